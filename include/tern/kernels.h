@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_KERNELS_H
+#define TERN_KERNELS_H
+
+/*
+ * The kernel library: formats, packed matrices, and the contract of every operation.
+ *
+ * A kernel is a row of kernels/kernels.toml. For one operation and format all rows return the same
+ * bits: integer parts are exact, float parts follow the order fixed in docs/numerics.md. Kernels
+ * check nothing and cannot fail; they state their preconditions here. Functions that select, pack
+ * or open return a tern_status.
+ *
+ * Nothing here allocates, unless it says so. Nothing here has global mutable state.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- formats ------------------------------------------------------------------------------- */
+
+/*
+ * X(NAME, text, GGUF type id, elements per block, bytes per block).
+ * I2_S has no blocks in the file: four codes a byte, one scale for the tensor at its end.
+ */
+#define TERN_FORMAT_LIST(X)                                                                        \
+    X(F32, "f32", 0, 1, 4)                                                                         \
+    X(F16, "f16", 1, 1, 2)                                                                         \
+    X(BF16, "bf16", 30, 1, 2)                                                                      \
+    X(Q4_0, "q4_0", 2, 32, 18)                                                                     \
+    X(Q4_1, "q4_1", 3, 32, 20)                                                                     \
+    X(Q8_0, "q8_0", 8, 32, 34)                                                                     \
+    X(I2_S, "i2_s", 36, 4, 1)
+
+typedef enum tern_format {
+#define TERN_FORMAT_ENUM(name, text, id, elements, bytes) TERN_FORMAT_##name,
+    TERN_FORMAT_LIST(TERN_FORMAT_ENUM)
+#undef TERN_FORMAT_ENUM
+        TERN_FORMAT_COUNT,
+    TERN_FORMAT_NONE = TERN_FORMAT_COUNT /* operations that have no weight format */
+} tern_format;
+
+typedef struct tern_format_info {
+    const char *name;        /* lower case, as in the kernel table */
+    uint32_t gguf_type;      /* tensor type id in a GGUF file */
+    uint32_t block_elements; /* the contiguous dimension must be a multiple of this */
+    uint32_t block_bytes;
+} tern_format_info;
+
+/* Facts about a format; NULL when format is not below TERN_FORMAT_COUNT. Static storage. */
+const tern_format_info *tern_format_describe(tern_format format);
+
+/* The format stored under a GGUF type id, or TERN_FORMAT_NONE. */
+tern_format tern_format_from_gguf(uint32_t gguf_type);
+
+/*
+ * Bytes of a rows x cols matrix as a GGUF file stores it (for I2_S: rows*cols/4 + 32).
+ * Returns TERN_ERR_TENSOR_SHAPE when cols does not suit the format or the product overflows.
+ */
+TERN_MUST_CHECK tern_status tern_format_bytes(tern_format format, uint64_t rows, uint64_t cols,
+                                              uint64_t *bytes);
+
+/* ---- layouts ------------------------------------------------------------------------------- */
+
+/*
+ * How a kernel wants a matrix in memory; docs/formats.md has the pictures.
+ *
+ * ROWS     the file's own row-major layout, used in place (float formats).
+ * T2R16    ternary, 2 bits. Rows in groups of 16, columns in chunks of 16, 64 bytes a chunk: byte
+ *          4*r + j (r = row in group, j = 0..3) holds the codes of columns 16c + 4p + j, p = 0..3,
+ *          at bits 2p+1:2p. code = weight + 1. Rows and columns are padded with code 1 (weight 0);
+ *          columns to a multiple of 16. A row group is rows_padded-major: groups follow each other.
+ * Q4_0R16  row groups of 16; for each 32-column block: 16 f16 d, then 4 x 64 bytes; byte 4*r + j of
+ *          chunk c holds column 8c + j in its low and column 8c + 4 + j in its high nibble.
+ * Q4_1R16  as Q4_0R16, with 16 f16 d, then 16 f16 m, before the codes.
+ * Q8_0R16  16 f16 d, then 8 x 64 bytes; byte 4*r + j of chunk c is column 4c + j, signed.
+ *          Padding rows of the three have d = m = 0 and zero codes.
+ */
+#define TERN_LAYOUT_LIST(X)                                                                        \
+    X(NONE, "none")                                                                                \
+    X(ROWS, "rows")                                                                                \
+    X(T2R16, "t2r16")                                                                              \
+    X(Q4_0R16, "q4_0r16")                                                                          \
+    X(Q4_1R16, "q4_1r16")                                                                          \
+    X(Q8_0R16, "q8_0r16")
+
+typedef enum tern_layout {
+#define TERN_LAYOUT_ENUM(name, text) TERN_LAYOUT_##name,
+    TERN_LAYOUT_LIST(TERN_LAYOUT_ENUM)
+#undef TERN_LAYOUT_ENUM
+        TERN_LAYOUT_COUNT
+} tern_layout;
+
+enum {
+    TERN_ROW_GROUP = 16,    /* rows interleaved by the R16 layouts; unit of the row split */
+    TERN_Q_PAD = 64,        /* int8 activation rows are zero-padded to a multiple of this */
+    TERN_BLOCK = 32,        /* columns a block scale covers */
+    TERN_LANES = 16,        /* virtual lanes of every float reduction */
+    TERN_ATTEND_CHUNK = 64, /* cache positions that attention handles before it merges */
+    TERN_ALIGN = 64         /* alignment of packed matrices and of arena allocations */
+};
+
+/* Text of a layout; NULL when out of range. */
+const char *tern_layout_name(tern_layout layout);
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+/*
+ * A weight matrix W[rows][cols] in the layout of the rows that were selected for it. The view
+ * borrows `data`; whoever packed or mapped it owns it.
+ */
+typedef struct tern_matrix {
+    tern_format format;
+    tern_layout layout;
+    size_t rows;
+    size_t cols;
+    float scale;      /* I2_S: the tensor's scale; 1 for all other formats */
+    const void *data; /* R16 layouts: 64-byte aligned; ROWS: aligned to the element (2 or 4 bytes) */
+} tern_matrix;
+
+/*
+ * Activations of several tokens, in the forms that formats read. A matmul reads only the members
+ * that its format names: float formats x; I2_S q, s, sum; block formats q, d, block_sum.
+ * Index t is the token, b = column / 32 the block.
+ */
+typedef struct tern_activations {
+    size_t cols;
+    const float *x;             /* [tokens][x_stride] */
+    size_t x_stride;            /* >= cols, in elements */
+    const int8_t *q;            /* [tokens][q_stride], 64-byte aligned rows, zero from cols on */
+    size_t q_stride;            /* cols rounded up to a multiple of TERN_Q_PAD */
+    const float *s;             /* [tokens] multiplier: q = round(x * s) */
+    const int32_t *sum;         /* [tokens] sum of q */
+    const float *d;             /* [tokens][d_stride] block scale: x ~ q * d */
+    const int32_t *block_sum;   /* [tokens][d_stride] sum of the block's q */
+    size_t d_stride;            /* >= ceil(cols / 32) */
+} tern_activations;
+
+/* A rectangle of the output of a matmul: tokens [t0, t1), rows [r0, r1). r0 % 16 == 0. */
+typedef struct tern_tile {
+    size_t t0, t1;
+    size_t r0, r1; /* r1 is a multiple of 16 or equals the matrix's row count */
+} tern_tile;
+
+/* ---- operations ---------------------------------------------------------------------------- */
+
+/*
+ * gemv, gemm: y[t][r] = sum_k W[r][k] * x[t][k] for one rectangle; y[t*y_stride + r].
+ * gemv rows are tuned for one token, gemm rows for many; both accept any number.
+ * w->layout equals the row's layout. Writes nothing outside the rectangle.
+ */
+typedef void tern_matmul_fn(const tern_matrix *w, const tern_activations *x, const tern_tile *tile,
+                            float *y, size_t y_stride);
+
+/*
+ * quantize, per token (I2_S): amax = max(1e-5, max |x|), s = (float)(127.0 / amax),
+ * q = clamp(rne(x*s), -128, 127), sum = sum of q. Writes q[0 .. n rounded up to 64), zeros from n.
+ */
+typedef void tern_quantize_token_fn(const float *x, size_t n, int8_t *q, float *s, int32_t *sum);
+
+/*
+ * quantize, per block of 32 (block formats): amax = max(1e-30, max |x| of the block),
+ * d = amax / 127, q = clamp(rne(x * (127/amax)), -127, 127), block_sum = sum of the block's q.
+ * Writes ceil(n/32) values of d and block_sum, and q as above. A short last block is zero-padded.
+ */
+typedef void tern_quantize_block_fn(const float *x, size_t n, int8_t *q, float *d,
+                                    int32_t *block_sum);
+
+/* rmsnorm: y[i] = (x[i] * (1 / sqrt(mean(x^2) + eps))) * g[i]. y may be x. */
+typedef void tern_rmsnorm_fn(const float *x, const float *g, size_t n, float eps, float *y);
+
+/*
+ * rope: rotates x[0 .. 2*half) in place by the angles whose cosine and sine are c[half], s[half].
+ * Format F32 only; the pairing is the row's: NORM (2i, 2i+1) or NEOX (i, i+half).
+ */
+typedef void tern_rope_fn(float *x, const float *c, const float *s, size_t half);
+
+/*
+ * attend: causal attention of `group` query heads over one key/value head.
+ * q[group][dim], k and v[positions][dim] in the row's cache format, out[group][dim],
+ * scratch[TERN_ATTEND_SCRATCH(dim)] floats, 64-byte aligned. positions >= 1.
+ */
+#define TERN_ATTEND_SCRATCH(dim) ((size_t)TERN_ATTEND_CHUNK + 2 * (((size_t)(dim) + 15) / 16 * 16))
+typedef struct tern_attend_args {
+    const float *q;
+    const void *k;
+    const void *v;
+    size_t positions;
+    size_t dim;
+    size_t group;
+    float scale; /* 1 / sqrt(dim) */
+    float *out;
+    float *scratch;
+} tern_attend_args;
+typedef void tern_attend_fn(const tern_attend_args *args);
+
+/* softmax: x[i] = exp(x[i] - max) / sum, in place. n >= 1. */
+typedef void tern_softmax_fn(float *x, size_t n);
+
+/* gate: y[i] = act(g[i]) * u[i]; act is the row's: silu(g) = g / (1 + exp(-g)), relu2(g) = max(g,0)^2.
+ * y may be g or u. */
+typedef void tern_gate_fn(const float *g, const float *u, size_t n, float *y);
+
+/* add: x[i] += y[i]. */
+typedef void tern_add_fn(float *x, const float *y, size_t n);
+
+/* embed: one row of an embedding matrix in the file's own layout (ROWS), times `scale` for I2_S. */
+typedef void tern_embed_fn(const void *row, size_t n, float *y);
+
+/* store: float to the cache format (f32: copy; f16: round to nearest even). */
+typedef void tern_store_fn(const float *x, size_t n, void *out);
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+#define TERN_OP_LIST(X)                                                                            \
+    X(GEMV, "gemv")                                                                                \
+    X(GEMM, "gemm")                                                                                \
+    X(QUANTIZE_TOKEN, "quantize_token")                                                            \
+    X(QUANTIZE_BLOCK, "quantize_block")                                                            \
+    X(RMSNORM, "rmsnorm")                                                                          \
+    X(ROPE_NORM, "rope_norm")                                                                      \
+    X(ROPE_NEOX, "rope_neox")                                                                      \
+    X(ATTEND, "attend")                                                                            \
+    X(SOFTMAX, "softmax")                                                                          \
+    X(GATE_SILU, "gate_silu")                                                                      \
+    X(GATE_RELU2, "gate_relu2")                                                                    \
+    X(ADD, "add")                                                                                  \
+    X(EMBED, "embed")                                                                              \
+    X(STORE, "store")
+
+typedef enum tern_op {
+#define TERN_OP_ENUM(name, text) TERN_OP_##name,
+    TERN_OP_LIST(TERN_OP_ENUM)
+#undef TERN_OP_ENUM
+        TERN_OP_COUNT
+} tern_op;
+
+const char *tern_op_name(tern_op op);
+
+typedef struct tern_kernel_row {
+    const char *name; /* tern_<op>_<format>_<tile>_<isa>, unique */
+    const char *isa;  /* name in the table: "scalar", "avx2", ... */
+    tern_op op;
+    tern_format format;
+    tern_layout layout;
+    uint64_t needs;     /* feature bits of dispatch/cpu.h, all needed */
+    uint32_t rows_tile, tokens_tile;
+    union { /* NULL when the row was not built for this architecture */
+        void (*any)(void);
+        tern_matmul_fn *matmul;                 /* GEMV, GEMM */
+        tern_quantize_token_fn *quantize_token;
+        tern_quantize_block_fn *quantize_block;
+        tern_rmsnorm_fn *rmsnorm;
+        tern_rope_fn *rope;                     /* ROPE_NORM, ROPE_NEOX */
+        tern_attend_fn *attend;
+        tern_softmax_fn *softmax;
+        tern_gate_fn *gate;                     /* GATE_SILU, GATE_RELU2 */
+        tern_add_fn *add;
+        tern_embed_fn *embed;
+        tern_store_fn *store;
+    } fn;
+} tern_kernel_row;
+
+/* All rows in the table's order (preference order within an op and format). Static storage. */
+const tern_kernel_row *tern_kernel_rows(size_t *count);
+
+/* The row of that name, or NULL. */
+const tern_kernel_row *tern_kernel_find(const char *name);
+
+/*
+ * The features of this machine, as bits of dispatch/cpu.h, restricted to instruction set `isa`
+ * (a name of the table; NULL: the environment's TERN_ISA, else everything). An unknown name, or
+ * one that this machine cannot run, is TERN_ERR_ISA; the message lists the valid names.
+ */
+TERN_MUST_CHECK tern_status tern_cpu_mask(const char *isa, uint64_t *mask, tern_error *err);
+
+/* First built row of the table for (op, format) whose requirements are all in mask; NULL if none. */
+const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format format);
+
+/* ---- packing ------------------------------------------------------------------------------- */
+
+/* Bytes of the packed form of a rows x cols matrix; 0 when layout is ROWS or NONE. */
+size_t tern_packed_bytes(tern_layout layout, size_t rows, size_t cols);
+
+/*
+ * Packs row groups [r0, r1) (r0 a multiple of 16) of a matrix in the file's own layout into `out`
+ * (64-byte aligned, tern_packed_bytes bytes, zero pages are fine). Several threads may pack
+ * disjoint groups of one matrix. The I2_S stream is read flat, so cols need not be a multiple
+ * of 128 as long as rows*cols is.
+ * TERN_ERR_TENSOR_DATA: an I2_S code 3, at the row and column that `err` names.
+ */
+TERN_MUST_CHECK tern_status tern_pack_rows(tern_format format, const void *file, size_t rows,
+                                           size_t cols, tern_layout layout, size_t r0, size_t r1,
+                                           void *out, tern_error *err);
+
+/* Inverse of tern_pack_rows for a whole matrix, into the file's layout (I2_S: code bytes only). */
+TERN_MUST_CHECK tern_status tern_unpack(const tern_matrix *packed, void *file, tern_error *err);
+
+/*
+ * Dequantizes elements [first, first + n) of a row of a matrix in the file's layout into y[n].
+ * The hot path never calls this; each call is counted, so that a test can prove it (M112).
+ */
+void tern_dequantize_row(tern_format format, const void *file, size_t cols, size_t row, float scale,
+                         float *y);
+uint64_t tern_dequantize_calls(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_STATUS_H
+#define TERN_STATUS_H
+
+/*
+ * Errors are values. Every fallible function of tern returns a tern_status and, where the
+ * caller passes a tern_error, a one-line message that names the file, the thing and the number
+ * that is wrong. The library never prints and never exits.
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TERN_MUST_CHECK __attribute__((warn_unused_result))
+#define TERN_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#else
+#define TERN_MUST_CHECK
+#define TERN_PRINTF(fmt, first)
+#endif
+
+/* One code per kind of refusal. X(name, value, text): the text is what tern_status_str returns. */
+#define TERN_STATUS_LIST(X)                                                                        \
+    X(OK, 0, "no error")                                                                           \
+    X(ERR_ARG, 1, "invalid argument")                                                              \
+    X(ERR_NOMEM, 2, "out of memory")                                                               \
+    X(ERR_ARENA, 3, "arena exhausted")                                                             \
+    X(ERR_IO, 4, "file cannot be opened, read or written")                                         \
+    X(ERR_THREAD, 5, "thread cannot be started")                                                   \
+    X(ERR_TRUNCATED, 10, "file ends too early")                                                    \
+    X(ERR_MAGIC, 11, "not a GGUF file")                                                            \
+    X(ERR_VERSION, 12, "unsupported GGUF version")                                                 \
+    X(ERR_ENDIAN, 13, "big-endian GGUF file")                                                      \
+    X(ERR_COUNT, 14, "count exceeds what the file can hold")                                       \
+    X(ERR_STRING, 15, "string exceeds what the file can hold")                                     \
+    X(ERR_KEY_DUPLICATE, 16, "duplicate metadata key")                                             \
+    X(ERR_KEY_TYPE, 17, "metadata key has the wrong type")                                         \
+    X(ERR_KEY_MISSING, 18, "required metadata key is missing")                                     \
+    X(ERR_KEY_RANGE, 19, "metadata value out of range")                                            \
+    X(ERR_ALIGNMENT, 20, "invalid alignment")                                                      \
+    X(ERR_TENSOR_DUPLICATE, 21, "duplicate tensor name")                                           \
+    X(ERR_TENSOR_SHAPE, 22, "tensor has an unusable shape")                                        \
+    X(ERR_TENSOR_TYPE, 23, "tensor type is not supported")                                         \
+    X(ERR_TENSOR_OFFSET, 24, "tensor offset is misaligned")                                        \
+    X(ERR_TENSOR_RANGE, 25, "tensor lies outside the file")                                        \
+    X(ERR_TENSOR_OVERLAP, 26, "tensors overlap")                                                   \
+    X(ERR_TENSOR_MISSING, 27, "required tensor is missing")                                        \
+    X(ERR_TENSOR_DATA, 28, "tensor holds invalid data")                                            \
+    X(ERR_ARCH, 30, "model architecture is not supported")                                         \
+    X(ERR_CONFIG, 31, "inconsistent model configuration")                                          \
+    X(ERR_TOKENIZER_MISSING, 40, "model file has no tokenizer")                                    \
+    X(ERR_TOKENIZER_MODEL, 41, "tokenizer model is not supported")                                 \
+    X(ERR_TOKENIZER_PRE, 42, "pre-tokenizer is not supported")                                     \
+    X(ERR_TOKENIZER_DATA, 43, "tokenizer data is inconsistent")                                    \
+    X(ERR_TOKEN_RANGE, 50, "token id out of range")                                                \
+    X(ERR_CONTEXT, 51, "sequence exceeds the context")                                             \
+    X(ERR_EMPTY, 52, "empty sequence")                                                             \
+    X(ERR_NONFINITE, 53, "logits are not finite")                                                  \
+    X(ERR_ISA, 60, "unknown or unsupported instruction set")                                       \
+    X(ERR_KERNEL, 61, "no kernel for this operation and format")                                   \
+    X(ERR_UNALIGNED, 62, "buffer is misaligned")
+
+typedef enum tern_status {
+#define TERN_STATUS_ENUM(name, value, text) TERN_##name = (value),
+    TERN_STATUS_LIST(TERN_STATUS_ENUM)
+#undef TERN_STATUS_ENUM
+} tern_status;
+
+enum { TERN_ERROR_MESSAGE_BYTES = 512 };
+
+/* Where a message is returned. Zero-initialise it; it is written only when a call fails. */
+typedef struct tern_error {
+    tern_status status;
+    char message[TERN_ERROR_MESSAGE_BYTES]; /* one line of UTF-8, no newline, always terminated */
+} tern_error;
+
+/* Short fixed English text for a status; never NULL, static storage. */
+const char *tern_status_str(tern_status status);
+
+/*
+ * Records status and a printf-formatted message in *err and returns status, so that a failing
+ * function can `return tern_fail(err, TERN_ERR_IO, "%s: ...", path);`. err may be NULL. Control
+ * characters in the formatted text are replaced by '?' (file names and tensor names come from
+ * files that nobody has checked).
+ */
+tern_status tern_fail(tern_error *err, tern_status status, const char *format, ...)
+    TERN_PRINTF(3, 4);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

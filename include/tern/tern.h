@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TERN_H
+#define TERN_TERN_H
+
+/*
+ * tern: models, sessions, text.
+ *
+ * A tern_model is immutable once it is open and may be shared by threads. A tern_session owns what
+ * changes (key/value cache, scratch, threads) and belongs to one caller at a time. Results are the
+ * same bits for every instruction set, thread count and split of the prompt (docs/numerics.md).
+ *
+ * Functions that can fail return a tern_status and leave their out-parameters untouched when they
+ * do; `err` may be NULL everywhere. Strings are UTF-8. Nothing prints, nothing exits.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/kernels.h"
+#include "tern/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tern_model tern_model;
+typedef struct tern_tokenizer tern_tokenizer;
+typedef struct tern_session tern_session;
+typedef struct tern_text_stream tern_text_stream;
+
+/* "MAJOR.MINOR.PATCH" of the library. */
+const char *tern_version(void);
+
+/* ---- model --------------------------------------------------------------------------------- */
+
+typedef struct tern_model_params {
+    const char *isa;           /* name of the kernel table; NULL: TERN_ISA, else the best here */
+    const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
+    uint32_t threads;          /* used while loading; 0: one per core */
+    bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
+} tern_model_params;
+
+tern_model_params tern_model_params_default(void);
+
+/* Opens and checks a GGUF model, maps it and packs its weights for this machine. */
+TERN_MUST_CHECK tern_status tern_model_open(const char *path, const tern_model_params *params,
+                                            tern_model **out, tern_error *err);
+
+/* Frees *model and sets it to NULL. Sessions of it must have been freed. NULL is fine. */
+void tern_model_free(tern_model **model);
+
+typedef struct tern_model_info {
+    const char *path, *architecture, *name; /* owned by the model; name may be "" */
+    uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx_train;
+    uint64_t file_bytes;     /* of the model file */
+    uint64_t weight_bytes;   /* read for one decoded token: every matrix once, head included */
+    uint64_t packed_bytes;   /* memory that packed matrices take */
+    uint64_t parameters;     /* weights of all tensors */
+} tern_model_info;
+
+void tern_model_describe(const tern_model *model, tern_model_info *out);
+
+/* Bytes of key/value cache that a session of n_ctx positions takes: 2*layers*kv heads*n_ctx*dim*2. */
+uint64_t tern_model_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv);
+
+/* Rows that the model uses, without duplicates, in the order of the forward pass. */
+size_t tern_model_kernels(const tern_model *model, const tern_kernel_row **rows, size_t capacity);
+
+/* Name of the instruction set that the model was opened for ("avx2"), static storage. */
+const char *tern_model_isa(const tern_model *model);
+
+/* The model's tokenizer, owned by the model; TERN_ERR_TOKENIZER_MISSING etc. when it has none. */
+TERN_MUST_CHECK tern_status tern_model_tokenizer(const tern_model *model,
+                                                 const tern_tokenizer **out, tern_error *err);
+
+/* ---- tokenizer ----------------------------------------------------------------------------- */
+
+enum {
+    TERN_TOKENIZE_SPECIAL = 1, /* add BOS/EOS where the model asks for them */
+    TERN_TOKENIZE_PARSE = 2    /* recognise control tokens in the text (trusted text only) */
+};
+
+/*
+ * Text (any bytes; each invalid UTF-8 byte becomes U+FFFD for byte-level BPE) to token ids. Writes
+ * at most capacity ids and always sets *n to the full count, so that a call with capacity 0 sizes
+ * the buffer; TERN_ERR_ARG when the buffer was too small (capacity > 0).
+ */
+TERN_MUST_CHECK tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size,
+                                          unsigned flags, int32_t *ids, size_t capacity, size_t *n,
+                                          tern_error *err);
+
+/*
+ * Bytes of one token. special: control tokens give their text instead of nothing. The returned
+ * pointer lives as long as the tokenizer. An id out of range gives an empty piece.
+ */
+const char *tern_token_bytes(const tern_tokenizer *t, int32_t id, bool special, size_t *size);
+
+/*
+ * Ids to text (UTF-8, with U+FFFD for broken sequences). Writes at most capacity bytes, always sets
+ * *size; no terminator. skip_special leaves control tokens out. SentencePiece models: one leading
+ * space that the encoder had added is removed.
+ */
+TERN_MUST_CHECK tern_status tern_detokenize(const tern_tokenizer *t, const int32_t *ids, size_t n,
+                                            bool skip_special, char *text, size_t capacity,
+                                            size_t *size, tern_error *err);
+
+size_t tern_tokenizer_size(const tern_tokenizer *t);       /* number of tokens */
+const char *tern_tokenizer_pre(const tern_tokenizer *t);   /* pre-tokenizer in use, "" for SPM */
+bool tern_token_ends_text(const tern_tokenizer *t, int32_t id); /* end-of-generation set */
+int32_t tern_token_bos(const tern_tokenizer *t);           /* -1: none */
+int32_t tern_token_eos(const tern_tokenizer *t);
+
+/* One message of a chat; role is "system", "user" or "assistant". */
+typedef struct tern_chat_message {
+    const char *role;
+    const char *content;
+} tern_chat_message;
+
+/*
+ * Ids of a whole chat in the model's own format, up to where the assistant's answer begins.
+ * The format is recognised from tokenizer.chat_template and the architecture (docs/chat.md);
+ * message text never becomes a control token. Sizes like tern_tokenize.
+ * TERN_ERR_TOKENIZER_DATA when the format is not known.
+ */
+TERN_MUST_CHECK tern_status tern_chat_tokenize(const tern_tokenizer *t,
+                                               const tern_chat_message *messages, size_t n_messages,
+                                               int32_t *ids, size_t capacity, size_t *n,
+                                               tern_error *err);
+
+/* Name of the recognised chat format ("chatml", "llama3", "bitnet", "qa", ...), or "none". */
+const char *tern_chat_format(const tern_tokenizer *t);
+
+/*
+ * Text of tokens as they arrive, never splitting a UTF-8 character: push returns the bytes that are
+ * complete now (possibly none); flush returns what is left, broken sequences as U+FFFD. The bytes
+ * belong to the stream until its next call. `first` text of SentencePiece models drops the leading
+ * space only when the stream was made with strip_first.
+ */
+TERN_MUST_CHECK tern_status tern_text_stream_new(const tern_tokenizer *t, bool strip_first,
+                                                 tern_text_stream **out, tern_error *err);
+const char *tern_text_stream_push(tern_text_stream *s, int32_t id, size_t *size);
+const char *tern_text_stream_flush(tern_text_stream *s, size_t *size);
+void tern_text_stream_free(tern_text_stream **s);
+
+/* ---- session ------------------------------------------------------------------------------- */
+
+typedef struct tern_session_params {
+    uint32_t n_ctx;    /* positions; 0: what the model was trained for, at most 4096 */
+    uint32_t n_batch;  /* tokens handled in one pass; 0: 128. Never changes a result */
+    uint32_t threads;  /* 0: one per core. Never changes a result */
+    tern_format kv;    /* TERN_FORMAT_F16 (default) or TERN_FORMAT_F32 */
+} tern_session_params;
+
+tern_session_params tern_session_params_default(void);
+
+TERN_MUST_CHECK tern_status tern_session_new(const tern_model *model,
+                                             const tern_session_params *params, tern_session **out,
+                                             tern_error *err);
+void tern_session_free(tern_session **session);
+
+uint32_t tern_session_position(const tern_session *s); /* tokens in the cache */
+uint32_t tern_session_context(const tern_session *s);  /* capacity in positions */
+uint32_t tern_session_threads(const tern_session *s);
+
+/* Forgets the positions from `position` on; TERN_ERR_ARG if there are fewer. */
+TERN_MUST_CHECK tern_status tern_session_rewind(tern_session *s, uint32_t position,
+                                                tern_error *err);
+
+typedef enum tern_logits_mode {
+    TERN_LOGITS_NONE, /* only fill the cache */
+    TERN_LOGITS_LAST, /* logits[n_vocab] of the last token */
+    TERN_LOGITS_ALL   /* logits[n][n_vocab] */
+} tern_logits_mode;
+
+/*
+ * Appends n tokens to the sequence and computes logits into `logits` (64-byte aligned, see
+ * tern_session_logits for a buffer of the session's own). On any error nothing was appended.
+ * Errors: TERN_ERR_ARG (NULL), TERN_ERR_EMPTY (n == 0), TERN_ERR_TOKEN_RANGE, TERN_ERR_CONTEXT,
+ * TERN_ERR_UNALIGNED, TERN_ERR_NONFINITE.
+ */
+TERN_MUST_CHECK tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
+                                              tern_logits_mode mode, float *logits,
+                                              tern_error *err);
+
+/* A buffer of n_vocab floats owned by the session, for LAST. */
+float *tern_session_logits(tern_session *s);
+
+/* Pointer into the cache, for tests and cross-checks: K (or V) of a layer and key/value head at a
+ * position, head_dim elements in the cache format; NULL when out of range. */
+const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
+                            uint32_t position);
+
+/* ---- sampling and generation ---------------------------------------------------------------- */
+
+typedef struct tern_sampler_params {
+    float temperature; /* 0: greedy (ties to the lowest id) */
+    uint32_t top_k;    /* 0: all */
+    float top_p;       /* 1: all */
+    uint64_t seed;     /* of ChaCha8 */
+} tern_sampler_params;
+
+tern_sampler_params tern_sampler_params_default(void); /* greedy, seed 42 */
+
+typedef struct tern_sampler tern_sampler;
+TERN_MUST_CHECK tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab,
+                                             tern_sampler **out, tern_error *err);
+void tern_sampler_free(tern_sampler **s);
+void tern_sampler_reset(tern_sampler *s, uint64_t seed); /* start of the random stream again */
+
+/* Draws a token from logits[n_vocab]; does not change them. TERN_ERR_NONFINITE on NaN or infinity. */
+TERN_MUST_CHECK tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *token,
+                                              tern_error *err);
+
+/* Lowest index of the largest value. n >= 1. */
+int32_t tern_argmax(const float *logits, size_t n);
+
+typedef enum tern_stop_reason {
+    TERN_STOP_END,     /* the model ended the text (that token is not part of the output) */
+    TERN_STOP_LENGTH,  /* max_tokens reached */
+    TERN_STOP_CONTEXT, /* the context is full */
+    TERN_STOP_CALLER   /* the callback said so */
+} tern_stop_reason;
+
+/* Called after each accepted token, with the time since the call began; return false to stop. */
+typedef bool tern_token_callback(int32_t token, double seconds, void *user);
+
+typedef struct tern_generation {
+    size_t n_prompt, n_generated;
+    double prefill_seconds, decode_seconds, first_token_seconds;
+    double p50_ms, p95_ms; /* of the time between tokens */
+    tern_stop_reason stop;
+} tern_generation;
+
+/*
+ * Evaluates the prompt behind what the session holds, then picks and evaluates up to max_tokens
+ * tokens. An end-of-text token stops it (unless ignore_end) and is not reported. `result` may be NULL.
+ */
+TERN_MUST_CHECK tern_status tern_generate(tern_session *session, tern_sampler *sampler,
+                                          const int32_t *prompt, size_t n_prompt, size_t max_tokens,
+                                          bool ignore_end, tern_token_callback *callback,
+                                          void *user, tern_generation *result, tern_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_GGUF_H
+#define TERN_RUNTIME_GGUF_H
+
+/*
+ * Reader for GGUF v2 and v3. A file is mapped read-only and checked completely when it is opened:
+ * after tern_gguf_open has succeeded every key, string, array and tensor extent lies inside the map.
+ * The object is immutable and may be read by any number of threads.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/status.h"
+
+typedef struct tern_gguf tern_gguf;
+
+typedef enum tern_gguf_type {
+    TERN_GGUF_U8, TERN_GGUF_I8, TERN_GGUF_U16, TERN_GGUF_I16, TERN_GGUF_U32, TERN_GGUF_I32,
+    TERN_GGUF_F32, TERN_GGUF_BOOL, TERN_GGUF_STRING, TERN_GGUF_ARRAY, TERN_GGUF_U64, TERN_GGUF_I64,
+    TERN_GGUF_F64, TERN_GGUF_TYPE_COUNT
+} tern_gguf_type;
+
+/* Bytes inside the map; not terminated, may hold any byte. */
+typedef struct tern_span {
+    const char *data;
+    size_t size;
+} tern_span;
+
+typedef struct tern_gguf_value {
+    tern_span key;
+    tern_gguf_type type;
+    tern_gguf_type element; /* of an array; otherwise equal to type */
+    uint64_t count;         /* of an array; otherwise 1 */
+    const uint8_t *data;    /* first byte of the (first) value, little endian, unaligned */
+} tern_gguf_value;
+
+typedef struct tern_gguf_tensor {
+    tern_span name;
+    uint32_t type;     /* GGUF type id, known or not */
+    uint32_t n_dims;   /* 1..4 */
+    uint64_t ne[4];    /* ne[0] contiguous; unused ones are 1 */
+    uint64_t bytes;    /* by type and shape; 0 when the type is not one of tern_format */
+    uint64_t extent;   /* bytes up to the next tensor or the end of the file */
+    const uint8_t *data;
+} tern_gguf_tensor;
+
+/* Maps and checks a file. *out is untouched on failure. */
+TERN_MUST_CHECK tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err);
+
+/* The same for bytes that the caller keeps alive; `name` is used in messages. */
+TERN_MUST_CHECK tern_status tern_gguf_parse(const void *bytes, size_t size, const char *name,
+                                            tern_gguf **out, tern_error *err);
+
+/* Frees *file (and its map) and sets it to NULL. NULL and *NULL are fine. */
+void tern_gguf_close(tern_gguf **file);
+
+const char *tern_gguf_name(const tern_gguf *file); /* path or name given when it was opened */
+uint32_t tern_gguf_version(const tern_gguf *file);
+uint64_t tern_gguf_file_bytes(const tern_gguf *file);
+
+size_t tern_gguf_value_count(const tern_gguf *file);
+const tern_gguf_value *tern_gguf_value_at(const tern_gguf *file, size_t index);
+const tern_gguf_value *tern_gguf_find(const tern_gguf *file, const char *key); /* NULL if absent */
+
+size_t tern_gguf_tensor_count(const tern_gguf *file);
+const tern_gguf_tensor *tern_gguf_tensor_at(const tern_gguf *file, size_t index);
+const tern_gguf_tensor *tern_gguf_find_tensor(const tern_gguf *file, const char *name);
+
+/*
+ * Typed access. Each returns TERN_ERR_KEY_MISSING when the key is absent, TERN_ERR_KEY_TYPE when
+ * its type does not fit (any integer type whose value fits is accepted for integers, f64 for f32),
+ * and leaves *out untouched then. err may be NULL where a missing key is not an error.
+ */
+tern_status tern_gguf_u32(const tern_gguf *file, const char *key, uint32_t *out, tern_error *err);
+tern_status tern_gguf_f32(const tern_gguf *file, const char *key, float *out, tern_error *err);
+tern_status tern_gguf_bool(const tern_gguf *file, const char *key, bool *out, tern_error *err);
+tern_status tern_gguf_string(const tern_gguf *file, const char *key, tern_span *out,
+                             tern_error *err);
+/* The array under key, with elements of that type. */
+tern_status tern_gguf_array(const tern_gguf *file, const char *key, tern_gguf_type element,
+                            const tern_gguf_value **out, tern_error *err);
+
+/* Element i of a scalar integer, or of an array of integers, as a u32; false if it does not fit. */
+bool tern_gguf_element_u32(const tern_gguf_value *value, uint64_t i, uint32_t *out);
+
+/*
+ * Walks the strings of an array: start with *cursor = value->data, call it value->count times.
+ * Each call returns the next string and moves the cursor behind it.
+ */
+tern_span tern_gguf_next_string(const uint8_t **cursor);
+
+/*
+ * Tells the kernel that the pages of a tensor will not be read again soon (they were packed), so
+ * that they do not count as this process's memory. No effect on parsed (unmapped) files.
+ */
+void tern_gguf_drop_pages(const tern_gguf *file, const tern_gguf_tensor *tensor);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_GGUF_WRITER_H
+#define TERN_RUNTIME_GGUF_WRITER_H
+
+/*
+ * Writes GGUF v3 files. Metadata and tensor descriptions come first, then the data of each tensor in
+ * the order of its description, in as many pieces as the caller likes. The file is written under a
+ * temporary name beside its target and renamed when it is complete: nothing half-written remains.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/gguf.h"
+#include "tern/status.h"
+
+typedef struct tern_gguf_writer tern_gguf_writer;
+
+TERN_MUST_CHECK tern_status tern_gguf_writer_new(const char *path, tern_gguf_writer **out,
+                                                 tern_error *err);
+
+/* Metadata, kept in order. Errors (memory) are remembered and returned by tern_gguf_writer_begin. */
+void tern_gguf_put_u32(tern_gguf_writer *w, const char *key, uint32_t value);
+void tern_gguf_put_f32(tern_gguf_writer *w, const char *key, float value);
+void tern_gguf_put_bool(tern_gguf_writer *w, const char *key, bool value);
+void tern_gguf_put_string(tern_gguf_writer *w, const char *key, const char *value);
+void tern_gguf_put_strings(tern_gguf_writer *w, const char *key, const tern_span *values, size_t n);
+void tern_gguf_put_f32s(tern_gguf_writer *w, const char *key, const float *values, size_t n);
+void tern_gguf_put_i32s(tern_gguf_writer *w, const char *key, const int32_t *values, size_t n);
+
+/* Describes the next tensor: GGUF type id, dimensions (ne[0] contiguous), bytes of its data. */
+void tern_gguf_put_tensor(tern_gguf_writer *w, const char *name, uint32_t type, uint32_t n_dims,
+                          const uint64_t *ne, uint64_t bytes);
+
+/* Writes header, metadata and descriptions; then exactly the described bytes follow by _data. */
+TERN_MUST_CHECK tern_status tern_gguf_writer_begin(tern_gguf_writer *w, tern_error *err);
+
+/* Appends bytes to the current tensor; pads and moves to the next one when it is complete. */
+TERN_MUST_CHECK tern_status tern_gguf_writer_data(tern_gguf_writer *w, const void *bytes,
+                                                  size_t size, tern_error *err);
+
+/* Completes and renames the file, then frees the writer. TERN_ERR_TRUNCATED if data is missing. */
+TERN_MUST_CHECK tern_status tern_gguf_writer_finish(tern_gguf_writer **w, tern_error *err);
+
+/* Removes the temporary file and frees the writer. NULL and *NULL are fine. */
+void tern_gguf_writer_abort(tern_gguf_writer **w);
+
+#endif
