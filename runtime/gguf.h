@@ -33,7 +33,8 @@ typedef struct tern_gguf_value {
     tern_gguf_type type;
     tern_gguf_type element; /* of an array; otherwise equal to type */
     uint64_t count;         /* of an array; otherwise 1 */
-    const uint8_t *data;    /* first byte of the (first) value, little endian, unaligned */
+    const uint8_t *data;    /* first byte of the (first) value, little endian, unaligned; of a
+                               string: its u64 length, see tern_gguf_next_string */
 } tern_gguf_value;
 
 typedef struct tern_gguf_tensor {
@@ -41,12 +42,23 @@ typedef struct tern_gguf_tensor {
     uint32_t type;     /* GGUF type id, known or not */
     uint32_t n_dims;   /* 1..4 */
     uint64_t ne[4];    /* ne[0] contiguous; unused ones are 1 */
-    uint64_t bytes;    /* by type and shape; 0 when the type is not one of tern_format */
+    uint64_t bytes;    /* by type and shape; 0: tern does not know the size rule of the type */
     uint64_t extent;   /* bytes up to the next tensor or the end of the file */
-    const uint8_t *data;
+    const uint8_t *data; /* aligned to general.alignment (32 unless the file says otherwise) */
 } tern_gguf_tensor;
 
-/* Maps and checks a file. *out is untouched on failure. */
+/*
+ * Lower-case name of a tensor type id ("q6_k"), also of types that tern cannot compute with;
+ * "unknown" for ids that nobody uses. Static storage.
+ */
+const char *tern_gguf_type_name(uint32_t type);
+
+/*
+ * Maps and checks a file. *out is untouched on failure. Every refusal of a malformed file has its
+ * own status (tern/status.h). Tensors of types that tern does not know are accepted, their offsets
+ * are checked. An I2_S tensor at the end of a file may lack the 28 unused bytes behind its scale;
+ * `bytes` is then smaller by 28. The file must not be changed while it is open.
+ */
 TERN_MUST_CHECK tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err);
 
 /* The same for bytes that the caller keeps alive; `name` is used in messages. */
@@ -70,8 +82,9 @@ const tern_gguf_tensor *tern_gguf_find_tensor(const tern_gguf *file, const char 
 
 /*
  * Typed access. Each returns TERN_ERR_KEY_MISSING when the key is absent, TERN_ERR_KEY_TYPE when
- * its type does not fit (any integer type whose value fits is accepted for integers, f64 for f32),
- * and leaves *out untouched then. err may be NULL where a missing key is not an error.
+ * its type does not fit (any integer type is accepted for integers, f64 for f32), and
+ * TERN_ERR_KEY_RANGE when the value does not fit in *out, which is left untouched then. err may be
+ * NULL where a missing key is not an error.
  */
 tern_status tern_gguf_u32(const tern_gguf *file, const char *key, uint32_t *out, tern_error *err);
 tern_status tern_gguf_f32(const tern_gguf *file, const char *key, float *out, tern_error *err);
@@ -82,7 +95,8 @@ tern_status tern_gguf_string(const tern_gguf *file, const char *key, tern_span *
 tern_status tern_gguf_array(const tern_gguf *file, const char *key, tern_gguf_type element,
                             const tern_gguf_value **out, tern_error *err);
 
-/* Element i of a scalar integer, or of an array of integers, as a u32; false if it does not fit. */
+/* Element i of a scalar integer, or of an array of integers, as a u32; false if it does not fit,
+ * is not an integer, or i is not below value->count. */
 bool tern_gguf_element_u32(const tern_gguf_value *value, uint64_t i, uint32_t *out);
 
 /*
