@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The transformer in float64, for the architectures llama and bitnet.
+
+Only two things are rounded, because they are part of what the model computes here rather than
+errors of computing it: activations become int8 in front of quantized weights, and keys and values
+are stored as f16. Both rules are those of docs/numerics.md. Arrays are indexed [position, ...].
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import tensors
+
+ROWS_AT_ONCE = 8192  # of a matrix decoded to float64: bounds memory for wide output heads
+
+
+# ---- activations in front of quantized weights --------------------------------------------------
+
+
+def quantize_token(x):
+    """One scale a row: returns (q, s) with x ~ q / s. float32 steps, as the contract has them."""
+    x = x.astype(np.float32)
+    amax = np.maximum(1e-5, np.abs(x).max(axis=1, keepdims=True).astype(np.float64))
+    s = (127.0 / amax).astype(np.float32)
+    return np.clip(np.rint(x * s), -128, 127).astype(np.float64), s.astype(np.float64)
+
+
+def quantize_blocks(x):
+    """One scale for 32 columns: returns the values q * d that the product sees."""
+    blocks = x.astype(np.float32).reshape(len(x), -1, 32)
+    amax = np.maximum(np.float32(1e-30), np.abs(blocks).max(axis=2, keepdims=True))
+    q = np.clip(np.rint(blocks * (np.float32(127) / amax)), -127, 127)
+    d = amax / np.float32(127)
+    return (q.astype(np.float64) * d).reshape(x.shape)
+
+
+def matmul(w, x):
+    """y[position, row] = sum over k of W[row, k] * x[position, k]."""
+    if w.kind == tensors.I2_S:
+        weights, scale = tensors.ternary(w.raw, w.rows, w.cols)
+        q, s = quantize_token(x)
+        return _product(q, w.rows, lambda i: weights[i].astype(np.float64)) / s * scale
+    if w.kind in tensors.BLOCK_FORMATS:
+        x = quantize_blocks(x)
+    return _product(x, w.rows, lambda i: w.some_rows(i))
+
+
+def _product(x, rows, decode_rows):
+    parts = [np.arange(r, min(r + ROWS_AT_ONCE, rows)) for r in range(0, rows, ROWS_AT_ONCE)]
+    return np.concatenate([x @ decode_rows(part).T for part in parts], axis=1)
+
+
+# ---- the other operations -----------------------------------------------------------------------
+
+
+def rmsnorm(x, gain, eps):
+    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * gain
+
+
+def silu(g):
+    return g / (1 + np.exp(-g))
+
+
+def relu2(g):
+    return np.maximum(g, 0) ** 2
+
+
+def rope_angles(positions, n_rot, base, factors=1.0, scale=1.0):
+    """[position, n_rot / 2]: by how much each pair turns."""
+    i = np.arange(n_rot // 2)
+    return np.outer(positions, base ** (-2.0 * i / n_rot) / factors * scale)
+
+
+def rope(x, angles, pairing):
+    """Turns the first dimensions of x[position, head, dim]; the rest passes through."""
+    half = angles.shape[1]
+    first, second = {
+        "norm": (slice(0, 2 * half, 2), slice(1, 2 * half, 2)),
+        "neox": (slice(0, half), slice(half, 2 * half)),
+    }[pairing]
+    c, s = np.cos(angles)[:, None, :], np.sin(angles)[:, None, :]
+    y = x.copy()
+    y[..., first] = x[..., first] * c - x[..., second] * s
+    y[..., second] = x[..., first] * s + x[..., second] * c
+    return y
+
+
+def attention(q, k, v):
+    """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim]."""
+    n, heads, dim = q.shape
+    group = heads // k.shape[1]
+    k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+    scores = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(dim)
+    scores[:, np.triu(np.ones((n, n), dtype=bool), 1)] = -np.inf
+    e = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return np.einsum("hij,jhd->ihd", e / e.sum(axis=2, keepdims=True), v).reshape(n, -1)
+
+
+def store(x, kv):
+    """What the cache gives back."""
+    return (
+        x.astype(np.float32).astype({"f16": np.float16, "f32": np.float32}[kv]).astype(np.float64)
+    )
+
+
+# ---- the model ----------------------------------------------------------------------------------
+
+
+class Architecture(NamedTuple):
+    pairing: str  # of rope
+    activation: Callable
+    sub_norms: bool  # a norm in front of attn_output and of ffn_down
+    tied: bool  # the head is the embedding, whatever else the file holds
+
+
+ARCHITECTURES = {
+    "llama": Architecture("norm", silu, False, False),
+    "bitnet": Architecture("neox", silu, True, True),
+    "bitnet-25": Architecture("neox", relu2, True, True),
+    "bitnet-b1.58": Architecture("neox", relu2, True, True),
+}
+
+
+class Model:
+    def __init__(self, container):
+        self.file = container
+        self.name = container.get("general.architecture")
+        if self.name not in ARCHITECTURES:
+            raise ValueError(f"architecture {self.name} is not known to the oracle")
+        self.arch = ARCHITECTURES[self.name]
+        self.layers = self._number("block_count")
+        self.heads = self._number("attention.head_count")
+        self.kv_heads = self._number("attention.head_count_kv", self.heads)
+        width = self._number("embedding_length")
+        self.head_dim = self._number("attention.key_length", width // self.heads)
+        self.eps = float(self._get("attention.layer_norm_rms_epsilon"))
+        self.n_rot = self._number("rope.dimension_count", self.head_dim)
+        self.base = float(self._get("rope.freq_base", 10000.0))
+        self.rope_scale = self._rope_scale()
+        self.vocabulary = container.tensor("token_embd.weight").rows
+
+    def _get(self, key, default=None):
+        return self.file.get(f"{self.name}.{key}", default)
+
+    def _number(self, key, default=None):
+        value = self._get(key, default)
+        if not isinstance(value, int):
+            raise ValueError(f"{self.name}.{key}: one integer for all layers expected")
+        return value
+
+    def _rope_scale(self):
+        kind = self._get("rope.scaling.type", "linear")
+        if kind not in ("none", "linear"):
+            raise ValueError(f"rope scaling {kind} is not known to the oracle")
+        factor = self._get("rope.scaling.factor", self._get("rope.scale_linear", 1.0))
+        return 1.0 if kind == "none" or factor == 0 else 1.0 / factor
+
+    def logits(self, tokens, kv="f16"):
+        """float64[position, vocabulary] of a sequence that begins at position 0."""
+        angles = self._angles(len(tokens))
+        h = self.file.tensor("token_embd.weight").some_rows(np.asarray(tokens))
+        for layer in range(self.layers):
+            h = h + self._attention(layer, h, angles, kv)
+            h = h + self._feed_forward(layer, h)
+        y = matmul(self._head(), self._norm("output_norm", h))
+        if self.file.unread:
+            raise ValueError(f"tensors without a meaning here: {sorted(self.file.unread)[:5]}")
+        return y
+
+    def _angles(self, n):
+        name = "rope_freqs.weight"  # what each pair's angle is divided by; optional
+        factors = self.file.vector(name) if self.file.has(name) else 1.0
+        return rope_angles(np.arange(n), self.n_rot, self.base, factors, self.rope_scale)
+
+    def _attention(self, layer, h, angles, kv):
+        a = self._norm(f"blk.{layer}.attn_norm", h)
+        q, k, v = (
+            self._project(layer, f"attn_{x}", a).reshape(len(h), -1, self.head_dim) for x in "qkv"
+        )
+        if q.shape[1] != self.heads or k.shape[1] != self.kv_heads or v.shape != k.shape:
+            raise ValueError(f"layer {layer}: head counts disagree with the projections")
+        k = store(rope(k, angles, self.arch.pairing), kv)
+        o = attention(rope(q, angles, self.arch.pairing), k, store(v, kv))
+        if self.arch.sub_norms:
+            o = self._norm(f"blk.{layer}.attn_sub_norm", o)
+        return self._project(layer, "attn_output", o)
+
+    def _feed_forward(self, layer, h):
+        f = self._norm(f"blk.{layer}.ffn_norm", h)
+        gate, up = self._project(layer, "ffn_gate", f), self._project(layer, "ffn_up", f)
+        t = self.arch.activation(gate) * up
+        if self.arch.sub_norms:
+            t = self._norm(f"blk.{layer}.ffn_sub_norm", t)
+        return self._project(layer, "ffn_down", t)
+
+    def _project(self, layer, name, x):
+        return matmul(self.file.tensor(f"blk.{layer}.{name}.weight"), x)
+
+    def _norm(self, name, x):
+        return rmsnorm(x, self.file.vector(f"{name}.weight"), self.eps)
+
+    def _head(self):
+        own = self.file.has("output.weight")
+        head = self.file.tensor("output.weight") if own else None
+        return head if own and not self.arch.tied else self.file.tensor("token_embd.weight")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logits of a GGUF model by an implementation that shares no code with tern (docs/oracle.md)."""
+
+import argparse
+import sys
+
+import numpy as np
+
+from container import Container
+from forward import Model
+
+COSINE = 0.9999  # below it, two implementations do not compute the same model
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", metavar="MODEL", help="a GGUF file")
+    parser.add_argument("--tokens", required=True, metavar="1,2,3", help="token ids")
+    parser.add_argument("--kv", choices=["f16", "f32"], default="f16", help="key/value cache")
+    parser.add_argument(
+        "--output", metavar="F.f64", help="write float64 logits, position by position"
+    )
+    parser.add_argument(
+        "--compare", metavar="F.f32", help="float32 logits of all positions to compare with"
+    )
+    args = parser.parse_args()
+    try:
+        args.tokens = [int(t) for t in args.tokens.split(",")]
+    except ValueError:
+        parser.error("--tokens takes integers separated by commas")
+    if not args.output and not args.compare:
+        parser.error("one of --output and --compare is needed")
+    return args
+
+
+def figures(expected, actual):
+    """Agreement of two float64[position, vocabulary]."""
+    norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(actual, axis=1)
+    return {
+        "cosine": (expected * actual).sum(axis=1) / norms,
+        "max_abs": np.abs(expected - actual).max(),
+        "top1": (expected.argmax(axis=1) == actual.argmax(axis=1)).mean(),
+    }
+
+
+def read_logits(path, shape):
+    actual = np.fromfile(path, dtype="<f4")
+    if actual.size != shape[0] * shape[1]:
+        raise ValueError(f"{path} holds {actual.size} floats, not {shape[0]} x {shape[1]}")
+    return actual.astype(np.float64).reshape(shape)
+
+
+def compare(expected, path):
+    """Prints the figures; true when the two agree."""
+    result = figures(expected, read_logits(path, expected.shape))
+    for position, cosine in enumerate(result["cosine"]):
+        print(f"position {position:4d}  cosine {cosine:.9f}")
+    worst = result["cosine"].min()
+    print(
+        f"min cosine {worst:.9f}  max abs difference {result['max_abs']:.3g} "
+        f"(largest logit {np.abs(expected).max():.3g})  top-1 agreement {result['top1']:.4f}"
+    )
+    return bool(worst >= COSINE)  # false for NaN
+
+
+def main():
+    args = parse_arguments()
+    try:
+        model = Model(Container(args.model))
+        if not all(0 <= t < model.vocabulary for t in args.tokens):
+            raise ValueError(f"token ids lie in 0..{model.vocabulary - 1}")
+        logits = model.logits(args.tokens, args.kv)
+        if args.output:
+            logits.astype("<f8").tofile(args.output)
+        return 0 if not args.compare or compare(logits, args.compare) else 1
+    except (OSError, ValueError, KeyError) as error:
+        print(f"oracle: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decodes the tensors of a GGUF file, from the description of their bytes.
+
+Every decoder takes the raw bytes of a tensor (uint8[n]) and returns float64[rows, cols]. The value
+of every weight in these formats is exact in float64, so decoding adds no error. The ternary format
+returns its integers and its scale separately, since the integers are what the product is made of.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Format(NamedTuple):
+    name: str
+    elements: int  # of a block, along the contiguous dimension
+    bytes: int  # of a block
+
+
+F32, F16, Q4_0, Q4_1, Q8_0, BF16, I2_S = 0, 1, 2, 3, 8, 30, 36
+
+FORMATS = {
+    F32: Format("f32", 1, 4),
+    F16: Format("f16", 1, 2),
+    BF16: Format("bf16", 1, 2),
+    Q4_0: Format("q4_0", 32, 18),
+    Q4_1: Format("q4_1", 32, 20),
+    Q8_0: Format("q8_0", 32, 34),
+    I2_S: Format("i2_s", 4, 1),
+}
+
+# Formats whose products use activations quantized by blocks of 32 columns.
+BLOCK_FORMATS = (Q4_0, Q4_1, Q8_0)
+
+I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
+
+
+def byte_size(kind, rows, cols):
+    """Bytes of a rows x cols tensor in the file."""
+    fmt = FORMATS[kind]
+    if rows * cols % fmt.elements or (kind != I2_S and cols % fmt.elements):
+        raise ValueError(f"{rows}x{cols} does not suit {fmt.name}")
+    trailer = I2_S_TRAILER if kind == I2_S else 0
+    return rows * cols // fmt.elements * fmt.bytes + trailer
+
+
+def _half(raw):
+    """Pairs of bytes as IEEE half precision, widened."""
+    return np.ascontiguousarray(raw).view("<f2").astype(np.float64)
+
+
+def _floats(raw, rows, cols, dtype):
+    return raw.view(dtype).astype(np.float64).reshape(rows, cols)
+
+
+def _bf16(raw, rows, cols):
+    """BF16 is the upper half of a binary32."""
+    bits = raw.view("<u2").astype(np.uint32) << 16
+    return bits.view(np.float32).astype(np.float64).reshape(rows, cols)
+
+
+def _nibbles(packed):
+    """uint8[blocks, 16] -> codes[blocks, 32]: low nibbles first, then high nibbles."""
+    return np.concatenate([packed & 15, packed >> 4], axis=1).astype(np.float64)
+
+
+def _q4_0(raw, rows, cols):
+    blocks = raw.reshape(-1, 18)
+    return ((_nibbles(blocks[:, 2:]) - 8) * _half(blocks[:, :2])).reshape(rows, cols)
+
+
+def _q4_1(raw, rows, cols):
+    blocks = raw.reshape(-1, 20)
+    d, m = _half(blocks[:, :2]), _half(blocks[:, 2:4])
+    return (_nibbles(blocks[:, 4:]) * d + m).reshape(rows, cols)
+
+
+def _q8_0(raw, rows, cols):
+    blocks = raw.reshape(-1, 34)
+    codes = np.ascontiguousarray(blocks[:, 2:]).view(np.int8).astype(np.float64)
+    return (codes * _half(blocks[:, :2])).reshape(rows, cols)
+
+
+def ternary(raw, rows, cols):
+    """I2_S -> (int8[rows, cols] in -1..1, scale).
+
+    The codes are one flat stream in units of 128 elements and 32 bytes: byte p of a unit holds the
+    elements p, p+32, p+64, p+96, the first in its two highest bits. Code = weight + 1.
+    """
+    n = rows * cols
+    if n % 128:
+        raise ValueError(f"i2_s needs a multiple of 128 elements, not {n}")
+    packed = raw[: n // 4].reshape(-1, 1, 32)
+    shifts = np.array([6, 4, 2, 0], dtype=np.uint8).reshape(1, 4, 1)
+    codes = (packed >> shifts) & 3  # [unit, quarter, p]: flattening gives the elements in order
+    if (codes == 3).any():
+        raise ValueError("i2_s code 3 has no value")
+    scale = float(raw[n // 4 : n // 4 + 4].view("<f4")[0])
+    return codes.astype(np.int8).reshape(rows, cols) - 1, scale
+
+
+def _i2_s(raw, rows, cols):
+    weights, scale = ternary(raw, rows, cols)
+    return weights * scale
+
+
+_DECODERS = {
+    F32: lambda raw, rows, cols: _floats(raw, rows, cols, "<f4"),
+    F16: lambda raw, rows, cols: _floats(raw, rows, cols, "<f2"),
+    BF16: _bf16,
+    Q4_0: _q4_0,
+    Q4_1: _q4_1,
+    Q8_0: _q8_0,
+    I2_S: _i2_s,
+}
+
+
+def decode(kind, raw, rows, cols):
+    """The values of a tensor: float64[rows, cols]."""
+    return _DECODERS[kind](raw, rows, cols)
