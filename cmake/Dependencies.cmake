@@ -1,0 +1,33 @@
+# What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json), cmocka (tests),
+# Google Benchmark (kernel benchmarks). A missing optional library turns its feature off, visibly.
+
+find_package(PkgConfig REQUIRED)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+pkg_check_modules(CPUINFO REQUIRED IMPORTED_TARGET libcpuinfo)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+set(TERN_LIBRARIES PkgConfig::CPUINFO PkgConfig::PCRE2 Threads::Threads m)
+
+pkg_check_modules(JANSSON IMPORTED_TARGET jansson)
+if(JANSSON_FOUND)
+  set(TERN_PROGRAM_LIBRARIES PkgConfig::JANSSON)
+  set(TERN_PROGRAM_DEFINITIONS TERN_HAVE_JANSSON=1)
+else()
+  message(STATUS "tern: jansson was not found: the program is built without --json")
+endif()
+
+pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+if(TERN_TESTS AND NOT CMOCKA_FOUND)
+  message(STATUS "tern: cmocka was not found: the tests are not built")
+  set(TERN_TESTS OFF)
+endif()
+
+set(TERN_BENCHMARK_FOUND OFF)
+if(TERN_BENCH)
+  enable_language(CXX) # the shim over Google Benchmark is the only C++
+  find_package(benchmark QUIET)
+  set(TERN_BENCHMARK_FOUND ${benchmark_FOUND})
+  if(NOT benchmark_FOUND)
+    message(STATUS "tern: Google Benchmark was not found: the kernel benchmarks are not built")
+  endif()
+endif()

@@ -1,0 +1,34 @@
+# Which instruction sets are built, and the flags of their files. Flags are given to the files of a
+# row only, never globally: the rest of the program runs on every processor of the architecture.
+
+option(TERN_SCALAR_ONLY "Build no instruction set but scalar" OFF)
+
+string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" TERN_ARCH)
+if(TERN_ARCH MATCHES "^(x86_64|amd64)$")
+  set(TERN_ARCH x86_64)
+elseif(TERN_ARCH MATCHES "^(aarch64|arm64)$")
+  set(TERN_ARCH aarch64)
+endif()
+
+# Arithmetic that numerics.md fixes: no fused multiply-add, no reassociation, no errno from sqrtf.
+set(TERN_FLOAT_FLAGS -ffp-contract=off -fno-math-errno)
+
+set(TERN_ISA_BUILT "")
+foreach(isa IN LISTS TERN_ISAS)
+  string(TOUPPER ${isa} upper)
+  set(arch ${TERN_ISA_${isa}_ARCH})
+  if(arch STREQUAL "any" OR (arch STREQUAL TERN_ARCH AND NOT TERN_SCALAR_ONLY))
+    list(TRANSFORM TERN_ISA_${isa}_SOURCES PREPEND ${TERN_GEN_DIR}/)
+    list(APPEND TERN_KERNEL_SOURCES ${TERN_ISA_${isa}_SOURCES})
+    list(APPEND TERN_ISA_BUILT ${isa})
+    list(APPEND TERN_ISA_DEFINITIONS TERN_HAVE_${upper}=1)
+    if(TERN_ISA_${isa}_FLAGS)
+      set_source_files_properties(${TERN_ISA_${isa}_SOURCES}
+        PROPERTIES COMPILE_OPTIONS "${TERN_ISA_${isa}_FLAGS}")
+    endif()
+  else()
+    list(APPEND TERN_ISA_DEFINITIONS TERN_HAVE_${upper}=0)
+  endif()
+endforeach()
+string(REPLACE ";" ", " TERN_ISA_TEXT "${TERN_ISA_BUILT}")
+message(STATUS "tern: instruction sets built: ${TERN_ISA_TEXT}")

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Renders the kernel table: one C file per row, X-macro lists per operation, a CMake list.
+
+    python3 codegen/gen.py --out build/gen
+
+Output depends only on the table and the templates; a file is written only when it changes, so an
+unchanged table rebuilds nothing. Files that no row produces any more are removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import jinja2
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import spec as table  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
+/* Generated from row {row} of kernels/kernels.toml and kernels/{template}.c.j2. Do not edit. */
+
+#include "gen/kernels.h"
+
+"""
+COLUMNS = 100
+
+
+def environment() -> jinja2.Environment:
+    """Templates are C with line statements; anything undefined is an error."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ROOT / "kernels"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        line_statement_prefix="%%",
+        line_comment_prefix="##",
+    )
+
+
+def token_tiles(tokens: int) -> list[int]:
+    """Tile sizes that together cover any token count: 8 -> [8, 4, 2, 1]."""
+    sizes = [tokens]
+    while sizes[-1] > 1:
+        sizes.append(sizes[-1] // 2)
+    return sizes
+
+
+def render_row(env: jinja2.Environment, row: table.Row) -> str:
+    text = env.get_template(f"{row.template}.c.j2").render(
+        row=row,
+        op=row.op.name,
+        format=row.format,
+        isa=row.isa,
+        lanes=row.isa.lanes,
+        vectors=16 // row.isa.lanes,  # vectors that hold the sixteen virtual lanes
+        token_tiles=token_tiles(row.tokens) if row.op.tiled else [],
+    )
+    return tidy(BANNER.format(row=row.name, template=row.template) + text)
+
+
+def wrap(line: str) -> list[str]:
+    """Breaks a line of code that is too long behind its last comma or equals sign that fits."""
+    if len(line) <= COLUMNS:
+        return [line]
+    indent = len(line) - len(line.lstrip()) + 4
+    cut = max(line.rfind(", ", indent, COLUMNS - 1) + 1, line.rfind(" = ", indent, COLUMNS - 2) + 2)
+    if cut <= indent:
+        return [line]
+    return [line[:cut].rstrip()] + wrap(" " * indent + line[cut:].lstrip())
+
+
+def tidy(text: str) -> str:
+    """No line over 100 columns, at most one blank line in a row, one newline at the end."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        line = line.rstrip()
+        if line or (lines and lines[-1]):
+            lines += wrap(line)
+    text = "\n".join(lines).rstrip() + "\n"
+    return text.replace("{\n\n", "{\n").replace("\n\n}", "\n}")
+
+
+def have(isa: table.Isa) -> str:
+    return f"TERN_HAVE_{isa.name.upper()}"
+
+
+def op_list(spec: table.Spec, op: table.Op) -> str:
+    """TERN_ROW(op, format, layout, isa, needs, rows, tokens, name, function) per row."""
+    out = [f"/* Generated from kernels/kernels.toml: rows of {op.name} in order of preference. */\n"]
+    for row in (r for r in spec.rows if r.op is op):
+        needs = " | ".join(f"TERN_CPU_MASK({n})" for n in row.isa.needs) or "0"
+        head = f"TERN_ROW({op.name.upper()}, {(row.format or 'none').upper()}, {row.layout.upper()}"
+        args = f"{row.isa.name}, ({needs}), {row.rows}, {row.tokens}, {row.name}"
+        out.append(f"#if {have(row.isa)}\n{head}, {args}, {row.name})")
+        out.append(f"#else\n{head}, {args}, NULL)\n#endif")
+    return "\n".join(out) + "\n"
+
+
+def declarations(spec: table.Spec) -> str:
+    """Prototypes of every row that the build compiles."""
+    types = {"gemv": "matmul", "gemm": "matmul", "rope_norm": "rope", "rope_neox": "rope"}
+    types |= {"gate_silu": "gate", "gate_relu2": "gate"}
+    out = ["/* Generated from kernels/kernels.toml. */", '#include "tern/kernels.h"', ""]
+    for isa in spec.isas.values():
+        out.append(f"#if {have(isa)}")
+        for row in (r for r in spec.rows if r.isa is isa):
+            out.append(f"tern_{types.get(row.op.name, row.op.name)}_fn {row.name};")
+        out.append("#endif")
+    return "\n".join(out) + "\n"
+
+
+def isa_list(spec: table.Spec) -> str:
+    """TERN_ISA(name, needs, built) per instruction set, weakest first."""
+    out = ["/* Generated from kernels/kernels.toml. */"]
+    for isa in spec.isas.values():
+        needs = " | ".join(f"TERN_CPU_MASK({n})" for n in isa.needs) or "0"
+        out.append(f"TERN_ISA({isa.name}, ({needs}), {have(isa)})")
+    return "\n".join(out) + "\n"
+
+
+def cmake_list(spec: table.Spec) -> str:
+    """Sources and flags per instruction set, for cmake/Codegen.cmake."""
+    out = ["# Generated from kernels/kernels.toml.", f"set(TERN_ISAS {' '.join(spec.isas)})"]
+    for isa in spec.isas.values():
+        files = "".join(f"\n    kernels/{r.name}.c" for r in spec.rows if r.isa is isa)
+        out.append(f"set(TERN_ISA_{isa.name}_ARCH {isa.arch})")
+        out.append(f"set(TERN_ISA_{isa.name}_FLAGS {' '.join(isa.cflags)})")
+        out.append(f"set(TERN_ISA_{isa.name}_SOURCES{files})")
+    return "\n".join(out) + "\n"
+
+
+def outputs(spec: table.Spec) -> dict[str, str]:
+    """Relative path -> text of everything that is generated."""
+    env = environment()
+    files = {f"kernels/{row.name}.c": render_row(env, row) for row in spec.rows}
+    files |= {f"{op.name}.inc": op_list(spec, op) for op in spec.ops.values()}
+    files["rows.inc"] = "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
+    files["isas.inc"] = isa_list(spec)
+    files["kernels.h"] = declarations(spec)
+    files["sources.cmake"] = cmake_list(spec)
+    return files
+
+
+def write(out: Path, files: dict[str, str]) -> None:
+    for stale in sorted(out.rglob("*")):
+        if stale.is_file() and stale.relative_to(out).as_posix() not in files:
+            stale.unlink()
+    for name, text in files.items():
+        path = out / name
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Generates kernels from kernels/kernels.toml.")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the generated files")
+    parser.add_argument("--table", type=Path, help="another table than kernels/kernels.toml")
+    args = parser.parse_args()
+    try:
+        write(args.out, outputs(table.load(ROOT, args.table)))
+    except (table.SpecError, jinja2.TemplateError) as error:
+        print(f"codegen: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

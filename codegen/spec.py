@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads and checks the kernel table (kernels/kernels.toml).
+
+Every complaint is a SpecError that names the entry of the table and what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python before 3.11
+    import tomli as tomllib
+
+ARCHES = ("any", "x86_64", "aarch64")
+NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+class SpecError(Exception):
+    """The table is wrong; the text says which entry and why."""
+
+
+@dataclass(frozen=True)
+class Isa:
+    """One instruction set: what its code needs and how its files are compiled."""
+
+    name: str
+    arch: str
+    needs: tuple[str, ...]
+    cflags: tuple[str, ...]
+    lanes: int
+    chains: int
+
+
+@dataclass(frozen=True)
+class Op:
+    """One operation; templates maps a format (or None) to the template's name."""
+
+    name: str
+    templates: dict[str | None, str]
+    tiled: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel: a C file and a line of its operation's X-macro list."""
+
+    op: Op
+    format: str | None
+    layout: str
+    isa: Isa
+    rows: int = 0
+    tokens: int = 0
+
+    @property
+    def name(self) -> str:
+        """tern_<op>[_<format>][_<rows>x<tokens>]_<isa>."""
+        parts = ["tern", self.op.name]
+        parts += [self.format] if self.format else []
+        parts += [f"{self.rows}x{self.tokens}"] if self.op.tiled else []
+        return "_".join(parts + [self.isa.name])
+
+    @property
+    def template(self) -> str:
+        return self.op.templates[self.format if self.format in self.op.templates else None]
+
+
+@dataclass
+class Spec:
+    isas: dict[str, Isa] = field(default_factory=dict)
+    ops: dict[str, Op] = field(default_factory=dict)
+    layouts: dict[str, str] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+
+
+def check_keys(where: str, entry: dict, required: set[str], optional: set[str] = frozenset()):
+    """Refuses unknown and missing keys of one table entry."""
+    if not isinstance(entry, dict):
+        raise SpecError(f"{where}: expected a table")
+    for key in entry:
+        if key not in required | optional:
+            raise SpecError(f"{where}: unknown key '{key}'")
+    for key in sorted(required - entry.keys()):
+        raise SpecError(f"{where}: key '{key}' is missing")
+
+
+def check_type(where: str, entry: dict, key: str, kind: type) -> None:
+    if key in entry and (not isinstance(entry[key], kind) or isinstance(entry[key], bool) != (kind is bool)):
+        raise SpecError(f"{where}: key '{key}' must be of type {kind.__name__}")
+
+
+def as_list(where: str, key: str, value) -> list[str]:
+    """A string, or a non-empty list of distinct strings."""
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not items or not all(isinstance(i, str) for i in items):
+        raise SpecError(f"{where}: key '{key}' must be a name or a list of names")
+    for item in items:
+        if items.count(item) > 1:
+            raise SpecError(f"{where}: '{item}' stands twice in key '{key}'")
+    return items
+
+
+def load_isa(name: str, entry: dict, features: set[str]) -> Isa:
+    where = f"isa.{name}"
+    if not NAME.match(name):
+        raise SpecError(f"{where}: not a valid name")
+    check_keys(where, entry, {"arch", "needs", "cflags", "lanes", "chains"})
+    for key, kind in (("arch", str), ("needs", list), ("cflags", list), ("lanes", int), ("chains", int)):
+        check_type(where, entry, key, kind)
+    if entry["arch"] not in ARCHES:
+        raise SpecError(f"{where}: unknown arch '{entry['arch']}' (one of {', '.join(ARCHES)})")
+    if entry["lanes"] not in (1, 4, 8, 16):
+        raise SpecError(f"{where}: lanes must be 1, 4, 8 or 16, not {entry['lanes']}")
+    if entry["chains"] < 1:
+        raise SpecError(f"{where}: chains must be at least 1")
+    for need in entry["needs"]:
+        if need not in features:
+            raise SpecError(f"{where}: feature '{need}' is not in dispatch/cpu.h")
+    return Isa(name, entry["arch"], tuple(entry["needs"]), tuple(entry["cflags"]), entry["lanes"], entry["chains"])
+
+
+def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> Op:
+    where = f"op.{name}"
+    check_keys(where, entry, {"template"}, {"tiled"})
+    check_type(where, entry, "tiled", bool)
+    if name not in known_ops:
+        raise SpecError(f"{where}: operation is not in TERN_OP_LIST of include/tern/kernels.h")
+    template = entry["template"]
+    templates = {None: template} if isinstance(template, str) else dict(template)
+    for file in templates.values():
+        if not (template_dir / f"{file}.c.j2").is_file():
+            raise SpecError(f"{where}: template '{file}.c.j2' does not exist")
+    return Op(name, templates, entry.get("tiled", False))
+
+
+def load_rows(index: int, entry: dict, spec: Spec) -> list[Row]:
+    """Expands one [[kernel]] entry, formats outermost, instruction sets in their order."""
+    where = f"kernel {index} ({entry.get('op', '?')})"
+    check_keys(where, entry, {"op", "isa"}, {"format", "tile"})
+    op = spec.ops.get(entry["op"])
+    if op is None:
+        raise SpecError(f"{where}: unknown op '{entry['op']}'")
+    formats = as_list(where, "format", entry["format"]) if "format" in entry else [None]
+    isas = as_list(where, "isa", entry["isa"])
+    rows, tokens = load_tile(where, entry, op)
+    found = []
+    for fmt in formats:
+        if fmt is not None and fmt not in spec.layouts:
+            raise SpecError(f"{where}: unknown format '{fmt}'")
+        if None not in op.templates and fmt not in op.templates:
+            raise SpecError(f"{where}: op '{op.name}' has no template for format '{fmt}'")
+        for isa in isas:
+            if isa not in spec.isas:
+                raise SpecError(f"{where}: unknown isa '{isa}'")
+            layout = spec.layouts[fmt] if op.tiled else ("rows" if fmt else "none")
+            found.append(Row(op, fmt, layout, spec.isas[isa], rows, tokens))
+    for row in found:
+        check_tile(row)
+    return found
+
+
+def load_tile(where: str, entry: dict, op: Op) -> tuple[int, int]:
+    if not op.tiled:
+        if "tile" in entry:
+            raise SpecError(f"{where}: op '{op.name}' takes no tile")
+        return 0, 0
+    if "tile" not in entry:
+        raise SpecError(f"{where}: key 'tile' is missing")
+    check_keys(f"{where} tile", entry["tile"], {"rows", "tokens"})
+    for key in ("rows", "tokens"):
+        value = entry["tile"][key]
+        if not isinstance(value, int) or value not in (1, 2, 4, 8, 16):
+            raise SpecError(f"{where}: tile {key} must be 1, 2, 4, 8 or 16, not {value!r}")
+    return entry["tile"]["rows"], entry["tile"]["tokens"]
+
+
+def check_tile(row: Row) -> None:
+    """Interleaved layouts put rows in lanes: a tile must fill whole vectors."""
+    if row.op.tiled and row.layout != "rows" and row.rows % row.isa.lanes:
+        raise SpecError(f"{row.name}: {row.rows} rows do not fill vectors of {row.isa.lanes} lanes")
+
+
+def check_rows(rows: list[Row], reference: set[str]) -> None:
+    """Names are unique, each op and format has a scalar row, each format a reference."""
+    seen = set()
+    for row in rows:
+        if row.name in seen:
+            raise SpecError(f"{row.name}: stands twice in the table")
+        seen.add(row.name)
+        if row.format and row.format not in reference:
+            raise SpecError(f"{row.name}: format '{row.format}' has no reference in kernels/reference.c")
+    scalar = {(row.op.name, row.format) for row in rows if row.isa.name == "scalar"}
+    for row in rows:
+        if (row.op.name, row.format) not in scalar:
+            raise SpecError(f"{row.name}: has no scalar sibling")
+
+
+def names_of_list(text: str, macro: str) -> list[str]:
+    """First arguments (lower case) of the X(...) entries of an X-macro list in a C header."""
+    body = re.search(rf"#define {macro}\(X\)((?:.*\\\n)*.*\n)", text)
+    if body is None:
+        raise SpecError(f"{macro} was not found")
+    return [name.lower() for name in re.findall(r"X\((\w+)", body.group(1))]
+
+
+def load(root: Path, table: Path | None = None) -> Spec:
+    """Reads the table of a source tree; `table` replaces kernels/kernels.toml in tests."""
+    path = table or root / "kernels" / "kernels.toml"
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path.name}: {error}") from None
+    header = (root / "include" / "tern" / "kernels.h").read_text(encoding="utf-8")
+    features = {n.upper() for n in names_of_list((root / "dispatch" / "cpu.h").read_text(), "TERN_CPU_LIST")}
+    check_keys(path.name, data, {"isa", "format", "op", "kernel"})
+    spec = Spec()
+    spec.isas = {n: load_isa(n, e, features) for n, e in data["isa"].items()}
+    layouts = set(names_of_list(header, "TERN_LAYOUT_LIST"))
+    formats = set(names_of_list(header, "TERN_FORMAT_LIST"))
+    for fmt, layout in data["format"].items():
+        if fmt not in formats:
+            raise SpecError(f"format.{fmt}: not in TERN_FORMAT_LIST of include/tern/kernels.h")
+        if layout not in layouts:
+            raise SpecError(f"format.{fmt}: unknown layout '{layout}'")
+    spec.layouts = dict(data["format"])
+    ops = set(names_of_list(header, "TERN_OP_LIST"))
+    spec.ops = {n: load_op(n, e, ops, root / "kernels") for n, e in data["op"].items()}
+    for index, entry in enumerate(data["kernel"], start=1):
+        spec.rows += load_rows(index, entry, spec)
+    check_rows(spec.rows, formats_with_reference(root))
+    return spec
+
+
+def formats_with_reference(root: Path) -> set[str]:
+    """Formats that kernels/reference.c names as TERN_FORMAT_X."""
+    text = (root / "kernels" / "reference.c").read_text(encoding="utf-8")
+    return {name.lower() for name in re.findall(r"TERN_FORMAT_(\w+)", text)}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/cpu.h"
+#include "dispatch/select.h"
+#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+/* The table as the generator wrote it. Rows of other architectures keep their place, without code. */
+static const tern_kernel_row rows[] = {
+#define TERN_ROW(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_, function_)            \
+    {.name = #name_,                                                                               \
+     .isa = #isa_,                                                                                 \
+     .op = TERN_OP_##op_,                                                                          \
+     .format = TERN_FORMAT_##format_,                                                              \
+     .layout = TERN_LAYOUT_##layout_,                                                              \
+     .needs = (needs_),                                                                            \
+     .rows_tile = (rows_),                                                                         \
+     .tokens_tile = (tokens_),                                                                     \
+     .fn = {.any = (void (*)(void))(function_)}},
+#include "gen/rows.inc"
+#undef TERN_ROW
+};
+
+static const tern_isa_info isas[] = {
+#define TERN_ISA(name_, needs_, built_) {.name = #name_, .needs = (needs_), .built = (built_)},
+#include "gen/isas.inc"
+#undef TERN_ISA
+};
+
+const tern_kernel_row *tern_kernel_rows(size_t *count) {
+    *count = sizeof rows / sizeof *rows;
+    return rows;
+}
+
+const tern_isa_info *tern_isas(size_t *count) {
+    *count = sizeof isas / sizeof *isas;
+    return isas;
+}
+
+const tern_kernel_row *tern_kernel_find(const char *name) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
+                                       tern_op op, tern_format format) {
+    for (size_t i = 0; i < count; i++) {
+        const tern_kernel_row *row = &table[i];
+        if (row->op == op && row->format == format && row->fn.any && (row->needs & ~mask) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format format) {
+    return tern_select_row(rows, sizeof rows / sizeof *rows, mask, op, format);
+}
+
+const char *tern_isa_of_mask(uint64_t mask) {
+    const char *name = "scalar";
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)
+        if (isas[i].built && (isas[i].needs & ~mask) == 0)
+            name = isas[i].name;
+    return name;
+}
+
+/* "scalar, avx2": the instruction sets that this build and this machine can run. */
+static void list_runnable(uint64_t features, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
+        if (!isas[i].built || (isas[i].needs & ~features) != 0)
+            continue;
+        const size_t length = strlen(isas[i].name);
+        if (used + length + 3 > size)
+            return;
+        used += (size_t)(stpcpy(stpcpy(text + used, used ? ", " : ""), isas[i].name) - text) - used;
+    }
+}
+
+tern_status tern_restrict_mask(uint64_t features, const char *isa, uint64_t *mask,
+                               tern_error *err) {
+    char valid[256];
+    list_runnable(features, valid, sizeof valid);
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
+        if (strcmp(isas[i].name, isa) != 0)
+            continue;
+        if (!isas[i].built)
+            return tern_fail(err, TERN_ERR_ISA, "instruction set %s is not in this build (valid: %s)",
+                             isa, valid);
+        if ((isas[i].needs & ~features) != 0)
+            return tern_fail(err, TERN_ERR_ISA,
+                             "instruction set %s is not supported by this processor (valid: %s)",
+                             isa, valid);
+        *mask = isas[i].needs;
+        return TERN_OK;
+    }
+    return tern_fail(err, TERN_ERR_ISA, "unknown instruction set '%s' (valid: %s)", isa, valid);
+}
+
+tern_status tern_cpu_mask(const char *isa, uint64_t *mask, tern_error *err) {
+    const uint64_t features = tern_cpu_features();
+    const char *wanted = isa ? isa : getenv("TERN_ISA");
+    if (!wanted || !*wanted) {
+        *mask = features;
+        return TERN_OK;
+    }
+    return tern_restrict_mask(features, wanted, mask, err);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_DISPATCH_SELECT_H
+#define TERN_DISPATCH_SELECT_H
+
+/* Selection, as pure functions: nothing here looks at the machine. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/kernels.h"
+
+typedef struct tern_isa_info {
+    const char *name;
+    uint64_t needs; /* bits of dispatch/cpu.h */
+    bool built;     /* compiled for this architecture */
+} tern_isa_info;
+
+/* Instruction sets of the table, weakest first. Static storage. */
+const tern_isa_info *tern_isas(size_t *count);
+
+/* First row of `table` for (op, format) that has code and whose needs are all in mask, or NULL. */
+const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
+                                       tern_op op, tern_format format);
+
+/* The strongest built instruction set whose needs are all in mask ("scalar" at least). */
+const char *tern_isa_of_mask(uint64_t mask);
+
+/*
+ * The mask that `isa` allows on a machine with these features. TERN_ERR_ISA for an unknown name
+ * and for one that is not built or not in `features`; the message lists the valid names.
+ */
+TERN_MUST_CHECK tern_status tern_restrict_mask(uint64_t features, const char *isa, uint64_t *mask,
+                                               tern_error *err);
+
+#endif

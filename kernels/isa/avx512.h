@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ISA_AVX512_H
+#define TERN_ISA_AVX512_H
+
+/* AVX-512 without VNNI: 16-bit partial sums, with the budgets of isa/avx2.h. */
+
+#include "kernels/isa/avx512_float.h"
+
+#define TERN_MACS_2BIT 63
+#define TERN_SS_BIAS 0
+
+/* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles. */
+static inline vp vp_mac(vp sum, vb codes, vb x) {
+    return _mm512_add_epi16(sum, _mm512_maddubs_epi16(codes, x));
+}
+
+static inline vi vi_flush(vi sum, vp part) {
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(part, _mm512_set1_epi16(1)));
+}
+
+/* |w| * (x with w's sign), see isa/avx2.h; AVX-512 has no vpsignb, so x is negated under a mask. */
+static inline vi vi_mac_ss(vi sum, vb w, vb x) {
+    const __m512i signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), vi_zero(), x);
+    return vi_flush(sum, _mm512_maddubs_epi16(_mm512_abs_epi8(w), signed_x));
+}
+
+#endif

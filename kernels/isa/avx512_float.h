@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ISA_AVX512_FLOAT_H
+#define TERN_ISA_AVX512_FLOAT_H
+
+/*
+ * The verbs that both AVX-512 instruction sets share (F, BW, VL, DQ): sixteen lanes.
+ * isa/README.md lists what each verb means.
+ */
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __m512i vb;
+typedef __m512i vp;
+
+static inline __mmask16 lanes_below(size_t n) {
+    return (__mmask16)((UINT32_C(1) << n) - 1);
+}
+
+static inline vf vf_zero(void) {
+    return _mm512_setzero_ps();
+}
+static inline vf vf_set1(float x) {
+    return _mm512_set1_ps(x);
+}
+static inline vf vf_load(const float *p) {
+    return _mm512_loadu_ps(p);
+}
+static inline void vf_store(float *p, vf v) {
+    _mm512_storeu_ps(p, v);
+}
+static inline vf vf_add(vf a, vf b) {
+    return _mm512_add_ps(a, b);
+}
+static inline vf vf_sub(vf a, vf b) {
+    return _mm512_sub_ps(a, b);
+}
+static inline vf vf_mul(vf a, vf b) {
+    return _mm512_mul_ps(a, b);
+}
+static inline vf vf_div(vf a, vf b) {
+    return _mm512_div_ps(a, b);
+}
+static inline vf vf_max(vf a, vf b) {
+    return _mm512_max_ps(a, b);
+} /* a > b ? a : b */
+static inline vf vf_min(vf a, vf b) {
+    return _mm512_min_ps(a, b);
+} /* a < b ? a : b */
+static inline vf vf_abs(vf v) {
+    return _mm512_abs_ps(v);
+}
+
+static inline vf vf_load_fill(const float *p, size_t n, float fill) {
+    return _mm512_mask_loadu_ps(vf_set1(fill), lanes_below(n), p);
+}
+
+static inline void vf_store_n(float *p, vf v, size_t n) {
+    _mm512_mask_storeu_ps(p, lanes_below(n), v);
+}
+
+static inline vf vf_first_n(vf v, size_t n) {
+    return _mm512_maskz_mov_ps(lanes_below(n), v);
+}
+
+/* 2^n for integral n in [-126, 127]: the exponent field of a float. */
+static inline vf vf_pow2(vf n) {
+    const __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(biased, 23));
+}
+
+static inline __m256 upper_half(vf v) {
+    return _mm512_extractf32x8_ps(v, 1);
+}
+
+static inline float vf_hmax(vf v) {
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(v), upper_half(v));
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline float vf_sum16(vf v) {
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v), upper_half(v));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline vf vf_load_f16(const void *p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+
+static inline vf widen_bf16(__m256i halves) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+
+static inline vf vf_load_bf16(const void *p) {
+    return widen_bf16(_mm256_loadu_si256((const __m256i *)p));
+}
+
+static inline vf vf_load_f16_n(const void *p, size_t n) {
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes_below(n), p));
+}
+
+static inline vf vf_load_bf16_n(const void *p, size_t n) {
+    return widen_bf16(_mm256_maskz_loadu_epi16(lanes_below(n), p));
+}
+
+static inline void vf_store_f16(void *p, vf v) {
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+static inline void vf_store_f16_n(void *p, vf v, size_t n) {
+    _mm256_mask_storeu_epi16(p, lanes_below(n), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+/* Pairs of neighbouring lanes, for RoPE: c0 c0 c1 c1 ... from eight floats; x1 x0 x3 x2 ... */
+static inline vf vf_load_pairs(const float *p) {
+    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_loadu_ps(p)));
+}
+
+static inline vf vf_swap_pairs(vf v) {
+    return _mm512_permute_ps(v, 0xb1);
+}
+
+/* Even lanes a - b, odd lanes a + b. */
+static inline vf vf_addsub(vf a, vf b) {
+    return _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0x5555, a, b);
+}
+
+static inline vi vi_zero(void) {
+    return _mm512_setzero_si512();
+}
+static inline vi vi_set1(int32_t x) {
+    return _mm512_set1_epi32(x);
+}
+static inline vi vi_add(vi a, vi b) {
+    return _mm512_add_epi32(a, b);
+}
+static inline vi vi_sub(vi a, vi b) {
+    return _mm512_sub_epi32(a, b);
+}
+static inline int32_t vi_hsum(vi v) {
+    return _mm512_reduce_add_epi32(v);
+}
+static inline vf vi_to_f(vi v) {
+    return _mm512_cvtepi32_ps(v);
+}
+static inline vi vi_round(vf v) {
+    return _mm512_cvtps_epi32(v);
+}
+static inline vi vi_and(vi a, vi b) {
+    return _mm512_and_si512(a, b);
+}
+static inline vi vi_srl4(vi v) {
+    return _mm512_srli_epi32(v, 4);
+}
+
+/* Lanes within int8. */
+static inline void vi_store_i8(int8_t *p, vi v) {
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v));
+}
+
+static inline vi vi_load_i8(const int8_t *p) {
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+
+static inline vi vi_load_u8(const uint8_t *p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+
+static inline vb vb_load(const void *p) {
+    return _mm512_loadu_si512(p);
+}
+
+static inline vb vb_splat4(const void *p) {
+    int32_t four;
+    memcpy(&four, p, sizeof four);
+    return _mm512_set1_epi32(four);
+}
+
+static inline vb vb_plane2(vb c, int plane) {
+    const __m512i shifted = plane == 0   ? c
+                            : plane == 1 ? _mm512_srli_epi16(c, 2)
+                            : plane == 2 ? _mm512_srli_epi16(c, 4)
+                                         : _mm512_srli_epi16(c, 6);
+    return _mm512_and_si512(shifted, _mm512_set1_epi8(3));
+}
+
+static inline vb vb_nibble_lo(vb c) {
+    return _mm512_and_si512(c, _mm512_set1_epi8(15));
+}
+
+static inline vb vb_nibble_hi(vb c) {
+    return _mm512_and_si512(_mm512_srli_epi16(c, 4), _mm512_set1_epi8(15));
+}
+
+static inline vp vp_zero(void) {
+    return _mm512_setzero_si512();
+}
+
+#endif

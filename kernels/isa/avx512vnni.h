@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ISA_AVX512VNNI_H
+#define TERN_ISA_AVX512VNNI_H
+
+/* AVX-512 with VNNI: vpdpbusd sums four products of a u8 and an i8 in 32 bits. */
+
+#include "kernels/isa/avx512_float.h"
+
+/* 2^21 sums of four products of at most 3 * 128 stay below 2^31 + 2^31. */
+#define TERN_MACS_2BIT (UINT32_C(1) << 20)
+
+/* vi_mac_ss adds (w + 128) * x: the unsigned operand of vpdpbusd. */
+#define TERN_SS_BIAS 128
+
+static inline vp vp_mac(vp sum, vb codes, vb x) {
+    return _mm512_dpbusd_epi32(sum, codes, x);
+}
+
+static inline vi vi_flush(vi sum, vp part) {
+    return _mm512_add_epi32(sum, part);
+}
+
+static inline vi vi_mac_ss(vi sum, vb w, vb x) {
+    return _mm512_dpbusd_epi32(sum, _mm512_xor_si512(w, _mm512_set1_epi8(-128)), x);
+}
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ISA_SCALAR_H
+#define TERN_ISA_SCALAR_H
+
+/*
+ * The verbs in plain C, one lane. isa/README.md lists what each verb means; this file is the
+ * fallback that every machine can run, so it uses nothing but integer and float arithmetic.
+ */
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/half.h"
+
+typedef float vf;
+typedef int32_t vi;
+typedef uint32_t vb;
+typedef int32_t vp;
+
+/* Sums in 32 bits: 2^22 products of 3 * 128 stay below 2^31. */
+#define TERN_MACS_2BIT (UINT32_C(1) << 22)
+#define TERN_SS_BIAS 0
+
+static inline vf vf_zero(void) {
+    return 0.0f;
+}
+static inline vf vf_set1(float x) {
+    return x;
+}
+static inline vf vf_load(const float *p) {
+    return *p;
+}
+static inline vf vf_load_fill(const float *p, size_t n, float fill) {
+    return n ? *p : fill;
+}
+static inline void vf_store(float *p, vf v) {
+    *p = v;
+}
+static inline vf vf_first_n(vf v, size_t n) {
+    return n ? v : 0.0f;
+}
+static inline vf vf_add(vf a, vf b) {
+    return a + b;
+}
+static inline vf vf_sub(vf a, vf b) {
+    return a - b;
+}
+static inline vf vf_mul(vf a, vf b) {
+    return a * b;
+}
+static inline vf vf_div(vf a, vf b) {
+    return a / b;
+}
+static inline vf vf_max(vf a, vf b) {
+    return a > b ? a : b;
+}
+static inline vf vf_min(vf a, vf b) {
+    return a < b ? a : b;
+}
+static inline vf vf_abs(vf v) {
+    return fabsf(v);
+}
+static inline float vf_hmax(vf v) {
+    return v;
+}
+
+static inline void vf_store_n(float *p, vf v, size_t n) {
+    if (n)
+        *p = v;
+}
+
+/* 2^n for an integral n in [-126, 127]: the exponent field of a float. */
+static inline vf vf_pow2(vf n) {
+    const uint32_t bits = (uint32_t)((int32_t)n + 127) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+static inline float vf_sum16(vf a, vf b, vf c, vf d, vf e, vf f, vf g, vf h, vf i, vf j, vf k, vf l,
+                             vf m, vf n, vf o, vf p) {
+    const float a8 = a + i, b8 = b + j, c8 = c + k, d8 = d + l;
+    const float e8 = e + m, f8 = f + n, g8 = g + o, h8 = h + p;
+    const float a4 = a8 + e8, b4 = b8 + f8, c4 = c8 + g8, d4 = d8 + h8;
+    return (a4 + c4) + (b4 + d4);
+}
+
+static inline vf vf_load_f16(const void *p) {
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return tern_f16_to_f32(half);
+}
+
+static inline vf vf_load_bf16(const void *p) {
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return tern_bf16_to_f32(half);
+}
+
+static inline vf vf_load_f16_n(const void *p, size_t n) {
+    return n ? vf_load_f16(p) : 0.0f;
+}
+static inline vf vf_load_bf16_n(const void *p, size_t n) {
+    return n ? vf_load_bf16(p) : 0.0f;
+}
+
+static inline void vf_store_f16(void *p, vf v) {
+    const uint16_t half = tern_f32_to_f16(v);
+    memcpy(p, &half, sizeof half);
+}
+
+static inline void vf_store_f16_n(void *p, vf v, size_t n) {
+    if (n)
+        vf_store_f16(p, v);
+}
+
+static inline vi vi_zero(void) {
+    return 0;
+}
+static inline vi vi_set1(int32_t x) {
+    return x;
+}
+static inline vi vi_add(vi a, vi b) {
+    return a + b;
+}
+static inline vi vi_sub(vi a, vi b) {
+    return a - b;
+}
+static inline int32_t vi_hsum(vi v) {
+    return v;
+}
+static inline vf vi_to_f(vi v) {
+    return (float)v;
+}
+
+/* |v| <= 2^22: adding 1.5 * 2^23 leaves no fraction bits, so the sum is rounded to nearest even. */
+static inline vi vi_round(vf v) {
+    return (int32_t)((v + 12582912.0f) - 12582912.0f);
+}
+static inline void vi_store_i8(int8_t *p, vi v) {
+    *p = (int8_t)v;
+}
+static inline vi vi_load_i8(const int8_t *p) {
+    return *p;
+}
+static inline vi vi_load_u8(const uint8_t *p) {
+    return *p;
+}
+static inline vi vi_and(vi a, vi b) {
+    return a & b;
+}
+static inline vi vi_srl4(vi v) {
+    return (int32_t)((uint32_t)v >> 4);
+}
+
+static inline vb vb_load(const void *p) {
+    uint32_t bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    return bytes;
+}
+
+static inline vb vb_splat4(const void *p) {
+    return vb_load(p);
+}
+static inline vb vb_plane2(vb c, int plane) {
+    return (c >> (2 * plane)) & 0x03030303u;
+}
+static inline vb vb_nibble_lo(vb c) {
+    return c & 0x0f0f0f0fu;
+}
+static inline vb vb_nibble_hi(vb c) {
+    return (c >> 4) & 0x0f0f0f0fu;
+}
+static inline vp vp_zero(void) {
+    return 0;
+}
+
+static inline int32_t signed_byte(uint32_t bytes, int i) {
+    return (int8_t)(uint8_t)(bytes >> (8 * i));
+}
+
+static inline int32_t unsigned_byte(uint32_t bytes, int i) {
+    return (int32_t)((bytes >> (8 * i)) & 0xffu);
+}
+
+/* Four products of at most 15 * 128. */
+static inline vp vp_mac(vp sum, vb codes, vb x) {
+    sum += unsigned_byte(codes, 0) * signed_byte(x, 0);
+    sum += unsigned_byte(codes, 1) * signed_byte(x, 1);
+    sum += unsigned_byte(codes, 2) * signed_byte(x, 2);
+    return sum + unsigned_byte(codes, 3) * signed_byte(x, 3);
+}
+
+static inline vi vi_flush(vi sum, vp part) {
+    return sum + part;
+}
+
+/* Four products of at most 128 * 127. */
+static inline vi vi_mac_ss(vi sum, vb w, vb x) {
+    sum += signed_byte(w, 0) * signed_byte(x, 0);
+    sum += signed_byte(w, 1) * signed_byte(x, 1);
+    sum += signed_byte(w, 2) * signed_byte(x, 2);
+    return sum + signed_byte(w, 3) * signed_byte(x, 3);
+}
+
+#endif

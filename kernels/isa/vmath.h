@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ISA_VMATH_H
+#define TERN_ISA_VMATH_H
+
+/*
+ * What every template needs on top of the verbs. Include it after the isa header; it uses verbs
+ * only, so each formula exists once for all instruction sets.
+ */
+
+#include "tern/kernels.h"
+
+/* Lanes of the vector that starts `offset` elements into a tail of `rest`: 0 .. lanes. */
+static inline size_t tail_lanes(size_t rest, size_t offset, size_t lanes) {
+    const size_t left = rest > offset ? rest - offset : 0;
+    return left < lanes ? left : lanes;
+}
+
+/* Nearest integer, ties to even, for |v| < 2^22. */
+static inline vf vf_rne(vf v) {
+    const vf magic = vf_set1(0x1.8p23f);
+    return vf_sub(vf_add(v, magic), magic);
+}
+
+/* exp as docs/numerics.md defines it. */
+static inline vf vf_exp(vf x) {
+    x = vf_min(vf_max(x, vf_set1(-104.0f)), vf_set1(89.0f));
+    const vf n = vf_rne(vf_mul(x, vf_set1(0x1.715476p+0f)));
+    vf r = vf_sub(x, vf_mul(n, vf_set1(0x1.62e4p-1f)));
+    r = vf_sub(r, vf_mul(n, vf_set1(0x1.7f7d1cp-20f)));
+    vf q = vf_set1(1.0f / 5040.0f);
+    q = vf_add(vf_mul(q, r), vf_set1(1.0f / 720.0f));
+    q = vf_add(vf_mul(q, r), vf_set1(1.0f / 120.0f));
+    q = vf_add(vf_mul(q, r), vf_set1(1.0f / 24.0f));
+    q = vf_add(vf_mul(q, r), vf_set1(1.0f / 6.0f));
+    q = vf_add(vf_mul(q, r), vf_set1(0.5f));
+    const vf p = vf_add(vf_add(vf_mul(q, vf_mul(r, r)), r), vf_set1(1.0f));
+    const vf h = vf_rne(vf_mul(n, vf_set1(0.5f)));
+    return vf_mul(vf_mul(p, vf_pow2(h)), vf_pow2(vf_sub(n, h)));
+}
+
+#endif
