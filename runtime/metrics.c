@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/metrics.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+
+double tern_clock_seconds(void) {
+    struct timespec t;
+    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) {
+        return 0.0;
+    }
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double tern_peak_rss_from(const char *status_path) {
+    FILE *f = fopen(status_path, "re");
+    if (f == NULL) {
+        return 0.0;
+    }
+    char line[256];
+    unsigned long long kib = 0;
+    while (fgets(line, sizeof line, f) != NULL) {
+        if (sscanf(line, "VmHWM: %llu kB", &kib) == 1) {
+            break;
+        }
+    }
+    (void)fclose(f); /* read only: nothing can be lost */
+    return (double)kib / 1024.0;
+}
+
+double tern_peak_rss_mib(void) {
+    const double mib = tern_peak_rss_from("/proc/self/status");
+    if (mib > 0.0) {
+        return mib;
+    }
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) {
+        return 0.0;
+    }
+    return (double)usage.ru_maxrss / 1024.0; /* Linux counts KiB */
+}
+
+static size_t held(const tern_latencies *l) {
+    return l->added < TERN_LATENCY_RING ? l->added : TERN_LATENCY_RING;
+}
+
+void tern_latencies_add(tern_latencies *l, double seconds) {
+    l->seconds[l->added % TERN_LATENCY_RING] = seconds;
+    l->added++;
+}
+
+/* Shell sort with the gaps (4^k - 1) / 3 or so: qsort of the C library may allocate. */
+void tern_latencies_sort(tern_latencies *l) {
+    const size_t n = held(l);
+    for (size_t gap = 1365; gap > 0; gap /= 4) {
+        for (size_t i = gap; i < n; i++) {
+            const double x = l->seconds[i];
+            size_t j = i;
+            for (; j >= gap && l->seconds[j - gap] > x; j -= gap) {
+                l->seconds[j] = l->seconds[j - gap];
+            }
+            l->seconds[j] = x;
+        }
+    }
+}
+
+double tern_latencies_percentile(const tern_latencies *l, double p) {
+    const size_t n = held(l);
+    if (n == 0) {
+        return 0.0;
+    }
+    size_t rank = (size_t)(p * (double)n);
+    if ((double)rank < p * (double)n) {
+        rank++;
+    }
+    rank = rank < 1 ? 1 : rank > n ? n : rank;
+    return l->seconds[rank - 1];
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_METRICS_H
+#define TERN_RUNTIME_METRICS_H
+
+#include <stddef.h>
+
+/* Seconds of a clock that never goes back; only differences mean something. */
+double tern_clock_seconds(void);
+
+/*
+ * Largest resident memory of this process so far, in MiB: VmHWM of /proc/self/status, or where
+ * that file is missing getrusage's ru_maxrss. 0 when neither is known.
+ */
+double tern_peak_rss_mib(void);
+
+/* The same from a file in the format of /proc/self/status; 0 when it has no VmHWM line. */
+double tern_peak_rss_from(const char *status_path);
+
+enum { TERN_LATENCY_RING = 4096 };
+
+/* The last TERN_LATENCY_RING durations. Zero-initialise it. */
+typedef struct tern_latencies {
+    double seconds[TERN_LATENCY_RING];
+    size_t added; /* ever; the ring holds the last min(added, TERN_LATENCY_RING) */
+} tern_latencies;
+
+void tern_latencies_add(tern_latencies *l, double seconds);
+
+/*
+ * Sorts what the ring holds, so that percentiles can be read. Later additions replace arbitrary
+ * old ones: sort once, at the end. Allocates nothing.
+ */
+void tern_latencies_sort(tern_latencies *l);
+
+/*
+ * Percentile p in (0, 1] of a sorted ring by nearest rank: the smallest value that at least a
+ * share p of the values does not exceed. 0 when the ring is empty.
+ */
+double tern_latencies_percentile(const tern_latencies *l, double p);
+
+#endif

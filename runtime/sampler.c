@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From logits to a token. Every step has one result on every machine (docs/numerics.md):
+ *
+ *   1. x[i] = (logit[i] - max) / temperature;
+ *   2. top-k keeps the k candidates that come first by logit descending, then id ascending;
+ *   3. softmax over what is kept, in that order (without top-k: all tokens, by id);
+ *   4. top-p keeps the shortest run of candidates in the order of 2 whose probabilities add up to
+ *      at least top_p;
+ *   5. r = uniform * (sum of what is kept); the first candidate whose running sum exceeds r wins.
+ *
+ * Sums are sequential, in double. No C library function decides anything.
+ */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/chacha.h"
+#include "tern/tern.h"
+
+struct tern_sampler {
+    tern_sampler_params params;
+    uint32_t n_vocab;
+    tern_softmax_fn *softmax;
+    tern_chacha random;
+    float *p;       /* [n_vocab] scaled logits, then probabilities */
+    uint64_t *heap; /* [n_vocab] candidate keys */
+};
+
+tern_sampler_params tern_sampler_params_default(void) {
+    return (tern_sampler_params){.temperature = 0.0F, .top_k = 0, .top_p = 1.0F, .seed = 42};
+}
+
+static tern_status check_params(const tern_sampler_params *p, uint32_t n_vocab, tern_error *err) {
+    if (n_vocab == 0 || n_vocab > INT32_MAX) {
+        return tern_fail(err, TERN_ERR_ARG, "sampler: vocabulary of %u tokens", n_vocab);
+    }
+    if (!(p->temperature >= 0.0F) || !isfinite(p->temperature)) {
+        return tern_fail(err, TERN_ERR_ARG, "sampler: temperature %g is not a finite number >= 0",
+                         (double)p->temperature);
+    }
+    if (!(p->top_p > 0.0F && p->top_p <= 1.0F)) {
+        return tern_fail(err, TERN_ERR_ARG, "sampler: top-p %g is not in (0, 1]", (double)p->top_p);
+    }
+    return TERN_OK;
+}
+
+/* Buffers for n tokens; float rows are padded to whole vectors. */
+static bool allocate(tern_sampler *s, uint32_t n) {
+    const size_t padded = ((size_t)n + TERN_LANES - 1) / TERN_LANES * TERN_LANES;
+    size_t float_bytes;
+    size_t heap_bytes;
+    if (__builtin_mul_overflow(padded, sizeof *s->p, &float_bytes) ||
+        __builtin_mul_overflow((size_t)n, sizeof *s->heap, &heap_bytes)) {
+        return false;
+    }
+    s->p = aligned_alloc(TERN_ALIGN, float_bytes);
+    s->heap = malloc(heap_bytes);
+    return s->p != NULL && s->heap != NULL;
+}
+
+tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab,
+                             tern_sampler **out, tern_error *err) {
+    if (params == NULL || out == NULL) {
+        return tern_fail(err, TERN_ERR_ARG, "sampler: NULL argument");
+    }
+    const tern_status status = check_params(params, n_vocab, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    const tern_kernel_row *row = tern_kernel_select(0, TERN_OP_SOFTMAX, TERN_FORMAT_NONE);
+    if (row == NULL) {
+        return tern_fail(err, TERN_ERR_KERNEL, "sampler: no softmax kernel");
+    }
+    tern_sampler *s = calloc(1, sizeof *s);
+    if (s == NULL || !allocate(s, n_vocab)) {
+        tern_sampler_free(&s);
+        return tern_fail(err, TERN_ERR_NOMEM, "sampler: no memory for %u tokens", n_vocab);
+    }
+    s->params = *params;
+    s->n_vocab = n_vocab;
+    s->softmax = row->fn.softmax;
+    tern_sampler_reset(s, params->seed);
+    *out = s;
+    return TERN_OK;
+}
+
+void tern_sampler_free(tern_sampler **s) {
+    if (s == NULL || *s == NULL) {
+        return;
+    }
+    free((*s)->p);
+    free((*s)->heap);
+    free(*s);
+    *s = NULL;
+}
+
+void tern_sampler_reset(tern_sampler *s, uint64_t seed) {
+    s->params.seed = seed;
+    tern_chacha_seed(&s->random, seed);
+}
+
+int32_t tern_argmax(const float *logits, size_t n) {
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++) {
+        if (logits[i] > logits[best]) {
+            best = i;
+        }
+    }
+    return (int32_t)best;
+}
+
+static uint32_t float_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* An exponent of all ones: infinity or NaN. */
+static bool is_nonfinite(float x) {
+    return (float_bits(x) & 0x7f800000U) == 0x7f800000U;
+}
+
+static tern_status check_finite(const float *logits, uint32_t n, tern_error *err) {
+    bool bad = false; /* without an early exit the loop vectorises */
+    for (uint32_t i = 0; i < n; i++) {
+        bad |= is_nonfinite(logits[i]);
+    }
+    if (!bad) {
+        return TERN_OK;
+    }
+    uint32_t i = 0;
+    while (!is_nonfinite(logits[i])) {
+        i++;
+    }
+    return tern_fail(err, TERN_ERR_NONFINITE, "logit of token %u is %g", i, (double)logits[i]);
+}
+
+/* ---- candidates in order: a heap of 64-bit keys, largest first ---------------------------------
+ */
+
+/*
+ * Key that is larger for the candidate that comes first: the logit's bits made monotonic in the
+ * upper half (negative: all bits flipped; else the sign bit set; + 0.0f turns -0 into +0), the
+ * complement of the id in the lower half.
+ */
+static uint64_t candidate_key(float logit, uint32_t id) {
+    const uint32_t bits = float_bits(logit + 0.0F);
+    const uint32_t ordered = bits & 0x80000000U ? ~bits : bits | 0x80000000U;
+    return (uint64_t)ordered << 32 | (uint32_t)~id;
+}
+
+static uint32_t candidate_id(uint64_t key) {
+    return (uint32_t)~key;
+}
+
+static void sift_down(uint64_t *heap, size_t i, size_t n) {
+    const uint64_t key = heap[i];
+    for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
+        child += child + 1 < n && heap[child + 1] > heap[child];
+        if (heap[child] <= key) {
+            break;
+        }
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = key;
+}
+
+static void heap_build(uint64_t *heap, const float *logits, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        heap[i] = candidate_key(logits[i], (uint32_t)i);
+    }
+    for (size_t i = n / 2; i-- > 0;) {
+        sift_down(heap, i, n);
+    }
+}
+
+/* Moves the largest of heap[0, n) to heap[n - 1] and returns its id. */
+static uint32_t heap_pop(uint64_t *heap, size_t n) {
+    const uint64_t top = heap[0];
+    heap[0] = heap[n - 1];
+    heap[n - 1] = top;
+    sift_down(heap, 0, n - 1);
+    return candidate_id(top);
+}
+
+/* ---- the draw ----------------------------------------------------------------------------------
+ */
+
+/*
+ * Index of the candidate that a uniform share of the total picks, of n candidates in order. The
+ * probability of candidate j is p[j], or where `popped` is given that of the id behind popped[-j].
+ */
+static size_t draw(tern_sampler *s, const uint64_t *popped, size_t n, double total) {
+    const double r = tern_chacha_uniform(&s->random) * total;
+    double sum = 0.0;
+    for (size_t j = 0; j + 1 < n; j++) {
+        sum += (double)s->p[popped == NULL ? j : candidate_id(*(popped - j))];
+        if (sum > r) {
+            return j;
+        }
+    }
+    return n - 1;
+}
+
+/* Number of leading probabilities that reach the share top_p; *total is their sum. */
+static size_t nucleus(const float *p, size_t n, double top_p, double *total) {
+    double sum = 0.0;
+    size_t kept = 0;
+    while (kept < n && (kept == 0 || top_p >= 1.0 || sum < top_p)) {
+        sum += (double)p[kept++];
+    }
+    *total = sum;
+    return kept;
+}
+
+static uint32_t pick_from_all(tern_sampler *s, const float *logits, float max) {
+    for (uint32_t i = 0; i < s->n_vocab; i++) {
+        s->p[i] = (logits[i] - max) / s->params.temperature;
+    }
+    s->softmax(s->p, s->n_vocab);
+    double total;
+    (void)nucleus(s->p, s->n_vocab, 1.0, &total);
+    return (uint32_t)draw(s, NULL, s->n_vocab, total);
+}
+
+static uint32_t pick_top_k(tern_sampler *s, const float *logits, float max) {
+    const size_t n = s->n_vocab;
+    const size_t k = s->params.top_k;
+    heap_build(s->heap, logits, n);
+    for (size_t j = 0; j < k; j++) {
+        s->p[j] = (logits[heap_pop(s->heap, n - j)] - max) / s->params.temperature;
+    }
+    s->softmax(s->p, k);
+    double total;
+    const size_t kept = nucleus(s->p, k, (double)s->params.top_p, &total);
+    return candidate_id(s->heap[n - 1 - draw(s, NULL, kept, total)]);
+}
+
+/* Candidates leave the heap in order until they carry top_p; their ids stay behind its end. */
+static uint32_t pick_top_p(tern_sampler *s, const float *logits, float max) {
+    const size_t n = s->n_vocab;
+    for (size_t i = 0; i < n; i++) {
+        s->p[i] = (logits[i] - max) / s->params.temperature;
+    }
+    s->softmax(s->p, n);
+    heap_build(s->heap, logits, n);
+    double total = 0.0;
+    size_t kept = 0;
+    while (kept < n && (kept == 0 || total < (double)s->params.top_p)) {
+        total += (double)s->p[heap_pop(s->heap, n - kept)];
+        kept++;
+    }
+    return candidate_id(s->heap[n - 1 - draw(s, s->heap + n - 1, kept, total)]);
+}
+
+tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *token,
+                              tern_error *err) {
+    if (s == NULL || logits == NULL || token == NULL) {
+        return tern_fail(err, TERN_ERR_ARG, "sampler: NULL argument");
+    }
+    const tern_status status = check_finite(logits, s->n_vocab, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    const int32_t best = tern_argmax(logits, s->n_vocab);
+    if (s->params.temperature == 0.0F) {
+        *token = best;
+        return TERN_OK;
+    }
+    const float max = logits[best];
+    uint32_t id;
+    if (s->params.top_k > 0 && s->params.top_k < s->n_vocab) {
+        id = pick_top_k(s, logits, max);
+    } else if (s->params.top_p < 1.0F) {
+        id = pick_top_p(s, logits, max);
+    } else {
+        id = pick_from_all(s, logits, max);
+    }
+    *token = (int32_t)id;
+    return TERN_OK;
+}
