@@ -61,7 +61,8 @@ tern_format tern_format_from_gguf(uint32_t gguf_type);
 
 /*
  * Bytes of a rows x cols matrix as a GGUF file stores it (for I2_S: rows*cols/4 + 32).
- * Returns TERN_ERR_TENSOR_SHAPE when cols does not suit the format or the product overflows.
+ * Returns TERN_ERR_TENSOR_SHAPE when rows or cols is 0, cols does not suit the format or the
+ * product overflows; for I2_S also when rows*cols is not a multiple of 128 or cols > 65535.
  */
 TERN_MUST_CHECK tern_status tern_format_bytes(tern_format format, uint64_t rows, uint64_t cols,
                                               uint64_t *bytes);
@@ -210,7 +211,7 @@ typedef void tern_gate_fn(const float *g, const float *u, size_t n, float *y);
 /* add: x[i] += y[i]. */
 typedef void tern_add_fn(float *x, const float *y, size_t n);
 
-/* embed: one row of an embedding matrix in the file's own layout (ROWS), times `scale` for I2_S. */
+/* embed: one row of an embedding matrix in the file's own layout (ROWS). Not for I2_S. */
 typedef void tern_embed_fn(const void *row, size_t n, float *y);
 
 /* store: float to the cache format (f32: copy; f16: round to nearest even). */
@@ -285,7 +286,7 @@ const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format
 
 /* ---- packing ------------------------------------------------------------------------------- */
 
-/* Bytes of the packed form of a rows x cols matrix; 0 when layout is ROWS or NONE. */
+/* Bytes of the packed form of a rows x cols matrix; 0 for layouts ROWS and NONE and on overflow. */
 size_t tern_packed_bytes(tern_layout layout, size_t rows, size_t cols);
 
 /*
@@ -303,7 +304,7 @@ TERN_MUST_CHECK tern_status tern_pack_rows(tern_format format, const void *file,
 TERN_MUST_CHECK tern_status tern_unpack(const tern_matrix *packed, void *file, tern_error *err);
 
 /*
- * Dequantizes elements [first, first + n) of a row of a matrix in the file's layout into y[n].
+ * Dequantizes row `row` of a matrix in the file's layout into y[cols]; `scale` is I2_S's.
  * The hot path never calls this; each call is counted, so that a test can prove it (M112).
  */
 void tern_dequantize_row(tern_format format, const void *file, size_t cols, size_t row, float scale,

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* File layouts to float, for tools and tests. Never on the hot path: every call is counted. */
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "kernels/half.h"
+#include "kernels/i2s.h"
+#include "tern/kernels.h"
+
+static atomic_uint_fast64_t calls;
+
+static void dequantize_q4_0(const uint8_t *block, float *y) {
+    const float d = tern_f16_load(block);
+
+    for (int j = 0; j < 16; j++) {
+        y[j] = (float)((block[2 + j] & 15) - 8) * d;
+        y[j + 16] = (float)((block[2 + j] >> 4) - 8) * d;
+    }
+}
+
+static void dequantize_q4_1(const uint8_t *block, float *y) {
+    const float d = tern_f16_load(block);
+    const float m = tern_f16_load(block + 2);
+
+    for (int j = 0; j < 16; j++) {
+        y[j] = (float)(block[4 + j] & 15) * d + m;
+        y[j + 16] = (float)(block[4 + j] >> 4) * d + m;
+    }
+}
+
+static void dequantize_q8_0(const uint8_t *block, float *y) {
+    const float d = tern_f16_load(block);
+
+    for (int j = 0; j < TERN_BLOCK; j++)
+        y[j] = (float)(int8_t)block[2 + j] * d;
+}
+
+static void dequantize_ternary(const uint8_t *codes, size_t first, size_t cols, float scale,
+                               float *y) {
+    for (size_t k = 0; k < cols; k++)
+        y[k] = (float)((int)tern_i2s_code(codes, first + k) - 1) * scale;
+}
+
+static void dequantize_block(tern_format format, const uint8_t *block, float *y) {
+    switch (format) {
+    case TERN_FORMAT_F32:
+        memcpy(y, block, sizeof *y);
+        break;
+    case TERN_FORMAT_F16:
+        *y = tern_f16_load(block);
+        break;
+    case TERN_FORMAT_BF16:
+        *y = tern_bf16_load(block);
+        break;
+    case TERN_FORMAT_Q4_0:
+        dequantize_q4_0(block, y);
+        break;
+    case TERN_FORMAT_Q4_1:
+        dequantize_q4_1(block, y);
+        break;
+    default:
+        dequantize_q8_0(block, y);
+        break;
+    }
+}
+
+void tern_dequantize_row(tern_format format, const void *file, size_t cols, size_t row, float scale,
+                         float *y) {
+    const tern_format_info *info = tern_format_describe(format);
+
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    if (info == NULL)
+        return;
+    if (format == TERN_FORMAT_I2_S) {
+        dequantize_ternary(file, row * cols, cols, scale, y);
+        return;
+    }
+
+    const size_t blocks = cols / info->block_elements;
+    const uint8_t *src = (const uint8_t *)file + row * blocks * info->block_bytes;
+    for (size_t b = 0; b < blocks; b++, src += info->block_bytes)
+        dequantize_block(format, src, y + b * info->block_elements);
+}
+
+uint64_t tern_dequantize_calls(void) {
+    return atomic_load_explicit(&calls, memory_order_relaxed);
+}

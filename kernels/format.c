@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts about formats, layouts and operations: the lists of kernels.h as tables. */
+
+#include "kernels/i2s.h"
+#include "tern/kernels.h"
+
+/* The scale and 28 unspecified bytes behind the codes of an I2_S tensor. */
+enum { I2S_TRAILER_BYTES = 32 };
+
+/* Largest I2_S width: |sum of code*q| <= 2*128*65535 < 2^24 stays exact as a float. */
+enum { I2S_COLS_MAX = 65535 };
+
+static const tern_format_info formats[TERN_FORMAT_COUNT] = {
+#define FORMAT_INFO(name, text, id, elements, bytes)                                               \
+    [TERN_FORMAT_##name] = {text, id, elements, bytes},
+    TERN_FORMAT_LIST(FORMAT_INFO)
+#undef FORMAT_INFO
+};
+
+static const char *const layout_names[TERN_LAYOUT_COUNT] = {
+#define LAYOUT_NAME(name, text) [TERN_LAYOUT_##name] = text,
+    TERN_LAYOUT_LIST(LAYOUT_NAME)
+#undef LAYOUT_NAME
+};
+
+static const char *const op_names[TERN_OP_COUNT] = {
+#define OP_NAME(name, text) [TERN_OP_##name] = text,
+    TERN_OP_LIST(OP_NAME)
+#undef OP_NAME
+};
+
+const tern_format_info *tern_format_describe(tern_format format) {
+    return (unsigned)format < TERN_FORMAT_COUNT ? &formats[format] : NULL;
+}
+
+tern_format tern_format_from_gguf(uint32_t gguf_type) {
+    for (int i = 0; i < TERN_FORMAT_COUNT; i++)
+        if (formats[i].gguf_type == gguf_type)
+            return (tern_format)i;
+    return TERN_FORMAT_NONE;
+}
+
+tern_status tern_format_bytes(tern_format format, uint64_t rows, uint64_t cols, uint64_t *bytes) {
+    const tern_format_info *info = tern_format_describe(format);
+    uint64_t elements;
+    uint64_t total;
+
+    if (info == NULL || bytes == NULL)
+        return TERN_ERR_ARG;
+    if (rows == 0 || cols == 0 || cols % info->block_elements != 0)
+        return TERN_ERR_TENSOR_SHAPE;
+    if (__builtin_mul_overflow(rows, cols, &elements))
+        return TERN_ERR_TENSOR_SHAPE;
+    if (format == TERN_FORMAT_I2_S && (elements % TERN_I2S_UNIT != 0 || cols > I2S_COLS_MAX))
+        return TERN_ERR_TENSOR_SHAPE;
+    if (__builtin_mul_overflow(elements / info->block_elements, info->block_bytes, &total))
+        return TERN_ERR_TENSOR_SHAPE;
+    if (format == TERN_FORMAT_I2_S)
+        total += I2S_TRAILER_BYTES; /* total is at most 2^62 here */
+    *bytes = total;
+    return TERN_OK;
+}
+
+const char *tern_layout_name(tern_layout layout) {
+    return (unsigned)layout < TERN_LAYOUT_COUNT ? layout_names[layout] : NULL;
+}
+
+const char *tern_op_name(tern_op op) {
+    return (unsigned)op < TERN_OP_COUNT ? op_names[op] : NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_KERNELS_REFERENCE_H
+#define TERN_KERNELS_REFERENCE_H
+
+/*
+ * docs/numerics.md in C: the oracle that every kernel row must equal bit for bit. One naive
+ * function for each operation, on weights as the file stores them, one element at a time. It
+ * shares no code with the rows, with packing or with dequantization, so that a test against it
+ * proves those too. For tests only; nothing else calls it.
+ */
+
+#include "tern/kernels.h"
+
+typedef enum tern_ref_pairing {
+    TERN_REF_PAIR_NORM, /* (2i, 2i+1) */
+    TERN_REF_PAIR_NEOX  /* (i, i+half) */
+} tern_ref_pairing;
+
+typedef enum tern_ref_gating { TERN_REF_GATE_SILU, TERN_REF_GATE_RELU2 } tern_ref_gating;
+
+/* A weight matrix in the file's own layout (I2_S: the flat code stream). */
+typedef struct tern_ref_matrix {
+    tern_format format;
+    const void *file;
+    size_t rows;
+    size_t cols;
+    float scale; /* I2_S only */
+} tern_ref_matrix;
+
+/* The canonical exponential. */
+float tern_ref_exp(float x);
+
+/* Weight (row, col) as a float: the exact value, for I2_S without the tensor's scale. */
+float tern_ref_weight(const tern_ref_matrix *w, size_t row, size_t col);
+
+/* As tern_matmul_fn, on the file's layout. */
+void tern_ref_matmul(const tern_ref_matrix *w, const tern_activations *x, const tern_tile *tile,
+                     float *y, size_t y_stride);
+
+/* As the function types of kernels.h with the same ending. */
+void tern_ref_quantize_token(const float *x, size_t n, int8_t *q, float *s, int32_t *sum);
+void tern_ref_quantize_block(const float *x, size_t n, int8_t *q, float *d, int32_t *block_sum);
+void tern_ref_rmsnorm(const float *x, const float *g, size_t n, float eps, float *y);
+void tern_ref_rope(tern_ref_pairing pairing, float *x, const float *c, const float *s, size_t half);
+void tern_ref_softmax(float *x, size_t n);
+void tern_ref_gate(tern_ref_gating gating, const float *g, const float *u, size_t n, float *y);
+void tern_ref_add(float *x, const float *y, size_t n);
+void tern_ref_embed(tern_format format, const void *row, size_t n, float *y);
+
+/* `cache` is the format of k, v and of a stored row: F32 or F16. args->scratch is not used. */
+void tern_ref_attend(tern_format cache, const tern_attend_args *args);
+void tern_ref_store(tern_format cache, const float *x, size_t n, void *out);
+
+#endif
