@@ -53,6 +53,9 @@ typedef struct tern_gguf_tensor {
  */
 const char *tern_gguf_type_name(uint32_t type);
 
+/* Name of a metadata type ("u32", "array"); type < TERN_GGUF_TYPE_COUNT. Static storage. */
+const char *tern_gguf_value_type_name(tern_gguf_type type);
+
 /*
  * Maps and checks a file. *out is untouched on failure. Every refusal of a malformed file has its
  * own status (tern/status.h). Tensors of types that tern does not know are accepted, their offsets

@@ -67,13 +67,6 @@ const tern_gguf_tensor *tern_gguf_find_tensor(const tern_gguf *file, const char 
     return NULL;
 }
 
-static const char *type_name(tern_gguf_type type) {
-    static const char *const names[TERN_GGUF_TYPE_COUNT] = {"u8",  "i8",  "u16",  "i16",    "u32",
-                                                            "i32", "f32", "bool", "string", "array",
-                                                            "u64", "i64", "f64"};
-    return names[type];
-}
-
 static tern_status require(const tern_gguf *file, const char *key, const tern_gguf_value **out,
                            tern_error *err) {
     *out = tern_gguf_find(file, key);
@@ -85,7 +78,7 @@ static tern_status require(const tern_gguf *file, const char *key, const tern_gg
 static tern_status wrong_type(const tern_gguf *file, const char *key, tern_gguf_type type,
                               const char *wanted, tern_error *err) {
     return tern_fail(err, TERN_ERR_KEY_TYPE, "%s: key '%s' has type %s, must be %s", file->name,
-                     key, type_name(type), wanted);
+                     key, tern_gguf_value_type_name(type), wanted);
 }
 
 /* Element i as a signed 64-bit number; u64 above that range is clipped to it. */
@@ -193,7 +186,8 @@ tern_status tern_gguf_array(const tern_gguf *file, const char *key, tern_gguf_ty
         return wrong_type(file, key, value->type, "an array", err);
     if (value->element != element)
         return tern_fail(err, TERN_ERR_KEY_TYPE, "%s: key '%s' is an array of %s, must be of %s",
-                         file->name, key, type_name(value->element), type_name(element));
+                         file->name, key, tern_gguf_value_type_name(value->element),
+                         tern_gguf_value_type_name(element));
     *out = value;
     return TERN_OK;
 }

@@ -13,6 +13,7 @@
 #endif
 
 enum {
+    TERN_GGUF_MAGIC = 0x46554747, /* "GGUF" */
     TERN_GGUF_DEFAULT_ALIGNMENT = 32,
     TERN_GGUF_MAX_ALIGNMENT = 65536, /* keeps all padding arithmetic far from wrapping */
     TERN_GGUF_MAX_RECORDS = 1 << 20, /* keys, tensors: real files have some hundred */
@@ -82,5 +83,11 @@ tern_status tern_gguf_parse_tensors(tern_gguf_cursor *c);
  * known. TERN_ERR_TENSOR_SHAPE when the shape does not suit the type.
  */
 tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *bytes);
+
+/* Bytes of one value of a metadata type; strings and arrays count their smallest form. */
+size_t tern_gguf_scalar_bytes(tern_gguf_type type);
+
+/* Bytes of a checked value from value->data on (of an array: of all its elements). */
+size_t tern_gguf_value_bytes(const tern_gguf_value *value);
 
 #endif

@@ -5,17 +5,8 @@
 #include "runtime/gguf_internal.h"
 
 enum {
-    MAGIC = 0x46554747, /* "GGUF" */
     HEADER_BYTES = 24,
     MIN_VALUE_BYTES = 8 + 1 + 4 + 1 /* key length, one byte of key, type, smallest value */
-};
-
-/* Bytes of one value of a type; strings and arrays count their smallest form. */
-static const uint8_t type_bytes[TERN_GGUF_TYPE_COUNT] = {
-    [TERN_GGUF_U8] = 1,     [TERN_GGUF_I8] = 1,     [TERN_GGUF_U16] = 2, [TERN_GGUF_I16] = 2,
-    [TERN_GGUF_U32] = 4,    [TERN_GGUF_I32] = 4,    [TERN_GGUF_F32] = 4, [TERN_GGUF_BOOL] = 1,
-    [TERN_GGUF_STRING] = 8, [TERN_GGUF_ARRAY] = 12, [TERN_GGUF_U64] = 8, [TERN_GGUF_I64] = 8,
-    [TERN_GGUF_F64] = 8,
 };
 
 static void skip(tern_gguf_cursor *c, size_t bytes) {
@@ -97,7 +88,7 @@ static tern_status check_count(const tern_gguf_cursor *c, const char *what, uint
 static tern_status parse_version(const tern_gguf_cursor *c) {
     tern_gguf *file = c->file;
     const uint32_t version = tern_load_u32(c->at + 4);
-    if (tern_load_u32(c->at) != MAGIC)
+    if (tern_load_u32(c->at) != TERN_GGUF_MAGIC)
         return tern_fail(c->err, TERN_ERR_MAGIC,
                          "%s: not a GGUF file (begins with %02x %02x %02x %02x)", file->name,
                          c->at[0], c->at[1], c->at[2], c->at[3]);
@@ -158,7 +149,7 @@ static tern_status check_bools(const tern_gguf_cursor *c, const tern_gguf_value 
 
 /* Moves behind the value->count elements at the cursor, checking each that has inner structure. */
 static tern_status parse_elements(tern_gguf_cursor *c, tern_gguf_value *value) {
-    const size_t size = type_bytes[value->element];
+    const size_t size = tern_gguf_scalar_bytes(value->element);
     if (value->count > c->left / size)
         return tern_fail(c->err,
                          value->type == TERN_GGUF_ARRAY ? TERN_ERR_COUNT : TERN_ERR_TRUNCATED,

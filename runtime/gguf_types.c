@@ -61,3 +61,33 @@ tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *by
         return TERN_ERR_TENSOR_SHAPE;
     return TERN_OK;
 }
+
+static const struct scalar_type {
+    uint8_t bytes;
+    const char *name;
+} scalar_types[TERN_GGUF_TYPE_COUNT] = {
+    [TERN_GGUF_U8] = {1, "u8"},         [TERN_GGUF_I8] = {1, "i8"},
+    [TERN_GGUF_U16] = {2, "u16"},       [TERN_GGUF_I16] = {2, "i16"},
+    [TERN_GGUF_U32] = {4, "u32"},       [TERN_GGUF_I32] = {4, "i32"},
+    [TERN_GGUF_F32] = {4, "f32"},       [TERN_GGUF_BOOL] = {1, "bool"},
+    [TERN_GGUF_STRING] = {8, "string"}, [TERN_GGUF_ARRAY] = {12, "array"},
+    [TERN_GGUF_U64] = {8, "u64"},       [TERN_GGUF_I64] = {8, "i64"},
+    [TERN_GGUF_F64] = {8, "f64"},
+};
+
+size_t tern_gguf_scalar_bytes(tern_gguf_type type) {
+    return scalar_types[type].bytes;
+}
+
+const char *tern_gguf_value_type_name(tern_gguf_type type) {
+    return scalar_types[type].name;
+}
+
+size_t tern_gguf_value_bytes(const tern_gguf_value *value) {
+    if (value->element != TERN_GGUF_STRING)
+        return (size_t)value->count * tern_gguf_scalar_bytes(value->element);
+    const uint8_t *cursor = value->data;
+    for (uint64_t i = 0; i < value->count; i++)
+        tern_gguf_next_string(&cursor);
+    return (size_t)(cursor - value->data);
+}
