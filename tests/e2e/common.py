@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the end-to-end tests share: running tern, finding models, and the exit status for ctest.
+
+Each test is a program: python3 tests/e2e/test_X.py --tern build/tern [--model FILE]. It exits 77,
+which ctest reports as skipped, when nothing of it could run, and says why.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL_MODEL = ROOT / "models" / "tern-small.gguf"
+SKIPPED = 77
+TIMEOUT = 120  # seconds for one run of the program; far above what any needs
+
+_options = argparse.Namespace(tern=None, model=None)
+
+
+def clean_environment(**extra):
+    """The caller's environment without what would configure tern."""
+    prefixes = ("TERN_", "BITNET_", "RAYON_", "IE_")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(prefixes)}
+    return kept | {"LC_ALL": "C.UTF-8"} | extra
+
+
+def command(*args):
+    return [_options.tern, *map(str, args)]
+
+
+def tern(*args, env=None, stdin=b""):
+    """Runs the program; stdout and stderr of the result are bytes."""
+    return subprocess.run(
+        command(*args),
+        env=clean_environment(**(env or {})),
+        input=stdin,
+        capture_output=True,
+        timeout=TIMEOUT,
+    )
+
+
+def tern_text(*args, **kwargs):
+    """Standard output of a run that must succeed."""
+    result = tern(*args, **kwargs)
+    if result.returncode:
+        raise AssertionError(f"{args}: status {result.returncode}: {result.stderr.decode()}")
+    return result.stdout.decode()
+
+
+def tern_json(*args, **kwargs):
+    lines = tern_text(*args, "--json", **kwargs).splitlines()
+    if len(lines) != 1:
+        raise AssertionError(f"{args}: {len(lines)} lines of JSON")
+    return json.loads(lines[0])
+
+
+def synth(preset, folder, seed=1):
+    """A model with random weights; made once per folder."""
+    path = Path(folder) / f"{preset}-{seed}.gguf"
+    if not path.exists():
+        tern_text("synth", "--preset", preset, path, "--seed", seed)
+    return path
+
+
+def runnable_isas():
+    """Names of the instruction sets with rows that this machine can run, in the table's order."""
+    rows = json.loads(tern_text("kernels", "--json"))
+    return list(dict.fromkeys(row["isa"] for row in rows if row["runnable"]))
+
+
+def prompt(length, vocabulary, seed=7):
+    """Token ids that differ from each other: a multiplicative sequence, the same everywhere."""
+    state, ids = seed, []
+    for _ in range(length):
+        state = state * 48271 % 2147483647
+        ids.append(state % vocabulary)
+    return ids
+
+
+def comma(ids):
+    return ",".join(map(str, ids))
+
+
+def small_model():
+    if not SMALL_MODEL.exists():
+        raise unittest.SkipTest(f"{SMALL_MODEL.name} is not in this source tree")
+    return SMALL_MODEL
+
+
+def smollm2():
+    """--model, else $TERN_TEST_SMOLLM2 (either must exist), else what get-model has cached."""
+    named = _options.model or os.environ.get("TERN_TEST_SMOLLM2")
+    if named:
+        if not Path(named).exists():
+            raise AssertionError(f"{named} does not exist")
+        return Path(named)
+    base = os.environ.get("TERN_CACHE")
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    models = Path(base) / "models" if base else Path(cache) / "tern" / "models"
+    path = models / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    if not path.exists():
+        raise unittest.SkipTest("SmolLM2 is not at hand: run tools/get-model smollm2")
+    return path
+
+
+class TernTest(unittest.TestCase):
+    def assert_one_line_error(self, result, status=1, contains=()):
+        """A refusal: this status, nothing on stdout, one line on stderr that names these things."""
+        message = result.stderr.decode()
+        self.assertEqual(result.returncode, status, message)
+        self.assertEqual(result.stdout, b"")
+        self.assertEqual(len(message.splitlines()), 1, message)
+        self.assertTrue(message.endswith("\n"), message)
+        for text in contains:
+            self.assertIn(text, message)
+
+
+def _parse(argv):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tern", required=True, metavar="PROGRAM")
+    parser.add_argument("--model", metavar="FILE", help="the SmolLM2 file")
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("names", nargs="*", metavar="CLASS.TEST", help="run only these")
+    parser.parse_args(argv, namespace=_options)
+    _options.tern = str(Path(_options.tern).resolve())
+
+
+def main(module="__main__"):
+    _parse(sys.argv[1:])
+    if not os.access(_options.tern, os.X_OK):
+        sys.exit(f"{_options.tern} is not a program")
+    loader = unittest.TestLoader()
+    names, target = _options.names, sys.modules[module]
+    suite = (
+        loader.loadTestsFromNames(names, target) if names else loader.loadTestsFromModule(target)
+    )
+    result = unittest.TextTestRunner(verbosity=2 if _options.verbose else 1).run(suite)
+    for test, reason in result.skipped:
+        print(f"skipped {test}: {reason}")
+    if not result.wasSuccessful():
+        sys.exit(1)
+    # A class that skips as a whole is reported, but none of its tests counts as run.
+    ran = result.testsRun - sum(isinstance(t, unittest.TestCase) for t, _ in result.skipped)
+    sys.exit(0 if ran else SKIPPED)

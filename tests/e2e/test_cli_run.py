@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program as people and scripts use it: results, exit statuses, messages, environment."""
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import comma, prompt, tern, tern_json, tern_text
+
+COMMANDS = ["run", "logits", "inspect", "kernels", "synth", "bench"]
+RUN_KEYS = {
+    "text": str,
+    "tokens": list,
+    "prompt_tokens": int,
+    "generated_tokens": int,
+    "prefill_tps": (int, float),
+    "decode_tps": (int, float),
+    "first_token_ms": (int, float),
+    "p50_ms": (int, float),
+    "p95_ms": (int, float),
+    "rss_mib": (int, float),
+    "bytes_per_token": int,
+    "bandwidth_gbs": (int, float),
+    "isa": str,
+    "threads": int,
+    "kernels": list,
+    "seed": int,
+    "model": str,
+    "stop": str,
+}
+
+
+class WithModel(common.TernTest):
+    """A model with random weights and a tokenizer is enough for most of what the program does."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = common.synth("bitnet-tiny", cls.folder.name)
+        cls.vocabulary = gguf_edit.vocabulary(cls.model)
+        file = gguf_edit.read(cls.model)
+        cls.context = file.number(f"{file.text('general.architecture')}.context_length")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_tokens(self, ids, *options, **kwargs):
+        return tern("run", "-m", self.model, "--tokens", comma(ids), *options, **kwargs)
+
+
+class SmallModel(common.TernTest):
+    """The model that ships with the source answers what it was trained for."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.model = common.small_model()
+
+    def test_sum(self):
+        text = tern_text("run", "-m", self.model, "-p", "Q: What is 2+2? A:", "-n", 8)
+        self.assertRegex(text.strip(), r"^4\b")
+
+    def test_default_model(self):
+        """Without -m the small model is used, wherever the program is started."""
+        arguments = ("run", "-p", "Q: What is 2+2? A:", "-n", 8)
+        folder = tempfile.gettempdir()
+        result = subprocess.run(
+            common.command(*arguments),
+            env=common.clean_environment(),
+            cwd=folder,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+        )
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(
+            result.stdout.decode(), tern_text(*arguments[:1], "-m", self.model, *arguments[1:])
+        )
+
+    def test_threads_and_isas_agree(self):
+        texts = set()
+        for isa in common.runnable_isas():
+            for threads in (1, 2):
+                options = ("-n", 24, "--isa", isa, "--threads", threads)
+                texts.add(tern_text("run", "-m", self.model, "-p", "Q: What is", *options))
+        self.assertEqual(len(texts), 1)
+
+
+class Json(WithModel):
+    def test_keys(self):
+        answer = tern_json("run", "-m", self.model, "-p", "hello", "-n", 6, "--ignore-eos")
+        for key, kind in RUN_KEYS.items():
+            self.assertIn(key, answer)
+            self.assertIsInstance(answer[key], kind, key)
+            if isinstance(answer[key], float):
+                self.assertTrue(math.isfinite(answer[key]), key)
+        self.assertEqual(answer["generated_tokens"], 6)
+        self.assertEqual(len(answer["tokens"]), 6)
+        self.assertEqual(answer["seed"], 42)
+        self.assertGreater(answer["rss_mib"], 0)
+        self.assertGreater(answer["bytes_per_token"], 0)
+        self.assertLessEqual(answer["p50_ms"], answer["p95_ms"])
+
+    def test_kernels_are_rows(self):
+        names = {row["name"] for row in json.loads(tern_text("kernels", "--json"))}
+        answer = tern_json("run", "-m", self.model, "-p", "hello", "-n", 1)
+        self.assertTrue(answer["kernels"])
+        self.assertLessEqual(set(answer["kernels"]), names)
+
+    def test_options_are_reported(self):
+        options = ("-n", 1, "--isa", "scalar", "--threads", 2, "--seed", 9)
+        answer = tern_json("run", "-m", self.model, "-p", "hello", *options)
+        self.assertEqual((answer["isa"], answer["threads"], answer["seed"]), ("scalar", 2, 9))
+
+    def test_kernels_list(self):
+        rows = json.loads(tern_text("kernels", "--json"))
+        for row in rows:
+            self.assertLessEqual({"name", "op", "format", "isa", "runnable", "chosen"}, set(row))
+            self.assertTrue(row["runnable"] or not row["chosen"], row)
+        self.assertEqual(len({row["name"] for row in rows}), len(rows))
+        chosen = [(row["op"], row["format"]) for row in rows if row["chosen"]]
+        self.assertEqual(len(set(chosen)), len(chosen), "two rows chosen for one purpose")
+        self.assertEqual(set(chosen), {(row["op"], row["format"]) for row in rows})
+
+    def test_inspect(self):
+        answer = tern_json("inspect", self.model)
+        self.assertIsInstance(answer, dict)
+
+
+class Sampling(WithModel):
+    def sample(self, seed, *options):
+        options = ("--temp", 1.0, "-n", 50, "--ignore-eos", "--seed", seed, *options)
+        return tern_json("run", "-m", self.model, "-p", "abc", *options)["tokens"]
+
+    def test_seed(self):
+        self.assertEqual(self.sample(1), self.sample(1))
+        self.assertNotEqual(self.sample(1), self.sample(2))
+
+    def test_seed_and_threads(self):
+        self.assertEqual(self.sample(5, "--threads", 1), self.sample(5, "--threads", 3))
+        self.assertEqual(self.sample(5, "--isa", "scalar"), self.sample(5))
+
+    def test_top_k_1_is_greedy(self):
+        greedy = tern_json("run", "-m", self.model, "-p", "abc", "-n", 50, "--ignore-eos")["tokens"]
+        self.assertEqual(self.sample(3, "--top-k", 1), greedy)
+        self.assertNotEqual(self.sample(3), greedy)
+
+    def test_greedy_equals_logits(self):
+        """Each greedy token is the largest logit of what came before."""
+        ids = prompt(4, self.vocabulary)
+        options = ("-n", 3, "--ignore-eos")
+        said = tern_json("run", "-m", self.model, "--tokens", comma(ids), *options)["tokens"]
+        path = Path(self.folder.name) / "logits.f32"
+        known = comma([*ids, *said])
+        tern_text("logits", "-m", self.model, "--tokens", known, "--all", "--output", path)
+        rows = memoryview(path.read_bytes()).cast("f")
+        for i, token in enumerate(said):
+            at = (len(ids) + i - 1) * self.vocabulary
+            row = rows[at : at + self.vocabulary].tolist()
+            self.assertEqual(row.index(max(row)), token)
+
+
+class Usage(WithModel):
+    """Wrong usage: status 2, one line, a hint."""
+
+    def test_help(self):
+        for arguments in (["--help"], ["help"], *([c, "--help"] for c in COMMANDS)):
+            with self.subTest(arguments=arguments):
+                text = tern_text(*arguments)
+                self.assertGreater(len(text.splitlines()), 3)
+                self.assertLessEqual(max(map(len, text.splitlines())), 100)
+
+    def test_commands_are_in_help(self):
+        text = tern_text("--help")
+        for name in COMMANDS:
+            self.assertRegex(text, rf"\b{name}\b")
+
+    def test_version(self):
+        self.assertRegex(tern_text("--version"), r"^tern \d+\.\d+\.\d+")
+
+    def test_wrong_usage(self):
+        model = ("-m", self.model)
+        for arguments in (
+            ["nonsense"],
+            ["run", *model, "-p", "a", "--nonsense"],
+            ["run", *model, "-p"],
+            ["run", *model, "-p", "a", "-n", "many"],
+            ["run", *model, "-p", "a", "-n", "-3"],
+            ["run", *model, "-p", "a", "--threads", "1000000"],
+            ["run", *model, "-p", "a", "--temp", "nan"],
+            ["run", *model, "-p", "a", "--temp", "-1"],
+            ["run", *model, "-p", "a", "--top-p", "1.5"],
+            ["run", *model, "-p", "a", "--kv", "q8"],
+            ["run", *model, "-p", "a", "--seed", "18446744073709551616"],
+            ["run", *model, "--tokens", "1,x"],
+            ["run", *model, "--tokens", ""],
+            ["logits", *model],
+            ["synth", "--preset", "nonsense", os.path.join(self.folder.name, "x.gguf")],
+            ["inspect"],
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_one_line_error(tern(*arguments), status=2)
+
+    def test_hint(self):
+        result = tern("run", "-m", self.model, "-p", "a", "--thread", "2")
+        self.assert_one_line_error(result, status=2, contains=["--threads"])
+
+    def test_unknown_isa(self):
+        result = tern("run", "-m", self.model, "-p", "a", "--isa", "nonsense")
+        self.assert_one_line_error(result, 2, ["nonsense", *common.runnable_isas()])
+
+
+class Failures(WithModel):
+    """Right usage that cannot be done: status 1, one line."""
+
+    def test_missing_file(self):
+        result = tern("run", "-m", "/nonexistent/model.gguf", "-p", "a")
+        self.assert_one_line_error(result, contains=["/nonexistent/model.gguf"])
+
+    def test_directory(self):
+        self.assert_one_line_error(tern("run", "-m", self.folder.name, "-p", "a"))
+
+    def test_prompt_too_long(self):
+        ids = prompt(self.context + 1, self.vocabulary)
+        result = self.run_tokens(ids, "-n", 1)
+        self.assert_one_line_error(result, contains=[str(self.context + 1), str(self.context)])
+        result = self.run_tokens(prompt(9, self.vocabulary), "--ctx", 8)
+        self.assert_one_line_error(result, contains=["9", "8"])
+
+    def test_context_fills(self):
+        """Generation ends where the context does; that is no error."""
+        ids = comma(prompt(5, self.vocabulary))
+        options = ("-n", 100, "--ctx", 8, "--ignore-eos")
+        answer = tern_json("run", "-m", self.model, "--tokens", ids, *options)
+        self.assertEqual(answer["stop"], "context")
+        self.assertIn(answer["generated_tokens"], (3, 4))  # the last one needs no place of its own
+
+    def test_token_range(self):
+        for token in (self.vocabulary, 2**31 - 1):
+            with self.subTest(token=token):
+                self.assert_one_line_error(self.run_tokens([0, token]), contains=[str(token)])
+
+    def test_negative_token(self):
+        self.assertIn(self.run_tokens([0, -1]).returncode, (1, 2))
+
+    def test_output_folder_missing(self):
+        path = "/nonexistent/logits.f32"
+        result = tern("logits", "-m", self.model, "--tokens", "1", "--output", path)
+        self.assert_one_line_error(result, contains=[path])
+
+    def test_full_disk(self):
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run(
+                common.command("run", "-m", self.model, "-p", "abc", "-n", 5, "--ignore-eos"),
+                env=common.clean_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                timeout=common.TIMEOUT,
+            )
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+
+class Text(WithModel):
+    def test_invalid_utf8(self):
+        """Any bytes are a prompt; the answer is valid UTF-8."""
+        result = tern("run", "-m", self.model, "-p", b"\xff\xfe a \xc3", "-n", 4, "--ignore-eos")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        result.stdout.decode()
+
+    def test_prompt_from_stdin(self):
+        options = ("-n", 8, "--ignore-eos")
+        given = tern_text("run", "-m", self.model, "-p", "hello there", *options)
+        piped = tern_text("run", "-m", self.model, "-p", "-", *options, stdin=b"hello there")
+        self.assertEqual(given, piped)
+
+    def test_zero_tokens(self):
+        answer = tern_json("run", "-m", self.model, "-p", "hello", "-n", 0)
+        self.assertEqual((answer["generated_tokens"], answer["tokens"]), (0, []))
+
+    def test_output_closed(self):
+        """A reader that leaves early ends the program, quietly and soon."""
+        arguments = ("run", "-m", self.model, "-p", "a", "-n", self.context, "--ignore-eos")
+        with subprocess.Popen(
+            common.command(*arguments),
+            env=common.clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            process.stdout.read(1)
+            process.stdout.close()
+            self.assertEqual(process.stderr.read(), b"")
+            process.wait(timeout=30)
+
+
+class Environment(WithModel):
+    def answer(self, *options, **env):
+        return tern_json("run", "-m", self.model, "-p", "abc", "-n", 1, *options, env=env)
+
+    def test_isa(self):
+        self.assertEqual(self.answer(TERN_ISA="scalar")["isa"], "scalar")
+        best = self.answer()["isa"]
+        self.assertEqual(self.answer("--isa", best, TERN_ISA="scalar")["isa"], best)
+
+    def test_threads(self):
+        self.assertEqual(self.answer(TERN_THREADS="2")["threads"], 2)
+        self.assertEqual(self.answer("--threads", "1", TERN_THREADS="2")["threads"], 1)
+        self.assertEqual(self.answer(RAYON_NUM_THREADS="2")["threads"], 2)
+
+    def test_seed(self):
+        self.assertEqual(self.answer(TERN_SEED="7")["seed"], 7)
+        self.assertEqual(self.answer(BITNET_SEED="8")["seed"], 8)
+        self.assertEqual(self.answer(TERN_SEED="7", BITNET_SEED="8")["seed"], 7)
+
+    def test_model(self):
+        for name in ("TERN_MODEL", "BITNET_GGUF"):
+            with self.subTest(name=name):
+                answer = tern_json("run", "-p", "abc", "-n", 1, env={name: str(self.model)})
+                self.assertIn(self.model.name, answer["model"])
+
+    def test_switches(self):
+        for name in (
+            "TERN_DETERMINISTIC",
+            "BITNET_DETERMINISTIC",
+            "TERN_STRICT",
+            "BITNET_STRICT_MODE",
+        ):
+            with self.subTest(name=name):
+                self.answer(**{name: "1"})
+
+    def test_wrong_values(self):
+        for name, value in {
+            "TERN_THREADS": "many",
+            "TERN_SEED": "x",
+            "TERN_ISA": "nonsense",
+            "BITNET_DETERMINISTIC": "perhaps",
+        }.items():
+            with self.subTest(name=name):
+                result = tern("run", "-m", self.model, "-p", "a", "-n", 1, env={name: value})
+                self.assert_one_line_error(result, 2, [name if name != "TERN_ISA" else value])
+
+
+if __name__ == "__main__":
+    common.main()

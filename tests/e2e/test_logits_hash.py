@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One answer: the same bits from every instruction set, thread count, split and batch."""
+
+import hashlib
+import itertools
+import tempfile
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import comma, prompt, tern_text
+
+PRESETS = [
+    "bitnet-tiny",
+    "llama-tiny-q4_0",
+    "llama-tiny-q4_1",
+    "llama-tiny-q8_0",
+    "llama-tiny-f16",
+    "llama-tiny-bf16",
+    "llama-tiny-f32",
+]
+LENGTHS = [1, 2, 5, 17, 63, 64, 65, 130]
+THREADS = [1, 2, 3]
+SPLITS = [0, 1, 3, 64]  # 0: the whole prompt at once
+BATCHES = [1, 7, 64, 128]
+
+
+def logits_hash(model, ids, *options):
+    words = tern_text("logits", "-m", model, "--tokens", comma(ids), "--all", "--sha256", *options)
+    digest = words.split()[0]
+    assert len(digest) == 64 and int(digest, 16) >= 0, words
+    return digest
+
+
+def variants(isas, threads, splits):
+    """Options for every combination; batch sizes take turns, to keep the number of runs down."""
+    batches = itertools.cycle(BATCHES)
+    for isa, t, split in itertools.product(isas, threads, splits):
+        batch = next(batches)
+        yield ["--isa", isa, "--threads", t, "--split", split, "--batch", batch]
+
+
+class OneAnswer(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.isas = common.runnable_isas()
+        print("instruction sets:", " ".join(cls.isas))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def check(self, model, lengths=LENGTHS, threads=THREADS, splits=SPLITS):
+        vocabulary = gguf_edit.vocabulary(model)
+        seen = set()
+        runs = 0
+        for length in lengths:
+            ids = prompt(length, vocabulary)
+            expected = logits_hash(model, ids)
+            seen.add(expected)
+            for options in variants(self.isas, threads, splits):
+                runs += 1
+                with self.subTest(model=model.name, length=length, options=options):
+                    self.assertEqual(logits_hash(model, ids, *options), expected)
+        self.assertEqual(len(seen), len(lengths), "different prompts gave the same logits")
+        print(f"{model.name}: {len(lengths)} prompts, {runs} runs, {len(seen)} hashes")
+
+    def test_synthetic(self):
+        for preset in PRESETS:
+            self.check(common.synth(preset, self.folder.name))
+
+    def test_small_model(self):
+        self.check(common.small_model(), lengths=[1, 17, 65], splits=[0, 3])
+
+    def test_smollm2(self):
+        self.check(common.smollm2(), lengths=[5, 20], threads=[1, 2], splits=[0, 3])
+
+    def test_f32_cache(self):
+        """The other cache format has one answer too, and it is another one."""
+        model = common.synth("bitnet-tiny", self.folder.name)
+        ids = prompt(70, gguf_edit.vocabulary(model))
+        expected = logits_hash(model, ids, "--kv", "f32")
+        self.assertNotEqual(expected, logits_hash(model, ids, "--kv", "f16"))
+        for options in variants(self.isas, [1, 2], [0, 3]):
+            with self.subTest(options=options):
+                self.assertEqual(logits_hash(model, ids, "--kv", "f32", *options), expected)
+
+
+class Output(common.TernTest):
+    """What the hash is of, and what longer prompts share with shorter ones."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = common.synth("bitnet-tiny", cls.folder.name)
+        cls.vocabulary = gguf_edit.vocabulary(cls.model)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def logits(self, ids, *options):
+        path = Path(self.folder.name) / "logits.f32"
+        tern_text("logits", "-m", self.model, "--tokens", comma(ids), "--output", path, *options)
+        return path.read_bytes()
+
+    def test_hash_is_of_the_output(self):
+        ids = prompt(9, self.vocabulary)
+        data = self.logits(ids, "--all")
+        self.assertEqual(len(data), 9 * self.vocabulary * 4)
+        self.assertEqual(hashlib.sha256(data).hexdigest(), logits_hash(self.model, ids))
+
+    def test_prefix(self):
+        """Logits of a position do not depend on what follows it."""
+        ids = prompt(130, self.vocabulary)
+        whole = self.logits(ids, "--all")
+        for length in (1, 3, 64, 100):
+            part = self.logits(ids[:length], "--all")
+            self.assertEqual(part, whole[: len(part)], f"first {length} positions")
+
+    def test_last(self):
+        """Without --all the last position alone is computed, to the same bits."""
+        ids = prompt(20, self.vocabulary)
+        self.assertEqual(self.logits(ids), self.logits(ids, "--all")[-self.vocabulary * 4 :])
+
+    def test_nothing_left_behind(self):
+        self.logits(prompt(2, self.vocabulary))
+        names = {p.name for p in Path(self.folder.name).iterdir()}
+        self.assertEqual(names, {"logits.f32", self.model.name})
+
+
+if __name__ == "__main__":
+    common.main()

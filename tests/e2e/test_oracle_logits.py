@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern's logits against the oracle's (docs/oracle.md): float32 in C, float64 in NumPy."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import comma, prompt, tern_text
+
+ORACLE = common.ROOT / "tests" / "oracle" / "oracle.py"
+PRESETS = [
+    "bitnet-tiny",
+    "llama-tiny-q4_0",
+    "llama-tiny-q4_1",
+    "llama-tiny-q8_0",
+    "llama-tiny-f16",
+    "llama-tiny-bf16",
+    "llama-tiny-f32",
+]
+
+
+class Agreement(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def check(self, model, length, kv="f16"):
+        ids = comma(prompt(length, gguf_edit.vocabulary(model)))
+        logits = Path(self.folder.name) / "logits.f32"
+        tern_text("logits", "-m", model, "--tokens", ids, "--all", "--kv", kv, "--output", logits)
+        result = subprocess.run(
+            [sys.executable, ORACLE, model, "--tokens", ids, "--compare", logits, "--kv", kv],
+            capture_output=True,
+            text=True,
+        )
+        figures = (result.stdout + result.stderr).splitlines()
+        print(f"{model.name} x {length}, kv {kv}: {figures[-1]}", flush=True)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_synthetic(self):
+        for preset in PRESETS:
+            model = common.synth(preset, self.folder.name)
+            for length in (1, 7, 80):
+                for kv in ("f16", "f32"):
+                    with self.subTest(preset=preset, length=length, kv=kv):
+                        self.check(model, length, kv)
+
+    def edited(self, name, edit):
+        """The tiny bitnet under another name, or with another setting."""
+        file = gguf_edit.read(common.synth("bitnet-tiny", self.folder.name))
+        edit(file)
+        path = Path(self.folder.name) / f"{name}.gguf"
+        path.write_bytes(file.to_bytes())
+        return path
+
+    def test_architectures(self):
+        """bitnet (SiLU) and bitnet-25 (squared ReLU) run the tiny model's weights as well."""
+        for name in ("bitnet", "bitnet-25"):
+            with self.subTest(architecture=name):
+                self.check(self.edited(name, lambda f, a=name: rename_architecture(f, a)), 20)
+
+    def test_rope_settings(self):
+        """A base, a linear scaling and an epsilon that differ from the usual ones."""
+        prefix = "bitnet-b1.58"
+
+        def edit(file):
+            file[f"{prefix}.rope.freq_base"] = gguf_edit.f32(777.0)
+            file[f"{prefix}.rope.scaling.type"] = gguf_edit.string("linear")
+            file[f"{prefix}.rope.scaling.factor"] = gguf_edit.f32(4.0)
+            file[f"{prefix}.attention.layer_norm_rms_epsilon"] = gguf_edit.f32(0.125)
+
+        self.check(self.edited("rope", edit), 40)
+
+    def test_small_model(self):
+        self.check(common.small_model(), 48)
+
+    def test_smollm2(self):
+        self.check(common.smollm2(), 16)
+
+
+def rename_architecture(file, name):
+    old = file.text("general.architecture")
+    file["general.architecture"] = gguf_edit.string(name)
+    for entry in file.keys:
+        if entry[0].startswith(f"{old}."):
+            entry[0] = name + entry[0][len(old) :]
+
+
+if __name__ == "__main__":
+    try:
+        import gguf  # noqa: F401
+        import numpy  # noqa: F401
+    except ImportError as missing:
+        print(f"skipped: {missing} (pip install -r tests/oracle/requirements.txt)")
+        sys.exit(common.SKIPPED)
+    common.main()
