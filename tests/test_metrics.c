@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clock, peak memory and the latency ring. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "runtime/metrics.h"
+
+static void test_clock_goes_forward(void **state) {
+    (void)state;
+    const double a = tern_clock_seconds();
+    usleep(2000);
+    const double b = tern_clock_seconds();
+    assert_true(b - a >= 0.002);
+    assert_true(b - a < 60.0);
+}
+
+static void test_peak_rss_grows_with_touched_memory(void **state) {
+    (void)state;
+    const double before = tern_peak_rss_mib();
+    assert_true(before > 0.0);
+    const size_t size = (size_t)64 << 20;
+    volatile char *p = malloc(size);
+    assert_non_null(p);
+    for (size_t i = 0; i < size; i += 4096) {
+        p[i] = 1;
+    }
+    free((void *)p);
+    const double after = tern_peak_rss_mib();
+    assert_true(after >= before + 48.0);
+    assert_true(after < 1e6);
+}
+
+static double peak_of(const char *text) {
+    char path[] = "/tmp/tern-test-metrics-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    assert_int_equal(close(fd), 0);
+    const double mib = tern_peak_rss_from(path);
+    assert_int_equal(unlink(path), 0);
+    return mib;
+}
+
+static void test_peak_rss_reads_the_status_file(void **state) {
+    (void)state;
+    assert_true(peak_of("Name:\tx\nVmPeak:\t  9999 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 7 kB\n") ==
+                2.0);
+    assert_true(peak_of("Name:\tx\nVmRSS:\t 7 kB\n") == 0.0);
+    assert_true(tern_peak_rss_from("/nonexistent/status") == 0.0);
+}
+
+static tern_latencies *ring(void) {
+    tern_latencies *l = calloc(1, sizeof *l);
+    assert_non_null(l);
+    return l;
+}
+
+static void test_percentiles_by_nearest_rank(void **state) {
+    (void)state;
+    tern_latencies *l = ring();
+    assert_true(tern_latencies_percentile(l, 0.5) == 0.0);
+    for (int i = 0; i < 20; i++) {
+        tern_latencies_add(l, (double)((i * 7) % 20 + 1)); /* 1..20, shuffled */
+    }
+    tern_latencies_sort(l);
+    assert_true(tern_latencies_percentile(l, 0.50) == 10.0);
+    assert_true(tern_latencies_percentile(l, 0.95) == 19.0);
+    assert_true(tern_latencies_percentile(l, 1.00) == 20.0);
+    assert_true(tern_latencies_percentile(l, 1e-9) == 1.0);
+    free(l);
+}
+
+static void test_ring_keeps_the_newest(void **state) {
+    (void)state;
+    tern_latencies *l = ring();
+    for (size_t i = 0; i < TERN_LATENCY_RING + 1000; i++) {
+        tern_latencies_add(l, (double)i);
+    }
+    tern_latencies_sort(l);
+    assert_true(tern_latencies_percentile(l, 1e-9) == 1000.0);
+    assert_true(tern_latencies_percentile(l, 1.0) == TERN_LATENCY_RING + 999.0);
+    for (size_t i = 1; i < TERN_LATENCY_RING; i++) {
+        assert_true(l->seconds[i - 1] <= l->seconds[i]);
+    }
+    free(l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clock_goes_forward),
+        cmocka_unit_test(test_peak_rss_grows_with_touched_memory),
+        cmocka_unit_test(test_peak_rss_reads_the_status_file),
+        cmocka_unit_test(test_percentiles_by_nearest_rank),
+        cmocka_unit_test(test_ring_keeps_the_newest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
