@@ -10,6 +10,7 @@ unchanged table rebuilds nothing. Files that no row produces any more are remove
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -20,7 +21,10 @@ import spec as table  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
-/* Generated from row {row} of kernels/kernels.toml and kernels/{template}.c.j2. Do not edit. */
+/*
+ * Generated from row {row} of kernels/kernels.toml
+ * and template kernels/{template}.c.j2. Do not edit.
+ */
 
 #include "gen/kernels.h"
 
@@ -78,9 +82,12 @@ def tidy(text: str) -> str:
     lines: list[str] = []
     for line in text.splitlines():
         line = line.rstrip()
+        opens = line and line[0] not in "}#" and not line[0].isspace()
+        if opens and lines and lines[-1] in ("}", "};") or line == "enum {":
+            lines.append("")
         if line or (lines and lines[-1]):
             lines += wrap(line)
-    text = "\n".join(lines).rstrip() + "\n"
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
     return text.replace("{\n\n", "{\n").replace("\n\n}", "\n}")
 
 

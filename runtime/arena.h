@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_ARENA_H
+#define TERN_RUNTIME_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tern/status.h"
+
+/*
+ * A block of memory that is sized once and handed out in pieces aligned to TERN_ALIGN. Pieces are
+ * never returned one by one. Large arenas ask for huge pages.
+ */
+typedef struct tern_arena {
+    unsigned char *base;
+    size_t size;
+    size_t used;
+} tern_arena;
+
+/* Maps `size` zero bytes (0 is allowed). TERN_ERR_NOMEM names the size. */
+TERN_MUST_CHECK tern_status tern_arena_new(size_t size, tern_arena *out, tern_error *err);
+
+/* Unmaps and zeroes *arena. */
+void tern_arena_free(tern_arena *arena);
+
+/*
+ * The next count * size bytes, 64-byte aligned, into *out. TERN_ERR_ARENA when they are not there
+ * any more (or the product overflows): the arena was sized wrongly, nothing is changed.
+ */
+TERN_MUST_CHECK tern_status tern_arena_take(tern_arena *arena, size_t count, size_t size,
+                                            void **out, tern_error *err);
+
+/* Bytes that tern_arena_take of count * size uses, added to *total; false on overflow. */
+bool tern_arena_reserve(size_t *total, size_t count, size_t size);
+
+#endif

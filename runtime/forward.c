@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The transformer, layer by layer. Every worker of the team runs forward(): each step takes its
+ * part of the work, and a barrier stands between a step and the one that reads its result. The
+ * split is by tokens, heads or groups of matrix rows, none of which shares a sum, so neither it nor
+ * the batch changes a bit.
+ */
+
+#include "runtime/rope.h"
+#include "runtime/session.h"
+
+/* One worker's view of the running batch. */
+typedef struct pass {
+    const tern_batch *batch;
+    const tern_session *session;
+    const tern_model *model;
+    const tern_config *config;
+    const tern_scratch *s;
+    tern_worker worker;
+} pass;
+
+static tern_part my_tokens(const pass *p) { return tern_team_split(p->worker, p->batch->n, 1); }
+
+static size_t head_width(const tern_config *c) { return (size_t)c->n_head * c->head_dim; }
+
+static size_t kv_width(const tern_config *c) { return (size_t)c->n_head_kv * c->head_dim; }
+
+/* x[T][n_embd] = rows of the embedding; cosine, sine[T][n_rot/2] of the positions. */
+static void embed(const pass *p) {
+    const tern_embedding *e = &p->model->embedding;
+    const size_t width = p->config->n_embd;
+    const size_t half = p->config->n_rot / 2;
+    const tern_part part = my_tokens(p);
+    for (size_t t = part.begin; t < part.end; t++) {
+        e->row->fn.embed(e->data + (size_t)p->batch->tokens[t] * e->row_bytes, width,
+                         p->s->x + t * width);
+        tern_rope_angles(p->model->frequency, half, p->batch->position + t,
+                         p->s->cosine + t * half, p->s->sine + t * half);
+    }
+}
+
+/* The forms of norm[t][width] that the next matrices read. */
+static void prepare(const pass *p, size_t t, size_t width, unsigned forms) {
+    const tern_scratch *s = p->s;
+    const size_t stride = s->q_stride;
+    const float *x = s->norm + t * s->width;
+    const tern_row_set *rows = &p->model->rows;
+    if (forms & TERN_INPUT_TOKEN)
+        rows->quantize_token->fn.quantize_token(x, width, s->qx + t * stride, s->qx_s + t,
+                                                s->qx_sum + t);
+    if (forms & TERN_INPUT_BLOCK)
+        rows->quantize_block->fn.quantize_block(x, width, s->bx + t * stride,
+                                                s->bx_d + t * s->blocks, s->bx_sum + t * s->blocks);
+}
+
+/* norm[T][width] = rmsnorm(x[T][width]) * g, and its quantized forms. x may be norm itself. */
+static void norm(const pass *p, const float *x, size_t x_stride, const float *g, size_t width,
+                 unsigned forms) {
+    const tern_part part = my_tokens(p);
+    for (size_t t = part.begin; t < part.end; t++) {
+        p->model->rows.rmsnorm->fn.rmsnorm(x + t * x_stride, g, width, p->config->norm_eps,
+                                           p->s->norm + t * p->s->width);
+        prepare(p, t, width, forms);
+    }
+}
+
+/* y[t - t0][rows] = matrix * norm[t][cols] (+ bias) for tokens t in [t0, t1). */
+static void multiply(const pass *p, const tern_linear *linear, size_t t0, size_t t1, float *y) {
+    const tern_scratch *s = p->s;
+    const tern_matrix *m = &linear->matrix;
+    const bool token = linear->form == TERN_INPUT_TOKEN;
+    const size_t q_stride = s->q_stride;
+    const tern_activations x = {.cols = m->cols,
+                                .x = s->norm + t0 * s->width,
+                                .x_stride = s->width,
+                                .q = (token ? s->qx : s->bx) + t0 * q_stride,
+                                .q_stride = q_stride,
+                                .s = s->qx_s + t0,
+                                .sum = s->qx_sum + t0,
+                                .d = s->bx_d + t0 * s->blocks,
+                                .block_sum = s->bx_sum + t0 * s->blocks,
+                                .d_stride = s->blocks};
+    const tern_part part = tern_team_split(p->worker, m->rows, TERN_ROW_GROUP);
+    const tern_tile tile = {.t0 = 0, .t1 = t1 - t0, .r0 = part.begin, .r1 = part.end};
+    if (part.begin == part.end)
+        return;
+    const tern_kernel_row *row = t1 - t0 == 1 ? linear->gemv : linear->gemm;
+    row->fn.matmul(m, &x, &tile, y, m->rows);
+    if (!linear->bias)
+        return;
+    for (size_t t = 0; t < t1 - t0; t++)
+        p->model->rows.add->fn.add(y + t * m->rows + part.begin, linear->bias + part.begin,
+                                   part.end - part.begin);
+}
+
+/* q, k turned by their positions; k, v into the cache. */
+static void rotate_and_store(const pass *p, size_t layer) {
+    const tern_config *c = p->config;
+    const tern_session *session = p->session;
+    const size_t half = c->n_rot / 2;
+    tern_rope_fn *rope = p->model->rows.rope->fn.rope;
+    const tern_part part = my_tokens(p);
+    for (size_t t = part.begin; t < part.end; t++) {
+        const float *cosine = p->s->cosine + t * half;
+        const float *sine = p->s->sine + t * half;
+        const size_t offset = (p->batch->position + t) * c->head_dim * session->kv_element;
+        for (size_t h = 0; h < c->n_head; h++)
+            rope(p->s->q + t * head_width(c) + h * c->head_dim, cosine, sine, half);
+        for (size_t h = 0; h < c->n_head_kv; h++) {
+            float *k = p->s->k + t * kv_width(c) + h * c->head_dim;
+            const float *v = p->s->v + t * kv_width(c) + h * c->head_dim;
+            rope(k, cosine, sine, half);
+            session->store->fn.store(
+                k, c->head_dim, tern_cache_head(session, session->cache_k, layer, h) + offset);
+            session->store->fn.store(
+                v, c->head_dim, tern_cache_head(session, session->cache_v, layer, h) + offset);
+        }
+    }
+}
+
+/* norm[T][n_head * head_dim] = attention of q over the cache, by (token, key/value head). */
+static void attend(const pass *p, size_t layer) {
+    const tern_config *c = p->config;
+    const tern_session *session = p->session;
+    const size_t group = c->n_head / c->n_head_kv;
+    const tern_part part = tern_team_split(p->worker, p->batch->n * c->n_head_kv, 1);
+    for (size_t i = part.begin; i < part.end; i++) {
+        const size_t t = i / c->n_head_kv;
+        const size_t h = i % c->n_head_kv;
+        const size_t first = h * group * c->head_dim;
+        const tern_attend_args args = {
+            .q = p->s->q + t * head_width(c) + first,
+            .k = tern_cache_head(session, session->cache_k, layer, h),
+            .v = tern_cache_head(session, session->cache_v, layer, h),
+            .positions = p->batch->position + t + 1,
+            .dim = c->head_dim,
+            .group = group,
+            .scale = session->attend_scale,
+            .out = p->s->norm + t * p->s->width + first,
+            .scratch = p->s->attend + p->worker.index * p->s->attend_stride};
+        session->attend->fn.attend(&args);
+    }
+}
+
+/* x[T][n_embd] += out[T][n_embd], then the norm that follows. */
+static void add_and_norm(const pass *p, const float *g, unsigned forms) {
+    const size_t width = p->config->n_embd;
+    const tern_part part = my_tokens(p);
+    for (size_t t = part.begin; t < part.end; t++)
+        p->model->rows.add->fn.add(p->s->x + t * width, p->s->out + t * width, width);
+    norm(p, p->s->x, width, g, width, forms);
+}
+
+/* norm[T][n_ff] = act(gate) * up, with the block's norm behind it if it has one. */
+static void gate(const pass *p, const float *sub_norm, unsigned forms) {
+    const size_t width = p->config->n_ff;
+    const tern_part part = my_tokens(p);
+    for (size_t t = part.begin; t < part.end; t++) {
+        float *y = p->s->norm + t * p->s->width;
+        p->model->rows.gate->fn.gate(p->s->gate + t * width, p->s->up + t * width, width, y);
+        if (!sub_norm)
+            prepare(p, t, width, forms);
+    }
+    if (sub_norm)
+        norm(p, p->s->norm, p->s->width, sub_norm, width, forms);
+}
+
+/* The attention's output, normed or not, in the forms that the output projection reads. */
+static void finish_attention(const pass *p, const float *sub_norm, unsigned forms) {
+    const tern_part part = my_tokens(p);
+    if (sub_norm) {
+        norm(p, p->s->norm, p->s->width, sub_norm, head_width(p->config), forms);
+        return;
+    }
+    for (size_t t = part.begin; t < part.end; t++)
+        prepare(p, t, head_width(p->config), forms);
+}
+
+static void forward_layer(const pass *p, size_t n, const float *next_norm, unsigned next_forms) {
+    const tern_layer *l = &p->model->layers[n];
+    const tern_scratch *s = p->s;
+    const size_t tokens = p->batch->n;
+
+    multiply(p, &l->q, 0, tokens, s->q);
+    multiply(p, &l->k, 0, tokens, s->k);
+    multiply(p, &l->v, 0, tokens, s->v);
+    tern_team_barrier(p->worker);
+    rotate_and_store(p, n);
+    tern_team_barrier(p->worker);
+    attend(p, n);
+    tern_team_barrier(p->worker);
+    finish_attention(p, l->attn_sub_norm, l->o.form);
+    tern_team_barrier(p->worker);
+    multiply(p, &l->o, 0, tokens, s->out);
+    tern_team_barrier(p->worker);
+
+    add_and_norm(p, l->ffn_norm, l->gate.form | l->up.form);
+    tern_team_barrier(p->worker);
+    multiply(p, &l->gate, 0, tokens, s->gate);
+    multiply(p, &l->up, 0, tokens, s->up);
+    tern_team_barrier(p->worker);
+    gate(p, l->ffn_sub_norm, l->down.form);
+    tern_team_barrier(p->worker);
+    multiply(p, &l->down, 0, tokens, s->out);
+    tern_team_barrier(p->worker);
+    add_and_norm(p, next_norm, next_forms);
+    tern_team_barrier(p->worker);
+}
+
+static unsigned qkv_forms(const tern_layer *l) { return l->q.form | l->k.form | l->v.form; }
+
+static void forward(tern_worker worker, void *argument) {
+    const tern_batch *batch = argument;
+    const tern_model *m = batch->session->model;
+    const pass p = {.batch = batch,
+                    .session = batch->session,
+                    .model = m,
+                    .config = &m->config,
+                    .s = &batch->session->scratch,
+                    .worker = worker};
+    const size_t width = m->config.n_embd;
+
+    embed(&p);
+    norm(&p, p.s->x, width, m->layers[0].attn_norm, width, qkv_forms(&m->layers[0]));
+    tern_team_barrier(worker);
+    for (size_t n = 0; n < m->config.n_layer; n++) {
+        const bool last = n + 1 == m->config.n_layer;
+        forward_layer(&p, n, last ? m->output_norm : m->layers[n + 1].attn_norm,
+                      last ? m->head.form : qkv_forms(&m->layers[n + 1]));
+    }
+    if (batch->n_logits > 0) /* logits[0] belongs to token n - n_logits */
+        multiply(&p, &m->head, batch->n - batch->n_logits, batch->n, batch->logits);
+}
+
+void tern_forward(tern_batch *batch) { tern_team_run(batch->session->team, forward, batch); }

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/select.h"
+#include "runtime/rope.h"
+#include "runtime/team.h"
+#include "runtime/tokenizer.h"
+
+tern_model_params tern_model_params_default(void) { return (tern_model_params){.isa = NULL}; }
+
+const char *tern_version(void) { return TERN_VERSION; }
+
+/* ---- weights ------------------------------------------------------------------------------- */
+
+/* A tensor of layer n: blk.<n>.<suffix>. */
+typedef struct block_name {
+    char text[64];
+} block_name;
+
+static block_name named(uint32_t layer, const char *suffix) {
+    block_name name;
+    snprintf(name.text, sizeof name.text, "blk.%u.%s", layer, suffix);
+    return name;
+}
+
+static tern_status load_projection(tern_loader *l, uint32_t layer, const char *part, size_t rows,
+                                   size_t cols, bool bias, tern_linear *out, tern_error *err) {
+    char suffix[48];
+    snprintf(suffix, sizeof suffix, "%s.weight", part);
+    tern_status status = tern_load_linear(l, named(layer, suffix).text, rows, cols, out, err);
+    if (status != TERN_OK || !bias)
+        return status;
+    snprintf(suffix, sizeof suffix, "%s.bias", part);
+    return tern_load_vector(l, named(layer, suffix).text, rows, true, &out->bias, err);
+}
+
+static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, tern_layer *out,
+                              tern_error *err) {
+    const size_t width = c->n_embd;
+    const size_t heads = (size_t)c->n_head * c->head_dim;
+    const size_t kv = (size_t)c->n_head_kv * c->head_dim;
+    const bool sub = c->arch->sub_norms;
+    const bool bias = c->arch->qkv_bias;
+    tern_status s;
+    if ((s = tern_load_vector(l, named(n, "attn_norm.weight").text, width, false, &out->attn_norm,
+                              err)) ||
+        (s = load_projection(l, n, "attn_q", heads, width, bias, &out->q, err)) ||
+        (s = load_projection(l, n, "attn_k", kv, width, bias, &out->k, err)) ||
+        (s = load_projection(l, n, "attn_v", kv, width, bias, &out->v, err)) ||
+        (sub && (s = tern_load_vector(l, named(n, "attn_sub_norm.weight").text, heads, false,
+                                      &out->attn_sub_norm, err))) ||
+        (s = load_projection(l, n, "attn_output", width, heads, false, &out->o, err)) ||
+        (s = tern_load_vector(l, named(n, "ffn_norm.weight").text, width, false, &out->ffn_norm,
+                              err)) ||
+        (s = load_projection(l, n, "ffn_gate", c->n_ff, width, false, &out->gate, err)) ||
+        (s = load_projection(l, n, "ffn_up", c->n_ff, width, false, &out->up, err)) ||
+        (sub && (s = tern_load_vector(l, named(n, "ffn_sub_norm.weight").text, c->n_ff, false,
+                                      &out->ffn_sub_norm, err))))
+        return s;
+    return load_projection(l, n, "ffn_down", width, c->n_ff, false, &out->down, err);
+}
+
+static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
+    const tern_config *c = &m->config;
+    const bool own = !c->arch->embedding_head && tern_gguf_find_tensor(l->file, "output.weight");
+    tern_status s;
+    if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->embedding,
+                                 err)) ||
+        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, false, &m->output_norm, err)))
+        return s;
+    return tern_load_linear(l, own ? "output.weight" : "token_embd.weight", c->n_vocab, c->n_embd,
+                            &m->head, err);
+}
+
+static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
+    for (uint32_t n = 0; n < m->config.n_layer; n++) {
+        const tern_status status = load_layer(l, &m->config, n, &m->layers[n], err);
+        if (status != TERN_OK)
+            return status;
+    }
+    return load_head(l, m, err);
+}
+
+/*
+ * Tensors that would change the result and that the architecture does not use: a file that has them
+ * is refused rather than run wrongly.
+ */
+static tern_status refuse_unused(const tern_model *m, tern_error *err) {
+    for (size_t i = 0; i < tern_gguf_tensor_count(m->file); i++) {
+        const tern_span name = tern_gguf_tensor_at(m->file, i)->name;
+        const bool block = name.size > 4 && memcmp(name.data, "blk.", 4) == 0;
+        const bool scale = name.size > 6 && memcmp(name.data + name.size - 6, ".scale", 6) == 0;
+        const bool bias = name.size > 5 && memcmp(name.data + name.size - 5, ".bias", 5) == 0;
+        const bool qkv = bias && m->config.arch->qkv_bias &&
+                         (memmem(name.data, name.size, ".attn_q.", 8) ||
+                          memmem(name.data, name.size, ".attn_k.", 8) ||
+                          memmem(name.data, name.size, ".attn_v.", 8));
+        const bool qk_norm = memmem(name.data, name.size, ".attn_q_norm.", 13) ||
+                             memmem(name.data, name.size, ".attn_k_norm.", 13);
+        if (block && (scale || (bias && !qkv) || qk_norm))
+            return tern_fail(err, TERN_ERR_ARCH, "%s: architecture %s does not use tensor %.*s",
+                             tern_gguf_name(m->file), m->config.arch->name,
+                             (int)(name.size < 64 ? name.size : 64), name.data);
+    }
+    return TERN_OK;
+}
+
+/* Once to add up the memory, once to fill it. */
+static tern_status load_weights(tern_model *m, const tern_model_params *params, tern_error *err) {
+    const uint32_t threads = params->threads ? params->threads : tern_processor_count();
+    tern_loader loader = {.file = m->file, .mask = m->mask, .arena = &m->weights, .plan = true};
+    tern_status status = refuse_unused(m, err);
+    if (status == TERN_OK)
+        status = load_all(&loader, m, err);
+    m->packed = loader.bytes;
+    if (status != TERN_OK || params->no_weights)
+        return status;
+    status = tern_arena_new(loader.bytes, &m->weights, err);
+    if (status != TERN_OK)
+        return status;
+    status = tern_team_new(threads, &loader.team, err);
+    if (status != TERN_OK)
+        return status;
+    loader.plan = false;
+    status = load_all(&loader, m, err);
+    tern_team_free(&loader.team);
+    m->runnable = status == TERN_OK;
+    return status;
+}
+
+/* ---- everything else ------------------------------------------------------------------------ */
+
+static tern_status load_frequencies(tern_model *m, tern_error *err) {
+    const tern_config *c = &m->config;
+    const size_t half = c->n_rot / 2;
+    float *factors = NULL;
+    const tern_gguf_tensor *t = tern_gguf_find_tensor(m->file, "rope_freqs.weight");
+    m->frequency = calloc(half, sizeof *m->frequency);
+    if (!m->frequency)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation frequencies", half);
+    if (t) {
+        if (t->type != 0 || t->n_dims != 1 || t->ne[0] != half)
+            return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                             "%s: tensor rope_freqs.weight must be %zu values of type f32",
+                             tern_gguf_name(m->file), half);
+        factors = malloc(half * sizeof *factors);
+        if (!factors)
+            return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation factors", half);
+        memcpy(factors, t->data, half * sizeof *factors);
+        for (size_t i = 0; i < half; i++)
+            if (!(factors[i] > 1e-6f && factors[i] < 1e6f)) {
+                const double wrong = (double)factors[i];
+                free(factors);
+                return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                                 "%s: tensor rope_freqs.weight: element %zu is %g",
+                                 tern_gguf_name(m->file), i, wrong);
+            }
+    }
+    tern_rope_frequencies((double)c->rope_base, (double)c->rope_scale, factors, c->n_rot,
+                          m->frequency);
+    free(factors);
+    return TERN_OK;
+}
+
+static tern_status select_rows(tern_model *m, tern_error *err) {
+    const tern_arch *a = m->config.arch;
+    const struct {
+        const tern_kernel_row **slot;
+        tern_op op;
+        tern_format format;
+    } wanted[] = {
+        {&m->rows.quantize_token, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE},
+        {&m->rows.quantize_block, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE},
+        {&m->rows.rmsnorm, TERN_OP_RMSNORM, TERN_FORMAT_NONE},
+        {&m->rows.rope, a->rope, TERN_FORMAT_NONE},
+        {&m->rows.gate, a->gate, TERN_FORMAT_NONE},
+        {&m->rows.add, TERN_OP_ADD, TERN_FORMAT_NONE},
+        {&m->rows.attend_f16, TERN_OP_ATTEND, TERN_FORMAT_F16},
+        {&m->rows.attend_f32, TERN_OP_ATTEND, TERN_FORMAT_F32},
+        {&m->rows.store_f16, TERN_OP_STORE, TERN_FORMAT_F16},
+        {&m->rows.store_f32, TERN_OP_STORE, TERN_FORMAT_F32},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        *wanted[i].slot = tern_kernel_select(m->mask, wanted[i].op, wanted[i].format);
+        if (!*wanted[i].slot)
+            return tern_fail(err, TERN_ERR_KERNEL, "%s: no kernel for operation %s",
+                             tern_gguf_name(m->file), tern_op_name(wanted[i].op));
+    }
+    return TERN_OK;
+}
+
+static tern_status copy_name(tern_model *m, tern_error *err) {
+    tern_span name = {.data = "", .size = 0};
+    (void)tern_gguf_string(m->file, "general.name", &name, NULL);
+    m->name = strndup(name.data, name.size);
+    return m->name ? TERN_OK : tern_fail(err, TERN_ERR_NOMEM, "no memory for the model's name");
+}
+
+static tern_status open_model(const char *path, const tern_model_params *params, tern_model *m,
+                              tern_error *err) {
+    tern_status s;
+    if ((s = tern_cpu_mask(params->isa, &m->mask, err)) ||
+        (s = tern_gguf_open(path, &m->file, err)) ||
+        (s = tern_config_read(m->file, &m->config, err)) || (s = copy_name(m, err)) ||
+        (s = select_rows(m, err)) || (s = load_frequencies(m, err)))
+        return s;
+    m->layers = calloc(m->config.n_layer, sizeof *m->layers);
+    if (!m->layers)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
+    s = tern_tokenizer_new(m->file, m->config.arch->name, params->pre_tokenizer, &m->tokenizer,
+                           &m->tokenizer_error);
+    if (s != TERN_OK && s != TERN_ERR_TOKENIZER_MISSING)
+        return tern_fail(err, s, "%s", m->tokenizer_error.message);
+    return load_weights(m, params, err);
+}
+
+tern_status tern_model_open(const char *path, const tern_model_params *params, tern_model **out,
+                            tern_error *err) {
+    const tern_model_params defaults = tern_model_params_default();
+    if (!path || !out)
+        return tern_fail(err, TERN_ERR_ARG, "tern_model_open needs a path and a place for the model");
+    tern_model *m = calloc(1, sizeof *m);
+    if (!m)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);
+    const tern_status status = open_model(path, params ? params : &defaults, m, err);
+    if (status != TERN_OK) {
+        tern_model_free(&m);
+        return status;
+    }
+    *out = m;
+    return TERN_OK;
+}
+
+void tern_model_free(tern_model **model) {
+    if (!model || !*model)
+        return;
+    tern_model *m = *model;
+    tern_tokenizer_free(&m->tokenizer);
+    tern_arena_free(&m->weights);
+    tern_gguf_close(&m->file);
+    free(m->frequency);
+    free(m->layers);
+    free(m->name);
+    free(m);
+    *model = NULL;
+}

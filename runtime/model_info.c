@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What can be asked of an open model. */
+
+#include "dispatch/select.h"
+#include "runtime/model.h"
+
+enum { LINEARS_PER_LAYER = 7 };
+
+static const tern_linear *linear_of(const tern_layer *l, size_t i) {
+    const tern_linear *const all[LINEARS_PER_LAYER] = {&l->q,    &l->k,  &l->v,   &l->o,
+                                                       &l->gate, &l->up, &l->down};
+    return all[i];
+}
+
+static uint64_t bytes_per_token(const tern_model *m) {
+    uint64_t bytes = tern_linear_bytes(&m->head);
+    for (uint32_t n = 0; n < m->config.n_layer; n++)
+        for (size_t i = 0; i < LINEARS_PER_LAYER; i++)
+            bytes += tern_linear_bytes(linear_of(&m->layers[n], i));
+    return bytes;
+}
+
+static uint64_t count_parameters(const tern_gguf *file) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < tern_gguf_tensor_count(file); i++) {
+        const tern_gguf_tensor *t = tern_gguf_tensor_at(file, i);
+        total += t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
+    }
+    return total;
+}
+
+void tern_model_describe(const tern_model *m, tern_model_info *out) {
+    const tern_config *c = &m->config;
+    *out = (tern_model_info){.path = tern_gguf_name(m->file),
+                             .architecture = c->arch->name,
+                             .name = m->name,
+                             .n_layer = c->n_layer,
+                             .n_embd = c->n_embd,
+                             .n_ff = c->n_ff,
+                             .n_head = c->n_head,
+                             .n_head_kv = c->n_head_kv,
+                             .head_dim = c->head_dim,
+                             .n_vocab = c->n_vocab,
+                             .n_ctx_train = c->n_ctx,
+                             .file_bytes = tern_gguf_file_bytes(m->file),
+                             .weight_bytes = bytes_per_token(m),
+                             .packed_bytes = m->packed,
+                             .parameters = count_parameters(m->file)};
+}
+
+uint64_t tern_model_kv_bytes(const tern_model *m, uint32_t n_ctx, tern_format kv) {
+    const tern_config *c = &m->config;
+    const uint64_t element = kv == TERN_FORMAT_F32 ? 4 : 2;
+    return 2 * element * c->n_layer * c->n_head_kv * c->head_dim * n_ctx;
+}
+
+/* Appends a row that is not there yet. Beyond capacity only the count grows. */
+static size_t add_row(const tern_kernel_row *row, const tern_kernel_row **rows, size_t capacity,
+                      size_t count) {
+    for (size_t i = 0; i < count && i < capacity; i++)
+        if (rows[i] == row)
+            return count;
+    if (count < capacity)
+        rows[count] = row;
+    return count + 1;
+}
+
+size_t tern_model_kernels(const tern_model *m, const tern_kernel_row **rows, size_t capacity) {
+    const tern_row_set *r = &m->rows;
+    size_t n = add_row(m->embedding.row, rows, capacity, 0);
+    n = add_row(r->rmsnorm, rows, capacity, n);
+    unsigned forms = m->head.form;
+    for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
+        for (size_t i = 0; i < LINEARS_PER_LAYER; i++) {
+            const tern_linear *linear = linear_of(&m->layers[layer], i);
+            forms |= linear->form;
+            n = add_row(linear->gemv, rows, capacity, n);
+            n = add_row(linear->gemm, rows, capacity, n);
+        }
+    if (forms & TERN_INPUT_TOKEN)
+        n = add_row(r->quantize_token, rows, capacity, n);
+    if (forms & TERN_INPUT_BLOCK)
+        n = add_row(r->quantize_block, rows, capacity, n);
+    n = add_row(r->rope, rows, capacity, n);
+    n = add_row(r->store_f16, rows, capacity, n);
+    n = add_row(r->attend_f16, rows, capacity, n);
+    n = add_row(r->gate, rows, capacity, n);
+    n = add_row(r->add, rows, capacity, n);
+    n = add_row(m->head.gemv, rows, capacity, n);
+    return add_row(m->head.gemm, rows, capacity, n);
+}
+
+const char *tern_model_isa(const tern_model *m) { return tern_isa_of_mask(m->mask); }
+
+tern_status tern_model_tokenizer(const tern_model *m, const tern_tokenizer **out,
+                                 tern_error *err) {
+    if (!m->tokenizer)
+        return tern_fail(err, m->tokenizer_error.status, "%s", m->tokenizer_error.message);
+    *out = m->tokenizer;
+    return TERN_OK;
+}

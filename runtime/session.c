@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/session.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { DEFAULT_CONTEXT = 4096, DEFAULT_BATCH = 128, MAX_BATCH = 4096, MAX_THREADS = 1024 };
+
+tern_session_params tern_session_params_default(void) {
+    return (tern_session_params){.kv = TERN_FORMAT_F16};
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+/* Takes from the arena, or only adds up when arena is NULL. */
+typedef struct taker {
+    tern_arena *arena;
+    size_t bytes;
+    bool overflow;
+    tern_status status;
+    tern_error *err;
+} taker;
+
+static void *take(taker *t, size_t count, size_t size) {
+    void *memory = NULL;
+    if (!t->arena) {
+        t->overflow |= !tern_arena_reserve(&t->bytes, count, size);
+        return NULL;
+    }
+    if (t->status == TERN_OK)
+        t->status = tern_arena_take(t->arena, count, size, &memory, t->err);
+    return memory;
+}
+
+/* count = a * b with overflow remembered. */
+static size_t times(taker *t, size_t a, size_t b) {
+    size_t product = 0;
+    t->overflow |= __builtin_mul_overflow(a, b, &product);
+    return product;
+}
+
+/* All of a session's memory, in one place; called once to size the arena and once to fill it. */
+static void lay_out(tern_session *s, taker *t) {
+    const tern_config *c = &s->model->config;
+    tern_scratch *w = &s->scratch;
+    const size_t heads = (size_t)c->n_head * c->head_dim;
+    const size_t kv = (size_t)c->n_head_kv * c->head_dim;
+    const size_t batch = s->n_batch;
+    const size_t half = c->n_rot / 2;
+    w->width = larger(larger(c->n_embd, c->n_ff), heads);
+    w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
+    w->attend_stride = TERN_ATTEND_SCRATCH(c->head_dim);
+    w->x = take(t, batch * c->n_embd, sizeof(float));
+    w->norm = take(t, batch * w->width, sizeof(float));
+    w->q = take(t, batch * heads, sizeof(float));
+    w->k = take(t, batch * kv, sizeof(float));
+    w->v = take(t, batch * kv, sizeof(float));
+    w->gate = take(t, batch * c->n_ff, sizeof(float));
+    w->up = take(t, batch * c->n_ff, sizeof(float));
+    w->out = take(t, batch * c->n_embd, sizeof(float));
+    w->cosine = take(t, batch * half, sizeof(float));
+    w->sine = take(t, batch * half, sizeof(float));
+    w->qx = take(t, batch * w->q_stride, 1);
+    w->qx_s = take(t, batch, sizeof(float));
+    w->qx_sum = take(t, batch, sizeof(int32_t));
+    w->bx = take(t, batch * w->q_stride, 1);
+    w->bx_d = take(t, batch * w->blocks, sizeof(float));
+    w->bx_sum = take(t, batch * w->blocks, sizeof(int32_t));
+    w->attend = take(t, tern_team_size(s->team) * w->attend_stride, sizeof(float));
+    w->logits = take(t, c->n_vocab, sizeof(float));
+    const size_t positions = times(t, times(t, c->n_layer, kv), s->n_ctx);
+    s->cache_k = take(t, positions, s->kv_element);
+    s->cache_v = take(t, positions, s->kv_element);
+}
+
+static tern_status allocate(tern_session *s, tern_error *err) {
+    taker planner = {.arena = NULL};
+    lay_out(s, &planner);
+    if (planner.overflow)
+        return tern_fail(err, TERN_ERR_NOMEM, "a session of %u positions exceeds the address space",
+                         s->n_ctx);
+    const tern_status status = tern_arena_new(planner.bytes, &s->arena, err);
+    if (status != TERN_OK)
+        return status;
+    taker filler = {.arena = &s->arena, .err = err};
+    lay_out(s, &filler);
+    return filler.status;
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static uint32_t default_context(const tern_model *m) {
+    return m->config.n_ctx < DEFAULT_CONTEXT ? m->config.n_ctx : DEFAULT_CONTEXT;
+}
+
+static tern_status check_params(const tern_model *model, const tern_session_params *p,
+                                tern_error *err) {
+    if (!model->runnable)
+        return tern_fail(err, TERN_ERR_ARG, "the model was opened without its weights");
+    if (p->kv != TERN_FORMAT_F16 && p->kv != TERN_FORMAT_F32)
+        return tern_fail(err, TERN_ERR_ARG, "the cache can hold f16 or f32");
+    if (p->n_ctx > model->config.n_ctx)
+        return tern_fail(err, TERN_ERR_CONTEXT,
+                         "a context of %u positions exceeds the %u that the model was trained for",
+                         p->n_ctx, model->config.n_ctx);
+    if (p->n_batch > MAX_BATCH)
+        return tern_fail(err, TERN_ERR_ARG, "a batch of %u tokens exceeds %u", p->n_batch,
+                         (unsigned)MAX_BATCH);
+    if (p->threads > MAX_THREADS)
+        return tern_fail(err, TERN_ERR_ARG, "%u threads exceed %u", p->threads,
+                         (unsigned)MAX_THREADS);
+    return TERN_OK;
+}
+
+tern_status tern_session_new(const tern_model *model, const tern_session_params *params,
+                             tern_session **out, tern_error *err) {
+    const tern_session_params defaults = tern_session_params_default();
+    const tern_session_params *p = params ? params : &defaults;
+    if (!model || !out)
+        return tern_fail(err, TERN_ERR_ARG, "tern_session_new needs a model and a place");
+    tern_status status = check_params(model, p, err);
+    if (status != TERN_OK)
+        return status;
+    tern_session *s = calloc(1, sizeof *s);
+    if (!s)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
+    s->model = model;
+    s->kv = p->kv;
+    s->kv_element = p->kv == TERN_FORMAT_F32 ? 4 : 2;
+    s->attend = p->kv == TERN_FORMAT_F32 ? model->rows.attend_f32 : model->rows.attend_f16;
+    s->store = p->kv == TERN_FORMAT_F32 ? model->rows.store_f32 : model->rows.store_f16;
+    s->attend_scale = 1.0f / sqrtf((float)model->config.head_dim);
+    s->n_ctx = p->n_ctx ? p->n_ctx : default_context(model);
+    s->n_batch = p->n_batch ? p->n_batch : DEFAULT_BATCH;
+    if (s->n_batch > s->n_ctx)
+        s->n_batch = s->n_ctx;
+    status = tern_team_new(p->threads ? p->threads : tern_processor_count(), &s->team, err);
+    if (status == TERN_OK)
+        status = allocate(s, err);
+    if (status != TERN_OK) {
+        tern_session_free(&s);
+        return status;
+    }
+    *out = s;
+    return TERN_OK;
+}
+
+void tern_session_free(tern_session **session) {
+    if (!session || !*session)
+        return;
+    tern_team_free(&(*session)->team);
+    tern_arena_free(&(*session)->arena);
+    free(*session);
+    *session = NULL;
+}
+
+const tern_model *tern_session_model(const tern_session *s) { return s->model; }
+uint32_t tern_session_position(const tern_session *s) { return s->position; }
+uint32_t tern_session_context(const tern_session *s) { return s->n_ctx; }
+uint32_t tern_session_threads(const tern_session *s) { return tern_team_size(s->team); }
+float *tern_session_logits(tern_session *s) { return s->scratch.logits; }
+
+tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *err) {
+    if (!s || position > s->position)
+        return tern_fail(err, TERN_ERR_ARG, "cannot rewind to position %u of %u", position,
+                         s ? s->position : 0);
+    s->position = position;
+    return TERN_OK;
+}
+
+const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
+                            uint32_t position) {
+    const tern_config *c = &s->model->config;
+    if (layer >= c->n_layer || head >= c->n_head_kv || position >= s->position)
+        return NULL;
+    return tern_cache_head(s, value ? s->cache_v : s->cache_k, layer, head) +
+           (size_t)position * c->head_dim * s->kv_element;
+}
+
+/* ---- evaluation ---------------------------------------------------------------------------- */
+
+static tern_status check_tokens(const tern_session *s, const int32_t *tokens, size_t n,
+                                tern_logits_mode mode, const float *logits, tern_error *err) {
+    if (!s || !tokens || (mode != TERN_LOGITS_NONE && !logits))
+        return tern_fail(err, TERN_ERR_ARG, "tern_session_eval needs a session, tokens and logits");
+    if (n == 0)
+        return tern_fail(err, TERN_ERR_EMPTY, "an empty sequence cannot be evaluated");
+    if ((uintptr_t)logits % TERN_ALIGN != 0)
+        return tern_fail(err, TERN_ERR_UNALIGNED, "the logits buffer is not aligned to %d bytes",
+                         TERN_ALIGN);
+    if (n > s->n_ctx - s->position)
+        return tern_fail(err, TERN_ERR_CONTEXT,
+                         "%zu tokens at position %u exceed the context of %u positions", n,
+                         s->position, s->n_ctx);
+    const uint32_t vocabulary = s->model->config.n_vocab;
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i] < 0 || (uint32_t)tokens[i] >= vocabulary)
+            return tern_fail(err, TERN_ERR_TOKEN_RANGE,
+                             "token %d at index %zu is outside the vocabulary of %u", tokens[i], i,
+                             vocabulary);
+    return TERN_OK;
+}
+
+static tern_status check_finite(const float *logits, size_t rows, size_t n_vocab, tern_error *err) {
+    for (size_t i = 0; i < rows * n_vocab; i++)
+        if (!isfinite(logits[i]))
+            return tern_fail(err, TERN_ERR_NONFINITE, "the logit of token %zu is not finite",
+                             i % n_vocab);
+    return TERN_OK;
+}
+
+tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
+                              tern_logits_mode mode, float *logits, tern_error *err) {
+    tern_status status = check_tokens(s, tokens, n, mode, logits, err);
+    if (status != TERN_OK)
+        return status;
+    const size_t n_vocab = s->model->config.n_vocab;
+    for (size_t first = 0; first < n; first += s->n_batch) {
+        const size_t size = n - first < s->n_batch ? n - first : s->n_batch;
+        const bool last = first + size == n;
+        tern_batch batch = {.session = s,
+                            .tokens = tokens + first,
+                            .n = size,
+                            .position = s->position + first,
+                            .n_logits = mode == TERN_LOGITS_ALL            ? size
+                                        : mode == TERN_LOGITS_LAST && last ? 1
+                                                                           : 0,
+                            .logits = mode == TERN_LOGITS_ALL ? logits + first * n_vocab : logits};
+        tern_forward(&batch);
+        status = check_finite(batch.logits, batch.n_logits, n_vocab, err);
+        if (status != TERN_OK)
+            return status;
+    }
+    s->position += (uint32_t)n;
+    return TERN_OK;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_SESSION_H
+#define TERN_RUNTIME_SESSION_H
+
+/* What a tern_session is made of: the cache, scratch for one batch, the thread team. */
+
+#include "runtime/arena.h"
+#include "runtime/model.h"
+#include "runtime/team.h"
+#include "tern/tern.h"
+
+/* Scratch for a batch of up to n_batch tokens; T stands for the tokens of the running batch. */
+typedef struct tern_scratch {
+    float *x;       /* [T][n_embd]               residual stream */
+    float *norm;    /* [T][max(n_embd, n_ff, heads)] input of the next matrices */
+    float *q;       /* [T][n_head * head_dim] */
+    float *k, *v;   /* [T][n_head_kv * head_dim] */
+    float *gate;    /* [T][n_ff] */
+    float *up;      /* [T][n_ff] */
+    float *out;     /* [T][n_embd]               what is added to the residual stream */
+    float *cosine;  /* [T][n_rot / 2] */
+    float *sine;    /* [T][n_rot / 2] */
+    int8_t *qx;     /* [T][padded width]         quantized input, one scale a token */
+    float *qx_s;    /* [T] */
+    int32_t *qx_sum; /* [T] */
+    int8_t *bx;     /* [T][padded width]         quantized input, one scale a block */
+    float *bx_d;    /* [T][blocks] */
+    int32_t *bx_sum; /* [T][blocks] */
+    float *attend;  /* [threads][TERN_ATTEND_SCRATCH(head_dim)] */
+    float *logits;  /* [n_vocab] */
+    size_t width;   /* widest matrix input, columns */
+    size_t q_stride; /* width rounded up to TERN_Q_PAD */
+    size_t blocks;  /* ceil(width / TERN_BLOCK) */
+    size_t attend_stride;
+} tern_scratch;
+
+struct tern_session {
+    const tern_model *model;
+    tern_team *team;
+    tern_arena arena;
+    tern_scratch scratch;
+    tern_format kv;
+    const tern_kernel_row *attend;
+    const tern_kernel_row *store;
+    uint8_t *cache_k; /* [n_layer][n_head_kv][n_ctx][head_dim], elements of kv */
+    uint8_t *cache_v;
+    size_t kv_element;  /* bytes */
+    float attend_scale; /* 1 / sqrt(head_dim) */
+    uint32_t n_ctx;
+    uint32_t n_batch;
+    uint32_t position; /* tokens in the cache */
+};
+
+/* One pass over a batch; forward.c. */
+typedef struct tern_batch {
+    tern_session *session;
+    const int32_t *tokens; /* [n] */
+    size_t n;              /* 1 .. n_batch */
+    size_t position;       /* of tokens[0] */
+    size_t n_logits;       /* the last n_logits tokens get logits: 0 .. n */
+    float *logits;         /* [n_logits][n_vocab] */
+} tern_batch;
+
+/* Writes the batch's keys and values behind position and the logits asked for. */
+void tern_forward(tern_batch *batch);
+
+/* Start of K or V of a layer and head in a cache. */
+static inline uint8_t *tern_cache_head(const tern_session *s, uint8_t *cache, size_t layer,
+                                       size_t head) {
+    const tern_config *c = &s->model->config;
+    return cache + ((layer * c->n_head_kv + head) * s->n_ctx) * c->head_dim * s->kv_element;
+}
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/weights.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector. */
+static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne0, size_t ne1,
+                               const tern_gguf_tensor **out, tern_error *err) {
+    const char *path = tern_gguf_name(l->file);
+    const tern_gguf_tensor *t = tern_gguf_find_tensor(l->file, name);
+    if (!t)
+        return tern_fail(err, TERN_ERR_TENSOR_MISSING, "%s: tensor %s is missing", path, name);
+    if (t->ne[0] != ne0 || t->ne[1] != ne1 || t->ne[2] != 1 || t->ne[3] != 1)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "%s: tensor %s is %llu x %llu, must be %zu x %zu",
+                         path, name, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], ne0,
+                         ne1);
+    *out = t;
+    return TERN_OK;
+}
+
+static tern_status type_error(const tern_loader *l, const char *name, uint32_t type,
+                              const char *use, tern_error *err) {
+    return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %u (%s), which %s",
+                     tern_gguf_name(l->file), name, type, tern_gguf_type_name(type), use);
+}
+
+/* Arena memory, or only its size while planning (*out stays NULL then). */
+static tern_status take(tern_loader *l, size_t count, size_t size, void **out, tern_error *err) {
+    *out = NULL;
+    if (!l->plan)
+        return tern_arena_take(l->arena, count, size, out, err);
+    if (!tern_arena_reserve(&l->bytes, count, size))
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: weights need more than %zu bytes of memory",
+                         tern_gguf_name(l->file), SIZE_MAX);
+    return TERN_OK;
+}
+
+tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool optional,
+                             const float **out, tern_error *err) {
+    const tern_gguf_tensor *t;
+    void *memory;
+    if (optional && !tern_gguf_find_tensor(l->file, name)) {
+        *out = NULL;
+        return TERN_OK;
+    }
+    tern_status status = find_tensor(l, name, n, 1, &t, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_format format = tern_format_from_gguf(t->type);
+    const tern_kernel_row *row =
+        format <= TERN_FORMAT_BF16 ? tern_kernel_select(0, TERN_OP_EMBED, format) : NULL;
+    if (!row)
+        return type_error(l, name, t->type, "is not a float type", err);
+    status = take(l, n, sizeof(float), &memory, err);
+    if (status != TERN_OK || l->plan)
+        return status;
+    float *values = memory;
+    row->fn.embed(t->data, n, values);
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s: element %zu is not finite",
+                             tern_gguf_name(l->file), name, i);
+    *out = values;
+    return TERN_OK;
+}
+
+/* One packing job, shared by the team. The first error wins. */
+typedef struct packing {
+    tern_format format;
+    const uint8_t *source;
+    const tern_matrix *matrix;
+    void *target;
+    atomic_int failed;
+    tern_error error;
+} packing;
+
+static void pack_part(tern_worker worker, void *argument) {
+    packing *p = argument;
+    tern_error error = {.status = TERN_OK};
+    const tern_matrix *m = p->matrix;
+    const tern_part part = tern_team_split(worker, m->rows, TERN_ROW_GROUP);
+    if (part.begin == part.end)
+        return;
+    const tern_status status = tern_pack_rows(p->format, p->source, m->rows, m->cols, m->layout,
+                                              part.begin, part.end, p->target, &error);
+    if (status != TERN_OK && atomic_exchange(&p->failed, 1) == 0)
+        p->error = error;
+}
+
+static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                        tern_matrix *matrix, tern_error *err) {
+    void *memory;
+    const size_t bytes = tern_packed_bytes(matrix->layout, matrix->rows, matrix->cols);
+    const tern_status status = take(l, bytes, 1, &memory, err);
+    if (status != TERN_OK || l->plan)
+        return status;
+    packing p = {.format = matrix->format, .source = t->data, .matrix = matrix, .target = memory};
+    tern_team_run(l->team, pack_part, &p);
+    tern_gguf_drop_pages(l->file, t);
+    if (atomic_load(&p.failed))
+        return tern_fail(err, p.error.status, "%s: tensor %s: %s", tern_gguf_name(l->file), name,
+                         p.error.message);
+    matrix->data = memory;
+    return TERN_OK;
+}
+
+/* Float matrices are read in place, unless the file's alignment is smaller than an element. */
+static tern_status place_rows(tern_loader *l, const tern_gguf_tensor *t, tern_matrix *matrix,
+                              tern_error *err) {
+    const size_t element = tern_format_describe(matrix->format)->block_bytes;
+    matrix->data = t->data;
+    if ((uintptr_t)t->data % element == 0)
+        return TERN_OK;
+    void *memory;
+    const tern_status status = take(l, (size_t)t->bytes, 1, &memory, err);
+    if (status != TERN_OK || l->plan)
+        return status;
+    memcpy(memory, t->data, (size_t)t->bytes);
+    matrix->data = memory;
+    return TERN_OK;
+}
+
+static tern_status read_scale(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                              float *out, tern_error *err) {
+    float scale = 1.0f;
+    if (t->type == tern_format_describe(TERN_FORMAT_I2_S)->gguf_type)
+        memcpy(&scale, t->data + t->ne[0] * t->ne[1] / 4, sizeof scale);
+    if (!isfinite(scale) || scale < 0.0f)
+        return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s has scale %g",
+                         tern_gguf_name(l->file), name, (double)scale);
+    *out = scale;
+    return TERN_OK;
+}
+
+static tern_input_form form_of(tern_format format) {
+    switch (format) {
+    case TERN_FORMAT_I2_S:
+        return TERN_INPUT_TOKEN;
+    case TERN_FORMAT_Q4_0:
+    case TERN_FORMAT_Q4_1:
+    case TERN_FORMAT_Q8_0:
+        return TERN_INPUT_BLOCK;
+    default:
+        return TERN_INPUT_FLOAT;
+    }
+}
+
+tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size_t cols,
+                             tern_linear *out, tern_error *err) {
+    const tern_gguf_tensor *t;
+    tern_status status = find_tensor(l, name, cols, rows, &t, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_format format = tern_format_from_gguf(t->type);
+    if (format == TERN_FORMAT_NONE || t->bytes == 0)
+        return type_error(l, name, t->type, "has no kernels", err);
+    tern_linear linear = {.gemv = tern_kernel_select(l->mask, TERN_OP_GEMV, format),
+                          .gemm = tern_kernel_select(l->mask, TERN_OP_GEMM, format),
+                          .form = form_of(format),
+                          .tensor = t};
+    if (!linear.gemv || !linear.gemm || linear.gemv->layout != linear.gemm->layout)
+        return tern_fail(err, TERN_ERR_KERNEL, "%s: tensor %s: no kernels for format %s",
+                         tern_gguf_name(l->file), name, tern_format_describe(format)->name);
+    linear.matrix = (tern_matrix){
+        .format = format, .layout = linear.gemv->layout, .rows = rows, .cols = cols};
+    status = read_scale(l, name, t, &linear.matrix.scale, err);
+    if (status == TERN_OK && linear.matrix.layout == TERN_LAYOUT_ROWS)
+        status = place_rows(l, t, &linear.matrix, err);
+    else if (status == TERN_OK)
+        status = pack(l, name, t, &linear.matrix, err);
+    if (status == TERN_OK)
+        *out = linear;
+    return status;
+}
+
+tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, size_t cols,
+                                tern_embedding *out, tern_error *err) {
+    const tern_gguf_tensor *t;
+    uint64_t bytes = 0;
+    tern_status status = find_tensor(l, name, cols, rows, &t, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_format format = tern_format_from_gguf(t->type);
+    tern_embedding embedding = {.data = t->data,
+                                .row = tern_kernel_select(l->mask, TERN_OP_EMBED, format)};
+    if (format == TERN_FORMAT_NONE || !embedding.row)
+        return type_error(l, name, t->type, "cannot be used as embedding", err);
+    status = tern_format_bytes(format, 1, cols, &bytes);
+    if (status != TERN_OK)
+        return tern_fail(err, status, "%s: tensor %s: %zu columns do not suit its type",
+                         tern_gguf_name(l->file), name, cols);
+    embedding.row_bytes = (size_t)bytes;
+    tern_matrix placed = {.format = format, .layout = TERN_LAYOUT_ROWS};
+    if (format <= TERN_FORMAT_BF16) { /* block formats are read byte by byte */
+        status = place_rows(l, t, &placed, err);
+        embedding.data = placed.data;
+    }
+    if (status == TERN_OK)
+        *out = embedding;
+    return status;
+}
+
+uint64_t tern_linear_bytes(const tern_linear *linear) {
+    const tern_matrix *m = &linear->matrix;
+    const size_t packed = tern_packed_bytes(m->layout, m->rows, m->cols);
+    return packed ? packed : linear->tensor->bytes;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_WEIGHTS_H
+#define TERN_RUNTIME_WEIGHTS_H
+
+/*
+ * From the tensors of a file to what kernels read: float vectors, matrices in the layout of the rows
+ * that were selected for them, embedding rows in the file's own layout.
+ */
+
+#include "runtime/arena.h"
+#include "runtime/gguf.h"
+#include "runtime/team.h"
+#include "tern/kernels.h"
+
+/* Which forms of its input a matrix reads; bits, so that consumers of one input can be united. */
+typedef enum tern_input_form {
+    TERN_INPUT_FLOAT = 1,
+    TERN_INPUT_TOKEN = 2, /* int8, one scale a token */
+    TERN_INPUT_BLOCK = 4  /* int8, one scale per 32 columns */
+} tern_input_form;
+
+/* One linear map: the matrix, the rows that multiply by it, an optional bias[rows]. */
+typedef struct tern_linear {
+    tern_matrix matrix;
+    const tern_kernel_row *gemv;
+    const tern_kernel_row *gemm;
+    tern_input_form form;
+    const float *bias;                 /* NULL: none */
+    const tern_gguf_tensor *tensor;    /* where it came from */
+} tern_linear;
+
+/* An embedding matrix, read row by row in the file's own layout. */
+typedef struct tern_embedding {
+    const uint8_t *data;
+    size_t row_bytes;
+    const tern_kernel_row *row;
+} tern_embedding;
+
+/* What tensors are needed from a file and where their memory comes from. */
+typedef struct tern_loader {
+    const tern_gguf *file;
+    uint64_t mask;     /* instruction sets that may be used */
+    tern_arena *arena; /* sized by the same calls with plan == true */
+    tern_team *team;
+    bool plan; /* only add up bytes, read no data */
+    size_t bytes;
+} tern_loader;
+
+/*
+ * Copies the F32 (or F16, BF16) vector `name` of n elements into the arena. A missing tensor leaves
+ * *out NULL when `optional`. Every element must be finite.
+ */
+TERN_MUST_CHECK tern_status tern_load_vector(tern_loader *loader, const char *name, size_t n,
+                                             bool optional, const float **out, tern_error *err);
+
+/* Loads the matrix `name` of rows x cols: selects rows for its format, packs it where they want so. */
+TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *name, size_t rows,
+                                             size_t cols, tern_linear *out, tern_error *err);
+
+/* The embedding rows of `name`, in place. */
+TERN_MUST_CHECK tern_status tern_load_embedding(tern_loader *loader, const char *name, size_t rows,
+                                                size_t cols, tern_embedding *out, tern_error *err);
+
+/* Bytes that one multiplication by the matrix reads. */
+uint64_t tern_linear_bytes(const tern_linear *linear);
+
+#endif
