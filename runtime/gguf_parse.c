@@ -225,8 +225,8 @@ static tern_status read_alignment(const tern_gguf_cursor *c) {
         return TERN_OK;
     if (value->type != TERN_GGUF_U32)
         return tern_fail(c->err, TERN_ERR_ALIGNMENT,
-                         "%s: key 'general.alignment' has type %d, must be u32 (%d)", file->name,
-                         (int)value->type, (int)TERN_GGUF_U32);
+                         "%s: key 'general.alignment' has type %s, must be u32", file->name,
+                         tern_gguf_value_type_name(value->type));
     const uint32_t alignment = tern_load_u32(value->data);
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > TERN_GGUF_MAX_ALIGNMENT)
         return tern_fail(c->err, TERN_ERR_ALIGNMENT,

@@ -9,20 +9,25 @@ void gguf_bytes_free(gguf_bytes *b) {
     *b = (gguf_bytes){NULL, 0};
 }
 
-void gguf_add(gguf_bytes *b, const void *bytes, size_t size) {
-    if (size == 0)
-        return;
+/* Room for `size` bytes at the end, uninitialised. */
+static uint8_t *extend(gguf_bytes *b, size_t size) {
     uint8_t *grown = realloc(b->data, b->size + size);
     if (grown == NULL)
         abort();
-    memcpy(grown + b->size, bytes, size);
+    uint8_t *added = grown + b->size;
     b->data = grown;
     b->size += size;
+    return added;
+}
+
+void gguf_add(gguf_bytes *b, const void *bytes, size_t size) {
+    if (size > 0)
+        memcpy(extend(b, size), bytes, size);
 }
 
 void gguf_add_zeros(gguf_bytes *b, size_t size) {
-    for (size_t i = 0; i < size; i++)
-        gguf_add_u8(b, 0);
+    if (size > 0)
+        memset(extend(b, size), 0, size);
 }
 
 void gguf_add_u8(gguf_bytes *b, uint8_t value) {
