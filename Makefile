@@ -1,0 +1,46 @@
+# A thin layer over CMake presets; see CMakePresets.json and docs/building.md.
+
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: all deps demo test bench clean \
+        debug clang asan ubsan tsan scalar-only aarch64 fuzz
+
+all:
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+
+deps:
+	tools/install-deps
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@tools/demo $(BUILD)/tern
+
+test: deps
+	tools/install-deps --python .venv
+	cmake --preset release -DTERN_TEST_PYTHON=$(CURDIR)/.venv/bin/python3
+	cmake --build --preset release -j $(JOBS)
+	ctest --preset release -j $(JOBS)
+
+bench: all
+	$(BUILD)/bench/bench_kernels
+
+# Each preset: configure, build, run its tests.
+debug clang asan ubsan tsan scalar-only:
+	cmake --preset $@
+	cmake --build --preset $@ -j $(JOBS)
+	ctest --preset $@
+
+aarch64:
+	tools/install-deps --aarch64
+	cmake --preset $@
+	cmake --build --preset $@ -j $(JOBS)
+	ctest --preset $@
+
+fuzz:
+	cmake --preset $@
+	cmake --build --preset $@ -j $(JOBS)
+
+clean:
+	rm -rf build build-*

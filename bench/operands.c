@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "bench/operands.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/reference.h"
+
+enum { ATTEND_DIM = 128, ATTEND_GROUP = 4 };
+
+struct tern_bench_operands {
+    const tern_kernel_row *row;
+    tern_bench_shape shape;
+    uint64_t random;
+    /* matrix products */
+    uint8_t *file; /* weights as a file stores them */
+    size_t file_bytes;
+    void *packed;
+    tern_matrix matrix;
+    tern_activations x;
+    /* float inputs and outputs; what they mean depends on the operation */
+    float *in0, *in1, *out, *expected, *scratch;
+    size_t in_count, out_count;
+    /* quantized activations: of products as input, of quantize as output */
+    int8_t *q;
+    float *d;
+    int32_t *sum;
+};
+
+static uint64_t next_random(uint64_t *state) {
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = *state;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static float uniform(uint64_t *state) {
+    return (float)((int64_t)(next_random(state) >> 40) - (1 << 23)) * 0x1p-23f;
+}
+
+static void *zeroed(size_t bytes) {
+    const size_t rounded = (bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN;
+    void *memory = aligned_alloc(TERN_ALIGN, rounded);
+    if (memory)
+        memset(memory, 0, rounded);
+    return memory;
+}
+
+static bool is_matmul(const tern_bench_operands *o) {
+    return o->row->op == TERN_OP_GEMV || o->row->op == TERN_OP_GEMM;
+}
+
+static float one_scale(void) { return 0x1p-7f; }
+
+/* Random weights that are valid in the format: no code 3, small finite scales. */
+static void fill_weights(tern_bench_operands *o) {
+    for (size_t i = 0; i < o->file_bytes; i++) {
+        const uint64_t r = next_random(&o->random);
+        if (o->row->format == TERN_FORMAT_I2_S)
+            o->file[i] = (uint8_t)(r % 3 | (r >> 8) % 3 << 2 | (r >> 16) % 3 << 4 | (r >> 24) % 3 << 6);
+        else
+            o->file[i] = (uint8_t)r;
+    }
+    const tern_format_info *info = tern_format_describe(o->row->format);
+    const uint16_t scales[2] = {0x2000, 0x1c00}; /* 2^-7, 2^-8 as f16 */
+    const uint32_t float_scale = 0x3c000000u;
+    const size_t scale_bytes = o->row->format == TERN_FORMAT_Q4_1 ? 4 : 2;
+    for (size_t i = 0; i + info->block_bytes <= o->file_bytes; i += info->block_bytes) {
+        if (info->block_elements == TERN_BLOCK)
+            memcpy(o->file + i, scales, scale_bytes);
+        else if (o->row->format == TERN_FORMAT_F16)
+            o->file[i + 1] = (uint8_t)((o->file[i + 1] & 0x80) | 0x30 | (o->file[i + 1] & 7));
+        else if (o->row->format == TERN_FORMAT_BF16)
+            o->file[i + 1] = (uint8_t)((o->file[i + 1] & 0x80) | 0x3d);
+        else if (o->row->format == TERN_FORMAT_F32)
+            memcpy(o->file + i, &float_scale, sizeof float_scale);
+    }
+}
+
+static bool make_matrix(tern_bench_operands *o) {
+    const tern_bench_shape *s = &o->shape;
+    uint64_t bytes = 0;
+    if (tern_format_bytes(o->row->format, s->rows, s->cols, &bytes) != TERN_OK)
+        return false;
+    o->file_bytes = (size_t)bytes;
+    o->file = zeroed(o->file_bytes);
+    const size_t packed = tern_packed_bytes(o->row->layout, s->rows, s->cols);
+    o->packed = zeroed(packed);
+    if (!o->file || !o->packed)
+        return false;
+    fill_weights(o);
+    o->matrix = (tern_matrix){.format = o->row->format,
+                              .layout = o->row->layout,
+                              .rows = s->rows,
+                              .cols = s->cols,
+                              .scale = one_scale(),
+                              .data = packed ? o->packed : o->file};
+    return packed == 0 || tern_pack_rows(o->row->format, o->file, s->rows, s->cols, o->row->layout, 0,
+                                         s->rows, o->packed, NULL) == TERN_OK;
+}
+
+/* in0[tokens][cols] and its quantized form, by the reference. */
+static void quantize_input(tern_bench_operands *o, size_t q_stride, size_t blocks) {
+    for (size_t t = 0; t < o->shape.tokens; t++) {
+        const float *x = o->in0 + t * o->shape.cols;
+        if (o->row->format == TERN_FORMAT_I2_S)
+            tern_ref_quantize_token(x, o->shape.cols, o->q + t * q_stride, o->d + t, o->sum + t);
+        else
+            tern_ref_quantize_block(x, o->shape.cols, o->q + t * q_stride, o->d + t * blocks,
+                                    o->sum + t * blocks);
+    }
+    o->x = (tern_activations){.cols = o->shape.cols,
+                              .x = o->in0,
+                              .x_stride = o->shape.cols,
+                              .q = o->q,
+                              .q_stride = q_stride,
+                              .s = o->d,
+                              .sum = o->sum,
+                              .d = o->d,
+                              .block_sum = o->sum,
+                              .d_stride = blocks};
+}
+
+/* Sizes of in0 (and in1) and out in floats for an operation. */
+static void float_counts(tern_bench_operands *o) {
+    const tern_bench_shape *s = &o->shape;
+    o->in_count = o->out_count = s->n;
+    if (is_matmul(o)) {
+        o->in_count = s->tokens * s->cols;
+        o->out_count = s->tokens * s->rows;
+    } else if (o->row->op == TERN_OP_ATTEND) {
+        o->in_count = s->n * ATTEND_DIM; /* keys in in0, values in in1; queries at their start */
+        o->out_count = ATTEND_GROUP * ATTEND_DIM;
+    } else if (o->row->op == TERN_OP_EMBED) {
+        o->in_count = s->n;
+    }
+}
+
+static bool make_floats(tern_bench_operands *o) {
+    float_counts(o);
+    o->in0 = zeroed(o->in_count * sizeof(float));
+    o->in1 = zeroed(o->in_count * sizeof(float));
+    o->out = zeroed(o->out_count * sizeof(float));
+    o->expected = zeroed(o->out_count * sizeof(float));
+    o->scratch = zeroed(TERN_ATTEND_SCRATCH(ATTEND_DIM) * sizeof(float));
+    if (!o->in0 || !o->in1 || !o->out || !o->expected || !o->scratch)
+        return false;
+    for (size_t i = 0; i < o->in_count; i++) {
+        o->in0[i] = uniform(&o->random);
+        o->in1[i] = uniform(&o->random);
+    }
+    if (o->row->op == TERN_OP_ATTEND && o->row->format == TERN_FORMAT_F16) {
+        tern_ref_store(TERN_FORMAT_F16, o->in0, o->in_count, o->in0);
+        tern_ref_store(TERN_FORMAT_F16, o->in1, o->in_count, o->in1);
+    }
+    return true;
+}
+
+static bool make_quantized(tern_bench_operands *o) {
+    const size_t cols = is_matmul(o) ? o->shape.cols : o->shape.n;
+    const size_t tokens = is_matmul(o) ? o->shape.tokens : 1;
+    const size_t q_stride = (cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    const size_t blocks = (cols + TERN_BLOCK - 1) / TERN_BLOCK;
+    o->q = zeroed(tokens * q_stride);
+    o->d = zeroed(tokens * blocks * sizeof(float));
+    o->sum = zeroed(tokens * blocks * sizeof(int32_t));
+    if (!o->q || !o->d || !o->sum)
+        return false;
+    if (is_matmul(o))
+        quantize_input(o, q_stride, blocks);
+    return true;
+}
+
+/* One embedding row in the file's layout. */
+static bool make_row(tern_bench_operands *o) {
+    uint64_t bytes = 0;
+    if (tern_format_bytes(o->row->format, 1, o->shape.n, &bytes) != TERN_OK)
+        return false;
+    o->file_bytes = (size_t)bytes;
+    o->file = zeroed(o->file_bytes);
+    if (o->file)
+        fill_weights(o);
+    return o->file != NULL;
+}
+
+tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
+                                             const tern_bench_shape *shape) {
+    tern_bench_operands *o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    o->row = row;
+    o->shape = *shape;
+    o->random = 42;
+    if (make_floats(o) && make_quantized(o) && (!is_matmul(o) || make_matrix(o)) &&
+        (row->op != TERN_OP_EMBED || make_row(o)))
+        return o;
+    tern_bench_operands_free(o);
+    return NULL;
+}
+
+void tern_bench_operands_free(tern_bench_operands *o) {
+    if (!o)
+        return;
+    void *const all[] = {o->file,     o->packed,  o->in0, o->in1, o->out,
+                         o->expected, o->scratch, o->q,   o->d,   o->sum};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    free(o);
+}
+
+static tern_attend_args attention(tern_bench_operands *o, float *out) {
+    return (tern_attend_args){.q = o->in1, /* any finite floats; the cache may hold f16 there */
+                              .k = o->in0,
+                              .v = o->in1,
+                              .positions = o->shape.n,
+                              .dim = ATTEND_DIM,
+                              .group = ATTEND_GROUP,
+                              .scale = 1.0f / sqrtf((float)ATTEND_DIM),
+                              .out = out,
+                              .scratch = o->scratch};
+}
+
+static tern_tile whole(const tern_bench_operands *o) {
+    return (tern_tile){.t0 = 0, .t1 = o->shape.tokens, .r0 = 0, .r1 = o->shape.rows};
+}
+
+/* Operations that work in place get a fresh copy of their input in out. */
+static void restore_in_place(tern_bench_operands *o, float *out) {
+    const tern_op op = o->row->op;
+    if (op == TERN_OP_ROPE_NORM || op == TERN_OP_ROPE_NEOX || op == TERN_OP_SOFTMAX ||
+        op == TERN_OP_ADD)
+        memcpy(out, o->in0, o->out_count * sizeof(float));
+}
+
+void tern_bench_call(tern_bench_operands *o) {
+    const size_t n = o->shape.n;
+    const tern_tile tile = whole(o);
+    const tern_attend_args args = attention(o, o->out);
+    restore_in_place(o, o->out);
+    switch (o->row->op) {
+    case TERN_OP_GEMV:
+    case TERN_OP_GEMM:
+        o->row->fn.matmul(&o->matrix, &o->x, &tile, o->out, o->shape.rows);
+        break;
+    case TERN_OP_QUANTIZE_TOKEN:
+        o->row->fn.quantize_token(o->in0, n, o->q, o->d, o->sum);
+        break;
+    case TERN_OP_QUANTIZE_BLOCK:
+        o->row->fn.quantize_block(o->in0, n, o->q, o->d, o->sum);
+        break;
+    case TERN_OP_RMSNORM:
+        o->row->fn.rmsnorm(o->in0, o->in1, n, 1e-5f, o->out);
+        break;
+    case TERN_OP_ROPE_NORM:
+    case TERN_OP_ROPE_NEOX:
+        o->row->fn.rope(o->out, o->in1, o->in1 + n / 2, n / 2);
+        break;
+    case TERN_OP_ATTEND:
+        o->row->fn.attend(&args);
+        break;
+    case TERN_OP_SOFTMAX:
+        o->row->fn.softmax(o->out, n);
+        break;
+    case TERN_OP_GATE_SILU:
+    case TERN_OP_GATE_RELU2:
+        o->row->fn.gate(o->in0, o->in1, n, o->out);
+        break;
+    case TERN_OP_ADD:
+        o->row->fn.add(o->out, o->in1, n);
+        break;
+    case TERN_OP_EMBED:
+        o->row->fn.embed(o->file, n, o->out);
+        break;
+    case TERN_OP_STORE:
+        o->row->fn.store(o->in0, n, o->out);
+        break;
+    case TERN_OP_COUNT:
+        break;
+    }
+}
+
+/* Copies what quantize wrote into out, so that one comparison serves all operations. */
+static bool check_quantized(tern_bench_operands *o) {
+    const size_t n = o->shape.n;
+    const size_t padded = (n + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    const bool token = o->row->op == TERN_OP_QUANTIZE_TOKEN;
+    const size_t scales = token ? 1 : (n + TERN_BLOCK - 1) / TERN_BLOCK;
+    int8_t *q = zeroed(padded);
+    float *d = zeroed(scales * sizeof *d);
+    int32_t *sum = zeroed(scales * sizeof *sum);
+    bool same = q && d && sum;
+    if (same && token)
+        tern_ref_quantize_token(o->in0, n, q, d, sum);
+    else if (same)
+        tern_ref_quantize_block(o->in0, n, q, d, sum);
+    same = same && memcmp(q, o->q, padded) == 0 && memcmp(d, o->d, scales * sizeof *d) == 0 &&
+           memcmp(sum, o->sum, scales * sizeof *sum) == 0;
+    free(q);
+    free(d);
+    free(sum);
+    return same;
+}
+
+static void call_reference(tern_bench_operands *o) {
+    const size_t n = o->shape.n;
+    const tern_ref_matrix matrix = {.format = o->row->format,
+                                    .file = o->file,
+                                    .rows = o->shape.rows,
+                                    .cols = o->shape.cols,
+                                    .scale = one_scale()};
+    const tern_tile tile = whole(o);
+    const tern_attend_args args = attention(o, o->expected);
+    restore_in_place(o, o->expected);
+    switch (o->row->op) {
+    case TERN_OP_GEMV:
+    case TERN_OP_GEMM:
+        tern_ref_matmul(&matrix, &o->x, &tile, o->expected, o->shape.rows);
+        break;
+    case TERN_OP_RMSNORM:
+        tern_ref_rmsnorm(o->in0, o->in1, n, 1e-5f, o->expected);
+        break;
+    case TERN_OP_ROPE_NORM:
+        tern_ref_rope(TERN_REF_PAIR_NORM, o->expected, o->in1, o->in1 + n / 2, n / 2);
+        break;
+    case TERN_OP_ROPE_NEOX:
+        tern_ref_rope(TERN_REF_PAIR_NEOX, o->expected, o->in1, o->in1 + n / 2, n / 2);
+        break;
+    case TERN_OP_ATTEND:
+        tern_ref_attend(o->row->format, &args);
+        break;
+    case TERN_OP_SOFTMAX:
+        tern_ref_softmax(o->expected, n);
+        break;
+    case TERN_OP_GATE_SILU:
+        tern_ref_gate(TERN_REF_GATE_SILU, o->in0, o->in1, n, o->expected);
+        break;
+    case TERN_OP_GATE_RELU2:
+        tern_ref_gate(TERN_REF_GATE_RELU2, o->in0, o->in1, n, o->expected);
+        break;
+    case TERN_OP_ADD:
+        tern_ref_add(o->expected, o->in1, n);
+        break;
+    case TERN_OP_EMBED:
+        tern_ref_embed(o->row->format, o->file, n, o->expected);
+        break;
+    case TERN_OP_STORE:
+        tern_ref_store(o->row->format, o->in0, n, o->expected);
+        break;
+    default: /* quantize: check_quantized */
+        break;
+    }
+}
+
+bool tern_bench_check(tern_bench_operands *o) {
+    tern_bench_call(o);
+    if (o->row->op == TERN_OP_QUANTIZE_TOKEN || o->row->op == TERN_OP_QUANTIZE_BLOCK)
+        return check_quantized(o);
+    call_reference(o);
+    return memcmp(o->out, o->expected, o->out_count * sizeof(float)) == 0;
+}
+
+double tern_bench_bytes(const tern_bench_operands *o) {
+    if (is_matmul(o) || o->row->op == TERN_OP_EMBED)
+        return (double)o->file_bytes;
+    const size_t element = o->row->format == TERN_FORMAT_F16 ? 2 : 4;
+    if (o->row->op == TERN_OP_ATTEND)
+        return 2.0 * (double)(o->in_count * element);
+    return (double)(o->in_count * sizeof(float));
+}
+
+double tern_bench_macs(const tern_bench_operands *o) {
+    const tern_bench_shape *s = &o->shape;
+    if (is_matmul(o))
+        return (double)s->rows * (double)s->cols * (double)s->tokens;
+    return o->row->op == TERN_OP_ATTEND ? 2.0 * ATTEND_GROUP * (double)o->in_count : 0.0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_BENCH_OPERANDS_H
+#define TERN_BENCH_OPERANDS_H
+
+/* Random operands for one row of the kernel table, its call, and the answer it must give. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tern/kernels.h"
+
+typedef struct tern_bench_shape {
+    size_t rows, cols, tokens; /* matrix products */
+    size_t n;                  /* elements of a row operation; positions of attention */
+} tern_bench_shape;
+
+typedef struct tern_bench_operands tern_bench_operands;
+
+/* Builds operands; NULL when memory is short. */
+tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
+                                             const tern_bench_shape *shape);
+void tern_bench_operands_free(tern_bench_operands *o);
+
+/* One call of the row. In-place operations start from the same input each time. */
+void tern_bench_call(tern_bench_operands *o);
+
+/* Calls the row and the reference; true when all output bits agree. */
+bool tern_bench_check(tern_bench_operands *o);
+
+/* Bytes of weights or of input that a call reads, and its multiply-accumulates (0: none). */
+double tern_bench_bytes(const tern_bench_operands *o);
+double tern_bench_macs(const tern_bench_operands *o);
+
+#endif
