@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The presets of tern_synth. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/synth_internal.h"
+
+#define BITNET                                                                                     \
+    .architecture = "bitnet-b1.58", .rope_base = 500000.0f, .body = TERN_FORMAT_I2_S,              \
+    .embedding = TERN_FORMAT_F16, .sub_norms = true, .tokens = TERN_SYNTH_LLAMA3,                  \
+    .pre = "llama-bpe"
+
+#define LLAMA .architecture = "llama", .tokens = TERN_SYNTH_CHATML, .pre = "smollm"
+
+/* Blocks of 32 columns: 24 values a head leave a tail of 8 lanes, 307 tokens one of 3 rows. */
+#define LLAMA_TINY_BLOCKS                                                                          \
+    LLAMA, .n_layer = 2, .n_embd = 96, .n_ff = 160, .n_head = 4, .n_head_kv = 2, .head_dim = 24,   \
+           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f
+
+/* Float formats can have any width. */
+#define LLAMA_TINY_FLOATS                                                                          \
+    LLAMA, .n_layer = 2, .n_embd = 88, .n_ff = 150, .n_head = 4, .n_head_kv = 2, .head_dim = 22,   \
+           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f
+
+#define SMOLLM2_135M                                                                               \
+    LLAMA, .n_layer = 30, .n_embd = 576, .n_ff = 1536, .n_head = 9, .n_head_kv = 3,                \
+           .head_dim = 64, .n_vocab = 49152, .n_special = 17, .n_ctx = 8192,                       \
+           .rope_base = 100000.0f
+
+static const tern_synth_model models[] = {
+    {{"bitnet-2b", "BitNet b1.58 2B4T: 30 layers of 2560, I2_S, F16 embeddings (1.2 GB)"},
+     BITNET,
+     .n_layer = 30,
+     .n_embd = 2560,
+     .n_ff = 6912,
+     .n_head = 20,
+     .n_head_kv = 5,
+     .head_dim = 128,
+     .n_vocab = 128256,
+     .n_special = 256,
+     .n_ctx = 4096},
+    {{"bitnet-tiny", "the same graph with 2 layers of 256, for tests (0.5 MB)"},
+     BITNET,
+     .n_layer = 2,
+     .n_embd = 256,
+     .n_ff = 640,
+     .n_head = 4,
+     .n_head_kv = 2,
+     .head_dim = 64,
+     .n_vocab = 515,
+     .n_special = 10,
+     .n_ctx = 512},
+    {{"bitnet-tiny-odd", "the same with widths that are no multiple of 128, for tests"},
+     BITNET,
+     .n_layer = 2,
+     .n_embd = 192,
+     .n_ff = 320,
+     .n_head = 4,
+     .n_head_kv = 2,
+     .head_dim = 48,
+     .n_vocab = 515,
+     .n_special = 10,
+     .n_ctx = 512},
+    {{"llama-tiny-q4_0", "a llama graph with 2 layers of 96, Q4_0, for tests"},
+     LLAMA_TINY_BLOCKS,
+     .body = TERN_FORMAT_Q4_0,
+     .embedding = TERN_FORMAT_Q4_0},
+    {{"llama-tiny-q4_1", "the same in Q4_1, with Q8_0 embeddings and an output head"},
+     LLAMA_TINY_BLOCKS,
+     .body = TERN_FORMAT_Q4_1,
+     .embedding = TERN_FORMAT_Q8_0,
+     .output_head = true},
+    {{"llama-tiny-q8_0", "the same in Q8_0"},
+     LLAMA_TINY_BLOCKS,
+     .body = TERN_FORMAT_Q8_0,
+     .embedding = TERN_FORMAT_Q8_0},
+    {{"llama-tiny-f16", "a llama graph with 2 layers of 88, F16, for tests"},
+     LLAMA_TINY_FLOATS,
+     .body = TERN_FORMAT_F16,
+     .embedding = TERN_FORMAT_F16},
+    {{"llama-tiny-bf16", "the same in BF16"},
+     LLAMA_TINY_FLOATS,
+     .body = TERN_FORMAT_BF16,
+     .embedding = TERN_FORMAT_BF16},
+    {{"llama-tiny-f32", "the same in F32, with an output head"},
+     LLAMA_TINY_FLOATS,
+     .body = TERN_FORMAT_F32,
+     .embedding = TERN_FORMAT_F32,
+     .output_head = true},
+    {{"smollm2-135m", "SmolLM2 135M: 30 layers of 576, Q4_1, Q8_0 embeddings (98 MB)"},
+     SMOLLM2_135M,
+     .body = TERN_FORMAT_Q4_1,
+     .embedding = TERN_FORMAT_Q8_0},
+    {{"smollm2-135m-q8_0", "SmolLM2 135M in Q8_0 (145 MB)"},
+     SMOLLM2_135M,
+     .body = TERN_FORMAT_Q8_0,
+     .embedding = TERN_FORMAT_Q8_0},
+};
+
+enum { N_MODELS = sizeof models / sizeof models[0] };
+
+const tern_synth_preset *tern_synth_preset_at(size_t index) {
+    return index < N_MODELS ? &models[index].preset : NULL;
+}
+
+tern_status tern_synth_find_model(const char *preset, const tern_synth_model **out,
+                                  tern_error *err) {
+    char names[320] = "";
+    for (size_t i = 0; i < N_MODELS; i++) {
+        if (strcmp(models[i].preset.name, preset) == 0) {
+            *out = &models[i];
+            return TERN_OK;
+        }
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
+                 models[i].preset.name);
+    }
+    return tern_fail(err, TERN_ERR_ARG, "unknown preset '%.64s'; there are %s", preset, names);
+}
