@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/bandwidth.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/metrics.h"
+#include "runtime/team.h"
+
+enum { PASSES = 7, LINE_WORDS = 8, PREFETCH_WORDS = 512 }; /* 64 bytes; 4 KiB ahead */
+static const size_t least_bytes = (size_t)256 << 20;
+static const size_t most_bytes = (size_t)2 << 30;
+
+typedef struct measurement {
+    uint64_t *buffer; /* [words] */
+    size_t words;
+    double best;       /* seconds of the fastest pass */
+    uint64_t checksum; /* keeps the loads from being optimised away */
+} measurement;
+
+/* Adds up words[0, n), n a multiple of LINE_WORDS, with eight sums so that loads need not wait. */
+static uint64_t read_words(const uint64_t *words, size_t n) {
+    uint64_t s[LINE_WORDS] = {0};
+    for (size_t i = 0; i < n; i += LINE_WORDS) {
+        __builtin_prefetch(words + i + PREFETCH_WORDS);
+        for (size_t j = 0; j < LINE_WORDS; j++) {
+            s[j] += words[i + j];
+        }
+    }
+    return s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
+}
+
+static void measure_body(tern_worker worker, void *argument) {
+    measurement *m = argument;
+    const tern_part part = tern_team_split(worker, m->words, LINE_WORDS);
+    for (size_t i = part.begin; i < part.end; i++) {
+        m->buffer[i] = i; /* every thread touches its own pages first */
+    }
+    for (int pass = 0; pass < PASSES; pass++) {
+        tern_team_barrier(worker);
+        const double begin = tern_clock_seconds();
+        const uint64_t sum = read_words(m->buffer + part.begin, part.end - part.begin);
+        tern_team_barrier(worker);
+        const double seconds = tern_clock_seconds() - begin;
+        (void)__atomic_fetch_add(&m->checksum, sum, __ATOMIC_RELAXED);
+        if (worker.index == 0 && (pass == 0 || seconds < m->best)) {
+            m->best = seconds;
+        }
+    }
+}
+
+static size_t buffer_bytes(void) {
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const size_t wanted = cache > 0 ? 5 * (size_t)cache : 0;
+    return wanted < least_bytes ? least_bytes : wanted > most_bytes ? most_bytes : wanted;
+}
+
+/* The measurement itself, in GB/s; 0 on failure. */
+static double measure_here(uint32_t threads) {
+    const size_t bytes = buffer_bytes();
+    measurement m = {.words = bytes / sizeof *m.buffer};
+    m.buffer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m.buffer == MAP_FAILED) {
+        return 0.0;
+    }
+    tern_team *team = NULL;
+    double gbs = 0.0;
+    if (tern_team_new(threads, &team, NULL) == TERN_OK) {
+        tern_team_run(team, measure_body, &m);
+        gbs = m.best > 0.0 ? (double)bytes / m.best * 1e-9 : 0.0;
+    }
+    tern_team_free(&team);
+    (void)munmap(m.buffer, bytes);
+    return gbs;
+}
+
+double bandwidth_measure(uint32_t threads) {
+    int ends[2];
+    if (pipe(ends) != 0) {
+        return 0.0;
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        const double gbs = measure_here(threads);
+        const ssize_t n = write(ends[1], &gbs, sizeof gbs);
+        _exit(n == (ssize_t)sizeof gbs ? 0 : 1);
+    }
+    (void)close(ends[1]);
+    double gbs = 0.0;
+    if (child > 0 && read(ends[0], &gbs, sizeof gbs) != (ssize_t)sizeof gbs) {
+        gbs = 0.0;
+    }
+    (void)close(ends[0]);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+    }
+    return gbs;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern inspect: what is in a model file, what memory it would take, whether and how it runs here.
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/gguf.h"
+#include "tools/commands.h"
+#include "tools/json.h"
+#include "tools/loader.h"
+#include "tools/out.h"
+#include "tools/values.h"
+
+enum { MAX_TYPES = 64, DEFAULT_CONTEXT = 4096 };
+
+/* Tensors of one type. */
+typedef struct type_sum {
+    uint32_t type;
+    uint64_t tensors, elements, bytes;
+} type_sum;
+
+typedef struct inspection {
+    const options *o;
+    tern_gguf *file;
+    type_sum types[MAX_TYPES]; /* in the order of first use */
+    size_t n_types;
+    tern_status status; /* of opening the model without its weights */
+    tern_error why;     /* when that failed */
+    loaded l;           /* model NULL when it failed */
+    uint32_t n_ctx;
+    uint64_t kv_bytes, session_bytes;
+} inspection;
+
+static void count_types(inspection *n) {
+    for (size_t i = 0; i < tern_gguf_tensor_count(n->file); i++) {
+        const tern_gguf_tensor *t = tern_gguf_tensor_at(n->file, i);
+        size_t k = 0;
+        while (k < n->n_types && n->types[k].type != t->type) {
+            k++;
+        }
+        if (k == MAX_TYPES) {
+            k--; /* more types than formats exist: the last entry takes the rest */
+        } else if (k == n->n_types) {
+            n->types[n->n_types++] = (type_sum){.type = t->type};
+        }
+        n->types[k].tensors++;
+        n->types[k].elements += t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
+        n->types[k].bytes += t->bytes > 0 ? t->bytes : t->extent;
+    }
+}
+
+/* Everything that can be said about running the model, without reading its weights. */
+static void try_model(inspection *n) {
+    tern_model_params params = tern_model_params_default();
+    params.isa = options_text(n->o, OPT_ISA);
+    params.pre_tokenizer = options_text(n->o, OPT_PRE);
+    params.no_weights = true;
+    loaded *l = &n->l;
+    n->status = tern_model_open(n->o->operands[0], &params, &l->model, &n->why);
+    if (n->status != TERN_OK) {
+        return;
+    }
+    if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK) {
+        l->tokenizer = NULL;
+    }
+    tern_model_describe(l->model, &l->info);
+    const size_t capacity = sizeof l->kernels / sizeof *l->kernels;
+    const size_t rows = tern_model_kernels(l->model, l->kernels, capacity);
+    l->n_kernels = rows < capacity ? rows : capacity;
+    const uint64_t asked = options_integer(n->o, OPT_CONTEXT);
+    const uint32_t trained = l->info.n_ctx_train;
+    n->n_ctx = asked > 0 ? (uint32_t)asked : trained < DEFAULT_CONTEXT ? trained : DEFAULT_CONTEXT;
+    const tern_format kv = loader_kv_format(n->o);
+    n->kv_bytes = tern_model_kv_bytes(l->model, n->n_ctx, kv);
+    tern_session_params session = tern_session_params_default();
+    session.n_ctx = n->n_ctx;
+    session.kv = kv;
+    n->status = tern_session_bytes(l->model, &session, &n->session_bytes, &n->why);
+}
+
+static bool runs_here(const inspection *n) {
+    return n->status == TERN_OK;
+}
+
+/* File pages that stay in use, packed weights, cache and scratch. */
+static uint64_t total_bytes(const inspection *n) {
+    return n->l.info.file_bytes + n->l.info.packed_bytes + n->session_bytes;
+}
+
+/* ---- text
+ * ---------------------------------------------------------------------------------------- */
+
+static double mib(uint64_t bytes) {
+    return (double)bytes / 1048576.0;
+}
+
+static void print_metadata(const inspection *n) {
+    out_print("\nmetadata\n");
+    for (size_t i = 0; i < tern_gguf_value_count(n->file); i++) {
+        const tern_gguf_value *value = tern_gguf_value_at(n->file, i);
+        tern_error key = {0}; /* makes the key printable */
+        (void)tern_fail(&key, TERN_OK, "%.*s", (int)(value->key.size < 80 ? value->key.size : 80),
+                        value->key.data);
+        char text[512];
+        value_text(value, text, sizeof text);
+        out_print("  %-44s %s\n", key.message, text);
+    }
+}
+
+static void print_tensors(const inspection *n) {
+    out_print("\ntensors\n");
+    for (size_t i = 0; i < n->n_types; i++) {
+        const type_sum *t = &n->types[i];
+        out_print("  %-10s %5" PRIu64 " tensors %14" PRIu64 " weights %10.1f MiB%s\n",
+                  tern_gguf_type_name(t->type), t->tensors, t->elements, mib(t->bytes),
+                  tern_format_from_gguf(t->type) == TERN_FORMAT_NONE ? "  (not supported)" : "");
+    }
+}
+
+static void print_tokenizer(const loaded *l) {
+    if (l->tokenizer == NULL) {
+        out_print("\ntokenizer    none: %s\n", l->tokenizer_error.message);
+        return;
+    }
+    const char *pre = tern_tokenizer_pre(l->tokenizer);
+    out_print("\ntokenizer    %s%s, %zu tokens, chat format %s\n",
+              pre[0] != '\0' ? "byte-level BPE, pre-tokenizer " : "SentencePiece", pre,
+              tern_tokenizer_size(l->tokenizer), tern_chat_format(l->tokenizer));
+}
+
+static void print_plan(const inspection *n) {
+    const tern_model_info *m = &n->l.info;
+    out_print(
+        "\nmodel        %s %s: %u layers, %u wide, ffn %u, %u heads, %u key/value heads of %u, "
+        "vocabulary %u, trained for %u positions\n",
+        m->architecture, m->name, m->n_layer, m->n_embd, m->n_ff, m->n_head, m->n_head_kv,
+        m->head_dim, m->n_vocab, m->n_ctx_train);
+    print_tokenizer(&n->l);
+    out_print("\nmemory       %10.1f MiB  model file, mapped\n", mib(m->file_bytes));
+    out_print("             %10.1f MiB  weights packed for this processor\n", mib(m->packed_bytes));
+    out_print("             %10.1f MiB  key/value cache: 2 x %u layers x %u heads x %u positions x "
+              "%u x %d bytes\n",
+              mib(n->kv_bytes), m->n_layer, m->n_head_kv, n->n_ctx, m->head_dim,
+              loader_kv_format(n->o) == TERN_FORMAT_F32 ? 4 : 2);
+    out_print("             %10.1f MiB  scratch\n", mib(n->session_bytes - n->kv_bytes));
+    out_print("             %10.1f MiB  in all, at most\n", mib(total_bytes(n)));
+    out_print("read         %10.1f MiB  of weights for each token\n", mib(m->weight_bytes));
+    out_print("\nkernels      (%s)\n", tern_model_isa(n->l.model));
+    for (size_t i = 0; i < n->l.n_kernels; i++) {
+        out_print("  %s\n", n->l.kernels[i]->name);
+    }
+}
+
+static int print_text(const inspection *n) {
+    out_print("%s: GGUF v%" PRIu32 ", %.1f MiB, %zu values, %zu tensors\n", n->o->operands[0],
+              tern_gguf_version(n->file), mib(tern_gguf_file_bytes(n->file)),
+              tern_gguf_value_count(n->file), tern_gguf_tensor_count(n->file));
+    print_metadata(n);
+    print_tensors(n);
+    if (n->l.model != NULL) {
+        print_plan(n);
+    }
+    out_print("\nruns here    %s%s\n", runs_here(n) ? "yes" : "no: ", n->why.message);
+    return runs_here(n) ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* ---- JSON
+ * ---------------------------------------------------------------------------------------- */
+
+#ifdef TERN_HAVE_JANSSON
+static void set_key(json_t *object, tern_span key, json_t *value) {
+    json_t *name = json_text(key.data, key.size);
+    json_object_set_new_nocheck(object, name != NULL ? json_string_value(name) : "", value);
+    json_decref(name);
+}
+
+static json_t *types_json(const inspection *n) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < n->n_types; i++) {
+        const type_sum *t = &n->types[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:I, s:I, s:I, s:b}", "type", tern_gguf_type_name(t->type),
+                            "tensors", (json_int_t)t->tensors, "weights", (json_int_t)t->elements,
+                            "bytes", (json_int_t)t->bytes, "supported",
+                            tern_format_from_gguf(t->type) != TERN_FORMAT_NONE));
+    }
+    return list;
+}
+
+static void add_model(const inspection *n, json_t *root) {
+    const tern_model_info *m = &n->l.info;
+    const tern_tokenizer *t = n->l.tokenizer;
+    json_object_set_new(root, "architecture", json_string(m->architecture));
+    json_object_set_new(root, "geometry",
+                        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "n_layer",
+                                  (int)m->n_layer, "n_embd", (int)m->n_embd, "n_ff", (int)m->n_ff,
+                                  "n_head", (int)m->n_head, "n_head_kv", (int)m->n_head_kv,
+                                  "head_dim", (int)m->head_dim, "n_vocab", (int)m->n_vocab,
+                                  "n_ctx_train", (int)m->n_ctx_train));
+    json_object_set_new(root, "memory",
+                        json_pack("{s:I, s:I, s:I, s:I, s:I, s:i}", "file",
+                                  (json_int_t)m->file_bytes, "packed", (json_int_t)m->packed_bytes,
+                                  "kv_cache", (json_int_t)n->kv_bytes, "scratch",
+                                  (json_int_t)(n->session_bytes - n->kv_bytes), "total",
+                                  (json_int_t)total_bytes(n), "n_ctx", (int)n->n_ctx));
+    json_object_set_new(root, "parameters", json_integer((json_int_t)m->parameters));
+    json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
+    json_object_set_new(root, "isa", json_string(tern_model_isa(n->l.model)));
+    json_object_set_new(root, "kernels", json_kernels(n->l.kernels, n->l.n_kernels));
+    if (t != NULL) {
+        json_object_set_new(root, "tokenizer",
+                            json_pack("{s:s, s:I, s:s}", "pre", tern_tokenizer_pre(t), "tokens",
+                                      (json_int_t)tern_tokenizer_size(t), "chat_format",
+                                      tern_chat_format(t)));
+    }
+}
+
+static int print_json(const inspection *n) {
+    json_t *root = json_object();
+    json_t *metadata = json_object();
+    for (size_t i = 0; i < tern_gguf_value_count(n->file); i++) {
+        const tern_gguf_value *value = tern_gguf_value_at(n->file, i);
+        set_key(metadata, value->key, value_json(value));
+    }
+    json_object_set_new(root, "model", json_text(n->o->operands[0], strlen(n->o->operands[0])));
+    json_object_set_new(root, "version", json_integer(tern_gguf_version(n->file)));
+    json_object_set_new(root, "file_bytes",
+                        json_integer((json_int_t)tern_gguf_file_bytes(n->file)));
+    json_object_set_new(root, "metadata", metadata);
+    json_object_set_new(root, "tensors", types_json(n));
+    if (n->l.model != NULL) {
+        add_model(n, root);
+    }
+    json_object_set_new(root, "runs_here", json_boolean(runs_here(n)));
+    json_object_set_new(root, "why", json_text(n->why.message, strlen(n->why.message)));
+    const int status = json_print(root);
+    return status == EXIT_DONE && !runs_here(n) ? EXIT_FAILED : status;
+}
+#endif
+
+int cmd_inspect(const options *o) {
+    const int checked = loader_check_isa(o);
+    if (checked != EXIT_DONE) {
+        return checked;
+    }
+    inspection n = {.o = o};
+    tern_error err = {0};
+    if (tern_gguf_open(o->operands[0], &n.file, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    count_types(&n);
+    try_model(&n);
+    const int status =
+        options_switch(o, OPT_JSON) ? JSON_OR_NOTHING(print_json(&n)) : print_text(&n);
+    loader_close(&n.l);
+    tern_gguf_close(&n.file);
+    return status;
+}

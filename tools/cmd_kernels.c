@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern kernels: every row of the kernel table, whether it runs here, which is chosen and why. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dispatch/cpu.h"
+#include "tern/tern.h"
+#include "tools/commands.h"
+#include "tools/json.h"
+#include "tools/loader.h"
+#include "tools/out.h"
+
+typedef struct listing {
+    const tern_kernel_row *rows;
+    size_t n;
+    uint64_t machine; /* features of this processor */
+    uint64_t mask;    /* those that --isa leaves */
+} listing;
+
+static bool is_runnable(const listing *l, const tern_kernel_row *row) {
+    return row->fn.any != NULL && (row->needs & ~l->machine) == 0;
+}
+
+static bool is_chosen(const listing *l, const tern_kernel_row *row) {
+    return tern_kernel_select(l->mask, row->op, row->format) == row;
+}
+
+static const char *format_name(const tern_kernel_row *row) {
+    const tern_format_info *info = tern_format_describe(row->format);
+    return info != NULL ? info->name : "-";
+}
+
+/* Names of the features in mask, e.g. "AVX512F AVX512BW". */
+static void feature_names(uint64_t mask, char *text, size_t size) {
+    static const struct {
+        const char *name;
+        uint64_t bit;
+    } features[] = {
+#define FEATURE(name, bit) {#name, UINT64_C(1) << (bit)},
+        TERN_CPU_LIST(FEATURE)
+#undef FEATURE
+    };
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof features / sizeof *features && used < size; i++) {
+        if ((mask & features[i].bit) != 0) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "",
+                                     features[i].name);
+        }
+    }
+}
+
+static void reason(const listing *l, const tern_kernel_row *row, char *text, size_t size) {
+    const tern_kernel_row *chosen = tern_kernel_select(l->mask, row->op, row->format);
+    if (row->fn.any == NULL) {
+        (void)snprintf(text, size, "not built for this architecture");
+    } else if (!is_runnable(l, row)) {
+        const int n = snprintf(text, size, "this processor lacks ");
+        feature_names(row->needs & ~l->machine, text + n, size - (size_t)n);
+    } else if ((row->needs & ~l->mask) != 0) {
+        (void)snprintf(text, size, "left out by the chosen instruction set");
+    } else if (chosen == row) {
+        (void)snprintf(text, size, "first in the table of those that run");
+    } else {
+        (void)snprintf(text, size, "behind %s", chosen != NULL ? chosen->isa : "?");
+    }
+}
+
+static void print_table(const listing *l) {
+    out_print("%-42s %-14s %-6s %-11s %-8s %s\n", "KERNEL", "OPERATION", "FORMAT", "ISA", "TILE",
+              "USED");
+    for (size_t i = 0; i < l->n; i++) {
+        const tern_kernel_row *row = &l->rows[i];
+        char why[256];
+        char tile[32] = "-";
+        reason(l, row, why, sizeof why);
+        if (row->rows_tile > 0) {
+            (void)snprintf(tile, sizeof tile, "%ux%u", row->rows_tile, row->tokens_tile);
+        }
+        out_print("%-42s %-14s %-6s %-11s %-8s %s%s\n", row->name, tern_op_name(row->op),
+                  format_name(row), row->isa, tile, is_chosen(l, row) ? "yes: " : "no: ", why);
+    }
+    out_print("\n%zu kernels; processor: %s\n", l->n, tern_cpu_name());
+}
+
+static void print_markdown(const listing *l) {
+    out_print("| kernel | operation | format | layout | instruction set | needs |\n"
+              "|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < l->n; i++) {
+        const tern_kernel_row *row = &l->rows[i];
+        char needs[256];
+        feature_names(row->needs, needs, sizeof needs);
+        out_print("| `%s` | %s | %s | %s | %s | %s |\n", row->name, tern_op_name(row->op),
+                  format_name(row), tern_layout_name(row->layout), row->isa, needs);
+    }
+}
+
+#ifdef TERN_HAVE_JANSSON
+static int print_json(const listing *l) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < l->n; i++) {
+        const tern_kernel_row *row = &l->rows[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "name", row->name,
+                                              "op", tern_op_name(row->op), "format",
+                                              format_name(row), "isa", row->isa, "runnable",
+                                              is_runnable(l, row), "chosen", is_chosen(l, row)));
+    }
+    return json_print(list);
+}
+#endif
+
+int cmd_kernels(const options *o) {
+    listing l = {.machine = tern_cpu_features()};
+    tern_error err = {0};
+    if (tern_cpu_mask(options_text(o, OPT_ISA), &l.mask, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    l.rows = tern_kernel_rows(&l.n);
+    if (options_switch(o, OPT_JSON)) {
+        return JSON_OR_NOTHING(print_json(&l));
+    }
+    if (options_switch(o, OPT_MARKDOWN)) {
+        print_markdown(&l);
+    } else {
+        print_table(&l);
+    }
+    return EXIT_DONE;
+}

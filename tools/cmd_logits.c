@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern logits: the logits of a prompt, printed, hashed or saved. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/commands.h"
+#include "tools/loader.h"
+#include "tools/out.h"
+#include "tools/sha256.h"
+
+enum { TOP = 10, CHUNK = 4096 };
+
+/* Where the bytes go: a hash, a file, both, or neither. */
+typedef struct sink {
+    sha256 hash;
+    FILE *file;
+    char *path;      /* of the file in the end */
+    char *temporary; /* while it is written */
+} sink;
+
+static int sink_open(sink *s, const char *path) {
+    sha256_start(&s->hash);
+    if (path == NULL) {
+        return EXIT_DONE;
+    }
+    if (asprintf(&s->temporary, "%s.tmp-%ld", path, (long)getpid()) < 0) {
+        s->temporary = NULL;
+        complain("no memory for a file name");
+        return EXIT_FAILED;
+    }
+    s->path = strdup(path);
+    s->file = s->path != NULL ? fopen(s->temporary, "wbe") : NULL;
+    if (s->file == NULL) {
+        complain("%s: %s", s->temporary, strerror(errno));
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+/* Adds n floats as little-endian bytes. */
+static bool sink_add(sink *s, const float *x, size_t n) {
+    uint8_t bytes[4 * CHUNK];
+    for (size_t at = 0; at < n;) {
+        const size_t count = n - at < CHUNK ? n - at : CHUNK;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t bits;
+            memcpy(&bits, &x[at + i], sizeof bits);
+            for (unsigned b = 0; b < 4; b++) {
+                bytes[4 * i + b] = (uint8_t)(bits >> (8 * b));
+            }
+        }
+        sha256_add(&s->hash, bytes, 4 * count);
+        if (s->file != NULL && fwrite(bytes, 4, count, s->file) != count) {
+            complain("%s: %s", s->temporary, strerror(errno));
+            return false;
+        }
+        at += count;
+    }
+    return true;
+}
+
+/* Moves the complete file to its name. */
+static int sink_commit(sink *s) {
+    if (s->file == NULL) {
+        return EXIT_DONE;
+    }
+    const bool closed = fclose(s->file) == 0;
+    s->file = NULL;
+    if (!closed || rename(s->temporary, s->path) != 0) {
+        complain("%s: %s", s->path, strerror(errno));
+        return EXIT_FAILED;
+    }
+    free(s->temporary);
+    s->temporary = NULL;
+    return EXIT_DONE;
+}
+
+static void sink_close(sink *s) {
+    if (s->file != NULL) {
+        (void)fclose(s->file); /* incomplete: removed next */
+    }
+    if (s->temporary != NULL) {
+        (void)unlink(s->temporary);
+    }
+    free(s->temporary);
+    free(s->path);
+}
+
+/* ---- evaluation ---------------------------------------------------------------------------------
+ */
+
+/*
+ * Feeds the prompt in pieces; with --all every piece's logits go to the sink, otherwise the last
+ * position's. The last position's logits end up in `last` [n_vocab].
+ */
+static int evaluate(const options *o, const loaded *l, const prompt *p, float *buffer, sink *s,
+                    float *last) {
+    const size_t n_vocab = l->info.n_vocab;
+    const bool all = options_switch(o, OPT_ALL);
+    const size_t split = options_integer(o, OPT_SPLIT);
+    const size_t piece = split > 0 ? split : p->n;
+    for (size_t at = 0; at < p->n; at += piece) {
+        const size_t n = p->n - at < piece ? p->n - at : piece;
+        const bool end = at + n == p->n;
+        const tern_logits_mode mode = all   ? TERN_LOGITS_ALL
+                                      : end ? TERN_LOGITS_LAST
+                                            : TERN_LOGITS_NONE;
+        tern_error err = {0};
+        if (tern_session_eval(l->session, p->ids + at, n, mode, buffer, &err) != TERN_OK) {
+            return complain_error(&err);
+        }
+        const size_t rows = all ? n : end;
+        if (!sink_add(s, buffer, rows * n_vocab)) {
+            return EXIT_FAILED;
+        }
+        if (end) {
+            memcpy(last, buffer + (rows - 1) * n_vocab, n_vocab * sizeof *last);
+        }
+    }
+    return EXIT_DONE;
+}
+
+/* The largest piece's logits, 64-byte aligned; NULL after a complaint. */
+static float *allocate_logits(const options *o, const loaded *l, size_t n_prompt) {
+    const size_t split = options_integer(o, OPT_SPLIT);
+    const size_t piece = split > 0 && split < n_prompt ? split : n_prompt;
+    const size_t rows = options_switch(o, OPT_ALL) ? piece : 1;
+    size_t floats;
+    size_t bytes;
+    float *buffer = NULL;
+    if (!__builtin_mul_overflow(rows, (size_t)l->info.n_vocab, &floats) &&
+        !__builtin_add_overflow(floats, TERN_LANES, &floats) &&
+        !__builtin_mul_overflow(floats / TERN_LANES * TERN_LANES, sizeof *buffer, &bytes)) {
+        buffer = aligned_alloc(TERN_ALIGN, bytes);
+    }
+    if (buffer == NULL) {
+        complain("no memory for the logits of %zu positions; use --split", rows);
+    }
+    return buffer;
+}
+
+/* ---- the ten best
+ * -------------------------------------------------------------------------------- */
+
+/* A token as one line of text: control characters and invalid bytes as \xNN. */
+static void print_piece(const tern_tokenizer *t, int32_t id) {
+    size_t size = 0;
+    const char *bytes = t != NULL ? tern_token_bytes(t, id, true, &size) : "";
+    out_print(" \"");
+    for (size_t i = 0; i < size; i++) {
+        const unsigned char c = (unsigned char)bytes[i];
+        if (c < ' ' || c == 0x7f || c == '"' || c == '\\') {
+            out_print("\\x%02x", c);
+        } else {
+            out_write(bytes + i, 1);
+        }
+    }
+    out_print("\"\n");
+}
+
+/* Prints the best tokens in order; logits are spoilt on the way. */
+static void print_top(const loaded *l, float *logits) {
+    out_print("%-5s %8s %12s  %s\n", "RANK", "TOKEN", "LOGIT", "TEXT");
+    for (int rank = 1; rank <= TOP && (uint32_t)rank <= l->info.n_vocab; rank++) {
+        const int32_t id = tern_argmax(logits, l->info.n_vocab);
+        out_print("%-5d %8d %12.6f ", rank, id, (double)logits[id]);
+        print_piece(l->tokenizer, id);
+        logits[id] = -__builtin_inff();
+    }
+}
+
+/* ---- the command -------------------------------------------------------------------------------
+ */
+
+static int logits_of(const options *o, const loaded *l, const prompt *p, float *buffer,
+                     float *last) {
+    sink s = {0};
+    int status = sink_open(&s, options_text(o, OPT_OUTPUT));
+    if (status == EXIT_DONE) {
+        status = evaluate(o, l, p, buffer, &s, last);
+    }
+    if (status == EXIT_DONE) {
+        status = sink_commit(&s);
+    }
+    if (status == EXIT_DONE && options_switch(o, OPT_SHA256)) {
+        char hex[65];
+        sha256_finish(&s.hash, hex);
+        out_print("%s\n", hex);
+    } else if (status == EXIT_DONE && options_text(o, OPT_OUTPUT) == NULL) {
+        print_top(l, last);
+    }
+    sink_close(&s);
+    return status;
+}
+
+int cmd_logits(const options *o) {
+    loaded l = {0};
+    prompt p = {0};
+    float *buffer = NULL;
+    float *last = NULL;
+    int status = loader_open(o, true, &l);
+    if (status == EXIT_DONE) {
+        status = prompt_read(o, &l, &p);
+    }
+    if (status == EXIT_DONE && p.n == 0) {
+        complain("the prompt has no tokens");
+        status = EXIT_FAILED;
+    }
+    if (status == EXIT_DONE) {
+        buffer = allocate_logits(o, &l, p.n);
+        last = malloc(l.info.n_vocab * sizeof *last);
+        status = buffer == NULL || last == NULL ? EXIT_FAILED : logits_of(o, &l, &p, buffer, last);
+    }
+    free(buffer);
+    free(last);
+    prompt_free(&p);
+    loader_close(&l);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_JSON_H
+#define TERN_TOOLS_JSON_H
+
+/*
+ * JSON output by jansson. Builds without it refuse --json when the arguments are read (options.c),
+ * so JSON_OR_NOTHING is never reached there.
+ */
+#ifdef TERN_HAVE_JANSSON
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/kernels.h"
+
+#define JSON_OR_NOTHING(print) (print)
+
+/* Prints root as one line and frees it; the exit status. NULL (no memory) is a failure. */
+int json_print(json_t *root);
+
+/* A finite number; infinity and NaN become 0. */
+json_t *json_number(double x);
+
+/* Text of any bytes: what is not UTF-8 becomes U+FFFD. */
+json_t *json_text(const char *bytes, size_t size);
+
+/* Names of kernel rows. */
+json_t *json_kernels(const tern_kernel_row *const *rows, size_t n);
+
+#else
+#define JSON_OR_NOTHING(print) EXIT_USAGE
+#endif
+#endif

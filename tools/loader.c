@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/loader.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/out.h"
+
+const char *loader_model_path(const options *o, bool may_use_shipped) {
+    const char *path = options_text(o, OPT_MODEL);
+    if (path != NULL) {
+        return path;
+    }
+    if (!may_use_shipped) {
+        complain("no model: use -m FILE or set TERN_MODEL");
+        return NULL;
+    }
+    if (access(TERN_DEFAULT_MODEL, R_OK) == 0) {
+        return TERN_DEFAULT_MODEL;
+    }
+    if (access(TERN_INSTALLED_MODEL, R_OK) == 0) {
+        return TERN_INSTALLED_MODEL;
+    }
+    complain("no model given and the small one is not at %s or %s: use -m FILE", TERN_DEFAULT_MODEL,
+             TERN_INSTALLED_MODEL);
+    return NULL;
+}
+
+int loader_check_isa(const options *o) {
+    uint64_t mask;
+    tern_error err = {0};
+    if (tern_cpu_mask(options_text(o, OPT_ISA), &mask, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    return EXIT_DONE;
+}
+
+int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
+    const int checked = loader_check_isa(o);
+    if (checked != EXIT_DONE) {
+        return checked;
+    }
+    const char *path = loader_model_path(o, may_use_shipped);
+    if (path == NULL) {
+        return EXIT_USAGE;
+    }
+    tern_model_params params = tern_model_params_default();
+    params.isa = options_text(o, OPT_ISA);
+    params.pre_tokenizer = options_text(o, OPT_PRE);
+    params.threads = (uint32_t)options_integer(o, OPT_THREADS);
+    tern_error err = {0};
+    if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK) {
+        l->tokenizer = NULL;
+    }
+    tern_model_describe(l->model, &l->info);
+    const size_t capacity = sizeof l->kernels / sizeof *l->kernels;
+    const size_t n = tern_model_kernels(l->model, l->kernels, capacity);
+    l->n_kernels = n < capacity ? n : capacity;
+    return EXIT_DONE;
+}
+
+tern_format loader_kv_format(const options *o) {
+    return strcmp(options_text(o, OPT_KV), "f32") == 0 ? TERN_FORMAT_F32 : TERN_FORMAT_F16;
+}
+
+int loader_open_session(const options *o, loaded *l) {
+    tern_session_params params = tern_session_params_default();
+    params.n_ctx = (uint32_t)options_integer(o, OPT_CONTEXT);
+    params.n_batch = (uint32_t)options_integer(o, OPT_BATCH);
+    params.threads = (uint32_t)options_integer(o, OPT_THREADS);
+    params.kv = loader_kv_format(o);
+    tern_error err = {0};
+    if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    return EXIT_DONE;
+}
+
+int loader_open(const options *o, bool may_use_shipped, loaded *l) {
+    const int status = loader_open_model(o, may_use_shipped, l);
+    return status == EXIT_DONE ? loader_open_session(o, l) : status;
+}
+
+void loader_close(loaded *l) {
+    tern_session_free(&l->session);
+    tern_model_free(&l->model);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_LOADER_H
+#define TERN_TOOLS_LOADER_H
+
+/* From the command line to a model, a session and a prompt; shared by the commands that run one. */
+
+#include "tern/tern.h"
+#include "tools/options.h"
+
+typedef struct loaded {
+    tern_model *model;
+    tern_session *session;
+    const tern_tokenizer *tokenizer; /* NULL: the file has none, see tokenizer_error */
+    tern_error tokenizer_error;
+    tern_model_info info;
+    const tern_kernel_row *kernels[64];
+    size_t n_kernels;
+} loaded;
+
+/* The model's path: --model, else the shipped one; NULL (after a complaint) when there is none. */
+const char *loader_model_path(const options *o, bool may_use_shipped);
+
+/*
+ * Opens the model, then a session for it; loader_open does both. EXIT_DONE, or the exit status
+ * after a complaint. Call loader_close in any case; *l must be zero-initialised.
+ */
+int loader_open_model(const options *o, bool may_use_shipped, loaded *l);
+int loader_open_session(const options *o, loaded *l);
+int loader_open(const options *o, bool may_use_shipped, loaded *l);
+void loader_close(loaded *l);
+
+/* EXIT_DONE if --isa (or TERN_ISA) names an instruction set that runs here. */
+int loader_check_isa(const options *o);
+
+/* --kv as a format. */
+tern_format loader_kv_format(const options *o);
+
+typedef struct prompt {
+    char *text; /* as given; NULL with --tokens */
+    size_t size;
+    int32_t *ids;
+    size_t n;
+} prompt;
+
+/* Reads and tokenizes what --prompt, --tokens or standard input hold. Free in any case. */
+int prompt_read(const options *o, const loaded *l, prompt *p);
+void prompt_free(prompt *p);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_OPTIONS_H
+#define TERN_TOOLS_OPTIONS_H
+
+/*
+ * The command line: one table of commands and one of options (options_table.c), from which parsing,
+ * the environment, the help texts and the hints all come. A flag wins over the environment, and
+ * that over the default.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tern/status.h"
+
+/* X(ID, name). Each has a row in the command table and a function cmd_<name> in tern.c. */
+#define COMMAND_LIST(X)                                                                            \
+    X(RUN, run)                                                                                    \
+    X(LOGITS, logits)                                                                              \
+    X(BENCH, bench)                                                                                \
+    X(INSPECT, inspect)                                                                            \
+    X(KERNELS, kernels)                                                                            \
+    X(SYNTH, synth)
+
+typedef enum command_id {
+#define COMMAND_ENUM(id, name) COMMAND_##id,
+    COMMAND_LIST(COMMAND_ENUM)
+#undef COMMAND_ENUM
+        COMMAND_COUNT
+} command_id;
+
+typedef struct command_spec {
+    const char *name;
+    const char *operands; /* as usage shows them; "" for none */
+    unsigned min_operands, max_operands;
+    const char *summary;  /* one line, for `tern help` */
+    const char *details;  /* paragraphs behind it, lines of at most 100 columns; may be "" */
+    const char *examples; /* lines */
+} command_spec;
+
+typedef enum option_id {
+    OPT_MODEL,
+    OPT_PROMPT,
+    OPT_TOKENS,
+    OPT_MAX_TOKENS,
+    OPT_TEMPERATURE,
+    OPT_TOP_K,
+    OPT_TOP_P,
+    OPT_SEED,
+    OPT_CHAT,
+    OPT_SPECIAL,
+    OPT_IGNORE_EOS,
+    OPT_ECHO,
+    OPT_ALL,
+    OPT_SHA256,
+    OPT_OUTPUT,
+    OPT_SPLIT,
+    OPT_BENCH_PROMPT,
+    OPT_BENCH_TOKENS,
+    OPT_DEPTH,
+    OPT_REPEAT,
+    OPT_PRESET,
+    OPT_LIST,
+    OPT_MARKDOWN,
+    OPT_THREADS,
+    OPT_ISA,
+    OPT_CONTEXT,
+    OPT_BATCH,
+    OPT_KV,
+    OPT_PRE,
+    OPT_DETERMINISTIC,
+    OPT_STRICT,
+    OPT_REQUIRE_MODEL,
+    OPT_JSON,
+    OPT_VERBOSE,
+    OPT_HELP,
+    OPT_COUNT
+} option_id;
+
+typedef enum option_type {
+    OPTION_SWITCH, /* no value on the command line; 1/0, true/false, yes/no, on/off in variables */
+    OPTION_TEXT,
+    OPTION_INTEGER, /* decimal, min <= x <= max */
+    OPTION_REAL,    /* decimal, min <= x <= max */
+    OPTION_CHOICE   /* one word of choices */
+} option_type;
+
+typedef struct option_spec {
+    const char *name;     /* long flag without its dashes */
+    char letter;          /* short flag, or 0 */
+    const char *aliases;  /* other long flags, separated by spaces; NULL: none */
+    const char *argument; /* name of the value in help; NULL for switches */
+    option_type type;
+    uint64_t min, max;     /* INTEGER */
+    double low, high;      /* REAL */
+    const char *choices;   /* CHOICE: words separated by spaces */
+    const char *variables; /* older environment variables, separated by spaces; NULL: none */
+    bool one_call;         /* belongs to one call: no TERN_ variable */
+    const char *fallback;  /* value when nothing is given; NULL: unset */
+    unsigned commands;     /* bit 1 << command_id for each command that takes it */
+    const char *help;
+} option_spec;
+
+typedef enum option_source {
+    OPTION_UNSET,
+    OPTION_DEFAULT,
+    OPTION_ENVIRONMENT,
+    OPTION_FLAG
+} option_source;
+
+typedef struct option_value {
+    option_source source;
+    const char *text;
+    uint64_t integer; /* SWITCH: 0 or 1 */
+    double real;
+} option_value;
+
+enum { OPTIONS_MAX_OPERANDS = 2 };
+
+typedef struct options {
+    command_id command;
+    option_value values[OPT_COUNT];
+    const char *operands[OPTIONS_MAX_OPERANDS];
+    unsigned n_operands;
+} options;
+
+const command_spec *command_describe(command_id command);
+bool command_find(const char *name, command_id *command);
+const char *command_nearest(const char *name); /* for a hint; NULL when nothing is near */
+
+/* Rows of the table. */
+const option_spec *option_describe(option_id id);
+bool option_applies(option_id id, command_id command);
+
+/* TERN_ variable of an option into name; false when it has none. */
+bool option_variable(const option_spec *spec, char *name, size_t size);
+
+/* What a value of the option must be ("an integer from 0 to 1024"). */
+void option_expectation(const option_spec *spec, char *text, size_t size);
+
+/*
+ * Reads the arguments behind the command's name, then the environment, then the defaults.
+ * TERN_ERR_ARG with a message of one line (without the program's name) on anything wrong. With
+ * --help anywhere the rest is not checked and OPT_HELP is set. Strings point into argv and the
+ * environment.
+ */
+TERN_MUST_CHECK tern_status options_parse(options *o, command_id command, int argc,
+                                          char *const *argv, tern_error *err);
+
+bool options_given(const options *o, option_id id); /* by flag or environment */
+bool options_switch(const options *o, option_id id);
+uint64_t options_integer(const options *o, option_id id);
+double options_real(const options *o, option_id id);
+const char *options_text(const options *o, option_id id); /* NULL when unset */
+
+/* Distance of two words: insertions, deletions, replacements, swaps of neighbours. */
+size_t word_distance(const char *a, const char *b);
+
+/* Help texts, at most 100 columns wide. */
+void help_print_program(FILE *out);
+void help_print_command(FILE *out, command_id command);
+void help_print_environment(FILE *out);
+
+#endif

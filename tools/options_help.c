@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Help texts, all from the tables. */
+
+#include <string.h>
+
+#include "tools/options.h"
+
+enum { COLUMNS = 98, INDENT = 30 };
+
+/* Prints words from column `at` on, breaking lines at COLUMNS and indenting new ones. */
+static void print_wrapped(FILE *out, const char *text, int at) {
+    while (*text != '\0') {
+        const int n = (int)strcspn(text, " ");
+        if (at + 1 + n > COLUMNS) {
+            fprintf(out, "\n%*s", INDENT, "");
+            at = INDENT;
+        } else if (at > INDENT) {
+            fputc(' ', out);
+            at++;
+        }
+        fprintf(out, "%.*s", n, text);
+        at += n;
+        text += n + (int)strspn(text + n, " ");
+    }
+    fputc('\n', out);
+}
+
+/* Left column of an option, e.g. "  -n, --max-tokens N", padded to INDENT. */
+static void print_flag(FILE *out, const option_spec *spec) {
+    int at = spec->letter != 0 ? fprintf(out, "  -%c, --%s", spec->letter, spec->name)
+                               : fprintf(out, "      --%s", spec->name);
+    if (spec->argument != NULL) {
+        at += fprintf(out, " %s", spec->argument);
+    }
+    fprintf(out, "%*s", at < INDENT ? INDENT - at : 1, "");
+}
+
+static void print_option(FILE *out, const option_spec *spec) {
+    char text[512];
+    size_t n = (size_t)snprintf(text, sizeof text, "%s", spec->help);
+    if (spec->type == OPTION_CHOICE) {
+        n += (size_t)snprintf(text + n, sizeof text - n, ": %s", spec->choices);
+    }
+    if (spec->fallback != NULL) {
+        (void)snprintf(text + n, sizeof text - n, " [%s]", spec->fallback);
+    }
+    print_flag(out, spec);
+    print_wrapped(out, text, INDENT);
+}
+
+void help_print_command(FILE *out, command_id command) {
+    const command_spec *spec = command_describe(command);
+    fprintf(out, "usage: tern %s [options]%s%s\n\n%s\n", spec->name,
+            spec->operands[0] != '\0' ? " " : "", spec->operands, spec->summary);
+    if (spec->details[0] != '\0') {
+        fprintf(out, "\n%s", spec->details);
+    }
+    fprintf(out, "\noptions:\n");
+    for (int id = 0; id < OPT_COUNT; id++) {
+        if (option_applies((option_id)id, command)) {
+            print_option(out, option_describe((option_id)id));
+        }
+    }
+    fprintf(out, "\nexamples:\n%s", spec->examples);
+    fprintf(out, "\nFlags can also be set by variables, see `tern help environment`.\n");
+}
+
+void help_print_program(FILE *out) {
+    fprintf(out,
+            "usage: tern COMMAND [options]\n\n"
+            "Runs ternary (BitNet b1.58) and other low-bit language models on this machine.\n\n"
+            "commands:\n");
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        const command_spec *spec = command_describe((command_id)i);
+        fprintf(out, "  %-10s %s\n", spec->name, spec->summary);
+    }
+    fprintf(out,
+            "  %-10s help on a command (`tern help run`) or on `environment`\n\n"
+            "examples:\n"
+            "  tern run -p 'Once upon a time'\n"
+            "  tern inspect model.gguf\n"
+            "  tern bench -m model.gguf -p 512 -n 64\n\n"
+            "Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n",
+            "help");
+}
+
+/* True when an earlier row of the table has the same long flag, and so the same variable. */
+static bool is_repeated(int id) {
+    for (int i = 0; i < id; i++) {
+        if (strcmp(option_describe((option_id)i)->name, option_describe((option_id)id)->name) ==
+            0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void help_print_environment(FILE *out) {
+    fprintf(out, "Each of these variables sets the flag beside it for the commands that take it.\n"
+                 "The flag wins over the variable, the first variable over the others; an empty\n"
+                 "variable counts as not set; a value that the flag would refuse is an error.\n\n");
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const option_spec *spec = option_describe((option_id)id);
+        char name[64];
+        if (is_repeated(id) || !option_variable(spec, name, sizeof name)) {
+            continue;
+        }
+        char expected[128];
+        option_expectation(spec, expected, sizeof expected);
+        const int at = fprintf(out, "  --%s", spec->name);
+        fprintf(out, "%*s%s%s%s (%s)\n", 20 - at, "", name, spec->variables != NULL ? " " : "",
+                spec->variables != NULL ? spec->variables : "", expected);
+    }
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_OUT_H
+#define TERN_TOOLS_OUT_H
+
+/*
+ * Standard output and diagnostics. Write errors are remembered and decide the exit status at the
+ * end, so that a full disk is never taken for success.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tern/status.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+/* Writes to standard output. False once any write has failed; callers may ignore it. */
+bool out_write(const char *bytes, size_t size);
+bool out_print(const char *format, ...) TERN_PRINTF(1, 2);
+bool out_flush(void);
+
+/* Flushes and reports a write error, silently when the reader has gone (EPIPE). Returns `status`,
+ * or EXIT_FAILED where that was EXIT_DONE and something could not be written. */
+int out_finish(int status);
+
+/* "tern: " and a line on standard error. */
+void complain(const char *format, ...) TERN_PRINTF(1, 2);
+
+/* Complains about a failed call; the exit status: EXIT_USAGE for a wrong instruction set. */
+int complain_error(const tern_error *err);
+
+/* Whether remarks (metrics, progress) are wanted on standard error. */
+bool wants_remarks(bool verbose);
+
+#endif

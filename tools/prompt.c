@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/loader.h"
+#include "tools/out.h"
+
+enum { READ_STEP = 1 << 16 };
+static const size_t prompt_limit = (size_t)1 << 28; /* bytes; more is a mistake, not a prompt */
+
+/* Reads standard input to its end; one newline at the end is dropped. */
+static int read_input(prompt *p) {
+    size_t capacity = 0;
+    size_t got;
+    do {
+        if (capacity - p->size < READ_STEP + 1) { /* and a terminator */
+            capacity += capacity / 2 + READ_STEP + 1;
+            char *grown = realloc(p->text, capacity);
+            if (grown == NULL) {
+                complain("no memory for a prompt of %zu bytes", capacity);
+                return EXIT_FAILED;
+            }
+            p->text = grown;
+        }
+        got = fread(p->text + p->size, 1, READ_STEP, stdin);
+        p->size += got;
+    } while (got > 0 && p->size < prompt_limit);
+    if (ferror(stdin)) {
+        complain("standard input: %s", strerror(errno));
+        return EXIT_FAILED;
+    }
+    if (got > 0) {
+        complain("the prompt on standard input is longer than %zu bytes", prompt_limit);
+        return EXIT_FAILED;
+    }
+    p->size -= p->size > 0 && p->text[p->size - 1] == '\n';
+    p->text[p->size] = '\0';
+    return EXIT_DONE;
+}
+
+static int read_text(const options *o, prompt *p) {
+    const char *text = options_text(o, OPT_PROMPT);
+    if (text == NULL && isatty(STDIN_FILENO) == 1) {
+        complain("no prompt: use -p TEXT, --tokens IDS or a pipe on standard input");
+        return EXIT_USAGE;
+    }
+    if (text == NULL || strcmp(text, "-") == 0) {
+        return read_input(p);
+    }
+    p->text = strdup(text);
+    if (p->text == NULL) {
+        complain("no memory for the prompt");
+        return EXIT_FAILED;
+    }
+    p->size = strlen(text);
+    return EXIT_DONE;
+}
+
+/* "1,2,3", spaces allowed around the numbers; the ids' range is the session's business. */
+static int parse_ids(const char *text, prompt *p) {
+    p->ids = malloc((strlen(text) / 2 + 1) * sizeof *p->ids);
+    if (p->ids == NULL) {
+        complain("no memory for the tokens");
+        return EXIT_FAILED;
+    }
+    const char *c = text;
+    for (;;) {
+        char *end;
+        errno = 0;
+        c += strspn(c, " ");
+        const long id = isdigit((unsigned char)*c) ? strtol(c, &end, 10) : -1;
+        if (id < 0 || id > INT32_MAX || errno != 0) {
+            complain("--tokens wants numbers such as 1,2,3, not '%.40s'", c);
+            return EXIT_USAGE;
+        }
+        p->ids[p->n++] = (int32_t)id;
+        c = end + strspn(end, " ");
+        if (*c == '\0') {
+            return EXIT_DONE;
+        }
+        c += *c == ',';
+    }
+}
+
+/* One call of the tokenizer: with or without the chat format around the text. */
+static tern_status tokenize(const options *o, const loaded *l, const prompt *p, int32_t *ids,
+                            size_t capacity, size_t *n, tern_error *err) {
+    if (options_switch(o, OPT_CHAT)) {
+        const tern_chat_message message = {"user", p->text};
+        return tern_chat_tokenize(l->tokenizer, &message, 1, ids, capacity, n, err);
+    }
+    const unsigned parse = options_switch(o, OPT_SPECIAL) ? TERN_TOKENIZE_PARSE : 0;
+    return tern_tokenize(l->tokenizer, p->text, p->size, TERN_TOKENIZE_SPECIAL | parse, ids,
+                         capacity, n, err);
+}
+
+static int tokenize_text(const options *o, const loaded *l, prompt *p) {
+    if (l->tokenizer == NULL) {
+        complain("%s; give the prompt as --tokens", l->tokenizer_error.message);
+        return EXIT_FAILED;
+    }
+    tern_error err = {0};
+    size_t n = 0;
+    if (tokenize(o, l, p, NULL, 0, &n, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    p->ids = malloc((n + 1) * sizeof *p->ids);
+    if (p->ids == NULL) {
+        complain("no memory for %zu tokens", n);
+        return EXIT_FAILED;
+    }
+    if (n > 0 && tokenize(o, l, p, p->ids, n, &p->n, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    return EXIT_DONE;
+}
+
+int prompt_read(const options *o, const loaded *l, prompt *p) {
+    *p = (prompt){0};
+    const char *tokens = options_text(o, OPT_TOKENS);
+    if (tokens != NULL && options_given(o, OPT_PROMPT)) {
+        complain("--prompt and --tokens exclude each other");
+        return EXIT_USAGE;
+    }
+    const int status = tokens != NULL ? parse_ids(tokens, p) : read_text(o, p);
+    if (status != EXIT_DONE || tokens != NULL) {
+        return status;
+    }
+    return tokenize_text(o, l, p);
+}
+
+void prompt_free(prompt *p) {
+    free(p->text);
+    free(p->ids);
+    *p = (prompt){0};
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: finds the command, reads its options, calls it. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tern/tern.h"
+#include "tools/commands.h"
+#include "tools/options.h"
+#include "tools/out.h"
+
+static int (*const functions[COMMAND_COUNT])(const options *) = {
+#define COMMAND_FUNCTION(id, name) [COMMAND_##id] = cmd_##name,
+    COMMAND_LIST(COMMAND_FUNCTION)
+#undef COMMAND_FUNCTION
+};
+
+static int unknown_command(const char *name) {
+    const char *nearest = command_nearest(name);
+    if (nearest != NULL) {
+        complain("unknown command '%.60s', did you mean '%s'?", name, nearest);
+    } else {
+        complain("unknown command '%.60s', see `tern help`", name);
+    }
+    return EXIT_USAGE;
+}
+
+static int help(const char *topic) {
+    command_id command;
+    if (topic == NULL) {
+        help_print_program(stdout);
+    } else if (strcmp(topic, "environment") == 0) {
+        help_print_environment(stdout);
+    } else if (command_find(topic, &command)) {
+        help_print_command(stdout, command);
+    } else {
+        return unknown_command(topic);
+    }
+    return EXIT_DONE;
+}
+
+static int dispatch(int argc, char *const *argv) {
+    if (argc < 2) {
+        help_print_program(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "-h") == 0) {
+        return help(argc > 2 ? argv[2] : NULL);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        out_print("tern %s\n", tern_version());
+        return EXIT_DONE;
+    }
+    command_id command;
+    if (!command_find(argv[1], &command)) {
+        return unknown_command(argv[1]);
+    }
+    options o;
+    tern_error err = {0};
+    if (options_parse(&o, command, argc - 2, argv + 2, &err) != TERN_OK) {
+        complain("%s: %s", argv[1], err.message);
+        return EXIT_USAGE;
+    }
+    if (options_switch(&o, OPT_HELP)) {
+        help_print_command(stdout, command);
+        return EXIT_DONE;
+    }
+    return functions[command](&o);
+}
+
+int main(int argc, char **argv) {
+    return out_finish(dispatch(argc, argv));
+}
