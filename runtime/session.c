@@ -43,7 +43,7 @@ static size_t times(taker *t, size_t a, size_t b) {
 }
 
 /* All of a session's memory, in one place; called once to size the arena and once to fill it. */
-static void lay_out(tern_session *s, taker *t) {
+static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     const tern_config *c = &s->model->config;
     tern_scratch *w = &s->scratch;
     const size_t heads = (size_t)c->n_head * c->head_dim;
@@ -70,24 +70,33 @@ static void lay_out(tern_session *s, taker *t) {
     w->bx = take(t, batch * w->q_stride, 1);
     w->bx_d = take(t, batch * w->blocks, sizeof(float));
     w->bx_sum = take(t, batch * w->blocks, sizeof(int32_t));
-    w->attend = take(t, tern_team_size(s->team) * w->attend_stride, sizeof(float));
+    w->attend = take(t, threads * w->attend_stride, sizeof(float));
     w->logits = take(t, c->n_vocab, sizeof(float));
     const size_t positions = times(t, times(t, c->n_layer, kv), s->n_ctx);
     s->cache_k = take(t, positions, s->kv_element);
     s->cache_v = take(t, positions, s->kv_element);
 }
 
-static tern_status allocate(tern_session *s, tern_error *err) {
+/* Bytes of the session's arena. */
+static tern_status plan(tern_session *s, uint32_t threads, size_t *bytes, tern_error *err) {
     taker planner = {.arena = NULL};
-    lay_out(s, &planner);
+    lay_out(s, threads, &planner);
     if (planner.overflow)
         return tern_fail(err, TERN_ERR_NOMEM, "a session of %u positions exceeds the address space",
                          s->n_ctx);
-    const tern_status status = tern_arena_new(planner.bytes, &s->arena, err);
+    *bytes = planner.bytes;
+    return TERN_OK;
+}
+
+static tern_status allocate(tern_session *s, tern_error *err) {
+    size_t bytes;
+    tern_status status = plan(s, tern_team_size(s->team), &bytes, err);
+    if (status == TERN_OK)
+        status = tern_arena_new(bytes, &s->arena, err);
     if (status != TERN_OK)
         return status;
     taker filler = {.arena = &s->arena, .err = err};
-    lay_out(s, &filler);
+    lay_out(s, tern_team_size(s->team), &filler);
     return filler.status;
 }
 
@@ -99,8 +108,6 @@ static uint32_t default_context(const tern_model *m) {
 
 static tern_status check_params(const tern_model *model, const tern_session_params *p,
                                 tern_error *err) {
-    if (!model->runnable)
-        return tern_fail(err, TERN_ERR_ARG, "the model was opened without its weights");
     if (p->kv != TERN_FORMAT_F16 && p->kv != TERN_FORMAT_F32)
         return tern_fail(err, TERN_ERR_ARG, "the cache can hold f16 or f32");
     if (p->n_ctx > model->config.n_ctx)
@@ -116,18 +123,8 @@ static tern_status check_params(const tern_model *model, const tern_session_para
     return TERN_OK;
 }
 
-tern_status tern_session_new(const tern_model *model, const tern_session_params *params,
-                             tern_session **out, tern_error *err) {
-    const tern_session_params defaults = tern_session_params_default();
-    const tern_session_params *p = params ? params : &defaults;
-    if (!model || !out)
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_new needs a model and a place");
-    tern_status status = check_params(model, p, err);
-    if (status != TERN_OK)
-        return status;
-    tern_session *s = calloc(1, sizeof *s);
-    if (!s)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
+/* Everything that parameters decide, except threads and memory. */
+static void configure(tern_session *s, const tern_model *model, const tern_session_params *p) {
     s->model = model;
     s->kv = p->kv;
     s->kv_element = p->kv == TERN_FORMAT_F32 ? 4 : 2;
@@ -138,7 +135,44 @@ tern_status tern_session_new(const tern_model *model, const tern_session_params 
     s->n_batch = p->n_batch ? p->n_batch : DEFAULT_BATCH;
     if (s->n_batch > s->n_ctx)
         s->n_batch = s->n_ctx;
-    status = tern_team_new(p->threads ? p->threads : tern_processor_count(), &s->team, err);
+}
+
+static uint32_t thread_count(const tern_session_params *p) {
+    return p->threads ? p->threads : tern_processor_count();
+}
+
+tern_status tern_session_bytes(const tern_model *model, const tern_session_params *params,
+                               uint64_t *bytes, tern_error *err) {
+    if (!model || !params || !bytes)
+        return tern_fail(err, TERN_ERR_ARG, "tern_session_bytes: NULL argument");
+    tern_status status = check_params(model, params, err);
+    if (status != TERN_OK)
+        return status;
+    tern_session s = {.team = NULL};
+    configure(&s, model, params);
+    size_t size;
+    status = plan(&s, thread_count(params), &size, err);
+    if (status == TERN_OK)
+        *bytes = size;
+    return status;
+}
+
+tern_status tern_session_new(const tern_model *model, const tern_session_params *params,
+                             tern_session **out, tern_error *err) {
+    const tern_session_params defaults = tern_session_params_default();
+    const tern_session_params *p = params ? params : &defaults;
+    if (!model || !out)
+        return tern_fail(err, TERN_ERR_ARG, "tern_session_new needs a model and a place");
+    if (!model->runnable)
+        return tern_fail(err, TERN_ERR_ARG, "the model was opened without its weights");
+    tern_status status = check_params(model, p, err);
+    if (status != TERN_OK)
+        return status;
+    tern_session *s = calloc(1, sizeof *s);
+    if (!s)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
+    configure(s, model, p);
+    status = tern_team_new(thread_count(p), &s->team, err);
     if (status == TERN_OK)
         status = allocate(s, err);
     if (status != TERN_OK) {

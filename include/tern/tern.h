@@ -159,6 +159,15 @@ TERN_MUST_CHECK tern_status tern_session_new(const tern_model *model,
                                              tern_error *err);
 void tern_session_free(tern_session **session);
 
+/*
+ * Bytes of memory that a session with these parameters takes, cache and scratch together; also for
+ * a model that was opened without its weights. Errors as tern_session_new.
+ */
+TERN_MUST_CHECK tern_status tern_session_bytes(const tern_model *model,
+                                               const tern_session_params *params, uint64_t *bytes,
+                                               tern_error *err);
+
+const tern_model *tern_session_model(const tern_session *s); /* that it was made for */
 uint32_t tern_session_position(const tern_session *s); /* tokens in the cache */
 uint32_t tern_session_context(const tern_session *s);  /* capacity in positions */
 uint32_t tern_session_threads(const tern_session *s);
