@@ -7,10 +7,12 @@ whole numbers below 2^24, so float32 sums of them have no rounding in any order.
 """
 import argparse
 import os
+import re
 
 import numpy as np
 
 import gguf_file as g
+import stories
 from tokenizer import BOS, EOS, Tokenizer
 
 F = np.float32
@@ -164,14 +166,38 @@ def check_sums(net, tok, title, pairs):
 
 def tell_stories(net, tok, openings, temperature=0.0, seed=1):
     """Prints one story for each opening."""
-    for text in openings:
+    for i, text in enumerate(openings):
         row = [BOS] + tok.encode(text)
-        new, done = generate(net, [row], 300, temperature, np.random.default_rng(seed))
+        new, done = generate(net, [row], 300, temperature, np.random.default_rng(seed + i))
         print(f"[{new.shape[1]} tokens, {'ended' if done[0] else 'cut'}, temperature {temperature}] "
               f"{text}{tok.decode(new[0].tolist())}\n")
 
 
-OPENINGS = ["Once upon a time", "One day", "Long ago", "Deep in the forest", "The little fox"]
+def story_faults(text, words):
+    """What a story gets wrong that a program can see: odd words, too many people."""
+    names = set(re.findall(r"[A-Z][a-z]+", text)) & set(stories.GIRLS + stories.BOYS)
+    odd = set(re.findall(r"[A-Za-z]+", text.lower())) - words
+    return [f"unknown word {w}" for w in sorted(odd)] + (["more than two names"] if len(names) > 2 else [])
+
+
+def check_stories(net, tok, count=24, temperature=0.8):
+    """Samples `count` stories and prints in how many of them no fault is found."""
+    words = set()
+    for text in stories.stories(5, 3000):
+        words |= set(re.findall(r"[A-Za-z]+", text.lower()))
+    row = [BOS] + tok.encode("Once upon a time")
+    new, done = generate(net, [row] * count, 280, temperature, np.random.default_rng(3))
+    texts = [tok.decode(r) for r in new.tolist()]
+    faults = [story_faults(t, words) for t in texts]
+    good = sum(bool(d) and not f for d, f in zip(done, faults))
+    lengths = [r.index(EOS) if EOS in r else len(r) for r in new.tolist()]
+    print(f"sampled stories: {len(set(texts))} different, {min(lengths)} to {max(lengths)} tokens, "
+          f"{good}/{count} end by themselves, with known words and at most two names")
+    print("  faults: " + "; ".join(f for fs in faults for f in fs[:2]))
+
+
+OPENINGS = ["Once upon a time", "One day", "Long ago", "Deep in the forest", "The little fox",
+            "Q: Tell me a story. A:"]
 
 
 def main():
@@ -194,6 +220,7 @@ def main():
         check_sums(net, tok, "all sums", [(a, b) for a in range(100) for b in range(100)])
     tell_stories(net, tok, OPENINGS)
     tell_stories(net, tok, OPENINGS[:3], temperature=0.8)
+    check_stories(net, tok)
     raise SystemExit(0 if share >= 0.99 and known == 1.0 else 1)
 
 
