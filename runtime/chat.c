@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/tokenizer_internal.h"
+
+/*
+ * Chat formats, recognised rather than executed: a template is a program, the formats in use are
+ * few, and the strings in one published file are wrong (docs/chat.md). Control tokens go in by id;
+ * everything a user wrote is encoded as text, so it cannot become one.
+ */
+
+typedef struct tern_chat_builder {
+    tern_encoder *e;
+    char *text; /* not yet encoded: neighbouring template and message text is one fragment */
+    size_t size, capacity;
+    tern_status status; /* the first failure; later calls do nothing */
+} tern_chat_builder;
+
+static void put_bytes(tern_chat_builder *b, tern_span bytes) {
+    if (b->status != TERN_OK || bytes.size == 0)
+        return;
+    if (bytes.size > TERN_TOKENIZER_MAX_TEXT || b->size > TERN_TOKENIZER_MAX_TEXT - bytes.size) {
+        b->status = TERN_ERR_ARG;
+        return;
+    }
+    const size_t need = b->size + bytes.size;
+    if (need > b->capacity) {
+        char *grown = realloc(b->text, 2 * need);
+        if (grown == NULL) {
+            b->status = TERN_ERR_NOMEM;
+            return;
+        }
+        b->text = grown;
+        b->capacity = 2 * need;
+    }
+    memcpy(b->text + b->size, bytes.data, bytes.size);
+    b->size = need;
+}
+
+static void put_text(tern_chat_builder *b, const char *text) {
+    put_bytes(b, (tern_span){text, strlen(text)});
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void put_trimmed(tern_chat_builder *b, const char *text) {
+    size_t size = strlen(text);
+    while (size > 0 && is_blank(text[size - 1]))
+        size--;
+    for (; size > 0 && is_blank(*text); size--)
+        text++;
+    put_bytes(b, (tern_span){text, size});
+}
+
+static void flush_text(tern_chat_builder *b) {
+    if (b->status == TERN_OK && b->size > 0)
+        b->status = tern_encode_text(b->e, (tern_span){b->text, b->size}, false);
+    b->size = 0;
+}
+
+static void put_id(tern_chat_builder *b, int32_t id) {
+    flush_text(b);
+    if (b->status == TERN_OK && id >= 0)
+        tern_encoder_emit(b->e, id);
+}
+
+/* A control token of the format; a vocabulary without it gets its text, as any other text. */
+static void put_control(tern_chat_builder *b, const char *text) {
+    const int32_t id = tern_token_find_text(b->e->t, text);
+    if (id >= 0)
+        put_id(b, id);
+    else
+        put_text(b, text);
+}
+
+static bool is(const char *role, const char *name) {
+    return strcmp(role, name) == 0;
+}
+
+static bool template_has(const tern_tokenizer *t, const char *text) {
+    return memmem(t->chat_template.data, t->chat_template.size, text, strlen(text)) != NULL;
+}
+
+/* ---- ChatML ---- */
+
+/* A line end as templates write it: the character itself or its escape; 0 when there is none. */
+static size_t line_end_size(tern_span text) {
+    if (text.size >= 1 && text.data[0] == '\n')
+        return 1;
+    return text.size >= 2 && memcmp(text.data, "\\n", 2) == 0 ? 2 : 0;
+}
+
+/*
+ * The system message that a template supplies when a chat has none: literal text between
+ * "<|im_start|>system", a line end and "<|im_end|>". Quotes or braces mean an expression instead.
+ */
+static tern_span default_system(const tern_tokenizer *t) {
+    static const char head[] = "<|im_start|>system", tail[] = "<|im_end|>";
+    tern_span rest = t->chat_template;
+    for (;;) {
+        const char *found = memmem(rest.data, rest.size, head, sizeof head - 1);
+        if (found == NULL)
+            return (tern_span){"", 0};
+        rest.size -= (size_t)(found - rest.data) + sizeof head - 1;
+        rest.data = found + sizeof head - 1;
+        const size_t skip = line_end_size(rest);
+        const char *start = rest.data + skip;
+        const char *end = memmem(start, rest.size - skip, tail, sizeof tail - 1);
+        if (skip == 0 || end == NULL)
+            continue;
+        size_t size = 0;
+        while (start + size < end && strchr("'\"{}", start[size]) == NULL)
+            size++;
+        if (size > 0 && start + size == end)
+            return (tern_span){start, size};
+    }
+}
+
+/* Literal template text, with its escaped line ends made real. */
+static void put_literal(tern_chat_builder *b, tern_span text) {
+    for (size_t at = 0; at < text.size;) {
+        const tern_span rest = {text.data + at, text.size - at};
+        const size_t escape = line_end_size(rest);
+        put_bytes(b, escape > 0 ? (tern_span){"\n", 1} : (tern_span){rest.data, 1});
+        at += escape > 0 ? escape : 1;
+    }
+}
+
+static void build_chatml(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+    const tern_span system = default_system(b->e->t);
+    if (system.size > 0 && !is(messages[0].role, "system")) {
+        put_control(b, "<|im_start|>");
+        put_text(b, "system\n");
+        put_literal(b, system);
+        put_control(b, "<|im_end|>");
+        put_text(b, "\n");
+    }
+    for (size_t i = 0; i < n; i++) {
+        put_control(b, "<|im_start|>");
+        put_text(b, messages[i].role);
+        put_text(b, "\n");
+        put_text(b, messages[i].content);
+        put_control(b, "<|im_end|>");
+        put_text(b, "\n");
+    }
+    put_control(b, "<|im_start|>");
+    put_text(b, "assistant\n");
+}
+
+/* ---- the other formats ---- */
+
+static void put_llama3_header(tern_chat_builder *b, const char *role) {
+    put_control(b, "<|start_header_id|>");
+    put_text(b, role);
+    put_control(b, "<|end_header_id|>");
+    put_text(b, "\n\n");
+}
+
+static void build_llama3(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        put_llama3_header(b, messages[i].role);
+        put_trimmed(b, messages[i].content);
+        put_control(b, "<|eot_id|>");
+    }
+    put_llama3_header(b, "assistant");
+}
+
+static void build_bitnet(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        put_text(b, is(messages[i].role, "system")      ? "System: "
+                    : is(messages[i].role, "assistant") ? "Assistant: "
+                                                        : "User: ");
+        put_trimmed(b, messages[i].content);
+        put_control(b, "<|eot_id|>");
+    }
+    put_text(b, "Assistant: ");
+}
+
+static void put_role_line(tern_chat_builder *b, const char *role) {
+    put_control(b, is(role, "system")      ? "<|system|>"
+                   : is(role, "assistant") ? "<|assistant|>"
+                                           : "<|user|>");
+    put_text(b, "\n");
+}
+
+static void build_falcon3(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        put_role_line(b, messages[i].role);
+        put_text(b, messages[i].content);
+        if (is(messages[i].role, "assistant"))
+            put_id(b, b->e->t->eos);
+        put_text(b, "\n");
+    }
+    put_role_line(b, "assistant");
+}
+
+static void build_zephyr(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        put_role_line(b, messages[i].role);
+        put_text(b, messages[i].content);
+        put_id(b, b->e->t->eos);
+        put_text(b, "\n");
+    }
+    put_role_line(b, "assistant");
+}
+
+static void build_falcon_e(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        put_text(b, messages[i].role);
+        put_text(b, messages[i].content);
+        put_text(b, "\n");
+    }
+    put_text(b, "assistant\n");
+}
+
+/* The system message goes inside the first user turn; each later exchange begins with BOS again. */
+static void build_llama2(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+    const char *system = NULL;
+    bool answered = false;
+    for (size_t i = 0; i < n; i++) {
+        if (is(messages[i].role, "system")) {
+            system = messages[i].content;
+        } else if (is(messages[i].role, "assistant")) {
+            put_text(b, " ");
+            put_trimmed(b, messages[i].content);
+            put_text(b, " ");
+            put_id(b, b->e->t->eos);
+            answered = true;
+        } else {
+            if (answered)
+                put_id(b, b->e->t->bos);
+            put_text(b, "[INST] ");
+            if (system != NULL) {
+                put_text(b, "<<SYS>>\n");
+                put_text(b, system);
+                put_text(b, "\n<</SYS>>\n\n");
+                system = NULL;
+            }
+            put_trimmed(b, messages[i].content);
+            put_text(b, " [/INST]");
+        }
+    }
+}
+
+/* Questions and answers as plain text; the format has no place for a system message. */
+static void build_qa(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+    const bool ends = template_has(b->e->t, "eos_token");
+    for (size_t i = 0; i < n; i++) {
+        if (is(messages[i].role, "user")) {
+            put_text(b, "Q: ");
+            put_text(b, messages[i].content);
+            put_text(b, " A:");
+        } else if (is(messages[i].role, "assistant")) {
+            put_text(b, " ");
+            put_text(b, messages[i].content);
+            if (ends)
+                put_id(b, b->e->t->eos);
+            else
+                put_text(b, "\n");
+        }
+    }
+}
+
+/* ---- which format ---- */
+
+typedef void tern_chat_build(tern_chat_builder *b, const tern_chat_message *messages, size_t n);
+
+typedef struct tern_chat_style {
+    const char *name;
+    tern_chat_build *build;
+    bool (*matches)(const tern_tokenizer *t);
+} tern_chat_style;
+
+/* The template inside the published file puts an end token before the answer: the trained format
+ * is the one of the model's own tokenizer configuration, which capitalises role names. */
+static bool is_bitnet(const tern_tokenizer *t) {
+    return tern_token_find_text(t, "<|eot_id|>") >= 0 &&
+           (t->bitnet || template_has(t, "BITNET") || template_has(t, "capitalize"));
+}
+
+static bool is_chatml(const tern_tokenizer *t) {
+    return template_has(t, "<|im_start|>");
+}
+
+static bool is_llama3(const tern_tokenizer *t) {
+    return template_has(t, "<|start_header_id|>") && template_has(t, "<|end_header_id|>");
+}
+
+/* As falcon3, but the user's message ends with the end token too. */
+static bool is_zephyr(const tern_tokenizer *t) {
+    return template_has(t, "'<|user|>\n' + message['content'] + eos_token") ||
+           template_has(t, "'<|user|>\\n' + message['content'] + eos_token");
+}
+
+static bool is_falcon3(const tern_tokenizer *t) {
+    return template_has(t, "<|user|>") && template_has(t, "<|assistant|>");
+}
+
+static bool is_falcon_e(const tern_tokenizer *t) {
+    return t->chat_template.size > 0 && strcmp(t->pre, "falcon_e") == 0;
+}
+
+static bool is_llama2(const tern_tokenizer *t) {
+    return template_has(t, "[INST]");
+}
+
+static bool is_qa(const tern_tokenizer *t) {
+    return template_has(t, "Q: ");
+}
+
+/* The first that matches; the most distinctive marks come first. */
+static const tern_chat_style styles[] = {
+    {"bitnet", build_bitnet, is_bitnet},    {"chatml", build_chatml, is_chatml},
+    {"llama3", build_llama3, is_llama3},    {"zephyr", build_zephyr, is_zephyr},
+    {"falcon3", build_falcon3, is_falcon3}, {"falcon-e", build_falcon_e, is_falcon_e},
+    {"llama2", build_llama2, is_llama2},    {"qa", build_qa, is_qa},
+};
+
+static const tern_chat_style *find_style(const tern_tokenizer *t) {
+    for (size_t i = 0; i < sizeof styles / sizeof styles[0]; i++)
+        if (styles[i].matches(t))
+            return &styles[i];
+    return NULL;
+}
+
+const char *tern_chat_format(const tern_tokenizer *t) {
+    const tern_chat_style *style = find_style(t);
+    return style != NULL ? style->name : "none";
+}
+
+static tern_status check_messages(const tern_tokenizer *t, const tern_chat_message *messages,
+                                  size_t n, tern_error *err) {
+    if (messages == NULL || n == 0)
+        return tern_fail(err, TERN_ERR_ARG, "%s: a chat needs a message", t->file);
+    for (size_t i = 0; i < n; i++) {
+        const tern_chat_message *m = &messages[i];
+        if (m->role == NULL || m->content == NULL)
+            return tern_fail(err, TERN_ERR_ARG, "%s: message %zu has no role or no content",
+                             t->file, i);
+        if (!is(m->role, "system") && !is(m->role, "user") && !is(m->role, "assistant"))
+            return tern_fail(err, TERN_ERR_ARG,
+                             "%s: message %zu: role '%.32s' is not system, user or assistant",
+                             t->file, i, m->role);
+    }
+    return TERN_OK;
+}
+
+tern_status tern_chat_tokenize(const tern_tokenizer *t, const tern_chat_message *messages,
+                               size_t n_messages, int32_t *ids, size_t capacity, size_t *n,
+                               tern_error *err) {
+    if (t == NULL || (ids == NULL && capacity > 0) || n == NULL)
+        return tern_fail(err, TERN_ERR_ARG, "tern_chat_tokenize: NULL argument");
+    const tern_status checked = check_messages(t, messages, n_messages, err);
+    if (checked != TERN_OK)
+        return checked;
+    const tern_chat_style *style = find_style(t);
+    if (style == NULL)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                         "%s: the model has no chat format that is known here%s", t->file,
+                         t->chat_template.size == 0 ? " (no tokenizer.chat_template)" : "");
+    tern_encoder e = {.t = t, .ids = ids, .capacity = capacity};
+    tern_chat_builder b = {.e = &e};
+    if (t->add_bos)
+        put_id(&b, t->bos);
+    style->build(&b, messages, n_messages);
+    flush_text(&b);
+    free(b.text);
+    return tern_encoder_finish(&e, b.status, n, err);
+}

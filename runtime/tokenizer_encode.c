@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/tokenizer_internal.h"
+
+bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need) {
+    if (need <= *capacity && *buffer != NULL)
+        return true;
+    size_t size = need < 64 ? 64 : need;
+    if (*capacity < SIZE_MAX / 2 && size < 2 * *capacity)
+        size = 2 * *capacity;
+    void *grown = malloc(size);
+    if (grown == NULL)
+        return false;
+    free(*buffer);
+    *buffer = grown;
+    *capacity = size;
+    return true;
+}
+
+void tern_encoder_emit(tern_encoder *e, int32_t id) {
+    if (e->n < e->capacity)
+        e->ids[e->n] = id;
+    e->n++;
+}
+
+tern_status tern_encoder_finish(tern_encoder *e, tern_status status, size_t *n, tern_error *err) {
+    tern_merger_free(&e->merger);
+    tern_pre_scratch_free(e->pre_scratch);
+    free(e->fragment);
+    free(e->word);
+    if (status != TERN_OK)
+        return tern_fail(err, status, "%s: %s while tokenizing", e->t->file,
+                         tern_status_str(status));
+    *n = e->n;
+    if (e->capacity > 0 && e->n > e->capacity)
+        return tern_fail(err, TERN_ERR_ARG, "%s: the text has %zu tokens, the buffer holds %zu",
+                         e->t->file, e->n, e->capacity);
+    return TERN_OK;
+}
+
+/* Text between special tokens (id < 0) or a special token, in a linked list. */
+typedef struct tern_fragment {
+    tern_span text;
+    int32_t id, next;
+} tern_fragment;
+
+typedef struct tern_fragments {
+    tern_fragment *items;
+    size_t n, capacity;
+} tern_fragments;
+
+/* Puts a fragment behind number `after`; its number, or -1 when memory is short. */
+static int32_t insert(tern_fragments *list, int32_t after, tern_span text, int32_t id) {
+    if (list->n == list->capacity) {
+        const size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
+        tern_fragment *items = realloc(list->items, capacity * sizeof *items);
+        if (items == NULL)
+            return -1;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    const int32_t number = (int32_t)list->n++; /* below 2 * TERN_TOKENIZER_MAX_TEXT + 1 */
+    list->items[number] = (tern_fragment){text, id, after < 0 ? -1 : list->items[after].next};
+    if (after >= 0)
+        list->items[after].next = number;
+    return number;
+}
+
+/* Cuts every left-most occurrence of one special token out of text fragment `at`. */
+static tern_status cut_special(tern_fragments *list, int32_t at, tern_span special, int32_t id) {
+    for (;;) {
+        const tern_span text = list->items[at].text;
+        const char *found = memmem(text.data, text.size, special.data, special.size);
+        if (found == NULL)
+            return TERN_OK;
+        const size_t before = (size_t)(found - text.data);
+        const tern_span rest = {found + special.size, text.size - before - special.size};
+        const int32_t token = insert(list, at, special, id);
+        const int32_t tail = token < 0 ? -1 : insert(list, token, rest, TERN_TOKEN_NONE);
+        if (tail < 0)
+            return TERN_ERR_NOMEM;
+        list->items[at].text.size = before;
+        at = tail;
+    }
+}
+
+/* Longer special tokens come first and win, wherever they lie; bytes are compared as they are. */
+static tern_status cut_specials(const tern_tokenizer *t, tern_fragments *list, bool parse) {
+    bool present[256] = {false};
+    const tern_span whole = list->items[0].text;
+    for (size_t i = 0; i < whole.size; i++)
+        present[(unsigned char)whole.data[i]] = true;
+    for (size_t k = 0; k < t->n_special; k++) {
+        const int32_t id = t->special[k];
+        const tern_span special = t->tokens[id];
+        if ((!parse && t->types[id] != TERN_TOKEN_USER_DEFINED) ||
+            !present[(unsigned char)special.data[0]])
+            continue;
+        for (int32_t at = 0; at >= 0; at = list->items[at].next) {
+            if (list->items[at].id >= 0 || list->items[at].text.size < special.size)
+                continue;
+            const tern_status status = cut_special(list, at, special, id);
+            if (status != TERN_OK)
+                return status;
+        }
+    }
+    return TERN_OK;
+}
+
+static tern_status encode_fragments(tern_encoder *e, const tern_fragments *list) {
+    bool after_special = true; /* the start of the text counts as one */
+    for (int32_t at = 0; at >= 0; at = list->items[at].next) {
+        const tern_fragment *f = &list->items[at];
+        if (f->id >= 0) {
+            tern_encoder_emit(e, f->id);
+            after_special = true;
+            continue;
+        }
+        if (f->text.size == 0)
+            continue;
+        const tern_status status =
+            e->t->spm ? tern_spm_encode(e, f->text, after_special && e->t->add_space_prefix)
+                      : tern_bpe_encode(e, f->text);
+        if (status != TERN_OK)
+            return status;
+        after_special = false;
+    }
+    return TERN_OK;
+}
+
+tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse) {
+    if (text.size > TERN_TOKENIZER_MAX_TEXT)
+        return TERN_ERR_ARG;
+    tern_fragments list = {NULL, 0, 0};
+    tern_status status = TERN_ERR_NOMEM;
+    if (insert(&list, -1, text, TERN_TOKEN_NONE) == 0)
+        status = cut_specials(e->t, &list, parse);
+    if (status == TERN_OK)
+        status = encode_fragments(e, &list);
+    free(list.items);
+    return status;
+}
+
+tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size, unsigned flags,
+                          int32_t *ids, size_t capacity, size_t *n, tern_error *err) {
+    if (t == NULL || (text == NULL && size > 0) || (ids == NULL && capacity > 0) || n == NULL)
+        return tern_fail(err, TERN_ERR_ARG, "tern_tokenize: NULL argument");
+    if (size > TERN_TOKENIZER_MAX_TEXT)
+        return tern_fail(err, TERN_ERR_ARG, "%s: a text of %zu bytes is too long, at most %d",
+                         t->file, size, (int)TERN_TOKENIZER_MAX_TEXT);
+    const bool special = (flags & TERN_TOKENIZE_SPECIAL) != 0;
+    tern_encoder e = {.t = t, .ids = ids, .capacity = capacity};
+    if (special && t->add_bos && t->bos >= 0)
+        tern_encoder_emit(&e, t->bos);
+    const tern_span all = {text != NULL ? text : "", size};
+    const tern_status status = tern_encode_text(&e, all, (flags & TERN_TOKENIZE_PARSE) != 0);
+    if (special && t->add_eos && t->eos >= 0)
+        tern_encoder_emit(&e, t->eos);
+    return tern_encoder_finish(&e, status, n, err);
+}

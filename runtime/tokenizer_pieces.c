@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/tokenizer_internal.h"
+#include "runtime/utf8.h"
+
+/*
+ * The bytes that tokens stand for. Most texts differ from their bytes only by a leading space, so
+ * texts that do not differ stay in the file and only the others are written out, once, here: a
+ * pointer to a piece must live as long as the tokenizer.
+ */
+
+/* Byte-level BPE; -1 when a character is outside the alphabet: such added tokens are literal. */
+static ptrdiff_t from_alphabet(tern_span text, char *out) {
+    ptrdiff_t n = 0;
+    for (size_t at = 0; at < text.size;) {
+        const tern_utf8 c = tern_utf8_next(text.data + at, text.size - at);
+        const int byte = c.kind == TERN_UTF8_VALID ? tern_char_to_byte(c.code) : -1;
+        if (byte < 0)
+            return -1;
+        out[n++] = (char)byte;
+        at += c.size;
+    }
+    return n;
+}
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* "<0xNN>" gives one byte. */
+static bool parse_byte(tern_span text, char *out) {
+    if (text.size != 6 || memcmp(text.data, "<0x", 3) != 0 || text.data[5] != '>')
+        return false;
+    const int high = hex_digit(text.data[3]), low = hex_digit(text.data[4]);
+    if (high < 0 || low < 0)
+        return false;
+    *out = (char)(high << 4 | low);
+    return true;
+}
+
+/* SentencePiece-style: U+2581 is a space. */
+static ptrdiff_t from_visible_spaces(tern_span text, char *out) {
+    ptrdiff_t n = 0;
+    for (size_t at = 0; at < text.size;) {
+        if (text.size - at >= 3 && memcmp(text.data + at, "\xE2\x96\x81", 3) == 0) {
+            out[n++] = ' ';
+            at += 3;
+        } else {
+            out[n++] = text.data[at++];
+        }
+    }
+    return n;
+}
+
+/* Control and user-defined tokens are literal; of the rest, plain ASCII is its own piece. */
+static bool may_differ(const tern_tokenizer *t, size_t i) {
+    const uint8_t type = t->types[i];
+    if (type == TERN_TOKEN_BYTE && t->spm)
+        return true;
+    if (type != TERN_TOKEN_NORMAL && type != TERN_TOKEN_BYTE && type != TERN_TOKEN_UNDEFINED)
+        return false;
+    for (size_t k = 0; k < t->tokens[i].size; k++)
+        if ((unsigned char)t->tokens[i].data[k] >= 0x80)
+            return true;
+    return false;
+}
+
+/* Writes the piece of token i to out, which holds its text's size; -1: the text itself. */
+static ptrdiff_t write_piece(const tern_tokenizer *t, size_t i, char *out) {
+    const tern_span text = t->tokens[i];
+    if (!t->spm)
+        return from_alphabet(text, out);
+    if (t->types[i] == TERN_TOKEN_BYTE)
+        return parse_byte(text, out) ? 1 : -1;
+    return from_visible_spaces(text, out);
+}
+
+tern_status tern_vocabulary_set_pieces(tern_tokenizer *t, tern_error *err) {
+    size_t bytes = 0; /* no overflow: distinct parts of one file in memory */
+    for (size_t i = 0; i < t->n_tokens; i++)
+        bytes += may_differ(t, i) ? t->tokens[i].size : 0;
+    t->pieces = malloc(t->n_tokens * sizeof *t->pieces);
+    t->piece_bytes = malloc(bytes + 1);
+    if (t->pieces == NULL || t->piece_bytes == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the tokenizer", t->file);
+    char *out = t->piece_bytes;
+    for (size_t i = 0; i < t->n_tokens; i++) {
+        const ptrdiff_t size = may_differ(t, i) ? write_piece(t, i, out) : -1;
+        t->pieces[i] = size < 0 ? t->tokens[i] : (tern_span){out, (size_t)size};
+        out += size < 0 ? 0 : size;
+        if (t->pieces[i].size > t->max_piece)
+            t->max_piece = t->pieces[i].size;
+    }
+    return TERN_OK;
+}

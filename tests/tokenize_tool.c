@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * For tokenizer_compare.py: reads one text a line in hexadecimal from standard input and prints its
+ * ids, a tab, and the text that the ids give back, in hexadecimal again.
+ * Usage: tokenize_tool FILE.gguf [--parse] [--special] [--pre NAME] [--architecture NAME]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/tokenizer.h"
+
+static int fail(const char *message) {
+    fprintf(stderr, "tokenize_tool: %s\n", message);
+    return 1;
+}
+
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Decodes hexadecimal digits in place; returns the number of bytes. */
+static size_t decode_hex(char *line) {
+    size_t n = 0;
+    for (; hex_digit(line[2 * n]) >= 0 && hex_digit(line[2 * n + 1]) >= 0; n++)
+        line[n] = (char)(hex_digit(line[2 * n]) << 4 | hex_digit(line[2 * n + 1]));
+    return n;
+}
+
+static int handle_line(const tern_tokenizer *t, char *line, unsigned flags, tern_error *err) {
+    const size_t size = decode_hex(line);
+    size_t n, text_size;
+    if (tern_tokenize(t, line, size, flags, NULL, 0, &n, err) != TERN_OK)
+        return fail(err->message);
+    int32_t *ids = malloc((n + 1) * sizeof *ids);
+    if (ids == NULL || tern_tokenize(t, line, size, flags, ids, n, &n, err) != TERN_OK ||
+        tern_detokenize(t, ids, n, false, NULL, 0, &text_size, err) != TERN_OK)
+        return fail(err->message);
+    char *text = malloc(text_size + 1);
+    if (text == NULL ||
+        tern_detokenize(t, ids, n, false, text, text_size, &text_size, err) != TERN_OK)
+        return fail(err->message);
+    for (size_t i = 0; i < n; i++)
+        printf("%s%d", i > 0 ? " " : "", (int)ids[i]);
+    putchar('\t');
+    for (size_t i = 0; i < text_size; i++)
+        printf("%02x", (unsigned char)text[i]);
+    putchar('\n');
+    free(text);
+    free(ids);
+    return 0;
+}
+
+static int handle_input(const tern_tokenizer *t, unsigned flags) {
+    tern_error err = {0};
+    char *line = NULL;
+    size_t capacity = 0;
+    int status = 0;
+    while (status == 0 && getline(&line, &capacity, stdin) >= 0)
+        status = handle_line(t, line, flags, &err);
+    free(line);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    const char *pre = NULL, *architecture = "";
+    unsigned flags = 0;
+    if (argc < 2)
+        return fail("which file?");
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--parse") == 0)
+            flags |= TERN_TOKENIZE_PARSE;
+        else if (strcmp(argv[i], "--special") == 0)
+            flags |= TERN_TOKENIZE_SPECIAL;
+        else if (strcmp(argv[i], "--pre") == 0 && i + 1 < argc)
+            pre = argv[++i];
+        else if (strcmp(argv[i], "--architecture") == 0 && i + 1 < argc)
+            architecture = argv[++i];
+        else
+            return fail("unknown argument");
+    }
+    tern_error err = {0};
+    tern_gguf *file = NULL;
+    tern_tokenizer *t = NULL;
+    if (tern_gguf_open(argv[1], &file, &err) != TERN_OK ||
+        tern_tokenizer_new(file, architecture, pre, &t, &err) != TERN_OK) {
+        tern_gguf_close(&file);
+        return fail(err.message);
+    }
+    const int status = handle_input(t, flags);
+    tern_tokenizer_free(&t);
+    tern_gguf_close(&file);
+    return status;
+}
