@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { CANARY = 0xa5, DUMP_MAX = 8 };
+
+static char current_case[512] = "(no case named)";
+
+void check_case(const char *format, ...) {
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(current_case, sizeof current_case, format, args);
+    va_end(args);
+}
+
+void check_fail(const char *format, ...) {
+    char message[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    fail_msg("%s: %s", message);
+}
+
+/* ---- random numbers ------------------------------------------------------------------------ */
+
+uint64_t check_random(check_rng *rng) {
+    uint64_t z = rng->state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+uint32_t check_below(check_rng *rng, uint32_t n) {
+    return (uint32_t)((check_random(rng) >> 32) * n >> 32);
+}
+
+float check_normal(check_rng *rng) {
+    int32_t sum = 0;
+
+    for (int i = 0; i < 3; i++) /* three uniforms in [-1, 1) have variance 1 together */
+        sum += (int32_t)check_below(rng, 1u << 22) - (1 << 21);
+    return (float)sum * 0x1p-21f;
+}
+
+float check_any_finite(check_rng *rng) {
+    uint32_t bits;
+    float value;
+
+    do {
+        bits = (uint32_t)(check_random(rng) >> 32);
+        if (check_below(rng, 16) == 0)
+            bits &= 0x80000000u;
+        else if (check_below(rng, 8) == 0)
+            bits &= 0x807fffffu;
+    } while ((bits & 0x7f800000u) == 0x7f800000u);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ---- buffers ------------------------------------------------------------------------------- */
+
+static size_t page_bytes(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+void check_canary_fill(void *p, size_t bytes) {
+    memset(p, CANARY, bytes);
+}
+
+bool check_canary_intact(const void *p, size_t bytes) {
+    const uint8_t *byte = p;
+
+    for (size_t i = 0; i < bytes; i++)
+        if (byte[i] != CANARY)
+            return false;
+    return true;
+}
+
+check_buffer check_buffer_new(size_t bytes, size_t align, check_place place) {
+    const size_t page = page_bytes();
+    const size_t usable = (bytes + page - 1) / page * page + (bytes == 0 ? page : 0);
+    check_buffer buffer = {.bytes = bytes, .map_bytes = usable + 2 * page};
+
+    buffer.map = mmap(NULL, buffer.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (buffer.map == MAP_FAILED)
+        check_fail("cannot map %zu bytes", buffer.map_bytes);
+    if (mprotect(buffer.map + page, usable, PROT_READ | PROT_WRITE) != 0)
+        check_fail("cannot make %zu bytes accessible", usable);
+    check_canary_fill(buffer.map + page, usable);
+    const size_t offset = place == CHECK_START ? 0 : (usable - bytes) & ~(align - 1);
+    buffer.data = buffer.map + page + offset;
+    return buffer;
+}
+
+void check_buffer_free(check_buffer *buffer) {
+    const size_t page = page_bytes();
+    uint8_t *const first = buffer->map + page;
+    uint8_t *const last = buffer->map + buffer->map_bytes - page;
+    uint8_t *const data = buffer->data;
+
+    if (buffer->map == NULL)
+        return;
+    if (!check_canary_intact(first, (size_t)(data - first)))
+        check_fail("bytes before a buffer of %zu were overwritten", buffer->bytes);
+    if (!check_canary_intact(data + buffer->bytes, (size_t)(last - data) - buffer->bytes))
+        check_fail("bytes after a buffer of %zu were overwritten", buffer->bytes);
+    munmap(buffer->map, buffer->map_bytes);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+/* ---- comparison ---------------------------------------------------------------------------- */
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+bool check_same_float(float a, float b) {
+    return bits_of(a) == bits_of(b) || (isnan(a) && isnan(b));
+}
+
+void check_floats(const char *what, const float *expected, const float *got, size_t n) {
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (check_same_float(expected[i], got[i]))
+            continue;
+        if (wrong++ < DUMP_MAX)
+            print_error("  %s[%zu]: expected %.9g (%08x), got %.9g (%08x)\n", what, i,
+                        (double)expected[i], bits_of(expected[i]), (double)got[i], bits_of(got[i]));
+    }
+    if (wrong != 0)
+        check_fail("%zu of %zu %s differ", wrong, n, what);
+}
+
+void check_bytes(const char *what, const void *expected, const void *got, size_t n) {
+    const uint8_t *a = expected;
+    const uint8_t *b = got;
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (a[i] != b[i] && wrong++ < DUMP_MAX)
+            print_error("  %s[%zu]: expected %02x, got %02x\n", what, i, a[i], b[i]);
+    }
+    if (wrong != 0)
+        check_fail("%zu of %zu bytes of %s differ", wrong, n, what);
+}
+
+/* ---- SHA-256 (FIPS 180-4) ------------------------------------------------------------------ */
+
+/* First 32 bits of the fractional part of a root of `prime`: 1/2 or 1/3. */
+static uint32_t root_fraction(unsigned prime, bool cube) {
+    const long double root = cube ? cbrtl((long double)prime) : sqrtl((long double)prime);
+    return (uint32_t)((root - floorl(root)) * 4294967296.0L);
+}
+
+static uint32_t rotate(uint32_t x, unsigned n) {
+    return x >> n | x << (32 - n);
+}
+
+static void sha_constants(uint32_t k[64], uint32_t h[8]) {
+    unsigned count = 0;
+
+    for (unsigned n = 2; count < 64; n++) {
+        bool prime = true;
+        for (unsigned f = 2; f * f <= n; f++)
+            prime = prime && n % f != 0;
+        if (!prime)
+            continue;
+        if (count < 8)
+            h[count] = root_fraction(n, false);
+        k[count++] = root_fraction(n, true);
+    }
+}
+
+static void sha_block(const uint8_t *block, const uint32_t k[64], uint32_t h[8]) {
+    uint32_t w[64];
+    uint32_t v[8];
+
+    for (int i = 0; i < 16; i++)
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    for (int i = 16; i < 64; i++) {
+        const uint32_t a = w[i - 15];
+        const uint32_t b = w[i - 2];
+        w[i] = w[i - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + w[i - 7] +
+               (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+    }
+    memcpy(v, h, sizeof v);
+    for (int i = 0; i < 64; i++) {
+        const uint32_t t1 = v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) +
+                            ((v[4] & v[5]) ^ (~v[4] & v[6])) + k[i] + w[i];
+        const uint32_t t2 = (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) +
+                            ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+        memmove(v + 1, v, 7 * sizeof *v);
+        v[4] += t1;
+        v[0] = t1 + t2;
+    }
+    for (int i = 0; i < 8; i++)
+        h[i] += v[i];
+}
+
+const char *check_hash(const void *bytes, size_t n) {
+    static char text[17];
+    const uint8_t *p = bytes;
+    uint8_t last[128] = {0};
+    uint32_t k[64];
+    uint32_t h[8];
+    size_t i = 0;
+
+    sha_constants(k, h);
+    for (; i + 64 <= n; i += 64)
+        sha_block(p + i, k, h);
+    memcpy(last, p + i, n - i);
+    last[n - i] = 0x80;
+    const size_t padded = n - i < 56 ? 64 : 128;
+    for (size_t b = 0; b < 8; b++)
+        last[padded - 1 - b] = (uint8_t)((uint64_t)n * 8 >> 8 * b);
+    for (size_t b = 0; b < padded; b += 64)
+        sha_block(last + b, k, h);
+    snprintf(text, sizeof text, "%08x%08x", h[0], h[1]);
+    return text;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TESTS_TABLE_H
+#define TERN_TESTS_TABLE_H
+
+/* Which rows of the kernel table a test runs here. */
+
+#include <stdbool.h>
+
+#include "tern/kernels.h"
+
+/*
+ * Whether the row is built, this machine has what it needs (TERN_ISA does not matter), and its
+ * name contains TERN_TEST_FILTER, if that is set.
+ */
+bool table_runnable(const tern_kernel_row *row);
+
+/* Prints how many rows run here and names those that do not. */
+void table_report(void);
+
+#endif
