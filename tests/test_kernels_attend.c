@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every attention row of the kernel table against the reference, bit for bit: all head sizes and
+ * context lengths around the vector widths and the chunk of positions.
+ */
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/reference.h"
+#include "tests/check.h"
+#include "tests/table.h"
+
+typedef enum scores {
+    SCORES_NORMAL,
+    SCORES_STEEP,  /* most weights underflow to zero */
+    SCORES_EQUAL,  /* all keys the same */
+    SCORES_RISING, /* every chunk has a new maximum */
+    SCORES_ANY,    /* queries of every exponent: infinite and NaN scores */
+    SCORES_COUNT
+} scores;
+
+typedef struct attention {
+    tern_format cache;
+    size_t positions, dim, group;
+    check_buffer q, k, v, want, out, scratch;
+} attention;
+
+static float key_factor(scores kind, size_t position) {
+    switch (kind) {
+    case SCORES_STEEP:
+        return 30.0f;
+    case SCORES_RISING:
+        return 0.05f * (float)position;
+    default:
+        return 1.0f;
+    }
+}
+
+/* Rows of the cache, through the reference's store. */
+static check_buffer cache_rows(const attention *a, scores kind, bool keys, check_place place,
+                               check_rng *rng) {
+    const size_t size = a->cache == TERN_FORMAT_F16 ? 2 : 4;
+    check_buffer buffer = check_buffer_new(a->positions * a->dim * size, size, place);
+    uint8_t *out = buffer.data;
+
+    for (size_t i = 0; i < a->positions * a->dim; i++, out += size) {
+        float value = check_normal(rng);
+        if (keys && kind == SCORES_EQUAL)
+            value = 0.5f;
+        else if (keys && kind == SCORES_RISING)
+            value = fabsf(value);
+        value *= keys ? key_factor(kind, i / a->dim) : 1.0f;
+        tern_ref_store(a->cache, &value, 1, out);
+    }
+    return buffer;
+}
+
+static attention attention_new(tern_format cache, size_t positions, size_t dim, size_t group,
+                               scores kind, check_place place, check_rng *rng) {
+    attention a = {.cache = cache, .positions = positions, .dim = dim, .group = group};
+    const size_t row_bytes = group * dim * sizeof(float);
+
+    a.q = check_buffer_new(row_bytes, sizeof(float), place);
+    for (size_t i = 0; i < group * dim; i++)
+        ((float *)a.q.data)[i] = kind == SCORES_ANY      ? check_any_finite(rng)
+                                 : kind == SCORES_RISING ? fabsf(check_normal(rng))
+                                                         : check_normal(rng);
+    a.k = cache_rows(&a, kind, true, place, rng);
+    a.v = cache_rows(&a, kind, false, place, rng);
+    a.want = check_buffer_new(row_bytes, sizeof(float), place);
+    a.out = check_buffer_new(row_bytes, sizeof(float), place);
+    a.scratch = check_buffer_new(TERN_ATTEND_SCRATCH(dim) * sizeof(float), TERN_ALIGN, place);
+    return a;
+}
+
+static void attention_free(attention *a) {
+    check_buffer_free(&a->q);
+    check_buffer_free(&a->k);
+    check_buffer_free(&a->v);
+    check_buffer_free(&a->want);
+    check_buffer_free(&a->out);
+    check_buffer_free(&a->scratch);
+}
+
+static tern_attend_args attention_args(const attention *a, float *out) {
+    return (tern_attend_args){.q = a->q.data,
+                              .k = a->k.data,
+                              .v = a->v.data,
+                              .positions = a->positions,
+                              .dim = a->dim,
+                              .group = a->group,
+                              .scale = 1.0f / sqrtf((float)a->dim),
+                              .out = out,
+                              .scratch = a->scratch.data};
+}
+
+static void check_attention(tern_format cache, size_t positions, size_t dim, size_t group,
+                            scores kind) {
+    check_rng rng = {positions * 4096 + dim * 8 + group};
+    const check_place place = (positions + dim + group) % 2 ? CHECK_END : CHECK_START;
+    attention a = attention_new(cache, positions, dim, group, kind, place, &rng);
+    const tern_attend_args reference = attention_args(&a, a.want.data);
+    const tern_attend_args args = attention_args(&a, a.out.data);
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+
+    tern_ref_attend(cache, &reference);
+    for (size_t r = 0; r < count; r++) {
+        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != cache || !table_runnable(&rows[r]))
+            continue;
+        check_case("%s, %zu positions, dim %zu, group %zu, scores %d", rows[r].name, positions, dim,
+                   group, (int)kind);
+        check_canary_fill(a.out.data, a.out.bytes);
+        check_canary_fill(a.scratch.data, a.scratch.bytes);
+        rows[r].fn.attend(&args);
+        check_floats("out", a.want.data, a.out.data, group * dim);
+    }
+    attention_free(&a);
+}
+
+static void check_shapes(tern_format cache) {
+    static const size_t positions[] = {1,  2,  15,  16,  17,  31,  32,  33,  48, 63,
+                                       64, 65, 100, 127, 128, 129, 192, 193, 257};
+    static const size_t dims[] = {1, 4, 7, 8, 12, 15, 16, 17, 20, 32, 48, 64, 80, 96, 100, 128};
+    static const size_t groups[] = {1, 2, 3, 4, 5};
+    size_t shape = 0;
+
+    for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
+        for (size_t d = 0; d < sizeof dims / sizeof *dims; d++, shape++)
+            check_attention(cache, positions[p], dims[d], groups[shape % 5],
+                            (scores)(shape % SCORES_COUNT));
+    for (int kind = 0; kind < SCORES_COUNT; kind++)
+        check_attention(cache, 1000, 128, 4, (scores)kind);
+}
+
+static void test_f32(void **state) {
+    (void)state;
+    check_shapes(TERN_FORMAT_F32);
+}
+
+static void test_f16(void **state) {
+    (void)state;
+    check_shapes(TERN_FORMAT_F16);
+}
+
+/* A key that no query prefers can still be seen, and so can every value. */
+static void test_sensitivity(void **state) {
+    enum { POSITIONS = 131, DIM = 20 };
+    check_rng rng = {3};
+    attention a = attention_new(TERN_FORMAT_F32, POSITIONS, DIM, 1, SCORES_NORMAL, CHECK_END, &rng);
+    const tern_attend_args args = attention_args(&a, a.out.data);
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+
+    (void)state;
+    for (size_t r = 0; r < count; r++) {
+        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != TERN_FORMAT_F32 ||
+            !table_runnable(&rows[r]))
+            continue;
+        rows[r].fn.attend(&args);
+        memcpy(a.want.data, a.out.data, a.out.bytes);
+        for (size_t i = 0; i < 2 * POSITIONS * DIM; i++) {
+            float *value =
+                (float *)(i < POSITIONS * DIM ? a.k.data : a.v.data) + i % (POSITIONS * DIM);
+            const float kept = *value;
+            *value += 4.0f;
+            rows[r].fn.attend(&args);
+            *value = kept;
+            if (memcmp(a.want.data, a.out.data, a.out.bytes) == 0)
+                check_fail("%s: element %zu of the cache has no effect", rows[r].name, i);
+        }
+    }
+    attention_free(&a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_f32),
+        cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_sensitivity),
+    };
+    table_report();
+    return cmocka_run_group_tests_name("attention", tests, NULL, NULL);
+}
