@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Published vectors of the file formats and of the ternary product, through the reference, through
+ * dequantization and through packing.
+ */
+
+#include <string.h>
+
+#include "kernels/half.h"
+#include "kernels/reference.h"
+#include "tests/check.h"
+
+/* ---- vectors: a 32-bit linear congruential generator --------------------------------------- */
+
+static uint32_t lcg(uint32_t *state) {
+    *state = (*state * 1103515245u + 12345u) & 0x7fffffffu;
+    return *state >> 16;
+}
+
+static void ternary_weights(int8_t *w, size_t n) {
+    uint32_t state = 12345;
+    for (size_t i = 0; i < n; i++)
+        w[i] = (int8_t)((int)(lcg(&state) % 3) - 1);
+}
+
+static void activation_codes(int8_t *q, size_t n) {
+    uint32_t state = 54321;
+    for (size_t i = 0; i < n; i++) {
+        const int code = (int)(lcg(&state) & 255) - 128;
+        q[i] = (int8_t)(code == -128 ? -127 : code);
+    }
+}
+
+/* Four blocks of random bytes with scales 1, 0.1 or so, -0.5 and the smallest denormal. */
+static void random_blocks(tern_format format, uint8_t *blocks) {
+    static const uint16_t scales[] = {0x3c00, 0x2e66, 0xb800, 0x0001};
+    const size_t bytes = tern_format_describe(format)->block_bytes;
+    uint32_t state = 12345;
+
+    for (size_t i = 0; i < 4 * bytes; i++)
+        blocks[i] = (uint8_t)(lcg(&state) & 255);
+    for (size_t b = 0; b < 4; b++)
+        for (size_t f = 0; f < (format == TERN_FORMAT_Q4_1 ? 2u : 1u); f++) {
+            blocks[b * bytes + 2 * f] = (uint8_t)(scales[b] & 255);
+            blocks[b * bytes + 2 * f + 1] = (uint8_t)(scales[b] >> 8);
+        }
+}
+
+static void check_blocks(tern_format format, const float first[3], const char *hash) {
+    uint8_t blocks[4 * 34];
+    float y[128];
+
+    random_blocks(format, blocks);
+    tern_ref_embed(format, blocks, 128, y);
+    for (int i = 0; i < 3; i++)
+        assert_true(y[i] == first[i]);
+    for (int i = 0; i < 128; i++)
+        y[i] += 0.0f; /* the hash was taken without negative zeros */
+    assert_string_equal(check_hash(y, sizeof y), hash);
+    tern_dequantize_row(format, blocks, 128, 0, 1.0f, y);
+    for (int i = 0; i < 128; i++)
+        y[i] += 0.0f;
+    assert_string_equal(check_hash(y, sizeof y), hash);
+}
+
+static void test_hash(void **state) {
+    (void)state; /* FIPS 180-4 */
+    assert_string_equal(check_hash("abc", 3), "ba7816bf8f01cfea");
+    assert_string_equal(check_hash("", 0), "e3b0c44298fc1c14");
+    assert_string_equal(check_hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56),
+                        "248d6a61d20638b8");
+}
+
+static void test_block_vectors(void **state) {
+    (void)state;
+    check_blocks(TERN_FORMAT_Q4_0, (const float[]){-3, 2, 7}, "57d300d4d5a74244");
+    check_blocks(TERN_FORMAT_Q4_1, (const float[]){16, 14, 14}, "8707e9dfd6ce1aae");
+    check_blocks(TERN_FORMAT_Q8_0, (const float[]){101, -86, 31}, "79a0957593836c3e");
+}
+
+enum { VECTOR_ROWS = 4, VECTOR_COLS = 256 };
+
+/* T2R16 written straight from its picture. */
+static void place_ternary(const int8_t *w, uint8_t *packed) {
+    memset(packed, 0x55, VECTOR_COLS / 16 * 64);
+    for (size_t r = 0; r < VECTOR_ROWS; r++)
+        for (size_t k = 0; k < VECTOR_COLS; k++) {
+            uint8_t *byte = packed + k / 16 * 64 + 4 * r + k % 4;
+            const unsigned shift = 2 * (unsigned)(k % 16 / 4);
+            *byte = (uint8_t)((*byte & ~(3u << shift)) | (unsigned)(w[r * VECTOR_COLS + k] + 1)
+                                                             << shift);
+        }
+}
+
+static void vector_file(uint8_t *file) {
+    _Alignas(64) uint8_t packed[VECTOR_COLS / 16 * 64];
+    int8_t w[VECTOR_ROWS * VECTOR_COLS];
+
+    ternary_weights(w, sizeof w);
+    place_ternary(w, packed);
+    const tern_matrix m = {
+        TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16, VECTOR_ROWS, VECTOR_COLS, 0.75f, packed};
+    assert_int_equal(tern_unpack(&m, file, NULL), TERN_OK);
+}
+
+static void test_ternary_file(void **state) {
+    uint8_t file[VECTOR_ROWS * VECTOR_COLS / 4];
+    int8_t w[VECTOR_ROWS * VECTOR_COLS];
+
+    (void)state;
+    ternary_weights(w, sizeof w);
+    vector_file(file);
+    assert_memory_equal(file, "\x15\x62\x44\x16\x45\x55\x5a\x98", 8);
+    assert_string_equal(check_hash(file, sizeof file), "1b145e38bb894280");
+    const tern_ref_matrix m = {TERN_FORMAT_I2_S, file, VECTOR_ROWS, VECTOR_COLS, 0.75f};
+    for (size_t i = 0; i < sizeof w; i++)
+        assert_true(tern_ref_weight(&m, i / VECTOR_COLS, i % VECTOR_COLS) == (float)w[i]);
+}
+
+static void test_ternary_product(void **state) {
+    static const uint32_t want[] = {0x3f7c1894, 0x401a20c5, 0x3f8a872c, 0x4144676d};
+    uint8_t file[VECTOR_ROWS * VECTOR_COLS / 4];
+    int8_t codes[VECTOR_COLS];
+    int8_t q[VECTOR_COLS];
+    float x[VECTOR_COLS];
+    float y[VECTOR_ROWS];
+    float s;
+    int32_t sum;
+
+    (void)state;
+    activation_codes(codes, sizeof codes);
+    for (size_t i = 0; i < VECTOR_COLS; i++)
+        x[i] = (float)codes[i] * 0.013f;
+    assert_int_equal(tern_f32_to_bits(x[0]), 0x3fab645a);
+    tern_ref_quantize_token(x, VECTOR_COLS, q, &s, &sum);
+    assert_memory_equal(q, codes, sizeof q);
+    assert_int_equal(tern_f32_to_bits(s), 0x4299d89d);
+    assert_int_equal(sum, -523);
+    assert_string_equal(check_hash(q, sizeof q), "d5423ae2de0cc478");
+
+    vector_file(file);
+    const tern_ref_matrix m = {TERN_FORMAT_I2_S, file, VECTOR_ROWS, VECTOR_COLS, 0.75f};
+    const tern_activations a = {
+        .cols = VECTOR_COLS, .q = q, .q_stride = VECTOR_COLS, .s = &s, .sum = &sum};
+    const tern_tile all = {0, 1, 0, VECTOR_ROWS};
+    tern_ref_matmul(&m, &a, &all, y, VECTOR_ROWS);
+    for (size_t r = 0; r < VECTOR_ROWS; r++)
+        assert_int_equal(tern_f32_to_bits(y[r]), want[r]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_block_vectors),
+        cmocka_unit_test(test_ternary_file),
+        cmocka_unit_test(test_ternary_product),
+    };
+    return cmocka_run_group_tests_name("published vectors", tests, NULL, NULL);
+}
