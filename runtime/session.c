@@ -89,7 +89,7 @@ static tern_status plan(tern_session *s, uint32_t threads, size_t *bytes, tern_e
 }
 
 static tern_status allocate(tern_session *s, tern_error *err) {
-    size_t bytes;
+    size_t bytes = 0;
     tern_status status = plan(s, tern_team_size(s->team), &bytes, err);
     if (status == TERN_OK)
         status = tern_arena_new(bytes, &s->arena, err);
@@ -150,7 +150,7 @@ tern_status tern_session_bytes(const tern_model *model, const tern_session_param
         return status;
     tern_session s = {.team = NULL};
     configure(&s, model, params);
-    size_t size;
+    size_t size = 0;
     status = plan(&s, thread_count(params), &size, err);
     if (status == TERN_OK)
         *bytes = size;
