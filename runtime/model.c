@@ -86,23 +86,40 @@ static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
     return load_head(l, m, err);
 }
 
+/* Tensors of a block that load_layer reads, without "blk.<n>.". */
+static const char *const block_tensors[] = {
+    "attn_norm.weight", "attn_q.weight",   "attn_k.weight",   "attn_v.weight", "attn_output.weight",
+    "ffn_norm.weight",  "ffn_gate.weight", "ffn_up.weight",   "ffn_down.weight"};
+static const char *const sub_norm_tensors[] = {"attn_sub_norm.weight", "ffn_sub_norm.weight"};
+static const char *const bias_tensors[] = {"attn_q.bias", "attn_k.bias", "attn_v.bias"};
+
+static bool is_listed(tern_span name, const char *const *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strlen(list[i]) == name.size && memcmp(list[i], name.data, name.size) == 0)
+            return true;
+    return false;
+}
+
+static bool is_used(tern_span suffix, const tern_arch *arch) {
+    return is_listed(suffix, block_tensors, sizeof block_tensors / sizeof *block_tensors) ||
+           (arch->sub_norms && is_listed(suffix, sub_norm_tensors, 2)) ||
+           (arch->qkv_bias && is_listed(suffix, bias_tensors, 3));
+}
+
 /*
- * Tensors that would change the result and that the architecture does not use: a file that has them
- * is refused rather than run wrongly.
+ * A block tensor that the forward pass has no place for means that the file is of another graph: it
+ * is refused rather than run wrongly. Rotation tables are an exception: they repeat the metadata.
  */
 static tern_status refuse_unused(const tern_model *m, tern_error *err) {
     for (size_t i = 0; i < tern_gguf_tensor_count(m->file); i++) {
         const tern_span name = tern_gguf_tensor_at(m->file, i)->name;
-        const bool block = name.size > 4 && memcmp(name.data, "blk.", 4) == 0;
-        const bool scale = name.size > 6 && memcmp(name.data + name.size - 6, ".scale", 6) == 0;
-        const bool bias = name.size > 5 && memcmp(name.data + name.size - 5, ".bias", 5) == 0;
-        const bool qkv = bias && m->config.arch->qkv_bias &&
-                         (memmem(name.data, name.size, ".attn_q.", 8) ||
-                          memmem(name.data, name.size, ".attn_k.", 8) ||
-                          memmem(name.data, name.size, ".attn_v.", 8));
-        const bool qk_norm = memmem(name.data, name.size, ".attn_q_norm.", 13) ||
-                             memmem(name.data, name.size, ".attn_k_norm.", 13);
-        if (block && (scale || (bias && !qkv) || qk_norm))
+        if (name.size < 5 || memcmp(name.data, "blk.", 4) != 0)
+            continue;
+        const char *dot = memchr(name.data + 4, '.', name.size - 4);
+        const size_t start = dot ? (size_t)(dot + 1 - name.data) : name.size;
+        const tern_span suffix = {.data = name.data + start, .size = name.size - start};
+        const bool table = suffix.size >= 13 && memcmp(suffix.data, "attn_rot_embd", 13) == 0;
+        if (!table && !is_used(suffix, m->config.arch))
             return tern_fail(err, TERN_ERR_ARCH, "%s: architecture %s does not use tensor %.*s",
                              tern_gguf_name(m->file), m->config.arch->name,
                              (int)(name.size < 64 ? name.size : 64), name.data);
