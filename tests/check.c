@@ -26,7 +26,7 @@ void check_fail(const char *format, ...) {
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    fail_msg("%s: %s", message);
+    fail_msg("%s: %s", current_case, message);
 }
 
 /* ---- random numbers ------------------------------------------------------------------------ */
