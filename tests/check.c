@@ -102,13 +102,13 @@ check_buffer check_buffer_new(size_t bytes, size_t align, check_place place) {
 }
 
 void check_buffer_free(check_buffer *buffer) {
-    const size_t page = page_bytes();
-    uint8_t *const first = buffer->map + page;
-    uint8_t *const last = buffer->map + buffer->map_bytes - page;
-    uint8_t *const data = buffer->data;
-
     if (buffer->map == NULL)
         return;
+
+    const size_t page = page_bytes();
+    const uint8_t *first = buffer->map + page;
+    const uint8_t *last = buffer->map + buffer->map_bytes - page;
+    const uint8_t *data = buffer->data;
     if (!check_canary_intact(first, (size_t)(data - first)))
         check_fail("bytes before a buffer of %zu were overwritten", buffer->bytes);
     if (!check_canary_intact(data + buffer->bytes, (size_t)(last - data) - buffer->bytes))
