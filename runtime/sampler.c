@@ -138,8 +138,7 @@ static tern_status check_finite(const float *logits, uint32_t n, tern_error *err
     return tern_fail(err, TERN_ERR_NONFINITE, "logit of token %u is %g", i, (double)logits[i]);
 }
 
-/* ---- candidates in order: a heap of 64-bit keys, largest first ---------------------------------
- */
+/* ---- candidates in order: a heap of 64-bit keys, largest first ------------------------------- */
 
 /*
  * Key that is larger for the candidate that comes first: the logit's bits made monotonic in the
@@ -187,8 +186,7 @@ static uint32_t heap_pop(uint64_t *heap, size_t n) {
     return candidate_id(top);
 }
 
-/* ---- the draw ----------------------------------------------------------------------------------
- */
+/* ---- the draw -------------------------------------------------------------------------------- */
 
 /*
  * Index of the candidate that a uniform share of the total picks, of n candidates in order. The

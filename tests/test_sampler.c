@@ -17,8 +17,7 @@
 #include "runtime/metrics.h"
 #include "tern/tern.h"
 
-/* ---- ChaCha8 -----------------------------------------------------------------------------------
- */
+/* ---- ChaCha8 --------------------------------------------------------------------------------- */
 
 typedef struct chacha_vector {
     const char *key, *nonce, *stream; /* hexadecimal; two blocks of keystream */
@@ -134,8 +133,7 @@ static void test_chacha_uniform(void **state) {
     assert_true(fabs(sum / 10000.0 - 0.5) < 0.02); /* 7 standard deviations */
 }
 
-/* ---- helpers -----------------------------------------------------------------------------------
- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static tern_sampler *make(float temperature, uint32_t top_k, float top_p, uint64_t seed,
                           uint32_t n) {
@@ -199,8 +197,7 @@ static size_t rank_of(const int32_t *order, size_t n, int32_t id) {
     return n;
 }
 
-/* ---- greedy ------------------------------------------------------------------------------------
- */
+/* ---- greedy ---------------------------------------------------------------------------------- */
 
 static void test_argmax_takes_the_lowest_of_equals(void **state) {
     (void)state;
@@ -226,8 +223,7 @@ static void test_greedy_ignores_the_seed(void **state) {
     free(logits);
 }
 
-/* ---- sampling ----------------------------------------------------------------------------------
- */
+/* ---- sampling -------------------------------------------------------------------------------- */
 
 static void test_top_k_stays_inside_the_k_best(void **state) {
     (void)state;
@@ -420,8 +416,7 @@ static void test_known_tokens(void **state) {
     tern_sampler_free(&s);
 }
 
-/* ---- errors and limits -------------------------------------------------------------------------
- */
+/* ---- errors and limits ----------------------------------------------------------------------- */
 
 static void test_defaults(void **state) {
     (void)state;

@@ -72,8 +72,7 @@ static double rate(size_t n, double seconds) {
     return seconds > 0.0 ? (double)n / seconds : 0.0;
 }
 
-/* ---- measuring
- * ----------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 /* Brings the cache to `depth` tokens, not timed. */
 static tern_status fill_to(bench *b, size_t depth, tern_error *err) {
@@ -141,8 +140,7 @@ static int measure(bench *b) {
     return EXIT_DONE;
 }
 
-/* ---- printing
- * ------------------------------------------------------------------------------------ */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static double decode_gbs(const bench *b) {
     return median(&b->decode_tps) * (double)b->l.info.weight_bytes * 1e-9;
@@ -201,7 +199,7 @@ static int print_json(const bench *b) {
     json_object_set_new(root, "isa", json_string(tern_model_isa(b->l.model)));
     json_object_set_new(root, "threads", json_integer(b->threads));
     json_object_set_new(root, "kernels", json_kernels(b->l.kernels, b->l.n_kernels));
-    json_object_set_new(root, "seed", json_integer((json_int_t)options_integer(b->o, OPT_SEED)));
+    json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
     json_object_set_new(root, "deterministic",
                         json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));
     json_object_set_new(root, "model", json_text(b->l.info.path, strlen(b->l.info.path)));
@@ -209,8 +207,7 @@ static int print_json(const bench *b) {
 }
 #endif
 
-/* ---- the command
- * --------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* Random tokens of the whole vocabulary; also checks that everything fits into the context. */
 static int prepare(bench *b) {

@@ -89,8 +89,7 @@ static uint64_t total_bytes(const inspection *n) {
     return n->l.info.file_bytes + n->l.info.packed_bytes + n->session_bytes;
 }
 
-/* ---- text
- * ---------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static double mib(uint64_t bytes) {
     return (double)bytes / 1048576.0;
@@ -166,8 +165,7 @@ static int print_text(const inspection *n) {
     return runs_here(n) ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* ---- JSON
- * ---------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 #ifdef TERN_HAVE_JANSSON
 static void set_key(json_t *object, tern_span key, json_t *value) {

@@ -56,32 +56,27 @@ static void reason(const listing *l, const tern_kernel_row *row, char *text, siz
     if (row->fn.any == NULL) {
         (void)snprintf(text, size, "not built for this architecture");
     } else if (!is_runnable(l, row)) {
-        const int n = snprintf(text, size, "this processor lacks ");
+        const int n = snprintf(text, size, "lacks ");
         feature_names(row->needs & ~l->machine, text + n, size - (size_t)n);
     } else if ((row->needs & ~l->mask) != 0) {
-        (void)snprintf(text, size, "left out by the chosen instruction set");
+        (void)snprintf(text, size, "left out by the instruction set asked for");
     } else if (chosen == row) {
-        (void)snprintf(text, size, "first in the table of those that run");
+        (void)snprintf(text, size, "first row of the table that runs here");
     } else {
-        (void)snprintf(text, size, "behind %s", chosen != NULL ? chosen->isa : "?");
+        (void)snprintf(text, size, "%s comes first", chosen != NULL ? chosen->isa : "another");
     }
 }
 
 static void print_table(const listing *l) {
-    out_print("%-42s %-14s %-6s %-11s %-8s %s\n", "KERNEL", "OPERATION", "FORMAT", "ISA", "TILE",
-              "USED");
+    out_print("%-36s %-5s %-7s %s\n", "KERNEL", "RUNS", "CHOSEN", "WHY");
     for (size_t i = 0; i < l->n; i++) {
         const tern_kernel_row *row = &l->rows[i];
         char why[256];
-        char tile[32] = "-";
         reason(l, row, why, sizeof why);
-        if (row->rows_tile > 0) {
-            (void)snprintf(tile, sizeof tile, "%ux%u", row->rows_tile, row->tokens_tile);
-        }
-        out_print("%-42s %-14s %-6s %-11s %-8s %s%s\n", row->name, tern_op_name(row->op),
-                  format_name(row), row->isa, tile, is_chosen(l, row) ? "yes: " : "no: ", why);
+        out_print("%-36s %-5s %-7s %s\n", row->name, is_runnable(l, row) ? "yes" : "no",
+                  is_chosen(l, row) ? "yes" : "no", why);
     }
-    out_print("\n%zu kernels; processor: %s\n", l->n, tern_cpu_name());
+    out_print("\n%zu kernels; this processor: %s\n", l->n, tern_cpu_name());
 }
 
 static void print_markdown(const listing *l) {

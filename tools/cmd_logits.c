@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/utf8.h"
 #include "tools/commands.h"
 #include "tools/loader.h"
 #include "tools/out.h"
@@ -17,13 +18,15 @@ enum { TOP = 10, CHUNK = 4096 };
 
 /* Where the bytes go: a hash, a file, both, or neither. */
 typedef struct sink {
+    bool hashed;
     sha256 hash;
     FILE *file;
     char *path;      /* of the file in the end */
     char *temporary; /* while it is written */
 } sink;
 
-static int sink_open(sink *s, const char *path) {
+static int sink_open(sink *s, bool hashed, const char *path) {
+    s->hashed = hashed;
     sha256_start(&s->hash);
     if (path == NULL) {
         return EXIT_DONE;
@@ -54,7 +57,9 @@ static bool sink_add(sink *s, const float *x, size_t n) {
                 bytes[4 * i + b] = (uint8_t)(bits >> (8 * b));
             }
         }
-        sha256_add(&s->hash, bytes, 4 * count);
+        if (s->hashed) {
+            sha256_add(&s->hash, bytes, 4 * count);
+        }
         if (s->file != NULL && fwrite(bytes, 4, count, s->file) != count) {
             complain("%s: %s", s->temporary, strerror(errno));
             return false;
@@ -91,8 +96,7 @@ static void sink_close(sink *s) {
     free(s->path);
 }
 
-/* ---- evaluation ---------------------------------------------------------------------------------
- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 /*
  * Feeds the prompt in pieces; with --all every piece's logits go to the sink, otherwise the last
@@ -144,21 +148,24 @@ static float *allocate_logits(const options *o, const loaded *l, size_t n_prompt
     return buffer;
 }
 
-/* ---- the ten best
- * -------------------------------------------------------------------------------- */
+/* ---- the ten best ---------------------------------------------------------------------------- */
 
-/* A token as one line of text: control characters and invalid bytes as \xNN. */
+/* A token as one line of text: control characters and broken UTF-8 as \xNN. */
 static void print_piece(const tern_tokenizer *t, int32_t id) {
     size_t size = 0;
     const char *bytes = t != NULL ? tern_token_bytes(t, id, true, &size) : "";
-    out_print(" \"");
-    for (size_t i = 0; i < size; i++) {
-        const unsigned char c = (unsigned char)bytes[i];
-        if (c < ' ' || c == 0x7f || c == '"' || c == '\\') {
-            out_print("\\x%02x", c);
+    out_print("\"");
+    while (size > 0) {
+        const tern_utf8 character = tern_utf8_next(bytes, size);
+        if (character.kind == TERN_UTF8_VALID && character.code >= ' ' && character.code != 0x7f) {
+            out_write(bytes, character.size);
         } else {
-            out_write(bytes + i, 1);
+            for (size_t i = 0; i < character.size; i++) {
+                out_print("\\x%02x", (unsigned char)bytes[i]);
+            }
         }
+        bytes += character.size;
+        size -= character.size;
     }
     out_print("\"\n");
 }
@@ -168,19 +175,18 @@ static void print_top(const loaded *l, float *logits) {
     out_print("%-5s %8s %12s  %s\n", "RANK", "TOKEN", "LOGIT", "TEXT");
     for (int rank = 1; rank <= TOP && (uint32_t)rank <= l->info.n_vocab; rank++) {
         const int32_t id = tern_argmax(logits, l->info.n_vocab);
-        out_print("%-5d %8d %12.6f ", rank, id, (double)logits[id]);
+        out_print("%-5d %8d %12.6f  ", rank, id, (double)logits[id]);
         print_piece(l->tokenizer, id);
         logits[id] = -__builtin_inff();
     }
 }
 
-/* ---- the command -------------------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int logits_of(const options *o, const loaded *l, const prompt *p, float *buffer,
                      float *last) {
     sink s = {0};
-    int status = sink_open(&s, options_text(o, OPT_OUTPUT));
+    int status = sink_open(&s, options_switch(o, OPT_SHA256), options_text(o, OPT_OUTPUT));
     if (status == EXIT_DONE) {
         status = evaluate(o, l, p, buffer, &s, last);
     }

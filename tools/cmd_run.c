@@ -78,8 +78,7 @@ static bool on_token(int32_t token, double seconds, void *user) {
     return emit(r, bytes, size) && !interrupted;
 }
 
-/* ---- figures -----------------------------------------------------------------------------------
- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static double rate(size_t n, double seconds) {
     return seconds > 0.0 ? (double)n / seconds : 0.0;
@@ -145,7 +144,7 @@ static int print_json(const run *r) {
     json_object_set_new(root, "isa", json_string(tern_model_isa(r->l.model)));
     json_object_set_new(root, "threads", json_integer(tern_session_threads(r->l.session)));
     json_object_set_new(root, "kernels", json_kernels(r->l.kernels, r->l.n_kernels));
-    json_object_set_new(root, "seed", json_integer((json_int_t)options_integer(r->o, OPT_SEED)));
+    json_object_set_new(root, "seed", json_unsigned(options_integer(r->o, OPT_SEED)));
     json_object_set_new(root, "deterministic",
                         json_boolean(options_switch(r->o, OPT_DETERMINISTIC)));
     json_object_set_new(root, "model", json_text(r->l.info.path, strlen(r->l.info.path)));
@@ -154,8 +153,7 @@ static int print_json(const run *r) {
 }
 #endif
 
-/* ---- the command -------------------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* What is needed beside the model: sampler, text stream, room for the tokens. */
 static int prepare(run *r) {

@@ -3,10 +3,11 @@
 
 #ifdef TERN_HAVE_JANSSON
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "runtime/utf8.h"
 #include "tools/out.h"
 
 int json_print(json_t *root) {
@@ -25,28 +26,20 @@ json_t *json_number(double x) {
     return json_real(isfinite(x) ? x : 0.0);
 }
 
-json_t *json_text(const char *bytes, size_t size) {
-    json_t *text = json_stringn(bytes, size);
-    if (text != NULL) {
-        return text;
+json_t *json_unsigned(uint64_t x) {
+    if (x <= INT64_MAX) {
+        return json_integer((json_int_t)x);
     }
-    char *clean = malloc(3 * size + 1); /* U+FFFD takes three bytes */
+    return json_sprintf("%" PRIu64, x);
+}
+
+json_t *json_text(const char *bytes, size_t size) {
+    char *clean = malloc(TERN_UTF8_REPLACEMENT_BYTES * size + 1);
     if (clean == NULL) {
         return NULL;
     }
-    size_t n = 0;
-    for (size_t i = 0; i < size;) {
-        size_t k = size - i < 4 ? size - i : 4; /* the longest character that starts here */
-        json_t *one = NULL;
-        while (k > 0 && (one = json_stringn(bytes + i, k)) == NULL) {
-            k--;
-        }
-        json_decref(one);
-        memcpy(clean + n, k > 0 ? bytes + i : "\xef\xbf\xbd", k > 0 ? k : 3);
-        n += k > 0 ? k : 3;
-        i += k > 0 ? k : 1;
-    }
-    text = json_stringn(clean, n);
+    const size_t n = tern_utf8_repair(bytes, size, clean, NULL);
+    json_t *text = json_stringn(clean, n);
     free(clean);
     return text;
 }

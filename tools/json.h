@@ -22,6 +22,9 @@ int json_print(json_t *root);
 /* A finite number; infinity and NaN become 0. */
 json_t *json_number(double x);
 
+/* A number of 64 bits; above INT64_MAX, which JSON integers of jansson cannot hold, as text. */
+json_t *json_unsigned(uint64_t x);
+
 /* Text of any bytes: what is not UTF-8 becomes U+FFFD. */
 json_t *json_text(const char *bytes, size_t size);
 

@@ -7,54 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_BYTES = 64 };
+#include "tools/words.h"
 
-/* ---- words -------------------------------------------------------------------------------------
- */
+/* ---- hints ----------------------------------------------------------------------------------- */
 
-static size_t least(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
-/* Optimal string alignment, three rows of the table at a time; words are cut to WORD_BYTES. */
-size_t word_distance(const char *a, const char *b) {
-    const size_t na = strnlen(a, WORD_BYTES);
-    const size_t nb = strnlen(b, WORD_BYTES);
-    size_t rows[3][WORD_BYTES + 1];
-    for (size_t j = 0; j <= nb; j++) {
-        rows[0][j] = j;
-    }
-    for (size_t i = 1; i <= na; i++) {
-        size_t *row = rows[i % 3];
-        const size_t *above = rows[(i - 1) % 3];
-        row[0] = i;
-        for (size_t j = 1; j <= nb; j++) {
-            row[j] = least(above[j - 1] + (a[i - 1] != b[j - 1]), least(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = least(row[j], rows[(i - 2) % 3][j - 2] + 1);
-            }
-        }
-    }
-    return rows[na % 3][nb];
-}
-
-/* Copies the next word of a list separated by spaces and moves *list behind it. */
-static bool next_word(const char **list, char word[WORD_BYTES]) {
-    if (*list == NULL) {
-        return false;
-    }
-    *list += strspn(*list, " ");
-    const size_t n = strcspn(*list, " ");
-    if (n == 0 || n >= WORD_BYTES) {
-        return false;
-    }
-    memcpy(word, *list, n);
-    word[n] = '\0';
-    *list += n;
-    return true;
-}
-
-/* A word is near when a third of its letters differ, or less. */
+/* One mistake is near, and one more for every four letters. */
 static bool is_near(size_t distance, const char *word) {
     return distance <= 1 + strlen(word) / 4 && distance < strlen(word);
 }
@@ -81,7 +38,7 @@ static bool nearest_flag(command_id command, const char *word, char nearest[WORD
         const char *lists[] = {spec->name, spec->aliases};
         for (int k = 0; option_applies((option_id)id, command) && k < 2; k++) {
             char candidate[WORD_BYTES];
-            while (next_word(&lists[k], candidate)) {
+            while (word_next(&lists[k], candidate)) {
                 const size_t distance = word_distance(word, candidate);
                 if (distance < best && is_near(distance, candidate)) {
                     best = distance;
@@ -93,8 +50,7 @@ static bool nearest_flag(command_id command, const char *word, char nearest[WORD
     return best < WORD_BYTES;
 }
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool parse_switch(const char *text, uint64_t *value) {
     static const char *const words[2][4] = {{"0", "false", "no", "off"},
@@ -133,7 +89,7 @@ static bool parse_real(const option_spec *spec, const char *text, double *value)
 static bool parse_choice(const option_spec *spec, const char *text) {
     const char *list = spec->choices;
     char word[WORD_BYTES];
-    while (next_word(&list, word)) {
+    while (word_next(&list, word)) {
         if (strcmp(word, text) == 0) {
             return true;
         }
@@ -187,8 +143,7 @@ static tern_status set_value(options *o, option_id id, option_source source, con
     return TERN_OK;
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 typedef struct arguments {
     options *o;
@@ -204,7 +159,7 @@ static bool find_long(command_id command, const char *name, size_t n, option_id 
         const char *lists[] = {spec->name, spec->aliases};
         for (int k = 0; option_applies((option_id)i, command) && k < 2; k++) {
             char word[WORD_BYTES];
-            while (next_word(&lists[k], word)) {
+            while (word_next(&lists[k], word)) {
                 if (strlen(word) == n && strncmp(word, name, n) == 0) {
                     *id = (option_id)i;
                     return true;
@@ -231,7 +186,7 @@ static tern_status unknown_flag(const arguments *a, const char *flag) {
     const char *command = command_describe(a->o->command)->name;
     char word[WORD_BYTES];
     const size_t n = strcspn(flag, "=");
-    (void)snprintf(word, sizeof word, "%.*s", (int)least(n, WORD_BYTES - 1), flag);
+    (void)snprintf(word, sizeof word, "%.*s", (int)(n < WORD_BYTES ? n : WORD_BYTES - 1), flag);
     if (strncmp(word, "--", 2) == 0 && nearest_flag(a->o->command, word + 2, nearest)) {
         return tern_fail(a->err, TERN_ERR_ARG, "unknown option '%s', did you mean --%s?", word,
                          nearest);
@@ -309,8 +264,7 @@ static tern_status take_arguments(arguments *a) {
     return TERN_OK;
 }
 
-/* ---- environment and defaults -------------------------------------------------------------------
- */
+/* ---- environment and defaults ---------------------------------------------------------------- */
 
 bool option_variable(const option_spec *spec, char *name, size_t size) {
     if (spec->one_call) {
@@ -332,7 +286,7 @@ static const char *read_variables(const option_spec *spec, char name[WORD_BYTES]
         }
     }
     const char *list = spec->variables;
-    while (next_word(&list, name)) {
+    while (word_next(&list, name)) {
         const char *text = getenv(name);
         if (text != NULL && text[0] != '\0') {
             return text;

@@ -155,9 +155,6 @@ uint64_t options_integer(const options *o, option_id id);
 double options_real(const options *o, option_id id);
 const char *options_text(const options *o, option_id id); /* NULL when unset */
 
-/* Distance of two words: insertions, deletions, replacements, swaps of neighbours. */
-size_t word_distance(const char *a, const char *b);
-
 /* Help texts, at most 100 columns wide. */
 void help_print_program(FILE *out);
 void help_print_command(FILE *out, command_id command);

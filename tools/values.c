@@ -93,8 +93,7 @@ static uint64_t shown(const tern_gguf_value *value) {
     return value->count < FIRST ? value->count : FIRST;
 }
 
-/* ---- for people ---------------------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------------------ */
 
 typedef struct line {
     char *text;
@@ -156,8 +155,7 @@ void value_text(const tern_gguf_value *value, char *text, size_t size) {
     append(&l, n < value->count ? ", ...]" : "]");
 }
 
-/* ---- for programs
- * -------------------------------------------------------------------------------- */
+/* ---- for programs ---------------------------------------------------------------------------- */
 
 #ifdef TERN_HAVE_JANSSON
 static json_t *scalar_json(tern_gguf_type type, const scalar *s) {

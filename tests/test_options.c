@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line: flags, environment, defaults, mistakes and their hints, help texts. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The program's files are not in the library; what is tested is compiled in here. */
+#ifndef TERN_HAVE_JANSSON
+#define TERN_HAVE_JANSSON 1 /* only decides whether --json is refused */
+#endif
+#include "tools/options.c"
+#include "tools/options_help.c"
+#include "tools/options_table.c"
+#include "tools/words.c"
+
+enum { MAX_ARGUMENTS = 16 };
+
+/* Parses arguments given as one string of words; '_' stands for a space inside a word. */
+static tern_status parse(options *o, command_id command, const char *line, tern_error *err) {
+    static char words[MAX_ARGUMENTS][128];
+    char *argv[MAX_ARGUMENTS];
+    int argc = 0;
+    for (const char *c = line; *c != '\0';) {
+        const size_t n = strcspn(c, " ");
+        assert_true(argc < MAX_ARGUMENTS && n < sizeof *words);
+        memcpy(words[argc], c, n);
+        words[argc][n] = '\0';
+        for (char *w = words[argc]; *w != '\0'; w++) {
+            *w = *w == '_' ? ' ' : *w;
+        }
+        argv[argc] = words[argc];
+        argc++;
+        c += n + (c[n] == ' ');
+    }
+    return options_parse(o, command, argc, argv, err);
+}
+
+static options good(command_id command, const char *line) {
+    options o;
+    tern_error err = {0};
+    const tern_status status = parse(&o, command, line, &err);
+    if (status != TERN_OK) {
+        fail_msg("'%s': %s", line, err.message);
+    }
+    return o;
+}
+
+/* The line must be refused with a message that contains `part`. */
+static void bad(command_id command, const char *line, const char *part) {
+    options o;
+    tern_error err = {0};
+    assert_int_equal(parse(&o, command, line, &err), TERN_ERR_ARG);
+    if (strstr(err.message, part) == NULL) {
+        fail_msg("'%s': '%s' does not contain '%s'", line, err.message, part);
+    }
+    assert_null(strchr(err.message, '\n'));
+}
+
+/* Every variable of the table is unset before a test. */
+static int clean_environment(void **state) {
+    (void)state;
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const option_spec *spec = option_describe((option_id)id);
+        char name[WORD_BYTES];
+        if (option_variable(spec, name, sizeof name)) {
+            (void)unsetenv(name);
+        }
+        const char *list = spec->variables;
+        while (word_next(&list, name)) {
+            (void)unsetenv(name);
+        }
+    }
+    return 0;
+}
+
+static void set(const char *name, const char *value) {
+    assert_int_equal(setenv(name, value, 1), 0);
+}
+
+/* ---- flags ----------------------------------------------------------------------------------- */
+
+static void test_defaults(void **state) {
+    (void)state;
+    const options o = good(COMMAND_RUN, "");
+    assert_null(options_text(&o, OPT_MODEL));
+    assert_null(options_text(&o, OPT_PROMPT));
+    assert_null(options_text(&o, OPT_ISA));
+    assert_int_equal(options_integer(&o, OPT_MAX_TOKENS), 128);
+    assert_int_equal(options_integer(&o, OPT_SEED), 42);
+    assert_int_equal(options_integer(&o, OPT_TOP_K), 0);
+    assert_true(options_real(&o, OPT_TEMPERATURE) == 0.0);
+    assert_true(options_real(&o, OPT_TOP_P) == 1.0);
+    assert_string_equal(options_text(&o, OPT_KV), "f16");
+    assert_false(options_switch(&o, OPT_JSON));
+    assert_false(options_given(&o, OPT_SEED));
+    const options b = good(COMMAND_BENCH, "");
+    assert_int_equal(options_integer(&b, OPT_BENCH_PROMPT), 512);
+    assert_int_equal(options_integer(&b, OPT_BENCH_TOKENS), 64);
+    assert_false(options_given(&b, OPT_DEPTH));
+}
+
+static void test_flags(void **state) {
+    (void)state;
+    const options o = good(COMMAND_RUN, "-m a.gguf --prompt Hello_you -n5 --temp=0.5 --top-k 40 "
+                                        "--top-p=0.9 --seed 18446744073709551615 --json --kv f32");
+    assert_string_equal(options_text(&o, OPT_MODEL), "a.gguf");
+    assert_string_equal(options_text(&o, OPT_PROMPT), "Hello you");
+    assert_int_equal(options_integer(&o, OPT_MAX_TOKENS), 5);
+    assert_true(options_real(&o, OPT_TEMPERATURE) == 0.5);
+    assert_true(options_real(&o, OPT_TOP_P) == 0.9);
+    assert_int_equal(options_integer(&o, OPT_TOP_K), 40);
+    assert_true(options_integer(&o, OPT_SEED) == UINT64_MAX);
+    assert_true(options_switch(&o, OPT_JSON) && options_given(&o, OPT_SEED));
+    assert_string_equal(options_text(&o, OPT_KV), "f32");
+}
+
+static void test_aliases(void **state) {
+    (void)state;
+    const char *lines[] = {"--max-new 7", "--max-tokens 7", "--max-new-tokens 7", "-n 7", "-n7"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const options o = good(COMMAND_RUN, lines[i]);
+        assert_int_equal(options_integer(&o, OPT_MAX_TOKENS), 7);
+    }
+    const options t = good(COMMAND_RUN, "--temperature 1.25");
+    assert_true(options_real(&t, OPT_TEMPERATURE) == 1.25);
+    const options m = good(COMMAND_RUN, "--model x");
+    assert_string_equal(options_text(&m, OPT_MODEL), "x");
+}
+
+static void test_letters_belong_to_commands(void **state) {
+    (void)state;
+    const options run = good(COMMAND_RUN, "-p 512");
+    assert_string_equal(options_text(&run, OPT_PROMPT), "512");
+    const options bench = good(COMMAND_BENCH, "-p 256 -n 3");
+    assert_int_equal(options_integer(&bench, OPT_BENCH_PROMPT), 256);
+    assert_int_equal(options_integer(&bench, OPT_BENCH_TOKENS), 3);
+    bad(COMMAND_BENCH, "-p text", "an integer");
+}
+
+static void test_last_flag_wins_and_values_may_look_like_flags(void **state) {
+    (void)state;
+    const options o = good(COMMAND_RUN, "-n 1 -n 2 -p -x --model=--json");
+    assert_int_equal(options_integer(&o, OPT_MAX_TOKENS), 2);
+    assert_string_equal(options_text(&o, OPT_PROMPT), "-x");
+    assert_string_equal(options_text(&o, OPT_MODEL), "--json");
+    const options dash = good(COMMAND_RUN, "-p -");
+    assert_string_equal(options_text(&dash, OPT_PROMPT), "-");
+    const options off = good(COMMAND_RUN, "--json --json=0");
+    assert_false(options_switch(&off, OPT_JSON));
+}
+
+static void test_operands(void **state) {
+    (void)state;
+    const options o = good(COMMAND_INSPECT, "--json m.gguf --ctx 8");
+    assert_int_equal(o.n_operands, 1);
+    assert_string_equal(o.operands[0], "m.gguf");
+    const options dashed = good(COMMAND_INSPECT, "-- --json");
+    assert_string_equal(dashed.operands[0], "--json");
+    assert_false(options_switch(&dashed, OPT_JSON));
+    bad(COMMAND_INSPECT, "", "missing argument: MODEL");
+    bad(COMMAND_INSPECT, "a b", "unexpected argument 'b'");
+    bad(COMMAND_RUN, "a", "unexpected argument 'a'");
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static void test_bad_values(void **state) {
+    (void)state;
+    const struct {
+        const char *line, *part;
+    } cases[] = {
+        {"-n x", "-n wants an integer from 0 to 100000000, not 'x'"},
+        {"-n -1", "not '-1'"},
+        {"-n 1.5", "not '1.5'"},
+        {"-n 100000001", "not '100000001'"},
+        {"-n 99999999999999999999999", "not '9999"},
+        {"--seed 18446744073709551616", "--seed wants an integer"},
+        {"--seed=", "not ''"},
+        {"--temp -0.1", "--temp wants a number from 0 to 1000, not '-0.1'"},
+        {"--temp nan", "not 'nan'"},
+        {"--temp inf", "not 'inf'"},
+        {"--temp 0x1", "not '0x1'"},
+        {"--temp 1,5", "not '1,5'"},
+        {"--temp 1e", "not '1e'"},
+        {"--temp 1e999", "not '1e999'"},
+        {"--top-p 0", "--top-p wants"},
+        {"--top-p 1.01", "not '1.01'"},
+        {"--kv f64", "--kv wants one of: f16 f32, not 'f64'"},
+        {"--kv f", "not 'f'"},
+        {"--json=maybe", "--json wants 1 or 0, not 'maybe'"},
+        {"--threads 1025", "--threads wants an integer from 0 to 1024"},
+        {"-n", "option '-n' needs a value: N"},
+        {"--model", "option '--model' needs a value: FILE"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bad(COMMAND_RUN, cases[i].line, cases[i].part);
+    }
+}
+
+static void test_unknown_flags_get_a_hint(void **state) {
+    (void)state;
+    bad(COMMAND_RUN, "--temprature 1",
+        "unknown option '--temprature', did you mean --temperature?");
+    bad(COMMAND_RUN, "--topk=3", "unknown option '--topk', did you mean --top-k?");
+    bad(COMMAND_RUN, "--sede 3", "did you mean --seed?");
+    bad(COMMAND_RUN, "--frobnicate", "unknown option '--frobnicate', see `tern run --help`");
+    bad(COMMAND_RUN, "-Q", "unknown option '-Q', see `tern run --help`");
+    bad(COMMAND_RUN, "-vh", "unknown option '-vh'");
+    bad(COMMAND_RUN, "--sha256", "unknown option '--sha256'"); /* of another command */
+    bad(COMMAND_RUN, "--mod\nel x", "'--mod?el', did you mean --model?");
+    bad(COMMAND_RUN,
+        "--aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "unknown option");
+}
+
+static void test_unknown_commands_get_a_hint(void **state) {
+    (void)state;
+    command_id command;
+    assert_true(command_find("bench", &command));
+    assert_int_equal(command, COMMAND_BENCH);
+    assert_false(command_find("benhc", &command));
+    assert_string_equal(command_nearest("benhc"), "bench");
+    assert_string_equal(command_nearest("kernel"), "kernels");
+    assert_null(command_nearest("frobnicate"));
+    assert_null(command_nearest(""));
+}
+
+static void test_word_distance(void **state) {
+    (void)state;
+    assert_int_equal(word_distance("", ""), 0);
+    assert_int_equal(word_distance("abc", ""), 3);
+    assert_int_equal(word_distance("abc", "abc"), 0);
+    assert_int_equal(word_distance("abc", "acb"), 1);
+    assert_int_equal(word_distance("kitten", "sitting"), 3);
+    assert_int_equal(word_distance("ca", "abc"), 3); /* restricted: no letter twice */
+}
+
+/* ---- environment ----------------------------------------------------------------------------- */
+
+static void test_environment_mirrors_flags(void **state) {
+    (void)state;
+    set("TERN_MODEL", "e.gguf");
+    set("TERN_TOP_K", "3");
+    set("TERN_JSON", "yes");
+    set("TERN_THREADS", "2");
+    const options o = good(COMMAND_RUN, "");
+    assert_string_equal(options_text(&o, OPT_MODEL), "e.gguf");
+    assert_int_equal(options_integer(&o, OPT_TOP_K), 3);
+    assert_int_equal(options_integer(&o, OPT_THREADS), 2);
+    assert_true(options_switch(&o, OPT_JSON) && options_given(&o, OPT_JSON));
+}
+
+static void test_older_variables(void **state) {
+    (void)state;
+    set("BITNET_SEED", "7");
+    set("BITNET_DETERMINISTIC", "1");
+    set("BITNET_STRICT_MODE", "true");
+    set("BITNET_GGUF", "b.gguf");
+    set("RAYON_NUM_THREADS", "3");
+    set("IE_REQUIRE_MODEL", "1");
+    const options o = good(COMMAND_RUN, "");
+    assert_int_equal(options_integer(&o, OPT_SEED), 7);
+    assert_true(options_switch(&o, OPT_DETERMINISTIC));
+    assert_true(options_switch(&o, OPT_STRICT));
+    assert_true(options_switch(&o, OPT_REQUIRE_MODEL));
+    assert_string_equal(options_text(&o, OPT_MODEL), "b.gguf");
+    assert_int_equal(options_integer(&o, OPT_THREADS), 3);
+}
+
+static void test_order_of_precedence(void **state) {
+    (void)state;
+    set("BITNET_SEED", "7");
+    set("TERN_SEED", "8");
+    const options environment = good(COMMAND_RUN, "");
+    assert_int_equal(options_integer(&environment, OPT_SEED), 8);
+    const options flag = good(COMMAND_RUN, "--seed 9");
+    assert_int_equal(options_integer(&flag, OPT_SEED), 9);
+    set("TERN_SEED", "");
+    const options empty = good(COMMAND_RUN, "");
+    assert_int_equal(options_integer(&empty, OPT_SEED), 7);
+    set("TERN_JSON", "1");
+    const options off = good(COMMAND_RUN, "--json=no");
+    assert_false(options_switch(&off, OPT_JSON));
+}
+
+static void test_bad_variables_are_errors(void **state) {
+    (void)state;
+    set("TERN_THREADS", "many");
+    bad(COMMAND_RUN, "", "TERN_THREADS wants an integer from 0 to 1024, not 'many'");
+    (void)good(COMMAND_RUN, "--threads 1"); /* the flag wins */
+    (void)good(COMMAND_KERNELS, "");        /* no command that takes it */
+    (void)unsetenv("TERN_THREADS");
+    set("RAYON_NUM_THREADS", "-1");
+    bad(COMMAND_RUN, "", "RAYON_NUM_THREADS wants");
+    (void)unsetenv("RAYON_NUM_THREADS");
+    set("BITNET_DETERMINISTIC", "perhaps");
+    bad(COMMAND_RUN, "", "BITNET_DETERMINISTIC wants 1 or 0, not 'perhaps'");
+}
+
+static void test_options_of_one_call_have_no_variable(void **state) {
+    (void)state;
+    set("TERN_PROMPT", "x");
+    set("TERN_TOKENS", "1");
+    const options o = good(COMMAND_RUN, "");
+    assert_null(options_text(&o, OPT_PROMPT));
+    assert_null(options_text(&o, OPT_TOKENS));
+}
+
+/* ---- the tables and help --------------------------------------------------------------------- */
+
+static void test_table_is_consistent(void **state) {
+    (void)state;
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        bool letters[128] = {false};
+        for (int i = 0; i < OPT_COUNT; i++) {
+            const option_spec *spec = option_describe((option_id)i);
+            assert_non_null(spec->name);
+            assert_non_null(spec->help);
+            assert_true((spec->type == OPTION_SWITCH) == (spec->argument == NULL));
+            if (!option_applies((option_id)i, (command_id)c)) {
+                continue;
+            }
+            option_id found;
+            assert_true(find_long((command_id)c, spec->name, strlen(spec->name), &found));
+            assert_int_equal(found, i); /* no other option of the command has this name */
+            assert_true(spec->letter == 0 || !letters[(int)spec->letter]);
+            letters[(int)spec->letter] = true;
+        }
+        options o;
+        tern_error err = {0};
+        const bool operand = command_describe((command_id)c)->min_operands > 0;
+        assert_int_equal(parse(&o, (command_id)c, operand ? "x" : "", &err), TERN_OK);
+    }
+}
+
+static void test_help_flag(void **state) {
+    (void)state;
+    const options alone = good(COMMAND_RUN, "--help");
+    assert_true(options_switch(&alone, OPT_HELP));
+    const options o = good(COMMAND_INSPECT, "--nonsense -h");
+    assert_true(options_switch(&o, OPT_HELP));
+    bad(COMMAND_INSPECT, "a --nonsense -- --help", "unknown option");
+}
+
+/* Captures what a help function prints and checks its width. */
+static char *captured(void (*print)(FILE *, command_id), command_id command) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    print(out, command);
+    assert_int_equal(fclose(out), 0);
+    for (const char *line = text; *line != '\0';) {
+        const size_t n = strcspn(line, "\n");
+        if (n > 100) {
+            fail_msg("%zu columns: %.*s", n, (int)n, line);
+        }
+        line += n + (line[n] == '\n');
+    }
+    return text;
+}
+
+static void print_program(FILE *out, command_id command) {
+    (void)command;
+    help_print_program(out);
+}
+
+static void print_environment(FILE *out, command_id command) {
+    (void)command;
+    help_print_environment(out);
+}
+
+static void test_help_texts(void **state) {
+    (void)state;
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        char *text = captured(help_print_command, (command_id)c);
+        assert_non_null(strstr(text, "usage: tern "));
+        assert_non_null(strstr(text, "examples:\n  tern "));
+        for (int i = 0; i < OPT_COUNT; i++) {
+            char flag[WORD_BYTES + 4];
+            (void)snprintf(flag, sizeof flag, "--%s ", option_describe((option_id)i)->name);
+            if (option_applies((option_id)i, (command_id)c)) {
+                assert_non_null(strstr(text, flag));
+            }
+        }
+        free(text);
+    }
+    char *program = captured(print_program, COMMAND_RUN);
+    char *environment = captured(print_environment, COMMAND_RUN);
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        assert_non_null(strstr(program, command_describe((command_id)c)->summary));
+    }
+    assert_non_null(strstr(environment, "TERN_THREADS RAYON_NUM_THREADS"));
+    assert_null(strstr(environment, "TERN_PROMPT "));
+    free(program);
+    free(environment);
+}
+
+int main(void) {
+#define CLEAN_TEST(f) cmocka_unit_test_setup(f, clean_environment)
+    const struct CMUnitTest tests[] = {
+        CLEAN_TEST(test_defaults),
+        CLEAN_TEST(test_flags),
+        CLEAN_TEST(test_aliases),
+        CLEAN_TEST(test_letters_belong_to_commands),
+        CLEAN_TEST(test_last_flag_wins_and_values_may_look_like_flags),
+        CLEAN_TEST(test_operands),
+        CLEAN_TEST(test_bad_values),
+        CLEAN_TEST(test_unknown_flags_get_a_hint),
+        CLEAN_TEST(test_unknown_commands_get_a_hint),
+        CLEAN_TEST(test_word_distance),
+        CLEAN_TEST(test_environment_mirrors_flags),
+        CLEAN_TEST(test_older_variables),
+        CLEAN_TEST(test_order_of_precedence),
+        CLEAN_TEST(test_bad_variables_are_errors),
+        CLEAN_TEST(test_options_of_one_call_have_no_variable),
+        CLEAN_TEST(test_table_is_consistent),
+        CLEAN_TEST(test_help_flag),
+        CLEAN_TEST(test_help_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
