@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decode loop on a small model with random weights: what it reports, where it stops, what the
+ * session holds afterwards, and that it allocates nothing. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "runtime/synth.h"
+#include "tern/tern.h"
+
+/* ---- counting allocations ----------------------------------------------------------------------
+ */
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+#if defined(__GLIBC__) && !defined(SANITIZED)
+#define COUNTS_ALLOCATIONS 1
+static size_t allocations;
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t size);
+
+void *malloc(size_t size) {
+    (void)__atomic_fetch_add(&allocations, 1, __ATOMIC_RELAXED);
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size) {
+    (void)__atomic_fetch_add(&allocations, 1, __ATOMIC_RELAXED);
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size) {
+    (void)__atomic_fetch_add(&allocations, 1, __ATOMIC_RELAXED);
+    return __libc_realloc(p, size);
+}
+#endif
+
+/* ---- fixture -----------------------------------------------------------------------------------
+ */
+
+static char folder[] = "/tmp/tern-test-generate-XXXXXX";
+static char path[sizeof folder + 16];
+static tern_model *model;
+static tern_model_info info;
+
+static int open_model(void **state) {
+    (void)state;
+    tern_error err = {0};
+    if (mkdtemp(folder) == NULL) {
+        return -1;
+    }
+    (void)snprintf(path, sizeof path, "%s/m.gguf", folder);
+    if (tern_synth("bitnet-tiny", path, 1, NULL, NULL, &err) != TERN_OK ||
+        tern_model_open(path, NULL, &model, &err) != TERN_OK) {
+        print_error("%s\n", err.message);
+        return -1;
+    }
+    tern_model_describe(model, &info);
+    return 0;
+}
+
+static int close_model(void **state) {
+    (void)state;
+    tern_model_free(&model);
+    return unlink(path) == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+static tern_session *new_session(uint32_t n_ctx, uint32_t threads) {
+    tern_session_params params = tern_session_params_default();
+    params.n_ctx = n_ctx;
+    params.threads = threads;
+    tern_session *session = NULL;
+    tern_error err = {0};
+    if (tern_session_new(model, &params, &session, &err) != TERN_OK) {
+        fail_msg("%s", err.message);
+    }
+    return session;
+}
+
+static tern_sampler *new_sampler(float temperature, uint64_t seed) {
+    tern_sampler_params params = tern_sampler_params_default();
+    params.temperature = temperature;
+    params.seed = seed;
+    tern_sampler *sampler = NULL;
+    assert_int_equal(tern_sampler_new(&params, info.n_vocab, &sampler, NULL), TERN_OK);
+    return sampler;
+}
+
+enum { MAX_SEEN = 1024 };
+
+/* What the callback saw. */
+typedef struct seen {
+    int32_t tokens[MAX_SEEN];
+    double seconds[MAX_SEEN];
+    size_t n, stop_after;
+} seen;
+
+static bool see(int32_t token, double seconds, void *user) {
+    seen *s = user;
+    assert_true(s->n < MAX_SEEN);
+    s->tokens[s->n] = token;
+    s->seconds[s->n] = seconds;
+    return ++s->n != s->stop_after;
+}
+
+static const int32_t prompt[] = {5, 77, 401, 12, 9};
+enum { N_PROMPT = sizeof prompt / sizeof *prompt };
+
+/* ---- tests -------------------------------------------------------------------------------------
+ */
+
+static void test_greedy_decode_16_tokens(void **state) { /* AC:1 */
+    (void)state;
+    int32_t expected[16];
+    tern_session *session = new_session(64, 1);
+    float *logits = tern_session_logits(session);
+    assert_int_equal(tern_session_eval(session, prompt, N_PROMPT, TERN_LOGITS_LAST, logits, NULL),
+                     TERN_OK);
+    for (int i = 0; i < 16; i++) {
+        expected[i] = tern_argmax(logits, info.n_vocab);
+        assert_int_equal(
+            tern_session_eval(session, &expected[i], 1, TERN_LOGITS_LAST, logits, NULL), TERN_OK);
+    }
+    tern_session_free(&session);
+
+    session = new_session(64, 2);
+    tern_sampler *sampler = new_sampler(0.0F, 42);
+    seen s = {.n = 0};
+    tern_generation g;
+    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT, 16, true, see, &s, &g, NULL),
+                     TERN_OK);
+    assert_int_equal(s.n, 16);
+    assert_memory_equal(s.tokens, expected, sizeof expected);
+    assert_int_equal(g.n_prompt, N_PROMPT);
+    assert_int_equal(g.n_generated, 16);
+    assert_int_equal(g.stop, TERN_STOP_LENGTH);
+    assert_int_equal(tern_session_position(session), N_PROMPT + 16);
+    assert_true(g.prefill_seconds > 0.0 && g.decode_seconds > 0.0);
+    assert_true(g.first_token_seconds >= g.prefill_seconds);
+    assert_true(g.first_token_seconds <= g.prefill_seconds + g.decode_seconds);
+    assert_true(g.p50_ms > 0.0 && g.p95_ms >= g.p50_ms);
+    for (size_t i = 1; i < s.n; i++) {
+        assert_true(s.seconds[i] >= s.seconds[i - 1]);
+    }
+    tern_sampler_free(&sampler);
+    tern_session_free(&session);
+}
+
+static void test_two_runs_are_identical(void **state) { /* AC:6 */
+    (void)state;
+    seen runs[2] = {{.n = 0}, {.n = 0}};
+    for (uint32_t i = 0; i < 2; i++) {
+        tern_session *session = new_session(128, i + 1);
+        tern_sampler *sampler = new_sampler(1.0F, 42);
+        assert_int_equal(
+            tern_generate(session, sampler, prompt, N_PROMPT, 50, true, see, &runs[i], NULL, NULL),
+            TERN_OK);
+        tern_sampler_free(&sampler);
+        tern_session_free(&session);
+    }
+    assert_int_equal(runs[0].n, 50);
+    assert_memory_equal(runs[0].tokens, runs[1].tokens, 50 * sizeof(int32_t));
+}
+
+static void test_a_second_call_goes_on(void **state) {
+    (void)state;
+    seen whole = {.n = 0};
+    seen parts = {.n = 0};
+    tern_session *session = new_session(64, 1);
+    tern_sampler *sampler = new_sampler(0.0F, 42);
+    assert_int_equal(
+        tern_generate(session, sampler, prompt, N_PROMPT, 9, true, see, &whole, NULL, NULL),
+        TERN_OK);
+    assert_int_equal(tern_session_rewind(session, 0, NULL), TERN_OK);
+    assert_int_equal(tern_generate(session, sampler, prompt, 3, 0, true, see, &parts, NULL, NULL),
+                     TERN_OK);
+    assert_int_equal(parts.n, 0);
+    assert_int_equal(
+        tern_generate(session, sampler, prompt + 3, N_PROMPT - 3, 9, true, see, &parts, NULL, NULL),
+        TERN_OK);
+    assert_int_equal(parts.n, 9);
+    assert_memory_equal(parts.tokens, whole.tokens, 9 * sizeof(int32_t));
+    tern_sampler_free(&sampler);
+    tern_session_free(&session);
+}
+
+static void test_caller_stops(void **state) {
+    (void)state;
+    seen s = {.stop_after = 3};
+    tern_session *session = new_session(64, 1);
+    tern_sampler *sampler = new_sampler(0.0F, 42);
+    tern_generation g;
+    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT, 16, true, see, &s, &g, NULL),
+                     TERN_OK);
+    assert_int_equal(g.stop, TERN_STOP_CALLER);
+    assert_int_equal(g.n_generated, 3);
+    assert_int_equal(tern_session_position(session), N_PROMPT + 3);
+    tern_sampler_free(&sampler);
+    tern_session_free(&session);
+}
+
+static void test_context_stops(void **state) {
+    (void)state;
+    tern_session *session = new_session(8, 1);
+    tern_sampler *sampler = new_sampler(0.0F, 42);
+    tern_generation g;
+    assert_int_equal(
+        tern_generate(session, sampler, prompt, N_PROMPT, 100, true, NULL, NULL, &g, NULL),
+        TERN_OK);
+    assert_int_equal(g.stop, TERN_STOP_CONTEXT);
+    assert_int_equal(g.n_generated, 8 - N_PROMPT);
+    assert_int_equal(tern_session_position(session), 8);
+    tern_sampler_free(&sampler);
+    tern_session_free(&session);
+}
+
+/* At a high temperature the end-of-text token comes soon for some seed. */
+static void test_end_of_text_stops_and_is_not_reported(void **state) {
+    (void)state;
+    const tern_tokenizer *tokenizer;
+    assert_int_equal(tern_model_tokenizer(model, &tokenizer, NULL), TERN_OK);
+    bool ended = false;
+    for (uint64_t seed = 0; seed < 20 && !ended; seed++) {
+        tern_session *session = new_session(512, 1);
+        tern_sampler *sampler = new_sampler(1000.0F, seed);
+        seen s = {.n = 0};
+        tern_generation g;
+        assert_int_equal(
+            tern_generate(session, sampler, prompt, N_PROMPT, 500, false, see, &s, &g, NULL),
+            TERN_OK);
+        for (size_t i = 0; i < s.n; i++) {
+            assert_false(tern_token_ends_text(tokenizer, s.tokens[i]));
+        }
+        if (g.stop == TERN_STOP_END) {
+            ended = true;
+            assert_int_equal(g.n_generated, s.n);
+            assert_int_equal(tern_session_position(session), N_PROMPT + s.n);
+            seen on = {.n = 0}; /* the same run again, going on */
+            assert_int_equal(tern_session_rewind(session, 0, NULL), TERN_OK);
+            tern_sampler_reset(sampler, seed);
+            assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT, s.n + 1, true, see,
+                                           &on, &g, NULL),
+                             TERN_OK);
+            assert_memory_equal(on.tokens, s.tokens, s.n * sizeof(int32_t));
+            assert_true(tern_token_ends_text(tokenizer, on.tokens[s.n]));
+        }
+        tern_sampler_free(&sampler);
+        tern_session_free(&session);
+    }
+    assert_true(ended);
+}
+
+static void test_errors_leave_the_session_alone(void **state) {
+    (void)state;
+    tern_session *session = new_session(8, 1);
+    tern_sampler *sampler = new_sampler(0.0F, 42);
+    tern_generation g = {.n_generated = 99};
+    const int32_t bad[] = {1, -1};
+    int32_t nine[9] = {0};
+    const struct {
+        tern_session *session;
+        tern_sampler *sampler;
+        const int32_t *prompt;
+        size_t n;
+        tern_status status;
+    } cases[] = {{NULL, sampler, prompt, 1, TERN_ERR_ARG},
+                 {session, NULL, prompt, 1, TERN_ERR_ARG},
+                 {session, sampler, NULL, 1, TERN_ERR_ARG},
+                 {session, sampler, NULL, 0, TERN_ERR_EMPTY},
+                 {session, sampler, bad, 2, TERN_ERR_TOKEN_RANGE},
+                 {session, sampler, nine, 9, TERN_ERR_CONTEXT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tern_error err = {0};
+        assert_int_equal(tern_generate(cases[i].session, cases[i].sampler, cases[i].prompt,
+                                       cases[i].n, 4, true, NULL, NULL, &g, &err),
+                         cases[i].status);
+        assert_true(err.message[0] != '\0');
+        assert_int_equal(g.n_generated, 99);
+        assert_int_equal(tern_session_position(session), 0);
+    }
+    tern_sampler_free(&sampler);
+    tern_session_free(&session);
+}
+
+static void test_no_allocation(void **state) {
+    (void)state;
+#ifdef COUNTS_ALLOCATIONS
+    tern_session *session = new_session(256, 2);
+    tern_sampler *sampler = new_sampler(0.8F, 42);
+    tern_generation g;
+    const size_t before = __atomic_load_n(&allocations, __ATOMIC_RELAXED);
+    assert_true(before > 0); /* the counter counts */
+    const tern_status status =
+        tern_generate(session, sampler, prompt, N_PROMPT, 200, true, NULL, NULL, &g, NULL);
+    const size_t after = __atomic_load_n(&allocations, __ATOMIC_RELAXED);
+    assert_int_equal(status, TERN_OK);
+    assert_int_equal(after - before, 0);
+    tern_sampler_free(&sampler);
+    tern_session_free(&session);
+#else
+    skip();
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_greedy_decode_16_tokens),
+        cmocka_unit_test(test_two_runs_are_identical),
+        cmocka_unit_test(test_a_second_call_goes_on),
+        cmocka_unit_test(test_caller_stops),
+        cmocka_unit_test(test_context_stops),
+        cmocka_unit_test(test_end_of_text_stops_and_is_not_reported),
+        cmocka_unit_test(test_errors_leave_the_session_alone),
+        cmocka_unit_test(test_no_allocation),
+    };
+    return cmocka_run_group_tests(tests, open_model, close_model);
+}
