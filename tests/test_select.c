@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Selection under the features of processors that this machine is not: which row runs where, what
+ * TERN_ISA and --isa do, and what the table promises.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/cpu.h"
+#include "dispatch/select.h"
+#include "tests/check.h"
+
+#define M(name) TERN_CPU_MASK(name)
+#define HASWELL (M(SSE41) | M(AVX2) | M(F16C) | M(FMA))
+#define SKYLAKE_X (HASWELL | M(AVX512F) | M(AVX512BW) | M(AVX512VL) | M(AVX512DQ))
+#define ICE_LAKE (SKYLAKE_X | M(AVX512VNNI) | M(AVX512VBMI) | M(GFNI))
+
+/*
+ * Processors, from the features that tern knows of, and the instruction sets of the rows that they
+ * must run: integer matrix products, and everything else. A set that is not in the table, or not
+ * built for this architecture, stands for scalar.
+ */
+typedef struct processor {
+    const char *name;
+    uint64_t features;
+    const char *integer, *other;
+} processor;
+
+static const processor processors[] = {
+    {"Core 2 (SSSE3)", 0, "scalar", "scalar"},
+    {"Nehalem (SSE4.1)", M(SSE41), "scalar", "scalar"},
+    {"Sandy Bridge (AVX)", M(SSE41), "scalar", "scalar"},
+    {"Ivy Bridge (AVX, F16C)", M(SSE41) | M(F16C), "scalar", "scalar"},
+    {"Piledriver (FMA, no AVX2)", M(SSE41) | M(F16C) | M(FMA), "scalar", "scalar"},
+    {"Haswell", HASWELL, "avx2", "avx2"},
+    {"Zen 1 to 3", HASWELL, "avx2", "avx2"},
+    {"Alder Lake", HASWELL | M(AVXVNNI) | M(GFNI), "avx2", "avx2"},
+    {"Knights Landing", HASWELL | M(AVX512F), "avx2", "avx2"},
+    {"Skylake-X", SKYLAKE_X, "avx512", "avx512"},
+    {"Cannon Lake", SKYLAKE_X | M(AVX512VBMI), "avx512", "avx512"},
+    {"Cascade Lake", SKYLAKE_X | M(AVX512VNNI), "avx512vnni", "avx512"},
+    {"Ice Lake", ICE_LAKE, "avx512vnni", "avx512"},
+    {"Zen 4", ICE_LAKE, "avx512vnni", "avx512"},
+    {"Sapphire Rapids", ICE_LAKE | M(AVXVNNI), "avx512vnni", "avx512"},
+    {"virtual machine with AVX2 but no F16C", M(SSE41) | M(AVX2) | M(FMA), "scalar", "scalar"},
+    {"virtual machine with VNNI but no BW", HASWELL | M(AVX512F) | M(AVX512VNNI), "avx2", "avx2"},
+    {"Cortex-A53", M(NEON), "neon", "neon"},
+    {"Neoverse N1", M(NEON) | M(DOTPROD), "neondot", "neon"},
+    {"Apple M1", M(NEON) | M(DOTPROD), "neondot", "neon"},
+    {"Neoverse V1", M(NEON) | M(DOTPROD) | M(I8MM), "neondot", "neon"},
+};
+
+/* Every operation and format that the runtime may ask for. */
+typedef struct pair {
+    tern_op op;
+    tern_format format;
+} pair;
+
+#define WITH_FORMAT(op, X) X(op, F32) X(op, F16) X(op, BF16) X(op, Q4_0) X(op, Q4_1) X(op, Q8_0)
+#define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format},
+
+static const pair pairs[] = {
+    WITH_FORMAT(GEMV, PAIR) PAIR(GEMV, I2_S) WITH_FORMAT(GEMM, PAIR) PAIR(GEMM, I2_S)
+    WITH_FORMAT(EMBED, PAIR) PAIR(ATTEND, F32) PAIR(ATTEND, F16) PAIR(STORE, F32) PAIR(STORE, F16)
+    PAIR(QUANTIZE_TOKEN, NONE) PAIR(QUANTIZE_BLOCK, NONE) PAIR(RMSNORM, NONE)
+    PAIR(ROPE_NORM, NONE) PAIR(ROPE_NEOX, NONE) PAIR(SOFTMAX, NONE) PAIR(GATE_SILU, NONE)
+    PAIR(GATE_RELU2, NONE) PAIR(ADD, NONE)};
+
+enum {
+    PROCESSORS = sizeof processors / sizeof *processors,
+    PAIRS = sizeof pairs / sizeof *pairs
+};
+
+static const tern_isa_info *find_isa(const char *name) {
+    size_t count;
+    const tern_isa_info *isas = tern_isas(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(isas[i].name, name) == 0)
+            return &isas[i];
+    return NULL;
+}
+
+static const char *or_scalar(const char *name) {
+    const tern_isa_info *isa = find_isa(name);
+    return isa != NULL && isa->built ? name : "scalar";
+}
+
+static bool is_product(tern_op op) {
+    return op == TERN_OP_GEMV || op == TERN_OP_GEMM;
+}
+
+/* tern_<op>[_<format>][_<rows>x<tokens>]_<isa>, from the row's own facts. */
+static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
+    char format[32] = "";
+    char tile[32] = "";
+    if (row->format != TERN_FORMAT_NONE)
+        snprintf(format, sizeof format, "_%s", tern_format_describe(row->format)->name);
+    if (is_product(row->op))
+        snprintf(tile, sizeof tile, "_%ux%u", row->rows_tile, row->tokens_tile);
+    snprintf(name, size, "tern_%s%s%s_%s", tern_op_name(row->op), format, tile, row->isa);
+}
+
+static void check_chosen(const processor *p, const pair *wanted) {
+    const bool integer = is_product(wanted->op) && wanted->format > TERN_FORMAT_BF16;
+    const char *isa = or_scalar(integer ? p->integer : p->other);
+    const tern_kernel_row *row = tern_kernel_select(p->features, wanted->op, wanted->format);
+    char name[128];
+    check_case("%s: %s, format %d", p->name, tern_op_name(wanted->op), (int)wanted->format);
+    if (row == NULL)
+        check_fail("no row");
+    expected_name(row, name, sizeof name);
+    if (strcmp(row->isa, isa) != 0 || strcmp(row->name, name) != 0)
+        check_fail("chose %s, must be %s for %s", row->name, name, isa);
+    assert_int_equal(row->op, wanted->op);
+    assert_int_equal(row->format, wanted->format);
+    assert_true((row->needs & ~p->features) == 0);
+    assert_true(row->fn.any != NULL);
+    assert_ptr_equal(row, tern_kernel_select(p->features, wanted->op, wanted->format));
+}
+
+static void test_processors(void **state) {
+    (void)state;
+    for (size_t i = 0; i < PROCESSORS; i++)
+        for (size_t k = 0; k < PAIRS; k++)
+            check_chosen(&processors[i], &pairs[k]);
+}
+
+/* Features that no row asks for change nothing, and a feature of this machine is never assumed. */
+static void test_foreign_features(void **state) {
+    (void)state;
+    for (size_t k = 0; k < PAIRS; k++) {
+        const pair *p = &pairs[k];
+        assert_ptr_equal(tern_kernel_select(UINT64_C(1) << 63, p->op, p->format),
+                         tern_kernel_select(0, p->op, p->format));
+        assert_ptr_equal(tern_kernel_select(ICE_LAKE | M(NEON) | M(DOTPROD), p->op, p->format),
+                         tern_kernel_select(UINT64_MAX, p->op, p->format));
+    }
+    assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_EMBED, TERN_FORMAT_I2_S));
+    assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_ADD, TERN_FORMAT_F32));
+    assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_GEMV, TERN_FORMAT_NONE));
+    assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_COUNT, TERN_FORMAT_F32));
+}
+
+/* ---- the table --------------------------------------------------------------------------------- */
+
+static void test_every_row(void **state) {
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        const tern_isa_info *isa = find_isa(rows[i].isa);
+        bool known = false;
+        char name[128];
+        check_case("%s", rows[i].name);
+        assert_non_null(isa);
+        expected_name(&rows[i], name, sizeof name);
+        assert_string_equal(rows[i].name, name);
+        assert_true(rows[i].needs == isa->needs);
+        assert_int_equal(rows[i].fn.any != NULL, isa->built);
+        assert_ptr_equal(tern_kernel_find(rows[i].name), &rows[i]); /* names are unique */
+        assert_non_null(tern_layout_name(rows[i].layout));
+        for (size_t k = 0; k < PAIRS; k++)
+            known = known || (pairs[k].op == rows[i].op && pairs[k].format == rows[i].format);
+        assert_true(known);
+    }
+    assert_null(tern_kernel_find("tern_gemv"));
+    assert_null(tern_kernel_find(""));
+}
+
+static void test_scalar_rows(void **state) {
+    (void)state;
+    for (size_t k = 0; k < PAIRS; k++) {
+        const tern_kernel_row *row = tern_kernel_select(0, pairs[k].op, pairs[k].format);
+        check_case("%s, format %d", tern_op_name(pairs[k].op), (int)pairs[k].format);
+        assert_non_null(row);
+        assert_string_equal(row->isa, "scalar");
+        assert_true(row->needs == 0);
+    }
+}
+
+/* No row stands in the shadow of one that asks for less; all of one format share a layout. */
+static void test_preference_order(void **state) {
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    (void)state;
+    for (size_t i = 0; i < count; i++)
+        for (size_t later = i + 1; later < count; later++) {
+            if (rows[later].op != rows[i].op || rows[later].format != rows[i].format)
+                continue;
+            check_case("%s before %s", rows[i].name, rows[later].name);
+            if ((rows[i].needs & ~rows[later].needs) == 0 && rows[i].needs != rows[later].needs)
+                check_fail("the second one can never be chosen");
+            assert_int_equal(rows[i].layout, rows[later].layout);
+        }
+}
+
+static void no_code(void) {}
+
+static void test_order_decides(void **state) {
+    const tern_kernel_row table[] = {
+        {.name = "not built", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE},
+        {.name = "needs two", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .needs = 3,
+         .fn = {.any = no_code}},
+        {.name = "needs one", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .needs = 1,
+         .fn = {.any = no_code}},
+        {.name = "first", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .fn = {.any = no_code}},
+        {.name = "second", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .fn = {.any = no_code}},
+    };
+    (void)state;
+    static const struct {
+        uint64_t mask;
+        size_t row;
+    } cases[] = {{0, 3}, {1, 2}, {2, 3}, {3, 1}, {7, 1}, {UINT64_MAX, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_ptr_equal(
+            tern_select_row(table, 5, cases[i].mask, TERN_OP_ADD, TERN_FORMAT_NONE),
+            &table[cases[i].row]);
+    assert_null(tern_select_row(table, 3, 0, TERN_OP_ADD, TERN_FORMAT_NONE));
+    assert_null(tern_select_row(table, 5, 0, TERN_OP_SOFTMAX, TERN_FORMAT_NONE));
+    assert_null(tern_select_row(NULL, 0, 0, TERN_OP_ADD, TERN_FORMAT_NONE));
+}
+
+/* ---- instruction sets by name ------------------------------------------------------------------ */
+
+static void test_isa_of_mask(void **state) {
+    size_t count;
+    const tern_isa_info *isas = tern_isas(&count);
+    (void)state;
+    assert_string_equal(isas[0].name, "scalar");
+    assert_true(isas[0].built && isas[0].needs == 0);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(tern_isa_of_mask(isas[i].needs),
+                            isas[i].built ? isas[i].name : "scalar");
+    for (size_t i = 0; i < PROCESSORS; i++) {
+        check_case("%s", processors[i].name);
+        assert_string_equal(tern_isa_of_mask(processors[i].features),
+                            or_scalar(processors[i].integer));
+    }
+}
+
+static void test_restrict(void **state) {
+    size_t count;
+    const tern_isa_info *isas = tern_isas(&count);
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t mask = 99;
+        tern_error err = {0};
+        const tern_status status = tern_restrict_mask(ICE_LAKE, isas[i].name, &mask, &err);
+        check_case("%s on Ice Lake", isas[i].name);
+        if (isas[i].built && (isas[i].needs & ~ICE_LAKE) == 0) {
+            assert_int_equal(status, TERN_OK);
+            assert_true(mask == isas[i].needs);
+        } else {
+            assert_int_equal(status, TERN_ERR_ISA);
+            assert_true(mask == 99);
+        }
+    }
+}
+
+/* Checks that an instruction set is refused, with a message that has all of the texts. */
+static void check_refused(uint64_t features, const char *isa, const char *why, const char *valid) {
+    uint64_t mask = 99;
+    tern_error err = {0};
+    check_case("%s on %#llx", isa, (unsigned long long)features);
+    assert_int_equal(tern_restrict_mask(features, isa, &mask, &err), TERN_ERR_ISA);
+    assert_int_equal(err.status, TERN_ERR_ISA);
+    assert_true(mask == 99);
+    if (!strstr(err.message, isa) || !strstr(err.message, why) || !strstr(err.message, valid))
+        check_fail("message is: %s", err.message);
+}
+
+static void test_restrict_refuses(void **state) {
+    const bool x86 = find_isa("avx512vnni")->built;
+    const char *absent = x86 ? "not supported by this processor" : "not in this build";
+    (void)state;
+    check_refused(0, "avx2", absent, "(valid: scalar)");
+    check_refused(HASWELL, "avx512", absent, x86 ? "(valid: scalar, avx2)" : "scalar");
+    check_refused(SKYLAKE_X, "avx512vnni", absent, x86 ? "(valid: scalar, avx2, avx512)" : "scalar");
+    check_refused(HASWELL, "sse9", "unknown", x86 ? "(valid: scalar, avx2)" : "scalar");
+    check_refused(HASWELL, "AVX2", "unknown", "scalar");
+    check_refused(HASWELL, "avx", "unknown", "scalar"); /* a prefix is no name */
+    check_refused(0, "", "unknown", "(valid: scalar)");
+}
+
+static void test_environment(void **state) {
+    const uint64_t features = tern_cpu_features();
+    uint64_t mask = 99;
+    tern_error err = {0};
+    (void)state;
+    unsetenv("TERN_ISA");
+    assert_int_equal(tern_cpu_mask(NULL, &mask, NULL), TERN_OK);
+    assert_true(mask == features);
+    setenv("TERN_ISA", "", 1);
+    assert_int_equal(tern_cpu_mask(NULL, &mask, NULL), TERN_OK);
+    assert_true(mask == features);
+
+    setenv("TERN_ISA", "scalar", 1);
+    assert_int_equal(tern_cpu_mask(NULL, &mask, NULL), TERN_OK);
+    assert_true(mask == 0);
+    const char *best = tern_isa_of_mask(features);
+    assert_int_equal(tern_cpu_mask(best, &mask, NULL), TERN_OK); /* the name given wins */
+    assert_true(mask == find_isa(best)->needs);
+
+    mask = 99;
+    setenv("TERN_ISA", "mmx", 1);
+    assert_int_equal(tern_cpu_mask(NULL, &mask, &err), TERN_ERR_ISA);
+    assert_true(mask == 99);
+    assert_non_null(strstr(err.message, "mmx"));
+    assert_non_null(strstr(err.message, "scalar"));
+    assert_int_equal(tern_cpu_mask("scalar", &mask, NULL), TERN_OK);
+    assert_true(mask == 0);
+    unsetenv("TERN_ISA");
+}
+
+static void test_this_machine(void **state) {
+    (void)state;
+    assert_true(tern_cpu_features() == tern_cpu_features());
+    assert_true(strlen(tern_cpu_name()) > 0);
+    assert_true(find_isa(tern_isa_of_mask(tern_cpu_features()))->built);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_processors),       cmocka_unit_test(test_foreign_features),
+        cmocka_unit_test(test_every_row),        cmocka_unit_test(test_scalar_rows),
+        cmocka_unit_test(test_preference_order), cmocka_unit_test(test_order_decides),
+        cmocka_unit_test(test_isa_of_mask),      cmocka_unit_test(test_restrict),
+        cmocka_unit_test(test_restrict_refuses), cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_this_machine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread team: who runs, what the barrier promises, how work is split. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/team.h"
+#include "tests/check.h"
+
+enum { MAX_TEAM = 16 };
+
+static tern_team *team_new(uint32_t threads) {
+    tern_team *team = NULL;
+    assert_int_equal(tern_team_new(threads, &team, NULL), TERN_OK);
+    assert_int_equal(tern_team_size(team), threads);
+    return team;
+}
+
+/* ---- split ----------------------------------------------------------------------------------- */
+
+static void check_split(size_t count, size_t unit, uint32_t threads) {
+    size_t end = 0;
+    size_t smallest = SIZE_MAX;
+    size_t largest = 0;
+    check_case("%zu items in units of %zu for %u workers", count, unit, threads);
+    for (uint32_t i = 0; i < threads; i++) {
+        const tern_worker worker = {.team = NULL, .index = i, .count = threads};
+        const tern_part part = tern_team_split(worker, count, unit);
+        assert_int_equal(part.begin, end); /* nothing twice, nothing left out */
+        assert_true(part.end >= part.begin && part.end <= count);
+        assert_true(part.begin % unit == 0 || part.begin == count);
+        assert_true(part.end % unit == 0 || part.end == count);
+        const size_t units = (part.end - part.begin + unit - 1) / unit;
+        smallest = units < smallest ? units : smallest;
+        largest = units > largest ? units : largest;
+        end = part.end;
+    }
+    assert_int_equal(end, count);
+    assert_true(largest - smallest <= 1);
+}
+
+static void test_split(void **state) {
+    static const size_t units[] = {1, 2, 16, 64};
+    static const size_t large[] = {1000, 4095, 6912, 128256, (size_t)1 << 40};
+    (void)state;
+    for (uint32_t threads = 1; threads <= MAX_TEAM; threads++)
+        for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+            for (size_t count = 0; count < 200; count++)
+                check_split(count, units[u], threads);
+            for (size_t i = 0; i < sizeof large / sizeof *large; i++)
+                check_split(large[i], units[u], threads);
+        }
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* Plain memory on purpose: the thread sanitizer then checks that run and barrier order it. */
+typedef struct runs {
+    uint32_t threads;
+    uint32_t calls[MAX_TEAM];  /* [worker] */
+    uint32_t steps[MAX_TEAM];  /* [worker] */
+    bool caller[MAX_TEAM];     /* [worker] ran on the thread that called tern_team_run */
+    uint32_t wrong[MAX_TEAM];  /* [worker] times it did not see what all had done before a barrier */
+    pthread_t main_thread;
+} runs;
+
+static void count_call(tern_worker worker, void *argument) {
+    runs *r = argument;
+    r->calls[worker.index]++;
+    r->caller[worker.index] = pthread_equal(pthread_self(), r->main_thread) != 0;
+    if (worker.count != r->threads)
+        r->wrong[worker.index]++;
+}
+
+static void check_runs(uint32_t threads, uint32_t times) {
+    runs r = {.threads = threads, .main_thread = pthread_self()};
+    tern_team *team = team_new(threads);
+    for (uint32_t n = 1; n <= times; n++) {
+        check_case("run %u of a team of %u", n, threads);
+        tern_team_run(team, count_call, &r);
+        for (uint32_t i = 0; i < threads; i++) {
+            assert_int_equal(r.calls[i], n);
+            assert_int_equal(r.wrong[i], 0);
+            assert_int_equal(r.caller[i], i == 0);
+        }
+    }
+    tern_team_free(&team);
+    assert_null(team);
+}
+
+static void test_run(void **state) {
+    (void)state;
+    for (uint32_t threads = 1; threads <= 5; threads++)
+        check_runs(threads, 500);
+    check_runs(MAX_TEAM, 20);
+}
+
+enum { STEPS = 40 };
+
+/* After each barrier every worker sees that all have made the step. */
+static void step_together(tern_worker worker, void *argument) {
+    runs *r = argument;
+    for (uint32_t step = 1; step <= STEPS; step++) {
+        r->steps[worker.index]++;
+        tern_team_barrier(worker);
+        for (uint32_t i = 0; i < worker.count; i++)
+            if (r->steps[i] % STEPS != step % STEPS)
+                r->wrong[worker.index]++;
+        tern_team_barrier(worker);
+    }
+}
+
+static void check_barriers(uint32_t threads, uint32_t times) {
+    runs r = {.threads = threads};
+    tern_team *team = team_new(threads);
+    for (uint32_t n = 1; n <= times; n++) {
+        check_case("barriers of run %u of a team of %u", n, threads);
+        tern_team_run(team, step_together, &r);
+        for (uint32_t i = 0; i < threads; i++) {
+            assert_int_equal(r.steps[i], n * STEPS);
+            assert_int_equal(r.wrong[i], 0);
+        }
+    }
+    tern_team_free(&team);
+}
+
+static void test_barrier(void **state) {
+    (void)state;
+    for (uint32_t threads = 1; threads <= 4; threads++)
+        check_barriers(threads, 20);
+}
+
+/* More threads than processors: waiting threads must sleep, or this would take minutes. */
+static void test_oversubscribed(void **state) {
+    (void)state;
+    check_barriers(8, 10);
+    check_barriers(MAX_TEAM, 2);
+}
+
+/* A worker that comes long after the others have gone to sleep. */
+static void one_is_late(tern_worker worker, void *argument) {
+    atomic_uint *arrived = argument;
+    if (worker.index + 1 == worker.count)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    atomic_fetch_add(arrived, 1);
+    tern_team_barrier(worker);
+}
+
+static void test_late_worker(void **state) {
+    tern_team *team = team_new(4);
+    (void)state;
+    for (unsigned n = 1; n <= 5; n++) {
+        atomic_uint arrived = 0;
+        tern_team_run(team, one_is_late, &arrived);
+        assert_int_equal(arrived, 4);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* idle workers sleep, too */
+    }
+    tern_team_free(&team);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void test_free_without_run(void **state) {
+    tern_team *none = NULL;
+    (void)state;
+    for (uint32_t threads = 1; threads <= MAX_TEAM; threads++) {
+        tern_team *team = team_new(threads);
+        tern_team_free(&team);
+        assert_null(team);
+    }
+    tern_team_free(&none);
+    tern_team_free(NULL);
+}
+
+static void test_many_teams(void **state) {
+    runs r = {.threads = 3, .main_thread = pthread_self()};
+    tern_team *teams[6];
+    (void)state;
+    for (size_t i = 0; i < 6; i++)
+        teams[i] = team_new(3);
+    for (size_t i = 0; i < 6; i++)
+        tern_team_run(teams[i], count_call, &r);
+    for (size_t i = 0; i < 6; i++)
+        tern_team_free(&teams[i]);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(r.calls[i], 6);
+}
+
+static void test_refused(void **state) {
+    tern_error err = {0};
+    tern_team *team = NULL;
+    (void)state;
+    assert_int_equal(tern_team_new(0, &team, &err), TERN_ERR_ARG);
+    assert_non_null(strstr(err.message, "at least one"));
+    assert_null(team);
+}
+
+static void test_processor_count(void **state) {
+    (void)state;
+    assert_true(tern_processor_count() >= 1);
+    assert_int_equal(tern_processor_count(), tern_processor_count());
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_barrier),
+        cmocka_unit_test(test_oversubscribed),
+        cmocka_unit_test(test_late_worker),
+        cmocka_unit_test(test_free_without_run),
+        cmocka_unit_test(test_many_teams),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_processor_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
