@@ -197,13 +197,13 @@ static tern_status visit_matrix(walk *c, int layer, const char *name, tern_forma
 static const float LOGIT_GAIN = 2.5f;
 
 /*
- * What each of the 2 * n_layer residual additions has as deviation, as a multiple of the
- * embedding's. Their variances add up to 128: tied embeddings would otherwise make every token
- * predict itself, since it meets its own row in the head (by sqrt(n_embd) * LOGIT_GAIN / sqrt(129)
- * now).
+ * Deviation of each of the 2 * n_layer residual additions. Their variances add up to 25, against
+ * LOGIT_GAIN^2 / n_embd of the embedding that they are added to: with tied embeddings a token would
+ * otherwise meet its own row in the head and predict itself. What is left of that is
+ * LOGIT_GAIN / 2, half a deviation of the logits.
  */
 static float residual_gain(const model *m) {
-    return (float)(8.0 * (double)LOGIT_GAIN / sqrt((double)m->n_layer * m->n_embd));
+    return (float)sqrt(2.0 * (double)LOGIT_GAIN * (double)LOGIT_GAIN / (double)m->n_layer);
 }
 
 static tern_status visit_attention(walk *c, int i) {
@@ -211,9 +211,9 @@ static tern_status visit_attention(walk *c, int i) {
     const uint64_t q = (uint64_t)m->n_head * m->head_dim, kv = (uint64_t)m->n_head_kv * m->head_dim;
     tern_status status = visit_norm(c, i, "attn_norm", m->n_embd);
     if (status == TERN_OK)
-        status = visit_matrix(c, i, "attn_q", m->body, m->n_embd, q, 1.0f);
+        status = visit_matrix(c, i, "attn_q", m->body, m->n_embd, q, m->score_gain);
     if (status == TERN_OK)
-        status = visit_matrix(c, i, "attn_k", m->body, m->n_embd, kv, 1.0f);
+        status = visit_matrix(c, i, "attn_k", m->body, m->n_embd, kv, m->score_gain);
     if (status == TERN_OK)
         status = visit_matrix(c, i, "attn_v", m->body, m->n_embd, kv, 1.0f);
     if (status == TERN_OK && m->sub_norms)

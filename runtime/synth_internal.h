@@ -44,6 +44,7 @@ typedef struct tern_synth_model {
     const char *architecture;
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_special, n_ctx;
     float rope_base;
+    float score_gain; /* deviation of queries and keys; its square is that of attention scores */
     tern_format body, embedding;
     bool sub_norms;   /* norms before the output and down projections */
     bool output_head; /* a matrix of its own, in the body's format, instead of the embeddings */

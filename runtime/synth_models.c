@@ -15,17 +15,27 @@
 /* Blocks of 32 columns: 24 values a head leave a tail of 8 lanes, 307 tokens one of 3 rows. */
 #define LLAMA_TINY_BLOCKS                                                                          \
     LLAMA, .n_layer = 2, .n_embd = 96, .n_ff = 160, .n_head = 4, .n_head_kv = 2, .head_dim = 24,   \
-           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f
+           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
+           .score_gain = SHARP
 
 /* Float formats can have any width. */
 #define LLAMA_TINY_FLOATS                                                                          \
     LLAMA, .n_layer = 2, .n_embd = 88, .n_ff = 150, .n_head = 4, .n_head_kv = 2, .head_dim = 22,   \
-           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f
+           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
+           .score_gain = SHARP
 
 #define SMOLLM2_135M                                                                               \
     LLAMA, .n_layer = 30, .n_embd = 576, .n_ff = 1536, .n_head = 9, .n_head_kv = 3,                \
            .head_dim = 64, .n_vocab = 49152, .n_special = 17, .n_ctx = 8192,                       \
-           .rope_base = 100000.0f
+           .rope_base = 100000.0f, .score_gain = SOFT
+
+/*
+ * Sharp attention makes the next token depend on the context, not only on the last token, and lets
+ * greedy decoding wander. Through many layers it also makes the model chaotic: one activation that
+ * rounds the other way changes the logits visibly. So deep models have less of it.
+ */
+#define SHARP 2.0f
+#define SOFT 1.4f
 
 static const tern_synth_model models[] = {
     {{"bitnet-2b", "BitNet b1.58 2B4T: 30 layers of 2560, I2_S, F16 embeddings (1.2 GB)"},
@@ -38,7 +48,8 @@ static const tern_synth_model models[] = {
      .head_dim = 128,
      .n_vocab = 128256,
      .n_special = 256,
-     .n_ctx = 4096},
+     .n_ctx = 4096,
+     .score_gain = SOFT},
     {{"bitnet-tiny", "the bitnet-b1.58 graph with 2 layers of 256, for tests (0.6 MB)"},
      BITNET,
      .n_layer = 2,
@@ -49,7 +60,8 @@ static const tern_synth_model models[] = {
      .head_dim = 64,
      .n_vocab = 515,
      .n_special = 10,
-     .n_ctx = 512},
+     .n_ctx = 512,
+     .score_gain = SHARP},
     {{"bitnet-tiny-odd", "bitnet-tiny with widths that are no multiple of 128"},
      BITNET,
      .n_layer = 2,
@@ -60,7 +72,8 @@ static const tern_synth_model models[] = {
      .head_dim = 48,
      .n_vocab = 515,
      .n_special = 10,
-     .n_ctx = 512},
+     .n_ctx = 512,
+     .score_gain = SHARP},
     {{"llama-tiny-q4_0", "the llama graph with 2 layers of 96, Q4_0, for tests"},
      LLAMA_TINY_BLOCKS,
      .body = TERN_FORMAT_Q4_0,
