@@ -117,7 +117,7 @@ static void append_text(line *l, tern_span text) {
     }
     for (size_t i = 0; i < n; i++) {
         const unsigned char c = (unsigned char)text.data[i];
-        append(l, c < ' ' || c == 0x7f ? "?" : "%c", c);
+        append(l, "%c", c < ' ' || c == 0x7f ? '?' : c);
     }
     append(l, n < text.size ? "...\"" : "\"");
 }
@@ -149,10 +149,10 @@ void value_text(const tern_gguf_value *value, char *text, size_t size) {
     const uint64_t n = shown(value);
     for (uint64_t i = 0; i < n; i++) {
         const scalar s = next_scalar(value->element, &cursor);
-        append(&l, i > 0 ? ", " : "%s", "");
+        append(&l, "%s", i > 0 ? ", " : "");
         append_scalar(&l, value->element, &s);
     }
-    append(&l, n < value->count ? ", ...]" : "]");
+    append(&l, n == value->count ? "]" : n > 0 ? ", ...]" : "...]");
 }
 
 /* ---- for programs ---------------------------------------------------------------------------- */
