@@ -4,9 +4,18 @@
 find_package(PkgConfig REQUIRED)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-pkg_check_modules(CPUINFO REQUIRED IMPORTED_TARGET libcpuinfo)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
-set(TERN_LIBRARIES PkgConfig::CPUINFO PkgConfig::PCRE2 Threads::Threads m)
+
+# Debian's development package of cpuinfo cannot be installed for two architectures at once; when
+# cross compiling, the header of this machine and the shared library of the other one do.
+pkg_check_modules(CPUINFO IMPORTED_TARGET libcpuinfo)
+if(CPUINFO_FOUND)
+  set(TERN_CPUINFO PkgConfig::CPUINFO)
+else()
+  find_path(TERN_CPUINFO_INCLUDE cpuinfo.h REQUIRED)
+  find_library(TERN_CPUINFO NAMES cpuinfo libcpuinfo.so.0 REQUIRED)
+endif()
+set(TERN_LIBRARIES ${TERN_CPUINFO} PkgConfig::PCRE2 Threads::Threads m)
 
 pkg_check_modules(JANSSON IMPORTED_TARGET jansson)
 if(JANSSON_FOUND)
