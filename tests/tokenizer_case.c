@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -30,6 +31,23 @@ static void alphabet_text(unsigned byte, char out[3]) {
     out[1] = (char)(0x80 | (code & 0x3F));
 }
 
+/* Strings in one piece: gguf_add moves everything each time, and vocabularies are long. */
+static void add_strings(gguf_bytes *b, const char *const *list, size_t n) {
+    size_t size = 0;
+    for (size_t i = 0; i < n; i++)
+        size += sizeof(uint64_t) + strlen(list[i]);
+    char *bytes = malloc(size + 1), *at = bytes;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t length = strlen(list[i]);
+        memcpy(at, &length, sizeof length);
+        memcpy(at + sizeof length, list[i], length);
+        at += sizeof length + length;
+    }
+    gguf_add(b, bytes, size);
+    free(bytes);
+}
+
 static uint64_t add_tokens(gguf_bytes *b, const tokenizer_case *c) {
     const size_t own = count_strings(c->tokens), alphabet = c->byte_level ? 256 : 0;
     if (own + alphabet == 0)
@@ -40,8 +58,7 @@ static uint64_t add_tokens(gguf_bytes *b, const tokenizer_case *c) {
         alphabet_text(i, text);
         gguf_add_string(b, text);
     }
-    for (size_t i = 0; i < own; i++)
-        gguf_add_string(b, c->tokens[i]);
+    add_strings(b, c->tokens, own);
     if (c->types == NULL)
         return 1;
     gguf_add_key_array(b, "tokenizer.ggml.token_type", TERN_GGUF_I32, own + alphabet);
@@ -62,8 +79,7 @@ static uint64_t add_rest(gguf_bytes *b, const tokenizer_case *c) {
     uint64_t n = 0;
     if (c->merges != NULL) {
         gguf_add_key_array(b, "tokenizer.ggml.merges", TERN_GGUF_STRING, count_strings(c->merges));
-        for (size_t i = 0; c->merges[i] != NULL; i++)
-            gguf_add_string(b, c->merges[i]);
+        add_strings(b, c->merges, count_strings(c->merges));
         n++;
     }
     if (c->scores != NULL) {
