@@ -70,8 +70,8 @@ static void chatml_default_system(void **state) {
     static const char *const templates[] = {
         "{{ '<|im_start|>system\nYou help<|im_end|>\n' }}",
         "{{ '<|im_start|>system\\nYou help<|im_end|>\\n' }}",
-        "'<|im_start|>system\n' + messages[0]['content'] + '<|im_end|>' else "
-        "'<|im_start|>system\nYou help<|im_end|>'"};
+        ("'<|im_start|>system\n' + messages[0]['content'] + '<|im_end|>' else "
+         "'<|im_start|>system\nYou help<|im_end|>'")};
     for (size_t i = 0; i < 3; i++) {
         const tokenizer_case c = with_template(templates[i], "gpt-2");
         expect_chat(&c, "chatml", one, 1,
