@@ -188,6 +188,7 @@ tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture, 
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the tokenizer",
                          tern_gguf_name(file));
     t->file = tern_gguf_name(file);
+    t->chat_template = text_span("");
     t->bitnet = architecture != NULL && (strcmp(architecture, "bitnet-b1.58") == 0 ||
                                          strcmp(architecture, "bitnet-25") == 0);
     tern_status status = read_model(t, file, err);
