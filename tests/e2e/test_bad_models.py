@@ -15,7 +15,7 @@ from common import tern
 from gguf_edit import f32, i32s, string, strings, u32, u64
 
 HUGE = 2**63
-Q4_K, I2_S, F32 = 12, 36, 0
+F32, Q8_0, Q4_K, I2_S = 0, 8, 12, 36
 
 
 class BadModels(common.TernTest):
@@ -154,17 +154,41 @@ class BadModels(common.TernTest):
                 self.set_key("general.architecture", string(name))
 
     def test_missing_keys(self):
+        """llama has no values to fall back to; those that bitnet has do not fit this file."""
+        llama = common.synth("llama-tiny-q8_0", self.folder.name).read_bytes()
         for key in (
             "general.architecture",
-            "ARCH.block_count",
-            "ARCH.embedding_length",
-            "ARCH.feed_forward_length",
-            "ARCH.attention.head_count",
-            "ARCH.attention.layer_norm_rms_epsilon",
+            "llama.block_count",
+            "llama.embedding_length",
+            "llama.feed_forward_length",
+            "llama.context_length",
+            "llama.attention.head_count",
+            "llama.attention.layer_norm_rms_epsilon",
         ):
-            key = key.replace("ARCH", self.arch)
             with self.subTest(key=key):
-                self.edited(lambda f, k=key: f.__delitem__(k), key)
+                file = gguf_edit.parse(llama)
+                del file[key]
+                self.refused(file.to_bytes(), key)
+        for key in ("block_count", "embedding_length", "feed_forward_length"):
+            with self.subTest(key=key):
+                self.edited(lambda f, k=key: f.__delitem__(f"{self.arch}.{k}"))
+
+    def test_unused_tensors(self):
+        """A tensor of a block that the graph has no place for means that it is another graph."""
+        llama = common.synth("llama-tiny-q8_0", self.folder.name).read_bytes()
+        for name in (
+            "attn_sub_norm.weight",
+            "ffn_sub_norm.weight",
+            "attn_q_norm.weight",
+            "attn_output.bias",
+            "ffn_gate_inp.weight",
+            "attn_post_norm.weight",
+        ):
+            with self.subTest(name=name):
+                file = gguf_edit.parse(llama)
+                vector = gguf_edit.Tensor(f"blk.0.{name}", [96], F32, bytes(4 * 96))
+                file.tensors.append(vector)
+                self.refused(file.to_bytes(), vector.name)
 
     def test_wrong_types(self):
         for key, value in {
@@ -223,7 +247,9 @@ class BadModels(common.TernTest):
         for kind in (Q4_K, 4, 99, 2**32 - 1):
             with self.subTest(kind=kind):
                 self.tensor(query, query, kind=kind)
-        self.tensor("blk.0.attn_norm.weight", "blk.0.attn_norm.weight", kind=1)
+        for kind in (I2_S, Q8_0, Q4_K):
+            with self.subTest(norm=kind):
+                self.tensor("blk.0.attn_norm.weight", "blk.0.attn_norm.weight", kind=kind)
 
     def test_shapes(self):
         query = "blk.0.attn_q.weight"
@@ -309,7 +335,7 @@ class BadModels(common.TernTest):
         for key in ("model", "tokens"):
             with self.subTest(key=key):
                 name = f"tokenizer.ggml.{key}"
-                self.edited(lambda f, n=name: f.__delitem__(n), name, use=self.run_text)
+                self.edited(lambda f, n=name: f.__delitem__(n), key, use=self.run_text)
         self.tokenizer("model", string("wordpiece"), "wordpiece")
         self.tokenizer("pre", string("nonsense"), "nonsense")
         self.tokenizer("model", u32(1), "tokenizer.ggml.model")
@@ -321,9 +347,9 @@ class BadModels(common.TernTest):
         self.tokenizer("tokens", strings([f"t{i}" for i in range(count + 1)]))
         self.tokenizer("token_type", i32s([1] * (count - 1)), "token_type")
         self.tokenizer("token_type", strings(["x"] * count), "token_type")
-        self.tokenizer("merges", strings(["onlyone"]), "merges")
+        self.tokenizer("merges", strings(["onlyone"]), "merge")
         self.tokenizer("eos_token_id", u32(count), "eos_token_id")
-        self.tokenizer("bos_token_id", u32(2**32 - 1), "bos_token_id")
+        self.tokenizer("bos_token_id", u32(2**31), "bos_token_id")  # 2^32 - 1 says: none
 
     # ---- anything ----
 

@@ -198,8 +198,8 @@ class Usage(WithModel):
             ["run", *model, "-p", "a", "--seed", "18446744073709551616"],
             ["run", *model, "--tokens", "1,x"],
             ["run", *model, "--tokens", ""],
-            ["logits", *model],
             ["synth", "--preset", "nonsense", os.path.join(self.folder.name, "x.gguf")],
+            ["synth", os.path.join(self.folder.name, "x.gguf")],
             ["inspect"],
         ):
             with self.subTest(arguments=arguments):

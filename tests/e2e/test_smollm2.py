@@ -8,6 +8,7 @@ import common
 from common import tern_json, tern_text
 
 QUESTION = "What is the capital of France?"
+SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
 
 class Smollm2(common.TernTest):
@@ -15,10 +16,34 @@ class Smollm2(common.TernTest):
     def setUpClass(cls):
         cls.model = common.smollm2()
 
-    def test_answer(self):
-        text = tern_text("run", "-m", self.model, "--chat", "-p", QUESTION, "-n", 48)
-        print(f"answer: {text.strip()}")
-        self.assertIn("Paris", text)
+    def ask(self, question, *options):
+        text = tern_text("run", "-m", self.model, "-p", question, "-n", 48, *options).strip()
+        print(f"{question!r}: {text}")
+        return text
+
+    def test_answers(self):
+        self.assertIn("Paris", self.ask("Which city is the capital of France?", "--chat"))
+        self.assertIn("Paris", self.ask("Name the capital of France.", "--chat"))
+        self.assertIn("Berlin", self.ask("What is the capital of Germany?", "--chat"))
+
+    def test_question(self):
+        """Behind the template's own system message this 4-bit model is undecided how to begin, and
+        with f16 keys it begins in French, in the float64 oracle too. Both ways around it answer."""
+        self.assertIn("Paris", self.ask(QUESTION, "--chat", "--kv", "f32"))
+        turn = f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
+        self.assertIn("Paris", self.ask(turn, "--special"))
+
+    def test_chat_format(self):
+        """--chat gives the tokens that the file's template would."""
+        parts = (("system", SYSTEM), ("user", QUESTION))
+        prompt = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in parts)
+        prompt += "<|im_start|>assistant\n"
+        arguments = ("run", "-m", self.model, "-n", 4)
+        by_hand = tern_json(*arguments, "--special", "-p", prompt)
+        by_chat = tern_json(*arguments, "--chat", "-p", QUESTION)
+        self.assertEqual(by_hand["prompt_tokens"], 37)
+        for key in ("prompt_tokens", "tokens"):
+            self.assertEqual(by_hand[key], by_chat[key])
 
     def test_continuation(self):
         """The tokens that the oracle, in float64, continues with."""

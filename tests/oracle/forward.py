@@ -14,6 +14,7 @@ import numpy as np
 import tensors
 
 ROWS_AT_ONCE = 8192  # of a matrix decoded to float64: bounds memory for wide output heads
+FLOAT32_STEP = 2.0**-23  # relative distance of neighbouring float32 numbers
 
 
 # ---- activations in front of quantized weights --------------------------------------------------
@@ -113,19 +114,28 @@ class Architecture(NamedTuple):
     activation: Callable
     sub_norms: bool  # a norm in front of attn_output and of ffn_down
     tied: bool  # the head is the embedding, whatever else the file holds
+    biases: bool  # of the query, key and value projections, where the file has them
 
 
 ARCHITECTURES = {
-    "llama": Architecture("norm", silu, False, False),
-    "bitnet": Architecture("neox", silu, True, True),
-    "bitnet-25": Architecture("neox", relu2, True, True),
-    "bitnet-b1.58": Architecture("neox", relu2, True, True),
+    "llama": Architecture("norm", silu, sub_norms=False, tied=False, biases=True),
+    "bitnet": Architecture("neox", silu, sub_norms=True, tied=True, biases=False),
+    "bitnet-25": Architecture("neox", relu2, sub_norms=True, tied=True, biases=False),
+    "bitnet-b1.58": Architecture("neox", relu2, sub_norms=True, tied=True, biases=False),
 }
 
 
 class Model:
-    def __init__(self, container):
+    """With noise, a numpy Generator, every normed value is wrong by about one step of float32.
+
+    Whoever computes in float32 makes errors of that size, so the logits with noise show how far
+    they alone can move the result: once a value falls on the other side of a rounding boundary,
+    the activation's code differs by one, and what follows by much more than float32's rounding.
+    """
+
+    def __init__(self, container, noise=None):
         self.file = container
+        self.noise = noise
         self.name = container.get("general.architecture")
         if self.name not in ARCHITECTURES:
             raise ValueError(f"architecture {self.name} is not known to the oracle")
@@ -177,7 +187,10 @@ class Model:
     def _attention(self, layer, h, angles, kv):
         a = self._norm(f"blk.{layer}.attn_norm", h)
         q, k, v = (
-            self._project(layer, f"attn_{x}", a).reshape(len(h), -1, self.head_dim) for x in "qkv"
+            (self._project(layer, f"attn_{x}", a) + self._bias(layer, f"attn_{x}")).reshape(
+                len(h), -1, self.head_dim
+            )
+            for x in "qkv"
         )
         if q.shape[1] != self.heads or k.shape[1] != self.kv_heads or v.shape != k.shape:
             raise ValueError(f"layer {layer}: head counts disagree with the projections")
@@ -198,8 +211,13 @@ class Model:
     def _project(self, layer, name, x):
         return matmul(self.file.tensor(f"blk.{layer}.{name}.weight"), x)
 
+    def _bias(self, layer, name):
+        name = f"blk.{layer}.{name}.bias"
+        return self.file.vector(name) if self.arch.biases and self.file.has(name) else 0.0
+
     def _norm(self, name, x):
-        return rmsnorm(x, self.file.vector(f"{name}.weight"), self.eps)
+        y = rmsnorm(x, self.file.vector(f"{name}.weight"), self.eps)
+        return y * (1 + FLOAT32_STEP * self.noise.standard_normal(y.shape)) if self.noise else y
 
     def _head(self):
         own = self.file.has("output.weight")

@@ -220,15 +220,20 @@ class WholeModel(unittest.TestCase):
         w.write_tensors_to_file()
         w.close()
 
-    def logits(self, arch, extra=(), tokens=(0, 2)):
+    def logits(self, arch, extra=(), noise=None):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.gguf")
             self.write(path, arch, extra)
-            return forward.Model(Container(path)).logits(list(tokens))
+            return forward.Model(Container(path), noise).logits([0, 2])
 
     def test_residual_alone(self):
         """Zero matrices: the logits are the normed embedding, 1 / sqrt(1/4) = 2."""
         np.testing.assert_allclose(self.logits("llama"), [[2, 0, 0], [0, 0, 2]])
+
+    def test_noise(self):
+        noisy = self.logits("llama", noise=np.random.default_rng(1))
+        np.testing.assert_allclose(noisy, [[2, 0, 0], [0, 0, 2]], rtol=1e-6)
+        self.assertFalse((noisy == self.logits("llama")).all())
 
     def test_feed_forward(self):
         """Gate and up see 2 in the token's dimension; down adds their product to dimension 1."""
@@ -263,8 +268,19 @@ class WholeModel(unittest.TestCase):
         np.testing.assert_allclose(self.logits("bitnet", other)[0], [2, 0, 0])
 
     def test_unknown_tensor(self):
-        with self.assertRaisesRegex(ValueError, "attn_q.bias"):
-            self.logits("llama", {"blk.0.attn_q.bias": np.ones(4, dtype=np.float32)})
+        for arch, name in (("llama", "blk.0.ffn_up.bias"), ("bitnet", "blk.0.attn_q.bias")):
+            with self.assertRaisesRegex(ValueError, name):
+                self.logits(arch, {name: np.ones(6, dtype=np.float32)})
+
+    def test_bias(self):
+        """A value that is all bias; attn_output moves it into dimension 1."""
+        output = np.zeros((4, 4), dtype=np.float32)
+        output[1, 2] = 1  # the second head's first dimension
+        bias = np.array([0.5, 9], dtype=np.float32)
+        extra = {"blk.0.attn_output.weight": output, "blk.0.attn_v.bias": bias}
+        h = np.array([1, 0.5, 0, 0])
+        expected = (h / math.sqrt((h * h).mean()))[:3]
+        np.testing.assert_allclose(self.logits("llama", extra)[0], expected)
 
     def test_unknown_architecture(self):
         with self.assertRaisesRegex(ValueError, "gemma"):
