@@ -58,7 +58,10 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
     if (status != TERN_OK || l->plan)
         return status;
     float *values = memory;
-    row->fn.embed(t->data, n, values);
+    if (format == TERN_FORMAT_F32) /* a file may be aligned to less than a float */
+        memcpy(values, t->data, n * sizeof *values);
+    else
+        row->fn.embed(t->data, n, values);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(values[i]))
             return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s: element %zu is not finite",
