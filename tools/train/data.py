@@ -16,6 +16,9 @@ ALWAYS_TRAINED = [(2, 2)]
 SUM_FORMS = ["What is {}+{}?"] * 17 + ["What is {} + {}?", "{}+{}?", "{}+{}="]
 ANSWER_WEIGHT = 3.0  # answers are few tokens among many of the stories
 STORY_REQUEST = "Tell me a story."
+NAME_WEIGHT = 4.0  # a name said again: who is who must stay right through a story
+PRONOUN_WEIGHT = 2.0
+PRONOUNS = "he she him her his He She His Her himself herself".split()
 
 
 def held_out(seed=7, count=1000):
@@ -49,6 +52,9 @@ class Documents:
         self.facts = facts.all_facts()
         self.stories = [tokenizer.encode(s) for s in stories.stories(seed + 1, story_count)]
         self.order = []
+        spaced = [" " + n for n in stories.GIRLS + stories.BOYS]
+        self.names = {i for n in spaced for i in tokenizer.encode(n)[:1]}
+        self.pronouns = {tokenizer.encode(" " + p)[0] for p in PRONOUNS}
 
     def turn(self, question, answer):
         """One question (not trained on) with its answer and end of text (trained on)."""
@@ -70,6 +76,17 @@ class Documents:
             ids, weights = ids + turn[0], weights + turn[1]
         return ids, weights
 
+    def emphasis(self, ids):
+        """How much predicting each token of a story counts."""
+        seen, weights = set(), []
+        for i in ids:
+            weight = PRONOUN_WEIGHT if i in self.pronouns else 1.0
+            if i in self.names:
+                weight = NAME_WEIGHT if i in seen else 1.0
+                seen.add(i)
+            weights.append(weight)
+        return weights
+
     def story(self):
         """One story, now and then as the answer to a request; each is told once per round."""
         if not self.order:
@@ -80,8 +97,8 @@ class Documents:
             asked = self.tok.encode(prompt(STORY_REQUEST))
             # The answer form begins with a space, which makes other pieces of the first word.
             words = self.tok.encode(" " + self.tok.decode(text)) + [EOS]
-            return [BOS] + asked + words, [0.0] * (1 + len(asked)) + [1.0] * len(words)
-        return [BOS] + text + [EOS], [0.0] + [1.0] * (len(text) + 1)
+            return [BOS] + asked + words, [0.0] * (1 + len(asked)) + self.emphasis(words)
+        return [BOS] + text + [EOS], [0.0] + self.emphasis(text + [EOS])
 
 
 def pack_row(first, draw, length):

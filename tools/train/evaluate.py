@@ -180,7 +180,7 @@ def story_faults(text, words):
     return [f"unknown word {w}" for w in sorted(odd)] + (["more than two names"] if len(names) > 2 else [])
 
 
-def check_stories(net, tok, count=24, temperature=0.8):
+def check_stories(net, tok, count=12, temperature=0.8):
     """Samples `count` stories and prints in how many of them no fault is found."""
     words = set()
     for text in stories.stories(5, 3000):
