@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test bench clean \
-        debug clang asan ubsan tsan scalar-only aarch64 fuzz
+        debug clang asan ubsan tsan scalar-only aarch64 fuzz emulate
 
 all:
 	cmake --preset release
@@ -37,6 +37,10 @@ aarch64:
 	cmake --preset $@
 	cmake --build --preset $@ -j $(JOBS)
 	ctest --preset $@
+
+# Every row of the table on a processor that this machine need not be (docs/building.md).
+emulate: all
+	tests/emulate/bochs-run -v -- $(BUILD)/bench/bench_kernels --check
 
 fuzz:
 	cmake --preset $@
