@@ -29,6 +29,7 @@ BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
 #include "gen/kernels.h"
 
 """
+ORIGIN = "Generated from kernels/kernels.toml"  # in every list; kernels have BANNER
 COLUMNS = 100
 
 
@@ -66,15 +67,21 @@ def render_row(env: jinja2.Environment, row: table.Row) -> str:
     return tidy(BANNER.format(row=row.name, template=row.template) + text)
 
 
-def wrap(line: str) -> list[str]:
-    """Breaks a line of code that is too long behind its last comma or equals sign that fits."""
+def wrap(line: str, indent: int = 0) -> list[str]:
+    """Breaks a line of code that is too long behind its last comma, "=" or "|" that fits."""
     if len(line) <= COLUMNS:
         return [line]
-    indent = len(line) - len(line.lstrip()) + 4
-    cut = max(line.rfind(", ", indent, COLUMNS - 1) + 1, line.rfind(" = ", indent, COLUMNS - 2) + 2)
+    indent = indent or len(line) - len(line.lstrip()) + 4
+    cut = line.rfind(", ", indent, COLUMNS - 1) + 1
+    for sign in (" = ", " | "):
+        cut = max(cut, line.rfind(sign, indent, COLUMNS - 2) + 2)
     if cut <= indent:
         return [line]
-    return [line[:cut].rstrip()] + wrap(" " * indent + line[cut:].lstrip())
+    return [line[:cut].rstrip()] + wrap(" " * indent + line[cut:].lstrip(), indent)
+
+
+def wrapped(line: str) -> str:
+    return "\n".join(wrap(line))
 
 
 def tidy(text: str) -> str:
@@ -97,13 +104,13 @@ def have(isa: table.Isa) -> str:
 
 def op_list(spec: table.Spec, op: table.Op) -> str:
     """TERN_ROW(op, format, layout, isa, needs, rows, tokens, name, function) per row."""
-    out = [f"/* Generated from kernels/kernels.toml: rows of {op.name} in order of preference. */\n"]
+    out = [f"/* {ORIGIN}: rows of {op.name} in order of preference. */\n"]
     for row in (r for r in spec.rows if r.op is op):
         needs = " | ".join(f"TERN_CPU_MASK({n})" for n in row.isa.needs) or "0"
         head = f"TERN_ROW({op.name.upper()}, {(row.format or 'none').upper()}, {row.layout.upper()}"
         args = f"{row.isa.name}, ({needs}), {row.rows}, {row.tokens}, {row.name}"
-        out.append(f"#if {have(row.isa)}\n{head}, {args}, {row.name})")
-        out.append(f"#else\n{head}, {args}, NULL)\n#endif")
+        out += [f"#if {have(row.isa)}", wrapped(f"{head}, {args}, {row.name})")]
+        out += ["#else", wrapped(f"{head}, {args}, NULL)"), "#endif"]
     return "\n".join(out) + "\n"
 
 
@@ -111,7 +118,7 @@ def declarations(spec: table.Spec) -> str:
     """Prototypes of every row that the build compiles."""
     types = {"gemv": "matmul", "gemm": "matmul", "rope_norm": "rope", "rope_neox": "rope"}
     types |= {"gate_silu": "gate", "gate_relu2": "gate"}
-    out = ["/* Generated from kernels/kernels.toml. */", '#include "tern/kernels.h"', ""]
+    out = [f"/* {ORIGIN}. */", '#include "tern/kernels.h"', ""]
     for isa in spec.isas.values():
         out.append(f"#if {have(isa)}")
         for row in (r for r in spec.rows if r.isa is isa):
@@ -122,20 +129,21 @@ def declarations(spec: table.Spec) -> str:
 
 def isa_list(spec: table.Spec) -> str:
     """TERN_ISA(name, needs, built) per instruction set, weakest first."""
-    out = ["/* Generated from kernels/kernels.toml. */"]
+    out = [f"/* {ORIGIN}. */"]
     for isa in spec.isas.values():
         needs = " | ".join(f"TERN_CPU_MASK({n})" for n in isa.needs) or "0"
-        out.append(f"TERN_ISA({isa.name}, ({needs}), {have(isa)})")
+        out.append(wrapped(f"TERN_ISA({isa.name}, ({needs}), {have(isa)})"))
     return "\n".join(out) + "\n"
 
 
 def cmake_list(spec: table.Spec) -> str:
     """Sources and flags per instruction set, for cmake/Codegen.cmake."""
-    out = ["# Generated from kernels/kernels.toml.", f"set(TERN_ISAS {' '.join(spec.isas)})"]
+    out = [f"# {ORIGIN}.", f"set(TERN_ISAS {' '.join(spec.isas)})"]
     for isa in spec.isas.values():
         files = "".join(f"\n    kernels/{r.name}.c" for r in spec.rows if r.isa is isa)
         out.append(f"set(TERN_ISA_{isa.name}_ARCH {isa.arch})")
-        out.append(f"set(TERN_ISA_{isa.name}_FLAGS {' '.join(isa.cflags)})")
+        flags = "".join(f"\n    {flag}" for flag in isa.cflags)
+        out.append(f"set(TERN_ISA_{isa.name}_FLAGS{flags})")
         out.append(f"set(TERN_ISA_{isa.name}_SOURCES{files})")
     return "\n".join(out) + "\n"
 
@@ -145,17 +153,25 @@ def outputs(spec: table.Spec) -> dict[str, str]:
     env = environment()
     files = {f"kernels/{row.name}.c": render_row(env, row) for row in spec.rows}
     files |= {f"{op.name}.inc": op_list(spec, op) for op in spec.ops.values()}
-    files["rows.inc"] = "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
+    files["rows.inc"] = f"/* {ORIGIN}. */\n"
+    files["rows.inc"] += "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
     files["isas.inc"] = isa_list(spec)
     files["kernels.h"] = declarations(spec)
     files["sources.cmake"] = cmake_list(spec)
     return files
 
 
+def is_ours(path: Path) -> bool:
+    """Whether this program wrote a file: nothing else is ever removed, whatever --out says."""
+    with path.open("rb") as file:
+        head = file.read(256).decode("utf-8", "replace")
+    return ORIGIN in head or ("Generated from row" in head and "of kernels/kernels.toml" in head)
+
+
 def write(out: Path, files: dict[str, str]) -> None:
-    for stale in sorted(out.rglob("*")):
-        if stale.is_file() and stale.relative_to(out).as_posix() not in files:
-            stale.unlink()
+    for path in sorted([*out.glob("*"), *out.glob("kernels/*.c")]):
+        if path.is_file() and path.relative_to(out).as_posix() not in files and is_ours(path):
+            path.unlink()
     for name, text in files.items():
         path = out / name
         if path.is_file() and path.read_text(encoding="utf-8") == text:

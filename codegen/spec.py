@@ -129,6 +129,8 @@ def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> 
     if name not in known_ops:
         raise SpecError(f"{where}: operation is not in TERN_OP_LIST of include/tern/kernels.h")
     template = entry["template"]
+    if not isinstance(template, (str, dict)):
+        raise SpecError(f"{where}: key 'template' must be a name, or a table of names by format")
     templates = {None: template} if isinstance(template, str) else dict(template)
     for file in templates.values():
         if not (template_dir / f"{file}.c.j2").is_file():
@@ -138,8 +140,11 @@ def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> 
 
 def load_rows(index: int, entry: dict, spec: Spec) -> list[Row]:
     """Expands one [[kernel]] entry, formats outermost, instruction sets in their order."""
+    if not isinstance(entry, dict):
+        raise SpecError(f"kernel {index}: expected a table")
     where = f"kernel {index} ({entry.get('op', '?')})"
     check_keys(where, entry, {"op", "isa"}, {"format", "tile"})
+    check_type(where, entry, "op", str)
     op = spec.ops.get(entry["op"])
     if op is None:
         raise SpecError(f"{where}: unknown op '{entry['op']}'")
@@ -172,7 +177,7 @@ def load_tile(where: str, entry: dict, op: Op) -> tuple[int, int]:
     check_keys(f"{where} tile", entry["tile"], {"rows", "tokens"})
     for key in ("rows", "tokens"):
         value = entry["tile"][key]
-        if not isinstance(value, int) or value not in (1, 2, 4, 8, 16):
+        if type(value) is not int or value not in (1, 2, 4, 8, 16):
             raise SpecError(f"{where}: tile {key} must be 1, 2, 4, 8 or 16, not {value!r}")
     return entry["tile"]["rows"], entry["tile"]["tokens"]
 
@@ -216,6 +221,8 @@ def load(root: Path, table: Path | None = None) -> Spec:
     header = (root / "include" / "tern" / "kernels.h").read_text(encoding="utf-8")
     features = {n.upper() for n in names_of_list((root / "dispatch" / "cpu.h").read_text(), "TERN_CPU_LIST")}
     check_keys(path.name, data, {"isa", "format", "op", "kernel"})
+    for section in ("isa", "format", "op"):
+        check_type(path.name, data, section, dict)
     spec = Spec()
     spec.isas = {n: load_isa(n, e, features) for n, e in data["isa"].items()}
     layouts = set(names_of_list(header, "TERN_LAYOUT_LIST"))
@@ -223,7 +230,7 @@ def load(root: Path, table: Path | None = None) -> Spec:
     for fmt, layout in data["format"].items():
         if fmt not in formats:
             raise SpecError(f"format.{fmt}: not in TERN_FORMAT_LIST of include/tern/kernels.h")
-        if layout not in layouts:
+        if not isinstance(layout, str) or layout not in layouts:
             raise SpecError(f"format.{fmt}: unknown layout '{layout}'")
     spec.layouts = dict(data["format"])
     ops = set(names_of_list(header, "TERN_OP_LIST"))
