@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Generated from row tern_gate_silu_avx2 of kernels/kernels.toml
+ * and template kernels/elementwise.c.j2. Do not edit.
+ */
+
+#include "gen/kernels.h"
+
+/* One result per element of two rows. */
+#include "kernels/isa/avx2.h"
+
+#include "kernels/isa/vmath.h"
+
+static inline vf combine(vf a, vf b) {
+    const vf denominator = vf_add(vf_set1(1.0f), vf_exp(vf_sub(vf_zero(), a)));
+    return vf_mul(vf_div(a, denominator), b);
+}
+
+void tern_gate_silu_avx2(const float *g, const float *u, size_t n, float *y) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        vf_store(y + i, combine(vf_load(g + i), vf_load(u + i)));
+    if (i < n) {
+        const size_t rest = n - i;
+        const vf last = combine(vf_load_fill(g + i, rest, 0.0f), vf_load_fill(u + i, rest, 0.0f));
+        vf_store_n(y + i, last, rest);
+    }
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Generated from row tern_gemv_q4_1_16x1_avx2 of kernels/kernels.toml
+ * and template kernels/matmul_block.c.j2. Do not edit.
+ */
+
+#include "gen/kernels.h"
+
+/*
+ * Matrix product over block formats in the R16 layouts: lanes are rows. Each 32-column block has
+ * 16 f16 scales (and minima), then chunks of 64 bytes: 16 rows x 4 bytes.
+ */
+#include "kernels/isa/avx2.h"
+
+#include "kernels/isa/vmath.h"
+
+enum {
+    HEADER_BYTES = 64,
+    CHUNK_BYTES = 64,
+    BLOCK_BYTES = HEADER_BYTES + 4 * CHUNK_BYTES,
+    PREFETCH_BYTES = 4096 /* ahead in the one stream that a thread reads */
+};
+
+/* What each stored code exceeds its weight by: taken back as CODE_BIAS * sum of the block's q. */
+static const int32_t code_bias = 0;
+
+/* 16 rows x 1 token(s) from token t; first row is row `lane` of the group at w. */
+static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_activations *x,
+    size_t t,
+                   float *y, size_t y_stride, size_t rows) {
+    const int8_t *x0 = x->q + (t + 0) * x->q_stride;
+    const float *d0 = x->d + (t + 0) * x->d_stride;
+    const int32_t *n0 = x->block_sum + (t + 0) * x->d_stride;
+    vf y0_0 = vf_zero();
+    vf y0_1 = vf_zero();
+    for (size_t b = 0; b < blocks; b++) {
+        const uint8_t *block = w + b * BLOCK_BYTES;
+        const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
+        __builtin_prefetch(block + PREFETCH_BYTES);
+        __builtin_prefetch(block + PREFETCH_BYTES + 64);
+        __builtin_prefetch(block + PREFETCH_BYTES + 128);
+        __builtin_prefetch(block + PREFETCH_BYTES + 192);
+        {
+            vp s0 = vp_zero();
+            const vb c0 = vb_load(codes + 0);
+            const vb lo0 = vb_nibble_lo(c0);
+            const vb hi0 = vb_nibble_hi(c0);
+            s0 = vp_mac(s0, lo0, vb_splat4(x0 + b * TERN_BLOCK + 0));
+            s0 = vp_mac(s0, hi0, vb_splat4(x0 + b * TERN_BLOCK + 4));
+            const vb c1 = vb_load(codes + 64);
+            const vb lo1 = vb_nibble_lo(c1);
+            const vb hi1 = vb_nibble_hi(c1);
+            s0 = vp_mac(s0, lo1, vb_splat4(x0 + b * TERN_BLOCK + 8));
+            s0 = vp_mac(s0, hi1, vb_splat4(x0 + b * TERN_BLOCK + 12));
+            const vb c2 = vb_load(codes + 128);
+            const vb lo2 = vb_nibble_lo(c2);
+            const vb hi2 = vb_nibble_hi(c2);
+            s0 = vp_mac(s0, lo2, vb_splat4(x0 + b * TERN_BLOCK + 16));
+            s0 = vp_mac(s0, hi2, vb_splat4(x0 + b * TERN_BLOCK + 20));
+            const vb c3 = vb_load(codes + 192);
+            const vb lo3 = vb_nibble_lo(c3);
+            const vb hi3 = vb_nibble_hi(c3);
+            s0 = vp_mac(s0, lo3, vb_splat4(x0 + b * TERN_BLOCK + 24));
+            s0 = vp_mac(s0, hi3, vb_splat4(x0 + b * TERN_BLOCK + 28));
+            const vf d = vf_load_f16(block + 2 * (lane + 0));
+            const vf m = vf_load_f16(block + 32 + 2 * (lane + 0));
+            const vi q0 = vi_sub(vi_flush(vi_zero(), s0), vi_set1(code_bias * n0[b]));
+            y0_0 = vf_add(y0_0, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
+            y0_0 = vf_add(y0_0, vf_mul(m, vf_set1(d0[b] * (float)n0[b])));
+        }
+        {
+            vp s0 = vp_zero();
+            const vb c0 = vb_load(codes + 32);
+            const vb lo0 = vb_nibble_lo(c0);
+            const vb hi0 = vb_nibble_hi(c0);
+            s0 = vp_mac(s0, lo0, vb_splat4(x0 + b * TERN_BLOCK + 0));
+            s0 = vp_mac(s0, hi0, vb_splat4(x0 + b * TERN_BLOCK + 4));
+            const vb c1 = vb_load(codes + 96);
+            const vb lo1 = vb_nibble_lo(c1);
+            const vb hi1 = vb_nibble_hi(c1);
+            s0 = vp_mac(s0, lo1, vb_splat4(x0 + b * TERN_BLOCK + 8));
+            s0 = vp_mac(s0, hi1, vb_splat4(x0 + b * TERN_BLOCK + 12));
+            const vb c2 = vb_load(codes + 160);
+            const vb lo2 = vb_nibble_lo(c2);
+            const vb hi2 = vb_nibble_hi(c2);
+            s0 = vp_mac(s0, lo2, vb_splat4(x0 + b * TERN_BLOCK + 16));
+            s0 = vp_mac(s0, hi2, vb_splat4(x0 + b * TERN_BLOCK + 20));
+            const vb c3 = vb_load(codes + 224);
+            const vb lo3 = vb_nibble_lo(c3);
+            const vb hi3 = vb_nibble_hi(c3);
+            s0 = vp_mac(s0, lo3, vb_splat4(x0 + b * TERN_BLOCK + 24));
+            s0 = vp_mac(s0, hi3, vb_splat4(x0 + b * TERN_BLOCK + 28));
+            const vf d = vf_load_f16(block + 2 * (lane + 8));
+            const vf m = vf_load_f16(block + 32 + 2 * (lane + 8));
+            const vi q0 = vi_sub(vi_flush(vi_zero(), s0), vi_set1(code_bias * n0[b]));
+            y0_1 = vf_add(y0_1, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
+            y0_1 = vf_add(y0_1, vf_mul(m, vf_set1(d0[b] * (float)n0[b])));
+        }
+    }
+    vf_store_n(y + 0 * y_stride + 0, y0_0,
+               tail_lanes(rows, 0, 8));
+    vf_store_n(y + 0 * y_stride + 8, y0_1,
+               tail_lanes(rows, 8, 8));
+}
+
+void tern_gemv_q4_1_16x1_avx2(const tern_matrix *w, const tern_activations *x,
+    const tern_tile *tile, float *y,
+    size_t y_stride) {
+    const size_t blocks = (w->cols + TERN_BLOCK - 1) / TERN_BLOCK;
+    for (size_t r = tile->r0; r < tile->r1; r += 16) {
+        const uint8_t *group = (const uint8_t *)w->data + r / TERN_ROW_GROUP * blocks * BLOCK_BYTES;
+        const size_t rows = tile->r1 - r < 16 ? tile->r1 - r : 16;
+        size_t t = tile->t0;
+        for (; t + 1 <= tile->t1; t += 1)
+            tile_1(group, r % TERN_ROW_GROUP, blocks, x, t, y + t * y_stride + r, y_stride, rows);
+    }
+}

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the generator: what it writes, what it leaves alone, what it refuses.
+
+    python3 codegen/tests/test_codegen.py            run the tests
+    python3 codegen/tests/test_codegen.py --update   write the golden kernels again
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = Path(__file__).resolve().parent / "golden"
+sys.path.insert(0, str(ROOT / "codegen"))
+import gen  # noqa: E402
+import spec as table  # noqa: E402
+
+TABLE = (ROOT / "kernels" / "kernels.toml").read_text(encoding="utf-8")
+ISA = "avx2"
+
+# One kernel per template: the operation and format whose first row of ISA is kept in golden/.
+SHOWN = {
+    "matmul_ternary": ("gemv", "i2_s"),
+    "matmul_block": ("gemv", "q4_1"),
+    "matmul_float": ("gemm", "f16"),
+    "quantize_token": ("quantize_token", None),
+    "quantize_block": ("quantize_block", None),
+    "rmsnorm": ("rmsnorm", None),
+    "rope": ("rope_neox", None),
+    "attend": ("attend", "f16"),
+    "softmax": ("softmax", None),
+    "elementwise": ("gate_silu", None),
+    "embed": ("embed", "q4_1"),
+    "store": ("store", "f16"),
+}
+
+
+def shown_rows(spec: table.Spec) -> list[table.Row]:
+    rows = []
+    for op, fmt in SHOWN.values():
+        matching = (r for r in spec.rows if (r.op.name, r.format, r.isa.name) == (op, fmt, ISA))
+        rows.append(next(matching))
+    return rows
+
+
+def golden_files() -> dict[str, str]:
+    env = gen.environment()
+    return {f"{row.name}.c": gen.render_row(env, row) for row in shown_rows(table.load(ROOT))}
+
+
+def update_golden() -> None:
+    files = golden_files()
+    GOLDEN.mkdir(exist_ok=True)
+    for stale in GOLDEN.glob("*.c"):
+        if stale.name not in files:
+            stale.unlink()
+    for name, text in files.items():
+        (GOLDEN / name).write_text(text, encoding="utf-8")
+
+
+def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Relative path -> contents and time of the last change."""
+    return {
+        p.relative_to(folder).as_posix(): (p.read_bytes(), p.stat().st_mtime_ns)
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory(prefix="tern-codegen-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def generate(self, *arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, str(ROOT / "codegen" / "gen.py"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+class Output(InFolder):
+    """What a run leaves in the folder."""
+
+    def run_into(self, name: str) -> Path:
+        out = self.folder / name
+        result = self.generate("--out", str(out))
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        return out
+
+    def test_same_bytes_every_time(self) -> None:
+        first = snapshot(self.run_into("a"))
+        second = snapshot(self.run_into("b"))
+        self.assertEqual(list(first), list(second))
+        for name in first:
+            self.assertEqual(first[name][0], second[name][0], name)
+
+    def test_second_run_writes_nothing(self) -> None:
+        out = self.run_into("a")
+        before = snapshot(out)
+        self.run_into("a")
+        self.assertEqual(before, snapshot(out))
+
+    def test_only_what_changed_is_written(self) -> None:
+        out = self.run_into("a")
+        before = snapshot(out)
+        (out / "gemv.inc").write_text("/* Generated from kernels/kernels.toml */\n", encoding="utf-8")
+        (out / "kernels" / "tern_add_scalar.c").unlink()
+        self.run_into("a")
+        after = snapshot(out)
+        changed = sorted(n for n in after if after[n] != before[n])
+        self.assertEqual(changed, ["gemv.inc", "kernels/tern_add_scalar.c"])
+        self.assertEqual(
+            {n: c for n, (c, _) in before.items()}, {n: c for n, (c, _) in after.items()}
+        )
+
+    def test_stale_files_are_removed(self) -> None:
+        out = self.run_into("a")
+        shutil.copy(out / "kernels" / "tern_add_scalar.c", out / "kernels" / "tern_old_scalar.c")
+        shutil.copy(out / "add.inc", out / "old.inc")
+        self.run_into("a")
+        self.assertFalse((out / "kernels" / "tern_old_scalar.c").exists())
+        self.assertFalse((out / "old.inc").exists())
+
+    def test_foreign_files_stay(self) -> None:
+        out = self.folder / "a"
+        foreign = [out / "notes.txt", out / "kernels" / "mine.c", out / "deep" / "er" / "x.inc"]
+        for path in foreign:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("int x;\n", encoding="utf-8")
+        self.run_into("a")
+        for path in foreign:
+            self.assertEqual(path.read_text(encoding="utf-8"), "int x;\n")
+
+    def test_bad_table_writes_nothing(self) -> None:
+        bad = self.folder / "bad.toml"
+        bad.write_text(TABLE.replace('op = "softmax"', 'op = "softmin"'), encoding="utf-8")
+        out = self.folder / "a"
+        result = self.generate("--out", str(out), "--table", str(bad))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"\Acodegen: kernel \d+ \(softmin\): unknown op 'softmin'\n\Z")
+        self.assertFalse(out.exists())
+
+
+class Text(unittest.TestCase):
+    """What stands in the files."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.spec = table.load(ROOT)
+        cls.files = gen.outputs(cls.spec)
+
+    def test_is_tidy(self) -> None:
+        for name, text in self.files.items():
+            self.assertTrue(text.endswith("\n") and not text.endswith("\n\n"), name)
+            self.assertNotIn("\n\n\n", text, name)
+            for number, line in enumerate(text.splitlines(), start=1):
+                where = f"{name}:{number}"
+                self.assertLessEqual(len(line), 100, where)
+                self.assertEqual(line, line.rstrip(), where)
+                self.assertNotIn("\t", line, where)
+                self.assertNotRegex(line, r"\{\{|\{%|%\}|\}\}\}|^%%|^##", where)
+
+    def test_kernels_name_their_origin(self) -> None:
+        for row in self.spec.rows:
+            text = self.files[f"kernels/{row.name}.c"]
+            self.assertTrue(text.startswith("/* SPDX-License-Identifier: Apache-2.0 */\n"))
+            self.assertIn(f"Generated from row {row.name} of kernels/kernels.toml", text)
+            self.assertIn(f"template kernels/{row.template}.c.j2", text)
+            self.assertIn(f'#include "kernels/isa/{row.isa.name}.h"', text)
+            self.assertEqual(len(re.findall(rf"^void {row.name}\(", text, re.M)), 1, row.name)
+
+    def test_lists_have_every_row_once_in_order(self) -> None:
+        includes = re.findall(r'^#include "gen/(\w+)\.inc"$', self.files["rows.inc"], re.M)
+        self.assertEqual(includes, list(self.spec.ops))
+        for op in includes:
+            text = re.sub(r"\n    ", " ", self.files[f"{op}.inc"])
+            entry = re.compile(
+                r"^#if TERN_HAVE_(\w+)\nTERN_ROW\((.*), (\w+), (\w+)\)\n"
+                r"#else\nTERN_ROW\((.*), (\w+), NULL\)\n#endif\n",
+                re.M,
+            )
+            found = entry.findall(text)
+            self.assertEqual(len(re.findall("TERN_ROW", text)), 2 * len(found), op)
+            for have, facts, name, function, other_facts, other_name in found:
+                self.assertEqual((facts, name, name), (other_facts, other_name, function))
+                self.assertTrue(name.endswith("_" + have.lower()), name)
+            names = [name for _, _, name, *_ in found]
+            self.assertEqual(names, [r.name for r in self.spec.rows if r.op.name == op])
+
+    def test_facts_of_a_row(self) -> None:
+        row = next(r for r in self.spec.rows if r.op.name == "gemv" and r.format == "i2_s")
+        needs = " | ".join(f"TERN_CPU_MASK({n})" for n in row.isa.needs)
+        facts = f"TERN_ROW(GEMV, I2_S, T2R16, {row.isa.name}, ({needs}), {row.rows}, {row.tokens}, "
+        self.assertIn(facts + f"{row.name}, NULL)", " ".join(self.files["gemv.inc"].split()))
+
+    def test_declared_and_compiled_once(self) -> None:
+        declared = re.findall(r"^tern_\w+_fn (\w+);$", self.files["kernels.h"], re.M)
+        sources = re.findall(r"^    kernels/(\w+)\.c", self.files["sources.cmake"], re.M)
+        written = [n[len("kernels/") : -2] for n in self.files if n.startswith("kernels/")]
+        for names in (declared, sources, written):
+            self.assertEqual(sorted(names), sorted(r.name for r in self.spec.rows))
+
+    def test_instruction_sets(self) -> None:
+        listed = re.findall(r"^TERN_ISA\((\w+), ", self.files["isas.inc"], re.M)
+        self.assertEqual(listed, list(self.spec.isas))
+        self.assertEqual(listed[0], "scalar")
+        for isa in self.spec.isas.values():
+            flags = re.search(rf"set\(TERN_ISA_{isa.name}_FLAGS(.*?)\)", self.files["sources.cmake"], re.S)
+            self.assertEqual(tuple(flags.group(1).split()), isa.cflags)
+
+
+class Helpers(unittest.TestCase):
+    def test_token_tiles_cover_every_count(self) -> None:
+        for tokens in (1, 2, 4, 8, 16):
+            tiles = gen.token_tiles(tokens)
+            self.assertEqual(tiles[0], tokens)
+            self.assertEqual(tiles[-1], 1)
+            for count in range(40):
+                left = count
+                for tile in tiles:
+                    left %= tile
+                self.assertEqual(left, 0)
+
+    def test_wrap(self) -> None:
+        line = "    call(" + ", ".join(f"argument{i}" for i in range(40)) + ");"
+        parts = gen.wrap(line)
+        self.assertTrue(all(len(p) <= 100 for p in parts))
+        self.assertEqual("".join("".join(parts).split()), "".join(line.split()))
+        self.assertEqual({len(p) - len(p.lstrip()) for p in parts[1:]}, {8})
+        self.assertEqual(gen.wrap("x" * 100), ["x" * 100])
+        self.assertEqual(gen.wrap("x" * 101), ["x" * 101])  # nowhere to break it
+
+
+class Golden(unittest.TestCase):
+    """The kernels as they were when somebody last read them."""
+
+    def test_every_template_is_shown(self) -> None:
+        used = {row.template for row in table.load(ROOT).rows}
+        self.assertEqual(set(SHOWN), used)
+        for template, row in zip(SHOWN, shown_rows(table.load(ROOT))):
+            self.assertEqual(row.template, template)
+
+    def test_golden(self) -> None:
+        files = golden_files()
+        self.assertEqual({p.name for p in GOLDEN.glob("*.c")}, set(files))
+        for name, text in files.items():
+            kept = (GOLDEN / name).read_text(encoding="utf-8")
+            if kept != text:
+                lines = difflib.unified_diff(
+                    kept.splitlines(), text.splitlines(), "golden", "generated", lineterm=""
+                )
+                self.fail(f"{name} has changed; see --update\n" + "\n".join(list(lines)[:60]))
+
+
+# What is replaced in the table (the first occurrence), by what, and what the complaint says.
+REFUSED = {
+    "no TOML": ("[isa.scalar]", "[isa.scalar", r"table\.toml: "),
+    "unknown section": ("[isa.scalar]", "[isas.scalar]", r"unknown key 'isas'"),
+    "unknown key of an isa": ("lanes = 1\n", "lanes = 1\nlane = 1\n", r"isa\.scalar: unknown key 'lane'"),
+    "missing key of an isa": ("lanes = 1\n", "", r"isa\.scalar: key 'lanes' is missing"),
+    "wrong type of a key": ("lanes = 1\n", 'lanes = "1"\n', r"isa\.scalar: key 'lanes' must be of type int"),
+    "boolean for a number": ("lanes = 1\n", "lanes = true\n", r"isa\.scalar: key 'lanes' must be of type int"),
+    "odd vector": ("lanes = 8\n", "lanes = 7\n", r"isa\.avx2: lanes must be 1, 4, 8 or 16, not 7"),
+    "no chains": ("chains = 1\n", "chains = 0\n", r"isa\.scalar: chains must be at least 1"),
+    "unknown arch": ('arch = "x86_64"', 'arch = "riscv"', r"isa\.avx2: unknown arch 'riscv'"),
+    "unknown feature": ('"F16C"]', '"SSE9"]', r"isa\.avx2: feature 'SSE9' is not in dispatch/cpu\.h"),
+    "feature that is no text": ('"F16C"]', "5]", r"isa\.avx2: feature '5' is not in dispatch/cpu\.h"),
+    "bad isa name": ("[isa.avx2]", "[isa.AVX-2]", r"isa\.AVX-2: not a valid name"),
+    "isa that is no table": ("[isa.scalar]", "[isa]\nneon = 3\n[isa.scalar]", r"isa\.neon: expected a table"),
+    "unknown format": ('f32 = "rows"', 'f31 = "rows"', r"format\.f31: not in TERN_FORMAT_LIST"),
+    "unknown layout": ('i2_s = "t2r16"', 'i2_s = "t2r15"', r"format\.i2_s: unknown layout 't2r15'"),
+    "layout that is no text": ('i2_s = "t2r16"', "i2_s = [1]", r"format\.i2_s: unknown layout"),
+    "unknown operation": ("[op.softmax]", "[op.softmin]", r"op\.softmin: operation is not in TERN_OP_LIST"),
+    "unknown key of an op": ('template = "softmax"', 'template = "softmax"\nfast = 1', r"op\.softmax: unknown key 'fast'"),
+    "missing template key": ('template = "softmax"\n', "", r"op\.softmax: key 'template' is missing"),
+    "missing template": ('template = "softmax"', 'template = "softmux"', r"op\.softmax: template 'softmux\.c\.j2' does not exist"),
+    "template that is no text": ('template = "softmax"', "template = 3", r"op\.softmax: key 'template'"),
+    "missing template of a format": ('bf16 = "matmul_float"', 'bf16 = "nothing"', r"op\.gemv: template 'nothing\.c\.j2' does not exist"),
+    "no template for a format": (', bf16 = "matmul_float"', "", r"kernel \d+ \(gemv\): op 'gemv' has no template for format 'bf16'"),
+    "unknown key of a row": ('op = "add"\n', 'op = "add"\ncolour = 1\n', r"kernel \d+ \(add\): unknown key 'colour'"),
+    "row without op": ('op = "add"\n', "", r"kernel \d+ \(\?\): key 'op' is missing"),
+    "row without isa": ('op = "add"\nisa = ["avx512", "avx2", "scalar"]', 'op = "add"', r"kernel \d+ \(add\): key 'isa' is missing"),
+    "row of an unknown op": ('op = "add"\n', 'op = "sub"\n', r"kernel \d+ \(sub\): unknown op 'sub'"),
+    "row whose op is no text": ('op = "add"\n', 'op = ["add"]\n', r"kernel \d+ .*: key 'op' must be of type str"),
+    "row of an unknown isa": ('op = "add"\nisa = ["avx512"', 'op = "add"\nisa = ["avx1024"', r"kernel \d+ \(add\): unknown isa 'avx1024'"),
+    "row of an unknown format": ('format = ["f16", "f32"]', 'format = ["f16", "f31"]', r"kernel \d+ \(attend\): unknown format 'f31'"),
+    "empty list": ('op = "add"\nisa = ["avx512", "avx2", "scalar"]', 'op = "add"\nisa = []', r"kernel \d+ \(add\): key 'isa' must be a name or a list"),
+    "name twice in a list": ('op = "add"\nisa = ["avx512", "avx2"', 'op = "add"\nisa = ["avx2", "avx2"', r"kernel \d+ \(add\): 'avx2' stands twice in key 'isa'"),
+    "missing tile": ("tile = { rows = 16, tokens = 1 }\n", "", r"kernel 1 \(gemv\): key 'tile' is missing"),
+    "tile where none belongs": ('op = "add"\n', 'op = "add"\ntile = { rows = 1, tokens = 1 }\n', r"kernel \d+ \(add\): op 'add' takes no tile"),
+    "odd tile": ("rows = 16, tokens = 1 }", "rows = 12, tokens = 1 }", r"kernel 1 \(gemv\): tile rows must be .*, not 12"),
+    "tile of a boolean": ("rows = 16, tokens = 1 }", "rows = 16, tokens = true }", r"kernel 1 \(gemv\): tile tokens must be .*, not True"),
+    "tile with an unknown key": ("rows = 16, tokens = 1 }", "rows = 16, token = 1 }", r"kernel 1 \(gemv\) tile: unknown key 'token'"),
+    "tile that is no table": ("{ rows = 16, tokens = 1 }", "16", r"kernel 1 \(gemv\) tile: expected a table"),
+    "tile narrower than a vector": ("rows = 16, tokens = 1 }", "rows = 8, tokens = 1 }", r"tern_gemv_i2_s_8x1_avx512vnni: 8 rows do not fill vectors of 16 lanes"),
+    "duplicate row": ("[[kernel]]\n", '[[kernel]]\nop = "add"\nisa = "avx2"\n\n[[kernel]]\n', r"tern_add_avx2: stands twice in the table"),
+    "no scalar sibling": ('op = "add"\nisa = ["avx512", "avx2", "scalar"]', 'op = "add"\nisa = ["avx512", "avx2"]', r"tern_add_avx512: has no scalar sibling"),
+    "no scalar sibling of a format": ('format = ["f16", "f32"]\nisa = ["avx512", "avx2", "scalar"]', 'format = "f16"\nisa = ["avx2"]', r"tern_attend_f16_avx2: has no scalar sibling"),
+}  # fmt: skip
+
+
+class Refused(InFolder):
+    def complaint(self, text: str, root: Path = ROOT) -> str:
+        path = self.folder / "table.toml"
+        path.write_text(text, encoding="utf-8")
+        with self.assertRaises(table.SpecError) as caught:
+            table.load(root, path)
+        return str(caught.exception)
+
+    def test_bad_tables(self) -> None:
+        for name, (old, new, expected) in REFUSED.items():
+            with self.subTest(name):
+                self.assertIn(old, TABLE)
+                self.assertRegex(self.complaint(TABLE.replace(old, new, 1)), expected)
+
+    def test_the_table_itself_is_fine(self) -> None:
+        path = self.folder / "table.toml"
+        path.write_text(TABLE, encoding="utf-8")
+        self.assertEqual(table.load(ROOT, path).rows, table.load(ROOT).rows)
+
+    def without(self, section: str) -> str:
+        """The table without that section's entries."""
+        return re.sub(rf"(?ms)^\[+{section}[.\]].*?(?=^\[|\Z)", "", TABLE)
+
+    def test_missing_sections(self) -> None:
+        for section in ("isa", "format", "op", "kernel"):
+            with self.subTest(section):
+                self.assertRegex(self.complaint(self.without(section)), f"key '{section}' is missing")
+
+    def test_sections_of_another_type(self) -> None:
+        for section in ("isa", "format", "op"):
+            with self.subTest(section):
+                text = f"{section} = 3\n" + self.without(section)
+                self.assertRegex(self.complaint(text), f"key '{section}' must be of type dict")
+        for text in ("kernel = [3]\n", "kernel = { op = 3 }\n"):
+            self.assertRegex(self.complaint(text + self.without("kernel")), "kernel 1: expected a table")
+
+    def copy_of_tree(self) -> Path:
+        """What the generator reads, in a folder of its own."""
+        root = self.folder / "tree"
+        for name in ("include/tern/kernels.h", "dispatch/cpu.h", "kernels/reference.c"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
+        for template in (ROOT / "kernels").glob("*.j2"):
+            shutil.copy(template, root / "kernels")
+        return root
+
+    def edit(self, path: Path, old: str, new: str) -> None:
+        text = path.read_text(encoding="utf-8")
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def test_format_without_reference(self) -> None:
+        root = self.copy_of_tree()
+        self.edit(root / "kernels" / "reference.c", "TERN_FORMAT_Q4_1", "TERN_FORMAT_OTHER")
+        self.assertRegex(
+            self.complaint(TABLE, root), r"tern_gemv_q4_1_\w+: format 'q4_1' has no reference"
+        )
+
+    def test_missing_list(self) -> None:
+        root = self.copy_of_tree()
+        self.edit(root / "dispatch" / "cpu.h", "TERN_CPU_LIST", "TERN_CPU_LISTS")
+        self.assertRegex(self.complaint(TABLE, root), r"TERN_CPU_LIST was not found")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--update"]:
+        update_golden()
+    else:
+        unittest.main()
