@@ -61,7 +61,8 @@ static void block_free(block *b) {
     free(b->wo);
 }
 
-/* ---- double precision --------------------------------------------------------------------------- */
+/* ---- double precision ---------------------------------------------------------------------------
+ */
 
 static void naive_multiply(const float *w, size_t rows, size_t cols, const double *x, double *y) {
     for (size_t r = 0; r < rows; r++) {
@@ -136,7 +137,8 @@ static void naive_block(const block *b, double *y) {
     }
 }
 
-/* ---- kernel rows -------------------------------------------------------------------------------- */
+/* ---- kernel rows --------------------------------------------------------------------------------
+ */
 
 typedef struct row_set {
     tern_matmul_fn *multiply;
@@ -146,17 +148,20 @@ typedef struct row_set {
 } row_set;
 
 static row_set rows_of(uint64_t mask, const block *b) {
-    return (row_set){
-        .multiply = tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_F32)->fn.matmul,
-        .rotate = tern_kernel_select(mask, b->rope, TERN_FORMAT_NONE)->fn.rope,
-        .store = tern_kernel_select(mask, TERN_OP_STORE, b->cache)->fn.store,
-        .attend = tern_kernel_select(mask, TERN_OP_ATTEND, b->cache)->fn.attend};
+    return (row_set){.multiply = tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_F32)->fn.matmul,
+                     .rotate = tern_kernel_select(mask, b->rope, TERN_FORMAT_NONE)->fn.rope,
+                     .store = tern_kernel_select(mask, TERN_OP_STORE, b->cache)->fn.store,
+                     .attend = tern_kernel_select(mask, TERN_OP_ATTEND, b->cache)->fn.attend};
 }
 
 static void multiply(const row_set *r, const float *w, size_t rows, size_t cols, const float *x,
                      float *y) {
-    const tern_matrix matrix = {.format = TERN_FORMAT_F32, .layout = TERN_LAYOUT_ROWS,
-                                .rows = rows, .cols = cols, .scale = 1.0f, .data = w};
+    const tern_matrix matrix = {.format = TERN_FORMAT_F32,
+                                .layout = TERN_LAYOUT_ROWS,
+                                .rows = rows,
+                                .cols = cols,
+                                .scale = 1.0f,
+                                .data = w};
     const tern_activations in = {.cols = cols, .x = x, .x_stride = cols};
     const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = 0, .r1 = rows};
     r->multiply(&matrix, &in, &tile, y, rows);

@@ -61,16 +61,17 @@ static void check_same_cache(const tern_session *a, const tern_session *b, uint3
                 }
 }
 
-/* ---- splits, batches, threads, instruction sets ------------------------------------------------ */
+/* ---- splits, batches, threads, instruction sets ------------------------------------------------
+ */
 
 typedef struct way {
     uint32_t threads, n_batch;
     size_t piece;
 } way;
 
-static const way ways[] = {
-    {1, 128, PROMPT}, {1, 128, 1}, {1, 128, 3}, {1, 128, 64},    {1, 1, PROMPT}, {1, 7, PROMPT},
-    {2, 128, PROMPT}, {2, 16, 64}, {3, 5, 3},   {3, 128, PROMPT}, {5, 128, 64},  {5, 2, 3}};
+static const way ways[] = {{1, 128, PROMPT}, {1, 128, 1},      {1, 128, 3},      {1, 128, 64},
+                           {1, 1, PROMPT},   {1, 7, PROMPT},   {2, 128, PROMPT}, {2, 16, 64},
+                           {3, 5, 3},        {3, 128, PROMPT}, {5, 128, 64},     {5, 2, 3}};
 
 typedef struct truth {
     const char *preset;
@@ -136,7 +137,8 @@ static void test_one_answer_f32_cache(void **state) {
     check_preset("llama-tiny-q8_0", TERN_FORMAT_F32, 3 + 2 * SLOW);
 }
 
-/* ---- what the logits are ------------------------------------------------------------------------ */
+/* ---- what the logits are ------------------------------------------------------------------------
+ */
 
 /* AC:1. The first token alone gives logits that are finite and differ from each other. */
 static void test_bos_nonzero(void **state) {
@@ -216,7 +218,8 @@ static void test_logits_modes(void **state) {
     tern_model_free(&model);
 }
 
-/* ---- decoding ----------------------------------------------------------------------------------- */
+/* ---- decoding -----------------------------------------------------------------------------------
+ */
 
 /* AC:7. A prompt of five and one decoded token leave what a fresh pass over all six leaves. */
 static void check_parity(const char *preset, tern_format kv) {
@@ -291,14 +294,10 @@ static void test_greedy_16_tokens(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_answer_bitnet),
-        cmocka_unit_test(test_one_answer_llama),
-        cmocka_unit_test(test_one_answer_f32_cache),
-        cmocka_unit_test(test_bos_nonzero),
-        cmocka_unit_test(test_every_token_matters),
-        cmocka_unit_test(test_logits_modes),
-        cmocka_unit_test(test_decode_equals_recompute),
-        cmocka_unit_test(test_greedy_16_tokens),
+        cmocka_unit_test(test_one_answer_bitnet),       cmocka_unit_test(test_one_answer_llama),
+        cmocka_unit_test(test_one_answer_f32_cache),    cmocka_unit_test(test_bos_nonzero),
+        cmocka_unit_test(test_every_token_matters),     cmocka_unit_test(test_logits_modes),
+        cmocka_unit_test(test_decode_equals_recompute), cmocka_unit_test(test_greedy_16_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

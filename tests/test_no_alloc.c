@@ -32,7 +32,8 @@ int main(void) {
 
 #else
 
-/* ---- counting ------------------------------------------------------------------------------------ */
+/* ---- counting
+ * ------------------------------------------------------------------------------------ */
 
 static atomic_size_t allocations;
 
@@ -123,7 +124,8 @@ static void test_counting_counts(void **state) {
     tern_model_free(&model);
 }
 
-/* ---- the hot paths --------------------------------------------------------------------------------- */
+/* ---- the hot paths
+ * --------------------------------------------------------------------------------- */
 
 enum { PROMPT = 40, DECODED = 10, CONTEXT = 128 };
 
@@ -225,8 +227,8 @@ static void check_generate(const char *preset) {
     tiny_prompt(model, 2, prompt, PROMPT);
     check_case("%s: generate", preset);
     const size_t before = counted();
-    const tern_status status = tern_generate(s, sampler, prompt, PROMPT, DECODED, true, note_token,
-                                             &l, &result, NULL);
+    const tern_status status =
+        tern_generate(s, sampler, prompt, PROMPT, DECODED, true, note_token, &l, &result, NULL);
     check_none_since(before);
     assert_int_equal(status, TERN_OK);
     assert_int_equal(l.n, DECODED);

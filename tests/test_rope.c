@@ -37,7 +37,7 @@ static void test_log(void **state) {
     assert_true(tern_log(1.0) == 0.0);
     for (int i = 0; i < SAMPLES; i++) {
         check_log(ldexp(0.5 + 0.5 * uniform(&rng), (int)check_below(&rng, 2044) - 1020));
-        check_log(0.5 + uniform(&rng));                     /* both sides of 1 */
+        check_log(0.5 + uniform(&rng)); /* both sides of 1 */
         check_log(1.0 + ldexp(uniform(&rng) - 0.5, -(int)check_below(&rng, 40)));
     }
     for (double base = 1e-3; base < 1e13; base *= 10)
@@ -108,7 +108,8 @@ static void test_sincos_relative(void **state) {
     }
 }
 
-/* ---- frequencies and angles ------------------------------------------------------------------- */
+/* ---- frequencies and angles -------------------------------------------------------------------
+ */
 
 static void test_frequencies(void **state) {
     static const double bases[] = {10000, 500000, 100000, 1e6, 1};
@@ -162,7 +163,8 @@ static void test_angles(void **state) {
         assert_true(c[i] == 1.0f && s[i] == 0.0f);
 }
 
-/* ---- rotation ---------------------------------------------------------------------------------- */
+/* ---- rotation ----------------------------------------------------------------------------------
+ */
 
 static const double norm_example[4] = {-1.142640, 1.922076, 2.959851, 4.029800};
 static const double neox_example[4] = {-1.984111, 1.959901, 2.462378, 4.019800};
@@ -230,14 +232,10 @@ static void test_pairings_agree(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_log),
-        cmocka_unit_test(test_exp),
-        cmocka_unit_test(test_sincos),
-        cmocka_unit_test(test_sincos_relative),
-        cmocka_unit_test(test_frequencies),
-        cmocka_unit_test(test_angles),
-        cmocka_unit_test(test_example),
-        cmocka_unit_test(test_pairings_agree),
+        cmocka_unit_test(test_log),         cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_sincos),      cmocka_unit_test(test_sincos_relative),
+        cmocka_unit_test(test_frequencies), cmocka_unit_test(test_angles),
+        cmocka_unit_test(test_example),     cmocka_unit_test(test_pairings_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

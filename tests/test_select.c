@@ -57,20 +57,32 @@ typedef struct pair {
     tern_format format;
 } pair;
 
-#define WITH_FORMAT(op, X) X(op, F32) X(op, F16) X(op, BF16) X(op, Q4_0) X(op, Q4_1) X(op, Q8_0)
-#define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format},
+#define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format}
+#define FILE_FORMATS(op)                                                                           \
+    PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q8_0)
 
 static const pair pairs[] = {
-    WITH_FORMAT(GEMV, PAIR) PAIR(GEMV, I2_S) WITH_FORMAT(GEMM, PAIR) PAIR(GEMM, I2_S)
-    WITH_FORMAT(EMBED, PAIR) PAIR(ATTEND, F32) PAIR(ATTEND, F16) PAIR(STORE, F32) PAIR(STORE, F16)
-    PAIR(QUANTIZE_TOKEN, NONE) PAIR(QUANTIZE_BLOCK, NONE) PAIR(RMSNORM, NONE)
-    PAIR(ROPE_NORM, NONE) PAIR(ROPE_NEOX, NONE) PAIR(SOFTMAX, NONE) PAIR(GATE_SILU, NONE)
-    PAIR(GATE_RELU2, NONE) PAIR(ADD, NONE)};
-
-enum {
-    PROCESSORS = sizeof processors / sizeof *processors,
-    PAIRS = sizeof pairs / sizeof *pairs
+    FILE_FORMATS(GEMV),
+    PAIR(GEMV, I2_S),
+    FILE_FORMATS(GEMM),
+    PAIR(GEMM, I2_S),
+    FILE_FORMATS(EMBED),
+    PAIR(ATTEND, F32),
+    PAIR(ATTEND, F16),
+    PAIR(STORE, F32),
+    PAIR(STORE, F16),
+    PAIR(QUANTIZE_TOKEN, NONE),
+    PAIR(QUANTIZE_BLOCK, NONE),
+    PAIR(RMSNORM, NONE),
+    PAIR(ROPE_NORM, NONE),
+    PAIR(ROPE_NEOX, NONE),
+    PAIR(SOFTMAX, NONE),
+    PAIR(GATE_SILU, NONE),
+    PAIR(GATE_RELU2, NONE),
+    PAIR(ADD, NONE),
 };
+
+enum { PROCESSORS = sizeof processors / sizeof *processors, PAIRS = sizeof pairs / sizeof *pairs };
 
 static const tern_isa_info *find_isa(const char *name) {
     size_t count;
@@ -142,7 +154,8 @@ static void test_foreign_features(void **state) {
     assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_COUNT, TERN_FORMAT_F32));
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------------
+ */
 
 static void test_every_row(void **state) {
     size_t count;
@@ -200,9 +213,15 @@ static void no_code(void) {}
 static void test_order_decides(void **state) {
     const tern_kernel_row table[] = {
         {.name = "not built", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE},
-        {.name = "needs two", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .needs = 3,
+        {.name = "needs two",
+         .op = TERN_OP_ADD,
+         .format = TERN_FORMAT_NONE,
+         .needs = 3,
          .fn = {.any = no_code}},
-        {.name = "needs one", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .needs = 1,
+        {.name = "needs one",
+         .op = TERN_OP_ADD,
+         .format = TERN_FORMAT_NONE,
+         .needs = 1,
          .fn = {.any = no_code}},
         {.name = "first", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .fn = {.any = no_code}},
         {.name = "second", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .fn = {.any = no_code}},
@@ -213,15 +232,15 @@ static void test_order_decides(void **state) {
         size_t row;
     } cases[] = {{0, 3}, {1, 2}, {2, 3}, {3, 1}, {7, 1}, {UINT64_MAX, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_ptr_equal(
-            tern_select_row(table, 5, cases[i].mask, TERN_OP_ADD, TERN_FORMAT_NONE),
-            &table[cases[i].row]);
+        assert_ptr_equal(tern_select_row(table, 5, cases[i].mask, TERN_OP_ADD, TERN_FORMAT_NONE),
+                         &table[cases[i].row]);
     assert_null(tern_select_row(table, 3, 0, TERN_OP_ADD, TERN_FORMAT_NONE));
     assert_null(tern_select_row(table, 5, 0, TERN_OP_SOFTMAX, TERN_FORMAT_NONE));
     assert_null(tern_select_row(NULL, 0, 0, TERN_OP_ADD, TERN_FORMAT_NONE));
 }
 
-/* ---- instruction sets by name ------------------------------------------------------------------ */
+/* ---- instruction sets by name ------------------------------------------------------------------
+ */
 
 static void test_isa_of_mask(void **state) {
     size_t count;
@@ -276,7 +295,8 @@ static void test_restrict_refuses(void **state) {
     (void)state;
     check_refused(0, "avx2", absent, "(valid: scalar)");
     check_refused(HASWELL, "avx512", absent, x86 ? "(valid: scalar, avx2)" : "scalar");
-    check_refused(SKYLAKE_X, "avx512vnni", absent, x86 ? "(valid: scalar, avx2, avx512)" : "scalar");
+    check_refused(SKYLAKE_X, "avx512vnni", absent,
+                  x86 ? "(valid: scalar, avx2, avx512)" : "scalar");
     check_refused(HASWELL, "sse9", "unknown", x86 ? "(valid: scalar, avx2)" : "scalar");
     check_refused(HASWELL, "AVX2", "unknown", "scalar");
     check_refused(HASWELL, "avx", "unknown", "scalar"); /* a prefix is no name */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: parameters, the edges of the context, refusals that change nothing, rewinding, threads. */
+/* Sessions: parameters, the edges of the context, refusals that change nothing, rewinding, threads.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +40,8 @@ static int models_close(void **state) {
 
 static int session_open(void **state) {
     shared.session = tiny_session(
-        shared.model, (tern_session_params){.n_ctx = CONTEXT, .n_batch = 8, .threads = 2,
-                                            .kv = TERN_FORMAT_F16});
+        shared.model,
+        (tern_session_params){.n_ctx = CONTEXT, .n_batch = 8, .threads = 2, .kv = TERN_FORMAT_F16});
     *state = &shared;
     return 0;
 }
@@ -61,7 +62,8 @@ static void eval(tern_session *s, size_t first, size_t n, float *out) {
         memcpy(out, logits, shared.n_vocab * sizeof *out);
 }
 
-/* ---- parameters --------------------------------------------------------------------------------- */
+/* ---- parameters ---------------------------------------------------------------------------------
+ */
 
 static void test_defaults(void **state) {
     const fixture *f = *state;
@@ -152,7 +154,8 @@ static void test_no_weights(void **state) {
     tern_model_free(&model);
 }
 
-/* ---- the edges of the context --------------------------------------------------------------------- */
+/* ---- the edges of the context
+ * --------------------------------------------------------------------- */
 
 /* A whole context at once and one by one, up to its last position; one more is refused. */
 static void test_full_context(void **state) {
@@ -200,7 +203,8 @@ static void test_context_of_one(void **state) {
     free(got);
 }
 
-/* ---- refused calls ---------------------------------------------------------------------------------- */
+/* ---- refused calls
+ * ---------------------------------------------------------------------------------- */
 
 /* Fails unless eval refuses, and the session then goes on as if nothing had been asked. */
 static void check_eval_refused(const fixture *f, const int32_t *tokens, size_t n,
@@ -252,7 +256,8 @@ static void test_refused_eval(void **state) {
     assert_int_equal(tern_session_eval(NULL, tokens, 3, last, logits, NULL), TERN_ERR_ARG);
 }
 
-/* ---- rewinding and the cache ------------------------------------------------------------------------ */
+/* ---- rewinding and the cache
+ * ------------------------------------------------------------------------ */
 
 static void test_rewind(void **state) {
     const fixture *f = *state;
@@ -295,7 +300,8 @@ static void test_cache_range(void **state) {
                      tern_session_kv(s, false, 1, 1, 2)); /* positions of 64 halves */
 }
 
-/* ---- two sessions at once ------------------------------------------------------------------------- */
+/* ---- two sessions at once
+ * ------------------------------------------------------------------------- */
 
 typedef struct user {
     tern_session *session;
@@ -321,12 +327,12 @@ static void test_two_sessions(void **state) {
     user users[USERS];
     pthread_t threads[USERS];
     for (uint32_t i = 0; i < USERS; i++) {
-        users[i] = (user){.session = tiny_session(f->model, (tern_session_params){
-                                                                .n_ctx = CONTEXT,
-                                                                .threads = 1 + i % 2,
-                                                                .kv = TERN_FORMAT_F16}),
-                          .n = 8 + 4 * i,
-                          .logits = tiny_floats(f->n_vocab)};
+        users[i] =
+            (user){.session = tiny_session(f->model, (tern_session_params){.n_ctx = CONTEXT,
+                                                                           .threads = 1 + i % 2,
+                                                                           .kv = TERN_FORMAT_F16}),
+                   .n = 8 + 4 * i,
+                   .logits = tiny_floats(f->n_vocab)};
         assert_int_equal(pthread_create(&threads[i], NULL, evaluate, &users[i]), 0);
     }
     float *want = tiny_floats(f->n_vocab);
@@ -347,11 +353,11 @@ static void test_two_sessions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_SESSION(test_defaults),       WITH_SESSION(test_refused_parameters),
-        WITH_SESSION(test_bytes),          cmocka_unit_test(test_no_weights),
-        WITH_SESSION(test_full_context),   WITH_SESSION(test_context_of_one),
-        WITH_SESSION(test_refused_eval),   WITH_SESSION(test_rewind),
-        WITH_SESSION(test_cache_range),    WITH_SESSION(test_two_sessions),
+        WITH_SESSION(test_defaults),     WITH_SESSION(test_refused_parameters),
+        WITH_SESSION(test_bytes),        cmocka_unit_test(test_no_weights),
+        WITH_SESSION(test_full_context), WITH_SESSION(test_context_of_one),
+        WITH_SESSION(test_refused_eval), WITH_SESSION(test_rewind),
+        WITH_SESSION(test_cache_range),  WITH_SESSION(test_two_sessions),
     };
     return cmocka_run_group_tests(tests, models_open, models_close);
 }

@@ -58,10 +58,10 @@ static void test_split(void **state) {
 /* Plain memory on purpose: the thread sanitizer then checks that run and barrier order it. */
 typedef struct runs {
     uint32_t threads;
-    uint32_t calls[MAX_TEAM];  /* [worker] */
-    uint32_t steps[MAX_TEAM];  /* [worker] */
-    bool caller[MAX_TEAM];     /* [worker] ran on the thread that called tern_team_run */
-    uint32_t wrong[MAX_TEAM];  /* [worker] times it did not see what all had done before a barrier */
+    uint32_t calls[MAX_TEAM]; /* [worker] */
+    uint32_t steps[MAX_TEAM]; /* [worker] */
+    bool caller[MAX_TEAM];    /* [worker] ran on the thread that called tern_team_run */
+    uint32_t wrong[MAX_TEAM]; /* [worker] times it did not see what all had done before a barrier */
     pthread_t main_thread;
 } runs;
 
@@ -204,14 +204,10 @@ static void test_processor_count(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),
-        cmocka_unit_test(test_run),
-        cmocka_unit_test(test_barrier),
-        cmocka_unit_test(test_oversubscribed),
-        cmocka_unit_test(test_late_worker),
-        cmocka_unit_test(test_free_without_run),
-        cmocka_unit_test(test_many_teams),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_split),           cmocka_unit_test(test_run),
+        cmocka_unit_test(test_barrier),         cmocka_unit_test(test_oversubscribed),
+        cmocka_unit_test(test_late_worker),     cmocka_unit_test(test_free_without_run),
+        cmocka_unit_test(test_many_teams),      cmocka_unit_test(test_refused),
         cmocka_unit_test(test_processor_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

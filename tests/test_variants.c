@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models whose files differ from the usual ones in a way that is allowed: which head is used, biases,
- * rotation factors, loose alignment, weights that overflow; and opening a model at all.
+ * Models whose files differ from the usual ones in a way that is allowed: which head is used,
+ * biases, rotation factors, loose alignment, weights that overflow; and opening a model at all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,8 @@ static void put_floats(tiny_tensor *t, float value) {
         memcpy(t->data + i * sizeof value, &value, sizeof value);
 }
 
-/* ---- the head ------------------------------------------------------------------------------------- */
+/* ---- the head
+ * ------------------------------------------------------------------------------------- */
 
 /* bitnet: token_embd is the head even when there is an output.weight of other values. */
 static void test_bitnet_head(void **state) {
@@ -102,13 +103,15 @@ static void test_llama_head_of_another_format(void **state) {
     tern_model *model = open_file(&file);
     const size_t n = tern_model_kernels(model, rows, 64);
     for (size_t i = 0; i < n; i++)
-        float_head = float_head || (rows[i]->op == TERN_OP_GEMV && rows[i]->format == TERN_FORMAT_F32);
+        float_head =
+            float_head || (rows[i]->op == TERN_OP_GEMV && rows[i]->format == TERN_FORMAT_F32);
     assert_true(float_head);
     tern_model_free(&model);
     tiny_file_free(&file);
 }
 
-/* ---- tensors that may be there --------------------------------------------------------------------- */
+/* ---- tensors that may be there
+ * --------------------------------------------------------------------- */
 
 static void test_biases(void **state) {
     static const char *const names[] = {"blk.0.attn_q.bias", "blk.1.attn_k.bias",
@@ -145,7 +148,8 @@ static void test_rotation_factors(void **state) {
     tiny_file_free(&scaled);
 }
 
-/* ---- alignment ------------------------------------------------------------------------------------- */
+/* ---- alignment
+ * ------------------------------------------------------------------------------------- */
 
 /* Whether a float tensor of the file lies at an address that is no multiple of its element. */
 static bool has_misaligned(const tiny_file *file) {
@@ -219,7 +223,8 @@ static void test_norm_formats(void **state) {
     check_norm_format(TERN_FORMAT_BF16, 1);
 }
 
-/* ---- overflow -------------------------------------------------------------------------------------- */
+/* ---- overflow
+ * -------------------------------------------------------------------------------------- */
 
 /* Finite weights whose products are not: the logits are refused, the session is not changed. */
 static void test_nonfinite_logits(void **state) {
@@ -243,7 +248,8 @@ static void test_nonfinite_logits(void **state) {
     tiny_file_free(&file);
 }
 
-/* ---- opening --------------------------------------------------------------------------------------- */
+/* ---- opening
+ * --------------------------------------------------------------------------------------- */
 
 static void check_not_opened(const char *path, const char *isa, tern_status expected,
                              const char *text) {

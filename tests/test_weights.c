@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models with something wrong in their tensors are refused, with the file, the tensor and the number
- * in the message; models with something unusual give the logits that they must.
+ * Models with something wrong in their tensors are refused, with the file, the tensor and the
+ * number in the message; models with something unusual give the logits that they must.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@ static void put_float(tiny_tensor *t, size_t index, float value) {
     memcpy(t->data + index * sizeof value, &value, sizeof value);
 }
 
-/* ---- refused -------------------------------------------------------------------------------------- */
+/* ---- refused
+ * -------------------------------------------------------------------------------------- */
 
 typedef void change(tiny_file *file);
 
@@ -115,7 +116,8 @@ static void test_wrong_shapes(void **state) {
     const tern_status shape = TERN_ERR_TENSOR_SHAPE;
     const char *bitnet = "bitnet-tiny";
     const char *llama = "llama-tiny-f32";
-    check_refused(bitnet, tall_matrix, shape, "blk.0.attn_k.weight is 256 x 256, must be 256 x 128");
+    check_refused(bitnet, tall_matrix, shape,
+                  "blk.0.attn_k.weight is 256 x 256, must be 256 x 128");
     check_refused(bitnet, wide_matrix, shape,
                   "blk.1.ffn_down.weight is 256 x 640, must be 640 x 256");
     check_refused(bitnet, short_norm, shape, "blk.1.ffn_norm.weight is 255 x 1, must be 256 x 1");
@@ -233,8 +235,8 @@ static void test_unused_tensors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_data),          cmocka_unit_test(test_wrong_shapes),
-        cmocka_unit_test(test_missing_tensors),   cmocka_unit_test(test_unsupported_types),
+        cmocka_unit_test(test_bad_data),        cmocka_unit_test(test_wrong_shapes),
+        cmocka_unit_test(test_missing_tensors), cmocka_unit_test(test_unsupported_types),
         cmocka_unit_test(test_unused_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,8 +48,8 @@ typedef struct tiny_file {
     tern_gguf *source;
     tiny_tensor *tensors;
     size_t n;
-    uint32_t alignment;   /* general.alignment; 32 writes no key */
-    const char *filler;   /* not NULL: a string that moves the tensor data by its length */
+    uint32_t alignment; /* general.alignment; 32 writes no key */
+    const char *filler; /* not NULL: a string that moves the tensor data by its length */
 } tiny_file;
 
 tiny_file tiny_read(const char *preset);
