@@ -60,14 +60,12 @@ float tern_ref_exp(float x) {
 static float half_value(uint16_t bits) {
     const int exponent = bits >> 10 & 31;
     const int fraction = bits & 1023;
-    float magnitude;
+    float magnitude = ldexpf((float)(1024 + fraction), exponent - 25);
 
     if (exponent == 31)
         magnitude = fraction != 0 ? NAN : INFINITY;
     else if (exponent == 0)
         magnitude = ldexpf((float)fraction, -24);
-    else
-        magnitude = ldexpf((float)(1024 + fraction), exponent - 25);
     return bits & 0x8000 ? -magnitude : magnitude;
 }
 
@@ -98,14 +96,7 @@ static uint16_t read16(const uint8_t *p) {
     return (uint16_t)(p[0] | p[1] << 8);
 }
 
-static float read_f32(const uint8_t *p) {
-    float value;
-    memcpy(&value, p, sizeof value);
-    return value;
-}
-
-static float read_bf16(const uint8_t *p) {
-    const uint32_t bits = (uint32_t)read16(p) << 16;
+static float float_of(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -142,11 +133,11 @@ static float weight_value(tern_format format, const void *file, size_t index) {
 
     switch (format) {
     case TERN_FORMAT_F32:
-        return read_f32(bytes + 4 * index);
+        return float_of(read16(bytes + 4 * index) | (uint32_t)read16(bytes + 4 * index + 2) << 16);
     case TERN_FORMAT_F16:
         return half_value(read16(bytes + 2 * index));
     case TERN_FORMAT_BF16:
-        return read_bf16(bytes + 2 * index);
+        return float_of((uint32_t)read16(bytes + 2 * index) << 16);
     case TERN_FORMAT_I2_S:
         return (float)(ternary_code(file, index) - 1);
     default:
@@ -203,16 +194,13 @@ static float dot_blocks(const tern_ref_matrix *w, size_t row, const tern_activat
 }
 
 static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t) {
-    switch (w->format) {
-    case TERN_FORMAT_F32:
-    case TERN_FORMAT_F16:
-    case TERN_FORMAT_BF16:
-        return dot_float(w, row, x->x + t * x->x_stride);
-    case TERN_FORMAT_I2_S:
+    const tern_format f = w->format;
+
+    if (f == TERN_FORMAT_I2_S)
         return dot_ternary(w, row, x, t);
-    default:
+    if (f == TERN_FORMAT_Q4_0 || f == TERN_FORMAT_Q4_1 || f == TERN_FORMAT_Q8_0)
         return dot_blocks(w, row, x, t);
-    }
+    return dot_float(w, row, x->x + t * x->x_stride);
 }
 
 void tern_ref_matmul(const tern_ref_matrix *w, const tern_activations *x, const tern_tile *tile,
@@ -354,7 +342,6 @@ typedef struct partial {
 static partial chunk_weights(tern_format cache, const tern_attend_args *a, const float *q,
                              size_t j0, size_t j1, float *e) {
     lanes sum = {{0}, 0};
-    partial chunk;
 
     for (size_t j = j0; j < j1; j++) {
         lanes dot = {{0}, 0};
@@ -362,13 +349,12 @@ static partial chunk_weights(tern_format cache, const tern_attend_args *a, const
             lanes_add(&dot, q[i] * weight_value(cache, a->k, j * a->dim + i));
         e[j - j0] = lanes_total(&dot) * a->scale;
     }
-    chunk.m = maximum(e, j1 - j0);
+    const float m = maximum(e, j1 - j0);
     for (size_t j = 0; j < j1 - j0; j++) {
-        e[j] = tern_ref_exp(e[j] - chunk.m);
+        e[j] = tern_ref_exp(e[j] - m);
         lanes_add(&sum, e[j]);
     }
-    chunk.l = lanes_total(&sum);
-    return chunk;
+    return (partial){m, lanes_total(&sum)};
 }
 
 static float chunk_value(tern_format cache, const tern_attend_args *a, size_t j0, size_t j1,
