@@ -57,6 +57,7 @@ typedef struct pair {
     tern_format format;
 } pair;
 
+/* clang-format off: a list, not a staircase */
 #define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format}
 #define FILE_FORMATS(op)                                                                           \
     PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q8_0)
@@ -81,6 +82,7 @@ static const pair pairs[] = {
     PAIR(GATE_RELU2, NONE),
     PAIR(ADD, NONE),
 };
+/* clang-format on */
 
 enum { PROCESSORS = sizeof processors / sizeof *processors, PAIRS = sizeof pairs / sizeof *pairs };
 
