@@ -62,10 +62,10 @@ class Agreement(common.TernTest):
 
     def test_floats(self):
         """Only keys and values are rounded to few bits: agreement as good as float32 allows."""
-        self.check_presets(FLOATS, "--cosine", "0.99999999")
+        self.check_presets(FLOATS, "--cosine", "0.99999999", "--noise", "4")
 
     def test_quantized(self):
-        self.check_presets(QUANTIZED, "--noise", "3")
+        self.check_presets(QUANTIZED, "--noise", "4")
 
     def edited(self, name, edit):
         """The tiny bitnet under another name, or with another setting."""
@@ -96,10 +96,10 @@ class Agreement(common.TernTest):
             file[f"{prefix}.rope.scaling.factor"] = gguf_edit.f32(4.0)
             file[f"{prefix}.attention.layer_norm_rms_epsilon"] = gguf_edit.f32(0.125)
 
-        self.check(self.edited("rope", edit), 40, "--noise", "3")
+        self.check(self.edited("rope", edit), 40, "--noise", "4")
 
     def test_small_model(self):
-        self.check(common.small_model(), 48, "--noise", "3")
+        self.check(common.small_model(), 48, "--noise", "4")
 
     def test_smollm2(self):
         self.check(common.smollm2(), 16, "--noise", "2")

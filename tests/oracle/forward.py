@@ -14,7 +14,7 @@ import numpy as np
 import tensors
 
 ROWS_AT_ONCE = 8192  # of a matrix decoded to float64: bounds memory for wide output heads
-FLOAT32_STEP = 2.0**-23  # relative distance of neighbouring float32 numbers
+NOISE = 2.0**-20  # relative: eight steps of float32, what a sum of a few hundred terms loses
 
 
 # ---- activations in front of quantized weights --------------------------------------------------
@@ -126,9 +126,9 @@ ARCHITECTURES = {
 
 
 class Model:
-    """With noise, a numpy Generator, every normed value is wrong by about one step of float32.
+    """With noise, a numpy Generator, every normed value is wrong by a few steps of float32.
 
-    Whoever computes in float32 makes errors of that size, so the logits with noise show how far
+    Whoever computes in float32 makes errors of about that size, so the logits with noise show how far
     they alone can move the result: once a value falls on the other side of a rounding boundary,
     the activation's code differs by one, and what follows by much more than float32's rounding.
     """
@@ -217,7 +217,7 @@ class Model:
 
     def _norm(self, name, x):
         y = rmsnorm(x, self.file.vector(f"{name}.weight"), self.eps)
-        return y * (1 + FLOAT32_STEP * self.noise.standard_normal(y.shape)) if self.noise else y
+        return y * (1 + NOISE * self.noise.standard_normal(y.shape)) if self.noise else y
 
     def _head(self):
         own = self.file.has("output.weight")
