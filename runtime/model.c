@@ -137,7 +137,7 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     m->packed = loader.bytes;
     if (status != TERN_OK || params->no_weights)
         return status;
-    status = tern_arena_new(loader.bytes, &m->weights, err);
+    status = tern_arena_new(loader.bytes, true, &m->weights, err);
     if (status != TERN_OK)
         return status;
     status = tern_team_new(threads, &loader.team, err);

@@ -66,7 +66,8 @@ static size_t add_row(const tern_kernel_row *row, const tern_kernel_row **rows, 
     return count + 1;
 }
 
-size_t tern_model_kernels(const tern_model *m, const tern_kernel_row **rows, size_t capacity) {
+size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,
+                          size_t capacity) {
     const tern_row_set *r = &m->rows;
     size_t n = add_row(m->embedding.row, rows, capacity, 0);
     n = add_row(r->rmsnorm, rows, capacity, n);
@@ -83,8 +84,8 @@ size_t tern_model_kernels(const tern_model *m, const tern_kernel_row **rows, siz
     if (forms & TERN_INPUT_BLOCK)
         n = add_row(r->quantize_block, rows, capacity, n);
     n = add_row(r->rope, rows, capacity, n);
-    n = add_row(r->store_f16, rows, capacity, n);
-    n = add_row(r->attend_f16, rows, capacity, n);
+    n = add_row(kv == TERN_FORMAT_F32 ? r->store_f32 : r->store_f16, rows, capacity, n);
+    n = add_row(kv == TERN_FORMAT_F32 ? r->attend_f32 : r->attend_f16, rows, capacity, n);
     n = add_row(r->gate, rows, capacity, n);
     n = add_row(r->add, rows, capacity, n);
     n = add_row(m->head.gemv, rows, capacity, n);

@@ -8,7 +8,7 @@
 enum { DEFAULT_CONTEXT = 4096, DEFAULT_BATCH = 128, MAX_BATCH = 4096, MAX_THREADS = 1024 };
 
 tern_session_params tern_session_params_default(void) {
-    return (tern_session_params){.kv = TERN_FORMAT_F16};
+    return (tern_session_params){.kv = TERN_FORMAT_F32};
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static tern_status allocate(tern_session *s, tern_error *err) {
     size_t bytes = 0;
     tern_status status = plan(s, tern_team_size(s->team), &bytes, err);
     if (status == TERN_OK)
-        status = tern_arena_new(bytes, &s->arena, err);
+        status = tern_arena_new(bytes, false, &s->arena, err);
     if (status != TERN_OK)
         return status;
     taker filler = {.arena = &s->arena, .err = err};

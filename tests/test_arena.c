@@ -10,7 +10,7 @@ static const size_t ALIGN = TERN_ALIGN;
 
 static tern_arena arena_new(size_t size) {
     tern_arena arena;
-    assert_int_equal(tern_arena_new(size, &arena, NULL), TERN_OK);
+    assert_int_equal(tern_arena_new(size, size % 2 == 0, &arena, NULL), TERN_OK);
     assert_int_equal(arena.size, size);
     assert_int_equal(arena.used, 0);
     return arena;
@@ -106,7 +106,7 @@ static void test_empty_and_impossible(void **state) {
     tern_arena_free(&arena); /* twice is fine */
 
     tern_arena untouched = {.used = 7};
-    assert_int_equal(tern_arena_new(SIZE_MAX - 4096, &untouched, &err), TERN_ERR_NOMEM);
+    assert_int_equal(tern_arena_new(SIZE_MAX - 4096, false, &untouched, &err), TERN_ERR_NOMEM);
     assert_non_null(strstr(err.message, "18446744073709547519"));
     assert_int_equal(untouched.used, 7);
 }

@@ -68,7 +68,7 @@ static void test_formats_are_covered(void **state) {
     for (size_t i = 0; tiny_presets[i] != NULL; i++) {
         const tern_kernel_row *rows[64];
         tern_model *model = tiny_open(tiny_presets[i], NULL);
-        const size_t n = tern_model_kernels(model, rows, 64);
+        const size_t n = tern_model_kernels(model, TERN_FORMAT_F32, rows, 64);
         assert_true(n <= 64);
         for (size_t k = 0; k < n; k++)
             if (rows[k]->op == TERN_OP_GEMV)

@@ -101,7 +101,7 @@ static void test_llama_head_of_another_format(void **state) {
     check_case("Q8_0 body, F32 head");
     put_floats(tiny_add(&file, "output.weight", TERN_FORMAT_F32, 96, 307), 0.25f);
     tern_model *model = open_file(&file);
-    const size_t n = tern_model_kernels(model, rows, 64);
+    const size_t n = tern_model_kernels(model, TERN_FORMAT_F32, rows, 64);
     for (size_t i = 0; i < n; i++)
         float_head =
             float_head || (rows[i]->op == TERN_OP_GEMV && rows[i]->format == TERN_FORMAT_F32);

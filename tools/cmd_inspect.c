@@ -67,12 +67,12 @@ static void try_model(inspection *n) {
     }
     tern_model_describe(l->model, &l->info);
     const size_t capacity = sizeof l->kernels / sizeof *l->kernels;
-    const size_t rows = tern_model_kernels(l->model, l->kernels, capacity);
+    const tern_format kv = loader_kv_format(n->o);
+    const size_t rows = tern_model_kernels(l->model, kv, l->kernels, capacity);
     l->n_kernels = rows < capacity ? rows : capacity;
     const uint64_t asked = options_integer(n->o, OPT_CONTEXT);
     const uint32_t trained = l->info.n_ctx_train;
     n->n_ctx = asked > 0 ? (uint32_t)asked : trained < DEFAULT_CONTEXT ? trained : DEFAULT_CONTEXT;
-    const tern_format kv = loader_kv_format(n->o);
     n->kv_bytes = tern_model_kv_bytes(l->model, n->n_ctx, kv);
     tern_session_params session = tern_session_params_default();
     session.n_ctx = n->n_ctx;

@@ -59,7 +59,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     }
     tern_model_describe(l->model, &l->info);
     const size_t capacity = sizeof l->kernels / sizeof *l->kernels;
-    const size_t n = tern_model_kernels(l->model, l->kernels, capacity);
+    const size_t n = tern_model_kernels(l->model, loader_kv_format(o), l->kernels, capacity);
     l->n_kernels = n < capacity ? n : capacity;
     return EXIT_DONE;
 }

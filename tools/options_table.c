@@ -129,7 +129,7 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_BATCH] = {"batch", 'b', NULL, "N", OPTION_INTEGER, .max = 4096, .fallback = "0",
                    .commands = EVALUATES,
                    .help = "tokens of a prompt handled in one pass; 0: 128. Changes no bit"},
-    [OPT_KV] = {"kv", 0, NULL, "TYPE", OPTION_CHOICE, .choices = "f16 f32", .fallback = "f16",
+    [OPT_KV] = {"kv", 0, NULL, "TYPE", OPTION_CHOICE, .choices = "f32 f16", .fallback = "f32",
                 .commands = EVALUATES | INSPECT, .help = "numbers in the key/value cache"},
     [OPT_PRE] = {"pre", 0, NULL, "NAME", OPTION_TEXT, .commands = EVALUATES | INSPECT,
                  .help = "pre-tokenizer, in place of the one that the file names"},

@@ -64,8 +64,10 @@ void tern_model_describe(const tern_model *model, tern_model_info *out);
 /* Bytes of key/value cache that a session of n_ctx positions takes: 2*layers*kv heads*n_ctx*dim*2. */
 uint64_t tern_model_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv);
 
-/* Rows that the model uses, without duplicates, in the order of the forward pass. */
-size_t tern_model_kernels(const tern_model *model, const tern_kernel_row **rows, size_t capacity);
+/* Rows that sessions with a cache of format kv use, without duplicates, in the order of the forward
+ * pass. Writes at most capacity, returns how many there are. */
+size_t tern_model_kernels(const tern_model *model, tern_format kv, const tern_kernel_row **rows,
+                          size_t capacity);
 
 /* Name of the instruction set that the model was opened for ("avx2"), static storage. */
 const char *tern_model_isa(const tern_model *model);
@@ -149,7 +151,7 @@ typedef struct tern_session_params {
     uint32_t n_ctx;    /* positions; 0: what the model was trained for, at most 4096 */
     uint32_t n_batch;  /* tokens handled in one pass; 0: 128. Never changes a result */
     uint32_t threads;  /* 0: one per core. Never changes a result */
-    tern_format kv;    /* TERN_FORMAT_F16 (default) or TERN_FORMAT_F32 */
+    tern_format kv;    /* TERN_FORMAT_F32 (default) or TERN_FORMAT_F16 */
 } tern_session_params;
 
 tern_session_params tern_session_params_default(void);
