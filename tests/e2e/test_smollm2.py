@@ -22,14 +22,14 @@ class Smollm2(common.TernTest):
         return text
 
     def test_answers(self):
-        self.assertIn("Paris", self.ask("Which city is the capital of France?", "--chat"))
+        self.assertIn("Paris", self.ask(QUESTION, "--chat"))
         self.assertIn("Paris", self.ask("Name the capital of France.", "--chat"))
         self.assertIn("Berlin", self.ask("What is the capital of Germany?", "--chat"))
 
-    def test_question(self):
-        """Behind the template's own system message this 4-bit model is undecided how to begin, and
-        with f16 keys it begins in French, in the float64 oracle too. Both ways around it answer."""
-        self.assertIn("Paris", self.ask(QUESTION, "--chat"))
+    def test_without_system_message(self):
+        """This 4-bit model is nearly undecided how to begin, so that other wordings, or f16 keys,
+        make it begin in French (in the float64 oracle too); without the template's own system
+        message it is not."""
         turn = f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
         self.assertIn("Paris", self.ask(turn, "--special"))
 
