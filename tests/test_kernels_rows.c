@@ -281,6 +281,33 @@ static void check_softmax(trial *t) {
     check_buffer_free(&want);
 }
 
+/* exp over its whole range, densely: a constant that is off in its last bits shows here. */
+static void test_exp_sweep(void **state) {
+    enum { POINTS = 1 << 17 };
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    check_buffer x = check_buffer_new(POINTS * sizeof(float), sizeof(float), CHECK_END);
+    check_buffer up = floats(POINTS, FILL_CONSTANT, CHECK_END, NULL);
+    check_buffer want = check_buffer_new(x.bytes, sizeof(float), CHECK_END);
+    check_buffer y = check_buffer_new(x.bytes, sizeof(float), CHECK_END);
+
+    (void)state;
+    for (size_t i = 0; i < POINTS; i++)
+        ((float *)x.data)[i] = -90.0f + (float)i * (195.0f / POINTS);
+    tern_ref_gate(TERN_REF_GATE_SILU, x.data, up.data, POINTS, want.data);
+    for (size_t r = 0; r < count; r++) {
+        if (rows[r].op != TERN_OP_GATE_SILU || !table_runnable(&rows[r]))
+            continue;
+        check_case("%s, sweep", rows[r].name);
+        rows[r].fn.gate(x.data, up.data, POINTS, y.data);
+        check_floats("y", want.data, y.data, POINTS);
+    }
+    check_buffer_free(&x);
+    check_buffer_free(&up);
+    check_buffer_free(&want);
+    check_buffer_free(&y);
+}
+
 static void test_rope(void **state) {
     (void)state;
     each_trial(TERN_OP_ROPE_NORM, 1, check_rope);
@@ -353,6 +380,7 @@ int main(void) {
         cmocka_unit_test(test_add),
         cmocka_unit_test(test_rope),
         cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_exp_sweep),
         cmocka_unit_test(test_embed),
         cmocka_unit_test(test_store),
     };
