@@ -8,11 +8,17 @@
 #include "tests/check.h"
 #include "tests/table.h"
 
-enum { SAMPLES = 200000, MAX_HALF = 64 };
+enum { SAMPLES = 50000, MAX_HALF = 64 };
 
 /* Uniform in [0, 1). */
 static double uniform(check_rng *rng) {
     return (double)(check_random(rng) >> 11) * 0x1p-53;
+}
+
+/* Uniform in [low, low + 1), times 2^first to 2^(first + count - 1). */
+static double random_scale(check_rng *rng, double low, int first, uint32_t count) {
+    const double fraction = low + uniform(rng);
+    return ldexp(fraction, first + (int)check_below(rng, count));
 }
 
 static void check_near(const char *what, double x, long double expected, double got,
@@ -36,9 +42,9 @@ static void test_log(void **state) {
     check_case("log");
     assert_true(tern_log(1.0) == 0.0);
     for (int i = 0; i < SAMPLES; i++) {
-        check_log(ldexp(0.5 + 0.5 * uniform(&rng), (int)check_below(&rng, 2044) - 1020));
+        check_log(random_scale(&rng, 1.0, -1021, 2044));
         check_log(0.5 + uniform(&rng)); /* both sides of 1 */
-        check_log(1.0 + ldexp(uniform(&rng) - 0.5, -(int)check_below(&rng, 40)));
+        check_log(1.0 + random_scale(&rng, -0.5, -39, 40));
     }
     for (double base = 1e-3; base < 1e13; base *= 10)
         check_log(base);
@@ -59,7 +65,7 @@ static void test_exp(void **state) {
     for (int i = 0; i < SAMPLES; i++) {
         check_exp(1400.0 * (uniform(&rng) - 0.5));
         check_exp(4.0 * (uniform(&rng) - 0.5));
-        check_exp(ldexp(uniform(&rng) - 0.5, -(int)check_below(&rng, 60)));
+        check_exp(random_scale(&rng, -0.5, -59, 60));
     }
     for (int n = -1000; n <= 1000; n++) /* where the reduction changes its integer */
         check_exp((n + 0.5) * 0.34657359027997264);
@@ -86,7 +92,7 @@ static void test_sincos(void **state) {
     for (int i = 0; i < SAMPLES; i++) {
         check_sincos((uniform(&rng) - 0.5) * 0x1p31);
         check_sincos((uniform(&rng) - 0.5) * 20.0);
-        check_sincos(ldexp(uniform(&rng), -(int)check_below(&rng, 60)));
+        check_sincos(random_scale(&rng, 0.0, -59, 60));
         check_sincos((double)check_below(&rng, 1u << 29) * 1.5707963267948966); /* cancellation */
     }
     for (int n = 0; n < 4096; n++)
@@ -106,6 +112,21 @@ static void test_sincos_relative(void **state) {
         tern_sincos(x, &sine, &cosine);
         check_near("sin", x, expected, sine, fabsl(expected) * 0x1p-50L);
     }
+}
+
+/* The same bits with every compiler, C library and processor: a fixed hash of many results. */
+static void test_fixed_bits(void **state) {
+    enum { N = 4096 };
+    static double values[4 * N];
+    check_rng rng = {5};
+    (void)state;
+    check_case("bits of log, exp, sin and cos");
+    for (size_t i = 0; i < N; i++) {
+        values[4 * i] = tern_log(random_scale(&rng, 1.0, -40, 80));
+        values[4 * i + 1] = tern_exp(80.0 * (uniform(&rng) - 0.5));
+        tern_sincos((uniform(&rng) - 0.5) * 0x1p25, &values[4 * i + 2], &values[4 * i + 3]);
+    }
+    assert_string_equal(check_hash(values, sizeof values), "253ce8b0185d1659");
 }
 
 /* ---- frequencies and angles -------------------------------------------------------------------
@@ -232,10 +253,15 @@ static void test_pairings_agree(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_log),         cmocka_unit_test(test_exp),
-        cmocka_unit_test(test_sincos),      cmocka_unit_test(test_sincos_relative),
-        cmocka_unit_test(test_frequencies), cmocka_unit_test(test_angles),
-        cmocka_unit_test(test_example),     cmocka_unit_test(test_pairings_agree),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_sincos),
+        cmocka_unit_test(test_sincos_relative),
+        cmocka_unit_test(test_fixed_bits),
+        cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_angles),
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_pairings_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

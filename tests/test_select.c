@@ -57,7 +57,7 @@ typedef struct pair {
     tern_format format;
 } pair;
 
-/* clang-format off: a list, not a staircase */
+/* clang-format off */
 #define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format}
 #define FILE_FORMATS(op)                                                                           \
     PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q8_0)

@@ -44,6 +44,9 @@ static void check_refused(const char *preset, change *apply, tern_status expecte
 static void nan_in_norm(tiny_file *f) {
     put_float(tiny_find(f, "blk.1.attn_norm.weight"), 3, NAN);
 }
+static void nan_at_the_start(tiny_file *f) {
+    put_float(tiny_find(f, "blk.0.ffn_norm.weight"), 0, NAN);
+}
 static void infinity_in_output_norm(tiny_file *f) {
     put_float(tiny_find(f, "output_norm.weight"), 255, -INFINITY);
 }
@@ -73,6 +76,7 @@ static void test_bad_data(void **state) {
     const tern_status bad = TERN_ERR_TENSOR_DATA;
     const char *bitnet = "bitnet-tiny";
     check_refused(bitnet, nan_in_norm, bad, "blk.1.attn_norm.weight: element 3 is not finite");
+    check_refused(bitnet, nan_at_the_start, bad, "blk.0.ffn_norm.weight: element 0 is not finite");
     check_refused(bitnet, infinity_in_output_norm, bad, "output_norm.weight: element 255 is not");
     check_refused(bitnet, nan_in_sub_norm, bad, "blk.0.ffn_sub_norm.weight: element 639 is not");
     check_refused(bitnet, nan_scale, bad, "tensor blk.0.ffn_up.weight has scale nan");

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole forward pass against one made of nothing but the reference functions, token by token,
+ * on the weights as the file stores them: the same logits and the same cache, bit for bit.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/reference.h"
+#include "runtime/rope.h"
+#include "tests/check.h"
+#include "tests/tiny_model.h"
+
+enum { TOKENS = 70, MAX_WIDTH = 704, MAX_BLOCKS = MAX_WIDTH / TERN_BLOCK, MAX_HALF = 32 };
+
+/* The plain pass: numbers of the model, and what it keeps from token to token. */
+typedef struct plain {
+    tiny_file file;
+    tern_model_info info;
+    bool bitnet; /* sub-norms, NEOX, squared ReLU; else NORM, SiLU */
+    float eps;
+    double frequency[MAX_HALF];
+    tern_format kv;
+    size_t element;
+    uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS][head_dim] */
+} plain;
+
+static plain plain_new(const char *preset, const tern_model *model, tern_format kv) {
+    plain p = {.file = tiny_read(preset), .kv = kv, .element = kv == TERN_FORMAT_F32 ? 4 : 2};
+    float base = 0.0f;
+    char key[96];
+    tern_model_describe(model, &p.info);
+    p.bitnet = strncmp(p.info.architecture, "bitnet", 6) == 0;
+    snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", p.info.architecture);
+    assert_int_equal(tern_gguf_f32(p.file.source, key, &p.eps, NULL), TERN_OK);
+    snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
+    assert_int_equal(tern_gguf_f32(p.file.source, key, &base, NULL), TERN_OK);
+    tern_rope_frequencies((double)base, 1.0, NULL, p.info.head_dim, p.frequency);
+    const size_t values = (size_t)p.info.n_layer * p.info.n_head_kv * TOKENS * p.info.head_dim;
+    p.k = calloc(values, p.element);
+    p.v = calloc(values, p.element);
+    assert_true(p.k != NULL && p.v != NULL);
+    assert_true(p.info.n_ff <= MAX_WIDTH && p.info.head_dim / 2 <= MAX_HALF);
+    return p;
+}
+
+static void plain_free(plain *p) {
+    free(p->k);
+    free(p->v);
+    tiny_file_free(&p->file);
+}
+
+static uint8_t *cached(const plain *p, uint8_t *cache, size_t layer, size_t head, size_t position) {
+    const size_t row = (layer * p->info.n_head_kv + head) * TOKENS + position;
+    return cache + row * p->info.head_dim * p->element;
+}
+
+static const tiny_tensor *tensor(plain *p, uint32_t layer, const char *name) {
+    char text[64];
+    snprintf(text, sizeof text, "blk.%u.%s.weight", layer, name);
+    return tiny_find(&p->file, text);
+}
+
+/* y[rows] = W x, from the file's own bytes; x is quantized as the format wants it. */
+static void multiply(const tiny_tensor *w, const float *x, float *y) {
+    static int8_t q[MAX_WIDTH];
+    static float s, d[MAX_BLOCKS];
+    static int32_t sum, block_sum[MAX_BLOCKS];
+    const size_t cols = w->ne[0];
+    const size_t rows = w->ne[1];
+    tern_ref_matrix matrix = {.format = tern_format_from_gguf(w->type),
+                              .file = w->data,
+                              .rows = rows,
+                              .cols = cols,
+                              .scale = 1.0f};
+    const tern_activations in = {.cols = cols,
+                                 .x = x,
+                                 .x_stride = cols,
+                                 .q = q,
+                                 .q_stride = MAX_WIDTH,
+                                 .s = &s,
+                                 .sum = &sum,
+                                 .d = d,
+                                 .block_sum = block_sum,
+                                 .d_stride = MAX_BLOCKS};
+    const tern_tile all = {.t0 = 0, .t1 = 1, .r0 = 0, .r1 = rows};
+    if (matrix.format == TERN_FORMAT_I2_S) {
+        memcpy(&matrix.scale, w->data + rows * cols / 4, sizeof matrix.scale);
+        tern_ref_quantize_token(x, cols, q, &s, &sum);
+    } else if (matrix.format > TERN_FORMAT_BF16) {
+        tern_ref_quantize_block(x, cols, q, d, block_sum);
+    }
+    tern_ref_matmul(&matrix, &in, &all, y, rows);
+}
+
+static void normalize(const plain *p, const tiny_tensor *g, const float *x, float *y) {
+    float weights[MAX_WIDTH];
+    memcpy(weights, g->data, g->bytes);
+    tern_ref_rmsnorm(x, weights, g->ne[0], p->eps, y);
+}
+
+/* out[n_head * head_dim] = attention at a position, after its k and v went into the cache. */
+static void attend(const plain *p, uint32_t layer, size_t position, float *q, float *k, float *v,
+                   float *out) {
+    const size_t dim = p->info.head_dim;
+    const size_t group = p->info.n_head / p->info.n_head_kv;
+    const tern_ref_pairing pairing = p->bitnet ? TERN_REF_PAIR_NEOX : TERN_REF_PAIR_NORM;
+    float c[MAX_HALF];
+    float s[MAX_HALF];
+    tern_rope_angles(p->frequency, dim / 2, position, c, s);
+    for (size_t h = 0; h < p->info.n_head; h++)
+        tern_ref_rope(pairing, q + h * dim, c, s, dim / 2);
+    for (size_t h = 0; h < p->info.n_head_kv; h++) {
+        tern_ref_rope(pairing, k + h * dim, c, s, dim / 2);
+        tern_ref_store(p->kv, k + h * dim, dim, cached(p, p->k, layer, h, position));
+        tern_ref_store(p->kv, v + h * dim, dim, cached(p, p->v, layer, h, position));
+        const tern_attend_args args = {.q = q + h * group * dim,
+                                       .k = cached(p, p->k, layer, h, 0),
+                                       .v = cached(p, p->v, layer, h, 0),
+                                       .positions = position + 1,
+                                       .dim = dim,
+                                       .group = group,
+                                       .scale = 1.0f / sqrtf((float)dim),
+                                       .out = out + h * group * dim};
+        tern_ref_attend(p->kv, &args);
+    }
+}
+
+static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
+    static float norm[MAX_WIDTH], q[MAX_WIDTH], k[MAX_WIDTH], v[MAX_WIDTH];
+    static float heads[MAX_WIDTH], gate[MAX_WIDTH], up[MAX_WIDTH], out[MAX_WIDTH];
+    const tern_ref_gating gating = p->bitnet ? TERN_REF_GATE_RELU2 : TERN_REF_GATE_SILU;
+    normalize(p, tensor(p, n, "attn_norm"), x, norm);
+    multiply(tensor(p, n, "attn_q"), norm, q);
+    multiply(tensor(p, n, "attn_k"), norm, k);
+    multiply(tensor(p, n, "attn_v"), norm, v);
+    attend(p, n, position, q, k, v, heads);
+    if (p->bitnet)
+        normalize(p, tensor(p, n, "attn_sub_norm"), heads, heads);
+    multiply(tensor(p, n, "attn_output"), heads, out);
+    tern_ref_add(x, out, p->info.n_embd);
+
+    normalize(p, tensor(p, n, "ffn_norm"), x, norm);
+    multiply(tensor(p, n, "ffn_gate"), norm, gate);
+    multiply(tensor(p, n, "ffn_up"), norm, up);
+    tern_ref_gate(gating, gate, up, p->info.n_ff, gate);
+    if (p->bitnet)
+        normalize(p, tensor(p, n, "ffn_sub_norm"), gate, gate);
+    multiply(tensor(p, n, "ffn_down"), gate, out);
+    tern_ref_add(x, out, p->info.n_embd);
+}
+
+/* logits[n_vocab] of one token at its position. */
+static void run_token(plain *p, const tiny_tensor *head, int32_t token, size_t position,
+                      float *logits) {
+    static float x[MAX_WIDTH], norm[MAX_WIDTH];
+    const tiny_tensor *embedding = tiny_find(&p->file, "token_embd.weight");
+    const size_t row_bytes = embedding->bytes / p->info.n_vocab;
+    tern_ref_embed(tern_format_from_gguf(embedding->type),
+                   embedding->data + (size_t)token * row_bytes, p->info.n_embd, x);
+    for (uint32_t n = 0; n < p->info.n_layer; n++)
+        run_layer(p, n, position, x);
+    normalize(p, tiny_find(&p->file, "output_norm.weight"), x, norm);
+    multiply(head, norm, logits);
+}
+
+static const tiny_tensor *head_of(plain *p) {
+    for (size_t i = 0; i < p->file.n; i++)
+        if (strcmp(p->file.tensors[i].name, "output.weight") == 0)
+            return &p->file.tensors[i];
+    return tiny_find(&p->file, "token_embd.weight");
+}
+
+static void check_caches(const plain *p, const tern_session *s) {
+    for (uint32_t layer = 0; layer < p->info.n_layer; layer++)
+        for (uint32_t head = 0; head < p->info.n_head_kv; head++)
+            for (uint32_t i = 0; i < TOKENS; i++) {
+                const size_t bytes = p->info.head_dim * p->element;
+                check_bytes("K", cached(p, p->k, layer, head, i),
+                            tern_session_kv(s, false, layer, head, i), bytes);
+                check_bytes("V", cached(p, p->v, layer, head, i),
+                            tern_session_kv(s, true, layer, head, i), bytes);
+            }
+}
+
+static void check_preset(const char *preset, tern_format kv) {
+    int32_t tokens[TOKENS];
+    tern_model *model = tiny_open(preset, NULL);
+    tern_session *s = tiny_session(
+        model, (tern_session_params){.n_ctx = TOKENS, .n_batch = 32, .threads = 2, .kv = kv});
+    plain p = plain_new(preset, model, kv);
+    const size_t n_vocab = p.info.n_vocab;
+    float *want = tiny_floats(n_vocab * TOKENS);
+    float *got = tiny_floats(n_vocab * TOKENS);
+    tiny_prompt(model, 13, tokens, TOKENS);
+    for (size_t i = 0; i < TOKENS; i++)
+        run_token(&p, head_of(&p), tokens[i], i, want + i * n_vocab);
+    check_case("%s, cache %s, against the reference", preset, tern_format_describe(kv)->name);
+    assert_int_equal(tern_session_eval(s, tokens, TOKENS, TERN_LOGITS_ALL, got, NULL), TERN_OK);
+    check_floats("logits", want, got, n_vocab * TOKENS);
+    check_caches(&p, s);
+    free(want);
+    free(got);
+    plain_free(&p);
+    tern_session_free(&s);
+    tern_model_free(&model);
+}
+
+static void test_f16_cache(void **state) {
+    (void)state;
+    for (size_t i = 0; tiny_presets[i] != NULL; i++)
+        check_preset(tiny_presets[i], TERN_FORMAT_F16);
+}
+
+static void test_f32_cache(void **state) {
+    (void)state;
+    check_preset("bitnet-tiny-odd", TERN_FORMAT_F32);
+    check_preset("llama-tiny-q4_1", TERN_FORMAT_F32);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_f16_cache),
+        cmocka_unit_test(test_f32_cache),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
