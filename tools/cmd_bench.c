@@ -209,6 +209,15 @@ static int print_json(const bench *b) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* Unless they were asked for, the prompt is what the context has room for: a small model has less. */
+static void fit_prompt(bench *b) {
+    const uint32_t context = tern_session_context(b->l.session);
+    const size_t room = context > b->n_decode ? context - b->n_decode : 0;
+    if (!options_given(b->o, OPT_BENCH_PROMPT) && b->n_prompt > room)
+        b->n_prompt = room;
+    b->depth = options_given(b->o, OPT_DEPTH) ? options_integer(b->o, OPT_DEPTH) : b->n_prompt;
+}
+
 /* Random tokens of the whole vocabulary; also checks that everything fits into the context. */
 static int prepare(bench *b) {
     const size_t deepest = b->depth > 0 ? b->depth : 1;
@@ -253,7 +262,6 @@ int cmd_bench(const options *o) {
     b->o = o;
     b->n_prompt = options_integer(o, OPT_BENCH_PROMPT);
     b->n_decode = options_integer(o, OPT_BENCH_TOKENS);
-    b->depth = options_given(o, OPT_DEPTH) ? options_integer(o, OPT_DEPTH) : b->n_prompt;
     const uint64_t asked = options_integer(o, OPT_THREADS);
     b->threads = asked > 0 ? (uint32_t)asked : tern_processor_count();
     int status = loader_open_model(o, true, &b->l);
@@ -262,6 +270,7 @@ int cmd_bench(const options *o) {
         status = loader_open_session(o, &b->l);
     }
     if (status == EXIT_DONE) {
+        fit_prompt(b);
         status = prepare(b);
     }
     if (status == EXIT_DONE) {

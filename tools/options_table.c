@@ -104,7 +104,7 @@ static const option_spec table[OPT_COUNT] = {
                    .help = "feed the prompt in pieces of N tokens; 0: at once. Changes no bit"},
     [OPT_BENCH_PROMPT] = {"prompt-tokens", 'p', NULL, "N", OPTION_INTEGER, .max = 10000000,
                           .fallback = "512", .commands = BENCH,
-                          .help = "tokens to prefill; 0 skips that measurement"},
+                          .help = "tokens to prefill, at most what fits; 0 skips that measurement"},
     [OPT_BENCH_TOKENS] = {"max-tokens", 'n', "max-new max-new-tokens n-predict", "N",
                           OPTION_INTEGER, .max = 10000000, .fallback = "64", .commands = BENCH,
                           .help = "tokens to decode; 0 skips that measurement"},
