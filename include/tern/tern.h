@@ -202,6 +202,13 @@ float *tern_session_logits(tern_session *s);
 const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
                             uint32_t position);
 
+/*
+ * The causal mask of n positions for those who bring their own attention: mask[i * n + j] is 0 where
+ * token i sees token j (j <= i) and minus infinity elsewhere. tern's attention needs none: it is
+ * given the number of positions that a token sees.
+ */
+void tern_causal_mask(size_t n, float *mask);
+
 /* ---- sampling and generation ---------------------------------------------------------------- */
 
 typedef struct tern_sampler_params {
