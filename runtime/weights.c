@@ -3,7 +3,7 @@
 #include "runtime/weights.h"
 
 #include <math.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <string.h>
 
 /* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector. */
@@ -70,15 +70,26 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
     return TERN_OK;
 }
 
-/* One packing job, shared by the team. The first error wins. */
+/* One packing job, shared by the team. */
 typedef struct packing {
     tern_format format;
     const uint8_t *source;
     const tern_matrix *matrix;
     void *target;
-    atomic_int failed;
+    pthread_mutex_t mutex; /* of the fields below */
+    size_t failed_row;     /* where the part that `error` is from begins */
     tern_error error;
 } packing;
+
+/* The lowest part's error wins: the message depends on neither timing nor the number of threads. */
+static void keep_error(packing *p, size_t row, const tern_error *error) {
+    pthread_mutex_lock(&p->mutex);
+    if (p->error.status == TERN_OK || row < p->failed_row) {
+        p->failed_row = row;
+        p->error = *error;
+    }
+    pthread_mutex_unlock(&p->mutex);
+}
 
 static void pack_part(tern_worker worker, void *argument) {
     packing *p = argument;
@@ -89,8 +100,8 @@ static void pack_part(tern_worker worker, void *argument) {
         return;
     const tern_status status = tern_pack_rows(p->format, p->source, m->rows, m->cols, m->layout,
                                               part.begin, part.end, p->target, &error);
-    if (status != TERN_OK && atomic_exchange(&p->failed, 1) == 0)
-        p->error = error;
+    if (status != TERN_OK)
+        keep_error(p, part.begin, &error);
 }
 
 static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor *t,
@@ -100,10 +111,15 @@ static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor
     const tern_status status = take(l, bytes, 1, &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
-    packing p = {.format = matrix->format, .source = t->data, .matrix = matrix, .target = memory};
+    packing p = {.format = matrix->format,
+                 .source = t->data,
+                 .matrix = matrix,
+                 .target = memory,
+                 .mutex = PTHREAD_MUTEX_INITIALIZER};
     tern_team_run(l->team, pack_part, &p);
+    pthread_mutex_destroy(&p.mutex);
     tern_gguf_drop_pages(l->file, t);
-    if (atomic_load(&p.failed))
+    if (p.error.status != TERN_OK)
         return tern_fail(err, p.error.status, "%s: tensor %s: %s", tern_gguf_name(l->file), name,
                          p.error.message);
     matrix->data = memory;

@@ -87,6 +87,39 @@ static void test_bad_data(void **state) {
     check_refused(bitnet, last_code_three, bad, "row 127, column 255");
 }
 
+/* Two bad rows of 640: the lower one at the end of what the first of three threads packs, the other
+ * one at the start of the last one's part, where it is found sooner. */
+static void two_codes_three(tiny_file *f) {
+    tiny_tensor *t = tiny_find(f, "blk.0.ffn_up.weight");
+    t->data[207 * 256 / 4] |= 0xc0;
+    t->data[416 * 256 / 4] |= 0xc0;
+}
+
+static void test_lowest_row_is_named(void **state) {
+    (void)state;
+    char path[TINY_PATH_BYTES];
+    tiny_file file = tiny_read("bitnet-tiny");
+    two_codes_three(&file);
+    tiny_path(path);
+    tiny_write(&file, path);
+    tiny_file_free(&file);
+    tern_error first = {0};
+    for (uint32_t i = 0; i < 40; i++) {
+        const tern_model_params params = {.threads = i % 2 == 0 ? 1 : 3};
+        tern_error err = {0};
+        tern_model *model = NULL;
+        check_case("two bad codes, %u threads, model %u", params.threads, i);
+        assert_int_equal(tern_model_open(path, &params, &model, &err), TERN_ERR_TENSOR_DATA);
+        if (strstr(err.message, "blk.0.ffn_up.weight: ") == NULL ||
+            strstr(err.message, "row 207, column 0") == NULL)
+            check_fail("message is: %s", err.message);
+        if (i == 0)
+            first = err;
+        assert_string_equal(err.message, first.message);
+    }
+    unlink(path);
+}
+
 static void tall_matrix(tiny_file *f) {
     tiny_remove(f, "blk.0.attn_k.weight");
     tiny_add(f, "blk.0.attn_k.weight", TERN_FORMAT_I2_S, 256, 256);
@@ -241,7 +274,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_data),        cmocka_unit_test(test_wrong_shapes),
         cmocka_unit_test(test_missing_tensors), cmocka_unit_test(test_unsupported_types),
-        cmocka_unit_test(test_unused_tensors),
+        cmocka_unit_test(test_unused_tensors),  cmocka_unit_test(test_lowest_row_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
