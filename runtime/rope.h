@@ -21,8 +21,8 @@ void tern_rope_frequencies(double base, double scale, const float *factors, size
 void tern_rope_angles(const double *frequency, size_t half, size_t position, float *c, float *s);
 
 /* The functions themselves, for tests. */
-double tern_log(double x);               /* x > 0 and finite */
-double tern_exp(double x);               /* |x| <= 700 */
+double tern_log(double x);                                /* positive and normal */
+double tern_exp(double x);                                /* |x| <= 700 */
 void tern_sincos(double x, double *sine, double *cosine); /* |x| <= 2^30 */
 
 #endif
