@@ -21,6 +21,7 @@ typedef struct run {
     tern_sampler *sampler;
     tern_text_stream *stream; /* NULL: the model has no tokenizer, ids are printed */
     bool json;
+    bool drop_space; /* at the start of a chat's answer: no part of it */
     int32_t *tokens; /* [capacity] generated */
     size_t n_tokens;
     char *text; /* with --json: what was generated */
@@ -63,6 +64,12 @@ static bool keep_text(run *r, const char *bytes, size_t size) {
 }
 
 static bool emit(run *r, const char *bytes, size_t size) {
+    if (r->drop_space && size > 0) {
+        const size_t dropped = *bytes == ' ';
+        bytes += dropped;
+        size -= dropped;
+        r->drop_space = false;
+    }
     return r->json ? keep_text(r, bytes, size) : out_write(bytes, size) && out_flush();
 }
 
@@ -166,8 +173,10 @@ static int prepare(run *r) {
     if (tern_sampler_new(&params, r->l.info.n_vocab, &r->sampler, &err) != TERN_OK) {
         return complain_error(&err);
     }
-    if (r->l.tokenizer != NULL && tern_text_stream_new(r->l.tokenizer, options_switch(o, OPT_CHAT),
-                                                       &r->stream, &err) != TERN_OK) {
+    /* An echoed prompt needs the space behind it. */
+    r->drop_space = options_switch(o, OPT_CHAT) && (r->json || !options_switch(o, OPT_ECHO));
+    if (r->l.tokenizer != NULL &&
+        tern_text_stream_new(r->l.tokenizer, false, &r->stream, &err) != TERN_OK) {
         return complain_error(&err);
     }
     /* The context bounds what can be generated. */

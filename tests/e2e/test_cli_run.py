@@ -4,6 +4,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -65,6 +66,15 @@ class SmallModel(common.TernTest):
         text = tern_text("run", "-m", self.model, "-p", "Q: What is 2+2? A:", "-n", 8)
         self.assertRegex(text.strip(), r"^4\b")
 
+    def test_chat_drops_one_space(self):
+        """Only a chat's answer begins without the space that its first token has."""
+        plain = ("run", "-m", self.model, "-p", "Q: What is 2+2? A:", "-n", 8)
+        chat = ("run", "-m", self.model, "--chat", "-p", "What is 2+2?", "-n", 8)
+        self.assertRegex(tern_json(*plain)["text"], r"^ 4")
+        self.assertRegex(tern_json(*chat)["text"], r"^4")
+        self.assertRegex(tern_text(*chat), r"^4")
+        self.assertRegex(tern_text(*chat, "--echo"), r"^What is 2\+2\? 4")
+
     def test_default_model(self):
         """Without -m the small model is used, wherever the program is started."""
         arguments = ("run", "-p", "Q: What is 2+2? A:", "-n", 8)
@@ -125,6 +135,16 @@ class Json(WithModel):
         chosen = [(row["op"], row["format"]) for row in rows if row["chosen"]]
         self.assertEqual(len(set(chosen)), len(chosen), "two rows chosen for one purpose")
         self.assertEqual(set(chosen), {(row["op"], row["format"]) for row in rows})
+
+    def test_kernels_table(self):
+        """Narrow lines; whoever is not chosen is told by whom, or what is missing."""
+        for line in tern_text("kernels").splitlines():
+            self.assertLessEqual(len(line), 100)
+            if line.startswith("tern_"):
+                _, runs, chosen, why = line.split(None, 3)
+                self.assertEqual(chosen == "yes", why == "first row of the table that runs here")
+                missing = re.match(r"lacks \S+( \.\.\.)?$|not built for this architecture$", why)
+                self.assertEqual(runs == "no", missing is not None)
 
     def test_inspect(self):
         answer = tern_json("inspect", self.model)
