@@ -51,17 +51,28 @@ static void feature_names(uint64_t mask, char *text, size_t size) {
     }
 }
 
+/* What the processor lacks: the first feature stands for all, a line has to fit. */
+static void missing_features(const listing *l, const tern_kernel_row *row, char *text,
+                             size_t size) {
+    const uint64_t missing = row->needs & ~l->machine;
+    const uint64_t first = missing & (0 - missing);
+    char name[32];
+    feature_names(first, name, sizeof name);
+    (void)snprintf(text, size, "lacks %s%s", name, missing != first ? " ..." : "");
+}
+
 static void reason(const listing *l, const tern_kernel_row *row, char *text, size_t size) {
     const tern_kernel_row *chosen = tern_kernel_select(l->mask, row->op, row->format);
     if (row->fn.any == NULL) {
         (void)snprintf(text, size, "not built for this architecture");
     } else if (!is_runnable(l, row)) {
-        const int n = snprintf(text, size, "lacks ");
-        feature_names(row->needs & ~l->machine, text + n, size - (size_t)n);
+        missing_features(l, row, text, size);
     } else if ((row->needs & ~l->mask) != 0) {
         (void)snprintf(text, size, "left out by the instruction set asked for");
     } else if (chosen == row) {
         (void)snprintf(text, size, "first row of the table that runs here");
+    } else if (chosen != NULL && strcmp(chosen->isa, row->isa) == 0) {
+        (void)snprintf(text, size, "%s comes first", chosen->name);
     } else {
         (void)snprintf(text, size, "%s comes first", chosen != NULL ? chosen->isa : "another");
     }
