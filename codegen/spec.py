@@ -88,7 +88,10 @@ def check_keys(where: str, entry: dict, required: set[str], optional: set[str] =
 
 
 def check_type(where: str, entry: dict, key: str, kind: type) -> None:
-    if key in entry and (not isinstance(entry[key], kind) or isinstance(entry[key], bool) != (kind is bool)):
+    if key not in entry:
+        return
+    is_bool = isinstance(entry[key], bool)  # which is an int to Python
+    if not isinstance(entry[key], kind) or is_bool != (kind is bool):
         raise SpecError(f"{where}: key '{key}' must be of type {kind.__name__}")
 
 
@@ -107,8 +110,9 @@ def load_isa(name: str, entry: dict, features: set[str]) -> Isa:
     where = f"isa.{name}"
     if not NAME.match(name):
         raise SpecError(f"{where}: not a valid name")
-    check_keys(where, entry, {"arch", "needs", "cflags", "lanes", "chains"})
-    for key, kind in (("arch", str), ("needs", list), ("cflags", list), ("lanes", int), ("chains", int)):
+    kinds = {"arch": str, "needs": list, "cflags": list, "lanes": int, "chains": int}
+    check_keys(where, entry, set(kinds))
+    for key, kind in kinds.items():
         check_type(where, entry, key, kind)
     if entry["arch"] not in ARCHES:
         raise SpecError(f"{where}: unknown arch '{entry['arch']}' (one of {', '.join(ARCHES)})")
@@ -119,7 +123,8 @@ def load_isa(name: str, entry: dict, features: set[str]) -> Isa:
     for need in entry["needs"]:
         if need not in features:
             raise SpecError(f"{where}: feature '{need}' is not in dispatch/cpu.h")
-    return Isa(name, entry["arch"], tuple(entry["needs"]), tuple(entry["cflags"]), entry["lanes"], entry["chains"])
+    lists = tuple(entry["needs"]), tuple(entry["cflags"])
+    return Isa(name, entry["arch"], *lists, entry["lanes"], entry["chains"])
 
 
 def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> Op:
@@ -196,7 +201,8 @@ def check_rows(rows: list[Row], reference: set[str]) -> None:
             raise SpecError(f"{row.name}: stands twice in the table")
         seen.add(row.name)
         if row.format and row.format not in reference:
-            raise SpecError(f"{row.name}: format '{row.format}' has no reference in kernels/reference.c")
+            complaint = f"format '{row.format}' has no reference in kernels/reference.c"
+            raise SpecError(f"{row.name}: {complaint}")
     scalar = {(row.op.name, row.format) for row in rows if row.isa.name == "scalar"}
     for row in rows:
         if (row.op.name, row.format) not in scalar:
@@ -219,7 +225,8 @@ def load(root: Path, table: Path | None = None) -> Spec:
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path.name}: {error}") from None
     header = (root / "include" / "tern" / "kernels.h").read_text(encoding="utf-8")
-    features = {n.upper() for n in names_of_list((root / "dispatch" / "cpu.h").read_text(), "TERN_CPU_LIST")}
+    cpu = (root / "dispatch" / "cpu.h").read_text(encoding="utf-8")
+    features = {name.upper() for name in names_of_list(cpu, "TERN_CPU_LIST")}
     check_keys(path.name, data, {"isa", "format", "op", "kernel"})
     for section in ("isa", "format", "op"):
         check_type(path.name, data, section, dict)
