@@ -54,14 +54,17 @@ static bool is_matmul(const tern_bench_operands *o) {
     return o->row->op == TERN_OP_GEMV || o->row->op == TERN_OP_GEMM;
 }
 
-static float one_scale(void) { return 0x1p-7f; }
+static float one_scale(void) {
+    return 0x1p-7f;
+}
 
 /* Random weights that are valid in the format: no code 3, small finite scales. */
 static void fill_weights(tern_bench_operands *o) {
     for (size_t i = 0; i < o->file_bytes; i++) {
         const uint64_t r = next_random(&o->random);
         if (o->row->format == TERN_FORMAT_I2_S)
-            o->file[i] = (uint8_t)(r % 3 | (r >> 8) % 3 << 2 | (r >> 16) % 3 << 4 | (r >> 24) % 3 << 6);
+            o->file[i] =
+                (uint8_t)(r % 3 | (r >> 8) % 3 << 2 | (r >> 16) % 3 << 4 | (r >> 24) % 3 << 6);
         else
             o->file[i] = (uint8_t)r;
     }
@@ -99,8 +102,8 @@ static bool make_matrix(tern_bench_operands *o) {
                               .cols = s->cols,
                               .scale = one_scale(),
                               .data = packed ? o->packed : o->file};
-    return packed == 0 || tern_pack_rows(o->row->format, o->file, s->rows, s->cols, o->row->layout, 0,
-                                         s->rows, o->packed, NULL) == TERN_OK;
+    return packed == 0 || tern_pack_rows(o->row->format, o->file, s->rows, s->cols, o->row->layout,
+                                         0, s->rows, o->packed, NULL) == TERN_OK;
 }
 
 /* in0[tokens][cols] and its quantized form, by the reference. */

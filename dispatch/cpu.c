@@ -5,7 +5,9 @@
 #include <cpuinfo.h>
 #include <stdbool.h>
 
-static uint64_t bit_if(bool present, uint64_t bit) { return present ? bit : 0; }
+static uint64_t bit_if(bool present, uint64_t bit) {
+    return present ? bit : 0;
+}
 
 uint64_t tern_cpu_features(void) {
     uint64_t mask = 0;

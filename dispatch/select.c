@@ -8,7 +8,8 @@
 #include "gen/kernels.h"
 #include "tern/kernels.h"
 
-/* The table as the generator wrote it. Rows of other architectures keep their place, without code. */
+/* The table as the generator wrote it. Rows of other architectures keep their place, without code.
+ */
 static const tern_kernel_row rows[] = {
 #define TERN_ROW(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_, function_)            \
     {.name = #name_,                                                                               \
@@ -91,8 +92,8 @@ tern_status tern_restrict_mask(uint64_t features, const char *isa, uint64_t *mas
         if (strcmp(isas[i].name, isa) != 0)
             continue;
         if (!isas[i].built)
-            return tern_fail(err, TERN_ERR_ISA, "instruction set %s is not in this build (valid: %s)",
-                             isa, valid);
+            return tern_fail(err, TERN_ERR_ISA,
+                             "instruction set %s is not in this build (valid: %s)", isa, valid);
         if ((isas[i].needs & ~features) != 0)
             return tern_fail(err, TERN_ERR_ISA,
                              "instruction set %s is not supported by this processor (valid: %s)",

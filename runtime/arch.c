@@ -6,10 +6,7 @@
 #include <string.h>
 
 static const tern_arch archs[] = {
-    {.name = "llama",
-     .gate = TERN_OP_GATE_SILU,
-     .rope = TERN_OP_ROPE_NORM,
-     .qkv_bias = true},
+    {.name = "llama", .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NORM, .qkv_bias = true},
     {.name = "bitnet-b1.58",
      .gate = TERN_OP_GATE_RELU2,
      .rope = TERN_OP_ROPE_NEOX,
@@ -51,7 +48,9 @@ const tern_arch *tern_arch_find(tern_span name) {
     return NULL;
 }
 
-const char *tern_arch_names(void) { return "llama, bitnet-b1.58, bitnet-25, bitnet"; }
+const char *tern_arch_names(void) {
+    return "llama, bitnet-b1.58, bitnet-25, bitnet";
+}
 
 /* Reads ARCH.<suffix>; fallback > 0 stands in for a missing key. */
 static tern_status read_u32(const tern_gguf *file, const tern_arch *arch, const char *suffix,
@@ -94,10 +93,11 @@ static tern_status read_rope_scaling(const tern_gguf *file, tern_config *c, tern
     char key[128];
     tern_span type = {.data = "", .size = 0};
     float factor = 1.0f;
-    tern_status status = read_f32(file, c->arch, "rope.scaling.factor", 1.0f, 1.0f / 1024, 1024,
-                                  &factor, err);
+    tern_status status =
+        read_f32(file, c->arch, "rope.scaling.factor", 1.0f, 1.0f / 1024, 1024, &factor, err);
     if (status == TERN_OK && factor == 1.0f)
-        status = read_f32(file, c->arch, "rope.scale_linear", 1.0f, 1.0f / 1024, 1024, &factor, err);
+        status =
+            read_f32(file, c->arch, "rope.scale_linear", 1.0f, 1.0f / 1024, 1024, &factor, err);
     if (status != TERN_OK)
         return status;
     snprintf(key, sizeof key, "%s.rope.scaling.type", c->arch->name);
@@ -122,12 +122,14 @@ static tern_status read_sizes(const tern_gguf *file, tern_config *c, tern_error 
     const tern_config *d = strncmp(a->name, "bitnet", 6) == 0 ? &bitnet_2b : &none;
     tern_status status;
     if ((status = read_u32(file, a, "block_count", d->n_layer, 1, MAX_LAYERS, &c->n_layer, err)) ||
-        (status = read_u32(file, a, "embedding_length", d->n_embd, 1, MAX_WIDTH, &c->n_embd, err)) ||
+        (status =
+             read_u32(file, a, "embedding_length", d->n_embd, 1, MAX_WIDTH, &c->n_embd, err)) ||
         (status = read_u32(file, a, "feed_forward_length", d->n_ff, 1, MAX_WIDTH, &c->n_ff, err)) ||
-        (status = read_u32(file, a, "attention.head_count", d->n_head, 1, MAX_HEADS, &c->n_head,
-                           err)) ||
-        (status = read_u32(file, a, "attention.head_count_kv", d->n_head_kv ? d->n_head_kv : c->n_head,
-                           1, MAX_HEADS, &c->n_head_kv, err)) ||
+        (status =
+             read_u32(file, a, "attention.head_count", d->n_head, 1, MAX_HEADS, &c->n_head, err)) ||
+        (status =
+             read_u32(file, a, "attention.head_count_kv", d->n_head_kv ? d->n_head_kv : c->n_head,
+                      1, MAX_HEADS, &c->n_head_kv, err)) ||
         (status = read_u32(file, a, "context_length", d->n_ctx, 1, MAX_CONTEXT, &c->n_ctx, err)) ||
         (status = read_f32(file, a, "attention.layer_norm_rms_epsilon", d->norm_eps, 0.0f, 1.0f,
                            &c->norm_eps, err)) ||
@@ -143,8 +145,8 @@ static tern_status read_heads(const tern_gguf *file, tern_config *c, tern_error 
                          tern_gguf_name(file), c->n_head, c->n_head_kv);
     const uint32_t derived = c->n_embd % c->n_head == 0 ? c->n_embd / c->n_head : 0;
     uint32_t value_dim;
-    tern_status status = read_u32(file, c->arch, "attention.key_length", derived, 1, MAX_WIDTH,
-                                  &c->head_dim, err);
+    tern_status status =
+        read_u32(file, c->arch, "attention.key_length", derived, 1, MAX_WIDTH, &c->head_dim, err);
     if (status == TERN_ERR_KEY_MISSING)
         return tern_fail(err, TERN_ERR_CONFIG, "%s: width %u is not a multiple of %u heads",
                          tern_gguf_name(file), c->n_embd, c->n_head);

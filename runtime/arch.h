@@ -46,8 +46,8 @@ typedef struct tern_config {
 } tern_config;
 
 /*
- * Reads and checks the configuration. The vocabulary size is that of token_embd.weight. Missing keys
- * of BitNet files take the values of BitNet b1.58 2B4T. Errors: TERN_ERR_ARCH, TERN_ERR_KEY_*,
+ * Reads and checks the configuration. The vocabulary size is that of token_embd.weight. Missing
+ * keys of BitNet files take the values of BitNet b1.58 2B4T. Errors: TERN_ERR_ARCH, TERN_ERR_KEY_*,
  * TERN_ERR_CONFIG, TERN_ERR_TENSOR_MISSING, TERN_ERR_TENSOR_SHAPE.
  */
 TERN_MUST_CHECK tern_status tern_config_read(const tern_gguf *file, tern_config *out,

@@ -22,8 +22,7 @@ static bool rounded_bytes(size_t count, size_t size, size_t *bytes) {
 tern_status tern_arena_new(size_t size, bool huge_pages, tern_arena *out, tern_error *err) {
     tern_arena arena = {.base = NULL, .size = size, .used = 0};
     if (size > 0) {
-        void *base =
-            mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (base == MAP_FAILED)
             return tern_fail(err, TERN_ERR_NOMEM, "cannot map %zu bytes of memory", size);
         if (huge_pages && size >= 2 * (size_t)HUGE_PAGE_BYTES)

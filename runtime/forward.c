@@ -20,11 +20,17 @@ typedef struct pass {
     tern_worker worker;
 } pass;
 
-static tern_part my_tokens(const pass *p) { return tern_team_split(p->worker, p->batch->n, 1); }
+static tern_part my_tokens(const pass *p) {
+    return tern_team_split(p->worker, p->batch->n, 1);
+}
 
-static size_t head_width(const tern_config *c) { return (size_t)c->n_head * c->head_dim; }
+static size_t head_width(const tern_config *c) {
+    return (size_t)c->n_head * c->head_dim;
+}
 
-static size_t kv_width(const tern_config *c) { return (size_t)c->n_head_kv * c->head_dim; }
+static size_t kv_width(const tern_config *c) {
+    return (size_t)c->n_head_kv * c->head_dim;
+}
 
 /* x[T][n_embd] = rows of the embedding; cosine, sine[T][n_rot/2] of the positions. */
 static void embed(const pass *p) {
@@ -35,8 +41,8 @@ static void embed(const pass *p) {
     for (size_t t = part.begin; t < part.end; t++) {
         e->row->fn.embed(e->data + (size_t)p->batch->tokens[t] * e->row_bytes, width,
                          p->s->x + t * width);
-        tern_rope_angles(p->model->frequency, half, p->batch->position + t,
-                         p->s->cosine + t * half, p->s->sine + t * half);
+        tern_rope_angles(p->model->frequency, half, p->batch->position + t, p->s->cosine + t * half,
+                         p->s->sine + t * half);
     }
 }
 
@@ -111,10 +117,10 @@ static void rotate_and_store(const pass *p, size_t layer) {
             float *k = p->s->k + t * kv_width(c) + h * c->head_dim;
             const float *v = p->s->v + t * kv_width(c) + h * c->head_dim;
             rope(k, cosine, sine, half);
-            session->store->fn.store(
-                k, c->head_dim, tern_cache_head(session, session->cache_k, layer, h) + offset);
-            session->store->fn.store(
-                v, c->head_dim, tern_cache_head(session, session->cache_v, layer, h) + offset);
+            session->store->fn.store(k, c->head_dim,
+                                     tern_cache_head(session, session->cache_k, layer, h) + offset);
+            session->store->fn.store(v, c->head_dim,
+                                     tern_cache_head(session, session->cache_v, layer, h) + offset);
         }
     }
 }
@@ -129,16 +135,16 @@ static void attend(const pass *p, size_t layer) {
         const size_t t = i / c->n_head_kv;
         const size_t h = i % c->n_head_kv;
         const size_t first = h * group * c->head_dim;
-        const tern_attend_args args = {
-            .q = p->s->q + t * head_width(c) + first,
-            .k = tern_cache_head(session, session->cache_k, layer, h),
-            .v = tern_cache_head(session, session->cache_v, layer, h),
-            .positions = p->batch->position + t + 1,
-            .dim = c->head_dim,
-            .group = group,
-            .scale = session->attend_scale,
-            .out = p->s->norm + t * p->s->width + first,
-            .scratch = p->s->attend + p->worker.index * p->s->attend_stride};
+        const tern_attend_args args = {.q = p->s->q + t * head_width(c) + first,
+                                       .k = tern_cache_head(session, session->cache_k, layer, h),
+                                       .v = tern_cache_head(session, session->cache_v, layer, h),
+                                       .positions = p->batch->position + t + 1,
+                                       .dim = c->head_dim,
+                                       .group = group,
+                                       .scale = session->attend_scale,
+                                       .out = p->s->norm + t * p->s->width + first,
+                                       .scratch =
+                                           p->s->attend + p->worker.index * p->s->attend_stride};
         session->attend->fn.attend(&args);
     }
 }
@@ -208,7 +214,9 @@ static void forward_layer(const pass *p, size_t n, const float *next_norm, unsig
     tern_team_barrier(p->worker);
 }
 
-static unsigned qkv_forms(const tern_layer *l) { return l->q.form | l->k.form | l->v.form; }
+static unsigned qkv_forms(const tern_layer *l) {
+    return l->q.form | l->k.form | l->v.form;
+}
 
 static void forward(tern_worker worker, void *argument) {
     const tern_batch *batch = argument;
@@ -233,4 +241,6 @@ static void forward(tern_worker worker, void *argument) {
         multiply(&p, &m->head, batch->n - batch->n_logits, batch->n, batch->logits);
 }
 
-void tern_forward(tern_batch *batch) { tern_team_run(batch->session->team, forward, batch); }
+void tern_forward(tern_batch *batch) {
+    tern_team_run(batch->session->team, forward, batch);
+}

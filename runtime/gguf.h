@@ -4,8 +4,8 @@
 
 /*
  * Reader for GGUF v2 and v3. A file is mapped read-only and checked completely when it is opened:
- * after tern_gguf_open has succeeded every key, string, array and tensor extent lies inside the map.
- * The object is immutable and may be read by any number of threads.
+ * after tern_gguf_open has succeeded every key, string, array and tensor extent lies inside the
+ * map. The object is immutable and may be read by any number of threads.
  */
 
 #include <stdbool.h>
@@ -17,9 +17,20 @@
 typedef struct tern_gguf tern_gguf;
 
 typedef enum tern_gguf_type {
-    TERN_GGUF_U8, TERN_GGUF_I8, TERN_GGUF_U16, TERN_GGUF_I16, TERN_GGUF_U32, TERN_GGUF_I32,
-    TERN_GGUF_F32, TERN_GGUF_BOOL, TERN_GGUF_STRING, TERN_GGUF_ARRAY, TERN_GGUF_U64, TERN_GGUF_I64,
-    TERN_GGUF_F64, TERN_GGUF_TYPE_COUNT
+    TERN_GGUF_U8,
+    TERN_GGUF_I8,
+    TERN_GGUF_U16,
+    TERN_GGUF_I16,
+    TERN_GGUF_U32,
+    TERN_GGUF_I32,
+    TERN_GGUF_F32,
+    TERN_GGUF_BOOL,
+    TERN_GGUF_STRING,
+    TERN_GGUF_ARRAY,
+    TERN_GGUF_U64,
+    TERN_GGUF_I64,
+    TERN_GGUF_F64,
+    TERN_GGUF_TYPE_COUNT
 } tern_gguf_type;
 
 /* Bytes inside the map; not terminated, may hold any byte. */
@@ -39,11 +50,11 @@ typedef struct tern_gguf_value {
 
 typedef struct tern_gguf_tensor {
     tern_span name;
-    uint32_t type;     /* GGUF type id, known or not */
-    uint32_t n_dims;   /* 1..4 */
-    uint64_t ne[4];    /* ne[0] contiguous; unused ones are 1 */
-    uint64_t bytes;    /* by type and shape; 0: tern does not know the size rule of the type */
-    uint64_t extent;   /* bytes up to the next tensor or the end of the file */
+    uint32_t type;       /* GGUF type id, known or not */
+    uint32_t n_dims;     /* 1..4 */
+    uint64_t ne[4];      /* ne[0] contiguous; unused ones are 1 */
+    uint64_t bytes;      /* by type and shape; 0: tern does not know the size rule of the type */
+    uint64_t extent;     /* bytes up to the next tensor or the end of the file */
     const uint8_t *data; /* aligned to general.alignment (32 unless the file says otherwise) */
 } tern_gguf_tensor;
 

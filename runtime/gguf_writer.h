@@ -3,9 +3,9 @@
 #define TERN_RUNTIME_GGUF_WRITER_H
 
 /*
- * Writes GGUF v3 files. Metadata and tensor descriptions come first, then the data of each tensor in
- * the order of its description, in as many pieces as the caller likes. The file is written under a
- * temporary name beside its target and renamed when it is complete: nothing half-written remains.
+ * Writes GGUF v3 files. Metadata and tensor descriptions come first, then the data of each tensor
+ * in the order of its description, in as many pieces as the caller likes. The file is written under
+ * a temporary name beside its target and renamed when it is complete: nothing half-written remains.
  */
 
 #include <stdbool.h>
@@ -22,8 +22,8 @@ TERN_MUST_CHECK tern_status tern_gguf_writer_new(const char *path, tern_gguf_wri
                                                  tern_error *err);
 
 /*
- * Metadata, kept in order. Errors (memory, an unusable key or tensor) are remembered and returned by
- * tern_gguf_writer_begin. Keys must be unique, and so must tensor names; nobody checks here.
+ * Metadata, kept in order. Errors (memory, an unusable key or tensor) are remembered and returned
+ * by tern_gguf_writer_begin. Keys must be unique, and so must tensor names; nobody checks here.
  * Data is aligned to 32 bytes, or to general.alignment when that key is put as a u32.
  */
 void tern_gguf_put_u32(tern_gguf_writer *w, const char *key, uint32_t value);
@@ -56,8 +56,8 @@ TERN_MUST_CHECK tern_status tern_gguf_writer_data(tern_gguf_writer *w, const voi
 
 /*
  * Completes and renames the file. Frees the writer in any case; on failure nothing is left of the
- * file. TERN_ERR_TRUNCATED if data is missing. Does not fsync: after a power failure the file may be
- * incomplete, as any file.
+ * file. TERN_ERR_TRUNCATED if data is missing. Does not fsync: after a power failure the file may
+ * be incomplete, as any file.
  */
 TERN_MUST_CHECK tern_status tern_gguf_writer_finish(tern_gguf_writer **w, tern_error *err);
 

@@ -11,9 +11,13 @@
 #include "runtime/team.h"
 #include "runtime/tokenizer.h"
 
-tern_model_params tern_model_params_default(void) { return (tern_model_params){.isa = NULL}; }
+tern_model_params tern_model_params_default(void) {
+    return (tern_model_params){.isa = NULL};
+}
 
-const char *tern_version(void) { return TERN_VERSION; }
+const char *tern_version(void) {
+    return TERN_VERSION;
+}
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
@@ -88,8 +92,8 @@ static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
 
 /* Tensors of a block that load_layer reads, without "blk.<n>.". */
 static const char *const block_tensors[] = {
-    "attn_norm.weight", "attn_q.weight",   "attn_k.weight",   "attn_v.weight", "attn_output.weight",
-    "ffn_norm.weight",  "ffn_gate.weight", "ffn_up.weight",   "ffn_down.weight"};
+    "attn_norm.weight", "attn_q.weight",   "attn_k.weight", "attn_v.weight",  "attn_output.weight",
+    "ffn_norm.weight",  "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"};
 static const char *const sub_norm_tensors[] = {"attn_sub_norm.weight", "ffn_sub_norm.weight"};
 static const char *const bias_tensors[] = {"attn_q.bias", "attn_k.bias", "attn_v.bias"};
 
@@ -240,7 +244,8 @@ tern_status tern_model_open(const char *path, const tern_model_params *params, t
                             tern_error *err) {
     const tern_model_params defaults = tern_model_params_default();
     if (!path || !out)
-        return tern_fail(err, TERN_ERR_ARG, "tern_model_open needs a path and a place for the model");
+        return tern_fail(err, TERN_ERR_ARG,
+                         "tern_model_open needs a path and a place for the model");
     tern_model *m = calloc(1, sizeof *m);
     if (!m)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);

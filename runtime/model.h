@@ -36,9 +36,9 @@ struct tern_model {
     tern_arena weights; /* packed matrices and vectors */
     tern_layer *layers; /* [n_layer] */
     tern_embedding embedding;
-    const float *output_norm; /* [n_embd] */
-    tern_linear head;         /* n_embd -> n_vocab */
-    double *frequency;        /* [n_rot / 2], radians per position */
+    const float *output_norm;  /* [n_embd] */
+    tern_linear head;          /* n_embd -> n_vocab */
+    double *frequency;         /* [n_rot / 2], radians per position */
     tern_tokenizer *tokenizer; /* NULL: see tokenizer_error */
     tern_error tokenizer_error;
     char *name;      /* general.name or "" */

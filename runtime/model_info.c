@@ -92,10 +92,11 @@ size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel
     return add_row(m->head.gemm, rows, capacity, n);
 }
 
-const char *tern_model_isa(const tern_model *m) { return tern_isa_of_mask(m->mask); }
+const char *tern_model_isa(const tern_model *m) {
+    return tern_isa_of_mask(m->mask);
+}
 
-tern_status tern_model_tokenizer(const tern_model *m, const tern_tokenizer **out,
-                                 tern_error *err) {
+tern_status tern_model_tokenizer(const tern_model *m, const tern_tokenizer **out, tern_error *err) {
     if (!m->tokenizer)
         return tern_fail(err, m->tokenizer_error.status, "%s", m->tokenizer_error.message);
     *out = m->tokenizer;

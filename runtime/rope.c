@@ -20,7 +20,9 @@ static double from_bits(uint64_t bits) {
 }
 
 /* Nearest integer, ties to even, for |x| < 2^51. */
-static double nearest(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
+static double nearest(double x) {
+    return (x + 0x1.8p52) - 0x1.8p52;
+}
 
 /* ln x = e ln 2 + ln m with m in [sqrt(1/2), sqrt 2): 2 atanh((m-1)/(m+1)), |.| <= 0.1716. */
 double tern_log(double x) {

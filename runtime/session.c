@@ -13,7 +13,9 @@ tern_session_params tern_session_params_default(void) {
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
 
 /* Takes from the arena, or only adds up when arena is NULL. */
 typedef struct taker {
@@ -192,11 +194,21 @@ void tern_session_free(tern_session **session) {
     *session = NULL;
 }
 
-const tern_model *tern_session_model(const tern_session *s) { return s->model; }
-uint32_t tern_session_position(const tern_session *s) { return s->position; }
-uint32_t tern_session_context(const tern_session *s) { return s->n_ctx; }
-uint32_t tern_session_threads(const tern_session *s) { return tern_team_size(s->team); }
-float *tern_session_logits(tern_session *s) { return s->scratch.logits; }
+const tern_model *tern_session_model(const tern_session *s) {
+    return s->model;
+}
+uint32_t tern_session_position(const tern_session *s) {
+    return s->position;
+}
+uint32_t tern_session_context(const tern_session *s) {
+    return s->n_ctx;
+}
+uint32_t tern_session_threads(const tern_session *s) {
+    return tern_team_size(s->team);
+}
+float *tern_session_logits(tern_session *s) {
+    return s->scratch.logits;
+}
 
 tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *err) {
     if (!s || position > s->position)

@@ -11,26 +11,26 @@
 
 /* Scratch for a batch of up to n_batch tokens; T stands for the tokens of the running batch. */
 typedef struct tern_scratch {
-    float *x;       /* [T][n_embd]               residual stream */
-    float *norm;    /* [T][max(n_embd, n_ff, heads)] input of the next matrices */
-    float *q;       /* [T][n_head * head_dim] */
-    float *k, *v;   /* [T][n_head_kv * head_dim] */
-    float *gate;    /* [T][n_ff] */
-    float *up;      /* [T][n_ff] */
-    float *out;     /* [T][n_embd]               what is added to the residual stream */
-    float *cosine;  /* [T][n_rot / 2] */
-    float *sine;    /* [T][n_rot / 2] */
-    int8_t *qx;     /* [T][padded width]         quantized input, one scale a token */
-    float *qx_s;    /* [T] */
+    float *x;        /* [T][n_embd]               residual stream */
+    float *norm;     /* [T][max(n_embd, n_ff, heads)] input of the next matrices */
+    float *q;        /* [T][n_head * head_dim] */
+    float *k, *v;    /* [T][n_head_kv * head_dim] */
+    float *gate;     /* [T][n_ff] */
+    float *up;       /* [T][n_ff] */
+    float *out;      /* [T][n_embd]               what is added to the residual stream */
+    float *cosine;   /* [T][n_rot / 2] */
+    float *sine;     /* [T][n_rot / 2] */
+    int8_t *qx;      /* [T][padded width]         quantized input, one scale a token */
+    float *qx_s;     /* [T] */
     int32_t *qx_sum; /* [T] */
-    int8_t *bx;     /* [T][padded width]         quantized input, one scale a block */
-    float *bx_d;    /* [T][blocks] */
+    int8_t *bx;      /* [T][padded width]         quantized input, one scale a block */
+    float *bx_d;     /* [T][blocks] */
     int32_t *bx_sum; /* [T][blocks] */
-    float *attend;  /* [threads][TERN_ATTEND_SCRATCH(head_dim)] */
-    float *logits;  /* [n_vocab] */
-    size_t width;   /* widest matrix input, columns */
+    float *attend;   /* [threads][TERN_ATTEND_SCRATCH(head_dim)] */
+    float *logits;   /* [n_vocab] */
+    size_t width;    /* widest matrix input, columns */
     size_t q_stride; /* width rounded up to TERN_Q_PAD */
-    size_t blocks;  /* ceil(width / TERN_BLOCK) */
+    size_t blocks;   /* ceil(width / TERN_BLOCK) */
     size_t attend_stride;
 } tern_scratch;
 

@@ -132,7 +132,9 @@ void tern_team_free(tern_team **team) {
     *team = NULL;
 }
 
-uint32_t tern_team_size(const tern_team *team) { return team->size; }
+uint32_t tern_team_size(const tern_team *team) {
+    return team->size;
+}
 
 void tern_team_run(tern_team *team, tern_team_body *body, void *argument) {
     const tern_worker caller = {.team = team, .index = 0, .count = team->size};

@@ -14,9 +14,9 @@ static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne
     if (!t)
         return tern_fail(err, TERN_ERR_TENSOR_MISSING, "%s: tensor %s is missing", path, name);
     if (t->ne[0] != ne0 || t->ne[1] != ne1 || t->ne[2] != 1 || t->ne[3] != 1)
-        return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "%s: tensor %s is %llu x %llu, must be %zu x %zu",
-                         path, name, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], ne0,
-                         ne1);
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                         "%s: tensor %s is %llu x %llu, must be %zu x %zu", path, name,
+                         (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], ne0, ne1);
     *out = t;
     return TERN_OK;
 }
@@ -183,8 +183,8 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     if (!linear.gemv || !linear.gemm || linear.gemv->layout != linear.gemm->layout)
         return tern_fail(err, TERN_ERR_KERNEL, "%s: tensor %s: no kernels for format %s",
                          tern_gguf_name(l->file), name, tern_format_describe(format)->name);
-    linear.matrix = (tern_matrix){
-        .format = format, .layout = linear.gemv->layout, .rows = rows, .cols = cols};
+    linear.matrix =
+        (tern_matrix){.format = format, .layout = linear.gemv->layout, .rows = rows, .cols = cols};
     status = read_scale(l, name, t, &linear.matrix.scale, err);
     if (status == TERN_OK && linear.matrix.layout == TERN_LAYOUT_ROWS)
         status = place_rows(l, t, &linear.matrix, err);

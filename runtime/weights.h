@@ -3,8 +3,8 @@
 #define TERN_RUNTIME_WEIGHTS_H
 
 /*
- * From the tensors of a file to what kernels read: float vectors, matrices in the layout of the rows
- * that were selected for them, embedding rows in the file's own layout.
+ * From the tensors of a file to what kernels read: float vectors, matrices in the layout of the
+ * rows that were selected for them, embedding rows in the file's own layout.
  */
 
 #include "runtime/arena.h"
@@ -25,8 +25,8 @@ typedef struct tern_linear {
     const tern_kernel_row *gemv;
     const tern_kernel_row *gemm;
     tern_input_form form;
-    const float *bias;                 /* NULL: none */
-    const tern_gguf_tensor *tensor;    /* where it came from */
+    const float *bias;              /* NULL: none */
+    const tern_gguf_tensor *tensor; /* where it came from */
 } tern_linear;
 
 /* An embedding matrix, read row by row in the file's own layout. */
@@ -53,7 +53,8 @@ typedef struct tern_loader {
 TERN_MUST_CHECK tern_status tern_load_vector(tern_loader *loader, const char *name, size_t n,
                                              bool optional, const float **out, tern_error *err);
 
-/* Loads the matrix `name` of rows x cols: selects rows for its format, packs it where they want so. */
+/* Loads the matrix `name` of rows x cols: selects rows for its format, packs it where they want so.
+ */
 TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *name, size_t rows,
                                              size_t cols, tern_linear *out, tern_error *err);
 

@@ -195,8 +195,8 @@ static void round_trip_body(const setup *s, const char *isa) {
         assert_int_equal(
             tern_tokenize(s->tokenizer, texts[i], strlen(texts[i]), 0, ids, MAX_TOKENS, &n, &err),
             TERN_OK);
-        assert_int_equal(tern_detokenize(s->tokenizer, ids, n, true, text, sizeof text, &size, &err),
-                         TERN_OK);
+        assert_int_equal(
+            tern_detokenize(s->tokenizer, ids, n, true, text, sizeof text, &size, &err), TERN_OK);
         assert_int_equal(size, strlen(texts[i]));
         assert_memory_equal(text, texts[i], size);
     }

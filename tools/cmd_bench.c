@@ -209,7 +209,8 @@ static int print_json(const bench *b) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* Unless they were asked for, the prompt is what the context has room for: a small model has less. */
+/* Unless they were asked for, the prompt is what the context has room for: a small model has less.
+ */
 static void fit_prompt(bench *b) {
     const uint32_t context = tern_session_context(b->l.session);
     const size_t room = context > b->n_decode ? context - b->n_decode : 0;

@@ -121,8 +121,9 @@ typedef struct tern_matrix {
     tern_layout layout;
     size_t rows;
     size_t cols;
-    float scale;      /* I2_S: the tensor's scale; 1 for all other formats */
-    const void *data; /* R16 layouts: 64-byte aligned; ROWS: aligned to the element (2 or 4 bytes) */
+    float scale; /* I2_S: the tensor's scale; 1 for all other formats */
+    const void
+        *data; /* R16 layouts: 64-byte aligned; ROWS: aligned to the element (2 or 4 bytes) */
 } tern_matrix;
 
 /*
@@ -132,15 +133,15 @@ typedef struct tern_matrix {
  */
 typedef struct tern_activations {
     size_t cols;
-    const float *x;             /* [tokens][x_stride] */
-    size_t x_stride;            /* >= cols, in elements */
-    const int8_t *q;            /* [tokens][q_stride], 64-byte aligned rows, zero from cols on */
-    size_t q_stride;            /* cols rounded up to a multiple of TERN_Q_PAD */
-    const float *s;             /* [tokens] multiplier: q = round(x * s) */
-    const int32_t *sum;         /* [tokens] sum of q */
-    const float *d;             /* [tokens][d_stride] block scale: x ~ q * d */
-    const int32_t *block_sum;   /* [tokens][d_stride] sum of the block's q */
-    size_t d_stride;            /* >= ceil(cols / 32) */
+    const float *x;           /* [tokens][x_stride] */
+    size_t x_stride;          /* >= cols, in elements */
+    const int8_t *q;          /* [tokens][q_stride], 64-byte aligned rows, zero from cols on */
+    size_t q_stride;          /* cols rounded up to a multiple of TERN_Q_PAD */
+    const float *s;           /* [tokens] multiplier: q = round(x * s) */
+    const int32_t *sum;       /* [tokens] sum of q */
+    const float *d;           /* [tokens][d_stride] block scale: x ~ q * d */
+    const int32_t *block_sum; /* [tokens][d_stride] sum of the block's q */
+    size_t d_stride;          /* >= ceil(cols / 32) */
 } tern_activations;
 
 /* A rectangle of the output of a matmul: tokens [t0, t1), rows [r0, r1). r0 % 16 == 0. */
@@ -204,8 +205,8 @@ typedef void tern_attend_fn(const tern_attend_args *args);
 /* softmax: x[i] = exp(x[i] - max) / sum, in place. n >= 1. */
 typedef void tern_softmax_fn(float *x, size_t n);
 
-/* gate: y[i] = act(g[i]) * u[i]; act is the row's: silu(g) = g / (1 + exp(-g)), relu2(g) = max(g,0)^2.
- * y may be g or u. */
+/* gate: y[i] = act(g[i]) * u[i]; act is the row's: silu(g) = g / (1 + exp(-g)), relu2(g) =
+ * max(g,0)^2. y may be g or u. */
 typedef void tern_gate_fn(const float *g, const float *u, size_t n, float *y);
 
 /* add: x[i] += y[i]. */
@@ -250,18 +251,18 @@ typedef struct tern_kernel_row {
     tern_op op;
     tern_format format;
     tern_layout layout;
-    uint64_t needs;     /* feature bits of dispatch/cpu.h, all needed */
+    uint64_t needs; /* feature bits of dispatch/cpu.h, all needed */
     uint32_t rows_tile, tokens_tile;
     union { /* NULL when the row was not built for this architecture */
         void (*any)(void);
-        tern_matmul_fn *matmul;                 /* GEMV, GEMM */
+        tern_matmul_fn *matmul; /* GEMV, GEMM */
         tern_quantize_token_fn *quantize_token;
         tern_quantize_block_fn *quantize_block;
         tern_rmsnorm_fn *rmsnorm;
-        tern_rope_fn *rope;                     /* ROPE_NORM, ROPE_NEOX */
+        tern_rope_fn *rope; /* ROPE_NORM, ROPE_NEOX */
         tern_attend_fn *attend;
         tern_softmax_fn *softmax;
-        tern_gate_fn *gate;                     /* GATE_SILU, GATE_RELU2 */
+        tern_gate_fn *gate; /* GATE_SILU, GATE_RELU2 */
         tern_add_fn *add;
         tern_embed_fn *embed;
         tern_store_fn *store;
@@ -281,7 +282,8 @@ const tern_kernel_row *tern_kernel_find(const char *name);
  */
 TERN_MUST_CHECK tern_status tern_cpu_mask(const char *isa, uint64_t *mask, tern_error *err);
 
-/* First built row of the table for (op, format) whose requirements are all in mask; NULL if none. */
+/* First built row of the table for (op, format) whose requirements are all in mask; NULL if none.
+ */
 const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format format);
 
 /* ---- packing ------------------------------------------------------------------------------- */

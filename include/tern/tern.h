@@ -53,15 +53,16 @@ void tern_model_free(tern_model **model);
 typedef struct tern_model_info {
     const char *path, *architecture, *name; /* owned by the model; name may be "" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx_train;
-    uint64_t file_bytes;     /* of the model file */
-    uint64_t weight_bytes;   /* read for one decoded token: every matrix once, head included */
-    uint64_t packed_bytes;   /* memory that packed matrices take */
-    uint64_t parameters;     /* weights of all tensors */
+    uint64_t file_bytes;   /* of the model file */
+    uint64_t weight_bytes; /* read for one decoded token: every matrix once, head included */
+    uint64_t packed_bytes; /* memory that packed matrices take */
+    uint64_t parameters;   /* weights of all tensors */
 } tern_model_info;
 
 void tern_model_describe(const tern_model *model, tern_model_info *out);
 
-/* Bytes of key/value cache that a session of n_ctx positions takes: 2*layers*kv heads*n_ctx*dim*2. */
+/* Bytes of key/value cache that a session of n_ctx positions takes: 2*layers*kv heads*n_ctx*dim*2.
+ */
 uint64_t tern_model_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv);
 
 /* Rows that sessions with a cache of format kv use, without duplicates, in the order of the forward
@@ -107,10 +108,10 @@ TERN_MUST_CHECK tern_status tern_detokenize(const tern_tokenizer *t, const int32
                                             bool skip_special, char *text, size_t capacity,
                                             size_t *size, tern_error *err);
 
-size_t tern_tokenizer_size(const tern_tokenizer *t);       /* number of tokens */
-const char *tern_tokenizer_pre(const tern_tokenizer *t);   /* pre-tokenizer in use, "" for SPM */
+size_t tern_tokenizer_size(const tern_tokenizer *t);     /* number of tokens */
+const char *tern_tokenizer_pre(const tern_tokenizer *t); /* pre-tokenizer in use, "" for SPM */
 bool tern_token_ends_text(const tern_tokenizer *t, int32_t id); /* end-of-generation set */
-int32_t tern_token_bos(const tern_tokenizer *t);           /* -1: none */
+int32_t tern_token_bos(const tern_tokenizer *t);                /* -1: none */
 int32_t tern_token_eos(const tern_tokenizer *t);
 
 /* One message of a chat; role is "system", "user" or "assistant". */
@@ -148,10 +149,10 @@ void tern_text_stream_free(tern_text_stream **s);
 /* ---- session ------------------------------------------------------------------------------- */
 
 typedef struct tern_session_params {
-    uint32_t n_ctx;    /* positions; 0: what the model was trained for, at most 4096 */
-    uint32_t n_batch;  /* tokens handled in one pass; 0: 128. Never changes a result */
-    uint32_t threads;  /* 0: one per core. Never changes a result */
-    tern_format kv;    /* TERN_FORMAT_F32 (default) or TERN_FORMAT_F16 */
+    uint32_t n_ctx;   /* positions; 0: what the model was trained for, at most 4096 */
+    uint32_t n_batch; /* tokens handled in one pass; 0: 128. Never changes a result */
+    uint32_t threads; /* 0: one per core. Never changes a result */
+    tern_format kv;   /* TERN_FORMAT_F32 (default) or TERN_FORMAT_F16 */
 } tern_session_params;
 
 tern_session_params tern_session_params_default(void);
@@ -170,8 +171,8 @@ TERN_MUST_CHECK tern_status tern_session_bytes(const tern_model *model,
                                                tern_error *err);
 
 const tern_model *tern_session_model(const tern_session *s); /* that it was made for */
-uint32_t tern_session_position(const tern_session *s); /* tokens in the cache */
-uint32_t tern_session_context(const tern_session *s);  /* capacity in positions */
+uint32_t tern_session_position(const tern_session *s);       /* tokens in the cache */
+uint32_t tern_session_context(const tern_session *s);        /* capacity in positions */
 uint32_t tern_session_threads(const tern_session *s);
 
 /* Forgets the positions from `position` on; TERN_ERR_ARG if there are fewer. */
@@ -203,9 +204,9 @@ const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, u
                             uint32_t position);
 
 /*
- * The causal mask of n positions for those who bring their own attention: mask[i * n + j] is 0 where
- * token i sees token j (j <= i) and minus infinity elsewhere. tern's attention needs none: it is
- * given the number of positions that a token sees.
+ * The causal mask of n positions for those who bring their own attention: mask[i * n + j] is 0
+ * where token i sees token j (j <= i) and minus infinity elsewhere. tern's attention needs none: it
+ * is given the number of positions that a token sees.
  */
 void tern_causal_mask(size_t n, float *mask);
 
@@ -226,7 +227,8 @@ TERN_MUST_CHECK tern_status tern_sampler_new(const tern_sampler_params *params, 
 void tern_sampler_free(tern_sampler **s);
 void tern_sampler_reset(tern_sampler *s, uint64_t seed); /* start of the random stream again */
 
-/* Draws a token from logits[n_vocab]; does not change them. TERN_ERR_NONFINITE on NaN or infinity. */
+/* Draws a token from logits[n_vocab]; does not change them. TERN_ERR_NONFINITE on NaN or infinity.
+ */
 TERN_MUST_CHECK tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *token,
                                               tern_error *err);
 
@@ -252,7 +254,8 @@ typedef struct tern_generation {
 
 /*
  * Evaluates the prompt behind what the session holds, then picks and evaluates up to max_tokens
- * tokens. An end-of-text token stops it (unless ignore_end) and is not reported. `result` may be NULL.
+ * tokens. An end-of-text token stops it (unless ignore_end) and is not reported. `result` may be
+ * NULL.
  */
 TERN_MUST_CHECK tern_status tern_generate(tern_session *session, tern_sampler *sampler,
                                           const int32_t *prompt, size_t n_prompt, size_t max_tokens,

@@ -35,45 +35,39 @@ struct job {
     char **argv;
 };
 
-static void emit(const void *bytes, size_t n)
-{
+static void emit(const void *bytes, size_t n) {
     __asm__ volatile("rep outsb" : "+S"(bytes), "+c"(n) : "d"(DEBUG_PORT) : "memory");
 }
 
-static void emit_marker(const char *token, const char *what, long status)
-{
+static void emit_marker(const char *token, const char *what, long status) {
     char line[256];
     int n = snprintf(line, sizeof line, "\036%s %s %ld %llu\n", token, what, status,
                      (unsigned long long)__rdtsc());
     emit(line, (size_t)n);
 }
 
-static void stop_machine(void)
-{
+static void stop_machine(void) {
     sync();
     reboot(RB_POWER_OFF);
     for (;;)
         pause();
 }
 
-static void die(const char *what)
-{
+static void die(const char *what) {
     char line[256];
     int n = snprintf(line, sizeof line, "guest-init: %s: %s\n", what, strerror(errno));
     emit(line, (size_t)n);
     stop_machine();
 }
 
-static void mount_or_die(const char *type, const char *where)
-{
+static void mount_or_die(const char *type, const char *where) {
     mkdir(where, 0755);
     if (mount(type, where, type, 0, NULL) != 0)
         die(where);
 }
 
 /* Without a console there is nothing open at 0 to 2: a pipe would land there. */
-static void occupy_standard_descriptors(void)
-{
+static void occupy_standard_descriptors(void) {
     int fd;
     do
         fd = open("/dev/null", O_RDWR);
@@ -81,8 +75,7 @@ static void occupy_standard_descriptors(void)
     close(fd);
 }
 
-static char *read_job(size_t *size)
-{
+static char *read_job(size_t *size) {
     struct stat st;
     int fd = open("/.run/job", O_RDONLY);
     if (fd < 0 || fstat(fd, &st) != 0)
@@ -95,8 +88,7 @@ static char *read_job(size_t *size)
     return text;
 }
 
-static char **take(char **list, size_t n)
-{
+static char **take(char **list, size_t n) {
     char **copy = calloc(n + 1, sizeof *copy);
     if (!copy)
         die("calloc");
@@ -104,8 +96,7 @@ static char **take(char **list, size_t n)
     return copy;
 }
 
-static struct job parse_job(void)
-{
+static struct job parse_job(void) {
     size_t size, count = 0;
     char *text = read_job(&size);
     char **all = calloc(size + 1, sizeof *all);
@@ -118,14 +109,13 @@ static struct job parse_job(void)
     size_t env_count = strtoul(all[2], NULL, 10);
     if (count < 4 + env_count)
         die("too short a job");
-    struct job job = { all[0], all[1], take(all + 3, env_count),
-                       take(all + 3 + env_count, count - 3 - env_count) };
+    struct job job = {all[0], all[1], take(all + 3, env_count),
+                      take(all + 3 + env_count, count - 3 - env_count)};
     free(all);
     return job;
 }
 
-static void run_program(const struct job *job, int output)
-{
+static void run_program(const struct job *job, int output) {
     int input = open("/dev/null", O_RDONLY);
     dup2(input, 0);
     dup2(output, 1);
@@ -140,8 +130,7 @@ static void run_program(const struct job *job, int output)
 }
 
 /* Copies what is in the pipe; false once there is no more to come. */
-static int copy_some(int from)
-{
+static int copy_some(int from) {
     static char buffer[65536];
     ssize_t n = read(from, buffer, sizeof buffer);
     if (n > 0)
@@ -149,23 +138,21 @@ static int copy_some(int from)
     return n > 0 || (n < 0 && errno == EINTR);
 }
 
-static int exit_code(int status)
-{
+static int exit_code(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* A program that leaves children behind keeps the pipe open, so its own end,
    not that of the pipe, is what counts; SIGCHLD breaks the wait in poll. */
-static int copy_until_exit(pid_t child, int from, const sigset_t *unblocked)
-{
-    struct pollfd wait_for = { from, POLLIN, 0 };
-    const struct timespec now = { 0, 0 };
+static int copy_until_exit(pid_t child, int from, const sigset_t *unblocked) {
+    struct pollfd wait_for = {from, POLLIN, 0};
+    const struct timespec now = {0, 0};
     int status, ended = 0, open_pipe = 1;
     for (;;) {
         if (!ended && waitpid(child, &status, WNOHANG) == child)
             ended = 1;
-        int ready = ppoll(open_pipe ? &wait_for : NULL, (nfds_t)open_pipe,
-                          ended ? &now : NULL, unblocked);
+        int ready =
+            ppoll(open_pipe ? &wait_for : NULL, (nfds_t)open_pipe, ended ? &now : NULL, unblocked);
         if (ready > 0)
             open_pipe = copy_some(from);
         else if (ended)
@@ -173,13 +160,11 @@ static int copy_until_exit(pid_t child, int from, const sigset_t *unblocked)
     }
 }
 
-static void on_child(int number)
-{
+static void on_child(int number) {
     (void)number;
 }
 
-int main(void)
-{
+int main(void) {
     int ends[2];
     sigset_t blocked, unblocked;
 
