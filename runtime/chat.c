@@ -186,25 +186,25 @@ static void put_role_line(tern_chat_builder *b, const char *role) {
     put_text(b, "\n");
 }
 
-static void build_falcon3(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+/* Turns of a role line and a text; EOS behind the assistant's, or behind every one. */
+static void build_role_lines(tern_chat_builder *b, const tern_chat_message *messages, size_t n,
+                             bool every_turn_ends) {
     for (size_t i = 0; i < n; i++) {
         put_role_line(b, messages[i].role);
         put_text(b, messages[i].content);
-        if (is(messages[i].role, "assistant"))
+        if (every_turn_ends || is(messages[i].role, "assistant"))
             put_id(b, b->e->t->eos);
         put_text(b, "\n");
     }
     put_role_line(b, "assistant");
 }
 
+static void build_falcon3(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
+    build_role_lines(b, messages, n, false);
+}
+
 static void build_zephyr(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        put_role_line(b, messages[i].role);
-        put_text(b, messages[i].content);
-        put_id(b, b->e->t->eos);
-        put_text(b, "\n");
-    }
-    put_role_line(b, "assistant");
+    build_role_lines(b, messages, n, true);
 }
 
 static void build_falcon_e(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {

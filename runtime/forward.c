@@ -49,14 +49,13 @@ static void embed(const pass *p) {
 /* The forms of norm[t][width] that the next matrices read. */
 static void prepare(const pass *p, size_t t, size_t width, unsigned forms) {
     const tern_scratch *s = p->s;
-    const size_t stride = s->q_stride;
     const float *x = s->norm + t * s->width;
     const tern_row_set *rows = &p->model->rows;
     if (forms & TERN_INPUT_TOKEN)
-        rows->quantize_token->fn.quantize_token(x, width, s->qx + t * stride, s->qx_s + t,
+        rows->quantize_token->fn.quantize_token(x, width, s->qx + t * s->q_stride, s->qx_s + t,
                                                 s->qx_sum + t);
     if (forms & TERN_INPUT_BLOCK)
-        rows->quantize_block->fn.quantize_block(x, width, s->bx + t * stride,
+        rows->quantize_block->fn.quantize_block(x, width, s->bx + t * s->q_stride,
                                                 s->bx_d + t * s->blocks, s->bx_sum + t * s->blocks);
 }
 
@@ -76,12 +75,11 @@ static void multiply(const pass *p, const tern_linear *linear, size_t t0, size_t
     const tern_scratch *s = p->s;
     const tern_matrix *m = &linear->matrix;
     const bool token = linear->form == TERN_INPUT_TOKEN;
-    const size_t q_stride = s->q_stride;
     const tern_activations x = {.cols = m->cols,
                                 .x = s->norm + t0 * s->width,
                                 .x_stride = s->width,
-                                .q = (token ? s->qx : s->bx) + t0 * q_stride,
-                                .q_stride = q_stride,
+                                .q = (token ? s->qx : s->bx) + t0 * s->q_stride,
+                                .q_stride = s->q_stride,
                                 .s = s->qx_s + t0,
                                 .sum = s->qx_sum + t0,
                                 .d = s->bx_d + t0 * s->blocks,

@@ -104,7 +104,7 @@ static tern_status allocate(tern_session *s, tern_error *err) {
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-static uint32_t default_context(const tern_model *m) {
+uint32_t tern_model_default_context(const tern_model *m) {
     return m->config.n_ctx < DEFAULT_CONTEXT ? m->config.n_ctx : DEFAULT_CONTEXT;
 }
 
@@ -133,7 +133,7 @@ static void configure(tern_session *s, const tern_model *model, const tern_sessi
     s->attend = p->kv == TERN_FORMAT_F32 ? model->rows.attend_f32 : model->rows.attend_f16;
     s->store = p->kv == TERN_FORMAT_F32 ? model->rows.store_f32 : model->rows.store_f16;
     s->attend_scale = 1.0f / sqrtf((float)model->config.head_dim);
-    s->n_ctx = p->n_ctx ? p->n_ctx : default_context(model);
+    s->n_ctx = p->n_ctx ? p->n_ctx : tern_model_default_context(model);
     s->n_batch = p->n_batch ? p->n_batch : DEFAULT_BATCH;
     if (s->n_batch > s->n_ctx)
         s->n_batch = s->n_ctx;

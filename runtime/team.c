@@ -27,11 +27,7 @@ struct tern_team {
     tern_team_body *body; /* NULL: the team is being stopped */
     void *argument;
     pthread_t *threads;
-    struct member *members;
-};
-
-struct member {
-    tern_worker worker;
+    tern_worker *workers;
 };
 
 static inline void pause_briefly(void) {
@@ -65,7 +61,7 @@ static void gate_pass(gate *g, uint32_t size) {
 }
 
 static void *worker_main(void *argument) {
-    const tern_worker worker = ((const struct member *)argument)->worker;
+    const tern_worker worker = *(const tern_worker *)argument;
     tern_team *team = worker.team;
     for (;;) {
         gate_pass(&team->gate, team->size); /* a body is there */
@@ -80,7 +76,7 @@ static void team_release(tern_team *team) {
     pthread_cond_destroy(&team->gate.opened);
     pthread_mutex_destroy(&team->gate.mutex);
     free(team->threads);
-    free(team->members);
+    free(team->workers);
     free(team);
 }
 
@@ -100,16 +96,16 @@ tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err) {
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a thread team");
     team->size = threads;
     team->threads = calloc(threads, sizeof *team->threads);
-    team->members = calloc(threads, sizeof *team->members);
+    team->workers = calloc(threads, sizeof *team->workers);
     pthread_mutex_init(&team->gate.mutex, NULL);
     pthread_cond_init(&team->gate.opened, NULL);
-    if (!team->threads || !team->members) {
+    if (!team->threads || !team->workers) {
         team_release(team);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u threads", threads);
     }
     for (uint32_t i = 0; i + 1 < threads; i++) {
-        team->members[i].worker = (tern_worker){.team = team, .index = i + 1, .count = threads};
-        const int code = pthread_create(&team->threads[i], NULL, worker_main, &team->members[i]);
+        team->workers[i] = (tern_worker){.team = team, .index = i + 1, .count = threads};
+        const int code = pthread_create(&team->threads[i], NULL, worker_main, &team->workers[i]);
         if (code != 0) {
             /* The started ones wait for `threads` arrivals: stand in for those that never came. */
             atomic_fetch_add(&team->gate.arrived, threads - (i + 1));

@@ -13,7 +13,7 @@
 #include "tools/out.h"
 #include "tools/values.h"
 
-enum { MAX_TYPES = 64, DEFAULT_CONTEXT = 4096 };
+enum { MAX_TYPES = 64 };
 
 /* Tensors of one type. */
 typedef struct type_sum {
@@ -62,17 +62,10 @@ static void try_model(inspection *n) {
     if (n->status != TERN_OK) {
         return;
     }
-    if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK) {
-        l->tokenizer = NULL;
-    }
-    tern_model_describe(l->model, &l->info);
-    const size_t capacity = sizeof l->kernels / sizeof *l->kernels;
+    loader_describe(n->o, l);
     const tern_format kv = loader_kv_format(n->o);
-    const size_t rows = tern_model_kernels(l->model, kv, l->kernels, capacity);
-    l->n_kernels = rows < capacity ? rows : capacity;
     const uint64_t asked = options_integer(n->o, OPT_CONTEXT);
-    const uint32_t trained = l->info.n_ctx_train;
-    n->n_ctx = asked > 0 ? (uint32_t)asked : trained < DEFAULT_CONTEXT ? trained : DEFAULT_CONTEXT;
+    n->n_ctx = asked > 0 ? (uint32_t)asked : tern_model_default_context(l->model);
     n->kv_bytes = tern_model_kv_bytes(l->model, n->n_ctx, kv);
     tern_session_params session = tern_session_params_default();
     session.n_ctx = n->n_ctx;

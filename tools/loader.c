@@ -37,6 +37,16 @@ int loader_check_isa(const options *o) {
     return EXIT_DONE;
 }
 
+void loader_describe(const options *o, loaded *l) {
+    if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK) {
+        l->tokenizer = NULL;
+    }
+    tern_model_describe(l->model, &l->info);
+    const size_t capacity = sizeof l->kernels / sizeof *l->kernels;
+    const size_t n = tern_model_kernels(l->model, loader_kv_format(o), l->kernels, capacity);
+    l->n_kernels = n < capacity ? n : capacity;
+}
+
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     const int checked = loader_check_isa(o);
     if (checked != EXIT_DONE) {
@@ -54,13 +64,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
         return complain_error(&err);
     }
-    if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK) {
-        l->tokenizer = NULL;
-    }
-    tern_model_describe(l->model, &l->info);
-    const size_t capacity = sizeof l->kernels / sizeof *l->kernels;
-    const size_t n = tern_model_kernels(l->model, loader_kv_format(o), l->kernels, capacity);
-    l->n_kernels = n < capacity ? n : capacity;
+    loader_describe(o, l);
     return EXIT_DONE;
 }
 

@@ -32,6 +32,9 @@ void loader_close(loaded *l);
 /* EXIT_DONE if --isa (or TERN_ISA) names an instruction set that runs here. */
 int loader_check_isa(const options *o);
 
+/* Fills tokenizer, info and kernels of *l from its open model. */
+void loader_describe(const options *o, loaded *l);
+
 /* --kv as a format. */
 tern_format loader_kv_format(const options *o);
 

@@ -148,8 +148,11 @@ void tern_text_stream_free(tern_text_stream **s);
 
 /* ---- session ------------------------------------------------------------------------------- */
 
+/* Positions of a session that asks for none: what the model was trained for, at most 4096. */
+uint32_t tern_model_default_context(const tern_model *model);
+
 typedef struct tern_session_params {
-    uint32_t n_ctx;   /* positions; 0: what the model was trained for, at most 4096 */
+    uint32_t n_ctx;   /* positions; 0: tern_model_default_context */
     uint32_t n_batch; /* tokens handled in one pass; 0: 128. Never changes a result */
     uint32_t threads; /* 0: one per core. Never changes a result */
     tern_format kv;   /* TERN_FORMAT_F32 (default) or TERN_FORMAT_F16 */

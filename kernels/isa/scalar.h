@@ -73,10 +73,7 @@ static inline void vf_store_n(float *p, vf v, size_t n) {
 
 /* 2^n for an integral n in [-126, 127]: the exponent field of a float. */
 static inline vf vf_pow2(vf n) {
-    const uint32_t bits = (uint32_t)((int32_t)n + 127) << 23;
-    float power;
-    memcpy(&power, &bits, sizeof power);
-    return power;
+    return tern_f32_from_bits((uint32_t)((int32_t)n + 127) << 23);
 }
 
 static inline float vf_sum16(vf a, vf b, vf c, vf d, vf e, vf f, vf g, vf h, vf i, vf j, vf k, vf l,
@@ -88,15 +85,11 @@ static inline float vf_sum16(vf a, vf b, vf c, vf d, vf e, vf f, vf g, vf h, vf 
 }
 
 static inline vf vf_load_f16(const void *p) {
-    uint16_t half;
-    memcpy(&half, p, sizeof half);
-    return tern_f16_to_f32(half);
+    return tern_f16_load(p);
 }
 
 static inline vf vf_load_bf16(const void *p) {
-    uint16_t half;
-    memcpy(&half, p, sizeof half);
-    return tern_bf16_to_f32(half);
+    return tern_bf16_load(p);
 }
 
 static inline vf vf_load_f16_n(const void *p, size_t n) {

@@ -11,17 +11,11 @@
 
 #include "kernels/half.h"
 #include "kernels/isa/vmath.h"
-static inline vf half_at(const uint8_t *p) {
-    uint16_t half;
-    memcpy(&half, p, sizeof half);
-    return vf_set1(tern_f16_to_f32(half));
-}
-
 void tern_embed_q4_1_avx2(const void *row, size_t n, float *y) {
     const uint8_t *block = row;
     for (size_t first = 0; first < n; first += TERN_BLOCK, block += 20) {
-        const vf d = half_at(block);
-        const vf m = half_at(block + 2);
+        const vf d = vf_set1(tern_f16_load(block));
+        const vf m = vf_set1(tern_f16_load(block + 2));
         const uint8_t *codes = block + 4;
         for (size_t i = 0; i < 16; i += 8) {
             const vi both = vi_load_u8(codes + i);
