@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ISA_NEON_FLOAT_H
+#define TERN_ISA_NEON_FLOAT_H
+
+/*
+ * The verbs that all 64-bit ARM instruction sets share (Advanced SIMD of Armv8.0-A): four lanes.
+ * isa/README.md lists what each verb means.
+ */
+
+#include <arm_neon.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef float32x4_t vf;
+typedef int32x4_t vi;
+typedef int8x16_t vb; /* all codes are at most 15, so signed multiplications take them as well */
+
+static inline vf vf_zero(void) {
+    return vdupq_n_f32(0.0f);
+}
+static inline vf vf_set1(float x) {
+    return vdupq_n_f32(x);
+}
+static inline vf vf_load(const float *p) {
+    return vld1q_f32(p);
+}
+static inline void vf_store(float *p, vf v) {
+    vst1q_f32(p, v);
+}
+static inline vf vf_add(vf a, vf b) {
+    return vaddq_f32(a, b);
+}
+static inline vf vf_sub(vf a, vf b) {
+    return vsubq_f32(a, b);
+}
+static inline vf vf_mul(vf a, vf b) {
+    return vmulq_f32(a, b);
+}
+static inline vf vf_div(vf a, vf b) {
+    return vdivq_f32(a, b);
+}
+static inline vf vf_abs(vf v) {
+    return vabsq_f32(v);
+}
+
+/* Compare and select: vmaxq_f32 and vminq_f32 have rules of their own for NaN and zeros. */
+static inline vf vf_max(vf a, vf b) {
+    return vbslq_f32(vcgtq_f32(a, b), a, b);
+}
+static inline vf vf_min(vf a, vf b) {
+    return vbslq_f32(vcltq_f32(a, b), a, b);
+}
+
+/* There is no masked load or store: lanes of a tail go one by one. */
+static inline vf vf_load_fill(const float *p, size_t n, float fill) {
+    if (n >= 4)
+        return vld1q_f32(p);
+    vf v = vdupq_n_f32(fill);
+    if (n > 0)
+        v = vld1q_lane_f32(p, v, 0);
+    if (n > 1)
+        v = vld1q_lane_f32(p + 1, v, 1);
+    if (n > 2)
+        v = vld1q_lane_f32(p + 2, v, 2);
+    return v;
+}
+
+static inline void vf_store_n(float *p, vf v, size_t n) {
+    if (n >= 4) {
+        vst1q_f32(p, v);
+        return;
+    }
+    if (n > 0)
+        vst1q_lane_f32(p, v, 0);
+    if (n > 1)
+        vst1q_lane_f32(p + 1, v, 1);
+    if (n > 2)
+        vst1q_lane_f32(p + 2, v, 2);
+}
+
+static inline vf vf_first_n(vf v, size_t n) {
+    static const uint32_t lane[4] = {0, 1, 2, 3};
+    const uint32x4_t below = vcltq_u32(vld1q_u32(lane), vdupq_n_u32((uint32_t)n));
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), below));
+}
+
+/* 2^n for integral n in [-126, 127]: the exponent field of a float. */
+static inline vf vf_pow2(vf n) {
+    const int32x4_t biased = vaddq_s32(vcvtnq_s32_f32(n), vdupq_n_s32(127));
+    return vreinterpretq_f32_s32(vshlq_n_s32(biased, 23));
+}
+
+/* fmaxv passes a NaN on; the lanes of a maximum are all NaN (from its first operand) or none is. */
+static inline float vf_hmax(vf v) {
+    return vmaxvq_f32(v);
+}
+
+/* a, b, c, d hold the virtual lanes 0-3, 4-7, 8-11, 12-15: fold by 8, by 4, by 2, by 1. */
+static inline float vf_sum16(vf a, vf b, vf c, vf d) {
+    const vf four = vaddq_f32(vaddq_f32(a, c), vaddq_f32(b, d));
+    return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));
+}
+
+static inline uint16x4_t load_halves(const void *p) {
+    uint16x4_t halves;
+    memcpy(&halves, p, sizeof halves);
+    return halves;
+}
+
+static inline uint16x4_t load_halves_n(const void *p, size_t n) {
+    uint16_t halves[4] = {0};
+    memcpy(halves, p, n * sizeof *halves);
+    return vld1_u16(halves);
+}
+
+/* fcvtl makes a NaN quiet and keeps its payload, as kernels/half.h does. */
+static inline vf widen_f16(uint16x4_t halves) {
+    return vcvt_f32_f16(vreinterpret_f16_u16(halves));
+}
+
+static inline vf widen_bf16(uint16x4_t halves) {
+    return vreinterpretq_f32_u32(vshll_n_u16(halves, 16));
+}
+
+static inline vf vf_load_f16(const void *p) {
+    return widen_f16(load_halves(p));
+}
+static inline vf vf_load_bf16(const void *p) {
+    return widen_bf16(load_halves(p));
+}
+static inline vf vf_load_f16_n(const void *p, size_t n) {
+    return widen_f16(load_halves_n(p, n));
+}
+static inline vf vf_load_bf16_n(const void *p, size_t n) {
+    return widen_bf16(load_halves_n(p, n));
+}
+
+/* fcvtn rounds to nearest even, the mode that every program starts in. */
+static inline void vf_store_f16_n(void *p, vf v, size_t n) {
+    const uint16x4_t halves = vreinterpret_u16_f16(vcvt_f16_f32(v));
+    memcpy(p, &halves, n * sizeof(uint16_t));
+}
+
+static inline void vf_store_f16(void *p, vf v) {
+    vf_store_f16_n(p, v, 4);
+}
+
+/* Pairs of neighbouring lanes, for RoPE: c0 c0 c1 c1 from two floats; x1 x0 x3 x2. */
+static inline vf vf_load_pairs(const float *p) {
+    const float32x2_t two = vld1_f32(p);
+    return vcombine_f32(vdup_lane_f32(two, 0), vdup_lane_f32(two, 1));
+}
+
+static inline vf vf_swap_pairs(vf v) {
+    return vrev64q_f32(v);
+}
+
+/* Even lanes a - b, odd lanes a + b: a - b is a + (-b). */
+static inline vf vf_addsub(vf a, vf b) {
+    const uint32x4_t even_sign = vreinterpretq_u32_u64(vdupq_n_u64(0x80000000u));
+    return vaddq_f32(a, vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(b), even_sign)));
+}
+
+static inline vi vi_zero(void) {
+    return vdupq_n_s32(0);
+}
+static inline vi vi_set1(int32_t x) {
+    return vdupq_n_s32(x);
+}
+static inline vi vi_add(vi a, vi b) {
+    return vaddq_s32(a, b);
+}
+static inline vi vi_sub(vi a, vi b) {
+    return vsubq_s32(a, b);
+}
+static inline vf vi_to_f(vi v) {
+    return vcvtq_f32_s32(v);
+}
+static inline vi vi_round(vf v) {
+    return vcvtnq_s32_f32(v);
+}
+static inline vi vi_and(vi a, vi b) {
+    return vandq_s32(a, b);
+}
+static inline vi vi_srl4(vi v) {
+    return vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(v), 4));
+}
+static inline int32_t vi_hsum(vi v) {
+    return vaddvq_s32(v);
+}
+
+/* Lanes within int8. */
+static inline void vi_store_i8(int8_t *p, vi v) {
+    const int16x4_t words = vmovn_s32(v);
+    const int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
+    memcpy(p, &bytes, 4);
+}
+
+static inline vi vi_load_i8(const int8_t *p) {
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    return vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(four))));
+}
+
+static inline vi vi_load_u8(const uint8_t *p) {
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four)))));
+}
+
+/* The shift takes its distance as a constant, so each plane has a line. */
+static inline vb vb_plane2(vb c, int plane) {
+    const uint8x16_t codes = vreinterpretq_u8_s8(c);
+    const uint8x16_t shifted = plane == 0   ? codes
+                               : plane == 1 ? vshrq_n_u8(codes, 2)
+                               : plane == 2 ? vshrq_n_u8(codes, 4)
+                                            : vshrq_n_u8(codes, 6);
+    return vreinterpretq_s8_u8(plane == 3 ? shifted : vandq_u8(shifted, vdupq_n_u8(3)));
+}
+
+static inline vb vb_nibble_lo(vb c) {
+    return vandq_s8(c, vdupq_n_s8(15));
+}
+
+static inline vb vb_nibble_hi(vb c) {
+    return vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s8(c), 4));
+}
+
+#endif
