@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/reference.h"
+#include "kernels/reference_fill.h"
 
 enum { ATTEND_DIM = 128, ATTEND_GROUP = 4 };
 
@@ -30,16 +31,8 @@ struct tern_bench_operands {
     int32_t *sum;
 };
 
-static uint64_t next_random(uint64_t *state) {
-    *state += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = *state;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static float uniform(uint64_t *state) {
-    return (float)((int64_t)(next_random(state) >> 40) - (1 << 23)) * 0x1p-23f;
+    return (float)((int64_t)(tern_ref_random(state) >> 40) - (1 << 23)) * 0x1p-23f;
 }
 
 static void *zeroed(size_t bytes) {
@@ -58,30 +51,9 @@ static float one_scale(void) {
     return 0x1p-7f;
 }
 
-/* Random weights that are valid in the format: no code 3, small finite scales. */
-static void fill_weights(tern_bench_operands *o) {
-    for (size_t i = 0; i < o->file_bytes; i++) {
-        const uint64_t r = next_random(&o->random);
-        if (o->row->format == TERN_FORMAT_I2_S)
-            o->file[i] =
-                (uint8_t)(r % 3 | (r >> 8) % 3 << 2 | (r >> 16) % 3 << 4 | (r >> 24) % 3 << 6);
-        else
-            o->file[i] = (uint8_t)r;
-    }
-    const tern_format_info *info = tern_format_describe(o->row->format);
-    const uint16_t scales[2] = {0x2000, 0x1c00}; /* 2^-7, 2^-8 as f16 */
-    const uint32_t float_scale = 0x3c000000u;
-    const size_t scale_bytes = o->row->format == TERN_FORMAT_Q4_1 ? 4 : 2;
-    for (size_t i = 0; i + info->block_bytes <= o->file_bytes; i += info->block_bytes) {
-        if (info->block_elements == TERN_BLOCK)
-            memcpy(o->file + i, scales, scale_bytes);
-        else if (o->row->format == TERN_FORMAT_F16)
-            o->file[i + 1] = (uint8_t)((o->file[i + 1] & 0x80) | 0x30 | (o->file[i + 1] & 7));
-        else if (o->row->format == TERN_FORMAT_BF16)
-            o->file[i + 1] = (uint8_t)((o->file[i + 1] & 0x80) | 0x3d);
-        else if (o->row->format == TERN_FORMAT_F32)
-            memcpy(o->file + i, &float_scale, sizeof float_scale);
-    }
+static void fill_weights(tern_bench_operands *o, size_t rows, size_t cols) {
+    tern_ref_fill_weights(o->row->format, TERN_REF_FILL_RANDOM, rows, cols, one_scale(), &o->random,
+                          o->file);
 }
 
 static bool make_matrix(tern_bench_operands *o) {
@@ -95,7 +67,7 @@ static bool make_matrix(tern_bench_operands *o) {
     o->packed = zeroed(packed);
     if (!o->file || !o->packed)
         return false;
-    fill_weights(o);
+    fill_weights(o, s->rows, s->cols);
     o->matrix = (tern_matrix){.format = o->row->format,
                               .layout = o->row->layout,
                               .rows = s->rows,
@@ -110,7 +82,7 @@ static bool make_matrix(tern_bench_operands *o) {
 static void quantize_input(tern_bench_operands *o, size_t q_stride, size_t blocks) {
     for (size_t t = 0; t < o->shape.tokens; t++) {
         const float *x = o->in0 + t * o->shape.cols;
-        if (o->row->format == TERN_FORMAT_I2_S)
+        if (tern_layout_input(o->row->layout) == TERN_INPUT_TOKEN)
             tern_ref_quantize_token(x, o->shape.cols, o->q + t * q_stride, o->d + t, o->sum + t);
         else
             tern_ref_quantize_block(x, o->shape.cols, o->q + t * q_stride, o->d + t * blocks,
@@ -186,7 +158,7 @@ static bool make_row(tern_bench_operands *o) {
     o->file_bytes = (size_t)bytes;
     o->file = zeroed(o->file_bytes);
     if (o->file)
-        fill_weights(o);
+        fill_weights(o, 1, o->shape.n);
     return o->file != NULL;
 }
 

@@ -127,6 +127,13 @@ def declarations(spec: table.Spec) -> str:
     return "\n".join(out) + "\n"
 
 
+def format_list(spec: table.Spec) -> str:
+    """TERN_FORMAT_ROW(format, layout) per format that has products: section [format]."""
+    out = [f"/* {ORIGIN}: the layout in which products read a format. */"]
+    out += [f"TERN_FORMAT_ROW({f.upper()}, {layout.upper()})" for f, layout in spec.layouts.items()]
+    return "\n".join(out) + "\n"
+
+
 def isa_list(spec: table.Spec) -> str:
     """TERN_ISA(name, needs, built) per instruction set, weakest first."""
     out = [f"/* {ORIGIN}. */"]
@@ -156,6 +163,7 @@ def outputs(spec: table.Spec) -> dict[str, str]:
     files["rows.inc"] = f"/* {ORIGIN}. */\n"
     files["rows.inc"] += "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
     files["isas.inc"] = isa_list(spec)
+    files["formats.inc"] = format_list(spec)
     files["kernels.h"] = declarations(spec)
     files["sources.cmake"] = cmake_list(spec)
     return files

@@ -54,25 +54,32 @@ class Row:
     isa: Isa
     rows: int = 0
     tokens: int = 0
+    other_layout: bool = False  # not the layout that section [format] gives the format
+
+    @property
+    def operand(self) -> str | None:
+        """What the row is named after: the format, or a layout that is not the format's own."""
+        return self.layout if self.other_layout else self.format
 
     @property
     def name(self) -> str:
-        """tern_<op>[_<format>][_<rows>x<tokens>]_<isa>."""
+        """tern_<op>[_<format or layout>][_<rows>x<tokens>]_<isa>."""
         parts = ["tern", self.op.name]
-        parts += [self.format] if self.format else []
+        parts += [self.operand] if self.operand else []
         parts += [f"{self.rows}x{self.tokens}"] if self.op.tiled else []
         return "_".join(parts + [self.isa.name])
 
     @property
     def template(self) -> str:
-        return self.op.templates[self.format if self.format in self.op.templates else None]
+        return self.op.templates[self.operand if self.operand in self.op.templates else None]
 
 
 @dataclass
 class Spec:
     isas: dict[str, Isa] = field(default_factory=dict)
     ops: dict[str, Op] = field(default_factory=dict)
-    layouts: dict[str, str] = field(default_factory=dict)
+    layouts: dict[str, str] = field(default_factory=dict)  # of section [format]
+    known_layouts: set[str] = field(default_factory=set)
     rows: list[Row] = field(default_factory=list)
 
 
@@ -148,7 +155,7 @@ def load_rows(index: int, entry: dict, spec: Spec) -> list[Row]:
     if not isinstance(entry, dict):
         raise SpecError(f"kernel {index}: expected a table")
     where = f"kernel {index} ({entry.get('op', '?')})"
-    check_keys(where, entry, {"op", "isa"}, {"format", "tile"})
+    check_keys(where, entry, {"op", "isa"}, {"format", "layout", "tile"})
     check_type(where, entry, "op", str)
     op = spec.ops.get(entry["op"])
     if op is None:
@@ -156,20 +163,35 @@ def load_rows(index: int, entry: dict, spec: Spec) -> list[Row]:
     formats = as_list(where, "format", entry["format"]) if "format" in entry else [None]
     isas = as_list(where, "isa", entry["isa"])
     rows, tokens = load_tile(where, entry, op)
+    other = load_layout(where, entry, op, spec)
     found = []
     for fmt in formats:
         if fmt is not None and fmt not in spec.layouts:
             raise SpecError(f"{where}: unknown format '{fmt}'")
-        if None not in op.templates and fmt not in op.templates:
-            raise SpecError(f"{where}: op '{op.name}' has no template for format '{fmt}'")
+        if None not in op.templates and (other or fmt) not in op.templates:
+            raise SpecError(f"{where}: op '{op.name}' has no template for '{other or fmt}'")
         for isa in isas:
             if isa not in spec.isas:
                 raise SpecError(f"{where}: unknown isa '{isa}'")
             layout = spec.layouts[fmt] if op.tiled else ("rows" if fmt else "none")
-            found.append(Row(op, fmt, layout, spec.isas[isa], rows, tokens))
+            is_other = other is not None and other != layout
+            place = other if is_other else layout
+            found.append(Row(op, fmt, place, spec.isas[isa], rows, tokens, is_other))
     for row in found:
         check_tile(row)
     return found
+
+
+def load_layout(where: str, entry: dict, op: Op, spec: Spec) -> str | None:
+    """Key 'layout' of a product: another layout than the one that section [format] names."""
+    if "layout" not in entry:
+        return None
+    check_type(where, entry, "layout", str)
+    if not op.tiled:
+        raise SpecError(f"{where}: op '{op.name}' takes no layout")
+    if entry["layout"] not in spec.known_layouts:
+        raise SpecError(f"{where}: unknown layout '{entry['layout']}'")
+    return entry["layout"]
 
 
 def load_tile(where: str, entry: dict, op: Op) -> tuple[int, int]:
@@ -201,11 +223,11 @@ def check_rows(rows: list[Row], reference: set[str]) -> None:
             raise SpecError(f"{row.name}: stands twice in the table")
         seen.add(row.name)
         if row.format and row.format not in reference:
-            complaint = f"format '{row.format}' has no reference in kernels/reference.c"
+            complaint = f"format '{row.format}' has no reference in kernels/reference_matmul.c"
             raise SpecError(f"{row.name}: {complaint}")
-    scalar = {(row.op.name, row.format) for row in rows if row.isa.name == "scalar"}
+    scalar = {(row.op.name, row.operand) for row in rows if row.isa.name == "scalar"}
     for row in rows:
-        if (row.op.name, row.format) not in scalar:
+        if (row.op.name, row.operand) not in scalar:
             raise SpecError(f"{row.name}: has no scalar sibling")
 
 
@@ -232,12 +254,12 @@ def load(root: Path, table: Path | None = None) -> Spec:
         check_type(path.name, data, section, dict)
     spec = Spec()
     spec.isas = {n: load_isa(n, e, features) for n, e in data["isa"].items()}
-    layouts = set(names_of_list(header, "TERN_LAYOUT_LIST"))
+    spec.known_layouts = set(names_of_list(header, "TERN_LAYOUT_LIST"))
     formats = set(names_of_list(header, "TERN_FORMAT_LIST"))
     for fmt, layout in data["format"].items():
         if fmt not in formats:
             raise SpecError(f"format.{fmt}: not in TERN_FORMAT_LIST of include/tern/kernels.h")
-        if not isinstance(layout, str) or layout not in layouts:
+        if not isinstance(layout, str) or layout not in spec.known_layouts:
             raise SpecError(f"format.{fmt}: unknown layout '{layout}'")
     spec.layouts = dict(data["format"])
     ops = set(names_of_list(header, "TERN_OP_LIST"))
@@ -249,6 +271,6 @@ def load(root: Path, table: Path | None = None) -> Spec:
 
 
 def formats_with_reference(root: Path) -> set[str]:
-    """Formats that kernels/reference.c names as TERN_FORMAT_X."""
-    text = (root / "kernels" / "reference.c").read_text(encoding="utf-8")
+    """Formats that kernels/reference_matmul.c names as TERN_FORMAT_X."""
+    text = (root / "kernels" / "reference_matmul.c").read_text(encoding="utf-8")
     return {name.lower() for name in re.findall(r"TERN_FORMAT_(\w+)", text)}

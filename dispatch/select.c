@@ -48,18 +48,34 @@ const tern_kernel_row *tern_kernel_find(const char *name) {
     return NULL;
 }
 
+static bool serves(const tern_kernel_row *row, tern_kernel_use use) {
+    const bool packed = use.layout != TERN_LAYOUT_ROWS && use.layout != TERN_LAYOUT_NONE;
+    return row->op == use.op && row->layout == use.layout && (packed || row->format == use.format);
+}
+
 const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
-                                       tern_op op, tern_format format) {
-    for (size_t i = 0; i < count; i++) {
-        const tern_kernel_row *row = &table[i];
-        if (row->op == op && row->format == format && row->fn.any && (row->needs & ~mask) == 0)
-            return row;
-    }
+                                       tern_kernel_use use) {
+    for (size_t i = 0; i < count; i++)
+        if (serves(&table[i], use) && table[i].fn.any && (table[i].needs & ~mask) == 0)
+            return &table[i];
     return NULL;
 }
 
+/* Operations on rows read the file's own layout; those without a format have none. */
+static tern_layout default_layout(tern_op op, tern_format format) {
+    if (op == TERN_OP_GEMV || op == TERN_OP_GEMM)
+        return tern_format_layout(format);
+    return format == TERN_FORMAT_NONE ? TERN_LAYOUT_NONE : TERN_LAYOUT_ROWS;
+}
+
+const tern_kernel_row *tern_kernel_select_layout(uint64_t mask, tern_op op, tern_format format,
+                                                 tern_layout layout) {
+    const tern_kernel_use use = {op, format, layout};
+    return tern_select_row(rows, sizeof rows / sizeof *rows, mask, use);
+}
+
 const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format format) {
-    return tern_select_row(rows, sizeof rows / sizeof *rows, mask, op, format);
+    return tern_kernel_select_layout(mask, op, format, default_layout(op, format));
 }
 
 const char *tern_isa_of_mask(uint64_t mask) {

@@ -19,9 +19,16 @@ typedef struct tern_isa_info {
 /* Instruction sets of the table, weakest first. Static storage. */
 const tern_isa_info *tern_isas(size_t *count);
 
-/* First row of `table` for (op, format) that has code and whose needs are all in mask, or NULL. */
+/* What a caller needs a row for. */
+typedef struct tern_kernel_use {
+    tern_op op;
+    tern_format format; /* packed layouts: any that the layout holds */
+    tern_layout layout;
+} tern_kernel_use;
+
+/* First row of `table` for the use that has code and whose needs are all in mask, or NULL. */
 const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
-                                       tern_op op, tern_format format);
+                                       tern_kernel_use use);
 
 /* The strongest built instruction set whose needs are all in mask ("scalar" at least). */
 const char *tern_isa_of_mask(uint64_t mask);

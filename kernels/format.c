@@ -17,10 +17,20 @@ static const tern_format_info formats[TERN_FORMAT_COUNT] = {
 #undef FORMAT_INFO
 };
 
-static const char *const layout_names[TERN_LAYOUT_COUNT] = {
-#define LAYOUT_NAME(name, text) [TERN_LAYOUT_##name] = text,
-    TERN_LAYOUT_LIST(LAYOUT_NAME)
-#undef LAYOUT_NAME
+static const struct {
+    const char *name;
+    tern_input_form input;
+} layouts[TERN_LAYOUT_COUNT] = {
+#define LAYOUT_INFO(name, text, input) [TERN_LAYOUT_##name] = {text, TERN_INPUT_##input},
+    TERN_LAYOUT_LIST(LAYOUT_INFO)
+#undef LAYOUT_INFO
+};
+
+/* Section [format] of the kernel table. Formats without products stay NONE, which is 0. */
+static const tern_layout default_layouts[TERN_FORMAT_COUNT] = {
+#define TERN_FORMAT_ROW(format, layout) [TERN_FORMAT_##format] = TERN_LAYOUT_##layout,
+#include "gen/formats.inc"
+#undef TERN_FORMAT_ROW
 };
 
 static const char *const op_names[TERN_OP_COUNT] = {
@@ -62,7 +72,15 @@ tern_status tern_format_bytes(tern_format format, uint64_t rows, uint64_t cols, 
 }
 
 const char *tern_layout_name(tern_layout layout) {
-    return (unsigned)layout < TERN_LAYOUT_COUNT ? layout_names[layout] : NULL;
+    return (unsigned)layout < TERN_LAYOUT_COUNT ? layouts[layout].name : NULL;
+}
+
+tern_input_form tern_layout_input(tern_layout layout) {
+    return layouts[layout].input;
+}
+
+tern_layout tern_format_layout(tern_format format) {
+    return (unsigned)format < TERN_FORMAT_COUNT ? default_layouts[format] : TERN_LAYOUT_NONE;
 }
 
 const char *tern_op_name(tern_op op) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The oracle: docs/numerics.md, formula by formula. Slow on purpose: every weight is decoded where
- * it is used, halves go through ldexp, rounding through nearbyint. The build keeps the optimiser
- * from vectorizing this file.
+ * The oracle: docs/numerics.md, formula by formula, for all operations but matrix products
+ * (reference_matmul.c). Slow on purpose: halves go through ldexp, rounding through nearbyint. The
+ * build keeps the optimiser from vectorizing these files.
  */
 
 #include "kernels/reference.h"
@@ -10,27 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/reference_lanes.h"
+
 /* ---- reductions ---------------------------------------------------------------------------- */
-
-/* Sixteen virtual lanes: terms arrive in order, term i goes to lane i mod 16. */
-typedef struct lanes {
-    float p[TERN_LANES];
-    size_t count;
-} lanes;
-
-static void lanes_add(lanes *sum, float term) {
-    sum->p[sum->count % TERN_LANES] += term;
-    sum->count++;
-}
-
-static float lanes_total(lanes *sum) {
-    while (sum->count % TERN_LANES != 0)
-        lanes_add(sum, 0.0f);
-    for (int s = TERN_LANES / 2; s > 0; s /= 2)
-        for (int j = 0; j < s; j++)
-            sum->p[j] += sum->p[j + s];
-    return sum->p[0];
-}
 
 static float maximum(const float *v, size_t n) {
     float m = v[0];
@@ -56,19 +38,6 @@ float tern_ref_exp(float x) {
     return (p * ldexpf(1.0f, (int)h)) * ldexpf(1.0f, (int)(n - h));
 }
 
-/* binary16 from its definition. */
-static float half_value(uint16_t bits) {
-    const int exponent = bits >> 10 & 31;
-    const int fraction = bits & 1023;
-    float magnitude = ldexpf((float)(1024 + fraction), exponent - 25);
-
-    if (exponent == 31)
-        magnitude = fraction != 0 ? NAN : INFINITY;
-    else if (exponent == 0)
-        magnitude = ldexpf((float)fraction, -24);
-    return bits & 0x8000 ? -magnitude : magnitude;
-}
-
 /* Nearest binary16, ties to even: round the multiple of the spacing around x. */
 static uint16_t half_nearest(float x) {
     const unsigned sign = signbit(x) ? 0x8000u : 0;
@@ -90,124 +59,6 @@ static uint16_t half_nearest(float x) {
     (void)frexp(rounded, &exponent);
     const unsigned fraction = (unsigned)ldexp(rounded, 11 - exponent) - 1024u;
     return (uint16_t)(sign | (unsigned)(exponent + 14) << 10 | fraction);
-}
-
-static uint16_t read16(const uint8_t *p) {
-    return (uint16_t)(p[0] | p[1] << 8);
-}
-
-static float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* ---- weights ------------------------------------------------------------------------------- */
-
-/* Where a block of 32 starts in the file. */
-static const uint8_t *block_at(tern_format format, const void *file, size_t block) {
-    const size_t bytes = format == TERN_FORMAT_Q4_0 ? 18 : format == TERN_FORMAT_Q4_1 ? 20 : 34;
-    return (const uint8_t *)file + block * bytes;
-}
-
-/* Code j of a block, as it enters the integer product. */
-static int block_code(tern_format format, const uint8_t *block, size_t j) {
-    if (format == TERN_FORMAT_Q8_0)
-        return block[2 + j] < 128 ? block[2 + j] : block[2 + j] - 256;
-
-    const uint8_t byte = block[(format == TERN_FORMAT_Q4_1 ? 4 : 2) + j % 16];
-    const int nibble = j < 16 ? byte % 16 : byte / 16;
-    return format == TERN_FORMAT_Q4_1 ? nibble : nibble - 8;
-}
-
-/* Code (weight + 1) of an element of the flat I2_S stream. */
-static int ternary_code(const void *file, size_t element) {
-    const uint8_t byte = ((const uint8_t *)file)[element / 128 * 32 + element % 32];
-    static const int place[] = {64, 16, 4, 1};
-    return byte / place[element % 128 / 32] % 4;
-}
-
-/* Element `index` of a row-major stream, as its exact value (Q4_1: rounded once). */
-static float weight_value(tern_format format, const void *file, size_t index) {
-    const uint8_t *bytes = file;
-
-    switch (format) {
-    case TERN_FORMAT_F32:
-        return float_of(read16(bytes + 4 * index) | (uint32_t)read16(bytes + 4 * index + 2) << 16);
-    case TERN_FORMAT_F16:
-        return half_value(read16(bytes + 2 * index));
-    case TERN_FORMAT_BF16:
-        return float_of((uint32_t)read16(bytes + 2 * index) << 16);
-    case TERN_FORMAT_I2_S:
-        return (float)(ternary_code(file, index) - 1);
-    default:
-        break;
-    }
-
-    const uint8_t *block = block_at(format, file, index / TERN_BLOCK);
-    const float product =
-        (float)block_code(format, block, index % TERN_BLOCK) * half_value(read16(block));
-    return format == TERN_FORMAT_Q4_1 ? product + half_value(read16(block + 2)) : product;
-}
-
-float tern_ref_weight(const tern_ref_matrix *w, size_t row, size_t col) {
-    return weight_value(w->format, w->file, row * w->cols + col);
-}
-
-/* ---- matrix products ----------------------------------------------------------------------- */
-
-static float dot_float(const tern_ref_matrix *w, size_t row, const float *x) {
-    lanes sum = {{0}, 0};
-
-    for (size_t k = 0; k < w->cols; k++)
-        lanes_add(&sum, tern_ref_weight(w, row, k) * x[k]);
-    return lanes_total(&sum);
-}
-
-static float dot_ternary(const tern_ref_matrix *w, size_t row, const tern_activations *x,
-                         size_t t) {
-    const int8_t *q = x->q + t * x->q_stride;
-    int64_t raw = 0;
-
-    for (size_t k = 0; k < w->cols; k++)
-        raw += ternary_code(w->file, row * w->cols + k) * q[k];
-    return (((float)raw - (float)x->sum[t]) / x->s[t]) * w->scale;
-}
-
-static float dot_blocks(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t) {
-    const size_t blocks = w->cols / TERN_BLOCK;
-    float acc = 0.0f;
-
-    for (size_t b = 0; b < blocks; b++) {
-        const uint8_t *block = block_at(w->format, w->file, row * blocks + b);
-        const int8_t *q = x->q + t * x->q_stride + b * TERN_BLOCK;
-        const float d = x->d[t * x->d_stride + b];
-        int64_t dot = 0;
-
-        for (size_t j = 0; j < TERN_BLOCK; j++)
-            dot += block_code(w->format, block, j) * q[j];
-        acc += (float)dot * (half_value(read16(block)) * d);
-        if (w->format == TERN_FORMAT_Q4_1)
-            acc += half_value(read16(block + 2)) * (d * (float)x->block_sum[t * x->d_stride + b]);
-    }
-    return acc;
-}
-
-static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t) {
-    const tern_format f = w->format;
-
-    if (f == TERN_FORMAT_I2_S)
-        return dot_ternary(w, row, x, t);
-    if (f == TERN_FORMAT_Q4_0 || f == TERN_FORMAT_Q4_1 || f == TERN_FORMAT_Q8_0)
-        return dot_blocks(w, row, x, t);
-    return dot_float(w, row, x->x + t * x->x_stride);
-}
-
-void tern_ref_matmul(const tern_ref_matrix *w, const tern_activations *x, const tern_tile *tile,
-                     float *y, size_t y_stride) {
-    for (size_t t = tile->t0; t < tile->t1; t++)
-        for (size_t r = tile->r0; r < tile->r1; r++)
-            y[t * y_stride + r] = dot_any(w, r, x, t);
 }
 
 /* ---- quantization -------------------------------------------------------------------------- */
@@ -313,7 +164,7 @@ void tern_ref_add(float *x, const float *y, size_t n) {
 
 void tern_ref_embed(tern_format format, const void *row, size_t n, float *y) {
     for (size_t i = 0; i < n; i++)
-        y[i] = weight_value(format, row, i);
+        y[i] = tern_ref_value(format, row, i);
 }
 
 void tern_ref_store(tern_format cache, const float *x, size_t n, void *out) {
@@ -346,7 +197,7 @@ static partial chunk_weights(tern_format cache, const tern_attend_args *a, const
     for (size_t j = j0; j < j1; j++) {
         lanes dot = {{0}, 0};
         for (size_t i = 0; i < a->dim; i++)
-            lanes_add(&dot, q[i] * weight_value(cache, a->k, j * a->dim + i));
+            lanes_add(&dot, q[i] * tern_ref_value(cache, a->k, j * a->dim + i));
         e[j - j0] = lanes_total(&dot) * a->scale;
     }
     const float m = maximum(e, j1 - j0);
@@ -362,7 +213,7 @@ static float chunk_value(tern_format cache, const tern_attend_args *a, size_t j0
     float o = 0.0f;
 
     for (size_t j = j0; j < j1; j++)
-        o += e[j - j0] * weight_value(cache, a->v, j * a->dim + i);
+        o += e[j - j0] * tern_ref_value(cache, a->v, j * a->dim + i);
     return o;
 }
 

@@ -24,7 +24,8 @@ typedef struct tern_ref_matrix {
     const void *file;
     size_t rows;
     size_t cols;
-    float scale; /* I2_S only */
+    float scale;            /* ternary formats; the others ignore it */
+    const float *row_scale; /* [rows], or NULL; used instead of `scale` */
 } tern_ref_matrix;
 
 /* The canonical exponential. */

@@ -154,19 +154,6 @@ static tern_status read_scale(const tern_loader *l, const char *name, const tern
     return TERN_OK;
 }
 
-static tern_input_form form_of(tern_format format) {
-    switch (format) {
-    case TERN_FORMAT_I2_S:
-        return TERN_INPUT_TOKEN;
-    case TERN_FORMAT_Q4_0:
-    case TERN_FORMAT_Q4_1:
-    case TERN_FORMAT_Q8_0:
-        return TERN_INPUT_BLOCK;
-    default:
-        return TERN_INPUT_FLOAT;
-    }
-}
-
 tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size_t cols,
                              tern_linear *out, tern_error *err) {
     const tern_gguf_tensor *t;
@@ -178,7 +165,7 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
         return type_error(l, name, t->type, "has no kernels", err);
     tern_linear linear = {.gemv = tern_kernel_select(l->mask, TERN_OP_GEMV, format),
                           .gemm = tern_kernel_select(l->mask, TERN_OP_GEMM, format),
-                          .form = form_of(format),
+                          .form = tern_layout_input(tern_format_layout(format)),
                           .tensor = t};
     if (!linear.gemv || !linear.gemm || linear.gemv->layout != linear.gemm->layout)
         return tern_fail(err, TERN_ERR_KERNEL, "%s: tensor %s: no kernels for format %s",

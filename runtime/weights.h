@@ -12,13 +12,6 @@
 #include "runtime/team.h"
 #include "tern/kernels.h"
 
-/* Which forms of its input a matrix reads; bits, so that consumers of one input can be united. */
-typedef enum tern_input_form {
-    TERN_INPUT_FLOAT = 1,
-    TERN_INPUT_TOKEN = 2, /* int8, one scale a token */
-    TERN_INPUT_BLOCK = 4  /* int8, one scale per 32 columns */
-} tern_input_form;
-
 /* One linear map: the matrix, the rows that multiply by it, an optional bias[rows]. */
 typedef struct tern_linear {
     tern_matrix matrix;

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernels/reference_fill.h"
+
 enum { CANARY = 0xa5, DUMP_MAX = 8 };
 
 static char current_case[512] = "(no case named)";
@@ -32,38 +34,19 @@ void check_fail(const char *format, ...) {
 /* ---- random numbers ------------------------------------------------------------------------ */
 
 uint64_t check_random(check_rng *rng) {
-    uint64_t z = rng->state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return tern_ref_random(&rng->state);
 }
 
 uint32_t check_below(check_rng *rng, uint32_t n) {
-    return (uint32_t)((check_random(rng) >> 32) * n >> 32);
+    return tern_ref_below(&rng->state, n);
 }
 
 float check_normal(check_rng *rng) {
-    int32_t sum = 0;
-
-    for (int i = 0; i < 3; i++) /* three uniforms in [-1, 1) have variance 1 together */
-        sum += (int32_t)check_below(rng, 1u << 22) - (1 << 21);
-    return (float)sum * 0x1p-21f;
+    return tern_ref_normal(&rng->state);
 }
 
 float check_any_finite(check_rng *rng) {
-    uint32_t bits;
-    float value;
-
-    do {
-        bits = (uint32_t)(check_random(rng) >> 32);
-        if (check_below(rng, 16) == 0)
-            bits &= 0x80000000u;
-        else if (check_below(rng, 8) == 0)
-            bits &= 0x807fffffu;
-    } while ((bits & 0x7f800000u) == 0x7f800000u);
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return tern_ref_any_finite(&rng->state);
 }
 
 /* ---- buffers ------------------------------------------------------------------------------- */

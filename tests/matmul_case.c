@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/matmul_case.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
-
-#include "kernels/half.h"
 
 const char *case_kind_name(case_kind kind) {
     static const char *const names[] = {
@@ -15,131 +13,25 @@ const char *case_kind_name(case_kind kind) {
     return names[kind];
 }
 
-tern_layout case_layout(tern_format format) {
-    switch (format) {
-    case TERN_FORMAT_I2_S:
-        return TERN_LAYOUT_T2R16;
-    case TERN_FORMAT_Q4_0:
-        return TERN_LAYOUT_Q4_0R16;
-    case TERN_FORMAT_Q4_1:
-        return TERN_LAYOUT_Q4_1R16;
-    case TERN_FORMAT_Q8_0:
-        return TERN_LAYOUT_Q8_0R16;
-    default:
-        return TERN_LAYOUT_ROWS;
-    }
-}
-
 bool case_possible(tern_format format, size_t rows, size_t cols) {
     uint64_t bytes;
     return tern_format_bytes(format, rows, cols, &bytes) == TERN_OK;
 }
 
-/* ---- weights ------------------------------------------------------------------------------- */
-
-/* Which of smallest, largest, random the code at `index` is. */
-typedef enum extremity { SMALLEST, LARGEST, ANY } extremity;
-
-static extremity weight_extremity(case_kind kind, size_t index) {
+static tern_ref_filling filling_of(case_kind kind) {
     switch (kind) {
     case CASE_MAX_MAX:
     case CASE_MAX_MIN:
-        return LARGEST;
+        return TERN_REF_FILL_LARGEST;
     case CASE_MIN_MAX:
     case CASE_MIN_MIN:
-        return SMALLEST;
+        return TERN_REF_FILL_SMALLEST;
     case CASE_ALTERNATING:
-        return index % 2 == 0 ? LARGEST : SMALLEST;
+        return TERN_REF_FILL_ALTERNATING;
+    case CASE_EXTREME:
+        return TERN_REF_FILL_EXTREME;
     default:
-        return ANY;
-    }
-}
-
-static uint8_t ternary_byte(case_kind kind, size_t index, check_rng *rng) {
-    unsigned byte = 0;
-
-    for (unsigned i = 0; i < 4; i++) {
-        const extremity e = weight_extremity(kind, index);
-        byte = byte << 2 | (e == LARGEST ? 2u : e == SMALLEST ? 0u : check_below(rng, 3));
-    }
-    return (uint8_t)byte;
-}
-
-/* A byte of two nibbles, or one signed byte. */
-static uint8_t code_byte(tern_format format, case_kind kind, size_t index, check_rng *rng) {
-    const extremity e = weight_extremity(kind, index);
-
-    if (e == ANY)
-        return (uint8_t)check_random(rng);
-    if (format == TERN_FORMAT_Q8_0)
-        return e == LARGEST ? 0x7f : 0x80;
-    return e == LARGEST ? 0xff : 0x00;
-}
-
-static uint16_t half_scale(case_kind kind, check_rng *rng) {
-    if (kind != CASE_EXTREME)
-        return tern_f32_to_f16(0.02f * check_normal(rng));
-    switch (check_below(rng, 4)) {
-    case 0:
-        return (uint16_t)(check_random(rng) & 0x83ffu); /* denormal or zero */
-    case 1:
-        return (uint16_t)(0x7bffu | (check_random(rng) & 0x8000u)); /* 65504 */
-    default:
-        return (uint16_t)(check_random(rng) & 0xbfffu); /* any below 2 */
-    }
-}
-
-static float float_value(case_kind kind, size_t index, check_rng *rng) {
-    switch (weight_extremity(kind, index)) {
-    case LARGEST:
-        return 1.984375f;
-    case SMALLEST:
-        return -1.984375f;
-    default:
-        return kind == CASE_EXTREME ? check_any_finite(rng) : check_normal(rng);
-    }
-}
-
-static void fill_floats(tern_format format, case_kind kind, size_t n, uint8_t *file,
-                        check_rng *rng) {
-    for (size_t i = 0; i < n; i++) {
-        const float value = float_value(kind, i, rng);
-        const uint16_t half = format == TERN_FORMAT_F16 && kind == CASE_EXTREME
-                                  ? (uint16_t)(check_random(rng) & 0xbfffu)
-                                  : tern_f32_to_f16(value);
-        const uint16_t brain = (uint16_t)(tern_f32_to_bits(value) >> 16);
-
-        if (format == TERN_FORMAT_F32)
-            memcpy(file + 4 * i, &value, 4);
-        else
-            memcpy(file + 2 * i, format == TERN_FORMAT_F16 ? &half : &brain, 2);
-    }
-}
-
-static void fill_file(matmul_case *c, case_kind kind, check_rng *rng) {
-    const tern_format_info *info = tern_format_describe(c->format);
-    const size_t blocks = c->rows * c->cols / info->block_elements;
-    const size_t scales = c->format == TERN_FORMAT_Q4_1 ? 2 : 1;
-    uint8_t *file = c->file.data;
-
-    if (case_layout(c->format) == TERN_LAYOUT_ROWS) {
-        fill_floats(c->format, kind, blocks, file, rng);
-        return;
-    }
-    if (c->format == TERN_FORMAT_I2_S) {
-        for (size_t i = 0; i < blocks; i++)
-            file[i] = ternary_byte(kind, i, rng);
-        memcpy(file + blocks, &c->scale, sizeof c->scale);
-        memset(file + blocks + 4, 0xee, 28); /* the trailer's garbage must not matter */
-        return;
-    }
-    for (size_t b = 0; b < blocks; b++, file += info->block_bytes) {
-        for (size_t i = 0; i < scales; i++) {
-            const uint16_t half = half_scale(kind, rng);
-            memcpy(file + 2 * i, &half, 2);
-        }
-        for (size_t j = 2 * scales; j < info->block_bytes; j++)
-            file[j] = code_byte(c->format, kind, j, rng);
+        return TERN_REF_FILL_RANDOM;
     }
 }
 
@@ -173,7 +65,7 @@ static void quantize_token(matmul_case *c, case_kind kind, size_t t) {
     float *s = (float *)c->s.data + t;
     int32_t *sum = (int32_t *)c->sum.data + t;
 
-    if (c->format != TERN_FORMAT_I2_S) {
+    if (tern_layout_input(c->matrix.layout) != TERN_INPUT_TOKEN) {
         tern_ref_quantize_block(x, c->cols, q, (float *)c->d.data + t * c->d_stride,
                                 (int32_t *)c->block_sum.data + t * c->d_stride);
         return;
@@ -218,7 +110,12 @@ static void new_activations(matmul_case *c, check_place place) {
 /* ---- the case ------------------------------------------------------------------------------ */
 
 tern_ref_matrix case_reference(const matmul_case *c) {
-    return (tern_ref_matrix){c->format, c->file.data, c->rows, c->cols, c->scale};
+    return (tern_ref_matrix){.format = c->format,
+                             .file = c->file.data,
+                             .rows = c->rows,
+                             .cols = c->cols,
+                             .scale = c->scale,
+                             .row_scale = c->matrix.row_scale};
 }
 
 void case_pack(matmul_case *c) {
@@ -231,22 +128,39 @@ void case_pack(matmul_case *c) {
         check_fail("packing failed: %s", err.message);
 }
 
-matmul_case case_new(tern_format format, size_t rows, size_t cols, size_t tokens, case_kind kind,
-                     check_place place, check_rng *rng) {
-    const tern_layout layout = case_layout(format);
+/* Scales of rows differ in every third case: then the tensor's own must not matter. */
+static void new_row_scales(matmul_case *c, check_place place, check_rng *rng) {
+    c->row_scale = check_buffer_new(c->rows * sizeof(float), 4, place);
+    float *scales = c->row_scale.data;
+
+    for (size_t r = 0; r < c->rows; r++)
+        scales[r] = check_normal(rng);
+    c->matrix.row_scale = scales;
+    c->matrix.scale = NAN;
+}
+
+matmul_case case_new_layout(tern_format format, tern_layout layout, const case_shape *shape,
+                            case_kind kind, check_place place, check_rng *rng) {
+    const size_t rows = shape->rows, cols = shape->cols, tokens = shape->tokens;
     matmul_case c = {.format = format, .rows = rows, .cols = cols, .tokens = tokens};
-    const size_t align = layout == TERN_LAYOUT_ROWS ? tern_format_describe(format)->block_bytes : 1;
+    const bool in_place = layout == TERN_LAYOUT_ROWS;
+    const size_t align = in_place ? tern_format_describe(format)->block_bytes : 1;
     uint64_t file_bytes;
 
     assert_int_equal(tern_format_bytes(format, rows, cols, &file_bytes), TERN_OK);
-    c.scale = format == TERN_FORMAT_I2_S ? 0.0375f : 1.0f;
+    c.scale = 0.0375f;
     c.file = check_buffer_new((size_t)file_bytes, align, place);
-    fill_file(&c, kind, rng);
-    if (layout != TERN_LAYOUT_ROWS)
+    tern_ref_fill_weights(format, filling_of(kind), rows, cols, c.scale, &rng->state, c.file.data);
+    if (!in_place)
         c.packed = check_buffer_new(tern_packed_bytes(layout, rows, cols), TERN_ALIGN, place);
-    c.matrix = (tern_matrix){
-        format, layout,  rows,
-        cols,   c.scale, layout == TERN_LAYOUT_ROWS ? c.file.data : (const void *)c.packed.data};
+    c.matrix = (tern_matrix){.format = format,
+                             .layout = layout,
+                             .rows = rows,
+                             .cols = cols,
+                             .scale = c.scale,
+                             .data = in_place ? c.file.data : c.packed.data};
+    if (tern_layout_input(layout) == TERN_INPUT_TOKEN && (rows + cols / 4) % 3 == 0)
+        new_row_scales(&c, place, rng);
     case_pack(&c);
     new_activations(&c, place);
     fill_activations(&c, kind, rng);
@@ -258,9 +172,15 @@ matmul_case case_new(tern_format format, size_t rows, size_t cols, size_t tokens
     return c;
 }
 
+matmul_case case_new(tern_format format, size_t rows, size_t cols, size_t tokens, case_kind kind,
+                     check_place place, check_rng *rng) {
+    const case_shape shape = {rows, cols, tokens};
+    return case_new_layout(format, tern_format_layout(format), &shape, kind, place, rng);
+}
+
 void case_free(matmul_case *c) {
-    check_buffer *const all[] = {&c->file, &c->packed, &c->x,         &c->q,       &c->s,
-                                 &c->sum,  &c->d,      &c->block_sum, &c->expected};
+    check_buffer *const all[] = {&c->file, &c->packed, &c->row_scale, &c->x,         &c->q,
+                                 &c->s,    &c->sum,    &c->d,         &c->block_sum, &c->expected};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         check_buffer_free(all[i]);

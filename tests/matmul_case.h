@@ -8,6 +8,7 @@
  */
 
 #include "kernels/reference.h"
+#include "kernels/reference_fill.h"
 #include "tests/check.h"
 
 #define CASE_KIND_LIST(X)                                                                          \
@@ -35,7 +36,7 @@ typedef struct matmul_case {
     size_t rows, cols, tokens;
     float scale;
     size_t x_stride, q_stride, d_stride;
-    check_buffer file, packed, x, q, s, sum, d, block_sum, expected;
+    check_buffer file, packed, row_scale, x, q, s, sum, d, block_sum, expected;
     tern_activations activations;
     tern_matrix matrix; /* packed, or the file itself for ROWS */
 } matmul_case;
@@ -43,7 +44,15 @@ typedef struct matmul_case {
 /* Whether a matrix of this shape exists in the format. */
 bool case_possible(tern_format format, size_t rows, size_t cols);
 
+typedef struct case_shape {
+    size_t rows, cols, tokens;
+} case_shape;
+
 /* Makes file and activations, packs, and computes expected[tokens][rows]. */
+matmul_case case_new_layout(tern_format format, tern_layout layout, const case_shape *shape,
+                            case_kind kind, check_place place, check_rng *rng);
+
+/* The same in the format's default layout. */
 matmul_case case_new(tern_format format, size_t rows, size_t cols, size_t tokens, case_kind kind,
                      check_place place, check_rng *rng);
 void case_free(matmul_case *c);
@@ -59,8 +68,5 @@ tern_ref_matrix case_reference(const matmul_case *c);
  * the reference's and everything around it is untouched.
  */
 void case_check_tile(const matmul_case *c, tern_matmul_fn *fn, tern_tile tile, check_place place);
-
-/* The packed layout in which the rows of the table read a format; ROWS for floats. */
-tern_layout case_layout(tern_format format);
 
 #endif

@@ -228,17 +228,18 @@ static void test_order_decides(void **state) {
         {.name = "first", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .fn = {.any = no_code}},
         {.name = "second", .op = TERN_OP_ADD, .format = TERN_FORMAT_NONE, .fn = {.any = no_code}},
     };
+    const tern_kernel_use add = {TERN_OP_ADD, TERN_FORMAT_NONE, TERN_LAYOUT_NONE};
+    const tern_kernel_use softmax = {TERN_OP_SOFTMAX, TERN_FORMAT_NONE, TERN_LAYOUT_NONE};
     (void)state;
     static const struct {
         uint64_t mask;
         size_t row;
     } cases[] = {{0, 3}, {1, 2}, {2, 3}, {3, 1}, {7, 1}, {UINT64_MAX, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_ptr_equal(tern_select_row(table, 5, cases[i].mask, TERN_OP_ADD, TERN_FORMAT_NONE),
-                         &table[cases[i].row]);
-    assert_null(tern_select_row(table, 3, 0, TERN_OP_ADD, TERN_FORMAT_NONE));
-    assert_null(tern_select_row(table, 5, 0, TERN_OP_SOFTMAX, TERN_FORMAT_NONE));
-    assert_null(tern_select_row(NULL, 0, 0, TERN_OP_ADD, TERN_FORMAT_NONE));
+        assert_ptr_equal(tern_select_row(table, 5, cases[i].mask, add), &table[cases[i].row]);
+    assert_null(tern_select_row(table, 3, 0, add));
+    assert_null(tern_select_row(table, 5, 0, softmax));
+    assert_null(tern_select_row(NULL, 0, 0, add));
 }
 
 /* ---- instruction sets by name ------------------------------------------------------------------

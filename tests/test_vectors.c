@@ -99,7 +99,7 @@ static void vector_file(uint8_t *file) {
     ternary_weights(w, sizeof w);
     place_ternary(w, packed);
     const tern_matrix m = {
-        TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16, VECTOR_ROWS, VECTOR_COLS, 0.75f, packed};
+        TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16, VECTOR_ROWS, VECTOR_COLS, 0.75f, NULL, packed};
     assert_int_equal(tern_unpack(&m, file, NULL), TERN_OK);
 }
 
@@ -112,7 +112,7 @@ static void test_ternary_file(void **state) {
     vector_file(file);
     assert_memory_equal(file, "\x15\x62\x44\x16\x45\x55\x5a\x98", 8);
     assert_string_equal(check_hash(file, sizeof file), "1b145e38bb894280");
-    const tern_ref_matrix m = {TERN_FORMAT_I2_S, file, VECTOR_ROWS, VECTOR_COLS, 0.75f};
+    const tern_ref_matrix m = {TERN_FORMAT_I2_S, file, VECTOR_ROWS, VECTOR_COLS, 0.75f, NULL};
     for (size_t i = 0; i < sizeof w; i++)
         assert_true(tern_ref_weight(&m, i / VECTOR_COLS, i % VECTOR_COLS) == (float)w[i]);
 }
@@ -139,7 +139,7 @@ static void test_ternary_product(void **state) {
     assert_string_equal(check_hash(q, sizeof q), "d5423ae2de0cc478");
 
     vector_file(file);
-    const tern_ref_matrix m = {TERN_FORMAT_I2_S, file, VECTOR_ROWS, VECTOR_COLS, 0.75f};
+    const tern_ref_matrix m = {TERN_FORMAT_I2_S, file, VECTOR_ROWS, VECTOR_COLS, 0.75f, NULL};
     const tern_activations a = {
         .cols = VECTOR_COLS, .q = q, .q_stride = VECTOR_COLS, .s = &s, .sum = &sum};
     const tern_tile all = {0, 1, 0, VECTOR_ROWS};

@@ -347,7 +347,22 @@ REFUSED = {
     "no template for a format": (
         ', bf16 = "matmul_float"',
         "",
-        r"kernel \d+ \(gemv\): op 'gemv' has no template for format 'bf16'",
+        r"kernel \d+ \(gemv\): op 'gemv' has no template for 'bf16'",
+    ),
+    "unknown layout of a row": (
+        'format = "bf16"\nisa',
+        'format = "bf16"\nlayout = "diagonal"\nisa',
+        r"kernel \d+ \(gemv\): unknown layout 'diagonal'",
+    ),
+    "no template for a layout": (
+        'format = "bf16"\nisa',
+        'format = "bf16"\nlayout = "q8_0r16"\nisa',
+        r"kernel \d+ \(gemv\): op 'gemv' has no template for 'q8_0r16'",
+    ),
+    "layout of an operation on rows": (
+        'op = "softmax"\n',
+        'op = "softmax"\nlayout = "rows"\n',
+        r"kernel \d+ \(softmax\): op 'softmax' takes no layout",
     ),
     "unknown key of a row": (
         'op = "add"\n',
@@ -485,7 +500,7 @@ class Refused(InFolder):
     def copy_of_tree(self) -> Path:
         """What the generator reads, in a folder of its own."""
         root = self.folder / "tree"
-        for name in ("include/tern/kernels.h", "dispatch/cpu.h", "kernels/reference.c"):
+        for name in ("include/tern/kernels.h", "dispatch/cpu.h", "kernels/reference_matmul.c"):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
         for template in (ROOT / "kernels").glob("*.j2"):
@@ -499,7 +514,7 @@ class Refused(InFolder):
 
     def test_format_without_reference(self) -> None:
         root = self.copy_of_tree()
-        self.edit(root / "kernels" / "reference.c", "TERN_FORMAT_Q4_1", "TERN_FORMAT_OTHER")
+        self.edit(root / "kernels" / "reference_matmul.c", "TERN_FORMAT_Q4_1", "TERN_FORMAT_OTHER")
         self.assertRegex(
             self.complaint(TABLE, root), r"tern_gemv_q4_1_\w+: format 'q4_1' has no reference"
         )

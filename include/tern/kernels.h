@@ -83,16 +83,17 @@ TERN_MUST_CHECK tern_status tern_format_bytes(tern_format format, uint64_t rows,
  * Q8_0R16  16 f16 d, then 8 x 64 bytes; byte 4*r + j of chunk c is column 4c + j, signed.
  *          Padding rows of the three have d = m = 0 and zero codes.
  */
+/* X(NAME, text, the form of activations that its products read). */
 #define TERN_LAYOUT_LIST(X)                                                                        \
-    X(NONE, "none")                                                                                \
-    X(ROWS, "rows")                                                                                \
-    X(T2R16, "t2r16")                                                                              \
-    X(Q4_0R16, "q4_0r16")                                                                          \
-    X(Q4_1R16, "q4_1r16")                                                                          \
-    X(Q8_0R16, "q8_0r16")
+    X(NONE, "none", FLOAT)                                                                         \
+    X(ROWS, "rows", FLOAT)                                                                         \
+    X(T2R16, "t2r16", TOKEN)                                                                       \
+    X(Q4_0R16, "q4_0r16", BLOCK)                                                                   \
+    X(Q4_1R16, "q4_1r16", BLOCK)                                                                   \
+    X(Q8_0R16, "q8_0r16", BLOCK)
 
 typedef enum tern_layout {
-#define TERN_LAYOUT_ENUM(name, text) TERN_LAYOUT_##name,
+#define TERN_LAYOUT_ENUM(name, text, input) TERN_LAYOUT_##name,
     TERN_LAYOUT_LIST(TERN_LAYOUT_ENUM)
 #undef TERN_LAYOUT_ENUM
         TERN_LAYOUT_COUNT
@@ -107,8 +108,27 @@ enum {
     TERN_ALIGN = 64         /* alignment of packed matrices and of arena allocations */
 };
 
+/* The forms of activations: which members of tern_activations a product reads. Bits of a set. */
+typedef enum tern_input_form {
+    TERN_INPUT_FLOAT = 1, /* x */
+    TERN_INPUT_TOKEN = 2, /* q, s, sum: int8, one scale a token */
+    TERN_INPUT_BLOCK = 4  /* q, d, block_sum: int8, one scale per 32 columns */
+} tern_input_form;
+
 /* Text of a layout; NULL when out of range. */
 const char *tern_layout_name(tern_layout layout);
+
+/* The form of activations that products over a layout read. `layout` is below the count. */
+tern_input_form tern_layout_input(tern_layout layout);
+
+/* Whether matrices of the format can be packed into (or, for ROWS, used in place as) a layout. */
+bool tern_layout_holds(tern_layout layout, tern_format format);
+
+/*
+ * The layout in which products read a format unless another is asked for, as kernels.toml says;
+ * NONE when the format has no products.
+ */
+tern_layout tern_format_layout(tern_format format);
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
@@ -121,15 +141,14 @@ typedef struct tern_matrix {
     tern_layout layout;
     size_t rows;
     size_t cols;
-    float scale; /* I2_S: the tensor's scale; 1 for all other formats */
-    const void
-        *data; /* R16 layouts: 64-byte aligned; ROWS: aligned to the element (2 or 4 bytes) */
+    float scale;            /* layouts that read TOKEN: of the whole matrix; else unused */
+    const float *row_scale; /* [rows], or NULL; layouts that read TOKEN: used instead of `scale` */
+    const void *data; /* packed: 64-byte aligned; ROWS: aligned to the element (2 or 4 bytes) */
 } tern_matrix;
 
 /*
- * Activations of several tokens, in the forms that formats read. A matmul reads only the members
- * that its format names: float formats x; I2_S q, s, sum; block formats q, d, block_sum.
- * Index t is the token, b = column / 32 the block.
+ * Activations of several tokens, in the forms that products read. A matmul reads only the members
+ * that tern_layout_input names for its layout. Index t is the token, b = column / 32 the block.
  */
 typedef struct tern_activations {
     size_t cols;
@@ -282,9 +301,18 @@ const tern_kernel_row *tern_kernel_find(const char *name);
  */
 TERN_MUST_CHECK tern_status tern_cpu_mask(const char *isa, uint64_t *mask, tern_error *err);
 
-/* First built row of the table for (op, format) whose requirements are all in mask; NULL if none.
+/*
+ * First built row of the table for (op, format) whose requirements are all in mask; NULL if none.
+ * Products (GEMV, GEMM) are those of the format's default layout.
  */
 const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format format);
+
+/*
+ * As tern_kernel_select, for products over another layout that holds the format. A packed layout
+ * may hold several formats; its rows serve them all.
+ */
+const tern_kernel_row *tern_kernel_select_layout(uint64_t mask, tern_op op, tern_format format,
+                                                 tern_layout layout);
 
 /* ---- packing ------------------------------------------------------------------------------- */
 

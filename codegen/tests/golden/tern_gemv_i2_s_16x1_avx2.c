@@ -24,14 +24,19 @@ enum {
 /* Chunks between two flushes: four vp_mac go into each partial sum per chunk. */
 static const size_t chunks_per_flush = TERN_MACS_2BIT / 4;
 
+/* Scales of n rows from row r. */
+static inline vf scales(const tern_matrix *m, size_t r, size_t n) {
+    return m->row_scale ? vf_load_fill(m->row_scale + r, n, 0.0f) : vf_set1(m->scale);
+}
+
 static inline vf rescale(vi raw, const tern_activations *x, size_t t, vf scale) {
     const vf y = vf_sub(vi_to_f(raw), vf_set1((float)x->sum[t]));
     return vf_mul(vf_div(y, vf_set1(x->s[t])), scale);
 }
 
-/* 16 rows x 1 token(s) from token t; codes of the row group (or its part) at w. */
-static void tile_1(const uint8_t *w, size_t chunks, const tern_activations *x, size_t t, vf scale,
-                   float *y, size_t y_stride, size_t rows) {
+/* 16 rows from r x 1 token(s) from t; codes of the row group (or its part) at w. */
+static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
+                   size_t r, size_t rows, size_t t, float *y, size_t y_stride) {
     const int8_t *x0 = x->q + (t + 0) * x->q_stride;
     vi a0_0 = vi_zero();
     vi a0_1 = vi_zero();
@@ -68,23 +73,24 @@ static void tile_1(const uint8_t *w, size_t chunks, const tern_activations *x, s
         a0_0 = vi_flush(a0_0, s0_0_0);
         a0_1 = vi_flush(a0_1, s0_1_0);
     }
-    vf_store_n(y + 0 * y_stride + 0, rescale(a0_0, x, t + 0, scale),
-               tail_lanes(rows, 0, 8));
-    vf_store_n(y + 0 * y_stride + 8, rescale(a0_1, x, t + 0, scale),
-               tail_lanes(rows, 8, 8));
+    const size_t n0 = tail_lanes(rows, 0, 8);
+    const vf scale0 = scales(m, r + 0, n0);
+    vf_store_n(y + 0 * y_stride + 0, rescale(a0_0, x, t + 0, scale0), n0);
+    const size_t n1 = tail_lanes(rows, 8, 8);
+    const vf scale1 = scales(m, r + 8, n1);
+    vf_store_n(y + 0 * y_stride + 8, rescale(a0_1, x, t + 0, scale1), n1);
 }
 
 void tern_gemv_i2_s_16x1_avx2(const tern_matrix *w, const tern_activations *x,
     const tern_tile *tile, float *y,
     size_t y_stride) {
     const size_t chunks = (w->cols + CHUNK_COLS - 1) / CHUNK_COLS;
-    const vf scale = vf_set1(w->scale);
     for (size_t r = tile->r0; r < tile->r1; r += 16) {
         const uint8_t *group = (const uint8_t *)w->data + r / TERN_ROW_GROUP * chunks * CHUNK_BYTES;
         const uint8_t *codes = group + r % TERN_ROW_GROUP * 4;
         const size_t rows = tile->r1 - r < 16 ? tile->r1 - r : 16;
         size_t t = tile->t0;
         for (; t + 1 <= tile->t1; t += 1)
-            tile_1(codes, chunks, x, t, scale, y + t * y_stride + r, y_stride, rows);
+            tile_1(w, codes, chunks, x, r, rows, t, y + t * y_stride + r, y_stride);
     }
 }

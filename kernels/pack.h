@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_KERNELS_PACK_H
+#define TERN_KERNELS_PACK_H
+
+/*
+ * How one packed layout is written and read back. Every layout keeps rows in groups of 16 that
+ * follow each other; pack.c walks the groups, a packer fills one. A new layout is a packer in a
+ * file of its family and a line in pack.c.
+ */
+
+#include "tern/kernels.h"
+
+enum {
+    TERN_CHUNK_BYTES = 64 /* one chunk of any R16 layout: 4 bytes for each of 16 rows */
+};
+
+typedef struct tern_packer tern_packer;
+
+/* A matrix on its way between the file's layout and a packed one. */
+typedef struct tern_pack_job {
+    tern_format format; /* of the file; the packer holds it */
+    const uint8_t *file;
+    size_t rows, cols;
+    size_t group_bytes; /* of a packed group of 16 rows */
+    const tern_packer *packer;
+} tern_pack_job;
+
+struct tern_packer {
+    tern_layout layout;
+
+    /* Whether matrices of this format can be packed so. */
+    bool (*holds)(tern_format format);
+
+    /* Bytes of a packed group of 16 rows; 0 on overflow. cols > 0. */
+    size_t (*group_bytes)(size_t cols);
+
+    /* Packs the up to 16 rows from row0 into `group`. TERN_ERR_TENSOR_DATA names row and column. */
+    tern_status (*pack)(const tern_pack_job *job, size_t row0, uint8_t *group, tern_error *err);
+
+    /* The inverse, for the whole matrix. */
+    void (*unpack)(const tern_pack_job *job, const uint8_t *packed, uint8_t *file);
+};
+
+/* Ternary layouts (pack_ternary.c), 32-column blocks (pack_block.c). */
+extern const tern_packer tern_packer_t2r16;
+extern const tern_packer tern_packer_q4_0r16;
+extern const tern_packer tern_packer_q4_1r16;
+extern const tern_packer tern_packer_q8_0r16;
+
+/* Rows that the group from row0 has: 16, fewer at the end of the matrix. */
+static inline size_t tern_pack_group_rows(const tern_pack_job *job, size_t row0) {
+    return job->rows - row0 < TERN_ROW_GROUP ? job->rows - row0 : TERN_ROW_GROUP;
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formats with blocks of 32 columns to their R16 layouts and back: f16 fields first, then the
+ * codes, moved in 32-bit words.
+ */
+
+#include <string.h>
+
+#include "kernels/pack.h"
+
+enum { SCALES_BYTES = 2 * TERN_ROW_GROUP }; /* one f16 for each row of a group */
+
+/* How a block format becomes its R16 layout. */
+typedef struct block_shape {
+    size_t file_bytes; /* of a block in the file */
+    size_t scales;     /* f16 fields before the codes */
+    size_t chunks;     /* of 64 bytes in a packed block: 4 of nibbles or 8 of bytes */
+} block_shape;
+
+static const block_shape q4_0 = {18, 1, 4};
+static const block_shape q4_1 = {20, 2, 4};
+static const block_shape q8_0 = {34, 1, 8};
+
+static size_t packed_block_bytes(const block_shape *shape) {
+    return shape->scales * SCALES_BYTES + shape->chunks * TERN_CHUNK_BYTES;
+}
+
+static uint32_t load32(const uint8_t *p) {
+    uint32_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+static void store32(uint8_t *p, uint32_t word) {
+    memcpy(p, &word, sizeof word);
+}
+
+static const uint32_t low_nibbles = 0x0f0f0f0fu;
+
+/*
+ * A Q4 block of the file keeps columns j and j+16 in one byte; a chunk wants j and j+4. Word i of
+ * the file holds columns 4i..4i+3 (low nibbles) and 16+4i.. (high nibbles).
+ */
+static void pack_nibbles(const uint8_t *qs, uint8_t *out) {
+    for (int i = 0; i < 2; i++) {
+        const uint32_t a = load32(qs + 8 * i);
+        const uint32_t b = load32(qs + 8 * i + 4);
+        store32(out + i * TERN_CHUNK_BYTES, (a & low_nibbles) | (b & low_nibbles) << 4);
+        store32(out + (i + 2) * TERN_CHUNK_BYTES, (a >> 4 & low_nibbles) | (b & ~low_nibbles));
+    }
+}
+
+static void unpack_nibbles(const uint8_t *packed, uint8_t *qs) {
+    for (int i = 0; i < 2; i++) {
+        const uint32_t low = load32(packed + i * TERN_CHUNK_BYTES);
+        const uint32_t high = load32(packed + (i + 2) * TERN_CHUNK_BYTES);
+        store32(qs + 8 * i, (low & low_nibbles) | (high & low_nibbles) << 4);
+        store32(qs + 8 * i + 4, (low >> 4 & low_nibbles) | (high & ~low_nibbles));
+    }
+}
+
+/* One row's share of a packed block; `out` points at the block, r is the row in its group. */
+static void pack_block(const block_shape *shape, const uint8_t *src, size_t r, uint8_t *out) {
+    uint8_t *codes = out + shape->scales * SCALES_BYTES + 4 * r;
+
+    for (size_t i = 0; i < shape->scales; i++)
+        memcpy(out + i * SCALES_BYTES + 2 * r, src + 2 * i, 2);
+    src += 2 * shape->scales;
+    if (shape->chunks == 4) {
+        pack_nibbles(src, codes);
+        return;
+    }
+    for (size_t c = 0; c < shape->chunks; c++)
+        memcpy(codes + c * TERN_CHUNK_BYTES, src + 4 * c, 4);
+}
+
+static void unpack_block(const block_shape *shape, const uint8_t *packed, size_t r, uint8_t *dst) {
+    const uint8_t *codes = packed + shape->scales * SCALES_BYTES + 4 * r;
+
+    for (size_t i = 0; i < shape->scales; i++)
+        memcpy(dst + 2 * i, packed + i * SCALES_BYTES + 2 * r, 2);
+    dst += 2 * shape->scales;
+    if (shape->chunks == 4) {
+        unpack_nibbles(codes, dst);
+        return;
+    }
+    for (size_t c = 0; c < shape->chunks; c++)
+        memcpy(dst + 4 * c, codes + c * TERN_CHUNK_BYTES, 4);
+}
+
+static tern_status pack_group(const tern_pack_job *job, const block_shape *shape, size_t row0,
+                              uint8_t *out) {
+    const size_t blocks = job->cols / TERN_BLOCK;
+    const size_t n = tern_pack_group_rows(job, row0);
+
+    if (n < TERN_ROW_GROUP)
+        memset(out, 0, job->group_bytes);
+    for (size_t b = 0; b < blocks; b++, out += packed_block_bytes(shape))
+        for (size_t r = 0; r < n; r++)
+            pack_block(shape, job->file + ((row0 + r) * blocks + b) * shape->file_bytes, r, out);
+    return TERN_OK;
+}
+
+static void unpack_matrix(const tern_pack_job *job, const block_shape *shape, const uint8_t *packed,
+                          uint8_t *file) {
+    const size_t blocks = job->cols / TERN_BLOCK;
+
+    for (size_t row = 0; row < job->rows; row++) {
+        const uint8_t *group = packed + row / TERN_ROW_GROUP * job->group_bytes;
+        for (size_t b = 0; b < blocks; b++, file += shape->file_bytes)
+            unpack_block(shape, group + b * packed_block_bytes(shape), row % TERN_ROW_GROUP, file);
+    }
+}
+
+static size_t group_bytes(const block_shape *shape, size_t cols) {
+    size_t bytes;
+
+    return __builtin_mul_overflow(cols / TERN_BLOCK, packed_block_bytes(shape), &bytes) ? 0 : bytes;
+}
+
+/* The packer of a layout that holds one block format and is described by one shape. */
+#define BLOCK_PACKER(NAME, name)                                                                   \
+    static bool holds_##name(tern_format format) {                                                 \
+        return format == TERN_FORMAT_##NAME;                                                       \
+    }                                                                                              \
+    static size_t group_bytes_##name(size_t cols) {                                                \
+        return group_bytes(&name, cols);                                                           \
+    }                                                                                              \
+    static tern_status pack_##name(const tern_pack_job *job, size_t row0, uint8_t *group,          \
+                                   tern_error *err) {                                              \
+        (void)err; /* every bit pattern is a block */                                              \
+        return pack_group(job, &name, row0, group);                                                \
+    }                                                                                              \
+    static void unpack_##name(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {    \
+        unpack_matrix(job, &name, packed, file);                                                   \
+    }                                                                                              \
+    const tern_packer tern_packer_##name##r16 = {TERN_LAYOUT_##NAME##R16, holds_##name,            \
+                                                 group_bytes_##name, pack_##name, unpack_##name};
+
+BLOCK_PACKER(Q4_0, q4_0)
+BLOCK_PACKER(Q4_1, q4_1)
+BLOCK_PACKER(Q8_0, q8_0)

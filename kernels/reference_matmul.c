@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The oracle's weights and matrix products. Every weight is decoded where it is used, from the
+ * file, by the definition of its format. A new format is a case of tern_ref_value and, when its
+ * product has a form of its own, of dot_any.
+ */
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/reference_lanes.h"
+
+/* binary16 from its definition. */
+static float half_value(uint16_t bits) {
+    const int exponent = bits >> 10 & 31;
+    const int fraction = bits & 1023;
+    float magnitude = ldexpf((float)(1024 + fraction), exponent - 25);
+
+    if (exponent == 31)
+        magnitude = fraction != 0 ? NAN : INFINITY;
+    else if (exponent == 0)
+        magnitude = ldexpf((float)fraction, -24);
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+static uint16_t read16(const uint8_t *p) {
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ---- weights ------------------------------------------------------------------------------- */
+
+/* Where a block of 32 starts in the file. */
+static const uint8_t *block_at(tern_format format, const void *file, size_t block) {
+    const size_t bytes = format == TERN_FORMAT_Q4_0 ? 18 : format == TERN_FORMAT_Q4_1 ? 20 : 34;
+    return (const uint8_t *)file + block * bytes;
+}
+
+/* Code j of a block, as it enters the integer product. */
+static int block_code(tern_format format, const uint8_t *block, size_t j) {
+    if (format == TERN_FORMAT_Q8_0)
+        return block[2 + j] < 128 ? block[2 + j] : block[2 + j] - 256;
+
+    const uint8_t byte = block[(format == TERN_FORMAT_Q4_1 ? 4 : 2) + j % 16];
+    const int nibble = j < 16 ? byte % 16 : byte / 16;
+    return format == TERN_FORMAT_Q4_1 ? nibble : nibble - 8;
+}
+
+/* Code (weight + 1) of an element of the flat I2_S stream. */
+static int ternary_code(const void *file, size_t element) {
+    const uint8_t byte = ((const uint8_t *)file)[element / 128 * 32 + element % 32];
+    static const int place[] = {64, 16, 4, 1};
+    return byte / place[element % 128 / 32] % 4;
+}
+
+/* Element `index` of a row-major stream, as its exact value (Q4_1: rounded once). */
+float tern_ref_value(tern_format format, const void *file, size_t index) {
+    const uint8_t *bytes = file;
+
+    switch (format) {
+    case TERN_FORMAT_F32:
+        return float_of(read16(bytes + 4 * index) | (uint32_t)read16(bytes + 4 * index + 2) << 16);
+    case TERN_FORMAT_F16:
+        return half_value(read16(bytes + 2 * index));
+    case TERN_FORMAT_BF16:
+        return float_of((uint32_t)read16(bytes + 2 * index) << 16);
+    case TERN_FORMAT_I2_S:
+        return (float)(ternary_code(file, index) - 1);
+    default:
+        break;
+    }
+
+    const uint8_t *block = block_at(format, file, index / TERN_BLOCK);
+    const float product =
+        (float)block_code(format, block, index % TERN_BLOCK) * half_value(read16(block));
+    return format == TERN_FORMAT_Q4_1 ? product + half_value(read16(block + 2)) : product;
+}
+
+float tern_ref_weight(const tern_ref_matrix *w, size_t row, size_t col) {
+    return tern_ref_value(w->format, w->file, row * w->cols + col);
+}
+
+/* ---- matrix products ----------------------------------------------------------------------- */
+
+static float dot_float(const tern_ref_matrix *w, size_t row, const float *x) {
+    lanes sum = {{0}, 0};
+
+    for (size_t k = 0; k < w->cols; k++)
+        lanes_add(&sum, tern_ref_weight(w, row, k) * x[k]);
+    return lanes_total(&sum);
+}
+
+static float dot_ternary(const tern_ref_matrix *w, size_t row, const tern_activations *x,
+                         size_t t) {
+    const int8_t *q = x->q + t * x->q_stride;
+    int64_t raw = 0;
+
+    for (size_t k = 0; k < w->cols; k++)
+        raw += ternary_code(w->file, row * w->cols + k) * q[k];
+    const float scale = w->row_scale != NULL ? w->row_scale[row] : w->scale;
+    return (((float)raw - (float)x->sum[t]) / x->s[t]) * scale;
+}
+
+static float dot_blocks(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t) {
+    const size_t blocks = w->cols / TERN_BLOCK;
+    float acc = 0.0f;
+
+    for (size_t b = 0; b < blocks; b++) {
+        const uint8_t *block = block_at(w->format, w->file, row * blocks + b);
+        const int8_t *q = x->q + t * x->q_stride + b * TERN_BLOCK;
+        const float d = x->d[t * x->d_stride + b];
+        int64_t dot = 0;
+
+        for (size_t j = 0; j < TERN_BLOCK; j++)
+            dot += block_code(w->format, block, j) * q[j];
+        acc += (float)dot * (half_value(read16(block)) * d);
+        if (w->format == TERN_FORMAT_Q4_1)
+            acc += half_value(read16(block + 2)) * (d * (float)x->block_sum[t * x->d_stride + b]);
+    }
+    return acc;
+}
+
+static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t) {
+    const tern_format f = w->format;
+
+    if (f == TERN_FORMAT_I2_S)
+        return dot_ternary(w, row, x, t);
+    if (f == TERN_FORMAT_Q4_0 || f == TERN_FORMAT_Q4_1 || f == TERN_FORMAT_Q8_0)
+        return dot_blocks(w, row, x, t);
+    return dot_float(w, row, x->x + t * x->x_stride);
+}
+
+void tern_ref_matmul(const tern_ref_matrix *w, const tern_activations *x, const tern_tile *tile,
+                     float *y, size_t y_stride) {
+    for (size_t t = tile->t0; t < tile->t1; t++)
+        for (size_t r = tile->r0; r < tile->r1; r++)
+            y[t * y_stride + r] = dot_any(w, r, x, t);
+}
