@@ -15,10 +15,6 @@ tern_model_params tern_model_params_default(void) {
     return (tern_model_params){.isa = NULL};
 }
 
-const char *tern_version(void) {
-    return TERN_VERSION;
-}
-
 /* ---- weights ------------------------------------------------------------------------------- */
 
 /* A tensor of layer n: blk.<n>.<suffix>. */

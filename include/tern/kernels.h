@@ -19,9 +19,7 @@
 
 #include "tern/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TERN_API_BEGIN
 
 /* ---- formats ------------------------------------------------------------------------------- */
 
@@ -341,8 +339,6 @@ void tern_dequantize_row(tern_format format, const void *file, size_t cols, size
                          float *y);
 uint64_t tern_dequantize_calls(void);
 
-#ifdef __cplusplus
-}
-#endif
+TERN_API_END
 
 #endif

@@ -8,17 +8,34 @@
  * that is wrong. The library never prints and never exits.
  */
 
+/*
+ * What stands between TERN_API_BEGIN and TERN_API_END has C linkage and is exported by the shared
+ * libraries, which hide everything else. TERN_MUST_CHECK: the compiler complains when a status is
+ * thrown away.
+ */
 #ifdef __cplusplus
-extern "C" {
+#define TERN_EXTERN_C_BEGIN extern "C" {
+#define TERN_EXTERN_C_END }
+#else
+#define TERN_EXTERN_C_BEGIN
+#define TERN_EXTERN_C_END
 #endif
-
 #if defined(__GNUC__)
+#define TERN_API_BEGIN TERN_EXTERN_C_BEGIN _Pragma("GCC visibility push(default)")
+#define TERN_API_END _Pragma("GCC visibility pop") TERN_EXTERN_C_END
 #define TERN_MUST_CHECK __attribute__((warn_unused_result))
 #define TERN_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 #else
+#define TERN_API_BEGIN TERN_EXTERN_C_BEGIN
+#define TERN_API_END TERN_EXTERN_C_END
 #define TERN_MUST_CHECK
 #define TERN_PRINTF(fmt, first)
 #endif
+
+TERN_API_BEGIN
+
+/* "MAJOR.MINOR.PATCH" of the library. */
+const char *tern_version(void);
 
 /* One code per kind of refusal. X(name, value, text): the text is what tern_status_str returns. */
 #define TERN_STATUS_LIST(X)                                                                        \
@@ -87,8 +104,6 @@ const char *tern_status_str(tern_status status);
 tern_status tern_fail(tern_error *err, tern_status status, const char *format, ...)
     TERN_PRINTF(3, 4);
 
-#ifdef __cplusplus
-}
-#endif
+TERN_API_END
 
 #endif

@@ -20,17 +20,12 @@
 #include "tern/kernels.h"
 #include "tern/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TERN_API_BEGIN
 
 typedef struct tern_model tern_model;
 typedef struct tern_tokenizer tern_tokenizer;
 typedef struct tern_session tern_session;
 typedef struct tern_text_stream tern_text_stream;
-
-/* "MAJOR.MINOR.PATCH" of the library. */
-const char *tern_version(void);
 
 /* ---- model --------------------------------------------------------------------------------- */
 
@@ -265,8 +260,6 @@ TERN_MUST_CHECK tern_status tern_generate(tern_session *session, tern_sampler *s
                                           bool ignore_end, tern_token_callback *callback,
                                           void *user, tern_generation *result, tern_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+TERN_API_END
 
 #endif

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Errors as values, and the version: what every part of the library needs. */
+
 #include "tern/status.h"
 
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+
+const char *tern_version(void) {
+    return TERN_VERSION;
+}
 
 const char *tern_status_str(tern_status status) {
     switch (status) {

@@ -1,0 +1,36 @@
+# What `cmake --install` puts where. Nothing that is installed names the prefix, so the tree may be
+# moved; only the program remembers where its small model lies.
+
+set(TERN_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tern)
+
+install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET tern_program)
+  install(TARGETS tern_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES models/tern-small.gguf DESTINATION ${CMAKE_INSTALL_DATADIR}/tern OPTIONAL)
+endif()
+
+# tern_install(KIND TARGET...): the libraries of one kind, and the file that imports them.
+function(tern_install kind)
+  install(TARGETS ${ARGN} EXPORT tern-${kind} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT tern-${kind} NAMESPACE tern:: FILE tern-${kind}.cmake
+          DESTINATION ${TERN_CONFIG_DIR})
+endfunction()
+tern_install(static tern_kernels tern)
+if(TERN_SHARED)
+  tern_install(shared tern_kernels_shared tern_shared)
+endif()
+
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tern-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES cmake/tern-config.cmake ${PROJECT_BINARY_DIR}/tern-config-version.cmake
+        DESTINATION ${TERN_CONFIG_DIR})
+
+# ${pcfiledir} is lib/pkgconfig under whatever prefix the tree lies now.
+file(RELATIVE_PATH TERN_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" TERN_PC_PREFIX ${TERN_PC_PREFIX})
+foreach(name IN ITEMS tern tern-kernels)
+  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

@@ -1,0 +1,59 @@
+# The two libraries. libtern-kernels holds kernels/, dispatch/ and the generated rows, and needs
+# nothing but cpuinfo; libtern holds the same objects and runtime/. Every file is compiled once,
+# position independent, and goes into the static and into the shared library.
+#
+# Targets: tern_kernels, tern (static); tern_kernels_shared, tern_shared.
+
+option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
+
+file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c)
+list(FILTER kernel_sources EXCLUDE REGEX "/reference[^/]*$")
+file(GLOB runtime_sources CONFIGURE_DEPENDS runtime/*.c)
+add_library(tern_kernel_objects OBJECT ${kernel_sources} ${TERN_KERNEL_SOURCES})
+add_library(tern_runtime_objects OBJECT ${runtime_sources})
+target_link_libraries(tern_kernel_objects PRIVATE ${TERN_KERNEL_LIBRARIES})
+target_link_libraries(tern_runtime_objects PRIVATE ${TERN_LIBRARIES})
+
+foreach(objects IN ITEMS tern_kernel_objects tern_runtime_objects)
+  target_include_directories(${objects} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
+                             ${TERN_GEN_PARENT})
+  target_compile_definitions(${objects} PRIVATE ${TERN_ISA_DEFINITIONS}
+                             TERN_VERSION="${PROJECT_VERSION}")
+  # Nobody may replace an exported function in the middle of the library, so calls inside it are
+  # direct and can be inlined, as in code that is not position independent.
+  target_compile_options(${objects} PRIVATE -fno-semantic-interposition)
+  set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                        C_VISIBILITY_PRESET hidden)
+endforeach()
+
+# tern_add_library(TARGET TYPE NAME OBJECTS... LIBRARIES...): NAME is that of the file and, behind
+# tern::, of the installed target. Before 1.0 a minor version may change the interface, so it is
+# part of the soname.
+function(tern_add_library target type file)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "EXPORT" "OBJECTS;LIBRARIES")
+  add_library(${target} ${type})
+  foreach(objects IN LISTS arg_OBJECTS)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
+  endforeach()
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES})
+  set_target_properties(${target} PROPERTIES
+    LINKER_LANGUAGE C OUTPUT_NAME ${file} EXPORT_NAME ${arg_EXPORT} VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  if(type STREQUAL SHARED AND NOT TERN_SANITIZE AND NOT TERN_FUZZ)
+    target_link_options(${target} PRIVATE LINKER:--no-undefined)
+  endif()
+endfunction()
+
+function(tern_add_libraries suffix type)
+  tern_add_library(tern_kernels${suffix} ${type} tern-kernels EXPORT kernels
+                   OBJECTS tern_kernel_objects LIBRARIES ${TERN_KERNEL_LIBRARIES})
+  tern_add_library(tern${suffix} ${type} tern EXPORT tern
+                   OBJECTS tern_kernel_objects tern_runtime_objects LIBRARIES ${TERN_LIBRARIES})
+endfunction()
+
+tern_add_libraries("" STATIC)
+if(TERN_SHARED)
+  tern_add_libraries(_shared SHARED)
+endif()
