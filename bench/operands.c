@@ -244,6 +244,19 @@ void tern_bench_call(tern_bench_operands *o) {
     case TERN_OP_GATE_RELU2:
         o->row->fn.gate(o->in0, o->in1, n, o->out);
         break;
+    case TERN_OP_LAYERNORM:
+        o->row->fn.layernorm(o->in0, o->in1, o->in1, n, 1e-5f, o->out);
+        break;
+    case TERN_OP_BIAS_RELU:
+    case TERN_OP_BIAS_RELU2:
+    case TERN_OP_BIAS_SILU:
+    case TERN_OP_BIAS_GELU:
+    case TERN_OP_BIAS_TANH:
+        o->row->fn.bias(o->in0, o->in1, n, o->out);
+        break;
+    case TERN_OP_TANH:
+        o->row->fn.tanh(o->in0, n, o->out);
+        break;
     case TERN_OP_ADD:
         o->row->fn.add(o->out, o->in1, n);
         break;
@@ -311,10 +324,22 @@ static void call_reference(tern_bench_operands *o) {
         tern_ref_softmax(o->expected, n);
         break;
     case TERN_OP_GATE_SILU:
-        tern_ref_gate(TERN_REF_GATE_SILU, o->in0, o->in1, n, o->expected);
-        break;
     case TERN_OP_GATE_RELU2:
-        tern_ref_gate(TERN_REF_GATE_RELU2, o->in0, o->in1, n, o->expected);
+        tern_ref_gate(tern_ref_activation_of(o->row->op), o->in0, o->in1, n, o->expected);
+        break;
+    case TERN_OP_LAYERNORM:
+        tern_ref_layernorm(o->in0, o->in1, o->in1, n, 1e-5f, o->expected);
+        break;
+    case TERN_OP_BIAS_RELU:
+    case TERN_OP_BIAS_RELU2:
+    case TERN_OP_BIAS_SILU:
+    case TERN_OP_BIAS_GELU:
+    case TERN_OP_BIAS_TANH:
+        tern_ref_bias(tern_ref_activation_of(o->row->op), o->in0, o->in1, n, o->expected);
+        break;
+    case TERN_OP_TANH:
+        for (size_t i = 0; i < n; i++)
+            o->expected[i] = tern_ref_tanh(o->in0[i]);
         break;
     case TERN_OP_ADD:
         tern_ref_add(o->expected, o->in1, n);

@@ -118,6 +118,7 @@ def declarations(spec: table.Spec) -> str:
     """Prototypes of every row that the build compiles."""
     types = {"gemv": "matmul", "gemm": "matmul", "rope_norm": "rope", "rope_neox": "rope"}
     types |= {"gate_silu": "gate", "gate_relu2": "gate"}
+    types |= {f"bias_{act}": "bias" for act in ("relu", "relu2", "silu", "gelu", "tanh")}
     out = [f"/* {ORIGIN}. */", '#include "tern/kernels.h"', ""]
     for isa in spec.isas.values():
         out.append(f"#if {have(isa)}")

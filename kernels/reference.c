@@ -21,22 +21,7 @@ static float maximum(const float *v, size_t n) {
     return m;
 }
 
-/* ---- scalar functions ---------------------------------------------------------------------- */
-
-float tern_ref_exp(float x) {
-    static const float factorials[] = {720.0f, 120.0f, 24.0f, 6.0f, 2.0f};
-
-    x = x > -104.0f ? x : -104.0f;
-    x = x < 89.0f ? x : 89.0f;
-    const float n = nearbyintf(x * 0x1.715476p+0f);
-    const float r = (x - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f;
-    float q = 1.0f / 5040.0f;
-    for (int i = 0; i < 5; i++)
-        q = q * r + 1.0f / factorials[i];
-    const float p = (q * (r * r) + r) + 1.0f;
-    const float h = nearbyintf(n * 0.5f);
-    return (p * ldexpf(1.0f, (int)h)) * ldexpf(1.0f, (int)(n - h));
-}
+/* ---- halves --------------------------------------------------------------------------------- */
 
 /* Nearest binary16, ties to even: round the multiple of the spacing around x. */
 static uint16_t half_nearest(float x) {
@@ -122,6 +107,23 @@ void tern_ref_rmsnorm(const float *x, const float *g, size_t n, float eps, float
         y[i] = (x[i] * r) * g[i];
 }
 
+void tern_ref_layernorm(const float *x, const float *g, const float *b, size_t n, float eps,
+                        float *y) {
+    lanes sum = {{0}, 0};
+    lanes squares = {{0}, 0};
+
+    for (size_t i = 0; i < n; i++)
+        lanes_add(&sum, x[i]);
+    const float mean = lanes_total(&sum) / (float)n;
+    for (size_t i = 0; i < n; i++)
+        lanes_add(&squares, (x[i] - mean) * (x[i] - mean));
+    const float r = 1.0f / sqrtf(lanes_total(&squares) / (float)n + eps);
+    for (size_t i = 0; i < n; i++) {
+        const float scaled = ((x[i] - mean) * r) * g[i];
+        y[i] = b ? scaled + b[i] : scaled;
+    }
+}
+
 void tern_ref_rope(tern_ref_pairing pairing, float *x, const float *c, const float *s,
                    size_t half) {
     for (size_t i = 0; i < half; i++) {
@@ -146,15 +148,6 @@ void tern_ref_softmax(float *x, size_t n) {
     const float total = lanes_total(&sum);
     for (size_t i = 0; i < n; i++)
         x[i] = x[i] / total;
-}
-
-void tern_ref_gate(tern_ref_gating gating, const float *g, const float *u, size_t n, float *y) {
-    for (size_t i = 0; i < n; i++) {
-        const float positive = g[i] > 0.0f ? g[i] : 0.0f;
-        const float act = gating == TERN_REF_GATE_SILU ? g[i] / (1.0f + tern_ref_exp(0.0f - g[i]))
-                                                       : positive * positive;
-        y[i] = act * u[i];
-    }
 }
 
 void tern_ref_add(float *x, const float *y, size_t n) {

@@ -16,7 +16,13 @@ typedef enum tern_ref_pairing {
     TERN_REF_PAIR_NEOX  /* (i, i+half) */
 } tern_ref_pairing;
 
-typedef enum tern_ref_gating { TERN_REF_GATE_SILU, TERN_REF_GATE_RELU2 } tern_ref_gating;
+typedef enum tern_ref_activation {
+    TERN_REF_RELU,
+    TERN_REF_RELU2,
+    TERN_REF_SILU,
+    TERN_REF_GELU,
+    TERN_REF_TANH
+} tern_ref_activation;
 
 /* A weight matrix in the file's own layout (I2_S: the flat code stream). */
 typedef struct tern_ref_matrix {
@@ -28,8 +34,13 @@ typedef struct tern_ref_matrix {
     const float *row_scale; /* [rows], or NULL; used instead of `scale` */
 } tern_ref_matrix;
 
-/* The canonical exponential. */
+/* The canonical exponential, hyperbolic tangent, activations. */
 float tern_ref_exp(float x);
+float tern_ref_tanh(float x);
+float tern_ref_activate(tern_ref_activation activation, float x);
+
+/* The activation of an operation: of gate_silu SILU, of bias_relu RELU, ... */
+tern_ref_activation tern_ref_activation_of(tern_op op);
 
 /* Weight (row, col) as a float: the exact value, for I2_S without the tensor's scale. */
 float tern_ref_weight(const tern_ref_matrix *w, size_t row, size_t col);
@@ -42,9 +53,14 @@ void tern_ref_matmul(const tern_ref_matrix *w, const tern_activations *x, const 
 void tern_ref_quantize_token(const float *x, size_t n, int8_t *q, float *s, int32_t *sum);
 void tern_ref_quantize_block(const float *x, size_t n, int8_t *q, float *d, int32_t *block_sum);
 void tern_ref_rmsnorm(const float *x, const float *g, size_t n, float eps, float *y);
+void tern_ref_layernorm(const float *x, const float *g, const float *b, size_t n, float eps,
+                        float *y);
 void tern_ref_rope(tern_ref_pairing pairing, float *x, const float *c, const float *s, size_t half);
 void tern_ref_softmax(float *x, size_t n);
-void tern_ref_gate(tern_ref_gating gating, const float *g, const float *u, size_t n, float *y);
+void tern_ref_gate(tern_ref_activation activation, const float *g, const float *u, size_t n,
+                   float *y);
+void tern_ref_bias(tern_ref_activation activation, const float *x, const float *b, size_t n,
+                   float *y);
 void tern_ref_add(float *x, const float *y, size_t n);
 void tern_ref_embed(tern_format format, const void *row, size_t n, float *y);
 

@@ -171,7 +171,7 @@ static void test_silu_accuracy(void **state) {
     for (float g = -80.0f; g < 80.0f; g += 0.0103f) {
         const double want = (double)g / (1.0 + exp(-(double)g));
         float y;
-        tern_ref_gate(TERN_REF_GATE_SILU, &g, &one, 1, &y);
+        tern_ref_gate(TERN_REF_SILU, &g, &one, 1, &y);
         worst = fmax(worst, fabs((double)y - want) / fabs(want));
     }
     print_message("silu: largest relative error %.3g\n", worst);
@@ -185,7 +185,7 @@ static void test_relu2(void **state) {
     float y[5];
 
     (void)state;
-    tern_ref_gate(TERN_REF_GATE_RELU2, g, u, 5, y);
+    tern_ref_gate(TERN_REF_RELU2, g, u, 5, y);
     check_floats("y", want, y, 5);
 }
 

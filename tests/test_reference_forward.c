@@ -131,7 +131,7 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
 static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     static float norm[MAX_WIDTH], q[MAX_WIDTH], k[MAX_WIDTH], v[MAX_WIDTH];
     static float heads[MAX_WIDTH], gate[MAX_WIDTH], up[MAX_WIDTH], out[MAX_WIDTH];
-    const tern_ref_gating gating = p->bitnet ? TERN_REF_GATE_RELU2 : TERN_REF_GATE_SILU;
+    const tern_ref_activation gating = p->bitnet ? TERN_REF_RELU2 : TERN_REF_SILU;
     normalize(p, tensor(p, n, "attn_norm"), x, norm);
     multiply(tensor(p, n, "attn_q"), norm, q);
     multiply(tensor(p, n, "attn_k"), norm, k);

@@ -34,6 +34,7 @@ SHOWN = {
     "quantize_token": "tern_quantize_token_avx2",
     "quantize_block": "tern_quantize_block_avx2",
     "rmsnorm": "tern_rmsnorm_avx2",
+    "layernorm": "tern_layernorm_avx2",
     "rope": "tern_rope_neox_avx2",
     "attend": "tern_attend_f16_avx2",
     "softmax": "tern_softmax_avx2",

@@ -195,6 +195,13 @@ typedef void tern_quantize_block_fn(const float *x, size_t n, int8_t *q, float *
 typedef void tern_rmsnorm_fn(const float *x, const float *g, size_t n, float eps, float *y);
 
 /*
+ * layernorm: y[i] = ((x[i] - mean) * (1 / sqrt(variance + eps))) * g[i] + b[i], variance the mean
+ * of (x - mean)^2. b may be NULL: then nothing is added. y may be x.
+ */
+typedef void tern_layernorm_fn(const float *x, const float *g, const float *b, size_t n, float eps,
+                               float *y);
+
+/*
  * rope: rotates x[0 .. 2*half) in place by the angles whose cosine and sine are c[half], s[half].
  * Format F32 only; the pairing is the row's: NORM (2i, 2i+1) or NEOX (i, i+half).
  */
@@ -226,6 +233,17 @@ typedef void tern_softmax_fn(float *x, size_t n);
  * max(g,0)^2. y may be g or u. */
 typedef void tern_gate_fn(const float *g, const float *u, size_t n, float *y);
 
+/*
+ * bias: y[i] = act(x[i] + b[i]), a bias and what follows it in one pass; act is the row's:
+ * relu(z) = max(z, 0), relu2(z) = max(z, 0)^2, silu(z) = z / (1 + exp(-z)),
+ * gelu(z) = z / (1 + exp(-1.59577 * (z + 0.044715 * z^3))), tanh. y may be x or b. Without an
+ * activation this is add.
+ */
+typedef void tern_bias_fn(const float *x, const float *b, size_t n, float *y);
+
+/* tanh: y[i] = tanh(x[i]), within 2.7e-7 of it, relatively; odd to the bit. y may be x. */
+typedef void tern_tanh_fn(const float *x, size_t n, float *y);
+
 /* add: x[i] += y[i]. */
 typedef void tern_add_fn(float *x, const float *y, size_t n);
 
@@ -243,12 +261,19 @@ typedef void tern_store_fn(const float *x, size_t n, void *out);
     X(QUANTIZE_TOKEN, "quantize_token")                                                            \
     X(QUANTIZE_BLOCK, "quantize_block")                                                            \
     X(RMSNORM, "rmsnorm")                                                                          \
+    X(LAYERNORM, "layernorm")                                                                      \
     X(ROPE_NORM, "rope_norm")                                                                      \
     X(ROPE_NEOX, "rope_neox")                                                                      \
     X(ATTEND, "attend")                                                                            \
     X(SOFTMAX, "softmax")                                                                          \
     X(GATE_SILU, "gate_silu")                                                                      \
     X(GATE_RELU2, "gate_relu2")                                                                    \
+    X(BIAS_RELU, "bias_relu")                                                                      \
+    X(BIAS_RELU2, "bias_relu2")                                                                    \
+    X(BIAS_SILU, "bias_silu")                                                                      \
+    X(BIAS_GELU, "bias_gelu")                                                                      \
+    X(BIAS_TANH, "bias_tanh")                                                                      \
+    X(TANH, "tanh")                                                                                \
     X(ADD, "add")                                                                                  \
     X(EMBED, "embed")                                                                              \
     X(STORE, "store")
@@ -276,10 +301,13 @@ typedef struct tern_kernel_row {
         tern_quantize_token_fn *quantize_token;
         tern_quantize_block_fn *quantize_block;
         tern_rmsnorm_fn *rmsnorm;
+        tern_layernorm_fn *layernorm;
         tern_rope_fn *rope; /* ROPE_NORM, ROPE_NEOX */
         tern_attend_fn *attend;
         tern_softmax_fn *softmax;
         tern_gate_fn *gate; /* GATE_SILU, GATE_RELU2 */
+        tern_bias_fn *bias; /* BIAS_RELU, ... */
+        tern_tanh_fn *tanh;
         tern_add_fn *add;
         tern_embed_fn *embed;
         tern_store_fn *store;

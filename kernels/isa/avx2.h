@@ -76,6 +76,10 @@ static inline vf vf_abs(vf v) {
     return _mm256_andnot_ps(vf_set1(-0.0f), v);
 }
 
+static inline vf vf_copysign(vf v, vf sign) {
+    return _mm256_or_ps(vf_abs(v), _mm256_and_ps(vf_set1(-0.0f), sign));
+}
+
 /* 2^n for integral n in [-126, 127]: the exponent field of a float. */
 static inline vf vf_pow2(vf n) {
     const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));

@@ -55,6 +55,10 @@ static inline vf vf_abs(vf v) {
     return _mm512_abs_ps(v);
 }
 
+static inline vf vf_copysign(vf v, vf sign) {
+    return _mm512_or_ps(vf_abs(v), _mm512_and_ps(vf_set1(-0.0f), sign));
+}
+
 static inline vf vf_load_fill(const float *p, size_t n, float fill) {
     return _mm512_mask_loadu_ps(vf_set1(fill), lanes_below(n), p);
 }

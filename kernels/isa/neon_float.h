@@ -43,6 +43,9 @@ static inline vf vf_div(vf a, vf b) {
 static inline vf vf_abs(vf v) {
     return vabsq_f32(v);
 }
+static inline vf vf_copysign(vf v, vf sign) {
+    return vbslq_f32(vdupq_n_u32(UINT32_C(1) << 31), sign, v);
+}
 
 /* Compare and select: vmaxq_f32 and vminq_f32 have rules of their own for NaN and zeros. */
 static inline vf vf_max(vf a, vf b) {

@@ -62,6 +62,9 @@ static inline vf vf_min(vf a, vf b) {
 static inline vf vf_abs(vf v) {
     return fabsf(v);
 }
+static inline vf vf_copysign(vf v, vf sign) {
+    return copysignf(v, sign);
+}
 static inline float vf_hmax(vf v) {
     return v;
 }

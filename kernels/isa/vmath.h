@@ -21,10 +21,13 @@ static inline vf vf_rne(vf v) {
     return vf_sub(vf_add(v, magic), magic);
 }
 
-/* exp as docs/numerics.md defines it. */
-static inline vf vf_exp(vf x) {
-    x = vf_min(vf_max(x, vf_set1(-104.0f)), vf_set1(89.0f));
-    const vf n = vf_rne(vf_mul(x, vf_set1(0x1.715476p+0f)));
+/* Nearest multiple of ln 2, as its factor: n of docs/numerics.md. */
+static inline vf vf_exp_steps(vf x) {
+    return vf_rne(vf_mul(x, vf_set1(0x1.715476p+0f)));
+}
+
+/* e^r - 1 for r = x - n ln 2, |r| <= 0.3466. */
+static inline vf vf_exp_rest(vf x, vf n) {
     vf r = vf_sub(x, vf_mul(n, vf_set1(0x1.62e4p-1f)));
     r = vf_sub(r, vf_mul(n, vf_set1(0x1.7f7d1cp-20f)));
     vf q = vf_set1(1.0f / 5040.0f);
@@ -33,9 +36,28 @@ static inline vf vf_exp(vf x) {
     q = vf_add(vf_mul(q, r), vf_set1(1.0f / 24.0f));
     q = vf_add(vf_mul(q, r), vf_set1(1.0f / 6.0f));
     q = vf_add(vf_mul(q, r), vf_set1(0.5f));
-    const vf p = vf_add(vf_add(vf_mul(q, vf_mul(r, r)), r), vf_set1(1.0f));
+    return vf_add(vf_mul(q, vf_mul(r, r)), r);
+}
+
+/* exp as docs/numerics.md defines it. */
+static inline vf vf_exp(vf x) {
+    x = vf_min(vf_max(x, vf_set1(-104.0f)), vf_set1(89.0f));
+    const vf n = vf_exp_steps(x);
+    const vf p = vf_add(vf_exp_rest(x, n), vf_set1(1.0f));
     const vf h = vf_rne(vf_mul(n, vf_set1(0.5f)));
     return vf_mul(vf_mul(p, vf_pow2(h)), vf_pow2(vf_sub(n, h)));
+}
+
+/*
+ * tanh as docs/numerics.md defines it. vf_max gives its second operand for a NaN: t keeps it, n
+ * must not, since no exponent can be made of it.
+ */
+static inline vf vf_tanh(vf x) {
+    const vf t = vf_max(vf_set1(-20.0f), vf_mul(vf_abs(x), vf_set1(-2.0f)));
+    const vf n = vf_max(vf_exp_steps(t), vf_set1(-29.0f));
+    const vf step = vf_pow2(n);
+    const vf e = vf_add(vf_mul(vf_exp_rest(t, n), step), vf_sub(step, vf_set1(1.0f)));
+    return vf_copysign(vf_div(e, vf_add(e, vf_set1(2.0f))), x);
 }
 
 #endif

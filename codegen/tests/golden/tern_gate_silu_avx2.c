@@ -6,14 +6,16 @@
 
 #include "gen/kernels.h"
 
-/* One result per element of two rows. */
+/* One result per element of a row, or of two. */
 #include "kernels/isa/avx2.h"
 
 #include "kernels/isa/vmath.h"
+static inline vf activate(vf x) {
+    return vf_div(x, vf_add(vf_set1(1.0f), vf_exp(vf_sub(vf_zero(), x))));
+}
 
 static inline vf combine(vf a, vf b) {
-    const vf denominator = vf_add(vf_set1(1.0f), vf_exp(vf_sub(vf_zero(), a)));
-    return vf_mul(vf_div(a, denominator), b);
+    return vf_mul(activate(a), b);
 }
 
 void tern_gate_silu_avx2(const float *g, const float *u, size_t n, float *y) {
