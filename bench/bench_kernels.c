@@ -1,53 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One benchmark per row of the kernel table that this machine can run, named after the row. Each
- * checks its answer against the reference before it is timed. `--check` only checks; all other
- * flags are Google Benchmark's (--benchmark_filter=gemv, --benchmark_format=json, ...).
+ * Benchmarks of every row of the kernel table that this machine can run, named after the row:
+ * NAME/cache with operands in the caches, and for matrix products NAME/memory/ROWSxCOLS. Each
+ * checks its answer against the reference before it is timed, and measures beside itself what the
+ * machine gives at best. `--check` only checks; all other flags are Google Benchmark's
+ * (--benchmark_filter=gemv, ...), `--json` is short for --benchmark_format=json.
  */
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "bench/cases.h"
+#include "bench/context.h"
 #include "bench/gbench.h"
 #include "bench/operands.h"
+#include "bench/roofs.h"
 #include "dispatch/cpu.h"
 
-/* Weights that stay in a second-level cache; widths of BitNet b1.58 2B4T. */
-static tern_bench_shape shape_of(const tern_kernel_row *row) {
-    tern_bench_shape shape = {.rows = 512, .cols = 2560, .tokens = 1, .n = 2560};
-    if (row->op == TERN_OP_GEMM)
-        shape.tokens = 32;
-    if (row->op == TERN_OP_ATTEND)
-        shape.n = 512;
-    if (row->op == TERN_OP_ROPE_NORM || row->op == TERN_OP_ROPE_NEOX)
-        shape.n = 128;
-    return shape;
+/* Operands are kept from one run of a benchmark to its next, a set for each thread. */
+static struct {
+    const tern_bench_case *of;
+    tern_bench_operands *operands;
+} live[TERN_ROOF_THREADS];
+
+static void drop_operands(int thread) {
+    tern_bench_operands_free(live[thread].operands);
+    live[thread].operands = NULL;
+    live[thread].of = NULL;
+}
+
+/* Operands whose answer was checked; NULL when something is wrong, which `state` then says. */
+static tern_bench_operands *operands_for(tern_bench_state *state, const tern_bench_case *c,
+                                         int thread) {
+    if (live[thread].of == c)
+        return live[thread].operands;
+    drop_operands(thread);
+    tern_bench_shape shape = c->shape;
+    shape.room = tern_roofs_room(thread, c->threads);
+    tern_bench_operands *o = tern_bench_operands_new(c->row, &shape);
+    live[thread].operands = o;
+    if (!o) {
+        tern_bench_fail(state, "no memory for the operands");
+        return NULL;
+    }
+    if (!tern_bench_check(o)) {
+        tern_bench_fail(state, "differs from the reference");
+        return NULL;
+    }
+    live[thread].of = c;
+    return o;
+}
+
+/* The clock that the benchmark's rates are taken with (tern_bench_register). */
+static double seconds_of(const tern_bench_case *c) {
+    struct timespec t;
+    (void)clock_gettime(c->threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void report(tern_bench_state *state, const tern_bench_case *c, const tern_bench_operands *o,
+                   double calls, double seconds) {
+    const int thread = tern_bench_thread(state);
+    const double read = tern_roof_read(c->level, thread, c->threads);
+    const double peak = tern_roof_macs(c->row->isa, tern_unit_of_row(c->row->name));
+    const double bytes = tern_bench_bytes(o) * calls;
+    const double macs = tern_bench_macs(o) * calls;
+    tern_bench_rate(state, "bytes", bytes);
+    if (tern_bench_weights(o) > 0)
+        tern_bench_rate(state, "weights", tern_bench_weights(o) * calls);
+    if (read > 0) {
+        tern_bench_figure(state, "read_roof", read / c->threads);
+        tern_bench_figure(state, "read_percent", 100 * bytes / seconds / read);
+    }
+    if (macs > 0) {
+        tern_bench_rate(state, "macs", macs);
+        tern_bench_figure(state, "peak_roof", peak);
+        tern_bench_figure(state, "peak_percent", 100 * macs / seconds / peak / c->threads);
+    }
+    tern_bench_label(state, c->label);
 }
 
 static void run(tern_bench_state *state, const void *argument) {
-    const tern_kernel_row *row = argument;
-    const tern_bench_shape shape = shape_of(row);
-    tern_bench_operands *operands = tern_bench_operands_new(row, &shape);
-    if (!operands) {
-        tern_bench_fail(state, "no memory for the operands");
+    const tern_bench_case *c = argument;
+    tern_bench_operands *o = operands_for(state, c, tern_bench_thread(state));
+    if (!o)
         return;
+    double calls = 0;
+    bool going = tern_bench_running(state);
+    const double begin = seconds_of(c);
+    for (; going; going = tern_bench_running(state)) {
+        tern_bench_call(o);
+        calls++;
     }
-    if (!tern_bench_check(operands)) {
-        tern_bench_fail(state, "differs from the reference");
-        tern_bench_operands_free(operands);
-        return;
-    }
-    while (tern_bench_running(state))
-        tern_bench_call(operands);
-    tern_bench_rate(state, "bytes", tern_bench_bytes(operands));
-    if (tern_bench_macs(operands) > 0)
-        tern_bench_rate(state, "macs", tern_bench_macs(operands));
-    tern_bench_operands_free(operands);
+    report(state, c, o, calls, seconds_of(c) - begin);
 }
 
 /* Small, so that --check is quick even on an emulated processor; with tails in every dimension. */
-static const tern_bench_shape check_shape = {.rows = 52, .cols = 160, .tokens = 13, .n = 224};
+static const tern_bench_shape check_shape = {
+    .rows = 52, .cols = 160, .tokens = 13, .n = 224, .copies = 3};
 
 /* Returns the number of rows whose answer is wrong. */
 static int check_all(const tern_kernel_row *rows, size_t count, uint64_t features) {
@@ -68,14 +121,61 @@ static int check_all(const tern_kernel_row *rows, size_t count, uint64_t feature
     return wrong;
 }
 
+/* Returns the number of probes whose sum is wrong. */
+static int check_probes(uint64_t features) {
+    size_t count = 0;
+    int wrong = 0;
+    const tern_probe *const *probes = tern_probes(&count);
+    for (size_t i = 0; i < count; i++) {
+        for (tern_unit unit = 0; unit < TERN_UNIT_COUNT; unit++) {
+            if ((probes[i]->needs & ~features) != 0 || !probes[i]->mac[unit] ||
+                tern_roof_macs(probes[i]->isa, unit) > 0)
+                continue;
+            fprintf(stderr, "%s, %s: the probe's sum is wrong\n", probes[i]->isa,
+                    tern_unit_name(unit));
+            wrong++;
+        }
+    }
+    return wrong;
+}
+
+static bool only_lists(int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "--benchmark_list_tests", 22) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv) {
+    static char json[] = "--benchmark_format=json";
     size_t count = 0;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
     const uint64_t features = tern_cpu_features();
-    if (argc == 2 && strcmp(argv[1], "--check") == 0)
-        return check_all(rows, count, features) == 0 ? 0 : 1;
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].fn.any && (rows[i].needs & ~features) == 0)
-            tern_bench_register(rows[i].name, run, &rows[i]);
-    return tern_bench_main(argc, argv);
+    const bool check = argc == 2 && strcmp(argv[1], "--check") == 0;
+    const bool list = only_lists(argc, argv);
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            argv[i] = json;
+    if (!check && !tern_bench_initialize(&argc, argv))
+        return 2;
+    if (!tern_roofs_open(check ? 0 : tern_memory_bytes())) {
+        fprintf(stderr, "bench_kernels: no memory for %zu MiB\n", tern_memory_bytes() >> 20);
+        return 1;
+    }
+    int status = 0;
+    if (check) {
+        status = check_all(rows, count, features) + check_probes(features) > 0;
+    } else {
+        tern_bench_case *cases = tern_bench_cases(features);
+        for (tern_bench_case *c = cases; c && c->row; c++)
+            tern_bench_register(c->name, run, c, c->threads);
+        if (!list)
+            tern_bench_describe_machine(features);
+        status = cases ? tern_bench_main() : 1;
+        for (int thread = 0; thread < TERN_ROOF_THREADS; thread++)
+            drop_operands(thread);
+        free(cases);
+    }
+    tern_roofs_close();
+    return status;
 }

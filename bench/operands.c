@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "bench/operands.h"
+#include "bench/operands_internal.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -10,32 +10,11 @@
 #include "kernels/reference.h"
 #include "kernels/reference_fill.h"
 
-enum { ATTEND_DIM = 128, ATTEND_GROUP = 4 };
-
-struct tern_bench_operands {
-    const tern_kernel_row *row;
-    tern_bench_shape shape;
-    uint64_t random;
-    /* matrix products */
-    uint8_t *file; /* weights as a file stores them */
-    size_t file_bytes;
-    void *packed;
-    tern_matrix matrix;
-    tern_activations x;
-    /* float inputs and outputs; what they mean depends on the operation */
-    float *in0, *in1, *out, *expected, *scratch;
-    size_t in_count, out_count;
-    /* quantized activations: of products as input, of quantize as output */
-    int8_t *q;
-    float *d;
-    int32_t *sum;
-};
-
 static float uniform(uint64_t *state) {
     return (float)((int64_t)(tern_ref_random(state) >> 40) - (1 << 23)) * 0x1p-23f;
 }
 
-static void *zeroed(size_t bytes) {
+void *tern_bench_zeroed(size_t bytes) {
     const size_t rounded = (bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN;
     void *memory = aligned_alloc(TERN_ALIGN, rounded);
     if (memory)
@@ -43,17 +22,25 @@ static void *zeroed(size_t bytes) {
     return memory;
 }
 
-static bool is_matmul(const tern_bench_operands *o) {
+bool tern_bench_is_matmul(const tern_bench_operands *o) {
     return o->row->op == TERN_OP_GEMV || o->row->op == TERN_OP_GEMM;
 }
 
-static float one_scale(void) {
+float tern_bench_scale(void) {
     return 0x1p-7f;
 }
 
 static void fill_weights(tern_bench_operands *o, size_t rows, size_t cols) {
-    tern_ref_fill_weights(o->row->format, TERN_REF_FILL_RANDOM, rows, cols, one_scale(), &o->random,
-                          o->file);
+    tern_ref_fill_weights(o->row->format, TERN_REF_FILL_RANDOM, rows, cols, tern_bench_scale(),
+                          &o->random, o->file);
+}
+
+size_t tern_bench_matrix_bytes(const tern_kernel_row *row, size_t rows, size_t cols) {
+    const size_t packed = tern_packed_bytes(row->layout, rows, cols);
+    uint64_t file = 0;
+    if (packed == 0 && tern_format_bytes(row->format, rows, cols, &file) != TERN_OK)
+        return 0;
+    return packed ? packed : (size_t)file;
 }
 
 static bool make_matrix(tern_bench_operands *o) {
@@ -62,9 +49,9 @@ static bool make_matrix(tern_bench_operands *o) {
     if (tern_format_bytes(o->row->format, s->rows, s->cols, &bytes) != TERN_OK)
         return false;
     o->file_bytes = (size_t)bytes;
-    o->file = zeroed(o->file_bytes);
+    o->file = tern_bench_zeroed(o->file_bytes);
     const size_t packed = tern_packed_bytes(o->row->layout, s->rows, s->cols);
-    o->packed = zeroed(packed);
+    o->packed = tern_bench_zeroed(packed);
     if (!o->file || !o->packed)
         return false;
     fill_weights(o, s->rows, s->cols);
@@ -72,10 +59,36 @@ static bool make_matrix(tern_bench_operands *o) {
                               .layout = o->row->layout,
                               .rows = s->rows,
                               .cols = s->cols,
-                              .scale = one_scale(),
+                              .scale = tern_bench_scale(),
                               .data = packed ? o->packed : o->file};
+    o->matrix_bytes = tern_bench_matrix_bytes(o->row, s->rows, s->cols);
     return packed == 0 || tern_pack_rows(o->row->format, o->file, s->rows, s->cols, o->row->layout,
                                          0, s->rows, o->packed, NULL) == TERN_OK;
+}
+
+static size_t copy_stride(const tern_bench_operands *o) {
+    return (o->matrix_bytes + TERN_ALIGN - 1) / TERN_ALIGN * TERN_ALIGN;
+}
+
+/* The same weights in several places: what a kernel costs does not depend on their values. */
+static bool make_copies(tern_bench_operands *o) {
+    if (o->shape.copies < 2)
+        return true;
+    if (!o->shape.room)
+        o->own_room = aligned_alloc(TERN_ALIGN, o->shape.copies * copy_stride(o));
+    o->copies = o->shape.room ? o->shape.room : o->own_room;
+    if (!o->copies)
+        return false;
+    for (size_t i = 0; i < o->shape.copies; i++)
+        memcpy(o->copies + i * copy_stride(o), o->matrix.data, o->matrix_bytes);
+    return true;
+}
+
+static void take_next_copy(tern_bench_operands *o) {
+    if (!o->copies)
+        return;
+    o->matrix.data = o->copies + o->next_copy * copy_stride(o);
+    o->next_copy = (o->next_copy + 1) % o->shape.copies;
 }
 
 /* in0[tokens][cols] and its quantized form, by the reference. */
@@ -104,7 +117,7 @@ static void quantize_input(tern_bench_operands *o, size_t q_stride, size_t block
 static void float_counts(tern_bench_operands *o) {
     const tern_bench_shape *s = &o->shape;
     o->in_count = o->out_count = s->n;
-    if (is_matmul(o)) {
+    if (tern_bench_is_matmul(o)) {
         o->in_count = s->tokens * s->cols;
         o->out_count = s->tokens * s->rows;
     } else if (o->row->op == TERN_OP_ATTEND) {
@@ -117,11 +130,11 @@ static void float_counts(tern_bench_operands *o) {
 
 static bool make_floats(tern_bench_operands *o) {
     float_counts(o);
-    o->in0 = zeroed(o->in_count * sizeof(float));
-    o->in1 = zeroed(o->in_count * sizeof(float));
-    o->out = zeroed(o->out_count * sizeof(float));
-    o->expected = zeroed(o->out_count * sizeof(float));
-    o->scratch = zeroed(TERN_ATTEND_SCRATCH(ATTEND_DIM) * sizeof(float));
+    o->in0 = tern_bench_zeroed(o->in_count * sizeof(float));
+    o->in1 = tern_bench_zeroed(o->in_count * sizeof(float));
+    o->out = tern_bench_zeroed(o->out_count * sizeof(float));
+    o->expected = tern_bench_zeroed(o->out_count * sizeof(float));
+    o->scratch = tern_bench_zeroed(TERN_ATTEND_SCRATCH(ATTEND_DIM) * sizeof(float));
     if (!o->in0 || !o->in1 || !o->out || !o->expected || !o->scratch)
         return false;
     for (size_t i = 0; i < o->in_count; i++) {
@@ -136,16 +149,16 @@ static bool make_floats(tern_bench_operands *o) {
 }
 
 static bool make_quantized(tern_bench_operands *o) {
-    const size_t cols = is_matmul(o) ? o->shape.cols : o->shape.n;
-    const size_t tokens = is_matmul(o) ? o->shape.tokens : 1;
+    const size_t cols = tern_bench_is_matmul(o) ? o->shape.cols : o->shape.n;
+    const size_t tokens = tern_bench_is_matmul(o) ? o->shape.tokens : 1;
     const size_t q_stride = (cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     const size_t blocks = (cols + TERN_BLOCK - 1) / TERN_BLOCK;
-    o->q = zeroed(tokens * q_stride);
-    o->d = zeroed(tokens * blocks * sizeof(float));
-    o->sum = zeroed(tokens * blocks * sizeof(int32_t));
+    o->q = tern_bench_zeroed(tokens * q_stride);
+    o->d = tern_bench_zeroed(tokens * blocks * sizeof(float));
+    o->sum = tern_bench_zeroed(tokens * blocks * sizeof(int32_t));
     if (!o->q || !o->d || !o->sum)
         return false;
-    if (is_matmul(o))
+    if (tern_bench_is_matmul(o))
         quantize_input(o, q_stride, blocks);
     return true;
 }
@@ -156,7 +169,7 @@ static bool make_row(tern_bench_operands *o) {
     if (tern_format_bytes(o->row->format, 1, o->shape.n, &bytes) != TERN_OK)
         return false;
     o->file_bytes = (size_t)bytes;
-    o->file = zeroed(o->file_bytes);
+    o->file = tern_bench_zeroed(o->file_bytes);
     if (o->file)
         fill_weights(o, 1, o->shape.n);
     return o->file != NULL;
@@ -170,7 +183,8 @@ tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
     o->row = row;
     o->shape = *shape;
     o->random = 42;
-    if (make_floats(o) && make_quantized(o) && (!is_matmul(o) || make_matrix(o)) &&
+    if (make_floats(o) && make_quantized(o) &&
+        (!tern_bench_is_matmul(o) || (make_matrix(o) && make_copies(o))) &&
         (row->op != TERN_OP_EMBED || make_row(o)))
         return o;
     tern_bench_operands_free(o);
@@ -180,14 +194,14 @@ tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
 void tern_bench_operands_free(tern_bench_operands *o) {
     if (!o)
         return;
-    void *const all[] = {o->file,     o->packed,  o->in0, o->in1, o->out,
+    void *const all[] = {o->file,     o->packed,  o->in0, o->in1, o->out, o->own_room,
                          o->expected, o->scratch, o->q,   o->d,   o->sum};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(o);
 }
 
-static tern_attend_args attention(tern_bench_operands *o, float *out) {
+tern_attend_args tern_bench_attention(tern_bench_operands *o, float *out) {
     return (tern_attend_args){.q = o->in1, /* any finite floats; the cache may hold f16 there */
                               .k = o->in0,
                               .v = o->in1,
@@ -199,12 +213,12 @@ static tern_attend_args attention(tern_bench_operands *o, float *out) {
                               .scratch = o->scratch};
 }
 
-static tern_tile whole(const tern_bench_operands *o) {
+tern_tile tern_bench_whole(const tern_bench_operands *o) {
     return (tern_tile){.t0 = 0, .t1 = o->shape.tokens, .r0 = 0, .r1 = o->shape.rows};
 }
 
 /* Operations that work in place get a fresh copy of their input in out. */
-static void restore_in_place(tern_bench_operands *o, float *out) {
+void tern_bench_restore(tern_bench_operands *o, float *out) {
     const tern_op op = o->row->op;
     if (op == TERN_OP_ROPE_NORM || op == TERN_OP_ROPE_NEOX || op == TERN_OP_SOFTMAX ||
         op == TERN_OP_ADD)
@@ -213,12 +227,13 @@ static void restore_in_place(tern_bench_operands *o, float *out) {
 
 void tern_bench_call(tern_bench_operands *o) {
     const size_t n = o->shape.n;
-    const tern_tile tile = whole(o);
-    const tern_attend_args args = attention(o, o->out);
-    restore_in_place(o, o->out);
+    const tern_tile tile = tern_bench_whole(o);
+    const tern_attend_args args = tern_bench_attention(o, o->out);
+    tern_bench_restore(o, o->out);
     switch (o->row->op) {
     case TERN_OP_GEMV:
     case TERN_OP_GEMM:
+        take_next_copy(o);
         o->row->fn.matmul(&o->matrix, &o->x, &tile, o->out, o->shape.rows);
         break;
     case TERN_OP_QUANTIZE_TOKEN:
@@ -271,100 +286,10 @@ void tern_bench_call(tern_bench_operands *o) {
     }
 }
 
-/* Copies what quantize wrote into out, so that one comparison serves all operations. */
-static bool check_quantized(tern_bench_operands *o) {
-    const size_t n = o->shape.n;
-    const size_t padded = (n + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
-    const bool token = o->row->op == TERN_OP_QUANTIZE_TOKEN;
-    const size_t scales = token ? 1 : (n + TERN_BLOCK - 1) / TERN_BLOCK;
-    int8_t *q = zeroed(padded);
-    float *d = zeroed(scales * sizeof *d);
-    int32_t *sum = zeroed(scales * sizeof *sum);
-    bool same = q && d && sum;
-    if (same && token)
-        tern_ref_quantize_token(o->in0, n, q, d, sum);
-    else if (same)
-        tern_ref_quantize_block(o->in0, n, q, d, sum);
-    same = same && memcmp(q, o->q, padded) == 0 && memcmp(d, o->d, scales * sizeof *d) == 0 &&
-           memcmp(sum, o->sum, scales * sizeof *sum) == 0;
-    free(q);
-    free(d);
-    free(sum);
-    return same;
-}
-
-static void call_reference(tern_bench_operands *o) {
-    const size_t n = o->shape.n;
-    const tern_ref_matrix matrix = {.format = o->row->format,
-                                    .file = o->file,
-                                    .rows = o->shape.rows,
-                                    .cols = o->shape.cols,
-                                    .scale = one_scale()};
-    const tern_tile tile = whole(o);
-    const tern_attend_args args = attention(o, o->expected);
-    restore_in_place(o, o->expected);
-    switch (o->row->op) {
-    case TERN_OP_GEMV:
-    case TERN_OP_GEMM:
-        tern_ref_matmul(&matrix, &o->x, &tile, o->expected, o->shape.rows);
-        break;
-    case TERN_OP_RMSNORM:
-        tern_ref_rmsnorm(o->in0, o->in1, n, 1e-5f, o->expected);
-        break;
-    case TERN_OP_ROPE_NORM:
-        tern_ref_rope(TERN_REF_PAIR_NORM, o->expected, o->in1, o->in1 + n / 2, n / 2);
-        break;
-    case TERN_OP_ROPE_NEOX:
-        tern_ref_rope(TERN_REF_PAIR_NEOX, o->expected, o->in1, o->in1 + n / 2, n / 2);
-        break;
-    case TERN_OP_ATTEND:
-        tern_ref_attend(o->row->format, &args);
-        break;
-    case TERN_OP_SOFTMAX:
-        tern_ref_softmax(o->expected, n);
-        break;
-    case TERN_OP_GATE_SILU:
-    case TERN_OP_GATE_RELU2:
-        tern_ref_gate(tern_ref_activation_of(o->row->op), o->in0, o->in1, n, o->expected);
-        break;
-    case TERN_OP_LAYERNORM:
-        tern_ref_layernorm(o->in0, o->in1, o->in1, n, 1e-5f, o->expected);
-        break;
-    case TERN_OP_BIAS_RELU:
-    case TERN_OP_BIAS_RELU2:
-    case TERN_OP_BIAS_SILU:
-    case TERN_OP_BIAS_GELU:
-    case TERN_OP_BIAS_TANH:
-        tern_ref_bias(tern_ref_activation_of(o->row->op), o->in0, o->in1, n, o->expected);
-        break;
-    case TERN_OP_TANH:
-        for (size_t i = 0; i < n; i++)
-            o->expected[i] = tern_ref_tanh(o->in0[i]);
-        break;
-    case TERN_OP_ADD:
-        tern_ref_add(o->expected, o->in1, n);
-        break;
-    case TERN_OP_EMBED:
-        tern_ref_embed(o->row->format, o->file, n, o->expected);
-        break;
-    case TERN_OP_STORE:
-        tern_ref_store(o->row->format, o->in0, n, o->expected);
-        break;
-    default: /* quantize: check_quantized */
-        break;
-    }
-}
-
-bool tern_bench_check(tern_bench_operands *o) {
-    tern_bench_call(o);
-    if (o->row->op == TERN_OP_QUANTIZE_TOKEN || o->row->op == TERN_OP_QUANTIZE_BLOCK)
-        return check_quantized(o);
-    call_reference(o);
-    return memcmp(o->out, o->expected, o->out_count * sizeof(float)) == 0;
-}
-
 double tern_bench_bytes(const tern_bench_operands *o) {
-    if (is_matmul(o) || o->row->op == TERN_OP_EMBED)
+    if (tern_bench_is_matmul(o))
+        return (double)o->matrix_bytes;
+    if (o->row->op == TERN_OP_EMBED)
         return (double)o->file_bytes;
     const size_t element = o->row->format == TERN_FORMAT_F16 ? 2 : 4;
     if (o->row->op == TERN_OP_ATTEND)
@@ -372,9 +297,12 @@ double tern_bench_bytes(const tern_bench_operands *o) {
     return (double)(o->in_count * sizeof(float));
 }
 
+double tern_bench_weights(const tern_bench_operands *o) {
+    return tern_bench_is_matmul(o) ? (double)o->shape.rows * (double)o->shape.cols : 0.0;
+}
+
 double tern_bench_macs(const tern_bench_operands *o) {
-    const tern_bench_shape *s = &o->shape;
-    if (is_matmul(o))
-        return (double)s->rows * (double)s->cols * (double)s->tokens;
+    if (tern_bench_is_matmul(o))
+        return tern_bench_weights(o) * (double)o->shape.tokens;
     return o->row->op == TERN_OP_ATTEND ? 2.0 * ATTEND_GROUP * (double)o->in_count : 0.0;
 }

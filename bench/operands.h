@@ -12,9 +12,14 @@
 typedef struct tern_bench_shape {
     size_t rows, cols, tokens; /* matrix products */
     size_t n;                  /* elements of a row operation; positions of attention */
+    size_t copies;             /* of the matrix, read in turn by successive calls; 0 as 1 */
+    void *room;                /* for the copies, 64-byte aligned; NULL: own memory */
 } tern_bench_shape;
 
 typedef struct tern_bench_operands tern_bench_operands;
+
+/* Bytes of a rows x cols matrix as the row reads it; 0 for a shape that the format cannot have. */
+size_t tern_bench_matrix_bytes(const tern_kernel_row *row, size_t rows, size_t cols);
 
 /* Builds operands; NULL when memory is short. */
 tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
@@ -24,11 +29,18 @@ void tern_bench_operands_free(tern_bench_operands *o);
 /* One call of the row. In-place operations start from the same input each time. */
 void tern_bench_call(tern_bench_operands *o);
 
-/* Calls the row and the reference; true when all output bits agree. */
+/*
+ * Calls the row and the reference; true when all output bits agree. Of a large matrix product the
+ * reference computes groups of 16 rows, evenly spread, for every token.
+ */
 bool tern_bench_check(tern_bench_operands *o);
 
-/* Bytes of weights or of input that a call reads, and its multiply-accumulates (0: none). */
+/*
+ * Bytes of packed weights or of input that a call reads, weights of a matrix (0: none) and
+ * multiply-accumulates (0: none).
+ */
 double tern_bench_bytes(const tern_bench_operands *o);
+double tern_bench_weights(const tern_bench_operands *o);
 double tern_bench_macs(const tern_bench_operands *o);
 
 #endif

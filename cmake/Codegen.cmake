@@ -30,7 +30,8 @@ endfunction()
 
 if(NOT TERN_PREGENERATED)
   tern_find_python(TERN_CODEGEN_PYTHON)
-  file(GLOB templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.j2)
+  file(GLOB templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.j2
+       ${PROJECT_SOURCE_DIR}/bench/*.j2)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${templates}
                ${PROJECT_SOURCE_DIR}/kernels/kernels.toml ${PROJECT_SOURCE_DIR}/codegen/gen.py
                ${PROJECT_SOURCE_DIR}/codegen/spec.py ${PROJECT_SOURCE_DIR}/include/tern/kernels.h

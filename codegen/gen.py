@@ -31,12 +31,14 @@ BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
 """
 ORIGIN = "Generated from kernels/kernels.toml"  # in every list; kernels have BANNER
 COLUMNS = 100
+# How a row multiplies, by the first of these verbs that its code calls (bench/probe.h).
+UNITS = {"codes": "vp_mac(", "signed": "vi_mac_ss(", "float": "vf_mul("}
 
 
 def environment() -> jinja2.Environment:
     """Templates are C with line statements; anything undefined is an error."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(ROOT / "kernels"),
+        loader=jinja2.FileSystemLoader([ROOT / "kernels", ROOT / "bench"]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -106,7 +108,7 @@ def op_list(spec: table.Spec, op: table.Op) -> str:
     """TERN_ROW(op, format, layout, isa, needs, rows, tokens, name, function) per row."""
     out = [f"/* {ORIGIN}: rows of {op.name} in order of preference. */\n"]
     for row in (r for r in spec.rows if r.op is op):
-        needs = " | ".join(f"TERN_CPU_MASK({n})" for n in row.isa.needs) or "0"
+        needs = needs_text(row.isa)
         head = f"TERN_ROW({op.name.upper()}, {(row.format or 'none').upper()}, {row.layout.upper()}"
         args = f"{row.isa.name}, ({needs}), {row.rows}, {row.tokens}, {row.name}"
         out += [f"#if {have(row.isa)}", wrapped(f"{head}, {args}, {row.name})")]
@@ -135,12 +137,43 @@ def format_list(spec: table.Spec) -> str:
     return "\n".join(out) + "\n"
 
 
+def unit_of(text: str) -> str:
+    return next((unit for unit, verb in UNITS.items() if verb in text), "none")
+
+
+def needs_text(isa: table.Isa) -> str:
+    return " | ".join(f"TERN_CPU_MASK({n})" for n in isa.needs) or "0"
+
+
+def render_probe(env: jinja2.Environment, isa: table.Isa, units: list[str]) -> str:
+    """bench/probe.c.j2 for an instruction set whose rows use `units`."""
+    head = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+    head += f"/* {ORIGIN} and bench/probe.c.j2. Do not edit. */\n\n"
+    probe = env.get_template("probe.c.j2")
+    return tidy(head + probe.render(isa=isa, lanes=isa.lanes, units=units, needs=needs_text(isa)))
+
+
+def probes(env: jinja2.Environment, spec: table.Spec, units: dict[str, str]) -> dict[str, str]:
+    """What bench/ needs: a probe of each instruction set, their list, and each row's unit."""
+    files = {}
+    listed = [f"/* {ORIGIN}, weakest first. */"]
+    for isa in spec.isas.values():
+        used = {units[row.name] for row in spec.rows if row.isa is isa}
+        files[f"probes/tern_probe_{isa.name}.c"] = render_probe(
+            env, isa, [unit for unit in UNITS if unit in used]
+        )
+        listed += [f"#if {have(isa)}", f"TERN_PROBE({isa.name})", "#endif"]
+    files["probes.inc"] = "\n".join(listed) + "\n"
+    lines = [f"TERN_ROW_UNIT({name}, {unit.upper()})" for name, unit in units.items()]
+    files["units.inc"] = "\n".join([f"/* {ORIGIN}. */", *lines]) + "\n"
+    return files
+
+
 def isa_list(spec: table.Spec) -> str:
     """TERN_ISA(name, needs, built) per instruction set, weakest first."""
     out = [f"/* {ORIGIN}. */"]
     for isa in spec.isas.values():
-        needs = " | ".join(f"TERN_CPU_MASK({n})" for n in isa.needs) or "0"
-        out.append(wrapped(f"TERN_ISA({isa.name}, ({needs}), {have(isa)})"))
+        out.append(wrapped(f"TERN_ISA({isa.name}, ({needs_text(isa)}), {have(isa)})"))
     return "\n".join(out) + "\n"
 
 
@@ -159,7 +192,9 @@ def cmake_list(spec: table.Spec) -> str:
 def outputs(spec: table.Spec) -> dict[str, str]:
     """Relative path -> text of everything that is generated."""
     env = environment()
-    files = {f"kernels/{row.name}.c": render_row(env, row) for row in spec.rows}
+    code = {row.name: render_row(env, row) for row in spec.rows}
+    files = {f"kernels/{name}.c": text for name, text in code.items()}
+    files |= probes(env, spec, {name: unit_of(text) for name, text in code.items()})
     files |= {f"{op.name}.inc": op_list(spec, op) for op in spec.ops.values()}
     files["rows.inc"] = f"/* {ORIGIN}. */\n"
     files["rows.inc"] += "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
@@ -178,7 +213,7 @@ def is_ours(path: Path) -> bool:
 
 
 def write(out: Path, files: dict[str, str]) -> None:
-    for path in sorted([*out.glob("*"), *out.glob("kernels/*.c")]):
+    for path in sorted([*out.glob("*"), *out.glob("*/*.c")]):
         if path.is_file() and path.relative_to(out).as_posix() not in files and is_ours(path):
             path.unlink()
     for name, text in files.items():

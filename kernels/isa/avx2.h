@@ -218,13 +218,22 @@ static inline vb vb_nibble_hi(vb c) {
     return _mm256_and_si256(_mm256_srli_epi16(c, 4), _mm256_set1_epi8(15));
 }
 
+/*
+ * v, computed here: without this gcc puts the additions of several vp_mac off until the products
+ * no longer fit into the registers, and moves them through the stack.
+ */
+static inline __m256i computed(__m256i v) {
+    __asm__("" : "+x"(v));
+    return v;
+}
+
 static inline vp vp_zero(void) {
     return _mm256_setzero_si256();
 }
 
 /* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles. */
 static inline vp vp_mac(vp sum, vb codes, vb x) {
-    return _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes, x));
+    return computed(_mm256_add_epi16(sum, _mm256_maddubs_epi16(codes, x)));
 }
 
 static inline vi vi_flush(vi sum, vp part) {
@@ -237,7 +246,7 @@ static inline vi vi_flush(vi sum, vp part) {
  */
 static inline vi vi_mac_ss(vi sum, vb w, vb x) {
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
-    return vi_flush(sum, pairs);
+    return computed(vi_flush(sum, pairs));
 }
 
 #endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of BitNet b1.58 2B4T: attention's square matrices, and the feed-forward's two ways. */
+static const struct {
+    size_t rows, cols;
+} memory_shapes[] = {{2560, 2560}, {6912, 2560}, {2560, 6912}};
+
+enum {
+    MEMORY_SHAPES = sizeof memory_shapes / sizeof *memory_shapes,
+    CASES_PER_ROW = 2 + MEMORY_SHAPES, /* from the cache, from memory, by two threads */
+    WIDTH = 2560,
+    CACHE_ROWS = 512,
+    PREFILL_TOKENS = 128,
+    ATTEND_POSITIONS = 256, /* 256 KiB of keys and values of one head */
+    HEAD_DIM = 128
+};
+
+static bool is_matmul(const tern_kernel_row *row) {
+    return row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM;
+}
+
+/* 512 rows of 2560 weights, or as many groups of 16 rows as the second-level cache holds. */
+static tern_bench_case cache_case(const tern_kernel_row *row) {
+    tern_bench_case c = {.row = row, .level = TERN_LEVEL_L1, .threads = 1};
+    c.shape = (tern_bench_shape){.rows = CACHE_ROWS, .cols = WIDTH, .tokens = 1, .n = WIDTH};
+    while (is_matmul(row) && c.shape.rows > TERN_ROW_GROUP &&
+           tern_bench_matrix_bytes(row, c.shape.rows, WIDTH) > TERN_CACHE_BYTES)
+        c.shape.rows -= TERN_ROW_GROUP;
+    if (row->op == TERN_OP_GEMM)
+        c.shape.tokens = PREFILL_TOKENS;
+    if (row->op == TERN_OP_ATTEND)
+        c.shape.n = ATTEND_POSITIONS;
+    if (row->op == TERN_OP_ROPE_NORM || row->op == TERN_OP_ROPE_NEOX)
+        c.shape.n = HEAD_DIM;
+    if (is_matmul(row) || row->op == TERN_OP_ATTEND)
+        c.level = TERN_LEVEL_CACHE;
+    return c;
+}
+
+/* `threads` threads, each with its part of the rows: in packed layouts a matrix of its own. */
+static tern_bench_case memory_case(const tern_kernel_row *row, size_t shape, int threads) {
+    tern_bench_case c = {.row = row, .level = TERN_LEVEL_MEMORY, .threads = threads};
+    const size_t rows = memory_shapes[shape].rows / (size_t)threads;
+    const size_t bytes = tern_bench_matrix_bytes(row, rows, memory_shapes[shape].cols);
+    c.shape = (tern_bench_shape){.rows = rows,
+                                 .cols = memory_shapes[shape].cols,
+                                 .tokens = row->op == TERN_OP_GEMM ? PREFILL_TOKENS : 1,
+                                 .copies = tern_memory_bytes() / (size_t)threads / bytes};
+    return c;
+}
+
+static void describe(tern_bench_case *c) {
+    const tern_kernel_row *row = c->row;
+    const tern_format_info *format = tern_format_describe(row->format);
+    const char *level = c->level == TERN_LEVEL_MEMORY ? "memory" : "cache";
+    const size_t rows = c->shape.rows * (size_t)c->threads;
+    char shape[64];
+    if (is_matmul(row))
+        (void)snprintf(shape, sizeof shape, "%zux%zu", rows, c->shape.cols);
+    else
+        (void)snprintf(shape, sizeof shape, "%zu", c->shape.n);
+    (void)snprintf(c->name, sizeof c->name, "%s/%s/%s", row->name, level, shape);
+    (void)snprintf(c->label, sizeof c->label,
+                   "op=%s format=%s isa=%s shape=%s tokens=%zu level=%s threads=%d unit=%s",
+                   tern_op_name(row->op), format ? format->name : "none", row->isa, shape,
+                   is_matmul(row) ? c->shape.tokens : 1, tern_level_name(c->level), c->threads,
+                   tern_unit_name(tern_unit_of_row(row->name)));
+}
+
+/*
+ * From memory: every product of the vector sets. What needs no feature at all is the fallback that
+ * every machine has; arithmetic bounds it, from memory as from the cache, and takes minutes.
+ */
+static size_t cases_of(const tern_kernel_row *row, tern_bench_case *out) {
+    size_t n = 0;
+    out[n++] = cache_case(row);
+    if (is_matmul(row) && row->needs != 0) {
+        for (size_t shape = 0; shape < MEMORY_SHAPES; shape++)
+            out[n++] = memory_case(row, shape, 1);
+        if (row->op == TERN_OP_GEMV)
+            out[n++] = memory_case(row, 1, TERN_ROOF_THREADS);
+    }
+    for (size_t i = 0; i < n; i++)
+        describe(&out[i]);
+    return n;
+}
+
+tern_bench_case *tern_bench_cases(uint64_t features) {
+    size_t count = 0;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    tern_bench_case *cases = calloc(count * CASES_PER_ROW + 1, sizeof *cases);
+    size_t n = 0;
+    for (size_t i = 0; cases && i < count; i++)
+        if (rows[i].fn.any && (rows[i].needs & ~features) == 0)
+            n += cases_of(&rows[i], cases + n);
+    return cases;
+}

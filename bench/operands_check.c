@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The answer that each row must give: what the reference computes from the same operands. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/operands_internal.h"
+#include "kernels/reference.h"
+
+/* Of a benchmark's check; the reference does about 10^9 a second. */
+#define MOST_CHECKED_MACS 0x1p26
+
+/* Copies what quantize wrote into out, so that one comparison serves all operations. */
+static bool check_quantized(tern_bench_operands *o) {
+    const size_t n = o->shape.n;
+    const size_t padded = (n + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    const bool token = o->row->op == TERN_OP_QUANTIZE_TOKEN;
+    const size_t scales = token ? 1 : (n + TERN_BLOCK - 1) / TERN_BLOCK;
+    int8_t *q = tern_bench_zeroed(padded);
+    float *d = tern_bench_zeroed(scales * sizeof *d);
+    int32_t *sum = tern_bench_zeroed(scales * sizeof *sum);
+    bool same = q && d && sum;
+    if (same && token)
+        tern_ref_quantize_token(o->in0, n, q, d, sum);
+    else if (same)
+        tern_ref_quantize_block(o->in0, n, q, d, sum);
+    same = same && memcmp(q, o->q, padded) == 0 && memcmp(d, o->d, scales * sizeof *d) == 0 &&
+           memcmp(sum, o->sum, scales * sizeof *sum) == 0;
+    free(q);
+    free(d);
+    free(sum);
+    return same;
+}
+
+/* Compares groups of 16 rows, evenly spread so that the reference takes a fraction of a second. */
+static bool check_matmul(tern_bench_operands *o) {
+    const tern_bench_shape *s = &o->shape;
+    const tern_ref_matrix matrix = {.format = o->row->format,
+                                    .file = o->file,
+                                    .rows = s->rows,
+                                    .cols = s->cols,
+                                    .scale = tern_bench_scale()};
+    const size_t groups = (size_t)(tern_bench_macs(o) / MOST_CHECKED_MACS) + 1;
+    for (size_t r = 0; r < s->rows; r += groups * TERN_ROW_GROUP) {
+        const size_t rows = s->rows - r < TERN_ROW_GROUP ? s->rows - r : TERN_ROW_GROUP;
+        const tern_tile tile = {.t0 = 0, .t1 = s->tokens, .r0 = r, .r1 = r + rows};
+        tern_ref_matmul(&matrix, &o->x, &tile, o->expected, s->rows);
+        for (size_t t = 0; t < s->tokens; t++) {
+            const size_t at = t * s->rows + r;
+            if (memcmp(o->out + at, o->expected + at, rows * sizeof(float)) != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void call_reference(tern_bench_operands *o) {
+    const size_t n = o->shape.n;
+    const tern_attend_args args = tern_bench_attention(o, o->expected);
+    tern_bench_restore(o, o->expected);
+    switch (o->row->op) {
+    case TERN_OP_RMSNORM:
+        tern_ref_rmsnorm(o->in0, o->in1, n, 1e-5f, o->expected);
+        break;
+    case TERN_OP_ROPE_NORM:
+        tern_ref_rope(TERN_REF_PAIR_NORM, o->expected, o->in1, o->in1 + n / 2, n / 2);
+        break;
+    case TERN_OP_ROPE_NEOX:
+        tern_ref_rope(TERN_REF_PAIR_NEOX, o->expected, o->in1, o->in1 + n / 2, n / 2);
+        break;
+    case TERN_OP_ATTEND:
+        tern_ref_attend(o->row->format, &args);
+        break;
+    case TERN_OP_SOFTMAX:
+        tern_ref_softmax(o->expected, n);
+        break;
+    case TERN_OP_GATE_SILU:
+    case TERN_OP_GATE_RELU2:
+        tern_ref_gate(tern_ref_activation_of(o->row->op), o->in0, o->in1, n, o->expected);
+        break;
+    case TERN_OP_LAYERNORM:
+        tern_ref_layernorm(o->in0, o->in1, o->in1, n, 1e-5f, o->expected);
+        break;
+    case TERN_OP_BIAS_RELU:
+    case TERN_OP_BIAS_RELU2:
+    case TERN_OP_BIAS_SILU:
+    case TERN_OP_BIAS_GELU:
+    case TERN_OP_BIAS_TANH:
+        tern_ref_bias(tern_ref_activation_of(o->row->op), o->in0, o->in1, n, o->expected);
+        break;
+    case TERN_OP_TANH:
+        for (size_t i = 0; i < n; i++)
+            o->expected[i] = tern_ref_tanh(o->in0[i]);
+        break;
+    case TERN_OP_ADD:
+        tern_ref_add(o->expected, o->in1, n);
+        break;
+    case TERN_OP_EMBED:
+        tern_ref_embed(o->row->format, o->file, n, o->expected);
+        break;
+    case TERN_OP_STORE:
+        tern_ref_store(o->row->format, o->in0, n, o->expected);
+        break;
+    default: /* products: check_matmul; quantize: check_quantized */
+        break;
+    }
+}
+
+bool tern_bench_check(tern_bench_operands *o) {
+    tern_bench_call(o);
+    if (tern_bench_is_matmul(o))
+        return check_matmul(o);
+    if (o->row->op == TERN_OP_QUANTIZE_TOKEN || o->row->op == TERN_OP_QUANTIZE_BLOCK)
+        return check_quantized(o);
+    call_reference(o);
+    return memcmp(o->out, o->expected, o->out_count * sizeof(float)) == 0;
+}

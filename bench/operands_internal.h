@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_BENCH_OPERANDS_INTERNAL_H
+#define TERN_BENCH_OPERANDS_INTERNAL_H
+
+/* What operands.c (building, calling) and operands_check.c (comparing) share. */
+
+#include "bench/operands.h"
+
+enum { ATTEND_DIM = 128, ATTEND_GROUP = 4 };
+
+struct tern_bench_operands {
+    const tern_kernel_row *row;
+    tern_bench_shape shape;
+    uint64_t random;
+    /* matrix products */
+    uint8_t *file; /* weights as a file stores them */
+    size_t file_bytes;
+    void *packed;
+    size_t matrix_bytes; /* as the row reads it */
+    uint8_t *copies;     /* [shape.copies][matrix_bytes rounded up], when there are several */
+    void *own_room;      /* that copies may be in */
+    size_t next_copy;
+    tern_matrix matrix;
+    tern_activations x;
+    /* float inputs and outputs; what they mean depends on the operation */
+    float *in0, *in1, *out, *expected, *scratch;
+    size_t in_count, out_count;
+    /* quantized activations: of products as input, of quantize as output */
+    int8_t *q;
+    float *d;
+    int32_t *sum;
+};
+
+/* 64-byte aligned zeros; NULL when memory is short. */
+void *tern_bench_zeroed(size_t bytes);
+
+bool tern_bench_is_matmul(const tern_bench_operands *o);
+
+/* The scale of the tensor in formats that have one. */
+float tern_bench_scale(void);
+
+tern_tile tern_bench_whole(const tern_bench_operands *o);
+tern_attend_args tern_bench_attention(tern_bench_operands *o, float *out);
+
+/* Operations that work in place get a fresh copy of their input in out. */
+void tern_bench_restore(tern_bench_operands *o, float *out);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/roofs.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dispatch/cpu.h"
+#include "tern/kernels.h"
+
+#define TERN_PROBE(isa) extern const tern_probe tern_probe_##isa;
+#include "gen/probes.inc"
+#undef TERN_PROBE
+
+enum {
+    READ_FLOATS = 128, /* what a read function takes at once, at most */
+    AHEAD_FLOATS = 1024,
+    PAGE = 4096,
+    TIMED_BYTES = 4 << 20, /* read again and again until there is something to time */
+    NEAR_READS = 40,
+    FAR_READS = 3,
+    MAC_CALLS = 40
+};
+
+static struct {
+    float *floats; /* [count] of 1.0 */
+    size_t count;
+    uint8_t *room; /* as many bytes */
+    tern_probe_input input;
+    pthread_barrier_t together;
+    double rate[TERN_ROOF_THREADS];
+} roofs;
+
+const tern_probe *const *tern_probes(size_t *count) {
+    static const tern_probe *const all[] = {
+#define TERN_PROBE(isa) &tern_probe_##isa,
+#include "gen/probes.inc"
+#undef TERN_PROBE
+    };
+    *count = sizeof all / sizeof *all;
+    return all;
+}
+
+tern_unit tern_unit_of_row(const char *row_name) {
+    static const struct {
+        const char *row;
+        tern_unit unit;
+    } units[] = {
+#define TERN_ROW_UNIT(row, unit) {#row, TERN_UNIT_##unit},
+#include "gen/units.inc"
+#undef TERN_ROW_UNIT
+    };
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(units[i].row, row_name) == 0)
+            return units[i].unit;
+    return TERN_UNIT_NONE;
+}
+
+const char *tern_unit_name(tern_unit unit) {
+    static const char *const names[] = {
+#define TERN_UNIT_TEXT(name, text) text,
+        TERN_UNIT_LIST(TERN_UNIT_TEXT)
+#undef TERN_UNIT_TEXT
+    };
+    return names[unit];
+}
+
+const char *tern_level_name(tern_level level) {
+    static const char *const names[] = {
+#define TERN_LEVEL_TEXT(name, text) text,
+        TERN_LEVEL_LIST(TERN_LEVEL_TEXT)
+#undef TERN_LEVEL_TEXT
+    };
+    return names[level];
+}
+
+/* Processor time of this thread: what others run on the machine does not count. */
+static double thread_seconds(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+size_t tern_memory_bytes(void) {
+    const size_t least = (size_t)128 << 20, most = (size_t)2 << 30;
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const size_t wanted = cache > 0 ? 5 * (size_t)cache : 0;
+    return wanted < least ? least : wanted > most ? most : wanted;
+}
+
+bool tern_roofs_open(size_t bytes) {
+    const size_t rounded = (bytes / PAGE + 1) * PAGE;
+    roofs.count = bytes / sizeof *roofs.floats;
+    roofs.floats = aligned_alloc(PAGE, rounded);
+    roofs.room = aligned_alloc(PAGE, rounded);
+    if (!roofs.floats || !roofs.room)
+        return false;
+    for (size_t i = 0; i < roofs.count; i++)
+        roofs.floats[i] = 1.0f;
+    for (size_t i = 0; i < TERN_PROBE_ELEMENTS; i++)
+        roofs.input.codes[i] = (uint8_t)(i * i / 3 % 3);
+    for (size_t i = 0; i < TERN_PROBE_ELEMENTS / 4; i++)
+        roofs.input.floats[i] = (float)(i * i / 5 % 3);
+    for (size_t i = 0; i < sizeof roofs.input.x; i++)
+        roofs.input.x[i] = (int8_t)(i * i / 3 % 3) - 1;
+    for (size_t i = 0; i < TERN_PROBE_INPUTS; i++)
+        roofs.input.fx[i] = (float)(i % 3) - 1.0f;
+    return pthread_barrier_init(&roofs.together, NULL, TERN_ROOF_THREADS) == 0;
+}
+
+void tern_roofs_close(void) {
+    (void)pthread_barrier_destroy(&roofs.together);
+    free(roofs.floats);
+    free(roofs.room);
+}
+
+void *tern_roofs_room(int thread, int threads) {
+    const size_t share = roofs.count * sizeof *roofs.floats / (size_t)threads;
+    return roofs.room + (size_t)thread * (share / TERN_ALIGN * TERN_ALIGN);
+}
+
+/* The widest loads of this machine. */
+static const tern_probe *strongest(void) {
+    size_t count = 0;
+    const tern_probe *const *all = tern_probes(&count);
+    const uint64_t features = tern_cpu_features();
+    const tern_probe *found = all[0];
+    for (size_t i = 0; i < count; i++)
+        if ((all[i]->needs & ~features) == 0)
+            found = all[i];
+    return found;
+}
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* Bytes a second of the fastest of several reads of p[0, n); 0 when a sum is wrong. */
+static double best_read(tern_probe_read_fn *read, const float *p, size_t n, int reads) {
+    const size_t passes = TIMED_BYTES / (n * sizeof *p) + 1;
+    const double bytes = (double)(passes * n * sizeof *p);
+    double best = 0.0;
+    for (int i = 0; i < reads; i++) {
+        double sum = 0.0;
+        const double begin = thread_seconds();
+        for (size_t pass = 0; pass < passes; pass++)
+            sum += read(p, n, AHEAD_FLOATS);
+        const double seconds = thread_seconds() - begin;
+        if (sum != (double)(passes * n))
+            return 0.0;
+        best = seconds > 0.0 ? larger(best, bytes / seconds) : best;
+    }
+    return best;
+}
+
+double tern_roof_read(tern_level level, int thread, int threads) {
+    const tern_probe *probe = strongest();
+    const size_t share = roofs.count / (size_t)threads / READ_FLOATS * READ_FLOATS;
+    const float *mine = roofs.floats + (size_t)thread * share;
+    if (level != TERN_LEVEL_MEMORY) {
+        const size_t n = (level == TERN_LEVEL_L1 ? TERN_L1_BYTES : TERN_CACHE_BYTES) / sizeof *mine;
+        return best_read(probe->read, mine, n, NEAR_READS);
+    }
+    if (threads == 1)
+        return larger(best_read(probe->read, mine, share, FAR_READS),
+                      best_read(probe->read_ahead, mine, share, FAR_READS));
+    (void)pthread_barrier_wait(&roofs.together);
+    roofs.rate[thread] = best_read(probe->read_ahead, mine, share, FAR_READS);
+    (void)pthread_barrier_wait(&roofs.together);
+    double sum = 0.0;
+    for (int i = 0; i < threads; i++)
+        sum += roofs.rate[i];
+    return sum;
+}
+
+/* What tern_probe.mac[unit] returns, by plain arithmetic. */
+static int64_t expected_total(const tern_probe *probe, tern_unit unit) {
+    const tern_probe_input *in = &roofs.input;
+    const size_t elements = TERN_PROBE_VECTORS * probe->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);
+    int64_t total = 0;
+    for (size_t i = 0; i < elements; i++) {
+        for (size_t j = 0; j < TERN_PROBE_INPUTS; j++) {
+            const int32_t bias = unit == TERN_UNIT_SIGNED ? probe->signed_bias : 0;
+            total += unit == TERN_UNIT_FLOAT ? (int64_t)(in->floats[i] * in->fx[j])
+                                             : (in->codes[i] + bias) * in->x[4 * j + i % 4];
+        }
+    }
+    return total * (TERN_PROBE_STEPS / TERN_PROBE_VECTORS);
+}
+
+double tern_roof_macs(const char *isa, tern_unit unit) {
+    size_t count = 0;
+    const tern_probe *const *all = tern_probes(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(all[i]->isa, isa) != 0 || !all[i]->mac[unit])
+            continue;
+        const int64_t expected = expected_total(all[i], unit);
+        const size_t width = all[i]->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);
+        const double macs = (double)TERN_PROBE_STEPS * TERN_PROBE_INPUTS * (double)width;
+        double best = 0.0;
+        for (int call = 0; call < MAC_CALLS; call++) {
+            const double begin = thread_seconds();
+            const int64_t total = all[i]->mac[unit](&roofs.input);
+            const double seconds = thread_seconds() - begin;
+            if (total != expected)
+                return 0.0;
+            best = seconds > 0.0 ? larger(best, macs / seconds) : best;
+        }
+        return best;
+    }
+    return 0.0;
+}
