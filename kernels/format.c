@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about formats, layouts and operations: the lists of kernels.h as tables. */
 
+#include <string.h>
+
 #include "kernels/i2s.h"
 #include "tern/kernels.h"
-
-/* The scale and 28 unspecified bytes behind the codes of an I2_S tensor. */
-enum { I2S_TRAILER_BYTES = 32 };
 
 /* Largest I2_S width: |sum of code*q| <= 2*128*65535 < 2^24 stays exact as a float. */
 enum { I2S_COLS_MAX = 65535 };
@@ -66,9 +65,17 @@ tern_status tern_format_bytes(tern_format format, uint64_t rows, uint64_t cols, 
     if (__builtin_mul_overflow(elements / info->block_elements, info->block_bytes, &total))
         return TERN_ERR_TENSOR_SHAPE;
     if (format == TERN_FORMAT_I2_S)
-        total += I2S_TRAILER_BYTES; /* total is at most 2^62 here */
+        total += TERN_I2S_TRAILER_BYTES; /* total is at most 2^62 here */
     *bytes = total;
     return TERN_OK;
+}
+
+float tern_format_scale(tern_format format, const void *file, size_t rows, size_t cols) {
+    float scale = 1.0f;
+
+    if (format == TERN_FORMAT_I2_S)
+        memcpy(&scale, (const uint8_t *)file + rows * cols / 4, sizeof scale);
+    return scale;
 }
 
 const char *tern_layout_name(tern_layout layout) {

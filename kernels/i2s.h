@@ -10,7 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TERN_I2S_UNIT = 128, TERN_I2S_UNIT_BYTES = 32 };
+enum {
+    TERN_I2S_UNIT = 128,
+    TERN_I2S_UNIT_BYTES = 32,
+    TERN_I2S_TRAILER_BYTES = 32 /* behind the codes: the f32 scale and 28 unspecified bytes */
+};
 
 static inline size_t tern_i2s_byte(size_t element) {
     return element / TERN_I2S_UNIT * TERN_I2S_UNIT_BYTES + element % TERN_I2S_UNIT_BYTES;

@@ -144,9 +144,8 @@ static tern_status place_rows(tern_loader *l, const tern_gguf_tensor *t, tern_ma
 
 static tern_status read_scale(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
                               float *out, tern_error *err) {
-    float scale = 1.0f;
-    if (t->type == tern_format_describe(TERN_FORMAT_I2_S)->gguf_type)
-        memcpy(&scale, t->data + t->ne[0] * t->ne[1] / 4, sizeof scale);
+    const float scale =
+        tern_format_scale(tern_format_from_gguf(t->type), t->data, t->ne[1], t->ne[0]);
     if (!isfinite(scale) || scale < 0.0f)
         return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s has scale %g",
                          tern_gguf_name(l->file), name, (double)scale);

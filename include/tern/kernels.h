@@ -65,6 +65,12 @@ tern_format tern_format_from_gguf(uint32_t gguf_type);
 TERN_MUST_CHECK tern_status tern_format_bytes(tern_format format, uint64_t rows, uint64_t cols,
                                               uint64_t *bytes);
 
+/*
+ * The scale that a matrix in the file's own layout has for all its weights: what a tern_matrix
+ * wants as `scale`. I2_S keeps it behind its codes; 1 for formats without one.
+ */
+float tern_format_scale(tern_format format, const void *file, size_t rows, size_t cols);
+
 /* ---- layouts ------------------------------------------------------------------------------- */
 
 /*
@@ -366,6 +372,32 @@ TERN_MUST_CHECK tern_status tern_unpack(const tern_matrix *packed, void *file, t
 void tern_dequantize_row(tern_format format, const void *file, size_t cols, size_t row, float scale,
                          float *y);
 uint64_t tern_dequantize_calls(void);
+
+/* ---- weights from floats ------------------------------------------------------------------- */
+
+/*
+ * Quantizes x[rows][cols] to the file's own layout: `file` takes tern_format_bytes bytes and may
+ * have any alignment. The formulas are in docs/numerics.md. All formats but I2_S treat rows alone,
+ * so a matrix may be cut into groups of rows. I2_S has one scale: a matrix whose values are all 0,
+ * a or -a keeps them exactly; any other gets the mean magnitude as its scale, and its weights are
+ * rounded.
+ *
+ * *lossless (may be NULL): whether dequantizing `file` gives x, value for value.
+ * TERN_ERR_TENSOR_DATA: x has a NaN or an infinity, or a value too large for the format, at the
+ * row and column that `err` names. TERN_ERR_TENSOR_SHAPE: as tern_format_bytes.
+ * TERN_ERR_TENSOR_TYPE: there is no quantizer to this format.
+ */
+TERN_MUST_CHECK tern_status tern_quantize_weights(tern_format format, const float *x, size_t rows,
+                                                  size_t cols, void *file, bool *lossless,
+                                                  tern_error *err);
+
+/*
+ * The mean of (output - reference)^2 over n values, in double, into *mse (may be NULL).
+ * TERN_ERR_ACCURACY when it is above the tolerance, or NaN; *mse is set then too.
+ */
+TERN_MUST_CHECK tern_status tern_validate_accuracy(const float *reference, const float *output,
+                                                   size_t n, double tolerance, double *mse,
+                                                   tern_error *err);
 
 TERN_API_END
 

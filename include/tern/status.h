@@ -76,7 +76,8 @@ const char *tern_version(void);
     X(ERR_NONFINITE, 53, "logits are not finite")                                                  \
     X(ERR_ISA, 60, "unknown or unsupported instruction set")                                       \
     X(ERR_KERNEL, 61, "no kernel for this operation and format")                                   \
-    X(ERR_UNALIGNED, 62, "buffer is misaligned")
+    X(ERR_UNALIGNED, 62, "buffer is misaligned")                                                   \
+    X(ERR_ACCURACY, 63, "results differ by more than is allowed")
 
 typedef enum tern_status {
 #define TERN_STATUS_ENUM(name, value, text) TERN_##name = (value),

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Weights from floats to the layouts of files: docs/numerics.md, "Weights from floats". A format is
+ * one small function and one line of the table.
+ */
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/half.h"
+#include "kernels/i2s.h"
+#include "tern/kernels.h"
+
+enum { CHUNK = 256 }; /* elements that are encoded and compared at a time: whole blocks */
+
+/*
+ * How a format is made: block by block, or from the whole matrix at once, which then says whether
+ * that was lossless.
+ */
+typedef struct quantizer {
+    void (*block)(const float *x, uint8_t *out);
+    bool (*matrix)(const float *x, size_t rows, size_t cols, uint8_t *out);
+} quantizer;
+
+static void put_half(float value, uint8_t *out) {
+    const uint16_t half = tern_f32_to_f16(value);
+    memcpy(out, &half, sizeof half);
+}
+
+/* 1/d, or 0 for a d so small that its f16 is 0 and its inverse may be infinite. */
+static float inverse(float d) {
+    return d < 0x1p-126f && d > -0x1p-126f ? 0.0f : 1.0f / d;
+}
+
+/* ---- floats -------------------------------------------------------------------------------- */
+
+static void encode_f32(const float *x, uint8_t *out) {
+    memcpy(out, x, sizeof *x);
+}
+
+static void encode_f16(const float *x, uint8_t *out) {
+    put_half(*x, out);
+}
+
+static void encode_bf16(const float *x, uint8_t *out) {
+    const uint16_t brain = tern_f32_to_bf16(*x);
+    memcpy(out, &brain, sizeof brain);
+}
+
+/* ---- blocks of 32 -------------------------------------------------------------------------- */
+
+/* v, which is not negative, cut to an integer of at most 15; 15 too for the NaN of an overflow. */
+static unsigned nibble(float v) {
+    return v < 15.0f ? (unsigned)v : 15u;
+}
+
+/* Codes of (x - base) * id + offset: column j in the low, column j + 16 in the high nibble. */
+static void put_nibbles(const float *x, float base, float id, float offset, uint8_t *out) {
+    for (int j = 0; j < TERN_BLOCK / 2; j++) {
+        const unsigned low = nibble((x[j] - base) * id + offset);
+        const unsigned high = nibble((x[j + TERN_BLOCK / 2] - base) * id + offset);
+        out[j] = (uint8_t)(low | high << 4);
+    }
+}
+
+/* The element of largest magnitude, with its sign, becomes code 0: -8 * d. */
+static void encode_q4_0(const float *x, uint8_t *out) {
+    float largest = 0.0f;
+
+    for (int j = 0; j < TERN_BLOCK; j++)
+        if (fabsf(x[j]) > fabsf(largest))
+            largest = x[j];
+    const float d = largest / -8.0f;
+    put_half(d, out);
+    put_nibbles(x, 0.0f, inverse(d), 8.5f, out + 2);
+}
+
+/* The least element becomes code 0, the greatest 15. */
+static void encode_q4_1(const float *x, uint8_t *out) {
+    float least = x[0];
+    float greatest = x[0];
+
+    for (int j = 1; j < TERN_BLOCK; j++) {
+        least = x[j] < least ? x[j] : least;
+        greatest = x[j] > greatest ? x[j] : greatest;
+    }
+    const float d = (greatest - least) / 15.0f;
+    put_half(d, out);
+    put_half(least, out + 2);
+    put_nibbles(x, least, inverse(d), 0.5f, out + 4);
+}
+
+static void encode_q8_0(const float *x, uint8_t *out) {
+    float amax = 0.0f;
+
+    for (int j = 0; j < TERN_BLOCK; j++)
+        amax = fabsf(x[j]) > amax ? fabsf(x[j]) : amax;
+    const float d = amax / 127.0f;
+    const float id = inverse(d);
+    put_half(d, out);
+    for (int j = 0; j < TERN_BLOCK; j++)
+        out[2 + j] = (uint8_t)(int8_t)roundf(x[j] * id);
+}
+
+/* ---- ternary ------------------------------------------------------------------------------- */
+
+/* The one magnitude that a matrix has besides 0 (1 if it has none); 0 when there are several. */
+static float only_magnitude(const float *x, size_t n) {
+    float found = 0.0f;
+
+    for (size_t i = 0; i < n; i++) {
+        const float magnitude = fabsf(x[i]);
+        if (magnitude == 0.0f || magnitude == found)
+            continue;
+        if (found != 0.0f)
+            return 0.0f;
+        found = magnitude;
+    }
+    return found != 0.0f ? found : 1.0f;
+}
+
+static float mean_magnitude(const float *x, size_t n) {
+    double sum = 0.0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += fabs((double)x[i]);
+    return (float)(sum / (double)n);
+}
+
+/* rne(x / scale), clipped: one half rounds to 0. */
+static unsigned ternary_code(float x, float scale) {
+    return fabsf(x) <= 0.5f * scale ? 1u : x > 0.0f ? 2u : 0u;
+}
+
+static bool quantize_i2_s(const float *x, size_t rows, size_t cols, uint8_t *out) {
+    const size_t n = rows * cols;
+    const float exact = only_magnitude(x, n);
+    const float scale = exact != 0.0f ? exact : mean_magnitude(x, n);
+
+    memset(out, 0, n / 4 + TERN_I2S_TRAILER_BYTES);
+    for (size_t e = 0; e < n; e++) {
+        uint8_t *byte = out + tern_i2s_byte(e);
+        *byte = (uint8_t)(*byte | ternary_code(x[e], scale) << tern_i2s_shift(e));
+    }
+    memcpy(out + n / 4, &scale, sizeof scale);
+    return exact != 0.0f;
+}
+
+/* ---- entry --------------------------------------------------------------------------------- */
+
+static const quantizer quantizers[TERN_FORMAT_COUNT] = {
+    [TERN_FORMAT_F32] = {.block = encode_f32},      [TERN_FORMAT_F16] = {.block = encode_f16},
+    [TERN_FORMAT_BF16] = {.block = encode_bf16},    [TERN_FORMAT_Q4_0] = {.block = encode_q4_0},
+    [TERN_FORMAT_Q4_1] = {.block = encode_q4_1},    [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
+    [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
+};
+
+static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_error *err) {
+    for (size_t i = 0; i < rows * cols; i++)
+        if (!isfinite(x[i]))
+            return tern_fail(err, TERN_ERR_TENSOR_DATA, "weight at row %zu, column %zu is %g",
+                             i / cols, i % cols, (double)x[i]);
+    return TERN_OK;
+}
+
+/* Encodes n elements, whole blocks of at most CHUNK. Returns how many came back finite. */
+static size_t encode_chunk(tern_format format, const float *x, size_t n, uint8_t *out, bool *same) {
+    const tern_format_info *info = tern_format_describe(format);
+    float back[CHUNK];
+
+    for (size_t i = 0; i < n; i += info->block_elements)
+        quantizers[format].block(x + i, out + i / info->block_elements * info->block_bytes);
+    tern_dequantize_row(format, out, n, 0, 1.0f, back);
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(back[i]))
+            return i;
+        *same = *same && back[i] == x[i];
+    }
+    return n;
+}
+
+static tern_status encode_blocks(tern_format format, const float *x, size_t rows, size_t cols,
+                                 uint8_t *out, bool *same, tern_error *err) {
+    const tern_format_info *info = tern_format_describe(format);
+
+    for (size_t first = 0; first < rows * cols; first += CHUNK) {
+        const size_t left = rows * cols - first;
+        const size_t n = left < CHUNK ? left : CHUNK;
+        uint8_t *to = out + first / info->block_elements * info->block_bytes;
+        const size_t done = encode_chunk(format, x + first, n, to, same);
+        if (done < n)
+            return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                             "weights at row %zu, column %zu are too large for %s",
+                             (first + done) / cols, (first + done) % cols, info->name);
+    }
+    return TERN_OK;
+}
+
+tern_status tern_quantize_weights(tern_format format, const float *x, size_t rows, size_t cols,
+                                  void *file, bool *lossless, tern_error *err) {
+    const tern_format_info *info = tern_format_describe(format);
+    uint64_t bytes;
+    bool same = true;
+
+    if (info == NULL || x == NULL || file == NULL)
+        return tern_fail(err, TERN_ERR_ARG, "no weights, no place for them, or no format");
+    if (quantizers[format].block == NULL && quantizers[format].matrix == NULL)
+        return tern_fail(err, TERN_ERR_TENSOR_TYPE, "floats cannot be quantized to %s", info->name);
+    if (tern_format_bytes(format, rows, cols, &bytes) != TERN_OK)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "a matrix of %zu x %zu cannot be %s", rows,
+                         cols, info->name);
+    tern_status status = check_finite(x, rows, cols, err);
+    if (status == TERN_OK && quantizers[format].block != NULL)
+        status = encode_blocks(format, x, rows, cols, file, &same, err);
+    else if (status == TERN_OK)
+        same = quantizers[format].matrix(x, rows, cols, file);
+    if (status == TERN_OK && lossless != NULL)
+        *lossless = same;
+    return status;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights from floats: published vectors, definitions written out once more, what is refused. */
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/half.h"
+#include "kernels/reference.h"
+#include "kernels/reference_fill.h"
+#include "tests/check.h"
+
+static const tern_format blocks_of_32[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0};
+static const tern_format by_rows[] = {TERN_FORMAT_F32,  TERN_FORMAT_F16,  TERN_FORMAT_BF16,
+                                      TERN_FORMAT_Q4_0, TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0};
+
+static bool quantize(tern_format format, const float *x, size_t rows, size_t cols, void *file) {
+    bool lossless = false;
+    tern_error err = {0};
+
+    if (tern_quantize_weights(format, x, rows, cols, file, &lossless, &err) != TERN_OK)
+        check_fail("quantizing failed: %s", err.message);
+    return lossless;
+}
+
+static uint32_t lcg(uint32_t *state) {
+    *state = (*state * 1103515245u + 12345u) & 0x7fffffffu;
+    return *state >> 16;
+}
+
+/* The numbers -127 to 127, at random, times 0.013. */
+static void published_floats(float *x, size_t n) {
+    uint32_t state = 54321;
+    for (size_t i = 0; i < n; i++) {
+        const int code = (int)(lcg(&state) & 255) - 128;
+        x[i] = (float)(code == -128 ? -127 : code) * 0.013f;
+    }
+}
+
+static void test_published_blocks(void **state) {
+    float x[256];
+    uint8_t file[272];
+
+    (void)state;
+    published_floats(x, 256);
+    assert_false(quantize(TERN_FORMAT_Q4_0, x, 1, 256, file));
+    assert_memory_equal(file, "\x9b\x32\x5e\x8e\xa6\xfe\x06\xc2", 8);
+    assert_string_equal(check_hash(file, 144), "cc77c83e5b6da666");
+    assert_false(quantize(TERN_FORMAT_Q8_0, x, 2, 128, file));
+    assert_memory_equal(file, "\xa8\x22\x67\x5a\xdb\x5d\xdb\xa6", 8);
+    assert_string_equal(check_hash(file, 272), "c7f5fbaa8f2c2e1b");
+}
+
+/* x = -8, -7.5, ..., 7.5. */
+static void test_worked_blocks(void **state) {
+    static const int8_t bytes[] = {-127, -119, -111, -103, -95, -87, -79, -71, -64, -56, -48};
+    float x[32];
+    uint8_t file[34];
+
+    (void)state;
+    for (int i = 0; i < 32; i++)
+        x[i] = (float)(i - 16) / 2;
+    assert_false(quantize(TERN_FORMAT_Q4_0, x, 1, 32, file));
+    assert_memory_equal(
+        file, "\x00\x3c\x80\x91\x91\xa2\xa2\xb3\xb3\xc4\xc4\xd5\xd5\xe6\xe6\xf7\xf7\xf8", 18);
+    assert_false(quantize(TERN_FORMAT_Q8_0, x, 1, 32, file));
+    assert_memory_equal(file, "\x08\x2c", 2);
+    assert_memory_equal(file + 2, bytes, sizeof bytes);
+    assert_int_equal((int8_t)file[2 + 31], 119);
+
+    /* From -8 on in steps of a half, every value twice: 16 codes, d = 0.5, m = -8. */
+    for (int i = 0; i < 32; i++)
+        x[i] = (float)(i / 2) / 2 - 8;
+    assert_true(quantize(TERN_FORMAT_Q4_1, x, 1, 32, file));
+    assert_memory_equal(file, "\x00\x38\x00\xc8\x80\x80\x91\x91", 8);
+    assert_int_equal(file[19], 0xf7);
+}
+
+/* No weight is further from its float than half a step (Q4_0: a whole one at the clipped end). */
+static void check_distances(tern_format format, const float *x, size_t n, const uint8_t *file) {
+    const size_t bytes = tern_format_describe(format)->block_bytes;
+    float back[256];
+
+    tern_dequantize_row(format, file, n, 0, 1.0f, back);
+    for (size_t i = 0; i < n; i++) {
+        const float step = fabsf(tern_f16_load(file + i / 32 * bytes));
+        const float share = format == TERN_FORMAT_Q4_0 ? 1.0f : 0.5f;
+        if (!(fabsf(back[i] - x[i]) <= step * share + 2e-3f * fabsf(x[i]) + 2e-3f))
+            check_fail("element %zu: %g became %g, step %g", i, (double)x[i], (double)back[i],
+                       (double)step);
+    }
+}
+
+static void test_distances(void **state) {
+    uint64_t random = 7;
+    float x[256];
+    uint8_t file[272];
+
+    (void)state;
+    for (size_t f = 0; f < sizeof blocks_of_32 / sizeof *blocks_of_32; f++)
+        for (int n = 0; n < 50; n++) {
+            check_case("%s %d", tern_format_describe(blocks_of_32[f])->name, n);
+            for (int i = 0; i < 256; i++)
+                x[i] = tern_ref_normal(&random);
+            assert_false(quantize(blocks_of_32[f], x, 1, 256, file));
+            check_distances(blocks_of_32[f], x, 256, file);
+        }
+}
+
+/* Rows alone give the bytes of the whole matrix. */
+static void test_rows_are_independent(void **state) {
+    uint64_t random = 8;
+    float x[3 * 288];
+    uint8_t whole[3 * 288 * 4];
+    uint8_t alone[288 * 4];
+
+    (void)state;
+    for (size_t i = 0; i < 3 * 288; i++)
+        x[i] = tern_ref_normal(&random);
+    for (size_t f = 0; f < sizeof by_rows / sizeof *by_rows; f++) {
+        uint64_t bytes;
+        assert_int_equal(tern_format_bytes(by_rows[f], 1, 288, &bytes), TERN_OK);
+        quantize(by_rows[f], x, 3, 288, whole);
+        for (size_t row = 0; row < 3; row++) {
+            check_case("%s row %zu", tern_format_describe(by_rows[f])->name, row);
+            quantize(by_rows[f], x + row * 288, 1, 288, alone);
+            check_bytes("row", whole + row * bytes, alone, bytes);
+        }
+    }
+}
+
+static void test_floats(void **state) {
+    const float x[4] = {1.0f, 0x1.004p0f, -0.333333343f, 65504.0f};
+    const float exact[2] = {0.5f, -0.0f};
+    uint8_t file[16];
+    float back[4];
+
+    (void)state;
+    assert_true(quantize(TERN_FORMAT_F32, x, 2, 2, file));
+    assert_memory_equal(file, x, sizeof x);
+    assert_false(quantize(TERN_FORMAT_F16, x, 1, 4, file));
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(file[2 * i] | file[2 * i + 1] << 8, tern_f32_to_f16(x[i]));
+    assert_false(quantize(TERN_FORMAT_BF16, x, 1, 4, file));
+    tern_dequantize_row(TERN_FORMAT_BF16, file, 4, 0, 1.0f, back);
+    assert_true(back[0] == 1.0f && back[2] == -0.333984375f);
+    assert_true(quantize(TERN_FORMAT_F16, exact, 1, 2, file));
+    assert_true(quantize(TERN_FORMAT_BF16, exact, 1, 2, file));
+}
+
+/* ---- ternary ------------------------------------------------------------------------------- */
+
+static void test_ternary_is_kept(void **state) {
+    static const uint8_t scale[32] = {0x00, 0x00, 0x40, 0x3f};
+    uint32_t lcg_state = 12345;
+    float x[1024];
+    float back[256];
+    uint8_t file[256 + 32];
+
+    (void)state;
+    for (size_t i = 0; i < 1024; i++)
+        x[i] = (float)((int)(lcg(&lcg_state) % 3) - 1) * 0.75f;
+    assert_true(quantize(TERN_FORMAT_I2_S, x, 4, 256, file));
+    assert_string_equal(check_hash(file, 256), "1b145e38bb894280");
+    assert_memory_equal(file + 256, scale, sizeof scale);
+    assert_true(tern_format_scale(TERN_FORMAT_I2_S, file, 4, 256) == 0.75f);
+    assert_true(tern_format_scale(TERN_FORMAT_Q8_0, file, 4, 256) == 1.0f);
+    for (size_t row = 0; row < 4; row++) {
+        tern_dequantize_row(TERN_FORMAT_I2_S, file, 256, row, 0.75f, back);
+        check_floats("row", x + row * 256, back, 256);
+    }
+    x[1000] = 0.5f;
+    assert_false(quantize(TERN_FORMAT_I2_S, x, 4, 256, file));
+}
+
+static void test_ternary_of_zeros(void **state) {
+    const float x[128] = {0.0f, -0.0f};
+    uint8_t file[64];
+
+    (void)state;
+    assert_true(quantize(TERN_FORMAT_I2_S, x, 1, 128, file));
+    for (int i = 0; i < 32; i++)
+        assert_int_equal(file[i], 0x55);
+    assert_true(tern_format_scale(TERN_FORMAT_I2_S, file, 1, 128) == 1.0f);
+}
+
+/* Mean magnitude 1: 0.5 is halfway and becomes 0, what is above becomes 1, 5 is clipped to 1. */
+static void test_ternary_rounds(void **state) {
+    static const float part[8] = {0.5f, -0.5f, 0.50001f, -0.50001f, 1.0f, -1.0f, 1.49998f, 2.5f};
+    static const float want[8] = {0, 0, 1, -1, 1, -1, 1, 1};
+    float x[128];
+    float back[128];
+    uint8_t file[64];
+
+    (void)state;
+    for (int i = 0; i < 128; i++)
+        x[i] = part[i % 8];
+    assert_false(quantize(TERN_FORMAT_I2_S, x, 1, 128, file));
+    assert_true(tern_format_scale(TERN_FORMAT_I2_S, file, 1, 128) == 1.0f);
+    tern_dequantize_row(TERN_FORMAT_I2_S, file, 128, 0, 1.0f, back);
+    for (int i = 0; i < 128; i++)
+        assert_true(back[i] == want[i % 8]);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------ */
+
+static void check_refused(tern_format format, const float *x, size_t rows, size_t cols,
+                          tern_status want, const char *text) {
+    static uint8_t file[4096];
+    tern_error err = {0};
+
+    assert_int_equal(tern_quantize_weights(format, x, rows, cols, file, NULL, &err), want);
+    assert_int_equal(err.status, want);
+    if (strstr(err.message, text) == NULL)
+        check_fail("'%s' does not contain '%s'", err.message, text);
+}
+
+static void test_refused(void **state) {
+    static float x[512];
+
+    (void)state;
+    check_refused(TERN_FORMAT_Q8_0, x, 2, 33, TERN_ERR_TENSOR_SHAPE, "2 x 33");
+    check_refused(TERN_FORMAT_I2_S, x, 1, 64, TERN_ERR_TENSOR_SHAPE, "1 x 64");
+    check_refused(TERN_FORMAT_F16, x, 0, 64, TERN_ERR_TENSOR_SHAPE, "0 x 64");
+    check_refused(TERN_FORMAT_NONE, x, 1, 64, TERN_ERR_ARG, "format");
+    check_refused(TERN_FORMAT_F16, NULL, 1, 64, TERN_ERR_ARG, "no weights");
+    x[300] = 1e5f;
+    check_refused(TERN_FORMAT_F16, x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column 44");
+    x[300] = 3e38f;
+    check_refused(TERN_FORMAT_Q4_0, x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column 32");
+    x[301] = -3e38f;
+    check_refused(TERN_FORMAT_Q4_1, x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column 32");
+    x[300] = NAN;
+    check_refused(TERN_FORMAT_F32, x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column 44 is");
+    x[300] = INFINITY;
+    check_refused(TERN_FORMAT_I2_S, x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column 44 is inf");
+}
+
+/* Blocks so small that their scale is 0 in f16. */
+static void test_tiny_blocks(void **state) {
+    float x[32];
+    float back[32];
+    uint8_t file[34];
+
+    (void)state;
+    for (int i = 0; i < 32; i++)
+        x[i] = (float)(i - 16) * 0x1p-149f;
+    for (size_t f = 0; f < sizeof blocks_of_32 / sizeof *blocks_of_32; f++) {
+        assert_false(quantize(blocks_of_32[f], x, 1, 32, file));
+        tern_dequantize_row(blocks_of_32[f], file, 32, 0, 1.0f, back);
+        for (int i = 0; i < 32; i++)
+            assert_true(back[i] == 0.0f);
+    }
+}
+
+/* ---- accuracy ------------------------------------------------------------------------------ */
+
+static void test_accuracy(void **state) {
+    const float reference[4] = {1, 2, 3, 4};
+    float output[4] = {1, 2, 3, 4};
+    tern_error err = {0};
+    double mse = -1;
+
+    (void)state;
+    assert_int_equal(tern_validate_accuracy(reference, output, 4, 0, &mse, &err), TERN_OK);
+    assert_true(mse == 0);
+    output[1] = 2.5f;
+    assert_int_equal(tern_validate_accuracy(reference, output, 4, 0.0625, &mse, &err), TERN_OK);
+    assert_true(mse == 0.0625);
+    mse = 0;
+    assert_int_equal(tern_validate_accuracy(reference, output, 4, 0.0624, &mse, &err),
+                     TERN_ERR_ACCURACY);
+    assert_true(mse == 0.0625);
+    assert_non_null(strstr(err.message, "0.0625 of 4 values is above 0.0624"));
+    output[3] = NAN;
+    assert_int_equal(tern_validate_accuracy(reference, output, 4, 1, &mse, NULL),
+                     TERN_ERR_ACCURACY);
+    assert_int_equal(tern_validate_accuracy(reference, output, 0, 1, NULL, NULL), TERN_ERR_ARG);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_published_blocks),
+        cmocka_unit_test(test_worked_blocks),
+        cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_rows_are_independent),
+        cmocka_unit_test(test_ternary_is_kept),
+        cmocka_unit_test(test_ternary_of_zeros),
+        cmocka_unit_test(test_ternary_rounds),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_tiny_blocks),
+        cmocka_unit_test(test_accuracy),
+    };
+    return cmocka_run_group_tests_name("weights from floats", tests, NULL, NULL);
+}
