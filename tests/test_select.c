@@ -29,10 +29,10 @@ typedef struct processor {
 
 static const processor processors[] = {
     {"Core 2 (SSSE3)", 0, "scalar", "scalar"},
-    {"Nehalem (SSE4.1)", M(SSE41), "scalar", "scalar"},
-    {"Sandy Bridge (AVX)", M(SSE41), "scalar", "scalar"},
-    {"Ivy Bridge (AVX, F16C)", M(SSE41) | M(F16C), "scalar", "scalar"},
-    {"Piledriver (FMA, no AVX2)", M(SSE41) | M(F16C) | M(FMA), "scalar", "scalar"},
+    {"Nehalem (SSE4.2)", M(SSE41), "sse41", "sse41"},
+    {"Sandy Bridge (AVX)", M(SSE41), "sse41", "sse41"},
+    {"Ivy Bridge (AVX, F16C)", M(SSE41) | M(F16C), "sse41", "sse41"},
+    {"Piledriver (FMA, no AVX2)", M(SSE41) | M(F16C) | M(FMA), "sse41", "sse41"},
     {"Haswell", HASWELL, "avx2", "avx2"},
     {"Zen 1 to 3", HASWELL, "avx2", "avx2"},
     {"Alder Lake", HASWELL | M(AVXVNNI) | M(GFNI), "avx2", "avx2"},
@@ -43,7 +43,7 @@ static const processor processors[] = {
     {"Ice Lake", ICE_LAKE, "avx512vnni", "avx512"},
     {"Zen 4", ICE_LAKE, "avx512vnni", "avx512"},
     {"Sapphire Rapids", ICE_LAKE | M(AVXVNNI), "avx512vnni", "avx512"},
-    {"virtual machine with AVX2 but no F16C", M(SSE41) | M(AVX2) | M(FMA), "scalar", "scalar"},
+    {"virtual machine with AVX2 but no F16C", M(SSE41) | M(AVX2) | M(FMA), "sse41", "sse41"},
     {"virtual machine with VNNI but no BW", HASWELL | M(AVX512F) | M(AVX512VNNI), "avx2", "avx2"},
     {"Cortex-A53", M(NEON), "neon", "neon"},
     {"Neoverse N1", M(NEON) | M(DOTPROD), "neondot", "neon"},
@@ -304,10 +304,10 @@ static void test_restrict_refuses(void **state) {
     const char *absent = x86 ? "not supported by this processor" : "not in this build";
     (void)state;
     check_refused(0, "avx2", absent, "(valid: scalar)");
-    check_refused(HASWELL, "avx512", absent, x86 ? "(valid: scalar, avx2)" : "scalar");
+    check_refused(HASWELL, "avx512", absent, x86 ? "(valid: scalar, sse41, avx2)" : "scalar");
     check_refused(SKYLAKE_X, "avx512vnni", absent,
-                  x86 ? "(valid: scalar, avx2, avx512)" : "scalar");
-    check_refused(HASWELL, "sse9", "unknown", x86 ? "(valid: scalar, avx2)" : "scalar");
+                  x86 ? "(valid: scalar, sse41, avx2, avx512)" : "scalar");
+    check_refused(HASWELL, "sse9", "unknown", x86 ? "(valid: scalar, sse41, avx2)" : "scalar");
     check_refused(HASWELL, "AVX2", "unknown", "scalar");
     check_refused(HASWELL, "avx", "unknown", "scalar"); /* a prefix is no name */
     check_refused(0, "", "unknown", "(valid: scalar)");
