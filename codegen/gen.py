@@ -69,6 +69,11 @@ def render_row(env: jinja2.Environment, row: table.Row) -> str:
     return tidy(BANNER.format(row=row.name, template=row.template) + text)
 
 
+def render_proof(env: jinja2.Environment, isa: table.Isa) -> str:
+    text = env.get_template("proof.c.j2").render(isa=isa, lanes=isa.lanes)
+    return tidy(BANNER.format(row=f"isa.{isa.name}", template="proof") + text)
+
+
 def wrap(line: str, indent: int = 0) -> list[str]:
     """Breaks a line of code that is too long behind its last comma, "=" or "|" that fits."""
     if len(line) <= COLUMNS:
@@ -126,7 +131,7 @@ def declarations(spec: table.Spec) -> str:
         out.append(f"#if {have(isa)}")
         for row in (r for r in spec.rows if r.isa is isa):
             out.append(f"tern_{types.get(row.op.name, row.op.name)}_fn {row.name};")
-        out.append("#endif")
+        out += [f"bool tern_proof_{isa.name}(void);", "#endif"]
     return "\n".join(out) + "\n"
 
 
@@ -170,10 +175,12 @@ def probes(env: jinja2.Environment, spec: table.Spec, units: dict[str, str]) -> 
 
 
 def isa_list(spec: table.Spec) -> str:
-    """TERN_ISA(name, needs, built) per instruction set, weakest first."""
+    """TERN_ISA(name, needs, built, proof) per instruction set, weakest first."""
     out = [f"/* {ORIGIN}. */"]
     for isa in spec.isas.values():
-        out.append(wrapped(f"TERN_ISA({isa.name}, ({needs_text(isa)}), {have(isa)})"))
+        head = f"TERN_ISA({isa.name}, ({needs_text(isa)})"
+        out += [f"#if {have(isa)}", wrapped(f"{head}, true, tern_proof_{isa.name})")]
+        out += ["#else", wrapped(f"{head}, false, NULL)"), "#endif"]
     return "\n".join(out) + "\n"
 
 
@@ -181,7 +188,8 @@ def cmake_list(spec: table.Spec) -> str:
     """Sources and flags per instruction set, for cmake/Codegen.cmake."""
     out = [f"# {ORIGIN}.", f"set(TERN_ISAS {' '.join(spec.isas)})"]
     for isa in spec.isas.values():
-        files = "".join(f"\n    kernels/{r.name}.c" for r in spec.rows if r.isa is isa)
+        names = [r.name for r in spec.rows if r.isa is isa] + [f"proof_{isa.name}"]
+        files = "".join(f"\n    kernels/{name}.c" for name in names)
         out.append(f"set(TERN_ISA_{isa.name}_ARCH {isa.arch})")
         flags = "".join(f"\n    {flag}" for flag in isa.cflags)
         out.append(f"set(TERN_ISA_{isa.name}_FLAGS{flags})")
@@ -195,6 +203,7 @@ def outputs(spec: table.Spec) -> dict[str, str]:
     code = {row.name: render_row(env, row) for row in spec.rows}
     files = {f"kernels/{name}.c": text for name, text in code.items()}
     files |= probes(env, spec, {name: unit_of(text) for name, text in code.items()})
+    files |= {f"kernels/proof_{i.name}.c": render_proof(env, i) for i in spec.isas.values()}
     files |= {f"{op.name}.inc": op_list(spec, op) for op in spec.ops.values()}
     files["rows.inc"] = f"/* {ORIGIN}. */\n"
     files["rows.inc"] += "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)

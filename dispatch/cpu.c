@@ -9,7 +9,7 @@ static uint64_t bit_if(bool present, uint64_t bit) {
     return present ? bit : 0;
 }
 
-uint64_t tern_cpu_features(void) {
+uint64_t tern_cpu_announced(void) {
     uint64_t mask = 0;
     if (!cpuinfo_initialize())
         return 0; /* an unknown machine runs the scalar rows */

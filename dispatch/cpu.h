@@ -33,7 +33,13 @@ enum {
 
 #define TERN_CPU_MASK(name) (UINT64_C(1) << TERN_CPU_BIT_##name)
 
-/* Features of the machine that runs this, by cpuinfo. Thread-safe; the same value every time. */
+/* Features that this machine announces, by cpuinfo. Thread-safe; the same value every time. */
+uint64_t tern_cpu_announced(void);
+
+/*
+ * The announced features whose instruction sets have been executed here and gave the right result
+ * (dispatch/proof.h); executed at the first call. Thread-safe; the same value every time.
+ */
 uint64_t tern_cpu_features(void);
 
 /* Processor name for reports ("AMD EPYC", ...); static storage, never NULL. */

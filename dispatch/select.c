@@ -26,7 +26,8 @@ static const tern_kernel_row rows[] = {
 };
 
 static const tern_isa_info isas[] = {
-#define TERN_ISA(name_, needs_, built_) {.name = #name_, .needs = (needs_), .built = (built_)},
+#define TERN_ISA(name_, needs_, built_, proof_)                                                    \
+    {.name = #name_, .needs = (needs_), .built = (built_), .proof = (proof_)},
 #include "gen/isas.inc"
 #undef TERN_ISA
 };
@@ -112,20 +113,62 @@ tern_status tern_restrict_mask(uint64_t features, const char *isa, uint64_t *mas
                              "instruction set %s is not in this build (valid: %s)", isa, valid);
         if ((isas[i].needs & ~features) != 0)
             return tern_fail(err, TERN_ERR_ISA,
-                             "instruction set %s is not supported by this processor (valid: %s)",
-                             isa, valid);
+                             "instruction set %s cannot be used on this processor (valid: %s)", isa,
+                             valid);
         *mask = isas[i].needs;
         return TERN_OK;
     }
     return tern_fail(err, TERN_ERR_ISA, "unknown instruction set '%s' (valid: %s)", isa, valid);
 }
 
-tern_status tern_cpu_mask(const char *isa, uint64_t *mask, tern_error *err) {
-    const uint64_t features = tern_cpu_features();
-    const char *wanted = isa ? isa : getenv("TERN_ISA");
-    if (!wanted || !*wanted) {
-        *mask = features;
-        return TERN_OK;
+/* What a set adds to those whose features are all among its own. */
+static uint64_t added_features(const tern_isa_info *isa) {
+    uint64_t inherited = 0;
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)
+        if (isas[i].needs != isa->needs && (isas[i].needs & ~isa->needs) == 0)
+            inherited |= isas[i].needs;
+    return isa->needs & ~inherited;
+}
+
+static const tern_isa_info *isa_named(const char *name, size_t length) {
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)
+        if (strlen(isas[i].name) == length && memcmp(isas[i].name, name, length) == 0)
+            return &isas[i];
+    return NULL;
+}
+
+tern_status tern_disable_isas(uint64_t features, const char *list, uint64_t *mask,
+                              tern_error *err) {
+    char valid[256];
+    list_runnable(UINT64_MAX, valid, sizeof valid);
+    for (const char *name = list; *name != '\0';) {
+        const size_t length = strcspn(name, ",");
+        const tern_isa_info *isa = isa_named(name, length);
+        if (isa == NULL || isa->needs == 0)
+            return tern_fail(err, TERN_ERR_ISA, "cannot disable instruction set '%.*s' (valid: %s)",
+                             (int)(length < 64 ? length : 64), name, valid);
+        features &= ~added_features(isa);
+        name += length + (name[length] == ',');
     }
-    return tern_restrict_mask(features, wanted, mask, err);
+    *mask = features;
+    return TERN_OK;
+}
+
+/* The argument, else the environment; NULL when there is neither or it is empty. */
+static const char *given(const char *argument, const char *variable) {
+    const char *text = argument != NULL ? argument : getenv(variable);
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+tern_status tern_cpu_mask(const char *isa, const char *disable, uint64_t *mask, tern_error *err) {
+    const char *wanted = given(isa, "TERN_ISA");
+    const char *unwanted = given(disable, "TERN_DISABLE");
+    uint64_t features = tern_cpu_features();
+
+    if (unwanted != NULL && tern_disable_isas(features, unwanted, &features, err) != TERN_OK)
+        return TERN_ERR_ISA;
+    if (wanted != NULL)
+        return tern_restrict_mask(features, wanted, mask, err);
+    *mask = features;
+    return TERN_OK;
 }

@@ -12,8 +12,9 @@
 
 typedef struct tern_isa_info {
     const char *name;
-    uint64_t needs; /* bits of dispatch/cpu.h */
-    bool built;     /* compiled for this architecture */
+    uint64_t needs;      /* bits of dispatch/cpu.h */
+    bool built;          /* compiled for this architecture */
+    bool (*proof)(void); /* executes the set's verbs; true when the results are right */
 } tern_isa_info;
 
 /* Instruction sets of the table, weakest first. Static storage. */
@@ -39,5 +40,13 @@ const char *tern_isa_of_mask(uint64_t mask);
  */
 TERN_MUST_CHECK tern_status tern_restrict_mask(uint64_t features, const char *isa, uint64_t *mask,
                                                tern_error *err);
+
+/*
+ * `features` without the instruction sets of a comma-separated list of the table's names. A set
+ * goes with what it adds to the sets that it contains, so that "avx2" also takes AVX-512 away.
+ * TERN_ERR_ISA for an unknown name, and for "scalar", which cannot be missed.
+ */
+TERN_MUST_CHECK tern_status tern_disable_isas(uint64_t features, const char *list, uint64_t *mask,
+                                              tern_error *err);
 
 #endif

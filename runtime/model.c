@@ -130,7 +130,7 @@ static tern_status refuse_unused(const tern_model *m, tern_error *err) {
 /* Once to add up the memory, once to fill it. */
 static tern_status load_weights(tern_model *m, const tern_model_params *params, tern_error *err) {
     const uint32_t threads = params->threads ? params->threads : tern_processor_count();
-    tern_loader loader = {.file = m->file, .mask = m->mask, .arena = &m->weights, .plan = true};
+    tern_loader loader = {.file = m->file, .guard = &m->guard, .arena = &m->weights, .plan = true};
     tern_status status = refuse_unused(m, err);
     if (status == TERN_OK)
         status = load_all(&loader, m, err);
@@ -203,7 +203,7 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
         {&m->rows.store_f32, TERN_OP_STORE, TERN_FORMAT_F32},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        *wanted[i].slot = tern_kernel_select(m->mask, wanted[i].op, wanted[i].format);
+        *wanted[i].slot = tern_guard_operation(&m->guard, wanted[i].op, wanted[i].format, NULL, 0);
         if (!*wanted[i].slot)
             return tern_fail(err, TERN_ERR_KERNEL, "%s: no kernel for operation %s",
                              tern_gguf_name(m->file), tern_op_name(wanted[i].op));
@@ -220,9 +220,12 @@ static tern_status copy_name(tern_model *m, tern_error *err) {
 
 static tern_status open_model(const char *path, const tern_model_params *params, tern_model *m,
                               tern_error *err) {
-    tern_status s;
-    if ((s = tern_cpu_mask(params->isa, &m->mask, err)) ||
-        (s = tern_gguf_open(path, &m->file, err)) ||
+    uint64_t mask;
+    tern_status s = tern_cpu_mask(params->isa, params->disable, &mask, err);
+    if (s != TERN_OK)
+        return s;
+    m->guard = tern_guard_new(mask);
+    if ((s = tern_gguf_open(path, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) || (s = copy_name(m, err)) ||
         (s = select_rows(m, err)) || (s = load_frequencies(m, err)))
         return s;

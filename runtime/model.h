@@ -7,6 +7,7 @@
 #include "runtime/arch.h"
 #include "runtime/arena.h"
 #include "runtime/gguf.h"
+#include "runtime/guard.h"
 #include "runtime/weights.h"
 #include "tern/tern.h"
 
@@ -31,7 +32,7 @@ typedef struct tern_row_set {
 struct tern_model {
     tern_gguf *file;
     tern_config config;
-    uint64_t mask; /* features that rows may use */
+    tern_guard guard; /* features that rows may use, and what was found out about rows */
     tern_row_set rows;
     tern_arena weights; /* packed matrices and vectors */
     tern_layer *layers; /* [n_layer] */

@@ -92,8 +92,13 @@ size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel
     return add_row(m->head.gemm, rows, capacity, n);
 }
 
+size_t tern_model_refusals(const tern_model *m, const tern_kernel_refusal **refusals) {
+    *refusals = m->guard.refused;
+    return m->guard.n_refused;
+}
+
 const char *tern_model_isa(const tern_model *m) {
-    return tern_isa_of_mask(m->mask);
+    return tern_isa_of_mask(m->guard.mask);
 }
 
 tern_status tern_model_tokenizer(const tern_model *m, const tern_tokenizer **out, tern_error *err) {

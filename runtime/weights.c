@@ -153,6 +153,23 @@ static tern_status read_scale(const tern_loader *l, const char *name, const tern
     return TERN_OK;
 }
 
+static tern_status no_row(const tern_loader *l, const char *name, tern_format format,
+                          tern_error *err) {
+    return tern_fail(err, TERN_ERR_KERNEL, "%s: tensor %s: no kernels for format %s",
+                     tern_gguf_name(l->file), name, tern_format_describe(format)->name);
+}
+
+/* Replaces rows that do not multiply these weights as the scalar rows do. */
+static tern_status check_rows(const tern_loader *l, const char *name, tern_linear *linear,
+                              tern_error *err) {
+    const tern_matrix *m = &linear->matrix;
+    if (l->plan)
+        return TERN_OK;
+    linear->gemv = tern_guard_product(l->guard, TERN_OP_GEMV, m, name);
+    linear->gemm = tern_guard_product(l->guard, TERN_OP_GEMM, m, name);
+    return linear->gemv && linear->gemm ? TERN_OK : no_row(l, name, m->format, err);
+}
+
 tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size_t cols,
                              tern_linear *out, tern_error *err) {
     const tern_gguf_tensor *t;
@@ -162,20 +179,23 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     const tern_format format = tern_format_from_gguf(t->type);
     if (format == TERN_FORMAT_NONE || t->bytes == 0)
         return type_error(l, name, t->type, "has no kernels", err);
-    tern_linear linear = {.gemv = tern_kernel_select(l->mask, TERN_OP_GEMV, format),
-                          .gemm = tern_kernel_select(l->mask, TERN_OP_GEMM, format),
-                          .form = tern_layout_input(tern_format_layout(format)),
+    const tern_layout layout = tern_format_layout(format);
+    const tern_kernel_use gemv = {TERN_OP_GEMV, format, layout};
+    const tern_kernel_use gemm = {TERN_OP_GEMM, format, layout};
+    tern_linear linear = {.gemv = tern_guard_select(l->guard, gemv),
+                          .gemm = tern_guard_select(l->guard, gemm),
+                          .form = tern_layout_input(layout),
                           .tensor = t};
-    if (!linear.gemv || !linear.gemm || linear.gemv->layout != linear.gemm->layout)
-        return tern_fail(err, TERN_ERR_KERNEL, "%s: tensor %s: no kernels for format %s",
-                         tern_gguf_name(l->file), name, tern_format_describe(format)->name);
-    linear.matrix =
-        (tern_matrix){.format = format, .layout = linear.gemv->layout, .rows = rows, .cols = cols};
+    if (!linear.gemv || !linear.gemm)
+        return no_row(l, name, format, err);
+    linear.matrix = (tern_matrix){.format = format, .layout = layout, .rows = rows, .cols = cols};
     status = read_scale(l, name, t, &linear.matrix.scale, err);
     if (status == TERN_OK && linear.matrix.layout == TERN_LAYOUT_ROWS)
         status = place_rows(l, t, &linear.matrix, err);
     else if (status == TERN_OK)
         status = pack(l, name, t, &linear.matrix, err);
+    if (status == TERN_OK)
+        status = check_rows(l, name, &linear, err);
     if (status == TERN_OK)
         *out = linear;
     return status;
@@ -190,7 +210,7 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
         return status;
     const tern_format format = tern_format_from_gguf(t->type);
     tern_embedding embedding = {.data = t->data,
-                                .row = tern_kernel_select(l->mask, TERN_OP_EMBED, format)};
+                                .row = tern_kernel_select(0, TERN_OP_EMBED, format)};
     if (format == TERN_FORMAT_NONE || !embedding.row)
         return type_error(l, name, t->type, "cannot be used as embedding", err);
     status = tern_format_bytes(format, 1, cols, &bytes);
@@ -203,6 +223,10 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
         status = place_rows(l, t, &placed, err);
         embedding.data = placed.data;
     }
+    if (status == TERN_OK && !l->plan)
+        embedding.row = tern_guard_operation(l->guard, TERN_OP_EMBED, format, embedding.data, cols);
+    if (status == TERN_OK && !embedding.row)
+        return no_row(l, name, format, err);
     if (status == TERN_OK)
         *out = embedding;
     return status;

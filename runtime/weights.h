@@ -9,6 +9,7 @@
 
 #include "runtime/arena.h"
 #include "runtime/gguf.h"
+#include "runtime/guard.h"
 #include "runtime/team.h"
 #include "tern/kernels.h"
 
@@ -32,7 +33,7 @@ typedef struct tern_embedding {
 /* What tensors are needed from a file and where their memory comes from. */
 typedef struct tern_loader {
     const tern_gguf *file;
-    uint64_t mask;     /* instruction sets that may be used */
+    tern_guard *guard; /* selects rows and checks them on the weights */
     tern_arena *arena; /* sized by the same calls with plan == true */
     tern_team *team;
     bool plan; /* only add up bytes, read no data */

@@ -196,9 +196,8 @@ static int print_json(const bench *b) {
     json_object_set_new(root, "bandwidth_gbs", json_number(decode_gbs(b)));
     json_object_set_new(root, "read_gbs", json_number(read_gbs(b)));
     json_object_set_new(root, "bandwidth_fraction", json_number(fraction(b)));
-    json_object_set_new(root, "isa", json_string(tern_model_isa(b->l.model)));
     json_object_set_new(root, "threads", json_integer(b->threads));
-    json_object_set_new(root, "kernels", json_kernels(b->l.kernels, b->l.n_kernels));
+    json_set_kernels(root, &b->l);
     json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
     json_object_set_new(root, "deterministic",
                         json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));

@@ -55,6 +55,7 @@ static void count_types(inspection *n) {
 static void try_model(inspection *n) {
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(n->o, OPT_ISA);
+    params.disable = options_text(n->o, OPT_DISABLE);
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.no_weights = true;
     loaded *l = &n->l;
@@ -198,8 +199,7 @@ static void add_model(const inspection *n, json_t *root) {
                                   (json_int_t)total_bytes(n), "n_ctx", (int)n->n_ctx));
     json_object_set_new(root, "parameters", json_integer((json_int_t)m->parameters));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
-    json_object_set_new(root, "isa", json_string(tern_model_isa(n->l.model)));
-    json_object_set_new(root, "kernels", json_kernels(n->l.kernels, n->l.n_kernels));
+    json_set_kernels(root, &n->l);
     if (t != NULL) {
         json_object_set_new(root, "tokenizer",
                             json_pack("{s:s, s:I, s:s}", "pre", tern_tokenizer_pre(t), "tokens",
@@ -232,7 +232,8 @@ static int print_json(const inspection *n) {
 #endif
 
 int cmd_inspect(const options *o) {
-    const int checked = loader_check_isa(o);
+    uint64_t mask;
+    const int checked = loader_check_isa(o, &mask);
     if (checked != EXIT_DONE) {
         return checked;
     }

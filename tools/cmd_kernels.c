@@ -118,9 +118,9 @@ static int print_json(const listing *l) {
 
 int cmd_kernels(const options *o) {
     listing l = {.machine = tern_cpu_features()};
-    tern_error err = {0};
-    if (tern_cpu_mask(options_text(o, OPT_ISA), &l.mask, &err) != TERN_OK) {
-        return complain_error(&err);
+    const int checked = loader_check_isa(o, &l.mask);
+    if (checked != EXIT_DONE) {
+        return checked;
     }
     l.rows = tern_kernel_rows(&l.n);
     if (options_switch(o, OPT_JSON)) {

@@ -148,9 +148,8 @@ static int print_json(const run *r) {
     json_object_set_new(root, "rss_mib", json_number(tern_peak_rss_mib()));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)r->l.info.weight_bytes));
     json_object_set_new(root, "bandwidth_gbs", json_number(bandwidth_gbs(r)));
-    json_object_set_new(root, "isa", json_string(tern_model_isa(r->l.model)));
     json_object_set_new(root, "threads", json_integer(tern_session_threads(r->l.session)));
-    json_object_set_new(root, "kernels", json_kernels(r->l.kernels, r->l.n_kernels));
+    json_set_kernels(root, &r->l);
     json_object_set_new(root, "seed", json_unsigned(options_integer(r->o, OPT_SEED)));
     json_object_set_new(root, "deterministic",
                         json_boolean(options_switch(r->o, OPT_DETERMINISTIC)));

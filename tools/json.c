@@ -44,12 +44,21 @@ json_t *json_text(const char *bytes, size_t size) {
     return text;
 }
 
-json_t *json_kernels(const tern_kernel_row *const *rows, size_t n) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(list, json_string(rows[i]->name));
+void json_set_kernels(json_t *root, const loaded *l) {
+    const tern_kernel_refusal *refusals;
+    const size_t n_refused = tern_model_refusals(l->model, &refusals);
+    json_t *kernels = json_array();
+    json_t *refused = json_array();
+    for (size_t i = 0; i < l->n_kernels; i++) {
+        json_array_append_new(kernels, json_string(l->kernels[i]->name));
     }
-    return list;
+    for (size_t i = 0; i < n_refused; i++) {
+        json_array_append_new(refused, json_pack("{s:s, s:s}", "kernel", refusals[i].row->name,
+                                                 "where", refusals[i].where));
+    }
+    json_object_set_new(root, "isa", json_string(tern_model_isa(l->model)));
+    json_object_set_new(root, "kernels", kernels);
+    json_object_set_new(root, "refused_kernels", refused);
 }
 
 #endif

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tern/kernels.h"
+#include "tools/loader.h"
 
 #define JSON_OR_NOTHING(print) (print)
 
@@ -28,8 +28,9 @@ json_t *json_unsigned(uint64_t x);
 /* Text of any bytes: what is not UTF-8 becomes U+FFFD. */
 json_t *json_text(const char *bytes, size_t size);
 
-/* Names of kernel rows. */
-json_t *json_kernels(const tern_kernel_row *const *rows, size_t n);
+/* Sets "isa", "kernels" (names of the rows in use) and "refused_kernels" (rows found to be wrong).
+ */
+void json_set_kernels(json_t *root, const loaded *l);
 
 #else
 #define JSON_OR_NOTHING(print) EXIT_USAGE

@@ -28,13 +28,28 @@ const char *loader_model_path(const options *o, bool may_use_shipped) {
     return NULL;
 }
 
-int loader_check_isa(const options *o) {
-    uint64_t mask;
+int loader_check_isa(const options *o, uint64_t *mask) {
     tern_error err = {0};
-    if (tern_cpu_mask(options_text(o, OPT_ISA), &mask, &err) != TERN_OK) {
+    const char *refused[16];
+    const size_t capacity = sizeof refused / sizeof *refused;
+    const size_t n = tern_cpu_refused(refused, capacity);
+    for (size_t i = 0; i < n && i < capacity; i++) {
+        complain("this processor announces %s, which does not work here: not used", refused[i]);
+    }
+    if (tern_cpu_mask(options_text(o, OPT_ISA), options_text(o, OPT_DISABLE), mask, &err) !=
+        TERN_OK) {
         return complain_error(&err);
     }
     return EXIT_DONE;
+}
+
+static void report_refusals(const tern_model *model) {
+    const tern_kernel_refusal *refusals;
+    const size_t n = tern_model_refusals(model, &refusals);
+    for (size_t i = 0; i < n; i++) {
+        complain("kernel %s gives wrong results on this machine (seen at %s): another is used",
+                 refusals[i].row->name, refusals[i].where);
+    }
 }
 
 void loader_describe(const options *o, loaded *l) {
@@ -48,7 +63,8 @@ void loader_describe(const options *o, loaded *l) {
 }
 
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
-    const int checked = loader_check_isa(o);
+    uint64_t mask;
+    const int checked = loader_check_isa(o, &mask);
     if (checked != EXIT_DONE) {
         return checked;
     }
@@ -58,12 +74,14 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     }
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(o, OPT_ISA);
+    params.disable = options_text(o, OPT_DISABLE);
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
     tern_error err = {0};
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
         return complain_error(&err);
     }
+    report_refusals(l->model);
     loader_describe(o, l);
     return EXIT_DONE;
 }

@@ -29,8 +29,11 @@ int loader_open_session(const options *o, loaded *l);
 int loader_open(const options *o, bool may_use_shipped, loaded *l);
 void loader_close(loaded *l);
 
-/* EXIT_DONE if --isa (or TERN_ISA) names an instruction set that runs here. */
-int loader_check_isa(const options *o);
+/*
+ * The features that --isa and --disable (or their variables) leave, or the exit status of what is
+ * wrong with them. Complains of instruction sets that this machine announces but cannot execute.
+ */
+int loader_check_isa(const options *o, uint64_t *mask);
 
 /* Fills tokenizer, info and kernels of *l from its open model. */
 void loader_describe(const options *o, loaded *l);

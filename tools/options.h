@@ -66,6 +66,7 @@ typedef enum option_id {
     OPT_MARKDOWN,
     OPT_THREADS,
     OPT_ISA,
+    OPT_DISABLE,
     OPT_CONTEXT,
     OPT_BATCH,
     OPT_KV,

@@ -200,13 +200,20 @@ class Text(unittest.TestCase):
         declared = re.findall(r"^tern_\w+_fn (\w+);$", self.files["kernels.h"], re.M)
         sources = re.findall(r"^    kernels/(\w+)\.c", self.files["sources.cmake"], re.M)
         written = [n[len("kernels/") : -2] for n in self.files if n.startswith("kernels/")]
-        for names in (declared, sources, written):
-            self.assertEqual(sorted(names), sorted(r.name for r in self.spec.rows))
+        self.assertEqual(sorted(declared), sorted(r.name for r in self.spec.rows))
+        proofs = [f"proof_{isa}" for isa in self.spec.isas]
+        for names in (sources, written):
+            self.assertEqual(sorted(names), sorted(declared + proofs))
 
     def test_instruction_sets(self) -> None:
-        listed = re.findall(r"^TERN_ISA\((\w+), ", self.files["isas.inc"], re.M)
-        self.assertEqual(listed, list(self.spec.isas))
-        self.assertEqual(listed[0], "scalar")
+        listed = re.findall(
+            r"^#if TERN_HAVE_\w+\nTERN_ISA\((\w+), .*, true, tern_proof_(\w+)\)\n"
+            r"#else\nTERN_ISA\((\w+), .*, false, NULL\)\n#endif$",
+            self.files["isas.inc"].replace(",\n    ", ", ").replace("|\n    ", "| "),
+            re.M,
+        )
+        self.assertEqual(listed, [(isa, isa, isa) for isa in self.spec.isas])
+        self.assertEqual(listed[0][0], "scalar")
         for isa in self.spec.isas.values():
             found = re.search(
                 rf"set\(TERN_ISA_{isa.name}_FLAGS(.*?)\)", self.files["sources.cmake"], re.S

@@ -320,6 +320,12 @@ typedef struct tern_kernel_row {
     } fn;
 } tern_kernel_row;
 
+/* A row that gave other bits than the scalar row of the same use, and where that was noticed. */
+typedef struct tern_kernel_refusal {
+    const tern_kernel_row *row;
+    char where[96]; /* a tensor's name, or an operation's */
+} tern_kernel_refusal;
+
 /* All rows in the table's order (preference order within an op and format). Static storage. */
 const tern_kernel_row *tern_kernel_rows(size_t *count);
 
@@ -327,11 +333,21 @@ const tern_kernel_row *tern_kernel_rows(size_t *count);
 const tern_kernel_row *tern_kernel_find(const char *name);
 
 /*
- * The features of this machine, as bits of dispatch/cpu.h, restricted to instruction set `isa`
- * (a name of the table; NULL: the environment's TERN_ISA, else everything). An unknown name, or
- * one that this machine cannot run, is TERN_ERR_ISA; the message lists the valid names.
+ * The features of this machine that were proven to work, as bits of dispatch/cpu.h, restricted to
+ * instruction set `isa` (a name of the table; NULL: the environment's TERN_ISA, else everything)
+ * and without those of `disable` (comma-separated names; NULL: TERN_DISABLE, else none). An unknown
+ * name, or one that this machine cannot run or that is disabled, is TERN_ERR_ISA; the message lists
+ * the valid names.
  */
-TERN_MUST_CHECK tern_status tern_cpu_mask(const char *isa, uint64_t *mask, tern_error *err);
+TERN_MUST_CHECK tern_status tern_cpu_mask(const char *isa, const char *disable, uint64_t *mask,
+                                          tern_error *err);
+
+/*
+ * Names of the instruction sets that the processor announces but that faulted or gave a wrong
+ * result when they were executed here, so that no row of them is used. Writes at most capacity
+ * names (static storage), returns how many there are.
+ */
+size_t tern_cpu_refused(const char **names, size_t capacity);
 
 /*
  * First built row of the table for (op, format) whose requirements are all in mask; NULL if none.

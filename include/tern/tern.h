@@ -30,7 +30,8 @@ typedef struct tern_text_stream tern_text_stream;
 /* ---- model --------------------------------------------------------------------------------- */
 
 typedef struct tern_model_params {
-    const char *isa;           /* name of the kernel table; NULL: TERN_ISA, else the best here */
+    const char *isa;     /* name of the kernel table; NULL: TERN_ISA, else the best here */
+    const char *disable; /* instruction sets not to use: "avx512vbmi,avx512"; NULL: TERN_DISABLE */
     const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
     uint32_t threads;          /* used while loading; 0: one per core */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
@@ -64,6 +65,13 @@ uint64_t tern_model_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_forma
  * pass. Writes at most capacity, returns how many there are. */
 size_t tern_model_kernels(const tern_model *model, tern_format kv, const tern_kernel_row **rows,
                           size_t capacity);
+
+/*
+ * Rows that were refused while the model was loaded, because on its weights (or on made-up input)
+ * they gave other bits than the scalar rows: a sound row took the place of each. Normally none.
+ * Sets *refusals to an array owned by the model, returns how many there are.
+ */
+size_t tern_model_refusals(const tern_model *model, const tern_kernel_refusal **refusals);
 
 /* Name of the instruction set that the model was opened for ("avx2"), static storage. */
 const char *tern_model_isa(const tern_model *model);
