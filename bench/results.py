@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what bench_kernels --json wrote: Google Benchmark's JSON, and tern's labels in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# What a label says; texts, as bench/cases.c writes them.
+LABEL_KEYS = ("op", "format", "isa", "shape", "tokens", "level", "threads", "unit")
+
+
+class ResultsError(Exception):
+    """The file is not what it should be; the text names the file and what is wrong."""
+
+
+@dataclass
+class Benchmark:
+    """All repetitions of one benchmark."""
+
+    name: str
+    label: dict[str, str]
+    seconds: list[float] = field(default_factory=list)
+    figures: dict[str, list[float]] = field(default_factory=dict)
+
+    def figure(self, name: str) -> float | None:
+        """The median over the repetitions; None when no repetition reports it."""
+        values = self.figures.get(name)
+        return statistics.median(values) if values else None
+
+    def spread(self, name: str) -> float:
+        """Half the range of a figure, as a share of its median."""
+        values = self.figures[name]
+        middle = statistics.median(values)
+        return (max(values) - min(values)) / 2 / middle if middle else 0.0
+
+
+@dataclass
+class Results:
+    path: str
+    context: dict
+    benchmarks: dict[str, Benchmark]
+    failed: dict[str, str]  # name -> message
+
+
+def parse_label(text: str) -> dict[str, str]:
+    """"op=gemv unit=int8 codes" -> {"op": "gemv", "unit": "int8 codes"}."""
+    label: dict[str, str] = {}
+    last = None
+    for word in text.split():
+        key, sign, value = word.partition("=")
+        if sign and key in LABEL_KEYS:
+            last = key
+            label[key] = value
+        elif last:
+            label[last] += " " + word
+    return label
+
+
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+NO_FIGURES = {"family_index", "per_family_instance_index", "repetitions", "repetition_index"}
+NO_FIGURES |= {"threads", "iterations", "real_time", "cpu_time"}
+
+
+def add_run(path: str, run: dict, found: dict[str, Benchmark]) -> None:
+    """Adds one repetition. Processor time, but the clock's where the benchmark's name says so."""
+    name = run["run_name"]
+    key = "real_time" if "/real_time" in name else "cpu_time"
+    seconds = float(run[key]) * UNITS[run["time_unit"]]
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise ResultsError(f"{path}: {name}: {key} is {run[key]}")
+    benchmark = found.setdefault(name, Benchmark(name, parse_label(run.get("label", ""))))
+    benchmark.seconds.append(seconds)
+    for figure, value in run.items():
+        if isinstance(value, (int, float)) and figure not in NO_FIGURES:
+            benchmark.figures.setdefault(figure, []).append(float(value))
+
+
+def load(path: str) -> Results:
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ResultsError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ResultsError(f"{path}: not JSON: {error}") from None
+    if not isinstance(data, dict) or not isinstance(data.get("benchmarks"), list):
+        raise ResultsError(f"{path}: not a result of Google Benchmark: no list 'benchmarks'")
+    found: dict[str, Benchmark] = {}
+    failed: dict[str, str] = {}
+    for run in data["benchmarks"]:
+        try:
+            if run.get("run_type", "iteration") != "iteration":
+                continue
+            if run.get("error_occurred"):
+                failed[run["run_name"]] = run.get("error_message", "failed")
+                continue
+            add_run(path, run, found)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ResultsError(f"{path}: an entry of 'benchmarks' is broken: {error!r}") from None
+    return Results(path, data.get("context") or {}, found, failed)
