@@ -55,6 +55,7 @@ class Row:
     rows: int = 0
     tokens: int = 0
     other_layout: bool = False  # not the layout that section [format] gives the format
+    own_template: str | None = None  # instead of the operation's
 
     @property
     def operand(self) -> str | None:
@@ -71,6 +72,8 @@ class Row:
 
     @property
     def template(self) -> str:
+        if self.own_template:
+            return self.own_template
         return self.op.templates[self.operand if self.operand in self.op.templates else None]
 
 
@@ -145,18 +148,23 @@ def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> 
         raise SpecError(f"{where}: key 'template' must be a name, or a table of names by format")
     templates = {None: template} if isinstance(template, str) else dict(template)
     for file in templates.values():
-        if not (template_dir / f"{file}.c.j2").is_file():
-            raise SpecError(f"{where}: template '{file}.c.j2' does not exist")
+        check_template(where, file, template_dir)
     return Op(name, templates, entry.get("tiled", False))
 
 
-def load_rows(index: int, entry: dict, spec: Spec) -> list[Row]:
+def check_template(where: str, name: str, template_dir: Path) -> None:
+    if not (template_dir / f"{name}.c.j2").is_file():
+        raise SpecError(f"{where}: template '{name}.c.j2' does not exist")
+
+
+def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[Row]:
     """Expands one [[kernel]] entry, formats outermost, instruction sets in their order."""
     if not isinstance(entry, dict):
         raise SpecError(f"kernel {index}: expected a table")
     where = f"kernel {index} ({entry.get('op', '?')})"
-    check_keys(where, entry, {"op", "isa"}, {"format", "layout", "tile"})
-    check_type(where, entry, "op", str)
+    check_keys(where, entry, {"op", "isa"}, {"format", "layout", "tile", "template"})
+    for key in ("op", "template"):
+        check_type(where, entry, key, str)
     op = spec.ops.get(entry["op"])
     if op is None:
         raise SpecError(f"{where}: unknown op '{entry['op']}'")
@@ -164,6 +172,9 @@ def load_rows(index: int, entry: dict, spec: Spec) -> list[Row]:
     isas = as_list(where, "isa", entry["isa"])
     rows, tokens = load_tile(where, entry, op)
     other = load_layout(where, entry, op, spec)
+    template = entry.get("template")
+    if template is not None:
+        check_template(where, template, template_dir)
     found = []
     for fmt in formats:
         if fmt is not None and fmt not in spec.layouts:
@@ -176,7 +187,7 @@ def load_rows(index: int, entry: dict, spec: Spec) -> list[Row]:
             layout = spec.layouts[fmt] if op.tiled else ("rows" if fmt else "none")
             is_other = other is not None and other != layout
             place = other if is_other else layout
-            found.append(Row(op, fmt, place, spec.isas[isa], rows, tokens, is_other))
+            found.append(Row(op, fmt, place, spec.isas[isa], rows, tokens, is_other, template))
     for row in found:
         check_tile(row)
     return found
@@ -265,7 +276,7 @@ def load(root: Path, table: Path | None = None) -> Spec:
     ops = set(names_of_list(header, "TERN_OP_LIST"))
     spec.ops = {n: load_op(n, e, ops, root / "kernels") for n, e in data["op"].items()}
     for index, entry in enumerate(data["kernel"], start=1):
-        spec.rows += load_rows(index, entry, spec)
+        spec.rows += load_rows(index, entry, spec, root / "kernels")
     check_rows(spec.rows, formats_with_reference(root))
     return spec
 

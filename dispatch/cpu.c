@@ -5,8 +5,22 @@
 #include <cpuinfo.h>
 #include <stdbool.h>
 
+#ifdef __aarch64__
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 static uint64_t bit_if(bool present, uint64_t bit) {
     return present ? bit : 0;
+}
+
+/* Integer matrix products of ARM: Debian 12's cpuinfo has no query for them, Linux tells. */
+static bool has_arm_i8mm(void) {
+#if defined(__aarch64__) && defined(HWCAP2_I8MM)
+    return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+#else
+    return false;
+#endif
 }
 
 uint64_t tern_cpu_announced(void) {
@@ -26,6 +40,7 @@ uint64_t tern_cpu_announced(void) {
     mask |= bit_if(cpuinfo_has_x86_gfni(), TERN_CPU_MASK(GFNI));
     mask |= bit_if(cpuinfo_has_arm_neon(), TERN_CPU_MASK(NEON));
     mask |= bit_if(cpuinfo_has_arm_neon_dot(), TERN_CPU_MASK(DOTPROD));
+    mask |= bit_if(has_arm_i8mm(), TERN_CPU_MASK(I8MM));
     return mask;
 }
 

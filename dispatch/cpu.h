@@ -33,7 +33,10 @@ enum {
 
 #define TERN_CPU_MASK(name) (UINT64_C(1) << TERN_CPU_BIT_##name)
 
-/* Features that this machine announces, by cpuinfo. Thread-safe; the same value every time. */
+/*
+ * Features that this machine announces, by cpuinfo and, for what it does not know, by Linux.
+ * Thread-safe; the same value every time.
+ */
 uint64_t tern_cpu_announced(void);
 
 /*

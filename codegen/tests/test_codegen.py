@@ -30,6 +30,8 @@ TABLE = FIXTURE.read_text(encoding="utf-8")
 SHOWN = {
     "matmul_ternary": "tern_gemv_i2_s_16x1_avx2",
     "matmul_block": "tern_gemv_q4_1_16x1_avx2",
+    "matmul_ternary_pairs": "tern_gemm_i2_s_8x8_neoni8mm",
+    "matmul_block_pairs": "tern_gemm_q8_0_16x4_neoni8mm",
     "matmul_float": "tern_gemm_f16_1x4_avx2",
     "quantize_token": "tern_quantize_token_avx2",
     "quantize_block": "tern_quantize_block_avx2",
@@ -356,6 +358,16 @@ REFUSED = {
         ', bf16 = "matmul_float"',
         "",
         r"kernel \d+ \(gemv\): op 'gemv' has no template for 'bf16'",
+    ),
+    "missing template of a row": (
+        'format = "bf16"\nisa',
+        'format = "bf16"\ntemplate = "nothing"\nisa',
+        r"kernel \d+ \(gemv\): template 'nothing\.c\.j2' does not exist",
+    ),
+    "template of a row that is no text": (
+        'format = "bf16"\nisa',
+        'format = "bf16"\ntemplate = 3\nisa',
+        r"kernel \d+ \(gemv\): key 'template' must be of type str",
     ),
     "unknown layout of a row": (
         'format = "bf16"\nisa',

@@ -21,9 +21,6 @@ enum {
     PREFETCH_BYTES = 4096 /* ahead in the one stream that a thread reads */
 };
 
-/* Chunks between two flushes: four vp_mac go into each partial sum per chunk. */
-static const size_t chunks_per_flush = TERN_MACS_2BIT / 4;
-
 /* Scales of n rows from row r. */
 static inline vf scales(const tern_matrix *m, size_t r, size_t n) {
     return m->row_scale ? vf_load_fill(m->row_scale + r, n, 0.0f) : vf_set1(m->scale);
@@ -38,6 +35,8 @@ static inline vf rescale(vi raw, const tern_activations *x, size_t t, vf scale) 
 static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
                    size_t r, size_t rows, size_t t, float *y, size_t y_stride) {
     const int8_t *x0 = x->q + (t + 0) * x->q_stride;
+    /* Four vp_mac go into each partial sum per chunk. */
+    const size_t chunks_per_flush = TERN_MACS_2BIT / 4;
     vi a0_0 = vi_zero();
     vi a0_1 = vi_zero();
     for (size_t c = 0; c < chunks;) {
