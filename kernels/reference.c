@@ -160,21 +160,47 @@ void tern_ref_embed(tern_format format, const void *row, size_t n, float *y) {
         y[i] = tern_ref_value(format, row, i);
 }
 
+static void put_half(uint8_t *bytes, uint16_t half) {
+    bytes[0] = (uint8_t)(half & 255);
+    bytes[1] = (uint8_t)(half >> 8);
+}
+
+/* n <= 32 floats to a block of Q8_0. */
+static void store_block(const float *x, size_t n, uint8_t *block) {
+    float d;
+
+    put_half(block, half_nearest(largest(x, n, 0.0f) / 127.0f));
+    tern_ref_embed(TERN_FORMAT_F16, block, 1, &d);
+    const float id = d > 0.0f ? 1.0f / d : 0.0f;
+    for (size_t i = 0; i < TERN_BLOCK; i++)
+        block[2 + i] = i < n ? (uint8_t)code_nearest(x[i] * id, -127) : 0;
+}
+
 void tern_ref_store(tern_format cache, const float *x, size_t n, void *out) {
     uint8_t *bytes = out;
 
+    if (cache == TERN_FORMAT_Q8_0) {
+        for (size_t i = 0; i < n; i += TERN_BLOCK, bytes += 34)
+            store_block(x + i, n - i < TERN_BLOCK ? n - i : TERN_BLOCK, bytes);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
-        if (cache == TERN_FORMAT_F32) {
+        if (cache == TERN_FORMAT_F32)
             memcpy(bytes + 4 * i, &x[i], 4);
-            continue;
-        }
-        const uint16_t half = half_nearest(x[i]);
-        bytes[2 * i] = (uint8_t)(half & 255);
-        bytes[2 * i + 1] = (uint8_t)(half >> 8);
+        else
+            put_half(bytes + 2 * i, half_nearest(x[i]));
     }
 }
 
 /* ---- attention ----------------------------------------------------------------------------- */
+
+/* Element i of the row of a position; a row of Q8_0 is whole blocks. */
+static float cached(tern_format cache, const void *rows, const tern_attend_args *a, size_t j,
+                    size_t i) {
+    const bool blocks = cache == TERN_FORMAT_Q8_0;
+    const size_t elements = blocks ? (a->dim + TERN_BLOCK - 1) / TERN_BLOCK * TERN_BLOCK : a->dim;
+    return tern_ref_value(cache, rows, j * elements + i);
+}
 
 /* What one chunk of positions contributes: M, L of numerics.md; O is in the caller's buffer. */
 typedef struct partial {
@@ -190,8 +216,10 @@ static partial chunk_weights(tern_format cache, const tern_attend_args *a, const
     for (size_t j = j0; j < j1; j++) {
         lanes dot = {{0}, 0};
         for (size_t i = 0; i < a->dim; i++)
-            lanes_add(&dot, q[i] * tern_ref_value(cache, a->k, j * a->dim + i));
+            lanes_add(&dot, q[i] * cached(cache, a->k, a, j, i));
         e[j - j0] = lanes_total(&dot) * a->scale;
+        if (a->mask)
+            e[j - j0] += a->mask[j];
     }
     const float m = maximum(e, j1 - j0);
     for (size_t j = 0; j < j1 - j0; j++) {
@@ -206,7 +234,7 @@ static float chunk_value(tern_format cache, const tern_attend_args *a, size_t j0
     float o = 0.0f;
 
     for (size_t j = j0; j < j1; j++)
-        o += e[j - j0] * tern_ref_value(cache, a->v, j * a->dim + i);
+        o += e[j - j0] * cached(cache, a->v, a, j, i);
     return o;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/reference.h"
+#include "tern/tern.h"
 #include "tests/check.h"
 #include "tests/table.h"
 
@@ -20,10 +21,20 @@ typedef enum scores {
     SCORES_COUNT
 } scores;
 
+enum { MAX_DIM = 128 };
+
+typedef enum masking {
+    MASK_NONE,
+    MASK_ADDED,  /* numbers around 0 */
+    MASK_HIDING, /* half of the positions, and the whole first chunk where there are more */
+    MASK_COUNT
+} masking;
+
 typedef struct attention {
     tern_format cache;
     size_t positions, dim, group;
-    check_buffer q, k, v, want, out, scratch;
+    masking masked;
+    check_buffer q, k, v, mask, want, out, scratch;
 } attention;
 
 static float key_factor(scores kind, size_t position) {
@@ -40,25 +51,46 @@ static float key_factor(scores kind, size_t position) {
 /* Rows of the cache, through the reference's store. */
 static check_buffer cache_rows(const attention *a, scores kind, bool keys, check_place place,
                                check_rng *rng) {
-    const size_t size = a->cache == TERN_FORMAT_F16 ? 2 : 4;
-    check_buffer buffer = check_buffer_new(a->positions * a->dim * size, size, place);
-    uint8_t *out = buffer.data;
+    const tern_format_info *info = tern_format_describe(a->cache);
+    const size_t blocks = (a->dim + info->block_elements - 1) / info->block_elements;
+    const size_t row_bytes = blocks * info->block_bytes;
+    const size_t align = info->block_elements == 1 ? info->block_bytes : 1;
+    check_buffer buffer = check_buffer_new(a->positions * row_bytes, align, place);
+    float row[MAX_DIM];
 
-    for (size_t i = 0; i < a->positions * a->dim; i++, out += size) {
-        float value = check_normal(rng);
-        if (keys && kind == SCORES_EQUAL)
-            value = 0.5f;
-        else if (keys && kind == SCORES_RISING)
-            value = fabsf(value);
-        value *= keys ? key_factor(kind, i / a->dim) : 1.0f;
-        tern_ref_store(a->cache, &value, 1, out);
+    for (size_t j = 0; j < a->positions; j++) {
+        for (size_t i = 0; i < a->dim; i++) {
+            row[i] = check_normal(rng);
+            if (keys && kind == SCORES_EQUAL)
+                row[i] = 0.5f;
+            else if (keys && kind == SCORES_RISING)
+                row[i] = fabsf(row[i]);
+            row[i] *= keys ? key_factor(kind, j) : 1.0f;
+        }
+        tern_ref_store(a->cache, row, a->dim, (uint8_t *)buffer.data + j * row_bytes);
     }
+    return buffer;
+}
+
+static check_buffer mask_of(const attention *a, check_place place, check_rng *rng) {
+    check_buffer buffer = check_buffer_new(a->positions * sizeof(float), sizeof(float), place);
+    float *mask = buffer.data;
+
+    for (size_t j = 0; j < a->positions; j++) {
+        const bool first_chunk = j < TERN_ATTEND_CHUNK && a->positions > TERN_ATTEND_CHUNK;
+        mask[j] = check_normal(rng);
+        if (a->masked == MASK_HIDING)
+            mask[j] = first_chunk || check_below(rng, 2) ? -INFINITY : 0.0f;
+    }
+    if (a->masked == MASK_HIDING)
+        mask[a->positions - 1] = 0.0f;
     return buffer;
 }
 
 static attention attention_new(tern_format cache, size_t positions, size_t dim, size_t group,
                                scores kind, check_place place, check_rng *rng) {
     attention a = {.cache = cache, .positions = positions, .dim = dim, .group = group};
+    a.masked = (masking)((positions + dim / 4 + group) % MASK_COUNT);
     const size_t row_bytes = group * dim * sizeof(float);
 
     a.q = check_buffer_new(row_bytes, sizeof(float), place);
@@ -68,6 +100,7 @@ static attention attention_new(tern_format cache, size_t positions, size_t dim, 
                                                          : check_normal(rng);
     a.k = cache_rows(&a, kind, true, place, rng);
     a.v = cache_rows(&a, kind, false, place, rng);
+    a.mask = mask_of(&a, place, rng);
     a.want = check_buffer_new(row_bytes, sizeof(float), place);
     a.out = check_buffer_new(row_bytes, sizeof(float), place);
     a.scratch = check_buffer_new(TERN_ATTEND_SCRATCH(dim) * sizeof(float), TERN_ALIGN, place);
@@ -78,6 +111,7 @@ static void attention_free(attention *a) {
     check_buffer_free(&a->q);
     check_buffer_free(&a->k);
     check_buffer_free(&a->v);
+    check_buffer_free(&a->mask);
     check_buffer_free(&a->want);
     check_buffer_free(&a->out);
     check_buffer_free(&a->scratch);
@@ -91,6 +125,7 @@ static tern_attend_args attention_args(const attention *a, float *out) {
                               .dim = a->dim,
                               .group = a->group,
                               .scale = 1.0f / sqrtf((float)a->dim),
+                              .mask = a->masked == MASK_NONE ? NULL : a->mask.data,
                               .out = out,
                               .scratch = a->scratch.data};
 }
@@ -109,8 +144,8 @@ static void check_attention(tern_format cache, size_t positions, size_t dim, siz
     for (size_t r = 0; r < count; r++) {
         if (rows[r].op != TERN_OP_ATTEND || rows[r].format != cache || !table_runnable(&rows[r]))
             continue;
-        check_case("%s, %zu positions, dim %zu, group %zu, scores %d", rows[r].name, positions, dim,
-                   group, (int)kind);
+        check_case("%s, %zu positions, dim %zu, group %zu, scores %d, mask %d", rows[r].name,
+                   positions, dim, group, (int)kind, (int)a.masked);
         check_canary_fill(a.out.data, a.out.bytes);
         check_canary_fill(a.scratch.data, a.scratch.bytes);
         rows[r].fn.attend(&args);
@@ -144,16 +179,54 @@ static void test_f16(void **state) {
     check_shapes(TERN_FORMAT_F16);
 }
 
+static void test_q8_0(void **state) {
+    (void)state;
+    check_shapes(TERN_FORMAT_Q8_0);
+}
+
+/* What a mask hides has no part in the result: a causal mask is the same as fewer positions. */
+static void test_causal_mask(void **state) {
+    enum { POSITIONS = 140, DIM = 24 };
+    check_rng rng = {365};
+    attention a = attention_new(TERN_FORMAT_F16, POSITIONS, DIM, 2, SCORES_NORMAL, CHECK_END, &rng);
+    tern_attend_args seen = attention_args(&a, a.want.data);
+    tern_attend_args masked = attention_args(&a, a.out.data);
+    check_buffer mask =
+        check_buffer_new((size_t)POSITIONS * POSITIONS * sizeof(float), sizeof(float), CHECK_END);
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+
+    (void)state;
+    tern_causal_mask(POSITIONS, mask.data);
+    seen.mask = NULL;
+    for (size_t r = 0; r < count; r++) {
+        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != TERN_FORMAT_F16 ||
+            !table_runnable(&rows[r]))
+            continue;
+        for (size_t t = 0; t < POSITIONS; t++) {
+            check_case("%s, token %zu", rows[r].name, t);
+            seen.positions = t + 1;
+            masked.mask = (const float *)mask.data + t * POSITIONS;
+            rows[r].fn.attend(&seen);
+            rows[r].fn.attend(&masked);
+            check_floats("out", a.want.data, a.out.data, 2 * DIM);
+        }
+    }
+    check_buffer_free(&mask);
+    attention_free(&a);
+}
+
 /* A key that no query prefers can still be seen, and so can every value. */
 static void test_sensitivity(void **state) {
     enum { POSITIONS = 131, DIM = 20 };
     check_rng rng = {3};
     attention a = attention_new(TERN_FORMAT_F32, POSITIONS, DIM, 1, SCORES_NORMAL, CHECK_END, &rng);
-    const tern_attend_args args = attention_args(&a, a.out.data);
+    tern_attend_args args = attention_args(&a, a.out.data);
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
 
     (void)state;
+    args.mask = NULL;
     for (size_t r = 0; r < count; r++) {
         if (rows[r].op != TERN_OP_ATTEND || rows[r].format != TERN_FORMAT_F32 ||
             !table_runnable(&rows[r]))
@@ -176,8 +249,8 @@ static void test_sensitivity(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f32),
-        cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_f32),         cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_q8_0),        cmocka_unit_test(test_causal_mask),
         cmocka_unit_test(test_sensitivity),
     };
     table_report();

@@ -204,10 +204,13 @@ static void check_embed(trial *t) {
 }
 
 static void check_store(trial *t) {
-    const size_t size = t->row->format == TERN_FORMAT_F16 ? 2 : 4;
+    const tern_format_info *info = tern_format_describe(t->row->format);
+    const size_t blocks = (t->n + info->block_elements - 1) / info->block_elements;
+    const size_t bytes = blocks * info->block_bytes;
+    const size_t align = info->block_elements == 1 ? info->block_bytes : 1;
     check_buffer x = trial_floats(t->n, t->kind, t->place, &t->rng);
-    check_buffer out = check_buffer_new(t->n * size, size, t->place);
-    check_buffer want = check_buffer_new(t->n * size, size, t->place);
+    check_buffer out = check_buffer_new(bytes, align, t->place);
+    check_buffer want = check_buffer_new(bytes, align, t->place);
 
     for (size_t i = 0; i < t->n && t->kind == TRIAL_ANY; i += 2) /* mostly what f16 can hold */
         ((float *)x.data)[i] = ldexpf(check_normal(&t->rng), 16 - (int)check_below(&t->rng, 44));

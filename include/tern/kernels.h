@@ -214,9 +214,13 @@ typedef void tern_layernorm_fn(const float *x, const float *g, const float *b, s
 typedef void tern_rope_fn(float *x, const float *c, const float *s, size_t half);
 
 /*
- * attend: causal attention of `group` query heads over one key/value head.
- * q[group][dim], k and v[positions][dim] in the row's cache format, out[group][dim],
- * scratch[TERN_ATTEND_SCRATCH(dim)] floats, 64-byte aligned. positions >= 1.
+ * attend: attention of `group` query heads over one key/value head; over the first t + 1 positions
+ * of a sequence it is the causal attention of token t.
+ * q[group][dim], k and v[positions] rows of dim elements in the row's cache format (a row of Q8_0
+ * is whole blocks: ceil(dim / 32) * 34 bytes), out[group][dim], scratch[TERN_ATTEND_SCRATCH(dim)]
+ * floats, 64-byte aligned. positions >= 1. k and v may be a cache's or anybody's rows.
+ * mask[positions] is added to the scores of every head; minus infinity hides a position, at least
+ * one must not be hidden. NULL: no mask.
  */
 #define TERN_ATTEND_SCRATCH(dim) ((size_t)TERN_ATTEND_CHUNK + 2 * (((size_t)(dim) + 15) / 16 * 16))
 typedef struct tern_attend_args {
@@ -226,7 +230,8 @@ typedef struct tern_attend_args {
     size_t positions;
     size_t dim;
     size_t group;
-    float scale; /* 1 / sqrt(dim) */
+    float scale;       /* 1 / sqrt(dim) */
+    const float *mask; /* NULL: none */
     float *out;
     float *scratch;
 } tern_attend_args;
@@ -256,7 +261,11 @@ typedef void tern_add_fn(float *x, const float *y, size_t n);
 /* embed: one row of an embedding matrix in the file's own layout (ROWS). Not for I2_S. */
 typedef void tern_embed_fn(const void *row, size_t n, float *y);
 
-/* store: float to the cache format (f32: copy; f16: round to nearest even). */
+/*
+ * store: float to the cache format. f32: copy; f16: round to nearest even; q8_0: ceil(n/32) blocks,
+ * each d = (float16)(max |x| / 127), codes clamp(rne(x / d)) as docs/numerics.md has it, zeros
+ * behind a short last block.
+ */
 typedef void tern_store_fn(const float *x, size_t n, void *out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */

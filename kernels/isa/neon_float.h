@@ -129,6 +129,13 @@ static inline vf widen_bf16(uint16x4_t halves) {
 static inline vf vf_load_f16(const void *p) {
     return widen_f16(load_halves(p));
 }
+
+static inline vf vf_splat_f16(const void *p) {
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return widen_f16(vdup_n_u16(half));
+}
+
 static inline vf vf_load_bf16(const void *p) {
     return widen_bf16(load_halves(p));
 }

@@ -95,6 +95,10 @@ static inline vf vf_load_bf16(const void *p) {
     return tern_bf16_load(p);
 }
 
+static inline vf vf_splat_f16(const void *p) {
+    return vf_load_f16(p);
+}
+
 static inline vf vf_load_f16_n(const void *p, size_t n) {
     return n ? vf_load_f16(p) : 0.0f;
 }

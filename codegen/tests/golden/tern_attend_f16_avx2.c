@@ -13,12 +13,17 @@
 #include "kernels/isa/avx2.h"
 
 #include "kernels/isa/vmath.h"
+/* A cache row, the keys or values of one position, is dim elements. */
 typedef uint16_t element;
 
-static inline vf cached(const element *p) { return vf_load_f16(p); }
+static inline size_t row_elements(size_t dim) { return dim; }
 
-static inline vf cached_n(const element *p, size_t n) {
-    return vf_load_f16_n(p, n);
+static inline vf cached(const element *row, size_t i, size_t offset) {
+    return vf_load_f16(row + i + offset);
+}
+
+static inline vf cached_n(const element *row, size_t i, size_t offset, size_t n) {
+    return vf_load_f16_n(row + i + offset, n);
 }
 
 static inline float dot(const float *q, const element *k, size_t dim) {
@@ -26,16 +31,16 @@ static inline float dot(const float *q, const element *k, size_t dim) {
     vf s1 = vf_zero();
     size_t i = 0;
     for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-        s0 = vf_add(s0, vf_mul(vf_load(q + i + 0), cached(k + i + 0)));
-        s1 = vf_add(s1, vf_mul(vf_load(q + i + 8), cached(k + i + 8)));
+        s0 = vf_add(s0, vf_mul(vf_load(q + i + 0), cached(k, i, 0)));
+        s1 = vf_add(s1, vf_mul(vf_load(q + i + 8), cached(k, i, 8)));
     }
     if (i < dim) {
         const size_t n0 = tail_lanes(dim - i, 0, 8);
         const vf q0 = vf_load_fill(q + i + 0, n0, 0.0f);
-        s0 = vf_add(s0, vf_mul(q0, cached_n(k + i + 0, n0)));
+        s0 = vf_add(s0, vf_mul(q0, cached_n(k, i, 0, n0)));
         const size_t n1 = tail_lanes(dim - i, 8, 8);
         const vf q1 = vf_load_fill(q + i + 8, n1, 0.0f);
-        s1 = vf_add(s1, vf_mul(q1, cached_n(k + i + 8, n1)));
+        s1 = vf_add(s1, vf_mul(q1, cached_n(k, i, 8, n1)));
     }
     return vf_sum16(s0, s1);
 }
@@ -69,10 +74,11 @@ static inline void weighted_sum(const float *e, const element *v, size_t n, size
         vf o3 = vf_zero();
         for (size_t j = 0; j < n; j++) {
             const vf w = vf_set1(e[j]);
-            o0 = vf_add(o0, vf_mul(w, cached(v + j * dim + i + 0)));
-            o1 = vf_add(o1, vf_mul(w, cached(v + j * dim + i + 8)));
-            o2 = vf_add(o2, vf_mul(w, cached(v + j * dim + i + 16)));
-            o3 = vf_add(o3, vf_mul(w, cached(v + j * dim + i + 24)));
+            const element *row = v + j * row_elements(dim);
+            o0 = vf_add(o0, vf_mul(w, cached(row, i, 0)));
+            o1 = vf_add(o1, vf_mul(w, cached(row, i, 8)));
+            o2 = vf_add(o2, vf_mul(w, cached(row, i, 16)));
+            o3 = vf_add(o3, vf_mul(w, cached(row, i, 24)));
         }
         vf_store(o + i + 0, o0);
         vf_store(o + i + 8, o1);
@@ -83,7 +89,8 @@ static inline void weighted_sum(const float *e, const element *v, size_t n, size
         vf o0 = vf_zero();
         for (size_t j = 0; j < n; j++) {
             const vf w = vf_set1(e[j]);
-            o0 = vf_add(o0, vf_mul(w, cached(v + j * dim + i + 0)));
+            const element *row = v + j * row_elements(dim);
+            o0 = vf_add(o0, vf_mul(w, cached(row, i, 0)));
         }
         vf_store(o + i + 0, o0);
     }
@@ -91,7 +98,7 @@ static inline void weighted_sum(const float *e, const element *v, size_t n, size
         const size_t rest = dim - i;
         vf o0 = vf_zero();
         for (size_t j = 0; j < n; j++)
-            o0 = vf_add(o0, vf_mul(vf_set1(e[j]), cached_n(v + j * dim + i, rest)));
+            o0 = vf_add(o0, vf_mul(vf_set1(e[j]), cached_n(v + j * row_elements(dim), i, 0, rest)));
         vf_store_n(o + i, o0, rest);
     }
 }
@@ -134,16 +141,18 @@ static void attend_head(const tern_attend_args *a, const float *q, float *out) {
     for (size_t first = 0; first < a->positions; first += TERN_ATTEND_CHUNK) {
         const size_t left = a->positions - first;
         const size_t n = left < TERN_ATTEND_CHUNK ? left : TERN_ATTEND_CHUNK;
-        const element *k = (const element *)a->k + first * dim;
+        const element *k = (const element *)a->k + first * row_elements(dim);
         float m = 0.0f;
         for (size_t j = 0; j < n; j++) {
-            s[j] = dot(q, k + j * dim, dim) * a->scale;
+            s[j] = dot(q, k + j * row_elements(dim), dim) * a->scale;
+            if (a->mask)
+                s[j] += a->mask[first + j];
             m = j == 0 || s[j] > m ? s[j] : m;
         }
         for (size_t j = n; j < (n + TERN_LANES - 1) / TERN_LANES * TERN_LANES; j++)
             s[j] = m; /* weigh() reads whole vectors */
         const float chunk_sum = weigh(s, n, m);
-        const element *v = (const element *)a->v + first * dim;
+        const element *v = (const element *)a->v + first * row_elements(dim);
         if (first == 0) {
             weighted_sum(s, v, n, dim, total);
             largest = m;
