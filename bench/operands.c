@@ -121,10 +121,21 @@ static void float_counts(tern_bench_operands *o) {
         o->in_count = s->tokens * s->cols;
         o->out_count = s->tokens * s->rows;
     } else if (o->row->op == TERN_OP_ATTEND) {
-        o->in_count = s->n * ATTEND_DIM; /* keys in in0, values in in1; queries at their start */
+        o->in_count = s->n * ATTEND_DIM; /* keys in in0, values in in1 */
         o->out_count = ATTEND_GROUP * ATTEND_DIM;
     } else if (o->row->op == TERN_OP_EMBED) {
         o->in_count = s->n;
+    }
+}
+
+/* Rows of ATTEND_DIM floats to rows of the cache, which are no longer, in place. */
+static void to_cache(tern_format cache, float *rows, size_t count) {
+    const tern_format_info *info = tern_format_describe(cache);
+    const size_t row_bytes = ATTEND_DIM / info->block_elements * info->block_bytes;
+    float row[ATTEND_DIM];
+    for (size_t j = 0; j < count; j++) {
+        memcpy(row, rows + j * ATTEND_DIM, sizeof row);
+        tern_ref_store(cache, row, ATTEND_DIM, (uint8_t *)rows + j * row_bytes);
     }
 }
 
@@ -141,9 +152,10 @@ static bool make_floats(tern_bench_operands *o) {
         o->in0[i] = uniform(&o->random);
         o->in1[i] = uniform(&o->random);
     }
-    if (o->row->op == TERN_OP_ATTEND && o->row->format == TERN_FORMAT_F16) {
-        tern_ref_store(TERN_FORMAT_F16, o->in0, o->in_count, o->in0);
-        tern_ref_store(TERN_FORMAT_F16, o->in1, o->in_count, o->in1);
+    if (o->row->op == TERN_OP_ATTEND) {
+        memcpy(o->queries, o->in1, sizeof o->queries);
+        to_cache(o->row->format, o->in0, o->shape.n);
+        to_cache(o->row->format, o->in1, o->shape.n);
     }
     return true;
 }
@@ -202,7 +214,7 @@ void tern_bench_operands_free(tern_bench_operands *o) {
 }
 
 tern_attend_args tern_bench_attention(tern_bench_operands *o, float *out) {
-    return (tern_attend_args){.q = o->in1, /* any finite floats; the cache may hold f16 there */
+    return (tern_attend_args){.q = o->queries,
                               .k = o->in0,
                               .v = o->in1,
                               .positions = o->shape.n,
@@ -291,9 +303,10 @@ double tern_bench_bytes(const tern_bench_operands *o) {
         return (double)o->matrix_bytes;
     if (o->row->op == TERN_OP_EMBED)
         return (double)o->file_bytes;
-    const size_t element = o->row->format == TERN_FORMAT_F16 ? 2 : 4;
-    if (o->row->op == TERN_OP_ATTEND)
-        return 2.0 * (double)(o->in_count * element);
+    if (o->row->op == TERN_OP_ATTEND) {
+        const tern_format_info *info = tern_format_describe(o->row->format);
+        return 2.0 * (double)(o->in_count / info->block_elements * info->block_bytes);
+    }
     return (double)(o->in_count * sizeof(float));
 }
 

@@ -136,11 +136,42 @@ static void test_layernorm_accuracy(void **state) {
     }
 }
 
+/* |x - q * d| of a stored Q8_0 row; numerics.md derives both bounds. */
+static void test_q8_0_store_accuracy(void **state) {
+    check_rng rng = {808};
+    float x[TERN_BLOCK];
+    float back[TERN_BLOCK];
+    uint8_t block[34];
+
+    (void)state;
+    for (int trial = 0; trial < 100000; trial++) {
+        const float size = ldexpf(1.0f, (int)check_below(&rng, 40) - 24);
+        float largest = 0.0f;
+        float d;
+        for (int i = 0; i < TERN_BLOCK; i++) {
+            x[i] = size * check_normal(&rng);
+            largest = fmaxf(largest, fabsf(x[i]));
+        }
+        tern_ref_store(TERN_FORMAT_Q8_0, x, TERN_BLOCK, block);
+        tern_ref_embed(TERN_FORMAT_Q8_0, block, TERN_BLOCK, back);
+        tern_ref_embed(TERN_FORMAT_F16, block, 1, &d);
+        const double rounded = (double)d / 2.0 * (1.0 + 0x1p-14);
+        const double bound = largest >= 127 * 0x1p-14f ? rounded : fmax(rounded, 127 * 0x1p-25);
+        for (int i = 0; i < TERN_BLOCK; i++)
+            if (!(fabs((double)x[i] - (double)back[i]) <= bound))
+                check_fail("%a became %a with d = %a", (double)x[i], (double)back[i], (double)d);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tanh_accuracy), cmocka_unit_test(test_tanh_thresholds),
-        cmocka_unit_test(test_tanh_ends),     cmocka_unit_test(test_gelu_accuracy),
-        cmocka_unit_test(test_bias),          cmocka_unit_test(test_layernorm_accuracy),
+        cmocka_unit_test(test_tanh_accuracy),
+        cmocka_unit_test(test_tanh_thresholds),
+        cmocka_unit_test(test_tanh_ends),
+        cmocka_unit_test(test_gelu_accuracy),
+        cmocka_unit_test(test_bias),
+        cmocka_unit_test(test_layernorm_accuracy),
+        cmocka_unit_test(test_q8_0_store_accuracy),
     };
     return cmocka_run_group_tests_name("the reference's functions", tests, NULL, NULL);
 }

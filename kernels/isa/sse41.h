@@ -157,6 +157,12 @@ static inline vf vf_load_f16(const void *p) {
     return widen_f16(_mm_loadl_epi64((const __m128i *)p));
 }
 
+static inline vf vf_splat_f16(const void *p) {
+    int16_t half;
+    memcpy(&half, p, sizeof half);
+    return widen_f16(_mm_set1_epi16(half));
+}
+
 static inline vf widen_bf16(__m128i halves) {
     return _mm_castsi128_ps(_mm_slli_epi32(_mm_cvtepu16_epi32(halves), 16));
 }

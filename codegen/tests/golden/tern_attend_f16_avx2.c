@@ -129,6 +129,16 @@ static inline void divide(const float *total, float sum, size_t dim, float *out)
         vf_store_n(out + i, vf_div(vf_load(total + i), divisor), dim - i);
 }
 
+/* s[j] += mask[j]; returns the new maximum. */
+static float add_mask(float *s, const float *mask, size_t n) {
+    float m = s[0] + mask[0];
+    for (size_t j = 0; j < n; j++) {
+        s[j] += mask[j];
+        m = s[j] > m ? s[j] : m;
+    }
+    return m;
+}
+
 static void attend_head(const tern_attend_args *a, const float *q, float *out) {
     const size_t dim = a->dim;
     const size_t padded = (dim + TERN_LANES - 1) / TERN_LANES * TERN_LANES;
@@ -145,10 +155,10 @@ static void attend_head(const tern_attend_args *a, const float *q, float *out) {
         float m = 0.0f;
         for (size_t j = 0; j < n; j++) {
             s[j] = dot(q, k + j * row_elements(dim), dim) * a->scale;
-            if (a->mask)
-                s[j] += a->mask[first + j];
             m = j == 0 || s[j] > m ? s[j] : m;
         }
+        if (a->mask)
+            m = add_mask(s, a->mask + first, n);
         for (size_t j = n; j < (n + TERN_LANES - 1) / TERN_LANES * TERN_LANES; j++)
             s[j] = m; /* weigh() reads whole vectors */
         const float chunk_sum = weigh(s, n, m);
