@@ -9,16 +9,17 @@ if(TARGET tern_program)
   install(FILES models/tern-small.gguf DESTINATION ${CMAKE_INSTALL_DATADIR}/tern OPTIONAL)
 endif()
 
-# tern_install(KIND TARGET...): the libraries of one kind, and the file that imports them.
-function(tern_install kind)
-  install(TARGETS ${ARGN} EXPORT tern-${kind} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT tern-${kind} NAMESPACE tern:: FILE tern-${kind}.cmake
-          DESTINATION ${TERN_CONFIG_DIR})
+# tern_install(NAME TARGET KIND): a library, and the file that imports it as tern::NAME.
+function(tern_install name target kind)
+  install(TARGETS ${target} EXPORT tern-${name}-${kind}
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT tern-${name}-${kind} NAMESPACE tern:: DESTINATION ${TERN_CONFIG_DIR})
 endfunction()
-tern_install(static tern_kernels tern)
+tern_install(kernels tern_kernels static)
+tern_install(tern tern static)
 if(TERN_SHARED)
-  tern_install(shared tern_kernels_shared tern_shared)
+  tern_install(kernels tern_kernels_shared shared)
+  tern_install(tern tern_shared shared)
 endif()
 
 include(CMakePackageConfigHelpers)

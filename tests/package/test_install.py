@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Installs tern into a folder, moves that folder, and builds the example against it as outsiders do.
+
+examples/gemv.c as C11 and as C++17, with the static and with the shared kernel library, through
+find_package and through pkg-config; and a program that uses libtern. All of them are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+USES_TERN = """#include <stdio.h>
+#include <tern/tern.h>
+int main(void) {
+    static tern_error err;
+    tern_model *model = NULL;
+    const tern_model_params params = tern_model_params_default();
+    if (tern_model_open("/nonexistent.gguf", &params, &model, &err) != TERN_ERR_IO)
+        return 1;
+    printf("%s\\n", err.message);
+    return 0;
+}
+"""
+
+
+def run(command: list, env: dict[str, str] | None = None) -> str:
+    """Output of a command; a failure shows all that it printed."""
+    env = {**os.environ, **(env or {})}
+    done = subprocess.run(list(map(str, command)), env=env, text=True, capture_output=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Package:
+    """An installed tern, somewhere else than where it was installed to."""
+
+    def __init__(self, args: argparse.Namespace, folder: Path) -> None:
+        first = folder / "first"
+        run([args.cmake, "--install", args.build, "--prefix", first])
+        self.prefix = first.rename(folder / "moved")
+        self.args, self.folder = args, folder
+        self.libdir = next(self.prefix.rglob("libtern-kernels.a")).parent
+        for text in [*self.prefix.rglob("*.pc"), *self.prefix.rglob("*.cmake")]:
+            if str(folder) in text.read_text(encoding="utf-8"):
+                raise SystemExit(f"{text.name} names the folder that it was installed to")
+
+    def check(self, program: Path, kind: str, library: str, pattern: str) -> None:
+        """The program runs, prints what it should, and loads the shared library or does not."""
+        env = {"LD_LIBRARY_PATH": str(self.libdir)} if kind == "shared" else {}
+        text = run([program], env)
+        if not re.search(pattern, text):
+            raise SystemExit(f"{program}: unexpected output: {text}")
+        needed = re.findall(r"NEEDED.*\[(.*)\]", run(["readelf", "--dynamic", program]))
+        if any(name.startswith(f"{library}.so.") for name in needed) != (kind == "shared"):
+            raise SystemExit(f"{program}: {kind}, but needs {needed}")
+        print(f"ok: {program.parent.name}/{program.name}: {text.splitlines()[0]}")
+
+    def with_cmake(self, language: str, kind: str) -> Path:
+        build = self.folder / f"cmake-{language}-{kind}"
+        flags = " ".join(WARNINGS)
+        run([self.args.cmake, "-S", self.args.source / "examples", "-B", build,
+             f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DTERN_KIND={kind}",
+             f"-DEXAMPLE_LANGUAGE={language}", f"-DCMAKE_C_COMPILER={self.args.cc}",
+             f"-DCMAKE_CXX_COMPILER={self.args.cxx}", f"-DCMAKE_{language}_FLAGS={flags}"])  # fmt: skip
+        run([self.args.cmake, "--build", build])
+        return build / "gemv"
+
+    def with_pkg_config(self, source: Path, package: str, language: str, kind: str) -> Path:
+        env = {"PKG_CONFIG_PATH": str(self.libdir / "pkgconfig")}
+        options = ["--static"] if kind == "static" else []
+        flags = run(["pkg-config", *options, "--cflags", "--libs", package], env).split()
+        if kind == "static":  # the linker prefers the shared library where both are
+            flags = [f"-l:lib{package}.a" if f == f"-l{package}" else f for f in flags]
+        program = self.folder / f"pkg-config-{language}-{kind}" / source.stem
+        program.parent.mkdir(exist_ok=True)
+        compiler = [self.args.cc, "-std=c11"] if language == "C" else [
+            self.args.cxx, "-std=c++17", "-x", "c++"]  # fmt: skip
+        run([*compiler, *WARNINGS, source, "-x", "none", *flags, "-o", program])
+        return program
+
+
+def refuses(package: Package, kind: str) -> None:
+    """find_package says which component there is not."""
+    command = [package.args.cmake, "-S", package.args.source / "examples",
+               "-B", package.folder / "refused", f"-DCMAKE_PREFIX_PATH={package.prefix}",
+               f"-DTERN_KIND={kind}"]  # fmt: skip
+    done = subprocess.run(list(map(str, command)), text=True, capture_output=True)
+    text = re.sub(r"\s+", " ", done.stderr)
+    if done.returncode == 0 or f"static or shared, not '{kind}'" not in text:
+        raise SystemExit(f"find_package accepts {kind}: {done.stderr}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cmake", default="cmake")
+    parser.add_argument("--cc", required=True)
+    parser.add_argument("--cxx", help="a C++ compiler, if there is one")
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--shared", action="store_true", help="shared libraries were built")
+    args = parser.parse_args()
+    gemv = args.source / "examples" / "gemv.c"
+    pattern = r"^tern_gemv_i2_s_\w+, tern \d+\.\d+\.\d+\nmean squared error [\d.]+e-0[5-9] of"
+    with tempfile.TemporaryDirectory() as folder:
+        package = Package(args, Path(folder))
+        uses_tern = Path(folder) / "uses_tern.c"
+        uses_tern.write_text(USES_TERN, encoding="utf-8")
+        for kind in ["static"] + ["shared"] * args.shared:
+            for language in ["C"] + ["CXX"] * bool(args.cxx):
+                library = "libtern-kernels"
+                package.check(package.with_cmake(language, kind), kind, library, pattern)
+                program = package.with_pkg_config(gemv, "tern-kernels", language, kind)
+                package.check(program, kind, library, pattern)
+                program = package.with_pkg_config(uses_tern, "tern", language, kind)
+                package.check(program, kind, "libtern", "^/nonexistent.gguf")
+        refuses(package, "both")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
