@@ -22,20 +22,20 @@ elseif(TARGET tern::kernels AND NOT tern_KIND STREQUAL _tern_kind)
   return()
 endif()
 
-# Static libraries leave it to the program to link what they use: the kernels cpuinfo, the rest
-# PCRE2 and threads too.
+# Static libraries leave it to the program to link what they use: the kernels cpuinfo and threads,
+# the rest PCRE2 too.
 set(_tern_complete TRUE)
 if(_tern_kind STREQUAL "static")
   include(CMakeFindDependencyMacro)
   find_dependency(PkgConfig)
+  find_dependency(Threads)
   pkg_check_modules(CPUINFO QUIET IMPORTED_TARGET libcpuinfo)
   if(NOT TARGET PkgConfig::CPUINFO)
     set(tern_NOT_FOUND_MESSAGE "tern: pkg-config does not find libcpuinfo")
     return()
   endif()
   pkg_check_modules(PCRE2 QUIET IMPORTED_TARGET libpcre2-8)
-  find_package(Threads QUIET)
-  if(NOT TARGET PkgConfig::PCRE2 OR NOT TARGET Threads::Threads)
+  if(NOT TARGET PkgConfig::PCRE2)
     set(_tern_complete FALSE)
   endif()
 endif()

@@ -37,7 +37,7 @@ int main(void) {
 
     /* Select the kernels that this machine runs best. */
     uint64_t mask;
-    check(tern_cpu_mask(NULL, &mask, &err), &err);
+    check(tern_cpu_mask(NULL, NULL, &mask, &err), &err);
     const tern_kernel_row *gemv = tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_I2_S);
     const tern_kernel_row *quantize =
         tern_kernel_select(mask, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE);

@@ -3,14 +3,46 @@
 #define TERN_KERNELS_H
 
 /*
- * The kernel library: formats, packed matrices, and the contract of every operation.
+ * The kernel library (libtern-kernels): formats, packed matrices, and the contract of every
+ * operation. This header and status.h are all that there is to know.
  *
- * A kernel is a row of kernels/kernels.toml. For one operation and format all rows return the same
- * bits: integer parts are exact, float parts follow the order fixed in docs/numerics.md. Kernels
- * check nothing and cannot fail; they state their preconditions here. Functions that select, pack
- * or open return a tern_status.
+ * How to use this library; examples/gemv.c is the whole of it on a page:
+ *  1. tern_cpu_mask says what this machine can run. Once.
+ *  2. tern_kernel_select gives a row of the kernel table for an operation and a format. Keep it.
+ *  3. Weights come in the layout of a file, or from floats with tern_quantize_weights. Unless the
+ *     row's layout is ROWS, tern_pack_rows brings them into it. A tern_matrix describes the result.
+ *  4. Activations are brought into the form that tern_layout_input names for the layout: FLOAT as
+ *     they are, TOKEN by the row for QUANTIZE_TOKEN, BLOCK by that for QUANTIZE_BLOCK. A
+ *     tern_activations describes them.
+ *  5. row->fn.matmul computes a rectangle of the output; the other operations are called alike.
  *
- * Nothing here allocates, unless it says so. Nothing here has global mutable state.
+ * Results. For one operation and format all rows return the same bits: integer parts are exact,
+ * float parts follow the order fixed in docs/numerics.md. That supposes the floating-point mode
+ * that a program starts with: round to nearest, denormals kept.
+ *
+ * Shapes. Matrices are W[rows][cols], cols contiguous: rows outputs, cols inputs. Sizes are in
+ * elements unless they say bytes. The machine is little-endian.
+ *
+ * Ownership. Buffers are the caller's. Nothing allocates unless it says so, and no pointer is kept
+ * when a call returns. Pointers that functions return are to static storage.
+ *
+ * Alignment. Packed matrices and int8 activations: TERN_ALIGN bytes. Everything else: what its type
+ * asks for; data in the layout of a file: none, unless a matrix in layout ROWS points to it.
+ * Operands do not overlap except where a contract says that one may be another.
+ *
+ * Threads. Any function and any kernel may run in any number of threads at once, as long as none of
+ * them writes what another one reads or writes. A product is split by giving each thread its own
+ * tern_tile of one output, packing by giving each its own row groups; no split changes a bit.
+ *
+ * Errors. Kernels check nothing and cannot fail: their preconditions stand here. What can fail
+ * returns a tern_status, and leaves its out-parameters as they were unless it says otherwise; where
+ * it takes a tern_error, that may be NULL.
+ *
+ * What happens when. Nothing runs when the library is loaded. The first tern_cpu_mask asks cpuinfo
+ * (which allocates) and executes each instruction set once, with a handler for SIGILL in place
+ * meanwhile; later calls only read what was found. It is also the only function that looks at the
+ * environment (TERN_ISA, TERN_DISABLE). There is no other global state but a counter
+ * (tern_dequantize_calls).
  */
 
 #include <stdbool.h>
