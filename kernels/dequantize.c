@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "kernels/codes.h"
 #include "kernels/half.h"
 #include "kernels/i2s.h"
 #include "tern/kernels.h"
@@ -27,6 +28,15 @@ static void dequantize_q4_1(const uint8_t *block, float *y) {
         y[j] = (float)(block[4 + j] & 15) * d + m;
         y[j + 16] = (float)(block[4 + j] >> 4) * d + m;
     }
+}
+
+static void dequantize_q5_0(const uint8_t *block, float *y) {
+    const float d = tern_f16_load(block);
+    int8_t codes[TERN_BLOCK];
+
+    tern_q5_0_codes(block, codes);
+    for (int j = 0; j < TERN_BLOCK; j++)
+        y[j] = (float)codes[j] * d;
 }
 
 static void dequantize_q8_0(const uint8_t *block, float *y) {
@@ -58,6 +68,9 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
         break;
     case TERN_FORMAT_Q4_1:
         dequantize_q4_1(block, y);
+        break;
+    case TERN_FORMAT_Q5_0:
+        dequantize_q5_0(block, y);
         break;
     default:
         dequantize_q8_0(block, y);

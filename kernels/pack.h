@@ -45,6 +45,7 @@ struct tern_packer {
 extern const tern_packer tern_packer_t2r16;
 extern const tern_packer tern_packer_q4_0r16;
 extern const tern_packer tern_packer_q4_1r16;
+extern const tern_packer tern_packer_q5_0r16;
 extern const tern_packer tern_packer_q8_0r16;
 
 /* Rows that the group from row0 has: 16, fewer at the end of the matrix. */

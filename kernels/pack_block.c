@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formats with blocks of 32 columns to their R16 layouts and back: f16 fields first, then the
- * codes, moved in 32-bit words.
+ * codes, moved in 32-bit words, last the fifth bits of 5-bit codes.
  */
 
 #include <string.h>
 
-#include "kernels/pack.h"
+#include "kernels/pack_bits.h"
 
 enum { SCALES_BYTES = 2 * TERN_ROW_GROUP }; /* one f16 for each row of a group */
 
@@ -15,27 +15,17 @@ typedef struct block_shape {
     size_t file_bytes; /* of a block in the file */
     size_t scales;     /* f16 fields before the codes */
     size_t chunks;     /* of 64 bytes in a packed block: 4 of nibbles or 8 of bytes */
+    size_t fifth;      /* 1 when a chunk of fifth bits follows; in the file they precede codes */
 } block_shape;
 
-static const block_shape q4_0 = {18, 1, 4};
-static const block_shape q4_1 = {20, 2, 4};
-static const block_shape q8_0 = {34, 1, 8};
+static const block_shape q4_0 = {18, 1, 4, 0};
+static const block_shape q4_1 = {20, 2, 4, 0};
+static const block_shape q5_0 = {22, 1, 4, 1};
+static const block_shape q8_0 = {34, 1, 8, 0};
 
 static size_t packed_block_bytes(const block_shape *shape) {
-    return shape->scales * SCALES_BYTES + shape->chunks * TERN_CHUNK_BYTES;
+    return shape->scales * SCALES_BYTES + (shape->chunks + shape->fifth) * TERN_CHUNK_BYTES;
 }
-
-static uint32_t load32(const uint8_t *p) {
-    uint32_t word;
-    memcpy(&word, p, sizeof word);
-    return word;
-}
-
-static void store32(uint8_t *p, uint32_t word) {
-    memcpy(p, &word, sizeof word);
-}
-
-static const uint32_t low_nibbles = 0x0f0f0f0fu;
 
 /*
  * A Q4 block of the file keeps columns j and j+16 in one byte; a chunk wants j and j+4. Word i of
@@ -43,19 +33,21 @@ static const uint32_t low_nibbles = 0x0f0f0f0fu;
  */
 static void pack_nibbles(const uint8_t *qs, uint8_t *out) {
     for (int i = 0; i < 2; i++) {
-        const uint32_t a = load32(qs + 8 * i);
-        const uint32_t b = load32(qs + 8 * i + 4);
-        store32(out + i * TERN_CHUNK_BYTES, (a & low_nibbles) | (b & low_nibbles) << 4);
-        store32(out + (i + 2) * TERN_CHUNK_BYTES, (a >> 4 & low_nibbles) | (b & ~low_nibbles));
+        const uint32_t a = tern_load32(qs + 8 * i);
+        const uint32_t b = tern_load32(qs + 8 * i + 4);
+        tern_store32(out + i * TERN_CHUNK_BYTES, (a & TERN_LOW_NIBBLES) | (b & TERN_LOW_NIBBLES)
+                                                                              << 4);
+        tern_store32(out + (i + 2) * TERN_CHUNK_BYTES,
+                     (a >> 4 & TERN_LOW_NIBBLES) | (b & ~TERN_LOW_NIBBLES));
     }
 }
 
 static void unpack_nibbles(const uint8_t *packed, uint8_t *qs) {
     for (int i = 0; i < 2; i++) {
-        const uint32_t low = load32(packed + i * TERN_CHUNK_BYTES);
-        const uint32_t high = load32(packed + (i + 2) * TERN_CHUNK_BYTES);
-        store32(qs + 8 * i, (low & low_nibbles) | (high & low_nibbles) << 4);
-        store32(qs + 8 * i + 4, (low >> 4 & low_nibbles) | (high & ~low_nibbles));
+        const uint32_t low = tern_load32(packed + i * TERN_CHUNK_BYTES);
+        const uint32_t high = tern_load32(packed + (i + 2) * TERN_CHUNK_BYTES);
+        tern_store32(qs + 8 * i, (low & TERN_LOW_NIBBLES) | (high & TERN_LOW_NIBBLES) << 4);
+        tern_store32(qs + 8 * i + 4, (low >> 4 & TERN_LOW_NIBBLES) | (high & ~TERN_LOW_NIBBLES));
     }
 }
 
@@ -66,6 +58,11 @@ static void pack_block(const block_shape *shape, const uint8_t *src, size_t r, u
     for (size_t i = 0; i < shape->scales; i++)
         memcpy(out + i * SCALES_BYTES + 2 * r, src + 2 * i, 2);
     src += 2 * shape->scales;
+    if (shape->fifth) {
+        const uint32_t bits = tern_columns_to_bytes(tern_load32(src));
+        tern_store32(codes + shape->chunks * TERN_CHUNK_BYTES, bits);
+        src += 4;
+    }
     if (shape->chunks == 4) {
         pack_nibbles(src, codes);
         return;
@@ -80,6 +77,11 @@ static void unpack_block(const block_shape *shape, const uint8_t *packed, size_t
     for (size_t i = 0; i < shape->scales; i++)
         memcpy(dst + 2 * i, packed + i * SCALES_BYTES + 2 * r, 2);
     dst += 2 * shape->scales;
+    if (shape->fifth) {
+        const uint32_t bits = tern_load32(codes + shape->chunks * TERN_CHUNK_BYTES);
+        tern_store32(dst, tern_bytes_to_columns(bits));
+        dst += 4;
+    }
     if (shape->chunks == 4) {
         unpack_nibbles(codes, dst);
         return;
@@ -139,4 +141,5 @@ static size_t group_bytes(const block_shape *shape, size_t cols) {
 
 BLOCK_PACKER(Q4_0, q4_0)
 BLOCK_PACKER(Q4_1, q4_1)
+BLOCK_PACKER(Q5_0, q5_0)
 BLOCK_PACKER(Q8_0, q8_0)

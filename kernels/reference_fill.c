@@ -87,6 +87,7 @@ typedef struct block_shape {
 static const block_shape shapes[TERN_FORMAT_COUNT] = {
     [TERN_FORMAT_Q4_0] = {{0}, 1, 0, 0},
     [TERN_FORMAT_Q4_1] = {{0, 2}, 2, 0, 0},
+    [TERN_FORMAT_Q5_0] = {{0}, 1, 0, 0},
     [TERN_FORMAT_Q8_0] = {{0}, 1, 2, 34},
 };
 

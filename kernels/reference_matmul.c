@@ -37,7 +37,10 @@ static float float_of(uint32_t bits) {
 
 /* Where a block of 32 starts in the file. */
 static const uint8_t *block_at(tern_format format, const void *file, size_t block) {
-    const size_t bytes = format == TERN_FORMAT_Q4_0 ? 18 : format == TERN_FORMAT_Q4_1 ? 20 : 34;
+    const size_t bytes = format == TERN_FORMAT_Q4_0   ? 18
+                         : format == TERN_FORMAT_Q4_1 ? 20
+                         : format == TERN_FORMAT_Q5_0 ? 22
+                                                      : 34;
     return (const uint8_t *)file + block * bytes;
 }
 
@@ -46,8 +49,11 @@ static int block_code(tern_format format, const uint8_t *block, size_t j) {
     if (format == TERN_FORMAT_Q8_0)
         return block[2 + j] < 128 ? block[2 + j] : block[2 + j] - 256;
 
-    const uint8_t byte = block[(format == TERN_FORMAT_Q4_1 ? 4 : 2) + j % 16];
+    const size_t codes = format == TERN_FORMAT_Q4_0 ? 2 : format == TERN_FORMAT_Q4_1 ? 4 : 6;
+    const uint8_t byte = block[codes + j % 16];
     const int nibble = j < 16 ? byte % 16 : byte / 16;
+    if (format == TERN_FORMAT_Q5_0)
+        return nibble + 16 * (block[2 + j / 8] >> j % 8 & 1) - 16;
     return format == TERN_FORMAT_Q4_1 ? nibble : nibble - 8;
 }
 
@@ -130,7 +136,8 @@ static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activation
 
     if (f == TERN_FORMAT_I2_S)
         return dot_ternary(w, row, x, t);
-    if (f == TERN_FORMAT_Q4_0 || f == TERN_FORMAT_Q4_1 || f == TERN_FORMAT_Q8_0)
+    if (f == TERN_FORMAT_Q4_0 || f == TERN_FORMAT_Q4_1 || f == TERN_FORMAT_Q5_0 ||
+        f == TERN_FORMAT_Q8_0)
         return dot_blocks(w, row, x, t);
     return dot_float(w, row, x->x + t * x->x_stride);
 }

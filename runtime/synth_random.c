@@ -162,6 +162,16 @@ static void make_q4_1(tern_synth_stream *s, uint8_t *block) {
     random_bytes(s, block + 4, 16);
 }
 
+/* Codes -16..15 have deviation 9.23; d has either sign, as for Q4_0. */
+static void make_q5_0(tern_synth_stream *s, uint8_t *block) {
+    const uint64_t r = next(s->state);
+    const float d = s->sd / 9.23f * variation(r);
+    const uint32_t high = (uint32_t)(r >> 8);
+    store_half(block, r >> 63 ? -d : d);
+    memcpy(block + 2, &high, sizeof high);
+    random_bytes(s, block + 6, 16);
+}
+
 /* Codes -127..127 have deviation 73.6; quantizers never write -128. */
 static void make_q8_0(tern_synth_stream *s, uint8_t *block) {
     const uint64_t r = next(s->state);
@@ -178,6 +188,8 @@ static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
             make_q4_0(s, out);
         else if (s->format == TERN_FORMAT_Q4_1)
             make_q4_1(s, out);
+        else if (s->format == TERN_FORMAT_Q5_0)
+            make_q5_0(s, out);
         else
             make_q8_0(s, out);
     }

@@ -41,6 +41,7 @@ static void test_bytes(void **state) {
     assert_int_equal(bytes_of(TERN_FORMAT_BF16, 3, 5), 30);
     assert_int_equal(bytes_of(TERN_FORMAT_Q4_0, 3, 64), 108);
     assert_int_equal(bytes_of(TERN_FORMAT_Q4_1, 3, 64), 120);
+    assert_int_equal(bytes_of(TERN_FORMAT_Q5_0, 3, 64), 132);
     assert_int_equal(bytes_of(TERN_FORMAT_Q8_0, 3, 64), 204);
     assert_int_equal(bytes_of(TERN_FORMAT_I2_S, 6912, 2560), 4423712);
     assert_int_equal(bytes_of(TERN_FORMAT_I2_S, 32, 4), 64);
@@ -79,6 +80,7 @@ static void test_packed_bytes(void **state) {
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_T2R16, 17, 20), 2 * 2 * 64);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q4_0R16, 16, 64), 2 * 288);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q4_1R16, 1, 64), 2 * 320);
+    assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q5_0R16, 17, 96), 2 * 3 * 352);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q8_0R16, 33, 32), 3 * 544);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_ROWS, 16, 64), 0);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_NONE, 16, 64), 0);
@@ -87,6 +89,19 @@ static void test_packed_bytes(void **state) {
 }
 
 /* ---- the pictures -------------------------------------------------------------------------- */
+
+static size_t packed_block_bytes(tern_layout layout) {
+    switch (layout) {
+    case TERN_LAYOUT_Q4_0R16:
+        return 288;
+    case TERN_LAYOUT_Q4_1R16:
+        return 320;
+    case TERN_LAYOUT_Q5_0R16:
+        return 352;
+    default:
+        return 544;
+    }
+}
 
 /* The integer code that a packed layout holds for (row, col), read from the picture in kernels.h.
  */
@@ -100,20 +115,20 @@ static int packed_code(const tern_matrix *w, size_t row, size_t col) {
         return chunk[4 * r + col % 4] >> (2 * (col % 16 / 4)) & 3;
     }
     const size_t header = w->layout == TERN_LAYOUT_Q4_1R16 ? 64 : 32;
-    const size_t block_bytes = header + (w->layout == TERN_LAYOUT_Q8_0R16 ? 512u : 256u);
-    const uint8_t *block = data + (g * (w->cols / 32) + col / 32) * block_bytes;
+    const uint8_t *block = data + (g * (w->cols / 32) + col / 32) * packed_block_bytes(w->layout);
     const size_t k = col % 32;
     if (w->layout == TERN_LAYOUT_Q8_0R16)
         return (int8_t)block[header + k / 4 * 64 + 4 * r + k % 4];
     const uint8_t byte = block[header + k / 8 * 64 + 4 * r + k % 4];
-    return k % 8 < 4 ? byte & 15 : byte >> 4;
+    const int nibble = k % 8 < 4 ? byte & 15 : byte >> 4;
+    if (w->layout != TERN_LAYOUT_Q5_0R16)
+        return nibble;
+    return nibble | (block[header + 256 + 4 * r + k % 4] >> (k / 4) & 1) << 4;
 }
 
 /* The f16 field of a packed block: 0 is d, 1 is m. */
 static uint16_t packed_field(const tern_matrix *w, size_t row, size_t block, size_t field) {
-    const size_t bytes = w->layout == TERN_LAYOUT_Q4_0R16   ? 288
-                         : w->layout == TERN_LAYOUT_Q4_1R16 ? 320
-                                                            : 544;
+    const size_t bytes = packed_block_bytes(w->layout);
     const uint8_t *at = (const uint8_t *)w->data + (row / 16 * (w->cols / 32) + block) * bytes;
     uint16_t half;
 
@@ -133,7 +148,10 @@ static int file_code(const matmul_case *c, size_t element) {
     if (c->format == TERN_FORMAT_Q8_0)
         return (int8_t)block[2 + j];
     const uint8_t byte = block[info->block_bytes - 16 + j % 16];
-    return j < 16 ? byte & 15 : byte >> 4;
+    const int nibble = j < 16 ? byte & 15 : byte >> 4;
+    if (c->format != TERN_FORMAT_Q5_0)
+        return nibble;
+    return nibble | (block[2 + j / 8] >> (j % 8) & 1) << 4;
 }
 
 static void check_codes(const matmul_case *c) {
@@ -278,6 +296,23 @@ static void test_worked_q4_1(void **state) {
     assert_int_equal(packed[64 + 128 + 4], 0x0a);
 }
 
+static void test_worked_q5_0(void **state) {
+    _Alignas(64) uint8_t packed[352];
+    uint8_t file[2 * 22] = {0};
+
+    (void)state;
+    memcpy(file + 22, "\x00\x3c", 2);
+    memcpy(file + 24, "\x21\x00\x00\x80", 4); /* columns 0, 5 and 31 */
+    file[28] = 0xa2;                          /* column 0: 2, column 16: 10 */
+    assert_int_equal(
+        tern_pack_rows(TERN_FORMAT_Q5_0, file, 2, 32, TERN_LAYOUT_Q5_0R16, 0, 2, packed, NULL),
+        TERN_OK);
+    assert_memory_equal(packed + 2, "\x00\x3c", 2);
+    assert_int_equal(packed[32 + 4], 0x02);
+    assert_int_equal(packed[32 + 128 + 4], 0x0a);
+    assert_memory_equal(packed + 32 + 256 + 4, "\x01\x02\x00\x80", 4);
+}
+
 static void test_worked_q8_0(void **state) {
     _Alignas(64) uint8_t packed[544];
     uint8_t file[2 * 34] = {0};
@@ -385,9 +420,9 @@ int main(void) {
         cmocka_unit_test(test_bytes_refused),  cmocka_unit_test(test_packed_bytes),
         cmocka_unit_test(test_layouts),        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_worked_ternary), cmocka_unit_test(test_worked_q4_0),
-        cmocka_unit_test(test_worked_q4_1),    cmocka_unit_test(test_worked_q8_0),
-        cmocka_unit_test(test_code_3),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_dequantize),
+        cmocka_unit_test(test_worked_q4_1),    cmocka_unit_test(test_worked_q5_0),
+        cmocka_unit_test(test_worked_q8_0),    cmocka_unit_test(test_code_3),
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_dequantize),
     };
     return cmocka_run_group_tests_name("formats and packing", tests, NULL, NULL);
 }

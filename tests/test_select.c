@@ -61,7 +61,7 @@ typedef struct pair {
 /* clang-format off */
 #define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format}
 #define FILE_FORMATS(op)                                                                           \
-    PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q8_0)
+    PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q5_0), PAIR(op, Q8_0)
 
 static const pair pairs[] = {
     FILE_FORMATS(GEMV),

@@ -66,6 +66,7 @@ static void test_fixed_bytes(void **state) {
         {"bitnet-tiny-odd", 1, UINT64_C(0xaca60ff9980f7d2e)},
         {"llama-tiny-q4_0", 1, UINT64_C(0x1da286fce3953cea)},
         {"llama-tiny-q4_1", 1, UINT64_C(0xd4b6da3f4c1c1b04)},
+        {"llama-tiny-q5_0", 1, UINT64_C(0x249c057d17ad75a1)},
         {"llama-tiny-q8_0", 1, UINT64_C(0x35093e868aac5d1d)},
         {"llama-tiny-f16", 1, UINT64_C(0x639d379ddbeefe36)},
         {"llama-tiny-bf16", 1, UINT64_C(0xbd061b46671cfc00)},
@@ -197,7 +198,7 @@ static void test_presets_and_arguments(void **state) {
         assert_non_null(strstr(err.message, p->name)); /* the message lists every one */
         assert_true(strlen(p->description) > 10);
     }
-    assert_int_equal(n, 11);
+    assert_int_equal(n, 12);
     assert_int_equal(tern_synth(NULL, path, 1, NULL, NULL, &err), TERN_ERR_ARG);
     assert_int_equal(tern_synth("bitnet-tiny", NULL, 1, NULL, NULL, &err), TERN_ERR_ARG);
     assert_int_equal(tern_synth("bitnet-tiny", folder, 1, NULL, NULL, &err), TERN_ERR_IO);
@@ -276,8 +277,8 @@ static void check_moments(const char *preset, const char *name, double gain) {
 static void test_moments(void **state) {
     (void)state;
     static const char *const presets[] = {"bitnet-tiny",     "bitnet-tiny-odd", "llama-tiny-q4_0",
-                                          "llama-tiny-q4_1", "llama-tiny-q8_0", "llama-tiny-f16",
-                                          "llama-tiny-bf16", "llama-tiny-f32"};
+                                          "llama-tiny-q4_1", "llama-tiny-q5_0", "llama-tiny-q8_0",
+                                          "llama-tiny-f16",  "llama-tiny-bf16", "llama-tiny-f32"};
     for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
         check_moments(presets[i], "token_embd.weight", 2.5);
         check_moments(presets[i], "blk.0.attn_q.weight", 2);

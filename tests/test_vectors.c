@@ -75,6 +75,7 @@ static void test_block_vectors(void **state) {
     (void)state;
     check_blocks(TERN_FORMAT_Q4_0, (const float[]){-3, 2, 7}, "57d300d4d5a74244");
     check_blocks(TERN_FORMAT_Q4_1, (const float[]){16, 14, 14}, "8707e9dfd6ce1aae");
+    check_blocks(TERN_FORMAT_Q5_0, (const float[]){13, -6, 10}, "1a93e284115ccee8");
     check_blocks(TERN_FORMAT_Q8_0, (const float[]){101, -86, 31}, "79a0957593836c3e");
 }
 

@@ -65,6 +65,7 @@ TERN_API_BEGIN
     X(BF16, "bf16", 30, 1, 2)                                                                      \
     X(Q4_0, "q4_0", 2, 32, 18)                                                                     \
     X(Q4_1, "q4_1", 3, 32, 20)                                                                     \
+    X(Q5_0, "q5_0", 6, 32, 22)                                                                     \
     X(Q8_0, "q8_0", 8, 32, 34)                                                                     \
     X(I2_S, "i2_s", 36, 4, 1)
 
@@ -116,8 +117,10 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  * Q4_0R16  row groups of 16; for each 32-column block: 16 f16 d, then 4 x 64 bytes; byte 4*r + j of
  *          chunk c holds column 8c + j in its low and column 8c + 4 + j in its high nibble.
  * Q4_1R16  as Q4_0R16, with 16 f16 d, then 16 f16 m, before the codes.
+ * Q5_0R16  as Q4_0R16, then 64 bytes with the codes' fifth bits: bit i of byte 4*r + j is that of
+ *          column 4i + j.
  * Q8_0R16  16 f16 d, then 8 x 64 bytes; byte 4*r + j of chunk c is column 4c + j, signed.
- *          Padding rows of the three have d = m = 0 and zero codes.
+ *          Padding rows of these four have d = m = 0 and zero codes.
  */
 /* X(NAME, text, the form of activations that its products read). */
 #define TERN_LAYOUT_LIST(X)                                                                        \
@@ -126,6 +129,7 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
     X(T2R16, "t2r16", TOKEN)                                                                       \
     X(Q4_0R16, "q4_0r16", BLOCK)                                                                   \
     X(Q4_1R16, "q4_1r16", BLOCK)                                                                   \
+    X(Q5_0R16, "q5_0r16", BLOCK)                                                                   \
     X(Q8_0R16, "q8_0r16", BLOCK)
 
 typedef enum tern_layout {

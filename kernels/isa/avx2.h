@@ -18,6 +18,7 @@ typedef __m256i vp; /* 16-bit partial sums */
  * vp_mac adds two products of a 2-bit code and an int8: at most 2 * 2 * 128 = 512 (a 2-bit plane
  * holds 0..2, see tern_pack_rows). 63 * 512 = 32256 is the last multiple below 2^15.
  * Nibbles: 2 * 15 * 127 = 3810; the 8 that a 32-column block needs give 30480.
+ * 5 bits: 2 * 31 * 127 = 7874; 4 of them, half a block, give 31496.
  */
 #define TERN_MACS_2BIT 63
 #define TERN_SS_BIAS 0
@@ -233,11 +234,17 @@ static inline __m256i computed(__m256i v) {
     return v;
 }
 
+/* Bits that a 16-bit shift moves into the neighbouring byte are masked away. */
+static inline vb vb_join1(vb codes, vb bits, int i) {
+    const __m256i moved = i < 4 ? _mm256_slli_epi16(bits, 4 - i) : _mm256_srli_epi16(bits, i - 4);
+    return _mm256_or_si256(codes, _mm256_and_si256(moved, _mm256_set1_epi8(16)));
+}
+
 static inline vp vp_zero(void) {
     return _mm256_setzero_si256();
 }
 
-/* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles. */
+/* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles, 4 for codes of 5 bits. */
 static inline vp vp_mac(vp sum, vb codes, vb x) {
     return computed(_mm256_add_epi16(sum, _mm256_maddubs_epi16(codes, x)));
 }

@@ -9,7 +9,7 @@
 #define TERN_MACS_2BIT 63
 #define TERN_SS_BIAS 0
 
-/* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles. */
+/* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles, 4 for codes of 5 bits. */
 static inline vp vp_mac(vp sum, vb codes, vb x) {
     return _mm512_add_epi16(sum, _mm512_maddubs_epi16(codes, x));
 }

@@ -211,6 +211,11 @@ static inline vb vb_nibble_hi(vb c) {
     return _mm512_and_si512(_mm512_srli_epi16(c, 4), _mm512_set1_epi8(15));
 }
 
+static inline vb vb_join1(vb codes, vb bits, int i) {
+    const __mmask64 set = _mm512_test_epi8_mask(bits, _mm512_set1_epi8((char)(1 << i)));
+    return _mm512_mask_add_epi8(codes, set, codes, _mm512_set1_epi8(16));
+}
+
 static inline vp vp_zero(void) {
     return _mm512_setzero_si512();
 }

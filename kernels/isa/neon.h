@@ -24,6 +24,7 @@ typedef int16x8_t vp; /* sums of columns 0 + 2 and of columns 1 + 3 for each row
  * vp_mac adds two products of a 2-bit code and an int8 to each 16-bit sum: at most 2 * 2 * 128 =
  * 512 (a 2-bit plane holds 0..2, see tern_pack_rows). 63 * 512 = 32256 is the last multiple below
  * 2^15. Nibbles: 2 * 15 * 127 = 3810; the 8 that a 32-column block needs give 30480.
+ * 5 bits: 2 * 31 * 127 = 7874; 4 of them, half a block, give 31496.
  */
 #define TERN_MACS_2BIT 63
 #define TERN_SS_BIAS 0
@@ -47,7 +48,7 @@ static inline vp vp_zero(void) {
     return vdupq_n_s16(0);
 }
 
-/* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles. */
+/* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles, 4 for codes of 5 bits. */
 static inline vp vp_mac(vp sum, vb codes, vb x) {
     return vmlal_high_s8(vmlal_s8(sum, vget_low_s8(codes), vget_low_s8(x)), codes, x);
 }

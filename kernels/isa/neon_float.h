@@ -237,4 +237,10 @@ static inline vb vb_nibble_hi(vb c) {
     return vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s8(c), 4));
 }
 
+/* Bit 4 comes from a byte that is all ones where the bit is set, the others from the code. */
+static inline vb vb_join1(vb codes, vb bits, int i) {
+    const uint8x16_t set = vtstq_u8(vreinterpretq_u8_s8(bits), vdupq_n_u8((uint8_t)(1 << i)));
+    return vbslq_s8(vdupq_n_u8(16), vreinterpretq_s8_u8(set), codes);
+}
+
 #endif

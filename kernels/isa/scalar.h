@@ -173,6 +173,11 @@ static inline vb vb_nibble_lo(vb c) {
 static inline vb vb_nibble_hi(vb c) {
     return (c >> 4) & 0x0f0f0f0fu;
 }
+
+static inline vb vb_join1(vb codes, vb bits, int i) {
+    return codes | (bits >> i & 0x01010101u) << 4;
+}
+
 static inline vp vp_zero(void) {
     return 0;
 }

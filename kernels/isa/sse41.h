@@ -281,11 +281,17 @@ static inline vb vb_nibble_hi(vb c) {
     return _mm_and_si128(_mm_srli_epi16(c, 4), _mm_set1_epi8(15));
 }
 
+/* Bits that a 16-bit shift moves into the neighbouring byte are masked away. */
+static inline vb vb_join1(vb codes, vb bits, int i) {
+    const __m128i moved = i < 4 ? _mm_slli_epi16(bits, 4 - i) : _mm_srli_epi16(bits, i - 4);
+    return _mm_or_si128(codes, _mm_and_si128(moved, _mm_set1_epi8(16)));
+}
+
 static inline vp vp_zero(void) {
     return _mm_setzero_si128();
 }
 
-/* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles. */
+/* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles, 4 for codes of 5 bits. */
 static inline vp vp_mac(vp sum, vb codes, vb x) {
     return _mm_add_epi16(sum, _mm_maddubs_epi16(codes, x));
 }

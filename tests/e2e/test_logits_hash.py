@@ -15,6 +15,7 @@ PRESETS = [
     "bitnet-tiny-odd",
     "llama-tiny-q4_0",
     "llama-tiny-q4_1",
+    "llama-tiny-q5_0",
     "llama-tiny-q8_0",
     "llama-tiny-f16",
     "llama-tiny-bf16",

@@ -18,6 +18,7 @@ QUANTIZED = [
     "bitnet-tiny-odd",
     "llama-tiny-q4_0",
     "llama-tiny-q4_1",
+    "llama-tiny-q5_0",
     "llama-tiny-q8_0",
 ]
 

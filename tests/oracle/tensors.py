@@ -17,7 +17,7 @@ class Format(NamedTuple):
     bytes: int  # of a block
 
 
-F32, F16, Q4_0, Q4_1, Q8_0, BF16, I2_S = 0, 1, 2, 3, 8, 30, 36
+F32, F16, Q4_0, Q4_1, Q5_0, Q8_0, BF16, I2_S = 0, 1, 2, 3, 6, 8, 30, 36
 
 FORMATS = {
     F32: Format("f32", 1, 4),
@@ -25,12 +25,13 @@ FORMATS = {
     BF16: Format("bf16", 1, 2),
     Q4_0: Format("q4_0", 32, 18),
     Q4_1: Format("q4_1", 32, 20),
+    Q5_0: Format("q5_0", 32, 22),
     Q8_0: Format("q8_0", 32, 34),
     I2_S: Format("i2_s", 4, 1),
 }
 
 # Formats whose products use activations quantized by blocks of 32 columns.
-BLOCK_FORMATS = (Q4_0, Q4_1, Q8_0)
+BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
 
@@ -75,6 +76,14 @@ def _q4_1(raw, rows, cols):
     return (_nibbles(blocks[:, 4:]) * d + m).reshape(rows, cols)
 
 
+def _q5_0(raw, rows, cols):
+    """As Q4_0, with one more bit for each column behind the scale, column 0 in bit 0."""
+    blocks = raw.reshape(-1, 22)
+    high = np.unpackbits(blocks[:, 2:6], axis=1, bitorder="little").astype(np.float64)
+    codes = _nibbles(blocks[:, 6:]) + 16 * high
+    return ((codes - 16) * _half(blocks[:, :2])).reshape(rows, cols)
+
+
 def _q8_0(raw, rows, cols):
     blocks = raw.reshape(-1, 34)
     codes = np.ascontiguousarray(blocks[:, 2:]).view(np.int8).astype(np.float64)
@@ -110,6 +119,7 @@ _DECODERS = {
     BF16: _bf16,
     Q4_0: _q4_0,
     Q4_1: _q4_1,
+    Q5_0: _q5_0,
     Q8_0: _q8_0,
     I2_S: _i2_s,
 }

@@ -92,6 +92,9 @@ class Tensors(unittest.TestCase):
     def test_q4_1(self):
         self.check_blocks(tensors.Q4_1, [16, 14, 14], "8707e9dfd6ce1aae", 2)
 
+    def test_q5_0(self):
+        self.check_blocks(tensors.Q5_0, [13, -6, 10], "1a93e284115ccee8", 1)
+
     def test_q8_0(self):
         self.check_blocks(tensors.Q8_0, [101, -86, 31], "79a0957593836c3e", 1)
 

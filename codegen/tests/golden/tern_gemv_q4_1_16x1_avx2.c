@@ -8,7 +8,8 @@
 
 /*
  * Matrix product over block formats in the R16 layouts: lanes are rows. Each 32-column block has
- * 16 f16 scales (and minima), then chunks of 64 bytes: 16 rows x 4 bytes.
+ * 16 f16 scales (and minima), then chunks of 64 bytes: 16 rows x 4 bytes; the fifth bits of 5-bit
+ * codes come last.
  */
 #include "kernels/isa/avx2.h"
 
