@@ -108,7 +108,7 @@ static void rotate_and_store(const pass *p, size_t layer) {
     for (size_t t = part.begin; t < part.end; t++) {
         const float *cosine = p->s->cosine + t * half;
         const float *sine = p->s->sine + t * half;
-        const size_t offset = (p->batch->position + t) * c->head_dim * session->kv_element;
+        const size_t offset = (p->batch->position + t) * session->kv_row_bytes;
         for (size_t h = 0; h < c->n_head; h++)
             rope(p->s->q + t * head_width(c) + h * c->head_dim, cosine, sine, half);
         for (size_t h = 0; h < c->n_head_kv; h++) {

@@ -197,10 +197,13 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
         {&m->rows.rope, a->rope, TERN_FORMAT_NONE},
         {&m->rows.gate, a->gate, TERN_FORMAT_NONE},
         {&m->rows.add, TERN_OP_ADD, TERN_FORMAT_NONE},
-        {&m->rows.attend_f16, TERN_OP_ATTEND, TERN_FORMAT_F16},
-        {&m->rows.attend_f32, TERN_OP_ATTEND, TERN_FORMAT_F32},
-        {&m->rows.store_f16, TERN_OP_STORE, TERN_FORMAT_F16},
-        {&m->rows.store_f32, TERN_OP_STORE, TERN_FORMAT_F32},
+#define CACHE_ROWS(format)                                                                         \
+    {&m->rows.attend[format], TERN_OP_ATTEND, format},                                             \
+        {&m->rows.store[format], TERN_OP_STORE, format}
+        CACHE_ROWS(TERN_FORMAT_F32),
+        CACHE_ROWS(TERN_FORMAT_F16),
+        CACHE_ROWS(TERN_FORMAT_Q8_0),
+#undef CACHE_ROWS
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         *wanted[i].slot = tern_guard_operation(&m->guard, wanted[i].op, wanted[i].format, NULL, 0);

@@ -26,8 +26,19 @@ typedef struct tern_layer {
 /* Rows for everything that is not a matrix product, selected once. */
 typedef struct tern_row_set {
     const tern_kernel_row *quantize_token, *quantize_block, *rmsnorm, *rope, *gate, *add;
-    const tern_kernel_row *attend_f16, *attend_f32, *store_f16, *store_f32;
+    /* by format of the cache; NULL: not a format of caches */
+    const tern_kernel_row *attend[TERN_FORMAT_COUNT], *store[TERN_FORMAT_COUNT];
 } tern_row_set;
+
+static inline bool tern_is_cache_format(const tern_row_set *rows, tern_format kv) {
+    return (unsigned)kv < TERN_FORMAT_COUNT && rows->attend[kv];
+}
+
+/* Bytes of one cache row, the keys or values of a position and head: whole blocks. */
+static inline size_t tern_cache_row_bytes(tern_format kv, size_t head_dim) {
+    const tern_format_info *info = tern_format_describe(kv);
+    return (head_dim + info->block_elements - 1) / info->block_elements * info->block_bytes;
+}
 
 struct tern_model {
     tern_gguf *file;

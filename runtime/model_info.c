@@ -51,8 +51,9 @@ void tern_model_describe(const tern_model *m, tern_model_info *out) {
 
 uint64_t tern_model_kv_bytes(const tern_model *m, uint32_t n_ctx, tern_format kv) {
     const tern_config *c = &m->config;
-    const uint64_t element = kv == TERN_FORMAT_F32 ? 4 : 2;
-    return 2 * element * c->n_layer * c->n_head_kv * c->head_dim * n_ctx;
+    if (!tern_is_cache_format(&m->rows, kv))
+        return 0;
+    return 2 * (uint64_t)tern_cache_row_bytes(kv, c->head_dim) * c->n_layer * c->n_head_kv * n_ctx;
 }
 
 /* Appends a row that is not there yet. Beyond capacity only the count grows. */
@@ -84,8 +85,8 @@ size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel
     if (forms & TERN_INPUT_BLOCK)
         n = add_row(r->quantize_block, rows, capacity, n);
     n = add_row(r->rope, rows, capacity, n);
-    n = add_row(kv == TERN_FORMAT_F32 ? r->store_f32 : r->store_f16, rows, capacity, n);
-    n = add_row(kv == TERN_FORMAT_F32 ? r->attend_f32 : r->attend_f16, rows, capacity, n);
+    n = add_row(r->store[kv], rows, capacity, n);
+    n = add_row(r->attend[kv], rows, capacity, n);
     n = add_row(r->gate, rows, capacity, n);
     n = add_row(r->add, rows, capacity, n);
     n = add_row(m->head.gemv, rows, capacity, n);

@@ -74,9 +74,9 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     w->bx_sum = take(t, batch * w->blocks, sizeof(int32_t));
     w->attend = take(t, threads * w->attend_stride, sizeof(float));
     w->logits = take(t, c->n_vocab, sizeof(float));
-    const size_t positions = times(t, times(t, c->n_layer, kv), s->n_ctx);
-    s->cache_k = take(t, positions, s->kv_element);
-    s->cache_v = take(t, positions, s->kv_element);
+    const size_t rows = times(t, times(t, c->n_layer, c->n_head_kv), s->n_ctx);
+    s->cache_k = take(t, rows, s->kv_row_bytes);
+    s->cache_v = take(t, rows, s->kv_row_bytes);
 }
 
 /* Bytes of the session's arena. */
@@ -110,8 +110,8 @@ uint32_t tern_model_default_context(const tern_model *m) {
 
 static tern_status check_params(const tern_model *model, const tern_session_params *p,
                                 tern_error *err) {
-    if (p->kv != TERN_FORMAT_F16 && p->kv != TERN_FORMAT_F32)
-        return tern_fail(err, TERN_ERR_ARG, "the cache can hold f16 or f32");
+    if (!tern_is_cache_format(&model->rows, p->kv))
+        return tern_fail(err, TERN_ERR_ARG, "the cache can hold f32, f16 or q8_0");
     if (p->n_ctx > model->config.n_ctx)
         return tern_fail(err, TERN_ERR_CONTEXT,
                          "a context of %u positions exceeds the %u that the model was trained for",
@@ -129,9 +129,9 @@ static tern_status check_params(const tern_model *model, const tern_session_para
 static void configure(tern_session *s, const tern_model *model, const tern_session_params *p) {
     s->model = model;
     s->kv = p->kv;
-    s->kv_element = p->kv == TERN_FORMAT_F32 ? 4 : 2;
-    s->attend = p->kv == TERN_FORMAT_F32 ? model->rows.attend_f32 : model->rows.attend_f16;
-    s->store = p->kv == TERN_FORMAT_F32 ? model->rows.store_f32 : model->rows.store_f16;
+    s->kv_row_bytes = tern_cache_row_bytes(p->kv, model->config.head_dim);
+    s->attend = model->rows.attend[p->kv];
+    s->store = model->rows.store[p->kv];
     s->attend_scale = 1.0f / sqrtf((float)model->config.head_dim);
     s->n_ctx = p->n_ctx ? p->n_ctx : tern_model_default_context(model);
     s->n_batch = p->n_batch ? p->n_batch : DEFAULT_BATCH;
@@ -224,7 +224,7 @@ const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, u
     if (layer >= c->n_layer || head >= c->n_head_kv || position >= s->position)
         return NULL;
     return tern_cache_head(s, value ? s->cache_v : s->cache_k, layer, head) +
-           (size_t)position * c->head_dim * s->kv_element;
+           position * s->kv_row_bytes;
 }
 
 /* ---- evaluation ---------------------------------------------------------------------------- */

@@ -42,10 +42,10 @@ struct tern_session {
     tern_format kv;
     const tern_kernel_row *attend;
     const tern_kernel_row *store;
-    uint8_t *cache_k; /* [n_layer][n_head_kv][n_ctx][head_dim], elements of kv */
+    uint8_t *cache_k; /* [n_layer][n_head_kv][n_ctx] rows of head_dim elements of kv */
     uint8_t *cache_v;
-    size_t kv_element;  /* bytes */
-    float attend_scale; /* 1 / sqrt(head_dim) */
+    size_t kv_row_bytes; /* of a position and head */
+    float attend_scale;  /* 1 / sqrt(head_dim) */
     uint32_t n_ctx;
     uint32_t n_batch;
     uint32_t position; /* tokens in the cache */
@@ -68,7 +68,7 @@ void tern_forward(tern_batch *batch);
 static inline uint8_t *tern_cache_head(const tern_session *s, uint8_t *cache, size_t layer,
                                        size_t head) {
     const tern_config *c = &s->model->config;
-    return cache + ((layer * c->n_head_kv + head) * s->n_ctx) * c->head_dim * s->kv_element;
+    return cache + (layer * c->n_head_kv + head) * s->n_ctx * s->kv_row_bytes;
 }
 
 #endif

@@ -195,7 +195,7 @@ static void buffers_free(buffers *s) {
 
 /* Attention of all heads at a position whose q, k and v are in the buffers. */
 static void run_heads(const block *b, const row_set *r, buffers *s, size_t position) {
-    const size_t row_bytes = DIM * (b->cache == TERN_FORMAT_F16 ? 2 : 4);
+    const size_t row_bytes = tiny_cache_row_bytes(b->cache, DIM);
     for (size_t h = 0; h < KV_HEADS; h++) {
         uint8_t *k = s->cache_k + h * POSITIONS * row_bytes;
         uint8_t *v = s->cache_v + h * POSITIONS * row_bytes;

@@ -46,9 +46,10 @@ static float *eval_pieces(tern_session *s, const int32_t *tokens, size_t n, size
 
 /* The caches of two sessions of one geometry hold the same bytes at the positions below n. */
 static void check_same_cache(const tern_session *a, const tern_session *b, uint32_t n,
-                             size_t element) {
+                             tern_format kv) {
     tern_model_info info;
     tern_model_describe(tern_session_model(a), &info);
+    const size_t row_bytes = tiny_cache_row_bytes(kv, info.head_dim);
     for (uint32_t layer = 0; layer < info.n_layer; layer++)
         for (uint32_t head = 0; head < info.n_head_kv; head++)
             for (uint32_t position = 0; position < n; position++)
@@ -57,7 +58,7 @@ static void check_same_cache(const tern_session *a, const tern_session *b, uint3
                     const void *got = tern_session_kv(b, value, layer, head, position);
                     assert_non_null(want);
                     assert_non_null(got);
-                    check_bytes(value ? "V" : "K", want, got, info.head_dim * element);
+                    check_bytes(value ? "V" : "K", want, got, row_bytes);
                 }
 }
 
@@ -82,7 +83,6 @@ typedef struct truth {
 } truth;
 
 static void check_way(const tern_model *model, const truth *t, const way *w) {
-    const size_t element = t->kv == TERN_FORMAT_F32 ? 4 : 2;
     tern_session *s = tiny_session(model, params(w->threads, w->n_batch, t->kv));
     check_case("%s, cache %s, %s, %u threads, batch %u, pieces of %zu", t->preset,
                tern_format_describe(t->kv)->name, tern_model_isa(model), w->threads, w->n_batch,
@@ -91,7 +91,7 @@ static void check_way(const tern_model *model, const truth *t, const way *w) {
     float *logits = eval_pieces(s, t->tokens, PROMPT, w->piece);
     assert_int_equal(tern_session_position(s), PROMPT);
     check_floats("logits", t->logits, logits, PROMPT * vocabulary(s));
-    check_same_cache(t->session, s, PROMPT, element);
+    check_same_cache(t->session, s, PROMPT, t->kv);
     free(logits);
     tern_session_free(&s);
 }
@@ -135,6 +135,12 @@ static void test_one_answer_f32_cache(void **state) {
     (void)state;
     check_preset("bitnet-tiny", TERN_FORMAT_F32, 3 + 2 * SLOW);
     check_preset("llama-tiny-q8_0", TERN_FORMAT_F32, 3 + 2 * SLOW);
+}
+
+static void test_one_answer_q8_0_cache(void **state) {
+    (void)state;
+    check_preset("bitnet-tiny-odd", TERN_FORMAT_Q8_0, 3 + 2 * SLOW);
+    check_preset("llama-tiny-f16", TERN_FORMAT_Q8_0, 3 + 2 * SLOW);
 }
 
 /* ---- what the logits are ------------------------------------------------------------------------
@@ -237,7 +243,7 @@ static void check_parity(const char *preset, tern_format kv) {
                      TERN_OK);
     assert_int_equal(tern_session_eval(fresh, tokens, 6, TERN_LOGITS_LAST, want, NULL), TERN_OK);
     check_floats("logits", want, got, vocabulary(fresh));
-    check_same_cache(fresh, decoded, 6, kv == TERN_FORMAT_F32 ? 4 : 2);
+    check_same_cache(fresh, decoded, 6, kv);
     tern_session_free(&decoded);
     tern_session_free(&fresh);
     tern_model_free(&model);
@@ -248,6 +254,7 @@ static void test_decode_equals_recompute(void **state) {
     for (size_t i = 0; tiny_presets[i] != NULL; i++) {
         check_parity(tiny_presets[i], TERN_FORMAT_F16);
         check_parity(tiny_presets[i], TERN_FORMAT_F32);
+        check_parity(tiny_presets[i], TERN_FORMAT_Q8_0);
     }
 }
 
@@ -294,10 +301,11 @@ static void test_greedy_16_tokens(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_answer_bitnet),       cmocka_unit_test(test_one_answer_llama),
-        cmocka_unit_test(test_one_answer_f32_cache),    cmocka_unit_test(test_bos_nonzero),
-        cmocka_unit_test(test_every_token_matters),     cmocka_unit_test(test_logits_modes),
-        cmocka_unit_test(test_decode_equals_recompute), cmocka_unit_test(test_greedy_16_tokens),
+        cmocka_unit_test(test_one_answer_bitnet),    cmocka_unit_test(test_one_answer_llama),
+        cmocka_unit_test(test_one_answer_f32_cache), cmocka_unit_test(test_one_answer_q8_0_cache),
+        cmocka_unit_test(test_bos_nonzero),          cmocka_unit_test(test_every_token_matters),
+        cmocka_unit_test(test_logits_modes),         cmocka_unit_test(test_decode_equals_recompute),
+        cmocka_unit_test(test_greedy_16_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

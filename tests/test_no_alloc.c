@@ -129,21 +129,23 @@ static void test_counting_counts(void **state) {
 
 enum { PROMPT = 40, DECODED = 10, CONTEXT = 128 };
 
-static tern_session *session(const tern_model *model, uint32_t threads, uint32_t n_batch) {
+static tern_session *session(const tern_model *model, uint32_t threads, uint32_t n_batch,
+                             tern_format kv) {
     const tern_session_params params = {
-        .n_ctx = CONTEXT, .n_batch = n_batch, .threads = threads, .kv = TERN_FORMAT_F16};
+        .n_ctx = CONTEXT, .n_batch = n_batch, .threads = threads, .kv = kv};
     return tiny_session(model, params);
 }
 
-static void check_eval(const char *preset, uint32_t threads, uint32_t n_batch) {
+static void check_eval(const char *preset, uint32_t threads, uint32_t n_batch, tern_format kv) {
     int32_t tokens[PROMPT + DECODED];
     tern_model_info info;
     tern_model *model = tiny_open(preset, NULL);
-    tern_session *s = session(model, threads, n_batch);
+    tern_session *s = session(model, threads, n_batch, kv);
     tern_model_describe(model, &info);
     float *all = tiny_floats((size_t)PROMPT * info.n_vocab);
     float *last = tern_session_logits(s);
-    check_case("%s, %u threads, batch %u", preset, threads, n_batch);
+    check_case("%s, %u threads, batch %u, cache %s", preset, threads, n_batch,
+               tern_format_describe(kv)->name);
     tiny_prompt(model, 1, tokens, PROMPT + DECODED);
     const size_t before = counted(); /* from the very first call on */
     tern_status status = tern_session_eval(s, tokens, PROMPT, TERN_LOGITS_LAST, last, NULL);
@@ -163,7 +165,8 @@ static void check_eval(const char *preset, uint32_t threads, uint32_t n_batch) {
 static void test_eval(void **state) {
     (void)state;
     for (size_t i = 0; tiny_presets[i] != NULL; i++)
-        check_eval(tiny_presets[i], 1 + (uint32_t)(i % 3), i % 2 ? 128 : 7);
+        check_eval(tiny_presets[i], 1 + (uint32_t)(i % 3), i % 2 ? 128 : 7,
+                   i % 3 ? TERN_FORMAT_F16 : TERN_FORMAT_Q8_0);
 }
 
 static void test_sampler(void **state) {
@@ -221,7 +224,7 @@ static void check_generate(const char *preset) {
     tern_generation result;
     tern_model_info info;
     tern_model *model = tiny_open(preset, NULL);
-    tern_session *s = session(model, 2, 128);
+    tern_session *s = session(model, 2, 128, TERN_FORMAT_F16);
     tern_model_describe(model, &info);
     assert_int_equal(tern_sampler_new(&params, info.n_vocab, &sampler, NULL), TERN_OK);
     tiny_prompt(model, 2, prompt, PROMPT);

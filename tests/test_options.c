@@ -192,7 +192,7 @@ static void test_bad_values(void **state) {
         {"--temp 1e999", "not '1e999'"},
         {"--top-p 0", "--top-p wants"},
         {"--top-p 1.01", "not '1.01'"},
-        {"--kv f64", "--kv wants one of: f32 f16, not 'f64'"},
+        {"--kv f64", "--kv wants one of: f32 f16 q8_0, not 'f64'"},
         {"--kv f", "not 'f'"},
         {"--json=maybe", "--json wants 1 or 0, not 'maybe'"},
         {"--threads 1025", "--threads wants an integer from 0 to 1024"},

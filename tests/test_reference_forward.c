@@ -23,12 +23,12 @@ typedef struct plain {
     float eps;
     double frequency[MAX_HALF];
     tern_format kv;
-    size_t element;
-    uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS][head_dim] */
+    size_t row_bytes;
+    uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS] rows */
 } plain;
 
 static plain plain_new(const char *preset, const tern_model *model, tern_format kv) {
-    plain p = {.file = tiny_read(preset), .kv = kv, .element = kv == TERN_FORMAT_F32 ? 4 : 2};
+    plain p = {.file = tiny_read(preset), .kv = kv};
     float base = 0.0f;
     char key[96];
     tern_model_describe(model, &p.info);
@@ -38,9 +38,10 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
     assert_int_equal(tern_gguf_f32(p.file.source, key, &base, NULL), TERN_OK);
     tern_rope_frequencies((double)base, 1.0, NULL, p.info.head_dim, p.frequency);
-    const size_t values = (size_t)p.info.n_layer * p.info.n_head_kv * TOKENS * p.info.head_dim;
-    p.k = calloc(values, p.element);
-    p.v = calloc(values, p.element);
+    const size_t rows = (size_t)p.info.n_layer * p.info.n_head_kv * TOKENS;
+    p.row_bytes = tiny_cache_row_bytes(kv, p.info.head_dim);
+    p.k = calloc(rows, p.row_bytes);
+    p.v = calloc(rows, p.row_bytes);
     assert_true(p.k != NULL && p.v != NULL);
     assert_true(p.info.n_ff <= MAX_WIDTH && p.info.head_dim / 2 <= MAX_HALF);
     return p;
@@ -54,7 +55,7 @@ static void plain_free(plain *p) {
 
 static uint8_t *cached(const plain *p, uint8_t *cache, size_t layer, size_t head, size_t position) {
     const size_t row = (layer * p->info.n_head_kv + head) * TOKENS + position;
-    return cache + row * p->info.head_dim * p->element;
+    return cache + row * p->row_bytes;
 }
 
 static const tiny_tensor *tensor(plain *p, uint32_t layer, const char *name) {
@@ -177,11 +178,10 @@ static void check_caches(const plain *p, const tern_session *s) {
     for (uint32_t layer = 0; layer < p->info.n_layer; layer++)
         for (uint32_t head = 0; head < p->info.n_head_kv; head++)
             for (uint32_t i = 0; i < TOKENS; i++) {
-                const size_t bytes = p->info.head_dim * p->element;
                 check_bytes("K", cached(p, p->k, layer, head, i),
-                            tern_session_kv(s, false, layer, head, i), bytes);
+                            tern_session_kv(s, false, layer, head, i), p->row_bytes);
                 check_bytes("V", cached(p, p->v, layer, head, i),
-                            tern_session_kv(s, true, layer, head, i), bytes);
+                            tern_session_kv(s, true, layer, head, i), p->row_bytes);
             }
 }
 
@@ -220,10 +220,17 @@ static void test_f32_cache(void **state) {
     check_preset("llama-tiny-q4_1", TERN_FORMAT_F32);
 }
 
+static void test_q8_0_cache(void **state) {
+    (void)state;
+    for (size_t i = 0; tiny_presets[i] != NULL; i++)
+        check_preset(tiny_presets[i], TERN_FORMAT_Q8_0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f16_cache),
         cmocka_unit_test(test_f32_cache),
+        cmocka_unit_test(test_q8_0_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,8 +107,8 @@ static void test_refused_parameters(void **state) {
                   "513 positions exceeds the 512");
     check_refused(f, (tern_session_params){.n_ctx = UINT32_MAX, .kv = f16}, TERN_ERR_CONTEXT,
                   "4294967295");
-    check_refused(f, (tern_session_params){.kv = TERN_FORMAT_Q8_0}, TERN_ERR_ARG, "f16 or f32");
-    check_refused(f, (tern_session_params){.kv = TERN_FORMAT_NONE}, TERN_ERR_ARG, "f16 or f32");
+    check_refused(f, (tern_session_params){.kv = TERN_FORMAT_Q4_0}, TERN_ERR_ARG, "f16 or q8_0");
+    check_refused(f, (tern_session_params){.kv = TERN_FORMAT_NONE}, TERN_ERR_ARG, "f16 or q8_0");
     check_refused(f, (tern_session_params){.kv = f16, .threads = 100000}, TERN_ERR_ARG, "100000");
     check_refused(f, (tern_session_params){.kv = f16, .n_batch = 1u << 31}, TERN_ERR_ARG,
                   "2147483648");
@@ -121,14 +121,19 @@ static void test_refused_parameters(void **state) {
 
 static void test_bytes(void **state) {
     const fixture *f = *state;
-    uint64_t small = 0;
-    uint64_t large = 0;
-    tern_session_params p = {.n_ctx = 64, .n_batch = 4, .threads = 1, .kv = TERN_FORMAT_F16};
-    assert_int_equal(tern_session_bytes(f->model, &p, &small, NULL), TERN_OK);
-    assert_true(small > tern_model_kv_bytes(f->model, 64, TERN_FORMAT_F16));
-    p.n_ctx = 512;
-    assert_int_equal(tern_session_bytes(f->model, &p, &large, NULL), TERN_OK);
-    assert_int_equal(large - small, tern_model_kv_bytes(f->model, 512 - 64, TERN_FORMAT_F16));
+    static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        uint64_t small = 0;
+        uint64_t large = 0;
+        tern_session_params p = {.n_ctx = 64, .n_batch = 4, .threads = 1, .kv = formats[i]};
+        assert_int_equal(tern_session_bytes(f->model, &p, &small, NULL), TERN_OK);
+        assert_true(small > tern_model_kv_bytes(f->model, 64, formats[i]));
+        p.n_ctx = 512;
+        assert_int_equal(tern_session_bytes(f->model, &p, &large, NULL), TERN_OK);
+        assert_int_equal(large - small, tern_model_kv_bytes(f->model, 512 - 64, formats[i]));
+    }
+    assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_Q8_0), 2 * 2 * 2 * 64 * 2 * 34);
+    assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_Q4_0), 0);
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_F16), 2 * 2 * 2 * 2 * 64 * 64);
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_F32), 2 * 4 * 2 * 2 * 64 * 64);
 }

@@ -55,6 +55,12 @@ tern_model *tiny_open(const char *preset, const char *isa) {
     return model;
 }
 
+size_t tiny_cache_row_bytes(tern_format kv, size_t head_dim) {
+    return kv == TERN_FORMAT_Q8_0  ? (head_dim + 31) / 32 * 34
+           : kv == TERN_FORMAT_F16 ? 2 * head_dim
+                                   : 4 * head_dim;
+}
+
 tern_session *tiny_session(const tern_model *model, tern_session_params params) {
     tern_error err = {0};
     tern_session *session = NULL;

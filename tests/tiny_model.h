@@ -25,6 +25,9 @@ void tiny_path(char path[TINY_PATH_BYTES]);
 tern_model *tiny_open(const char *preset, const char *isa);
 
 /* A session; fails the test when there is none. */
+/* Bytes that a cache has for one position of a head. */
+size_t tiny_cache_row_bytes(tern_format kv, size_t head_dim);
+
 tern_session *tiny_session(const tern_model *model, tern_session_params params);
 
 /* n ids that depend on seed and stay below the vocabulary; ids[0] is BOS where there is one. */

@@ -134,9 +134,9 @@ static void print_plan(const inspection *n) {
     out_print("\nmemory       %10.1f MiB  model file, mapped\n", mib(m->file_bytes));
     out_print("             %10.1f MiB  weights packed for this processor\n", mib(m->packed_bytes));
     out_print("             %10.1f MiB  key/value cache: 2 x %u layers x %u heads x %u positions x "
-              "%u x %d bytes\n",
-              mib(n->kv_bytes), m->n_layer, m->n_head_kv, n->n_ctx, m->head_dim,
-              loader_kv_format(n->o) == TERN_FORMAT_F32 ? 4 : 2);
+              "%u bytes\n",
+              mib(n->kv_bytes), m->n_layer, m->n_head_kv, n->n_ctx,
+              (unsigned)(n->kv_bytes / 2 / m->n_layer / m->n_head_kv / n->n_ctx));
     out_print("             %10.1f MiB  scratch\n", mib(n->session_bytes - n->kv_bytes));
     out_print("             %10.1f MiB  in all, at most\n", mib(total_bytes(n)));
     out_print("read         %10.1f MiB  of weights for each token\n", mib(m->weight_bytes));

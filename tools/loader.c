@@ -87,7 +87,11 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
 }
 
 tern_format loader_kv_format(const options *o) {
-    return strcmp(options_text(o, OPT_KV), "f32") == 0 ? TERN_FORMAT_F32 : TERN_FORMAT_F16;
+    const char *name = options_text(o, OPT_KV); /* one of the option's choices */
+    int format = 0;
+    while (strcmp(tern_format_describe((tern_format)format)->name, name) != 0)
+        format++;
+    return (tern_format)format;
 }
 
 int loader_open_session(const options *o, loaded *l) {

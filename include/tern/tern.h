@@ -57,7 +57,10 @@ typedef struct tern_model_info {
 
 void tern_model_describe(const tern_model *model, tern_model_info *out);
 
-/* Bytes of key/value cache that a session of n_ctx positions takes: 2*layers*kv heads*n_ctx*dim*2.
+/*
+ * Bytes of key/value cache that a session of n_ctx positions takes: 2 * layers * kv heads * n_ctx *
+ * bytes of a row: head_dim * 4 (F32), head_dim * 2 (F16), ceil(head_dim / 32) * 34 (Q8_0). 0 when a
+ * session cannot have kv.
  */
 uint64_t tern_model_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv);
 
@@ -158,7 +161,7 @@ typedef struct tern_session_params {
     uint32_t n_ctx;   /* positions; 0: tern_model_default_context */
     uint32_t n_batch; /* tokens handled in one pass; 0: 128. Never changes a result */
     uint32_t threads; /* 0: one per core. Never changes a result */
-    tern_format kv;   /* TERN_FORMAT_F32 (default) or TERN_FORMAT_F16 */
+    tern_format kv;   /* TERN_FORMAT_F32 (default), TERN_FORMAT_F16 or TERN_FORMAT_Q8_0 */
 } tern_session_params;
 
 tern_session_params tern_session_params_default(void);
@@ -205,7 +208,7 @@ TERN_MUST_CHECK tern_status tern_session_eval(tern_session *s, const int32_t *to
 float *tern_session_logits(tern_session *s);
 
 /* Pointer into the cache, for tests and cross-checks: K (or V) of a layer and key/value head at a
- * position, head_dim elements in the cache format; NULL when out of range. */
+ * position, one row of the cache format (Q8_0: whole blocks); NULL when out of range. */
 const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
                             uint32_t position);
 

@@ -85,6 +85,7 @@ class OneAnswer(common.TernTest):
         ids = prompt(70, gguf_edit.vocabulary(model))
         expected = logits_hash(model, ids, "--kv", "f32")
         self.assertNotEqual(expected, logits_hash(model, ids, "--kv", "f16"))
+        self.assertNotEqual(expected, logits_hash(model, ids, "--kv", "q8_0"))
         for options in variants(self.isas, [1, 2], SPLITS, 1):
             with self.subTest(options=options):
                 self.assertEqual(logits_hash(model, ids, "--kv", "f32", *options), expected)

@@ -68,6 +68,13 @@ class Agreement(common.TernTest):
     def test_quantized(self):
         self.check_presets(QUANTIZED, "--noise", "4")
 
+    def test_q8_0_cache(self):
+        """Codes flip where float32 and float64 round apart: less agreement than with halves."""
+        for preset in ("bitnet-tiny", "bitnet-tiny-odd", "llama-tiny-f32"):
+            with self.subTest(preset=preset):
+                model = common.synth(preset, self.folder.name)
+                self.check(model, 80, "--cosine", "0.9999", "--noise", "4", kv="q8_0")
+
     def edited(self, name, edit):
         """The tiny bitnet under another name, or with another setting."""
         file = gguf_edit.read(common.synth("bitnet-tiny", self.folder.name))

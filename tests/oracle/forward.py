@@ -100,10 +100,20 @@ def attention(q, k, v):
 
 
 def store(x, kv):
-    """What the cache gives back."""
+    """What the cache gives back; q8_0 cuts each head into blocks of 32, the last one may be short."""
+    if kv == "q8_0":
+        blocks = np.split(x, range(32, x.shape[-1], 32), axis=-1)
+        return np.concatenate([store_block(block) for block in blocks], axis=-1)
     return (
         x.astype(np.float32).astype({"f16": np.float16, "f32": np.float32}[kv]).astype(np.float64)
     )
+
+
+def store_block(x):
+    """One block of q8_0: a half d, and codes in units of it."""
+    d = (np.abs(x).max(axis=-1, keepdims=True) / 127).astype(np.float16).astype(np.float64)
+    units = np.divide(x, d, out=np.zeros_like(x), where=d > 0)
+    return np.clip(np.rint(units), -127, 127) * d
 
 
 # ---- the model ----------------------------------------------------------------------------------

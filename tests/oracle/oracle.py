@@ -17,7 +17,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", metavar="MODEL", help="a GGUF file")
     parser.add_argument("--tokens", required=True, metavar="1,2,3", help="token ids")
-    parser.add_argument("--kv", choices=["f16", "f32"], default="f16", help="key/value cache")
+    parser.add_argument("--kv", choices=["f16", "f32", "q8_0"], default="f16", help="key/value cache")
     parser.add_argument(
         "--output", metavar="F.f64", help="write float64 logits, position by position"
     )
