@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accuracy envelopes: how far each product of the kernel table is from a product of floats.
+ * docs/numerics.md, "Accuracy", derives the limits and says what is compared with what. It uses the
+ * kernel library alone, through its public header.
+ *
+ *     tern-envelopes           every product that this machine runs (TERN_ISA restricts it)
+ *     tern-envelopes --flip    negates one activation in each token, to show that this is noticed
+ */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tern/kernels.h"
+
+enum { TOKENS = 32, SHAPES = 3, DISTRIBUTIONS = 3 };
+
+/* ---- random numbers ------------------------------------------------------------------------ */
+
+/* splitmix64, as a float in [0, 1). */
+static double unit(uint64_t *state) {
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = *state;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+static const char *const distribution_names[DISTRIBUTIONS] = {"binade", "uniform", "normal"};
+
+/* binade: either sign, magnitude in [0.5, 1); uniform in [-1, 1); normal with deviation 1. */
+static float activation(int distribution, uint64_t *state) {
+    const double u = unit(state);
+    const double v = unit(state);
+
+    if (distribution == 0)
+        return (float)((u < 0.5 ? -1 : 1) * (0.5 + v / 2));
+    if (distribution == 1)
+        return (float)(2 * u - 1);
+    return (float)(sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * v));
+}
+
+/* Random weights: -0.02, 0, 0.02 with equal chances, or uniform in [-1, 1); 0 from `cols` on. */
+static void random_weights(bool ternary, size_t rows, size_t cols, size_t stride, float *w,
+                           uint64_t *state) {
+    for (size_t i = 0; i < rows * stride; i++) {
+        const double u = unit(state);
+        const float value = ternary ? 0.02f * (float)((int)(3 * u) - 1) : (float)(2 * u - 1);
+        w[i] = i % stride < cols ? value : 0.0f;
+    }
+}
+
+/* y[tokens][rows] = W[rows][stride] * x[tokens][stride], in plain floats. */
+static void matvec_f32(const float *w, const float *x, size_t rows, size_t stride, float *y) {
+    for (size_t t = 0; t < TOKENS; t++)
+        for (size_t r = 0; r < rows; r++) {
+            float sum = 0.0f;
+            for (size_t k = 0; k < stride; k++)
+                sum += w[r * stride + k] * x[t * stride + k];
+            y[t * rows + r] = sum;
+        }
+}
+
+/* ---- limits -------------------------------------------------------------------------------- */
+
+typedef struct shape {
+    size_t rows, cols;
+} shape;
+
+/*
+ * What a family of products must keep to, by distribution of the activations. `product` is the
+ * error of the product itself, `total` that with the rounding of the weights; 0: not limited.
+ */
+typedef struct envelope {
+    const char *name;
+    shape shapes[SHAPES];
+    double product[DISTRIBUTIONS];
+    double total[DISTRIBUTIONS];
+} envelope;
+
+/* Named after a layout or a format; the first whose name either begins with. */
+static const envelope envelopes[] = {
+    {"tl1", {{256, 512}, {250, 500}}, {1e-5, 2e-5, 1e-4}, {1e-5, 2e-5, 1e-4}},
+    {"tl2", {{512, 1024}, {500, 1000}, {333, 666}}, {1e-5, 2e-5, 1e-4}, {1e-5, 2e-5, 1e-4}},
+    {"i2_s", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 1e-4}, {1e-5, 2e-5, 1e-4}},
+    {"q8_0", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {3e-5, 4e-5, 6e-5}},
+    {"q4_0", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {6e-3, 6e-3, 6e-3}},
+    {"q4_1", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {5e-3, 5e-3, 5e-3}},
+    {"bf16", {{128, 256}, {127, 255}, {100, 200}}, {1e-11, 1e-11, 1e-11}, {4e-6, 4e-6, 4e-6}},
+    {"f16", {{128, 256}, {127, 255}, {100, 200}}, {1e-11, 1e-11, 1e-11}, {1e-7, 1e-7, 1e-7}},
+    {"f32", {{128, 256}, {127, 255}, {100, 200}}, {1e-11, 1e-11, 1e-11}, {1e-11, 1e-11, 1e-11}},
+};
+
+/* Products that have no entry are exact in integers too: only their activations limit them. */
+static const envelope by_token = {
+    "", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 1e-4}, {0}};
+static const envelope by_block = {
+    "", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {0}};
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static const envelope *envelope_of(const tern_kernel_row *row) {
+    for (size_t i = 0; i < sizeof envelopes / sizeof *envelopes; i++)
+        if (begins(tern_layout_name(row->layout), envelopes[i].name) ||
+            begins(tern_format_describe(row->format)->name, envelopes[i].name))
+            return &envelopes[i];
+    return tern_layout_input(row->layout) == TERN_INPUT_TOKEN ? &by_token : &by_block;
+}
+
+/* ---- one matrix ---------------------------------------------------------------------------- */
+
+/* A matrix in a format and a layout, activations for it, and what floats give. */
+typedef struct trial {
+    const tern_kernel_row *row; /* one of those that read the layout */
+    shape want;
+    size_t cols; /* the next width from want.cols on that the format holds */
+    float *w;    /* [rows][cols] as drawn */
+    float *back; /* the same after quantizing */
+    uint8_t *file;
+    void *packed;
+    tern_matrix matrix;
+    float *x; /* [TOKENS][cols] */
+    int8_t *q;
+    float *s, *d;
+    int32_t *sum;
+    tern_activations input;
+    float *plain, *exact, *y; /* [TOKENS][rows]: with w, with back, by the kernel */
+} trial;
+
+typedef struct tally {
+    int rows, failures;
+    bool flip;
+} tally;
+
+static void *take(size_t bytes) {
+    void *memory = aligned_alloc(TERN_ALIGN, (bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN);
+
+    if (memory == NULL) {
+        fprintf(stderr, "tern-envelopes: no memory for %zu bytes\n", bytes);
+        exit(1);
+    }
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+static void require(tern_status status, const trial *t, const tern_error *err) {
+    if (status == TERN_OK)
+        return;
+    fprintf(stderr, "tern-envelopes: %s, %zu x %zu: %s\n", t->row->name, t->want.rows, t->want.cols,
+            err->message);
+    exit(1);
+}
+
+/* The format's floats, quantized; ternary ones must come back as they were. */
+static void make_weights(trial *t, uint64_t *state) {
+    const tern_format format = t->row->format;
+    const bool ternary = tern_layout_input(t->row->layout) == TERN_INPUT_TOKEN;
+    tern_error err = {0};
+    uint64_t bytes = 0;
+    bool lossless;
+
+    for (t->cols = t->want.cols; tern_format_bytes(format, t->want.rows, t->cols, &bytes);)
+        t->cols++;
+    t->w = take(t->want.rows * t->cols * sizeof *t->w);
+    t->back = take(t->want.rows * t->cols * sizeof *t->back);
+    t->file = take(bytes);
+    random_weights(ternary, t->want.rows, t->want.cols, t->cols, t->w, state);
+    require(tern_quantize_weights(format, t->w, t->want.rows, t->cols, t->file, &lossless, &err), t,
+            &err);
+    const float scale = tern_format_scale(format, t->file, t->want.rows, t->cols);
+    for (size_t r = 0; r < t->want.rows; r++)
+        tern_dequantize_row(format, t->file, t->cols, r, scale, t->back + r * t->cols);
+    if (ternary && !lossless)
+        require(tern_fail(&err, TERN_ERR_ACCURACY, "ternary weights were changed"), t, &err);
+}
+
+static void pack_weights(trial *t) {
+    const size_t bytes = tern_packed_bytes(t->row->layout, t->want.rows, t->cols);
+    tern_error err = {0};
+
+    t->matrix = (tern_matrix){.format = t->row->format,
+                              .layout = t->row->layout,
+                              .rows = t->want.rows,
+                              .cols = t->cols,
+                              .data = t->file};
+    t->matrix.scale = tern_format_scale(t->row->format, t->file, t->want.rows, t->cols);
+    if (t->row->layout == TERN_LAYOUT_ROWS)
+        return;
+    t->matrix.data = t->packed = take(bytes);
+    require(tern_pack_rows(t->row->format, t->file, t->want.rows, t->cols, t->row->layout, 0,
+                           t->want.rows, t->packed, &err),
+            t, &err);
+}
+
+/* --flip: the sums follow, so that only the activation is another one. */
+static void quantize_activations(trial *t, uint64_t mask, bool flip) {
+    const size_t stride = t->input.q_stride;
+    const bool token = tern_layout_input(t->row->layout) == TERN_INPUT_TOKEN;
+    const tern_op op = token ? TERN_OP_QUANTIZE_TOKEN : TERN_OP_QUANTIZE_BLOCK;
+    const tern_kernel_row *quantize = tern_kernel_select(mask, op, TERN_FORMAT_NONE);
+
+    for (size_t i = 0; i < TOKENS; i++) {
+        const float *x = t->x + i * t->cols;
+        int8_t *q = t->q + i * stride;
+        if (token)
+            quantize->fn.quantize_token(x, t->cols, q, t->s + i, t->sum + i);
+        else
+            quantize->fn.quantize_block(x, t->cols, q, t->d + i * t->input.d_stride,
+                                        t->sum + i * t->input.d_stride);
+        if (!flip)
+            continue;
+        t->sum[token ? i : i * t->input.d_stride] -= 2 * q[0];
+        q[0] = (int8_t)-q[0];
+    }
+}
+
+static void make_activations(trial *t) {
+    const size_t q_stride = (t->cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    const size_t blocks = (t->cols + TERN_BLOCK - 1) / TERN_BLOCK;
+    const size_t outputs = TOKENS * t->want.rows;
+
+    t->x = take(TOKENS * t->cols * sizeof *t->x);
+    t->q = take(TOKENS * q_stride);
+    t->s = take(TOKENS * sizeof *t->s);
+    t->d = take(TOKENS * blocks * sizeof *t->d);
+    t->sum = take(TOKENS * blocks * sizeof *t->sum);
+    t->plain = take(outputs * sizeof *t->plain);
+    t->exact = take(outputs * sizeof *t->exact);
+    t->y = take(outputs * sizeof *t->y);
+    t->input = (tern_activations){.cols = t->cols,
+                                  .x = t->x,
+                                  .x_stride = t->cols,
+                                  .q = t->q,
+                                  .q_stride = q_stride,
+                                  .s = t->s,
+                                  .sum = t->sum,
+                                  .d = t->d,
+                                  .block_sum = t->sum,
+                                  .d_stride = blocks};
+}
+
+static void free_trial(trial *t) {
+    void *all[] = {t->w, t->back, t->file, t->packed, t->x,     t->q,
+                   t->s, t->d,    t->sum,  t->plain,  t->exact, t->y};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+/* ---- measuring ----------------------------------------------------------------------------- */
+
+/* The mean squared error of y, where `reference` is scaled to variance 1. */
+static double scaled_mse(const float *reference, const float *y, size_t n) {
+    double sum = 0;
+    double squares = 0;
+    double mse = INFINITY;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)reference[i];
+        squares += (double)reference[i] * (double)reference[i];
+    }
+    const double mean = sum / (double)n;
+    const double variance = squares / (double)n - mean * mean;
+    const tern_status status = tern_validate_accuracy(reference, y, n, INFINITY, &mse, NULL);
+    return status == TERN_OK ? mse / variance : INFINITY;
+}
+
+static void judge(const trial *t, const tern_kernel_row *row, int distribution, const char *what,
+                  double mse, double limit, tally *counts) {
+    if (limit == 0 || mse <= limit)
+        return;
+    counts->failures++;
+    fprintf(stderr,
+            "tern-envelopes: %s, %zu x %zu, %s activations: mean squared error of the %s %.3g is "
+            "above %.3g\n",
+            row->name, t->want.rows, t->want.cols, distribution_names[distribution], what, mse,
+            limit);
+}
+
+static void measure_row(trial *t, const tern_kernel_row *row, const envelope *limits,
+                        int distribution, tally *counts) {
+    const tern_tile all = {0, TOKENS, 0, t->want.rows};
+    const size_t n = TOKENS * t->want.rows;
+
+    row->fn.matmul(&t->matrix, &t->input, &all, t->y, t->want.rows);
+    const double product = scaled_mse(t->exact, t->y, n);
+    const double total = scaled_mse(t->plain, t->y, n);
+    printf("%-34s %4zu x %-4zu %4zu  %-8s %9.2e %9.2e\n", row->name, t->want.rows, t->want.cols,
+           t->cols, distribution_names[distribution], product, total);
+    judge(t, row, distribution, "product", product, limits->product[distribution], counts);
+    judge(t, row, distribution, "total", total, limits->total[distribution], counts);
+    counts->rows++;
+}
+
+static bool is_product(const tern_kernel_row *row, uint64_t mask) {
+    return (row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM) && row->fn.any != NULL &&
+           (row->needs & ~mask) == 0;
+}
+
+static bool same_family(const tern_kernel_row *a, const tern_kernel_row *b) {
+    return a->format == b->format && a->layout == b->layout;
+}
+
+/* All rows that read the format and the layout of `first`, on one matrix. */
+static void measure_shape(const tern_kernel_row *first, shape want, uint64_t mask, tally *counts) {
+    const envelope *limits = envelope_of(first);
+    uint64_t state = want.rows * 4096 + want.cols;
+    trial t = {.row = first, .want = want};
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+
+    make_weights(&t, &state);
+    pack_weights(&t);
+    make_activations(&t);
+    for (int d = 0; d < DISTRIBUTIONS; d++) {
+        for (size_t i = 0; i < TOKENS * t.cols; i++)
+            t.x[i] = i % t.cols < want.cols ? activation(d, &state) : 0.0f;
+        matvec_f32(t.w, t.x, want.rows, t.cols, t.plain);
+        matvec_f32(t.back, t.x, want.rows, t.cols, t.exact);
+        if (tern_layout_input(first->layout) != TERN_INPUT_FLOAT)
+            quantize_activations(&t, mask, counts->flip);
+        for (size_t i = 0; i < count; i++)
+            if (is_product(&rows[i], mask) && same_family(&rows[i], first))
+                measure_row(&t, &rows[i], limits, d, counts);
+    }
+    free_trial(&t);
+}
+
+/* Whether floats can be brought into the format at all. */
+static bool has_quantizer(tern_format format) {
+    const float zeros[2048] = {0};
+    uint8_t file[2048 * 4 + 64];
+    const tern_status status = tern_quantize_weights(format, zeros, 8, 256, file, NULL, NULL);
+
+    return status != TERN_ERR_TENSOR_TYPE;
+}
+
+int main(int argc, char **argv) {
+    tally counts = {.flip = argc == 2 && strcmp(argv[1], "--flip") == 0};
+    tern_error err = {0};
+    uint64_t mask;
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+
+    if (argc > 1 && !counts.flip) {
+        fprintf(stderr, "usage: tern-envelopes [--flip]\n");
+        return 2;
+    }
+    if (tern_cpu_mask(NULL, NULL, &mask, &err) != TERN_OK) {
+        fprintf(stderr, "tern-envelopes: %s\n", err.message);
+        return 1;
+    }
+    printf("%-34s %-11s held  %-8s   product     total\n", "row", "shape", "inputs");
+    for (size_t i = 0; i < count; i++) {
+        bool seen = !is_product(&rows[i], mask);
+        for (size_t j = 0; j < i && !seen; j++)
+            seen = is_product(&rows[j], mask) && same_family(&rows[i], &rows[j]);
+        if (seen)
+            continue;
+        if (!has_quantizer(rows[i].format)) {
+            printf("%-34s not measured: floats cannot be quantized to %s\n", rows[i].name,
+                   tern_format_describe(rows[i].format)->name);
+            continue;
+        }
+        for (size_t s = 0; s < SHAPES && envelope_of(&rows[i])->shapes[s].rows != 0; s++)
+            measure_shape(&rows[i], envelope_of(&rows[i])->shapes[s], mask, &counts);
+    }
+    printf("%d measured, %d above their limit\n", counts.rows, counts.failures);
+    return counts.failures == 0 && counts.rows > 0 ? 0 : 1;
+}
