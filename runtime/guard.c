@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/model.h"
+
 tern_guard tern_guard_new(uint64_t mask) {
     tern_guard guard = {.mask = mask};
     guard.table = tern_kernel_rows(&guard.count);
@@ -181,9 +183,13 @@ typedef struct outcome {
 
 static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store, const sample *in,
                        outcome *out) {
-    float cache[2][POSITIONS * DIM];
-    store->fn.store(in->a, POSITIONS * DIM, cache[0]);
-    store->fn.store(in->b, POSITIONS * DIM, cache[1]);
+    /* No format has longer rows than F32. */
+    _Alignas(TERN_ALIGN) uint8_t cache[2][POSITIONS * DIM * sizeof(float)];
+    const size_t row_bytes = tern_cache_row_bytes(row->format, DIM);
+    for (size_t j = 0; j < POSITIONS; j++) {
+        store->fn.store(in->a + j * DIM, DIM, cache[0] + j * row_bytes);
+        store->fn.store(in->b + j * DIM, DIM, cache[1] + j * row_bytes);
+    }
     const tern_attend_args args = {.q = in->b,
                                    .k = cache[0],
                                    .v = cache[1],

@@ -196,6 +196,33 @@ static void test_wrong_operation(void **state) {
     assert_null(tern_guard_operation(&guard, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, NULL, 0));
 }
 
+static tern_attend_fn *scalar_attend;
+
+/* Leaves out the last position. */
+static void short_attend(const tern_attend_args *args) {
+    tern_attend_args fewer = *args;
+    fewer.positions--;
+    scalar_attend(&fewer);
+}
+
+static const tern_format caches[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
+enum { CACHES = sizeof caches / sizeof *caches };
+
+/* One position of 67 that is left out is seen, in every format of the cache. */
+static void test_wrong_attend(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CACHES; i++) {
+        const tern_kernel_row *scalar = tern_kernel_select(0, TERN_OP_ATTEND, caches[i]);
+        tern_kernel_row table[] = {row_like(scalar, "wrong"), *scalar};
+        table[0].fn.attend = short_attend;
+        scalar_attend = scalar->fn.attend;
+        tern_guard guard = {.table = table, .count = 2, .mask = 1};
+        assert_ptr_equal(tern_guard_operation(&guard, TERN_OP_ATTEND, caches[i], NULL, 0),
+                         &table[1]);
+        assert_int_equal(guard.n_refused, 1);
+    }
+}
+
 /* More wrong rows than the record has room for: nothing is accepted rather than anything. */
 static void test_record_full(void **state) {
     const tern_kernel_row *scalar = tern_kernel_select(0, TERN_OP_ADD, TERN_FORMAT_NONE);
@@ -228,6 +255,10 @@ static void test_real_rows(void **state) {
     for (int op = TERN_OP_GEMM + 1; op < TERN_OP_COUNT; op++)
         if (op != TERN_OP_EMBED)
             (void)tern_guard_operation(&guard, (tern_op)op, TERN_FORMAT_NONE, NULL, 0);
+    for (size_t i = 0; i < CACHES; i++) {
+        assert_non_null(tern_guard_operation(&guard, TERN_OP_STORE, caches[i], NULL, 0));
+        assert_non_null(tern_guard_operation(&guard, TERN_OP_ATTEND, caches[i], NULL, 0));
+    }
     assert_int_equal(guard.n_refused, 0);
 }
 
@@ -241,6 +272,7 @@ int main(void) {
         cmocka_unit_test(test_disable_by_environment),
         cmocka_unit_test(test_wrong_product),
         cmocka_unit_test(test_wrong_operation),
+        cmocka_unit_test(test_wrong_attend),
         cmocka_unit_test(test_record_full),
         cmocka_unit_test(test_real_rows),
     };
