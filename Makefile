@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test bench clean \
+.PHONY: all deps demo test bench dist clean \
         debug clang asan ubsan tsan scalar-only aarch64 fuzz emulate
 
 all:
@@ -25,6 +25,11 @@ test: deps
 
 bench: all
 	$(BUILD)/bench/bench_kernels
+
+# build/tern-<version>.tar.gz, which builds without Python.
+dist:
+	cmake --preset release
+	cmake --build --preset release --target dist
 
 # Each preset: configure, build, run its tests.
 debug clang asan ubsan tsan scalar-only:

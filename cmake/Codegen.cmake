@@ -1,10 +1,16 @@
 # Generates the kernels of kernels/kernels.toml into ${TERN_GEN_DIR} (folder "gen" of the build) at
 # configure time; a change of the table, a template or the generator configures again.
-# With TERN_PREGENERATED=ON the folder "gen" of the source tree is used and Python is not needed.
+# With TERN_PREGENERATED=ON, the default where a release tarball put it there, the folder "gen" of the
+# source tree is used and Python is not needed.
 #
 # Sets TERN_ISAS and, per instruction set, TERN_ISA_<name>_{ARCH,FLAGS,SOURCES}.
 
-option(TERN_PREGENERATED "Use generated kernels that a release tarball carries" OFF)
+if(EXISTS ${PROJECT_SOURCE_DIR}/gen/sources.cmake)
+  set(pregenerated ON)
+else()
+  set(pregenerated OFF)
+endif()
+option(TERN_PREGENERATED "Use generated kernels that a release tarball carries" ${pregenerated})
 if(TERN_PREGENERATED)
   set(TERN_GEN_PARENT ${PROJECT_SOURCE_DIR})
 else()

@@ -35,3 +35,10 @@ foreach(name IN ITEMS tern tern-kernels)
   configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
+
+# A release tarball, with the generated sources.
+if(NOT TERN_PREGENERATED)
+  add_custom_target(dist VERBATIM COMMAND ${TERN_CODEGEN_PYTHON} ${PROJECT_SOURCE_DIR}/tools/make-dist
+    --version ${PROJECT_VERSION} --gen ${TERN_GEN_DIR}
+    --out ${PROJECT_BINARY_DIR}/tern-${PROJECT_VERSION}.tar.gz)
+endif()
