@@ -49,30 +49,51 @@ static void encode_bf16(const float *x, uint8_t *out) {
 
 /* ---- blocks of 32 -------------------------------------------------------------------------- */
 
-/* v, which is not negative, cut to an integer of at most 15; 15 too for the NaN of an overflow. */
-static unsigned nibble(float v) {
-    return v < 15.0f ? (unsigned)v : 15u;
+/* v, which is not negative, cut to an integer of at most max; max too for the NaN of an overflow.
+ */
+static unsigned cut(float v, unsigned max) {
+    return v < (float)max ? (unsigned)v : max;
 }
 
 /* Codes of (x - base) * id + offset: column j in the low, column j + 16 in the high nibble. */
 static void put_nibbles(const float *x, float base, float id, float offset, uint8_t *out) {
     for (int j = 0; j < TERN_BLOCK / 2; j++) {
-        const unsigned low = nibble((x[j] - base) * id + offset);
-        const unsigned high = nibble((x[j + TERN_BLOCK / 2] - base) * id + offset);
+        const unsigned low = cut((x[j] - base) * id + offset, 15);
+        const unsigned high = cut((x[j + TERN_BLOCK / 2] - base) * id + offset, 15);
         out[j] = (uint8_t)(low | high << 4);
     }
 }
 
-/* The element of largest magnitude, with its sign, becomes code 0: -8 * d. */
-static void encode_q4_0(const float *x, uint8_t *out) {
+/* The first element of largest magnitude, with its sign. */
+static float largest_of(const float *x) {
     float largest = 0.0f;
 
     for (int j = 0; j < TERN_BLOCK; j++)
         if (fabsf(x[j]) > fabsf(largest))
             largest = x[j];
-    const float d = largest / -8.0f;
+    return largest;
+}
+
+/* The largest element becomes code 0: -8 * d. */
+static void encode_q4_0(const float *x, uint8_t *out) {
+    const float d = largest_of(x) / -8.0f;
+
     put_half(d, out);
     put_nibbles(x, 0.0f, inverse(d), 8.5f, out + 2);
+}
+
+/* As Q4_0 with codes up to 31, whose fifth bits lie together: bit j of 32 is column j's. */
+static void encode_q5_0(const float *x, uint8_t *out) {
+    const float d = largest_of(x) / -16.0f;
+    const float id = inverse(d);
+
+    memset(out, 0, 22);
+    put_half(d, out);
+    for (int j = 0; j < TERN_BLOCK; j++) {
+        const unsigned code = cut(x[j] * id + 16.5f, 31);
+        out[2 + j / 8] = (uint8_t)(out[2 + j / 8] | code >> 4 << j % 8);
+        out[6 + j % 16] = (uint8_t)(out[6 + j % 16] | (code & 15u) << j / 16 * 4);
+    }
 }
 
 /* The least element becomes code 0, the greatest 15. */
@@ -149,10 +170,10 @@ static bool quantize_i2_s(const float *x, size_t rows, size_t cols, uint8_t *out
 /* ---- entry --------------------------------------------------------------------------------- */
 
 static const quantizer quantizers[TERN_FORMAT_COUNT] = {
-    [TERN_FORMAT_F32] = {.block = encode_f32},      [TERN_FORMAT_F16] = {.block = encode_f16},
-    [TERN_FORMAT_BF16] = {.block = encode_bf16},    [TERN_FORMAT_Q4_0] = {.block = encode_q4_0},
-    [TERN_FORMAT_Q4_1] = {.block = encode_q4_1},    [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
-    [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
+    [TERN_FORMAT_F32] = {.block = encode_f32},   [TERN_FORMAT_F16] = {.block = encode_f16},
+    [TERN_FORMAT_BF16] = {.block = encode_bf16}, [TERN_FORMAT_Q4_0] = {.block = encode_q4_0},
+    [TERN_FORMAT_Q4_1] = {.block = encode_q4_1}, [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
+    [TERN_FORMAT_Q5_0] = {.block = encode_q5_0}, [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
 };
 
 static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_error *err) {

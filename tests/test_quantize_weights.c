@@ -9,9 +9,11 @@
 #include "kernels/reference_fill.h"
 #include "tests/check.h"
 
-static const tern_format blocks_of_32[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0};
+static const tern_format blocks_of_32[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_1,
+                                           TERN_FORMAT_Q8_0};
 static const tern_format by_rows[] = {TERN_FORMAT_F32,  TERN_FORMAT_F16,  TERN_FORMAT_BF16,
-                                      TERN_FORMAT_Q4_0, TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0};
+                                      TERN_FORMAT_Q4_0, TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0,
+                                      TERN_FORMAT_Q5_0};
 
 static bool quantize(tern_format format, const float *x, size_t rows, size_t cols, void *file) {
     bool lossless = false;
@@ -73,9 +75,16 @@ static void test_worked_blocks(void **state) {
     assert_true(quantize(TERN_FORMAT_Q4_1, x, 1, 32, file));
     assert_memory_equal(file, "\x00\x38\x00\xc8\x80\x80\x91\x91", 8);
     assert_int_equal(file[19], 0xf7);
+
+    /* -16 to 15: d = 1, code i in column i, its fifth bit in the upper half. */
+    for (int i = 0; i < 32; i++)
+        x[i] = (float)(i - 16);
+    assert_true(quantize(TERN_FORMAT_Q5_0, x, 1, 32, file));
+    assert_memory_equal(file, "\x00\x3c\x00\x00\xff\xff\x00\x11\x22", 9);
+    assert_int_equal(file[21], 0xff);
 }
 
-/* No weight is further from its float than half a step (Q4_0: a whole one at the clipped end). */
+/* No weight is further from its float than half a step (Q4_0, Q5_0: a whole one at one end). */
 static void check_distances(tern_format format, const float *x, size_t n, const uint8_t *file) {
     const size_t bytes = tern_format_describe(format)->block_bytes;
     float back[256];
@@ -83,7 +92,8 @@ static void check_distances(tern_format format, const float *x, size_t n, const 
     tern_dequantize_row(format, file, n, 0, 1.0f, back);
     for (size_t i = 0; i < n; i++) {
         const float step = fabsf(tern_f16_load(file + i / 32 * bytes));
-        const float share = format == TERN_FORMAT_Q4_0 ? 1.0f : 0.5f;
+        const bool one_sided = format == TERN_FORMAT_Q4_0 || format == TERN_FORMAT_Q5_0;
+        const float share = one_sided ? 1.0f : 0.5f;
         if (!(fabsf(back[i] - x[i]) <= step * share + 2e-3f * fabsf(x[i]) + 2e-3f))
             check_fail("element %zu: %g became %g, step %g", i, (double)x[i], (double)back[i],
                        (double)step);
