@@ -19,6 +19,7 @@ demo: deps
 
 test: deps
 	tools/install-deps --python .venv || echo "make test: tests of the oracle will be skipped" >&2
+	tools/install-deps --aarch64 || echo "make test: the test on ARM will be skipped" >&2
 	cmake --preset release -DTERN_TEST_PYTHON="$$(tools/install-deps --which-python .venv)"
 	cmake --build --preset release -j $(JOBS)
 	ctest --preset release -j $(JOBS)

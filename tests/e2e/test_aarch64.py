@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""64-bit ARM from this machine: builds for it, runs its kernel tests and whole models in qemu.
+
+The build lies beside the program under test, in aarch64/. Kernel tests take fewer shapes than
+`make aarch64` does. Without the cross compiler, qemu or the libraries of ARM the test is skipped.
+"""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import ROOT, comma, prompt, tern_text
+
+PROGRAMS = ("aarch64-linux-gnu-gcc", "qemu-aarch64", "cmake", "ctest", "ninja")
+LIBRARIES = ("pkgconfig/libpcre2-8.pc", "pkgconfig/cmocka.pc", "libcpuinfo.so.0")
+TESTS = ("select", "kernels_matmul", "kernels_rows", "kernels_attend")
+SETS_OF = {  # processors of qemu, and the instruction sets that must be chosen there
+    "cortex-a53": {"neon"},
+    "cortex-a76": {"neon", "neondot"},
+    "max": {"neon", "neondot", "neoni8mm"},
+}
+EVERY = 24  # kernel tests take every n-th shape
+PRESETS = ("bitnet-tiny-odd", "llama-tiny-q4_0", "llama-tiny-q4_1", "llama-tiny-q8_0")
+TIMEOUT = 600  # seconds for the build, and for the kernel tests
+
+
+def missing():
+    """What this machine lacks, as text; empty when it has everything."""
+    libraries = Path("/usr/lib/aarch64-linux-gnu")
+    lacks = [name for name in PROGRAMS if shutil.which(name) is None]
+    lacks += [name for name in LIBRARIES if not (libraries / name).exists()]
+    return ", ".join(lacks)
+
+
+def run(*command, **extra):
+    """Runs a command that must succeed and returns what it prints."""
+    words = [str(word) for word in command]
+    result = subprocess.run(
+        words,
+        env=common.clean_environment(**extra),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    if result.returncode:
+        raise AssertionError(f"{' '.join(words)}: status {result.returncode}\n{result.stdout}")
+    return result.stdout
+
+
+def build(folder):
+    """Configures and builds the tests above and the program in `folder`."""
+    toolchain = ROOT / "cmake" / "aarch64-linux-gnu.cmake"
+    options = {"CMAKE_TOOLCHAIN_FILE": toolchain, "CMAKE_BUILD_TYPE": "Release"}
+    options |= {"TERN_WERROR": "ON", "TERN_BENCH": "OFF", "TERN_EMULATED_EVERY": EVERY}
+    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *(f"-D{k}={v}" for k, v in options.items()))
+    targets = [f"test_{name}" for name in TESTS] + ["tern_program"]
+    run("cmake", "--build", folder, "-j", os.cpu_count(), "--target", *targets)
+
+
+@unittest.skipIf(platform.machine() == "aarch64", "this machine runs the tests itself")
+@unittest.skipIf(missing(), f"missing: {missing()}; tools/install-deps --aarch64 installs it")
+class Aarch64(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(common.command()[0]).parent / "aarch64"
+        build(cls.folder)
+
+    def emulate(self, processor, *args):
+        return run("qemu-aarch64", "-cpu", processor, self.folder / "tern", *args)
+
+    def test_kernels(self):
+        """Every NEON row against the reference, on the weakest processor that may run it."""
+        names = rf"^({'|'.join(TESTS)})(_neon[a-z0-9]*)?$"
+        jobs = ["-j", os.cpu_count(), "--output-on-failure"]
+        text = run("ctest", "--test-dir", self.folder, "-R", names, *jobs, TERN_TEST_FILTER="_neon")
+        passed = set(re.findall(r"Test +#\d+: (\w+) \.* +Passed", text))
+        expected = set(TESTS) | {f"kernels_matmul_{name}" for name in ("neondot", "neoni8mm")}
+        self.assertTrue(expected <= passed, text)
+
+    def check(self, model):
+        """One answer on every processor, for batches (gemm) and token by token (gemv)."""
+        ids = comma(prompt(21, gguf_edit.vocabulary(model)))
+        options = ["logits", "-m", model, "--tokens", ids, "--all", "--sha256", "--threads", 1]
+        expected = tern_text(*options).split()[0]
+        for processor, split in ((p, s) for p in SETS_OF for s in (0, 1)):
+            with self.subTest(model=model.name, processor=processor, split=split):
+                words = self.emulate(processor, *options, "--split", split).split()
+                self.assertEqual(words[0], expected)
+
+    def test_small_model(self):
+        self.check(common.small_model())
+
+    def test_synthetic(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for preset in PRESETS:
+                self.check(common.synth(preset, folder))
+
+    def test_sets(self):
+        """A processor runs the rows of its best instruction sets, and no others."""
+        for processor, sets in SETS_OF.items():
+            lines = self.emulate(processor, "kernels").splitlines()
+            chosen = {line.split()[0] for line in lines if line.split()[1:3] == ["yes", "yes"]}
+            self.assertEqual({name.split("_")[-1] for name in chosen}, sets, processor)
+
+
+if __name__ == "__main__":
+    common.main()
