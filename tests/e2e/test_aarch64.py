@@ -27,7 +27,7 @@ SETS_OF = {  # processors of qemu, and the instruction sets that must be chosen 
     "max": {"neon", "neondot", "neoni8mm"},
 }
 EVERY = 24  # kernel tests take every n-th shape
-PRESETS = ("bitnet-tiny-odd", "llama-tiny-q4_0", "llama-tiny-q4_1", "llama-tiny-q8_0")
+PRESETS = ["bitnet-tiny-odd"] + [f"llama-tiny-{name}" for name in ("q4_0", "q4_1", "q5_0", "q8_0")]
 TIMEOUT = 600  # seconds for the build, and for the kernel tests
 
 
@@ -60,7 +60,8 @@ def build(folder):
     toolchain = ROOT / "cmake" / "aarch64-linux-gnu.cmake"
     options = {"CMAKE_TOOLCHAIN_FILE": toolchain, "CMAKE_BUILD_TYPE": "Release"}
     options |= {"TERN_WERROR": "ON", "TERN_BENCH": "OFF", "TERN_EMULATED_EVERY": EVERY}
-    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *(f"-D{k}={v}" for k, v in options.items()))
+    defines = [f"-D{name}={value}" for name, value in options.items()]
+    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *defines)
     targets = [f"test_{name}" for name in TESTS] + ["tern_program"]
     run("cmake", "--build", folder, "-j", os.cpu_count(), "--target", *targets)
 
