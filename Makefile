@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test bench dist clean \
+.PHONY: all deps demo test bench report dist clean \
         debug clang asan ubsan tsan scalar-only aarch64 fuzz emulate
 
 all:
@@ -31,6 +31,12 @@ bench: all
 dist:
 	cmake --preset release
 	cmake --build --preset release --target dist
+
+# Measures every kernel and writes $(REPORT)/report.html (docs/performance.md).
+REPORT ?= out/report
+report: all
+	tools/install-deps --report .venv
+	.venv/bin/python3 tools/report $(REPORT)
 
 # Each preset: configure, build, run its tests.
 debug clang asan ubsan tsan scalar-only:

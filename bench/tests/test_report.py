@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of tools/report on a small result: structure of the page, files, what is left out.
+
+The page is tested everywhere; the plots where matplotlib is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import report_page  # noqa: E402
+import results  # noqa: E402
+
+HAVE_PLOTS = importlib.util.find_spec("matplotlib") is not None
+
+
+def runs(row: str, level: str, label: str, macs: float, count: int = 2) -> list[dict]:
+    name = f"{row}/{level}/64x64"
+    run = {"name": name, "run_name": name, "run_type": "iteration", "real_time": 2.0,
+           "cpu_time": 1.5, "time_unit": "us", "label": f"{label} shape=64x64 level={level}",
+           "bytes": 2e9, "read_roof": 2e10, "read_percent": 10.0}
+    if macs:
+        run |= {"macs": macs, "weights": macs, "peak_roof": 4e10, "peak_percent": macs / 4e8}
+    return [run | {"cpu_time": 1.5 + i} for i in range(count)]
+
+
+def fixture() -> dict:
+    """Two instruction sets and a format that no table has, and a benchmark that failed."""
+    def label(op: str, fmt: str, isa: str) -> str:
+        return f"op={op} format={fmt} isa={isa} tokens=1 threads=1 unit=int8 codes"
+
+    benchmarks = runs("tern_gemv_zz9_wide", "cache", label("gemv", "zz9", "wide"), 3e10)
+    benchmarks += runs("tern_gemv_zz9_wide", "memory", label("gemv", "zz9", "wide"), 1e10)
+    benchmarks += runs("tern_gemv_zz9_slow", "cache", label("gemv", "zz9", "slow"), 1e9)
+    benchmarks += runs("tern_gemm_i2_s_wide", "cache", label("gemm", "i2_s", "wide"), 3.5e10)
+    benchmarks += runs("tern_add_wide", "l1", label("add", "none", "wide"), 0)
+    failed = {"name": "tern_bad", "run_name": "tern_bad", "error_occurred": True,
+              "error_message": "differs from the <reference>"}
+    context = {"processor": "Fast & <Loud>", "isas": "slow wide", "date": "2026-01-02",
+               "read memory": "20.00", "peak wide int8 codes": "40.00", "load_avg": [0.5, 1, 2]}
+    return {"context": context, "benchmarks": [*benchmarks, failed]}
+
+
+class Page(HTMLParser):
+    """What a test wants to know of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict]] = []
+        self.open: list[str] = []
+        self.broken: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "br", "hr"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.broken.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def all(self, tag: str) -> list[dict]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory(prefix="tern-report-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        self.json = self.folder / "in.json"
+        self.json.write_text(json.dumps(fixture()), encoding="utf-8")
+
+    def check_page(self, text: str) -> Page:
+        page = Page(text)
+        self.assertEqual((page.broken, page.open), ([], []))
+        ids = [a["id"] for _, a in page.tags if "id" in a]
+        self.assertEqual(len(ids), len(set(ids)))
+        for tag, attributes in page.tags:
+            for key in ("src", "href", "xlink:href"):
+                if key in attributes:
+                    self.assertTrue(attributes[key].startswith("#"), (tag, attributes))
+        for word in ("@import", "url(http", "<script"):
+            self.assertNotIn(word, text)
+        return page
+
+
+class PageTests(InFolder):
+    def test_page_without_plots(self) -> None:
+        page = self.check_page(report_page.page(results.load(str(self.json)), []))
+        text = " ".join(page.text)
+        self.assertIn("Fast & <Loud>", text)  # escaped in the file, so it is text here
+        self.assertIn("differs from the <reference>", text)
+        self.assertEqual(len(page.all("tr")), 1 + 5 + 2)  # head, benchmarks, limits
+        self.assertEqual(text.count("Rooflines"), 0)
+
+    def test_shares_are_bars(self) -> None:
+        text = report_page.page(results.load(str(self.json)), [])
+        self.assertIn('style="--share:75%">75 %<', text)  # 3e10 of 4e10
+        self.assertEqual(text.count("--share:10%"), 5)
+
+
+class ProgramTests(InFolder):
+    def report(self, *arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, str(ROOT / "tools" / "report"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    @unittest.skipUnless(HAVE_PLOTS, "needs matplotlib")
+    def test_report(self) -> None:
+        out = self.folder / "out"
+        result = self.report(str(out), str(self.json))
+        self.assertEqual((result.returncode, result.stderr), (1, ""))  # one benchmark failed
+        page = self.check_page((out / "report.html").read_text(encoding="utf-8"))
+        pictures = sorted(p.stem for p in out.glob("*.png"))
+        self.assertEqual(pictures, ["bars-gemm-from-cache", "bars-gemv-from-cache",
+                                    "bars-gemv-from-memory-64x64", "roofline-slow",
+                                    "roofline-wide"])
+        for picture in out.glob("*.png"):
+            self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        drawn = page.all("svg")
+        self.assertEqual(len(drawn), len(pictures))
+        for svg in drawn:
+            self.assertEqual(svg["role"], "img")
+            self.assertGreater(len(svg["aria-label"]), 30)
+            self.assertIn("viewbox", svg)
+        text = " ".join(page.text)
+        for word in ("zz9", "Roofline of wide", "memory, 20 GB/s", "int8 codes, 40 G/s"):
+            self.assertIn(word, text)
+
+    @unittest.skipUnless(HAVE_PLOTS, "needs matplotlib")
+    def test_same_input_same_files(self) -> None:
+        for name in ("a", "b"):
+            self.report(str(self.folder / name), str(self.json))
+        for path in (self.folder / "a").iterdir():
+            other = self.folder / "b" / path.name
+            self.assertEqual(path.read_bytes(), other.read_bytes(), path.name)
+
+    def test_complaints(self) -> None:
+        empty = self.folder / "empty.json"
+        empty.write_text('{"benchmarks": []}', encoding="utf-8")
+        cases = {
+            (str(empty),): "holds no benchmark",
+            (str(self.folder / "none.json"),): "No such file",
+            ("--program", str(self.folder / "none")): "does not exist: build it",
+        }
+        for arguments, message in cases.items():
+            result = self.report(str(self.folder / "out"), *arguments)
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertIn(message, result.stderr)
+            self.assertEqual(result.stderr.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
