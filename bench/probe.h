@@ -32,7 +32,7 @@ enum {
      * takes two products of at most 2 in magnitude each time, 4 * 2048 = 2^13 in all.
      */
     TERN_PROBE_STEPS = 4096,
-    TERN_PROBE_INPUTS = 5,
+    TERN_PROBE_INPUTS = 6,   /* at most */
     TERN_PROBE_VECTORS = 16, /* of at most 64 bytes: the operands stay in the first-level cache */
     TERN_PROBE_ELEMENTS = TERN_PROBE_VECTORS * 64
 };
@@ -45,16 +45,20 @@ typedef struct tern_probe_input {
     float fx[TERN_PROBE_INPUTS];
 } tern_probe_input;
 
-/* The sum of all TERN_PROBE_STEPS * TERN_PROBE_INPUTS vectors of products. */
+/* The sum of all TERN_PROBE_STEPS * inputs vectors of products. */
 typedef int64_t tern_probe_mac_fn(const tern_probe_input *in);
 
-/* Sum of p[0, n), n a multiple of 128; `ahead`: floats between the load and a prefetch. */
-typedef double tern_probe_read_fn(const float *p, size_t n, size_t ahead);
+/*
+ * Sum of p[0, n), n a multiple of 128, read `passes` times; `ahead`: floats between the load and a
+ * prefetch. One of 8 * lanes sums is a float: up to 2^24 ones are exact.
+ */
+typedef double tern_probe_read_fn(const float *p, size_t n, size_t passes, size_t ahead);
 
 typedef struct tern_probe {
     const char *isa;
     uint64_t needs; /* bits of dispatch/cpu.h */
     size_t lanes;
+    size_t inputs;
     int32_t signed_bias;                     /* what vi_mac_ss adds to each weight */
     tern_probe_mac_fn *mac[TERN_UNIT_COUNT]; /* NULL: no row of the set multiplies like that */
     tern_probe_read_fn *read;                /* leaves fetching ahead to the hardware */

@@ -143,10 +143,8 @@ static double best_read(tern_probe_read_fn *read, const float *p, size_t n, int 
     const double bytes = (double)(passes * n * sizeof *p);
     double best = 0.0;
     for (int i = 0; i < reads; i++) {
-        double sum = 0.0;
         const double begin = thread_seconds();
-        for (size_t pass = 0; pass < passes; pass++)
-            sum += read(p, n, AHEAD_FLOATS);
+        const double sum = read(p, n, passes, AHEAD_FLOATS);
         const double seconds = thread_seconds() - begin;
         if (sum != (double)(passes * n))
             return 0.0;
@@ -181,7 +179,7 @@ static int64_t expected_total(const tern_probe *probe, tern_unit unit) {
     const size_t elements = TERN_PROBE_VECTORS * probe->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);
     int64_t total = 0;
     for (size_t i = 0; i < elements; i++) {
-        for (size_t j = 0; j < TERN_PROBE_INPUTS; j++) {
+        for (size_t j = 0; j < probe->inputs; j++) {
             const int32_t bias = unit == TERN_UNIT_SIGNED ? probe->signed_bias : 0;
             total += unit == TERN_UNIT_FLOAT ? (int64_t)(in->floats[i] * in->fx[j])
                                              : (in->codes[i] + bias) * in->x[4 * j + i % 4];
@@ -198,7 +196,7 @@ double tern_roof_macs(const char *isa, tern_unit unit) {
             continue;
         const int64_t expected = expected_total(all[i], unit);
         const size_t width = all[i]->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);
-        const double macs = (double)TERN_PROBE_STEPS * TERN_PROBE_INPUTS * (double)width;
+        const double macs = (double)TERN_PROBE_STEPS * (double)(all[i]->inputs * width);
         double best = 0.0;
         for (int call = 0; call < MAC_CALLS; call++) {
             const double begin = thread_seconds();
