@@ -77,6 +77,8 @@ static void report(tern_bench_state *state, const tern_bench_case *c, const tern
     }
     if (macs > 0) {
         tern_bench_rate(state, "macs", macs);
+    }
+    if (macs > 0 && peak > 0) {
         tern_bench_figure(state, "peak_roof", peak);
         tern_bench_figure(state, "peak_percent", 100 * macs / seconds / peak / c->threads);
     }

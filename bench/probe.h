@@ -33,7 +33,7 @@ enum {
      */
     TERN_PROBE_STEPS = 4096,
     TERN_PROBE_INPUTS = 6,   /* at most */
-    TERN_PROBE_VECTORS = 16, /* of at most 64 bytes: the operands stay in the first-level cache */
+    TERN_PROBE_VECTORS = 64, /* of at most 64 bytes: the operands stay in the first-level cache */
     TERN_PROBE_ELEMENTS = TERN_PROBE_VECTORS * 64
 };
 

@@ -64,7 +64,7 @@ COLUMNS = [
     ("GB/s", "packed weights or inputs read"),
     ("of the read roof", "share of what a loop of loads reads from there"),
     ("G MAC/s", "multiply-accumulates"),
-    ("of the unit's peak", "share of what the same instructions reach out of registers"),
+    ("of the unit's peak", "share of what the same instructions reach without waiting for operands"),
     ("unit", "how the row multiplies"),
 ]
 TEXTS = ("row", "from", "shape", "unit")

@@ -17,7 +17,7 @@ enum { TOKENS_MAX = 33 };
 static const size_t row_counts[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 96, 100};
 static const size_t col_counts[] = {1,  3,  4,   12,  15,  16,  20,  31,  32,
                                     64, 96, 100, 128, 132, 160, 256, 512, 768};
-static const size_t token_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, TOKENS_MAX};
+static const size_t token_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, TOKENS_MAX, 65, 131};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -136,6 +136,14 @@ static void check_long_columns(void **state) {
         for (int kind = 0; kind < CASE_KIND_COUNT; kind++)
             check_shape(format, cols[k] > 8640 ? 2 : 18, cols[k], cols[k] > 8640 ? 1 : 5,
                         (case_kind)kind);
+}
+
+/* More tokens than any kernel takes at once, and a few more; 20 rows are a group and a tail. */
+static void check_many_tokens(void **state) {
+    const tern_format format = *(const tern_format *)*state;
+
+    for (int kind = 0; kind < CASE_KIND_COUNT; kind++)
+        check_shape(format, 20, 256, kind == CASE_RANDOM ? 131 : 67, (case_kind)kind);
 }
 
 /* ---- rectangles ---------------------------------------------------------------------------- */
@@ -341,6 +349,7 @@ static void check_sensitivity(void **state) {
 #define FORMAT_TESTS(name, text, id, elements, bytes)                                              \
     {text " shapes", check_shapes, NULL, NULL, &formats[TERN_FORMAT_##name]},                      \
         {text " long columns", check_long_columns, NULL, NULL, &formats[TERN_FORMAT_##name]},      \
+        {text " many tokens", check_many_tokens, NULL, NULL, &formats[TERN_FORMAT_##name]},        \
         {text " rectangles", check_partial, NULL, NULL, &formats[TERN_FORMAT_##name]},             \
         {text " sensitivity", check_sensitivity, NULL, NULL, &formats[TERN_FORMAT_##name]},
 

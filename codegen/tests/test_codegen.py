@@ -28,7 +28,9 @@ TABLE = FIXTURE.read_text(encoding="utf-8")
 
 # One kernel per template: the row of kernels/kernels.toml that is kept in golden/.
 SHOWN = {
-    "matmul_ternary": "tern_gemv_i2_s_16x1_avx2",
+    "matmul_ternary": "tern_gemv_i2_s_16x1_avx512",
+    "matmul_ternary_masked": "tern_gemv_i2_s_16x1_avx2",
+    "matmul_ternary_gemm": "tern_gemm_i2_s_16x4_avx2",
     "matmul_block": "tern_gemv_q4_1_16x1_avx2",
     "matmul_ternary_pairs": "tern_gemm_i2_s_8x8_neoni8mm",
     "matmul_block_pairs": "tern_gemm_q8_0_16x4_neoni8mm",

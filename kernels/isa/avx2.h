@@ -217,6 +217,24 @@ static inline vb vb_plane2(vb c, int plane) {
     return _mm256_and_si256(plane ? _mm256_srli_epi16(c, 2 * plane) : c, mask);
 }
 
+/* For matmul_ternary_masked: planes 2 and 3 moved down; an even plane; an odd one, as 4 * code. */
+static inline vb vb_high4(vb c) {
+    return _mm256_srli_epi16(c, 4);
+}
+
+static inline vb vb_even2(vb c) {
+    return _mm256_and_si256(c, _mm256_set1_epi8(3));
+}
+
+static inline vb vb_odd2(vb c) {
+    return _mm256_and_si256(c, _mm256_set1_epi8(12));
+}
+
+/* v / 4, exact for multiples of 4. */
+static inline vi vi_quarter(vi v) {
+    return _mm256_srai_epi32(v, 2);
+}
+
 static inline vb vb_nibble_lo(vb c) {
     return _mm256_and_si256(c, _mm256_set1_epi8(15));
 }

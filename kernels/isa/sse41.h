@@ -273,6 +273,24 @@ static inline vb vb_plane2(vb c, int plane) {
     return _mm_and_si128(plane ? _mm_srli_epi16(c, 2 * plane) : c, _mm_set1_epi8(3));
 }
 
+/* For matmul_ternary_masked: planes 2 and 3 moved down; an even plane; an odd one, as 4 * code. */
+static inline vb vb_high4(vb c) {
+    return _mm_srli_epi16(c, 4);
+}
+
+static inline vb vb_even2(vb c) {
+    return _mm_and_si128(c, _mm_set1_epi8(3));
+}
+
+static inline vb vb_odd2(vb c) {
+    return _mm_and_si128(c, _mm_set1_epi8(12));
+}
+
+/* v / 4, exact for multiples of 4. */
+static inline vi vi_quarter(vi v) {
+    return _mm_srai_epi32(v, 2);
+}
+
 static inline vb vb_nibble_lo(vb c) {
     return _mm_and_si128(c, _mm_set1_epi8(15));
 }
@@ -287,13 +305,19 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
     return _mm_or_si128(codes, _mm_and_si128(moved, _mm_set1_epi8(16)));
 }
 
+/* v, computed here: see isa/avx2.h. */
+static inline __m128i computed(__m128i v) {
+    __asm__("" : "+x"(v));
+    return v;
+}
+
 static inline vp vp_zero(void) {
     return _mm_setzero_si128();
 }
 
 /* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles, 4 for codes of 5 bits. */
 static inline vp vp_mac(vp sum, vb codes, vb x) {
-    return _mm_add_epi16(sum, _mm_maddubs_epi16(codes, x));
+    return computed(_mm_add_epi16(sum, _mm_maddubs_epi16(codes, x)));
 }
 
 static inline vi vi_flush(vi sum, vp part) {
@@ -302,7 +326,7 @@ static inline vi vi_flush(vi sum, vp part) {
 
 /* |w| * (x with w's sign), see isa/avx2.h. Needs x >= -127. */
 static inline vi vi_mac_ss(vi sum, vb w, vb x) {
-    return vi_flush(sum, _mm_maddubs_epi16(_mm_abs_epi8(w), _mm_sign_epi8(x, w)));
+    return computed(vi_flush(sum, _mm_maddubs_epi16(_mm_abs_epi8(w), _mm_sign_epi8(x, w))));
 }
 
 #endif

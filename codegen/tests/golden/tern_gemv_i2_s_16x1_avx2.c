@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Generated from row tern_gemv_i2_s_16x1_avx2 of kernels/kernels.toml
- * and template kernels/matmul_ternary.c.j2. Do not edit.
+ * and template kernels/matmul_ternary_masked.c.j2. Do not edit.
  */
 
 #include "gen/kernels.h"
@@ -35,43 +35,46 @@ static inline vf rescale(vi raw, const tern_activations *x, size_t t, vf scale) 
 static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
                    size_t r, size_t rows, size_t t, float *y, size_t y_stride) {
     const int8_t *x0 = x->q + (t + 0) * x->q_stride;
-    /* Four vp_mac go into each partial sum per chunk. */
-    const size_t chunks_per_flush = TERN_MACS_2BIT / 4;
-    vi a0_0 = vi_zero();
-    vi a0_1 = vi_zero();
+
+    /* Two vp_mac go into each sum per chunk, those of the odd planes four times as large. */
+    const size_t chunks_per_flush = TERN_MACS_2BIT / 4 / 2;
+    vi even0_0 = vi_zero();
+    vi odd0_0 = vi_zero();
+    vi even0_1 = vi_zero();
+    vi odd0_1 = vi_zero();
     for (size_t c = 0; c < chunks;) {
         const size_t stop = chunks - c < chunks_per_flush ? chunks : c + chunks_per_flush;
-        vp s0_0_0 = vp_zero();
-        vp s0_1_0 = vp_zero();
+        vp e0_0 = vp_zero();
+        vp o0_0 = vp_zero();
+        vp e0_1 = vp_zero();
+        vp o0_1 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
             __builtin_prefetch(chunk + PREFETCH_BYTES);
-            const vb c0 = vb_load(chunk + 0);
-            const vb c1 = vb_load(chunk + 32);
-            const vb p0_0 = vb_plane2(c0, 0);
-            const vb p0_1 = vb_plane2(c1, 0);
+            const vb c0_0 = vb_load(chunk + 0);
+            const vb c0_2 = vb_high4(c0_0);
+            const vb c1_0 = vb_load(chunk + 32);
+            const vb c1_2 = vb_high4(c1_0);
             const vb b0_0 = vb_splat4(x0 + c * CHUNK_COLS + 0);
-            s0_0_0 = vp_mac(s0_0_0, p0_0, b0_0);
-            s0_1_0 = vp_mac(s0_1_0, p0_1, b0_0);
-            const vb p1_0 = vb_plane2(c0, 1);
-            const vb p1_1 = vb_plane2(c1, 1);
+            e0_0 = vp_mac(e0_0, vb_even2(c0_0), b0_0);
+            e0_1 = vp_mac(e0_1, vb_even2(c1_0), b0_0);
             const vb b1_0 = vb_splat4(x0 + c * CHUNK_COLS + 4);
-            s0_0_0 = vp_mac(s0_0_0, p1_0, b1_0);
-            s0_1_0 = vp_mac(s0_1_0, p1_1, b1_0);
-            const vb p2_0 = vb_plane2(c0, 2);
-            const vb p2_1 = vb_plane2(c1, 2);
+            o0_0 = vp_mac(o0_0, vb_odd2(c0_0), b1_0);
+            o0_1 = vp_mac(o0_1, vb_odd2(c1_0), b1_0);
             const vb b2_0 = vb_splat4(x0 + c * CHUNK_COLS + 8);
-            s0_0_0 = vp_mac(s0_0_0, p2_0, b2_0);
-            s0_1_0 = vp_mac(s0_1_0, p2_1, b2_0);
-            const vb p3_0 = vb_plane2(c0, 3);
-            const vb p3_1 = vb_plane2(c1, 3);
+            e0_0 = vp_mac(e0_0, vb_even2(c0_2), b2_0);
+            e0_1 = vp_mac(e0_1, vb_even2(c1_2), b2_0);
             const vb b3_0 = vb_splat4(x0 + c * CHUNK_COLS + 12);
-            s0_0_0 = vp_mac(s0_0_0, p3_0, b3_0);
-            s0_1_0 = vp_mac(s0_1_0, p3_1, b3_0);
+            o0_0 = vp_mac(o0_0, vb_odd2(c0_2), b3_0);
+            o0_1 = vp_mac(o0_1, vb_odd2(c1_2), b3_0);
         }
-        a0_0 = vi_flush(a0_0, s0_0_0);
-        a0_1 = vi_flush(a0_1, s0_1_0);
+        even0_0 = vi_flush(even0_0, e0_0);
+        odd0_0 = vi_flush(odd0_0, o0_0);
+        even0_1 = vi_flush(even0_1, e0_1);
+        odd0_1 = vi_flush(odd0_1, o0_1);
     }
+    const vi a0_0 = vi_add(even0_0, vi_quarter(odd0_0));
+    const vi a0_1 = vi_add(even0_1, vi_quarter(odd0_1));
     const size_t n0 = tail_lanes(rows, 0, 8);
     const vf scale0 = scales(m, r + 0, n0);
     vf_store_n(y + 0 * y_stride + 0, rescale(a0_0, x, t + 0, scale0), n0);
