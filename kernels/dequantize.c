@@ -6,8 +6,7 @@
 
 #include "kernels/codes.h"
 #include "kernels/half.h"
-#include "kernels/i2s.h"
-#include "tern/kernels.h"
+#include "kernels/ternary.h"
 
 static atomic_uint_fast64_t calls;
 
@@ -46,10 +45,24 @@ static void dequantize_q8_0(const uint8_t *block, float *y) {
         y[j] = (float)(int8_t)block[2 + j] * d;
 }
 
-static void dequantize_ternary(const uint8_t *codes, size_t first, size_t cols, float scale,
-                               float *y) {
-    for (size_t k = 0; k < cols; k++)
-        y[k] = (float)((int)tern_i2s_code(codes, first + k) - 1) * scale;
+/* A run of elements that share a scale. */
+static void dequantize_codes(tern_format format, const uint8_t *file, size_t first, size_t n,
+                             float scale, float *y) {
+    uint8_t codes[TERN_TQ_BLOCK];
+
+    tern_ternary_read(format, file, first, n, codes);
+    for (size_t k = 0; k < n; k++)
+        y[k] = (float)((int)codes[k] - 1) * scale;
+}
+
+static void dequantize_ternary(tern_format format, const uint8_t *file, size_t first, size_t cols,
+                               float scale, float *y) {
+    for (size_t k = 0; k < cols; k += TERN_TQ_BLOCK) {
+        const size_t n = cols - k < TERN_TQ_BLOCK ? cols - k : TERN_TQ_BLOCK;
+        if (format != TERN_FORMAT_I2_S)
+            scale = tern_f16_load(file + tern_ternary_scale_at(format, first + k));
+        dequantize_codes(format, file, first + k, n, scale, y + k);
+    }
 }
 
 static void dequantize_block(tern_format format, const uint8_t *block, float *y) {
@@ -85,8 +98,8 @@ void tern_dequantize_row(tern_format format, const void *file, size_t cols, size
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
     if (info == NULL)
         return;
-    if (format == TERN_FORMAT_I2_S) {
-        dequantize_ternary(file, row * cols, cols, scale, y);
+    if (tern_format_is_ternary(format)) {
+        dequantize_ternary(format, file, row * cols, cols, scale, y);
         return;
     }
 

@@ -3,11 +3,10 @@
 
 #include <string.h>
 
-#include "kernels/i2s.h"
-#include "tern/kernels.h"
+#include "kernels/ternary.h"
 
-/* Largest I2_S width: |sum of code*q| <= 2*128*65535 < 2^24 stays exact as a float. */
-enum { I2S_COLS_MAX = 65535 };
+/* Largest ternary width: |sum of code*q| <= 2*128*65535 < 2^24 stays exact as a float. */
+enum { TERNARY_COLS_MAX = 65535 };
 
 static const tern_format_info formats[TERN_FORMAT_COUNT] = {
 #define FORMAT_INFO(name, text, id, elements, bytes)                                               \
@@ -60,7 +59,9 @@ tern_status tern_format_bytes(tern_format format, uint64_t rows, uint64_t cols, 
         return TERN_ERR_TENSOR_SHAPE;
     if (__builtin_mul_overflow(rows, cols, &elements))
         return TERN_ERR_TENSOR_SHAPE;
-    if (format == TERN_FORMAT_I2_S && (elements % TERN_I2S_UNIT != 0 || cols > I2S_COLS_MAX))
+    if (tern_format_is_ternary(format) && cols > TERNARY_COLS_MAX)
+        return TERN_ERR_TENSOR_SHAPE;
+    if (format == TERN_FORMAT_I2_S && elements % TERN_I2S_UNIT != 0)
         return TERN_ERR_TENSOR_SHAPE;
     if (__builtin_mul_overflow(elements / info->block_elements, info->block_bytes, &total))
         return TERN_ERR_TENSOR_SHAPE;

@@ -4,8 +4,8 @@
 #include "kernels/pack.h"
 
 static const tern_packer *const packers[] = {
-    &tern_packer_t2r16,   &tern_packer_q4_0r16, &tern_packer_q4_1r16,
-    &tern_packer_q5_0r16, &tern_packer_q8_0r16,
+    &tern_packer_t2r16,   &tern_packer_t5r16,   &tern_packer_q4_0r16,
+    &tern_packer_q4_1r16, &tern_packer_q5_0r16, &tern_packer_q8_0r16,
 };
 
 static const tern_packer *packer_of(tern_layout layout) {
@@ -89,6 +89,8 @@ tern_status tern_unpack(const tern_matrix *packed, void *file, tern_error *err) 
         return status;
     if (packed->data == NULL || file == NULL)
         return tern_fail(err, TERN_ERR_ARG, "no matrix to unpack, or no place to unpack it to");
+    job.scale = packed->scale;
+    job.row_scale = packed->row_scale;
     job.packer->unpack(&job, packed->data, file);
     return TERN_OK;
 }

@@ -23,6 +23,8 @@ typedef struct tern_pack_job {
     size_t rows, cols;
     size_t group_bytes; /* of a packed group of 16 rows */
     const tern_packer *packer;
+    float scale;            /* unpacking only: as in tern_matrix */
+    const float *row_scale; /* unpacking only: as in tern_matrix */
 } tern_pack_job;
 
 struct tern_packer {
@@ -43,10 +45,21 @@ struct tern_packer {
 
 /* Ternary layouts (pack_ternary.c), 32-column blocks (pack_block.c). */
 extern const tern_packer tern_packer_t2r16;
+extern const tern_packer tern_packer_t5r16;
 extern const tern_packer tern_packer_q4_0r16;
 extern const tern_packer tern_packer_q4_1r16;
 extern const tern_packer tern_packer_q5_0r16;
 extern const tern_packer tern_packer_q8_0r16;
+
+/*
+ * The 16 rows from row0 of an I2_S or TQ2_0 matrix, cols a multiple of 128, as T2R16, several times
+ * faster than by codes. False when a code is 3.
+ */
+bool tern_pack_planes(const tern_pack_job *job, size_t row0, uint8_t *group);
+
+/* TQ1_0 and TQ2_0 in Q4_0R16 (pack_tq.c); the job's packer packs Q4_0 for them. */
+tern_status tern_pack_tq(const tern_pack_job *job, size_t row0, uint8_t *group, tern_error *err);
+void tern_unpack_tq(const tern_pack_job *job, const uint8_t *packed, uint8_t *file);
 
 /* Rows that the group from row0 has: 16, fewer at the end of the matrix. */
 static inline size_t tern_pack_group_rows(const tern_pack_job *job, size_t row0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/pack_bits.h"
+#include "kernels/ternary.h"
 
 enum { SCALES_BYTES = 2 * TERN_ROW_GROUP }; /* one f16 for each row of a group */
 
@@ -91,10 +92,12 @@ static void unpack_block(const block_shape *shape, const uint8_t *packed, size_t
 }
 
 static tern_status pack_group(const tern_pack_job *job, const block_shape *shape, size_t row0,
-                              uint8_t *out) {
+                              uint8_t *out, tern_error *err) {
     const size_t blocks = job->cols / TERN_BLOCK;
     const size_t n = tern_pack_group_rows(job, row0);
 
+    if (tern_format_is_ternary(job->format))
+        return tern_pack_tq(job, row0, out, err);
     if (n < TERN_ROW_GROUP)
         memset(out, 0, job->group_bytes);
     for (size_t b = 0; b < blocks; b++, out += packed_block_bytes(shape))
@@ -107,6 +110,10 @@ static void unpack_matrix(const tern_pack_job *job, const block_shape *shape, co
                           uint8_t *file) {
     const size_t blocks = job->cols / TERN_BLOCK;
 
+    if (tern_format_is_ternary(job->format)) {
+        tern_unpack_tq(job, packed, file);
+        return;
+    }
     for (size_t row = 0; row < job->rows; row++) {
         const uint8_t *group = packed + row / TERN_ROW_GROUP * job->group_bytes;
         for (size_t b = 0; b < blocks; b++, file += shape->file_bytes)
@@ -120,18 +127,23 @@ static size_t group_bytes(const block_shape *shape, size_t cols) {
     return __builtin_mul_overflow(cols / TERN_BLOCK, packed_block_bytes(shape), &bytes) ? 0 : bytes;
 }
 
-/* The packer of a layout that holds one block format and is described by one shape. */
+/* Each layout holds the format that it is named after, Q4_0R16 also the TQ formats. */
+static bool holds(tern_format own, tern_format format) {
+    const bool tq = format == TERN_FORMAT_TQ1_0 || format == TERN_FORMAT_TQ2_0;
+    return format == own || (own == TERN_FORMAT_Q4_0 && tq);
+}
+
+/* The packer of a layout that is described by one shape. */
 #define BLOCK_PACKER(NAME, name)                                                                   \
     static bool holds_##name(tern_format format) {                                                 \
-        return format == TERN_FORMAT_##NAME;                                                       \
+        return holds(TERN_FORMAT_##NAME, format);                                                  \
     }                                                                                              \
     static size_t group_bytes_##name(size_t cols) {                                                \
         return group_bytes(&name, cols);                                                           \
     }                                                                                              \
     static tern_status pack_##name(const tern_pack_job *job, size_t row0, uint8_t *group,          \
                                    tern_error *err) {                                              \
-        (void)err; /* every bit pattern is a block */                                              \
-        return pack_group(job, &name, row0, group);                                                \
+        return pack_group(job, &name, row0, group, err);                                           \
     }                                                                                              \
     static void unpack_##name(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {    \
         unpack_matrix(job, &name, packed, file);                                                   \

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ternary files to layout T2R16 and back. Packing runs over every weight when a model is loaded, so
- * the shapes that models have (16 full rows of whole 128-code units of I2_S) move 64-bit words;
- * others go code by code.
+ * Ternary files to layouts T2R16 and T5R16 and back. A strip of a row is decoded to codes, a byte
+ * each, and the codes go four columns at a time to the row's place in each chunk. pack_planes.c is
+ * a shorter way for what most models have.
  */
 
 #include <string.h>
 
-#include "kernels/i2s.h"
+#include "kernels/half.h"
 #include "kernels/pack.h"
+#include "kernels/ternary.h"
 
-enum {
-    TERNARY_CHUNK = 16,     /* columns in a T2R16 chunk */
-    TERNARY_UNIT_CHUNKS = 8 /* T2R16 chunks that a 128-code unit fills */
-};
+/* How a strip of one row looks in a packed group. */
+typedef struct strip_shape {
+    size_t chunk_cols;
+    /* Codes of a chunk to the four bytes of a row, and back. */
+    uint32_t (*join)(const uint8_t *codes);
+    void (*split)(uint32_t bytes, uint8_t *codes);
+} strip_shape;
 
 static uint32_t load32(const uint8_t *p) {
     uint32_t word;
@@ -21,127 +25,166 @@ static uint32_t load32(const uint8_t *p) {
     return word;
 }
 
-/* Four bytes of row a in the low half, four of row b in the high half: neighbours in a chunk. */
-static uint64_t load_pair(const uint8_t *a, const uint8_t *b) {
-    return load32(a) | (uint64_t)load32(b) << 32;
+static void store32(uint8_t *p, uint32_t word) {
+    memcpy(p, &word, sizeof word);
 }
 
-/* Exchanges the fields of *a under mask << shift with the fields of *b under mask. */
-static void swap_fields(uint64_t *a, uint64_t *b, unsigned shift, uint64_t mask) {
-    const uint64_t t = (*a >> shift ^ *b) & mask;
-    *b ^= t;
-    *a ^= t << shift;
+/* ---- T2R16: four codes a byte, 16 columns a chunk -------------------------------------------- */
+
+static uint32_t join_2bit(const uint8_t *codes) {
+    return load32(codes) | load32(codes + 4) << 2 | load32(codes + 8) << 4 |
+           load32(codes + 12) << 6;
 }
 
-/*
- * Moves half a unit (16 bytes) of two neighbouring rows into the four chunks that its planes fill,
- * 128 bytes apart. Word p holds columns 4p..4p+3 of plane 0 in the top field of each byte, plane 3
- * in the bottom field; a chunk wants one plane with p = 0..3 from the bottom up: a 4 x 4 transpose
- * of 2-bit fields in every byte lane. Returns non-zero when a code is 3.
- */
-static uint64_t pack_half_unit(const uint8_t *a, const uint8_t *b, uint8_t *out) {
-    const uint64_t low_bits = UINT64_C(0x5555555555555555);
-    uint64_t w0 = load_pair(a, b);
-    uint64_t w1 = load_pair(a + 4, b + 4);
-    uint64_t w2 = load_pair(a + 8, b + 8);
-    uint64_t w3 = load_pair(a + 12, b + 12);
-    const uint64_t bad = ((w0 & w0 >> 1) | (w1 & w1 >> 1) | (w2 & w2 >> 1) | (w3 & w3 >> 1));
-
-    swap_fields(&w0, &w2, 4, UINT64_C(0x0f0f0f0f0f0f0f0f));
-    swap_fields(&w1, &w3, 4, UINT64_C(0x0f0f0f0f0f0f0f0f));
-    swap_fields(&w0, &w1, 2, UINT64_C(0x3333333333333333));
-    swap_fields(&w2, &w3, 2, UINT64_C(0x3333333333333333));
-    memcpy(out, &w3, sizeof w3);
-    memcpy(out + 2 * TERN_CHUNK_BYTES, &w2, sizeof w2);
-    memcpy(out + 4 * TERN_CHUNK_BYTES, &w1, sizeof w1);
-    memcpy(out + 6 * TERN_CHUNK_BYTES, &w0, sizeof w0);
-    return bad & low_bits;
+static void split_2bit(uint32_t bytes, uint8_t *codes) {
+    for (int p = 0; p < 4; p++)
+        store32(codes + 4 * p, bytes >> 2 * p & 0x03030303u);
 }
 
-/* 16 full rows of whole units. False when a code is 3 somewhere. */
-static bool pack_ternary_units(const uint8_t *src, size_t row_bytes, uint8_t *out) {
-    uint64_t bad = 0;
+static const strip_shape t2r16 = {16, join_2bit, split_2bit};
 
-    for (size_t u = 0; u < row_bytes; u += TERN_I2S_UNIT_BYTES) {
-        for (size_t r = 0; r < TERN_ROW_GROUP; r += 2) {
-            const uint8_t *a = src + r * row_bytes + u;
-            bad |= pack_half_unit(a, a + row_bytes, out + 4 * r);
-            bad |= pack_half_unit(a + 16, a + row_bytes + 16, out + 4 * r + TERN_CHUNK_BYTES);
+/* ---- T5R16: five codes a byte, 20 columns a chunk -------------------------------------------- */
+
+/* v = 81 t0 + 27 t1 + 9 t2 + 3 t3 + t4 of four bytes at once (v <= 242), then the place of v/243 on
+ * a circle of 256, rounded up, with v = 121 (five zeros) at 0. */
+static uint32_t join_trits(const uint8_t *codes) {
+    uint32_t v = load32(codes);
+    uint32_t bytes = 0;
+
+    for (int n = 1; n < 5; n++)
+        v = 3 * v + load32(codes + 4 * n);
+    for (int shift = 0; shift < 32; shift += 8)
+        bytes |= (uint32_t)(uint8_t)((256 * (v >> shift & 255) + 242) / 243 - 128) << shift;
+    return bytes;
+}
+
+static void split_trits(uint32_t bytes, uint8_t *codes) {
+    for (int j = 0; j < 4; j++) {
+        unsigned fraction = (bytes >> 8 * j & 255) ^ 128u;
+        for (int n = 0; n < 5; n++) {
+            codes[4 * n + j] = (uint8_t)(3 * fraction >> 8);
+            fraction = 3 * fraction & 255;
         }
-        out += TERNARY_UNIT_CHUNKS * TERN_CHUNK_BYTES;
     }
-    return bad == 0;
 }
 
-/* Place of (row in group, column) in a packed group: byte and shift. */
-static size_t ternary_byte(size_t r, size_t k) {
-    return k / TERNARY_CHUNK * TERN_CHUNK_BYTES + 4 * r + k % 4;
+static const strip_shape t5r16 = {20, join_trits, split_trits};
+
+/* ---- both ---------------------------------------------------------------------------------- */
+
+/* Columns of the strip at column k, and the same with the chunk's padding. */
+static size_t strip_cols(size_t cols, size_t k) {
+    return cols - k < TERN_TERNARY_COLS ? cols - k : TERN_TERNARY_COLS;
 }
 
-static unsigned ternary_shift(size_t k) {
-    return 2u * (unsigned)(k % TERNARY_CHUNK / 4);
+static size_t padded_cols(const strip_shape *shape, size_t cols) {
+    return (cols + shape->chunk_cols - 1) / shape->chunk_cols * shape->chunk_cols;
 }
 
-/* Any shape, code by code. False when a code is 3 somewhere. */
-static bool pack_ternary_codes(const tern_pack_job *job, size_t row0, uint8_t *out) {
+/* Writes `cols` codes (whole chunks) of row r of a group whose strip begins at `out`. */
+static inline __attribute__((always_inline)) void
+join_strip(const strip_shape *shape, const uint8_t *codes, size_t cols, size_t r, uint8_t *out) {
+    for (size_t k = 0; k < cols; k += shape->chunk_cols, out += TERN_CHUNK_BYTES)
+        store32(out + 4 * r, shape->join(codes + k));
+}
+
+static inline __attribute__((always_inline)) tern_status pack_group(const tern_pack_job *job,
+                                                                    const strip_shape *shape,
+                                                                    size_t row0, uint8_t *out,
+                                                                    tern_error *err) {
     const size_t n = tern_pack_group_rows(job, row0);
-    unsigned bad = 0;
+    uint8_t codes[TERN_TERNARY_COLS];
 
-    memset(out, 0x55, job->group_bytes); /* code 1 everywhere */
-    for (size_t r = 0; r < n; r++) {
-        for (size_t k = 0; k < job->cols; k++) {
-            const unsigned code = tern_i2s_code(job->file, (row0 + r) * job->cols + k);
-            uint8_t *byte = out + ternary_byte(r, k);
-            *byte = (uint8_t)(*byte ^ (code ^ 1u) << ternary_shift(k));
-            bad |= code & code >> 1;
+    for (size_t k = 0; k < job->cols; k += TERN_TERNARY_COLS) {
+        const size_t cols = strip_cols(job->cols, k);
+        const size_t padded = padded_cols(shape, cols);
+        memset(codes, 1, sizeof codes); /* weight 0, for columns that do not exist */
+        for (size_t r = 0; r < n; r++) {
+            tern_ternary_read(job->format, job->file, (row0 + r) * job->cols + k, cols, codes);
+            if (tern_ternary_invalid(codes, cols))
+                return tern_ternary_fail(job->format, job->file, job->cols, row0, err);
+            join_strip(shape, codes, padded, r, out);
         }
+        memset(codes, 1, sizeof codes);
+        for (size_t r = n; r < TERN_ROW_GROUP; r++)
+            join_strip(shape, codes, padded, r, out);
+        out += padded / shape->chunk_cols * TERN_CHUNK_BYTES;
     }
-    return bad == 0;
+    return TERN_OK;
 }
 
-/* Names the first code 3 at or after row0. */
-static tern_status fail_ternary(const tern_pack_job *job, size_t row0, tern_error *err) {
-    size_t element = row0 * job->cols;
+static void unpack_row(const tern_pack_job *job, const strip_shape *shape, const uint8_t *group,
+                       size_t row, uint8_t *file) {
+    uint8_t codes[TERN_TERNARY_COLS];
+    const uint8_t *bytes = group + 4 * (row % TERN_ROW_GROUP);
 
-    while (tern_i2s_code(job->file, element) != 3)
-        element++;
-    return tern_fail(err, TERN_ERR_TENSOR_DATA, "invalid ternary code 3 at row %zu, column %zu",
-                     element / job->cols, element % job->cols);
+    for (size_t k = 0; k < job->cols; k += TERN_TERNARY_COLS) {
+        const size_t cols = strip_cols(job->cols, k);
+        for (size_t at = 0; at < cols; at += shape->chunk_cols, bytes += TERN_CHUNK_BYTES)
+            shape->split(load32(bytes), codes + at);
+        tern_ternary_write(job->format, codes, row * job->cols + k, cols, file);
+    }
 }
 
-static tern_status pack_group(const tern_pack_job *job, size_t row0, uint8_t *out,
-                              tern_error *err) {
-    const bool whole = job->cols % TERN_I2S_UNIT == 0 && job->rows - row0 >= TERN_ROW_GROUP;
-    const bool valid =
-        whole ? pack_ternary_units(job->file + row0 * job->cols / 4, job->cols / 4, out)
-              : pack_ternary_codes(job, row0, out);
+/* Every block gets its row's scale; the scale of I2_S is not part of the matrix. */
+static void unpack_scales(const tern_pack_job *job, size_t row, uint8_t *file) {
+    const uint16_t half =
+        tern_f32_to_f16(job->row_scale != NULL ? job->row_scale[row] : job->scale);
 
-    return valid ? TERN_OK : fail_ternary(job, row0, err);
+    for (size_t k = 0; k < job->cols; k += TERN_TQ_BLOCK)
+        memcpy(file + tern_ternary_scale_at(job->format, row * job->cols + k), &half, sizeof half);
 }
 
-static void unpack_matrix(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {
-    memset(file, 0, job->rows * job->cols / 4);
+static void unpack_matrix(const tern_pack_job *job, const strip_shape *shape, const uint8_t *packed,
+                          uint8_t *file) {
+    if (job->format == TERN_FORMAT_I2_S)
+        memset(file, 0, job->rows * job->cols / 4);
     for (size_t row = 0; row < job->rows; row++) {
-        const uint8_t *group = packed + row / TERN_ROW_GROUP * job->group_bytes;
-        for (size_t k = 0; k < job->cols; k++) {
-            const size_t e = row * job->cols + k;
-            const unsigned byte = group[ternary_byte(row % TERN_ROW_GROUP, k)];
-            const unsigned code = byte >> ternary_shift(k) & 3u;
-            file[tern_i2s_byte(e)] = (uint8_t)(file[tern_i2s_byte(e)] | code << tern_i2s_shift(e));
-        }
+        unpack_row(job, shape, packed + row / TERN_ROW_GROUP * job->group_bytes, row, file);
+        if (job->format != TERN_FORMAT_I2_S)
+            unpack_scales(job, row, file);
     }
 }
 
-static bool holds(tern_format format) {
-    return format == TERN_FORMAT_I2_S;
-}
-
-static size_t group_bytes(size_t cols) {
-    const size_t chunks = cols / TERNARY_CHUNK + (cols % TERNARY_CHUNK != 0);
+static size_t group_bytes(const strip_shape *shape, size_t cols) {
+    const size_t chunks = cols / shape->chunk_cols + (cols % shape->chunk_cols != 0);
     size_t bytes;
 
     return __builtin_mul_overflow(chunks, (size_t)TERN_CHUNK_BYTES, &bytes) ? 0 : bytes;
 }
 
-const tern_packer tern_packer_t2r16 = {TERN_LAYOUT_T2R16, holds, group_bytes, pack_group,
-                                       unpack_matrix};
+static size_t group_bytes_t2r16(size_t cols) {
+    return group_bytes(&t2r16, cols);
+}
+
+static size_t group_bytes_t5r16(size_t cols) {
+    return group_bytes(&t5r16, cols);
+}
+
+static tern_status pack_t2r16(const tern_pack_job *job, size_t row0, uint8_t *group,
+                              tern_error *err) {
+    if (job->format == TERN_FORMAT_TQ1_0 || job->cols % TERN_I2S_UNIT != 0 ||
+        tern_pack_group_rows(job, row0) < TERN_ROW_GROUP)
+        return pack_group(job, &t2r16, row0, group, err);
+    return tern_pack_planes(job, row0, group)
+               ? TERN_OK
+               : tern_ternary_fail(job->format, job->file, job->cols, row0, err);
+}
+
+static tern_status pack_t5r16(const tern_pack_job *job, size_t row0, uint8_t *group,
+                              tern_error *err) {
+    return pack_group(job, &t5r16, row0, group, err);
+}
+
+static void unpack_t2r16(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {
+    unpack_matrix(job, &t2r16, packed, file);
+}
+
+static void unpack_t5r16(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {
+    unpack_matrix(job, &t5r16, packed, file);
+}
+
+const tern_packer tern_packer_t2r16 = {TERN_LAYOUT_T2R16, tern_format_is_ternary, group_bytes_t2r16,
+                                       pack_t2r16, unpack_t2r16};
+const tern_packer tern_packer_t5r16 = {TERN_LAYOUT_T5R16, tern_format_is_ternary, group_bytes_t5r16,
+                                       pack_t5r16, unpack_t5r16};

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
-#include "kernels/i2s.h"
+#include "kernels/ternary.h"
 #include "tern/kernels.h"
 
 enum { CHUNK = 256 }; /* elements that are encoded and compared at a time: whole blocks */
@@ -149,8 +149,8 @@ static float mean_magnitude(const float *x, size_t n) {
 }
 
 /* rne(x / scale), clipped: one half rounds to 0. */
-static unsigned ternary_code(float x, float scale) {
-    return fabsf(x) <= 0.5f * scale ? 1u : x > 0.0f ? 2u : 0u;
+static uint8_t ternary_code(float x, float scale) {
+    return fabsf(x) <= 0.5f * scale ? 1 : x > 0.0f ? 2 : 0;
 }
 
 static bool quantize_i2_s(const float *x, size_t rows, size_t cols, uint8_t *out) {
@@ -159,9 +159,11 @@ static bool quantize_i2_s(const float *x, size_t rows, size_t cols, uint8_t *out
     const float scale = exact != 0.0f ? exact : mean_magnitude(x, n);
 
     memset(out, 0, n / 4 + TERN_I2S_TRAILER_BYTES);
-    for (size_t e = 0; e < n; e++) {
-        uint8_t *byte = out + tern_i2s_byte(e);
-        *byte = (uint8_t)(*byte | ternary_code(x[e], scale) << tern_i2s_shift(e));
+    for (size_t e = 0; e < n; e += TERN_I2S_UNIT) {
+        uint8_t codes[TERN_I2S_UNIT];
+        for (size_t i = 0; i < TERN_I2S_UNIT; i++)
+            codes[i] = ternary_code(x[e + i], scale);
+        tern_ternary_write(TERN_FORMAT_I2_S, codes, e, TERN_I2S_UNIT, out);
     }
     memcpy(out + n / 4, &scale, sizeof scale);
     return exact != 0.0f;

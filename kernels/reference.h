@@ -32,6 +32,7 @@ typedef struct tern_ref_matrix {
     size_t cols;
     float scale;            /* ternary formats; the others ignore it */
     const float *row_scale; /* [rows], or NULL; used instead of `scale` */
+    tern_input_form input;  /* TQ1_0, TQ2_0: BLOCK reads them with the scales of the file */
 } tern_ref_matrix;
 
 /* The canonical exponential, hyperbolic tangent, activations. */

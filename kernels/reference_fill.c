@@ -150,6 +150,30 @@ static unsigned ternary_code(extremity e, uint64_t *state) {
     return e == LARGEST ? 2 : e == SMALLEST ? 0 : tern_ref_below(state, 3);
 }
 
+/* TQ2_0 has no code 3; TQ1_0 bytes are those of five codes (qh: of four and a 0), rounded up. */
+static uint8_t tq_byte(tern_format format, size_t at, extremity e, uint64_t *state) {
+    unsigned v = 0;
+
+    for (int i = 0; i < 4; i++)
+        v = v * (format == TERN_FORMAT_TQ2_0 ? 4 : 3) + ternary_code(e, state);
+    if (format == TERN_FORMAT_TQ2_0)
+        return (uint8_t)v;
+    v = 3 * v + (at < 48 ? ternary_code(e, state) : 0);
+    return (uint8_t)((256 * v + 242) / 243);
+}
+
+static void fill_tq(tern_format format, tern_ref_filling filling, size_t elements, uint64_t *state,
+                    uint8_t *file) {
+    const size_t bytes = tern_format_describe(format)->block_bytes;
+
+    for (size_t b = 0; b < elements / 256; b++, file += bytes) {
+        const uint16_t half = half_scale(filling, state);
+        for (size_t i = 0; i < bytes - sizeof half; i++)
+            file[i] = tq_byte(format, i, extremity_of(filling, i), state);
+        memcpy(file + bytes - sizeof half, &half, sizeof half);
+    }
+}
+
 static void fill_ternary(tern_ref_filling filling, size_t elements, float scale, uint64_t *state,
                          uint8_t *file) {
     for (size_t i = 0; i < elements / 4; i++) {
@@ -175,6 +199,10 @@ void tern_ref_fill_weights(tern_format format, tern_ref_filling filling, size_t 
         break;
     case TERN_FORMAT_I2_S:
         fill_ternary(filling, elements, scale, state, file);
+        break;
+    case TERN_FORMAT_TQ1_0:
+    case TERN_FORMAT_TQ2_0:
+        fill_tq(format, filling, elements, state, file);
         break;
     default:
         fill_blocks(format, filling, elements, state, file);

@@ -35,13 +35,26 @@ static float float_of(uint32_t bits) {
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* Where a block of 32 starts in the file. */
+/* Where a block starts in the file. */
+static size_t block_bytes(tern_format format) {
+    switch (format) {
+    case TERN_FORMAT_TQ1_0:
+        return 54;
+    case TERN_FORMAT_TQ2_0:
+        return 66;
+    case TERN_FORMAT_Q4_0:
+        return 18;
+    case TERN_FORMAT_Q4_1:
+        return 20;
+    case TERN_FORMAT_Q5_0:
+        return 22;
+    default:
+        return 34;
+    }
+}
+
 static const uint8_t *block_at(tern_format format, const void *file, size_t block) {
-    const size_t bytes = format == TERN_FORMAT_Q4_0   ? 18
-                         : format == TERN_FORMAT_Q4_1 ? 20
-                         : format == TERN_FORMAT_Q5_0 ? 22
-                                                      : 34;
-    return (const uint8_t *)file + block * bytes;
+    return (const uint8_t *)file + block * block_bytes(format);
 }
 
 /* Code j of a block, as it enters the integer product. */
@@ -57,11 +70,39 @@ static int block_code(tern_format format, const uint8_t *block, size_t j) {
     return format == TERN_FORMAT_Q4_1 ? nibble : nibble - 8;
 }
 
-/* Code (weight + 1) of an element of the flat I2_S stream. */
-static int ternary_code(const void *file, size_t element) {
+/* Digit n of the base-3 fraction byte/256, rounded up. */
+static int trit(uint8_t byte, size_t n) {
+    static const int power[] = {1, 3, 9, 27, 81};
+    return byte * power[n] % 256 * 3 / 256;
+}
+
+/* Code (weight + 1) j of a TQ1_0 block. */
+static int tq1_code(const uint8_t *block, size_t j) {
+    if (j < 160)
+        return trit(block[j % 32], j / 32);
+    if (j < 240)
+        return trit(block[32 + j % 16], (j - 160) / 16);
+    return trit(block[48 + j % 4], (j - 240) / 4);
+}
+
+/* Code of an element of a ternary format; I2_S is one flat stream. */
+static int ternary_code(tern_format format, const void *file, size_t element) {
+    const size_t j = element % 256;
+
+    if (format == TERN_FORMAT_TQ1_0)
+        return tq1_code(block_at(format, file, element / 256), j);
+    if (format == TERN_FORMAT_TQ2_0)
+        return block_at(format, file, element / 256)[j / 128 * 32 + j % 32] >> (j % 128 / 32 * 2) &
+               3;
     const uint8_t byte = ((const uint8_t *)file)[element / 128 * 32 + element % 32];
     static const int place[] = {64, 16, 4, 1};
     return byte / place[element % 128 / 32] % 4;
+}
+
+/* The f16 scale of the TQ block of an element: behind its codes. */
+static float tq_scale(tern_format format, const void *file, size_t element) {
+    const size_t at = format == TERN_FORMAT_TQ1_0 ? 52 : 64;
+    return half_value(read16(block_at(format, file, element / 256) + at));
 }
 
 /* Element `index` of a row-major stream, as its exact value (Q4_1: rounded once). */
@@ -76,7 +117,10 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
     case TERN_FORMAT_BF16:
         return float_of((uint32_t)read16(bytes + 2 * index) << 16);
     case TERN_FORMAT_I2_S:
-        return (float)(ternary_code(file, index) - 1);
+        return (float)(ternary_code(format, file, index) - 1);
+    case TERN_FORMAT_TQ1_0:
+    case TERN_FORMAT_TQ2_0:
+        return (float)(ternary_code(format, file, index) - 1) * tq_scale(format, file, index);
     default:
         break;
     }
@@ -107,7 +151,7 @@ static float dot_ternary(const tern_ref_matrix *w, size_t row, const tern_activa
     int64_t raw = 0;
 
     for (size_t k = 0; k < w->cols; k++)
-        raw += ternary_code(w->file, row * w->cols + k) * q[k];
+        raw += ternary_code(w->format, w->file, row * w->cols + k) * q[k];
     const float scale = w->row_scale != NULL ? w->row_scale[row] : w->scale;
     return (((float)raw - (float)x->sum[t]) / x->s[t]) * scale;
 }
@@ -131,9 +175,27 @@ static float dot_blocks(const tern_ref_matrix *w, size_t row, const tern_activat
     return acc;
 }
 
+/* TQ with the scale of each block of 256, summed by 32 columns as Q4_0 is. */
+static float dot_tq(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t) {
+    float acc = 0.0f;
+
+    for (size_t b = 0; b < w->cols / TERN_BLOCK; b++) {
+        const size_t first = row * w->cols + b * TERN_BLOCK;
+        const int8_t *q = x->q + t * x->q_stride + b * TERN_BLOCK;
+        int64_t dot = 0;
+
+        for (size_t j = 0; j < TERN_BLOCK; j++)
+            dot += (ternary_code(w->format, w->file, first + j) - 1) * q[j];
+        acc += (float)dot * (tq_scale(w->format, w->file, first) * x->d[t * x->d_stride + b]);
+    }
+    return acc;
+}
+
 static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t) {
     const tern_format f = w->format;
 
+    if (f == TERN_FORMAT_TQ1_0 || f == TERN_FORMAT_TQ2_0)
+        return w->input == TERN_INPUT_BLOCK ? dot_tq(w, row, x, t) : dot_ternary(w, row, x, t);
     if (f == TERN_FORMAT_I2_S)
         return dot_ternary(w, row, x, t);
     if (f == TERN_FORMAT_Q4_0 || f == TERN_FORMAT_Q4_1 || f == TERN_FORMAT_Q5_0 ||

@@ -142,6 +142,20 @@ static tern_status place_rows(tern_loader *l, const tern_gguf_tensor *t, tern_ma
     return TERN_OK;
 }
 
+/*
+ * The layout of a matrix: its format's own, except that TQ blocks whose scales differ within a row
+ * are no ternary matrix; Q4_0R16 holds them with their scales.
+ */
+static tern_layout layout_of(const tern_gguf_tensor *t, tern_format format, size_t rows,
+                             size_t cols) {
+    const tern_layout own = tern_format_layout(format);
+    if (own != TERN_LAYOUT_NONE && tern_layout_input(own) == TERN_INPUT_TOKEN &&
+        !tern_ternary_row_scales(format, t->data, rows, cols, NULL))
+        return TERN_LAYOUT_Q4_0R16;
+    return own;
+}
+
+/* I2_S: behind the codes. */
 static tern_status read_scale(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
                               float *out, tern_error *err) {
     const float scale =
@@ -150,6 +164,27 @@ static tern_status read_scale(const tern_loader *l, const char *name, const tern
         return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s has scale %g",
                          tern_gguf_name(l->file), name, (double)scale);
     *out = scale;
+    return TERN_OK;
+}
+
+/* Ternary TQ: a scale for each row, or one for the matrix when all are the same. */
+static tern_status read_row_scales(tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                                   tern_matrix *matrix, tern_error *err) {
+    void *memory;
+    const tern_status status = take(l, matrix->rows, sizeof(float), &memory, err);
+    if (status != TERN_OK || l->plan)
+        return status;
+    float *scales = memory;
+    bool same = true;
+    (void)tern_ternary_row_scales(matrix->format, t->data, matrix->rows, matrix->cols, scales);
+    for (size_t r = 0; r < matrix->rows; r++) {
+        same = same && memcmp(&scales[r], scales, sizeof *scales) == 0;
+        if (!isfinite(scales[r]))
+            return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s: row %zu has scale %g",
+                             tern_gguf_name(l->file), name, r, (double)scales[r]);
+    }
+    matrix->scale = scales[0];
+    matrix->row_scale = same ? NULL : scales;
     return TERN_OK;
 }
 
@@ -179,7 +214,7 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     const tern_format format = tern_format_from_gguf(t->type);
     if (format == TERN_FORMAT_NONE || t->bytes == 0)
         return type_error(l, name, t->type, "has no kernels", err);
-    const tern_layout layout = tern_format_layout(format);
+    const tern_layout layout = layout_of(t, format, rows, cols);
     const tern_kernel_use gemv = {TERN_OP_GEMV, format, layout};
     const tern_kernel_use gemm = {TERN_OP_GEMM, format, layout};
     tern_linear linear = {.gemv = tern_guard_select(l->guard, gemv),
@@ -189,7 +224,11 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     if (!linear.gemv || !linear.gemm)
         return no_row(l, name, format, err);
     linear.matrix = (tern_matrix){.format = format, .layout = layout, .rows = rows, .cols = cols};
-    status = read_scale(l, name, t, &linear.matrix.scale, err);
+    linear.matrix.scale = 1.0f;
+    if (format == TERN_FORMAT_I2_S)
+        status = read_scale(l, name, t, &linear.matrix.scale, err);
+    else if (linear.form == TERN_INPUT_TOKEN)
+        status = read_row_scales(l, name, t, &linear.matrix, err);
     if (status == TERN_OK && linear.matrix.layout == TERN_LAYOUT_ROWS)
         status = place_rows(l, t, &linear.matrix, err);
     else if (status == TERN_OK)

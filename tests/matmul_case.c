@@ -115,7 +115,8 @@ tern_ref_matrix case_reference(const matmul_case *c) {
                              .rows = c->rows,
                              .cols = c->cols,
                              .scale = c->scale,
-                             .row_scale = c->matrix.row_scale};
+                             .row_scale = c->matrix.row_scale,
+                             .input = tern_layout_input(c->matrix.layout)};
 }
 
 void case_pack(matmul_case *c) {

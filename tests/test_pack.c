@@ -4,6 +4,7 @@
  * bytes of that page, and every refusal.
  */
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,6 +46,8 @@ static void test_bytes(void **state) {
     assert_int_equal(bytes_of(TERN_FORMAT_Q8_0, 3, 64), 204);
     assert_int_equal(bytes_of(TERN_FORMAT_I2_S, 6912, 2560), 4423712);
     assert_int_equal(bytes_of(TERN_FORMAT_I2_S, 32, 4), 64);
+    assert_int_equal(bytes_of(TERN_FORMAT_TQ1_0, 3, 512), 6 * 54);
+    assert_int_equal(bytes_of(TERN_FORMAT_TQ2_0, 3, 512), 6 * 66);
 }
 
 static void test_bytes_refused(void **state) {
@@ -60,6 +63,8 @@ static void test_bytes_refused(void **state) {
         {TERN_FORMAT_I2_S, 1, 64},
         {TERN_FORMAT_I2_S, 3, 2560 + 4},
         {TERN_FORMAT_I2_S, 128, 65536},
+        {TERN_FORMAT_TQ1_0, 4, 128},
+        {TERN_FORMAT_TQ2_0, 4, 65536},
         {TERN_FORMAT_F32, UINT64_C(1) << 32, UINT64_C(1) << 32},
         {TERN_FORMAT_F32, UINT64_C(1) << 61, 2},
         {TERN_FORMAT_Q8_0, UINT64_C(1) << 59, 32},
@@ -78,6 +83,7 @@ static void test_packed_bytes(void **state) {
     (void)state;
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_T2R16, 16, 16), 64);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_T2R16, 17, 20), 2 * 2 * 64);
+    assert_int_equal(tern_packed_bytes(TERN_LAYOUT_T5R16, 17, 41), 2 * 3 * 64);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q4_0R16, 16, 64), 2 * 288);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q4_1R16, 1, 64), 2 * 320);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q5_0R16, 17, 96), 2 * 3 * 352);
@@ -103,6 +109,25 @@ static size_t packed_block_bytes(tern_layout layout) {
     }
 }
 
+/* Digit n of the base-3 fraction byte/256. */
+static int digit(uint8_t byte, size_t n) {
+    static const int power[] = {1, 3, 9, 27, 81};
+    return byte * power[n] % 256 * 3 / 256;
+}
+
+static bool is_tq(tern_format format) {
+    return format == TERN_FORMAT_TQ1_0 || format == TERN_FORMAT_TQ2_0;
+}
+
+static int tq_code(tern_format format, const uint8_t *block, size_t j) {
+    if (format == TERN_FORMAT_TQ2_0)
+        return block[j / 128 * 32 + j % 32] >> (2 * (j % 128 / 32)) & 3;
+    if (j < 160)
+        return digit(block[j % 32], j / 32);
+    return j < 240 ? digit(block[32 + j % 16], (j - 160) / 16)
+                   : digit(block[48 + j % 4], (j - 240) / 4);
+}
+
 /* The integer code that a packed layout holds for (row, col), read from the picture in kernels.h.
  */
 static int packed_code(const tern_matrix *w, size_t row, size_t col) {
@@ -113,6 +138,10 @@ static int packed_code(const tern_matrix *w, size_t row, size_t col) {
     if (w->layout == TERN_LAYOUT_T2R16) {
         const uint8_t *chunk = data + (g * ((w->cols + 15) / 16) + col / 16) * 64;
         return chunk[4 * r + col % 4] >> (2 * (col % 16 / 4)) & 3;
+    }
+    if (w->layout == TERN_LAYOUT_T5R16) {
+        const uint8_t *chunk = data + (g * ((w->cols + 19) / 20) + col / 20) * 64;
+        return digit((uint8_t)(chunk[4 * r + col % 4] + 128), col % 20 / 4);
     }
     const size_t header = w->layout == TERN_LAYOUT_Q4_1R16 ? 64 : 32;
     const uint8_t *block = data + (g * (w->cols / 32) + col / 32) * packed_block_bytes(w->layout);
@@ -144,6 +173,8 @@ static int file_code(const matmul_case *c, size_t element) {
 
     if (c->format == TERN_FORMAT_I2_S)
         return file[element / 128 * 32 + j] >> (6 - 2 * (element % 128 / 32)) & 3;
+    if (is_tq(c->format))
+        return tq_code(c->format, file + element / 256 * info->block_bytes, element % 256);
     const uint8_t *block = file + element / 32 * info->block_bytes;
     if (c->format == TERN_FORMAT_Q8_0)
         return (int8_t)block[2 + j];
@@ -155,14 +186,17 @@ static int file_code(const matmul_case *c, size_t element) {
 }
 
 static void check_codes(const matmul_case *c) {
-    const int padding = c->format == TERN_FORMAT_I2_S ? 1 : 0;
+    const bool ternary = tern_layout_input(c->matrix.layout) == TERN_INPUT_TOKEN;
+    const int offset = is_tq(c->format) && !ternary ? 7 : 0; /* weight + 1 and weight + 8 */
+    const int padding = ternary ? 1 : 0;
+    const size_t chunk = c->matrix.layout == TERN_LAYOUT_T5R16 ? 20 : 16;
     const size_t rows = (c->rows + 15) / 16 * 16;
-    const size_t cols = (c->cols + 15) / 16 * 16;
+    const size_t cols = (c->cols + chunk - 1) / chunk * chunk;
 
     for (size_t row = 0; row < rows; row++)
         for (size_t col = 0; col < cols; col++) {
             const bool inside = row < c->rows && col < c->cols;
-            const int want = inside ? file_code(c, row * c->cols + col) : padding;
+            const int want = inside ? file_code(c, row * c->cols + col) + offset : padding;
             if (packed_code(&c->matrix, row, col) != want)
                 check_fail("row %zu, column %zu: code %d, expected %d", row, col,
                            packed_code(&c->matrix, row, col), want);
@@ -177,14 +211,30 @@ static void check_fields(const matmul_case *c) {
     for (size_t row = 0; row < (c->rows + 15) / 16 * 16; row++)
         for (size_t b = 0; b < blocks; b++)
             for (size_t f = 0; f < fields; f++) {
-                const uint8_t *at =
-                    (const uint8_t *)c->file.data + (row * blocks + b) * block_bytes + 2 * f;
+                const uint8_t *at = (const uint8_t *)c->file.data;
+                at += is_tq(c->format) ? (row * blocks + b) / 8 * block_bytes + block_bytes - 2
+                                       : (row * blocks + b) * block_bytes + 2 * f;
                 const int want = row < c->rows ? at[0] | at[1] << 8 : 0;
                 assert_int_equal(packed_field(&c->matrix, row, b, f), want);
             }
 }
 
+/* Ternary layouts leave the scales of TQ blocks to the matrix: the file gets those. */
+static void set_block_scales(const matmul_case *c) {
+    const size_t bytes = tern_format_describe(c->format)->block_bytes;
+
+    for (size_t row = 0; row < c->rows; row++)
+        for (size_t k = 0; k < c->cols; k += 256) {
+            uint8_t *end = (uint8_t *)c->file.data + ((row * c->cols + k) / 256 + 1) * bytes;
+            const float scale =
+                c->matrix.row_scale != NULL ? c->matrix.row_scale[row] : c->matrix.scale;
+            tern_ref_store(TERN_FORMAT_F16, &scale, 1, end - 2);
+        }
+}
+
 static void check_round_trip(const matmul_case *c) {
+    if (is_tq(c->format) && tern_layout_input(c->matrix.layout) == TERN_INPUT_TOKEN)
+        set_block_scales(c);
     const size_t codes = c->file.bytes - (c->format == TERN_FORMAT_I2_S ? 32 : 0);
     check_buffer back = check_buffer_new(codes, 1, CHECK_END);
     tern_error err = {0};
@@ -194,26 +244,36 @@ static void check_round_trip(const matmul_case *c) {
     check_buffer_free(&back);
 }
 
+static void check_layouts(tern_format format, size_t rows, size_t cols, check_rng *rng) {
+    const case_shape shape = {rows, cols, 1};
+
+    for (int l = 0; l < TERN_LAYOUT_COUNT; l++) {
+        const tern_layout layout = (tern_layout)l;
+        if (!tern_layout_holds(layout, format))
+            continue;
+        check_case("%s as %s, %zu x %zu", tern_format_describe(format)->name,
+                   tern_layout_name(layout), rows, cols);
+        matmul_case c = case_new_layout(format, layout, &shape, CASE_RANDOM, CHECK_END, rng);
+        check_codes(&c);
+        if (tern_layout_input(layout) == TERN_INPUT_BLOCK)
+            check_fields(&c);
+        check_round_trip(&c);
+        case_free(&c);
+    }
+}
+
 static void test_layouts(void **state) {
     static const size_t rows[] = {1, 2, 4, 8, 15, 16, 17, 32, 33, 64, 96};
-    static const size_t cols[] = {4, 12, 20, 32, 64, 96, 100, 128, 132, 160, 256, 384};
+    static const size_t cols[] = {4,   12,  20,  32,  64,  96,   100, 128,
+                                  132, 160, 256, 384, 512, 1536, 2560};
     check_rng rng = {11};
 
     (void)state;
     for (int f = TERN_FORMAT_Q4_0; f < TERN_FORMAT_COUNT; f++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-            for (size_t k = 0; k < sizeof cols / sizeof *cols; k++) {
-                const tern_format format = (tern_format)f;
-                if (!case_possible(format, rows[i], cols[k]))
-                    continue;
-                check_case("%s %zu x %zu", tern_format_describe(format)->name, rows[i], cols[k]);
-                matmul_case c = case_new(format, rows[i], cols[k], 1, CASE_RANDOM, CHECK_END, &rng);
-                check_codes(&c);
-                if (format != TERN_FORMAT_I2_S)
-                    check_fields(&c);
-                check_round_trip(&c);
-                case_free(&c);
-            }
+            for (size_t k = 0; k < sizeof cols / sizeof *cols; k++)
+                if (case_possible((tern_format)f, rows[i], cols[k]))
+                    check_layouts((tern_format)f, rows[i], cols[k], &rng);
 }
 
 /* Groups packed one by one, last first, give the same bytes as the whole matrix at once. */
@@ -222,12 +282,12 @@ static void test_groups(void **state) {
 
     (void)state;
     for (int f = TERN_FORMAT_Q4_0; f < TERN_FORMAT_COUNT; f++) {
-        matmul_case c = case_new((tern_format)f, 50, 128, 1, CASE_RANDOM, CHECK_END, &rng);
+        matmul_case c = case_new((tern_format)f, 50, 256, 1, CASE_RANDOM, CHECK_END, &rng);
         check_buffer parts = check_buffer_new(c.packed.bytes, TERN_ALIGN, CHECK_END);
         const size_t group_bytes = parts.bytes / 4;
         for (size_t g = 4; g-- > 0;) {
             const size_t end = g == 3 ? 50 : 16 * g + 16;
-            assert_int_equal(tern_pack_rows(c.format, c.file.data, 50, 128, c.matrix.layout, 16 * g,
+            assert_int_equal(tern_pack_rows(c.format, c.file.data, 50, 256, c.matrix.layout, 16 * g,
                                             end, parts.data, NULL),
                              TERN_OK);
             assert_true(check_canary_intact(parts.data, g * group_bytes));
@@ -257,6 +317,114 @@ static void test_worked_ternary(void **state) {
     assert_int_equal(packed[4 * 64], 0x54); /* column 64 */
     assert_int_equal(packed[6 * 64], 0x56); /* column 96 */
     assert_int_equal(packed[4], 0x55);      /* row 1 */
+}
+
+/* A matrix of zeros but for four weights of row 0, in columns 0, 4, 16 and 17. */
+static void test_worked_base3(void **state) {
+    _Alignas(64) uint8_t packed[7 * 64];
+    uint8_t file[32 * 4 + 32];
+
+    (void)state;
+    memset(file, 0x55, sizeof file);
+    file[0] = 0x95;  /* row 0, column 0: code 2 */
+    file[4] = 0x15;  /* column 4: code 0 */
+    file[16] = 0x95; /* column 16: code 2 */
+    file[17] = 0x15; /* column 17: code 0 */
+    assert_int_equal(
+        tern_pack_rows(TERN_FORMAT_I2_S, file, 4, 128, TERN_LAYOUT_T5R16, 0, 4, packed, NULL),
+        TERN_OK);
+    assert_int_equal(packed[0], 0x3a); /* 2 0 1 1 2: v = 176, 186 - 128 */
+    assert_int_equal(packed[1], 0xff); /* 1 1 1 1 0: v = 120, 127 - 128 */
+    assert_int_equal(packed[2], 0x00); /* 1 1 1 1 1: v = 121, 128 - 128 */
+    assert_int_equal(packed[4], 0x00); /* row 1 */
+    assert_int_equal(packed[64], 0x00);
+}
+
+/* TQ blocks, with codes 2 0 1 1 2 in elements 0, 32, 64, 96, 128 and 2 0 1 1 in 240, 244 ... */
+static void test_worked_tq(void **state) {
+    _Alignas(64) uint8_t packed[16 * 64];
+    uint8_t tq1[54], tq2[66];
+    float y[256];
+
+    (void)state;
+    memset(tq1, 0x80, sizeof tq1); /* 1 1 1 1 1: v = 121 */
+    memset(tq1 + 48, 0x7f, 4);     /* 1 1 1 1 0: v = 120 */
+    tq1[0] = 0xba;
+    tq1[48] = 0xb8;
+    memcpy(tq1 + 52, "\x00\x38", 2); /* 0.5 */
+    memset(tq2, 0x55, sizeof tq2);
+    tq2[0] = 0x52;  /* elements 0, 32, 64, 96 */
+    tq2[32] = 0x56; /* element 128 */
+    tq2[48] = 0x65; /* element 240 is byte 48, plane 3: code 1; 208 gets code 2 */
+    memcpy(tq2 + 64, "\x00\x38", 2);
+    tern_dequantize_row(TERN_FORMAT_TQ1_0, tq1, 256, 0, 1.0f, y);
+    assert_true(y[0] == 0.5f && y[32] == -0.5f && y[64] == 0 && y[96] == 0 && y[128] == 0.5f);
+    assert_true(y[240] == 0.5f && y[244] == -0.5f && y[248] == 0.0f && y[252] == 0.0f);
+    assert_int_equal(
+        tern_pack_rows(TERN_FORMAT_TQ1_0, tq1, 1, 256, TERN_LAYOUT_T2R16, 0, 1, packed, NULL),
+        TERN_OK);
+    assert_int_equal(packed[0], 0x56);       /* columns 0, 4, 8, 12 */
+    assert_int_equal(packed[2 * 64], 0x54);  /* column 32 */
+    assert_int_equal(packed[15 * 64], 0x52); /* columns 240, 244, 248, 252: 2 0 1 1 */
+    tern_dequantize_row(TERN_FORMAT_TQ2_0, tq2, 256, 0, 1.0f, y);
+    assert_true(y[0] == 0.5f && y[32] == -0.5f && y[64] == 0 && y[96] == 0 && y[128] == 0.5f);
+    assert_true(y[208] == 0.5f && y[240] == 0.0f);
+    assert_int_equal(
+        tern_pack_rows(TERN_FORMAT_TQ2_0, tq2, 1, 256, TERN_LAYOUT_T2R16, 0, 1, packed, NULL),
+        TERN_OK);
+    assert_int_equal(packed[0], 0x56);
+    assert_int_equal(packed[2 * 64], 0x54);
+    assert_int_equal(packed[13 * 64], 0x56); /* column 208 */
+}
+
+/* ---- one scale a row ----------------------------------------------------------------------- */
+
+enum { SCALE_ROWS = 4, SCALE_COLS = 512 };
+
+static void set_scale(uint8_t *file, size_t row, size_t block, float scale) {
+    tern_ref_store(TERN_FORMAT_F16, &scale, 1, file + (2 * row + block) * 66 + 64);
+}
+
+static void clear_block(uint8_t *file, size_t row, size_t block) {
+    memset(file + (2 * row + block) * 66, 0x55, 64);
+}
+
+static void test_row_scales(void **state) {
+    uint8_t file[SCALE_ROWS * 2 * 66];
+    float scales[SCALE_ROWS];
+    uint64_t random = 3;
+
+    (void)state;
+#define ROW_SCALES(to) tern_ternary_row_scales(TERN_FORMAT_TQ2_0, file, SCALE_ROWS, SCALE_COLS, to)
+    tern_ref_fill_weights(TERN_FORMAT_TQ2_0, TERN_REF_FILL_RANDOM, SCALE_ROWS, SCALE_COLS, 1.0f,
+                          &random, file);
+    assert_false(ROW_SCALES(scales));
+    for (size_t r = 0; r < SCALE_ROWS; r++) {
+        set_scale(file, r, 0, 0.25f + (float)r);
+        set_scale(file, r, 1, 0.25f + (float)r);
+    }
+    assert_true(ROW_SCALES(NULL) && ROW_SCALES(scales));
+    for (size_t r = 0; r < SCALE_ROWS; r++)
+        assert_true(scales[r] == 0.25f + (float)r);
+    set_scale(file, 3, 1, 7.0f); /* the last block of the matrix */
+    assert_false(ROW_SCALES(NULL));
+    clear_block(file, 3, 1); /* zero weights suit any scale */
+    assert_true(ROW_SCALES(scales) && scales[3] == 3.25f);
+    set_scale(file, 2, 0, NAN);
+    assert_false(ROW_SCALES(scales));
+    clear_block(file, 2, 0);
+    assert_true(ROW_SCALES(scales) && scales[2] == 2.25f);
+    for (size_t b = 0; b < 2; b++) { /* rows of zeros before and behind one with a scale */
+        clear_block(file, 0, b);
+        clear_block(file, 2, b);
+    }
+    assert_true(ROW_SCALES(scales) && scales[0] == 1.25f && scales[2] == 1.25f);
+#undef ROW_SCALES
+    assert_false(tern_ternary_row_scales(TERN_FORMAT_Q4_0, file, 1, 32, scales));
+    memset(file, 0x55, 64);
+    memcpy(file + 32, "\x00\x00\x40\x3f", 4);
+    assert_true(tern_ternary_row_scales(TERN_FORMAT_I2_S, file, 2, 64, scales));
+    assert_true(scales[0] == 0.75f && scales[1] == 0.75f);
 }
 
 /* Row 1 of a one-block matrix: d = 1.0, codes as docs/formats.md lists them. */
@@ -360,6 +528,28 @@ static void test_code_3(void **state) {
     expect_code_3(33, 128, 32, 64);
 }
 
+/* Also in Q4_0R16, whose nibbles could hold it: no encoder writes it. */
+static void test_tq_code_3(void **state) {
+    static const tern_layout layouts[] = {TERN_LAYOUT_T2R16, TERN_LAYOUT_T5R16,
+                                          TERN_LAYOUT_Q4_0R16};
+    uint8_t file[17 * 66];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        for (size_t row = 2; row < 17; row += 14) {
+            _Alignas(64) uint8_t packed[2 * 8 * 288];
+            char place[64];
+            tern_error err = {0};
+            memset(file, 0x55, sizeof file);
+            file[row * 66 + 33] = 0xd5; /* column 128 + 96 + 1 */
+            assert_int_equal(
+                tern_pack_rows(TERN_FORMAT_TQ2_0, file, 17, 256, layouts[i], 0, 17, packed, &err),
+                TERN_ERR_TENSOR_DATA);
+            snprintf(place, sizeof place, "row %zu, column 225", row);
+            assert_non_null(strstr(err.message, place));
+        }
+}
+
 static void test_refusals(void **state) {
     _Alignas(64) uint8_t file[16 * 32 + 32];
     _Alignas(64) uint8_t out[512];
@@ -394,16 +584,16 @@ static void test_refusals(void **state) {
 
 static void test_dequantize(void **state) {
     check_rng rng = {13};
-    float y[128];
+    float y[256];
 
     (void)state;
     for (int f = 0; f < TERN_FORMAT_COUNT; f++) {
-        matmul_case c = case_new((tern_format)f, 5, 128, 1, CASE_EXTREME, CHECK_END, &rng);
+        matmul_case c = case_new((tern_format)f, 5, 256, 1, CASE_EXTREME, CHECK_END, &rng);
         const tern_ref_matrix reference = case_reference(&c);
         const uint64_t before = tern_dequantize_calls();
         for (size_t row = 0; row < 5; row++) {
-            tern_dequantize_row(c.format, c.file.data, 128, row, 0.75f, y);
-            for (size_t k = 0; k < 128; k++) {
+            tern_dequantize_row(c.format, c.file.data, 256, row, 0.75f, y);
+            for (size_t k = 0; k < 256; k++) {
                 const float weight = tern_ref_weight(&reference, row, k);
                 const float want = c.format == TERN_FORMAT_I2_S ? weight * 0.75f : weight;
                 assert_true(check_same_float(want, y[k]));
@@ -422,6 +612,8 @@ int main(void) {
         cmocka_unit_test(test_worked_ternary), cmocka_unit_test(test_worked_q4_0),
         cmocka_unit_test(test_worked_q4_1),    cmocka_unit_test(test_worked_q5_0),
         cmocka_unit_test(test_worked_q8_0),    cmocka_unit_test(test_code_3),
+        cmocka_unit_test(test_worked_base3),   cmocka_unit_test(test_worked_tq),
+        cmocka_unit_test(test_row_scales),     cmocka_unit_test(test_tq_code_3),
         cmocka_unit_test(test_refusals),       cmocka_unit_test(test_dequantize),
     };
     return cmocka_run_group_tests_name("formats and packing", tests, NULL, NULL);

@@ -197,7 +197,7 @@ static void test_lane_order(void **state) {
     float x[48];
     float y;
     const tern_activations a = {.cols = 48, .x = x, .x_stride = 48};
-    const tern_ref_matrix m = {TERN_FORMAT_F32, w, 1, 48, 1.0f, NULL};
+    const tern_ref_matrix m = {.format = TERN_FORMAT_F32, .file = w, .rows = 1, .cols = 48};
     const tern_tile all = {0, 1, 0, 1};
 
     (void)state;

@@ -69,6 +69,8 @@ static const pair pairs[] = {
     FILE_FORMATS(GEMM),
     PAIR(GEMM, I2_S),
     FILE_FORMATS(EMBED),
+    PAIR(EMBED, TQ1_0),
+    PAIR(EMBED, TQ2_0),
     PAIR(ATTEND, F32),
     PAIR(ATTEND, F16),
     PAIR(ATTEND, Q8_0),
@@ -114,11 +116,13 @@ static bool is_product(tern_op op) {
     return op == TERN_OP_GEMV || op == TERN_OP_GEMM;
 }
 
-/* tern_<op>[_<format>][_<rows>x<tokens>]_<isa>, from the row's own facts. */
+/* tern_<op>[_<format or layout>][_<rows>x<tokens>]_<isa>, from the row's own facts. */
 static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
     char format[32] = "";
     char tile[32] = "";
-    if (row->format != TERN_FORMAT_NONE)
+    if (is_product(row->op) && row->layout != tern_format_layout(row->format))
+        snprintf(format, sizeof format, "_%s", tern_layout_name(row->layout));
+    else if (row->format != TERN_FORMAT_NONE)
         snprintf(format, sizeof format, "_%s", tern_format_describe(row->format)->name);
     if (is_product(row->op))
         snprintf(tile, sizeof tile, "_%ux%u", row->rows_tile, row->tokens_tile);
@@ -166,6 +170,9 @@ static void test_foreign_features(void **state) {
                          tern_kernel_select(UINT64_MAX, p->op, p->format));
     }
     assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_EMBED, TERN_FORMAT_I2_S));
+    for (int op = TERN_OP_GEMV; op <= TERN_OP_GEMM; op++) /* a layout's rows serve its formats */
+        assert_ptr_equal(tern_kernel_select(UINT64_MAX, (tern_op)op, TERN_FORMAT_TQ1_0),
+                         tern_kernel_select(UINT64_MAX, (tern_op)op, TERN_FORMAT_I2_S));
     assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_ADD, TERN_FORMAT_F32));
     assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_GEMV, TERN_FORMAT_NONE));
     assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_COUNT, TERN_FORMAT_F32));

@@ -41,26 +41,28 @@ static void random_blocks(tern_format format, uint8_t *blocks) {
         blocks[i] = (uint8_t)(lcg(&state) & 255);
     for (size_t b = 0; b < 4; b++)
         for (size_t f = 0; f < (format == TERN_FORMAT_Q4_1 ? 2u : 1u); f++) {
-            blocks[b * bytes + 2 * f] = (uint8_t)(scales[b] & 255);
-            blocks[b * bytes + 2 * f + 1] = (uint8_t)(scales[b] >> 8);
+            const size_t at = b * bytes + (bytes > 34 ? bytes - 2 : 2 * f); /* TQ: behind codes */
+            blocks[at] = (uint8_t)(scales[b] & 255);
+            blocks[at + 1] = (uint8_t)(scales[b] >> 8);
         }
 }
 
 static void check_blocks(tern_format format, const float first[3], const char *hash) {
-    uint8_t blocks[4 * 34];
-    float y[128];
+    const size_t n = 4 * (size_t)tern_format_describe(format)->block_elements;
+    uint8_t blocks[4 * 66];
+    float y[4 * 256];
 
     random_blocks(format, blocks);
-    tern_ref_embed(format, blocks, 128, y);
+    tern_ref_embed(format, blocks, n, y);
     for (int i = 0; i < 3; i++)
         assert_true(y[i] == first[i]);
-    for (int i = 0; i < 128; i++)
+    for (size_t i = 0; i < n; i++)
         y[i] += 0.0f; /* the hash was taken without negative zeros */
-    assert_string_equal(check_hash(y, sizeof y), hash);
-    tern_dequantize_row(format, blocks, 128, 0, 1.0f, y);
-    for (int i = 0; i < 128; i++)
+    assert_string_equal(check_hash(y, n * sizeof *y), hash);
+    tern_dequantize_row(format, blocks, n, 0, 1.0f, y);
+    for (size_t i = 0; i < n; i++)
         y[i] += 0.0f;
-    assert_string_equal(check_hash(y, sizeof y), hash);
+    assert_string_equal(check_hash(y, n * sizeof *y), hash);
 }
 
 static void test_hash(void **state) {
@@ -77,6 +79,8 @@ static void test_block_vectors(void **state) {
     check_blocks(TERN_FORMAT_Q4_1, (const float[]){16, 14, 14}, "8707e9dfd6ce1aae");
     check_blocks(TERN_FORMAT_Q5_0, (const float[]){13, -6, 10}, "1a93e284115ccee8");
     check_blocks(TERN_FORMAT_Q8_0, (const float[]){101, -86, 31}, "79a0957593836c3e");
+    check_blocks(TERN_FORMAT_TQ1_0, (const float[]){1, -1, 0}, "79d0e282b0a4fffd");
+    check_blocks(TERN_FORMAT_TQ2_0, (const float[]){-1, -1, 0}, "a4ec5d25bbb2db84");
 }
 
 enum { VECTOR_ROWS = 4, VECTOR_COLS = 256 };
@@ -104,6 +108,28 @@ static void vector_file(uint8_t *file) {
     assert_int_equal(tern_unpack(&m, file, NULL), TERN_OK);
 }
 
+/* The same weights as TQ blocks, a row each, from the packed form. */
+static void check_tq_file(tern_format format, const char *first, const char *hash) {
+    _Alignas(64) uint8_t packed[VECTOR_COLS / 16 * 64];
+    uint8_t file[VECTOR_ROWS * 66];
+    int8_t w[VECTOR_ROWS * VECTOR_COLS];
+
+    ternary_weights(w, sizeof w);
+    place_ternary(w, packed);
+    const tern_matrix m = {format, TERN_LAYOUT_T2R16, VECTOR_ROWS, VECTOR_COLS, 0.75f, NULL,
+                           packed};
+    assert_int_equal(tern_unpack(&m, file, NULL), TERN_OK);
+    assert_memory_equal(file, first, 8);
+    assert_string_equal(
+        check_hash(file, VECTOR_ROWS * (size_t)tern_format_describe(format)->block_bytes), hash);
+}
+
+static void test_tq_files(void **state) {
+    (void)state;
+    check_tq_file(TERN_FORMAT_TQ1_0, "\x2b\x96\x60\x2f\x65\x81\x8d\xdb", "aaa831c1b6e42bde");
+    check_tq_file(TERN_FORMAT_TQ2_0, "\x54\x89\x11\x94\x51\x55\xa5\x26", "87721a04dac82e2f");
+}
+
 static void test_ternary_file(void **state) {
     uint8_t file[VECTOR_ROWS * VECTOR_COLS / 4];
     int8_t w[VECTOR_ROWS * VECTOR_COLS];
@@ -113,7 +139,11 @@ static void test_ternary_file(void **state) {
     vector_file(file);
     assert_memory_equal(file, "\x15\x62\x44\x16\x45\x55\x5a\x98", 8);
     assert_string_equal(check_hash(file, sizeof file), "1b145e38bb894280");
-    const tern_ref_matrix m = {TERN_FORMAT_I2_S, file, VECTOR_ROWS, VECTOR_COLS, 0.75f, NULL};
+    const tern_ref_matrix m = {.format = TERN_FORMAT_I2_S,
+                               .file = file,
+                               .rows = VECTOR_ROWS,
+                               .cols = VECTOR_COLS,
+                               .scale = 0.75f};
     for (size_t i = 0; i < sizeof w; i++)
         assert_true(tern_ref_weight(&m, i / VECTOR_COLS, i % VECTOR_COLS) == (float)w[i]);
 }
@@ -140,7 +170,11 @@ static void test_ternary_product(void **state) {
     assert_string_equal(check_hash(q, sizeof q), "d5423ae2de0cc478");
 
     vector_file(file);
-    const tern_ref_matrix m = {TERN_FORMAT_I2_S, file, VECTOR_ROWS, VECTOR_COLS, 0.75f, NULL};
+    const tern_ref_matrix m = {.format = TERN_FORMAT_I2_S,
+                               .file = file,
+                               .rows = VECTOR_ROWS,
+                               .cols = VECTOR_COLS,
+                               .scale = 0.75f};
     const tern_activations a = {
         .cols = VECTOR_COLS, .q = q, .q_stride = VECTOR_COLS, .s = &s, .sum = &sum};
     const tern_tile all = {0, 1, 0, VECTOR_ROWS};
@@ -154,6 +188,7 @@ int main(void) {
         cmocka_unit_test(test_hash),
         cmocka_unit_test(test_block_vectors),
         cmocka_unit_test(test_ternary_file),
+        cmocka_unit_test(test_tq_files),
         cmocka_unit_test(test_ternary_product),
     };
     return cmocka_run_group_tests_name("published vectors", tests, NULL, NULL);

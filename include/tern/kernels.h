@@ -67,7 +67,9 @@ TERN_API_BEGIN
     X(Q4_1, "q4_1", 3, 32, 20)                                                                     \
     X(Q5_0, "q5_0", 6, 32, 22)                                                                     \
     X(Q8_0, "q8_0", 8, 32, 34)                                                                     \
-    X(I2_S, "i2_s", 36, 4, 1)
+    X(I2_S, "i2_s", 36, 4, 1)                                                                      \
+    X(TQ1_0, "tq1_0", 34, 256, 54)                                                                 \
+    X(TQ2_0, "tq2_0", 35, 256, 66)
 
 typedef enum tern_format {
 #define TERN_FORMAT_ENUM(name, text, id, elements, bytes) TERN_FORMAT_##name,
@@ -93,7 +95,8 @@ tern_format tern_format_from_gguf(uint32_t gguf_type);
 /*
  * Bytes of a rows x cols matrix as a GGUF file stores it (for I2_S: rows*cols/4 + 32).
  * Returns TERN_ERR_TENSOR_SHAPE when rows or cols is 0, cols does not suit the format or the
- * product overflows; for I2_S also when rows*cols is not a multiple of 128 or cols > 65535.
+ * product overflows; for ternary formats also when cols > 65535, for I2_S when rows*cols is not a
+ * multiple of 128.
  */
 TERN_MUST_CHECK tern_status tern_format_bytes(tern_format format, uint64_t rows, uint64_t cols,
                                               uint64_t *bytes);
@@ -114,6 +117,9 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  *          4*r + j (r = row in group, j = 0..3) holds the codes of columns 16c + 4p + j, p = 0..3,
  *          at bits 2p+1:2p. code = weight + 1. Rows and columns are padded with code 1 (weight 0);
  *          columns to a multiple of 16. A row group is rows_padded-major: groups follow each other.
+ * T5R16    ternary, 1.6 bits. As T2R16, but columns in chunks of 20: byte 4*r + j holds columns
+ *          20c + 4n + j, n = 0..4, as the five base-3 digits of a number v (code of n = 0 first):
+ *          ceil(256 v / 243) - 128. Padding is weight 0, which makes bytes 0.
  * Q4_0R16  row groups of 16; for each 32-column block: 16 f16 d, then 4 x 64 bytes; byte 4*r + j of
  *          chunk c holds column 8c + j in its low and column 8c + 4 + j in its high nibble.
  * Q4_1R16  as Q4_0R16, with 16 f16 d, then 16 f16 m, before the codes.
@@ -127,6 +133,7 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
     X(NONE, "none", FLOAT)                                                                         \
     X(ROWS, "rows", FLOAT)                                                                         \
     X(T2R16, "t2r16", TOKEN)                                                                       \
+    X(T5R16, "t5r16", TOKEN)                                                                       \
     X(Q4_0R16, "q4_0r16", BLOCK)                                                                   \
     X(Q4_1R16, "q4_1r16", BLOCK)                                                                   \
     X(Q5_0R16, "q5_0r16", BLOCK)                                                                   \
@@ -417,13 +424,27 @@ size_t tern_packed_bytes(tern_layout layout, size_t rows, size_t cols);
  * (64-byte aligned, tern_packed_bytes bytes, zero pages are fine). Several threads may pack
  * disjoint groups of one matrix. The I2_S stream is read flat, so cols need not be a multiple
  * of 128 as long as rows*cols is.
- * TERN_ERR_TENSOR_DATA: an I2_S code 3, at the row and column that `err` names.
+ * TERN_ERR_TENSOR_DATA: a ternary code 3, at the row and column that `err` names.
+ * TQ1_0 and TQ2_0 go to the ternary layouts if tern_ternary_row_scales says so, which is not
+ * checked here: their scales are not packed. Q4_0R16 takes them all, scales included.
  */
 TERN_MUST_CHECK tern_status tern_pack_rows(tern_format format, const void *file, size_t rows,
                                            size_t cols, tern_layout layout, size_t r0, size_t r1,
                                            void *out, tern_error *err);
 
-/* Inverse of tern_pack_rows for a whole matrix, into the file's layout (I2_S: code bytes only). */
+/*
+ * Whether a matrix in the file's own layout is ternary with one scale for each row, and so suits
+ * the ternary layouts: I2_S always, TQ1_0 and TQ2_0 when the scales of all blocks of each row are
+ * the same bits (a block of zero weights suits any), other formats never. If so, and row_scale is
+ * not NULL, writes row_scale[rows]; a row of zeros gets the scale of the first row that has one.
+ */
+bool tern_ternary_row_scales(tern_format format, const void *file, size_t rows, size_t cols,
+                             float *row_scale);
+
+/*
+ * Inverse of tern_pack_rows for a whole matrix, into the file's layout (I2_S: code bytes only; TQ
+ * from a ternary layout: the scale of the matrix or row, as f16, in every block).
+ */
 TERN_MUST_CHECK tern_status tern_unpack(const tern_matrix *packed, void *file, tern_error *err);
 
 /*
