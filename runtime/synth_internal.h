@@ -69,7 +69,8 @@ typedef struct tern_synth_stream {
     tern_format format;
     float sd;                           /* standard deviation of the weights */
     uint32_t values[TERN_SYNTH_VALUES]; /* float formats: bits of the value of each sum */
-    uint8_t codes[81];                  /* I2_S: the bytes of four ternary codes */
+    uint8_t codes[81];                  /* I2_S, TQ2_0: the bytes of four ternary codes */
+    bool varied;                        /* TQ: blocks have scales of their own */
 } tern_synth_stream;
 
 /* Weights of mean 0 and deviation sd; streams of different index are independent. */

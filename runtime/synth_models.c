@@ -5,10 +5,17 @@
 
 #include "runtime/synth_internal.h"
 
-#define BITNET                                                                                     \
-    .architecture = "bitnet-b1.58", .rope_base = 500000.0f, .body = TERN_FORMAT_I2_S,              \
-    .embedding = TERN_FORMAT_F16, .sub_norms = true, .tokens = TERN_SYNTH_LLAMA3,                  \
-    .pre = "llama-bpe"
+#define BITNET_GRAPH                                                                               \
+    .architecture = "bitnet-b1.58", .rope_base = 500000.0f, .sub_norms = true,                     \
+    .tokens = TERN_SYNTH_LLAMA3, .pre = "llama-bpe"
+
+#define BITNET BITNET_GRAPH, .body = TERN_FORMAT_I2_S, .embedding = TERN_FORMAT_F16
+
+/* Every width a multiple of 256, the block of the TQ formats. */
+#define BITNET_TINY_256                                                                            \
+    BITNET_GRAPH, .n_layer = 2, .n_embd = 256, .n_ff = 768, .n_head = 4, .n_head_kv = 2,           \
+                  .head_dim = 64, .n_vocab = 515, .n_special = 10, .n_ctx = 512,                   \
+                  .score_gain = SHARP
 
 #define LLAMA .architecture = "llama", .tokens = TERN_SYNTH_CHATML, .pre = "smollm"
 
@@ -74,6 +81,14 @@ static const tern_synth_model models[] = {
      .n_special = 10,
      .n_ctx = 512,
      .score_gain = SHARP},
+    {{"bitnet-tiny-tq1_0", "bitnet-tiny in TQ1_0, with TQ2_0 embeddings"},
+     BITNET_TINY_256,
+     .body = TERN_FORMAT_TQ1_0,
+     .embedding = TERN_FORMAT_TQ2_0},
+    {{"bitnet-tiny-tq2_0", "bitnet-tiny in TQ2_0, with TQ1_0 embeddings"},
+     BITNET_TINY_256,
+     .body = TERN_FORMAT_TQ2_0,
+     .embedding = TERN_FORMAT_TQ1_0},
     {{"llama-tiny-q4_0", "the llama graph with 2 layers of 96, Q4_0, for tests"},
      LLAMA_TINY_BLOCKS,
      .body = TERN_FORMAT_Q4_0,
@@ -122,7 +137,7 @@ const tern_synth_preset *tern_synth_preset_at(size_t index) {
 
 tern_status tern_synth_find_model(const char *preset, const tern_synth_model **out,
                                   tern_error *err) {
-    char names[320] = "";
+    char names[512] = "";
     for (size_t i = 0; i < N_MODELS; i++) {
         if (strcmp(models[i].preset.name, preset) == 0) {
             *out = &models[i];

@@ -126,7 +126,7 @@ void tern_synth_stream_trailer(const tern_synth_stream *s, uint8_t *out) {
     memcpy(out, &scale, sizeof scale);
 }
 
-/* ---- blocks of 32: random codes, a scale that varies by a quarter --------------------------- */
+/* ---- blocks: random codes, a scale that varies by a quarter --------------------------- */
 
 static void random_bytes(tern_synth_stream *s, uint8_t *out, size_t n) {
     for (size_t i = 0; i < n; i += 8) {
@@ -181,10 +181,32 @@ static void make_q8_0(tern_synth_stream *s, uint8_t *block) {
         block[i] = block[i] == 0x80 ? 0x81 : block[i];
 }
 
+/* Uniform in [0, n), but for n / 2^32. */
+static unsigned below(tern_synth_stream *s, uint32_t n) {
+    return (unsigned)((next(s->state) >> 32) * n >> 32);
+}
+
+/* Five ternary codes, or four and a 0, as the base-3 fraction that TQ1_0 stores. */
+static uint8_t five_codes(tern_synth_stream *s, bool four) {
+    const unsigned v = four ? 3 * below(s, 81) : below(s, 243);
+    return (uint8_t)((256 * v + 242) / 243);
+}
+
+/* Codes -1, 0, +1 have variance 2/3, see above. */
+static void make_tq(tern_synth_stream *s, uint8_t *block) {
+    const float vary = variation(next(s->state));
+    const size_t n = s->format == TERN_FORMAT_TQ1_0 ? 52 : 64; /* bytes of codes */
+    for (size_t i = 0; i < n; i++)
+        block[i] = n == 64 ? s->codes[below(s, 81)] : five_codes(s, i >= 48);
+    store_half(block + n, s->sd * 1.2247449f * (s->varied ? vary : 1.0f));
+}
+
 static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
-    const size_t bytes = tern_format_describe(s->format)->block_bytes;
-    for (size_t i = 0; i < n / 32; i++, out += bytes) {
-        if (s->format == TERN_FORMAT_Q4_0)
+    const tern_format_info *info = tern_format_describe(s->format);
+    for (size_t i = 0; i < n / info->block_elements; i++, out += info->block_bytes) {
+        if (info->block_elements == 256)
+            make_tq(s, out);
+        else if (s->format == TERN_FORMAT_Q4_0)
             make_q4_0(s, out);
         else if (s->format == TERN_FORMAT_Q4_1)
             make_q4_1(s, out);
@@ -204,6 +226,7 @@ void tern_synth_stream_weights(tern_synth_stream *s, tern_format format, float s
     s->sd = sd;
     init_values(s);
     init_codes(s);
+    s->varied = index % 2 != 0; /* both kinds of TQ matrices in one model */
 }
 
 void tern_synth_stream_norm(tern_synth_stream *s, uint64_t seed, uint64_t index) {

@@ -13,7 +13,7 @@
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
-enum { TOKENS = 70, MAX_WIDTH = 704, MAX_BLOCKS = MAX_WIDTH / TERN_BLOCK, MAX_HALF = 32 };
+enum { TOKENS = 70, MAX_WIDTH = 768, MAX_BLOCKS = MAX_WIDTH / TERN_BLOCK, MAX_HALF = 32 };
 
 /* The plain pass: numbers of the model, and what it keeps from token to token. */
 typedef struct plain {
@@ -87,10 +87,13 @@ static void multiply(const tiny_tensor *w, const float *x, float *y) {
                                  .block_sum = block_sum,
                                  .d_stride = MAX_BLOCKS};
     const tern_tile all = {.t0 = 0, .t1 = 1, .r0 = 0, .r1 = rows};
-    if (matrix.format == TERN_FORMAT_I2_S) {
-        memcpy(&matrix.scale, w->data + rows * cols / 4, sizeof matrix.scale);
+    static float row_scale[MAX_WIDTH];
+    if (rows <= MAX_WIDTH &&
+        tern_ternary_row_scales(matrix.format, w->data, rows, cols, row_scale)) {
+        matrix.row_scale = row_scale;
         tern_ref_quantize_token(x, cols, q, &s, &sum);
     } else if (matrix.format > TERN_FORMAT_BF16) {
+        matrix.input = TERN_INPUT_BLOCK;
         tern_ref_quantize_block(x, cols, q, d, block_sum);
     }
     tern_ref_matmul(&matrix, &in, &all, y, rows);

@@ -44,6 +44,7 @@ SHOWN = {
     "softmax": "tern_softmax_avx2",
     "elementwise": "tern_gate_silu_avx2",
     "embed": "tern_embed_q4_1_avx2",
+    "embed_tq": "tern_embed_tq1_0_avx2",
     "store": "tern_store_f16_avx2",
     "store_block": "tern_store_q8_0_avx2",
 }

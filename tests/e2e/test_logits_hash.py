@@ -13,6 +13,8 @@ from common import comma, prompt, tern_text
 PRESETS = [
     "bitnet-tiny",
     "bitnet-tiny-odd",
+    "bitnet-tiny-tq1_0",
+    "bitnet-tiny-tq2_0",
     "llama-tiny-q4_0",
     "llama-tiny-q4_1",
     "llama-tiny-q5_0",

@@ -16,6 +16,8 @@ FLOATS = ["llama-tiny-f16", "llama-tiny-bf16", "llama-tiny-f32"]
 QUANTIZED = [
     "bitnet-tiny",
     "bitnet-tiny-odd",
+    "bitnet-tiny-tq1_0",
+    "bitnet-tiny-tq2_0",
     "llama-tiny-q4_0",
     "llama-tiny-q4_1",
     "llama-tiny-q5_0",

@@ -39,8 +39,9 @@ def quantize_blocks(x):
 
 def matmul(w, x):
     """y[position, row] = sum over k of W[row, k] * x[position, k]."""
-    if w.kind == tensors.I2_S:
-        weights, scale = tensors.ternary(w.raw, w.rows, w.cols)
+    rows = tensors.row_scales(w.kind, w.raw, w.rows, w.cols)
+    if rows is not None:
+        weights, scale = rows
         q, s = quantize_token(x)
         return _product(q, w.rows, lambda i: weights[i].astype(np.float64)) / s * scale
     if w.kind in tensors.BLOCK_FORMATS:

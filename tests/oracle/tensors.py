@@ -2,8 +2,8 @@
 """Decodes the tensors of a GGUF file, from the description of their bytes.
 
 Every decoder takes the raw bytes of a tensor (uint8[n]) and returns float64[rows, cols]. The value
-of every weight in these formats is exact in float64, so decoding adds no error. The ternary format
-returns its integers and its scale separately, since the integers are what the product is made of.
+of every weight in these formats is exact in float64, so decoding adds no error. Ternary formats
+return their integers and their scales separately, since the integers are what the product is made of.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class Format(NamedTuple):
     bytes: int  # of a block
 
 
-F32, F16, Q4_0, Q4_1, Q5_0, Q8_0, BF16, I2_S = 0, 1, 2, 3, 6, 8, 30, 36
+F32, F16, Q4_0, Q4_1, Q5_0, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 8, 30, 34, 35, 36
 
 FORMATS = {
     F32: Format("f32", 1, 4),
@@ -27,11 +27,14 @@ FORMATS = {
     Q4_1: Format("q4_1", 32, 20),
     Q5_0: Format("q5_0", 32, 22),
     Q8_0: Format("q8_0", 32, 34),
+    TQ1_0: Format("tq1_0", 256, 54),
+    TQ2_0: Format("tq2_0", 256, 66),
     I2_S: Format("i2_s", 4, 1),
 }
 
 # Formats whose products use activations quantized by blocks of 32 columns.
-BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0)
+# TQ unless row_scales finds one a row.
+BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0, TQ1_0, TQ2_0)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
 
@@ -108,6 +111,54 @@ def ternary(raw, rows, cols):
     return codes.astype(np.int8).reshape(rows, cols) - 1, scale
 
 
+def _tq1_0_codes(blocks):
+    """uint8[blocks, 54] -> codes[blocks, 256]: digits of base-3 fractions, the first in front."""
+
+    def digits(packed, count):
+        powers = 3 ** np.arange(count).reshape(1, count, 1)
+        fractions = packed[:, np.newaxis, :].astype(int) * powers % 256
+        return (fractions * 3 // 256).reshape(len(packed), -1)
+
+    parts = [digits(blocks[:, :32], 5), digits(blocks[:, 32:48], 5), digits(blocks[:, 48:52], 4)]
+    return np.concatenate(parts, axis=1)
+
+
+def _tq2_0_codes(blocks):
+    """uint8[blocks, 66] -> codes[blocks, 256]: two halves of four planes of 32, lowest bits first."""
+    shifts = np.array([0, 2, 4, 6], dtype=np.uint8).reshape(1, 1, 4, 1)
+    return ((blocks[:, :64].reshape(-1, 2, 1, 32) >> shifts) & 3).reshape(-1, 256)
+
+
+def tq(kind, raw, rows, cols):
+    """TQ1_0, TQ2_0 -> (int8[rows, cols] in -1..1, the scales[rows, cols / 256] of the blocks)."""
+    blocks = raw.reshape(-1, FORMATS[kind].bytes)
+    codes = _tq1_0_codes(blocks) if kind == TQ1_0 else _tq2_0_codes(blocks)
+    return codes.astype(np.int8).reshape(rows, cols) - 1, _half(blocks[:, -2:]).reshape(rows, -1)
+
+
+def row_scales(kind, raw, rows, cols):
+    """(weights, scale or scales[rows]) of a ternary matrix with one scale a row; None for others."""
+    if kind == I2_S:
+        return ternary(raw, rows, cols)
+    if kind not in (TQ1_0, TQ2_0):
+        return None
+    weights, scales = tq(kind, raw, rows, cols)
+    matters = (weights != 0).reshape(rows, -1, 256).any(axis=2)
+    low = np.where(matters, scales, np.inf).min(axis=1)
+    high = np.where(matters, scales, -np.inf).max(axis=1)
+    if (high > low).any():
+        return None
+    return weights, np.where(matters.any(axis=1), low, 0)
+
+
+def _tq(kind):
+    def decode_blocks(raw, rows, cols):
+        weights, scales = tq(kind, raw, rows, cols)
+        return weights * np.repeat(scales, 256, axis=1)
+
+    return decode_blocks
+
+
 def _i2_s(raw, rows, cols):
     weights, scale = ternary(raw, rows, cols)
     return weights * scale
@@ -121,6 +172,8 @@ _DECODERS = {
     Q4_1: _q4_1,
     Q5_0: _q5_0,
     Q8_0: _q8_0,
+    TQ1_0: _tq(TQ1_0),
+    TQ2_0: _tq(TQ2_0),
     I2_S: _i2_s,
 }
 

@@ -74,17 +74,29 @@ class Tensors(unittest.TestCase):
         with self.assertRaises(ValueError):
             tensors.ternary(raw(b"\x55" * 48), 1, 64)
 
-    def check_blocks(self, kind, first, digest, scales):
+    def check_blocks(self, kind, first, digest, scales, scale_at=0):
         """Four blocks of random codes under fixed scales, one of them subnormal."""
         size = tensors.FORMATS[kind].bytes
         data = bytearray(u & 255 for u in generator(12345, 4 * size))
         for block, bits in enumerate([0x3C00, 0x2E66, 0xB800, 0x0001]):
             for at in range(scales):
-                start = block * size + 2 * at
+                start = block * size + scale_at + 2 * at
                 data[start : start + 2] = bits.to_bytes(2, "little")
-        values = tensors.decode(kind, raw(data), 4, 32)
+        values = tensors.decode(kind, raw(data), 4, tensors.FORMATS[kind].elements)
         self.assertEqual(values[0, :3].tolist(), first)
         self.assertEqual(short_hash((values + 0.0).astype("<f4").tobytes()), digest)
+
+    def test_tq(self):
+        self.check_blocks(tensors.TQ1_0, [1, -1, 0], "79d0e282b0a4fffd", 1, 52)
+        self.check_blocks(tensors.TQ2_0, [-1, -1, 0], "a4ec5d25bbb2db84", 1, 64)
+
+    def test_row_scales(self):
+        block = b"\x56" + b"\x55" * 63
+        mixed = raw(block + b"\x00\x3c" + block + b"\x00\x38")
+        self.assertEqual(tensors.row_scales(tensors.TQ2_0, mixed, 2, 256)[1].tolist(), [1, 0.5])
+        self.assertIsNone(tensors.row_scales(tensors.TQ2_0, mixed, 1, 512))
+        zero = raw(block + b"\x00\x3c" + b"\x55" * 64 + b"\x00\x38")
+        self.assertEqual(tensors.row_scales(tensors.TQ2_0, zero, 1, 512)[1].tolist(), [1])
 
     def test_q4_0(self):
         self.check_blocks(tensors.Q4_0, [-3, 2, 7], "57d300d4d5a74244", 1)
