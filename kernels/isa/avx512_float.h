@@ -203,6 +203,26 @@ static inline vb vb_plane2(vb c, int plane) {
     return _mm512_and_si512(shifted, _mm512_set1_epi8(3));
 }
 
+/* The next base-3 digits of signed fractions: what stays when a digit is carried out. */
+static inline vb vb_tripled(vb c) {
+    return _mm512_add_epi8(c, _mm512_add_epi8(c, c));
+}
+
+/* Digit n is 2 above 42/256, 0 below -42/256. */
+static inline vb vb_trit(vb c, int n) {
+    const vb first = vb_tripled(c), second = vb_tripled(first), third = vb_tripled(second);
+    const vb fraction = n == 0   ? c
+                        : n == 1 ? first
+                        : n == 2 ? second
+                        : n == 3 ? third
+                                 : vb_tripled(third);
+    const __m512i one = _mm512_set1_epi8(1);
+    const __mmask64 above = _mm512_cmpgt_epi8_mask(fraction, _mm512_set1_epi8(42));
+    const __mmask64 not_below = _mm512_cmpgt_epi8_mask(fraction, _mm512_set1_epi8(-43));
+    const vb some = _mm512_maskz_mov_epi8(not_below, one);
+    return _mm512_mask_add_epi8(some, above, some, one);
+}
+
 static inline vb vb_nibble_lo(vb c) {
     return _mm512_and_si512(c, _mm512_set1_epi8(15));
 }

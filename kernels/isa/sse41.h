@@ -291,6 +291,24 @@ static inline vi vi_quarter(vi v) {
     return _mm_srai_epi32(v, 2);
 }
 
+/* The next base-3 digits of signed fractions: what stays when a digit is carried out. */
+static inline vb vb_tripled(vb c) {
+    return _mm_add_epi8(c, _mm_add_epi8(c, c));
+}
+
+/* Digit n is 2 above 42/256, 0 below -42/256. */
+static inline vb vb_trit(vb c, int n) {
+    const vb first = vb_tripled(c), second = vb_tripled(first), third = vb_tripled(second);
+    const vb fraction = n == 0   ? c
+                        : n == 1 ? first
+                        : n == 2 ? second
+                        : n == 3 ? third
+                                 : vb_tripled(third);
+    const vb above = _mm_cmpgt_epi8(fraction, _mm_set1_epi8(42));
+    const vb not_below = _mm_cmpgt_epi8(fraction, _mm_set1_epi8(-43));
+    return _mm_abs_epi8(_mm_add_epi8(above, not_below)); /* a comparison gives -1 */
+}
+
 static inline vb vb_nibble_lo(vb c) {
     return _mm_and_si128(c, _mm_set1_epi8(15));
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Generated from row tern_gemv_t5r16_16x1_avx2 of kernels/kernels.toml
+ * and template kernels/matmul_base3.c.j2. Do not edit.
+ */
+
+#include "gen/kernels.h"
+
+/*
+ * Ternary matrix product: lanes are rows. A 64-byte chunk holds 16 rows x CHUNK_COLS columns as
+ * planes of four; plane p of chunk c meets columns CHUNK_COLS * c + 4p .. + 3 of each token, which
+ * a splat hands to all rows. Layout T2R16 has four planes of two bits.
+ */
+#include "kernels/isa/avx2.h"
+
+#include "kernels/isa/vmath.h"
+
+enum {
+    CHUNK_BYTES = 64,
+    CHUNK_COLS = 20,
+    PREFETCH_BYTES = 4096 /* ahead in the one stream that a thread reads */
+};
+
+/* Scales of n rows from row r. */
+static inline vf scales(const tern_matrix *m, size_t r, size_t n) {
+    return m->row_scale ? vf_load_fill(m->row_scale + r, n, 0.0f) : vf_set1(m->scale);
+}
+
+static inline vf rescale(vi raw, const tern_activations *x, size_t t, vf scale) {
+    const vf y = vf_sub(vi_to_f(raw), vf_set1((float)x->sum[t]));
+    return vf_mul(vf_div(y, vf_set1(x->s[t])), scale);
+}
+
+/* 16 rows from r x 1 token(s) from t; codes of the row group (or its part) at w. */
+static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
+                   size_t r, size_t rows, size_t t, float *y, size_t y_stride) {
+    const int8_t *x0 = x->q + (t + 0) * x->q_stride;
+
+    /* Five vp_mac go into each partial sum per chunk, and those of the last one on top. */
+    const size_t chunks_per_flush = TERN_MACS_2BIT / 5 - 1;
+    const size_t whole = m->cols / CHUNK_COLS;
+    const size_t left = m->cols % CHUNK_COLS;
+    vi a0_0 = vi_zero();
+    vi a0_1 = vi_zero();
+    for (size_t c = 0; c < chunks;) {
+        const size_t stop = whole - c < chunks_per_flush ? whole : c + chunks_per_flush;
+        vp s0_0_0 = vp_zero();
+        vp s0_1_0 = vp_zero();
+        for (; c < stop; c++) {
+            const uint8_t *chunk = w + c * CHUNK_BYTES;
+            __builtin_prefetch(chunk + PREFETCH_BYTES);
+            const vb c0 = vb_load(chunk + 0);
+            const vb c1 = vb_load(chunk + 32);
+            {
+                const vb p0 = vb_trit(c0, 0);
+                const vb p1 = vb_trit(c1, 0);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 0);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+            {
+                const vb p0 = vb_trit(c0, 1);
+                const vb p1 = vb_trit(c1, 1);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 4);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+            {
+                const vb p0 = vb_trit(c0, 2);
+                const vb p1 = vb_trit(c1, 2);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 8);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+            {
+                const vb p0 = vb_trit(c0, 3);
+                const vb p1 = vb_trit(c1, 3);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 12);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+            {
+                const vb p0 = vb_trit(c0, 4);
+                const vb p1 = vb_trit(c1, 4);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 16);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+        }
+        if (c == whole && left > 0) {
+            const uint8_t *chunk = w + c * CHUNK_BYTES;
+            __builtin_prefetch(chunk + PREFETCH_BYTES);
+            const vb c0 = vb_load(chunk + 0);
+            const vb c1 = vb_load(chunk + 32);
+            {
+                const vb p0 = vb_trit(c0, 0);
+                const vb p1 = vb_trit(c1, 0);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 0);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+            if (left > 4) {
+                const vb p0 = vb_trit(c0, 1);
+                const vb p1 = vb_trit(c1, 1);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 4);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+            if (left > 8) {
+                const vb p0 = vb_trit(c0, 2);
+                const vb p1 = vb_trit(c1, 2);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 8);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+            if (left > 12) {
+                const vb p0 = vb_trit(c0, 3);
+                const vb p1 = vb_trit(c1, 3);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 12);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+            if (left > 16) {
+                const vb p0 = vb_trit(c0, 4);
+                const vb p1 = vb_trit(c1, 4);
+                const vb b0 = vb_splat4(x0 + c * CHUNK_COLS + 16);
+                s0_0_0 = vp_mac(s0_0_0, p0, b0);
+                s0_1_0 = vp_mac(s0_1_0, p1, b0);
+            }
+            c++;
+        }
+        a0_0 = vi_flush(a0_0, s0_0_0);
+        a0_1 = vi_flush(a0_1, s0_1_0);
+    }
+    const size_t n0 = tail_lanes(rows, 0, 8);
+    const vf scale0 = scales(m, r + 0, n0);
+    vf_store_n(y + 0 * y_stride + 0, rescale(a0_0, x, t + 0, scale0), n0);
+    const size_t n1 = tail_lanes(rows, 8, 8);
+    const vf scale1 = scales(m, r + 8, n1);
+    vf_store_n(y + 0 * y_stride + 8, rescale(a0_1, x, t + 0, scale1), n1);
+}
+
+void tern_gemv_t5r16_16x1_avx2(const tern_matrix *w, const tern_activations *x,
+    const tern_tile *tile, float *y,
+    size_t y_stride) {
+    const size_t chunks = (w->cols + CHUNK_COLS - 1) / CHUNK_COLS;
+    for (size_t r = tile->r0; r < tile->r1; r += 16) {
+        const uint8_t *group = (const uint8_t *)w->data + r / TERN_ROW_GROUP * chunks * CHUNK_BYTES;
+        const uint8_t *codes = group + r % TERN_ROW_GROUP * 4;
+        const size_t rows = tile->r1 - r < 16 ? tile->r1 - r : 16;
+        size_t t = tile->t0;
+        for (; t + 1 <= tile->t1; t += 1)
+            tile_1(w, codes, chunks, x, r, rows, t, y + t * y_stride + r, y_stride);
+    }
+}
