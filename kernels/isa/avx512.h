@@ -6,8 +6,14 @@
 
 #include "kernels/isa/avx512_float.h"
 
+typedef __m512i vp; /* 16-bit partial sums */
+
 #define TERN_MACS_2BIT 63
 #define TERN_SS_BIAS 0
+
+static inline vp vp_zero(void) {
+    return _mm512_setzero_si512();
+}
 
 /* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles, 4 for codes of 5 bits. */
 static inline vp vp_mac(vp sum, vb codes, vb x) {

@@ -3,7 +3,7 @@
 #define TERN_ISA_AVX512_FLOAT_H
 
 /*
- * The verbs that both AVX-512 instruction sets share (F, BW, VL, DQ): sixteen lanes.
+ * The verbs that the AVX-512 instruction sets share (F, BW, VL, DQ): sixteen lanes.
  * isa/README.md lists what each verb means.
  */
 
@@ -15,7 +15,6 @@
 typedef __m512 vf;
 typedef __m512i vi;
 typedef __m512i vb;
-typedef __m512i vp;
 
 static inline __mmask16 lanes_below(size_t n) {
     return (__mmask16)((UINT32_C(1) << n) - 1);
@@ -185,14 +184,15 @@ static inline vi vi_load_u8(const uint8_t *p) {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
 }
 
-static inline vb vb_load(const void *p) {
-    return _mm512_loadu_si512(p);
-}
-
 static inline vb vb_splat4(const void *p) {
     int32_t four;
     memcpy(&four, p, sizeof four);
     return _mm512_set1_epi32(four);
+}
+
+#ifndef TERN_CODES_BY_TABLE /* avx512vbmi.h has its own */
+static inline vb vb_load(const void *p) {
+    return _mm512_loadu_si512(p);
 }
 
 static inline vb vb_plane2(vb c, int plane) {
@@ -202,6 +202,7 @@ static inline vb vb_plane2(vb c, int plane) {
                                          : _mm512_srli_epi16(c, 6);
     return _mm512_and_si512(shifted, _mm512_set1_epi8(3));
 }
+#endif
 
 /* The next base-3 digits of signed fractions: what stays when a digit is carried out. */
 static inline vb vb_tripled(vb c) {
@@ -234,10 +235,6 @@ static inline vb vb_nibble_hi(vb c) {
 static inline vb vb_join1(vb codes, vb bits, int i) {
     const __mmask64 set = _mm512_test_epi8_mask(bits, _mm512_set1_epi8((char)(1 << i)));
     return _mm512_mask_add_epi8(codes, set, codes, _mm512_set1_epi8(16));
-}
-
-static inline vp vp_zero(void) {
-    return _mm512_setzero_si512();
 }
 
 #endif

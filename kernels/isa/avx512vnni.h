@@ -6,18 +6,28 @@
 
 #include "kernels/isa/avx512_float.h"
 
+/*
+ * 32-bit sums, in the type that vpdpbusd has for gcc: of __m512i, which is eight 64-bit integers to
+ * it, gcc 12 copies each accumulator twice around every vpdpbusd of a loop.
+ */
+typedef int32_t vp __attribute__((vector_size(64)));
+
 /* 2^21 sums of four products of at most 3 * 128 stay below 2^31 + 2^31. */
 #define TERN_MACS_2BIT (UINT32_C(1) << 20)
 
 /* vi_mac_ss adds (w + 128) * x: the unsigned operand of vpdpbusd. */
 #define TERN_SS_BIAS 128
 
+static inline vp vp_zero(void) {
+    return (vp)_mm512_setzero_si512();
+}
+
 static inline vp vp_mac(vp sum, vb codes, vb x) {
-    return _mm512_dpbusd_epi32(sum, codes, x);
+    return (vp)_mm512_dpbusd_epi32((__m512i)sum, codes, x);
 }
 
 static inline vi vi_flush(vi sum, vp part) {
-    return _mm512_add_epi32(sum, part);
+    return _mm512_add_epi32(sum, (__m512i)part);
 }
 
 static inline vi vi_mac_ss(vi sum, vb w, vb x) {

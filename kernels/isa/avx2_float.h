@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ISA_AVX2_FLOAT_H
+#define TERN_ISA_AVX2_FLOAT_H
+
+/*
+ * The verbs that AVX2 (with F16C) and AVX-VNNI share: eight lanes. isa/README.md lists what each
+ * verb means.
+ */
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef __m256 vf;
+typedef __m256i vi;
+typedef __m256i vb;
+
+static inline vf vf_zero(void) {
+    return _mm256_setzero_ps();
+}
+static inline vf vf_set1(float x) {
+    return _mm256_set1_ps(x);
+}
+static inline vf vf_load(const float *p) {
+    return _mm256_loadu_ps(p);
+}
+static inline void vf_store(float *p, vf v) {
+    _mm256_storeu_ps(p, v);
+}
+static inline vf vf_add(vf a, vf b) {
+    return _mm256_add_ps(a, b);
+}
+static inline vf vf_sub(vf a, vf b) {
+    return _mm256_sub_ps(a, b);
+}
+static inline vf vf_mul(vf a, vf b) {
+    return _mm256_mul_ps(a, b);
+}
+static inline vf vf_div(vf a, vf b) {
+    return _mm256_div_ps(a, b);
+}
+static inline vf vf_max(vf a, vf b) {
+    return _mm256_max_ps(a, b);
+} /* a > b ? a : b */
+static inline vf vf_min(vf a, vf b) {
+    return _mm256_min_ps(a, b);
+} /* a < b ? a : b */
+
+/* All ones in the lanes below n. */
+static inline __m256i lanes_below(size_t n) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
+}
+
+static inline vf vf_load_fill(const float *p, size_t n, float fill) {
+    const __m256i mask = lanes_below(n);
+    return _mm256_blendv_ps(vf_set1(fill), _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask));
+}
+
+static inline void vf_store_n(float *p, vf v, size_t n) {
+    _mm256_maskstore_ps(p, lanes_below(n), v);
+}
+
+static inline vf vf_first_n(vf v, size_t n) {
+    return _mm256_and_ps(v, _mm256_castsi256_ps(lanes_below(n)));
+}
+
+static inline vf vf_abs(vf v) {
+    return _mm256_andnot_ps(vf_set1(-0.0f), v);
+}
+
+static inline vf vf_copysign(vf v, vf sign) {
+    return _mm256_or_ps(vf_abs(v), _mm256_and_ps(vf_set1(-0.0f), sign));
+}
+
+/* 2^n for integral n in [-126, 127]: the exponent field of a float. */
+static inline vf vf_pow2(vf n) {
+    const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
+}
+
+static inline float vf_hmax(vf v) {
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline float vf_sum16(vf a, vf b) {
+    const __m256 eight = _mm256_add_ps(a, b);
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline vf vf_load_f16(const void *p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
+
+static inline vf vf_splat_f16(const void *p) {
+    int16_t half;
+    memcpy(&half, p, sizeof half);
+    return _mm256_cvtph_ps(_mm_set1_epi16(half));
+}
+
+static inline vf widen_bf16(__m128i halves) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+
+static inline vf vf_load_bf16(const void *p) {
+    return widen_bf16(_mm_loadu_si128((const __m128i *)p));
+}
+
+/* n <= 8 halves through a zeroed buffer: there is no masked load of 16-bit lanes. */
+static inline __m128i load_halves_n(const void *p, size_t n) {
+    uint16_t halves[8] = {0};
+    memcpy(halves, p, n * sizeof *halves);
+    return _mm_loadu_si128((const __m128i *)halves);
+}
+
+static inline vf vf_load_f16_n(const void *p, size_t n) {
+    return _mm256_cvtph_ps(load_halves_n(p, n));
+}
+
+static inline vf vf_load_bf16_n(const void *p, size_t n) {
+    return widen_bf16(load_halves_n(p, n));
+}
+
+static inline void vf_store_f16(void *p, vf v) {
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+static inline void vf_store_f16_n(void *p, vf v, size_t n) {
+    uint16_t halves[8];
+    vf_store_f16(halves, v);
+    memcpy(p, halves, n * sizeof *halves);
+}
+
+/* Pairs of neighbouring lanes, for RoPE: c0 c0 c1 c1 ... from four floats; x1 x0 x3 x2 ... */
+static inline vf vf_load_pairs(const float *p) {
+    const __m256 four = _mm256_castps128_ps256(_mm_loadu_ps(p));
+    return _mm256_permutevar8x32_ps(four, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+}
+
+static inline vf vf_swap_pairs(vf v) {
+    return _mm256_permute_ps(v, 0xb1);
+}
+static inline vf vf_addsub(vf a, vf b) {
+    return _mm256_addsub_ps(a, b);
+} /* even -, odd + */
+
+static inline vi vi_zero(void) {
+    return _mm256_setzero_si256();
+}
+static inline vi vi_set1(int32_t x) {
+    return _mm256_set1_epi32(x);
+}
+static inline vi vi_add(vi a, vi b) {
+    return _mm256_add_epi32(a, b);
+}
+static inline vi vi_sub(vi a, vi b) {
+    return _mm256_sub_epi32(a, b);
+}
+static inline vf vi_to_f(vi v) {
+    return _mm256_cvtepi32_ps(v);
+}
+static inline vi vi_round(vf v) {
+    return _mm256_cvtps_epi32(v);
+}
+static inline vi vi_and(vi a, vi b) {
+    return _mm256_and_si256(a, b);
+}
+static inline vi vi_srl4(vi v) {
+    return _mm256_srli_epi32(v, 4);
+}
+
+static inline int32_t vi_hsum(vi v) {
+    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
+}
+
+/* Lanes within int8. */
+static inline void vi_store_i8(int8_t *p, vi v) {
+    const __m128i words =
+        _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(words, words));
+}
+
+static inline vi vi_load_i8(const int8_t *p) {
+    return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
+}
+
+static inline vi vi_load_u8(const uint8_t *p) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+}
+
+static inline vb vb_load(const void *p) {
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+static inline vb vb_splat4(const void *p) {
+    int32_t four;
+    memcpy(&four, p, sizeof four);
+    return _mm256_set1_epi32(four);
+}
+
+static inline vb vb_plane2(vb c, int plane) {
+    const __m256i mask = _mm256_set1_epi8(3);
+    return _mm256_and_si256(plane ? _mm256_srli_epi16(c, 2 * plane) : c, mask);
+}
+
+/* For matmul_ternary_masked: planes 2 and 3 moved down; an even plane; an odd one, as 4 * code. */
+static inline vb vb_high4(vb c) {
+    return _mm256_srli_epi16(c, 4);
+}
+
+static inline vb vb_even2(vb c) {
+    return _mm256_and_si256(c, _mm256_set1_epi8(3));
+}
+
+static inline vb vb_odd2(vb c) {
+    return _mm256_and_si256(c, _mm256_set1_epi8(12));
+}
+
+/* v / 4, exact for multiples of 4. */
+static inline vi vi_quarter(vi v) {
+    return _mm256_srai_epi32(v, 2);
+}
+
+/* The next base-3 digits of signed fractions: what stays when a digit is carried out. */
+static inline vb vb_tripled(vb c) {
+    return _mm256_add_epi8(c, _mm256_add_epi8(c, c));
+}
+
+/* Digit n is 2 above 42/256, 0 below -42/256. */
+static inline vb vb_trit(vb c, int n) {
+    const vb first = vb_tripled(c), second = vb_tripled(first), third = vb_tripled(second);
+    const vb fraction = n == 0   ? c
+                        : n == 1 ? first
+                        : n == 2 ? second
+                        : n == 3 ? third
+                                 : vb_tripled(third);
+    const vb above = _mm256_cmpgt_epi8(fraction, _mm256_set1_epi8(42));
+    const vb not_below = _mm256_cmpgt_epi8(fraction, _mm256_set1_epi8(-43));
+    return _mm256_abs_epi8(_mm256_add_epi8(above, not_below)); /* a comparison gives -1 */
+}
+
+static inline vb vb_nibble_lo(vb c) {
+    return _mm256_and_si256(c, _mm256_set1_epi8(15));
+}
+
+static inline vb vb_nibble_hi(vb c) {
+    return _mm256_and_si256(_mm256_srli_epi16(c, 4), _mm256_set1_epi8(15));
+}
+
+/* Bits that a 16-bit shift moves into the neighbouring byte are masked away. */
+static inline vb vb_join1(vb codes, vb bits, int i) {
+    const __m256i moved = i < 4 ? _mm256_slli_epi16(bits, 4 - i) : _mm256_srli_epi16(bits, i - 4);
+    return _mm256_or_si256(codes, _mm256_and_si256(moved, _mm256_set1_epi8(16)));
+}
+
+#endif

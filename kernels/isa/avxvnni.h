@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ISA_AVXVNNI_H
+#define TERN_ISA_AVXVNNI_H
+
+/*
+ * AVX2 with VNNI: vpdpbusd on eight lanes sums four products of a u8 and an i8 in 32 bits.
+ *
+ * Processors without AVX-512 have it in VEX encoding (AVX-VNNI). AVX-512 VL has the same operation
+ * in EVEX encoding; a test compiles the rows that way, to run them where AVX-VNNI is missing.
+ */
+
+#include "kernels/isa/avx2_float.h"
+
+typedef int32_t vp __attribute__((vector_size(32))); /* see isa/avx512vnni.h */
+
+#ifdef __AVXVNNI__
+#define TERN_DPBUSD _mm256_dpbusd_avx_epi32
+#else
+#define TERN_DPBUSD _mm256_dpbusd_epi32
+#endif
+
+/* 2^20 sums of four products of at most 3 * 128 stay below 2^31. */
+#define TERN_MACS_2BIT (UINT32_C(1) << 20)
+
+/* vi_mac_ss adds (w + 128) * x: the unsigned operand of vpdpbusd. */
+#define TERN_SS_BIAS 128
+
+static inline vp vp_zero(void) {
+    return (vp)_mm256_setzero_si256();
+}
+
+static inline vp vp_mac(vp sum, vb codes, vb x) {
+    return (vp)TERN_DPBUSD((__m256i)sum, codes, x);
+}
+
+static inline vi vi_flush(vi sum, vp part) {
+    return _mm256_add_epi32(sum, (__m256i)part);
+}
+
+static inline vi vi_mac_ss(vi sum, vb w, vb x) {
+    return TERN_DPBUSD(sum, _mm256_xor_si256(w, _mm256_set1_epi8(-128)), x);
+}
+
+#endif
