@@ -163,10 +163,12 @@ static void check_shapes(tern_format cache) {
 
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
         for (size_t d = 0; d < sizeof dims / sizeof *dims; d++, shape++)
-            check_attention(cache, positions[p], dims[d], groups[shape % 5],
-                            (scores)(shape % SCORES_COUNT));
+            if (!table_left_out())
+                check_attention(cache, positions[p], dims[d], groups[shape % 5],
+                                (scores)(shape % SCORES_COUNT));
     for (int kind = 0; kind < SCORES_COUNT; kind++)
-        check_attention(cache, 1000, 128, 4, (scores)kind);
+        if (!table_left_out())
+            check_attention(cache, 1000, 128, 4, (scores)kind);
 }
 
 static void test_f32(void **state) {

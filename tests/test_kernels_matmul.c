@@ -67,21 +67,12 @@ static void check_token_counts(const matmul_case *c, const tern_kernel_row *row,
                             i % 2 == 0 ? CHECK_END : CHECK_START);
 }
 
-/* Whether TERN_TEST_EVERY leaves out the next shape. */
-static bool left_out(void) {
-    static unsigned long shapes;
-    const char *every = getenv("TERN_TEST_EVERY");
-    const unsigned long n = every != NULL ? strtoul(every, NULL, 10) : 0;
-
-    return n > 1 && shapes++ % n != 0;
-}
-
 static void check_layout(tern_format format, tern_layout layout, const case_shape *shape,
                          case_kind kind) {
     check_rng rng = {shape->rows * 1000003 + shape->cols * 1009 + (uint64_t)kind};
     const check_place place = (shape->rows + shape->cols) % 3 == 0 ? CHECK_START : CHECK_END;
 
-    if (!tern_layout_holds(layout, format) || left_out())
+    if (!tern_layout_holds(layout, format) || table_left_out())
         return;
     check_case("%s as %s, %zu x %zu", tern_format_describe(format)->name, tern_layout_name(layout),
                shape->rows, shape->cols);
