@@ -34,12 +34,12 @@ static void from_q4_0(const uint8_t *q4, uint8_t *codes, uint8_t *scale) {
         }
 }
 
-/* The job of packing 256 columns of n rows that are Q4_0 now. */
-static tern_pack_job part_of(const tern_pack_job *job, size_t n, const uint8_t *q4) {
+/* The job of packing 256 columns of n rows that are Q4_0 now; the caller says where they are. */
+static tern_pack_job part_of(const tern_pack_job *job, size_t n) {
     tern_pack_job part = *job;
 
     part.format = TERN_FORMAT_Q4_0;
-    part.file = q4;
+    part.file = NULL;
     part.rows = n;
     part.cols = TERN_TQ_BLOCK;
     part.group_bytes = job->packer->group_bytes(TERN_TQ_BLOCK);
@@ -49,9 +49,10 @@ static tern_pack_job part_of(const tern_pack_job *job, size_t n, const uint8_t *
 tern_status tern_pack_tq(const tern_pack_job *job, size_t row0, uint8_t *group, tern_error *err) {
     const size_t n = tern_pack_group_rows(job, row0);
     uint8_t q4[TERN_ROW_GROUP * Q4_ROW];
-    const tern_pack_job part = part_of(job, n, q4);
+    tern_pack_job part = part_of(job, n);
     tern_status status = TERN_OK;
 
+    part.file = q4;
     for (size_t k = 0; k < job->cols && status == TERN_OK; k += TERN_TQ_BLOCK) {
         for (size_t r = 0; r < n; r++) {
             const size_t first = (row0 + r) * job->cols + k;
@@ -72,7 +73,7 @@ void tern_unpack_tq(const tern_pack_job *job, const uint8_t *packed, uint8_t *fi
 
     for (size_t row0 = 0; row0 < job->rows; row0 += TERN_ROW_GROUP) {
         const size_t n = tern_pack_group_rows(job, row0);
-        const tern_pack_job part = part_of(job, n, q4);
+        const tern_pack_job part = part_of(job, n);
         for (size_t k = 0; k < job->cols; k += TERN_TQ_BLOCK, packed += part.group_bytes) {
             job->packer->unpack(&part, packed, q4);
             for (size_t r = 0; r < n; r++) {

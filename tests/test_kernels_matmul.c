@@ -300,7 +300,8 @@ static void check_activations_matter(const matmul_case *c, const tern_kernel_row
         size_t changed = 0;
         for (size_t i = 0; i < PROBE_ROWS; i++)
             changed += before[i] != after[i];
-        if (changed < PROBE_ROWS / 3) /* a weight may be 0 */
+        /* A third of ternary weights is 0: 22 outputs change, with a deviation of 2.7; 5 are six away. */
+        if (changed < PROBE_ROWS / 6)
             check_fail("activation %zu changes only %zu outputs", k, changed);
         for (size_t i = PROBE_ROWS; i < PROBE_OUTPUTS; i++)
             assert_true(before[i] == after[i]);

@@ -7,9 +7,9 @@
 #include "gen/kernels.h"
 
 /*
- * Ternary matrix product over layout T2R16: lanes are rows. A 64-byte chunk holds 16 rows x 16
- * columns as four 2-bit planes; plane p meets columns 16c + 4p .. + 3 of each token, which a
- * splat hands to all rows.
+ * Ternary matrix product: lanes are rows. A 64-byte chunk holds 16 rows x CHUNK_COLS columns as
+ * planes of four; plane p of chunk c meets columns CHUNK_COLS * c + 4p .. + 3 of each token, which
+ * a splat hands to all rows. Layout T2R16 has four planes of two bits.
  */
 #include "kernels/isa/avx512.h"
 
