@@ -104,6 +104,15 @@ static void run(tern_bench_state *state, const void *argument) {
 static const tern_bench_shape check_shape = {
     .rows = 52, .cols = 160, .tokens = 13, .n = 224, .copies = 3};
 
+/* Widths that the row's format admits: whole blocks. */
+static tern_bench_shape fitting(const tern_kernel_row *row) {
+    const tern_format_info *info = tern_format_describe(row->format);
+    tern_bench_shape shape = check_shape;
+    if (info != NULL && info->block_elements > TERN_BLOCK)
+        shape.cols = shape.n = 2 * info->block_elements;
+    return shape;
+}
+
 /* Returns the number of rows whose answer is wrong. */
 static int check_all(const tern_kernel_row *rows, size_t count, uint64_t features) {
     int wrong = 0;
@@ -111,7 +120,8 @@ static int check_all(const tern_kernel_row *rows, size_t count, uint64_t feature
     for (size_t i = 0; i < count; i++) {
         if (!rows[i].fn.any || (rows[i].needs & ~features) != 0)
             continue;
-        tern_bench_operands *operands = tern_bench_operands_new(&rows[i], &check_shape);
+        const tern_bench_shape shape = fitting(&rows[i]);
+        tern_bench_operands *operands = tern_bench_operands_new(&rows[i], &shape);
         if (!operands || !tern_bench_check(operands)) {
             fprintf(stderr, "%s: differs from the reference\n", rows[i].name);
             wrong++;

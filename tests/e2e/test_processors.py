@@ -119,8 +119,8 @@ class Haswell(Emulated, common.TernTest):
 
 class Build(common.TernTest):
     def test_flags(self):
-        """Only rows, probes of their speed and tests of verbs are compiled for more than the architecture has."""
-        allowed = re.compile(r"/gen/(kernels|probes)/tern_\w+\.c$|/tests/isa/\w+\.c$")
+        """Only rows, proofs, probes and tests of verbs are compiled for more than the architecture has."""
+        allowed = re.compile(r"/gen/(kernels|probes)/(tern|proof)_\w+\.c$|/tests/isa/\w+\.c$")
         seen = 0
         for entry in compile_commands():
             flags = re.findall(r"\s(-m(?!axpage)\S+)", entry["command"])
