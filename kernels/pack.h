@@ -46,6 +46,8 @@ struct tern_packer {
 /* Ternary layouts (pack_ternary.c), 32-column blocks (pack_block.c). */
 extern const tern_packer tern_packer_t2r16;
 extern const tern_packer tern_packer_t5r16;
+extern const tern_packer tern_packer_tl1r16; /* table lookup (pack_lookup.c) */
+extern const tern_packer tern_packer_tl2r16;
 extern const tern_packer tern_packer_q4_0r16;
 extern const tern_packer tern_packer_q4_1r16;
 extern const tern_packer tern_packer_q5_0r16;

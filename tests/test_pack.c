@@ -319,6 +319,34 @@ static void test_worked_ternary(void **state) {
     assert_int_equal(packed[4], 0x55);      /* row 1 */
 }
 
+/* The same file in the layouts of table lookup. */
+static void test_worked_lookup(void **state) {
+    _Alignas(64) uint8_t packed[6 * 80];
+    uint8_t file[16 * 32 + 32];
+
+    (void)state;
+    memset(file, 0x55, sizeof file);
+    file[0] = 0x92;
+    file[5] = 0x15;
+    assert_int_equal(tern_packed_bytes(TERN_LAYOUT_TL1R16, 16, 128), 8 * 64);
+    assert_int_equal(tern_packed_bytes(TERN_LAYOUT_TL2R16, 17, 128), 2 * 6 * 80);
+    check_buffer buffer = check_buffer_new(8 * 64, TERN_ALIGN, CHECK_END);
+    uint8_t *tl1 = buffer.data;
+    assert_int_equal(
+        tern_pack_rows(TERN_FORMAT_I2_S, file, 16, 128, TERN_LAYOUT_TL1R16, 0, 16, tl1, NULL),
+        TERN_OK);
+    assert_int_equal(tl1[0], 0x47);
+    assert_int_equal(tl1[16], 0x43); /* columns 4 .. 7: 0 -1 0 0 */
+    assert_int_equal(tl1[1], 0x44);  /* row 1 */
+    check_buffer_free(&buffer);
+    assert_int_equal(
+        tern_pack_rows(TERN_FORMAT_I2_S, file, 16, 128, TERN_LAYOUT_TL2R16, 0, 16, packed, NULL),
+        TERN_OK);
+    assert_int_equal(packed[0], 0x19);
+    assert_int_equal(packed[64], 0x02);
+    assert_int_equal(packed[1], 0x00);
+}
+
 /* A matrix of zeros but for four weights of row 0, in columns 0, 4, 16 and 17. */
 static void test_worked_base3(void **state) {
     _Alignas(64) uint8_t packed[7 * 64];
@@ -609,12 +637,13 @@ int main(void) {
         cmocka_unit_test(test_describe),       cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_bytes_refused),  cmocka_unit_test(test_packed_bytes),
         cmocka_unit_test(test_layouts),        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_worked_ternary), cmocka_unit_test(test_worked_q4_0),
-        cmocka_unit_test(test_worked_q4_1),    cmocka_unit_test(test_worked_q5_0),
-        cmocka_unit_test(test_worked_q8_0),    cmocka_unit_test(test_code_3),
-        cmocka_unit_test(test_worked_base3),   cmocka_unit_test(test_worked_tq),
-        cmocka_unit_test(test_row_scales),     cmocka_unit_test(test_tq_code_3),
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_dequantize),
+        cmocka_unit_test(test_worked_ternary), cmocka_unit_test(test_worked_lookup),
+        cmocka_unit_test(test_worked_q4_0),    cmocka_unit_test(test_worked_q4_1),
+        cmocka_unit_test(test_worked_q5_0),    cmocka_unit_test(test_worked_q8_0),
+        cmocka_unit_test(test_code_3),         cmocka_unit_test(test_worked_base3),
+        cmocka_unit_test(test_worked_tq),      cmocka_unit_test(test_row_scales),
+        cmocka_unit_test(test_tq_code_3),      cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_dequantize),
     };
     return cmocka_run_group_tests_name("formats and packing", tests, NULL, NULL);
 }

@@ -117,6 +117,12 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  *          4*r + j (r = row in group, j = 0..3) holds the codes of columns 16c + 4p + j, p = 0..3,
  *          at bits 2p+1:2p. code = weight + 1. Rows and columns are padded with code 1 (weight 0);
  *          columns to a multiple of 16. A row group is rows_padded-major: groups follow each other.
+ * TL1R16   ternary for table lookup, 2 bits. Chunks of 16 columns, 64 bytes; byte 16*s + r, s = 0..3,
+ *          holds for row r the columns 16c + 4s, +1 in its low nibble and +2, +3 in its high one, as
+ *          3*(w0 + 1) + (w1 + 1). Padding has weight 0.
+ * TL2R16   ternary for table lookup, 1.67 bits. Chunks of 24 columns, 80 bytes; byte 16*s + r holds
+ *          the triples 2s (low nibble) and 2s + 1 of row r; triple i is columns 24c + 3i .. + 2, as
+ *          |v|, v = 9*w0 + 3*w1 + w2; bit i of byte 64 + r is set when that v is negative.
  * T5R16    ternary, 1.6 bits. As T2R16, but columns in chunks of 20: byte 4*r + j holds columns
  *          20c + 4n + j, n = 0..4, as the five base-3 digits of a number v (code of n = 0 first):
  *          ceil(256 v / 243) - 128. Padding is weight 0, which makes bytes 0.
@@ -133,6 +139,8 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
     X(NONE, "none", FLOAT)                                                                         \
     X(ROWS, "rows", FLOAT)                                                                         \
     X(T2R16, "t2r16", TOKEN)                                                                       \
+    X(TL1R16, "tl1r16", TOKEN)                                                                     \
+    X(TL2R16, "tl2r16", TOKEN)                                                                     \
     X(T5R16, "t5r16", TOKEN)                                                                       \
     X(Q4_0R16, "q4_0r16", BLOCK)                                                                   \
     X(Q4_1R16, "q4_1r16", BLOCK)                                                                   \
@@ -480,6 +488,46 @@ TERN_MUST_CHECK tern_status tern_quantize_weights(tern_format format, const floa
 TERN_MUST_CHECK tern_status tern_validate_accuracy(const float *reference, const float *output,
                                                    size_t n, double tolerance, double *mse,
                                                    tern_error *err);
+
+/* ---- tiled ternary files -------------------------------------------------------------------- */
+
+/*
+ * TL1 and TL2 are files written for table-lookup kernels: a ternary matrix in the order of one
+ * program's loops (docs/formats.md). They are imported to I2_S, exactly, and packed from there; the
+ * tile sizes are not in the file.
+ */
+typedef enum tern_tl_kind { TERN_TL1 = 1, TERN_TL2 = 2 } tern_tl_kind;
+
+typedef struct tern_tl_tiles {
+    uint32_t rows;       /* of a tile ("BM") */
+    uint32_t cols;       /* of a tile ("BK") */
+    uint32_t block_rows; /* of a register block ("bm"): 32 or 64; TL2: 32 */
+} tern_tl_tiles;
+
+/* The tile sizes with which files of this shape are usually written. False for unknown shapes. */
+bool tern_tl_tiles_known(tern_tl_kind kind, size_t rows, size_t cols, tern_tl_tiles *tiles);
+
+/*
+ * Bytes of such a tensor, scale included. TERN_ERR_TENSOR_SHAPE when the matrix cannot be cut so;
+ * the message has all sizes.
+ */
+TERN_MUST_CHECK tern_status tern_tl_bytes(tern_tl_kind kind, size_t rows, size_t cols,
+                                          const tern_tl_tiles *tiles, size_t *bytes,
+                                          tern_error *err);
+
+/*
+ * Reads a tensor of tern_tl_bytes bytes into an I2_S tensor (tern_format_bytes), scale included.
+ * TERN_ERR_TENSOR_DATA: an index that stands for no weights (wrong tile sizes often show so), or a
+ * scale that is negative or not finite; the message says where.
+ */
+TERN_MUST_CHECK tern_status tern_tl_import(tern_tl_kind kind, const void *file, size_t rows,
+                                           size_t cols, const tern_tl_tiles *tiles, void *i2s,
+                                           tern_error *err);
+
+/* The inverse. TERN_ERR_TENSOR_DATA: a code 3. */
+TERN_MUST_CHECK tern_status tern_tl_export(tern_tl_kind kind, const void *i2s, size_t rows,
+                                           size_t cols, const tern_tl_tiles *tiles, void *file,
+                                           tern_error *err);
 
 TERN_API_END
 
