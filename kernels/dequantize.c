@@ -6,6 +6,7 @@
 
 #include "kernels/codes.h"
 #include "kernels/half.h"
+#include "kernels/iq2s.h"
 #include "kernels/ternary.h"
 
 static atomic_uint_fast64_t calls;
@@ -43,6 +44,28 @@ static void dequantize_q8_0(const uint8_t *block, float *y) {
 
     for (int j = 0; j < TERN_BLOCK; j++)
         y[j] = (float)(int8_t)block[2 + j] * d;
+}
+
+static void dequantize_iq2_s(const uint8_t *block, float *y) {
+    const float d = tern_f16_load(block) * 0.125f;
+    uint16_t grid[TERN_IQ2S_ENTRIES];
+    int8_t levels[8];
+
+    tern_iq2s_grid(grid);
+    for (size_t i = 0; i < 256; i++) {
+        if (i % 8 == 0)
+            tern_iq2s_run(grid, block, i / 8, levels);
+        y[i] = (float)(levels[i % 8] * (int)tern_iq2s_scale(block, i / 16)) * d;
+    }
+}
+
+static void dequantize_int4(const uint8_t *block, float *y) {
+    const float d = tern_f16_load(block);
+
+    for (int j = 0; j < 16; j++) {
+        y[j] = (float)((block[4 + j] & 15) - block[2]) * d;
+        y[j + 16] = (float)((block[4 + j] >> 4) - block[2]) * d;
+    }
 }
 
 /* A run of elements that share a scale. */
@@ -85,6 +108,12 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
     case TERN_FORMAT_Q5_0:
         dequantize_q5_0(block, y);
         break;
+    case TERN_FORMAT_IQ2_S:
+        dequantize_iq2_s(block, y);
+        break;
+    case TERN_FORMAT_INT4:
+        dequantize_int4(block, y);
+        break;
     default:
         dequantize_q8_0(block, y);
         break;
@@ -103,6 +132,11 @@ void tern_dequantize_row(tern_format format, const void *file, size_t cols, size
         return;
     }
 
+    if (format == TERN_FORMAT_INT8) {
+        for (size_t k = 0; k < cols; k++)
+            y[k] = (float)((const int8_t *)file)[row * cols + k] * scale;
+        return;
+    }
     const size_t blocks = cols / info->block_elements;
     const uint8_t *src = (const uint8_t *)file + row * blocks * info->block_bytes;
     for (size_t b = 0; b < blocks; b++, src += info->block_bytes)

@@ -43,7 +43,7 @@ const tern_format_info *tern_format_describe(tern_format format) {
 
 tern_format tern_format_from_gguf(uint32_t gguf_type) {
     for (int i = 0; i < TERN_FORMAT_COUNT; i++)
-        if (formats[i].gguf_type == gguf_type)
+        if (formats[i].gguf_type == gguf_type && gguf_type != TERN_NO_GGUF_TYPE)
             return (tern_format)i;
     return TERN_FORMAT_NONE;
 }

@@ -48,6 +48,9 @@ extern const tern_packer tern_packer_t2r16;
 extern const tern_packer tern_packer_t5r16;
 extern const tern_packer tern_packer_tl1r16; /* table lookup (pack_lookup.c) */
 extern const tern_packer tern_packer_tl2r16;
+extern const tern_packer tern_packer_int8r16; /* pack_int.c */
+extern const tern_packer tern_packer_int4r16;
+extern const tern_packer tern_packer_iq2_sr16;
 extern const tern_packer tern_packer_q4_0r16;
 extern const tern_packer tern_packer_q4_1r16;
 extern const tern_packer tern_packer_q5_0r16;

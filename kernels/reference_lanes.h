@@ -4,6 +4,8 @@
 
 /* What the files of the reference share. */
 
+#include <math.h>
+
 #include "kernels/reference.h"
 
 /* Sixteen virtual lanes: terms arrive in order, term i goes to lane i mod 16. */
@@ -26,7 +28,28 @@ static inline float lanes_total(lanes *sum) {
     return sum->p[0];
 }
 
+/* binary16 from its definition. */
+static inline float tern_ref_half(uint16_t bits) {
+    const int exponent = bits >> 10 & 31;
+    const int fraction = bits & 1023;
+    float magnitude = ldexpf((float)(1024 + fraction), exponent - 25);
+
+    if (exponent == 31)
+        magnitude = fraction != 0 ? NAN : INFINITY;
+    else if (exponent == 0)
+        magnitude = ldexpf((float)fraction, -24);
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+static inline uint16_t tern_ref_read16(const uint8_t *p) {
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
 /* Element `index` of a row-major stream of the format, as its exact value (Q4_1: rounded once). */
 float tern_ref_value(tern_format format, const void *file, size_t index);
+
+/* The same, and one output of a product, for INT8 (values without the scale), INT4 and IQ2_S. */
+float tern_ref_int_value(tern_format format, const void *file, size_t index);
+float tern_ref_int_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
 
 #endif

@@ -10,23 +10,6 @@
 
 #include "kernels/reference_lanes.h"
 
-/* binary16 from its definition. */
-static float half_value(uint16_t bits) {
-    const int exponent = bits >> 10 & 31;
-    const int fraction = bits & 1023;
-    float magnitude = ldexpf((float)(1024 + fraction), exponent - 25);
-
-    if (exponent == 31)
-        magnitude = fraction != 0 ? NAN : INFINITY;
-    else if (exponent == 0)
-        magnitude = ldexpf((float)fraction, -24);
-    return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-static uint16_t read16(const uint8_t *p) {
-    return (uint16_t)(p[0] | p[1] << 8);
-}
-
 static float float_of(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
@@ -102,7 +85,7 @@ static int ternary_code(tern_format format, const void *file, size_t element) {
 /* The f16 scale of the TQ block of an element: behind its codes. */
 static float tq_scale(tern_format format, const void *file, size_t element) {
     const size_t at = format == TERN_FORMAT_TQ1_0 ? 52 : 64;
-    return half_value(read16(block_at(format, file, element / 256) + at));
+    return tern_ref_half(tern_ref_read16(block_at(format, file, element / 256) + at));
 }
 
 /* Element `index` of a row-major stream, as its exact value (Q4_1: rounded once). */
@@ -111,24 +94,30 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
 
     switch (format) {
     case TERN_FORMAT_F32:
-        return float_of(read16(bytes + 4 * index) | (uint32_t)read16(bytes + 4 * index + 2) << 16);
+        return float_of(tern_ref_read16(bytes + 4 * index) |
+                        (uint32_t)tern_ref_read16(bytes + 4 * index + 2) << 16);
     case TERN_FORMAT_F16:
-        return half_value(read16(bytes + 2 * index));
+        return tern_ref_half(tern_ref_read16(bytes + 2 * index));
     case TERN_FORMAT_BF16:
-        return float_of((uint32_t)read16(bytes + 2 * index) << 16);
+        return float_of((uint32_t)tern_ref_read16(bytes + 2 * index) << 16);
     case TERN_FORMAT_I2_S:
         return (float)(ternary_code(format, file, index) - 1);
     case TERN_FORMAT_TQ1_0:
     case TERN_FORMAT_TQ2_0:
         return (float)(ternary_code(format, file, index) - 1) * tq_scale(format, file, index);
+    case TERN_FORMAT_IQ2_S:
+    case TERN_FORMAT_INT8:
+    case TERN_FORMAT_INT4:
+        return tern_ref_int_value(format, file, index);
     default:
         break;
     }
 
     const uint8_t *block = block_at(format, file, index / TERN_BLOCK);
-    const float product =
-        (float)block_code(format, block, index % TERN_BLOCK) * half_value(read16(block));
-    return format == TERN_FORMAT_Q4_1 ? product + half_value(read16(block + 2)) : product;
+    const float product = (float)block_code(format, block, index % TERN_BLOCK) *
+                          tern_ref_half(tern_ref_read16(block));
+    return format == TERN_FORMAT_Q4_1 ? product + tern_ref_half(tern_ref_read16(block + 2))
+                                      : product;
 }
 
 float tern_ref_weight(const tern_ref_matrix *w, size_t row, size_t col) {
@@ -168,9 +157,10 @@ static float dot_blocks(const tern_ref_matrix *w, size_t row, const tern_activat
 
         for (size_t j = 0; j < TERN_BLOCK; j++)
             dot += block_code(w->format, block, j) * q[j];
-        acc += (float)dot * (half_value(read16(block)) * d);
+        acc += (float)dot * (tern_ref_half(tern_ref_read16(block)) * d);
         if (w->format == TERN_FORMAT_Q4_1)
-            acc += half_value(read16(block + 2)) * (d * (float)x->block_sum[t * x->d_stride + b]);
+            acc += tern_ref_half(tern_ref_read16(block + 2)) *
+                   (d * (float)x->block_sum[t * x->d_stride + b]);
     }
     return acc;
 }
@@ -201,6 +191,8 @@ static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activation
     if (f == TERN_FORMAT_Q4_0 || f == TERN_FORMAT_Q4_1 || f == TERN_FORMAT_Q5_0 ||
         f == TERN_FORMAT_Q8_0)
         return dot_blocks(w, row, x, t);
+    if (f == TERN_FORMAT_IQ2_S || f == TERN_FORMAT_INT8 || f == TERN_FORMAT_INT4)
+        return tern_ref_int_dot(w, row, x, t);
     return dot_float(w, row, x->x + t * x->x_stride);
 }
 

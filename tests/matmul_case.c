@@ -129,6 +129,10 @@ void case_pack(matmul_case *c) {
         check_fail("packing failed: %s", err.message);
 }
 
+bool case_has_outer_scale(tern_layout layout) {
+    return tern_layout_input(layout) == TERN_INPUT_TOKEN || layout == TERN_LAYOUT_INT8R16;
+}
+
 /* Scales of rows differ in every third case: then the tensor's own must not matter. */
 static void new_row_scales(matmul_case *c, check_place place, check_rng *rng) {
     c->row_scale = check_buffer_new(c->rows * sizeof(float), 4, place);
@@ -160,7 +164,7 @@ matmul_case case_new_layout(tern_format format, tern_layout layout, const case_s
                              .cols = cols,
                              .scale = c.scale,
                              .data = in_place ? c.file.data : c.packed.data};
-    if (tern_layout_input(layout) == TERN_INPUT_TOKEN && (rows + cols / 4) % 3 == 0)
+    if (case_has_outer_scale(layout) && (rows + cols / 4) % 3 == 0)
         new_row_scales(&c, place, rng);
     case_pack(&c);
     new_activations(&c, place);

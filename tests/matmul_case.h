@@ -48,6 +48,9 @@ typedef struct case_shape {
     size_t rows, cols, tokens;
 } case_shape;
 
+/* Whether products over the layout read the matrix's scale or row_scale. */
+bool case_has_outer_scale(tern_layout layout);
+
 /* Makes file and activations, packs, and computes expected[tokens][rows]. */
 matmul_case case_new_layout(tern_format format, tern_layout layout, const case_shape *shape,
                             case_kind kind, check_place place, check_rng *rng);

@@ -269,7 +269,7 @@ static void check_scales_matter(const matmul_case *c, const tern_kernel_row *row
     matmul_case changed = *c;
 
     (void)rng;
-    if (tern_layout_input(c->matrix.layout) != TERN_INPUT_TOKEN)
+    if (!case_has_outer_scale(c->matrix.layout))
         return;
     changed.matrix.row_scale = NULL;
     changed.matrix.scale = 0.5f;

@@ -58,7 +58,11 @@ TERN_API_BEGIN
 /*
  * X(NAME, text, GGUF type id, elements per block, bytes per block).
  * I2_S has no blocks in the file: four codes a byte, one scale for the tensor at its end.
+ * INT8 and INT4 are formats of this library, for matrices that are quantized in memory: INT8 is one
+ * signed byte a weight with the scales outside (tern_matrix), a block of INT4 an f16 scale, a zero
+ * point (0 .. 255), a byte of 0, and 16 bytes of nibbles ordered as Q4_0's: (code - zero) * scale.
  */
+#define TERN_NO_GGUF_TYPE UINT32_MAX
 #define TERN_FORMAT_LIST(X)                                                                        \
     X(F32, "f32", 0, 1, 4)                                                                         \
     X(F16, "f16", 1, 1, 2)                                                                         \
@@ -67,6 +71,9 @@ TERN_API_BEGIN
     X(Q4_1, "q4_1", 3, 32, 20)                                                                     \
     X(Q5_0, "q5_0", 6, 32, 22)                                                                     \
     X(Q8_0, "q8_0", 8, 32, 34)                                                                     \
+    X(IQ2_S, "iq2_s", 22, 256, 82)                                                                 \
+    X(INT8, "int8", TERN_NO_GGUF_TYPE, 1, 1)                                                       \
+    X(INT4, "int4", TERN_NO_GGUF_TYPE, 32, 20)                                                     \
     X(I2_S, "i2_s", 36, 4, 1)                                                                      \
     X(TQ1_0, "tq1_0", 34, 256, 54)                                                                 \
     X(TQ2_0, "tq2_0", 35, 256, 66)
@@ -133,6 +140,11 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  *          column 4i + j.
  * Q8_0R16  16 f16 d, then 8 x 64 bytes; byte 4*r + j of chunk c is column 4c + j, signed.
  *          Padding rows of these four have d = m = 0 and zero codes.
+ * INT8R16  columns padded with 0 to whole blocks of 32: 8 x 64 bytes as in Q8_0R16, no scales.
+ * INT4R16  16 f16 scales, 16 zero points, 16 bytes of 0, then chunks as in Q4_0R16.
+ * IQ2_SR16 for each 256 columns: 16 f16 d and 32 bytes of 0, then for each 32 columns: 16 factors
+ * of the first and 16 of the last 16 columns (2 * nibble + 1), and 8 x 64 bytes of signed levels as
+ * in Q8_0R16.
  */
 /* X(NAME, text, the form of activations that its products read). */
 #define TERN_LAYOUT_LIST(X)                                                                        \
@@ -145,6 +157,9 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
     X(Q4_0R16, "q4_0r16", BLOCK)                                                                   \
     X(Q4_1R16, "q4_1r16", BLOCK)                                                                   \
     X(Q5_0R16, "q5_0r16", BLOCK)                                                                   \
+    X(IQ2_SR16, "iq2_sr16", BLOCK)                                                                 \
+    X(INT8R16, "int8r16", BLOCK)                                                                   \
+    X(INT4R16, "int4r16", BLOCK)                                                                   \
     X(Q8_0R16, "q8_0r16", BLOCK)
 
 typedef enum tern_layout {
@@ -196,8 +211,8 @@ typedef struct tern_matrix {
     tern_layout layout;
     size_t rows;
     size_t cols;
-    float scale;            /* layouts that read TOKEN: of the whole matrix; else unused */
-    const float *row_scale; /* [rows], or NULL; layouts that read TOKEN: used instead of `scale` */
+    float scale;            /* layouts that read TOKEN and INT8R16: of the matrix; else unused */
+    const float *row_scale; /* [rows], or NULL; the same layouts: used instead of `scale` */
     const void *data; /* packed: 64-byte aligned; ROWS: aligned to the element (2 or 4 bytes) */
 } tern_matrix;
 

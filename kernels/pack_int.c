@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* INT8, INT4 and IQ2_S to their R16 layouts and back. */
+
+#include <string.h>
+
+#include "kernels/iq2s.h"
+#include "kernels/pack.h"
+
+enum {
+    INT4_BYTES = 20,  /* of a block in the file: f16 scale, zero point, a spare byte, nibbles */
+    INT4_HEADER = 64, /* of a packed block: 16 scales, 16 zero points, 16 spare bytes */
+    INT4_PACKED = 64 + 4 * TERN_CHUNK_BYTES,
+    INT8_PACKED = 8 * TERN_CHUNK_BYTES,
+    IQ2S_SUPER = 256, /* columns of a block of the file */
+    IQ2S_HEADER = 64, /* of a packed super-block: 16 scales and 32 spare bytes */
+    IQ2S_BLOCK = 32 + 8 * TERN_CHUNK_BYTES, /* 16 low and 16 high factors, 32 columns of bytes */
+    IQ2S_PACKED = IQ2S_HEADER + 8 * IQ2S_BLOCK
+};
+
+static size_t bytes_of(size_t blocks, size_t packed) {
+    size_t bytes;
+
+    return __builtin_mul_overflow(blocks, packed, &bytes) ? 0 : bytes;
+}
+
+/* Where column k of row r lies in chunks of bytes (4 columns each), from the first chunk. */
+static size_t byte_at(size_t r, size_t k) {
+    return k / 4 * TERN_CHUNK_BYTES + 4 * r + k % 4;
+}
+
+/* ---- INT8 ---------------------------------------------------------------------------------- */
+
+static bool holds_int8(tern_format format) {
+    return format == TERN_FORMAT_INT8;
+}
+
+static size_t group_bytes_int8(size_t cols) {
+    return bytes_of(cols / TERN_BLOCK + (cols % TERN_BLOCK != 0), INT8_PACKED);
+}
+
+static tern_status pack_int8(const tern_pack_job *job, size_t row0, uint8_t *group,
+                             tern_error *err) {
+    const size_t n = tern_pack_group_rows(job, row0);
+
+    (void)err;
+    memset(group, 0, job->group_bytes);
+    for (size_t r = 0; r < n; r++)
+        for (size_t k = 0; k < job->cols; k++)
+            group[byte_at(r, k)] = job->file[(row0 + r) * job->cols + k];
+    return TERN_OK;
+}
+
+static void unpack_int8(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {
+    for (size_t row = 0; row < job->rows; row++) {
+        const uint8_t *group = packed + row / TERN_ROW_GROUP * job->group_bytes;
+        for (size_t k = 0; k < job->cols; k++)
+            file[row * job->cols + k] = group[byte_at(row % TERN_ROW_GROUP, k)];
+    }
+}
+
+const tern_packer tern_packer_int8r16 = {TERN_LAYOUT_INT8R16, holds_int8, group_bytes_int8,
+                                         pack_int8, unpack_int8};
+
+/* ---- INT4 ---------------------------------------------------------------------------------- */
+
+static bool holds_int4(tern_format format) {
+    return format == TERN_FORMAT_INT4;
+}
+
+static size_t group_bytes_int4(size_t cols) {
+    return bytes_of(cols / TERN_BLOCK, INT4_PACKED);
+}
+
+/* Byte of a packed block that holds column k of row r, and its nibble. */
+static size_t nibble_at(size_t r, size_t k) {
+    return INT4_HEADER + k / 8 * TERN_CHUNK_BYTES + 4 * r + k % 4;
+}
+
+static unsigned nibble_shift(size_t k) {
+    return k % 8 < 4 ? 0 : 4;
+}
+
+static void pack_int4_block(const uint8_t *src, size_t r, uint8_t *block) {
+    memcpy(block + 2 * r, src, 2);
+    block[32 + r] = src[2];
+    block[48 + r] = src[3];
+    for (size_t k = 0; k < TERN_BLOCK; k++) {
+        const unsigned code = src[4 + k % 16] >> (k < 16 ? 0 : 4) & 15u;
+        uint8_t *byte = &block[nibble_at(r, k)];
+        *byte = (uint8_t)(*byte | code << nibble_shift(k));
+    }
+}
+
+static void unpack_int4_block(const uint8_t *block, size_t r, uint8_t *dst) {
+    memset(dst, 0, INT4_BYTES);
+    memcpy(dst, block + 2 * r, 2);
+    dst[2] = block[32 + r];
+    dst[3] = block[48 + r];
+    for (size_t k = 0; k < TERN_BLOCK; k++) {
+        const unsigned code = block[nibble_at(r, k)] >> nibble_shift(k) & 15u;
+        dst[4 + k % 16] = (uint8_t)(dst[4 + k % 16] | code << (k < 16 ? 0 : 4));
+    }
+}
+
+static tern_status pack_int4(const tern_pack_job *job, size_t row0, uint8_t *group,
+                             tern_error *err) {
+    const size_t blocks = job->cols / TERN_BLOCK, n = tern_pack_group_rows(job, row0);
+
+    (void)err;
+    memset(group, 0, job->group_bytes);
+    for (size_t b = 0; b < blocks; b++)
+        for (size_t r = 0; r < n; r++)
+            pack_int4_block(job->file + ((row0 + r) * blocks + b) * INT4_BYTES, r,
+                            group + b * INT4_PACKED);
+    return TERN_OK;
+}
+
+static void unpack_int4(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {
+    const size_t blocks = job->cols / TERN_BLOCK;
+
+    for (size_t row = 0; row < job->rows; row++)
+        for (size_t b = 0; b < blocks; b++)
+            unpack_int4_block(packed + row / TERN_ROW_GROUP * job->group_bytes + b * INT4_PACKED,
+                              row % TERN_ROW_GROUP, file + (row * blocks + b) * INT4_BYTES);
+}
+
+const tern_packer tern_packer_int4r16 = {TERN_LAYOUT_INT4R16, holds_int4, group_bytes_int4,
+                                         pack_int4, unpack_int4};
+
+/* ---- IQ2_S --------------------------------------------------------------------------------- */
+
+static bool holds_iq2_s(tern_format format) {
+    return format == TERN_FORMAT_IQ2_S;
+}
+
+static size_t group_bytes_iq2_s(size_t cols) {
+    return bytes_of(cols / IQ2S_SUPER, IQ2S_PACKED);
+}
+
+static void pack_iq2_s_block(const uint16_t *grid, const uint8_t *src, size_t r, uint8_t *super) {
+    memcpy(super + 2 * r, src, 2);
+    for (size_t half = 0; half < TERN_IQ2S_HALVES; half++)
+        super[IQ2S_HEADER + half / 2 * IQ2S_BLOCK + half % 2 * TERN_ROW_GROUP + r] =
+            (uint8_t)tern_iq2s_scale(src, half);
+    for (size_t run = 0; run < 32; run++) {
+        uint8_t *codes = super + IQ2S_HEADER + run / 4 * IQ2S_BLOCK + 32;
+        int8_t levels[8];
+        tern_iq2s_run(grid, src, run, levels);
+        for (size_t j = 0; j < 8; j++)
+            codes[byte_at(r, run % 4 * 8 + j)] = (uint8_t)levels[j];
+    }
+}
+
+/* The entry of the grid with these magnitudes: a binary search, since entries count upwards. */
+static size_t entry_of(const uint16_t *grid, const int8_t *levels) {
+    unsigned code = 0;
+    size_t low = 0, high = TERN_IQ2S_ENTRIES - 1;
+
+    for (int j = 7; j >= 0; j--) {
+        const int magnitude = levels[j] < 0 ? -levels[j] : levels[j];
+        code = 3 * code + (magnitude == 8 ? 0u : magnitude == 25 ? 1u : 2u);
+    }
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (grid[middle] < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void unpack_iq2_s_block(const uint16_t *grid, const uint8_t *super, size_t r, uint8_t *dst) {
+    memset(dst, 0, TERN_IQ2S_BYTES);
+    memcpy(dst, super + 2 * r, 2);
+    for (size_t half = 0; half < TERN_IQ2S_HALVES; half++) {
+        const uint8_t factor =
+            super[IQ2S_HEADER + half / 2 * IQ2S_BLOCK + half % 2 * TERN_ROW_GROUP + r];
+        uint8_t *byte = &dst[TERN_IQ2S_SCALES_AT + half / 2];
+        *byte = (uint8_t)(*byte | factor / 2 << 4 * (half % 2));
+    }
+    for (size_t run = 0; run < 32; run++) {
+        const uint8_t *codes = super + IQ2S_HEADER + run / 4 * IQ2S_BLOCK + 32;
+        uint8_t *high = &dst[TERN_IQ2S_HIGH_AT + run / 4];
+        int8_t levels[8];
+        for (size_t j = 0; j < 8; j++) {
+            levels[j] = (int8_t)codes[byte_at(r, run % 4 * 8 + j)];
+            dst[TERN_IQ2S_SIGNS_AT + run] =
+                (uint8_t)(dst[TERN_IQ2S_SIGNS_AT + run] | (levels[j] < 0) << j);
+        }
+        const size_t entry = entry_of(grid, levels);
+        dst[TERN_IQ2S_LOW_AT + run] = (uint8_t)entry;
+        *high = (uint8_t)(*high | entry >> 8 << 2 * (run % 4));
+    }
+}
+
+static tern_status pack_iq2_s(const tern_pack_job *job, size_t row0, uint8_t *group,
+                              tern_error *err) {
+    const size_t blocks = job->cols / IQ2S_SUPER, n = tern_pack_group_rows(job, row0);
+    uint16_t grid[TERN_IQ2S_ENTRIES];
+
+    (void)err; /* every bit pattern is a block */
+    tern_iq2s_grid(grid);
+    memset(group, 0, job->group_bytes);
+    for (size_t b = 0; b < blocks; b++)
+        for (size_t r = 0; r < n; r++)
+            pack_iq2_s_block(grid, job->file + ((row0 + r) * blocks + b) * TERN_IQ2S_BYTES, r,
+                             group + b * IQ2S_PACKED);
+    return TERN_OK;
+}
+
+static void unpack_iq2_s(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {
+    const size_t blocks = job->cols / IQ2S_SUPER;
+    uint16_t grid[TERN_IQ2S_ENTRIES];
+
+    tern_iq2s_grid(grid);
+    for (size_t row = 0; row < job->rows; row++)
+        for (size_t b = 0; b < blocks; b++)
+            unpack_iq2_s_block(grid,
+                               packed + row / TERN_ROW_GROUP * job->group_bytes + b * IQ2S_PACKED,
+                               row % TERN_ROW_GROUP, file + (row * blocks + b) * TERN_IQ2S_BYTES);
+}
+
+const tern_packer tern_packer_iq2_sr16 = {TERN_LAYOUT_IQ2_SR16, holds_iq2_s, group_bytes_iq2_s,
+                                          pack_iq2_s, unpack_iq2_s};
