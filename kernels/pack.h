@@ -62,6 +62,12 @@ extern const tern_packer tern_packer_q8_0r16;
  */
 bool tern_pack_planes(const tern_pack_job *job, size_t row0, uint8_t *group);
 
+/*
+ * Gives every block of a TQ1_0 or TQ2_0 row that is unpacked its row's scale; the scale of I2_S is
+ * not part of the matrix (pack_tq.c).
+ */
+void tern_unpack_scales(const tern_pack_job *job, size_t row, uint8_t *file);
+
 /* TQ1_0 and TQ2_0 in Q4_0R16 (pack_tq.c); the job's packer packs Q4_0 for them. */
 tern_status tern_pack_tq(const tern_pack_job *job, size_t row0, uint8_t *group, tern_error *err);
 void tern_unpack_tq(const tern_pack_job *job, const uint8_t *packed, uint8_t *file);

@@ -121,6 +121,7 @@ static void unpack_matrix(const tern_pack_job *job, const lookup_shape *shape,
             }
             tern_ternary_write(job->format, codes, row * job->cols + k, n, file);
         }
+        tern_unpack_scales(job, row, file);
     }
 }
 

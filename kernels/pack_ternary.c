@@ -126,23 +126,13 @@ static void unpack_row(const tern_pack_job *job, const strip_shape *shape, const
     }
 }
 
-/* Every block gets its row's scale; the scale of I2_S is not part of the matrix. */
-static void unpack_scales(const tern_pack_job *job, size_t row, uint8_t *file) {
-    const uint16_t half =
-        tern_f32_to_f16(job->row_scale != NULL ? job->row_scale[row] : job->scale);
-
-    for (size_t k = 0; k < job->cols; k += TERN_TQ_BLOCK)
-        memcpy(file + tern_ternary_scale_at(job->format, row * job->cols + k), &half, sizeof half);
-}
-
 static void unpack_matrix(const tern_pack_job *job, const strip_shape *shape, const uint8_t *packed,
                           uint8_t *file) {
     if (job->format == TERN_FORMAT_I2_S)
         memset(file, 0, job->rows * job->cols / 4);
     for (size_t row = 0; row < job->rows; row++) {
         unpack_row(job, shape, packed + row / TERN_ROW_GROUP * job->group_bytes, row, file);
-        if (job->format != TERN_FORMAT_I2_S)
-            unpack_scales(job, row, file);
+        tern_unpack_scales(job, row, file);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "kernels/half.h"
 #include "kernels/pack.h"
 #include "kernels/ternary.h"
 
@@ -32,6 +33,16 @@ static void from_q4_0(const uint8_t *q4, uint8_t *codes, uint8_t *scale) {
             codes[j] = (uint8_t)((q4[2 + j] & 15) - CODE_OFFSET);
             codes[j + 16] = (uint8_t)((q4[2 + j] >> 4) - CODE_OFFSET);
         }
+}
+
+void tern_unpack_scales(const tern_pack_job *job, size_t row, uint8_t *file) {
+    const float scale = job->row_scale != NULL ? job->row_scale[row] : job->scale;
+    const uint16_t half = tern_f32_to_f16(scale);
+
+    if (job->format == TERN_FORMAT_I2_S)
+        return;
+    for (size_t k = 0; k < job->cols; k += TERN_TQ_BLOCK)
+        memcpy(file + tern_ternary_scale_at(job->format, row * job->cols + k), &half, sizeof half);
 }
 
 /* The job of packing 256 columns of n rows that are Q4_0 now; the caller says where they are. */

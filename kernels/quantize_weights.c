@@ -111,6 +111,24 @@ static void encode_q4_1(const float *x, uint8_t *out) {
     put_nibbles(x, least, inverse(d), 0.5f, out + 4);
 }
 
+/* The range with 0 in it: 0 is a code, so that a weight of 0 stays 0. */
+static void encode_int4(const float *x, uint8_t *out) {
+    float least = 0.0f;
+    float greatest = 0.0f;
+
+    for (int j = 0; j < TERN_BLOCK; j++) {
+        least = x[j] < least ? x[j] : least;
+        greatest = x[j] > greatest ? x[j] : greatest;
+    }
+    const float d = (greatest - least) / 15.0f;
+    const float id = inverse(d);
+    const unsigned zero = cut(0.5f - least * id, 15);
+    put_half(d, out);
+    out[2] = (uint8_t)zero;
+    out[3] = 0;
+    put_nibbles(x, 0.0f, id, (float)zero + 0.5f, out + 4);
+}
+
 static void encode_q8_0(const float *x, uint8_t *out) {
     float amax = 0.0f;
 
@@ -176,6 +194,7 @@ static const quantizer quantizers[TERN_FORMAT_COUNT] = {
     [TERN_FORMAT_BF16] = {.block = encode_bf16}, [TERN_FORMAT_Q4_0] = {.block = encode_q4_0},
     [TERN_FORMAT_Q4_1] = {.block = encode_q4_1}, [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
     [TERN_FORMAT_Q5_0] = {.block = encode_q5_0}, [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
+    [TERN_FORMAT_INT4] = {.block = encode_int4},
 };
 
 static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_error *err) {
@@ -240,4 +259,36 @@ tern_status tern_quantize_weights(tern_format format, const float *x, size_t row
     if (status == TERN_OK && lossless != NULL)
         *lossless = same;
     return status;
+}
+
+/* The scale of a run of elements, which it replaces by codes. */
+static float encode_int8(const float *x, size_t n, int8_t *codes) {
+    float amax = 0.0f;
+
+    for (size_t i = 0; i < n; i++)
+        amax = fabsf(x[i]) > amax ? fabsf(x[i]) : amax;
+    const float scale = amax / 127.0f;
+    const float inverted = inverse(scale);
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (int8_t)roundf(x[i] * inverted);
+    return scale;
+}
+
+tern_status tern_quantize_int8(const float *x, size_t rows, size_t cols, bool by_row, int8_t *codes,
+                               float *scales, tern_error *err) {
+    uint64_t bytes;
+
+    if (x == NULL || codes == NULL || scales == NULL)
+        return tern_fail(err, TERN_ERR_ARG, "no weights, or no place for their codes and scales");
+    if (tern_format_bytes(TERN_FORMAT_INT8, rows, cols, &bytes) != TERN_OK)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "a matrix of %zu x %zu cannot be int8", rows,
+                         cols);
+    const tern_status status = check_finite(x, rows, cols, err);
+    if (status != TERN_OK)
+        return status;
+    if (!by_row)
+        scales[0] = encode_int8(x, rows * cols, codes);
+    for (size_t row = 0; by_row && row < rows; row++)
+        scales[row] = encode_int8(x + row * cols, cols, codes + row * cols);
+    return TERN_OK;
 }

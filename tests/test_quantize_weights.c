@@ -10,10 +10,10 @@
 #include "tests/check.h"
 
 static const tern_format blocks_of_32[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_1,
-                                           TERN_FORMAT_Q8_0};
+                                           TERN_FORMAT_Q8_0, TERN_FORMAT_INT4};
 static const tern_format by_rows[] = {TERN_FORMAT_F32,  TERN_FORMAT_F16,  TERN_FORMAT_BF16,
                                       TERN_FORMAT_Q4_0, TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0,
-                                      TERN_FORMAT_Q5_0};
+                                      TERN_FORMAT_Q5_0, TERN_FORMAT_INT4};
 
 static bool quantize(tern_format format, const float *x, size_t rows, size_t cols, void *file) {
     bool lossless = false;
@@ -82,6 +82,36 @@ static void test_worked_blocks(void **state) {
     assert_true(quantize(TERN_FORMAT_Q5_0, x, 1, 32, file));
     assert_memory_equal(file, "\x00\x3c\x00\x00\xff\xff\x00\x11\x22", 9);
     assert_int_equal(file[21], 0xff);
+}
+
+/* From 0.5 to 7.5 and -1 to 0: 0 is code 2, the range is 8.5. By rows or at once for INT8. */
+static void test_worked_int(void **state) {
+    const float rows[2][4] = {{0.5f, -127.0f, 3.49f, 0.0f}, {-0.0f, 2.0f, 1.0f, -4.0f}};
+    static const int8_t by_row[8] = {1, -127, 3, 0, 0, 64, 32, -127};
+    static const int8_t at_once[8] = {1, -127, 3, 0, 0, 2, 1, -4};
+    float x[32] = {-1.0f, -0.5f, 0.0f, 0.5f, 7.5f};
+    float scales[2];
+    int8_t codes[8];
+    uint8_t file[20];
+    tern_error err;
+
+    (void)state;
+    x[16] = 1.0f;
+    x[31] = 6.5f;
+    assert_false(quantize(TERN_FORMAT_INT4, x, 1, 32, file)); /* 8.5 / 15 is no half */
+    assert_memory_equal(file, "\x89\x38\x02\x00\x40\x21\x22\x23\x2f\x22", 10);
+    assert_int_equal(file[19], 0xd2);
+    assert_int_equal(tern_quantize_int8(rows[0], 2, 4, true, codes, scales, &err), TERN_OK);
+    assert_memory_equal(codes, by_row, 8);
+    assert_true(scales[0] == 1.0f && scales[1] == 4.0f / 127.0f);
+    assert_int_equal(tern_quantize_int8(rows[0], 2, 4, false, codes, scales, &err), TERN_OK);
+    assert_memory_equal(codes, at_once, 8);
+    assert_true(scales[0] == 1.0f);
+    x[3] = NAN;
+    assert_int_equal(tern_quantize_int8(x, 1, 32, true, codes, scales, &err), TERN_ERR_TENSOR_DATA);
+    assert_int_equal(tern_quantize_int8(x, 0, 32, true, codes, scales, &err),
+                     TERN_ERR_TENSOR_SHAPE);
+    assert_int_equal(tern_quantize_int8(x, 1, 32, true, NULL, scales, &err), TERN_ERR_ARG);
 }
 
 /* No weight is further from its float than half a step (Q4_0, Q5_0: a whole one at one end). */
@@ -289,17 +319,12 @@ static void test_accuracy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_blocks),
-        cmocka_unit_test(test_worked_blocks),
-        cmocka_unit_test(test_distances),
-        cmocka_unit_test(test_floats),
-        cmocka_unit_test(test_rows_are_independent),
-        cmocka_unit_test(test_ternary_is_kept),
-        cmocka_unit_test(test_ternary_of_zeros),
-        cmocka_unit_test(test_ternary_rounds),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_tiny_blocks),
-        cmocka_unit_test(test_accuracy),
+        cmocka_unit_test(test_published_blocks), cmocka_unit_test(test_worked_blocks),
+        cmocka_unit_test(test_worked_int),       cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_floats),           cmocka_unit_test(test_rows_are_independent),
+        cmocka_unit_test(test_ternary_is_kept),  cmocka_unit_test(test_ternary_of_zeros),
+        cmocka_unit_test(test_ternary_rounds),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_tiny_blocks),      cmocka_unit_test(test_accuracy),
     };
     return cmocka_run_group_tests_name("weights from floats", tests, NULL, NULL);
 }

@@ -71,8 +71,14 @@ typedef struct pair {
 static const pair pairs[] = {
     FILE_FORMATS(GEMV),
     PAIR(GEMV, I2_S),
+    PAIR(GEMV, IQ2_S),
+    PAIR(GEMV, INT8),
+    PAIR(GEMV, INT4),
     FILE_FORMATS(GEMM),
     PAIR(GEMM, I2_S),
+    PAIR(GEMM, IQ2_S),
+    PAIR(GEMM, INT8),
+    PAIR(GEMM, INT4),
     FILE_FORMATS(EMBED),
     PAIR(EMBED, TQ1_0),
     PAIR(EMBED, TQ2_0),
@@ -141,15 +147,17 @@ static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
     snprintf(name, size, "tern_%s%s%s_%s", tern_op_name(row->op), format, tile, row->isa);
 }
 
-/* neoni8mm has rows for gemm only. */
-static const char *for_op(const char *isa, tern_op op) {
-    return op == TERN_OP_GEMV && strcmp(isa, "neoni8mm") == 0 ? "neondot" : isa;
+/* neoni8mm has rows for gemm only, and not for all formats. */
+static const char *for_pair(const char *isa, const pair *wanted) {
+    const bool has_pairs = wanted->op == TERN_OP_GEMM && wanted->format != TERN_FORMAT_IQ2_S &&
+                           wanted->format != TERN_FORMAT_INT8 && wanted->format != TERN_FORMAT_INT4;
+    return !has_pairs && strcmp(isa, "neoni8mm") == 0 ? "neondot" : isa;
 }
 
 static void check_chosen(const processor *p, const pair *wanted) {
     const bool ternary = is_product(wanted->op) && wanted->format == TERN_FORMAT_I2_S;
     const bool block = is_product(wanted->op) && wanted->format > TERN_FORMAT_BF16 && !ternary;
-    const char *isa = built(for_op(ternary ? p->ternary : block ? p->block : p->other, wanted->op));
+    const char *isa = built(for_pair(ternary ? p->ternary : block ? p->block : p->other, wanted));
     const tern_kernel_row *row = tern_kernel_select(p->features, wanted->op, wanted->format);
     char name[128];
     check_case("%s: %s, format %d", p->name, tern_op_name(wanted->op), (int)wanted->format);

@@ -41,7 +41,8 @@ static void random_blocks(tern_format format, uint8_t *blocks) {
         blocks[i] = (uint8_t)(lcg(&state) & 255);
     for (size_t b = 0; b < 4; b++)
         for (size_t f = 0; f < (format == TERN_FORMAT_Q4_1 ? 2u : 1u); f++) {
-            const size_t at = b * bytes + (bytes > 34 ? bytes - 2 : 2 * f); /* TQ: behind codes */
+            const bool behind = format == TERN_FORMAT_TQ1_0 || format == TERN_FORMAT_TQ2_0;
+            const size_t at = b * bytes + (behind ? bytes - 2 : 2 * f);
             blocks[at] = (uint8_t)(scales[b] & 255);
             blocks[at + 1] = (uint8_t)(scales[b] >> 8);
         }
@@ -49,7 +50,7 @@ static void random_blocks(tern_format format, uint8_t *blocks) {
 
 static void check_blocks(tern_format format, const float first[3], const char *hash) {
     const size_t n = 4 * (size_t)tern_format_describe(format)->block_elements;
-    uint8_t blocks[4 * 66];
+    uint8_t blocks[4 * 82];
     float y[4 * 256];
 
     random_blocks(format, blocks);
@@ -79,6 +80,8 @@ static void test_block_vectors(void **state) {
     check_blocks(TERN_FORMAT_Q4_1, (const float[]){16, 14, 14}, "8707e9dfd6ce1aae");
     check_blocks(TERN_FORMAT_Q5_0, (const float[]){13, -6, 10}, "1a93e284115ccee8");
     check_blocks(TERN_FORMAT_Q8_0, (const float[]){101, -86, 31}, "79a0957593836c3e");
+    check_blocks(TERN_FORMAT_IQ2_S, (const float[]){40.625f, -69.875f, 40.625f},
+                 "9eddf1d055eab480");
     check_blocks(TERN_FORMAT_TQ1_0, (const float[]){1, -1, 0}, "79d0e282b0a4fffd");
     check_blocks(TERN_FORMAT_TQ2_0, (const float[]){-1, -1, 0}, "a4ec5d25bbb2db84");
 }

@@ -33,6 +33,7 @@ SHOWN = {
     "matmul_ternary_gemm": "tern_gemm_i2_s_16x4_avx2",
     "matmul_base3": "tern_gemv_t5r16_16x1_avx2",
     "matmul_lookup": "tern_gemv_tl2r16_16x1_avx2",
+    "matmul_int": "tern_gemm_iq2_s_16x4_avx2",
     "matmul_block": "tern_gemv_q4_1_16x1_avx2",
     "matmul_ternary_pairs": "tern_gemm_i2_s_8x8_neoni8mm",
     "matmul_block_pairs": "tern_gemm_q8_0_16x4_neoni8mm",

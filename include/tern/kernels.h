@@ -124,8 +124,8 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  *          4*r + j (r = row in group, j = 0..3) holds the codes of columns 16c + 4p + j, p = 0..3,
  *          at bits 2p+1:2p. code = weight + 1. Rows and columns are padded with code 1 (weight 0);
  *          columns to a multiple of 16. A row group is rows_padded-major: groups follow each other.
- * TL1R16   ternary for table lookup, 2 bits. Chunks of 16 columns, 64 bytes; byte 16*s + r, s = 0..3,
- *          holds for row r the columns 16c + 4s, +1 in its low nibble and +2, +3 in its high one, as
+ * TL1R16   ternary for table lookup, 2 bits. Chunks of 16 columns, 64 bytes; byte 16*s + r, s =
+ * 0..3, holds for row r the columns 16c + 4s, +1 in its low nibble and +2, +3 in its high one, as
  *          3*(w0 + 1) + (w1 + 1). Padding has weight 0.
  * TL2R16   ternary for table lookup, 1.67 bits. Chunks of 24 columns, 80 bytes; byte 16*s + r holds
  *          the triples 2s (low nibble) and 2s + 1 of row r; triple i is columns 24c + 3i .. + 2, as
@@ -495,6 +495,15 @@ uint64_t tern_dequantize_calls(void);
 TERN_MUST_CHECK tern_status tern_quantize_weights(tern_format format, const float *x, size_t rows,
                                                   size_t cols, void *file, bool *lossless,
                                                   tern_error *err);
+
+/*
+ * Quantizes x[rows][cols] to codes[rows][cols] of TERN_FORMAT_INT8, with a scale for each row
+ * (scales[rows], for tern_matrix.row_scale) or one for all (scales[1], for tern_matrix.scale):
+ * the largest magnitude / 127. Errors as tern_quantize_weights.
+ */
+TERN_MUST_CHECK tern_status tern_quantize_int8(const float *x, size_t rows, size_t cols,
+                                               bool by_row, int8_t *codes, float *scales,
+                                               tern_error *err);
 
 /*
  * The mean of (output - reference)^2 over n values, in double, into *mse (may be NULL).

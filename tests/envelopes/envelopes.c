@@ -89,6 +89,8 @@ static const envelope envelopes[] = {
     {"q4_0", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {6e-3, 6e-3, 6e-3}},
     {"q5_0", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {14e-4, 14e-4, 14e-4}},
     {"q4_1", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {5e-3, 5e-3, 5e-3}},
+    {"int4", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {5e-3, 5e-3, 5e-3}},
+    {"int8", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {3e-5, 4e-5, 6e-5}},
     {"bf16", {{128, 256}, {127, 255}, {100, 200}}, {1e-11, 1e-11, 1e-11}, {4e-6, 4e-6, 4e-6}},
     {"f16", {{128, 256}, {127, 255}, {100, 200}}, {1e-11, 1e-11, 1e-11}, {1e-7, 1e-7, 1e-7}},
     {"f32", {{128, 256}, {127, 255}, {100, 200}}, {1e-11, 1e-11, 1e-11}, {1e-11, 1e-11, 1e-11}},
@@ -122,6 +124,7 @@ typedef struct trial {
     float *w;    /* [rows][cols] as drawn */
     float *back; /* the same after quantizing */
     uint8_t *file;
+    float *scales; /* of INT8, one a row */
     void *packed;
     tern_matrix matrix;
     float *x; /* [TOKENS][cols] */
@@ -156,13 +159,29 @@ static void require(tern_status status, const trial *t, const tern_error *err) {
     exit(1);
 }
 
+/* INT8 keeps the scales of its rows apart. */
+static bool quantize_weights(trial *t) {
+    const tern_format format = t->row->format;
+    const size_t rows = t->want.rows;
+    bool lossless = false;
+    tern_error err = {0};
+
+    if (format == TERN_FORMAT_INT8) {
+        t->scales = take(rows * sizeof *t->scales);
+        require(tern_quantize_int8(t->w, rows, t->cols, true, (int8_t *)t->file, t->scales, &err),
+                t, &err);
+        return false;
+    }
+    require(tern_quantize_weights(format, t->w, rows, t->cols, t->file, &lossless, &err), t, &err);
+    return lossless;
+}
+
 /* The format's floats, quantized; ternary ones must come back as they were. */
 static void make_weights(trial *t, uint64_t *state) {
     const tern_format format = t->row->format;
     const bool ternary = tern_layout_input(t->row->layout) == TERN_INPUT_TOKEN;
     tern_error err = {0};
     uint64_t bytes = 0;
-    bool lossless;
 
     for (t->cols = t->want.cols; tern_format_bytes(format, t->want.rows, t->cols, &bytes);)
         t->cols++;
@@ -170,11 +189,11 @@ static void make_weights(trial *t, uint64_t *state) {
     t->back = take(t->want.rows * t->cols * sizeof *t->back);
     t->file = take(bytes);
     random_weights(ternary, t->want.rows, t->want.cols, t->cols, t->w, state);
-    require(tern_quantize_weights(format, t->w, t->want.rows, t->cols, t->file, &lossless, &err), t,
-            &err);
+    const bool lossless = quantize_weights(t);
     const float scale = tern_format_scale(format, t->file, t->want.rows, t->cols);
     for (size_t r = 0; r < t->want.rows; r++)
-        tern_dequantize_row(format, t->file, t->cols, r, scale, t->back + r * t->cols);
+        tern_dequantize_row(format, t->file, t->cols, r, t->scales ? t->scales[r] : scale,
+                            t->back + r * t->cols);
     if (ternary && !lossless)
         require(tern_fail(&err, TERN_ERR_ACCURACY, "ternary weights were changed"), t, &err);
 }
@@ -188,6 +207,7 @@ static void pack_weights(trial *t) {
                               .rows = t->want.rows,
                               .cols = t->cols,
                               .data = t->file};
+    t->matrix.row_scale = t->scales;
     t->matrix.scale = tern_format_scale(t->row->format, t->file, t->want.rows, t->cols);
     if (t->row->layout == TERN_LAYOUT_ROWS)
         return;
@@ -245,8 +265,8 @@ static void make_activations(trial *t) {
 }
 
 static void free_trial(trial *t) {
-    void *all[] = {t->w, t->back, t->file, t->packed, t->x,     t->q,
-                   t->s, t->d,    t->sum,  t->plain,  t->exact, t->y};
+    void *all[] = {t->w, t->back, t->file, t->scales, t->packed, t->x, t->q,
+                   t->s, t->d,    t->sum,  t->plain,  t->exact,  t->y};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
