@@ -513,6 +513,28 @@ TERN_MUST_CHECK tern_status tern_validate_accuracy(const float *reference, const
                                                    size_t n, double tolerance, double *mse,
                                                    tern_error *err);
 
+/* ---- other orders of I2_S -------------------------------------------------------------------- */
+
+/*
+ * The orders in which writers of I2_S leave the codes of a tensor (docs/formats.md): the one that
+ * TERN_FORMAT_I2_S means, units of 64, four rows in a byte, one code after the other. Nothing in a
+ * tensor says which it is.
+ */
+typedef enum tern_i2s_order {
+    TERN_I2S_UNITS_128, /* "a": the published models */
+    TERN_I2S_UNITS_64,  /* "b": written on ARM */
+    TERN_I2S_ROWS_4,    /* "c": byte k of row group g holds column k of rows 4g .. 4g + 3 */
+    TERN_I2S_SEQUENTIAL /* "d" */
+} tern_i2s_order;
+
+/*
+ * Rewrites a tensor of `order` as TERN_FORMAT_I2_S; both have tern_format_bytes bytes and must not
+ * overlap. TERN_ERR_TENSOR_DATA: a code 3, or a scale that is negative or not finite.
+ * TERN_ERR_TENSOR_SHAPE: as tern_format_bytes; ROWS_4 needs a multiple of 4 rows.
+ */
+TERN_MUST_CHECK tern_status tern_i2s_import(tern_i2s_order order, const void *file, size_t rows,
+                                            size_t cols, void *i2s, tern_error *err);
+
 /* ---- tiled ternary files -------------------------------------------------------------------- */
 
 /*
