@@ -174,6 +174,12 @@ def probes(env: jinja2.Environment, spec: table.Spec, units: dict[str, str]) -> 
     return files
 
 
+def test_list(spec: table.Spec) -> str:
+    """TERN_OP_TEST(op, test) per operation that has rows."""
+    lines = [f'TERN_OP_TEST({op.name.upper()}, "{op.test}")' for op in spec.ops.values()]
+    return "\n".join([f"/* {ORIGIN}. */", *lines]) + "\n"
+
+
 def isa_list(spec: table.Spec) -> str:
     """TERN_ISA(name, needs, built, proof) per instruction set, weakest first."""
     out = [f"/* {ORIGIN}. */"]
@@ -207,6 +213,7 @@ def outputs(spec: table.Spec) -> dict[str, str]:
     files |= {f"{op.name}.inc": op_list(spec, op) for op in spec.ops.values()}
     files["rows.inc"] = f"/* {ORIGIN}. */\n"
     files["rows.inc"] += "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
+    files["ops.inc"] = test_list(spec)
     files["isas.inc"] = isa_list(spec)
     files["formats.inc"] = format_list(spec)
     files["kernels.h"] = declarations(spec)

@@ -42,6 +42,7 @@ class Op:
     name: str
     templates: dict[str | None, str]
     tiled: bool
+    test: str  # compares the rows with the reference: tests/test_<name>.c
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,9 @@ def load_isa(name: str, entry: dict, features: set[str]) -> Isa:
 
 def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> Op:
     where = f"op.{name}"
-    check_keys(where, entry, {"template"}, {"tiled"})
+    check_keys(where, entry, {"template", "test"}, {"tiled"})
     check_type(where, entry, "tiled", bool)
+    check_type(where, entry, "test", str)
     if name not in known_ops:
         raise SpecError(f"{where}: operation is not in TERN_OP_LIST of include/tern/kernels.h")
     template = entry["template"]
@@ -149,7 +151,17 @@ def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> 
     templates = {None: template} if isinstance(template, str) else dict(template)
     for file in templates.values():
         check_template(where, file, template_dir)
-    return Op(name, templates, entry.get("tiled", False))
+    check_test(where, name, entry["test"], template_dir.parent / "tests")
+    return Op(name, templates, entry.get("tiled", False), entry["test"])
+
+
+def check_test(where: str, op: str, name: str, folder: Path) -> None:
+    """A test that does not name the operation cannot prove its rows."""
+    path = folder / f"test_{name}.c"
+    if not path.is_file():
+        raise SpecError(f"{where}: test '{path.name}' does not exist")
+    if not re.search(rf"\bTERN_OP_{op.upper()}\b", path.read_text(encoding="utf-8")):
+        raise SpecError(f"{where}: test '{path.name}' does not name TERN_OP_{op.upper()}")
 
 
 def check_template(where: str, name: str, template_dir: Path) -> None:

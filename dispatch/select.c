@@ -32,6 +32,15 @@ static const tern_isa_info isas[] = {
 #undef TERN_ISA
 };
 
+const char *tern_op_test(tern_op op) {
+    static const char *const tests[TERN_OP_COUNT] = {
+#define TERN_OP_TEST(op_, test_) [TERN_OP_##op_] = (test_),
+#include "gen/ops.inc"
+#undef TERN_OP_TEST
+    };
+    return op >= 0 && op < TERN_OP_COUNT ? tests[op] : NULL;
+}
+
 const tern_kernel_row *tern_kernel_rows(size_t *count) {
     *count = sizeof rows / sizeof *rows;
     return rows;

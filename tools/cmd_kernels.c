@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dispatch/cpu.h"
+#include "dispatch/select.h"
 #include "tern/tern.h"
 #include "tools/commands.h"
 #include "tools/json.h"
@@ -22,8 +23,13 @@ static bool is_runnable(const listing *l, const tern_kernel_row *row) {
     return row->fn.any != NULL && (row->needs & ~l->machine) == 0;
 }
 
+/* The row that runs for what this one is for. */
+static const tern_kernel_row *chosen_for(const listing *l, const tern_kernel_row *row) {
+    return tern_kernel_select_layout(l->mask, row->op, row->format, row->layout);
+}
+
 static bool is_chosen(const listing *l, const tern_kernel_row *row) {
-    return tern_kernel_select(l->mask, row->op, row->format) == row;
+    return chosen_for(l, row) == row;
 }
 
 static const char *format_name(const tern_kernel_row *row) {
@@ -62,7 +68,7 @@ static void missing_features(const listing *l, const tern_kernel_row *row, char 
 }
 
 static void reason(const listing *l, const tern_kernel_row *row, char *text, size_t size) {
-    const tern_kernel_row *chosen = tern_kernel_select(l->mask, row->op, row->format);
+    const tern_kernel_row *chosen = chosen_for(l, row);
     if (row->fn.any == NULL) {
         (void)snprintf(text, size, "not built for this architecture");
     } else if (!is_runnable(l, row)) {
@@ -103,14 +109,30 @@ static void print_markdown(const listing *l) {
 }
 
 #ifdef TERN_HAVE_JANSSON
+/* Formats whose matrices the row multiplies, or the one that it reads. */
+static json_t *formats_of(const tern_kernel_row *row) {
+    json_t *list = json_array();
+    const bool packed = row->layout != TERN_LAYOUT_ROWS && row->layout != TERN_LAYOUT_NONE;
+    for (int format = 0; format < TERN_FORMAT_COUNT; format++) {
+        if (packed ? tern_layout_holds(row->layout, (tern_format)format)
+                   : row->format == (tern_format)format) {
+            json_array_append_new(list,
+                                  json_string(tern_format_describe((tern_format)format)->name));
+        }
+    }
+    return list;
+}
+
 static int print_json(const listing *l) {
     json_t *list = json_array();
     for (size_t i = 0; i < l->n; i++) {
         const tern_kernel_row *row = &l->rows[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "name", row->name,
-                                              "op", tern_op_name(row->op), "format",
-                                              format_name(row), "isa", row->isa, "runnable",
-                                              is_runnable(l, row), "chosen", is_chosen(l, row)));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:s}", "name", row->name,
+                            "op", tern_op_name(row->op), "format", format_name(row), "layout",
+                            tern_layout_name(row->layout), "formats", formats_of(row), "isa",
+                            row->isa, "runnable", is_runnable(l, row), "chosen", is_chosen(l, row),
+                            "test", tern_op_test(row->op)));
     }
     return json_print(list);
 }

@@ -341,6 +341,16 @@ REFUSED = {
         'template = "softmax"\nfast = 1',
         r"op\.softmax: unknown key 'fast'",
     ),
+    "missing test": (
+        'template = "softmax"\ntest = "kernels_rows"',
+        'template = "softmax"\ntest = "kernels_none"',
+        r"op\.softmax: test 'test_kernels_none\.c' does not exist",
+    ),
+    "test of something else": (
+        'template = "softmax"\ntest = "kernels_rows"',
+        'template = "softmax"\ntest = "kernels_matmul"',
+        r"op\.softmax: test 'test_kernels_matmul\.c' does not name TERN_OP_SOFTMAX",
+    ),
     "missing template key": (
         'template = "softmax"\n',
         "",
@@ -532,6 +542,7 @@ class Refused(InFolder):
             shutil.copy(ROOT / name, root / name)
         for template in (ROOT / "kernels").glob("*.j2"):
             shutil.copy(template, root / "kernels")
+        shutil.copytree(ROOT / "tests", root / "tests", ignore=shutil.ignore_patterns("[!t]*"))
         return root
 
     def edit(self, path: Path, old: str, new: str) -> None:

@@ -129,12 +129,26 @@ class Json(WithModel):
     def test_kernels_list(self):
         rows = json.loads(tern_text("kernels", "--json"))
         for row in rows:
-            self.assertLessEqual({"name", "op", "format", "isa", "runnable", "chosen"}, set(row))
+            keys = {"name", "op", "format", "layout", "formats", "isa", "runnable", "chosen", "test"}
+            self.assertEqual(set(row), keys)
+            self.assertEqual(row["format"] == "-", not row["formats"], row)
             self.assertTrue(row["runnable"] or not row["chosen"], row)
         self.assertEqual(len({row["name"] for row in rows}), len(rows))
-        chosen = [(row["op"], row["format"]) for row in rows if row["chosen"]]
+        chosen = [(row["op"], row["format"], row["layout"]) for row in rows if row["chosen"]]
         self.assertEqual(len(set(chosen)), len(chosen), "two rows chosen for one purpose")
-        self.assertEqual(set(chosen), {(row["op"], row["format"]) for row in rows})
+        self.assertEqual(set(chosen), {(row["op"], row["format"], row["layout"]) for row in rows})
+
+    def test_formats_are_complete(self):
+        """Every weight format has both products, and each of its sets a test."""
+        rows = json.loads(tern_text("kernels", "--json"))
+        every = ("scalar", "sse41", "avx2", "avx512", "neon")
+        served = {(row["op"], fmt, row["isa"]) for row in rows for fmt in row["formats"]}
+        formats = {fmt for op, fmt, _ in served if op == "gemv"}
+        self.assertGreaterEqual(len(formats), 13)
+        for fmt in formats:
+            for op in ("gemv", "gemm"):
+                for isa in every:
+                    self.assertIn((op, fmt, isa), served)
 
     def test_kernels_table(self):
         """Narrow lines; whoever is not chosen is told by whom, or what is missing."""
