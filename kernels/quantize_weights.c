@@ -187,14 +187,37 @@ static bool quantize_i2_s(const float *x, size_t rows, size_t cols, uint8_t *out
     return exact != 0.0f;
 }
 
+/* Blocks of 256: the largest magnitude is the scale, halves and more become +1 or -1. */
+static void encode_tq(tern_format format, const float *x, uint8_t *out) {
+    uint8_t codes[TERN_TQ_BLOCK];
+    float d = 0.0f;
+
+    for (size_t j = 0; j < TERN_TQ_BLOCK; j++)
+        d = fabsf(x[j]) > d ? fabsf(x[j]) : d;
+    const float id = inverse(d);
+    for (size_t j = 0; j < TERN_TQ_BLOCK; j++)
+        codes[j] = (uint8_t)((int)roundf(x[j] * id) + 1);
+    tern_ternary_write(format, codes, 0, TERN_TQ_BLOCK, out);
+    put_half(d, out + tern_ternary_scale_at(format, 0));
+}
+
+static void encode_tq1_0(const float *x, uint8_t *out) {
+    encode_tq(TERN_FORMAT_TQ1_0, x, out);
+}
+
+static void encode_tq2_0(const float *x, uint8_t *out) {
+    encode_tq(TERN_FORMAT_TQ2_0, x, out);
+}
+
 /* ---- entry --------------------------------------------------------------------------------- */
 
 static const quantizer quantizers[TERN_FORMAT_COUNT] = {
-    [TERN_FORMAT_F32] = {.block = encode_f32},   [TERN_FORMAT_F16] = {.block = encode_f16},
-    [TERN_FORMAT_BF16] = {.block = encode_bf16}, [TERN_FORMAT_Q4_0] = {.block = encode_q4_0},
-    [TERN_FORMAT_Q4_1] = {.block = encode_q4_1}, [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
-    [TERN_FORMAT_Q5_0] = {.block = encode_q5_0}, [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
-    [TERN_FORMAT_INT4] = {.block = encode_int4},
+    [TERN_FORMAT_F32] = {.block = encode_f32},     [TERN_FORMAT_F16] = {.block = encode_f16},
+    [TERN_FORMAT_BF16] = {.block = encode_bf16},   [TERN_FORMAT_Q4_0] = {.block = encode_q4_0},
+    [TERN_FORMAT_Q4_1] = {.block = encode_q4_1},   [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
+    [TERN_FORMAT_Q5_0] = {.block = encode_q5_0},   [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
+    [TERN_FORMAT_INT4] = {.block = encode_int4},   [TERN_FORMAT_TQ1_0] = {.block = encode_tq1_0},
+    [TERN_FORMAT_TQ2_0] = {.block = encode_tq2_0},
 };
 
 static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_error *err) {

@@ -84,6 +84,29 @@ static void test_worked_blocks(void **state) {
     assert_int_equal(file[21], 0xff);
 }
 
+/* -2, 0 and 2 come back, whatever lies between becomes the nearest; a block of zeros has d = 0. */
+static void test_tq(void **state) {
+    static const tern_format formats[] = {TERN_FORMAT_TQ1_0, TERN_FORMAT_TQ2_0};
+    float x[512] = {0}, back[512];
+    uint8_t file[2 * 66];
+
+    (void)state;
+    for (size_t i = 0; i < 256; i++)
+        x[i] = (float)((int)(i * 7 % 3) - 1) * 2.0f;
+    for (size_t f = 0; f < 2; f++) {
+        check_case("%s", tern_format_describe(formats[f])->name);
+        assert_true(quantize(formats[f], x, 1, 512, file));
+        tern_dequantize_row(formats[f], file, 512, 0, 1.0f, back);
+        check_floats("weights", x, back, 512);
+        x[3] = 0.999f;
+        x[4] = -1.0f;
+        assert_false(quantize(formats[f], x, 1, 512, file));
+        tern_dequantize_row(formats[f], file, 512, 0, 1.0f, back);
+        assert_true(back[3] == 0.0f && back[4] == -2.0f && back[5] == x[5]);
+        x[3] = x[4] = -2.0f;
+    }
+}
+
 /* From 0.5 to 7.5 and -1 to 0: 0 is code 2, the range is 8.5. By rows or at once for INT8. */
 static void test_worked_int(void **state) {
     const float rows[2][4] = {{0.5f, -127.0f, 3.49f, 0.0f}, {-0.0f, 2.0f, 1.0f, -4.0f}};
@@ -319,12 +342,19 @@ static void test_accuracy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_blocks), cmocka_unit_test(test_worked_blocks),
-        cmocka_unit_test(test_worked_int),       cmocka_unit_test(test_distances),
-        cmocka_unit_test(test_floats),           cmocka_unit_test(test_rows_are_independent),
-        cmocka_unit_test(test_ternary_is_kept),  cmocka_unit_test(test_ternary_of_zeros),
-        cmocka_unit_test(test_ternary_rounds),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_tiny_blocks),      cmocka_unit_test(test_accuracy),
+        cmocka_unit_test(test_published_blocks),
+        cmocka_unit_test(test_worked_blocks),
+        cmocka_unit_test(test_worked_int),
+        cmocka_unit_test(test_tq),
+        cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_rows_are_independent),
+        cmocka_unit_test(test_ternary_is_kept),
+        cmocka_unit_test(test_ternary_of_zeros),
+        cmocka_unit_test(test_ternary_rounds),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_tiny_blocks),
+        cmocka_unit_test(test_accuracy),
     };
     return cmocka_run_group_tests_name("weights from floats", tests, NULL, NULL);
 }

@@ -356,7 +356,7 @@ static bool has_quantizer(tern_format format) {
     uint8_t file[2048 * 4 + 64];
     const tern_status status = tern_quantize_weights(format, zeros, 8, 256, file, NULL, NULL);
 
-    return status != TERN_ERR_TENSOR_TYPE;
+    return format == TERN_FORMAT_INT8 || status != TERN_ERR_TENSOR_TYPE;
 }
 
 int main(int argc, char **argv) {
