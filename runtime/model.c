@@ -130,7 +130,11 @@ static tern_status refuse_unused(const tern_model *m, tern_error *err) {
 /* Once to add up the memory, once to fill it. */
 static tern_status load_weights(tern_model *m, const tern_model_params *params, tern_error *err) {
     const uint32_t threads = params->threads ? params->threads : tern_processor_count();
-    tern_loader loader = {.file = m->file, .guard = &m->guard, .arena = &m->weights, .plan = true};
+    tern_loader loader = {.file = m->file,
+                          .guard = &m->guard,
+                          .arena = &m->weights,
+                          .ternary = m->ternary,
+                          .plan = true};
     tern_status status = refuse_unused(m, err);
     if (status == TERN_OK)
         status = load_all(&loader, m, err);
@@ -221,6 +225,29 @@ static tern_status copy_name(tern_model *m, tern_error *err) {
     return m->name ? TERN_OK : tern_fail(err, TERN_ERR_NOMEM, "no memory for the model's name");
 }
 
+/* The layout of ternary matrices by its name; NULL means the usual one. */
+static tern_status find_layout(const char *name, tern_layout *out, tern_error *err) {
+    char known[128] = "";
+    size_t used = 0;
+
+    *out = tern_format_layout(TERN_FORMAT_I2_S);
+    if (!name)
+        return TERN_OK;
+    for (int l = 0; l < TERN_LAYOUT_COUNT; l++) {
+        const tern_layout layout = (tern_layout)l;
+        if (!tern_layout_holds(layout, TERN_FORMAT_I2_S))
+            continue;
+        if (strcmp(tern_layout_name(layout), name) == 0) {
+            *out = layout;
+            return TERN_OK;
+        }
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
+                                 tern_layout_name(layout));
+    }
+    return tern_fail(err, TERN_ERR_ARG, "unknown layout of ternary matrices '%s' (one of %s)", name,
+                     known);
+}
+
 static tern_status open_model(const char *path, const tern_model_params *params, tern_model *m,
                               tern_error *err) {
     uint64_t mask;
@@ -228,6 +255,8 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if (s != TERN_OK)
         return s;
     m->guard = tern_guard_new(mask);
+    if ((s = find_layout(params->layout, &m->ternary, err)))
+        return s;
     if ((s = tern_gguf_open(path, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) || (s = copy_name(m, err)) ||
         (s = select_rows(m, err)) || (s = load_frequencies(m, err)))

@@ -143,16 +143,17 @@ static tern_status place_rows(tern_loader *l, const tern_gguf_tensor *t, tern_ma
 }
 
 /*
- * The layout of a matrix: its format's own, except that TQ blocks whose scales differ within a row
- * are no ternary matrix; Q4_0R16 holds them with their scales.
+ * The layout of a matrix: its format's own, or for ternary matrices the one that was asked for. TQ
+ * blocks whose scales differ within a row are no ternary matrix; Q4_0R16 holds them with their
+ * scales.
  */
-static tern_layout layout_of(const tern_gguf_tensor *t, tern_format format, size_t rows,
-                             size_t cols) {
+static tern_layout layout_of(const tern_loader *l, const tern_gguf_tensor *t, tern_format format,
+                             size_t rows, size_t cols) {
     const tern_layout own = tern_format_layout(format);
-    if (own != TERN_LAYOUT_NONE && tern_layout_input(own) == TERN_INPUT_TOKEN &&
-        !tern_ternary_row_scales(format, t->data, rows, cols, NULL))
-        return TERN_LAYOUT_Q4_0R16;
-    return own;
+    if (own == TERN_LAYOUT_NONE || tern_layout_input(own) != TERN_INPUT_TOKEN)
+        return own;
+    return tern_ternary_row_scales(format, t->data, rows, cols, NULL) ? l->ternary
+                                                                      : TERN_LAYOUT_Q4_0R16;
 }
 
 /* I2_S: behind the codes. */
@@ -214,7 +215,7 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     const tern_format format = tern_format_from_gguf(t->type);
     if (format == TERN_FORMAT_NONE || t->bytes == 0)
         return type_error(l, name, t->type, "has no kernels", err);
-    const tern_layout layout = layout_of(t, format, rows, cols);
+    const tern_layout layout = layout_of(l, t, format, rows, cols);
     const tern_kernel_use gemv = {TERN_OP_GEMV, format, layout};
     const tern_kernel_use gemm = {TERN_OP_GEMM, format, layout};
     tern_linear linear = {.gemv = tern_guard_select(l->guard, gemv),

@@ -56,6 +56,7 @@ static void try_model(inspection *n) {
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(n->o, OPT_ISA);
     params.disable = options_text(n->o, OPT_DISABLE);
+    params.layout = options_text(n->o, OPT_LAYOUT);
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.no_weights = true;
     loaded *l = &n->l;

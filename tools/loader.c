@@ -75,6 +75,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(o, OPT_ISA);
     params.disable = options_text(o, OPT_DISABLE);
+    params.layout = options_text(o, OPT_LAYOUT);
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
     tern_error err = {0};

@@ -67,6 +67,7 @@ typedef enum option_id {
     OPT_THREADS,
     OPT_ISA,
     OPT_DISABLE,
+    OPT_LAYOUT,
     OPT_CONTEXT,
     OPT_BATCH,
     OPT_KV,

@@ -81,6 +81,26 @@ class OneAnswer(common.TernTest):
     def test_smollm2(self):
         self.check(common.smollm2(), lengths=[5, 20], threads=[1, 2], splits=[0, 7])
 
+    def test_layouts(self):
+        """Every packed layout of ternary matrices gives the same logits, and is really used."""
+        for preset in ("bitnet-tiny", "bitnet-tiny-odd", "bitnet-tiny-tq1_0"):
+            model = common.synth(preset, self.folder.name)
+            ids = prompt(70, gguf_edit.vocabulary(model))
+            expected = logits_hash(model, ids)
+            for layout, isa in itertools.product(("t2r16", "t5r16", "tl1r16", "tl2r16"), self.isas):
+                options = ["--layout", layout, "--isa", isa]
+                with self.subTest(model=model.name, options=options):
+                    self.assertEqual(logits_hash(model, ids, *options), expected)
+        ran = common.tern_json("run", "-m", model, "-p", "a", "-n", 1, "--layout", "t5r16")["kernels"]
+        self.assertTrue([name for name in ran if name.startswith("tern_gemv_t5r16_")], ran)
+        self.assertFalse([name for name in ran if name.startswith("tern_gemv_i2_s_")], ran)
+
+    def test_unknown_layout(self):
+        model = common.synth("bitnet-tiny", self.folder.name)
+        result = common.tern("logits", "-m", model, "--tokens", "1", "--layout", "t3r16")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("one of: t2r16 t5r16 tl1r16 tl2r16, not", result.stderr)
+
     def test_f32_cache(self):
         """The other cache format has one answer too, and it is another one."""
         model = common.synth("bitnet-tiny", self.folder.name)
