@@ -3,10 +3,11 @@
 #define TERN_KERNELS_CODES_H
 
 /*
- * Codes of 5 and 6 bits, put together from the file's nibbles and high bits: for embedding rows and
- * dequantization. Products read packed layouts instead.
+ * Codes of 5 and 6 bits and scales of 6 bits, put together from where the file keeps their parts:
+ * for embedding rows, dequantization and packing. Products read packed layouts instead.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The 32 signed codes of a Q5_0 block: f16 d, one high bit a column, nibbles. */
@@ -19,6 +20,69 @@ static inline void tern_q5_0_codes(const uint8_t *block, int8_t codes[32]) {
         const int high_bit = high[2 + j / 8] >> j % 8 & 1;
         codes[j] = (int8_t)((nibbles[j] & 15) + 16 * low_bit - 16);
         codes[j + 16] = (int8_t)((nibbles[j] >> 4) + 16 * high_bit - 16);
+    }
+}
+
+/* ---- super-blocks: 256 columns in eight sub-blocks s of 32 ---------------------------------- */
+
+enum {
+    TERN_SUPER = 256,       /* columns */
+    TERN_K_SCALES = 4,      /* Q4_K, Q5_K: where 12 bytes of scales and minima begin */
+    TERN_Q4_K_NIBBLES = 16, /* pairs of sub-blocks share 32 bytes */
+    TERN_Q5_K_HIGH = 16,    /* bit s of byte l: fifth bit of column l of sub-block s */
+    TERN_Q5_K_NIBBLES = 48, /* as Q4_K */
+    TERN_Q6_K_HIGH = 128,   /* nibbles precede */
+    TERN_Q6_K_SCALES = 192, /* int8, two a sub-block */
+    TERN_Q6_K_D = 208
+};
+
+/* The 6-bit scale of a sub-block; the last four keep their upper bits with the first four. */
+static inline uint8_t tern_k_scale(const uint8_t scales[12], size_t s) {
+    if (s < 4)
+        return scales[s] & 63;
+    return (uint8_t)((scales[s + 4] & 15) | scales[s - 4] >> 6 << 4);
+}
+
+/* The 6-bit minimum of a sub-block. */
+static inline uint8_t tern_k_min(const uint8_t scales[12], size_t s) {
+    if (s < 4)
+        return scales[s + 4] & 63;
+    return (uint8_t)(scales[s + 4] >> 4 | scales[s] >> 6 << 4);
+}
+
+/* The inverse: eight scales and eight minima below 64 to 12 bytes. */
+static inline void tern_k_put_scales(const uint8_t scale[8], const uint8_t min[8],
+                                     uint8_t scales[12]) {
+    for (size_t s = 0; s < 4; s++) {
+        scales[s] = (uint8_t)(scale[s] | scale[s + 4] >> 4 << 6);
+        scales[s + 4] = (uint8_t)(min[s] | min[s + 4] >> 4 << 6);
+        scales[s + 8] = (uint8_t)((scale[s + 4] & 15) | (min[s + 4] & 15) << 4);
+    }
+}
+
+static inline void tern_q4_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    const uint8_t *nibbles = block + TERN_Q4_K_NIBBLES + 32 * (s / 2);
+
+    for (int l = 0; l < 32; l++)
+        codes[l] = (int8_t)(nibbles[l] >> 4 * (s % 2) & 15);
+}
+
+static inline void tern_q5_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    const uint8_t *high = block + TERN_Q5_K_HIGH;
+    const uint8_t *nibbles = block + TERN_Q5_K_NIBBLES + 32 * (s / 2);
+
+    for (int l = 0; l < 32; l++)
+        codes[l] = (int8_t)((nibbles[l] >> 4 * (s % 2) & 15) | (high[l] >> s & 1) << 4);
+}
+
+/* Signed. In each half of 128 columns sub-blocks 0 and 2, 1 and 3 share 32 bytes of nibbles. */
+static inline void tern_q6_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    const uint8_t *nibbles = block + 64 * (s / 4) + 32 * (s % 2);
+    const uint8_t *high = block + TERN_Q6_K_HIGH + 32 * (s / 4);
+
+    for (int l = 0; l < 32; l++) {
+        const int low = nibbles[l] >> 4 * (s / 2 % 2) & 15;
+        codes[l] = (int8_t)((low | (high[l] >> 2 * (s % 4) & 3) << 4) - 32);
     }
 }
 

@@ -46,6 +46,41 @@ static void dequantize_q8_0(const uint8_t *block, float *y) {
         y[j] = (float)(int8_t)block[2 + j] * d;
 }
 
+/* Q4_K and Q5_K: the codes of a sub-block, which differ, times its scale, less its minimum. */
+static void dequantize_minima(const uint8_t *block, size_t s, const int8_t *codes, float *y) {
+    const uint8_t *scales = block + TERN_K_SCALES;
+    const float d = tern_f16_load(block) * (float)tern_k_scale(scales, s);
+    const float m = tern_f16_load(block + 2) * (float)tern_k_min(scales, s);
+
+    for (size_t j = 0; j < TERN_BLOCK; j++)
+        y[j] = (float)codes[j] * d - m;
+}
+
+static void dequantize_q6_k(const uint8_t *block, size_t s, const int8_t *codes, float *y) {
+    const int8_t *scales = (const int8_t *)block + TERN_Q6_K_SCALES + 2 * s;
+    const float d = tern_f16_load(block + TERN_Q6_K_D);
+
+    for (size_t j = 0; j < TERN_BLOCK; j++)
+        y[j] = (float)codes[j] * (d * (float)scales[j / 16]);
+}
+
+static void dequantize_super(tern_format format, const uint8_t *block, float *y) {
+    int8_t codes[TERN_BLOCK];
+
+    for (size_t s = 0; s < TERN_SUPER / TERN_BLOCK; s++, y += TERN_BLOCK) {
+        if (format == TERN_FORMAT_Q6_K) {
+            tern_q6_k_codes(block, s, codes);
+            dequantize_q6_k(block, s, codes, y);
+            continue;
+        }
+        if (format == TERN_FORMAT_Q4_K)
+            tern_q4_k_codes(block, s, codes);
+        else
+            tern_q5_k_codes(block, s, codes);
+        dequantize_minima(block, s, codes, y);
+    }
+}
+
 static void dequantize_iq2_s(const uint8_t *block, float *y) {
     const float d = tern_f16_load(block) * 0.125f;
     uint16_t grid[TERN_IQ2S_ENTRIES];
@@ -113,6 +148,11 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
         break;
     case TERN_FORMAT_INT4:
         dequantize_int4(block, y);
+        break;
+    case TERN_FORMAT_Q4_K:
+    case TERN_FORMAT_Q5_K:
+    case TERN_FORMAT_Q6_K:
+        dequantize_super(format, block, y);
         break;
     default:
         dequantize_q8_0(block, y);

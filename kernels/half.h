@@ -73,6 +73,12 @@ static inline float tern_f16_load(const void *p) {
     return tern_f16_to_f32(half);
 }
 
+/* `value`, narrowed, to `p` (any alignment). */
+static inline void tern_f16_store(void *p, float value) {
+    const uint16_t half = tern_f32_to_f16(value);
+    memcpy(p, &half, sizeof half);
+}
+
 /* The bfloat16 stored at `p` (any alignment), widened. */
 static inline float tern_bf16_load(const void *p) {
     uint16_t brain;

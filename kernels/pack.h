@@ -72,6 +72,11 @@ void tern_unpack_scales(const tern_pack_job *job, size_t row, uint8_t *file);
 tern_status tern_pack_tq(const tern_pack_job *job, size_t row0, uint8_t *group, tern_error *err);
 void tern_unpack_tq(const tern_pack_job *job, const uint8_t *packed, uint8_t *file);
 
+/* Super-blocks of 256 columns (pack_super.c). */
+extern const tern_packer tern_packer_q4_kr16;
+extern const tern_packer tern_packer_q5_kr16;
+extern const tern_packer tern_packer_q6_kr16;
+
 /* Rows that the group from row0 has: 16, fewer at the end of the matrix. */
 static inline size_t tern_pack_group_rows(const tern_pack_job *job, size_t row0) {
     return job->rows - row0 < TERN_ROW_GROUP ? job->rows - row0 : TERN_ROW_GROUP;

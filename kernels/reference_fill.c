@@ -85,10 +85,11 @@ typedef struct block_shape {
 } block_shape;
 
 static const block_shape shapes[TERN_FORMAT_COUNT] = {
-    [TERN_FORMAT_Q4_0] = {{0}, 1, 0, 0},  [TERN_FORMAT_Q4_1] = {{0, 2}, 2, 0, 0},
-    [TERN_FORMAT_Q5_0] = {{0}, 1, 0, 0},  [TERN_FORMAT_Q8_0] = {{0}, 1, 2, 34},
-    [TERN_FORMAT_IQ2_S] = {{0}, 1, 0, 0}, [TERN_FORMAT_INT8] = {{0}, 0, 0, 1},
-    [TERN_FORMAT_INT4] = {{0}, 1, 0, 0},
+    [TERN_FORMAT_Q4_0] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q4_1] = {{0, 2}, 2, 0, 0},
+    [TERN_FORMAT_Q5_0] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q8_0] = {{0}, 1, 2, 34},
+    [TERN_FORMAT_IQ2_S] = {{0}, 1, 0, 0},   [TERN_FORMAT_INT8] = {{0}, 0, 0, 1},
+    [TERN_FORMAT_INT4] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q4_K] = {{0, 2}, 2, 0, 0},
+    [TERN_FORMAT_Q5_K] = {{0, 2}, 2, 0, 0}, [TERN_FORMAT_Q6_K] = {{208}, 1, 192, 208},
 };
 
 static uint8_t block_byte(const block_shape *shape, extremity e, size_t at, uint64_t *state) {

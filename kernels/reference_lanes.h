@@ -52,4 +52,8 @@ float tern_ref_value(tern_format format, const void *file, size_t index);
 float tern_ref_int_value(tern_format format, const void *file, size_t index);
 float tern_ref_int_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
 
+/* The same for formats with super-blocks of 256 columns, and their product (reference_super.c). */
+float tern_ref_super_value(tern_format format, const void *file, size_t index);
+float tern_ref_super_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
+
 #endif

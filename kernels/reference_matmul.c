@@ -109,6 +109,10 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
     case TERN_FORMAT_INT8:
     case TERN_FORMAT_INT4:
         return tern_ref_int_value(format, file, index);
+    case TERN_FORMAT_Q4_K:
+    case TERN_FORMAT_Q5_K:
+    case TERN_FORMAT_Q6_K:
+        return tern_ref_super_value(format, file, index);
     default:
         break;
     }
@@ -193,6 +197,8 @@ static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activation
         return dot_blocks(w, row, x, t);
     if (f == TERN_FORMAT_IQ2_S || f == TERN_FORMAT_INT8 || f == TERN_FORMAT_INT4)
         return tern_ref_int_dot(w, row, x, t);
+    if (f == TERN_FORMAT_Q4_K || f == TERN_FORMAT_Q5_K || f == TERN_FORMAT_Q6_K)
+        return tern_ref_super_dot(w, row, x, t);
     return dot_float(w, row, x->x + t * x->x_stride);
 }
 

@@ -25,6 +25,12 @@
            .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
            .score_gain = SHARP
 
+/* Super-blocks of 256 columns. */
+#define LLAMA_TINY_SUPERS                                                                          \
+    LLAMA, .n_layer = 2, .n_embd = 256, .n_ff = 512, .n_head = 4, .n_head_kv = 2, .head_dim = 64,  \
+           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
+           .score_gain = SHARP
+
 /* Float formats can have any width. */
 #define LLAMA_TINY_FLOATS                                                                          \
     LLAMA, .n_layer = 2, .n_embd = 88, .n_ff = 150, .n_head = 4, .n_head_kv = 2, .head_dim = 22,   \
@@ -106,6 +112,20 @@ static const tern_synth_model models[] = {
      LLAMA_TINY_BLOCKS,
      .body = TERN_FORMAT_Q8_0,
      .embedding = TERN_FORMAT_Q8_0},
+    {{"llama-tiny-q4_k", "llama-tiny in Q4_K, 256 wide, with Q6_K embeddings"},
+     LLAMA_TINY_SUPERS,
+     .body = TERN_FORMAT_Q4_K,
+     .embedding = TERN_FORMAT_Q6_K},
+    {{"llama-tiny-q5_k", "llama-tiny in Q5_K, 256 wide, with an output head"},
+     LLAMA_TINY_SUPERS,
+     .body = TERN_FORMAT_Q5_K,
+     .embedding = TERN_FORMAT_Q4_K,
+     .output_head = true},
+    {{"llama-tiny-q6_k", "llama-tiny in Q6_K, 256 wide, with an output head"},
+     LLAMA_TINY_SUPERS,
+     .body = TERN_FORMAT_Q6_K,
+     .embedding = TERN_FORMAT_Q5_K,
+     .output_head = true},
     {{"llama-tiny-f16", "llama-tiny in F16, 88 wide"},
      LLAMA_TINY_FLOATS,
      .body = TERN_FORMAT_F16,

@@ -6,7 +6,9 @@
  */
 #include <string.h>
 
+#include "kernels/codes.h"
 #include "kernels/half.h"
+#include "kernels/ternary.h"
 #include "runtime/synth_internal.h"
 
 /* Marks a stream of norm weights: no weight has this deviation. */
@@ -135,11 +137,6 @@ static void random_bytes(tern_synth_stream *s, uint8_t *out, size_t n) {
     }
 }
 
-static void store_half(uint8_t *out, float value) {
-    const uint16_t half = tern_f32_to_f16(value);
-    memcpy(out, &half, sizeof half);
-}
-
 /* [0.75, 1.25) in steps of 1/512. */
 static float variation(uint64_t r) {
     return (float)(384 + (r & 255)) / 512.0f;
@@ -149,7 +146,7 @@ static float variation(uint64_t r) {
 static void make_q4_0(tern_synth_stream *s, uint8_t *block) {
     const uint64_t r = next(s->state);
     const float d = s->sd / 4.61f * variation(r);
-    store_half(block, r >> 63 ? -d : d);
+    tern_f16_store(block, r >> 63 ? -d : d);
     random_bytes(s, block + 2, 16);
 }
 
@@ -157,8 +154,8 @@ static void make_q4_0(tern_synth_stream *s, uint8_t *block) {
 static void make_q4_1(tern_synth_stream *s, uint8_t *block) {
     const uint64_t r = next(s->state);
     const float d = s->sd / 4.61f * variation(r);
-    store_half(block, d);
-    store_half(block + 2, -d * ((float)(7 * 256 + (r >> 56)) / 256.0f));
+    tern_f16_store(block, d);
+    tern_f16_store(block + 2, -d * ((float)(7 * 256 + (r >> 56)) / 256.0f));
     random_bytes(s, block + 4, 16);
 }
 
@@ -167,7 +164,7 @@ static void make_q5_0(tern_synth_stream *s, uint8_t *block) {
     const uint64_t r = next(s->state);
     const float d = s->sd / 9.23f * variation(r);
     const uint32_t high = (uint32_t)(r >> 8);
-    store_half(block, r >> 63 ? -d : d);
+    tern_f16_store(block, r >> 63 ? -d : d);
     memcpy(block + 2, &high, sizeof high);
     random_bytes(s, block + 6, 16);
 }
@@ -175,7 +172,7 @@ static void make_q5_0(tern_synth_stream *s, uint8_t *block) {
 /* Codes -127..127 have deviation 73.6; quantizers never write -128. */
 static void make_q8_0(tern_synth_stream *s, uint8_t *block) {
     const uint64_t r = next(s->state);
-    store_half(block, s->sd / 73.6f * variation(r));
+    tern_f16_store(block, s->sd / 73.6f * variation(r));
     random_bytes(s, block + 2, 32);
     for (int i = 2; i < 34; i++)
         block[i] = block[i] == 0x80 ? 0x81 : block[i];
@@ -198,20 +195,68 @@ static void make_tq(tern_synth_stream *s, uint8_t *block) {
     const size_t n = s->format == TERN_FORMAT_TQ1_0 ? 52 : 64; /* bytes of codes */
     for (size_t i = 0; i < n; i++)
         block[i] = n == 64 ? s->codes[below(s, 81)] : five_codes(s, i >= 48);
-    store_half(block + n, s->sd * 1.2247449f * (s->varied ? vary : 1.0f));
+    tern_f16_store(block + n, s->sd * 1.2247449f * (s->varied ? vary : 1.0f));
+}
+
+/* ---- super-blocks of 256: random codes, scales that vary by two --------------------------------
+ */
+
+/*
+ * Scales 32..63 are 48.4 in the mean square, minima differ from them by at most one: with dmin as
+ * many times d as the codes are in the mean, the mean of the weights is 0. `deviation` and `mean`
+ * are those of the codes.
+ */
+static void make_minima(tern_synth_stream *s, uint8_t *block, float deviation, float mean) {
+    const float d = s->sd / (deviation * 48.4f) * variation(next(s->state));
+    uint8_t scale[8], min[8];
+    uint64_t r = next(s->state);
+
+    for (int i = 0; i < 8; i++, r >>= 8) {
+        scale[i] = (uint8_t)(32 | (r & 31));
+        min[i] = (uint8_t)(scale[i] ^ (r >> 7 & 1));
+    }
+    tern_f16_store(block, d);
+    tern_f16_store(block + 2, d * mean);
+    tern_k_put_scales(scale, min, block + TERN_K_SCALES);
+}
+
+static void make_q4_k(tern_synth_stream *s, uint8_t *block) {
+    make_minima(s, block, 4.61f, 7.5f);
+    random_bytes(s, block + TERN_Q4_K_NIBBLES, 128);
+}
+
+static void make_q5_k(tern_synth_stream *s, uint8_t *block) {
+    make_minima(s, block, 9.23f, 15.5f);
+    random_bytes(s, block + TERN_Q5_K_HIGH, 160);
+}
+
+/* Codes -32..31 have deviation 18.5, scales of either sign and magnitude 64..127 97.3. */
+static void make_q6_k(tern_synth_stream *s, uint8_t *block) {
+    random_bytes(s, block, TERN_Q6_K_D);
+    for (int i = TERN_Q6_K_SCALES; i < TERN_Q6_K_D; i++) {
+        const int magnitude = 64 | (block[i] & 63);
+        block[i] = (uint8_t)(block[i] & 0x80 ? -magnitude : magnitude);
+    }
+    tern_f16_store(block + TERN_Q6_K_D, s->sd / (18.5f * 97.3f) * variation(next(s->state)));
 }
 
 static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
     const tern_format_info *info = tern_format_describe(s->format);
     for (size_t i = 0; i < n / info->block_elements; i++, out += info->block_bytes) {
-        if (info->block_elements == 256)
-            make_tq(s, out);
-        else if (s->format == TERN_FORMAT_Q4_0)
+        if (s->format == TERN_FORMAT_Q4_0)
             make_q4_0(s, out);
         else if (s->format == TERN_FORMAT_Q4_1)
             make_q4_1(s, out);
         else if (s->format == TERN_FORMAT_Q5_0)
             make_q5_0(s, out);
+        else if (s->format == TERN_FORMAT_Q4_K)
+            make_q4_k(s, out);
+        else if (s->format == TERN_FORMAT_Q5_K)
+            make_q5_k(s, out);
+        else if (s->format == TERN_FORMAT_Q6_K)
+            make_q6_k(s, out);
+        else if (tern_format_is_ternary(s->format))
+            make_tq(s, out);
         else
             make_q8_0(s, out);
     }

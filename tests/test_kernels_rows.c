@@ -226,6 +226,7 @@ static void test_embed(void **state) {
     (void)state;
     trial_each(TERN_OP_EMBED, 1, check_embed);
     trial_each(TERN_OP_EMBED, TERN_BLOCK, check_embed);
+    trial_each(TERN_OP_EMBED, 256, check_embed);
 }
 
 static void test_store(void **state) {

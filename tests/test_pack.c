@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formats, packing and unpacking: the pictures of docs/formats.md element by element, the worked
- * bytes of that page, and every refusal.
+ * bytes of that page, and every refusal. The pictures of K-quants: test_pack_super.c.
  */
 
 #include <math.h>
@@ -253,6 +253,9 @@ static bool has_picture(tern_layout layout) {
     case TERN_LAYOUT_INT8R16:
     case TERN_LAYOUT_INT4R16:
     case TERN_LAYOUT_IQ2_SR16:
+    case TERN_LAYOUT_Q4_KR16:
+    case TERN_LAYOUT_Q5_KR16:
+    case TERN_LAYOUT_Q6_KR16:
         return false;
     default:
         return true;

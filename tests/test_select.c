@@ -66,7 +66,8 @@ typedef struct pair {
 /* clang-format off */
 #define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format}
 #define FILE_FORMATS(op)                                                                           \
-    PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q5_0), PAIR(op, Q8_0)
+    PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q5_0), PAIR(op, Q8_0), \
+    PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K)
 
 static const pair pairs[] = {
     FILE_FORMATS(GEMV),
@@ -150,6 +151,7 @@ static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
 /* neoni8mm has rows for gemm only, and not for all formats. */
 static const char *for_pair(const char *isa, const pair *wanted) {
     const bool has_pairs = wanted->op == TERN_OP_GEMM && wanted->format != TERN_FORMAT_IQ2_S &&
+                           wanted->format != TERN_FORMAT_Q6_K &&
                            wanted->format != TERN_FORMAT_INT8 && wanted->format != TERN_FORMAT_INT4;
     return !has_pairs && strcmp(isa, "neoni8mm") == 0 ? "neondot" : isa;
 }

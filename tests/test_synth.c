@@ -68,6 +68,9 @@ static void test_fixed_bytes(void **state) {
         {"llama-tiny-q4_1", 1, UINT64_C(0xd4b6da3f4c1c1b04)},
         {"llama-tiny-q5_0", 1, UINT64_C(0x249c057d17ad75a1)},
         {"llama-tiny-q8_0", 1, UINT64_C(0x35093e868aac5d1d)},
+        {"llama-tiny-q4_k", 1, UINT64_C(0xfd255beffd7292d3)},
+        {"llama-tiny-q5_k", 1, UINT64_C(0x602308ed79888c40)},
+        {"llama-tiny-q6_k", 1, UINT64_C(0x4134325b1b57ddc2)},
         {"llama-tiny-f16", 1, UINT64_C(0x639d379ddbeefe36)},
         {"llama-tiny-bf16", 1, UINT64_C(0xbd061b46671cfc00)},
         {"llama-tiny-f32", 1, UINT64_C(0x4459d04faf9d0e0c)},
@@ -198,7 +201,7 @@ static void test_presets_and_arguments(void **state) {
         assert_non_null(strstr(err.message, p->name)); /* the message lists every one */
         assert_true(strlen(p->description) > 10);
     }
-    assert_int_equal(n, 14);
+    assert_int_equal(n, 17);
     assert_int_equal(tern_synth(NULL, path, 1, NULL, NULL, &err), TERN_ERR_ARG);
     assert_int_equal(tern_synth("bitnet-tiny", NULL, 1, NULL, NULL, &err), TERN_ERR_ARG);
     assert_int_equal(tern_synth("bitnet-tiny", folder, 1, NULL, NULL, &err), TERN_ERR_IO);
@@ -279,7 +282,8 @@ static void test_moments(void **state) {
     static const char *const presets[] = {
         "bitnet-tiny",     "bitnet-tiny-odd", "bitnet-tiny-tq1_0", "bitnet-tiny-tq2_0",
         "llama-tiny-q4_0", "llama-tiny-q4_1", "llama-tiny-q5_0",   "llama-tiny-q8_0",
-        "llama-tiny-f16",  "llama-tiny-bf16", "llama-tiny-f32"};
+        "llama-tiny-q4_k", "llama-tiny-q5_k", "llama-tiny-q6_k",   "llama-tiny-f16",
+        "llama-tiny-bf16", "llama-tiny-f32"};
     for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
         check_moments(presets[i], "token_embd.weight", 2.5);
         check_moments(presets[i], "blk.0.attn_q.weight", 2);

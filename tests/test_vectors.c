@@ -8,6 +8,7 @@
 
 #include "kernels/half.h"
 #include "kernels/reference.h"
+#include "kernels/ternary.h"
 #include "tests/check.h"
 
 /* ---- vectors: a 32-bit linear congruential generator --------------------------------------- */
@@ -31,26 +32,35 @@ static void activation_codes(int8_t *q, size_t n) {
     }
 }
 
+/* Where the f16 fields of a block are; the same place twice when there is one. */
+static void half_places(tern_format format, size_t places[2]) {
+    const bool two =
+        format == TERN_FORMAT_Q4_1 || format == TERN_FORMAT_Q4_K || format == TERN_FORMAT_Q5_K;
+    const bool behind = tern_format_is_ternary(format) || format == TERN_FORMAT_Q6_K;
+    places[0] = behind ? tern_format_describe(format)->block_bytes - 2u : 0;
+    places[1] = places[0] + (two ? 2 : 0);
+}
+
 /* Four blocks of random bytes with scales 1, 0.1 or so, -0.5 and the smallest denormal. */
 static void random_blocks(tern_format format, uint8_t *blocks) {
     static const uint16_t scales[] = {0x3c00, 0x2e66, 0xb800, 0x0001};
     const size_t bytes = tern_format_describe(format)->block_bytes;
     uint32_t state = 12345;
+    size_t places[2];
 
+    half_places(format, places);
     for (size_t i = 0; i < 4 * bytes; i++)
         blocks[i] = (uint8_t)(lcg(&state) & 255);
     for (size_t b = 0; b < 4; b++)
-        for (size_t f = 0; f < (format == TERN_FORMAT_Q4_1 ? 2u : 1u); f++) {
-            const bool behind = format == TERN_FORMAT_TQ1_0 || format == TERN_FORMAT_TQ2_0;
-            const size_t at = b * bytes + (behind ? bytes - 2 : 2 * f);
-            blocks[at] = (uint8_t)(scales[b] & 255);
-            blocks[at + 1] = (uint8_t)(scales[b] >> 8);
+        for (size_t f = 0; f < 2; f++) {
+            blocks[b * bytes + places[f]] = (uint8_t)(scales[b] & 255);
+            blocks[b * bytes + places[f] + 1] = (uint8_t)(scales[b] >> 8);
         }
 }
 
 static void check_blocks(tern_format format, const float first[3], const char *hash) {
     const size_t n = 4 * (size_t)tern_format_describe(format)->block_elements;
-    uint8_t blocks[4 * 82];
+    uint8_t blocks[4 * 210];
     float y[4 * 256];
 
     random_blocks(format, blocks);
@@ -84,6 +94,9 @@ static void test_block_vectors(void **state) {
                  "9eddf1d055eab480");
     check_blocks(TERN_FORMAT_TQ1_0, (const float[]){1, -1, 0}, "79d0e282b0a4fffd");
     check_blocks(TERN_FORMAT_TQ2_0, (const float[]){-1, -1, 0}, "a4ec5d25bbb2db84");
+    check_blocks(TERN_FORMAT_Q4_K, (const float[]){253, 346, 377}, "781a842aba8bceb4");
+    check_blocks(TERN_FORMAT_Q5_K, (const float[]){625, 129, 842}, "00ab388e1b629349");
+    check_blocks(TERN_FORMAT_Q6_K, (const float[]){-3024, -432, -2268}, "3f4e033b5e6ebe92");
 }
 
 enum { VECTOR_ROWS = 4, VECTOR_COLS = 256 };

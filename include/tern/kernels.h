@@ -74,6 +74,9 @@ TERN_API_BEGIN
     X(IQ2_S, "iq2_s", 22, 256, 82)                                                                 \
     X(INT8, "int8", TERN_NO_GGUF_TYPE, 1, 1)                                                       \
     X(INT4, "int4", TERN_NO_GGUF_TYPE, 32, 20)                                                     \
+    X(Q4_K, "q4_k", 12, 256, 144)                                                                  \
+    X(Q5_K, "q5_k", 13, 256, 176)                                                                  \
+    X(Q6_K, "q6_k", 14, 256, 210)                                                                  \
     X(I2_S, "i2_s", 36, 4, 1)                                                                      \
     X(TQ1_0, "tq1_0", 34, 256, 54)                                                                 \
     X(TQ2_0, "tq2_0", 35, 256, 66)
@@ -145,6 +148,13 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  * IQ2_SR16 for each 256 columns: 16 f16 d and 32 bytes of 0, then for each 32 columns: 16 factors
  * of the first and 16 of the last 16 columns (2 * nibble + 1), and 8 x 64 bytes of signed levels as
  * in Q8_0R16.
+ * Q4_KR16  row groups of 16; for each super-block of 256 columns: 16 f16 d, 16 f16 dmin, then for
+ *          each of its 8 sub-blocks of 32 columns 16 scales, 16 minima (6 bits in a byte), 4 x 64
+ *          bytes of nibbles as Q4_0R16.
+ * Q5_KR16  as Q4_KR16, with a chunk of fifth bits, as Q5_0R16, behind the nibbles of a sub-block.
+ * Q6_KR16  16 f16 d, then for each sub-block 16 int8 scales of its first 16 columns, 16 of the
+ *          others, 4 x 64 bytes of nibbles, 2 x 64 bytes of upper bits: bits 2p+1:2p of byte
+ *          4*r + j of chunk e belong to column 16e + 4p + j. Padding rows are zero bytes.
  */
 /* X(NAME, text, the form of activations that its products read). */
 #define TERN_LAYOUT_LIST(X)                                                                        \
@@ -160,7 +170,10 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
     X(IQ2_SR16, "iq2_sr16", BLOCK)                                                                 \
     X(INT8R16, "int8r16", BLOCK)                                                                   \
     X(INT4R16, "int4r16", BLOCK)                                                                   \
-    X(Q8_0R16, "q8_0r16", BLOCK)
+    X(Q8_0R16, "q8_0r16", BLOCK)                                                                   \
+    X(Q4_KR16, "q4_kr16", BLOCK)                                                                   \
+    X(Q5_KR16, "q5_kr16", BLOCK)                                                                   \
+    X(Q6_KR16, "q6_kr16", BLOCK)
 
 typedef enum tern_layout {
 #define TERN_LAYOUT_ENUM(name, text, input) TERN_LAYOUT_##name,

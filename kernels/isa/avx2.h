@@ -35,6 +35,23 @@ static inline vp vp_mac(vp sum, vb codes, vb x) {
     return computed(_mm256_add_epi16(sum, _mm256_maddubs_epi16(codes, x)));
 }
 
+static inline vp vp_sub(vp a, vp b) {
+    return _mm256_sub_epi16(a, b);
+}
+
+/* Each scale twice, for the two partial sums of its row. */
+static inline vp vp_load_i8(const int8_t *p) {
+    const __m256i lower_words = _mm256_set1_epi64x(0x0504050401000100);
+    const __m256i upper_words = _mm256_set1_epi64x(0x0d0c0d0c09080908);
+    const __m256i twice = _mm256_blend_epi32(lower_words, upper_words, 0xcc);
+    return _mm256_shuffle_epi8(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)), twice);
+}
+
+/* Products of a partial sum, as a 16-bit number, and an int8: two of at most 2^15 * 2^7. */
+static inline vi vi_flush_by(vi sum, vp part, vp scale) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(part, scale));
+}
+
 static inline vi vi_flush(vi sum, vp part) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(part, _mm256_set1_epi16(1)));
 }

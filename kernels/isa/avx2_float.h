@@ -260,4 +260,15 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
     return _mm256_or_si256(codes, _mm256_and_si256(moved, _mm256_set1_epi8(16)));
 }
 
+static inline vb vb_join2(vb codes, vb bits, int plane) {
+    const int left = 4 - 2 * plane;
+    const __m256i moved =
+        left >= 0 ? _mm256_slli_epi16(bits, left) : _mm256_srli_epi16(bits, -left);
+    return _mm256_or_si256(codes, _mm256_and_si256(moved, _mm256_set1_epi8(0x30)));
+}
+
+static inline vb vb_set1(int x) {
+    return _mm256_set1_epi8((char)x);
+}
+
 #endif

@@ -20,6 +20,21 @@ static inline vp vp_mac(vp sum, vb codes, vb x) {
     return _mm512_add_epi16(sum, _mm512_maddubs_epi16(codes, x));
 }
 
+static inline vp vp_sub(vp a, vp b) {
+    return _mm512_sub_epi16(a, b);
+}
+
+/* Each scale twice, for the two partial sums of its row. */
+static inline vp vp_load_i8(const int8_t *p) {
+    const __m512i wide = vi_load_i8(p);
+    return _mm512_mask_blend_epi16(0xaaaaaaaa, wide, _mm512_slli_epi32(wide, 16));
+}
+
+/* Products of a partial sum, as a 16-bit number, and an int8: two of at most 2^15 * 2^7. */
+static inline vi vi_flush_by(vi sum, vp part, vp scale) {
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(part, scale));
+}
+
 static inline vi vi_flush(vi sum, vp part) {
     return _mm512_add_epi32(sum, _mm512_madd_epi16(part, _mm512_set1_epi16(1)));
 }

@@ -26,6 +26,18 @@ static inline vp vp_mac(vp sum, vb codes, vb x) {
     return (vp)_mm512_dpbusd_epi32((__m512i)sum, codes, x);
 }
 
+static inline vp vp_sub(vp a, vp b) {
+    return a - b;
+}
+
+static inline vp vp_load_i8(const int8_t *p) {
+    return (vp)vi_load_i8(p);
+}
+
+static inline vi vi_flush_by(vi sum, vp part, vp scale) {
+    return _mm512_add_epi32(sum, _mm512_mullo_epi32((__m512i)part, (__m512i)scale));
+}
+
 static inline vi vi_flush(vi sum, vp part) {
     return _mm512_add_epi32(sum, (__m512i)part);
 }

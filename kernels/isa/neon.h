@@ -53,6 +53,22 @@ static inline vp vp_mac(vp sum, vb codes, vb x) {
     return vmlal_high_s8(vmlal_s8(sum, vget_low_s8(codes), vget_low_s8(x)), codes, x);
 }
 
+static inline vp vp_sub(vp a, vp b) {
+    return vsubq_s16(a, b);
+}
+
+/* Each scale twice, for the two partial sums of its row. */
+static inline vp vp_load_i8(const int8_t *p) {
+    const int16x8_t scales = vreinterpretq_s16_s32(vi_load_i8(p));
+    return vtrn1q_s16(scales, scales);
+}
+
+/* Products of a partial sum, as a 16-bit number, and an int8: two of at most 2^15 * 2^7. */
+static inline vi vi_flush_by(vi sum, vp part, vp scale) {
+    const vi low = vmull_s16(vget_low_s16(part), vget_low_s16(scale));
+    return vaddq_s32(sum, vpaddq_s32(low, vmull_high_s16(part, scale)));
+}
+
 static inline vi vi_flush(vi sum, vp part) {
     return vpadalq_s16(sum, part);
 }

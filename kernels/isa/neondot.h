@@ -30,6 +30,18 @@ static inline vp vp_mac(vp sum, vb codes, vb x) {
     return vdotq_s32(sum, codes, x);
 }
 
+static inline vp vp_sub(vp a, vp b) {
+    return vsubq_s32(a, b);
+}
+
+static inline vp vp_load_i8(const int8_t *p) {
+    return vi_load_i8(p);
+}
+
+static inline vi vi_flush_by(vi sum, vp part, vp scale) {
+    return vmlaq_s32(sum, part, scale);
+}
+
 static inline vi vi_flush(vi sum, vp part) {
     return vaddq_s32(sum, part);
 }

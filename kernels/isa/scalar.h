@@ -191,6 +191,13 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
     return codes | (bits >> i & 0x01010101u) << 4;
 }
 
+static inline vb vb_join2(vb codes, vb bits, int plane) {
+    return codes | vb_plane2(bits, plane) << 4;
+}
+static inline vb vb_set1(int x) {
+    return (uint32_t)x * 0x01010101u;
+}
+
 static inline vp vp_zero(void) {
     return 0;
 }
@@ -211,6 +218,15 @@ static inline vp vp_mac(vp sum, vb codes, vb x) {
     return sum + unsigned_byte(codes, 3) * signed_byte(x, 3);
 }
 
+static inline vp vp_sub(vp a, vp b) {
+    return a - b;
+}
+static inline vp vp_load_i8(const int8_t *p) {
+    return *p;
+}
+static inline vi vi_flush_by(vi sum, vp part, vp scale) {
+    return sum + part * scale;
+}
 static inline vi vi_flush(vi sum, vp part) {
     return sum + part;
 }

@@ -323,6 +323,16 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
     return _mm_or_si128(codes, _mm_and_si128(moved, _mm_set1_epi8(16)));
 }
 
+static inline vb vb_join2(vb codes, vb bits, int plane) {
+    const int left = 4 - 2 * plane;
+    const __m128i moved = left >= 0 ? _mm_slli_epi16(bits, left) : _mm_srli_epi16(bits, -left);
+    return _mm_or_si128(codes, _mm_and_si128(moved, _mm_set1_epi8(0x30)));
+}
+
+static inline vb vb_set1(int x) {
+    return _mm_set1_epi8((char)x);
+}
+
 /* v, computed here: see isa/avx2.h. */
 static inline __m128i computed(__m128i v) {
     __asm__("" : "+x"(v));
@@ -336,6 +346,21 @@ static inline vp vp_zero(void) {
 /* Budget: TERN_MACS_2BIT for 2-bit codes, 8 for nibbles, 4 for codes of 5 bits. */
 static inline vp vp_mac(vp sum, vb codes, vb x) {
     return computed(_mm_add_epi16(sum, _mm_maddubs_epi16(codes, x)));
+}
+
+static inline vp vp_sub(vp a, vp b) {
+    return _mm_sub_epi16(a, b);
+}
+
+/* Each scale twice, for the two partial sums of its row. */
+static inline vp vp_load_i8(const int8_t *p) {
+    const __m128i twice = _mm_setr_epi8(0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13);
+    return _mm_shuffle_epi8(vi_load_i8(p), twice);
+}
+
+/* Products of a partial sum, as a 16-bit number, and an int8: two of at most 2^15 * 2^7. */
+static inline vi vi_flush_by(vi sum, vp part, vp scale) {
+    return _mm_add_epi32(sum, _mm_madd_epi16(part, scale));
 }
 
 static inline vi vi_flush(vi sum, vp part) {

@@ -27,7 +27,8 @@ SETS_OF = {  # processors of qemu, and the instruction sets that must be chosen 
     "max": {"neon", "neondot", "neoni8mm"},
 }
 EVERY = 24  # kernel tests take every n-th shape
-PRESETS = ["bitnet-tiny-odd"] + [f"llama-tiny-{name}" for name in ("q4_0", "q4_1", "q5_0", "q8_0")]
+BLOCKS = ("q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k")
+PRESETS = ["bitnet-tiny-odd"] + [f"llama-tiny-{name}" for name in BLOCKS]
 TIMEOUT = 600  # seconds for the build, and for the kernel tests
 
 

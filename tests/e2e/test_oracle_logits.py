@@ -22,6 +22,9 @@ QUANTIZED = [
     "llama-tiny-q4_1",
     "llama-tiny-q5_0",
     "llama-tiny-q8_0",
+    "llama-tiny-q4_k",
+    "llama-tiny-q5_k",
+    "llama-tiny-q6_k",
 ]
 
 

@@ -18,6 +18,7 @@ class Format(NamedTuple):
 
 
 F32, F16, Q4_0, Q4_1, Q5_0, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 8, 30, 34, 35, 36
+Q4_K, Q5_K, Q6_K = 12, 13, 14
 
 FORMATS = {
     F32: Format("f32", 1, 4),
@@ -29,12 +30,15 @@ FORMATS = {
     Q8_0: Format("q8_0", 32, 34),
     TQ1_0: Format("tq1_0", 256, 54),
     TQ2_0: Format("tq2_0", 256, 66),
+    Q4_K: Format("q4_k", 256, 144),
+    Q5_K: Format("q5_k", 256, 176),
+    Q6_K: Format("q6_k", 256, 210),
     I2_S: Format("i2_s", 4, 1),
 }
 
 # Formats whose products use activations quantized by blocks of 32 columns.
 # TQ unless row_scales finds one a row.
-BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0, TQ1_0, TQ2_0)
+BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, TQ1_0, TQ2_0)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
 
@@ -91,6 +95,57 @@ def _q8_0(raw, rows, cols):
     blocks = raw.reshape(-1, 34)
     codes = np.ascontiguousarray(blocks[:, 2:]).view(np.int8).astype(np.float64)
     return (codes * _half(blocks[:, :2])).reshape(rows, cols)
+
+
+def _six_bits(packed):
+    """uint8[blocks, 12] -> scales[blocks, 8], minima[blocks, 8].
+
+    The first four of each are the low six bits of bytes 0-3 and 4-7; the last four have their low
+    four bits in the halves of bytes 8-11 and their upper two above the first four.
+    """
+    low, mid, last = packed[:, :4], packed[:, 4:8], packed[:, 8:]
+    scales = np.concatenate([low & 63, (last & 15) | (low >> 6 << 4)], axis=1)
+    minima = np.concatenate([mid & 63, (last >> 4) | (mid >> 6 << 4)], axis=1)
+    return scales.astype(np.float64), minima.astype(np.float64)
+
+
+def _sub_blocks(packed):
+    """uint8[blocks, 128] -> codes[blocks, 8, 32]: 32 bytes hold a sub-block and the next."""
+    pairs = packed.reshape(-1, 4, 1, 32)
+    return np.concatenate([pairs & 15, pairs >> 4], axis=2).reshape(-1, 8, 32).astype(np.float64)
+
+
+def _with_minima(blocks, codes, rows, cols):
+    """value = d * scale * code - dmin * minimum, for each sub-block of 32."""
+    d, dmin = _half(blocks[:, :2]), _half(blocks[:, 2:4])
+    scales, minima = _six_bits(blocks[:, 4:16])
+    values = (d * scales)[:, :, None] * codes - (dmin * minima)[:, :, None]
+    return values.reshape(rows, cols)
+
+
+def _q4_k(raw, rows, cols):
+    blocks = raw.reshape(-1, 144)
+    return _with_minima(blocks, _sub_blocks(blocks[:, 16:]), rows, cols)
+
+
+def _q5_k(raw, rows, cols):
+    """Bit s of byte l of the 32 bytes behind the scales belongs to column l of sub-block s."""
+    blocks = raw.reshape(-1, 176)
+    high = np.unpackbits(blocks[:, 16:48, None], axis=2, bitorder="little").transpose(0, 2, 1)
+    codes = _sub_blocks(blocks[:, 48:]) + 16 * high.astype(np.float64)
+    return _with_minima(blocks, codes, rows, cols)
+
+
+def _q6_k(raw, rows, cols):
+    """Two halves of 128 columns: 64 bytes of nibbles, 32 bytes of 2-bit fields, 8 scales each."""
+    blocks = raw.reshape(-1, 210)
+    nibbles = blocks[:, :128].reshape(-1, 2, 1, 64)
+    low = np.concatenate([nibbles & 15, nibbles >> 4], axis=2).reshape(-1, 2, 4, 32)
+    shifts = np.array([0, 2, 4, 6], dtype=np.uint8).reshape(1, 1, 4, 1)
+    high = (blocks[:, 128:192].reshape(-1, 2, 1, 32) >> shifts) & 3
+    codes = (low + 16 * high.astype(np.float64) - 32).reshape(-1, 16, 16)
+    scales = np.ascontiguousarray(blocks[:, 192:208]).view(np.int8).astype(np.float64)
+    return (codes * (scales * _half(blocks[:, 208:]))[:, :, None]).reshape(rows, cols)
 
 
 def ternary(raw, rows, cols):
@@ -174,6 +229,9 @@ _DECODERS = {
     Q8_0: _q8_0,
     TQ1_0: _tq(TQ1_0),
     TQ2_0: _tq(TQ2_0),
+    Q4_K: _q4_k,
+    Q5_K: _q5_k,
+    Q6_K: _q6_k,
     I2_S: _i2_s,
 }
 

@@ -74,21 +74,22 @@ class Tensors(unittest.TestCase):
         with self.assertRaises(ValueError):
             tensors.ternary(raw(b"\x55" * 48), 1, 64)
 
-    def check_blocks(self, kind, first, digest, scales, scale_at=0):
-        """Four blocks of random codes under fixed scales, one of them subnormal."""
-        size = tensors.FORMATS[kind].bytes
-        data = bytearray(u & 255 for u in generator(12345, 4 * size))
+    def check_blocks(self, kind, first, digest, scales):
+        """Four blocks of random codes under fixed scales, one of them subnormal; `scales` are the
+        places of a block's half-precision fields."""
+        fmt = tensors.FORMATS[kind]
+        data = bytearray(u & 255 for u in generator(12345, 4 * fmt.bytes))
         for block, bits in enumerate([0x3C00, 0x2E66, 0xB800, 0x0001]):
-            for at in range(scales):
-                start = block * size + scale_at + 2 * at
+            for at in scales:
+                start = block * fmt.bytes + at
                 data[start : start + 2] = bits.to_bytes(2, "little")
-        values = tensors.decode(kind, raw(data), 4, tensors.FORMATS[kind].elements)
+        values = tensors.decode(kind, raw(data), 4, fmt.elements)
         self.assertEqual(values[0, :3].tolist(), first)
         self.assertEqual(short_hash((values + 0.0).astype("<f4").tobytes()), digest)
 
     def test_tq(self):
-        self.check_blocks(tensors.TQ1_0, [1, -1, 0], "79d0e282b0a4fffd", 1, 52)
-        self.check_blocks(tensors.TQ2_0, [-1, -1, 0], "a4ec5d25bbb2db84", 1, 64)
+        self.check_blocks(tensors.TQ1_0, [1, -1, 0], "79d0e282b0a4fffd", [52])
+        self.check_blocks(tensors.TQ2_0, [-1, -1, 0], "a4ec5d25bbb2db84", [64])
 
     def test_row_scales(self):
         block = b"\x56" + b"\x55" * 63
@@ -99,16 +100,25 @@ class Tensors(unittest.TestCase):
         self.assertEqual(tensors.row_scales(tensors.TQ2_0, zero, 1, 512)[1].tolist(), [1])
 
     def test_q4_0(self):
-        self.check_blocks(tensors.Q4_0, [-3, 2, 7], "57d300d4d5a74244", 1)
+        self.check_blocks(tensors.Q4_0, [-3, 2, 7], "57d300d4d5a74244", [0])
 
     def test_q4_1(self):
-        self.check_blocks(tensors.Q4_1, [16, 14, 14], "8707e9dfd6ce1aae", 2)
+        self.check_blocks(tensors.Q4_1, [16, 14, 14], "8707e9dfd6ce1aae", [0, 2])
 
     def test_q5_0(self):
-        self.check_blocks(tensors.Q5_0, [13, -6, 10], "1a93e284115ccee8", 1)
+        self.check_blocks(tensors.Q5_0, [13, -6, 10], "1a93e284115ccee8", [0])
 
     def test_q8_0(self):
-        self.check_blocks(tensors.Q8_0, [101, -86, 31], "79a0957593836c3e", 1)
+        self.check_blocks(tensors.Q8_0, [101, -86, 31], "79a0957593836c3e", [0])
+
+    def test_q4_k(self):
+        self.check_blocks(tensors.Q4_K, [253, 346, 377], "781a842aba8bceb4", [0, 2])
+
+    def test_q5_k(self):
+        self.check_blocks(tensors.Q5_K, [625, 129, 842], "00ab388e1b629349", [0, 2])
+
+    def test_q6_k(self):
+        self.check_blocks(tensors.Q6_K, [-3024, -432, -2268], "3f4e033b5e6ebe92", [208])
 
     def test_bf16(self):
         values = tensors.decode(tensors.BF16, raw(b"\x80\x3f\x49\xc0"), 1, 2)

@@ -8,8 +8,8 @@
 
 /*
  * Matrix product over block formats in the R16 layouts: lanes are rows. Each 32-column block has
- * 16 f16 scales (and minima), then chunks of 64 bytes: 16 rows x 4 bytes; the fifth bits of 5-bit
- * codes come last.
+ * 16 scales (and minima), then chunks of 64 bytes: 16 rows x 4 bytes; the fifth bits of 5-bit
+ * codes come last. Eight blocks of a K-quant share 16 f16 d and dmin, which lie before them.
  */
 #include "kernels/isa/neoni8mm.h"
 
@@ -125,7 +125,7 @@ static void tile_4(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             const vi s1 = vi_second_token(s0_01, s0_23);
             const vi s2 = vi_first_token(s1_01, s1_23);
             const vi s3 = vi_second_token(s1_01, s1_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 0));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 0));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_0 = vf_add(y0_0, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
             const vi q1 = vi_sub(s1, vi_set1(code_bias * n1[b]));
@@ -192,7 +192,7 @@ static void tile_4(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             const vi s1 = vi_second_token(s0_01, s0_23);
             const vi s2 = vi_first_token(s1_01, s1_23);
             const vi s3 = vi_second_token(s1_01, s1_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 4));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 4));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_1 = vf_add(y0_1, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
             const vi q1 = vi_sub(s1, vi_set1(code_bias * n1[b]));
@@ -259,7 +259,7 @@ static void tile_4(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             const vi s1 = vi_second_token(s0_01, s0_23);
             const vi s2 = vi_first_token(s1_01, s1_23);
             const vi s3 = vi_second_token(s1_01, s1_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 8));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 8));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_2 = vf_add(y0_2, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
             const vi q1 = vi_sub(s1, vi_set1(code_bias * n1[b]));
@@ -326,7 +326,7 @@ static void tile_4(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             const vi s1 = vi_second_token(s0_01, s0_23);
             const vi s2 = vi_first_token(s1_01, s1_23);
             const vi s3 = vi_second_token(s1_01, s1_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 12));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 12));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_3 = vf_add(y0_3, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
             const vi q1 = vi_sub(s1, vi_set1(code_bias * n1[b]));
@@ -437,7 +437,7 @@ static void tile_2(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             s0_23 = vi_mmla(s0_23, w3_23, x3_0);
             const vi s0 = vi_first_token(s0_01, s0_23);
             const vi s1 = vi_second_token(s0_01, s0_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 0));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 0));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_0 = vf_add(y0_0, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
             const vi q1 = vi_sub(s1, vi_set1(code_bias * n1[b]));
@@ -480,7 +480,7 @@ static void tile_2(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             s0_23 = vi_mmla(s0_23, w3_23, x3_0);
             const vi s0 = vi_first_token(s0_01, s0_23);
             const vi s1 = vi_second_token(s0_01, s0_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 4));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 4));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_1 = vf_add(y0_1, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
             const vi q1 = vi_sub(s1, vi_set1(code_bias * n1[b]));
@@ -523,7 +523,7 @@ static void tile_2(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             s0_23 = vi_mmla(s0_23, w3_23, x3_0);
             const vi s0 = vi_first_token(s0_01, s0_23);
             const vi s1 = vi_second_token(s0_01, s0_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 8));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 8));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_2 = vf_add(y0_2, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
             const vi q1 = vi_sub(s1, vi_set1(code_bias * n1[b]));
@@ -566,7 +566,7 @@ static void tile_2(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             s0_23 = vi_mmla(s0_23, w3_23, x3_0);
             const vi s0 = vi_first_token(s0_01, s0_23);
             const vi s1 = vi_second_token(s0_01, s0_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 12));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 12));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_3 = vf_add(y0_3, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
             const vi q1 = vi_sub(s1, vi_set1(code_bias * n1[b]));
@@ -649,7 +649,7 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             s0_01 = vi_mmla(s0_01, w3_01, x3_0);
             s0_23 = vi_mmla(s0_23, w3_23, x3_0);
             const vi s0 = vi_first_token(s0_01, s0_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 0));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 0));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_0 = vf_add(y0_0, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
         }
@@ -689,7 +689,7 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             s0_01 = vi_mmla(s0_01, w3_01, x3_0);
             s0_23 = vi_mmla(s0_23, w3_23, x3_0);
             const vi s0 = vi_first_token(s0_01, s0_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 4));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 4));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_1 = vf_add(y0_1, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
         }
@@ -729,7 +729,7 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             s0_01 = vi_mmla(s0_01, w3_01, x3_0);
             s0_23 = vi_mmla(s0_23, w3_23, x3_0);
             const vi s0 = vi_first_token(s0_01, s0_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 8));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 8));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_2 = vf_add(y0_2, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
         }
@@ -769,7 +769,7 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             s0_01 = vi_mmla(s0_01, w3_01, x3_0);
             s0_23 = vi_mmla(s0_23, w3_23, x3_0);
             const vi s0 = vi_first_token(s0_01, s0_23);
-            const vf d = vf_load_f16(block + 2 * (lane + 12));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 12));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_3 = vf_add(y0_3, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
         }

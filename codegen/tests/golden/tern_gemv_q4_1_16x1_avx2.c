@@ -8,8 +8,8 @@
 
 /*
  * Matrix product over block formats in the R16 layouts: lanes are rows. Each 32-column block has
- * 16 f16 scales (and minima), then chunks of 64 bytes: 16 rows x 4 bytes; the fifth bits of 5-bit
- * codes come last.
+ * 16 scales (and minima), then chunks of 64 bytes: 16 rows x 4 bytes; the fifth bits of 5-bit
+ * codes come last. Eight blocks of a K-quant share 16 f16 d and dmin, which lie before them.
  */
 #include "kernels/isa/avx2.h"
 
@@ -64,7 +64,7 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             p0 = vp_mac(p0, lo3, vb_splat4(x0 + b * TERN_BLOCK + 24));
             p0 = vp_mac(p0, hi3, vb_splat4(x0 + b * TERN_BLOCK + 28));
             const vi s0 = vi_flush(vi_zero(), p0);
-            const vf d = vf_load_f16(block + 2 * (lane + 0));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 0));
             const vf m = vf_load_f16(block + 32 + 2 * (lane + 0));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_0 = vf_add(y0_0, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
@@ -93,7 +93,7 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             p0 = vp_mac(p0, lo3, vb_splat4(x0 + b * TERN_BLOCK + 24));
             p0 = vp_mac(p0, hi3, vb_splat4(x0 + b * TERN_BLOCK + 28));
             const vi s0 = vi_flush(vi_zero(), p0);
-            const vf d = vf_load_f16(block + 2 * (lane + 8));
+            const vf d = vf_load_f16(block + 0 + 2 * (lane + 8));
             const vf m = vf_load_f16(block + 32 + 2 * (lane + 8));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_1 = vf_add(y0_1, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
