@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "kernels/quantize_super.h"
 #include "kernels/ternary.h"
 #include "tern/kernels.h"
 
@@ -22,11 +23,6 @@ typedef struct quantizer {
     bool (*matrix)(const float *x, size_t rows, size_t cols, uint8_t *out);
 } quantizer;
 
-static void put_half(float value, uint8_t *out) {
-    const uint16_t half = tern_f32_to_f16(value);
-    memcpy(out, &half, sizeof half);
-}
-
 /* 1/d, or 0 for a d so small that its f16 is 0 and its inverse may be infinite. */
 static float inverse(float d) {
     return d < 0x1p-126f && d > -0x1p-126f ? 0.0f : 1.0f / d;
@@ -39,7 +35,7 @@ static void encode_f32(const float *x, uint8_t *out) {
 }
 
 static void encode_f16(const float *x, uint8_t *out) {
-    put_half(*x, out);
+    tern_f16_store(out, *x);
 }
 
 static void encode_bf16(const float *x, uint8_t *out) {
@@ -78,7 +74,7 @@ static float largest_of(const float *x) {
 static void encode_q4_0(const float *x, uint8_t *out) {
     const float d = largest_of(x) / -8.0f;
 
-    put_half(d, out);
+    tern_f16_store(out, d);
     put_nibbles(x, 0.0f, inverse(d), 8.5f, out + 2);
 }
 
@@ -88,7 +84,7 @@ static void encode_q5_0(const float *x, uint8_t *out) {
     const float id = inverse(d);
 
     memset(out, 0, 22);
-    put_half(d, out);
+    tern_f16_store(out, d);
     for (int j = 0; j < TERN_BLOCK; j++) {
         const unsigned code = cut(x[j] * id + 16.5f, 31);
         out[2 + j / 8] = (uint8_t)(out[2 + j / 8] | code >> 4 << j % 8);
@@ -106,8 +102,8 @@ static void encode_q4_1(const float *x, uint8_t *out) {
         greatest = x[j] > greatest ? x[j] : greatest;
     }
     const float d = (greatest - least) / 15.0f;
-    put_half(d, out);
-    put_half(least, out + 2);
+    tern_f16_store(out, d);
+    tern_f16_store(out + 2, least);
     put_nibbles(x, least, inverse(d), 0.5f, out + 4);
 }
 
@@ -123,7 +119,7 @@ static void encode_int4(const float *x, uint8_t *out) {
     const float d = (greatest - least) / 15.0f;
     const float id = inverse(d);
     const unsigned zero = cut(0.5f - least * id, 15);
-    put_half(d, out);
+    tern_f16_store(out, d);
     out[2] = (uint8_t)zero;
     out[3] = 0;
     put_nibbles(x, 0.0f, id, (float)zero + 0.5f, out + 4);
@@ -136,7 +132,7 @@ static void encode_q8_0(const float *x, uint8_t *out) {
         amax = fabsf(x[j]) > amax ? fabsf(x[j]) : amax;
     const float d = amax / 127.0f;
     const float id = inverse(d);
-    put_half(d, out);
+    tern_f16_store(out, d);
     for (int j = 0; j < TERN_BLOCK; j++)
         out[2 + j] = (uint8_t)(int8_t)roundf(x[j] * id);
 }
@@ -212,12 +208,20 @@ static void encode_tq2_0(const float *x, uint8_t *out) {
 /* ---- entry --------------------------------------------------------------------------------- */
 
 static const quantizer quantizers[TERN_FORMAT_COUNT] = {
-    [TERN_FORMAT_F32] = {.block = encode_f32},     [TERN_FORMAT_F16] = {.block = encode_f16},
-    [TERN_FORMAT_BF16] = {.block = encode_bf16},   [TERN_FORMAT_Q4_0] = {.block = encode_q4_0},
-    [TERN_FORMAT_Q4_1] = {.block = encode_q4_1},   [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
-    [TERN_FORMAT_Q5_0] = {.block = encode_q5_0},   [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
-    [TERN_FORMAT_INT4] = {.block = encode_int4},   [TERN_FORMAT_TQ1_0] = {.block = encode_tq1_0},
+    [TERN_FORMAT_F32] = {.block = encode_f32},
+    [TERN_FORMAT_F16] = {.block = encode_f16},
+    [TERN_FORMAT_BF16] = {.block = encode_bf16},
+    [TERN_FORMAT_Q4_0] = {.block = encode_q4_0},
+    [TERN_FORMAT_Q4_1] = {.block = encode_q4_1},
+    [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
+    [TERN_FORMAT_Q5_0] = {.block = encode_q5_0},
+    [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
+    [TERN_FORMAT_INT4] = {.block = encode_int4},
+    [TERN_FORMAT_TQ1_0] = {.block = encode_tq1_0},
     [TERN_FORMAT_TQ2_0] = {.block = encode_tq2_0},
+    [TERN_FORMAT_Q4_K] = {.block = tern_encode_q4_k},
+    [TERN_FORMAT_Q5_K] = {.block = tern_encode_q5_k},
+    [TERN_FORMAT_Q6_K] = {.block = tern_encode_q6_k},
 };
 
 static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_error *err) {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/codes.h"
 #include "kernels/half.h"
 #include "kernels/reference.h"
 #include "kernels/reference_fill.h"
@@ -13,7 +14,9 @@ static const tern_format blocks_of_32[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q5_0, T
                                            TERN_FORMAT_Q8_0, TERN_FORMAT_INT4};
 static const tern_format by_rows[] = {TERN_FORMAT_F32,  TERN_FORMAT_F16,  TERN_FORMAT_BF16,
                                       TERN_FORMAT_Q4_0, TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0,
-                                      TERN_FORMAT_Q5_0, TERN_FORMAT_INT4};
+                                      TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K,
+                                      TERN_FORMAT_Q6_K, TERN_FORMAT_INT4};
+static const tern_format supers[] = {TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K};
 
 static bool quantize(tern_format format, const float *x, size_t rows, size_t cols, void *file) {
     bool lossless = false;
@@ -180,12 +183,14 @@ static void test_rows_are_independent(void **state) {
     for (size_t i = 0; i < 3 * 288; i++)
         x[i] = tern_ref_normal(&random);
     for (size_t f = 0; f < sizeof by_rows / sizeof *by_rows; f++) {
+        const tern_format_info *info = tern_format_describe(by_rows[f]);
+        const size_t cols = info->block_elements > TERN_BLOCK ? TERN_SUPER : 288;
         uint64_t bytes;
-        assert_int_equal(tern_format_bytes(by_rows[f], 1, 288, &bytes), TERN_OK);
-        quantize(by_rows[f], x, 3, 288, whole);
+        assert_int_equal(tern_format_bytes(by_rows[f], 1, cols, &bytes), TERN_OK);
+        quantize(by_rows[f], x, 3, cols, whole);
         for (size_t row = 0; row < 3; row++) {
-            check_case("%s row %zu", tern_format_describe(by_rows[f])->name, row);
-            quantize(by_rows[f], x + row * 288, 1, 288, alone);
+            check_case("%s row %zu", info->name, row);
+            quantize(by_rows[f], x + row * cols, 1, cols, alone);
             check_bytes("row", whole + row * bytes, alone, bytes);
         }
     }
@@ -264,6 +269,131 @@ static void test_ternary_rounds(void **state) {
         assert_true(back[i] == want[i % 8]);
 }
 
+/* ---- K-quants ------------------------------------------------------------------------------ */
+
+/* Codes that reach both ends in each run of 16, and scales that reach the largest magnitude. */
+static void make_full_range(tern_format format, check_rng *rng, uint8_t *block) {
+    const size_t bytes = tern_format_describe(format)->block_bytes;
+    uint8_t scale[8], min[8];
+
+    for (size_t i = 0; i < bytes; i++)
+        block[i] = (uint8_t)check_below(rng, 256);
+    for (size_t s = 0; s < 8; s++) {
+        scale[s] = (uint8_t)(s == 2 ? 63 : 1 + check_below(rng, 63));
+        min[s] = (uint8_t)(s == 5 ? 63 : check_below(rng, 64));
+    }
+    if (format != TERN_FORMAT_Q6_K) {
+        memcpy(block, "\x00\x28\x00\x24", 4); /* 1/32, 1/64 */
+        tern_k_put_scales(scale, min, block + TERN_K_SCALES);
+        for (size_t i = TERN_K_SCALES + 12; i < bytes; i += 16) {
+            block[i] = 0;
+            block[i + 1] = 0xff;
+        }
+        return;
+    }
+    memcpy(block + TERN_Q6_K_D, "\x00\x28", 2);
+    for (size_t i = 0; i < TERN_Q6_K_SCALES; i += 16)
+        block[i] = 0; /* -32 in the first column of each run */
+    for (size_t i = TERN_Q6_K_SCALES; i < TERN_Q6_K_D; i++)
+        block[i] = (uint8_t)(i == TERN_Q6_K_D - 1 ? 0x80 : block[i] != 0 ? block[i] : 1);
+}
+
+/* Weights that a block can hold exactly come back as that block. */
+static void test_supers_are_kept(void **state) {
+    check_rng rng = {31};
+    uint8_t block[210], file[210];
+    float x[TERN_SUPER];
+
+    (void)state;
+    for (size_t f = 0; f < sizeof supers / sizeof *supers; f++)
+        for (int n = 0; n < 50; n++) {
+            check_case("%s %d", tern_format_describe(supers[f])->name, n);
+            make_full_range(supers[f], &rng, block);
+            tern_dequantize_row(supers[f], block, TERN_SUPER, 0, 1.0f, x);
+            assert_true(quantize(supers[f], x, 1, TERN_SUPER, file));
+            check_bytes("block", block, file, tern_format_describe(supers[f])->block_bytes);
+        }
+}
+
+/* Mean squared error of a format over 64 super-blocks of normal weights, in units of theirs. */
+static double error_of(tern_format format) {
+    static float x[64 * TERN_SUPER], back[64 * TERN_SUPER];
+    static uint8_t file[64 * TERN_SUPER * 2];
+    uint64_t random = 9;
+    double error = 0, power = 0;
+
+    for (size_t i = 0; i < 64 * TERN_SUPER; i++)
+        x[i] = 0.03f * tern_ref_normal(&random);
+    quantize(format, x, 64, TERN_SUPER, file);
+    tern_dequantize_row(format, file, 64 * TERN_SUPER, 0, 1.0f, back);
+    for (size_t i = 0; i < 64 * TERN_SUPER; i++) {
+        error += ((double)back[i] - (double)x[i]) * ((double)back[i] - (double)x[i]);
+        power += (double)x[i] * (double)x[i];
+    }
+    return error / power;
+}
+
+/*
+ * A range cut into equal steps costs steps^-2: Q4_1 is that with 15 of them, for the same 32
+ * columns. The search must gain a tenth over it. Q6_K has no minimum, half the columns and 64
+ * levels from -max to max.
+ */
+static void test_supers_gain(void **state) {
+    const double range = error_of(TERN_FORMAT_Q4_1);
+
+    (void)state;
+    print_message("Q4_1 %.3g, Q4_K %.3g, Q5_K %.3g, Q6_K %.3g\n", range, error_of(TERN_FORMAT_Q4_K),
+                  error_of(TERN_FORMAT_Q5_K), error_of(TERN_FORMAT_Q6_K));
+    assert_true(error_of(TERN_FORMAT_Q4_K) < 0.9 * range);
+    assert_true(error_of(TERN_FORMAT_Q5_K) < 0.9 * range * 15 * 15 / (31 * 31));
+    assert_true(error_of(TERN_FORMAT_Q6_K) < 0.9 * range * 15 * 15 / (63 * 63));
+}
+
+static void check_constant(tern_format format, float value) {
+    uint8_t file[210];
+    float x[TERN_SUPER], back[TERN_SUPER];
+
+    check_case("%s, %g everywhere", tern_format_describe(format)->name, (double)value);
+    for (size_t i = 0; i < TERN_SUPER; i++)
+        x[i] = value;
+    quantize(format, x, 1, TERN_SUPER, file);
+    tern_dequantize_row(format, file, TERN_SUPER, 0, 1.0f, back);
+    for (size_t i = 0; i < TERN_SUPER; i++) /* a half has 11 bits */
+        if (!(fabsf(back[i] - value) <= 0x1p-11f * fabsf(value)))
+            check_fail("column %zu became %g", i, (double)back[i]);
+}
+
+/* Only negative weights need a minimum, only positive ones must do without. */
+static void test_constant_supers(void **state) {
+    static const float values[] = {0.0f, 1.0f, -1.0f, 0.7f, -0.5f, 1234.5f, -3e6f, 3e6f};
+
+    (void)state;
+    for (size_t f = 0; f < sizeof supers / sizeof *supers; f++)
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++)
+            check_constant(supers[f], values[v]);
+}
+
+/* One weight far above the others, and weights whose scales are 0 in f16. */
+static void test_hostile_supers(void **state) {
+    uint8_t file[210];
+    float x[TERN_SUPER], back[TERN_SUPER];
+
+    (void)state;
+    for (size_t f = 0; f < sizeof supers / sizeof *supers; f++) {
+        for (int i = 0; i < TERN_SUPER; i++)
+            x[i] = (float)(i % 2 ? i : -i) * 0x1p-149f;
+        quantize(supers[f], x, 1, TERN_SUPER, file);
+        tern_dequantize_row(supers[f], file, TERN_SUPER, 0, 1.0f, back);
+        for (int i = 0; i < TERN_SUPER; i++)
+            assert_true(back[i] == 0.0f);
+        x[100] = 1000.0f;
+        quantize(supers[f], x, 1, TERN_SUPER, file);
+        tern_dequantize_row(supers[f], file, TERN_SUPER, 0, 1.0f, back);
+        for (int i = 0; i < TERN_SUPER; i++)
+            assert_true(fabsf(back[i] - x[i]) <= 0x1p-11f * fabsf(x[i]) + 0x1p-126f);
+    }
+}
+
 /* ---- refusals ------------------------------------------------------------------------------ */
 
 static void check_refused(tern_format format, const float *x, size_t rows, size_t cols,
@@ -292,6 +422,9 @@ static void test_refused(void **state) {
     check_refused(TERN_FORMAT_Q4_0, x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column 32");
     x[301] = -3e38f;
     check_refused(TERN_FORMAT_Q4_1, x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column 32");
+    for (size_t f = 0; f < sizeof supers / sizeof *supers; f++)
+        check_refused(supers[f], x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column");
+    check_refused(TERN_FORMAT_Q4_K, x, 2, 128, TERN_ERR_TENSOR_SHAPE, "2 x 128");
     x[300] = NAN;
     check_refused(TERN_FORMAT_F32, x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column 44 is");
     x[300] = INFINITY;
@@ -352,6 +485,10 @@ int main(void) {
         cmocka_unit_test(test_ternary_is_kept),
         cmocka_unit_test(test_ternary_of_zeros),
         cmocka_unit_test(test_ternary_rounds),
+        cmocka_unit_test(test_supers_are_kept),
+        cmocka_unit_test(test_supers_gain),
+        cmocka_unit_test(test_constant_supers),
+        cmocka_unit_test(test_hostile_supers),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_tiny_blocks),
         cmocka_unit_test(test_accuracy),
