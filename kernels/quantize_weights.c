@@ -194,7 +194,7 @@ static void encode_tq(tern_format format, const float *x, uint8_t *out) {
     for (size_t j = 0; j < TERN_TQ_BLOCK; j++)
         codes[j] = (uint8_t)((int)roundf(x[j] * id) + 1);
     tern_ternary_write(format, codes, 0, TERN_TQ_BLOCK, out);
-    put_half(d, out + tern_ternary_scale_at(format, 0));
+    tern_f16_store(out + tern_ternary_scale_at(format, 0), d);
 }
 
 static void encode_tq1_0(const float *x, uint8_t *out) {

@@ -16,11 +16,11 @@ typedef tern_synth_model model;
 /* The number that files call general.file_type, by the format of most weights. */
 static uint32_t file_type(tern_format format) {
     static const uint32_t types[TERN_FORMAT_COUNT] = {
-        [TERN_FORMAT_F32] = 0,    [TERN_FORMAT_F16] = 1,   [TERN_FORMAT_BF16] = 32,
-        [TERN_FORMAT_Q4_0] = 2,   [TERN_FORMAT_Q4_1] = 3,  [TERN_FORMAT_Q5_0] = 8,
-        [TERN_FORMAT_Q8_0] = 7,   [TERN_FORMAT_Q4_K] = 15, [TERN_FORMAT_Q5_K] = 17,
-        [TERN_FORMAT_Q6_K] = 18,  [TERN_FORMAT_I2_S] = 40, [TERN_FORMAT_TQ1_0] = 36,
-        [TERN_FORMAT_TQ2_0] = 37,
+        [TERN_FORMAT_F32] = 0,    [TERN_FORMAT_F16] = 1,    [TERN_FORMAT_BF16] = 32,
+        [TERN_FORMAT_Q4_0] = 2,   [TERN_FORMAT_Q4_1] = 3,   [TERN_FORMAT_Q5_0] = 8,
+        [TERN_FORMAT_Q8_0] = 7,   [TERN_FORMAT_Q4_K] = 15,  [TERN_FORMAT_Q5_K] = 17,
+        [TERN_FORMAT_Q6_K] = 18,  [TERN_FORMAT_I2_S] = 40,  [TERN_FORMAT_TQ1_0] = 36,
+        [TERN_FORMAT_TQ2_0] = 37, [TERN_FORMAT_IQ2_S] = 28,
     };
     return types[format];
 }

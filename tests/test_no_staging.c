@@ -79,7 +79,9 @@ static void test_formats_are_covered(void **state) {
     }
     for (int format = 0; format < TERN_FORMAT_COUNT; format++) {
         check_case("%s", tern_format_describe((tern_format)format)->name);
-        if (!covered[format])
+        const bool in_files =
+            tern_format_describe((tern_format)format)->gguf_type != TERN_NO_GGUF_TYPE;
+        if (in_files && !covered[format])
             check_fail("no tiny model has matrices of this format");
     }
 }

@@ -22,6 +22,7 @@ PRESETS = [
     "llama-tiny-q4_k",
     "llama-tiny-q5_k",
     "llama-tiny-q6_k",
+    "llama-tiny-iq2_s",
     "llama-tiny-f16",
     "llama-tiny-bf16",
     "llama-tiny-f32",

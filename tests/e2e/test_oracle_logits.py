@@ -25,6 +25,7 @@ QUANTIZED = [
     "llama-tiny-q4_k",
     "llama-tiny-q5_k",
     "llama-tiny-q6_k",
+    "llama-tiny-iq2_s",
 ]
 
 

@@ -6,6 +6,8 @@ of every weight in these formats is exact in float64, so decoding adds no error.
 return their integers and their scales separately, since the integers are what the product is made of.
 """
 
+import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +20,7 @@ class Format(NamedTuple):
 
 
 F32, F16, Q4_0, Q4_1, Q5_0, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 8, 30, 34, 35, 36
-Q4_K, Q5_K, Q6_K = 12, 13, 14
+Q4_K, Q5_K, Q6_K, IQ2_S = 12, 13, 14, 22
 
 FORMATS = {
     F32: Format("f32", 1, 4),
@@ -33,12 +35,13 @@ FORMATS = {
     Q4_K: Format("q4_k", 256, 144),
     Q5_K: Format("q5_k", 256, 176),
     Q6_K: Format("q6_k", 256, 210),
+    IQ2_S: Format("iq2_s", 256, 82),
     I2_S: Format("i2_s", 4, 1),
 }
 
 # Formats whose products use activations quantized by blocks of 32 columns.
 # TQ unless row_scales finds one a row.
-BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, TQ1_0, TQ2_0)
+BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ2_S, TQ1_0, TQ2_0)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
 
@@ -148,6 +151,29 @@ def _q6_k(raw, rows, cols):
     return (codes * (scales * _half(blocks[:, 208:]))[:, :, None]).reshape(rows, cols)
 
 
+def _iq2_s_grid():
+    """The levels[1024, 8] of the format's grid. The grid is 1024 of the 3^8 combinations of three
+    levels, which follow from nothing, so they are read where the library has them."""
+    text = (Path(__file__).resolve().parents[2] / "kernels" / "iq2s.c").read_text(encoding="utf-8")
+    bitmap = np.array([int(b, 16) for b in re.findall(r"\b0x[0-9a-f]{2}\b", text)], dtype=np.uint8)
+    entries = np.flatnonzero(np.unpackbits(bitmap, bitorder="little"))
+    assert len(entries) == 1024 and entries[-1] < 3**8
+    return np.array([8, 25, 43])[entries[:, np.newaxis] // 3 ** np.arange(8) % 3]
+
+
+def _iq2_s(raw, rows, cols):
+    """32 runs of 8: entry of the grid (8 + 2 bits), 8 signs; a nibble of scale for two runs."""
+    blocks = raw.reshape(-1, 82)
+    low, signs, high, nibbles = np.split(blocks[:, 2:], [32, 64, 72], axis=1)
+    shifts = np.array([0, 2, 4, 6], dtype=np.uint8)
+    entries = low + 256 * ((high[:, :, np.newaxis] >> shifts) & 3).reshape(-1, 32).astype(int)
+    negative = np.unpackbits(signs, axis=1, bitorder="little").reshape(-1, 32, 8)
+    levels = _iq2_s_grid()[entries] * (1 - 2 * negative.astype(int))
+    factors = 2 * np.stack([nibbles & 15, nibbles >> 4], axis=2).reshape(-1, 16).astype(int) + 1
+    codes = levels.reshape(-1, 16, 16) * factors[:, :, np.newaxis]
+    return (codes.reshape(-1, 256) * _half(blocks[:, :2]) / 8).reshape(rows, cols)
+
+
 def ternary(raw, rows, cols):
     """I2_S -> (int8[rows, cols] in -1..1, scale).
 
@@ -232,6 +258,7 @@ _DECODERS = {
     Q4_K: _q4_k,
     Q5_K: _q5_k,
     Q6_K: _q6_k,
+    IQ2_S: _iq2_s,
     I2_S: _i2_s,
 }
 

@@ -117,6 +117,9 @@ class Tensors(unittest.TestCase):
     def test_q5_k(self):
         self.check_blocks(tensors.Q5_K, [625, 129, 842], "00ab388e1b629349", [0, 2])
 
+    def test_iq2_s(self):
+        self.check_blocks(tensors.IQ2_S, [40.625, -69.875, 40.625], "9eddf1d055eab480", [0])
+
     def test_q6_k(self):
         self.check_blocks(tensors.Q6_K, [-3024, -432, -2268], "3f4e033b5e6ebe92", [208])
 
