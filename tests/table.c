@@ -27,12 +27,18 @@ bool table_runnable(const tern_kernel_row *row) {
     return filter == NULL || strstr(row->name, filter) != NULL;
 }
 
+static unsigned long every(void) {
+    const char *text = getenv("TERN_TEST_EVERY");
+    return text != NULL ? strtoul(text, NULL, 10) : 0;
+}
+
 bool table_left_out(void) {
     static unsigned long shapes;
-    const char *every = getenv("TERN_TEST_EVERY");
-    const unsigned long n = every != NULL ? strtoul(every, NULL, 10) : 0;
+    return every() > 1 && shapes++ % every() != 0;
+}
 
-    return n > 1 && shapes++ % n != 0;
+size_t table_thinned(size_t n) {
+    return every() > 1 ? n / 4 : n;
 }
 
 void table_report(void) {

@@ -22,6 +22,9 @@ enum { TABLE_SKIPPED = 77 }; /* exit status that ctest reports as skipped */
  */
 bool table_left_out(void);
 
+/* n, or with TERN_TEST_EVERY a quarter of it: how much of a long test of one shape to run. */
+size_t table_thinned(size_t n);
+
 /* Prints how many rows run here and names those that do not. Ends the program if there are none. */
 void table_report(void);
 
