@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test bench report dist clean \
-        debug clang asan ubsan tsan scalar-only aarch64 fuzz emulate
+        debug clang asan ubsan tsan scalar-only aarch64 cuda fuzz emulate
 
 all:
 	cmake --preset release
@@ -49,6 +49,12 @@ aarch64:
 	cmake --preset $@
 	cmake --build --preset $@ -j $(JOBS)
 	ctest --preset $@
+
+# With nvcc and a GPU: the CUDA module, and its tests on the device (docs/cuda.md).
+cuda: deps
+	cmake --preset release -DTERN_CUDA=ON
+	cmake --build --preset release -j $(JOBS)
+	TERN_TEST_DEVICE=required ctest --preset release -R '^device'
 
 # Every row of the table on a processor that this machine need not be (docs/building.md).
 emulate: all

@@ -37,7 +37,7 @@ endfunction()
 if(NOT TERN_PREGENERATED)
   tern_find_python(TERN_CODEGEN_PYTHON)
   file(GLOB templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.j2
-       ${PROJECT_SOURCE_DIR}/bench/*.j2)
+       ${PROJECT_SOURCE_DIR}/kernels/cuda/*.j2 ${PROJECT_SOURCE_DIR}/bench/*.j2)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${templates}
                ${PROJECT_SOURCE_DIR}/kernels/kernels.toml ${PROJECT_SOURCE_DIR}/codegen/gen.py
                ${PROJECT_SOURCE_DIR}/codegen/spec.py ${PROJECT_SOURCE_DIR}/include/tern/kernels.h

@@ -15,7 +15,7 @@ else()
   find_path(TERN_CPUINFO_INCLUDE cpuinfo.h REQUIRED)
   find_library(TERN_CPUINFO NAMES cpuinfo libcpuinfo.so.0 REQUIRED)
 endif()
-set(TERN_KERNEL_LIBRARIES ${TERN_CPUINFO} Threads::Threads m)
+set(TERN_KERNEL_LIBRARIES ${TERN_CPUINFO} Threads::Threads m ${CMAKE_DL_LIBS})
 set(TERN_LIBRARIES ${TERN_KERNEL_LIBRARIES} PkgConfig::PCRE2)
 
 pkg_check_modules(JANSSON IMPORTED_TARGET jansson)

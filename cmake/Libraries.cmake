@@ -1,4 +1,4 @@
-# The two libraries. libtern-kernels holds kernels/, dispatch/ and the generated rows, and needs
+# The two libraries. libtern-kernels holds kernels/, dispatch/, device/ and the generated rows, and needs
 # nothing but cpuinfo; libtern holds the same objects and runtime/. Every file is compiled once,
 # position independent, and goes into the static and into the shared library.
 #
@@ -6,11 +6,13 @@
 
 option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
 
-file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c)
+file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c device/*.c)
 list(FILTER kernel_sources EXCLUDE REGEX "/reference[^/]*$")
 file(GLOB runtime_sources CONFIGURE_DEPENDS runtime/*.c)
 add_library(tern_kernel_objects OBJECT ${kernel_sources} ${TERN_KERNEL_SOURCES})
 add_library(tern_runtime_objects OBJECT ${runtime_sources})
+set_source_files_properties(device/load_cuda.c PROPERTIES
+                            COMPILE_DEFINITIONS TERN_CUDA_FROM_PROGRAM="${TERN_CUDA_FROM_PROGRAM}")
 target_link_libraries(tern_kernel_objects PRIVATE ${TERN_KERNEL_LIBRARIES})
 target_link_libraries(tern_runtime_objects PRIVATE ${TERN_LIBRARIES})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders the kernel table: one C file per row, X-macro lists per operation, a CMake list.
+"""Renders the kernel table: one C (or CUDA C++) file per row, X-macro lists per operation, a CMake list.
 
     python3 codegen/gen.py --out build/gen
 
@@ -23,10 +23,10 @@ ROOT = Path(__file__).resolve().parent.parent
 BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Generated from row {row} of kernels/kernels.toml
- * and template kernels/{template}.c.j2. Do not edit.
+ * and template kernels/{template}.{suffix}.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "{header}"
 
 """
 ORIGIN = "Generated from kernels/kernels.toml"  # in every list; kernels have BANNER
@@ -57,7 +57,7 @@ def token_tiles(tokens: int) -> list[int]:
 
 
 def render_row(env: jinja2.Environment, row: table.Row) -> str:
-    text = env.get_template(f"{row.template}.c.j2").render(
+    text = env.get_template(f"{row.template}.{row.suffix}.j2").render(
         row=row,
         op=row.op.name,
         format=row.format,
@@ -66,12 +66,19 @@ def render_row(env: jinja2.Environment, row: table.Row) -> str:
         vectors=16 // row.isa.lanes,  # vectors that hold the sixteen virtual lanes
         token_tiles=token_tiles(row.tokens) if row.op.tiled else [],
     )
-    return tidy(BANNER.format(row=row.name, template=row.template) + text)
+    header = "kernels/isa/cuda.cuh" if row.isa.is_cuda else "gen/kernels.h"
+    if row.isa.is_cuda:  # all rows are compiled together
+        text = f"namespace code_of_{row.name} {{\n{text}}} // namespace code_of_{row.name}\n"
+    banner = BANNER.format(row=row.name, template=row.template, suffix=row.suffix, header=header)
+    return tidy(banner + text)
 
 
 def render_proof(env: jinja2.Environment, isa: table.Isa) -> str:
     text = env.get_template("proof.c.j2").render(isa=isa, lanes=isa.lanes)
-    return tidy(BANNER.format(row=f"isa.{isa.name}", template="proof") + text)
+    banner = BANNER.format(
+        row=f"isa.{isa.name}", template="proof", suffix="c", header="gen/kernels.h"
+    )
+    return tidy(banner + text)
 
 
 def wrap(line: str, indent: int = 0) -> list[str]:
@@ -127,7 +134,7 @@ def declarations(spec: table.Spec) -> str:
     types |= {"gate_silu": "gate", "gate_relu2": "gate"}
     types |= {f"bias_{act}": "bias" for act in ("relu", "relu2", "silu", "gelu", "tanh")}
     out = [f"/* {ORIGIN}. */", '#include "tern/kernels.h"', ""]
-    for isa in spec.isas.values():
+    for isa in spec.processor_isas():
         out.append(f"#if {have(isa)}")
         for row in (r for r in spec.rows if r.isa is isa):
             out.append(f"tern_{types.get(row.op.name, row.op.name)}_fn {row.name};")
@@ -162,7 +169,7 @@ def probes(env: jinja2.Environment, spec: table.Spec, units: dict[str, str]) -> 
     """What bench/ needs: a probe of each instruction set, their list, and each row's unit."""
     files = {}
     listed = [f"/* {ORIGIN}, weakest first. */"]
-    for isa in spec.isas.values():
+    for isa in spec.processor_isas():
         used = {units[row.name] for row in spec.rows if row.isa is isa}
         files[f"probes/tern_probe_{isa.name}.c"] = render_probe(
             env, isa, [unit for unit in UNITS if unit in used]
@@ -181,9 +188,9 @@ def test_list(spec: table.Spec) -> str:
 
 
 def isa_list(spec: table.Spec) -> str:
-    """TERN_ISA(name, needs, built, proof) per instruction set, weakest first."""
+    """TERN_ISA(name, needs, built, proof) per instruction set of processors, weakest first."""
     out = [f"/* {ORIGIN}. */"]
-    for isa in spec.isas.values():
+    for isa in spec.processor_isas():
         head = f"TERN_ISA({isa.name}, ({needs_text(isa)})"
         out += [f"#if {have(isa)}", wrapped(f"{head}, true, tern_proof_{isa.name})")]
         out += ["#else", wrapped(f"{head}, false, NULL)"), "#endif"]
@@ -194,8 +201,9 @@ def cmake_list(spec: table.Spec) -> str:
     """Sources and flags per instruction set, for cmake/Codegen.cmake."""
     out = [f"# {ORIGIN}.", f"set(TERN_ISAS {' '.join(spec.isas)})"]
     for isa in spec.isas.values():
-        names = [r.name for r in spec.rows if r.isa is isa] + [f"proof_{isa.name}"]
-        files = "".join(f"\n    kernels/{name}.c" for name in names)
+        files = "".join(f"\n    {r.file}" for r in spec.rows if r.isa is isa)
+        if not isa.is_cuda:
+            files += f"\n    kernels/proof_{isa.name}.c"
         out.append(f"set(TERN_ISA_{isa.name}_ARCH {isa.arch})")
         flags = "".join(f"\n    {flag}" for flag in isa.cflags)
         out.append(f"set(TERN_ISA_{isa.name}_FLAGS{flags})")
@@ -203,13 +211,31 @@ def cmake_list(spec: table.Spec) -> str:
     return "\n".join(out) + "\n"
 
 
+def cuda_rows(spec: table.Spec) -> str:
+    """Every CUDA row in one file, which nvcc compiles faster than one by one, and their list."""
+    rows = [row for row in spec.rows if row.isa.is_cuda]
+    out = [f"/* {ORIGIN}. */", ""]
+    out += [f'#include "gen/{row.file}"' for row in rows]
+    out += ["", "extern const tern_cuda_kernel tern_cuda_kernels[] = {"]
+    for row in rows:
+        facts = f"TERN_OP_{row.op.name.upper()}, TERN_FORMAT_{(row.format or 'none').upper()}"
+        place = f"TERN_LAYOUT_{row.layout.upper()}, {row.rows}, {row.tokens}"
+        out += [f'    {{"{row.name}",', f"     {facts},", f"     {place},"]
+        out += [f"     (const void *)code_of_{row.name}::{row.name}}},"]
+    out += ["};", "", f"extern const size_t tern_cuda_kernel_count = {len(rows)};"]
+    return "\n".join(out) + "\n"
+
+
 def outputs(spec: table.Spec) -> dict[str, str]:
     """Relative path -> text of everything that is generated."""
     env = environment()
     code = {row.name: render_row(env, row) for row in spec.rows}
-    files = {f"kernels/{name}.c": text for name, text in code.items()}
-    files |= probes(env, spec, {name: unit_of(text) for name, text in code.items()})
-    files |= {f"kernels/proof_{i.name}.c": render_proof(env, i) for i in spec.isas.values()}
+    files = {row.file: code[row.name] for row in spec.rows}
+    processor = {r.name: unit_of(code[r.name]) for r in spec.rows if not r.isa.is_cuda}
+    files |= probes(env, spec, processor)
+    files |= {f"kernels/proof_{i.name}.c": render_proof(env, i) for i in spec.processor_isas()}
+    if any(isa.is_cuda for isa in spec.isas.values()):
+        files["cuda/rows.cu"] = cuda_rows(spec)
     files |= {f"{op.name}.inc": op_list(spec, op) for op in spec.ops.values()}
     files["rows.inc"] = f"/* {ORIGIN}. */\n"
     files["rows.inc"] += "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
@@ -229,7 +255,7 @@ def is_ours(path: Path) -> bool:
 
 
 def write(out: Path, files: dict[str, str]) -> None:
-    for path in sorted([*out.glob("*"), *out.glob("*/*.c")]):
+    for path in sorted([*out.glob("*"), *out.glob("*/*.c"), *out.glob("*/*.cu")]):
         if path.is_file() and path.relative_to(out).as_posix() not in files and is_ours(path):
             path.unlink()
     for name, text in files.items():

@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError:  # Python before 3.11
     import tomli as tomllib
 
-ARCHES = ("any", "x86_64", "aarch64")
+ARCHES = ("any", "x86_64", "aarch64", "cuda")
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
@@ -33,6 +33,11 @@ class Isa:
     cflags: tuple[str, ...]
     lanes: int
     chains: int
+
+    @property
+    def is_cuda(self) -> bool:
+        """Rows are CUDA C++ from templates of their own, in a module of their own."""
+        return self.arch == "cuda"
 
 
 @dataclass(frozen=True)
@@ -73,9 +78,19 @@ class Row:
 
     @property
     def template(self) -> str:
-        if self.own_template:
-            return self.own_template
-        return self.op.templates[self.operand if self.operand in self.op.templates else None]
+        """Path below kernels/, without what tells the language."""
+        named = self.op.templates
+        name = self.own_template or named[self.operand if self.operand in named else None]
+        return f"cuda/{name}" if self.isa.is_cuda else name
+
+    @property
+    def suffix(self) -> str:
+        return "cu" if self.isa.is_cuda else "c"
+
+    @property
+    def file(self) -> str:
+        """Path of the generated file below the output folder."""
+        return f"{'cuda' if self.isa.is_cuda else 'kernels'}/{self.name}.{self.suffix}"
 
 
 @dataclass
@@ -85,6 +100,10 @@ class Spec:
     layouts: dict[str, str] = field(default_factory=dict)  # of section [format]
     known_layouts: set[str] = field(default_factory=set)
     rows: list[Row] = field(default_factory=list)
+
+    def processor_isas(self) -> list[Isa]:
+        """All but CUDA, weakest first."""
+        return [isa for isa in self.isas.values() if not isa.is_cuda]
 
 
 def check_keys(where: str, entry: dict, required: set[str], optional: set[str] = frozenset()):
@@ -202,6 +221,7 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
             found.append(Row(op, fmt, place, spec.isas[isa], rows, tokens, is_other, template))
     for row in found:
         check_tile(row)
+        check_cuda_template(row, template_dir)
     return found
 
 
@@ -236,6 +256,12 @@ def check_tile(row: Row) -> None:
     """Interleaved layouts put rows in lanes: a tile must fill whole vectors."""
     if row.op.tiled and row.layout != "rows" and row.rows % row.isa.lanes:
         raise SpecError(f"{row.name}: {row.rows} rows do not fill vectors of {row.isa.lanes} lanes")
+
+
+def check_cuda_template(row: Row, template_dir: Path) -> None:
+    """An operation has a template for CUDA only where there is a row for it."""
+    if row.isa.is_cuda and not (template_dir / f"{row.template}.cu.j2").is_file():
+        raise SpecError(f"{row.name}: template '{row.template}.cu.j2' does not exist")
 
 
 def check_rows(rows: list[Row], reference: set[str]) -> None:

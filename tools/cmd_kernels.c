@@ -6,6 +6,7 @@
 
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
+#include "tern/device.h"
 #include "tern/tern.h"
 #include "tools/commands.h"
 #include "tools/json.h"
@@ -15,11 +16,20 @@
 typedef struct listing {
     const tern_kernel_row *rows;
     size_t n;
-    uint64_t machine; /* features of this processor */
-    uint64_t mask;    /* those that --isa leaves */
+    uint64_t machine;                    /* features of this processor */
+    uint64_t mask;                       /* those that --isa leaves */
+    bool has_cuda;                       /* a device can be opened */
+    char cuda[TERN_ERROR_MESSAGE_BYTES]; /* its name, or why not */
 } listing;
 
+static bool is_cuda(const tern_kernel_row *row) {
+    return tern_device_of_row(row) == TERN_DEVICE_CUDA;
+}
+
 static bool is_runnable(const listing *l, const tern_kernel_row *row) {
+    if (is_cuda(row)) {
+        return l->has_cuda;
+    }
     return row->fn.any != NULL && (row->needs & ~l->machine) == 0;
 }
 
@@ -69,7 +79,9 @@ static void missing_features(const listing *l, const tern_kernel_row *row, char 
 
 static void reason(const listing *l, const tern_kernel_row *row, char *text, size_t size) {
     const tern_kernel_row *chosen = chosen_for(l, row);
-    if (row->fn.any == NULL) {
+    if (is_cuda(row)) {
+        (void)snprintf(text, size, "%s", l->has_cuda ? "for the CUDA device" : "no CUDA device");
+    } else if (row->fn.any == NULL) {
         (void)snprintf(text, size, "not built for this architecture");
     } else if (!is_runnable(l, row)) {
         missing_features(l, row, text, size);
@@ -93,7 +105,7 @@ static void print_table(const listing *l) {
         out_print("%-36s %-5s %-7s %s\n", row->name, is_runnable(l, row) ? "yes" : "no",
                   is_chosen(l, row) ? "yes" : "no", why);
     }
-    out_print("\n%zu kernels; this processor: %s\n", l->n, tern_cpu_name());
+    out_print("\n%zu kernels; this processor: %s\n%s\n", l->n, tern_cpu_name(), l->cuda);
 }
 
 static void print_markdown(const listing *l) {
@@ -128,15 +140,29 @@ static int print_json(const listing *l) {
     for (size_t i = 0; i < l->n; i++) {
         const tern_kernel_row *row = &l->rows[i];
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:s}", "name", row->name,
-                            "op", tern_op_name(row->op), "format", format_name(row), "layout",
-                            tern_layout_name(row->layout), "formats", formats_of(row), "isa",
-                            row->isa, "runnable", is_runnable(l, row), "chosen", is_chosen(l, row),
-                            "test", tern_op_test(row->op)));
+            list,
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:s}", "name", row->name,
+                      "device", tern_device_name(tern_device_of_row(row)), "op",
+                      tern_op_name(row->op), "format", format_name(row), "layout",
+                      tern_layout_name(row->layout), "formats", formats_of(row), "isa", row->isa,
+                      "runnable", is_runnable(l, row), "chosen", is_chosen(l, row), "test",
+                      is_cuda(row) ? "device_cuda_emulated_forward" : tern_op_test(row->op)));
     }
     return json_print(list);
 }
 #endif
+
+static void find_cuda(listing *l) {
+    tern_device *device = NULL;
+    tern_error err = {0};
+    l->has_cuda = tern_device_open("cuda", &device, &err) == TERN_OK;
+    if (l->has_cuda) {
+        (void)snprintf(l->cuda, sizeof l->cuda, "cuda: %s", device->name);
+    } else {
+        memcpy(l->cuda, err.message, sizeof l->cuda);
+    }
+    tern_device_close(&device);
+}
 
 int cmd_kernels(const options *o) {
     listing l = {.machine = tern_cpu_features()};
@@ -144,6 +170,7 @@ int cmd_kernels(const options *o) {
     if (checked != EXIT_DONE) {
         return checked;
     }
+    find_cuda(&l);
     l.rows = tern_kernel_rows(&l.n);
     if (options_switch(o, OPT_JSON)) {
         return JSON_OR_NOTHING(print_json(&l));

@@ -52,6 +52,19 @@ SHOWN = {
     "embed_tq": "tern_embed_tq1_0_avx2",
     "store": "tern_store_f16_avx2",
     "store_block": "tern_store_q8_0_avx2",
+    "cuda/matmul_ternary": "tern_gemv_i2_s_16x1_cuda",
+    "cuda/matmul_base3": "tern_gemm_t5r16_16x8_cuda",
+    "cuda/matmul_block": "tern_gemv_q4_1_16x1_cuda",
+    "cuda/matmul_float": "tern_gemm_f16_16x4_cuda",
+    "cuda/quantize_token": "tern_quantize_token_cuda",
+    "cuda/quantize_block": "tern_quantize_block_cuda",
+    "cuda/rmsnorm": "tern_rmsnorm_cuda",
+    "cuda/rope": "tern_rope_neox_cuda",
+    "cuda/attend": "tern_attend_f16_cuda",
+    "cuda/softmax": "tern_softmax_cuda",
+    "cuda/elementwise": "tern_gate_silu_cuda",
+    "cuda/embed": "tern_embed_q4_1_cuda",
+    "cuda/store": "tern_store_f16_cuda",
 }
 
 
@@ -62,13 +75,14 @@ def shown_rows(spec: table.Spec) -> list[table.Row]:
 
 def golden_files() -> dict[str, str]:
     env = gen.environment()
-    return {f"{row.name}.c": gen.render_row(env, row) for row in shown_rows(table.load(ROOT))}
+    rows = shown_rows(table.load(ROOT))
+    return {f"{row.name}.{row.suffix}": gen.render_row(env, row) for row in rows}
 
 
 def update_golden() -> None:
     files = golden_files()
     GOLDEN.mkdir(exist_ok=True)
-    for stale in GOLDEN.glob("*.c"):
+    for stale in GOLDEN.glob("*.c*"):
         if stale.name not in files:
             stale.unlink()
     for name, text in files.items():
@@ -182,12 +196,14 @@ class Text(unittest.TestCase):
 
     def test_kernels_name_their_origin(self) -> None:
         for row in self.spec.rows:
-            text = self.files[f"kernels/{row.name}.c"]
+            text = self.files[row.file]
             self.assertTrue(text.startswith("/* SPDX-License-Identifier: Apache-2.0 */\n"))
             self.assertIn(f"Generated from row {row.name} of kernels/kernels.toml", text)
-            self.assertIn(f"template kernels/{row.template}.c.j2", text)
-            self.assertIn(f'#include "kernels/isa/{row.isa.name}.h"', text)
-            self.assertEqual(len(re.findall(rf"^void {row.name}\(", text, re.M)), 1, row.name)
+            self.assertIn(f"template kernels/{row.template}.{row.suffix}.j2", text)
+            suffix, head = ("cuh", r"TERN_KERNEL\(\w+, ") if row.isa.is_cuda else ("h", "void ")
+            self.assertIn(f'#include "kernels/isa/{row.isa.name}.{suffix}"', text)
+            found = re.findall(rf"^{head}{row.name}\b", text, re.M)
+            self.assertEqual(len(found), 1, row.name)
 
     def test_lists_have_every_row_once_in_order(self) -> None:
         includes = re.findall(r'^#include "gen/(\w+)\.inc"$', self.files["rows.inc"], re.M)
@@ -211,10 +227,26 @@ class Text(unittest.TestCase):
         declared = re.findall(r"^tern_\w+_fn (\w+);$", self.files["kernels.h"], re.M)
         sources = re.findall(r"^    kernels/(\w+)\.c", self.files["sources.cmake"], re.M)
         written = [n[len("kernels/") : -2] for n in self.files if n.startswith("kernels/")]
-        self.assertEqual(sorted(declared), sorted(r.name for r in self.spec.rows))
-        proofs = [f"proof_{isa}" for isa in self.spec.isas]
+        ours = [r.name for r in self.spec.rows if not r.isa.is_cuda]
+        self.assertEqual(sorted(declared), sorted(ours))
+        proofs = [f"proof_{isa.name}" for isa in self.spec.processor_isas()]
         for names in (sources, written):
             self.assertEqual(sorted(names), sorted(declared + proofs))
+
+    def test_cuda_rows_are_compiled_and_listed_once(self) -> None:
+        rows = sorted(r.name for r in self.spec.rows if r.isa.is_cuda)
+        self.assertTrue(rows)
+        sources = re.findall(r"^    cuda/(\w+)\.cu", self.files["sources.cmake"], re.M)
+        text = self.files["cuda/rows.cu"]
+        included = re.findall(r'^#include "gen/cuda/(\w+)\.cu"$', text, re.M)
+        named = re.findall(r'^    \{"(\w+)",$', text, re.M)
+        functions = re.findall(r"\(const void \*\)code_of_(\w+)::(\w+)\}", text)
+        written = [n[len("cuda/") : -3] for n in self.files if n.startswith("cuda/")]
+        for names in (sources, included, named):
+            self.assertEqual(sorted(names), rows)
+        self.assertEqual(sorted(functions), [(name, name) for name in rows])
+        self.assertEqual(sorted(written), sorted([*rows, "rows"]))
+        self.assertIn(f"tern_cuda_kernel_count = {len(rows)};", text)
 
     def test_instruction_sets(self) -> None:
         listed = re.findall(
@@ -223,7 +255,8 @@ class Text(unittest.TestCase):
             self.files["isas.inc"].replace(",\n    ", ", ").replace("|\n    ", "| "),
             re.M,
         )
-        self.assertEqual(listed, [(isa, isa, isa) for isa in self.spec.isas])
+        names = [isa.name for isa in self.spec.processor_isas()]
+        self.assertEqual(listed, [(name, name, name) for name in names])
         self.assertEqual(listed[0][0], "scalar")
         for isa in self.spec.isas.values():
             found = re.search(
@@ -281,7 +314,7 @@ class Golden(unittest.TestCase):
 
     def test_golden(self) -> None:
         files = golden_files()
-        self.assertEqual({p.name for p in GOLDEN.glob("*.c")}, set(files))
+        self.assertEqual({p.name for p in GOLDEN.glob("*.c*")}, set(files))
         for name, text in files.items():
             kept = (GOLDEN / name).read_text(encoding="utf-8")
             if kept != text:
@@ -479,6 +512,11 @@ REFUSED = {
         "rows = 8, tokens = 1 }",
         r"tern_gemv_i2_s_8x1_avx512: 8 rows do not fill vectors of 16 lanes",
     ),
+    "no template for CUDA": (
+        'template = "softmax"\n',
+        'template = "layernorm"\n',
+        r"tern_softmax_cuda: template 'cuda/layernorm.cu.j2' does not exist",
+    ),
     "duplicate row": (
         "[[kernel]]\n",
         '[[kernel]]\nop = "add"\nisa = "avx2"\n\n[[kernel]]\n',
@@ -513,7 +551,7 @@ class Refused(InFolder):
 
     def test_the_table_itself_is_fine(self) -> None:
         names = [row.name for row in table.load(ROOT, FIXTURE).rows]
-        self.assertEqual(len(names), 19)
+        self.assertEqual(len(names), 20)
         self.assertEqual(names[:2], ["tern_gemv_i2_s_16x1_avx512", "tern_gemv_i2_s_16x1_avx2"])
         self.assertEqual(names[-1], "tern_add_scalar")
 
@@ -542,8 +580,10 @@ class Refused(InFolder):
         for name in ("include/tern/kernels.h", "dispatch/cpu.h", "kernels/reference_matmul.c"):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
-        for template in (ROOT / "kernels").glob("*.j2"):
-            shutil.copy(template, root / "kernels")
+        for folder in ("kernels", "kernels/cuda"):
+            (root / folder).mkdir(exist_ok=True)
+            for template in (ROOT / folder).glob("*.j2"):
+                shutil.copy(template, root / folder)
         shutil.copytree(ROOT / "tests", root / "tests", ignore=shutil.ignore_patterns("[!t]*"))
         return root
 

@@ -77,7 +77,9 @@ const char *tern_version(void);
     X(ERR_ISA, 60, "unknown or unsupported instruction set")                                       \
     X(ERR_KERNEL, 61, "no kernel for this operation and format")                                   \
     X(ERR_UNALIGNED, 62, "buffer is misaligned")                                                   \
-    X(ERR_ACCURACY, 63, "results differ by more than is allowed")
+    X(ERR_ACCURACY, 63, "results differ by more than is allowed")                                  \
+    X(ERR_DEVICE, 70, "device cannot be used")                                                     \
+    X(ERR_UNIMPLEMENTED, 71, "not implemented on this device")
 
 typedef enum tern_status {
 #define TERN_STATUS_ENUM(name, value, text) TERN_##name = (value),

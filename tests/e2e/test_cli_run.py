@@ -129,8 +129,9 @@ class Json(WithModel):
     def test_kernels_list(self):
         rows = json.loads(tern_text("kernels", "--json"))
         for row in rows:
-            keys = {"name", "op", "format", "layout", "formats", "isa", "runnable", "chosen", "test"}
-            self.assertEqual(set(row), keys)
+            keys = {"name", "device", "op", "format", "layout", "formats", "isa", "runnable"}
+            self.assertEqual(set(row), keys | {"chosen", "test"})
+            self.assertEqual(row["device"], "cuda" if row["isa"] == "cuda" else "cpu")
             self.assertEqual(row["format"] == "-", not row["formats"], row)
             self.assertTrue(row["runnable"] or not row["chosen"], row)
         self.assertEqual(len({row["name"] for row in rows}), len(rows))
@@ -157,7 +158,7 @@ class Json(WithModel):
             if line.startswith("tern_"):
                 _, runs, chosen, why = line.split(None, 3)
                 self.assertEqual(chosen == "yes", why == "first row of the table that runs here")
-                missing = re.match(r"lacks \S+( \.\.\.)?$|not built for this architecture$", why)
+                missing = re.match(r"lacks \S+( \.\.\.)?$|(not built for this architecture|no CUDA device)$", why)
                 self.assertEqual(runs == "no", missing is not None)
 
     def test_inspect(self):

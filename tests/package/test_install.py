@@ -87,6 +87,20 @@ class Package:
         return program
 
 
+def finds_cuda_module(package: Package) -> None:
+    """Where the CUDA module was built, the moved program finds it; a device is not needed."""
+    program = package.prefix / "bin" / "tern"
+    if not program.exists():
+        return
+    env = {"TERN_CUDA_MODULE": ""}
+    last = run([program, "kernels"], env).splitlines()[-1]
+    if not last.startswith("cuda: "):
+        raise SystemExit(f"tern kernels does not say which device there is: {last}")
+    if ("not installed" in last) == (package.libdir / "libtern-cuda.so").exists():
+        raise SystemExit(f"{package.libdir}: {last}")
+    print(f"ok: {last}")
+
+
 def refuses(package: Package, kind: str) -> None:
     """find_package says which component there is not."""
     command = [package.args.cmake, "-S", package.args.source / "examples",
@@ -121,6 +135,7 @@ def main() -> int:
                 package.check(program, kind, library, pattern)
                 program = package.with_pkg_config(uses_tern, "tern", language, kind)
                 package.check(program, kind, "libtern", "^/nonexistent.gguf")
+        finds_cuda_module(package)
         refuses(package, "both")
     return 0
 

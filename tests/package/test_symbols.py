@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-KERNELS = ("status.h", "kernels.h")
+KERNELS = ("status.h", "kernels.h", "device.h")
 ALL = (*KERNELS, "tern.h")
 
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Generated from row tern_gemv_i2_s_16x1_cuda of kernels/kernels.toml
+ * and template kernels/cuda/matmul_ternary.cu.j2. Do not edit.
+ */
+
+#include "kernels/isa/cuda.cuh"
+
+namespace code_of_tern_gemv_i2_s_16x1_cuda {
+/*
+ * Ternary matrix product over layout T2R16. A block of threads takes one group of 16 rows: each
+ * thread loads 16 bytes, four rows of a chunk, so that a warp reads 512 consecutive bytes, and the
+ * warps share the chunks. Sums are integers: their order does not matter.
+ */
+
+enum {
+    CHUNK_BYTES = 64,
+    CHUNK_COLS = 16,
+    WARP_CHUNKS = 8, /* 512 bytes */
+    TOKENS = 1
+};
+
+/* y of row `r` of the group and token t, from the exact sum. */
+TERN_VERB void rescale(const tern_cuda_matmul &m, size_t row, size_t t, int32_t raw) {
+    const float difference = vf_sub((float)raw, (float)m.x.sum[t]);
+    m.y[t * m.y_stride + row] = vf_mul(vf_div(difference, m.x.s[t]), outer_scale(m.w, row));
+}
+
+/* 16 rows x TOKENS tokens from t; tokens past the last one repeat it and are not stored. */
+TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, int32_t part[][TOKENS][16]) {
+    const size_t chunks = (m.w.cols + CHUNK_COLS - 1) / CHUNK_COLS;
+    const uint8_t *group = (const uint8_t *)m.w.data + row0 / TERN_ROW_GROUP * chunks * CHUNK_BYTES;
+    const size_t last = m.tile.t1 - 1;
+    const unsigned warp = threadIdx.x / TERN_CUDA_WARP;
+    const unsigned lane = threadIdx.x % TERN_CUDA_WARP;
+    int32_t sum[TOKENS][4] = {};
+
+    for (size_t c = warp * WARP_CHUNKS + lane / 4; c < chunks; c += TERN_CUDA_WARPS * WARP_CHUNKS) {
+        const uint4 codes = load16(group + c * CHUNK_BYTES + lane % 4 * 16);
+#pragma unroll
+        for (int i = 0; i < TOKENS; i++) {
+            const size_t token = smaller(t + (size_t)i, last);
+            const uint4 x = load16(m.x.q + token * m.x.q_stride + c * CHUNK_COLS);
+            sum[i][0] = vi_dot_ternary(sum[i][0], codes.x, x);
+            sum[i][1] = vi_dot_ternary(sum[i][1], codes.y, x);
+            sum[i][2] = vi_dot_ternary(sum[i][2], codes.z, x);
+            sum[i][3] = vi_dot_ternary(sum[i][3], codes.w, x);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < TOKENS; i++) {
+#pragma unroll
+        for (int k = 0; k < 4; k++) { /* lanes that agree modulo 4 have the same rows */
+            const int32_t total = warp_sum(sum[i][k], 4, 16);
+            if (lane < 4)
+                part[warp][i][lane * 4 + (unsigned)k] = total;
+        }
+    }
+    __syncthreads();
+    const unsigned r = threadIdx.x % TERN_ROW_GROUP;
+    const unsigned i = threadIdx.x / TERN_ROW_GROUP;
+    if (i < TOKENS && t + i <= last && row0 + r < m.tile.r1) {
+        int32_t raw = 0;
+        for (int w = 0; w < TERN_CUDA_WARPS; w++)
+            raw += part[w][i][r];
+        rescale(m, row0 + r, t + i, raw);
+    }
+    __syncthreads();
+}
+
+TERN_KERNEL(TERN_CUDA_THREADS, tern_gemv_i2_s_16x1_cuda) {
+    __shared__ int32_t part[TERN_CUDA_WARPS][TOKENS][16];
+    const tern_cuda_matmul &m = job.matmul;
+
+    for (size_t t = m.tile.t0 + blockIdx.y * TOKENS; t < m.tile.t1; t += gridDim.y * TOKENS)
+        tile(m, m.tile.r0 + blockIdx.x * (size_t)TERN_ROW_GROUP, t, part);
+}
+} // namespace code_of_tern_gemv_i2_s_16x1_cuda

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_DEVICE_CUDA_MODULE_H
+#define TERN_DEVICE_CUDA_MODULE_H
+
+/* What the parts of the CUDA module share. */
+
+#include "device/cuda/runtime.h"
+
+enum { TERN_CUDA_STAGES = 2, TERN_CUDA_STAGE_BYTES = 1 << 22 };
+
+/* Pinned memory that a copy passes through; the event says that the device is done with it. */
+typedef struct cuda_stage {
+    void *memory;
+    void *event;
+} cuda_stage;
+
+typedef struct cuda_device {
+    tern_device base;
+    const tern_cuda_runtime *rt;
+    const tern_cuda_kernel *kernels;
+    size_t kernel_count;
+    cuda_stage stages[TERN_CUDA_STAGES];
+} cuda_device;
+
+/* TERN_OK for 0; else the status that fits, and "cuda: <what>: <CUDA's text> (error N)". */
+tern_status cuda_check(const cuda_device *cuda, int error, const char *what, tern_error *err);
+
+/* The entries: memory.c has the first nine, operations.c the rest. */
+#define TERN_CUDA_DECLARE(name, parameters) tern_status cuda_##name parameters;
+TERN_DEVICE_OPS(TERN_CUDA_DECLARE)
+#undef TERN_CUDA_DECLARE
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_DEVICE_H
+#define TERN_DEVICE_H
+
+/*
+ * Devices: one table of functions for the processor, CUDA and Level Zero, with the operations of
+ * kernels.h over several tokens at once. Every device returns the same bits (docs/numerics.md).
+ *
+ * Pointers among an operation's operands are addresses on the device: memory of `alloc`, or an
+ * element inside it. Only upload, download and gemv_block_sparse_f32 take host memory. Alignment
+ * is that of kernels.h. Operations are queued on a stream, in order, and may run later; an error
+ * that a device finds while it works is returned by a later call on the stream, by `stream_sync`
+ * at the latest. A device and its streams are used by one thread at a time.
+ *
+ * Functions that a device does not have return TERN_ERR_UNIMPLEMENTED; the caller then uses the
+ * processor (tern_device_gemv_block_sparse_f32 below shows how).
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/kernels.h"
+#include "tern/status.h"
+
+TERN_API_BEGIN
+
+/* X(NAME, text): the text is what tern_device_open takes. */
+#define TERN_DEVICE_LIST(X)                                                                        \
+    X(CPU, "cpu")                                                                                  \
+    X(CUDA, "cuda")                                                                                \
+    X(LEVEL_ZERO, "level-zero")
+
+typedef enum tern_device_kind {
+#define TERN_DEVICE_ENUM(name, text) TERN_DEVICE_##name,
+    TERN_DEVICE_LIST(TERN_DEVICE_ENUM)
+#undef TERN_DEVICE_ENUM
+        TERN_DEVICE_COUNT
+} tern_device_kind;
+
+typedef struct tern_device tern_device;
+typedef struct tern_device_stream tern_device_stream;
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+/* `rows` rows of n floats; row i starts at data + i*stride. */
+typedef struct tern_device_rows {
+    float *data;
+    size_t stride; /* >= n, in elements */
+    size_t n;
+    size_t rows;
+} tern_device_rows;
+
+/* Where quantized activations go; a token's row as tern_quantize_token_fn or _block_fn writes it.
+ */
+typedef struct tern_device_quantized {
+    int8_t *q;          /* [tokens][q_stride], 64-byte aligned rows */
+    size_t q_stride;    /* at least n rounded up to a multiple of TERN_Q_PAD, a multiple of it */
+    float *s;           /* quantize_token: [tokens] */
+    int32_t *sum;       /* quantize_token: [tokens] */
+    float *d;           /* quantize_block: [tokens][d_stride] */
+    int32_t *block_sum; /* quantize_block: [tokens][d_stride] */
+    size_t d_stride;    /* >= ceil(n / 32) */
+} tern_device_quantized;
+
+/*
+ * Rotates `heads` heads of 2*half floats in each of `tokens` tokens, in place. op is ROPE_NORM or
+ * ROPE_NEOX. Token t turns by the angles c[t*half ..], s[t*half ..].
+ */
+typedef struct tern_device_rope {
+    tern_op op;
+    float *x;       /* head h of token t: x + t*stride + h*2*half */
+    size_t stride;  /* >= heads * 2 * half */
+    const float *c; /* [tokens][half] */
+    const float *s; /* [tokens][half] */
+    size_t half, heads, tokens;
+} tern_device_rope;
+
+/*
+ * Causal attention of `tokens` consecutive tokens, the first of which has `before` positions in
+ * front of it: token t sees positions 0 .. before + t. Heads [g*group, (g+1)*group) of a token,
+ * group = heads / kv_heads, read key/value head g.
+ */
+typedef struct tern_device_attend {
+    tern_format format; /* of the cache; on CUDA F32 or F16 */
+    const float *q;     /* head h of token t: q + t*q_stride + h*dim */
+    size_t q_stride;
+    const void *k;    /* position p of head g: element (g*kv_stride + p*dim) */
+    const void *v;    /* likewise */
+    size_t kv_stride; /* >= (before + tokens) * dim */
+    size_t before, tokens, heads, kv_heads, dim;
+    float scale;
+    float *out; /* as q */
+    size_t out_stride;
+} tern_device_attend;
+
+/*
+ * A matrix of floats of which only some blocks of 16 rows x 16 columns are stored; all other
+ * weights are 0. Blocks of block row i are [start[i], start[i+1]), in increasing `column`. A block
+ * is 256 floats, row by row; of rows and columns past the matrix's edge nothing is read.
+ */
+typedef struct tern_block_sparse {
+    size_t rows, cols;
+    const uint32_t *start;  /* [ceil(rows/16) + 1] */
+    const uint32_t *column; /* [blocks]: first column / 16 */
+    const float *blocks;    /* [blocks][16][16] */
+    const float *bias;      /* [rows], added last; may be NULL */
+} tern_block_sparse;
+
+/* ---- the functions of a device ------------------------------------------------------------- */
+
+/*
+ * X(name, parameters). All return a tern_status; err may be NULL. No size may be 0.
+ *
+ * alloc          *memory = bytes of device memory, aligned to TERN_ALIGN at least.
+ * free           memory of alloc, or NULL. Waits for nothing: synchronise first.
+ * upload         returns when `from` may be reused; the copy itself is on the stream.
+ * download       waits for the stream up to here, then `to` is filled.
+ * upload_matrix  copies a packed or ROWS matrix; *to is it on the device. Release with free_matrix.
+ * gemv, gemm     as tern_matmul_fn. TERN_ERR_KERNEL: no kernel for the matrix's format.
+ * quantize_token, quantize_block, rmsnorm (y may be x), softmax (in place), add (x += y)
+ *                as the function types of kernels.h, for each row.
+ * gate           op is GATE_SILU or GATE_RELU2; n elements; y may be g or u.
+ * embed          row ids[t] of a matrix in the file's layout (ROWS) to row t of y; ids in range.
+ * store          each row of x to a cache format, `stride` elements apart; on CUDA F32 or F16.
+ * gemv_block_sparse_f32
+ *                y[r] of one token; all operands are host memory, on every device.
+ */
+#define TERN_DEVICE_OPS(X)                                                                         \
+    X(alloc, (tern_device * d, size_t bytes, void **memory, tern_error *err))                      \
+    X(free, (tern_device * d, void *memory, tern_error *err))                                      \
+    X(stream_new, (tern_device * d, tern_device_stream * *stream, tern_error * err))               \
+    X(stream_free, (tern_device * d, tern_device_stream * stream, tern_error * err))               \
+    X(stream_sync, (tern_device * d, tern_device_stream * stream, tern_error * err))               \
+    X(upload, (tern_device * d, tern_device_stream * stream, void *to, const void *from,           \
+               size_t bytes, tern_error *err))                                                     \
+    X(download, (tern_device * d, tern_device_stream * stream, void *to, const void *from,         \
+                 size_t bytes, tern_error *err))                                                   \
+    X(upload_matrix, (tern_device * d, tern_device_stream * stream, const tern_matrix *host,       \
+                      tern_matrix *to, tern_error *err))                                           \
+    X(free_matrix, (tern_device * d, tern_matrix * matrix, tern_error * err))                      \
+    X(gemv, (tern_device * d, tern_device_stream * stream, const tern_matrix *w,                   \
+             const tern_activations *x, const tern_tile *tile, float *y, size_t y_stride,          \
+             tern_error *err))                                                                     \
+    X(gemm, (tern_device * d, tern_device_stream * stream, const tern_matrix *w,                   \
+             const tern_activations *x, const tern_tile *tile, float *y, size_t y_stride,          \
+             tern_error *err))                                                                     \
+    X(quantize_token, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,    \
+                       const tern_device_quantized *out, tern_error *err))                         \
+    X(quantize_block, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,    \
+                       const tern_device_quantized *out, tern_error *err))                         \
+    X(rmsnorm, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,           \
+                const float *g, float eps, const tern_device_rows *y, tern_error *err))            \
+    X(rope,                                                                                        \
+      (tern_device * d, tern_device_stream * stream, const tern_device_rope *a, tern_error *err))  \
+    X(attend, (tern_device * d, tern_device_stream * stream, const tern_device_attend *a,          \
+               tern_error *err))                                                                   \
+    X(softmax,                                                                                     \
+      (tern_device * d, tern_device_stream * stream, const tern_device_rows *x, tern_error *err))  \
+    X(gate, (tern_device * d, tern_device_stream * stream, tern_op op, const float *g,             \
+             const float *u, size_t n, float *y, tern_error *err))                                 \
+    X(add, (tern_device * d, tern_device_stream * stream, float *x, const float *y, size_t n,      \
+            tern_error *err))                                                                      \
+    X(embed, (tern_device * d, tern_device_stream * stream, const tern_matrix *w,                  \
+              const int32_t *ids, const tern_device_rows *y, tern_error *err))                     \
+    X(store, (tern_device * d, tern_device_stream * stream, tern_format format,                    \
+              const tern_device_rows *x, void *out, size_t stride, tern_error *err))               \
+    X(gemv_block_sparse_f32,                                                                       \
+      (tern_device * d, const tern_block_sparse *w, const float *x, float *y, tern_error *err))
+
+typedef struct tern_device_ops {
+#define TERN_DEVICE_OP(name, parameters) tern_status(*name) parameters;
+    TERN_DEVICE_OPS(TERN_DEVICE_OP)
+#undef TERN_DEVICE_OP
+    void (*close)(tern_device *d); /* releases the device; its memory and streams first */
+} tern_device_ops;
+
+/* What all devices have in common; read only. */
+struct tern_device {
+    const tern_device_ops *ops;
+    tern_device_kind kind;
+    char name[128];                      /* of the processor or accelerator */
+    char note[TERN_ERROR_MESSAGE_BYTES]; /* "auto" only: why it is the processor; else empty */
+};
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/*
+ * Opens "cpu", "cuda", "level-zero", or "auto" (also NULL): CUDA where it works, else the
+ * processor, with the reason in (*device)->note. A device that is asked for by name and cannot be
+ * had is an error: TERN_ERR_DEVICE with the reason; TERN_ERR_UNIMPLEMENTED for level-zero;
+ * TERN_ERR_ARG for an unknown name.
+ */
+TERN_MUST_CHECK tern_status tern_device_open(const char *name, tern_device **device,
+                                             tern_error *err);
+
+/* Closes *device and sets it to NULL. NULL and a pointer to NULL are fine. */
+void tern_device_close(tern_device **device);
+
+/* The text of a kind ("cuda"); NULL when out of range. */
+const char *tern_device_name(tern_device_kind kind);
+
+/* The device that runs a row of the kernel table: CUDA for its rows, else the processor. */
+tern_device_kind tern_device_of_row(const tern_kernel_row *row);
+
+/*
+ * y = W x (+ bias) on `device` (NULL: the processor), and on the processor where the device does
+ * not implement it. The same bits as a dense F32 product whenever all x are finite.
+ */
+TERN_MUST_CHECK tern_status tern_device_gemv_block_sparse_f32(tern_device *device,
+                                                              const tern_block_sparse *w,
+                                                              const float *x, float *y,
+                                                              tern_error *err);
+
+TERN_API_END
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_CUDA_JOB_H
+#define TERN_CUDA_JOB_H
+
+/*
+ * What the host hands to a CUDA kernel: one struct by value, the same for all kernels, so that one
+ * launch function and one emulator serve every row. C and C++.
+ */
+
+#include "tern/device.h"
+#include "tern/kernels.h"
+
+enum {
+    TERN_CUDA_WARP = 32,
+    TERN_CUDA_THREADS = 256,       /* of a block, unless one of the following says otherwise */
+    TERN_CUDA_FLOAT_THREADS = 64,  /* float products: 4 threads a row, 16 rows */
+    TERN_CUDA_ATTEND_THREADS = 128 /* attention: one head */
+};
+
+typedef struct tern_cuda_matmul {
+    tern_matrix w;
+    tern_activations x;
+    tern_tile tile;
+    float *y;
+    size_t y_stride;
+} tern_cuda_matmul;
+
+typedef struct tern_cuda_quantize {
+    tern_device_rows x;
+    tern_device_quantized out;
+} tern_cuda_quantize;
+
+typedef struct tern_cuda_norm {
+    tern_device_rows x;
+    const float *g;
+    float eps;
+    tern_device_rows y;
+} tern_cuda_norm;
+
+/* gates and add: y[i] = f(a[i], b[i]) */
+typedef struct tern_cuda_elementwise {
+    const float *a;
+    const float *b;
+    size_t n;
+    float *y;
+} tern_cuda_elementwise;
+
+typedef struct tern_cuda_embed {
+    tern_matrix w;
+    const int32_t *ids;
+    tern_device_rows y;
+} tern_cuda_embed;
+
+typedef struct tern_cuda_store {
+    tern_device_rows x;
+    void *out;
+    size_t stride; /* elements */
+} tern_cuda_store;
+
+typedef union tern_cuda_job {
+    tern_cuda_matmul matmul;
+    tern_cuda_quantize quantize;
+    tern_cuda_norm norm;
+    tern_device_rope rope;
+    tern_device_attend attend;
+    tern_device_rows softmax;
+    tern_cuda_elementwise elementwise;
+    tern_cuda_embed embed;
+    tern_cuda_store store;
+} tern_cuda_job;
+
+/* A row of the table as the module finds it. */
+typedef struct tern_cuda_kernel {
+    const char *name;
+    tern_op op;
+    tern_format format;
+    tern_layout layout;
+    uint32_t rows_tile, tokens_tile;
+    const void *function; /* the __global__ function, as cudaLaunchKernel wants it */
+} tern_cuda_kernel;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The CUDA rows of the kernel table; defined by the generated gen/cuda/rows.cu. */
+extern const tern_cuda_kernel tern_cuda_kernels[];
+extern const size_t tern_cuda_kernel_count;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

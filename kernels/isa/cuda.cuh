@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ISA_CUDA_CUH
+#define TERN_ISA_CUDA_CUH
+
+/*
+ * The verbs for CUDA. A verb is what one thread does, or what a warp or block does together; the
+ * arithmetic is that of docs/numerics.md, with the intrinsics that round to nearest and are never
+ * fused, whatever flags the compiler gets. tests/cuda/emulator.h stands in for the two headers of
+ * CUDA where the kernels are compiled for the processor.
+ */
+
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#else
+#include "tests/cuda/emulator.h"
+#endif
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/cuda/job.h"
+
+#define TERN_VERB static __device__ __forceinline__
+#define TERN_FULL_WARP 0xffffffffu
+
+/* A row of the table: blocks of `threads` threads, each of which sees the whole job. */
+#define TERN_KERNEL(threads, name)                                                                 \
+    extern "C" __global__ void __launch_bounds__(threads) name(const tern_cuda_job job)
+
+/* ---- floats -------------------------------------------------------------------------------- */
+
+TERN_VERB float vf_add(float a, float b) {
+    return __fadd_rn(a, b);
+}
+TERN_VERB float vf_sub(float a, float b) {
+    return __fsub_rn(a, b);
+}
+TERN_VERB float vf_mul(float a, float b) {
+    return __fmul_rn(a, b);
+}
+TERN_VERB float vf_div(float a, float b) {
+    return __fdiv_rn(a, b);
+}
+TERN_VERB float vf_sqrt(float a) {
+    return __fsqrt_rn(a);
+}
+
+/* b when either is NaN. */
+TERN_VERB float vf_max(float a, float b) {
+    return a > b ? a : b;
+}
+TERN_VERB float vf_min(float a, float b) {
+    return a < b ? a : b;
+}
+TERN_VERB float vf_abs(float a) {
+    return __uint_as_float(__float_as_uint(a) & 0x7fffffffu);
+}
+
+/* Nearest integer, ties to even, for |v| < 2^22. */
+TERN_VERB float vf_rne(float v) {
+    return vf_sub(vf_add(v, 0x1.8p23f), 0x1.8p23f);
+}
+
+/* 2^n for integral n in [-126, 127]: the exponent field of a float. */
+TERN_VERB float vf_pow2(float n) {
+    return __uint_as_float((uint32_t)(__float2int_rn(n) + 127) << 23);
+}
+
+/* exp as docs/numerics.md defines it. */
+TERN_VERB float vf_exp(float x) {
+    x = vf_min(vf_max(x, -104.0f), 89.0f);
+    const float n = vf_rne(vf_mul(x, 0x1.715476p+0f));
+    float r = vf_sub(x, vf_mul(n, 0x1.62e4p-1f));
+    r = vf_sub(r, vf_mul(n, 0x1.7f7d1cp-20f));
+    float q = 1.0f / 5040.0f;
+    q = vf_add(vf_mul(q, r), 1.0f / 720.0f);
+    q = vf_add(vf_mul(q, r), 1.0f / 120.0f);
+    q = vf_add(vf_mul(q, r), 1.0f / 24.0f);
+    q = vf_add(vf_mul(q, r), 1.0f / 6.0f);
+    q = vf_add(vf_mul(q, r), 0.5f);
+    const float p = vf_add(vf_add(vf_mul(q, vf_mul(r, r)), r), 1.0f);
+    const float h = vf_rne(vf_mul(n, 0.5f));
+    return vf_mul(vf_mul(p, vf_pow2(h)), vf_pow2(vf_sub(n, h)));
+}
+
+/* clamp(rne(v), low, 127); NaN gives low. |low| <= 128, so the rounding trick is exact. */
+TERN_VERB int32_t vi_quantize(float v, float low) {
+    return __float2int_rn(vf_min(vf_max(v, low), 127.0f));
+}
+
+/* ---- elements in memory -------------------------------------------------------------------- */
+
+TERN_VERB float vf_widen(float x) {
+    return x;
+}
+
+/* binary16; exact. */
+TERN_VERB float vf_f16(uint16_t half) {
+    return __half2float(__ushort_as_half(half));
+}
+
+TERN_VERB float vf_bf16(uint16_t brain) {
+    return __uint_as_float((uint32_t)brain << 16);
+}
+
+/* Nearest binary16; a NaN keeps its sign and the payload that fits, as on the processor. */
+TERN_VERB uint16_t vf_to_f16(float x) {
+    const uint32_t bits = __float_as_uint(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)((bits >> 16 & 0x8000u) | 0x7e00u | (bits >> 13 & 0x3ffu));
+    return __half_as_ushort(__float2half_rn(x));
+}
+
+/* The f16 at p, an even address. */
+TERN_VERB float vf_load_f16(const void *p) {
+    return vf_f16(*(const uint16_t *)p);
+}
+
+/* 4, 8 or 16 bytes at once; p is a multiple of that. */
+TERN_VERB uint32_t load4(const void *p) {
+    return *(const uint32_t *)p;
+}
+TERN_VERB uint2 load8(const void *p) {
+    return *(const uint2 *)p;
+}
+TERN_VERB uint4 load16(const void *p) {
+    return *(const uint4 *)p;
+}
+
+TERN_VERB size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+TERN_VERB bool is_aligned(const void *p, size_t bytes) {
+    return (uintptr_t)p % bytes == 0;
+}
+
+/* n >= 1 elements, at most 4, to floats; the rest +0. Widens halves by `widen`. */
+#define TERN_LOAD_FLOATS(name, widen)                                                              \
+    TERN_VERB float4 name(const uint16_t *p, size_t n) {                                           \
+        if (n >= 4 && is_aligned(p, 8)) {                                                          \
+            const uint2 both = load8(p);                                                           \
+            return make_float4(widen((uint16_t)both.x), widen((uint16_t)(both.x >> 16)),           \
+                               widen((uint16_t)both.y), widen((uint16_t)(both.y >> 16)));          \
+        }                                                                                          \
+        return make_float4(widen(p[0]), n > 1 ? widen(p[1]) : 0.0f, n > 2 ? widen(p[2]) : 0.0f,    \
+                           n > 3 ? widen(p[3]) : 0.0f);                                            \
+    }
+TERN_LOAD_FLOATS(load_floats_f16, vf_f16)
+TERN_LOAD_FLOATS(load_floats_bf16, vf_bf16)
+#undef TERN_LOAD_FLOATS
+
+TERN_VERB float4 load_floats_f32(const float *p, size_t n) {
+    if (n >= 4 && is_aligned(p, 16))
+        return *(const float4 *)p;
+    return make_float4(p[0], n > 1 ? p[1] : 0.0f, n > 2 ? p[2] : 0.0f, n > 3 ? p[3] : 0.0f);
+}
+
+/* ---- integer products ---------------------------------------------------------------------- */
+
+/*
+ * Sixteen ternary codes of one row (a word of a T2R16 chunk) and the sixteen activations they
+ * meet. Codes 0..3 are the same signed, so dp4a's signed form fits; 32-bit sums cannot wrap below
+ * 65,535 columns (docs/numerics.md).
+ */
+TERN_VERB int32_t vi_dot_ternary(int32_t sum, uint32_t codes, uint4 x) {
+    sum = __dp4a((int32_t)(codes & 0x03030303u), (int32_t)x.x, sum);
+    sum = __dp4a((int32_t)(codes >> 2 & 0x03030303u), (int32_t)x.y, sum);
+    sum = __dp4a((int32_t)(codes >> 4 & 0x03030303u), (int32_t)x.z, sum);
+    return __dp4a((int32_t)(codes >> 6 & 0x03030303u), (int32_t)x.w, sum);
+}
+
+/* Eight nibbles and the eight activations of a Q4 chunk: the low ones meet x.x. */
+TERN_VERB int32_t vi_dot_nibbles(uint32_t codes, uint2 x) {
+    const int32_t low = __dp4a((int32_t)(codes & 0x0f0f0f0fu), (int32_t)x.x, 0);
+    return __dp4a((int32_t)(codes >> 4 & 0x0f0f0f0fu), (int32_t)x.y, low);
+}
+
+/*
+ * As vi_dot_nibbles; bit 0 of each byte of `high` is the low nibble's fifth bit, bit 1 that of the
+ * high one.
+ */
+TERN_VERB int32_t vi_dot_fives(uint32_t codes, uint32_t high, uint2 x) {
+    const uint32_t low = (codes & 0x0f0f0f0fu) | (high << 4 & 0x10101010u);
+    const uint32_t top = (codes >> 4 & 0x0f0f0f0fu) | (high << 3 & 0x10101010u);
+    return __dp4a((int32_t)top, (int32_t)x.y, __dp4a((int32_t)low, (int32_t)x.x, 0));
+}
+
+/* Four signed bytes each. */
+TERN_VERB int32_t vi_dot_bytes(uint32_t codes, uint32_t x) {
+    return __dp4a((int32_t)codes, (int32_t)x, 0);
+}
+
+/*
+ * Four bytes of layout T5R16 as unsigned base-3 fractions in 16-bit halves: x has bytes 0 and 2,
+ * y bytes 1 and 3.
+ */
+TERN_VERB uint2 base3_split(uint32_t codes) {
+    codes ^= 0x80808080u; /* 128 more */
+    return make_uint2(codes & 0x00ff00ffu, codes >> 8 & 0x00ff00ffu);
+}
+
+/*
+ * The next digit of all four, a code 0, 1 or 2 in each byte, and the fractions without it. Three
+ * times a fraction is at most 765: what exceeds eight bits is the digit.
+ */
+TERN_VERB uint32_t base3_next(uint2 &rest) {
+    const uint32_t even = rest.x * 3;
+    const uint32_t odd = rest.y * 3;
+    rest = make_uint2(even & 0x00ff00ffu, odd & 0x00ff00ffu);
+    return __byte_perm(even, odd, 0x7351); /* their bytes 1 and 3 in turn */
+}
+
+/* What products over a layout with no scales of its own are multiplied by at the end. */
+TERN_VERB float outer_scale(const tern_matrix &w, size_t row) {
+    return w.row_scale != NULL ? w.row_scale[row] : w.scale;
+}
+
+/* ---- warps --------------------------------------------------------------------------------- */
+
+/* v of the lanes whose numbers agree in the bits that are not in [first, last]: their sum. */
+TERN_VERB int32_t warp_sum(int32_t v, int first, int last) {
+    for (int bit = first; bit <= last; bit *= 2)
+        v += __shfl_xor_sync(TERN_FULL_WARP, v, bit);
+    return v;
+}
+
+/* The largest v of the warp, for every lane. */
+TERN_VERB float warp_max(float v) {
+    for (int bit = 16; bit >= 1; bit /= 2)
+        v = vf_max(__shfl_xor_sync(TERN_FULL_WARP, v, bit), v);
+    return v;
+}
+
+/*
+ * The sixteen virtual lanes, one in each thread of half a warp, folded as docs/numerics.md orders
+ * it; the total is thread 0's of each half. The whole warp calls this.
+ */
+TERN_VERB float fold16(float p) {
+    for (int s = 8; s >= 1; s /= 2)
+        p = vf_add(p, __shfl_down_sync(TERN_FULL_WARP, p, (unsigned)s, 16));
+    return p;
+}
+
+/* ---- blocks -------------------------------------------------------------------------------- */
+
+enum { TERN_CUDA_WARPS = TERN_CUDA_THREADS / TERN_CUDA_WARP };
+
+/* The block's largest v, for every thread. `shared`: one float a warp. Ends with a barrier. */
+TERN_VERB float block_max(float v, float *shared) {
+    v = warp_max(v);
+    if (threadIdx.x % TERN_CUDA_WARP == 0)
+        shared[threadIdx.x / TERN_CUDA_WARP] = v;
+    __syncthreads();
+    v = shared[0];
+    for (int w = 1; w < TERN_CUDA_WARPS; w++)
+        v = vf_max(shared[w], v);
+    __syncthreads();
+    return v;
+}
+
+/* The block's sum of v, for every thread. As block_max. */
+TERN_VERB int32_t block_sum(int32_t v, int32_t *shared) {
+    v = warp_sum(v, 1, 16);
+    if (threadIdx.x % TERN_CUDA_WARP == 0)
+        shared[threadIdx.x / TERN_CUDA_WARP] = v;
+    __syncthreads();
+    v = 0;
+    for (int w = 0; w < TERN_CUDA_WARPS; w++)
+        v += shared[w];
+    __syncthreads();
+    return v;
+}
+
+enum { TERN_CUDA_TERMS = 2048 }; /* terms of a sum that are in shared memory at a time; 8 KB */
+
+/* Adds n terms to virtual lane `lane`; a term's index in the row is a multiple of 16 off. */
+TERN_VERB float lanes_add(float p, const float *terms, size_t n, unsigned lane) {
+    for (size_t i = lane; i < n; i += TERN_LANES)
+        p = vf_add(p, terms[i]);
+    return p;
+}
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/cuda/emulator.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <algorithm>
+
+#include "tests/cuda/emulate.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TERN_EMULATOR_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TERN_EMULATOR_ASAN 1
+#endif
+#endif
+#ifdef TERN_EMULATOR_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+tern_emulated_index threadIdx, blockIdx, blockDim, gridDim;
+
+/* All shared memory of all kernels: the linker names the section's ends. */
+extern "C" {
+extern uint8_t __start_tern_shared[];
+extern uint8_t __stop_tern_shared[];
+}
+
+namespace {
+
+typedef void kernel(tern_cuda_job job);
+
+enum { THREADS_MAX = 1024, STACK_BYTES = 64 * 1024, SHARED_PATTERN = 0xff /* floats: NaN */ };
+
+enum state { RUNS, AT_BARRIER, AT_SHUFFLE, RETURNED };
+
+struct fiber {
+    ucontext_t context; /* where it begins */
+    jmp_buf resume;     /* where it stopped: jumping there costs no system call */
+    bool begun;
+    state where;
+    unsigned shuffles; /* how many this thread has begun */
+};
+
+fiber fibers[THREADS_MAX];
+uint8_t *stacks;
+jmp_buf scheduler;
+#ifdef TERN_EMULATOR_ASAN
+const void *scheduler_stack;
+size_t scheduler_stack_bytes;
+#endif
+
+/* What lanes hand over: two sets in turn, since a lane may begin the next shuffle early. */
+uint32_t handed[2][THREADS_MAX];
+
+kernel *running;
+const tern_cuda_job *running_job;
+tern_emulated_order order = TERN_EMULATED_FORWARD;
+unsigned shuffle_seed = 1;
+
+/* ---- switching; the address sanitizer wants to know which stack is in use ---- */
+
+uint8_t *stack_of(unsigned thread) {
+    return stacks + (size_t)thread * STACK_BYTES;
+}
+
+void leave_fiber(bool for_good) {
+    const unsigned thread = threadIdx.x;
+#ifdef TERN_EMULATOR_ASAN
+    void *fake = nullptr;
+    __sanitizer_start_switch_fiber(for_good ? nullptr : &fake, scheduler_stack,
+                                   scheduler_stack_bytes);
+#endif
+    if (for_good)
+        _longjmp(scheduler, 1);
+    if (_setjmp(fibers[thread].resume) == 0)
+        _longjmp(scheduler, 1);
+#ifdef TERN_EMULATOR_ASAN
+    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#endif
+}
+
+void enter_fiber(unsigned thread) {
+    threadIdx.x = thread;
+#ifdef TERN_EMULATOR_ASAN
+    void *fake = nullptr;
+    __sanitizer_start_switch_fiber(&fake, stack_of(thread), STACK_BYTES);
+#endif
+    if (_setjmp(scheduler) == 0) {
+        if (fibers[thread].begun)
+            _longjmp(fibers[thread].resume, 1);
+        fibers[thread].begun = true;
+        setcontext(&fibers[thread].context);
+    }
+#ifdef TERN_EMULATOR_ASAN
+    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#endif
+}
+
+void fiber_main() {
+    const unsigned thread = threadIdx.x;
+#ifdef TERN_EMULATOR_ASAN
+    __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_bytes);
+#endif
+    running(*running_job);
+    fibers[thread].where = RETURNED;
+    leave_fiber(true);
+}
+
+bool prepare(unsigned threads) {
+    if (stacks == nullptr) {
+        void *memory = mmap(nullptr, (size_t)THREADS_MAX * STACK_BYTES, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            return false;
+        stacks = (uint8_t *)memory;
+    }
+    for (unsigned i = 0; i < threads; i++) {
+        getcontext(&fibers[i].context);
+        fibers[i].context.uc_stack.ss_sp = stack_of(i);
+        fibers[i].context.uc_stack.ss_size = STACK_BYTES;
+        fibers[i].context.uc_link = nullptr;
+        fibers[i].begun = false;
+        fibers[i].where = RUNS;
+        fibers[i].shuffles = 0;
+        makecontext(&fibers[i].context, fiber_main, 0);
+    }
+    return true;
+}
+
+/* ---- who may go on ---- */
+
+bool all_are(unsigned first, unsigned end, state where) {
+    for (unsigned i = first; i < end; i++)
+        if (fibers[i].where != where)
+            return false;
+    return true;
+}
+
+void release(unsigned first, unsigned end) {
+    for (unsigned i = first; i < end; i++)
+        fibers[i].where = RUNS;
+}
+
+/* 0 .. n-1 in the order that was asked for. */
+void order_turns(unsigned *turn, unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        turn[i] = order == TERN_EMULATED_BACKWARD ? n - 1 - i : i;
+    for (unsigned i = n; order == TERN_EMULATED_SHUFFLED && i > 1; i--) {
+        shuffle_seed = shuffle_seed * 1664525u + 1013904223u;
+        std::swap(turn[i - 1], turn[shuffle_seed / 65536u % i]);
+    }
+}
+
+/*
+ * Runs a warp, through its shuffles, until it waits for other warps or has returned: as far ahead
+ * of them as it can get, so that what lacks a barrier meets data of the wrong time.
+ */
+void run_warp(unsigned first) {
+    unsigned turn[TERN_CUDA_WARP];
+
+    for (;;) {
+        order_turns(turn, TERN_CUDA_WARP);
+        for (unsigned i = 0; i < TERN_CUDA_WARP; i++)
+            if (fibers[first + turn[i]].where == RUNS)
+                enter_fiber(first + turn[i]);
+        if (!all_are(first, first + TERN_CUDA_WARP, AT_SHUFFLE))
+            return;
+        release(first, first + TERN_CUDA_WARP);
+    }
+}
+
+const char *run_block(unsigned threads) {
+    unsigned turn[THREADS_MAX / TERN_CUDA_WARP];
+
+    memset(__start_tern_shared, SHARED_PATTERN, (size_t)(__stop_tern_shared - __start_tern_shared));
+    if (!prepare(threads))
+        return "the emulator has no memory for its stacks";
+    for (;;) {
+        order_turns(turn, threads / TERN_CUDA_WARP);
+        for (unsigned i = 0; i < threads / TERN_CUDA_WARP; i++)
+            run_warp(turn[i] * TERN_CUDA_WARP);
+        if (all_are(0, threads, RETURNED))
+            return nullptr;
+        if (!all_are(0, threads, AT_BARRIER))
+            return "the threads of a block do not all reach the same barrier or shuffle";
+        release(0, threads);
+    }
+}
+
+} // namespace
+
+void __syncthreads(void) {
+    fibers[threadIdx.x].where = AT_BARRIER;
+    leave_fiber(false);
+}
+
+uint32_t tern_emulated_exchange(uint32_t bits, unsigned from) {
+    const unsigned thread = threadIdx.x;
+    const unsigned set = fibers[thread].shuffles++ % 2;
+
+    handed[set][thread] = bits;
+    fibers[thread].where = AT_SHUFFLE;
+    leave_fiber(false);
+    return handed[set][thread / TERN_CUDA_WARP * TERN_CUDA_WARP + from];
+}
+
+void tern_emulated_order_set(tern_emulated_order wanted) {
+    order = wanted;
+}
+
+const char *tern_emulate(const void *function, const unsigned grid[3], unsigned threads,
+                         const tern_cuda_job *job) {
+    if (threads == 0 || threads > THREADS_MAX || threads % TERN_CUDA_WARP != 0)
+        return "a block must have whole warps and at most 1024 threads";
+    running = (kernel *)const_cast<void *>(function);
+    running_job = job;
+    gridDim = tern_emulated_index{grid[0], grid[1], grid[2]};
+    blockDim = tern_emulated_index{threads, 1, 1};
+    for (unsigned z = 0; z < grid[2]; z++) {
+        for (unsigned y = 0; y < grid[1]; y++) {
+            for (unsigned x = 0; x < grid[0]; x++) {
+                blockIdx = tern_emulated_index{x, y, z};
+                const char *error = run_block(threads);
+                if (error != nullptr)
+                    return error;
+            }
+        }
+    }
+    return nullptr;
+}

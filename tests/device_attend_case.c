@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Part of device_case.h: attention, and what reads and writes stored formats. */
+
+#include <string.h>
+
+#include "kernels/reference.h"
+#include "tests/device_case.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- attention ----------------------------------------------------------------------------- */
+
+typedef struct shape {
+    tern_format cache;
+    size_t before, tokens, dim, kv_heads, group;
+    float steepness; /* of the keys: larger ones make most weights underflow */
+} shape;
+
+static size_t element_bytes(const shape *s) {
+    return s->cache == TERN_FORMAT_F16 ? 2 : 4;
+}
+
+/* kv_heads x positions x dim elements, and what the heads' stride leaves between them. */
+static check_buffer new_cache(const shape *s, size_t stride, float factor, check_rng *rng) {
+    check_buffer b = check_buffer_new(
+        ((s->kv_heads - 1) * stride + (s->before + s->tokens) * s->dim) * element_bytes(s), 4,
+        CHECK_END);
+
+    for (size_t i = 0; i < b.bytes / element_bytes(s); i++) {
+        const float value = factor * check_normal(rng);
+        tern_ref_store(s->cache, &value, 1, (uint8_t *)b.data + i * element_bytes(s));
+    }
+    return b;
+}
+
+/* The reference, one token and one key/value head at a time. */
+static void reference_attend(const shape *s, const tern_device_attend *a, const check_buffer *k,
+                             const check_buffer *v, const check_buffer *q, float *out) {
+    for (size_t t = 0; t < s->tokens; t++) {
+        for (size_t g = 0; g < s->kv_heads; g++) {
+            const size_t at = g * a->kv_stride * element_bytes(s);
+            const tern_attend_args args = {.q = (const float *)q->data + t * a->q_stride +
+                                                g * s->group * s->dim,
+                                           .k = (const uint8_t *)k->data + at,
+                                           .v = (const uint8_t *)v->data + at,
+                                           .positions = s->before + t + 1,
+                                           .dim = s->dim,
+                                           .group = s->group,
+                                           .scale = a->scale,
+                                           .out = out + t * a->out_stride + g * s->group * s->dim};
+            tern_ref_attend(s->cache, &args);
+        }
+    }
+}
+
+static void check_attend(const device_run *r, const shape *s) {
+    const size_t width = s->kv_heads * s->group * s->dim;
+    const size_t stride = (s->before + s->tokens) * s->dim + 16;
+    check_rng rng = {s->before * 4096 + s->dim * 8 + s->group};
+    tern_error err = {0};
+
+    check_case("%s, attend, %zu positions, %zu tokens, dim %zu, %zu heads of %zu", r->d->name,
+               s->before, s->tokens, s->dim, s->kv_heads, s->group);
+    check_buffer q = check_buffer_new(s->tokens * width * sizeof(float), 4, CHECK_END);
+    for (size_t i = 0; i < s->tokens * width; i++)
+        ((float *)q.data)[i] = s->steepness < 0 ? check_any_finite(&rng) : check_normal(&rng);
+    check_buffer k = new_cache(s, stride, s->steepness, &rng);
+    check_buffer v = new_cache(s, stride, 1.0f, &rng);
+    check_buffer want = check_buffer_new(q.bytes, 4, CHECK_END);
+    check_buffer got = check_buffer_new(q.bytes, 4, CHECK_END);
+    const tern_device_attend a = {.format = s->cache,
+                                  .q = device_put(r, q.data, q.bytes),
+                                  .q_stride = width,
+                                  .k = device_put(r, k.data, k.bytes),
+                                  .v = device_put(r, v.data, v.bytes),
+                                  .kv_stride = stride,
+                                  .before = s->before,
+                                  .tokens = s->tokens,
+                                  .heads = s->kv_heads * s->group,
+                                  .kv_heads = s->kv_heads,
+                                  .dim = s->dim,
+                                  .scale = 0.125f,
+                                  .out = device_put(r, want.data, want.bytes),
+                                  .out_stride = width};
+    reference_attend(s, &a, &k, &v, &q, want.data);
+    device_expect_ok(r->d->ops->attend(r->d, r->stream, &a, &err), &err);
+    device_get(r, got.data, a.out, got.bytes);
+    check_floats("out", want.data, got.data, s->tokens * width);
+
+    void *const memory[] = {(void *)a.q, (void *)a.k, (void *)a.v, a.out};
+    check_buffer *const buffers[] = {&q, &k, &v, &want, &got};
+    for (size_t i = 0; i < COUNT(memory); i++)
+        device_drop(r, memory[i]);
+    for (size_t i = 0; i < COUNT(buffers); i++)
+        check_buffer_free(buffers[i]);
+}
+
+void device_check_attend(const device_run *r) {
+    static const size_t befores[] = {0, 1, 15, 16, 31, 62, 63, 64, 100, 127, 128, 200};
+    static const size_t dims[] = {1, 4, 15, 16, 17, 20, 64, 128, 130};
+    static const float steepness[] = {1.0f, 30.0f, 0.0f, -1.0f};
+
+    for (size_t i = 0; i < COUNT(befores); i++) {
+        for (size_t j = 0; j < COUNT(dims); j++) {
+            const size_t n = i * COUNT(dims) + j;
+            const shape s = {n % 2 ? TERN_FORMAT_F16 : TERN_FORMAT_F32,
+                             befores[i],
+                             1 + n % 3,
+                             dims[j],
+                             1 + n % 2,
+                             1 + n % 4,
+                             steepness[n % COUNT(steepness)]};
+            check_attend(r, &s);
+        }
+    }
+}
+
+/* ---- embed, store -------------------------------------------------------------------------- */
+
+enum { VOCABULARY = 7 };
+
+static void check_embed(const device_run *r, tern_format format, size_t cols) {
+    static const int32_t ids[] = {6, 0, 3, 3, 5};
+    const size_t tokens = COUNT(ids);
+    const tern_format_info *info = tern_format_describe(format);
+    const size_t row_bytes = cols / info->block_elements * info->block_bytes;
+    check_rng rng = {cols};
+    tern_error err = {0};
+
+    if (cols % info->block_elements != 0 ||
+        !device_has_row(r, TERN_OP_EMBED, format, TERN_LAYOUT_ROWS))
+        return;
+    check_case("%s, embed of %s, %zu columns", r->d->name, info->name, cols);
+    check_buffer file = check_buffer_new(VOCABULARY * row_bytes, 4, CHECK_END);
+    for (size_t i = 0; i < file.bytes; i++)
+        ((uint8_t *)file.data)[i] = (uint8_t)check_random(&rng);
+    check_buffer want = check_buffer_new((tokens * (cols + 3)) * sizeof(float), 4, CHECK_END);
+    check_buffer got = check_buffer_new(want.bytes, 4, CHECK_END);
+    const tern_matrix host = {.format = format,
+                              .layout = TERN_LAYOUT_ROWS,
+                              .rows = VOCABULARY,
+                              .cols = cols,
+                              .data = file.data};
+    tern_matrix w;
+    const tern_device_rows y = {device_put(r, want.data, want.bytes), cols + 3, cols, tokens};
+    void *where = device_put(r, ids, sizeof ids);
+
+    for (size_t t = 0; t < tokens; t++)
+        tern_ref_embed(format, (uint8_t *)file.data + (size_t)ids[t] * row_bytes, cols,
+                       (float *)want.data + t * (cols + 3));
+    device_expect_ok(r->d->ops->upload_matrix(r->d, r->stream, &host, &w, &err), &err);
+    device_expect_ok(r->d->ops->embed(r->d, r->stream, &w, where, &y, &err), &err);
+    device_get(r, got.data, y.data, got.bytes);
+    check_floats("y", want.data, got.data, want.bytes / sizeof(float));
+    device_drop(r, where);
+    device_drop(r, y.data);
+    device_expect_ok(r->d->ops->free_matrix(r->d, &w, &err), &err);
+    check_buffer_free(&file);
+    check_buffer_free(&want);
+    check_buffer_free(&got);
+}
+
+void device_check_embed(const device_run *r) {
+    static const size_t widths[] = {1, 31, 32, 64, 96, 100, 256, 2560};
+
+    for (int format = 0; format < TERN_FORMAT_COUNT; format++)
+        for (size_t i = 0; i < COUNT(widths); i++)
+            check_embed(r, (tern_format)format, widths[i]);
+}
+
+/* Any bits are a float: all exponents, infinities and NaN with every payload. */
+void device_check_store(const device_run *r) {
+    enum { ROWS = 4, N = 1000, STRIDE = N + 6 };
+    static const tern_format formats[] = {TERN_FORMAT_F16, TERN_FORMAT_F32};
+    check_rng rng = {11};
+    tern_error err = {0};
+    check_buffer x = check_buffer_new(ROWS * N * sizeof(float), 4, CHECK_END);
+
+    for (size_t i = 0; i < ROWS * N; i++) {
+        uint32_t bits = (uint32_t)(check_random(&rng) >> 32);
+        if (i % 4 != 0) /* mostly what f16 can hold, denormals too */
+            bits = (bits & 0x8fffffffu) | 0x30000000u;
+        memcpy((float *)x.data + i, &bits, sizeof bits);
+    }
+    for (size_t f = 0; f < COUNT(formats); f++) {
+        const size_t size = tern_format_describe(formats[f])->block_bytes;
+        check_case("%s, store %s", r->d->name, tern_format_describe(formats[f])->name);
+        check_buffer want = check_buffer_new(((ROWS - 1) * STRIDE + N) * size, 4, CHECK_END);
+        check_buffer got = check_buffer_new(want.bytes, 4, CHECK_END);
+        const tern_device_rows rows = {device_put(r, x.data, x.bytes), N, N, ROWS};
+        void *out = device_put(r, want.data, want.bytes);
+
+        for (size_t t = 0; t < ROWS; t++)
+            tern_ref_store(formats[f], (float *)x.data + t * N, N,
+                           (uint8_t *)want.data + t * STRIDE * size);
+        device_expect_ok(r->d->ops->store(r->d, r->stream, formats[f], &rows, out, STRIDE, &err),
+                         &err);
+        device_get(r, got.data, out, got.bytes);
+        check_bytes("out", want.data, got.data, want.bytes);
+        device_drop(r, rows.data);
+        device_drop(r, out);
+        check_buffer_free(&want);
+        check_buffer_free(&got);
+    }
+    check_buffer_free(&x);
+}

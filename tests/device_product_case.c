@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Part of device_case.h: matrix products. */
+
+#include <string.h>
+
+#include "tests/device_case.h"
+#include "tests/matmul_case.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* A format, and the layout that it is packed in. */
+typedef struct weights {
+    tern_format format;
+    tern_layout layout;
+} weights;
+
+/* A device has both products over a layout or none. */
+static bool has_products(const device_run *r, const weights *form) {
+    const bool one = device_has_row(r, TERN_OP_GEMV, form->format, form->layout);
+
+    if (one != device_has_row(r, TERN_OP_GEMM, form->format, form->layout))
+        check_fail("only one of gemv and gemm of %s", tern_layout_name(form->layout));
+    return one;
+}
+
+/* The case's activations on the device. */
+static tern_activations put_activations(const device_run *r, const matmul_case *c) {
+    tern_activations x = c->activations;
+
+    x.x = device_put_buffer(r, &c->x);
+    x.q = device_put_buffer(r, &c->q);
+    x.s = device_put_buffer(r, &c->s);
+    x.sum = device_put_buffer(r, &c->sum);
+    x.d = device_put_buffer(r, &c->d);
+    x.block_sum = device_put_buffer(r, &c->block_sum);
+    return x;
+}
+
+static void drop_activations(const device_run *r, const tern_activations *x) {
+    const void *const all[] = {x->x, x->q, x->s, x->sum, x->d, x->block_sum};
+
+    for (size_t i = 0; i < COUNT(all); i++)
+        device_drop(r, (void *)all[i]);
+}
+
+/* One rectangle; everything around it must keep its canary. */
+static void check_product(const device_run *r, const matmul_case *c, const tern_matrix *w,
+                          const tern_activations *x, bool many, tern_tile tile) {
+    const size_t stride = c->rows + 5;
+    check_buffer want =
+        check_buffer_new(((c->tokens - 1) * stride + c->rows) * sizeof(float), 4, CHECK_END);
+    const float *expected = c->expected.data;
+    void *y = device_put_buffer(r, &want);
+
+    for (size_t t = tile.t0; t < tile.t1; t++)
+        memcpy((float *)want.data + t * stride + tile.r0, expected + t * c->rows + tile.r0,
+               (tile.r1 - tile.r0) * sizeof(float));
+    if (many)
+        DEVICE_CALL(r, gemm, r->stream, w, x, &tile, y, stride);
+    else
+        DEVICE_CALL(r, gemv, r->stream, w, x, &tile, y, stride);
+    device_expect_floats(r, many ? "y of gemm" : "y of gemv", &want, y);
+    check_buffer_free(&want);
+}
+
+static void check_products(const device_run *r, const weights *form, const case_shape *shape,
+                           case_kind kind) {
+    const size_t rows = shape->rows, tokens = shape->tokens;
+    check_rng rng = {rows * 1000003 + shape->cols * 1009 + (uint64_t)kind};
+    tern_matrix w;
+
+    if (!case_possible(form->format, rows, shape->cols))
+        return;
+    check_case("%s, %s in %s, %zu x %zu, %zu tokens, %s", r->d->name,
+               tern_format_describe(form->format)->name, tern_layout_name(form->layout), rows,
+               shape->cols, tokens, case_kind_name(kind));
+    matmul_case c = case_new_layout(form->format, form->layout, shape, kind, CHECK_END, &rng);
+    DEVICE_CALL(r, upload_matrix, r->stream, &c.matrix, &w);
+    const tern_activations x = put_activations(r, &c);
+    const tern_tile all = {0, tokens, 0, rows};
+    const tern_tile part = {tokens / 2, tokens, rows > 16 ? 16 : 0, rows > 32 ? 32 : rows};
+    check_product(r, &c, &w, &x, false, all);
+    check_product(r, &c, &w, &x, true, all);
+    check_product(r, &c, &w, &x, false, part);
+    check_product(r, &c, &w, &x, true, part);
+    drop_activations(r, &x);
+    DEVICE_CALL(r, free_matrix, &w);
+    case_free(&c);
+}
+
+/* Every shape, with random numbers and with some of the other kinds; returns how many products. */
+static size_t check_form(const device_run *r, const weights *form) {
+    static const case_shape shapes[] = {{1, 128, 1},  {16, 128, 3},  {17, 256, 2},  {33, 384, 9},
+                                        {40, 16, 5},  {15, 32, 4},   {7, 3, 2},     {20, 20, 3},
+                                        {48, 640, 1}, {9, 1056, 17}, {18, 2176, 1}, {16, 2080, 6}};
+    size_t products = 0;
+
+    for (size_t s = 0; s < COUNT(shapes); s++) {
+        for (int kind = 0; kind < CASE_KIND_COUNT; kind++) {
+            if (kind != CASE_RANDOM && ((size_t)kind + s) % 4 != 0)
+                continue;
+            check_products(r, form, &shapes[s], (case_kind)kind);
+            products++;
+        }
+    }
+    return products;
+}
+
+size_t device_check_products(const device_run *r) {
+    static const tern_layout others[] = {TERN_LAYOUT_T5R16, TERN_LAYOUT_TL1R16, TERN_LAYOUT_TL2R16};
+    size_t products = 0;
+
+    for (int format = 0; format < TERN_FORMAT_COUNT; format++) {
+        const weights form = {(tern_format)format, tern_format_layout((tern_format)format)};
+        if (has_products(r, &form))
+            products += check_form(r, &form);
+    }
+    for (size_t i = 0; i < COUNT(others); i++) {
+        const weights form = {TERN_FORMAT_I2_S, others[i]};
+        if (has_products(r, &form))
+            products += check_form(r, &form);
+    }
+    return products;
+}
+
+void device_check_long_products(const device_run *r) {
+    static const weights forms[] = {{TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16},
+                                    {TERN_FORMAT_I2_S, TERN_LAYOUT_T5R16},
+                                    {TERN_FORMAT_Q8_0, TERN_LAYOUT_Q8_0R16}};
+    static const case_shape longest = {2, 65408, 1}, wide = {16, 6912, 2};
+
+    for (int kind = CASE_RANDOM; kind <= CASE_MIN_MIN; kind++) {
+        for (size_t i = 0; i < COUNT(forms); i++) {
+            if (forms[i].format == TERN_FORMAT_I2_S)
+                check_products(r, &forms[i], &longest, (case_kind)kind);
+            check_products(r, &forms[i], &wide, (case_kind)kind);
+        }
+    }
+}
