@@ -57,8 +57,16 @@ def in_order(values) -> list[str]:
     return list(dict.fromkeys(values))
 
 
+def shade(colour: str, turn: int) -> str:
+    """The colour itself; half as bright for the second turn of the palette, paler for the third."""
+    parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    parts = [[p, p // 2, (p + 2 * 255) // 3][turn % 3] for p in parts]
+    return "#" + "".join(f"{p:02x}" for p in parts)
+
+
 def colours(names: list[str]) -> dict[str, str]:
-    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    n = len(COLOURS)
+    return {name: shade(COLOURS[i % n], i // n) for i, name in enumerate(names)}
 
 
 def finish(figure, name: str, title: str, alt: str) -> Plot:
@@ -135,13 +143,13 @@ def roofline(all_of: list[bench.Benchmark], isa: str, tints: dict[str, str]) -> 
     draw_roofs(axes, roofs, left, right)
     shapes = dict(zip(in_order(b.label["op"] for b in points), MARKERS * 9))
     for b, x in zip(points, xs):
-        tint = tints[b.label["format"]]
+        tint = tints[b.weights]
         filled = tint if b.label.get("level") != "memory" else "none"
         axes.plot(x, b.figure("macs") / 1e9, shapes[b.label["op"]], markersize=6,
                   markeredgecolor=tint, markerfacecolor=filled)
     for op, shape in shapes.items():
         axes.plot([], [], shape, color="#8c8c8c", label=op)
-    for fmt in in_order(b.label["format"] for b in points):
+    for fmt in in_order(b.weights for b in points):
         axes.plot([], [], "o", color=tints[fmt], label=fmt)
     axes.set(xscale="log", yscale="log", xlim=(left, right),
              xlabel="multiply-accumulates for each byte of weights",
@@ -167,7 +175,7 @@ def group_of(b: bench.Benchmark) -> tuple[str, str, str]:
 def draw_bars(axes, members: list[bench.Benchmark], formats: list[str], isas: list[str],
               tints: dict[str, str]) -> None:
     height = 0.8 / len(isas)
-    at = {(b.label["format"], b.label["isa"]): b for b in members}
+    at = {(b.weights, b.label["isa"]): b for b in members}
     for i, isa in enumerate(isas):
         for row, fmt in enumerate(formats):
             b = at.get((fmt, isa))
@@ -191,7 +199,7 @@ def bars(all_of: list[bench.Benchmark], tints: dict[str, str]) -> list[Plot]:
             groups.setdefault(group_of(b), []).append(b)
     plots = []
     for (op, place, threads), members in sorted(groups.items()):
-        formats = in_order(b.label["format"] for b in members)
+        formats = in_order(b.weights for b in members)
         isas = [isa for isa in tints if any(b.label["isa"] == isa for b in members)]
         figure, axes = pyplot.subplots(
             figsize=(WIDTH, 0.9 + 0.24 * len(formats) * max(len(isas), 1.4)))
@@ -202,7 +210,7 @@ def bars(all_of: list[bench.Benchmark], tints: dict[str, str]) -> list[Plot]:
         together = "" if threads == "1" else f", {threads} threads"
         title = f"{op} from {place}{together}"
         best = max(members, key=lambda b: b.figure("macs"))
-        alt = (f"Bars of {title}: {len(members)} rows. The fastest is {best.label['format']} on "
+        alt = (f"Bars of {title}: {len(members)} rows. The fastest is {best.weights} on "
                f"{best.label['isa']} with {best.figure('macs') / 1e9:.3g} G a second.")
         name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
         plots.append(finish(figure, f"bars-{name}", title, alt))
@@ -215,6 +223,6 @@ def draw_all(found: bench.Results) -> list[Plot]:
         isas = in_order(b.label["isa"] for b in all_of)
         listed = found.context.get("isas", "").split()
         isas.sort(key=lambda isa: listed.index(isa) if isa in listed else len(listed))
-        formats = colours(in_order(b.label["format"] for b in all_of))
+        formats = colours(in_order(b.weights for b in all_of))
         lines = [roofline(all_of, isa, formats) for isa in reversed(isas)]
         return [p for p in lines if p] + bars(all_of, colours(list(reversed(isas))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,12 @@ class Benchmark:
         """The median over the repetitions; None when no repetition reports it."""
         values = self.figures.get(name)
         return statistics.median(values) if values else None
+
+    @property
+    def weights(self) -> str:
+        """What is multiplied: the format, or the layout that a row of another layout is named after."""
+        named = re.match(r"tern_gem[vm]_(\w+)_\d+x\d+_", self.name)
+        return named[1] if named else self.label["format"]
 
     def spread(self, name: str) -> float:
         """Half the range of a figure, as a share of its median."""

@@ -45,7 +45,7 @@ static inline vb vb_lookup256(const uint8_t *table, vb index) {
  * Base-3 codes of layout T5R16 by table. A byte is a fraction f / 256 less 128; digit n of f is
  * what 3 * (f * 3^n mod 256) carries out of 8 bits. One table turns a byte into its first four
  * digits as planes of two bits, which vb_plane2 takes apart as those of T2R16; another one has the
- * fifth. That is 11 instructions for five digits of 64 bytes, where arithmetic takes 32.
+ * fifth. That is 12 instructions for five digits of 64 bytes, where arithmetic takes 28.
  */
 #define TERN_TRIT(byte, power) ((((byte) + 128) % 256 * (power) % 256 * 3) >> 8)
 #define TERN_FOUR(byte)                                                                            \
