@@ -83,5 +83,6 @@ void tern_iq2s_run(const uint16_t *grid, const uint8_t *block, size_t run, int8_
 }
 
 unsigned tern_iq2s_scale(const uint8_t *block, size_t half) {
-    return 2u * (block[TERN_IQ2S_SCALES_AT + half / 2] >> 4 * (half % 2) & 15u) + 1;
+    const unsigned nibbles = block[TERN_IQ2S_SCALES_AT + half / 2];
+    return 2 * (nibbles >> 4 * (half % 2) & 15) + 1;
 }

@@ -85,7 +85,7 @@ static void pack_int4_block(const uint8_t *src, size_t r, uint8_t *block) {
     block[32 + r] = src[2];
     block[48 + r] = src[3];
     for (size_t k = 0; k < TERN_BLOCK; k++) {
-        const unsigned code = src[4 + k % 16] >> (k < 16 ? 0 : 4) & 15u;
+        const unsigned code = (unsigned)src[4 + k % 16] >> (k < 16 ? 0 : 4) & 15;
         uint8_t *byte = &block[nibble_at(r, k)];
         *byte = (uint8_t)(*byte | code << nibble_shift(k));
     }
@@ -97,7 +97,7 @@ static void unpack_int4_block(const uint8_t *block, size_t r, uint8_t *dst) {
     dst[2] = block[32 + r];
     dst[3] = block[48 + r];
     for (size_t k = 0; k < TERN_BLOCK; k++) {
-        const unsigned code = block[nibble_at(r, k)] >> nibble_shift(k) & 15u;
+        const unsigned code = (unsigned)block[nibble_at(r, k)] >> nibble_shift(k) & 15;
         dst[4 + k % 16] = (uint8_t)(dst[4 + k % 16] | code << (k < 16 ? 0 : 4));
     }
 }
