@@ -71,7 +71,8 @@ const char *tern_gguf_value_type_name(tern_gguf_type type);
  * Maps and checks a file. *out is untouched on failure. Every refusal of a malformed file has its
  * own status (tern/status.h). Tensors of types that tern does not know are accepted, their offsets
  * are checked. An I2_S tensor at the end of a file may lack the 28 unused bytes behind its scale;
- * `bytes` is then smaller by 28. The file must not be changed while it is open.
+ * `bytes` is then smaller by 28; what is only called I2_S (i2s_detect.h) is TERN_ERR_TENSOR_TYPE,
+ * with its name. The file must not be changed while it is open.
  */
 TERN_MUST_CHECK tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err);
 

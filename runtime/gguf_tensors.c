@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/gguf_internal.h"
+#include "runtime/i2s_detect.h"
 #include "tern/kernels.h"
 
 /* Bytes behind the scale of an I2_S tensor that hold nothing; some writers omit them at the end. */
@@ -125,6 +126,23 @@ static tern_status check_range(const tern_gguf_cursor *c, const place *p, uint64
                      c->file->name, TERN_SPAN_ARG(t->name), bytes, p->offset, data_size);
 }
 
+/* Refuses what is called I2_S and is something else; see i2s_detect.h. */
+static tern_status check_i2s(const tern_gguf_cursor *c, const tern_gguf_tensor *t, bool last) {
+    const tern_i2s_place where = {.rows = t->ne[1] * t->ne[2] * t->ne[3],
+                                  .cols = t->ne[0],
+                                  .extent = t->extent,
+                                  .alignment = c->file->alignment,
+                                  .last = last};
+    const tern_i2s_kind kind = tern_i2s_detect(&where);
+    if (kind == TERN_I2S_ONE_SCALE || (kind == TERN_I2S_UNKNOWN && t->extent < t->bytes))
+        return TERN_OK; /* what is too short for anything is cut off, or overlaps */
+    return tern_fail(c->err, TERN_ERR_TENSOR_TYPE,
+                     "%s: tensor '%.*s' is called i2_s, but its %" PRIu64 " bytes for %" PRIu64
+                     " x %" PRIu64 " are %s; convert the original model to i2_s or tq2_0 anew",
+                     c->file->name, TERN_SPAN_ARG(t->name), t->extent, where.rows, where.cols,
+                     tern_i2s_kind_text(kind));
+}
+
 static int compare_offsets(const void *a, const void *b) {
     const place *x = a, *y = b;
     return (x->offset > y->offset) - (x->offset < y->offset);
@@ -141,12 +159,16 @@ static tern_status lay_out(const tern_gguf_cursor *c, place *places) {
     qsort(places, file->n_tensors, sizeof places[0], compare_offsets);
     for (size_t i = 0; i < file->n_tensors; i++) {
         tern_gguf_tensor *t = places[i].tensor;
-        status = check_range(c, &places[i], data_size);
+        const bool last = i + 1 == file->n_tensors;
+        const uint64_t end = last ? data_size : places[i + 1].offset;
+        t->extent = end > places[i].offset ? end - places[i].offset : 0;
+        if (t->extent > 0 && tern_format_from_gguf(t->type) == TERN_FORMAT_I2_S)
+            status = check_i2s(c, t, last);
+        if (status == TERN_OK)
+            status = check_range(c, &places[i], data_size);
         if (status != TERN_OK)
             return status;
-        const uint64_t end = i + 1 < file->n_tensors ? places[i + 1].offset : data_size;
         t->data = data + places[i].offset;
-        t->extent = end - places[i].offset;
         if (t->extent < t->bytes || t->extent == 0)
             return tern_fail(c->err, TERN_ERR_TENSOR_OVERLAP,
                              "%s: tensors '%.*s' and '%.*s' overlap at offset %" PRIu64, file->name,

@@ -133,6 +133,7 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     tern_loader loader = {.file = m->file,
                           .guard = &m->guard,
                           .arena = &m->weights,
+                          .i2s_order = params->i2s_order,
                           .ternary = m->ternary,
                           .plan = true};
     tern_status status = refuse_unused(m, err);

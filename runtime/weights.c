@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector. */
@@ -104,20 +105,43 @@ static void pack_part(tern_worker worker, void *argument) {
         keep_error(p, part.begin, &error);
 }
 
+/* The codes of an I2_S tensor in the order of TERN_FORMAT_I2_S, in memory for the caller to free.
+ */
+static tern_status reorder(const tern_loader *l, const tern_gguf_tensor *t, uint8_t **out,
+                           tern_error *err) {
+    uint64_t bytes;
+    const tern_status status = tern_format_bytes(TERN_FORMAT_I2_S, t->ne[1], t->ne[0], &bytes);
+    if (status != TERN_OK)
+        return status;
+    *out = malloc((size_t)bytes);
+    if (!*out)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to reorder %llu bytes",
+                         (unsigned long long)bytes);
+    return tern_i2s_import(l->i2s_order, t->data, t->ne[1], t->ne[0], *out, err);
+}
+
+static void pack_all(tern_loader *l, packing *p) {
+    pthread_mutex_init(&p->mutex, NULL);
+    tern_team_run(l->team, pack_part, p);
+    pthread_mutex_destroy(&p->mutex);
+}
+
 static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor *t,
                         tern_matrix *matrix, tern_error *err) {
     void *memory;
+    uint8_t *reordered = NULL;
     const size_t bytes = tern_packed_bytes(matrix->layout, matrix->rows, matrix->cols);
     const tern_status status = take(l, bytes, 1, &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
-    packing p = {.format = matrix->format,
-                 .source = t->data,
-                 .matrix = matrix,
-                 .target = memory,
-                 .mutex = PTHREAD_MUTEX_INITIALIZER};
-    tern_team_run(l->team, pack_part, &p);
-    pthread_mutex_destroy(&p.mutex);
+    packing p = {.format = matrix->format, .source = t->data, .matrix = matrix, .target = memory};
+    if (matrix->format == TERN_FORMAT_I2_S && l->i2s_order != TERN_I2S_UNITS_128) {
+        p.error.status = reorder(l, t, &reordered, &p.error);
+        p.source = reordered;
+    }
+    if (p.error.status == TERN_OK)
+        pack_all(l, &p);
+    free(reordered);
     tern_gguf_drop_pages(l->file, t);
     if (p.error.status != TERN_OK)
         return tern_fail(err, p.error.status, "%s: tensor %s: %s", tern_gguf_name(l->file), name,

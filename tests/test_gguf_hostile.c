@@ -322,7 +322,7 @@ static gguf_bytes rich_file(void) {
     gguf_add_key_array(&b, "none", 6, 0);
     gguf_add_tensor(&b, "token_embd.weight", 8, 32, 2, 192);
     gguf_add_tensor(&b, "blk.0.w", 36, 128, 1, 0);
-    gguf_add_tensor(&b, "odd", 77, 5, 0, 128);
+    gguf_add_tensor(&b, "odd", 77, 5, 0, 64);
     gguf_add_tensor(&b, "last", 0, 10, 0, 320);
     gguf_align(&b, 64);
     gguf_add_zeros(&b, 360);

@@ -76,6 +76,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     params.isa = options_text(o, OPT_ISA);
     params.disable = options_text(o, OPT_DISABLE);
     params.layout = options_text(o, OPT_LAYOUT);
+    params.i2s_order = loader_i2s_order(o);
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
     tern_error err = {0};
@@ -85,6 +86,10 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     report_refusals(l->model);
     loader_describe(o, l);
     return EXIT_DONE;
+}
+
+tern_i2s_order loader_i2s_order(const options *o) {
+    return (tern_i2s_order)(options_text(o, OPT_I2S_LAYOUT)[0] - 'a'); /* one of the choices */
 }
 
 tern_format loader_kv_format(const options *o) {

@@ -38,6 +38,9 @@ int loader_check_isa(const options *o, uint64_t *mask);
 /* Fills tokenizer, info and kernels of *l from its open model. */
 void loader_describe(const options *o, loaded *l);
 
+/* The order of codes that --i2s-layout names. */
+tern_i2s_order loader_i2s_order(const options *o);
+
 /* --kv as a format. */
 tern_format loader_kv_format(const options *o);
 

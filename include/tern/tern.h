@@ -32,7 +32,8 @@ typedef struct tern_text_stream tern_text_stream;
 typedef struct tern_model_params {
     const char *isa;     /* name of the kernel table; NULL: TERN_ISA, else the best here */
     const char *disable; /* instruction sets not to use: "avx512vbmi,avx512"; NULL: TERN_DISABLE */
-    const char *layout; /* packed layout of ternary matrices: "t2r16" (or NULL), "t5r16", ... */
+    const char *layout;  /* packed layout of ternary matrices: "t2r16" (or NULL), "t5r16", ... */
+    tern_i2s_order i2s_order;  /* of the codes in I2_S tensors, which no file tells */
     const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
     uint32_t threads;          /* used while loading; 0: one per core */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
