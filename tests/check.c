@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -112,15 +113,32 @@ bool check_same_float(float a, float b) {
     return bits_of(a) == bits_of(b) || (isnan(a) && isnan(b));
 }
 
+/* Which of n elements TERN_TEST_MUTATE spoils: n for none. */
+static size_t spoiled(size_t n) {
+    const char *which = getenv("TERN_TEST_MUTATE");
+    if (which == NULL || n == 0)
+        return n;
+    return strcmp(which, "last") == 0 ? n - 1 : 0;
+}
+
+/* x with its lowest bit changed. */
+static float spoil(float x) {
+    uint32_t bits = bits_of(x) ^ 1;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 void check_floats(const char *what, const float *expected, const float *got, size_t n) {
+    const size_t mutant = spoiled(n);
     size_t wrong = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (check_same_float(expected[i], got[i]))
+        const float value = i == mutant ? spoil(got[i]) : got[i];
+        if (check_same_float(expected[i], value))
             continue;
         if (wrong++ < DUMP_MAX)
             print_error("  %s[%zu]: expected %.9g (%08x), got %.9g (%08x)\n", what, i,
-                        (double)expected[i], bits_of(expected[i]), (double)got[i], bits_of(got[i]));
+                        (double)expected[i], bits_of(expected[i]), (double)value, bits_of(value));
     }
     if (wrong != 0)
         check_fail("%zu of %zu %s differ", wrong, n, what);
@@ -129,11 +147,13 @@ void check_floats(const char *what, const float *expected, const float *got, siz
 void check_bytes(const char *what, const void *expected, const void *got, size_t n) {
     const uint8_t *a = expected;
     const uint8_t *b = got;
+    const size_t mutant = spoiled(n);
     size_t wrong = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (a[i] != b[i] && wrong++ < DUMP_MAX)
-            print_error("  %s[%zu]: expected %02x, got %02x\n", what, i, a[i], b[i]);
+        const uint8_t value = i == mutant ? b[i] ^ 1 : b[i];
+        if (a[i] != value && wrong++ < DUMP_MAX)
+            print_error("  %s[%zu]: expected %02x, got %02x\n", what, i, a[i], value);
     }
     if (wrong != 0)
         check_fail("%zu of %zu bytes of %s differ", wrong, n, what);

@@ -74,7 +74,11 @@ bool check_canary_intact(const void *p, size_t bytes);
 /* The same bits, or both NaN (IEEE leaves sign and payload of a computed NaN open). */
 bool check_same_float(float a, float b);
 
-/* Fails with a dump of the first differences unless all n floats are the same. */
+/*
+ * Fails with a dump of the first differences unless all n floats are the same. With
+ * TERN_TEST_MUTATE=first or =last in the environment the first or last one got has its lowest bit
+ * changed before: then every test of a row must fail (tests/e2e/test_mutations.py).
+ */
 void check_floats(const char *what, const float *expected, const float *got, size_t n);
 
 /* As check_floats, for bytes. */
