@@ -7,6 +7,8 @@
 
 static const tern_arch archs[] = {
     {.name = "llama", .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NORM, .qkv_bias = true},
+    {.name = "qwen2", .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX, .qkv_bias = true},
+    {.name = "qwen3", .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX, .qk_norms = true},
     {.name = "bitnet-b1.58",
      .gate = TERN_OP_GATE_RELU2,
      .rope = TERN_OP_ROPE_NEOX,
@@ -49,7 +51,7 @@ const tern_arch *tern_arch_find(tern_span name) {
 }
 
 const char *tern_arch_names(void) {
-    return "llama, bitnet-b1.58, bitnet-25, bitnet";
+    return "llama, qwen2, qwen3, bitnet-b1.58, bitnet-25, bitnet";
 }
 
 /* Reads ARCH.<suffix>; fallback > 0 stands in for a missing key. */

@@ -20,6 +20,7 @@ typedef struct tern_arch {
     bool sub_norms;      /* RMSNorm after attention and after the gated activation */
     bool embedding_head; /* the head is token_embd even if the file has output.weight */
     bool qkv_bias;       /* q, k, v may have biases */
+    bool qk_norms;       /* RMSNorm of every head of q and k, before they are turned */
 } tern_arch;
 
 /* The architecture of that name, or NULL. Static storage. */

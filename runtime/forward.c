@@ -98,23 +98,32 @@ static void multiply(const pass *p, const tern_linear *linear, size_t t0, size_t
                                    part.end - part.begin);
 }
 
+/* One head of q or k, normed if the block does that, then turned by its position. */
+static void turn(const pass *p, float *head, const float *g, const float *cosine,
+                 const float *sine) {
+    const tern_row_set *rows = &p->model->rows;
+    if (g)
+        rows->rmsnorm->fn.rmsnorm(head, g, p->config->head_dim, p->config->norm_eps, head);
+    rows->rope->fn.rope(head, cosine, sine, p->config->n_rot / 2);
+}
+
 /* q, k turned by their positions; k, v into the cache. */
 static void rotate_and_store(const pass *p, size_t layer) {
     const tern_config *c = p->config;
+    const tern_layer *l = &p->model->layers[layer];
     const tern_session *session = p->session;
     const size_t half = c->n_rot / 2;
-    tern_rope_fn *rope = p->model->rows.rope->fn.rope;
     const tern_part part = my_tokens(p);
     for (size_t t = part.begin; t < part.end; t++) {
         const float *cosine = p->s->cosine + t * half;
         const float *sine = p->s->sine + t * half;
         const size_t offset = (p->batch->position + t) * session->kv_row_bytes;
         for (size_t h = 0; h < c->n_head; h++)
-            rope(p->s->q + t * head_width(c) + h * c->head_dim, cosine, sine, half);
+            turn(p, p->s->q + t * head_width(c) + h * c->head_dim, l->q_norm, cosine, sine);
         for (size_t h = 0; h < c->n_head_kv; h++) {
             float *k = p->s->k + t * kv_width(c) + h * c->head_dim;
             const float *v = p->s->v + t * kv_width(c) + h * c->head_dim;
-            rope(k, cosine, sine, half);
+            turn(p, k, l->k_norm, cosine, sine);
             session->store->fn.store(k, c->head_dim,
                                      tern_cache_head(session, session->cache_k, layer, h) + offset);
             session->store->fn.store(v, c->head_dim,

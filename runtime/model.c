@@ -46,12 +46,17 @@ static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, 
     const size_t kv = (size_t)c->n_head_kv * c->head_dim;
     const bool sub = c->arch->sub_norms;
     const bool bias = c->arch->qkv_bias;
+    const bool qk = c->arch->qk_norms;
     tern_status s;
     if ((s = tern_load_vector(l, named(n, "attn_norm.weight").text, width, false, &out->attn_norm,
                               err)) ||
         (s = load_projection(l, n, "attn_q", heads, width, bias, &out->q, err)) ||
         (s = load_projection(l, n, "attn_k", kv, width, bias, &out->k, err)) ||
         (s = load_projection(l, n, "attn_v", kv, width, bias, &out->v, err)) ||
+        (qk && (s = tern_load_vector(l, named(n, "attn_q_norm.weight").text, c->head_dim, false,
+                                     &out->q_norm, err))) ||
+        (qk && (s = tern_load_vector(l, named(n, "attn_k_norm.weight").text, c->head_dim, false,
+                                     &out->k_norm, err))) ||
         (sub && (s = tern_load_vector(l, named(n, "attn_sub_norm.weight").text, heads, false,
                                       &out->attn_sub_norm, err))) ||
         (s = load_projection(l, n, "attn_output", width, heads, false, &out->o, err)) ||
@@ -91,6 +96,7 @@ static const char *const block_tensors[] = {
     "attn_norm.weight", "attn_q.weight",   "attn_k.weight", "attn_v.weight",  "attn_output.weight",
     "ffn_norm.weight",  "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"};
 static const char *const sub_norm_tensors[] = {"attn_sub_norm.weight", "ffn_sub_norm.weight"};
+static const char *const qk_norm_tensors[] = {"attn_q_norm.weight", "attn_k_norm.weight"};
 static const char *const bias_tensors[] = {"attn_q.bias", "attn_k.bias", "attn_v.bias"};
 
 static bool is_listed(tern_span name, const char *const *list, size_t n) {
@@ -103,6 +109,7 @@ static bool is_listed(tern_span name, const char *const *list, size_t n) {
 static bool is_used(tern_span suffix, const tern_arch *arch) {
     return is_listed(suffix, block_tensors, sizeof block_tensors / sizeof *block_tensors) ||
            (arch->sub_norms && is_listed(suffix, sub_norm_tensors, 2)) ||
+           (arch->qk_norms && is_listed(suffix, qk_norm_tensors, 2)) ||
            (arch->qkv_bias && is_listed(suffix, bias_tensors, 3));
 }
 

@@ -12,15 +12,16 @@
 #include "tern/tern.h"
 
 typedef struct tern_layer {
-    const float *attn_norm;     /* [n_embd] */
-    const float *attn_sub_norm; /* [n_head * head_dim], or NULL */
-    const float *ffn_norm;      /* [n_embd] */
-    const float *ffn_sub_norm;  /* [n_ff], or NULL */
-    tern_linear q;              /* n_embd -> n_head * head_dim */
-    tern_linear k, v;           /* n_embd -> n_head_kv * head_dim */
-    tern_linear o;              /* n_head * head_dim -> n_embd */
-    tern_linear gate, up;       /* n_embd -> n_ff */
-    tern_linear down;           /* n_ff -> n_embd */
+    const float *attn_norm;       /* [n_embd] */
+    const float *attn_sub_norm;   /* [n_head * head_dim], or NULL */
+    const float *ffn_norm;        /* [n_embd] */
+    const float *ffn_sub_norm;    /* [n_ff], or NULL */
+    tern_linear q;                /* n_embd -> n_head * head_dim */
+    const float *q_norm, *k_norm; /* [head_dim], or NULL */
+    tern_linear k, v;             /* n_embd -> n_head_kv * head_dim */
+    tern_linear o;                /* n_head * head_dim -> n_embd */
+    tern_linear gate, up;         /* n_embd -> n_ff */
+    tern_linear down;             /* n_ff -> n_embd */
 } tern_layer;
 
 /* Rows for everything that is not a matrix product, selected once. */
@@ -43,7 +44,7 @@ static inline size_t tern_cache_row_bytes(tern_format kv, size_t head_dim) {
 struct tern_model {
     tern_gguf *file;
     tern_config config;
-    tern_guard guard; /* features that rows may use, and what was found out about rows */
+    tern_guard guard;    /* features that rows may use, and what was found out about rows */
     tern_layout ternary; /* packed layout of ternary matrices */
     tern_row_set rows;
     tern_arena weights; /* packed matrices and vectors */

@@ -49,6 +49,10 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
     put_f32(w, m, "rope.freq_base", m->rope_base);
     put_u32(w, m, "attention.head_count", m->n_head);
     put_u32(w, m, "attention.head_count_kv", m->n_head_kv);
+    if (m->n_head * m->head_dim != m->n_embd) { /* else that is what the keys mean when missing */
+        put_u32(w, m, "attention.key_length", m->head_dim);
+        put_u32(w, m, "attention.value_length", m->head_dim);
+    }
     put_f32(w, m, "attention.layer_norm_rms_epsilon", 1e-5f);
     tern_gguf_put_u32(w, "general.file_type", file_type(m->body));
     tern_gguf_put_u32(w, "general.quantization_version", 2);
@@ -109,7 +113,7 @@ typedef struct tensor {
     uint32_t n_dims;
     uint64_t ne[2];
     uint64_t bytes;
-    float sd; /* of a matrix; 0 for norms */
+    float sd; /* of a matrix or a bias; 0 for norms */
 } tensor;
 
 /* What happens to the tensors of a model, one after the other. */
@@ -183,6 +187,13 @@ static tern_status visit_norm(walk *c, int layer, const char *name, uint64_t n) 
     return visit(c, &t);
 }
 
+/* A bias for results of deviation 1 and more. */
+static tern_status visit_bias(walk *c, int layer, const char *name, uint64_t n) {
+    tensor t = {.format = TERN_FORMAT_F32, .n_dims = 1, .ne = {n, 1}, .sd = 0.5f};
+    snprintf(t.name, sizeof t.name, "blk.%d.%s.bias", layer, name);
+    return visit(c, &t);
+}
+
 /* A matrix whose product with a vector of n_in values of variance 1 has deviation `gain`. */
 static tern_status visit_matrix(walk *c, int layer, const char *name, tern_format format,
                                 uint64_t n_in, uint64_t n_out, float gain) {
@@ -208,16 +219,28 @@ static float residual_gain(const model *m) {
     return (float)sqrt(2.0 * (double)LOGIT_GAIN * (double)LOGIT_GAIN / (double)m->n_layer);
 }
 
+/* The matrix of a projection, and what else the model has for its results. */
+static tern_status visit_projection(walk *c, int i, const char *name, uint64_t n_out, float gain,
+                                    const char *norm) {
+    const model *m = c->m;
+    tern_status status = visit_matrix(c, i, name, m->body, m->n_embd, n_out, gain);
+    if (status == TERN_OK && m->qkv_bias)
+        status = visit_bias(c, i, name, n_out);
+    if (status == TERN_OK && m->qk_norms && norm != NULL)
+        status = visit_norm(c, i, norm, m->head_dim);
+    return status;
+}
+
 static tern_status visit_attention(walk *c, int i) {
     const model *m = c->m;
     const uint64_t q = (uint64_t)m->n_head * m->head_dim, kv = (uint64_t)m->n_head_kv * m->head_dim;
     tern_status status = visit_norm(c, i, "attn_norm", m->n_embd);
     if (status == TERN_OK)
-        status = visit_matrix(c, i, "attn_q", m->body, m->n_embd, q, m->score_gain);
+        status = visit_projection(c, i, "attn_q", q, m->score_gain, "attn_q_norm");
     if (status == TERN_OK)
-        status = visit_matrix(c, i, "attn_k", m->body, m->n_embd, kv, m->score_gain);
+        status = visit_projection(c, i, "attn_k", kv, m->score_gain, "attn_k_norm");
     if (status == TERN_OK)
-        status = visit_matrix(c, i, "attn_v", m->body, m->n_embd, kv, 1.0f);
+        status = visit_projection(c, i, "attn_v", kv, 1.0f, NULL);
     if (status == TERN_OK && m->sub_norms)
         status = visit_norm(c, i, "attn_sub_norm", q);
     if (status == TERN_OK)

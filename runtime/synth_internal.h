@@ -47,6 +47,8 @@ typedef struct tern_synth_model {
     float score_gain; /* deviation of queries and keys; its square is that of attention scores */
     tern_format body, embedding;
     bool sub_norms;   /* norms before the output and down projections */
+    bool qkv_bias;    /* biases of the query, key and value projections */
+    bool qk_norms;    /* norms of the heads of queries and keys */
     bool output_head; /* a matrix of its own, in the body's format, instead of the embeddings */
     tern_synth_tokens tokens;
     const char *pre;

@@ -37,6 +37,13 @@
            .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
            .score_gain = SHARP
 
+/* Heads whose width is not n_embd / n_head, as Qwen 3 has them. */
+#define QWEN_TINY                                                                                  \
+    .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2, .n_embd = 96, .n_ff = 160,          \
+    .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
+    .rope_base = 1000000.0f, .score_gain = SHARP, .body = TERN_FORMAT_Q4_0,                        \
+    .embedding = TERN_FORMAT_Q8_0
+
 #define SMOLLM2_135M                                                                               \
     LLAMA, .n_layer = 30, .n_embd = 576, .n_ff = 1536, .n_head = 9, .n_head_kv = 3,                \
            .head_dim = 64, .n_vocab = 49152, .n_special = 17, .n_ctx = 8192,                       \
@@ -130,6 +137,15 @@ static const tern_synth_model models[] = {
      LLAMA_TINY_SUPERS,
      .body = TERN_FORMAT_IQ2_S,
      .embedding = TERN_FORMAT_Q4_K},
+    {{"qwen2-tiny", "the qwen2 graph with 2 layers of 96, Q4_0: biases of q, k and v"},
+     QWEN_TINY,
+     .architecture = "qwen2",
+     .qkv_bias = true},
+    {{"qwen3-tiny", "the qwen3 graph with 2 layers of 96, Q4_0: norms of each head"},
+     QWEN_TINY,
+     .architecture = "qwen3",
+     .qk_norms = true,
+     .output_head = true},
     {{"llama-tiny-f16", "llama-tiny in F16, 88 wide"},
      LLAMA_TINY_FLOATS,
      .body = TERN_FORMAT_F16,

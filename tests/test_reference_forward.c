@@ -19,7 +19,10 @@ enum { TOKENS = 70, MAX_WIDTH = 768, MAX_BLOCKS = MAX_WIDTH / TERN_BLOCK, MAX_HA
 typedef struct plain {
     tiny_file file;
     tern_model_info info;
-    bool bitnet; /* sub-norms, NEOX, squared ReLU; else NORM, SiLU */
+    bool bitnet; /* sub-norms, squared ReLU; else SiLU */
+    bool neox;   /* pairing of RoPE; else NORM */
+    bool biases; /* of q, k and v */
+    bool qk_norms;
     float eps;
     double frequency[MAX_HALF];
     tern_format kv;
@@ -33,6 +36,9 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     char key[96];
     tern_model_describe(model, &p.info);
     p.bitnet = strncmp(p.info.architecture, "bitnet", 6) == 0;
+    p.qk_norms = strcmp(p.info.architecture, "qwen3") == 0;
+    p.biases = strcmp(p.info.architecture, "qwen2") == 0;
+    p.neox = strcmp(p.info.architecture, "llama") != 0;
     snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", p.info.architecture);
     assert_int_equal(tern_gguf_f32(p.file.source, key, &p.eps, NULL), TERN_OK);
     snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
@@ -110,7 +116,7 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
                    float *out) {
     const size_t dim = p->info.head_dim;
     const size_t group = p->info.n_head / p->info.n_head_kv;
-    const tern_ref_pairing pairing = p->bitnet ? TERN_REF_PAIR_NEOX : TERN_REF_PAIR_NORM;
+    const tern_ref_pairing pairing = p->neox ? TERN_REF_PAIR_NEOX : TERN_REF_PAIR_NORM;
     float c[MAX_HALF];
     float s[MAX_HALF];
     tern_rope_angles(p->frequency, dim / 2, position, c, s);
@@ -132,14 +138,31 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
     }
 }
 
+/* y = W x of a projection to n_heads heads, with its bias, or with a norm of each head. */
+static void project(plain *p, uint32_t n, const char *name, const char *norm, const float *x,
+                    size_t n_heads, float *y) {
+    const size_t dim = p->info.head_dim;
+    char text[64];
+    float bias[MAX_WIDTH];
+    multiply(tensor(p, n, name), x, y);
+    if (p->biases) {
+        snprintf(text, sizeof text, "blk.%u.%s.bias", n, name);
+        const tiny_tensor *b = tiny_find(&p->file, text);
+        memcpy(bias, b->data, b->bytes);
+        tern_ref_add(y, bias, n_heads * dim);
+    }
+    for (size_t h = 0; p->qk_norms && norm != NULL && h < n_heads; h++)
+        normalize(p, tensor(p, n, norm), y + h * dim, y + h * dim);
+}
+
 static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     static float norm[MAX_WIDTH], q[MAX_WIDTH], k[MAX_WIDTH], v[MAX_WIDTH];
     static float heads[MAX_WIDTH], gate[MAX_WIDTH], up[MAX_WIDTH], out[MAX_WIDTH];
     const tern_ref_activation gating = p->bitnet ? TERN_REF_RELU2 : TERN_REF_SILU;
     normalize(p, tensor(p, n, "attn_norm"), x, norm);
-    multiply(tensor(p, n, "attn_q"), norm, q);
-    multiply(tensor(p, n, "attn_k"), norm, k);
-    multiply(tensor(p, n, "attn_v"), norm, v);
+    project(p, n, "attn_q", "attn_q_norm", norm, p->info.n_head, q);
+    project(p, n, "attn_k", "attn_k_norm", norm, p->info.n_head_kv, k);
+    project(p, n, "attn_v", NULL, norm, p->info.n_head_kv, v);
     attend(p, n, position, q, k, v, heads);
     if (p->bitnet)
         normalize(p, tensor(p, n, "attn_sub_norm"), heads, heads);

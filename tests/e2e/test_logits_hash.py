@@ -23,6 +23,8 @@ PRESETS = [
     "llama-tiny-q5_k",
     "llama-tiny-q6_k",
     "llama-tiny-iq2_s",
+    "qwen2-tiny",
+    "qwen3-tiny",
     "llama-tiny-f16",
     "llama-tiny-bf16",
     "llama-tiny-f32",

@@ -26,6 +26,8 @@ QUANTIZED = [
     "llama-tiny-q5_k",
     "llama-tiny-q6_k",
     "llama-tiny-iq2_s",
+    "qwen2-tiny",
+    "qwen3-tiny",
 ]
 
 

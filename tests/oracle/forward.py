@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transformer in float64, for the architectures llama and bitnet.
+"""The transformer in float64, for the architectures llama, qwen2, qwen3 and bitnet.
 
 Only two things are rounded, because they are part of what the model computes here rather than
 errors of computing it: activations become int8 in front of quantized weights, and keys and values
@@ -126,10 +126,15 @@ class Architecture(NamedTuple):
     sub_norms: bool  # a norm in front of attn_output and of ffn_down
     tied: bool  # the head is the embedding, whatever else the file holds
     biases: bool  # of the query, key and value projections, where the file has them
+    head_norms: bool = False  # of each head of queries and keys, before rope
 
 
 ARCHITECTURES = {
     "llama": Architecture("norm", silu, sub_norms=False, tied=False, biases=True),
+    "qwen2": Architecture("neox", silu, sub_norms=False, tied=False, biases=True),
+    "qwen3": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True
+    ),
     "bitnet": Architecture("neox", silu, sub_norms=True, tied=True, biases=False),
     "bitnet-25": Architecture("neox", relu2, sub_norms=True, tied=True, biases=False),
     "bitnet-b1.58": Architecture("neox", relu2, sub_norms=True, tied=True, biases=False),
@@ -205,6 +210,8 @@ class Model:
         )
         if q.shape[1] != self.heads or k.shape[1] != self.kv_heads or v.shape != k.shape:
             raise ValueError(f"layer {layer}: head counts disagree with the projections")
+        if self.arch.head_norms:
+            q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
         k = store(rope(k, angles, self.arch.pairing), kv)
         o = attention(rope(q, angles, self.arch.pairing), k, store(v, kv))
         if self.arch.sub_norms:
