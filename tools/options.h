@@ -22,7 +22,8 @@
     X(BENCH, bench)                                                                                \
     X(INSPECT, inspect)                                                                            \
     X(KERNELS, kernels)                                                                            \
-    X(SYNTH, synth)
+    X(SYNTH, synth)                                                                                \
+    X(VERIFY_DETERMINISM, verify_determinism)
 
 typedef enum command_id {
 #define COMMAND_ENUM(id, name) COMMAND_##id,

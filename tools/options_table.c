@@ -12,6 +12,7 @@ enum {
     INSPECT = 1 << COMMAND_INSPECT,
     KERNELS = 1 << COMMAND_KERNELS,
     SYNTH = 1 << COMMAND_SYNTH,
+    VERIFY = 1 << COMMAND_VERIFY_DETERMINISM,
     EVALUATES = RUN | LOGITS | BENCH, /* commands that run a model */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
@@ -60,11 +61,19 @@ static const command_spec commands[COMMAND_COUNT] = {
                        "The same preset and seed give the same bytes on every machine.\n",
                        "  tern synth --list\n"
                        "  tern synth --preset bitnet-2b bitnet-2b.gguf --seed 1\n"},
+    [COMMAND_VERIFY_DETERMINISM] =
+        {"verify-determinism", "", 0, 0, "show that a model has one answer on this machine",
+         "Runs the same tokens on every instruction set of this machine, in every packed layout,\n"
+         "with 1 to 3 threads, the prompt cut in several ways, alone and beside another sequence.\n"
+         "Prints one hash of all keys, values and logits, or the first difference: which run, and\n"
+         "the layer and operation to look at. The hash is the same on every machine.\n",
+         "  tern verify-determinism\n"
+         "  tern verify-determinism -m model.gguf --kv q8_0\n"},
 };
 
 static const option_spec table[OPT_COUNT] = {
     [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, .variables = "BITNET_GGUF",
-                   .commands = EVALUATES,
+                   .commands = EVALUATES | VERIFY,
                    .help = "GGUF model; without it run uses the small model that comes with tern"},
     [OPT_PROMPT] = {"prompt", 'p', NULL, "TEXT", OPTION_TEXT, .one_call = true,
                     .commands = RUN | LOGITS, .help = "the prompt; - reads standard input"},
@@ -121,17 +130,18 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_THREADS] = {"threads", 0, NULL, "N", OPTION_INTEGER, .max = 1024,
                      .variables = "RAYON_NUM_THREADS", .fallback = "0", .commands = EVALUATES,
                      .help = "threads; 0: one per core. Changes no bit of the output"},
-    [OPT_ISA] = {"isa", 0, NULL, "NAME", OPTION_TEXT, .commands = EVALUATES | INSPECT | KERNELS,
+    [OPT_ISA] = {"isa", 0, NULL, "NAME", OPTION_TEXT,
+                 .commands = EVALUATES | INSPECT | KERNELS | VERIFY,
                  .help = "instruction set, see `tern kernels`; without it the best one here"},
     [OPT_DISABLE] = {"disable", 0, NULL, "NAMES", OPTION_TEXT,
-                     .commands = EVALUATES | INSPECT | KERNELS,
+                     .commands = EVALUATES | INSPECT | KERNELS | VERIFY,
                      .help = "instruction sets not to use, such as avx512vbmi,avx512"},
     [OPT_LAYOUT] = {"layout", 0, NULL, "NAME", OPTION_CHOICE,
                     .choices = "t2r16 t5r16 tl1r16 tl2r16", .fallback = "t2r16",
                     .commands = EVALUATES | INSPECT,
                     .help = "packed layout of ternary matrices; changes no bit"},
     [OPT_I2S_LAYOUT] = {"i2s-layout", 0, NULL, "ORDER", OPTION_CHOICE, .choices = "a b c d",
-                        .fallback = "a", .commands = EVALUATES | INSPECT,
+                        .fallback = "a", .commands = EVALUATES | INSPECT | VERIFY,
                         .help = "order of the codes in I2_S tensors, which no file tells"},
     [OPT_CONTEXT] = {"ctx", 'c', "ctx-size context", "N", OPTION_INTEGER, .max = UINT32_MAX,
                      .fallback = "0", .commands = EVALUATES | INSPECT,
@@ -140,8 +150,8 @@ static const option_spec table[OPT_COUNT] = {
                    .commands = EVALUATES,
                    .help = "tokens of a prompt handled in one pass; 0: 128. Changes no bit"},
     [OPT_KV] = {"kv", 0, NULL, "TYPE", OPTION_CHOICE, .choices = "f32 f16 q8_0", .fallback = "f32",
-                .commands = EVALUATES | INSPECT, .help = "numbers in the key/value cache"},
-    [OPT_PRE] = {"pre", 0, NULL, "NAME", OPTION_TEXT, .commands = EVALUATES | INSPECT,
+                .commands = EVALUATES | INSPECT | VERIFY, .help = "numbers in the key/value cache"},
+    [OPT_PRE] = {"pre", 0, NULL, "NAME", OPTION_TEXT, .commands = EVALUATES | INSPECT | VERIFY,
                  .help = "pre-tokenizer, in place of the one that the file names"},
     [OPT_DETERMINISTIC] = {"deterministic", 0, NULL, NULL, OPTION_SWITCH,
                            .variables = "BITNET_DETERMINISTIC", .commands = RUN | BENCH,

@@ -105,6 +105,16 @@ class Aarch64(common.TernTest):
             for preset in PRESETS:
                 self.check(common.synth(preset, folder))
 
+    def test_verify_determinism(self):
+        """The program's own proof ends with the hash that x86-64 gets."""
+        with tempfile.TemporaryDirectory() as folder:
+            for preset in ("bitnet-tiny-odd", "qwen3-tiny"):
+                command = ["verify-determinism", "-m", common.synth(preset, folder)]
+                expected = tern_text(*command, "--isa", "scalar").splitlines()[-1].split()[2]
+                lines = self.emulate("max", *command).splitlines()
+                self.assertEqual(lines[-1].split()[2], expected)
+                self.assertEqual(len({line.split()[0] for line in lines[:-1]}), 4, lines)
+
     def test_sets(self):
         """A processor runs the rows of its best instruction sets, and no others."""
         for processor, sets in SETS_OF.items():

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern verify-determinism: every set and layout is run, and the hash depends on nothing else."""
+
+import re
+import tempfile
+
+import common
+from common import tern, tern_text
+
+LAYOUTS = ["t2r16", "t5r16", "tl1r16", "tl2r16"]
+
+
+def verify(*options):
+    """(hash, the lines in front of it)"""
+    *lines, last = tern_text("verify-determinism", *options).splitlines()
+    found = re.fullmatch(r"one answer +([0-9a-f]{64})  \((\d+) runs of (\d+) tokens\)", last)
+    assert found, last
+    return found[1], lines
+
+
+class Verify(common.TernTest):
+    def test_small_model(self):
+        digest, lines = verify()
+        ran = {tuple(line.split()[:2]) for line in lines}
+        self.assertEqual(ran, {(i, layout) for i in common.runnable_isas() for layout in LAYOUTS})
+        self.assertEqual(len(lines), len(ran))
+        self.assertNotEqual(digest, verify("--isa", "scalar", "--kv", "q8_0")[0])
+
+    def test_hash_is_of_the_model(self):
+        with tempfile.TemporaryDirectory() as folder:
+            hashes = set()
+            for preset in ("bitnet-tiny-odd", "qwen2-tiny", "qwen3-tiny"):
+                model = common.synth(preset, folder)
+                digest, lines = verify("-m", model)
+                self.assertEqual(digest, verify("-m", model, "--isa", "scalar")[0])
+                hashes.add(digest)
+                each = len(LAYOUTS) if preset.startswith("bitnet") else 1
+                self.assertEqual(len(lines), each * len(common.runnable_isas()))
+            self.assertEqual(len(hashes), 3)
+
+    def test_bad_model(self):
+        result = tern("verify-determinism", "-m", "/nowhere/model.gguf")
+        self.assert_one_line_error(result, contains=["/nowhere/model.gguf"])
+
+
+if __name__ == "__main__":
+    common.main()
