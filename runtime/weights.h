@@ -37,8 +37,8 @@ typedef struct tern_loader {
     tern_arena *arena; /* sized by the same calls with plan == true */
     tern_team *team;
     tern_i2s_order i2s_order; /* of I2_S tensors in the file */
-    tern_layout ternary; /* layout of ternary matrices; it changes no bit of a product */
-    bool plan; /* only add up bytes, read no data */
+    tern_layout ternary;      /* layout of ternary matrices; it changes no bit of a product */
+    bool plan;                /* only add up bytes, read no data */
     size_t bytes;
 } tern_loader;
 

@@ -229,8 +229,8 @@ static inline vb vb_plane2(vb c, int plane) {
     return vreinterpretq_s8_u8(plane == 3 ? shifted : vandq_u8(shifted, vdupq_n_u8(3)));
 }
 
-/* Tripling a signed base-3 fraction n times carries its first n digits out of eight bits. Digit n is
- * 2 above 42/256, 0 below -42/256; a comparison gives -1. */
+/* Tripling a signed base-3 fraction n times carries its first n digits out of eight bits. Digit n
+ * is 2 above 42/256, 0 below -42/256; a comparison gives -1. */
 static inline vb vb_trit(vb c, int n) {
     static const int8_t powers[] = {1, 3, 9, 27, 81};
     const int8x16_t fraction = n == 0 ? c : vmulq_s8(c, vdupq_n_s8(powers[n]));
