@@ -4,7 +4,6 @@
  * scale and size, so that nothing in the file tells them apart. docs/formats.md has the orders.
  */
 
-#include <math.h>
 #include <string.h>
 
 #include "kernels/ternary.h"
@@ -50,10 +49,9 @@ tern_status tern_i2s_import(tern_i2s_order order, const void *file, size_t rows,
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
                          "a matrix of %zu x %zu has no I2_S tensor of order %d", rows, cols,
                          (int)order);
-    memcpy(&scale, source + rows * cols / 4, sizeof scale);
-    if (!isfinite(scale) || scale < 0.0f)
-        return tern_fail(err, TERN_ERR_TENSOR_DATA, "scale %g at byte %zu", (double)scale,
-                         rows * cols / 4);
+    const tern_status status = tern_ternary_tensor_scale(source, rows * cols / 4, &scale, err);
+    if (status != TERN_OK)
+        return status;
     memset(stream, 0, (size_t)bytes);
     for (size_t row = 0; row < rows; row++)
         for (size_t col = 0; col < cols; col++) {

@@ -5,15 +5,13 @@
  * not hold. docs/formats.md has the addressing.
  */
 
-#include <math.h>
 #include <string.h>
 
 #include "kernels/ternary.h"
 
 enum {
-    TRAILER_BYTES = 32, /* the scale and what follows it, as in I2_S */
-    TL2_ROWS = 32,      /* rows of a TL2 register block */
-    TL2_PAIR_COLS = 32  /* columns of a tile of TL2's pair section */
+    TL2_ROWS = 32,     /* rows of a TL2 register block */
+    TL2_PAIR_COLS = 32 /* columns of a tile of TL2's pair section */
 };
 
 /* A tiled matrix and where the sections of its file begin. */
@@ -86,7 +84,7 @@ tern_status tern_tl_bytes(tern_tl_kind kind, size_t rows, size_t cols, const ter
     const tern_status status = tiled_init(&t, kind, rows, cols, tiles, err);
 
     if (status == TERN_OK)
-        *bytes = t.scale_at + TRAILER_BYTES;
+        *bytes = t.scale_at + TERN_I2S_TRAILER_BYTES;
     return status;
 }
 
@@ -200,13 +198,11 @@ tern_status tern_tl_import(tern_tl_kind kind, const void *file, size_t rows, siz
     float scale;
     tern_status status = tiled_init(&t, kind, rows, cols, tiles, err);
 
+    if (status == TERN_OK)
+        status = tern_ternary_tensor_scale(source, t.scale_at, &scale, err);
     if (status != TERN_OK)
         return status;
-    memcpy(&scale, source + t.scale_at, sizeof scale);
-    if (!isfinite(scale) || scale < 0.0f)
-        return tern_fail(err, TERN_ERR_TENSOR_DATA, "scale %g at byte %zu", (double)scale,
-                         t.scale_at);
-    memset(stream, 0, rows * cols / 4 + TRAILER_BYTES);
+    memset(stream, 0, rows * cols / 4 + TERN_I2S_TRAILER_BYTES);
     for (size_t row = 0; row < rows; row++)
         for (size_t k = 0; k < cols; k += width_at(&t, k)) {
             if (!get(&t, source, row, k, codes))
@@ -227,7 +223,7 @@ tern_status tern_tl_export(tern_tl_kind kind, const void *i2s, size_t rows, size
 
     if (status != TERN_OK)
         return status;
-    memset(target, 0, t.scale_at + TRAILER_BYTES);
+    memset(target, 0, t.scale_at + TERN_I2S_TRAILER_BYTES);
     for (size_t row = 0; row < rows; row++)
         for (size_t k = 0; k < cols; k += width_at(&t, k)) {
             const size_t n = width_at(&t, k);

@@ -92,15 +92,20 @@ static void encode_q5_0(const float *x, uint8_t *out) {
     }
 }
 
+/* *least and *greatest, moved to where they enclose the block's elements. */
+static void widen_range(const float *x, float *least, float *greatest) {
+    for (int j = 0; j < TERN_BLOCK; j++) {
+        *least = x[j] < *least ? x[j] : *least;
+        *greatest = x[j] > *greatest ? x[j] : *greatest;
+    }
+}
+
 /* The least element becomes code 0, the greatest 15. */
 static void encode_q4_1(const float *x, uint8_t *out) {
     float least = x[0];
     float greatest = x[0];
 
-    for (int j = 1; j < TERN_BLOCK; j++) {
-        least = x[j] < least ? x[j] : least;
-        greatest = x[j] > greatest ? x[j] : greatest;
-    }
+    widen_range(x, &least, &greatest);
     const float d = (greatest - least) / 15.0f;
     tern_f16_store(out, d);
     tern_f16_store(out + 2, least);
@@ -112,10 +117,7 @@ static void encode_int4(const float *x, uint8_t *out) {
     float least = 0.0f;
     float greatest = 0.0f;
 
-    for (int j = 0; j < TERN_BLOCK; j++) {
-        least = x[j] < least ? x[j] : least;
-        greatest = x[j] > greatest ? x[j] : greatest;
-    }
+    widen_range(x, &least, &greatest);
     const float d = (greatest - least) / 15.0f;
     const float id = inverse(d);
     const unsigned zero = cut(0.5f - least * id, 15);
@@ -125,16 +127,26 @@ static void encode_int4(const float *x, uint8_t *out) {
     put_nibbles(x, 0.0f, id, (float)zero + 0.5f, out + 4);
 }
 
-static void encode_q8_0(const float *x, uint8_t *out) {
-    float amax = 0.0f;
+static float largest_magnitude(const float *x, size_t n) {
+    float largest = 0.0f;
 
-    for (int j = 0; j < TERN_BLOCK; j++)
-        amax = fabsf(x[j]) > amax ? fabsf(x[j]) : amax;
-    const float d = amax / 127.0f;
-    const float id = inverse(d);
-    tern_f16_store(out, d);
-    for (int j = 0; j < TERN_BLOCK; j++)
-        out[2 + j] = (uint8_t)(int8_t)roundf(x[j] * id);
+    for (size_t i = 0; i < n; i++)
+        largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
+    return largest;
+}
+
+/* The scale of a run of elements, which it replaces by codes. */
+static float encode_int8(const float *x, size_t n, int8_t *codes) {
+    const float scale = largest_magnitude(x, n) / 127.0f;
+    const float inverted = inverse(scale);
+
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (int8_t)roundf(x[i] * inverted);
+    return scale;
+}
+
+static void encode_q8_0(const float *x, uint8_t *out) {
+    tern_f16_store(out, encode_int8(x, TERN_BLOCK, (int8_t *)out + 2));
 }
 
 /* ---- ternary ------------------------------------------------------------------------------- */
@@ -186,11 +198,9 @@ static bool quantize_i2_s(const float *x, size_t rows, size_t cols, uint8_t *out
 /* Blocks of 256: the largest magnitude is the scale, halves and more become +1 or -1. */
 static void encode_tq(tern_format format, const float *x, uint8_t *out) {
     uint8_t codes[TERN_TQ_BLOCK];
-    float d = 0.0f;
-
-    for (size_t j = 0; j < TERN_TQ_BLOCK; j++)
-        d = fabsf(x[j]) > d ? fabsf(x[j]) : d;
+    const float d = largest_magnitude(x, TERN_TQ_BLOCK);
     const float id = inverse(d);
+
     for (size_t j = 0; j < TERN_TQ_BLOCK; j++)
         codes[j] = (uint8_t)((int)roundf(x[j] * id) + 1);
     tern_ternary_write(format, codes, 0, TERN_TQ_BLOCK, out);
@@ -286,19 +296,6 @@ tern_status tern_quantize_weights(tern_format format, const float *x, size_t row
     if (status == TERN_OK && lossless != NULL)
         *lossless = same;
     return status;
-}
-
-/* The scale of a run of elements, which it replaces by codes. */
-static float encode_int8(const float *x, size_t n, int8_t *codes) {
-    float amax = 0.0f;
-
-    for (size_t i = 0; i < n; i++)
-        amax = fabsf(x[i]) > amax ? fabsf(x[i]) : amax;
-    const float scale = amax / 127.0f;
-    const float inverted = inverse(scale);
-    for (size_t i = 0; i < n; i++)
-        codes[i] = (int8_t)roundf(x[i] * inverted);
-    return scale;
 }
 
 tern_status tern_quantize_int8(const float *x, size_t rows, size_t cols, bool by_row, int8_t *codes,

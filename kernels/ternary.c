@@ -6,6 +6,7 @@
 
 #include "kernels/ternary.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "kernels/half.h"
@@ -191,6 +192,14 @@ bool tern_ternary_invalid(const uint8_t *codes, size_t n) {
     for (; i < n; i++)
         bad |= codes[i] & codes[i] >> 1;
     return (bad & UINT64_C(0x0101010101010101)) != 0;
+}
+
+tern_status tern_ternary_tensor_scale(const uint8_t *file, size_t at, float *scale,
+                                      tern_error *err) {
+    memcpy(scale, file + at, sizeof *scale);
+    if (!isfinite(*scale) || *scale < 0.0f)
+        return tern_fail(err, TERN_ERR_TENSOR_DATA, "scale %g at byte %zu", (double)*scale, at);
+    return TERN_OK;
 }
 
 tern_status tern_ternary_fail(tern_format format, const uint8_t *file, size_t cols, size_t row0,

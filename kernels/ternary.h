@@ -34,6 +34,13 @@ size_t tern_ternary_scale_at(tern_format format, size_t element);
 /* Whether one of n codes is 3. */
 bool tern_ternary_invalid(const uint8_t *codes, size_t n);
 
+/*
+ * The float at byte `at` of a tensor with one scale. TERN_ERR_TENSOR_DATA, with the place, when it
+ * is negative or not finite.
+ */
+tern_status tern_ternary_tensor_scale(const uint8_t *file, size_t at, float *scale,
+                                      tern_error *err);
+
 /* TERN_ERR_TENSOR_DATA with the place of the first code 3 at or behind row0; there must be one. */
 tern_status tern_ternary_fail(tern_format format, const uint8_t *file, size_t cols, size_t row0,
                               tern_error *err);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/i2s_detect.h"
 
-enum {
-    SCALE_BYTES = 4,   /* behind the codes of ONE_SCALE */
-    TRAILER_BYTES = 32 /* the scale and what means nothing */
-};
+#include "kernels/ternary.h"
+
+enum { SCALE_BYTES = 4 /* behind the codes of ONE_SCALE */ };
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;
@@ -21,7 +20,7 @@ tern_i2s_kind tern_i2s_detect(const tern_i2s_place *p) {
     const uint64_t codes = n / 4;
 
     if (n % 4 == 0 &&
-        (takes(p, codes + TRAILER_BYTES) || (p->last && p->extent == codes + SCALE_BYTES)))
+        (takes(p, codes + TERN_I2S_TRAILER_BYTES) || (p->last && p->extent == codes + SCALE_BYTES)))
         return TERN_I2S_ONE_SCALE;
     if (takes(p, p->rows * round_up(p->cols, 256) / 4))
         return TERN_I2S_NO_SCALE;

@@ -20,6 +20,25 @@ TIMEOUT = 120  # seconds for one run of the program; far above what any needs
 
 _options = argparse.Namespace(tern=None, model=None)
 
+# Small synthetic models, one or more for each format and architecture.
+FLOATS = ["llama-tiny-f16", "llama-tiny-bf16", "llama-tiny-f32"]
+QUANTIZED = [
+    "bitnet-tiny",
+    "bitnet-tiny-odd",
+    "bitnet-tiny-tq1_0",
+    "bitnet-tiny-tq2_0",
+    "llama-tiny-q4_0",
+    "llama-tiny-q4_1",
+    "llama-tiny-q5_0",
+    "llama-tiny-q8_0",
+    "llama-tiny-q4_k",
+    "llama-tiny-q5_k",
+    "llama-tiny-q6_k",
+    "llama-tiny-iq2_s",
+    "qwen2-tiny",
+    "qwen3-tiny",
+]
+
 
 def clean_environment(**extra):
     """The caller's environment without what would configure tern."""

@@ -10,25 +10,6 @@ import common
 import gguf_edit
 from common import comma, prompt, tern_text
 
-PRESETS = [
-    "bitnet-tiny",
-    "bitnet-tiny-odd",
-    "bitnet-tiny-tq1_0",
-    "bitnet-tiny-tq2_0",
-    "llama-tiny-q4_0",
-    "llama-tiny-q4_1",
-    "llama-tiny-q5_0",
-    "llama-tiny-q8_0",
-    "llama-tiny-q4_k",
-    "llama-tiny-q5_k",
-    "llama-tiny-q6_k",
-    "llama-tiny-iq2_s",
-    "qwen2-tiny",
-    "qwen3-tiny",
-    "llama-tiny-f16",
-    "llama-tiny-bf16",
-    "llama-tiny-f32",
-]
 LENGTHS = [1, 2, 5, 17, 63, 64, 65, 130]
 THOROUGH = {"bitnet-tiny", "llama-tiny-q4_0", "llama-tiny-f16"}  # others: every third length
 THREADS = [1, 2, 3]
@@ -79,7 +60,7 @@ class OneAnswer(common.TernTest):
         print(f"{model.name}: {len(lengths)} prompts, {runs} runs, {len(seen)} hashes")
 
     def test_synthetic(self):
-        for preset in PRESETS:
+        for preset in common.QUANTIZED + common.FLOATS:
             lengths = LENGTHS if preset in THOROUGH else LENGTHS[::3]
             self.check(common.synth(preset, self.folder.name), lengths)
 

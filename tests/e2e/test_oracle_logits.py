@@ -12,23 +12,6 @@ import gguf_edit
 from common import comma, prompt, tern_text
 
 ORACLE = common.ROOT / "tests" / "oracle" / "oracle.py"
-FLOATS = ["llama-tiny-f16", "llama-tiny-bf16", "llama-tiny-f32"]
-QUANTIZED = [
-    "bitnet-tiny",
-    "bitnet-tiny-odd",
-    "bitnet-tiny-tq1_0",
-    "bitnet-tiny-tq2_0",
-    "llama-tiny-q4_0",
-    "llama-tiny-q4_1",
-    "llama-tiny-q5_0",
-    "llama-tiny-q8_0",
-    "llama-tiny-q4_k",
-    "llama-tiny-q5_k",
-    "llama-tiny-q6_k",
-    "llama-tiny-iq2_s",
-    "qwen2-tiny",
-    "qwen3-tiny",
-]
 
 
 class Agreement(common.TernTest):
@@ -71,10 +54,10 @@ class Agreement(common.TernTest):
 
     def test_floats(self):
         """Only keys and values are rounded to few bits: agreement as good as float32 allows."""
-        self.check_presets(FLOATS, "--cosine", "0.99999999", "--noise", "4")
+        self.check_presets(common.FLOATS, "--cosine", "0.99999999", "--noise", "4")
 
     def test_quantized(self):
-        self.check_presets(QUANTIZED, "--noise", "4")
+        self.check_presets(common.QUANTIZED, "--noise", "4")
 
     def test_q8_0_cache(self):
         """Codes flip where float32 and float64 round apart: less agreement than with halves."""
