@@ -1,4 +1,4 @@
-# What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json), cmocka (tests),
+# What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json, tokenizer.json), cmocka (tests),
 # Google Benchmark (kernel benchmarks). A missing optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
@@ -20,10 +20,12 @@ set(TERN_LIBRARIES ${TERN_KERNEL_LIBRARIES} PkgConfig::PCRE2)
 
 pkg_check_modules(JANSSON IMPORTED_TARGET jansson)
 if(JANSSON_FOUND)
-  set(TERN_PROGRAM_LIBRARIES PkgConfig::JANSSON)
-  set(TERN_PROGRAM_DEFINITIONS TERN_HAVE_JANSSON=1)
+  set(TERN_JSON_LIBRARIES PkgConfig::JANSSON)
+  set(TERN_JSON_DEFINITIONS TERN_HAVE_JANSSON=1)
+  list(APPEND TERN_LIBRARIES PkgConfig::JANSSON)
+  set(TERN_PC_JANSSON " jansson") # for tern.pc
 else()
-  message(STATUS "tern: jansson was not found: the program is built without --json")
+  message(STATUS "tern: jansson was not found: built without --json and without reading JSON files")
 endif()
 
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)

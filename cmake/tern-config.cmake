@@ -23,7 +23,7 @@ elseif(TARGET tern::kernels AND NOT tern_KIND STREQUAL _tern_kind)
 endif()
 
 # Static libraries leave it to the program to link what they use: the kernels cpuinfo and threads,
-# the rest PCRE2 too.
+# the rest PCRE2 and, where it was built with it, jansson.
 set(_tern_complete TRUE)
 if(_tern_kind STREQUAL "static")
   include(CMakeFindDependencyMacro)
@@ -38,6 +38,7 @@ if(_tern_kind STREQUAL "static")
   if(NOT TARGET PkgConfig::PCRE2)
     set(_tern_complete FALSE)
   endif()
+  pkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)
 endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/tern-kernels-${_tern_kind}.cmake)

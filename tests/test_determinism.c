@@ -7,11 +7,9 @@
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
-/* clang-format off: the program's own sources, which no library holds */
-#include "tools/determinism.c"
-#include "tools/out.c"
-#include "tools/sha256.c"
-/* clang-format on */
+#include "tools/determinism.h"
+#include "tools/out.h"
+#include "tools/sha256.h"
 
 enum { TOKENS = 12 };
 

@@ -11,14 +11,8 @@
 
 #include <cmocka.h>
 
-/* The program's files are not in the library; what is tested is compiled in here. */
-#ifndef TERN_HAVE_JANSSON
-#define TERN_HAVE_JANSSON 1 /* only decides whether --json is refused */
-#endif
-#include "tools/options.c"
-#include "tools/options_help.c"
-#include "tools/options_table.c"
-#include "tools/words.c"
+#include "tools/options.h"
+#include "tools/words.h"
 
 enum { MAX_ARGUMENTS = 16 };
 
@@ -328,7 +322,7 @@ static void test_table_is_consistent(void **state) {
                 continue;
             }
             option_id found;
-            assert_true(find_long((command_id)c, spec->name, strlen(spec->name), &found));
+            assert_true(option_find((command_id)c, spec->name, strlen(spec->name), &found));
             assert_int_equal(found, i); /* no other option of the command has this name */
             assert_true(spec->letter == 0 || !letters[(int)spec->letter]);
             letters[(int)spec->letter] = true;

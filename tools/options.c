@@ -153,7 +153,7 @@ typedef struct arguments {
     tern_error *err;
 } arguments;
 
-static bool find_long(command_id command, const char *name, size_t n, option_id *id) {
+bool option_find(command_id command, const char *name, size_t n, option_id *id) {
     for (int i = 0; i < OPT_COUNT; i++) {
         const option_spec *spec = option_describe((option_id)i);
         const char *lists[] = {spec->name, spec->aliases};
@@ -212,7 +212,7 @@ static tern_status take_flag(arguments *a, option_id id, const char *flag, const
 static tern_status take_long(arguments *a, const char *flag) {
     const size_t n = strcspn(flag + 2, "=");
     option_id id;
-    if (!find_long(a->o->command, flag + 2, n, &id)) {
+    if (!option_find(a->o->command, flag + 2, n, &id)) {
         return unknown_flag(a, flag);
     }
     char name[WORD_BYTES + 2];

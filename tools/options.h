@@ -3,9 +3,9 @@
 #define TERN_TOOLS_OPTIONS_H
 
 /*
- * The command line: one table of commands and one of options (options_table.c), from which parsing,
- * the environment, the help texts and the hints all come. A flag wins over the environment, and
- * that over the default.
+ * The command line: one table of commands (commands_table.c) and one of options (options_table.c),
+ * from which parsing, the environment, the help texts and the hints all come. A flag wins over the
+ * environment, and that over the default.
  */
 
 #include <stdbool.h>
@@ -137,6 +137,9 @@ const char *command_nearest(const char *name); /* for a hint; NULL when nothing 
 /* Rows of the table. */
 const option_spec *option_describe(option_id id);
 bool option_applies(option_id id, command_id command);
+
+/* The option of a command whose long flag or one of its aliases is name[n]. */
+bool option_find(command_id command, const char *name, size_t n, option_id *id);
 
 /* TERN_ variable of an option into name; false when it has none. */
 bool option_variable(const option_spec *spec, char *name, size_t size);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two tables of the command line: commands and options. */
-
-#include <string.h>
+/* The table of options. */
 
 #include "tools/options.h"
 
@@ -15,60 +13,6 @@ enum {
     VERIFY = 1 << COMMAND_VERIFY_DETERMINISM,
     EVALUATES = RUN | LOGITS | BENCH, /* commands that run a model */
     EVERY = (1 << COMMAND_COUNT) - 1
-};
-
-static const command_spec commands[COMMAND_COUNT] = {
-    [COMMAND_RUN] =
-        {"run", "", 0, 0, "generate text from a prompt",
-         "Writes the generated text to standard output while it is generated. The prompt comes "
-         "from\n"
-         "-p, from --tokens, or from a pipe on standard input (one newline at its end is "
-         "dropped).\n"
-         "Without -m the small model that comes with tern answers. The same seed, model and "
-         "prompt\n"
-         "give the same text on every machine, whatever the instruction set or thread count.\n",
-         "  tern run -p 'The capital of France is'\n"
-         "  tern run -m model.gguf --chat -p 'What is 2+2?' -n 64\n"
-         "  tern run -m model.gguf -p 'Once upon a time' --temp 0.8 --top-p 0.95 --seed 7\n"
-         "  echo 'Dear reader,' | tern run -m model.gguf --json\n"},
-    [COMMAND_LOGITS] =
-        {"logits", "", 0, 0, "print, hash or save the logits of a prompt",
-         "Without --output and --sha256 the ten most likely next tokens are printed. Files hold\n"
-         "little-endian 32-bit floats, positions x vocabulary; --sha256 prints the hash of those\n"
-         "bytes, which is the same on every instruction set, for every thread count and split.\n",
-         "  tern logits -m model.gguf -p 'The capital of France is'\n"
-         "  tern logits -m model.gguf --tokens 1,2,3 --all --sha256\n"
-         "  tern logits -m model.gguf -p - --all --output logits.f32 < prompt.txt\n"},
-    [COMMAND_BENCH] =
-        {"bench", "", 0, 0, "measure prefill and decode against this machine's memory",
-         "Evaluates a prompt of random tokens, then decodes. Figures are medians of the repeats.\n"
-         "Reading speed of the memory is measured with the same number of threads, before and\n"
-         "after; the fraction says how much of it decoding used. Random tokens depend on --seed.\n",
-         "  tern bench -m model.gguf -p 512 -n 64\n"
-         "  tern bench -m model.gguf -p 0 -n 128 --threads 1 --json\n"
-         "  tern bench -m model.gguf -p 512 -n 64 --depth 2048 --repeat 5\n"},
-    [COMMAND_INSPECT] =
-        {"inspect", "MODEL", 1, 1, "show what is in a model file and whether it runs here",
-         "Shows metadata, tensors, the memory that the model would take, and the kernels chosen.\n",
-         "  tern inspect model.gguf\n"
-         "  tern inspect model.gguf --ctx 2048 --kv f32 --json\n"},
-    [COMMAND_KERNELS] = {"kernels", "", 0, 0,
-                         "list every kernel, whether it runs here and which is chosen", "",
-                         "  tern kernels\n"
-                         "  tern kernels --isa avx2 --markdown\n"},
-    [COMMAND_SYNTH] = {"synth", "[OUT]", 0, 1,
-                       "write a model of a real model's geometry with random weights",
-                       "The same preset and seed give the same bytes on every machine.\n",
-                       "  tern synth --list\n"
-                       "  tern synth --preset bitnet-2b bitnet-2b.gguf --seed 1\n"},
-    [COMMAND_VERIFY_DETERMINISM] =
-        {"verify-determinism", "", 0, 0, "show that a model has one answer on this machine",
-         "Runs the same tokens on every instruction set of this machine, in every packed layout,\n"
-         "with 1 to 3 threads, the prompt cut in several ways, alone and beside another sequence.\n"
-         "Prints one hash of all keys, values and logits, or the first difference: which run, and\n"
-         "the layer and operation to look at. The hash is the same on every machine.\n",
-         "  tern verify-determinism\n"
-         "  tern verify-determinism -m model.gguf --kv q8_0\n"},
 };
 
 static const option_spec table[OPT_COUNT] = {
@@ -170,24 +114,10 @@ static const option_spec table[OPT_COUNT] = {
                   .help = "this text"},
 };
 
-const command_spec *command_describe(command_id command) {
-    return &commands[command];
-}
-
 const option_spec *option_describe(option_id id) {
     return &table[id];
 }
 
 bool option_applies(option_id id, command_id command) {
     return (table[id].commands >> command & 1U) != 0;
-}
-
-bool command_find(const char *name, command_id *command) {
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(commands[i].name, name) == 0) {
-            *command = (command_id)i;
-            return true;
-        }
-    }
-    return false;
 }
