@@ -12,8 +12,8 @@
 typedef struct generate_call {
     tern_session *session;
     tern_sampler *sampler;
-    const tern_tokenizer *tokenizer; /* NULL: nothing ends the text */
-    size_t max_tokens;
+    const tern_tokenizer *tokenizer; /* NULL: no token of the model ends the text */
+    tern_generate_params params;
     tern_token_callback *callback;
     void *user;
     double start;
@@ -21,8 +21,19 @@ typedef struct generate_call {
     tern_generation result;
 } generate_call;
 
-static bool ends_text(const generate_call *g, int32_t token) {
-    return g->tokenizer != NULL && tern_token_ends_text(g->tokenizer, token);
+/* Whether the token ends the text, and then why. */
+static bool ends_text(generate_call *g, int32_t token) {
+    if (g->tokenizer != NULL && tern_token_ends_text(g->tokenizer, token)) {
+        g->result.stop = TERN_STOP_END;
+        return true;
+    }
+    for (size_t i = 0; i < g->params.n_stop_tokens; i++) {
+        if (g->params.stop_tokens[i] == token) {
+            g->result.stop = TERN_STOP_TOKEN;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Tells the caller about a token; false when it wants no more. */
@@ -37,7 +48,7 @@ static bool report(generate_call *g, int32_t token) {
 static tern_status decode(generate_call *g, tern_error *err) {
     float *logits = tern_session_logits(g->session);
     g->result.stop = TERN_STOP_LENGTH;
-    while (g->result.n_generated < g->max_tokens) {
+    while (g->result.n_generated < g->params.max_tokens) {
         if (tern_session_position(g->session) == tern_session_context(g->session)) {
             g->result.stop = TERN_STOP_CONTEXT;
             return TERN_OK;
@@ -49,7 +60,6 @@ static tern_status decode(generate_call *g, tern_error *err) {
             return status;
         }
         if (ends_text(g, token)) {
-            g->result.stop = TERN_STOP_END;
             return TERN_OK;
         }
         const bool more = report(g, token);
@@ -73,10 +83,11 @@ static void summarize(generate_call *g) {
 }
 
 tern_status tern_generate(tern_session *session, tern_sampler *sampler, const int32_t *prompt,
-                          size_t n_prompt, size_t max_tokens, bool ignore_end,
+                          size_t n_prompt, const tern_generate_params *params,
                           tern_token_callback *callback, void *user, tern_generation *result,
                           tern_error *err) {
-    if (session == NULL || sampler == NULL || (prompt == NULL && n_prompt > 0)) {
+    if (session == NULL || sampler == NULL || params == NULL || (prompt == NULL && n_prompt > 0) ||
+        (params->stop_tokens == NULL && params->n_stop_tokens > 0)) {
         return tern_fail(err, TERN_ERR_ARG, "generate: NULL argument");
     }
     if (n_prompt == 0) {
@@ -84,12 +95,12 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
     }
     generate_call g = {.session = session,
                        .sampler = sampler,
-                       .max_tokens = max_tokens,
+                       .params = *params,
                        .callback = callback,
                        .user = user,
                        .result = {.n_prompt = n_prompt},
                        .start = tern_clock_seconds()};
-    if (!ignore_end &&
+    if (!params->ignore_end &&
         tern_model_tokenizer(tern_session_model(session), &g.tokenizer, NULL) != TERN_OK) {
         g.tokenizer = NULL; /* a model without a tokenizer has no end-of-text token */
     }

@@ -144,7 +144,9 @@ static void test_greedy_decode_16_tokens(void **state) { /* AC:1 */
     tern_sampler *sampler = new_sampler(0.0F, 42);
     seen s = {.n = 0};
     tern_generation g;
-    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT, 16, true, see, &s, &g, NULL),
+    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT,
+                                   &(tern_generate_params){.max_tokens = 16, .ignore_end = true},
+                                   see, &s, &g, NULL),
                      TERN_OK);
     assert_int_equal(s.n, 16);
     assert_memory_equal(s.tokens, expected, sizeof expected);
@@ -170,7 +172,9 @@ static void test_two_runs_are_identical(void **state) { /* AC:6 */
         tern_session *session = new_session(128, i + 1);
         tern_sampler *sampler = new_sampler(1.0F, 42);
         assert_int_equal(
-            tern_generate(session, sampler, prompt, N_PROMPT, 50, true, see, &runs[i], NULL, NULL),
+            tern_generate(session, sampler, prompt, N_PROMPT,
+                          &(tern_generate_params){.max_tokens = 50, .ignore_end = true}, see,
+                          &runs[i], NULL, NULL),
             TERN_OK);
         tern_sampler_free(&sampler);
         tern_session_free(&session);
@@ -185,16 +189,20 @@ static void test_a_second_call_goes_on(void **state) {
     seen parts = {.n = 0};
     tern_session *session = new_session(64, 1);
     tern_sampler *sampler = new_sampler(0.0F, 42);
-    assert_int_equal(
-        tern_generate(session, sampler, prompt, N_PROMPT, 9, true, see, &whole, NULL, NULL),
-        TERN_OK);
+    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT,
+                                   &(tern_generate_params){.max_tokens = 9, .ignore_end = true},
+                                   see, &whole, NULL, NULL),
+                     TERN_OK);
     assert_int_equal(tern_session_rewind(session, 0, NULL), TERN_OK);
-    assert_int_equal(tern_generate(session, sampler, prompt, 3, 0, true, see, &parts, NULL, NULL),
+    assert_int_equal(tern_generate(session, sampler, prompt, 3,
+                                   &(tern_generate_params){.max_tokens = 0, .ignore_end = true},
+                                   see, &parts, NULL, NULL),
                      TERN_OK);
     assert_int_equal(parts.n, 0);
-    assert_int_equal(
-        tern_generate(session, sampler, prompt + 3, N_PROMPT - 3, 9, true, see, &parts, NULL, NULL),
-        TERN_OK);
+    assert_int_equal(tern_generate(session, sampler, prompt + 3, N_PROMPT - 3,
+                                   &(tern_generate_params){.max_tokens = 9, .ignore_end = true},
+                                   see, &parts, NULL, NULL),
+                     TERN_OK);
     assert_int_equal(parts.n, 9);
     assert_memory_equal(parts.tokens, whole.tokens, 9 * sizeof(int32_t));
     tern_sampler_free(&sampler);
@@ -207,7 +215,9 @@ static void test_caller_stops(void **state) {
     tern_session *session = new_session(64, 1);
     tern_sampler *sampler = new_sampler(0.0F, 42);
     tern_generation g;
-    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT, 16, true, see, &s, &g, NULL),
+    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT,
+                                   &(tern_generate_params){.max_tokens = 16, .ignore_end = true},
+                                   see, &s, &g, NULL),
                      TERN_OK);
     assert_int_equal(g.stop, TERN_STOP_CALLER);
     assert_int_equal(g.n_generated, 3);
@@ -221,9 +231,10 @@ static void test_context_stops(void **state) {
     tern_session *session = new_session(8, 1);
     tern_sampler *sampler = new_sampler(0.0F, 42);
     tern_generation g;
-    assert_int_equal(
-        tern_generate(session, sampler, prompt, N_PROMPT, 100, true, NULL, NULL, &g, NULL),
-        TERN_OK);
+    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT,
+                                   &(tern_generate_params){.max_tokens = 100, .ignore_end = true},
+                                   NULL, NULL, &g, NULL),
+                     TERN_OK);
     assert_int_equal(g.stop, TERN_STOP_CONTEXT);
     assert_int_equal(g.n_generated, 8 - N_PROMPT);
     assert_int_equal(tern_session_position(session), 8);
@@ -242,9 +253,10 @@ static void test_end_of_text_stops_and_is_not_reported(void **state) {
         tern_sampler *sampler = new_sampler(1000.0F, seed);
         seen s = {.n = 0};
         tern_generation g;
-        assert_int_equal(
-            tern_generate(session, sampler, prompt, N_PROMPT, 500, false, see, &s, &g, NULL),
-            TERN_OK);
+        assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT,
+                                       &(tern_generate_params){.max_tokens = 500}, see, &s, &g,
+                                       NULL),
+                         TERN_OK);
         for (size_t i = 0; i < s.n; i++) {
             assert_false(tern_token_ends_text(tokenizer, s.tokens[i]));
         }
@@ -255,9 +267,11 @@ static void test_end_of_text_stops_and_is_not_reported(void **state) {
             seen on = {.n = 0}; /* the same run again, going on */
             assert_int_equal(tern_session_rewind(session, 0, NULL), TERN_OK);
             tern_sampler_reset(sampler, seed);
-            assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT, s.n + 1, true, see,
-                                           &on, &g, NULL),
-                             TERN_OK);
+            assert_int_equal(
+                tern_generate(session, sampler, prompt, N_PROMPT,
+                              &(tern_generate_params){.max_tokens = s.n + 1, .ignore_end = true},
+                              see, &on, &g, NULL),
+                TERN_OK);
             assert_memory_equal(on.tokens, s.tokens, s.n * sizeof(int32_t));
             assert_true(tern_token_ends_text(tokenizer, on.tokens[s.n]));
         }
@@ -265,6 +279,45 @@ static void test_end_of_text_stops_and_is_not_reported(void **state) {
         tern_session_free(&session);
     }
     assert_true(ended);
+}
+
+/* The first token that had not been said before stops the same text right before it. */
+static void test_stop_tokens(void **state) {
+    (void)state;
+    tern_session *session = new_session(128, 1);
+    tern_sampler *sampler = new_sampler(1.0F, 5);
+    seen all = {0};
+    seen cut = {0};
+    tern_generation g;
+    tern_generate_params params = {.max_tokens = 30, .ignore_end = true};
+    assert_int_equal(
+        tern_generate(session, sampler, prompt, N_PROMPT, &params, see, &all, &g, NULL), TERN_OK);
+    assert_int_equal(g.stop, TERN_STOP_LENGTH);
+    size_t at = 20;
+    for (size_t i = 0; i < at; i++) {
+        at = all.tokens[i] == all.tokens[at] ? i : at;
+    }
+    const int32_t stop[] = {(int32_t)info.n_vocab + 5,
+                            all.tokens[at]}; /* one that never comes, one does */
+    params.stop_tokens = stop;
+    params.n_stop_tokens = 2;
+    assert_int_equal(tern_session_rewind(session, 0, NULL), TERN_OK);
+    tern_sampler_reset(sampler, 5);
+    assert_int_equal(
+        tern_generate(session, sampler, prompt, N_PROMPT, &params, see, &cut, &g, NULL), TERN_OK);
+    assert_int_equal(g.stop, TERN_STOP_TOKEN);
+    assert_int_equal(cut.n, at);
+    assert_int_equal(g.n_generated, at);
+    assert_memory_equal(cut.tokens, all.tokens, at * sizeof *all.tokens);
+    assert_int_equal(tern_session_position(session), N_PROMPT + at);
+    params.stop_tokens = NULL;
+    assert_int_equal(
+        tern_generate(session, sampler, prompt, N_PROMPT, &params, NULL, NULL, &g, NULL),
+        TERN_ERR_ARG);
+    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT, NULL, NULL, NULL, &g, NULL),
+                     TERN_ERR_ARG);
+    tern_sampler_free(&sampler);
+    tern_session_free(&session);
 }
 
 static void test_errors_leave_the_session_alone(void **state) {
@@ -289,7 +342,9 @@ static void test_errors_leave_the_session_alone(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tern_error err = {0};
         assert_int_equal(tern_generate(cases[i].session, cases[i].sampler, cases[i].prompt,
-                                       cases[i].n, 4, true, NULL, NULL, &g, &err),
+                                       cases[i].n,
+                                       &(tern_generate_params){.max_tokens = 4, .ignore_end = true},
+                                       NULL, NULL, &g, &err),
                          cases[i].status);
         assert_true(err.message[0] != '\0');
         assert_int_equal(g.n_generated, 99);
@@ -307,8 +362,9 @@ static void test_no_allocation(void **state) {
     tern_generation g;
     const size_t before = __atomic_load_n(&allocations, __ATOMIC_RELAXED);
     assert_true(before > 0); /* the counter counts */
-    const tern_status status =
-        tern_generate(session, sampler, prompt, N_PROMPT, 200, true, NULL, NULL, &g, NULL);
+    const tern_status status = tern_generate(
+        session, sampler, prompt, N_PROMPT,
+        &(tern_generate_params){.max_tokens = 200, .ignore_end = true}, NULL, NULL, &g, NULL);
     const size_t after = __atomic_load_n(&allocations, __ATOMIC_RELAXED);
     assert_int_equal(status, TERN_OK);
     assert_int_equal(after - before, 0);
@@ -327,6 +383,7 @@ int main(void) {
         cmocka_unit_test(test_caller_stops),
         cmocka_unit_test(test_context_stops),
         cmocka_unit_test(test_end_of_text_stops_and_is_not_reported),
+        cmocka_unit_test(test_stop_tokens),
         cmocka_unit_test(test_errors_leave_the_session_alone),
         cmocka_unit_test(test_no_allocation),
     };

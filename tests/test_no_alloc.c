@@ -231,7 +231,9 @@ static void check_generate(const char *preset) {
     check_case("%s: generate", preset);
     const size_t before = counted();
     const tern_status status =
-        tern_generate(s, sampler, prompt, PROMPT, DECODED, true, note_token, &l, &result, NULL);
+        tern_generate(s, sampler, prompt, PROMPT,
+                      &(tern_generate_params){.max_tokens = DECODED, .ignore_end = true},
+                      note_token, &l, &result, NULL);
     check_none_since(before);
     assert_int_equal(status, TERN_OK);
     assert_int_equal(l.n, DECODED);

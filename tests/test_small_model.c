@@ -83,7 +83,8 @@ static tern_stop_reason continue_text(const setup *s, const char *prompt, size_t
     assert_int_equal(tern_tokenize(s->tokenizer, prompt, strlen(prompt), TERN_TOKENIZE_SPECIAL, ids,
                                    MAX_TOKENS, &n, &err),
                      TERN_OK);
-    if (tern_generate(s->session, s->sampler, ids, n, max_tokens, false, collect, out, &result,
+    if (tern_generate(s->session, s->sampler, ids, n,
+                      &(tern_generate_params){.max_tokens = max_tokens}, collect, out, &result,
                       &err) != TERN_OK)
         fail_msg("%s", err.message);
     return result.stop;

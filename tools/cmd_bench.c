@@ -92,7 +92,8 @@ static tern_status measure_prefill(bench *b, tern_error *err) {
     tern_generation g;
     tern_status status = tern_session_rewind(b->l.session, 0, err);
     if (status == TERN_OK) {
-        status = tern_generate(b->l.session, b->sampler, b->tokens, b->n_prompt, 0, true, NULL,
+        status = tern_generate(b->l.session, b->sampler, b->tokens, b->n_prompt,
+                               &(tern_generate_params){.max_tokens = 0, .ignore_end = true}, NULL,
                                NULL, &g, err);
     }
     if (status == TERN_OK) {
@@ -111,8 +112,10 @@ static tern_status measure_decode(bench *b, tern_error *err) {
     const size_t start = b->depth > 0 ? b->depth - 1 : 0;
     tern_status status = fill_to(b, start, err);
     if (status == TERN_OK) {
-        status = tern_generate(b->l.session, b->sampler, b->tokens + start, 1, b->n_decode, true,
-                               NULL, NULL, &g, err);
+        status =
+            tern_generate(b->l.session, b->sampler, b->tokens + start, 1,
+                          &(tern_generate_params){.max_tokens = b->n_decode, .ignore_end = true},
+                          NULL, NULL, &g, err);
     }
     if (status == TERN_OK) {
         add(&b->decode_tps, rate(g.n_generated, g.decode_seconds));

@@ -250,7 +250,8 @@ typedef enum tern_stop_reason {
     TERN_STOP_END,     /* the model ended the text (that token is not part of the output) */
     TERN_STOP_LENGTH,  /* max_tokens reached */
     TERN_STOP_CONTEXT, /* the context is full */
-    TERN_STOP_CALLER   /* the callback said so */
+    TERN_STOP_CALLER,  /* the callback said so */
+    TERN_STOP_TOKEN    /* one of the caller's stop tokens (not part of the output either) */
 } tern_stop_reason;
 
 /* Called after each accepted token, with the time since the call began; return false to stop. */
@@ -263,15 +264,23 @@ typedef struct tern_generation {
     tern_stop_reason stop;
 } tern_generation;
 
+typedef struct tern_generate_params {
+    size_t max_tokens;
+    bool ignore_end;            /* go on behind the model's end-of-text tokens */
+    const int32_t *stop_tokens; /* [n_stop_tokens] further tokens that end the text */
+    size_t n_stop_tokens;
+} tern_generate_params;
+
 /*
  * Evaluates the prompt behind what the session holds, then picks and evaluates up to max_tokens
- * tokens. An end-of-text token stops it (unless ignore_end) and is not reported. `result` may be
- * NULL.
+ * tokens. A token that ends the text is neither reported nor evaluated. `callback` and `result` may
+ * be NULL.
  */
 TERN_MUST_CHECK tern_status tern_generate(tern_session *session, tern_sampler *sampler,
-                                          const int32_t *prompt, size_t n_prompt, size_t max_tokens,
-                                          bool ignore_end, tern_token_callback *callback,
-                                          void *user, tern_generation *result, tern_error *err);
+                                          const int32_t *prompt, size_t n_prompt,
+                                          const tern_generate_params *params,
+                                          tern_token_callback *callback, void *user,
+                                          tern_generation *result, tern_error *err);
 
 TERN_API_END
 

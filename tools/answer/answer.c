@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/answer/answer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *answer_end_name(answer_end end) {
+    static const char *const names[] = {[ANSWER_COMPLETE] = "end",
+                                        [ANSWER_LENGTH] = "length",
+                                        [ANSWER_CONTEXT] = "context",
+                                        [ANSWER_STOPPED] = "stop",
+                                        [ANSWER_INTERRUPTED] = "interrupted"};
+    return names[end];
+}
+
+tern_status answerer_open(answerer *a, tern_session *session, const tern_tokenizer *tokenizer,
+                          const tern_sampler_params *sampling, tern_error *err) {
+    *a = (answerer){.session = session};
+    tern_model_info info;
+    tern_model_describe(tern_session_model(session), &info);
+    tern_status status = tern_sampler_new(sampling, info.n_vocab, &a->sampler, err);
+    if (status == TERN_OK && tokenizer != NULL) {
+        status = tern_text_stream_new(tokenizer, false, &a->stream, err);
+    }
+    if (status == TERN_OK) {
+        /* The context bounds what can be generated. */
+        a->tokens = calloc(tern_session_context(session), sizeof *a->tokens);
+        if (a->tokens == NULL) {
+            status = tern_fail(err, TERN_ERR_NOMEM, "no memory for the tokens of an answer");
+        }
+    }
+    if (status != TERN_OK) {
+        answerer_close(a);
+    }
+    return status;
+}
+
+void answerer_close(answerer *a) {
+    tern_text_stream_free(&a->stream);
+    tern_sampler_free(&a->sampler);
+    free(a->tokens);
+    free(a->text);
+    *a = (answerer){0};
+}
+
+static bool reserve_text(answerer *a, size_t size) {
+    if (a->text_capacity - a->text_size >= size) {
+        return true;
+    }
+    const size_t capacity = 2 * a->text_capacity + size + 256;
+    char *grown = realloc(a->text, capacity);
+    if (grown == NULL) {
+        a->out_of_memory = true;
+        return false;
+    }
+    a->text = grown;
+    a->text_capacity = capacity;
+    return true;
+}
+
+/* Appends bytes up to a stop string, which is cut off again together with all behind it. */
+static void append_text(answerer *a, const char *bytes, size_t size) {
+    if (a->drop_space && size > 0) {
+        const size_t dropped = *bytes == ' ';
+        bytes += dropped;
+        size -= dropped;
+        a->drop_space = false;
+    }
+    if (!reserve_text(a, size)) {
+        return;
+    }
+    for (size_t i = 0; i < size && !a->stopped; i++) {
+        a->text[a->text_size++] = bytes[i];
+        const size_t matched = stops_match(&a->request->stops, a->text, a->text_size);
+        a->text_size -= matched;
+        a->stopped = matched > 0;
+    }
+}
+
+static bool give(const answerer *a, const char *bytes, size_t size) {
+    const answer_request *r = a->request;
+    return r->sink == NULL || r->sink(bytes, size, r->user);
+}
+
+/* Gives the sink all text but `held` bytes at the end. */
+static bool give_text(answerer *a, size_t held) {
+    const size_t from = a->text_given;
+    a->text_given = a->text_size - held;
+    return give(a, a->text + from, a->text_given - from);
+}
+
+static bool on_token(int32_t token, double seconds, void *user) {
+    (void)seconds;
+    answerer *a = user;
+    a->tokens[a->n_tokens++] = token;
+    if (a->stream == NULL) {
+        char number[16];
+        return give(a, number, (size_t)snprintf(number, sizeof number, "%" PRId32 " ", token));
+    }
+    size_t size;
+    const char *bytes = tern_text_stream_push(a->stream, token, &size);
+    append_text(a, bytes, size);
+    /* Behind a stop string nothing can follow that would complete another one. */
+    const size_t held = a->stopped ? 0 : stops_held(&a->request->stops, a->text, a->text_size);
+    return give_text(a, held) && !a->stopped && !a->out_of_memory;
+}
+
+static answer_end end_of(const answerer *a) {
+    if (a->stopped) {
+        return ANSWER_STOPPED;
+    }
+    switch (a->figures.stop) {
+    case TERN_STOP_END:
+        return ANSWER_COMPLETE;
+    case TERN_STOP_TOKEN:
+        return ANSWER_STOPPED;
+    case TERN_STOP_LENGTH:
+        return ANSWER_LENGTH;
+    case TERN_STOP_CONTEXT:
+        return ANSWER_CONTEXT;
+    case TERN_STOP_CALLER:
+        break;
+    }
+    return ANSWER_INTERRUPTED;
+}
+
+/* What the stream or a possible stop string held back. Behind a stop string nothing is left. */
+static void give_rest(answerer *a) {
+    if (a->stream == NULL) {
+        return;
+    }
+    size_t size;
+    const char *rest = tern_text_stream_flush(a->stream, &size);
+    if (!a->stopped) {
+        append_text(a, rest, size);
+        (void)give_text(a, 0);
+    }
+}
+
+tern_status answerer_answer(answerer *a, const answer_request *request, tern_error *err) {
+    a->request = request;
+    a->n_tokens = a->text_size = a->text_given = 0;
+    a->drop_space = request->drop_space;
+    a->stopped = a->out_of_memory = false;
+    a->figures = (tern_generation){0};
+    tern_sampler_reset(a->sampler, request->seed);
+    const tern_generate_params params = {.max_tokens = request->max_tokens,
+                                         .ignore_end = request->ignore_end,
+                                         .stop_tokens = request->stop_tokens,
+                                         .n_stop_tokens = request->n_stop_tokens};
+    const uint64_t before = tern_dequantize_calls();
+    tern_status status = TERN_OK;
+    if (!reserve_text(a, 1)) { /* so that text is never NULL */
+        status = TERN_ERR_NOMEM;
+    } else {
+        status = tern_generate(a->session, a->sampler, request->prompt, request->n_prompt, &params,
+                               on_token, a, &a->figures, err);
+        give_rest(a);
+    }
+    a->dequantized = tern_dequantize_calls() - before;
+    a->end = end_of(a);
+    a->request = NULL;
+    if (a->out_of_memory) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for the text of an answer");
+    }
+    return status;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/answer/figures.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/metrics.h"
+
+static double rate(size_t n, double seconds) {
+    return seconds > 0.0 ? (double)n / seconds : 0.0;
+}
+
+static double bandwidth_gbs(const tern_generation *g, const loaded *l) {
+    return rate(g->n_generated, g->decode_seconds) * (double)l->info.weight_bytes * 1e-9;
+}
+
+void figures_print(const answerer *a, const loaded *l) {
+    const tern_generation *g = &a->figures;
+    (void)fprintf(stderr,
+                  "prompt %zu tokens, %.1f/s | generated %zu, %.2f/s, p50 %.2f ms, p95 %.2f ms | "
+                  "first after %.1f ms | %.1f GB/s | %.0f MiB | %s, %u threads | stop: %s\n",
+                  g->n_prompt, rate(g->n_prompt, g->prefill_seconds), g->n_generated,
+                  rate(g->n_generated, g->decode_seconds), g->p50_ms, g->p95_ms,
+                  1e3 * g->first_token_seconds, bandwidth_gbs(g, l), tern_peak_rss_mib(),
+                  tern_model_isa(l->model), tern_session_threads(l->session),
+                  answer_end_name(a->end));
+}
+
+#ifdef TERN_HAVE_JANSSON
+static json_t *token_list(const answerer *a) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < a->n_tokens; i++) {
+        json_array_append_new(list, json_integer(a->tokens[i]));
+    }
+    return list;
+}
+
+void figures_set_answer(json_t *root, const answerer *a, const loaded *l) {
+    const tern_generation *g = &a->figures;
+    const double wall = g->prefill_seconds + g->decode_seconds;
+    json_object_set_new(root, "text", json_text(a->text, a->text_size));
+    json_object_set_new(root, "tokens", token_list(a));
+    json_object_set_new(root, "prompt_tokens", json_integer((json_int_t)g->n_prompt));
+    json_object_set_new(root, "generated_tokens", json_integer((json_int_t)g->n_generated));
+    json_object_set_new(root, "prefill_tps", json_number(rate(g->n_prompt, g->prefill_seconds)));
+    json_object_set_new(root, "decode_tps", json_number(rate(g->n_generated, g->decode_seconds)));
+    json_object_set_new(root, "true_tps", json_number(rate(g->n_generated, wall)));
+    json_object_set_new(root, "first_token_ms", json_number(1e3 * g->first_token_seconds));
+    json_object_set_new(root, "p50_ms", json_number(g->p50_ms));
+    json_object_set_new(root, "p95_ms", json_number(g->p95_ms));
+    json_object_set_new(root, "bandwidth_gbs", json_number(bandwidth_gbs(g, l)));
+    json_object_set_new(root, "stop", json_string(answer_end_name(a->end)));
+}
+
+void figures_set_process(json_t *root, const loaded *l) {
+    json_object_set_new(root, "rss_mib", json_number(tern_peak_rss_mib()));
+    json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)l->info.weight_bytes));
+    json_object_set_new(root, "threads", json_integer(tern_session_threads(l->session)));
+    json_set_kernels(root, l);
+    json_object_set_new(root, "model", json_text(l->info.path, strlen(l->info.path)));
+}
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_ANSWER_FIGURES_H
+#define TERN_TOOLS_ANSWER_FIGURES_H
+
+/* What an answer's figures say: a line for people, keys for programs. */
+
+#include "tools/answer/answer.h"
+#include "tools/json.h"
+#include "tools/loader.h"
+
+/* One line on standard error. */
+void figures_print(const answerer *a, const loaded *l);
+
+#ifdef TERN_HAVE_JANSSON
+/* Sets text, tokens, the figures of time and number, and "stop". */
+void figures_set_answer(json_t *root, const answerer *a, const loaded *l);
+
+/* Sets what belongs to the whole process: memory, model, threads, kernels. */
+void figures_set_process(json_t *root, const loaded *l);
+#endif
+
+#endif
