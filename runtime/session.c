@@ -8,7 +8,7 @@
 enum { DEFAULT_CONTEXT = 4096, DEFAULT_BATCH = 128, MAX_BATCH = 4096, MAX_THREADS = 1024 };
 
 tern_session_params tern_session_params_default(void) {
-    return (tern_session_params){.kv = TERN_FORMAT_F32};
+    return (tern_session_params){.kv = TERN_FORMAT_F16};
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */

@@ -91,7 +91,7 @@ static void test_defaults(void **state) {
     assert_int_equal(options_integer(&o, OPT_TOP_K), 0);
     assert_true(options_real(&o, OPT_TEMPERATURE) == 0.0);
     assert_true(options_real(&o, OPT_TOP_P) == 1.0);
-    assert_string_equal(options_text(&o, OPT_KV), "f32");
+    assert_string_equal(options_text(&o, OPT_KV), "f16");
     assert_false(options_switch(&o, OPT_JSON));
     assert_false(options_given(&o, OPT_SEED));
     const options b = good(COMMAND_BENCH, "");
@@ -186,7 +186,7 @@ static void test_bad_values(void **state) {
         {"--temp 1e999", "not '1e999'"},
         {"--top-p 0", "--top-p wants"},
         {"--top-p 1.01", "not '1.01'"},
-        {"--kv f64", "--kv wants one of: f32 f16 q8_0, not 'f64'"},
+        {"--kv f64", "--kv wants one of: f16 f32 q8_0 int8, not 'f64'"},
         {"--kv f", "not 'f'"},
         {"--json=maybe", "--json wants 1 or 0, not 'maybe'"},
         {"--threads 1025", "--threads wants an integer from 0 to 1024"},

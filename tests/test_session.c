@@ -69,7 +69,7 @@ static void test_defaults(void **state) {
     const fixture *f = *state;
     tern_session *s = NULL;
     const tern_session_params d = tern_session_params_default();
-    assert_int_equal(d.kv, TERN_FORMAT_F32);
+    assert_int_equal(d.kv, TERN_FORMAT_F16);
     assert_int_equal(tern_session_new(f->model, NULL, &s, NULL), TERN_OK);
     assert_int_equal(tern_session_context(s), TRAINED);
     assert_int_equal(tern_session_position(s), 0);

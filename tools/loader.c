@@ -95,6 +95,9 @@ tern_i2s_order loader_i2s_order(const options *o) {
 tern_format loader_kv_format(const options *o) {
     const char *name = options_text(o, OPT_KV); /* one of the option's choices */
     int format = 0;
+    if (strcmp(name, "int8") == 0) {
+        return TERN_FORMAT_Q8_0; /* not the weights' int8, which has one scale a row */
+    }
     while (strcmp(tern_format_describe((tern_format)format)->name, name) != 0)
         format++;
     return (tern_format)format;

@@ -163,7 +163,7 @@ typedef struct tern_session_params {
     uint32_t n_ctx;   /* positions; 0: tern_model_default_context */
     uint32_t n_batch; /* tokens handled in one pass; 0: 128. Never changes a result */
     uint32_t threads; /* 0: one per core. Never changes a result */
-    tern_format kv;   /* TERN_FORMAT_F32 (default), TERN_FORMAT_F16 or TERN_FORMAT_Q8_0 */
+    tern_format kv;   /* TERN_FORMAT_F16 (default), TERN_FORMAT_F32 or TERN_FORMAT_Q8_0 */
 } tern_session_params;
 
 tern_session_params tern_session_params_default(void);

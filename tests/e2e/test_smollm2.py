@@ -22,14 +22,15 @@ class Smollm2(common.TernTest):
         return text
 
     def test_answers(self):
-        self.assertIn("Paris", self.ask(QUESTION, "--chat"))
+        self.assertIn("Rayleigh", self.ask("Why is the sky blue?", "--chat"))
         self.assertIn("Paris", self.ask("Name the capital of France.", "--chat"))
         self.assertIn("Berlin", self.ask("What is the capital of Germany?", "--chat"))
 
     def test_without_system_message(self):
-        """This 4-bit model is nearly undecided how to begin, so that other wordings, or f16 keys,
-        make it begin in French (in the float64 oracle too); without the template's own system
-        message it is not."""
+        """This 4-bit model is nearly undecided how to begin. Other wordings, or keys that f16 has
+        rounded, make it begin in French (in the float64 oracle too); with f32 keys, or without the
+        template's own system message, it does not."""
+        self.assertIn("Paris", self.ask(QUESTION, "--chat", "--kv", "f32"))
         turn = f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
         self.assertIn("Paris", self.ask(turn, "--special"))
 
