@@ -8,7 +8,7 @@ option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c device/*.c)
 list(FILTER kernel_sources EXCLUDE REGEX "/reference[^/]*$")
-file(GLOB runtime_sources CONFIGURE_DEPENDS runtime/*.c)
+file(GLOB runtime_sources CONFIGURE_DEPENDS runtime/*.c runtime/*/*.c)
 add_library(tern_kernel_objects OBJECT ${kernel_sources} ${TERN_KERNEL_SOURCES})
 add_library(tern_runtime_objects OBJECT ${runtime_sources})
 set_source_files_properties(device/load_cuda.c PROPERTIES

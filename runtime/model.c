@@ -9,7 +9,7 @@
 #include "dispatch/select.h"
 #include "runtime/rope.h"
 #include "runtime/team.h"
-#include "runtime/tokenizer.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 tern_model_params tern_model_params_default(void) {
     return (tern_model_params){.isa = NULL};

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/tokenizer_internal.h"
+#include "runtime/tokenizer/internal.h"
 
 typedef struct joined {
     char text[256];

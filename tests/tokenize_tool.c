@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 static int fail(const char *message) {
     fprintf(stderr, "tokenize_tool: %s\n", message);

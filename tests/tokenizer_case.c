@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/tokenizer_internal.h"
+#include "runtime/tokenizer/internal.h"
 
 enum { N_VALUES_AT = 16, NORMAL = 1 };
 

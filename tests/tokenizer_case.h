@@ -4,7 +4,7 @@
 
 /* Small vocabularies as GGUF bytes in memory, and what tests ask of the tokenizers they give. */
 
-#include "runtime/tokenizer.h"
+#include "runtime/tokenizer/tokenizer.h"
 #include "tests/gguf_bytes.h"
 
 enum { CASE_MAX_IDS = 512 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer_internal.h"
+#include "runtime/tokenizer/internal.h"
 
 /*
  * Unicode White_Space, spelled out: what PCRE2 calls \s also holds U+180E, which left White_Space

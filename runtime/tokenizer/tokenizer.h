@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_RUNTIME_TOKENIZER_H
-#define TERN_RUNTIME_TOKENIZER_H
+#ifndef TERN_RUNTIME_TOKENIZER_TOKENIZER_H
+#define TERN_RUNTIME_TOKENIZER_TOKENIZER_H
 
 #include "runtime/gguf.h"
 #include "tern/tern.h"

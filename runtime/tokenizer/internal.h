@@ -4,7 +4,7 @@
 
 /* What the files of the tokenizer share. Nothing here is for other files. */
 
-#include "runtime/tokenizer.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 /* tokenizer.ggml.token_type, with the file's numbers. */
 typedef enum tern_token_type {

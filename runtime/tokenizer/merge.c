@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "runtime/tokenizer_internal.h"
+#include "runtime/tokenizer/internal.h"
 
 static bool comes_before(tern_merge_candidate a, tern_merge_candidate b) {
     return a.priority < b.priority || (a.priority == b.priority && a.left < b.left);

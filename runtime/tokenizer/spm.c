@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "runtime/tokenizer_internal.h"
+#include "runtime/tokenizer/internal.h"
 
 /* SentencePiece-style tokens: spaces are written as U+2581, what has no token is spelled in bytes.
  */

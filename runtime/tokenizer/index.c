@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer_internal.h"
+#include "runtime/tokenizer/internal.h"
 
 /* FNV-1a, 64 bits: the strings are a few bytes long, and it can be continued over parts. */
 static const uint64_t hash_start = 0xcbf29ce484222325u;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer_internal.h"
+#include "runtime/tokenizer/internal.h"
 
 static tern_status no_memory(const tern_tokenizer *t, tern_error *err) {
     return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the tokenizer", t->file);

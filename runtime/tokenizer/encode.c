@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer_internal.h"
+#include "runtime/tokenizer/internal.h"
 
 bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need) {
     if (need <= *capacity && *buffer != NULL)

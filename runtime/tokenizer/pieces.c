@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer_internal.h"
+#include "runtime/tokenizer/internal.h"
 #include "runtime/utf8.h"
 
 /*
