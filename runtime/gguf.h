@@ -5,7 +5,8 @@
 /*
  * Reader for GGUF v2 and v3. A file is mapped read-only and checked completely when it is opened:
  * after tern_gguf_open has succeeded every key, string, array and tensor extent lies inside the
- * map. The object is immutable and may be read by any number of threads.
+ * map. The object is immutable and may be read by any number of threads. A model that was split
+ * into several files is one object: the metadata of its first part, the tensors of all.
  */
 
 #include <stdbool.h>
@@ -68,11 +69,15 @@ const char *tern_gguf_type_name(uint32_t type);
 const char *tern_gguf_value_type_name(tern_gguf_type type);
 
 /*
- * Maps and checks a file. *out is untouched on failure. Every refusal of a malformed file has its
- * own status (tern/status.h). Tensors of types that tern does not know are accepted, their offsets
- * are checked. An I2_S tensor at the end of a file may lack the 28 unused bytes behind its scale;
- * `bytes` is then smaller by 28; what is only called I2_S (i2s_detect.h) is TERN_ERR_TENSOR_TYPE,
- * with its name. The file must not be changed while it is open.
+ * Maps and checks a file, and when it is part of a split model (split.count above 1) also all the
+ * others, which lie beside it under the names that only differ in the number:
+ * NAME-00002-of-00003.gguf. A part that is missing or is of another model is refused in a line
+ * that names the part: TERN_ERR_IO, TERN_ERR_PARTS, TERN_ERR_TENSOR_DUPLICATE. *out is untouched on
+ * failure. Every refusal of a malformed file has its own status (tern/status.h). Tensors of types
+ * that tern does not know are accepted, their offsets are checked. An I2_S tensor at the end of a
+ * file may lack the 28 unused bytes behind its scale; `bytes` is then smaller by 28; what is only
+ * called I2_S (i2s_detect.h) is TERN_ERR_TENSOR_TYPE, with its name. The file must not be changed
+ * while it is open.
  */
 TERN_MUST_CHECK tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err);
 
@@ -80,12 +85,29 @@ TERN_MUST_CHECK tern_status tern_gguf_open(const char *path, tern_gguf **out, te
 TERN_MUST_CHECK tern_status tern_gguf_parse(const void *bytes, size_t size, const char *name,
                                             tern_gguf **out, tern_error *err);
 
+/*
+ * Makes one model of its n parts, which tern_gguf_parse made, in their order; checks that they
+ * belong together. Takes all parts over, also when it fails. tern_gguf_open does this by itself.
+ */
+TERN_MUST_CHECK tern_status tern_gguf_join(tern_gguf **parts, size_t n, tern_gguf **out,
+                                           tern_error *err);
+
 /* Frees *file (and its map) and sets it to NULL. NULL and *NULL are fine. */
 void tern_gguf_close(tern_gguf **file);
 
-const char *tern_gguf_name(const tern_gguf *file); /* path or name given when it was opened */
+const char *tern_gguf_name(const tern_gguf *file); /* path or name of the (first) file */
 uint32_t tern_gguf_version(const tern_gguf *file);
-uint64_t tern_gguf_file_bytes(const tern_gguf *file);
+uint64_t tern_gguf_file_bytes(const tern_gguf *file); /* of all parts */
+
+/* One file of a model. */
+typedef struct tern_gguf_part {
+    const char *name; /* its path */
+    uint64_t bytes;
+    size_t n_tensors;
+} tern_gguf_part;
+
+size_t tern_gguf_part_count(const tern_gguf *file); /* 1 for a file that is a whole model */
+tern_gguf_part tern_gguf_part_at(const tern_gguf *file, size_t index);
 
 size_t tern_gguf_value_count(const tern_gguf *file);
 const tern_gguf_value *tern_gguf_value_at(const tern_gguf *file, size_t index);

@@ -13,7 +13,19 @@ uint32_t tern_gguf_version(const tern_gguf *file) {
 }
 
 uint64_t tern_gguf_file_bytes(const tern_gguf *file) {
-    return file->size;
+    uint64_t bytes = file->size;
+    for (size_t i = 0; i < file->n_others; i++)
+        bytes += file->others[i]->size;
+    return bytes;
+}
+
+size_t tern_gguf_part_count(const tern_gguf *file) {
+    return 1 + file->n_others;
+}
+
+tern_gguf_part tern_gguf_part_at(const tern_gguf *file, size_t index) {
+    const tern_gguf *part = index == 0 ? file : file->others[index - 1];
+    return (tern_gguf_part){part->name, part->size, part->n_own};
 }
 
 size_t tern_gguf_value_count(const tern_gguf *file) {
@@ -37,8 +49,7 @@ int tern_span_compare(tern_span a, tern_span b) {
     return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-const tern_gguf_value *tern_gguf_find(const tern_gguf *file, const char *key) {
-    const tern_span wanted = {key, strlen(key)};
+const tern_gguf_value *tern_gguf_find_key(const tern_gguf *file, tern_span wanted) {
     for (size_t low = 0, high = file->n_values; low < high;) {
         const size_t middle = low + (high - low) / 2;
         const int order = tern_span_compare(wanted, file->by_key[middle]->key);
@@ -50,6 +61,10 @@ const tern_gguf_value *tern_gguf_find(const tern_gguf *file, const char *key) {
             low = middle + 1;
     }
     return NULL;
+}
+
+const tern_gguf_value *tern_gguf_find(const tern_gguf *file, const char *key) {
+    return tern_gguf_find_key(file, (tern_span){key, strlen(key)});
 }
 
 const tern_gguf_tensor *tern_gguf_find_tensor(const tern_gguf *file, const char *name) {

@@ -35,6 +35,9 @@ struct tern_gguf {
     tern_gguf_tensor *tensors;        /* [n_tensors] in the file's order */
     const tern_gguf_value **by_key;   /* [n_values] sorted by key */
     const tern_gguf_tensor **by_name; /* [n_tensors] sorted by name */
+    size_t n_own;                     /* of the tensors, those in this file: the first ones */
+    tern_gguf **others;               /* [n_others] the further parts of a split model, owned */
+    size_t n_others;
 };
 
 /* Read position while a file is being parsed; `left` bytes from `at` on have not been read. */
@@ -72,6 +75,9 @@ tern_status tern_gguf_take_name(tern_gguf_cursor *c, const char *kind, uint64_t 
 /* Order of spans: bytes first, then length; equal only when identical. */
 int tern_span_compare(tern_span a, tern_span b);
 
+/* tern_gguf_find for a key of any bytes. */
+const tern_gguf_value *tern_gguf_find_key(const tern_gguf *file, tern_span key);
+
 /* Reads header and metadata; the cursor stands at the tensor descriptions afterwards. */
 tern_status tern_gguf_parse_metadata(tern_gguf_cursor *c);
 
@@ -83,6 +89,22 @@ tern_status tern_gguf_parse_tensors(tern_gguf_cursor *c);
  * known. TERN_ERR_TENSOR_SHAPE when the shape does not suit the type.
  */
 tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *bytes);
+
+/*
+ * Sorts by_name, which has n_tensors entries; the first of two equal names, or NULL when all
+ * differ.
+ */
+const tern_gguf_tensor *tern_gguf_sort_names(tern_gguf *file);
+
+/* Maps and checks one file, a part of a split model or not. */
+tern_status tern_gguf_open_file(const char *path, tern_gguf **out, tern_error *err);
+
+/*
+ * Opens the other parts of a split model and joins them; *file, which is freed on failure, becomes
+ * the whole. Nothing to do when split.count is absent, or 0 or 1, as programs that merge parts
+ * write it.
+ */
+tern_status tern_gguf_complete(tern_gguf **file, tern_error *err);
 
 /* Bytes of one value of a metadata type; strings and arrays count their smallest form. */
 size_t tern_gguf_scalar_bytes(tern_gguf_type type);

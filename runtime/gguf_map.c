@@ -75,9 +75,7 @@ static tern_status map_file(const char *path, int fd, const uint8_t **bytes, siz
     return TERN_OK;
 }
 
-tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err) {
-    if (path == NULL || out == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_gguf_open: NULL argument");
+tern_status tern_gguf_open_file(const char *path, tern_gguf **out, tern_error *err) {
     /* O_NONBLOCK: opening a FIFO without a writer must not hang. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -89,10 +87,25 @@ tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err) {
     return status != TERN_OK ? status : parse(bytes, size, true, path, out, err);
 }
 
+tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err) {
+    if (path == NULL || out == NULL)
+        return tern_fail(err, TERN_ERR_ARG, "tern_gguf_open: NULL argument");
+    tern_gguf *file;
+    tern_status status = tern_gguf_open_file(path, &file, err);
+    if (status == TERN_OK)
+        status = tern_gguf_complete(&file, err);
+    if (status == TERN_OK)
+        *out = file;
+    return status;
+}
+
 void tern_gguf_close(tern_gguf **file) {
     if (file == NULL || *file == NULL)
         return;
     tern_gguf *f = *file;
+    for (size_t i = 0; i < f->n_others; i++)
+        tern_gguf_close(&f->others[i]);
+    free(f->others);
     if (f->mapped)
         munmap((void *)(uintptr_t)f->bytes, f->size);
     free(f->values);

@@ -83,16 +83,22 @@ static int compare_names(const void *a, const void *b) {
     return tern_span_compare((*x)->name, (*y)->name);
 }
 
-static tern_status index_tensors(const tern_gguf_cursor *c) {
-    tern_gguf *file = c->file;
+const tern_gguf_tensor *tern_gguf_sort_names(tern_gguf *file) {
     for (size_t i = 0; i < file->n_tensors; i++)
         file->by_name[i] = &file->tensors[i];
     qsort(file->by_name, file->n_tensors, sizeof file->by_name[0], compare_names);
     for (size_t i = 1; i < file->n_tensors; i++)
         if (tern_span_compare(file->by_name[i - 1]->name, file->by_name[i]->name) == 0)
-            return tern_fail(c->err, TERN_ERR_TENSOR_DUPLICATE, "%s: tensor '%.*s' occurs twice",
-                             file->name, TERN_SPAN_ARG(file->by_name[i]->name));
-    return TERN_OK;
+            return file->by_name[i];
+    return NULL;
+}
+
+static tern_status index_tensors(const tern_gguf_cursor *c) {
+    const tern_gguf_tensor *twice = tern_gguf_sort_names(c->file);
+    if (twice == NULL)
+        return TERN_OK;
+    return tern_fail(c->err, TERN_ERR_TENSOR_DUPLICATE, "%s: tensor '%.*s' occurs twice",
+                     c->file->name, TERN_SPAN_ARG(twice->name));
 }
 
 /* Bytes from the start of the data section to the end of the file, and where it starts. */
@@ -180,6 +186,7 @@ static tern_status lay_out(const tern_gguf_cursor *c, place *places) {
 
 tern_status tern_gguf_parse_tensors(tern_gguf_cursor *c) {
     tern_gguf *file = c->file;
+    file->n_own = file->n_tensors;
     if (file->n_tensors == 0)
         return TERN_OK;
     place *places = calloc(file->n_tensors, sizeof *places);

@@ -104,6 +104,16 @@ static void print_metadata(const inspection *n) {
     }
 }
 
+/* The files of a split model. */
+static void print_parts(const inspection *n) {
+    const size_t count = tern_gguf_part_count(n->file);
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        const tern_gguf_part part = tern_gguf_part_at(n->file, i);
+        out_print("%s  %s: %.1f MiB, %zu tensors\n", i == 0 ? "\nparts\n" : "", part.name,
+                  mib(part.bytes), part.n_tensors);
+    }
+}
+
 static void print_tensors(const inspection *n) {
     out_print("\ntensors\n");
     for (size_t i = 0; i < n->n_types; i++) {
@@ -152,6 +162,7 @@ static int print_text(const inspection *n) {
     out_print("%s: GGUF v%" PRIu32 ", %.1f MiB, %zu values, %zu tensors\n", n->o->operands[0],
               tern_gguf_version(n->file), mib(tern_gguf_file_bytes(n->file)),
               tern_gguf_value_count(n->file), tern_gguf_tensor_count(n->file));
+    print_parts(n);
     print_metadata(n);
     print_tensors(n);
     if (n->l.model != NULL) {
@@ -179,6 +190,18 @@ static json_t *types_json(const inspection *n) {
                             "tensors", (json_int_t)t->tensors, "weights", (json_int_t)t->elements,
                             "bytes", (json_int_t)t->bytes, "supported",
                             tern_format_from_gguf(t->type) != TERN_FORMAT_NONE));
+    }
+    return list;
+}
+
+static json_t *parts_json(const inspection *n) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < tern_gguf_part_count(n->file); i++) {
+        const tern_gguf_part part = tern_gguf_part_at(n->file, i);
+        json_array_append_new(list, json_pack("{s:o, s:I, s:I}", "file",
+                                              json_text(part.name, strlen(part.name)), "bytes",
+                                              (json_int_t)part.bytes, "tensors",
+                                              (json_int_t)part.n_tensors));
     }
     return list;
 }
@@ -221,6 +244,7 @@ static int print_json(const inspection *n) {
     json_object_set_new(root, "version", json_integer(tern_gguf_version(n->file)));
     json_object_set_new(root, "file_bytes",
                         json_integer((json_int_t)tern_gguf_file_bytes(n->file)));
+    json_object_set_new(root, "parts", parts_json(n));
     json_object_set_new(root, "metadata", metadata);
     json_object_set_new(root, "tensors", types_json(n));
     if (n->l.model != NULL) {

@@ -64,6 +64,7 @@ const char *tern_version(void);
     X(ERR_TENSOR_OVERLAP, 26, "tensors overlap")                                                   \
     X(ERR_TENSOR_MISSING, 27, "required tensor is missing")                                        \
     X(ERR_TENSOR_DATA, 28, "tensor holds invalid data")                                            \
+    X(ERR_PARTS, 29, "parts of a split model do not fit together")                                 \
     X(ERR_ARCH, 30, "model architecture is not supported")                                         \
     X(ERR_CONFIG, 31, "inconsistent model configuration")                                          \
     X(ERR_TOKENIZER_MISSING, 40, "model file has no tokenizer")                                    \

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models in several files: any part opens the whole, bit for bit; what does not belong is refused."""
+
+import shutil
+import struct
+import tempfile
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import tern, tern_json, tern_text
+
+U16 = 2
+
+
+def u16(value):
+    return U16, struct.pack("<H", value)
+
+
+def i32(value):
+    return gguf_edit.I32, struct.pack("<i", value)
+
+
+def part_name(i, n, stem="model"):
+    return f"{stem}-{i + 1:05}-of-{n:05}.gguf"
+
+
+def cut(whole, n, empty_first=False):
+    """n parts, as programs that split models write them: all metadata in the first."""
+    total = len(whole.tensors)
+    first = 1 if empty_first else 0
+    bounds = [0] * first + [total * i // (n - first) for i in range(n - first + 1)]
+    parts = []
+    for i in range(n):
+        keys = [list(entry) for entry in whole.keys] if i == 0 else []
+        part = gguf_edit.Gguf(keys, whole.tensors[bounds[i] : bounds[i + 1]])
+        part["split.no"] = u16(i)
+        part["split.count"] = u16(n)
+        part["split.tensors.count"] = i32(total)
+        parts.append(part)
+    return parts
+
+
+class SplitModels(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.whole = common.synth("bitnet-tiny", cls.folder.name)
+        cls.file = gguf_edit.read(cls.whole)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.dir = Path(self.folder.name) / "parts"
+        shutil.rmtree(self.dir, ignore_errors=True)
+        self.dir.mkdir()
+
+    def write(self, parts):
+        for i, part in enumerate(parts):
+            (self.dir / part_name(i, len(parts))).write_bytes(part.to_bytes())
+        return [self.dir / part_name(i, len(parts)) for i in range(len(parts))]
+
+    def hash(self, path):
+        return tern_text("logits", "-m", path, "--tokens", "5,17,300,2", "--all", "--sha256")
+
+    def refused(self, path, *words):
+        for command in (("logits", "--tokens", "1", "-m"), ("inspect",)):
+            result = tern(*command, path)
+            self.assert_one_line_error(result, contains=words)
+
+    def test_one_answer(self):
+        expected = self.hash(self.whole)
+        for n, empty_first in ((2, False), (3, False), (3, True), (len(self.file.tensors), False)):
+            with self.subTest(parts=n, empty_first=empty_first):
+                paths = self.write(cut(self.file, n, empty_first))
+                for path in {paths[0], paths[1], paths[-1]}:
+                    self.assertEqual(self.hash(path), expected)
+
+    def test_inspect(self):
+        paths = self.write(cut(self.file, 3, empty_first=True))
+        seen = tern_json("inspect", paths[2])
+        self.assertEqual([p["file"] for p in seen["parts"]], list(map(str, paths)))
+        self.assertEqual([p["bytes"] for p in seen["parts"]], [p.stat().st_size for p in paths])
+        self.assertEqual(seen["parts"][0]["tensors"], 0)
+        self.assertEqual(sum(p["tensors"] for p in seen["parts"]), len(self.file.tensors))
+        self.assertEqual(seen["file_bytes"], sum(p.stat().st_size for p in paths))
+        self.assertTrue(seen["runs_here"])
+        self.assertIn(f"{paths[1]}: ", tern_text("inspect", paths[0]))
+
+    def test_merged_files(self):
+        """Programs that merge parts leave a count of 0 or 1."""
+        for count in (0, 1):
+            part = cut(self.file, 2)[0]
+            part.tensors = self.file.tensors
+            part["split.count"] = u16(count)
+            path = self.dir / "merged.gguf"
+            path.write_bytes(part.to_bytes())
+            self.assertEqual(self.hash(path), self.hash(self.whole))
+
+    def test_missing_part(self):
+        for missing in range(3):
+            paths = self.write(cut(self.file, 3))
+            paths[missing].unlink()
+            self.refused(
+                paths[(missing + 1) % 3], paths[missing].name, f"part {missing + 1} of 3"
+            )
+
+    def test_names(self):
+        paths = self.write(cut(self.file, 2))
+        for name in ("other.gguf", "model-00001-of-00003.gguf", "model-00002-of-00002.gguf"):
+            with self.subTest(name=name):
+                target = self.dir / "renamed" / name
+                target.parent.mkdir(exist_ok=True)
+                shutil.copy(paths[0], target)
+                self.refused(target, name, "part 1 of 2", "-00001-of-00002.gguf")
+
+    def test_wrong_order(self):
+        paths = self.write(cut(self.file, 3))
+        first, second = (p.read_bytes() for p in paths[1:])
+        paths[1].write_bytes(second)
+        paths[2].write_bytes(first)
+        self.refused(paths[0], paths[1].name, "part 3 of 3", "part 2 of 3")
+
+    def edited(self, number, edit, *words, n=3):
+        parts = cut(self.file, n)
+        edit(parts[number])
+        self.refused(self.write(parts)[0], *words)
+
+    def test_counts(self):
+        name = part_name(1, 3)
+        self.edited(1, lambda p: p.__setitem__("split.count", u16(4)), name, "part 2 of 4")
+        self.edited(1, lambda p: p.__setitem__("split.count", u16(1)), name, "whole model")
+        self.edited(1, lambda p: p.__delitem__("split.count"), name, "whole model")
+        self.edited(1, lambda p: p.__delitem__("split.no"), name, "split.no", "missing")
+        self.edited(1, lambda p: p.__setitem__("split.no", u16(3)), name, "split.no", "3 parts")
+        self.edited(0, lambda p: p.__setitem__("split.no", u16(7)), "00001", "split.no", "7")
+        self.edited(0, lambda p: p.__setitem__("split.count", gguf_edit.u32(2**32 - 1)), "65535")
+        self.edited(0, lambda p: p.__setitem__("split.count", gguf_edit.string("3")), "split.count")
+
+    def test_tensor_count(self):
+        total = len(self.file.tensors)
+        for wrong in (total - 1, total + 1):
+            parts = cut(self.file, 3)
+            for part in parts:
+                part["split.tensors.count"] = i32(wrong)
+            self.refused(self.write(parts)[0], "split.tensors.count", str(wrong), str(total))
+
+    def test_tensors(self):
+        first = self.file.tensors[0]
+
+        def swap(part):
+            part.tensors[0] = first
+
+        self.edited(2, swap, part_name(2, 3), part_name(0, 3), first.name)
+        self.edited(1, lambda p: p.tensors.pop(), "split.tensors.count")
+
+        parts = cut(self.file, 3)
+        for part in parts:
+            part["split.tensors.count"] = i32(len(self.file.tensors) - 1)
+        lost = parts[1].tensors.pop().name
+        result = tern("logits", "--tokens", "1", "-m", self.write(parts)[0])
+        self.assert_one_line_error(result, contains=[lost, "missing"])
+
+    def test_another_model(self):
+        name = part_name(1, 3)
+        key = "general.architecture"
+        self.edited(1, lambda p: p.__setitem__(key, gguf_edit.string("llama")), name, key)
+        same = cut(self.file, 3)
+        same[1][key] = gguf_edit.string(self.file.text(key))  # agrees: fine
+        self.assertEqual(self.hash(self.write(same)[0]), self.hash(self.whole))
+
+    def test_broken_part(self):
+        paths = self.write(cut(self.file, 3))
+        data = paths[1].read_bytes()
+        for size in (0, 20, len(data) // 2):
+            with self.subTest(bytes=size):
+                paths[1].write_bytes(data[:size])
+                self.refused(paths[0], paths[1].name, "part 2 of 3")
+
+
+if __name__ == "__main__":
+    common.main()
