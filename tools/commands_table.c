@@ -57,6 +57,13 @@ static const command_spec commands[COMMAND_COUNT] = {
          "the layer and operation to look at. The hash is the same on every machine.\n",
          "  tern verify-determinism\n"
          "  tern verify-determinism -m model.gguf --kv q8_0\n"},
+    [COMMAND_PERPLEXITY] =
+        {"perplexity", "", 0, 0, "measure how well a model predicts a text",
+         "Cuts the text into windows of --ctx tokens [512] and scores the second half of each, as\n"
+         "other engines do, so that figures compare. Prints e^(mean of -ln p) with its standard\n"
+         "error and an interval. The figures are the same bits on every machine.\n",
+         "  tern perplexity -m model.gguf -f text.txt\n"
+         "  tern perplexity -m model.gguf -f text.txt --ctx 2048 --stride 512 --json\n"},
 };
 
 const command_spec *command_describe(command_id command) {

@@ -104,8 +104,12 @@ tern_format loader_kv_format(const options *o) {
 }
 
 int loader_open_session(const options *o, loaded *l) {
+    return loader_open_session_of(o, (uint32_t)options_integer(o, OPT_CONTEXT), l);
+}
+
+int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l) {
     tern_session_params params = tern_session_params_default();
-    params.n_ctx = (uint32_t)options_integer(o, OPT_CONTEXT);
+    params.n_ctx = n_ctx;
     params.n_batch = (uint32_t)options_integer(o, OPT_BATCH);
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
     params.kv = loader_kv_format(o);

@@ -23,7 +23,8 @@
     X(INSPECT, inspect)                                                                            \
     X(KERNELS, kernels)                                                                            \
     X(SYNTH, synth)                                                                                \
-    X(VERIFY_DETERMINISM, verify_determinism)
+    X(VERIFY_DETERMINISM, verify_determinism)                                                      \
+    X(PERPLEXITY, perplexity)
 
 typedef enum command_id {
 #define COMMAND_ENUM(id, name) COMMAND_##id,
@@ -58,6 +59,9 @@ typedef enum option_id {
     OPT_SHA256,
     OPT_OUTPUT,
     OPT_SPLIT,
+    OPT_FILE,
+    OPT_STRIDE,
+    OPT_WINDOWS,
     OPT_BENCH_PROMPT,
     OPT_BENCH_TOKENS,
     OPT_DEPTH,

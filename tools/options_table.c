@@ -11,7 +11,8 @@ enum {
     KERNELS = 1 << COMMAND_KERNELS,
     SYNTH = 1 << COMMAND_SYNTH,
     VERIFY = 1 << COMMAND_VERIFY_DETERMINISM,
-    EVALUATES = RUN | LOGITS | BENCH, /* commands that run a model */
+    PERPLEXITY = 1 << COMMAND_PERPLEXITY,
+    EVALUATES = RUN | LOGITS | BENCH | PERPLEXITY, /* commands that run a model */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
 
@@ -55,6 +56,14 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_SPLIT] = {"split", 0, NULL, "N", OPTION_INTEGER, .max = INT32_MAX, .fallback = "0",
                    .commands = LOGITS,
                    .help = "feed the prompt in pieces of N tokens; 0: at once. Changes no bit"},
+    [OPT_FILE] = {"file", 'f', NULL, "FILE", OPTION_TEXT, .one_call = true, .commands = PERPLEXITY,
+                  .help = "the text; - reads standard input"},
+    [OPT_STRIDE] = {"stride", 0, "ppl-stride", "N", OPTION_INTEGER, .max = UINT32_MAX,
+                    .fallback = "0", .commands = PERPLEXITY,
+                    .help = "tokens from one window's start to the next; 0: windows side by side"},
+    [OPT_WINDOWS] = {"windows", 0, "chunks", "N", OPTION_INTEGER, .max = UINT32_MAX,
+                     .fallback = "0", .commands = PERPLEXITY,
+                     .help = "take at most N windows; 0: all"},
     [OPT_BENCH_PROMPT] = {"prompt-tokens", 'p', NULL, "N", OPTION_INTEGER, .max = 10000000,
                           .fallback = "512", .commands = BENCH,
                           .help = "tokens to prefill, at most what fits; 0 skips that measurement"},
@@ -89,7 +98,7 @@ static const option_spec table[OPT_COUNT] = {
                         .help = "order of the codes in I2_S tensors, which no file tells"},
     [OPT_CONTEXT] = {"ctx", 'c', "ctx-size context", "N", OPTION_INTEGER, .max = UINT32_MAX,
                      .fallback = "0", .commands = EVALUATES | INSPECT,
-                     .help = "positions of context; 0: as trained, at most 4096"},
+                     .help = "positions of context; 0: as trained, at most 4096 (perplexity: 512)"},
     [OPT_BATCH] = {"batch", 'b', NULL, "N", OPTION_INTEGER, .max = 4096, .fallback = "0",
                    .commands = EVALUATES,
                    .help = "tokens of a prompt handled in one pass; 0: 128. Changes no bit"},
@@ -107,9 +116,11 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_REQUIRE_MODEL] = {"require-model", 0, NULL, NULL, OPTION_SWITCH,
                            .variables = "IE_REQUIRE_MODEL", .commands = RUN,
                            .help = "fail without -m, do not fall back to the small model"},
-    [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH, .commands = RUN | BENCH | INSPECT | KERNELS,
+    [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
+                  .commands = RUN | BENCH | INSPECT | KERNELS | PERPLEXITY,
                   .help = "print one line of JSON and nothing else"},
-    [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH, .commands = RUN | BENCH | SYNTH,
+    [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
+                     .commands = RUN | BENCH | SYNTH | PERPLEXITY,
                      .help = "metrics and progress on standard error even if it is no terminal"},
     [OPT_HELP] = {"help", 'h', NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVERY,
                   .help = "this text"},

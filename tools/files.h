@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_FILES_H
+#define TERN_TOOLS_FILES_H
+
+/* Whole files. Each function gives EXIT_DONE, or EXIT_FAILED after a complaint that names the file.
+ */
+
+#include <stddef.h>
+
+/* Reads all of a file ("-": standard input) into *bytes, which the caller frees, with a terminating
+ * 0 behind *size bytes. More than limit bytes are refused. */
+int file_read(const char *path, size_t limit, char **bytes, size_t *size);
+
+/* SHA-256 of a file's bytes as 64 lower-case hexadecimal digits. */
+int file_sha256(const char *path, char hex[65]);
+
+#endif
