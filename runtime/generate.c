@@ -36,8 +36,9 @@ static bool ends_text(generate_call *g, int32_t token) {
     return false;
 }
 
-/* Tells the caller about a token; false when it wants no more. */
+/* Tells the sampler and the caller about a token; false when it wants no more. */
 static bool report(generate_call *g, int32_t token) {
+    tern_sampler_accept(g->sampler, token);
     const double seconds = tern_clock_seconds() - g->start;
     if (g->result.n_generated++ == 0) {
         g->result.first_token_seconds = seconds;
@@ -110,6 +111,9 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
         return status;
     }
     const double prefilled = tern_clock_seconds();
+    for (size_t i = 0; i < n_prompt; i++) {
+        tern_sampler_accept(sampler, prompt[i]);
+    }
     g.result.prefill_seconds = prefilled - g.start;
     status = decode(&g, err);
     if (status != TERN_OK) {

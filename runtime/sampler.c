@@ -3,12 +3,15 @@
 /*
  * From logits to a token. Every step has one result on every machine (docs/numerics.md):
  *
- *   1. x[i] = (logit[i] - max) / temperature;
- *   2. top-k keeps the k candidates that come first by logit descending, then id ascending;
- *   3. softmax over what is kept, in that order (without top-k: all tokens, by id);
- *   4. top-p keeps the shortest run of candidates in the order of 2 whose probabilities add up to
- *      at least top_p;
- *   5. r = uniform * (sum of what is kept); the first candidate whose running sum exceeds r wins.
+ *   1. biases and penalties change the logits (penalties.h);
+ *   2. x[i] = (logit[i] - max) / temperature; at temperature 0 the largest logit wins, and that is
+ * all;
+ *   3. top-k keeps the k candidates that come first by logit descending, then id ascending;
+ *   4. softmax over what is kept, in that order (without top-k: all tokens, by id);
+ *   5. top-p keeps the shortest run of candidates in the order of 3 whose probabilities add up to
+ *      at least top_p; min-p ends that run before the first candidate whose probability is below
+ *      min_p times the first one's;
+ *   6. r = uniform * (sum of what is kept); the first candidate whose running sum exceeds r wins.
  *
  * Sums are sequential, in double. No C library function decides anything.
  */
@@ -18,6 +21,7 @@
 #include <string.h>
 
 #include "runtime/chacha.h"
+#include "runtime/penalties.h"
 #include "tern/tern.h"
 
 struct tern_sampler {
@@ -25,12 +29,14 @@ struct tern_sampler {
     uint32_t n_vocab;
     tern_softmax_fn *softmax;
     tern_chacha random;
+    tern_penalties penalties;
     float *p;       /* [n_vocab] scaled logits, then probabilities */
     uint64_t *heap; /* [n_vocab] candidate keys */
 };
 
 tern_sampler_params tern_sampler_params_default(void) {
-    return (tern_sampler_params){.temperature = 0.0F, .top_k = 0, .top_p = 1.0F, .seed = 42};
+    return (tern_sampler_params){
+        .top_p = 1.0F, .seed = 42, .repetition_penalty = 1.0F, .repeat_last_n = 64};
 }
 
 static tern_status check_params(const tern_sampler_params *p, uint32_t n_vocab, tern_error *err) {
@@ -43,6 +49,9 @@ static tern_status check_params(const tern_sampler_params *p, uint32_t n_vocab, 
     }
     if (!(p->top_p > 0.0F && p->top_p <= 1.0F)) {
         return tern_fail(err, TERN_ERR_ARG, "sampler: top-p %g is not in (0, 1]", (double)p->top_p);
+    }
+    if (!(p->min_p >= 0.0F && p->min_p <= 1.0F)) {
+        return tern_fail(err, TERN_ERR_ARG, "sampler: min-p %g is not in [0, 1]", (double)p->min_p);
     }
     return TERN_OK;
 }
@@ -79,6 +88,11 @@ tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab
         tern_sampler_free(&s);
         return tern_fail(err, TERN_ERR_NOMEM, "sampler: no memory for %u tokens", n_vocab);
     }
+    const tern_status penalties = tern_penalties_init(&s->penalties, params, n_vocab, err);
+    if (penalties != TERN_OK) {
+        tern_sampler_free(&s);
+        return penalties;
+    }
     s->params = *params;
     s->n_vocab = n_vocab;
     s->softmax = row->fn.softmax;
@@ -93,6 +107,7 @@ void tern_sampler_free(tern_sampler **s) {
     }
     free((*s)->p);
     free((*s)->heap);
+    tern_penalties_free(&(*s)->penalties);
     free(*s);
     *s = NULL;
 }
@@ -100,6 +115,11 @@ void tern_sampler_free(tern_sampler **s) {
 void tern_sampler_reset(tern_sampler *s, uint64_t seed) {
     s->params.seed = seed;
     tern_chacha_seed(&s->random, seed);
+    tern_penalties_reset(&s->penalties);
+}
+
+void tern_sampler_accept(tern_sampler *s, int32_t token) {
+    tern_penalties_accept(&s->penalties, token);
 }
 
 int32_t tern_argmax(const float *logits, size_t n) {
@@ -204,24 +224,39 @@ static size_t draw(tern_sampler *s, const uint64_t *popped, size_t n, double tot
     return n - 1;
 }
 
-/* Number of leading probabilities that reach the share top_p; *total is their sum. */
-static size_t nucleus(const float *p, size_t n, double top_p, double *total) {
-    double sum = 0.0;
-    size_t kept = 0;
-    while (kept < n && (kept == 0 || top_p >= 1.0 || sum < top_p)) {
-        sum += (double)p[kept++];
+/* What of an ordered run of candidates is kept so far: by top-p and min-p. */
+typedef struct nucleus {
+    double floor, total;
+    size_t kept;
+} nucleus;
+
+/* Takes the candidate that comes next; false when it does not belong to the run. The product of two
+ * floats is exact in double. */
+static bool nucleus_take(nucleus *n, const tern_sampler_params *params, float p) {
+    if (n->kept == 0) {
+        n->floor = (double)params->min_p * (double)p;
+    } else if ((params->top_p < 1.0F && n->total >= (double)params->top_p) ||
+               (double)p < n->floor) {
+        return false;
     }
-    *total = sum;
-    return kept;
+    n->total += (double)p;
+    n->kept++;
+    return true;
 }
 
-static uint32_t pick_from_all(tern_sampler *s, const float *logits, float max) {
-    for (uint32_t i = 0; i < s->n_vocab; i++) {
+static void scale_all(tern_sampler *s, const float *logits, float max) {
+    for (size_t i = 0; i < s->n_vocab; i++) {
         s->p[i] = (logits[i] - max) / s->params.temperature;
     }
     s->softmax(s->p, s->n_vocab);
-    double total;
-    (void)nucleus(s->p, s->n_vocab, 1.0, &total);
+}
+
+static uint32_t pick_from_all(tern_sampler *s, const float *logits, float max) {
+    scale_all(s, logits, max);
+    double total = 0.0;
+    for (size_t i = 0; i < s->n_vocab; i++) {
+        total += (double)s->p[i];
+    }
     return (uint32_t)draw(s, NULL, s->n_vocab, total);
 }
 
@@ -233,26 +268,22 @@ static uint32_t pick_top_k(tern_sampler *s, const float *logits, float max) {
         s->p[j] = (logits[heap_pop(s->heap, n - j)] - max) / s->params.temperature;
     }
     s->softmax(s->p, k);
-    double total;
-    const size_t kept = nucleus(s->p, k, (double)s->params.top_p, &total);
-    return candidate_id(s->heap[n - 1 - draw(s, NULL, kept, total)]);
+    nucleus kept = {0};
+    while (kept.kept < k && nucleus_take(&kept, &s->params, s->p[kept.kept])) {
+    }
+    return candidate_id(s->heap[n - 1 - draw(s, NULL, kept.kept, kept.total)]);
 }
 
-/* Candidates leave the heap in order until they carry top_p; their ids stay behind its end. */
-static uint32_t pick_top_p(tern_sampler *s, const float *logits, float max) {
+/* Candidates leave the heap in order until one is not kept; their ids stay behind its end. */
+static uint32_t pick_in_order(tern_sampler *s, const float *logits, float max) {
     const size_t n = s->n_vocab;
-    for (size_t i = 0; i < n; i++) {
-        s->p[i] = (logits[i] - max) / s->params.temperature;
-    }
-    s->softmax(s->p, n);
+    scale_all(s, logits, max);
     heap_build(s->heap, logits, n);
-    double total = 0.0;
-    size_t kept = 0;
-    while (kept < n && (kept == 0 || total < (double)s->params.top_p)) {
-        total += (double)s->p[heap_pop(s->heap, n - kept)];
-        kept++;
+    nucleus kept = {0};
+    while (kept.kept < n &&
+           nucleus_take(&kept, &s->params, s->p[heap_pop(s->heap, n - kept.kept)])) {
     }
-    return candidate_id(s->heap[n - 1 - draw(s, s->heap + n - 1, kept, total)]);
+    return candidate_id(s->heap[n - 1 - draw(s, s->heap + n - 1, kept.kept, kept.total)]);
 }
 
 tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *token,
@@ -264,19 +295,20 @@ tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *tok
     if (status != TERN_OK) {
         return status;
     }
-    const int32_t best = tern_argmax(logits, s->n_vocab);
+    const float *changed = tern_penalties_apply(&s->penalties, logits);
+    const int32_t best = tern_argmax(changed, s->n_vocab);
     if (s->params.temperature == 0.0F) {
         *token = best;
         return TERN_OK;
     }
-    const float max = logits[best];
+    const float max = changed[best];
     uint32_t id;
     if (s->params.top_k > 0 && s->params.top_k < s->n_vocab) {
-        id = pick_top_k(s, logits, max);
-    } else if (s->params.top_p < 1.0F) {
-        id = pick_top_p(s, logits, max);
+        id = pick_top_k(s, changed, max);
+    } else if (s->params.top_p < 1.0F || s->params.min_p > 0.0F) {
+        id = pick_in_order(s, changed, max);
     } else {
-        id = pick_from_all(s, logits, max);
+        id = pick_from_all(s, changed, max);
     }
     *token = (int32_t)id;
     return TERN_OK;

@@ -171,12 +171,20 @@ static void test_eval(void **state) {
 
 static void test_sampler(void **state) {
     enum { VOCABULARY = 50000 };
+    static const tern_logit_bias bias[] = {{7, 2.0f}, {49999, -100.0f}};
     static const tern_sampler_params params[] = {
         {.temperature = 0.0f, .top_p = 1.0f},
         {.temperature = 0.8f, .top_p = 1.0f},
         {.temperature = 0.8f, .top_k = 40, .top_p = 1.0f},
         {.temperature = 1.5f, .top_p = 0.95f},
         {.temperature = 0.7f, .top_k = 1000, .top_p = 0.9f},
+        {.temperature = 0.7f, .top_p = 1.0f, .min_p = 0.05f, .bias = bias, .n_bias = 2},
+        {.temperature = 0.7f,
+         .top_p = 0.9f,
+         .repetition_penalty = 1.1f,
+         .presence_penalty = 0.5f,
+         .frequency_penalty = 0.2f,
+         .repeat_last_n = 8},
     };
     check_rng rng = {5};
     float *logits = tiny_floats(VOCABULARY);
@@ -191,8 +199,10 @@ static void test_sampler(void **state) {
         check_case("temperature %g, top-k %u, top-p %g", (double)params[i].temperature,
                    params[i].top_k, (double)params[i].top_p);
         const size_t before = counted();
-        for (int n = 0; n < 20 && status == TERN_OK; n++)
+        for (int n = 0; n < 20 && status == TERN_OK; n++) {
             status = tern_sampler_pick(sampler, logits, &token, NULL);
+            tern_sampler_accept(sampler, token);
+        }
         tern_sampler_reset(sampler, 1);
         check_none_since(before);
         assert_int_equal(status, TERN_OK);

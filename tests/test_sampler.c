@@ -136,7 +136,8 @@ static void test_chacha_uniform(void **state) {
 
 static tern_sampler *make(float temperature, uint32_t top_k, float top_p, uint64_t seed,
                           uint32_t n) {
-    const tern_sampler_params params = {temperature, top_k, top_p, seed};
+    const tern_sampler_params params = {
+        .temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed};
     tern_sampler *s = NULL;
     tern_error err = {0};
     assert_int_equal(tern_sampler_new(&params, n, &s, &err), TERN_OK);
@@ -421,20 +422,45 @@ static void test_defaults(void **state) {
     (void)state;
     const tern_sampler_params p = tern_sampler_params_default();
     assert_true(p.temperature == 0.0F && p.top_k == 0 && p.top_p == 1.0F && p.seed == 42);
+    assert_true(p.min_p == 0.0F && p.repetition_penalty == 1.0F && p.presence_penalty == 0.0F &&
+                p.frequency_penalty == 0.0F && p.repeat_last_n == 64 && p.n_bias == 0);
 }
 
 static void test_bad_parameters(void **state) {
     (void)state;
+    const tern_logit_bias outside = {8, 1.0F};
+    const tern_logit_bias below = {-1, 1.0F};
+    const tern_logit_bias infinite = {1, INFINITY};
     const tern_sampler_params bad[] = {
-        {-1.0F, 0, 1.0F, 0},   {NAN, 0, 1.0F, 0}, {INFINITY, 0, 1.0F, 0}, {1.0F, 0, 0.0F, 0},
-        {1.0F, 0, 1.0001F, 0}, {1.0F, 0, NAN, 0}, {1.0F, 0, -0.5F, 0},
+        {.temperature = -1.0F, .top_p = 1.0F},
+        {.temperature = NAN, .top_p = 1.0F},
+        {.temperature = INFINITY, .top_p = 1.0F},
+        {.temperature = 1.0F, .top_p = 0.0F},
+        {.temperature = 1.0F, .top_p = 1.0001F},
+        {.temperature = 1.0F, .top_p = NAN},
+        {.temperature = 1.0F, .top_p = -0.5F},
+        {.top_p = 1.0F, .min_p = -0.1F},
+        {.top_p = 1.0F, .min_p = 1.1F},
+        {.top_p = 1.0F, .min_p = NAN},
+        {.top_p = 1.0F, .repetition_penalty = -1.0F},
+        {.top_p = 1.0F, .repetition_penalty = INFINITY},
+        {.top_p = 1.0F, .repetition_penalty = NAN},
+        {.top_p = 1.0F, .presence_penalty = NAN},
+        {.top_p = 1.0F, .frequency_penalty = INFINITY},
+        {.top_p = 1.0F, .n_bias = 1},
+        {.top_p = 1.0F, .bias = &infinite, .n_bias = 1},
     };
+    const tern_logit_bias *const out_of_range[] = {&outside, &below};
     tern_sampler *s = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         tern_error err = {0};
         assert_int_equal(tern_sampler_new(&bad[i], 8, &s, &err), TERN_ERR_ARG);
         assert_true(err.message[0] != '\0');
         assert_null(s);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const tern_sampler_params p = {.top_p = 1.0F, .bias = out_of_range[i], .n_bias = 1};
+        assert_int_equal(tern_sampler_new(&p, 8, &s, NULL), TERN_ERR_TOKEN_RANGE);
     }
     const tern_sampler_params good = tern_sampler_params_default();
     assert_int_equal(tern_sampler_new(&good, 0, &s, NULL), TERN_ERR_ARG);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tools/answer/figures.h"
+#include "tools/answer/request.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
 #include "tools/json.h"
@@ -15,6 +16,7 @@ typedef struct run {
     const options *o;
     loaded l;
     prompt prompt;
+    answer_options options;
     answerer answerer;
     bool json;
 } run;
@@ -22,33 +24,32 @@ typedef struct run {
 /* ---- what is asked ----------------------------------------------------------------------------
  */
 
-static tern_sampler_params sampling(const options *o) {
-    tern_sampler_params params = tern_sampler_params_default();
-    params.temperature = (float)options_real(o, OPT_TEMPERATURE);
-    params.top_k = (uint32_t)options_integer(o, OPT_TOP_K);
-    params.top_p = (float)options_real(o, OPT_TOP_P);
-    params.seed = options_integer(o, OPT_SEED);
-    return params;
-}
-
 static bool write_text(const char *bytes, size_t size, void *user) {
     const run *r = user;
     return (r->json || (out_write(bytes, size) && out_flush())) && !interrupt_seen();
 }
 
+static int prepare(run *r) {
+    const int status = answer_options_read(r->o, &r->l, &r->options);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    tern_error err = {0};
+    return answerer_open(&r->answerer, r->l.session, r->l.tokenizer, &r->options.sampling, &err) ==
+                   TERN_OK
+               ? EXIT_DONE
+               : complain_error(&err);
+}
+
 static int answer(run *r) {
     const options *o = r->o;
     const bool echo = options_switch(o, OPT_ECHO) && !r->json;
-    const answer_request request = {
-        .prompt = r->prompt.ids,
-        .n_prompt = r->prompt.n,
-        .seed = options_integer(o, OPT_SEED),
-        .max_tokens = options_integer(o, OPT_MAX_TOKENS),
-        .ignore_end = options_switch(o, OPT_IGNORE_EOS),
-        .drop_space = options_switch(o, OPT_CHAT) && !echo, /* an echoed prompt needs it */
-        .sink = write_text,
-        .user = r,
-    };
+    answer_request request = r->options.request;
+    request.prompt = r->prompt.ids;
+    request.n_prompt = r->prompt.n;
+    request.drop_space = options_switch(o, OPT_CHAT) && !echo; /* an echoed prompt needs it */
+    request.sink = write_text;
+    request.user = r;
     if (echo && r->prompt.text != NULL) {
         out_write(r->prompt.text, r->prompt.size);
     }
@@ -100,11 +101,7 @@ int cmd_run(const options *o) {
         status = prompt_read(o, &r.l, &r.prompt);
     }
     if (status == EXIT_DONE) {
-        const tern_sampler_params params = sampling(o);
-        tern_error err = {0};
-        if (answerer_open(&r.answerer, r.l.session, r.l.tokenizer, &params, &err) != TERN_OK) {
-            status = complain_error(&err);
-        }
+        status = prepare(&r);
     }
     if (status == EXIT_DONE) {
         status = answer(&r);
@@ -113,6 +110,7 @@ int cmd_run(const options *o) {
         status = finish(&r);
     }
     answerer_close(&r.answerer);
+    answer_options_free(&r.options);
     prompt_free(&r.prompt);
     loader_close(&r.l);
     return status;

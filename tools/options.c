@@ -139,6 +139,13 @@ static tern_status set_value(options *o, option_id id, option_source source, con
         option_expectation(spec, expected, sizeof expected);
         return tern_fail(err, TERN_ERR_ARG, "%s wants %s, not '%.100s'", origin, expected, text);
     }
+    if (spec->repeats) {
+        if (o->n_repeated == OPTIONS_MAX_REPEATED) {
+            return tern_fail(err, TERN_ERR_ARG, "%s: more than %d values of options that repeat",
+                             origin, OPTIONS_MAX_REPEATED);
+        }
+        o->repeated[o->n_repeated++] = (option_repeated){id, value};
+    }
     o->values[id] = value;
     return TERN_OK;
 }
@@ -364,4 +371,21 @@ double options_real(const options *o, option_id id) {
 
 const char *options_text(const options *o, option_id id) {
     return o->values[id].text;
+}
+
+const option_value *options_nth(const options *o, option_id id, size_t i) {
+    for (unsigned k = 0; k < o->n_repeated; k++) {
+        if (o->repeated[k].id == id && i-- == 0) {
+            return &o->repeated[k].value;
+        }
+    }
+    return NULL;
+}
+
+size_t options_count(const options *o, option_id id) {
+    size_t n = 0;
+    while (options_nth(o, id, n) != NULL) {
+        n++;
+    }
+    return n;
 }

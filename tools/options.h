@@ -50,10 +50,18 @@ typedef enum option_id {
     OPT_TEMPERATURE,
     OPT_TOP_K,
     OPT_TOP_P,
+    OPT_MIN_P,
+    OPT_REPEAT_PENALTY,
+    OPT_PRESENCE_PENALTY,
+    OPT_FREQUENCY_PENALTY,
+    OPT_REPEAT_LAST_N,
+    OPT_LOGIT_BIAS,
     OPT_SEED,
     OPT_CHAT,
     OPT_SPECIAL,
     OPT_IGNORE_EOS,
+    OPT_STOP,
+    OPT_STOP_TOKEN,
     OPT_ECHO,
     OPT_ALL,
     OPT_SHA256,
@@ -106,6 +114,7 @@ typedef struct option_spec {
     const char *choices;   /* CHOICE: words separated by spaces */
     const char *variables; /* older environment variables, separated by spaces; NULL: none */
     bool one_call;         /* belongs to one call: no TERN_ variable */
+    bool repeats;          /* may be given several times: each counts */
     const char *fallback;  /* value when nothing is given; NULL: unset */
     unsigned commands;     /* bit 1 << command_id for each command that takes it */
     const char *help;
@@ -125,11 +134,19 @@ typedef struct option_value {
     double real;
 } option_value;
 
-enum { OPTIONS_MAX_OPERANDS = 2 };
+enum { OPTIONS_MAX_OPERANDS = 2, OPTIONS_MAX_REPEATED = 128 };
+
+/* One of the values of an option that repeats. */
+typedef struct option_repeated {
+    option_id id;
+    option_value value;
+} option_repeated;
 
 typedef struct options {
     command_id command;
-    option_value values[OPT_COUNT];
+    option_value values[OPT_COUNT];                 /* the last one of each */
+    option_repeated repeated[OPTIONS_MAX_REPEATED]; /* in the order given */
+    unsigned n_repeated;
     const char *operands[OPTIONS_MAX_OPERANDS];
     unsigned n_operands;
 } options;
@@ -165,6 +182,11 @@ bool options_switch(const options *o, option_id id);
 uint64_t options_integer(const options *o, option_id id);
 double options_real(const options *o, option_id id);
 const char *options_text(const options *o, option_id id); /* NULL when unset */
+
+/* All values of an option that repeats, in the order given: value number i, NULL behind the last.
+ */
+const option_value *options_nth(const options *o, option_id id, size_t i);
+size_t options_count(const options *o, option_id id);
 
 /* Help texts, at most 100 columns wide. */
 void help_print_program(FILE *out);

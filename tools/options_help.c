@@ -41,6 +41,9 @@ static void print_option(FILE *out, const option_spec *spec) {
     if (spec->type == OPTION_CHOICE) {
         n += (size_t)snprintf(text + n, sizeof text - n, ": %s", spec->choices);
     }
+    if (spec->repeats) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "; may be repeated");
+    }
     if (spec->fallback != NULL) {
         (void)snprintf(text + n, sizeof text - n, " [%s]", spec->fallback);
     }

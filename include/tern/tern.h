@@ -223,23 +223,43 @@ void tern_causal_mask(size_t n, float *mask);
 
 /* ---- sampling and generation ---------------------------------------------------------------- */
 
+typedef struct tern_logit_bias {
+    int32_t token;
+    float bias; /* finite; added to the token's logit */
+} tern_logit_bias;
+
+/* How a token is picked: the steps and their order are in docs/numerics.md. */
 typedef struct tern_sampler_params {
     float temperature; /* 0: greedy (ties to the lowest id) */
     uint32_t top_k;    /* 0: all */
     float top_p;       /* 1: all */
     uint64_t seed;     /* of ChaCha8 */
+
+    float min_p;                 /* share of the likeliest token's probability; 0: all */
+    float repetition_penalty;    /* > 0; 1 (or 0): none */
+    float presence_penalty;      /* 0: none */
+    float frequency_penalty;     /* 0: none */
+    uint32_t repeat_last_n;      /* tokens that the penalties look back at; 0: none */
+    const tern_logit_bias *bias; /* [n_bias], copied */
+    size_t n_bias;
 } tern_sampler_params;
 
-tern_sampler_params tern_sampler_params_default(void); /* greedy, seed 42 */
+tern_sampler_params tern_sampler_params_default(void); /* greedy, seed 42, looks back at 64 */
 
 typedef struct tern_sampler tern_sampler;
 TERN_MUST_CHECK tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab,
                                              tern_sampler **out, tern_error *err);
 void tern_sampler_free(tern_sampler **s);
-void tern_sampler_reset(tern_sampler *s, uint64_t seed); /* start of the random stream again */
 
-/* Draws a token from logits[n_vocab]; does not change them. TERN_ERR_NONFINITE on NaN or infinity.
- */
+/* Start of the random stream again, and nothing to look back at. */
+void tern_sampler_reset(tern_sampler *s, uint64_t seed);
+
+/* Tells the sampler of a token of the text, which the penalties will look back at. tern_generate
+ * does this for its prompt and for what it picks. Ids out of range do not count. */
+void tern_sampler_accept(tern_sampler *s, int32_t token);
+
+/* Draws a token from logits[n_vocab]; does not change them, and does not accept the token.
+ * TERN_ERR_NONFINITE on NaN or infinity. */
 TERN_MUST_CHECK tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *token,
                                               tern_error *err);
 

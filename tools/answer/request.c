@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/answer/request.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/out.h"
+
+/* An id in decimal, or a text that is one token of the model; -1 after a complaint. */
+static int32_t bias_token(const loaded *l, const char *text, size_t size) {
+    char *end;
+    errno = 0;
+    const long id = size > 0 && isdigit((unsigned char)*text) ? strtol(text, &end, 10) : -1;
+    if (id >= 0 && end == text + size && errno == 0 && id < (long)l->info.n_vocab) {
+        return (int32_t)id;
+    }
+    if (id >= 0 && end == text + size) {
+        complain("--logit-bias: the model has no token %.*s, only %u of them", (int)size, text,
+                 l->info.n_vocab);
+        return -1;
+    }
+    if (l->tokenizer == NULL) {
+        complain("%s; give --logit-bias the id of a token", l->tokenizer_error.message);
+        return -1;
+    }
+    int32_t token = -1;
+    size_t n = 0;
+    tern_error err = {0};
+    if (tern_tokenize(l->tokenizer, text, size, 0, NULL, 0, &n, &err) != TERN_OK ||
+        (n == 1 && tern_tokenize(l->tokenizer, text, size, 0, &token, 1, &n, &err) != TERN_OK)) {
+        (void)complain_error(&err);
+        return -1;
+    }
+    if (n != 1) {
+        complain("--logit-bias: '%.*s' is %zu tokens of this model, not one", (int)size, text, n);
+    }
+    return token;
+}
+
+/* TOKEN=X; the last '=' counts, so that a text may hold others. */
+static int read_bias(const loaded *l, const char *text, tern_logit_bias *bias) {
+    const char *equals = strrchr(text, '=');
+    char *end = NULL;
+    const float x = equals != NULL ? strtof(equals + 1, &end) : 0.0F;
+    if (equals == NULL || equals == text || end == equals + 1 || *end != '\0' || !isfinite(x)) {
+        complain("--logit-bias wants TOKEN=X, such as 42=-100, not '%.100s'", text);
+        return EXIT_USAGE;
+    }
+    *bias = (tern_logit_bias){bias_token(l, text, (size_t)(equals - text)), x};
+    return bias->token >= 0 ? EXIT_DONE : EXIT_USAGE;
+}
+
+static int read_lists(const options *o, const loaded *l, answer_options *a) {
+    tern_sampler_params *s = &a->sampling;
+    answer_request *r = &a->request;
+    s->n_bias = options_count(o, OPT_LOGIT_BIAS);
+    r->n_stop_tokens = options_count(o, OPT_STOP_TOKEN);
+    r->stops.n = options_count(o, OPT_STOP);
+    s->bias = a->bias = calloc(s->n_bias + 1, sizeof *a->bias);
+    r->stop_tokens = a->stop_tokens = calloc(r->n_stop_tokens + 1, sizeof *a->stop_tokens);
+    r->stops.texts = a->stop_texts = calloc(r->stops.n + 1, sizeof *a->stop_texts);
+    if (a->bias == NULL || a->stop_tokens == NULL || a->stop_texts == NULL) {
+        complain("no memory for the options");
+        return EXIT_FAILED;
+    }
+    for (size_t i = 0; i < s->n_bias; i++) {
+        const int status = read_bias(l, options_nth(o, OPT_LOGIT_BIAS, i)->text, &a->bias[i]);
+        if (status != EXIT_DONE) {
+            return status;
+        }
+    }
+    for (size_t i = 0; i < r->n_stop_tokens; i++) {
+        a->stop_tokens[i] = (int32_t)options_nth(o, OPT_STOP_TOKEN, i)->integer;
+    }
+    for (size_t i = 0; i < r->stops.n; i++) {
+        a->stop_texts[i] = options_nth(o, OPT_STOP, i)->text;
+        if (a->stop_texts[i][0] == '\0') {
+            complain("--stop wants a text that is not empty");
+            return EXIT_USAGE;
+        }
+    }
+    return EXIT_DONE;
+}
+
+int answer_options_read(const options *o, const loaded *l, answer_options *a) {
+    *a = (answer_options){.sampling = tern_sampler_params_default()};
+    tern_sampler_params *s = &a->sampling;
+    s->temperature = (float)options_real(o, OPT_TEMPERATURE);
+    s->top_k = (uint32_t)options_integer(o, OPT_TOP_K);
+    s->top_p = (float)options_real(o, OPT_TOP_P);
+    s->min_p = (float)options_real(o, OPT_MIN_P);
+    s->seed = options_integer(o, OPT_SEED);
+    s->repetition_penalty = (float)options_real(o, OPT_REPEAT_PENALTY);
+    s->presence_penalty = (float)options_real(o, OPT_PRESENCE_PENALTY);
+    s->frequency_penalty = (float)options_real(o, OPT_FREQUENCY_PENALTY);
+    s->repeat_last_n = (uint32_t)options_integer(o, OPT_REPEAT_LAST_N);
+    a->request = (answer_request){.seed = s->seed,
+                                  .max_tokens = options_integer(o, OPT_MAX_TOKENS),
+                                  .ignore_end = options_switch(o, OPT_IGNORE_EOS)};
+    return read_lists(o, l, a);
+}
+
+void answer_options_free(answer_options *a) {
+    free(a->bias);
+    free(a->stop_tokens);
+    free((void *)a->stop_texts);
+    *a = (answer_options){0};
+}
