@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "runtime/gguf.h"
+#include "tern/kernels.h"
 #include "tern/status.h"
 
 typedef struct tern_gguf_writer tern_gguf_writer;
@@ -33,6 +34,9 @@ void tern_gguf_put_string(tern_gguf_writer *w, const char *key, const char *valu
 void tern_gguf_put_strings(tern_gguf_writer *w, const char *key, const tern_span *values, size_t n);
 void tern_gguf_put_f32s(tern_gguf_writer *w, const char *key, const float *values, size_t n);
 void tern_gguf_put_i32s(tern_gguf_writer *w, const char *key, const int32_t *values, size_t n);
+
+/* The number that files call general.file_type, by the format of most weights. */
+uint32_t tern_gguf_file_type(tern_format format);
 
 /* Copies a key with its value, of any type, from a file that was read. */
 void tern_gguf_put_value(tern_gguf_writer *w, const tern_gguf_value *value);

@@ -13,18 +13,6 @@ typedef tern_synth_model model;
 
 /* ---- metadata ------------------------------------------------------------------------------ */
 
-/* The number that files call general.file_type, by the format of most weights. */
-static uint32_t file_type(tern_format format) {
-    static const uint32_t types[TERN_FORMAT_COUNT] = {
-        [TERN_FORMAT_F32] = 0,    [TERN_FORMAT_F16] = 1,    [TERN_FORMAT_BF16] = 32,
-        [TERN_FORMAT_Q4_0] = 2,   [TERN_FORMAT_Q4_1] = 3,   [TERN_FORMAT_Q5_0] = 8,
-        [TERN_FORMAT_Q8_0] = 7,   [TERN_FORMAT_Q4_K] = 15,  [TERN_FORMAT_Q5_K] = 17,
-        [TERN_FORMAT_Q6_K] = 18,  [TERN_FORMAT_I2_S] = 40,  [TERN_FORMAT_TQ1_0] = 36,
-        [TERN_FORMAT_TQ2_0] = 37, [TERN_FORMAT_IQ2_S] = 28,
-    };
-    return types[format];
-}
-
 static void put_u32(tern_gguf_writer *w, const model *m, const char *suffix, uint32_t value) {
     char key[96];
     snprintf(key, sizeof key, "%s.%s", m->architecture, suffix);
@@ -54,7 +42,7 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
         put_u32(w, m, "attention.value_length", m->head_dim);
     }
     put_f32(w, m, "attention.layer_norm_rms_epsilon", 1e-5f);
-    tern_gguf_put_u32(w, "general.file_type", file_type(m->body));
+    tern_gguf_put_u32(w, "general.file_type", tern_gguf_file_type(m->body));
     tern_gguf_put_u32(w, "general.quantization_version", 2);
 }
 

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tern synth: a model file with random weights in a real model's geometry. */
 
-#include <stdio.h>
-
-#include "runtime/metrics.h"
 #include "runtime/synth.h"
 #include "tools/commands.h"
 #include "tools/out.h"
-
-typedef struct progress_state {
-    double begin, printed; /* seconds */
-    bool shown;
-} progress_state;
+#include "tools/progress.h"
 
 static int list_presets(void) {
     const tern_synth_preset *preset;
@@ -19,20 +12,6 @@ static int list_presets(void) {
         out_print("%-20s %s\n", preset->name, preset->description);
     }
     return EXIT_DONE;
-}
-
-/* A line that overwrites itself, ten times a second at most. */
-static void on_progress(uint64_t done, uint64_t total, void *user) {
-    progress_state *p = user;
-    const double now = tern_clock_seconds();
-    if (!p->shown || (now - p->printed < 0.1 && done < total)) {
-        return;
-    }
-    p->printed = now;
-    const double share = total > 0 ? (double)done / (double)total : 1.0;
-    const double speed = now > p->begin ? (double)done / (now - p->begin) : 0.0;
-    (void)fprintf(stderr, "\r%5.1f %%  %.1f of %.1f MiB  %.0f MB/s ", 100.0 * share,
-                  (double)done / 1048576.0, (double)total / 1048576.0, speed * 1e-6);
 }
 
 int cmd_synth(const options *o) {
@@ -45,14 +24,11 @@ int cmd_synth(const options *o) {
                  "presets");
         return EXIT_USAGE;
     }
-    progress_state p = {.begin = tern_clock_seconds(),
-                        .shown = wants_remarks(options_switch(o, OPT_VERBOSE))};
+    progress p = progress_start(options_switch(o, OPT_VERBOSE));
     tern_error err = {0};
     const tern_status status =
-        tern_synth(preset, o->operands[0], options_integer(o, OPT_SEED), on_progress, &p, &err);
-    if (p.shown) {
-        (void)fputc('\n', stderr);
-    }
+        tern_synth(preset, o->operands[0], options_integer(o, OPT_SEED), progress_update, &p, &err);
+    progress_end(&p);
     if (status == TERN_ERR_ARG) {
         complain("%s", err.message);
         return EXIT_USAGE;

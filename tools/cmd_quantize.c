@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern quantize: a model file with its weights in other formats. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/commands.h"
+#include "tools/convert/job.h"
+#include "tools/loader.h"
+#include "tools/out.h"
+
+/* A tensor of the file that is read. */
+typedef struct source {
+    const tern_gguf_tensor *tensor;
+    const uint8_t *bytes; /* those of the tensor, or of `reordered` */
+    uint8_t *reordered;   /* I2_S in the order of the published files; owned */
+    tern_format format;
+    float scale;
+} source;
+
+typedef struct quantization {
+    tern_gguf *file;
+    source *sources; /* [tensors] */
+    convert_job job;
+} quantization;
+
+static void source_row(const void *context, size_t row, float *out) {
+    const source *s = context;
+    tern_dequantize_row(s->format, s->bytes, (size_t)s->tensor->ne[0], row, s->scale, out);
+}
+
+static void drop_source(const convert_tensor *t, void *user) {
+    const quantization *q = user;
+    const source *s = t->context;
+    tern_gguf_drop_pages(q->file, s->tensor);
+}
+
+/* Another order of I2_S is brought into the usual one first. */
+static tern_status reorder(source *s, tern_i2s_order order, size_t rows, tern_error *err) {
+    const size_t cols = (size_t)s->tensor->ne[0];
+    uint64_t bytes;
+    tern_status status = tern_format_bytes(TERN_FORMAT_I2_S, rows, cols, &bytes);
+    if (status != TERN_OK) {
+        return status;
+    }
+    s->reordered = malloc((size_t)bytes);
+    if (s->reordered == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to reorder a tensor");
+    }
+    s->bytes = s->reordered;
+    return tern_i2s_import(order, s->tensor->data, rows, cols, s->reordered, err);
+}
+
+static tern_status add_tensor(quantization *q, const options *o, size_t index, tern_error *err) {
+    const tern_gguf_tensor *from = tern_gguf_tensor_at(q->file, index);
+    const tern_format format = tern_format_from_gguf(from->type);
+    source *s = &q->sources[index];
+    if (format == TERN_FORMAT_NONE || from->bytes == 0) {
+        return tern_fail(err, TERN_ERR_TENSOR_TYPE,
+                         "%s: tensor %.*s has type %s, which cannot be read here",
+                         tern_gguf_name(q->file), (int)from->name.size, from->name.data,
+                         tern_gguf_type_name(from->type));
+    }
+    convert_tensor *t = convert_job_add(&q->job);
+    if (t == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", index + 1);
+    }
+    *s = (source){.tensor = from, .bytes = from->data, .format = format};
+    memcpy(t->name, from->name.data, from->name.size); /* at most 255 bytes */
+    t->n_dims = from->n_dims;
+    memcpy(t->ne, from->ne, sizeof t->ne);
+    t->rows = (size_t)(from->ne[1] * from->ne[2] * from->ne[3]);
+    t->cols = (size_t)from->ne[0];
+    t->origin = tern_format_describe(format)->name;
+    t->source = format;
+    t->row = source_row;
+    t->context = s;
+    const tern_i2s_order order = loader_i2s_order(o);
+    if (format == TERN_FORMAT_I2_S && order != TERN_I2S_UNITS_128) {
+        const tern_status status = reorder(s, order, t->rows, err);
+        if (status != TERN_OK) {
+            return status;
+        }
+    }
+    s->scale = tern_format_scale(format, s->bytes, t->rows, t->cols);
+    t->as_is = s->bytes;
+    return TERN_OK;
+}
+
+static bool is_key(const tern_gguf_value *value, const char *key) {
+    return value->key.size == strlen(key) && memcmp(value->key.data, key, value->key.size) == 0;
+}
+
+/* Everything but how the file is cut and what its weights are. */
+static void copy_metadata(const tern_gguf *file, tern_gguf_writer *w) {
+    static const char *const left_out[] = {"split.no", "split.count", "split.tensors.count",
+                                           "general.file_type", "general.quantization_version"};
+    for (size_t i = 0; i < tern_gguf_value_count(file); i++) {
+        const tern_gguf_value *value = tern_gguf_value_at(file, i);
+        bool copied = true;
+        for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++) {
+            copied = copied && !is_key(value, left_out[k]);
+        }
+        if (copied) {
+            tern_gguf_put_value(w, value);
+        }
+    }
+}
+
+static tern_status quantize(quantization *q, const options *o, tern_error *err) {
+    const size_t n = tern_gguf_tensor_count(q->file);
+    const convert_formats formats = convert_job_formats(o);
+    tern_gguf_writer *w = NULL;
+    q->sources = calloc(n + 1, sizeof *q->sources); /* + 1: never of size 0 */
+    if (q->sources == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", n);
+    }
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < n; i++) {
+        status = add_tensor(q, o, i, err);
+    }
+    if (status == TERN_OK) {
+        status = convert_job_plan(&q->job, &formats, err);
+    }
+    if (status == TERN_OK) {
+        status = tern_gguf_writer_new(o->operands[1], &w, err);
+    }
+    if (status == TERN_OK) {
+        copy_metadata(q->file, w);
+        tern_gguf_put_u32(w, "general.file_type", tern_gguf_file_type(formats.body));
+        tern_gguf_put_u32(w, "general.quantization_version", 2);
+        q->job.done = drop_source;
+        q->job.user = q;
+        status = convert_job_write(&q->job, &w, o, err);
+    }
+    tern_gguf_writer_abort(&w);
+    return status;
+}
+
+int cmd_quantize(const options *o) {
+    quantization q = {.file = NULL};
+    tern_error err = {0};
+    if (!options_given(o, OPT_TYPE)) {
+        complain("quantize needs --type TYPE, the format of the weights, such as q8_0 or i2_s");
+        return EXIT_USAGE;
+    }
+    tern_status status = tern_gguf_open(o->operands[0], &q.file, &err);
+    if (status == TERN_OK) {
+        status = quantize(&q, o, &err);
+    }
+    const int done = status == TERN_OK ? convert_job_report(&q.job, o) : complain_error(&err);
+    for (size_t i = 0; q.sources != NULL && i < q.job.n; i++) {
+        free(q.sources[i].reordered);
+    }
+    free(q.sources);
+    convert_job_free(&q.job);
+    tern_gguf_close(&q.file);
+    return done;
+}

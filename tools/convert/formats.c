@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/convert/formats.h"
+
+#include <string.h>
+
+static bool is_float(tern_format format) {
+    return format <= TERN_FORMAT_BF16;
+}
+
+static bool is_ternary(tern_format format) {
+    return format == TERN_FORMAT_I2_S || format == TERN_FORMAT_TQ1_0 ||
+           format == TERN_FORMAT_TQ2_0;
+}
+
+tern_format convert_format_find(const char *name) {
+    for (int i = 0; name != NULL && i < TERN_FORMAT_COUNT; i++) {
+        if (strcmp(tern_format_describe((tern_format)i)->name, name) == 0) {
+            return (tern_format)i;
+        }
+    }
+    return TERN_FORMAT_NONE;
+}
+
+/* What takes the place of a format whose blocks do not fit. */
+static tern_format stand_in(tern_format format) {
+    switch (format) {
+    case TERN_FORMAT_Q4_K:
+        return TERN_FORMAT_Q5_0;
+    case TERN_FORMAT_Q5_K:
+    case TERN_FORMAT_Q6_K:
+        return TERN_FORMAT_Q8_0;
+    case TERN_FORMAT_Q4_0:
+    case TERN_FORMAT_Q4_1:
+    case TERN_FORMAT_Q5_0:
+    case TERN_FORMAT_Q8_0:
+        return TERN_FORMAT_F16;
+    default:
+        return TERN_FORMAT_NONE;
+    }
+}
+
+static tern_format embedding_format(tern_format body, tern_format source) {
+    if (body == TERN_FORMAT_NONE || is_float(body)) {
+        return body;
+    }
+    return is_ternary(body) || !is_float(source) ? source : TERN_FORMAT_Q8_0;
+}
+
+static tern_format wanted(const convert_formats *asked, const char *name, tern_format source) {
+    const bool embedding = strcmp(name, "token_embd.weight") == 0;
+    const bool output = strcmp(name, "output.weight") == 0;
+    if (!embedding && !output) {
+        return asked->body;
+    }
+    const tern_format own = embedding ? asked->embedding : asked->output;
+    return own != TERN_FORMAT_NONE ? own : embedding_format(asked->body, source);
+}
+
+tern_status convert_format_choose(const convert_formats *asked, const char *name,
+                                  tern_format source, size_t rows, size_t cols, bool vector,
+                                  tern_format *out, tern_error *err) {
+    uint64_t bytes;
+    const tern_format first = vector ? TERN_FORMAT_F32 : wanted(asked, name, source);
+    tern_format format = first != TERN_FORMAT_NONE ? first : source;
+    while (tern_format_bytes(format, rows, cols, &bytes) != TERN_OK) {
+        const tern_format next = stand_in(format);
+        if (next == TERN_FORMAT_NONE) {
+            return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                             "tensor %s: %zu x %zu cannot be %s; i2_s needs a multiple of 128 "
+                             "weights, tq1_0 and tq2_0 of 256 columns",
+                             name, rows, cols, tern_format_describe(format)->name);
+        }
+        format = next;
+    }
+    *out = format;
+    return TERN_OK;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CONVERT_FORMATS_H
+#define TERN_TOOLS_CONVERT_FORMATS_H
+
+/* Which format each tensor of a file that is written gets. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tern/kernels.h"
+
+/* What was asked for; TERN_FORMAT_NONE: nothing, the rules below decide. */
+typedef struct convert_formats {
+    tern_format body;      /* of matrices; without it they stay as they are */
+    tern_format embedding; /* of token_embd.weight */
+    tern_format output;    /* of output.weight */
+} convert_formats;
+
+/* The format of that name ("q4_0"); NONE for NULL or an unknown name. */
+tern_format convert_format_find(const char *name);
+
+/*
+ * The format of a tensor that is `source` now. Vectors become f32. Matrices get the body's format,
+ * or where its blocks do not fit the columns the next larger one: q4_k q5_0, q5_k and q6_k q8_0,
+ * blocks of 32 f16; ternary formats have no such stand-in. The embedding and the output head have,
+ * unless asked for, at least 8 bits: with a float body its format; else they stay as they are where
+ * the body is ternary or they are quantized already, and become q8_0 where they are not.
+ * TERN_ERR_TENSOR_SHAPE: a ternary format does not fit, `err` says which would.
+ */
+TERN_MUST_CHECK tern_status convert_format_choose(const convert_formats *asked, const char *name,
+                                                  tern_format source, size_t rows, size_t cols,
+                                                  bool vector, tern_format *out, tern_error *err);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/convert/recode.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PIECE_FLOATS = 1 << 21,  /* values that are held as floats at a time */
+    COPIED_AT_ONCE = 1 << 24 /* bytes; so that progress is seen */
+};
+
+/* Half a step of f16: what an exactly ternary matrix may lose when its scale becomes f16. */
+static const double SCALE_ROUNDING = 0x1p-11;
+
+/* What a row contributes. */
+typedef struct row_sums {
+    double difference, values; /* sums of squares */
+    bool same, failed;
+} row_sums;
+
+/* Rows that are recoded together. */
+typedef struct piece {
+    const convert_tensor *t;
+    size_t first, rows;
+    size_t row_bytes; /* 0: the format is made from the whole matrix */
+    float scale;      /* I2_S, once its codes are made */
+    float *x;         /* [rows][cols] */
+    float *back;      /* [workers][cols] what a worker's row has become */
+    uint8_t *out;
+    row_sums *sums; /* [rows] */
+} piece;
+
+static bool all_finite(const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(x[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fetch_rows(tern_worker worker, void *argument) {
+    piece *p = argument;
+    const size_t cols = p->t->cols;
+    const tern_part part = tern_team_split(worker, p->rows, 1);
+    for (size_t r = part.begin; r < part.end; r++) {
+        float *x = p->x + r * cols;
+        p->t->row(p->t->context, p->first + r, x);
+        p->sums[r] = (row_sums){.same = true, .failed = !all_finite(x, cols)};
+        if (p->row_bytes > 0 && !p->sums[r].failed) {
+            p->sums[r].failed = tern_quantize_weights(p->t->target, x, 1, cols,
+                                                      p->out + r * p->row_bytes, NULL,
+                                                      NULL) != TERN_OK;
+        }
+    }
+}
+
+static void measure_rows(tern_worker worker, void *argument) {
+    piece *p = argument;
+    const size_t cols = p->t->cols;
+    float *back = p->back + worker.index * cols;
+    const tern_part part = tern_team_split(worker, p->rows, 1);
+    for (size_t r = part.begin; r < part.end; r++) {
+        const float *x = p->x + r * cols;
+        row_sums *sums = &p->sums[r];
+        tern_dequantize_row(p->t->target, p->out, cols, r, p->scale, back);
+        for (size_t i = 0; i < cols; i++) {
+            const double difference = (double)x[i] - (double)back[i];
+            sums->same = sums->same && x[i] == back[i];
+            sums->difference += difference * difference;
+            sums->values += (double)x[i] * (double)x[i];
+        }
+    }
+}
+
+static tern_status check_rows(const piece *p, tern_error *err) {
+    for (size_t r = 0; r < p->rows; r++) {
+        if (p->sums[r].failed) {
+            return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                             "tensor %s: row %zu has values that are not finite or too large for "
+                             "%s",
+                             p->t->name, p->first + r, tern_format_describe(p->t->target)->name);
+        }
+    }
+    return TERN_OK;
+}
+
+static tern_status recode_piece(piece *p, tern_team *team, row_sums *total, tern_error *err) {
+    const convert_tensor *t = p->t;
+    tern_team_run(team, fetch_rows, p);
+    tern_status status = check_rows(p, err);
+    if (status == TERN_OK && p->row_bytes == 0) {
+        status = tern_quantize_weights(t->target, p->x, p->rows, t->cols, p->out, NULL, err);
+        p->scale = tern_format_scale(t->target, p->out, p->rows, t->cols);
+    }
+    if (status != TERN_OK) {
+        return status;
+    }
+    tern_team_run(team, measure_rows, p);
+    for (size_t r = 0; r < p->rows; r++) { /* in order: the same sum for every team */
+        total->same = total->same && p->sums[r].same;
+        total->difference += p->sums[r].difference;
+        total->values += p->sums[r].values;
+    }
+    return TERN_OK;
+}
+
+static tern_status copy_bytes(const convert_tensor *t, tern_gguf_writer *w, tern_error *err) {
+    tern_status status = TERN_OK;
+    for (uint64_t at = 0; status == TERN_OK && at < t->bytes; at += COPIED_AT_ONCE) {
+        const uint64_t left = t->bytes - at;
+        const size_t n = left < COPIED_AT_ONCE ? (size_t)left : COPIED_AT_ONCE;
+        status = tern_gguf_writer_data(w, t->as_is + at, n, err);
+    }
+    return status;
+}
+
+static tern_status judge(const convert_tensor *t, const row_sums *total, bool force,
+                         convert_result *result, tern_error *err) {
+    const bool ternary = t->target == TERN_FORMAT_I2_S || t->target == TERN_FORMAT_TQ1_0 ||
+                         t->target == TERN_FORMAT_TQ2_0;
+    const double error =
+        total->values > 0.0 ? sqrt(total->difference / total->values) : total->difference;
+    if (ternary && !force && error > SCALE_ROUNDING) {
+        return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                         "tensor %s (%s) is not ternary: %s would change it by %.1f %% (root mean "
+                         "square); --force does it all the same",
+                         t->name, t->origin, tern_format_describe(t->target)->name, 100.0 * error);
+    }
+    result->outcome = total->same ? CONVERT_LOSSLESS : CONVERT_LOSSY;
+    result->error = error;
+    return TERN_OK;
+}
+
+/* Rows in a piece: all where the format needs them, else as many as fit, at least one. */
+static size_t rows_of_piece(const convert_tensor *t) {
+    const size_t fit = PIECE_FLOATS / t->cols > 0 ? PIECE_FLOATS / t->cols : 1;
+    return t->target == TERN_FORMAT_I2_S || fit > t->rows ? t->rows : fit;
+}
+
+static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_writer *w,
+                              row_sums *total, tern_error *err) {
+    const convert_tensor *t = p->t;
+    tern_status status = TERN_OK;
+    for (size_t first = 0; status == TERN_OK && first < t->rows; first += step) {
+        p->first = first;
+        p->rows = t->rows - first < step ? t->rows - first : step;
+        status = recode_piece(p, team, total, err);
+        if (status == TERN_OK) {
+            const size_t bytes = p->row_bytes > 0 ? p->rows * p->row_bytes : (size_t)t->bytes;
+            status = tern_gguf_writer_data(w, p->out, bytes, err);
+        }
+    }
+    return status;
+}
+
+tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
+                           tern_gguf_writer *w, convert_result *result, tern_error *err) {
+    if (t->as_is != NULL) {
+        *result = (convert_result){.outcome = CONVERT_COPIED};
+        return copy_bytes(t, w, err);
+    }
+    const size_t step = rows_of_piece(t);
+    uint64_t row_bytes = 0;
+    if (t->target != TERN_FORMAT_I2_S &&
+        tern_format_bytes(t->target, 1, t->cols, &row_bytes) != TERN_OK) {
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "tensor %s: %zu columns cannot be %s", t->name,
+                         t->cols, tern_format_describe(t->target)->name);
+    }
+    row_sums total = {.same = true};
+    piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f};
+    p.x = calloc(step * t->cols, sizeof *p.x);
+    p.back = calloc(tern_team_size(team) * t->cols, sizeof *p.back);
+    p.out = malloc(row_bytes > 0 ? step * (size_t)row_bytes : (size_t)t->bytes);
+    p.sums = calloc(step, sizeof *p.sums);
+    tern_status status = TERN_OK;
+    if (p.x == NULL || p.back == NULL || p.out == NULL || p.sums == NULL) {
+        status = tern_fail(err, TERN_ERR_NOMEM, "tensor %s: no memory for %zu of its rows", t->name,
+                           step);
+    } else {
+        status = recode_all(&p, step, team, w, &total, err);
+    }
+    if (status == TERN_OK) {
+        status = judge(t, &total, force, result, err);
+    }
+    free(p.x);
+    free(p.back);
+    free(p.out);
+    free(p.sums);
+    return status;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CONVERT_RECODE_H
+#define TERN_TOOLS_CONVERT_RECODE_H
+
+/* One tensor from what it is to the format of a file that is written. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/gguf_writer.h"
+#include "runtime/team.h"
+#include "tern/kernels.h"
+
+enum { CONVERT_NAME_BYTES = 256 };
+
+/* Writes the floats of a row, exactly; may be called by several threads at once. */
+typedef void convert_row_fn(const void *context, size_t row, float *out);
+
+typedef struct convert_tensor {
+    char name[CONVERT_NAME_BYTES];
+    uint32_t n_dims;
+    uint64_t ne[4];     /* ne[0] contiguous */
+    size_t rows, cols;  /* ne[1] * ne[2] * ne[3], ne[0] */
+    const char *origin; /* what it is, for people: "bf16"; static storage */
+    tern_format source; /* what it is, for the choice of a format */
+    tern_format target;
+    uint64_t bytes;       /* in the target format */
+    const uint8_t *as_is; /* [bytes] its bytes, where source == target and they are just copied */
+    convert_row_fn *row;
+    const void *context; /* of row; borrowed */
+} convert_tensor;
+
+typedef enum convert_outcome {
+    CONVERT_COPIED,   /* the same bytes */
+    CONVERT_LOSSLESS, /* the same values */
+    CONVERT_LOSSY
+} convert_outcome;
+
+typedef struct convert_result {
+    convert_outcome outcome;
+    double error; /* LOSSY: root of the sum of squared differences / sum of squared values */
+} convert_result;
+
+/*
+ * Writes the tensor, which the writer was told of before. Weights that are not ternary are refused
+ * for a ternary format unless `force`: when they would change by more than 2^-11, what rounding a
+ * scale to f16 costs. Results do not depend on the team's size.
+ * Memory: some 16 MB; for I2_S, which has one scale, the tensor as floats.
+ * TERN_ERR_TENSOR_DATA: values that are not finite, too large for the format, or not ternary.
+ */
+TERN_MUST_CHECK tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
+                                           tern_gguf_writer *w, convert_result *result,
+                                           tern_error *err);
+
+#endif

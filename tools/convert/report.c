@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What convert_job_write has done, for people and for programs. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/convert/job.h"
+#include "tools/json.h"
+#include "tools/out.h"
+
+static const char *const outcomes[] = {
+    [CONVERT_COPIED] = "copied", [CONVERT_LOSSLESS] = "lossless", [CONVERT_LOSSY] = "lossy"};
+
+static const char *target_name(const convert_tensor *t) {
+    return tern_format_describe(t->target)->name;
+}
+
+static uint64_t all_bytes(const convert_job *job) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < job->n; i++) {
+        bytes += job->tensors[i].bytes;
+    }
+    return bytes;
+}
+
+static bool same_line(const convert_job *job, size_t i, size_t k) {
+    return job->results[i].outcome == job->results[k].outcome &&
+           job->tensors[i].target == job->tensors[k].target &&
+           strcmp(job->tensors[i].origin, job->tensors[k].origin) == 0;
+}
+
+/* Tensors of one kind, from the first one on. */
+static void print_kind(const convert_job *job, size_t first) {
+    const convert_tensor *t = &job->tensors[first];
+    const convert_outcome outcome = job->results[first].outcome;
+    size_t count = 0, worst = first;
+    double sum = 0.0;
+    for (size_t i = first; i < job->n; i++) {
+        if (same_line(job, i, first)) {
+            count++;
+            sum += job->results[i].error;
+            worst = job->results[i].error > job->results[worst].error ? i : worst;
+        }
+    }
+    char way[64];
+    (void)snprintf(way, sizeof way, outcome == CONVERT_COPIED ? "%s" : "%s to %s", t->origin,
+                   target_name(t));
+    out_print("  %-9s %5zu tensor%s %s", outcomes[outcome], count, count == 1 ? " " : "s", way);
+    if (outcome == CONVERT_LOSSY) {
+        out_print(": relative error %.2g on average, at most %.2g (%s)", sum / (double)count,
+                  job->results[worst].error, job->tensors[worst].name);
+    }
+    out_print("\n");
+}
+
+static int report_text(const convert_job *job, const options *o) {
+    size_t lossy = 0;
+    for (size_t i = 0; i < job->n; i++) {
+        lossy += job->results[i].outcome == CONVERT_LOSSY;
+    }
+    out_print("%s: %zu tensors, %.1f MiB of weights, %zu without loss, %zu lossy\n", o->operands[1],
+              job->n, (double)all_bytes(job) / 1048576.0, job->n - lossy, lossy);
+    for (size_t i = 0; i < job->n; i++) {
+        size_t k = 0;
+        while (!same_line(job, k, i)) {
+            k++;
+        }
+        if (k == i) {
+            print_kind(job, i);
+        }
+    }
+    return EXIT_DONE;
+}
+
+#ifdef TERN_HAVE_JANSSON
+static int report_json(const convert_job *job, const options *o) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->n; i++) {
+        const convert_tensor *t = &job->tensors[i];
+        json_array_append_new(
+            list, json_pack("{s:o, s:s, s:s, s:s, s:o}", "name", json_text(t->name, strlen(t->name)),
+                            "from", t->origin, "to", target_name(t), "outcome",
+                            outcomes[job->results[i].outcome], "error",
+                            json_number(job->results[i].error)));
+    }
+    return json_print(json_pack("{s:o, s:o, s:I, s:o}", "input",
+                                json_text(o->operands[0], strlen(o->operands[0])), "output",
+                                json_text(o->operands[1], strlen(o->operands[1])), "weight_bytes",
+                                (json_int_t)all_bytes(job), "tensors", list));
+}
+#endif
+
+int convert_job_report(const convert_job *job, const options *o) {
+    return options_switch(o, OPT_JSON) ? JSON_OR_NOTHING(report_json(job, o)) : report_text(job, o);
+}
