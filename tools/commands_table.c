@@ -64,6 +64,17 @@ static const command_spec commands[COMMAND_COUNT] = {
          "error and an interval. The figures are the same bits on every machine.\n",
          "  tern perplexity -m model.gguf -f text.txt\n"
          "  tern perplexity -m model.gguf -f text.txt --ctx 2048 --stride 512 --json\n"},
+    [COMMAND_QUANTIZE] =
+        {"quantize", "IN OUT", 2, 2, "write a model with its weights in another format",
+         "Reads any model that tern runs and keeps all its metadata. Prints how many tensors keep\n"
+         "their values and by how much the others change. Ternary weights keep theirs in i2_s,\n"
+         "tq1_0 and tq2_0 (if the scale fits 16 bits); others are not made ternary without "
+         "--force.\n"
+         "Embeddings and output head stay as they are for ternary types and become q8_0 for other\n"
+         "types below 8 bits, unless they are quantized already. Where blocks do not fit, q4_k\n"
+         "becomes q5_0, q5_k and q6_k q8_0, and blocks of 32 f16.\n",
+         "  tern quantize model.gguf smaller.gguf --type q4_k\n"
+         "  tern quantize bitnet-i2_s.gguf bitnet-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n"},
 };
 
 const command_spec *command_describe(command_id command) {

@@ -24,7 +24,8 @@
     X(KERNELS, kernels)                                                                            \
     X(SYNTH, synth)                                                                                \
     X(VERIFY_DETERMINISM, verify_determinism)                                                      \
-    X(PERPLEXITY, perplexity)
+    X(PERPLEXITY, perplexity)                                                                      \
+    X(QUANTIZE, quantize)
 
 typedef enum command_id {
 #define COMMAND_ENUM(id, name) COMMAND_##id,
@@ -77,6 +78,10 @@ typedef enum option_id {
     OPT_PRESET,
     OPT_LIST,
     OPT_MARKDOWN,
+    OPT_TYPE,
+    OPT_EMBEDDING_TYPE,
+    OPT_OUTPUT_TYPE,
+    OPT_FORCE,
     OPT_THREADS,
     OPT_ISA,
     OPT_DISABLE,

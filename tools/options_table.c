@@ -12,9 +12,13 @@ enum {
     SYNTH = 1 << COMMAND_SYNTH,
     VERIFY = 1 << COMMAND_VERIFY_DETERMINISM,
     PERPLEXITY = 1 << COMMAND_PERPLEXITY,
+    QUANTIZE = 1 << COMMAND_QUANTIZE,
     EVALUATES = RUN | LOGITS | BENCH | PERPLEXITY, /* commands that run a model */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
+
+/* Formats that weights can be brought into; embeddings are looked up row by row: not i2_s. */
+#define ROW_TYPES "f32 f16 bf16 q8_0 q6_k q5_k q5_0 q4_k q4_1 q4_0 tq2_0 tq1_0"
 
 static const option_spec table[OPT_COUNT] = {
     [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, .variables = "BITNET_GGUF",
@@ -103,8 +107,20 @@ static const option_spec table[OPT_COUNT] = {
                   .help = "list the presets"},
     [OPT_MARKDOWN] = {"markdown", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
                       .commands = KERNELS, .help = "write a Markdown table"},
+    [OPT_TYPE] = {"type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES " i2_s",
+                  .one_call = true, .commands = QUANTIZE,
+                  .help = "format of the matrices; vectors become f32"},
+    [OPT_EMBEDDING_TYPE] = {"embedding-type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES,
+                            .one_call = true, .commands = QUANTIZE,
+                            .help = "format of the token embeddings"},
+    [OPT_OUTPUT_TYPE] = {"output-type", 0, NULL, "TYPE", OPTION_CHOICE,
+                         .choices = ROW_TYPES " i2_s", .one_call = true, .commands = QUANTIZE,
+                         .help = "format of the output head"},
+    [OPT_FORCE] = {"force", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = QUANTIZE,
+                   .help = "make weights ternary that are not, whatever it costs"},
     [OPT_THREADS] = {"threads", 0, NULL, "N", OPTION_INTEGER, .max = 1024,
-                     .variables = "RAYON_NUM_THREADS", .fallback = "0", .commands = EVALUATES,
+                     .variables = "RAYON_NUM_THREADS", .fallback = "0",
+                     .commands = EVALUATES | QUANTIZE,
                      .help = "threads; 0: one per core. Changes no bit of the output"},
     [OPT_ISA] = {"isa", 0, NULL, "NAME", OPTION_TEXT,
                  .commands = EVALUATES | INSPECT | KERNELS | VERIFY,
@@ -117,7 +133,7 @@ static const option_spec table[OPT_COUNT] = {
                     .commands = EVALUATES | INSPECT,
                     .help = "packed layout of ternary matrices; changes no bit"},
     [OPT_I2S_LAYOUT] = {"i2s-layout", 0, NULL, "ORDER", OPTION_CHOICE, .choices = "a b c d",
-                        .fallback = "a", .commands = EVALUATES | INSPECT | VERIFY,
+                        .fallback = "a", .commands = EVALUATES | INSPECT | VERIFY | QUANTIZE,
                         .help = "order of the codes in I2_S tensors, which no file tells"},
     [OPT_CONTEXT] = {"ctx", 'c', "ctx-size context", "N", OPTION_INTEGER, .max = UINT32_MAX,
                      .fallback = "0", .commands = EVALUATES | INSPECT,
@@ -140,10 +156,10 @@ static const option_spec table[OPT_COUNT] = {
                            .variables = "IE_REQUIRE_MODEL", .commands = RUN,
                            .help = "fail without -m, do not fall back to the small model"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
-                  .commands = RUN | BENCH | INSPECT | KERNELS | PERPLEXITY,
+                  .commands = QUANTIZE | RUN | BENCH | INSPECT | KERNELS | PERPLEXITY,
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
-                     .commands = RUN | BENCH | SYNTH | PERPLEXITY,
+                     .commands = QUANTIZE | RUN | BENCH | SYNTH | PERPLEXITY,
                      .help = "metrics and progress on standard error even if it is no terminal"},
     [OPT_HELP] = {"help", 'h', NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVERY,
                   .help = "this text"},

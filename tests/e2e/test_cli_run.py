@@ -13,7 +13,7 @@ import common
 import gguf_edit
 from common import comma, prompt, tern, tern_json, tern_text
 
-COMMANDS = ["run", "logits", "inspect", "kernels", "synth", "bench", "verify-determinism", "perplexity"]
+COMMANDS = ["run", "logits", "inspect", "kernels", "synth", "bench", "verify-determinism", "perplexity", "quantize"]
 RUN_KEYS = {
     "text": str,
     "tokens": list,

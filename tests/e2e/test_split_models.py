@@ -103,9 +103,7 @@ class SplitModels(common.TernTest):
         for missing in range(3):
             paths = self.write(cut(self.file, 3))
             paths[missing].unlink()
-            self.refused(
-                paths[(missing + 1) % 3], paths[missing].name, f"part {missing + 1} of 3"
-            )
+            self.refused(paths[(missing + 1) % 3], paths[missing].name, f"part {missing + 1} of 3")
 
     def test_names(self):
         paths = self.write(cut(self.file, 2))

@@ -8,8 +8,7 @@ static bool is_float(tern_format format) {
 }
 
 static bool is_ternary(tern_format format) {
-    return format == TERN_FORMAT_I2_S || format == TERN_FORMAT_TQ1_0 ||
-           format == TERN_FORMAT_TQ2_0;
+    return format == TERN_FORMAT_I2_S || format == TERN_FORMAT_TQ1_0 || format == TERN_FORMAT_TQ2_0;
 }
 
 tern_format convert_format_find(const char *name) {

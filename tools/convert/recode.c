@@ -49,9 +49,9 @@ static void fetch_rows(tern_worker worker, void *argument) {
         p->t->row(p->t->context, p->first + r, x);
         p->sums[r] = (row_sums){.same = true, .failed = !all_finite(x, cols)};
         if (p->row_bytes > 0 && !p->sums[r].failed) {
-            p->sums[r].failed = tern_quantize_weights(p->t->target, x, 1, cols,
-                                                      p->out + r * p->row_bytes, NULL,
-                                                      NULL) != TERN_OK;
+            p->sums[r].failed =
+                tern_quantize_weights(p->t->target, x, 1, cols, p->out + r * p->row_bytes, NULL,
+                                      NULL) != TERN_OK;
         }
     }
 }
@@ -124,9 +124,11 @@ static tern_status judge(const convert_tensor *t, const row_sums *total, bool fo
         total->values > 0.0 ? sqrt(total->difference / total->values) : total->difference;
     if (ternary && !force && error > SCALE_ROUNDING) {
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                         "tensor %s (%s) is not ternary: %s would change it by %.1f %% (root mean "
-                         "square); --force does it all the same",
-                         t->name, t->origin, tern_format_describe(t->target)->name, 100.0 * error);
+                         "tensor %s (%s) is not ternary with one scale for %s: %s would change it "
+                         "by %.1f %% (root mean square); --force does it all the same",
+                         t->name, t->origin,
+                         t->target == TERN_FORMAT_I2_S ? "all" : "each 256 columns",
+                         tern_format_describe(t->target)->name, 100.0 * error);
     }
     result->outcome = total->same ? CONVERT_LOSSLESS : CONVERT_LOSSY;
     result->error = error;

@@ -78,11 +78,11 @@ static int report_json(const convert_job *job, const options *o) {
     json_t *list = json_array();
     for (size_t i = 0; i < job->n; i++) {
         const convert_tensor *t = &job->tensors[i];
-        json_array_append_new(
-            list, json_pack("{s:o, s:s, s:s, s:s, s:o}", "name", json_text(t->name, strlen(t->name)),
-                            "from", t->origin, "to", target_name(t), "outcome",
-                            outcomes[job->results[i].outcome], "error",
-                            json_number(job->results[i].error)));
+        json_array_append_new(list, json_pack("{s:o, s:s, s:s, s:s, s:o}", "name",
+                                              json_text(t->name, strlen(t->name)), "from",
+                                              t->origin, "to", target_name(t), "outcome",
+                                              outcomes[job->results[i].outcome], "error",
+                                              json_number(job->results[i].error)));
     }
     return json_print(json_pack("{s:o, s:o, s:I, s:o}", "input",
                                 json_text(o->operands[0], strlen(o->operands[0])), "output",
