@@ -77,7 +77,7 @@ const char *tern_gguf_value_type_name(tern_gguf_type type);
  * that tern does not know are accepted, their offsets are checked. An I2_S tensor at the end of a
  * file may lack the 28 unused bytes behind its scale; `bytes` is then smaller by 28; what is only
  * called I2_S (i2s_detect.h) is TERN_ERR_TENSOR_TYPE, with its name. The file must not be changed
- * while it is open.
+ * while it is open: see tern_gguf_unchanged.
  */
 TERN_MUST_CHECK tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err);
 
@@ -91,6 +91,10 @@ TERN_MUST_CHECK tern_status tern_gguf_parse(const void *bytes, size_t size, cons
  */
 TERN_MUST_CHECK tern_status tern_gguf_join(tern_gguf **parts, size_t n, tern_gguf **out,
                                            tern_error *err);
+
+/* TERN_ERR_CHANGED when the file, or a further part of it, was written to since it was opened.
+ * Parsed bytes never are. */
+TERN_MUST_CHECK tern_status tern_gguf_unchanged(const tern_gguf *file, tern_error *err);
 
 /* Frees *file (and its map) and sets it to NULL. NULL and *NULL are fine. */
 void tern_gguf_close(tern_gguf **file);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "runtime/file_map.h"
 #include "runtime/gguf.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -27,7 +28,7 @@ struct tern_gguf {
     char *name;           /* owned */
     const uint8_t *bytes; /* the whole file */
     size_t size;
-    bool mapped; /* bytes is a map of ours */
+    tern_file_map *map; /* owned, holds bytes; NULL: they are the caller's */
     uint32_t version;
     uint32_t alignment;
     size_t n_values, n_tensors;

@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "runtime/gguf_writer_internal.h"
 
-enum {
-    CHUNK_BYTES = 1 << 20, /* one write(2) */
-    NAME_ATTEMPTS = 100    /* temporary names that may be taken by leftovers of killed programs */
-};
+enum { CHUNK_BYTES = 1 << 20 }; /* one write(2) */
 
 static const uint8_t zeros[TERN_GGUF_MAX_ALIGNMENT];
-
-static void fail_system(tern_gguf_writer *w, const char *what) {
-    tern_fail(&w->error, TERN_ERR_IO, "%s: %s: %s", w->path, what, strerror(errno));
-}
 
 static tern_status report(const tern_gguf_writer *w, tern_error *err) {
     if (tern_gguf_writer_failed(w) && err != NULL)
@@ -29,15 +17,8 @@ static tern_status report(const tern_gguf_writer *w, tern_error *err) {
 /* ---- output -------------------------------------------------------------------------------- */
 
 static void write_all(tern_gguf_writer *w, const uint8_t *bytes, size_t size) {
-    while (size > 0 && !tern_gguf_writer_failed(w)) {
-        const ssize_t n = write(w->fd, bytes, size);
-        if (n < 0 && errno != EINTR)
-            fail_system(w, "cannot be written");
-        if (n > 0) {
-            bytes += n;
-            size -= (size_t)n;
-        }
-    }
+    if (!tern_gguf_writer_failed(w))
+        w->error.status = tern_out_file_write(w->file, bytes, size, &w->error);
 }
 
 static void flush(tern_gguf_writer *w) {
@@ -106,40 +87,12 @@ tern_status tern_gguf_writer_data(tern_gguf_writer *w, const void *bytes, size_t
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-/* rename(2) would replace a device or fail on a directory only after hours of work. */
-static tern_status check_target(const char *path, tern_error *err) {
-    struct stat info;
-    if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
-        return TERN_OK;
-    return tern_fail(err, TERN_ERR_IO, "%s: exists and is not a regular file", path);
-}
-
-/* Creates PATH.tmp-PID, or PATH.tmp-PID-N when that name is taken. */
-static tern_status create_temporary(tern_gguf_writer *w, tern_error *err) {
-    const size_t size = strlen(w->path) + 48;
-    w->temporary = malloc(size);
-    if (w->temporary == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", w->path);
-    for (int i = 0; i < NAME_ATTEMPTS; i++) {
-        int n = snprintf(w->temporary, size, "%s.tmp-%ld", w->path, (long)getpid());
-        if (i > 0)
-            snprintf(w->temporary + n, size - (size_t)n, "-%d", i);
-        w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (w->fd >= 0)
-            return TERN_OK;
-        if (errno != EEXIST)
-            break;
-    }
-    return tern_fail(err, TERN_ERR_IO, "%s: %s", w->temporary, strerror(errno));
-}
-
 static void writer_free(tern_gguf_writer *w) {
     for (size_t i = 0; i < w->n_tensors; i++)
         free(w->tensors[i].name);
     free(w->tensors);
     free(w->metadata.bytes);
     free(w->chunk);
-    free(w->temporary);
     free(w->path);
     free(w);
 }
@@ -147,20 +100,16 @@ static void writer_free(tern_gguf_writer *w) {
 tern_status tern_gguf_writer_new(const char *path, tern_gguf_writer **out, tern_error *err) {
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_ARG, "tern_gguf_writer_new: NULL argument");
-    tern_status status = check_target(path, err);
-    if (status != TERN_OK)
-        return status;
     tern_gguf_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", path);
-    w->fd = -1;
     w->alignment = TERN_GGUF_DEFAULT_ALIGNMENT;
     w->path = strdup(path);
     w->chunk = malloc(CHUNK_BYTES);
-    if (w->path == NULL || w->chunk == NULL)
-        status = tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", path);
-    else
-        status = create_temporary(w, err);
+    const tern_status status =
+        w->path != NULL && w->chunk != NULL
+            ? tern_out_file_create(path, &w->file, err)
+            : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", path);
     if (status != TERN_OK) {
         writer_free(w);
         return status;
@@ -175,29 +124,17 @@ tern_status tern_gguf_writer_finish(tern_gguf_writer **writer, tern_error *err) 
         tern_fail(&w->error, TERN_ERR_TRUNCATED, "%s: data of tensor %zu of %zu is missing",
                   w->path, w->current, w->n_tensors);
     flush(w);
-    const int closed = close(w->fd); /* some file systems report a full disk only here */
-    w->fd = -1;
-    if (closed != 0 && !tern_gguf_writer_failed(w))
-        fail_system(w, "cannot be written");
-    if (!tern_gguf_writer_failed(w) && rename(w->temporary, w->path) != 0)
-        fail_system(w, "cannot be created");
-    tern_status status = report(w, err);
-    if (status != TERN_OK) {
-        tern_gguf_writer_abort(writer);
-        return status;
-    }
-    writer_free(w);
-    *writer = NULL;
-    return TERN_OK;
+    if (!tern_gguf_writer_failed(w))
+        w->error.status = tern_out_file_commit(&w->file, &w->error);
+    const tern_status status = report(w, err);
+    tern_gguf_writer_abort(writer);
+    return status;
 }
 
 void tern_gguf_writer_abort(tern_gguf_writer **writer) {
     if (writer == NULL || *writer == NULL)
         return;
-    tern_gguf_writer *w = *writer;
-    if (w->fd >= 0)
-        close(w->fd);
-    unlink(w->temporary);
-    writer_free(w);
+    tern_out_file_discard(&(*writer)->file);
+    writer_free(*writer);
     *writer = NULL;
 }

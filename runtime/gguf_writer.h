@@ -4,8 +4,8 @@
 
 /*
  * Writes GGUF v3 files. Metadata and tensor descriptions come first, then the data of each tensor
- * in the order of its description, in as many pieces as the caller likes. The file is written under
- * a temporary name beside its target and renamed when it is complete: nothing half-written remains.
+ * in the order of its description, in as many pieces as the caller likes. The file appears when it
+ * is complete (runtime/out_file.h): nothing half-written remains.
  */
 
 #include <stdbool.h>
@@ -60,8 +60,7 @@ TERN_MUST_CHECK tern_status tern_gguf_writer_data(tern_gguf_writer *w, const voi
 
 /*
  * Completes and renames the file. Frees the writer in any case; on failure nothing is left of the
- * file. TERN_ERR_TRUNCATED if data is missing. Does not fsync: after a power failure the file may
- * be incomplete, as any file.
+ * file. TERN_ERR_TRUNCATED if data is missing.
  */
 TERN_MUST_CHECK tern_status tern_gguf_writer_finish(tern_gguf_writer **w, tern_error *err);
 

@@ -6,6 +6,7 @@
 
 #include "runtime/gguf_internal.h"
 #include "runtime/gguf_writer.h"
+#include "runtime/out_file.h"
 
 typedef struct tern_gguf_described {
     char *name; /* owned */
@@ -21,9 +22,8 @@ typedef struct tern_byte_list {
 } tern_byte_list;
 
 struct tern_gguf_writer {
-    char *path;
-    char *temporary;
-    int fd;
+    char *path; /* for messages */
+    tern_out_file *file;
     tern_error error; /* the first one; every later call returns it */
     bool begun;
     uint32_t alignment;

@@ -158,6 +158,8 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     loader.plan = false;
     status = load_all(&loader, m, err);
     tern_team_free(&loader.team);
+    if (status == TERN_OK)
+        status = tern_gguf_unchanged(m->file, err);
     m->runnable = status == TERN_OK;
     return status;
 }
@@ -295,6 +297,10 @@ tern_status tern_model_open(const char *path, const tern_model_params *params, t
     }
     *out = m;
     return TERN_OK;
+}
+
+tern_status tern_model_unchanged(const tern_model *model, tern_error *err) {
+    return tern_gguf_unchanged(model->file, err);
 }
 
 void tern_model_free(tern_model **model) {

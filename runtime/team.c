@@ -88,13 +88,28 @@ static void stop_threads(tern_team *team, uint32_t started) {
         pthread_join(team->threads[i], NULL);
 }
 
+/* Starts workers for a team of `threads`; how many threads the team has then, the caller included.
+ */
+static uint32_t start_threads(tern_team *team, uint32_t threads) {
+    team->size = threads;
+    for (uint32_t i = 0; i + 1 < threads; i++) {
+        team->workers[i] = (tern_worker){.team = team, .index = i + 1, .count = threads};
+        if (pthread_create(&team->threads[i], NULL, worker_main, &team->workers[i]) != 0) {
+            /* The started ones wait for `threads` arrivals: stand in for those that never came. */
+            atomic_fetch_add(&team->gate.arrived, threads - (i + 1));
+            stop_threads(team, i);
+            return i + 1;
+        }
+    }
+    return threads;
+}
+
 tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err) {
     if (threads == 0)
         return tern_fail(err, TERN_ERR_ARG, "a thread team needs at least one thread");
     tern_team *team = calloc(1, sizeof *team);
     if (!team)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a thread team");
-    team->size = threads;
     team->threads = calloc(threads, sizeof *team->threads);
     team->workers = calloc(threads, sizeof *team->workers);
     pthread_mutex_init(&team->gate.mutex, NULL);
@@ -103,18 +118,9 @@ tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err) {
         team_release(team);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u threads", threads);
     }
-    for (uint32_t i = 0; i + 1 < threads; i++) {
-        team->workers[i] = (tern_worker){.team = team, .index = i + 1, .count = threads};
-        const int code = pthread_create(&team->threads[i], NULL, worker_main, &team->workers[i]);
-        if (code != 0) {
-            /* The started ones wait for `threads` arrivals: stand in for those that never came. */
-            atomic_fetch_add(&team->gate.arrived, threads - (i + 1));
-            stop_threads(team, i);
-            team_release(team);
-            return tern_fail(err, TERN_ERR_THREAD, "cannot start thread %u of %u (error %d)", i + 1,
-                             threads, code);
-        }
-    }
+    /* As many as the system gives: the next try asks for those that could be started. */
+    for (uint32_t wanted = threads, got; (got = start_threads(team, wanted)) != wanted;)
+        wanted = got;
     *out = team;
     return TERN_OK;
 }

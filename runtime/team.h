@@ -23,7 +23,10 @@ typedef struct tern_worker {
 
 typedef void tern_team_body(tern_worker worker, void *argument);
 
-/* Starts threads - 1 threads. threads >= 1. */
+/*
+ * Starts threads - 1 threads, threads >= 1; fewer where the system refuses them (memory, a limit on
+ * processes), which no result depends on: tern_team_size tells.
+ */
 TERN_MUST_CHECK tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err);
 
 /* Stops and joins the threads. NULL and *NULL are fine. */

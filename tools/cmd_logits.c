@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tern logits: the logits of a prompt, printed, hashed or saved. */
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "runtime/out_file.h"
 #include "runtime/utf8.h"
 #include "tools/commands.h"
 #include "tools/loader.h"
@@ -20,27 +18,15 @@ enum { TOP = 10, CHUNK = 4096 };
 typedef struct sink {
     bool hashed;
     sha256 hash;
-    FILE *file;
-    char *path;      /* of the file in the end */
-    char *temporary; /* while it is written */
+    tern_out_file *file;
 } sink;
 
 static int sink_open(sink *s, bool hashed, const char *path) {
     s->hashed = hashed;
     sha256_start(&s->hash);
-    if (path == NULL) {
-        return EXIT_DONE;
-    }
-    if (asprintf(&s->temporary, "%s.tmp-%ld", path, (long)getpid()) < 0) {
-        s->temporary = NULL;
-        complain("no memory for a file name");
-        return EXIT_FAILED;
-    }
-    s->path = strdup(path);
-    s->file = s->path != NULL ? fopen(s->temporary, "wbe") : NULL;
-    if (s->file == NULL) {
-        complain("%s: %s", s->temporary, strerror(errno));
-        return EXIT_FAILED;
+    tern_error err = {0};
+    if (path != NULL && tern_out_file_create(path, &s->file, &err) != TERN_OK) {
+        return complain_error(&err);
     }
     return EXIT_DONE;
 }
@@ -60,8 +46,9 @@ static bool sink_add(sink *s, const float *x, size_t n) {
         if (s->hashed) {
             sha256_add(&s->hash, bytes, 4 * count);
         }
-        if (s->file != NULL && fwrite(bytes, 4, count, s->file) != count) {
-            complain("%s: %s", s->temporary, strerror(errno));
+        tern_error err = {0};
+        if (s->file != NULL && tern_out_file_write(s->file, bytes, 4 * count, &err) != TERN_OK) {
+            (void)complain_error(&err);
             return false;
         }
         at += count;
@@ -69,31 +56,13 @@ static bool sink_add(sink *s, const float *x, size_t n) {
     return true;
 }
 
-/* Moves the complete file to its name. */
+/* Gives the complete file its name. */
 static int sink_commit(sink *s) {
-    if (s->file == NULL) {
-        return EXIT_DONE;
+    tern_error err = {0};
+    if (s->file != NULL && tern_out_file_commit(&s->file, &err) != TERN_OK) {
+        return complain_error(&err);
     }
-    const bool closed = fclose(s->file) == 0;
-    s->file = NULL;
-    if (!closed || rename(s->temporary, s->path) != 0) {
-        complain("%s: %s", s->path, strerror(errno));
-        return EXIT_FAILED;
-    }
-    free(s->temporary);
-    s->temporary = NULL;
     return EXIT_DONE;
-}
-
-static void sink_close(sink *s) {
-    if (s->file != NULL) {
-        (void)fclose(s->file); /* incomplete: removed next */
-    }
-    if (s->temporary != NULL) {
-        (void)unlink(s->temporary);
-    }
-    free(s->temporary);
-    free(s->path);
 }
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
@@ -191,6 +160,9 @@ static int logits_of(const options *o, const loaded *l, const prompt *p, float *
         status = evaluate(o, l, p, buffer, &s, last);
     }
     if (status == EXIT_DONE) {
+        status = loader_check_file(l);
+    }
+    if (status == EXIT_DONE) {
         status = sink_commit(&s);
     }
     if (status == EXIT_DONE && options_switch(o, OPT_SHA256)) {
@@ -200,7 +172,7 @@ static int logits_of(const options *o, const loaded *l, const prompt *p, float *
     } else if (status == EXIT_DONE && options_text(o, OPT_OUTPUT) == NULL) {
         print_top(l, last);
     }
-    sink_close(&s);
+    tern_out_file_discard(&s.file);
     return status;
 }
 
@@ -220,6 +192,9 @@ int cmd_logits(const options *o) {
     if (status == EXIT_DONE) {
         buffer = allocate_logits(o, &l, p.n);
         last = malloc(l.info.n_vocab * sizeof *last);
+        if (last == NULL) {
+            complain("no memory for the logits of a position");
+        }
         status = buffer == NULL || last == NULL ? EXIT_FAILED : logits_of(o, &l, &p, buffer, last);
     }
     free(buffer);

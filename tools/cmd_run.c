@@ -58,6 +58,10 @@ static int answer(run *r) {
     if (answerer_answer(&r->answerer, &request, &err) != TERN_OK) {
         return complain_error(&err);
     }
+    const int unchanged = loader_check_file(&r->l);
+    if (unchanged != EXIT_DONE) {
+        return unchanged;
+    }
     if (options_switch(o, OPT_STRICT) && r->answerer.dequantized > 0) {
         complain("strict: %" PRIu64 " rows of weights were expanded to floats",
                  r->answerer.dequantized);
@@ -84,14 +88,14 @@ static int print_json(const run *r) {
 static int finish(const run *r) {
     if (r->json) {
         const int status = JSON_OR_NOTHING(print_json(r));
-        return interrupt_seen() && status == EXIT_DONE ? EXIT_INTERRUPTED : status;
+        return status == EXIT_DONE ? interrupt_status(status) : status;
     }
     out_print("\n");
     out_flush();
     if (wants_remarks(options_switch(r->o, OPT_VERBOSE))) {
         figures_print(&r->answerer, &r->l);
     }
-    return interrupt_seen() ? EXIT_INTERRUPTED : EXIT_DONE;
+    return interrupt_status(EXIT_DONE);
 }
 
 int cmd_run(const options *o) {

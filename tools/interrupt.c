@@ -4,20 +4,43 @@
 #include <signal.h>
 #include <stddef.h>
 
-static volatile sig_atomic_t seen;
+typedef enum mode { MODE_END, MODE_NOTE_ONE, MODE_NOTE_SIGINT } mode;
 
-static void on_interrupt(int signal) {
-    (void)signal;
-    seen = 1;
-}
+static volatile sig_atomic_t current = MODE_END;
+static volatile sig_atomic_t seen; /* the signal, or 0 */
 
 void interrupt_catch(void) {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    (void)sigemptyset(&action.sa_mask);
     seen = 0;
-    (void)sigaction(SIGINT, &action, NULL);
+    current = MODE_NOTE_ONE;
+}
+
+void interrupt_catch_all(void) {
+    struct sigaction action;
+    seen = 0;
+    current = MODE_NOTE_SIGINT;
+    if (sigaction(SIGINT, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+        action.sa_flags &= ~SA_RESTART;
+        (void)sigaction(SIGINT, &action, NULL);
+    }
 }
 
 bool interrupt_seen(void) {
     return seen != 0;
+}
+
+void interrupt_forget(void) {
+    seen = 0;
+}
+
+int interrupt_status(int status) {
+    return seen != 0 ? 128 + seen : status;
+}
+
+bool interrupt_note(int number) {
+    const bool noted = (current == MODE_NOTE_ONE && seen == 0) ||
+                       (current == MODE_NOTE_SIGINT && number == SIGINT);
+    if (noted) {
+        seen = number;
+    }
+    return noted;
 }

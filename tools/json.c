@@ -10,10 +10,29 @@
 #include "runtime/utf8.h"
 #include "tools/out.h"
 
+static bool memory_failed;
+
+static void *watched_malloc(size_t size) {
+    void *memory = malloc(size);
+    memory_failed |= memory == NULL;
+    return memory;
+}
+
+void json_watch_memory(void) {
+    json_set_alloc_funcs(watched_malloc, free);
+}
+
+bool json_memory_failed(void) {
+    return memory_failed;
+}
+
 int json_print(json_t *root) {
-    char *line = root != NULL ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    char *line = root != NULL && !memory_failed
+                     ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17))
+                     : NULL;
     json_decref(root);
-    if (line == NULL) {
+    if (line == NULL || memory_failed) {
+        free(line);
         complain("no memory for JSON");
         return EXIT_FAILED;
     }
@@ -34,7 +53,7 @@ json_t *json_unsigned(uint64_t x) {
 }
 
 json_t *json_text(const char *bytes, size_t size) {
-    char *clean = malloc(TERN_UTF8_REPLACEMENT_BYTES * size + 1);
+    char *clean = watched_malloc(TERN_UTF8_REPLACEMENT_BYTES * size + 1);
     if (clean == NULL) {
         return NULL;
     }

@@ -16,6 +16,13 @@
 
 #define JSON_OR_NOTHING(print) (print)
 
+/*
+ * Once, at the program's start. From then on every allocation of jansson that fails is noted, so
+ * values may be built without looking at each step: json_print refuses what is incomplete.
+ */
+void json_watch_memory(void);
+bool json_memory_failed(void);
+
 /* Prints root as one line and frees it; the exit status. NULL (no memory) is a failure. */
 int json_print(json_t *root);
 
@@ -34,5 +41,6 @@ void json_set_kernels(json_t *root, const loaded *l);
 
 #else
 #define JSON_OR_NOTHING(print) EXIT_USAGE
+static inline void json_watch_memory(void) {}
 #endif
 #endif

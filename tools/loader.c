@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/team.h"
 #include "tools/out.h"
 
 const char *loader_model_path(const options *o, bool may_use_shipped) {
@@ -88,6 +89,11 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     return EXIT_DONE;
 }
 
+int loader_check_file(const loaded *l) {
+    tern_error err = {0};
+    return tern_model_unchanged(l->model, &err) == TERN_OK ? EXIT_DONE : complain_error(&err);
+}
+
 tern_i2s_order loader_i2s_order(const options *o) {
     return (tern_i2s_order)(options_text(o, OPT_I2S_LAYOUT)[0] - 'a'); /* one of the choices */
 }
@@ -116,6 +122,12 @@ int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l) {
     tern_error err = {0};
     if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK) {
         return complain_error(&err);
+    }
+    const uint32_t wanted = params.threads > 0 ? params.threads : tern_processor_count();
+    const uint32_t threads = tern_session_threads(l->session);
+    if (threads < wanted) {
+        complain("only %u of %u threads could be started: slower, the same answer", threads,
+                 wanted);
     }
     return EXIT_DONE;
 }

@@ -39,6 +39,9 @@ int loader_check_isa(const options *o, uint64_t *mask);
 /* Fills tokenizer, info and kernels of *l from its open model. */
 void loader_describe(const options *o, loaded *l);
 
+/* After the work: complains, and fails, when the model's file was changed meanwhile. */
+int loader_check_file(const loaded *l);
+
 /* The order of codes that --i2s-layout names. */
 tern_i2s_order loader_i2s_order(const options *o);
 

@@ -12,7 +12,7 @@
 
 #include "tern/status.h"
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* Writes to standard output. False once any write has failed; callers may ignore it. */
 bool out_write(const char *bytes, size_t size);

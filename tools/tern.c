@@ -6,8 +6,10 @@
 
 #include "tern/tern.h"
 #include "tools/commands.h"
+#include "tools/json.h"
 #include "tools/options.h"
 #include "tools/out.h"
+#include "tools/signals.h"
 
 static int (*const functions[COMMAND_COUNT])(const options *) = {
 #define COMMAND_FUNCTION(id, name) [COMMAND_##id] = cmd_##name,
@@ -70,5 +72,7 @@ static int dispatch(int argc, char *const *argv) {
 }
 
 int main(int argc, char **argv) {
+    signals_install();
+    json_watch_memory();
     return out_finish(dispatch(argc, argv));
 }

@@ -44,7 +44,7 @@ const char *tern_version(void);
     X(ERR_NOMEM, 2, "out of memory")                                                               \
     X(ERR_ARENA, 3, "arena exhausted")                                                             \
     X(ERR_IO, 4, "file cannot be opened, read or written")                                         \
-    X(ERR_THREAD, 5, "thread cannot be started")                                                   \
+    X(ERR_CHANGED, 6, "file changed while it was in use")                                          \
     X(ERR_TRUNCATED, 10, "file ends too early")                                                    \
     X(ERR_MAGIC, 11, "not a GGUF file")                                                            \
     X(ERR_VERSION, 12, "unsupported GGUF version")                                                 \

@@ -78,6 +78,13 @@ size_t tern_model_kernels(const tern_model *model, tern_format kv, const tern_ke
  */
 size_t tern_model_refusals(const tern_model *model, const tern_kernel_refusal **refusals);
 
+/*
+ * TERN_ERR_CHANGED when the model's file was written to since it was opened. Some weights are read
+ * where the file is mapped, so what was computed since then is nobody's answer. tern_model_open
+ * asks this itself when it has loaded everything.
+ */
+TERN_MUST_CHECK tern_status tern_model_unchanged(const tern_model *model, tern_error *err);
+
 /* Name of the instruction set that the model was opened for ("avx2"), static storage. */
 const char *tern_model_isa(const tern_model *model);
 
@@ -162,7 +169,7 @@ uint32_t tern_model_default_context(const tern_model *model);
 typedef struct tern_session_params {
     uint32_t n_ctx;   /* positions; 0: tern_model_default_context */
     uint32_t n_batch; /* tokens handled in one pass; 0: 128. Never changes a result */
-    uint32_t threads; /* 0: one per core. Never changes a result */
+    uint32_t threads; /* 0: one per core. Never changes a result. See tern_session_threads */
     tern_format kv;   /* TERN_FORMAT_F16 (default), TERN_FORMAT_F32 or TERN_FORMAT_Q8_0 */
 } tern_session_params;
 
@@ -184,7 +191,8 @@ TERN_MUST_CHECK tern_status tern_session_bytes(const tern_model *model,
 const tern_model *tern_session_model(const tern_session *s); /* that it was made for */
 uint32_t tern_session_position(const tern_session *s);       /* tokens in the cache */
 uint32_t tern_session_context(const tern_session *s);        /* capacity in positions */
-uint32_t tern_session_threads(const tern_session *s);
+uint32_t tern_session_threads(const tern_session *s);        /* fewer than asked for where the
+                                                                system starts no more */
 
 /* Forgets the positions from `position` on; TERN_ERR_ARG if there are fewer. */
 TERN_MUST_CHECK tern_status tern_session_rewind(tern_session *s, uint32_t position,
@@ -301,6 +309,24 @@ TERN_MUST_CHECK tern_status tern_generate(tern_session *session, tern_sampler *s
                                           const tern_generate_params *params,
                                           tern_token_callback *callback, void *user,
                                           tern_generation *result, tern_error *err);
+
+/* ---- when things go wrong -------------------------------------------------------------------- */
+
+/*
+ * For programs that want more than to die by a signal. The library installs no handlers of its own;
+ * these two may be called in one (they are async-signal-safe) and from any thread.
+ *
+ * A model's file is read through a map. When somebody shortens the file, or its disk fails, the
+ * next access raises SIGBUS. tern_mapped_file tells which file holds the address (si_addr), NULL
+ * when it is none of tern's. The access cannot go on: say what happened and end the process.
+ */
+const char *tern_mapped_file(const void *address);
+
+/*
+ * Files that tern writes have a temporary name until they are complete. Removes those that are
+ * being written now; they cannot be completed afterwards. For a handler that ends the process.
+ */
+void tern_temporary_files_remove(void);
 
 TERN_API_END
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/signals.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tern/tern.h"
+#include "tools/interrupt.h"
+#include "tools/out.h"
+
+/* Nothing but async-signal-safe functions below. */
+
+static void restore(int number) {
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    (void)sigaction(number, &action, NULL);
+}
+
+static void on_end(int number) {
+    if (number != SIGPIPE && interrupt_note(number)) {
+        return;
+    }
+    tern_temporary_files_remove();
+    restore(number);
+    (void)raise(number); /* takes effect when the handler returns */
+}
+
+static void say(const char *text, size_t size) {
+    if (write(STDERR_FILENO, text, size) < 0) {
+        return; /* nobody can be told */
+    }
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context) {
+    (void)context;
+    const char *path = tern_mapped_file(info->si_addr);
+    if (path == NULL) {
+        restore(number); /* not ours: the access faults again, as without a handler */
+        return;
+    }
+    static const char head[] = "tern: ";
+    static const char tail[] = ": cannot be read any more: it became shorter while it was in use, "
+                               "or its disk failed\n";
+    char line[1024]; /* a longer path is cut */
+    size_t n = strnlen(path, sizeof line - sizeof head - sizeof tail);
+    memcpy(line, head, sizeof head - 1);
+    for (size_t i = 0; i < n; i++) { /* control characters as in complain() */
+        const unsigned char c = (unsigned char)path[i];
+        line[sizeof head - 1 + i] = c < ' ' || c == 0x7f ? '?' : path[i];
+    }
+    n += sizeof head - 1;
+    memcpy(line + n, tail, sizeof tail - 1);
+    tern_temporary_files_remove();
+    say(line, n + sizeof tail - 1);
+    _exit(EXIT_FAILED);
+}
+
+static void install(int number) {
+    struct sigaction action;
+    if (sigaction(number, NULL, &action) != 0 || action.sa_handler == SIG_IGN) {
+        return;
+    }
+    action = (struct sigaction){.sa_handler = on_end, .sa_flags = SA_RESTART};
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(number, &action, NULL);
+}
+
+void signals_install(void) {
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+        install(ending[i]);
+    }
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGBUS, &action, NULL);
+}
