@@ -265,6 +265,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if (s != TERN_OK)
         return s;
     m->guard = tern_guard_new(mask);
+    m->i2s_order = params->i2s_order;
     if ((s = find_layout(params->layout, &m->ternary, err)))
         return s;
     if ((s = tern_gguf_open(path, &m->file, err)) ||

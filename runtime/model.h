@@ -58,6 +58,8 @@ struct tern_model {
     char *name;      /* general.name or "" */
     bool runnable;   /* weights are loaded */
     uint64_t packed; /* bytes of the arena */
+    tern_i2s_order i2s_order;
+    _Atomic uint64_t identity; /* 0: not asked for yet; identity.c */
 };
 
 #endif

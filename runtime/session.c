@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DEFAULT_CONTEXT = 4096, DEFAULT_BATCH = 128, MAX_BATCH = 4096, MAX_THREADS = 1024 };
 
@@ -77,6 +78,7 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     const size_t rows = times(t, times(t, c->n_layer, c->n_head_kv), s->n_ctx);
     s->cache_k = take(t, rows, s->kv_row_bytes);
     s->cache_v = take(t, rows, s->kv_row_bytes);
+    s->tokens = take(t, s->n_ctx, sizeof *s->tokens);
 }
 
 /* Bytes of the session's arena. */
@@ -203,6 +205,9 @@ uint32_t tern_session_position(const tern_session *s) {
 uint32_t tern_session_context(const tern_session *s) {
     return s->n_ctx;
 }
+tern_format tern_session_cache(const tern_session *s) {
+    return s->kv;
+}
 uint32_t tern_session_threads(const tern_session *s) {
     return tern_team_size(s->team);
 }
@@ -218,30 +223,16 @@ tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *
     return TERN_OK;
 }
 
-const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
-                            uint32_t position) {
-    const tern_config *c = &s->model->config;
-    if (layer >= c->n_layer || head >= c->n_head_kv || position >= s->position)
-        return NULL;
-    return tern_cache_head(s, value ? s->cache_v : s->cache_k, layer, head) +
-           position * s->kv_row_bytes;
-}
-
 /* ---- evaluation ---------------------------------------------------------------------------- */
 
-static tern_status check_tokens(const tern_session *s, const int32_t *tokens, size_t n,
-                                tern_logits_mode mode, const float *logits, tern_error *err) {
-    if (!s || !tokens || (mode != TERN_LOGITS_NONE && !logits))
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_eval needs a session, tokens and logits");
+tern_status tern_session_check(const tern_session *s, const int32_t *tokens, size_t n,
+                               uint32_t position, tern_error *err) {
     if (n == 0)
         return tern_fail(err, TERN_ERR_EMPTY, "an empty sequence cannot be evaluated");
-    if ((uintptr_t)logits % TERN_ALIGN != 0)
-        return tern_fail(err, TERN_ERR_UNALIGNED, "the logits buffer is not aligned to %d bytes",
-                         TERN_ALIGN);
-    if (n > s->n_ctx - s->position)
+    if (n > s->n_ctx - position)
         return tern_fail(err, TERN_ERR_CONTEXT,
                          "%zu tokens at position %u exceed the context of %u positions", n,
-                         s->position, s->n_ctx);
+                         position, s->n_ctx);
     const uint32_t vocabulary = s->model->config.n_vocab;
     for (size_t i = 0; i < n; i++)
         if (tokens[i] < 0 || (uint32_t)tokens[i] >= vocabulary)
@@ -261,7 +252,12 @@ static tern_status check_finite(const float *logits, size_t rows, size_t n_vocab
 
 tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
                               tern_logits_mode mode, float *logits, tern_error *err) {
-    tern_status status = check_tokens(s, tokens, n, mode, logits, err);
+    if (!s || !tokens || (mode != TERN_LOGITS_NONE && !logits))
+        return tern_fail(err, TERN_ERR_ARG, "tern_session_eval needs a session, tokens and logits");
+    if ((uintptr_t)logits % TERN_ALIGN != 0)
+        return tern_fail(err, TERN_ERR_UNALIGNED, "the logits buffer is not aligned to %d bytes",
+                         TERN_ALIGN);
+    tern_status status = tern_session_check(s, tokens, n, s->position, err);
     if (status != TERN_OK)
         return status;
     const size_t n_vocab = s->model->config.n_vocab;
@@ -281,6 +277,7 @@ tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
         if (status != TERN_OK)
             return status;
     }
+    memcpy(s->tokens + s->position, tokens, n * sizeof *tokens);
     s->position += (uint32_t)n;
     return TERN_OK;
 }

@@ -44,12 +44,20 @@ struct tern_session {
     const tern_kernel_row *store;
     uint8_t *cache_k; /* [n_layer][n_head_kv][n_ctx] rows of head_dim elements of kv */
     uint8_t *cache_v;
+    int32_t *tokens;     /* [n_ctx], of which position are there */
     size_t kv_row_bytes; /* of a position and head */
     float attend_scale;  /* 1 / sqrt(head_dim) */
     uint32_t n_ctx;
     uint32_t n_batch;
     uint32_t position; /* tokens in the cache */
 };
+
+/*
+ * Whether n tokens can be appended behind the first `position` ones of the session: TERN_ERR_EMPTY,
+ * TERN_ERR_CONTEXT, TERN_ERR_TOKEN_RANGE.
+ */
+TERN_MUST_CHECK tern_status tern_session_check(const tern_session *s, const int32_t *tokens,
+                                               size_t n, uint32_t position, tern_error *err);
 
 /* One pass over a batch; forward.c. */
 typedef struct tern_batch {

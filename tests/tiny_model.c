@@ -71,6 +71,30 @@ tern_session *tiny_session(const tern_model *model, tern_session_params params) 
     return session;
 }
 
+void tiny_same_cache(const tern_session *a, const tern_session *b, uint32_t n) {
+    tern_model_info info;
+    tern_model_describe(tern_session_model(a), &info);
+    assert_int_equal(tern_session_cache(a), tern_session_cache(b));
+    const size_t row_bytes = tiny_cache_row_bytes(tern_session_cache(a), info.head_dim);
+    for (uint32_t layer = 0; layer < info.n_layer; layer++)
+        for (uint32_t head = 0; head < info.n_head_kv; head++)
+            for (uint32_t position = 0; position < n; position++)
+                for (int value = 0; value < 2; value++) {
+                    const void *want = tern_session_kv(a, value, layer, head, position);
+                    const void *got = tern_session_kv(b, value, layer, head, position);
+                    assert_non_null(want);
+                    assert_non_null(got);
+                    check_bytes(value ? "V" : "K", want, got, row_bytes);
+                }
+}
+
+float *tiny_eval(tern_session *s, const int32_t *tokens, size_t n) {
+    tern_error err = {0};
+    float *logits = tern_session_logits(s);
+    check_ok(tern_session_eval(s, tokens, n, TERN_LOGITS_LAST, logits, &err), &err);
+    return logits;
+}
+
 void tiny_prompt(const tern_model *model, uint64_t seed, int32_t *ids, size_t n) {
     tern_model_info info;
     const tern_tokenizer *tokenizer;

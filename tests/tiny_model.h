@@ -24,11 +24,17 @@ void tiny_path(char path[TINY_PATH_BYTES]);
 /* The model of a preset, opened for an instruction set (NULL: the best). Its file is gone. */
 tern_model *tiny_open(const char *preset, const char *isa);
 
-/* A session; fails the test when there is none. */
 /* Bytes that a cache has for one position of a head. */
 size_t tiny_cache_row_bytes(tern_format kv, size_t head_dim);
 
+/* A session; fails the test when there is none. */
 tern_session *tiny_session(const tern_model *model, tern_session_params params);
+
+/* Fails unless the caches of two sessions of one format hold the same bytes below position n. */
+void tiny_same_cache(const tern_session *a, const tern_session *b, uint32_t n);
+
+/* Evaluates tokens; fails the test when that fails. The session's own logits. */
+float *tiny_eval(tern_session *s, const int32_t *tokens, size_t n);
 
 /* n ids that depend on seed and stay below the vocabulary; ids[0] is BOS where there is one. */
 void tiny_prompt(const tern_model *model, uint64_t seed, int32_t *ids, size_t n);

@@ -85,6 +85,14 @@ size_t tern_model_refusals(const tern_model *model, const tern_kernel_refusal **
  */
 TERN_MUST_CHECK tern_status tern_model_unchanged(const tern_model *model, tern_error *err);
 
+/*
+ * A number that two models share only if they compute the same: made from every weight and from the
+ * metadata that the forward pass reads (not from name, tokenizer, chat format). Reads the whole
+ * file once, at the speed of memory, when it is first asked for. Equal numbers by accident: 1 in
+ * 2^64.
+ */
+uint64_t tern_model_identity(const tern_model *model);
+
 /* Name of the instruction set that the model was opened for ("avx2"), static storage. */
 const char *tern_model_isa(const tern_model *model);
 
@@ -191,6 +199,7 @@ TERN_MUST_CHECK tern_status tern_session_bytes(const tern_model *model,
 const tern_model *tern_session_model(const tern_session *s); /* that it was made for */
 uint32_t tern_session_position(const tern_session *s);       /* tokens in the cache */
 uint32_t tern_session_context(const tern_session *s);        /* capacity in positions */
+tern_format tern_session_cache(const tern_session *s);       /* format of keys and values */
 uint32_t tern_session_threads(const tern_session *s);        /* fewer than asked for where the
                                                                 system starts no more */
 
@@ -217,10 +226,57 @@ TERN_MUST_CHECK tern_status tern_session_eval(tern_session *s, const int32_t *to
 /* A buffer of n_vocab floats owned by the session, for LAST. */
 float *tern_session_logits(tern_session *s);
 
+/* The tokens in the cache: [tern_session_position(s)], owned by the session, until its next call.
+ */
+const int32_t *tern_session_tokens(const tern_session *s);
+
+/*
+ * Not computing twice. A session knows its tokens; where a new sequence begins like the one in the
+ * cache, only the rest has to be evaluated, with the same bits as if all had been.
+ *
+ * common_prefix: how many tokens the session's sequence and `tokens` share at their beginning.
+ *
+ * reuse: rewinds the session to the common prefix, at most n - 1, so that at least one token is
+ * left to be evaluated for its logits. *reused is how many were kept: evaluate tokens + *reused, or
+ * give them to tern_generate. Refuses what tern_session_eval would refuse (TERN_ERR_EMPTY,
+ * TERN_ERR_CONTEXT when n exceeds the context, TERN_ERR_TOKEN_RANGE) and then changes nothing.
+ *
+ * sync: reuse, then evaluates the rest: afterwards the session holds exactly `tokens`. logits, for
+ * the last token, and reused may be NULL. When evaluation fails the session holds what was reused.
+ */
+size_t tern_session_common_prefix(const tern_session *s, const int32_t *tokens, size_t n);
+TERN_MUST_CHECK tern_status tern_session_reuse(tern_session *s, const int32_t *tokens, size_t n,
+                                               size_t *reused, tern_error *err);
+TERN_MUST_CHECK tern_status tern_session_sync(tern_session *s, const int32_t *tokens, size_t n,
+                                              float *logits, size_t *reused, tern_error *err);
+
+/*
+ * Sessions as files (docs/sessions.md). save writes tokens, keys and values: it is written beside
+ * its path and renamed, so a full disk leaves nothing and an old file stays. restore puts them in
+ * place of what the session held; generation then goes on with the same bits as without the detour,
+ * on every instruction set and for any number of threads. The last token's logits are not kept: use
+ * tern_session_reuse or evaluate something. A sampler's random stream is no part of it.
+ *
+ * restore needs the same model (tern_model_identity) and cache format, and a context that is large
+ * enough. The file may be anybody's: it is checked to its end before the session is touched, and
+ * when restore fails the session is as it was (only when the file changes in between, empty).
+ * Errors: TERN_ERR_IO, TERN_ERR_NOMEM, TERN_ERR_CHANGED, TERN_ERR_SESSION (not a session file,
+ * truncated, damaged, another version), TERN_ERR_SESSION_MODEL, TERN_ERR_CONTEXT,
+ * TERN_ERR_TOKEN_RANGE.
+ */
+TERN_MUST_CHECK tern_status tern_session_save(const tern_session *s, const char *path,
+                                              tern_error *err);
+TERN_MUST_CHECK tern_status tern_session_restore(tern_session *s, const char *path,
+                                                 tern_error *err);
+
 /* Pointer into the cache, for tests and cross-checks: K (or V) of a layer and key/value head at a
  * position, one row of the cache format (Q8_0: whole blocks); NULL when out of range. */
 const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
                             uint32_t position);
+
+/* The same row as head_dim floats, exactly what attention reads; false when out of range. */
+bool tern_session_kv_floats(const tern_session *s, bool value, uint32_t layer, uint32_t head,
+                            uint32_t position, float *out);
 
 /*
  * The causal mask of n positions for those who bring their own attention: mask[i * n + j] is 0

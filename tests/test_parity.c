@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prefill and decode leave what a fresh pass over everything leaves: the same logits and the same
+ * bytes in the cache, for every architecture, weight format and cache format, up to the last
+ * position of the context.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/check.h"
+#include "tests/tiny_model.h"
+
+#define SHIPPED TERN_SOURCE_DIR "/models/tern-small.gguf"
+
+/* A sanitizer makes everything some ten times slower. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { SLOW = 1 };
+#else
+enum { SLOW = 0 };
+#endif
+enum { MAX_TOKENS = 512 };
+
+static const tern_format formats[] = {TERN_FORMAT_F16, TERN_FORMAT_F32, TERN_FORMAT_Q8_0};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* A prompt of n tokens, then m decoded ones, in a context of n + m + spare positions. */
+typedef struct shape {
+    uint32_t n, m, spare;
+} shape;
+
+/* AC:7 is the second. The last ones cross a chunk of attention (64 positions). */
+static const shape shapes[] = {{1, 1, 0}, {5, 1, 0}, {5, 1, 20}, {5, 7, 0}, {63, 3, 0}, {70, 2, 9}};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static size_t vocabulary(const tern_model *model) {
+    tern_model_info info;
+    tern_model_describe(model, &info);
+    return info.n_vocab;
+}
+
+static void check_shape(const char *name, const tern_model *model, tern_format kv, shape p) {
+    int32_t tokens[MAX_TOKENS];
+    const uint32_t n_ctx = p.n + p.m + p.spare;
+    tern_session *decoded = tiny_session(
+        model, (tern_session_params){.n_ctx = n_ctx, .n_batch = 16, .threads = 2, .kv = kv});
+    tern_session *fresh =
+        tiny_session(model, (tern_session_params){.n_ctx = n_ctx, .threads = 1, .kv = kv});
+    check_case("%s, cache %s: prompt of %u, %u decoded, context %u", name,
+               tern_format_describe(kv)->name, p.n, p.m, n_ctx);
+    tiny_prompt(model, 5, tokens, p.n);
+    const float *got = tiny_eval(decoded, tokens, p.n);
+    for (uint32_t i = p.n; i < p.n + p.m; i++) {
+        tokens[i] = tern_argmax(got, vocabulary(model));
+        got = tiny_eval(decoded, tokens + i, 1);
+    }
+    const float *want = tiny_eval(fresh, tokens, p.n + p.m);
+    check_floats("logits", want, got, vocabulary(model));
+    tiny_same_cache(fresh, decoded, p.n + p.m);
+    if (p.spare == 0) /* the last token had the last position */
+        assert_int_equal(tern_session_eval(decoded, tokens, 1, TERN_LOGITS_NONE, NULL, NULL),
+                         TERN_ERR_CONTEXT);
+    tern_session_free(&decoded);
+    tern_session_free(&fresh);
+}
+
+static void test_tiny_models(void **state) {
+    (void)state;
+    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
+        tern_model *model = tiny_open(tiny_presets[i], NULL);
+        for (size_t f = 0; f < FORMATS; f++)
+            for (size_t k = SLOW; k < SHAPES; k += 1 + SLOW)
+                check_shape(tiny_presets[i], model, formats[f], shapes[k]);
+        tern_model_free(&model);
+    }
+}
+
+/* The shipped model, also with its context full. */
+static void test_shipped_model(void **state) {
+    tern_model *model = NULL;
+    (void)state;
+    assert_int_equal(tern_model_open(SHIPPED, NULL, &model, NULL), TERN_OK);
+    for (size_t f = 0; f < FORMATS; f++) {
+        check_shape("tern-small", model, formats[f], (shape){5, 1, 0});
+        check_shape("tern-small", model, formats[f], (shape){40, 24, 0});
+    }
+    if (!SLOW)
+        check_shape("tern-small", model, TERN_FORMAT_F16, (shape){MAX_TOKENS - 3, 3, 0});
+    tern_model_free(&model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tiny_models),
+        cmocka_unit_test(test_shipped_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
