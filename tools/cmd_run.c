@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tools/answer/figures.h"
+#include "tools/answer/many.h"
 #include "tools/answer/request.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
@@ -44,12 +45,8 @@ static int prepare(run *r) {
 static int answer(run *r) {
     const options *o = r->o;
     const bool echo = options_switch(o, OPT_ECHO) && !r->json;
-    answer_request request = r->options.request;
-    request.prompt = r->prompt.ids;
-    request.n_prompt = r->prompt.n;
-    request.drop_space = options_switch(o, OPT_CHAT) && !echo; /* an echoed prompt needs it */
-    request.sink = write_text;
-    request.user = r;
+    const answer_request request =
+        answer_options_request(&r->options, o, &r->prompt, write_text, r);
     if (echo && r->prompt.text != NULL) {
         out_write(r->prompt.text, r->prompt.size);
     }
@@ -78,9 +75,7 @@ static int print_json(const run *r) {
     json_t *root = json_object();
     figures_set_answer(root, &r->answerer, &r->l);
     figures_set_process(root, &r->l);
-    json_object_set_new(root, "seed", json_unsigned(options_integer(r->o, OPT_SEED)));
-    json_object_set_new(root, "deterministic",
-                        json_boolean(options_switch(r->o, OPT_DETERMINISTIC)));
+    figures_set_choices(root, r->o);
     return json_print(root);
 }
 #endif
@@ -98,19 +93,47 @@ static int finish(const run *r) {
     return interrupt_status(EXIT_DONE);
 }
 
+/* Several answers, in place of one. */
+static int run_many(run *r) {
+    const char *path = options_text(r->o, OPT_PROMPTS_FILE);
+    if (path == NULL) {
+        const prompts one = {.items = &r->prompt, .n = 1};
+        return many_answer(r->o, &r->l, &r->options, &r->answerer, &one);
+    }
+    prompts all = {0};
+    int status = prompts_read(path, &all);
+    if (status == EXIT_DONE) {
+        status = many_answer(r->o, &r->l, &r->options, &r->answerer, &all);
+    }
+    prompts_free(&all);
+    return status;
+}
+
+static int read_prompt(run *r) {
+    if (options_text(r->o, OPT_PROMPTS_FILE) == NULL) {
+        return prompt_read(r->o, &r->l, &r->prompt);
+    }
+    if (options_given(r->o, OPT_PROMPT) || options_given(r->o, OPT_TOKENS)) {
+        complain("--prompts-file excludes --prompt and --tokens");
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
 int cmd_run(const options *o) {
     run r = {.o = o, .json = options_switch(o, OPT_JSON)};
     int status = loader_open(o, !options_switch(o, OPT_REQUIRE_MODEL), &r.l);
     if (status == EXIT_DONE) {
-        status = prompt_read(o, &r.l, &r.prompt);
+        status = read_prompt(&r);
     }
     if (status == EXIT_DONE) {
         status = prepare(&r);
     }
+    const bool many = many_wanted(o);
     if (status == EXIT_DONE) {
-        status = answer(&r);
+        status = many ? run_many(&r) : answer(&r);
     }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE && !many) {
         status = finish(&r);
     }
     answerer_close(&r.answerer);

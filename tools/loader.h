@@ -59,4 +59,7 @@ typedef struct prompt {
 int prompt_read(const options *o, const loaded *l, prompt *p);
 void prompt_free(prompt *p);
 
+/* Gives a prompt that has a text its tokens; EXIT_DONE, or the exit status after a complaint. */
+int prompt_tokenize(const options *o, const loaded *l, prompt *p);
+
 #endif

@@ -47,6 +47,8 @@ typedef enum option_id {
     OPT_MODEL,
     OPT_PROMPT,
     OPT_TOKENS,
+    OPT_PROMPTS_FILE,
+    OPT_ROUNDS,
     OPT_MAX_TOKENS,
     OPT_TEMPERATURE,
     OPT_TOP_K,

@@ -98,7 +98,7 @@ static tern_status tokenize(const options *o, const loaded *l, const prompt *p, 
                          capacity, n, err);
 }
 
-static int tokenize_text(const options *o, const loaded *l, prompt *p) {
+int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
     if (l->tokenizer == NULL) {
         complain("%s; give the prompt as --tokens", l->tokenizer_error.message);
         return EXIT_FAILED;
@@ -130,7 +130,7 @@ int prompt_read(const options *o, const loaded *l, prompt *p) {
     if (status != EXIT_DONE || tokens != NULL) {
         return status;
     }
-    return tokenize_text(o, l, p);
+    return prompt_tokenize(o, l, p);
 }
 
 void prompt_free(prompt *p) {

@@ -35,21 +35,30 @@ static json_t *token_list(const answerer *a) {
     return list;
 }
 
-void figures_set_answer(json_t *root, const answerer *a, const loaded *l) {
-    const tern_generation *g = &a->figures;
+void figures_set_rates(json_t *root, const tern_generation *g, const loaded *l) {
     const double wall = g->prefill_seconds + g->decode_seconds;
-    json_object_set_new(root, "text", json_text(a->text, a->text_size));
-    json_object_set_new(root, "tokens", token_list(a));
     json_object_set_new(root, "prompt_tokens", json_integer((json_int_t)g->n_prompt));
     json_object_set_new(root, "generated_tokens", json_integer((json_int_t)g->n_generated));
     json_object_set_new(root, "prefill_tps", json_number(rate(g->n_prompt, g->prefill_seconds)));
     json_object_set_new(root, "decode_tps", json_number(rate(g->n_generated, g->decode_seconds)));
     json_object_set_new(root, "true_tps", json_number(rate(g->n_generated, wall)));
+    json_object_set_new(root, "bandwidth_gbs", json_number(bandwidth_gbs(g, l)));
+}
+
+void figures_set_answer(json_t *root, const answerer *a, const loaded *l) {
+    const tern_generation *g = &a->figures;
+    json_object_set_new(root, "text", json_text(a->text, a->text_size));
+    json_object_set_new(root, "tokens", token_list(a));
+    figures_set_rates(root, g, l);
     json_object_set_new(root, "first_token_ms", json_number(1e3 * g->first_token_seconds));
     json_object_set_new(root, "p50_ms", json_number(g->p50_ms));
     json_object_set_new(root, "p95_ms", json_number(g->p95_ms));
-    json_object_set_new(root, "bandwidth_gbs", json_number(bandwidth_gbs(g, l)));
     json_object_set_new(root, "stop", json_string(answer_end_name(a->end)));
+}
+
+void figures_set_choices(json_t *root, const options *o) {
+    json_object_set_new(root, "seed", json_unsigned(options_integer(o, OPT_SEED)));
+    json_object_set_new(root, "deterministic", json_boolean(options_switch(o, OPT_DETERMINISTIC)));
 }
 
 void figures_set_process(json_t *root, const loaded *l) {

@@ -109,3 +109,15 @@ void answer_options_free(answer_options *a) {
     free((void *)a->stop_texts);
     *a = (answer_options){0};
 }
+
+answer_request answer_options_request(const answer_options *a, const options *o, const prompt *p,
+                                      answer_sink *sink, void *user) {
+    const bool echo = options_switch(o, OPT_ECHO) && !options_switch(o, OPT_JSON);
+    answer_request request = a->request;
+    request.prompt = p->ids;
+    request.n_prompt = p->n;
+    request.drop_space = options_switch(o, OPT_CHAT) && !echo; /* an echoed prompt needs it */
+    request.sink = sink;
+    request.user = user;
+    return request;
+}

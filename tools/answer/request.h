@@ -20,4 +20,8 @@ typedef struct answer_options {
 int answer_options_read(const options *o, const loaded *l, answer_options *a);
 void answer_options_free(answer_options *a);
 
+/* The request for a prompt, its text to be given to the sink. */
+answer_request answer_options_request(const answer_options *a, const options *o, const prompt *p,
+                                      answer_sink *sink, void *user);
+
 #endif
