@@ -307,6 +307,60 @@ static void test_options_of_one_call_have_no_variable(void **state) {
     assert_null(options_text(&o, OPT_TOKENS));
 }
 
+/* ---- options that repeat, and options without effect -------------------------------------------
+ */
+
+static void test_repeated(void **state) {
+    (void)state;
+    const options o = good(COMMAND_RUN, "--stop a --stop-token 3 --stop=b --stop-token 1");
+    assert_int_equal(options_count(&o, OPT_STOP), 2);
+    assert_string_equal(options_nth(&o, OPT_STOP, 0)->text, "a");
+    assert_string_equal(options_nth(&o, OPT_STOP, 1)->text, "b");
+    assert_null(options_nth(&o, OPT_STOP, 2));
+    assert_int_equal(options_count(&o, OPT_STOP_TOKEN), 2);
+    assert_int_equal(options_nth(&o, OPT_STOP_TOKEN, 1)->integer, 1);
+    assert_int_equal(options_count(&o, OPT_LOGIT_BIAS), 0);
+    bad(COMMAND_RUN, "--stop-token 3 --stop-token x", "--stop-token wants");
+    set("TERN_STOP", "c");
+    const options flag = good(COMMAND_RUN, "--stop a");
+    assert_int_equal(options_count(&flag, OPT_STOP), 1); /* the flags win, all of them */
+    const options environment = good(COMMAND_RUN, "");
+    assert_string_equal(options_nth(&environment, OPT_STOP, 0)->text, "c");
+}
+
+static void check_remarks(const options *o, const char *expected) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    options_print_remarks(o, out);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_options_without_effect(void **state) {
+    (void)state;
+    const options none = good(COMMAND_RUN, "-n 5");
+    check_remarks(&none, "");
+    const options flags = good(COMMAND_RUN, "-ngl 99 --no-mmap -n5");
+    assert_int_equal(options_integer(&flags, OPT_MAX_TOKENS), 5);
+    check_remarks(&flags, "tern: --n-gpu-layers has no effect: models run on the processor\n"
+                          "tern: --no-mmap has no effect: files are always mapped\n");
+    bad(COMMAND_RUN, "-ngl", "needs a value");
+    bad(COMMAND_RUN, "-ngl many", "-ngl wants an integer");
+    bad(COMMAND_RUN, "--precision int3w", "--precision wants one of");
+    bad(COMMAND_SYNTH, "-ngl 4", "unknown option '-ngl'");
+    set("PRECISION", "int4w");
+    set("IE_ACT_PREC", "bf16");
+    const options hints = good(COMMAND_RUN, "");
+    check_remarks(
+        &hints, "tern: PRECISION has no effect: the model's file decides how its weights are "
+                "stored\ntern: IE_ACT_PREC has no effect: the format of the weights decides it\n");
+    set("PRECISION", "int3w");
+    bad(COMMAND_RUN, "", "PRECISION wants one of");
+}
+
 /* ---- the tables and help --------------------------------------------------------------------- */
 
 static void test_table_is_consistent(void **state) {
@@ -372,6 +426,18 @@ static void print_environment(FILE *out, command_id command) {
     help_print_environment(out);
 }
 
+/* Whether the text has --name as a word. */
+static bool has_flag(const char *text, const char *name) {
+    char flag[WORD_BYTES + 4];
+    (void)snprintf(flag, sizeof flag, "--%s", name);
+    for (const char *at = strstr(text, flag); at != NULL; at = strstr(at + 1, flag)) {
+        if (strchr(" \n", at[strlen(flag)]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void test_help_texts(void **state) {
     (void)state;
     for (int c = 0; c < COMMAND_COUNT; c++) {
@@ -379,10 +445,8 @@ static void test_help_texts(void **state) {
         assert_non_null(strstr(text, "usage: tern "));
         assert_non_null(strstr(text, "examples:\n  tern "));
         for (int i = 0; i < OPT_COUNT; i++) {
-            char flag[WORD_BYTES + 4];
-            (void)snprintf(flag, sizeof flag, "--%s ", option_describe((option_id)i)->name);
             if (option_applies((option_id)i, (command_id)c)) {
-                assert_non_null(strstr(text, flag));
+                assert_true(has_flag(text, option_describe((option_id)i)->name));
             }
         }
         free(text);
@@ -416,6 +480,8 @@ int main(void) {
         CLEAN_TEST(test_order_of_precedence),
         CLEAN_TEST(test_bad_variables_are_errors),
         CLEAN_TEST(test_options_of_one_call_have_no_variable),
+        CLEAN_TEST(test_repeated),
+        CLEAN_TEST(test_options_without_effect),
         CLEAN_TEST(test_table_is_consistent),
         CLEAN_TEST(test_help_flag),
         CLEAN_TEST(test_help_texts),

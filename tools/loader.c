@@ -7,10 +7,14 @@
 #include <unistd.h>
 
 #include "runtime/team.h"
+#include "tools/model_folder.h"
 #include "tools/out.h"
 
 const char *loader_model_path(const options *o, bool may_use_shipped) {
     const char *path = options_text(o, OPT_MODEL);
+    if (options_text(o, OPT_MODEL_DIR) != NULL) {
+        return model_in_folder(options_text(o, OPT_MODEL_DIR), path);
+    }
     if (path != NULL) {
         return path;
     }

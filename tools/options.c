@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/words.h"
-
 /* ---- hints ----------------------------------------------------------------------------------- */
 
 /* One mistake is near, and one more for every four letters. */
@@ -227,8 +225,23 @@ static tern_status take_long(arguments *a, const char *flag) {
     return take_flag(a, id, name, flag[2 + n] == '=' ? flag + 3 + n : NULL);
 }
 
+static bool find_word(command_id command, const char *word, option_id *id) {
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const option_spec *spec = option_describe((option_id)i);
+        if (spec->word != NULL && strcmp(spec->word, word) == 0 &&
+            option_applies((option_id)i, command)) {
+            *id = (option_id)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static tern_status take_short(arguments *a, const char *flag) {
     option_id id;
+    if (find_word(a->o->command, flag + 1, &id)) {
+        return take_flag(a, id, flag, NULL);
+    }
     if (!find_short(a->o->command, flag[1], &id)) {
         return unknown_flag(a, flag);
     }
@@ -273,42 +286,13 @@ static tern_status take_arguments(arguments *a) {
 
 /* ---- environment and defaults ---------------------------------------------------------------- */
 
-bool option_variable(const option_spec *spec, char *name, size_t size) {
-    if (spec->one_call) {
-        return false;
-    }
-    (void)snprintf(name, size, "TERN_%s", spec->name);
-    for (char *c = name; *c != '\0'; c++) {
-        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
-    }
-    return true;
-}
-
-/* The first variable of the option that is set and not empty; NULL when there is none. */
-static const char *read_variables(const option_spec *spec, char name[WORD_BYTES]) {
-    if (option_variable(spec, name, WORD_BYTES)) {
-        const char *text = getenv(name);
-        if (text != NULL && text[0] != '\0') {
-            return text;
-        }
-    }
-    const char *list = spec->variables;
-    while (word_next(&list, name)) {
-        const char *text = getenv(name);
-        if (text != NULL && text[0] != '\0') {
-            return text;
-        }
-    }
-    return NULL;
-}
-
 static tern_status fill_in(options *o, option_id id, tern_error *err) {
     const option_spec *spec = option_describe(id);
     if (o->values[id].source != OPTION_UNSET || !option_applies(id, o->command)) {
         return TERN_OK;
     }
     char name[WORD_BYTES];
-    const char *text = read_variables(spec, name);
+    const char *text = option_environment(spec, name);
     if (text != NULL) {
         return set_value(o, id, OPTION_ENVIRONMENT, name, text, err);
     }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "tern/status.h"
+#include "tools/words.h"
 
 /* X(ID, name). Each has a row in the command table and a function cmd_<name> in tern.c. */
 #define COMMAND_LIST(X)                                                                            \
@@ -45,6 +46,7 @@ typedef struct command_spec {
 
 typedef enum option_id {
     OPT_MODEL,
+    OPT_MODEL_DIR,
     OPT_PROMPT,
     OPT_TOKENS,
     OPT_PROMPTS_FILE,
@@ -99,6 +101,17 @@ typedef enum option_id {
     OPT_JSON,
     OPT_VERBOSE,
     OPT_HELP,
+    OPT_PRECISION, /* from here on: accepted, and without effect */
+    OPT_ACTIVATION_PRECISION,
+    OPT_DEVICE,
+    OPT_GPU_LAYERS,
+    OPT_NO_MMAP,
+    OPT_MLOCK,
+    OPT_COLOR,
+    OPT_SIMPLE_IO,
+    OPT_NO_DISPLAY_PROMPT,
+    OPT_NO_WARMUP,
+    OPT_LOG_DISABLE,
     OPT_COUNT
 } option_id;
 
@@ -125,6 +138,9 @@ typedef struct option_spec {
     const char *fallback;  /* value when nothing is given; NULL: unset */
     unsigned commands;     /* bit 1 << command_id for each command that takes it */
     const char *help;
+    const char *word;   /* a flag of several letters behind one dash ("ngl"); NULL: none */
+    const char *remark; /* why an option of other programs, accepted so that scripts go on working,
+                           has no effect here; NULL: the option has one */
 } option_spec;
 
 typedef enum option_source {
@@ -169,8 +185,15 @@ bool option_applies(option_id id, command_id command);
 /* The option of a command whose long flag or one of its aliases is name[n]. */
 bool option_find(command_id command, const char *name, size_t n, option_id *id);
 
+/* Writes a line for each option that was given and has no effect: its flag or variable, and why. */
+void options_print_remarks(const options *o, FILE *out);
+
 /* TERN_ variable of an option into name; false when it has none. */
 bool option_variable(const option_spec *spec, char *name, size_t size);
+
+/* The value of the first of the option's variables that is set and not empty, and its name; NULL
+ * when there is none. */
+const char *option_environment(const option_spec *spec, char name[WORD_BYTES]);
 
 /* What a value of the option must be ("an integer from 0 to 1024"). */
 void option_expectation(const option_spec *spec, char *text, size_t size);

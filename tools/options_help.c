@@ -5,16 +5,17 @@
 
 #include "tools/options.h"
 
-enum { COLUMNS = 98, INDENT = 30 };
+enum { COLUMNS = 98, INDENT = 30, IGNORED_INDENT = 6 };
 
-/* Prints words from column `at` on, breaking lines at COLUMNS and indenting new ones. */
-static void print_wrapped(FILE *out, const char *text, int at) {
+/* Prints words from column `indent` on, breaking lines at COLUMNS and indenting new ones. */
+static void print_wrapped(FILE *out, const char *text, int indent) {
+    int at = indent;
     while (*text != '\0') {
         const int n = (int)strcspn(text, " ");
         if (at + 1 + n > COLUMNS) {
-            fprintf(out, "\n%*s", INDENT, "");
-            at = INDENT;
-        } else if (at > INDENT) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
             fputc(' ', out);
             at++;
         }
@@ -51,6 +52,22 @@ static void print_option(FILE *out, const option_spec *spec) {
     print_wrapped(out, text, INDENT);
 }
 
+/* Flags that have no effect, one behind the other. */
+static void print_ignored(FILE *out, command_id command) {
+    char text[1024] = "";
+    size_t n = 0;
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const option_spec *spec = option_describe((option_id)id);
+        if (option_applies((option_id)id, command) && spec->remark != NULL && n < sizeof text) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "--%s ", spec->name);
+        }
+    }
+    fprintf(out,
+            "\naccepted from scripts for other programs, with a remark and without effect:\n%*s",
+            IGNORED_INDENT, "");
+    print_wrapped(out, text, IGNORED_INDENT);
+}
+
 void help_print_command(FILE *out, command_id command) {
     const command_spec *spec = command_describe(command);
     fprintf(out, "usage: tern %s [options]%s%s\n\n%s\n", spec->name,
@@ -59,10 +76,16 @@ void help_print_command(FILE *out, command_id command) {
         fprintf(out, "\n%s", spec->details);
     }
     fprintf(out, "\noptions:\n");
+    bool ignores = false;
     for (int id = 0; id < OPT_COUNT; id++) {
-        if (option_applies((option_id)id, command)) {
-            print_option(out, option_describe((option_id)id));
+        const option_spec *option = option_describe((option_id)id);
+        if (option_applies((option_id)id, command) && option->remark == NULL) {
+            print_option(out, option);
         }
+        ignores |= option_applies((option_id)id, command) && option->remark != NULL;
+    }
+    if (ignores) {
+        print_ignored(out, command);
     }
     fprintf(out, "\nexamples:\n%s", spec->examples);
     fprintf(out, "\nFlags can also be set by variables, see `tern help environment`.\n");
@@ -85,33 +108,4 @@ void help_print_program(FILE *out) {
             "  tern bench -m model.gguf -p 512 -n 64\n\n"
             "Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n",
             "help");
-}
-
-/* True when an earlier row of the table has the same long flag, and so the same variable. */
-static bool is_repeated(int id) {
-    for (int i = 0; i < id; i++) {
-        if (strcmp(option_describe((option_id)i)->name, option_describe((option_id)id)->name) ==
-            0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void help_print_environment(FILE *out) {
-    fprintf(out, "Each of these variables sets the flag beside it for the commands that take it.\n"
-                 "The flag wins over the variable, the first variable over the others; an empty\n"
-                 "variable counts as not set; a value that the flag would refuse is an error.\n\n");
-    for (int id = 0; id < OPT_COUNT; id++) {
-        const option_spec *spec = option_describe((option_id)id);
-        char name[64];
-        if (is_repeated(id) || !option_variable(spec, name, sizeof name)) {
-            continue;
-        }
-        char expected[128];
-        option_expectation(spec, expected, sizeof expected);
-        const int at = fprintf(out, "  --%s", spec->name);
-        fprintf(out, "%*s%s%s%s (%s)\n", 20 - at, "", name, spec->variables != NULL ? " " : "",
-                spec->variables != NULL ? spec->variables : "", expected);
-    }
 }

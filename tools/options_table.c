@@ -13,6 +13,7 @@ enum {
     VERIFY = 1 << COMMAND_VERIFY_DETERMINISM,
     PERPLEXITY = 1 << COMMAND_PERPLEXITY,
     QUANTIZE = 1 << COMMAND_QUANTIZE,
+    ANSWERS = RUN,                                 /* commands that generate text */
     EVALUATES = RUN | LOGITS | BENCH | PERPLEXITY, /* commands that run a model */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
@@ -24,6 +25,8 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, .variables = "BITNET_GGUF",
                    .commands = EVALUATES | VERIFY,
                    .help = "GGUF model; without it run uses the small model that comes with tern"},
+    [OPT_MODEL_DIR] = {"model-dir", 0, NULL, "FOLDER", OPTION_TEXT, .commands = EVALUATES,
+                       .help = "where -m NAME is looked for, and without -m the only model"},
     [OPT_PROMPT] = {"prompt", 'p', NULL, "TEXT", OPTION_TEXT, .one_call = true,
                     .commands = RUN | LOGITS, .help = "the prompt; - reads standard input"},
     [OPT_TOKENS] = {"tokens", 0, NULL, "IDS", OPTION_TEXT, .one_call = true,
@@ -169,6 +172,44 @@ static const option_spec table[OPT_COUNT] = {
                      .help = "metrics and progress on standard error even if it is no terminal"},
     [OPT_HELP] = {"help", 'h', NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVERY,
                   .help = "this text"},
+
+    /* ---- of other programs ---- */
+    [OPT_PRECISION] = {"precision", 0, NULL, "TYPE", OPTION_CHOICE,
+                       .choices = "auto fp32 fp16 bf16 int8w int4w int2w ternary",
+                       .variables = "IE_PRECISION PRECISION", .commands = EVALUATES,
+                       .help = "how weights are stored",
+                       .remark = "the model's file decides how its weights are stored"},
+    [OPT_ACTIVATION_PRECISION] = {"activation-precision", 0, NULL, "TYPE", OPTION_CHOICE,
+                                  .choices = "auto int8 fp8 fp16 bf16 fp32",
+                                  .variables = "IE_ACT_PREC", .commands = EVALUATES,
+                                  .help = "how activations are computed",
+                                  .remark = "the format of the weights decides it"},
+    [OPT_DEVICE] = {"device", 0, NULL, "NAME", OPTION_CHOICE, .choices = "auto cpu",
+                    .one_call = true, .commands = EVALUATES, .help = "where the model runs",
+                    .remark = "models run on the processor"},
+    [OPT_GPU_LAYERS] = {"n-gpu-layers", 0, "gpu-layers", "N", OPTION_INTEGER, .max = INT32_MAX,
+                        .one_call = true, .commands = EVALUATES,
+                        .help = "layers on a graphics processor", .word = "ngl",
+                        .remark = "models run on the processor"},
+    [OPT_NO_MMAP] = {"no-mmap", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                     .commands = EVALUATES, .help = "read the file instead of mapping it",
+                     .remark = "files are always mapped"},
+    [OPT_MLOCK] = {"mlock", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVALUATES,
+                   .help = "keep the model in memory", .remark = "memory is not locked"},
+    [OPT_COLOR] = {"color", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = ANSWERS,
+                   .help = "colour the prompt", .remark = "texts have no colour"},
+    [OPT_SIMPLE_IO] = {"simple-io", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                       .commands = ANSWERS, .help = "plain input and output",
+                       .remark = "pipes are always read and written plainly"},
+    [OPT_NO_DISPLAY_PROMPT] = {"no-display-prompt", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                               .commands = ANSWERS, .help = "do not print the prompt",
+                               .remark = "the prompt is printed only with --echo"},
+    [OPT_NO_WARMUP] = {"no-warmup", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                       .commands = EVALUATES, .help = "do not run the model once beforehand",
+                       .remark = "there is no such run"},
+    [OPT_LOG_DISABLE] = {"log-disable", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                         .commands = EVALUATES, .help = "write no log",
+                         .remark = "there is no log"},
 };
 
 const option_spec *option_describe(option_id id) {

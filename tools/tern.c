@@ -68,6 +68,7 @@ static int dispatch(int argc, char *const *argv) {
         help_print_command(stdout, command);
         return EXIT_DONE;
     }
+    options_print_remarks(&o, stderr);
     return functions[command](&o);
 }
 

@@ -42,7 +42,7 @@ QUANTIZED = [
 
 def clean_environment(**extra):
     """The caller's environment without what would configure tern."""
-    prefixes = ("TERN_", "BITNET_", "RAYON_", "IE_")
+    prefixes = ("TERN_", "BITNET_", "RAYON_", "IE_", "PRECISION")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(prefixes)}
     return kept | {"LC_ALL": "C.UTF-8"} | extra
 

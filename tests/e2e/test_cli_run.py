@@ -359,6 +359,29 @@ class Environment(WithModel):
                 answer = tern_json("run", "-p", "abc", "-n", 1, env={name: str(self.model)})
                 self.assertIn(self.model.name, answer["model"])
 
+    def test_model_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            where = ("run", "--model-dir", folder, "-p", "abc", "-n", 1)
+            self.assert_one_line_error(tern(*where), 2, [folder, "0 models"])
+            one = common.synth("bitnet-tiny", folder)
+            self.assertEqual(tern_json(*where)["model"], str(one))
+            self.assertEqual(tern_json(*where, "-m", one.stem)["model"], str(one))
+            self.assertEqual(tern_json(*where, "-m", one.name)["model"], str(one))
+            self.assertEqual(tern_json(*where, "-m", self.model)["model"], str(self.model))
+            common.synth("llama-tiny-f16", folder)
+            self.assert_one_line_error(tern(*where), 2, [folder, "2 models"])
+            self.assert_one_line_error(tern(*where, "-m", "x"), contains=[f"{folder}/x"])
+        self.assert_one_line_error(tern(*where), 2, [folder])
+
+    def test_hints_of_other_programs(self):
+        """Known options without effect: a remark on standard error, the same answer."""
+        plain = tern("run", "-m", self.model, "-p", "abc", "-n", 4)
+        hints = ("-ngl", 99, "--no-mmap", "--mlock", "--precision", "int4w")
+        said = tern("run", "-m", self.model, "-p", "abc", "-n", 4, *hints, env={"IE_ACT_PREC": "fp8"})
+        self.assertEqual((said.returncode, said.stdout), (0, plain.stdout))
+        self.assertEqual(len(said.stderr.splitlines()), 5)
+        self.assertEqual(plain.stderr, b"")
+
     def test_switches(self):
         for name in (
             "TERN_DETERMINISTIC",

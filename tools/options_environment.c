@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the table says of environment variables. */
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/options.h"
+
+enum { COLUMNS = 98, FLAGS = 26 }; /* of a line, and up to where the flags reach */
+
+bool option_variable(const option_spec *spec, char *name, size_t size) {
+    if (spec->one_call) {
+        return false;
+    }
+    (void)snprintf(name, size, "TERN_%s", spec->name);
+    for (char *c = name; *c != '\0'; c++) {
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+    }
+    return true;
+}
+
+const char *option_environment(const option_spec *spec, char name[WORD_BYTES]) {
+    if (option_variable(spec, name, WORD_BYTES)) {
+        const char *text = getenv(name);
+        if (text != NULL && text[0] != '\0') {
+            return text;
+        }
+    }
+    const char *list = spec->variables;
+    while (word_next(&list, name)) {
+        const char *text = getenv(name);
+        if (text != NULL && text[0] != '\0') {
+            return text;
+        }
+    }
+    return NULL;
+}
+
+void options_print_remarks(const options *o, FILE *out) {
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const option_spec *spec = option_describe((option_id)id);
+        if (spec->remark == NULL || !options_given(o, (option_id)id)) {
+            continue;
+        }
+        char name[WORD_BYTES];
+        if (o->values[id].source == OPTION_FLAG || option_environment(spec, name) == NULL) {
+            fprintf(out, "tern: --%s has no effect: %s\n", spec->name, spec->remark);
+        } else {
+            fprintf(out, "tern: %s has no effect: %s\n", name, spec->remark);
+        }
+    }
+}
+
+/* True when an earlier row of the table has the same long flag, and so the same variable. */
+static bool is_repeated(int id) {
+    for (int i = 0; i < id; i++) {
+        if (strcmp(option_describe((option_id)i)->name, option_describe((option_id)id)->name) ==
+            0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void help_print_environment(FILE *out) {
+    fprintf(out, "Each of these variables sets the flag beside it for the commands that take it.\n"
+                 "The flag wins over the variable, the first variable over the others; an empty\n"
+                 "variable counts as not set; a value that the flag would refuse is an error.\n\n");
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const option_spec *spec = option_describe((option_id)id);
+        char name[WORD_BYTES];
+        if (is_repeated(id) || !option_variable(spec, name, sizeof name)) {
+            continue;
+        }
+        char expected[128];
+        option_expectation(spec, expected, sizeof expected);
+        int at = fprintf(out, "  --%s", spec->name);
+        at += fprintf(out, "%*s%s%s%s", at < FLAGS ? FLAGS - at : 1, "", name,
+                      spec->variables != NULL ? " " : "",
+                      spec->variables != NULL ? spec->variables : "");
+        const bool fits = at + 3 + (int)strlen(expected) <= COLUMNS;
+        fprintf(out, "%s%*s(%s)\n", fits ? " " : "\n", fits ? 0 : FLAGS, "", expected);
+    }
+}
