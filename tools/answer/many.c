@@ -116,9 +116,9 @@ static void answer_rounds(many *m, const prompt *p, size_t number) {
 }
 
 static int finish(many *m) {
-    int status = EXIT_DONE;
+    int status = loader_check_file(m->l);
 #ifdef TERN_HAVE_JANSSON
-    if (m->json) {
+    if (m->json && status == EXIT_DONE) {
         status = print_json(m);
     }
     json_decref(m->results);
@@ -130,7 +130,7 @@ static int finish(many *m) {
     if (status != EXIT_DONE || m->failed) {
         return EXIT_FAILED;
     }
-    return interrupt_seen() ? EXIT_INTERRUPTED : EXIT_DONE;
+    return interrupt_status(EXIT_DONE);
 }
 
 int many_answer(const options *o, const loaded *l, const answer_options *how, answerer *a,
