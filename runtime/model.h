@@ -11,6 +11,8 @@
 #include "runtime/weights.h"
 #include "tern/tern.h"
 
+enum { TERN_LAYER_LINEARS = 7 };
+
 typedef struct tern_layer {
     const float *attn_norm;       /* [n_embd] */
     const float *attn_sub_norm;   /* [n_head * head_dim], or NULL */
@@ -23,6 +25,13 @@ typedef struct tern_layer {
     tern_linear gate, up;         /* n_embd -> n_ff */
     tern_linear down;             /* n_ff -> n_embd */
 } tern_layer;
+
+/* Linear map i < TERN_LAYER_LINEARS of a layer, in the order of the struct. */
+static inline const tern_linear *tern_layer_linear(const tern_layer *l, size_t i) {
+    const tern_linear *const all[TERN_LAYER_LINEARS] = {&l->q,    &l->k,  &l->v,   &l->o,
+                                                        &l->gate, &l->up, &l->down};
+    return all[i];
+}
 
 /* Rows for everything that is not a matrix product, selected once. */
 typedef struct tern_row_set {

@@ -3,21 +3,13 @@
 /* What can be asked of an open model. */
 
 #include "dispatch/select.h"
-#include "runtime/model.h"
-
-enum { LINEARS_PER_LAYER = 7 };
-
-static const tern_linear *linear_of(const tern_layer *l, size_t i) {
-    const tern_linear *const all[LINEARS_PER_LAYER] = {&l->q,    &l->k,  &l->v,   &l->o,
-                                                       &l->gate, &l->up, &l->down};
-    return all[i];
-}
+#include "runtime/session.h"
 
 static uint64_t bytes_per_token(const tern_model *m) {
     uint64_t bytes = tern_linear_bytes(&m->head);
     for (uint32_t n = 0; n < m->config.n_layer; n++)
-        for (size_t i = 0; i < LINEARS_PER_LAYER; i++)
-            bytes += tern_linear_bytes(linear_of(&m->layers[n], i));
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
+            bytes += tern_linear_bytes(tern_layer_linear(&m->layers[n], i));
     return bytes;
 }
 
@@ -67,18 +59,29 @@ static size_t add_row(const tern_kernel_row *row, const tern_kernel_row **rows, 
     return count + 1;
 }
 
-size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,
-                          size_t capacity) {
+/* The rows behind one linear map: gemv, gemm or both, by two bits of tern_products. */
+static size_t add_linear(const tern_linear *linear, unsigned products, const tern_kernel_row **rows,
+                         size_t capacity, size_t n) {
+    if (products & TERN_RAN_GEMV)
+        n = add_row(linear->gemv, rows, capacity, n);
+    if (products & TERN_RAN_GEMM)
+        n = add_row(linear->gemm, rows, capacity, n);
+    return n;
+}
+
+/* Rows of a forward pass with these products, bits of tern_products. */
+static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
+                        const tern_kernel_row **rows, size_t capacity) {
+    const unsigned in_head = products / TERN_RAN_HEAD_GEMV;
     const tern_row_set *r = &m->rows;
     size_t n = add_row(m->embedding.row, rows, capacity, 0);
     n = add_row(r->rmsnorm, rows, capacity, n);
-    unsigned forms = m->head.form;
+    unsigned forms = m->head.form; /* made even when no logits are asked for */
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
-        for (size_t i = 0; i < LINEARS_PER_LAYER; i++) {
-            const tern_linear *linear = linear_of(&m->layers[layer], i);
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+            const tern_linear *linear = tern_layer_linear(&m->layers[layer], i);
             forms |= linear->form;
-            n = add_row(linear->gemv, rows, capacity, n);
-            n = add_row(linear->gemm, rows, capacity, n);
+            n = add_linear(linear, products, rows, capacity, n);
         }
     if (forms & TERN_INPUT_TOKEN)
         n = add_row(r->quantize_token, rows, capacity, n);
@@ -89,8 +92,16 @@ size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel
     n = add_row(r->attend[kv], rows, capacity, n);
     n = add_row(r->gate, rows, capacity, n);
     n = add_row(r->add, rows, capacity, n);
-    n = add_row(m->head.gemv, rows, capacity, n);
-    return add_row(m->head.gemm, rows, capacity, n);
+    return add_linear(&m->head, in_head, rows, capacity, n);
+}
+
+size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,
+                          size_t capacity) {
+    return list_rows(m, kv, TERN_RAN_ALL, rows, capacity);
+}
+
+size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows, size_t capacity) {
+    return s->ran ? list_rows(s->model, s->kv, s->ran, rows, capacity) : 0;
 }
 
 size_t tern_model_refusals(const tern_model *m, const tern_kernel_refusal **refusals) {

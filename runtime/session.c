@@ -250,6 +250,22 @@ static tern_status check_finite(const float *logits, size_t rows, size_t n_vocab
     return TERN_OK;
 }
 
+/* Keeps account of a pass that was made. */
+static void note_pass(tern_session *s, const tern_batch *b) {
+    const uint64_t linears = (uint64_t)s->model->config.n_layer * TERN_LAYER_LINEARS;
+    s->work.passes++;
+    s->work.tokens += b->n;
+    s->work.reused += b->position;
+    s->work.products += linears + (b->n_logits > 0);
+    s->ran |= b->n == 1 ? TERN_RAN_GEMV : TERN_RAN_GEMM;
+    if (b->n_logits > 0)
+        s->ran |= b->n_logits == 1 ? TERN_RAN_HEAD_GEMV : TERN_RAN_HEAD_GEMM;
+}
+
+tern_session_work tern_session_work_done(const tern_session *s) {
+    return s->work;
+}
+
 tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
                               tern_logits_mode mode, float *logits, tern_error *err) {
     if (!s || !tokens || (mode != TERN_LOGITS_NONE && !logits))
@@ -273,6 +289,7 @@ tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
                                                                            : 0,
                             .logits = mode == TERN_LOGITS_ALL ? logits + first * n_vocab : logits};
         tern_forward(&batch);
+        note_pass(s, &batch);
         status = check_finite(batch.logits, batch.n_logits, n_vocab, err);
         if (status != TERN_OK)
             return status;

@@ -50,6 +50,18 @@ struct tern_session {
     uint32_t n_ctx;
     uint32_t n_batch;
     uint32_t position; /* tokens in the cache */
+    tern_session_work work;
+    unsigned ran; /* bits of tern_products */
+};
+
+/* Which products a session has made: of one token (gemv) or several (gemm), in the blocks or in the
+ * head. */
+enum tern_products {
+    TERN_RAN_GEMV = 1,
+    TERN_RAN_GEMM = 2,
+    TERN_RAN_HEAD_GEMV = 4,
+    TERN_RAN_HEAD_GEMM = 8,
+    TERN_RAN_ALL = 15
 };
 
 /*

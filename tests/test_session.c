@@ -119,6 +119,44 @@ static void test_refused_parameters(void **state) {
     assert_int_equal(tern_session_bytes(f->model, &good, NULL, NULL), TERN_ERR_ARG);
 }
 
+/* Whether a row with this operation is among those that the session has executed. */
+static bool executed(const tern_session *s, tern_op op) {
+    const tern_kernel_row *rows[64];
+    const size_t n = tern_session_kernels(s, rows, 64);
+    bool found = false;
+    assert_true(n <= 64);
+    for (size_t i = 0; i < n; i++)
+        found = found || rows[i]->op == op;
+    return found;
+}
+
+/* Nothing before the first token, no product of several tokens before there were several at once.
+ */
+static void test_work(void **state) {
+    const fixture *f = *state;
+    tern_session *s = tiny_session(
+        f->model,
+        (tern_session_params){.n_ctx = 16, .n_batch = 4, .threads = 1, .kv = TERN_FORMAT_F16});
+    tern_model_info info;
+    tern_model_describe(f->model, &info);
+    assert_int_equal(tern_session_kernels(s, NULL, 0), 0);
+    eval(s, 0, 1, NULL);
+    eval(s, 1, 1, NULL);
+    assert_true(executed(s, TERN_OP_GEMV) && executed(s, TERN_OP_ATTEND));
+    assert_false(executed(s, TERN_OP_GEMM));
+    eval(s, 2, 6, NULL); /* batches of 4 and 2 */
+    assert_true(executed(s, TERN_OP_GEMM));
+    const tern_session_work work = tern_session_work_done(s);
+    assert_int_equal(work.passes, 4);
+    assert_int_equal(work.tokens, 8);
+    assert_int_equal(work.reused, 0 + 1 + 2 + 6);
+    assert_int_equal(work.products, 4 * 7 * info.n_layer + 3); /* the batch of 4 had no logits */
+    const tern_kernel_row *rows[64], *all[64];
+    const size_t n = tern_session_kernels(s, rows, 64);
+    assert_int_equal(tern_model_kernels(f->model, TERN_FORMAT_F16, all, 64), n + 1);
+    tern_session_free(&s);
+}
+
 static void test_bytes(void **state) {
     const fixture *f = *state;
     static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
@@ -359,11 +397,12 @@ static void test_two_sessions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_SESSION(test_defaults),     WITH_SESSION(test_refused_parameters),
-        WITH_SESSION(test_bytes),        cmocka_unit_test(test_no_weights),
-        WITH_SESSION(test_full_context), WITH_SESSION(test_context_of_one),
-        WITH_SESSION(test_refused_eval), WITH_SESSION(test_rewind),
-        WITH_SESSION(test_cache_range),  WITH_SESSION(test_two_sessions),
+        WITH_SESSION(test_defaults),       WITH_SESSION(test_refused_parameters),
+        WITH_SESSION(test_work),           WITH_SESSION(test_bytes),
+        cmocka_unit_test(test_no_weights), WITH_SESSION(test_full_context),
+        WITH_SESSION(test_context_of_one), WITH_SESSION(test_refused_eval),
+        WITH_SESSION(test_rewind),         WITH_SESSION(test_cache_range),
+        WITH_SESSION(test_two_sessions),
     };
     return cmocka_run_group_tests(tests, models_open, models_close);
 }

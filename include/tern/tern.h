@@ -269,6 +269,26 @@ TERN_MUST_CHECK tern_status tern_session_save(const tern_session *s, const char 
 TERN_MUST_CHECK tern_status tern_session_restore(tern_session *s, const char *path,
                                                  tern_error *err);
 
+/*
+ * What a session has done since it was made. A pass handles one batch; `reused` counts, for each
+ * pass, the positions whose keys and values it found in the cache.
+ */
+typedef struct tern_session_work {
+    uint64_t passes;   /* batches */
+    uint64_t tokens;   /* evaluated, over all passes */
+    uint64_t reused;   /* positions found in the cache, over all passes */
+    uint64_t products; /* of a weight matrix and a batch */
+} tern_session_work;
+
+tern_session_work tern_session_work_done(const tern_session *s);
+
+/*
+ * Rows that the session has executed since it was made, without duplicates, in the order of the
+ * forward pass: unlike tern_model_kernels without the gemm rows as long as every batch had one
+ * token. Writes at most capacity, returns how many there are.
+ */
+size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows, size_t capacity);
+
 /* Pointer into the cache, for tests and cross-checks: K (or V) of a layer and key/value head at a
  * position, one row of the cache format (Q8_0: whole blocks); NULL when out of range. */
 const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
