@@ -211,6 +211,9 @@ tern_format tern_session_cache(const tern_session *s) {
 uint32_t tern_session_threads(const tern_session *s) {
     return tern_team_size(s->team);
 }
+uint32_t tern_session_batch(const tern_session *s) {
+    return s->n_batch;
+}
 float *tern_session_logits(tern_session *s) {
     return s->scratch.logits;
 }

@@ -202,6 +202,7 @@ uint32_t tern_session_context(const tern_session *s);        /* capacity in posi
 tern_format tern_session_cache(const tern_session *s);       /* format of keys and values */
 uint32_t tern_session_threads(const tern_session *s);        /* fewer than asked for where the
                                                                 system starts no more */
+uint32_t tern_session_batch(const tern_session *s); /* tokens handled in one pass, at most */
 
 /* Forgets the positions from `position` on; TERN_ERR_ARG if there are fewer. */
 TERN_MUST_CHECK tern_status tern_session_rewind(tern_session *s, uint32_t position,

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_RECEIPT_REPLAY_H
+#define TERN_TOOLS_RECEIPT_REPLAY_H
+
+/* Running a receipt again. */
+
+#include "tools/receipt/receipt.h"
+
+#ifdef TERN_HAVE_JANSSON
+
+/* What a replay did, for the summary. */
+typedef struct replay_report {
+    char isa[32], layout[16];
+    uint32_t threads;
+    uint64_t tokens, digests;
+    double seconds;
+} replay_report;
+
+/*
+ * Opens the model (--model, else the receipt's path) if its bytes are those that the receipt names,
+ * evaluates the prompt and picks the tokens again, on the instruction set, threads, batch and layout
+ * of the options. Adds a finding for the first difference, and for facts about the model that are
+ * not so. The receipt has passed receipt_check. The exit status; a finding alone is EXIT_DONE.
+ */
+int receipt_replay(const json_t *receipt, const options *o, receipt_findings *f,
+                   replay_report *report);
+
+#endif
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/receipt/rerun.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Whether the session's logits are those recorded behind `after` tokens, where that was recorded.
+ */
+static bool same_logits(tern_session *s, const rerun_plan *plan, uint64_t after,
+                        rerun_result *out) {
+    for (size_t i = 0; i < plan->n_points; i++) {
+        if (plan->points[i].after != after) {
+            continue;
+        }
+        receipt_hash_logits(s, out->logits);
+        if (strcmp(out->logits, plan->points[i].sha256) != 0) {
+            out->part = RERUN_LOGITS;
+            out->position = after;
+            return false;
+        }
+    }
+    return true;
+}
+
+static tern_status steps(tern_session *s, tern_sampler *sampler, const rerun_plan *plan,
+                         rerun_result *out, tern_error *err) {
+    float *logits = tern_session_logits(s);
+    tern_status status =
+        tern_session_eval(s, plan->prompt, plan->n_prompt, TERN_LOGITS_LAST, logits, err);
+    for (size_t i = 0; status == TERN_OK && i < plan->n_tokens; i++) {
+        int32_t token;
+        if (!same_logits(s, plan, i, out)) {
+            return TERN_OK;
+        }
+        status = tern_sampler_pick(sampler, logits, &token, err);
+        if (status == TERN_OK && token != plan->tokens[i]) {
+            *out = (rerun_result){.part = RERUN_TOKEN,
+                                  .position = i,
+                                  .expected = plan->tokens[i],
+                                  .got = token};
+            return TERN_OK;
+        }
+        if (status == TERN_OK) {
+            status = tern_session_eval(s, &token, 1, TERN_LOGITS_LAST, logits, err);
+        }
+    }
+    if (status == TERN_OK && same_logits(s, plan, plan->n_tokens, out)) {
+        status = tern_sampler_pick(sampler, logits, &out->next, err);
+    }
+    return status;
+}
+
+tern_status receipt_rerun(tern_session *session, const rerun_plan *plan, rerun_result *out,
+                          tern_error *err) {
+    tern_model_info info;
+    tern_sampler *sampler = NULL;
+    tern_model_describe(tern_session_model(session), &info);
+    *out = (rerun_result){.part = RERUN_SAME};
+    tern_status status = tern_sampler_new(&plan->sampling, info.n_vocab, &sampler, err);
+    if (status == TERN_OK) {
+        status = steps(session, sampler, plan, out, err);
+    }
+    tern_sampler_free(&sampler);
+    return status;
+}
+
+void rerun_describe(const rerun_result *r, char *text, size_t size) {
+    if (r->part == RERUN_TOKEN) {
+        (void)snprintf(text, size, "output.ids[%" PRIu64 "]: recorded %d, this run picks %d",
+                       r->position, r->expected, r->got);
+    } else if (r->part == RERUN_LOGITS) {
+        (void)snprintf(text, size,
+                       "output.logits: the logits behind %" PRIu64
+                       " generated tokens have another digest in this run, %.16s...",
+                       r->position, r->logits);
+    } else {
+        (void)snprintf(text, size, "the same");
+    }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_RECEIPT_RULES_H
+#define TERN_TOOLS_RECEIPT_RULES_H
+
+/* Parts of receipt_check_rules, and how they read a document whose fields have been checked. */
+
+#include "tools/receipt/receipt.h"
+
+#ifdef TERN_HAVE_JANSSON
+
+int64_t rule_count(const json_t *root, const char *path);
+double rule_number(const json_t *root, const char *path); /* of integers too */
+const char *rule_text(const json_t *root, const char *path);
+bool rule_flag(const json_t *root, const char *path);
+
+/* A finding unless the field has the value; `why` says where that comes from. */
+void rule_equal_counts(const json_t *r, receipt_findings *f, const char *path, int64_t expected,
+                       const char *why);
+void rule_near(const json_t *r, receipt_findings *f, const char *path, double expected,
+               const char *why);
+
+void rules_kernels(const json_t *r, receipt_findings *f);     /* rules_kernels.c */
+void rules_tests(const json_t *r, receipt_findings *f);       /* rules_figures.c */
+void rules_performance(const json_t *r, receipt_findings *f); /* rules_figures.c */
+
+#endif
+#endif

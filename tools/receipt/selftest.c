@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/receipt/selftest.h"
+
+#ifdef TERN_HAVE_JANSSON
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/metrics.h"
+#include "tools/out.h"
+#include "tools/receipt/accuracy.h"
+#include "tools/receipt/rerun.h"
+
+typedef struct tests {
+    const receipt_run *run;
+    uint64_t n_tokens; /* that test runs generate */
+    json_t *list;
+    size_t passed, failed;
+} tests;
+
+static void note(tests *t, const char *name, bool passed) {
+    json_array_append_new(t->list, json_pack("{s:s, s:s}", "name", name, "result",
+                                             passed ? "passed" : "failed"));
+    t->passed += passed;
+    t->failed += !passed;
+}
+
+/* ---- accuracy -------------------------------------------------------------------------------- */
+
+static json_t *accuracy_json(const accuracy *a) {
+    return json_pack("{s:f, s:f, s:b, s:o, s:s, s:s}", "mse", a->mse, "tolerance", a->tolerance,
+                     "passed", a->passed, "tensor", json_text(a->tensor, a->tensor_size), "gemv",
+                     a->gemv->name, "gemm", a->gemm->name);
+}
+
+static json_t *test_accuracy(tests *t) {
+    accuracy all[ACCURACY_MAX];
+    size_t n;
+    tern_error err = {0};
+    if (accuracy_measure(t->run->l->model, all, &n, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return NULL;
+    }
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++) {
+        char name[48];
+        (void)snprintf(name, sizeof name, "%s_accuracy", all[i].name);
+        json_object_set_new(object, name, accuracy_json(&all[i]));
+        note(t, name, all[i].passed);
+    }
+    return object;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static tern_session *session_for(const tests *t, uint32_t threads, uint32_t batch) {
+    const receipt_run *run = t->run;
+    tern_session_params params = tern_session_params_default();
+    tern_session *session = NULL;
+    tern_error err = {0};
+    params.n_ctx = (uint32_t)(run->prompt->n + t->n_tokens);
+    params.n_batch = batch;
+    params.threads = threads;
+    params.kv = loader_kv_format(run->o);
+    if (tern_session_new(run->l->model, &params, &session, &err) != TERN_OK) {
+        (void)complain_error(&err);
+    }
+    return session;
+}
+
+/* The run's first tokens once more. False after a complaint; *same: whether they came out equal. */
+static bool repeat(const tests *t, uint32_t threads, uint32_t batch, bool *same) {
+    const receipt_run *run = t->run;
+    const rerun_plan plan = {.prompt = run->prompt->ids,
+                             .n_prompt = run->prompt->n,
+                             .sampling = run->sampling,
+                             .tokens = run->tokens,
+                             .n_tokens = t->n_tokens,
+                             .points = run->watch->points,
+                             .n_points = run->watch->n};
+    rerun_result result;
+    tern_error err = {0};
+    tern_session *session = session_for(t, threads, batch);
+    const bool ran =
+        session != NULL && receipt_rerun(session, &plan, &result, &err) == TERN_OK;
+    if (session != NULL && !ran) {
+        (void)complain_error(&err);
+    }
+    tern_session_free(&session);
+    *same = ran && result.part == RERUN_SAME;
+    return ran;
+}
+
+static json_t *test_determinism(tests *t) {
+    enum { OTHER_BATCH = 7 }; /* divides no usual prompt */
+    const uint32_t threads = tern_session_threads(t->run->l->session);
+    const uint32_t batch = (uint32_t)options_integer(t->run->o, OPT_BATCH);
+    bool same;
+    bool other;
+    if (!repeat(t, threads, batch, &same) ||
+        !repeat(t, threads == 1 ? 2 : 1, OTHER_BATCH, &other)) {
+        return NULL;
+    }
+    note(t, "repeated", same);
+    note(t, "repeated_with_other_threads_and_batch", other);
+    return json_pack("{s:b, s:i, s:I}", "identical_sequences", same && other, "runs", 3,
+                     "tokens_per_run", (json_int_t)t->n_tokens);
+}
+
+/* ---- cache ----------------------------------------------------------------------------------- */
+
+/* Keys and values of the first n positions, of all layers and heads. */
+static bool same_cache(const receipt_run *run, const tern_session *other, uint32_t n) {
+    const tern_model_info *info = &run->l->info;
+    const size_t row = (size_t)tern_model_kv_bytes(run->l->model, 1, loader_kv_format(run->o)) / 2 /
+                       info->n_layer / info->n_head_kv;
+    for (uint32_t layer = 0; layer < info->n_layer; layer++) {
+        for (uint32_t i = 0; i < 2 * info->n_head_kv; i++) {
+            for (uint32_t p = 0; p < n; p++) {
+                if (memcmp(tern_session_kv(run->l->session, i % 2 != 0, layer, i / 2, p),
+                           tern_session_kv(other, i % 2 != 0, layer, i / 2, p), row) != 0) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* The digest recorded behind n tokens; every run has one for RECEIPT_TEST_TOKENS and its last. */
+static const char *digest_behind(const receipt_watch *w, uint64_t n) {
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->points[i].after == n) {
+            return w->points[i].sha256;
+        }
+    }
+    return "";
+}
+
+/* Prompt and first tokens in one go, without what decoding left behind. */
+static bool recompute(tests *t, tern_session *session, bool *logits_same, bool *cache_same) {
+    const receipt_run *run = t->run;
+    const size_t n = run->prompt->n + t->n_tokens;
+    int32_t *ids = malloc(n * sizeof *ids);
+    char hex[RECEIPT_HEX];
+    tern_error err = {0};
+    if (ids == NULL) {
+        complain("no memory for %zu tokens", n);
+        return false;
+    }
+    memcpy(ids, run->prompt->ids, run->prompt->n * sizeof *ids);
+    memcpy(ids + run->prompt->n, run->tokens, t->n_tokens * sizeof *ids);
+    const tern_status status = tern_session_eval(session, ids, n, TERN_LOGITS_LAST,
+                                                 tern_session_logits(session), &err);
+    free(ids);
+    if (status != TERN_OK) {
+        (void)complain_error(&err);
+        return false;
+    }
+    receipt_hash_logits(session, hex);
+    *logits_same = strcmp(hex, digest_behind(run->watch, t->n_tokens)) == 0;
+    *cache_same = same_cache(run, session, (uint32_t)n);
+    return true;
+}
+
+static json_t *test_cache(tests *t, double hit_rate) {
+    bool logits_same = false;
+    bool cache_same = false;
+    tern_session *session = session_for(t, tern_session_threads(t->run->l->session), 0);
+    const bool ran = session != NULL && recompute(t, session, &logits_same, &cache_same);
+    tern_session_free(&session);
+    if (!ran) {
+        return NULL;
+    }
+    note(t, "prefill_decode_logits", logits_same);
+    note(t, "prefill_decode_keys_and_values", cache_same);
+    return json_pack("{s:b, s:I, s:f}", "prefill_decode_parity", logits_same && cache_same,
+                     "positions", (json_int_t)(t->run->prompt->n + t->n_tokens), "cache_hit_rate",
+                     hit_rate);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+double selftest_hit_rate(const tern_session_work *before, const tern_session_work *after) {
+    const double reused = (double)(after->reused - before->reused);
+    const double all = reused + (double)(after->tokens - before->tokens);
+    return all > 0.0 ? reused / all : 0.0;
+}
+
+json_t *selftest_results(const receipt_run *run, double kv_hit_rate) {
+    const double start = tern_clock_seconds();
+    tests t = {.run = run,
+               .n_tokens =
+                   run->n_tokens < RECEIPT_TEST_TOKENS ? run->n_tokens : RECEIPT_TEST_TOKENS,
+               .list = json_array()};
+    json_t *accurate = test_accuracy(&t);
+    json_t *same = accurate != NULL ? test_determinism(&t) : NULL;
+    json_t *cache = same != NULL ? test_cache(&t, kv_hit_rate) : NULL;
+    if (cache == NULL) {
+        json_decref(accurate);
+        json_decref(same);
+        json_decref(t.list);
+        return NULL;
+    }
+    return json_pack("{s:I, s:I, s:I, s:i, s:f, s:o, s:o, s:o, s:o}", "total_tests",
+                     (json_int_t)(t.passed + t.failed), "passed", (json_int_t)t.passed, "failed",
+                     (json_int_t)t.failed, "skipped", 0, "seconds", tern_clock_seconds() - start,
+                     "tests", t.list, "accuracy_tests", accurate, "determinism_tests", same,
+                     "kv_cache_tests", cache);
+}
+
+#endif

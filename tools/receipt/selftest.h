@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_RECEIPT_SELFTEST_H
+#define TERN_TOOLS_RECEIPT_SELFTEST_H
+
+/* The tests that a run makes of itself for its receipt, and their results as "test_results". */
+
+#include "tools/receipt/receipt.h"
+
+#ifdef TERN_HAVE_JANSSON
+
+/*
+ * Runs them: accuracy of the products on the model's weights; the run's first tokens twice more,
+ * once with its own settings and once with other threads and batches; its prompt and first tokens
+ * in one go, whose logits, keys and values must be those of the run. NULL after a complaint when
+ * something could not be run. What fails is in the result, not a complaint.
+ */
+json_t *selftest_results(const receipt_run *run, double kv_hit_rate);
+
+/* Share of the positions that passes worked with whose keys and values were in the cache already.
+ */
+double selftest_hit_rate(const tern_session_work *before, const tern_session_work *after);
+
+#endif
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/receipt/sign.h"
+
+#include "tools/out.h"
+
+#ifdef TERN_HAVE_SODIUM
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    KEY_BYTES = 32, /* of a seed and of a public key */
+    KEY_HEX = 2 * KEY_BYTES + 1,
+    SIGNATURE_HEX = 2 * crypto_sign_BYTES + 1,
+    LINE_BYTES = 256 /* more than a key file has */
+};
+
+static const char secret_label[] = "tern-ed25519-secret-key ";
+static const char public_label[] = "tern-ed25519-public-key ";
+
+/* ---- key files ------------------------------------------------------------------------------- */
+
+/* Writes label and key into a file that must not exist. False after a complaint. */
+static bool write_key(const char *path, mode_t mode, const char *label,
+                      const unsigned char key[KEY_BYTES]) {
+    char line[sizeof secret_label + KEY_HEX + 1];
+    char hex[KEY_HEX];
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (file < 0) {
+        complain("%s: %s", path, strerror(errno));
+        return false;
+    }
+    sodium_bin2hex(hex, sizeof hex, key, KEY_BYTES);
+    const int n = snprintf(line, sizeof line, "%s%s\n", label, hex);
+    const ssize_t written = write(file, line, (size_t)n);
+    const int error = written < 0 ? errno : ENOSPC;
+    sodium_memzero(line, sizeof line);
+    sodium_memzero(hex, sizeof hex);
+    if (close(file) != 0 || written != n) {
+        complain("%s: %s", path, strerror(error));
+        (void)unlink(path);
+        return false;
+    }
+    return true;
+}
+
+/* Reads a key file of that label. False after a complaint. */
+static bool read_key(const char *path, const char *label, unsigned char key[KEY_BYTES]) {
+    char line[LINE_BYTES] = "";
+    size_t n = 0;
+    FILE *f = fopen(path, "re");
+    if (f == NULL) {
+        complain("%s: %s", path, strerror(errno));
+        return false;
+    }
+    const bool read = fgets(line, sizeof line, f) != NULL;
+    (void)fclose(f); /* read only: nothing can be lost */
+    line[strcspn(line, "\r\n")] = '\0';
+    const size_t skip = strlen(label);
+    const bool good = read && strncmp(line, label, skip) == 0 &&
+                      strlen(line + skip) == 2 * KEY_BYTES &&
+                      sodium_hex2bin(key, KEY_BYTES, line + skip, 2 * KEY_BYTES, NULL, &n, NULL) ==
+                          0 &&
+                      n == KEY_BYTES;
+    sodium_memzero(line, sizeof line);
+    if (!good) {
+        complain("%s: no key: one line '%s' and 64 hexadecimal digits", path, label);
+    }
+    return good;
+}
+
+int sign_make_keys(const char *path) {
+    unsigned char seed[KEY_BYTES];
+    unsigned char secret[crypto_sign_SECRETKEYBYTES];
+    unsigned char public[KEY_BYTES];
+    char *public_path = NULL;
+    if (sodium_init() < 0 || asprintf(&public_path, "%s.pub", path) < 0) {
+        complain("%s: no random numbers or no memory for a key", path);
+        return EXIT_FAILED;
+    }
+    randombytes_buf(seed, sizeof seed);
+    (void)crypto_sign_seed_keypair(public, secret, seed); /* always 0 */
+    bool made = write_key(path, 0600, secret_label, seed);
+    if (made && !write_key(public_path, 0644, public_label, public)) {
+        (void)unlink(path); /* half a pair is of no use */
+        made = false;
+    }
+    sodium_memzero(seed, sizeof seed);
+    sodium_memzero(secret, sizeof secret);
+    if (made) {
+        out_print("secret key  %s\npublic key  %s\n", path, public_path);
+    }
+    free(public_path);
+    return made ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* ---- signatures ------------------------------------------------------------------------------ */
+
+#ifdef TERN_HAVE_JANSSON
+
+/* What is signed; returns its length. */
+static size_t message(const json_t *receipt, char text[LINE_BYTES]) {
+    char hex[RECEIPT_HEX];
+    receipt_digest_of(receipt, hex);
+    return (size_t)snprintf(text, LINE_BYTES, "tern receipt %s\n%s", RECEIPT_VERSION, hex);
+}
+
+int sign_receipt(json_t *receipt, const char *path) {
+    unsigned char seed[KEY_BYTES];
+    unsigned char secret[crypto_sign_SECRETKEYBYTES];
+    unsigned char public[KEY_BYTES];
+    unsigned char signature[crypto_sign_BYTES];
+    char text[LINE_BYTES], key_hex[KEY_HEX], signature_hex[SIGNATURE_HEX];
+    if (sodium_init() < 0 || !read_key(path, secret_label, seed)) {
+        return EXIT_FAILED;
+    }
+    const size_t n = message(receipt, text);
+    (void)crypto_sign_seed_keypair(public, secret, seed); /* always 0 */
+    (void)crypto_sign_detached(signature, NULL, (const unsigned char *)text, n, secret);
+    sodium_memzero(seed, sizeof seed);
+    sodium_memzero(secret, sizeof secret);
+    sodium_bin2hex(key_hex, sizeof key_hex, public, sizeof public);
+    sodium_bin2hex(signature_hex, sizeof signature_hex, signature, sizeof signature);
+    json_object_set_new(receipt, "signature",
+                        json_pack("{s:s, s:s, s:s}", "algorithm", "ed25519", "public_key", key_hex,
+                                  "value", signature_hex));
+    return EXIT_DONE;
+}
+
+/* Hexadecimal text of exactly `size` bytes. */
+static bool parse_hex(const json_t *receipt, const char *path, unsigned char *out, size_t size) {
+    const char *text = json_string_value(receipt_at(receipt, path));
+    size_t n = 0;
+    return text != NULL && strlen(text) == 2 * size &&
+           sodium_hex2bin(out, size, text, 2 * size, NULL, &n, NULL) == 0 && n == size;
+}
+
+bool sign_check(const json_t *receipt, const char *path, receipt_findings *f) {
+    unsigned char wanted[KEY_BYTES];
+    unsigned char public[KEY_BYTES];
+    unsigned char signature[crypto_sign_BYTES];
+    char text[LINE_BYTES];
+    if (sodium_init() < 0 || (path != NULL && !read_key(path, public_label, wanted))) {
+        return false;
+    }
+    if (json_object_get(receipt, "signature") == NULL) {
+        if (path != NULL) {
+            receipt_find(f, "signature: is missing, must be by the key in %s", path);
+        }
+        return true;
+    }
+    const size_t n = message(receipt, text);
+    if (!parse_hex(receipt, "signature.public_key", public, sizeof public) ||
+        !parse_hex(receipt, "signature.value", signature, sizeof signature) ||
+        crypto_sign_verify_detached(signature, (const unsigned char *)text, n, public) != 0) {
+        receipt_find(f, "signature.value: is not a signature of this content by "
+                        "signature.public_key");
+    } else if (path != NULL && memcmp(public, wanted, sizeof public) != 0) {
+        receipt_find(f, "signature.public_key: is not the key in %s", path);
+    }
+    return true;
+}
+
+#endif
+#else
+
+static const char missing[] = "this build of tern cannot sign or check signatures (library sodium)";
+
+int sign_make_keys(const char *path) {
+    (void)path;
+    complain("%s", missing);
+    return EXIT_FAILED;
+}
+
+#ifdef TERN_HAVE_JANSSON
+
+int sign_receipt(json_t *receipt, const char *path) {
+    (void)receipt;
+    (void)path;
+    complain("%s", missing);
+    return EXIT_FAILED;
+}
+
+bool sign_check(const json_t *receipt, const char *path, receipt_findings *f) {
+    (void)f;
+    if (path == NULL && json_object_get(receipt, "signature") == NULL) {
+        return true;
+    }
+    complain("%s", missing);
+    return path == NULL; /* whoever did not ask for it may go on without */
+}
+
+#endif
+#endif

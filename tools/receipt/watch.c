@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Digests of the logits while a run is in work. */
+
+#include <stdlib.h>
+
+#include "runtime/metrics.h"
+#include "tools/receipt/receipt.h"
+#include "tools/sha256.h"
+
+receipt_watch receipt_watch_begin(tern_session *session) {
+    return (receipt_watch){.session = session, .before = tern_session_work_done(session)};
+}
+
+static bool grow(receipt_watch *w) {
+    if (w->n < w->capacity) {
+        return true;
+    }
+    const size_t capacity = 2 * w->capacity + 16;
+    receipt_point *points = realloc(w->points, capacity * sizeof *points);
+    if (points == NULL) {
+        w->out_of_memory = true;
+        return false;
+    }
+    w->points = points;
+    w->capacity = capacity;
+    return true;
+}
+
+void receipt_watch_logits(receipt_watch *w, uint64_t after, bool last) {
+    const bool known = w->n > 0 && w->points[w->n - 1].after == after;
+    if (known || !(last || after % RECEIPT_EVERY == 0) || !grow(w)) {
+        return;
+    }
+    const double start = tern_clock_seconds();
+    receipt_point *point = &w->points[w->n++];
+    point->after = after;
+    receipt_hash_logits(w->session, point->sha256);
+    w->seconds += tern_clock_seconds() - start;
+}
+
+void receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX]) {
+    tern_model_info info;
+    sha256 hash;
+    tern_model_describe(tern_session_model(session), &info);
+    sha256_start(&hash);
+    sha256_add(&hash, tern_session_logits(session), info.n_vocab * sizeof(float));
+    sha256_finish(&hash, hex);
+}
+
+void receipt_watch_free(receipt_watch *w) {
+    free(w->points);
+    w->points = NULL;
+    w->n = w->capacity = 0;
+}

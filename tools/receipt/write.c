@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A receipt from a finished run. */
+
+#include "tools/receipt/receipt.h"
+
+#ifdef TERN_HAVE_JANSSON
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/metrics.h"
+#include "tools/out.h"
+#include "tools/receipt/facts.h"
+#include "tools/receipt/selftest.h"
+#include "tools/receipt/sign.h"
+
+static void set(json_t *object, const char *key, json_t *value) {
+    json_object_set_new(object, key, value);
+}
+
+static json_t *count(uint64_t n) {
+    return json_integer((json_int_t)n);
+}
+
+static json_t *hash_of_ids(const int32_t *ids, size_t n) {
+    char hex[RECEIPT_HEX];
+    facts_hash_ids(ids, n, hex);
+    return json_string(hex);
+}
+
+static json_t *now(void) {
+    char text[32];
+    const time_t seconds = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) {
+        return NULL;
+    }
+    return json_string(text);
+}
+
+/* ---- what ran -------------------------------------------------------------------------------- */
+
+static json_t *settings(const receipt_run *run) {
+    const options *o = run->o;
+    const char *disabled = options_text(o, OPT_DISABLE);
+    json_t *root = json_object();
+    set(root, "command", json_string(command_describe(o->command)->name));
+    set(root, "isa", json_string(tern_model_isa(run->l->model)));
+    set(root, "disabled", json_string(disabled != NULL ? disabled : ""));
+    set(root, "layout", json_string(options_text(o, OPT_LAYOUT)));
+    set(root, "kv", json_string(tern_format_describe(loader_kv_format(o))->name));
+    set(root, "context", count(tern_session_context(run->l->session)));
+    set(root, "batch", count(tern_session_batch(run->l->session)));
+    set(root, "threads", count(tern_session_threads(run->l->session)));
+    set(root, "chat", json_boolean(options_switch(o, OPT_CHAT)));
+    set(root, "strict", json_boolean(options_switch(o, OPT_STRICT)));
+    set(root, "dequantized_rows", count(run->dequantized));
+    return root;
+}
+
+static json_t *prompt_json(const prompt *p) {
+    json_t *root = json_object();
+    char hex[RECEIPT_HEX];
+    set(root, "tokens", count(p->n));
+    if (p->text != NULL) {
+        facts_hash(p->text, p->size, hex);
+        set(root, "text_sha256", json_string(hex));
+    }
+    set(root, "ids_sha256", hash_of_ids(p->ids, p->n));
+    set(root, "ids", facts_ids(p->ids, p->n));
+    return root;
+}
+
+/* The output's text as the tokenizer has it, before anything is cut off for display. */
+json_t *receipt_hash_text(const tern_tokenizer *t, const int32_t *ids, size_t n) {
+    char hex[RECEIPT_HEX];
+    size_t size = 0;
+    if (tern_detokenize(t, ids, n, true, NULL, 0, &size, NULL) != TERN_OK) {
+        return NULL;
+    }
+    char *text = malloc(size + 1);
+    json_t *result = NULL;
+    if (text != NULL && (size == 0 || tern_detokenize(t, ids, n, true, text, size, &size, NULL) ==
+                                          TERN_OK)) {
+        facts_hash(text, size, hex);
+        result = json_string(hex);
+    }
+    free(text);
+    return result;
+}
+
+static json_t *output_json(const receipt_run *run) {
+    json_t *root = json_object();
+    json_t *points = json_array();
+    for (size_t i = 0; i < run->watch->n; i++) {
+        json_array_append_new(points, json_pack("{s:I, s:s}", "after",
+                                                (json_int_t)run->watch->points[i].after, "sha256",
+                                                run->watch->points[i].sha256));
+    }
+    set(root, "tokens", count(run->n_tokens));
+    set(root, "stop", json_string(run->stop));
+    set(root, "max_tokens", count(run->max_tokens));
+    set(root, "ignore_end", json_boolean(run->ignore_end));
+    if (run->l->tokenizer != NULL) {
+        set(root, "text_sha256",
+            receipt_hash_text(run->l->tokenizer, run->tokens, run->n_tokens));
+    }
+    set(root, "ids_sha256", hash_of_ids(run->tokens, run->n_tokens));
+    set(root, "ids", facts_ids(run->tokens, run->n_tokens));
+    set(root, "logits", points);
+    return root;
+}
+
+/* ---- how fast -------------------------------------------------------------------------------- */
+
+static json_t *cache_json(const receipt_run *run, double hit_rate) {
+    const tern_session_work *before = &run->watch->before;
+    const tern_session_work after = tern_session_work_done(run->l->session);
+    json_t *root = json_object();
+    set(root, "kv_cache_hit_rate", json_number(hit_rate));
+    set(root, "positions_reused", count(after.reused - before->reused));
+    set(root, "tokens_evaluated", count(after.tokens - before->tokens));
+    set(root, "tensor_cache_hits", count(after.products - before->products));
+    set(root, "tensor_cache_misses", count(run->dequantized));
+    return root;
+}
+
+static json_t *performance(const receipt_run *run, double rss_mib, double hit_rate) {
+    const tern_generation *g = &run->figures;
+    const double total = g->prefill_seconds + g->decode_seconds;
+    const double n = (double)run->n_tokens;
+    json_t *root = json_object();
+    set(root, "tokens_generated", count(run->n_tokens));
+    set(root, "total_time_ms", json_number(1e3 * total));
+    set(root, "prefill_time_ms", json_number(1e3 * g->prefill_seconds));
+    set(root, "decode_time_ms", json_number(1e3 * g->decode_seconds));
+    set(root, "tokens_per_second", json_number(n / total));
+    set(root, "first_token_latency_ms", json_number(1e3 * g->first_token_seconds));
+    set(root, "average_token_latency_ms",
+        json_number(run->n_tokens > 0 ? 1e3 * g->decode_seconds / n : 0.0));
+    set(root, "p50_ms", json_number(g->p50_ms));
+    set(root, "p95_ms", json_number(g->p95_ms));
+    set(root, "logits_hash_ms", json_number(1e3 * run->watch->seconds));
+    set(root, "memory_usage_mb", json_number(rss_mib * 1.048576));
+    set(root, "bytes_per_token", count(run->l->info.weight_bytes));
+    set(root, "cache_efficiency", cache_json(run, hit_rate));
+    return root;
+}
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+/* A run compares with no other engine; `tern crossval` does. */
+static json_t *cross_validation(void) {
+    return json_pack("{s:b, s:f, s:i}", "cpp_reference_available", 0, "tolerance", 0.0,
+                     "parity_tests_passed", 0);
+}
+
+static void seal(json_t *receipt) {
+    char hex[RECEIPT_HEX];
+    receipt_digest_of(receipt, hex);
+    set(receipt, "digest",
+        json_pack("{s:s, s:s}", "algorithm", RECEIPT_DIGEST, "value", hex));
+}
+
+/* Without digest and signature; NULL after a complaint. */
+static json_t *build(const receipt_run *run, const json_t *benchmark) {
+    const double rss = tern_peak_rss_mib(); /* before the tests take memory of their own */
+    const tern_session_work after = tern_session_work_done(run->l->session);
+    const double hit_rate = selftest_hit_rate(&run->watch->before, &after);
+    double hash_seconds = 0.0;
+    json_t *kernels = facts_kernels(run->l->session);
+    json_t *model = facts_model(run->l, run->o, &hash_seconds);
+    json_t *results = model != NULL ? selftest_results(run, hit_rate) : NULL;
+    json_t *root = json_object();
+    if (results == NULL) {
+        json_decref(kernels);
+        json_decref(model);
+        json_decref(root);
+        return NULL;
+    }
+    set(root, "$schema", json_string(RECEIPT_SCHEMA));
+    set(root, "schema_version", json_string(RECEIPT_VERSION));
+    set(root, "timestamp", now());
+    set(root, "compute_path", json_string(facts_compute_path(kernels)));
+    set(root, "backend", json_string("cpu"));
+    set(root, "kernels", kernels);
+    set(root, "deterministic", json_boolean(options_switch(run->o, OPT_DETERMINISTIC)));
+    set(root, "environment", facts_environment(run));
+    set(root, "model_info", model);
+    set(root, "run", settings(run));
+    set(root, "sampler", facts_sampler(&run->sampling));
+    set(root, "prompt", prompt_json(run->prompt));
+    set(root, "output", output_json(run));
+    set(root, "test_results", results);
+    set(root, "performance_baseline", performance(run, rss, hit_rate));
+    set(root, "cross_validation", cross_validation());
+    set(root, "machine", facts_machine(run->l->model));
+    set(root, "versions", facts_versions());
+    set(root, "model_hash_seconds", json_number(hash_seconds));
+    if (benchmark != NULL) {
+        set(root, "benchmark", json_deep_copy(benchmark));
+    }
+    return root;
+}
+
+/* Complains about each finding; false when there are any. */
+static bool is_valid(const json_t *receipt) {
+    receipt_findings f = {0};
+    receipt_check(receipt, &f);
+    const bool valid = f.n == 0 && !f.out_of_memory;
+    for (size_t i = 0; i < f.n; i++) {
+        complain("receipt: %s", f.lines[i]);
+    }
+    receipt_findings_free(&f);
+    return valid;
+}
+
+static int finish(const receipt_run *run, json_t *receipt) {
+    const char *path = options_text(run->o, OPT_RECEIPT);
+    const char *key = options_text(run->o, OPT_SIGN_KEY);
+    seal(receipt);
+    if (key != NULL) {
+        const int status = sign_receipt(receipt, key);
+        if (status != EXIT_DONE) {
+            return status;
+        }
+    }
+    if (!is_valid(receipt)) {
+        complain("%s: not written, the receipt would not pass", path);
+        return EXIT_FAILED;
+    }
+    return receipt_save(receipt, path);
+}
+
+int receipt_write(const receipt_run *run, const json_t *benchmark) {
+    if (run->watch->out_of_memory) {
+        complain("no memory for the receipt");
+        return EXIT_FAILED;
+    }
+    json_t *receipt = build(run, benchmark);
+    if (receipt == NULL) {
+        return EXIT_FAILED;
+    }
+    const int status = finish(run, receipt);
+    json_decref(receipt);
+    return status;
+}
+
+#endif
