@@ -1,4 +1,4 @@
-# What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json, tokenizer.json), cmocka (tests),
+# What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json, tokenizer.json, receipts), libsodium (signatures), cmocka (tests),
 # Google Benchmark (kernel benchmarks). A missing optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
@@ -26,6 +26,14 @@ if(JANSSON_FOUND)
   set(TERN_PC_JANSSON " jansson") # for tern.pc
 else()
   message(STATUS "tern: jansson was not found: built without --json and without reading JSON files")
+endif()
+
+pkg_check_modules(SODIUM IMPORTED_TARGET libsodium)
+if(SODIUM_FOUND)
+  set(TERN_SIGN_LIBRARIES PkgConfig::SODIUM) # of the program alone
+  set(TERN_SIGN_DEFINITIONS TERN_HAVE_SODIUM=1)
+else()
+  message(STATUS "tern: libsodium was not found: built without signatures of receipts")
 endif()
 
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)

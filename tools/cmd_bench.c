@@ -14,6 +14,7 @@
 #include "tools/json.h"
 #include "tools/loader.h"
 #include "tools/out.h"
+#include "tools/receipt/receipt.h"
 
 enum { MAX_REPEAT = 1000 };
 
@@ -180,7 +181,8 @@ static int print_text(const bench *b) {
 }
 
 #ifdef TERN_HAVE_JANSSON
-static int print_json(const bench *b) {
+/* What was measured. */
+static json_t *figures(const bench *b) {
     json_t *root = json_object();
     json_object_set_new(root, "prompt_tokens", json_integer((json_int_t)b->n_prompt));
     json_object_set_new(root, "generated_tokens", json_integer((json_int_t)b->n_decode));
@@ -199,6 +201,11 @@ static int print_json(const bench *b) {
     json_object_set_new(root, "bandwidth_gbs", json_number(decode_gbs(b)));
     json_object_set_new(root, "read_gbs", json_number(read_gbs(b)));
     json_object_set_new(root, "bandwidth_fraction", json_number(fraction(b)));
+    return root;
+}
+
+static int print_json(const bench *b) {
+    json_t *root = figures(b);
     json_object_set_new(root, "threads", json_integer(b->threads));
     json_set_kernels(root, &b->l);
     json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
@@ -206,6 +213,67 @@ static int print_json(const bench *b) {
                         json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));
     json_object_set_new(root, "model", json_text(b->l.info.path, strlen(b->l.info.path)));
     return json_print(root);
+}
+
+/* ---- the receipt ----------------------------------------------------------------------------- */
+
+/* One more run, watched and not part of the figures. */
+typedef struct recording {
+    answerer answerer;
+    receipt_watch watch;
+} recording;
+
+static bool record_token(const char *bytes, size_t size, void *user) {
+    recording *r = user;
+    (void)bytes;
+    (void)size;
+    receipt_watch_logits(&r->watch, r->answerer.n_tokens - 1, false);
+    return true;
+}
+
+static int record(const bench *b, recording *r, const tern_sampler_params *sampling) {
+    const prompt tokens = {.ids = b->tokens, .n = b->depth > 0 ? b->depth : 1};
+    const answer_request request = {.prompt = tokens.ids,
+                                    .n_prompt = tokens.n,
+                                    .seed = sampling->seed,
+                                    .max_tokens = b->n_decode,
+                                    .ignore_end = true,
+                                    .sink = record_token,
+                                    .user = r};
+    const receipt_run run = {.o = b->o,
+                             .l = &b->l,
+                             .prompt = &tokens,
+                             .sampling = sampling,
+                             .request = &request,
+                             .answer = &r->answerer,
+                             .watch = &r->watch};
+    tern_error err = {0};
+    if (answerer_answer(&r->answerer, &request, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    receipt_watch_logits(&r->watch, r->answerer.n_tokens, true);
+    json_t *benchmark = figures(b);
+    const int status = receipt_write(&run, benchmark);
+    json_decref(benchmark);
+    return status;
+}
+
+/* In a session of its own: what it executes is all that it has executed. */
+static int write_receipt(bench *b) {
+    const tern_sampler_params sampling = tern_sampler_params_default();
+    tern_error err = {0};
+    recording r = {.watch = {.n = 0}};
+    int status = loader_open_session(b->o, &b->l);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    r.watch = receipt_watch_begin(b->l.session);
+    status = answerer_open(&r.answerer, b->l.session, NULL, &sampling, &err) == TERN_OK
+                 ? record(b, &r, &sampling)
+                 : complain_error(&err);
+    receipt_watch_free(&r.watch);
+    answerer_close(&r.answerer);
+    return status;
 }
 #endif
 
@@ -282,6 +350,9 @@ int cmd_bench(const options *o) {
     if (status == EXIT_DONE) {
         measure_memory_again(b);
         status = options_switch(o, OPT_JSON) ? JSON_OR_NOTHING(print_json(b)) : print_text(b);
+    }
+    if (status == EXIT_DONE && options_given(o, OPT_RECEIPT)) {
+        status = JSON_OR_NOTHING(write_receipt(b));
     }
     tern_sampler_free(&b->sampler);
     free(b->tokens);

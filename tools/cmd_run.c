@@ -12,6 +12,7 @@
 #include "tools/json.h"
 #include "tools/loader.h"
 #include "tools/out.h"
+#include "tools/receipt/receipt.h"
 
 typedef struct run {
     const options *o;
@@ -19,14 +20,19 @@ typedef struct run {
     prompt prompt;
     answer_options options;
     answerer answerer;
+    receipt_watch watch; /* with --receipt */
     bool json;
 } run;
 
 /* ---- what is asked ----------------------------------------------------------------------------
  */
 
+/* Each token comes here before it is evaluated. */
 static bool write_text(const char *bytes, size_t size, void *user) {
-    const run *r = user;
+    run *r = user;
+    if (options_given(r->o, OPT_RECEIPT) && r->answerer.n_tokens > 0) {
+        receipt_watch_logits(&r->watch, r->answerer.n_tokens - 1, false);
+    }
     return (r->json || (out_write(bytes, size) && out_flush())) && !interrupt_seen();
 }
 
@@ -52,6 +58,7 @@ static int answer(run *r) {
     }
     interrupt_catch();
     tern_error err = {0};
+    r->watch = receipt_watch_begin(r->l.session);
     if (answerer_answer(&r->answerer, &request, &err) != TERN_OK) {
         return complain_error(&err);
     }
@@ -65,6 +72,22 @@ static int answer(run *r) {
         return EXIT_FAILED;
     }
     return EXIT_DONE;
+}
+
+/* With --receipt: the run's tests and its receipt. */
+static int write_receipt(run *r) {
+    const receipt_run finished = {.o = r->o,
+                                  .l = &r->l,
+                                  .prompt = &r->prompt,
+                                  .sampling = &r->options.sampling,
+                                  .request = &r->options.request,
+                                  .answer = &r->answerer,
+                                  .watch = &r->watch};
+    if (!options_given(r->o, OPT_RECEIPT)) {
+        return EXIT_DONE;
+    }
+    receipt_watch_logits(&r->watch, r->answerer.n_tokens, true);
+    return JSON_OR_NOTHING(receipt_write(&finished, NULL));
 }
 
 /* ---- what is told -----------------------------------------------------------------------------
@@ -136,6 +159,11 @@ int cmd_run(const options *o) {
     if (status == EXIT_DONE && !many) {
         status = finish(&r);
     }
+    if (status == EXIT_DONE || status == EXIT_INTERRUPTED) {
+        const int written = write_receipt(&r);
+        status = written == EXIT_DONE ? status : written;
+    }
+    receipt_watch_free(&r.watch);
     answerer_close(&r.answerer);
     answer_options_free(&r.options);
     prompt_free(&r.prompt);

@@ -26,7 +26,9 @@
     X(SYNTH, synth)                                                                                \
     X(VERIFY_DETERMINISM, verify_determinism)                                                      \
     X(PERPLEXITY, perplexity)                                                                      \
-    X(QUANTIZE, quantize)
+    X(QUANTIZE, quantize)                                                                          \
+    X(VERIFY, verify)                                                                              \
+    X(KEYGEN, keygen)
 
 typedef enum command_id {
 #define COMMAND_ENUM(id, name) COMMAND_##id,
@@ -75,6 +77,10 @@ typedef enum option_id {
     OPT_FILE,
     OPT_STRIDE,
     OPT_WINDOWS,
+    OPT_RECEIPT,
+    OPT_SIGN_KEY,
+    OPT_REPLAY,
+    OPT_PUBLIC_KEY,
     OPT_BENCH_PROMPT,
     OPT_BENCH_TOKENS,
     OPT_DEPTH,

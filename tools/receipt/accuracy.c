@@ -41,7 +41,7 @@ static void *take(size_t count, size_t size) {
 }
 
 static void trial_free(trial *t) {
-    void *const all[] = {t->reordered, t->packed, t->x, t->w,  t->expected,
+    void *const all[] = {t->reordered, t->packed, t->x, t->w, t->expected,
                          t->got,       t->q,      t->s, t->d, t->sum};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]);

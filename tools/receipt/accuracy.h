@@ -17,7 +17,7 @@
 enum { ACCURACY_ROWS = 256, ACCURACY_TOKENS = 32, ACCURACY_MAX = 24 };
 
 typedef struct accuracy {
-    char name[24];     /* "i2s", "tl1", "tl2", or the format's name: "q4_1" */
+    char name[24];      /* "i2s", "tl1", "tl2", or the format's name: "q4_1" */
     const char *tensor; /* of the file; `tensor_size` bytes, not terminated */
     size_t tensor_size;
     const tern_kernel_row *gemv, *gemm; /* that were measured */

@@ -3,10 +3,9 @@
 
 #ifdef TERN_HAVE_JANSSON
 
-#include <errno.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -15,10 +14,9 @@
 #include "dispatch/select.h"
 #include "runtime/metrics.h"
 #include "runtime/model.h"
+#include "tools/files.h"
 #include "tools/out.h"
 #include "tools/sha256.h"
-
-enum { READ_BYTES = 1 << 20 };
 
 /* ---- hashes ---------------------------------------------------------------------------------- */
 
@@ -33,28 +31,26 @@ void facts_hash_ids(const int32_t *ids, size_t n, char hex[RECEIPT_HEX]) {
     facts_hash(n > 0 ? ids : (const int32_t[]){0}, n * sizeof *ids, hex);
 }
 
-bool facts_hash_file(const char *path, char hex[RECEIPT_HEX], uint64_t *bytes, tern_error *err) {
-    sha256 hash;
-    size_t got;
-    *bytes = 0;
-    FILE *f = fopen(path, "rbe");
-    uint8_t *buffer = malloc(READ_BYTES);
-    bool good = f != NULL && buffer != NULL;
-    sha256_start(&hash);
-    while (good && (got = fread(buffer, 1, READ_BYTES, f)) > 0) {
-        sha256_add(&hash, buffer, got);
-        *bytes += got;
+json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]) {
+    const size_t n = tern_gguf_part_count(model->file);
+    json_t *list = json_array();
+    sha256 all;
+    sha256_start(&all);
+    for (size_t i = 0; i < n; i++) {
+        const tern_gguf_part part = tern_gguf_part_at(model->file, i);
+        if (file_sha256(part.name, hex) != EXIT_DONE) {
+            json_decref(list);
+            return NULL;
+        }
+        sha256_add(&all, hex, RECEIPT_HEX - 1);
+        json_array_append_new(list, json_pack("{s:o, s:I, s:s}", "path",
+                                              json_text(part.name, strlen(part.name)), "bytes",
+                                              (json_int_t)part.bytes, "sha256", hex));
     }
-    good = good && ferror(f) == 0;
-    if (!good) {
-        (void)tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
+    if (n > 1) {
+        sha256_finish(&all, hex);
     }
-    if (f != NULL) {
-        (void)fclose(f); /* read only: nothing can be lost */
-    }
-    free(buffer);
-    sha256_finish(&hash, hex);
-    return good;
+    return list;
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -119,22 +115,28 @@ const char *facts_compute_path(const json_t *kernels) {
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
-/* Weights by format, for the matrices that are multiplied by: {"i2_s": 2083520512, ...}. */
-static json_t *count_weights(const tern_model *m, tern_format *main_format) {
+static void in_capitals(const char *name, char text[16]) {
+    size_t n = 0;
+    for (; name[n] != '\0' && n < 15; n++) {
+        text[n] = (char)toupper((unsigned char)name[n]);
+    }
+    text[n] = '\0';
+}
+
+json_t *facts_weights(const tern_model *m, char quantization_type[16]) {
     uint64_t counts[TERN_FORMAT_COUNT] = {0};
     json_t *object = json_object();
+    int most = 0;
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++) {
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
             const tern_matrix *w = &tern_layer_linear(&m->layers[layer], i)->matrix;
             counts[w->format] += (uint64_t)w->rows * w->cols;
         }
     }
-    *main_format = TERN_FORMAT_F32;
     for (int f = 0; f < TERN_FORMAT_COUNT; f++) {
-        if (counts[f] > counts[*main_format]) {
-            *main_format = (tern_format)f;
-        }
+        most = counts[f] > counts[most] ? f : most;
     }
+    in_capitals(tern_format_describe((tern_format)most)->name, quantization_type);
     counts[m->head.matrix.format] += (uint64_t)m->head.matrix.rows * m->head.matrix.cols;
     for (int f = 0; f < TERN_FORMAT_COUNT; f++) {
         if (counts[f] > 0) {
@@ -153,23 +155,21 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     const tern_model_info *info = &l->info;
     const double start = tern_clock_seconds();
     char hex[RECEIPT_HEX];
-    uint64_t bytes;
-    tern_format format;
-    tern_error err = {0};
-    if (!facts_hash_file(info->path, hex, &bytes, &err)) {
-        (void)complain_error(&err);
+    char type[16];
+    json_t *files = facts_files(l->model, hex);
+    if (files == NULL) {
         return NULL;
     }
     *hash_seconds = tern_clock_seconds() - start;
-    json_t *weights = count_weights(l->model, &format);
+    json_t *weights = facts_weights(l->model, type);
     json_t *root = json_object();
     json_object_set_new(root, "model_path", json_text(info->path, strlen(info->path)));
     json_object_set_new(root, "sha256", json_string(hex));
-    set_count(root, "file_bytes", bytes);
+    set_count(root, "file_bytes", info->file_bytes);
+    json_object_set_new(root, "files", files);
     json_object_set_new(root, "architecture", json_string(info->architecture));
     json_object_set_new(root, "name", json_text(info->name, strlen(info->name)));
-    json_object_set_new(root, "quantization_type",
-                        json_string(tern_format_describe(format)->name));
+    json_object_set_new(root, "quantization_type", json_string(type));
     json_object_set_new(root, "weight_formats", weights);
     json_object_set_new(root, "i2s_layout", json_string(options_text(o, OPT_I2S_LAYOUT)));
     json_object_set_new(root, "pre_tokenizer",
@@ -195,7 +195,9 @@ static void operating_system(char *text, size_t size) {
         (void)snprintf(text, size, "unknown");
         return;
     }
-    (void)snprintf(text, size, "%s %s", name.sysname, name.release);
+    /* The version alone: what a distributor appends says nothing that matters here. */
+    (void)snprintf(text, size, "%s %.*s", name.sysname, (int)strspn(name.release, "0123456789."),
+                   name.release);
 }
 
 static const char *architecture(void) {
@@ -242,13 +244,13 @@ json_t *facts_environment(const receipt_run *run) {
     const char *cpu = tern_cpu_name();
     char os[256];
     operating_system(os, sizeof os);
-    return json_pack(
-        "{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o}", "BITNET_DETERMINISTIC",
-        options_switch(run->o, OPT_DETERMINISTIC) ? "1" : "0", "BITNET_SEED",
-        json_sprintf("%" PRIu64, run->sampling.seed), "RAYON_NUM_THREADS",
-        json_sprintf("%u", tern_session_threads(run->l->session)), "BITNET_STRICT_MODE",
-        options_switch(run->o, OPT_STRICT) ? "1" : "0", "TERN_VERSION", tern_version(), "COMPILER",
-        compiler(), "OS", json_text(os, strlen(os)), "CPU_BRAND", json_text(cpu, strlen(cpu)));
+    return json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o}", "BITNET_DETERMINISTIC",
+                     options_switch(run->o, OPT_DETERMINISTIC) ? "1" : "0", "BITNET_SEED",
+                     json_sprintf("%" PRIu64, run->request->seed), "RAYON_NUM_THREADS",
+                     json_sprintf("%u", tern_session_threads(run->l->session)),
+                     "BITNET_STRICT_MODE", options_switch(run->o, OPT_STRICT) ? "1" : "0",
+                     "TERN_VERSION", tern_version(), "COMPILER", compiler(), "OS",
+                     json_text(os, strlen(os)), "CPU_BRAND", json_text(cpu, strlen(cpu)));
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -262,12 +264,21 @@ json_t *facts_ids(const int32_t *ids, size_t n) {
 }
 
 /* Every setting has its member here: a new one changes the size below and must be added. */
-json_t *facts_sampler(const tern_sampler_params *s) {
-    _Static_assert(sizeof *s == 3 * 4 + 4 + 8, "receipts record every setting of the sampler");
+json_t *facts_sampler(const tern_sampler_params *s, uint64_t seed) {
+    _Static_assert(sizeof *s == 64, "receipts record every setting of the sampler");
     char hex[RECEIPT_HEX];
-    json_t *root = json_pack("{s:f, s:I, s:f, s:o}", "temperature", (double)s->temperature, "top_k",
-                             (json_int_t)s->top_k, "top_p", (double)s->top_p, "seed",
-                             json_sprintf("%" PRIu64, s->seed));
+    json_t *bias = json_array();
+    for (size_t i = 0; i < s->n_bias; i++) {
+        json_array_append_new(bias, json_pack("{s:i, s:f}", "token", s->bias[i].token, "bias",
+                                              (double)s->bias[i].bias));
+    }
+    json_t *root =
+        json_pack("{s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:o}", "temperature",
+                  (double)s->temperature, "top_k", (json_int_t)s->top_k, "top_p", (double)s->top_p,
+                  "min_p", (double)s->min_p, "repetition_penalty", (double)s->repetition_penalty,
+                  "presence_penalty", (double)s->presence_penalty, "frequency_penalty",
+                  (double)s->frequency_penalty, "repeat_last_n", (json_int_t)s->repeat_last_n,
+                  "logit_bias", bias, "seed", json_sprintf("%" PRIu64, seed));
     receipt_digest(root, NULL, hex);
     json_object_set_new(root, "sha256", json_string(hex));
     return root;

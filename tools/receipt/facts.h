@@ -21,6 +21,13 @@ json_t *facts_kernels(const tern_session *session);
 /* "mock" as soon as any name contains that, in capitals or not; else "real". */
 const char *facts_compute_path(const json_t *kernels);
 
+/*
+ * Weights by format of the matrices that are multiplied by, {"i2_s": 2083520512, ...}, and the
+ * format that most weights of the blocks have, in capitals: "I2_S".
+ */
+json_t *facts_weights(const tern_model *model, char quantization_type[16]);
+
+/* "model_info"; NULL after a complaint. */
 json_t *facts_model(const loaded *l, const options *o, double *hash_seconds);
 json_t *facts_machine(const tern_model *model);
 json_t *facts_versions(void);
@@ -35,13 +42,15 @@ json_t *facts_ids(const int32_t *ids, size_t n);
 void facts_hash_ids(const int32_t *ids, size_t n, char hex[RECEIPT_HEX]);
 void facts_hash(const void *bytes, size_t size, char hex[RECEIPT_HEX]);
 
-/* The sampler's settings and their digest. */
-json_t *facts_sampler(const tern_sampler_params *sampling);
+/* The sampler's settings with the seed that was used, and their digest. */
+json_t *facts_sampler(const tern_sampler_params *sampling, uint64_t seed);
 
 /*
- * SHA-256 and size of a file. False with a message in err.
+ * The files of a model, [{"path", "bytes", "sha256"}, ...], and the model's digest: that of its
+ * file, or for several of their digests in hexadecimal, one behind the other. NULL after a
+ * complaint.
  */
-bool facts_hash_file(const char *path, char hex[RECEIPT_HEX], uint64_t *bytes, tern_error *err);
+json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]);
 
 #endif
 #endif

@@ -11,45 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/files.h"
 #include "tools/out.h"
-
-/* The whole file, at most RECEIPT_MAX_BYTES; NULL after a complaint. */
-static char *read_all(const char *path, size_t *size) {
-    FILE *f = fopen(path, "rbe");
-    if (f == NULL) {
-        complain("%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    char *bytes = NULL;
-    size_t capacity = 0;
-    size_t got;
-    *size = 0;
-    do {
-        capacity = 2 * capacity + (1 << 16);
-        char *grown = realloc(bytes, capacity);
-        if (grown == NULL) {
-            complain("%s: no memory for %zu bytes", path, capacity);
-            free(bytes);
-            (void)fclose(f);
-            return NULL;
-        }
-        bytes = grown;
-        got = fread(bytes + *size, 1, capacity - *size, f);
-        *size += got;
-    } while (got > 0 && *size <= RECEIPT_MAX_BYTES);
-    const bool failed = ferror(f) != 0;
-    if (failed) {
-        complain("%s: %s", path, strerror(errno));
-    } else if (*size > RECEIPT_MAX_BYTES) {
-        complain("%s: more than %d bytes, no receipt", path, RECEIPT_MAX_BYTES);
-    }
-    (void)fclose(f); /* read only: nothing can be lost */
-    if (failed || *size > RECEIPT_MAX_BYTES) {
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
-}
 
 json_t *receipt_parse(const char *bytes, size_t size, tern_error *err) {
     json_error_t error;
@@ -67,8 +30,8 @@ json_t *receipt_parse(const char *bytes, size_t size, tern_error *err) {
 json_t *receipt_read(const char *path) {
     size_t size;
     tern_error err = {0};
-    char *bytes = read_all(path, &size);
-    if (bytes == NULL) {
+    char *bytes;
+    if (file_read(path, RECEIPT_MAX_BYTES, &bytes, &size) != EXIT_DONE) {
         return NULL;
     }
     json_t *root = receipt_parse(bytes, size, &err);

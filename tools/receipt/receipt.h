@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "tern/tern.h"
+#include "tools/answer/answer.h"
 #include "tools/json.h"
 #include "tools/loader.h"
 
@@ -30,10 +31,10 @@
 #define RECEIPT_DIGEST "sha256-canonical-json" /* docs/receipts.md */
 
 enum {
-    RECEIPT_EVERY = 16,        /* generated tokens between two digests of the logits */
-    RECEIPT_TEST_TOKENS = 16,  /* tokens that each test run generates, at most */
+    RECEIPT_EVERY = 16,          /* generated tokens between two digests of the logits */
+    RECEIPT_TEST_TOKENS = 16,    /* tokens that each test run generates, at most */
     RECEIPT_MAX_BYTES = 1 << 26, /* of a document */
-    RECEIPT_HEX = 65           /* a SHA-256 as lower-case hexadecimal text, with its terminator */
+    RECEIPT_HEX = 65             /* a SHA-256 as lower-case hexadecimal text, with its terminator */
 };
 
 /* ---- while generating ------------------------------------------------------------------------ */
@@ -69,19 +70,15 @@ void receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX]);
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* A finished run. Everything is borrowed; the session in `l` still holds prompt and output. */
+/* A finished run. Everything is borrowed; the session in `l` still holds prompt and output, and
+ * held nothing before. */
 typedef struct receipt_run {
     const options *o;
     const loaded *l;
     const prompt *prompt;
-    tern_sampler_params sampling;
-    uint64_t max_tokens;
-    bool ignore_end;
-    const int32_t *tokens; /* [n_tokens] generated */
-    size_t n_tokens;
-    const char *stop; /* "end", "length", "context", "stop" or "interrupted" */
-    tern_generation figures;
-    uint64_t dequantized; /* rows expanded to floats while generating */
+    const tern_sampler_params *sampling;
+    const answer_request *request;
+    const answerer *answer;
     const receipt_watch *watch;
 } receipt_run;
 
@@ -96,13 +93,17 @@ typedef struct receipt_run {
  */
 int receipt_write(const receipt_run *run, const json_t *benchmark);
 
-/* The document in a file; NULL after a complaint. The caller decrefs it. */
+/* The document in bytes; NULL with a message in err. The caller decrefs it. */
+json_t *receipt_parse(const char *bytes, size_t size, tern_error *err);
+
+/* The document in a file ("-": standard input); NULL after a complaint. The caller decrefs it. */
 json_t *receipt_read(const char *path);
 
 /* Saves a document as indented JSON: a temporary file beside it, then its name. The exit status. */
 int receipt_save(const json_t *receipt, const char *path);
 
-/* SHA-256 of the text of ids, as tern_detokenize gives it without control tokens; NULL: no memory. */
+/* SHA-256 of the text of ids, as tern_detokenize gives it without control tokens; NULL: no memory.
+ */
 json_t *receipt_hash_text(const tern_tokenizer *t, const int32_t *ids, size_t n);
 
 /* Lines about what is wrong. Zero-initialise; free in any case. */

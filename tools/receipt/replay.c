@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "runtime/metrics.h"
+#include "runtime/model.h"
 #include "tools/out.h"
+#include "tools/receipt/accuracy.h"
 #include "tools/receipt/facts.h"
 #include "tools/receipt/rerun.h"
 #include "tools/receipt/rules.h"
@@ -23,6 +25,7 @@ typedef struct replay {
     tern_session *session;
     int32_t *prompt, *tokens;
     receipt_point *points;
+    tern_logit_bias *bias;
     rerun_plan plan;
 } replay;
 
@@ -33,40 +36,47 @@ static const char *model_path(const replay *p) {
     return path != NULL ? path : rule_text(p->receipt, "model_info.model_path");
 }
 
-/* False after a finding or a complaint: another file, or none. */
-static bool check_file(const replay *p, int *status) {
+/* Whether the opened model's files are those of the receipt; *status after a complaint. */
+static bool check_files(const replay *p, int *status) {
     char hex[RECEIPT_HEX];
-    uint64_t bytes;
-    tern_error err = {0};
-    if (!facts_hash_file(model_path(p), hex, &bytes, &err)) {
-        complain("%s (-m FILE names the model where it lies now)", err.message);
+    json_t *files = facts_files(p->model, hex);
+    if (files == NULL) {
         *status = EXIT_FAILED;
         return false;
     }
-    if (strcmp(hex, rule_text(p->receipt, "model_info.sha256")) != 0) {
+    const json_t *recorded = receipt_at(p->receipt, "model_info.files");
+    bool same = json_array_size(files) == json_array_size(recorded);
+    for (size_t i = 0; same && i < json_array_size(files); i++) {
+        const json_t *now = json_array_get(files, i);
+        const json_t *then = json_array_get(recorded, i);
+        same = strcmp(rule_text(now, "sha256"), rule_text(then, "sha256")) == 0 &&
+               rule_count(now, "bytes") == rule_count(then, "bytes");
+    }
+    json_decref(files);
+    if (!same) {
         receipt_find(p->found, "model_info.sha256: %s is another model, its digest is %.16s...",
                      model_path(p), hex);
-        return false;
     }
-    rule_equal_counts(p->receipt, p->found, "model_info.file_bytes", (int64_t)bytes, "the file's");
-    return true;
+    return same;
 }
 
 /* What the receipt says about a model that anybody can look up in the file. */
-static void check_geometry(const replay *p, const tern_model_info *info) {
+static void check_geometry(const replay *p) {
+    tern_model_info info;
+    tern_model_describe(p->model, &info);
     const struct {
         const char *path;
         uint64_t value;
     } sizes[] = {
-        {"model_info.layers", info->n_layer},
-        {"model_info.hidden_size", info->n_embd},
-        {"model_info.ffn_size", info->n_ff},
-        {"model_info.num_attention_heads", info->n_head},
-        {"model_info.num_key_value_heads", info->n_head_kv},
-        {"model_info.head_dim", info->head_dim},
-        {"model_info.vocab_size", info->n_vocab},
-        {"model_info.context_length", info->n_ctx_train},
-        {"model_info.parameters", info->parameters},
+        {"model_info.layers", info.n_layer},
+        {"model_info.hidden_size", info.n_embd},
+        {"model_info.ffn_size", info.n_ff},
+        {"model_info.num_attention_heads", info.n_head},
+        {"model_info.num_key_value_heads", info.n_head_kv},
+        {"model_info.head_dim", info.head_dim},
+        {"model_info.vocab_size", info.n_vocab},
+        {"model_info.context_length", info.n_ctx_train},
+        {"model_info.parameters", info.parameters},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         rule_equal_counts(p->receipt, p->found, sizes[i].path, (int64_t)sizes[i].value,
@@ -74,12 +84,53 @@ static void check_geometry(const replay *p, const tern_model_info *info) {
     }
     const struct {
         const char *path, *value;
-    } names[] = {{"model_info.architecture", info->architecture}, {"model_info.name", info->name}};
+    } names[] = {{"model_info.architecture", info.architecture}, {"model_info.name", info.name}};
     for (size_t i = 0; i < 2; i++) {
         if (strcmp(rule_text(p->receipt, names[i].path), names[i].value) != 0) {
             receipt_find(p->found, "%s: is \"%.60s\", the model's is \"%.60s\"", names[i].path,
                          rule_text(p->receipt, names[i].path), names[i].value);
         }
+    }
+}
+
+/* Accuracy measured again: it does not depend on instruction set or layout either. */
+static tern_status check_accuracy(const replay *p, tern_error *err) {
+    accuracy all[ACCURACY_MAX];
+    size_t n;
+    const tern_status status = accuracy_measure(p->model, all, &n, err);
+    for (size_t i = 0; status == TERN_OK && i < n; i++) {
+        char path[80];
+        (void)snprintf(path, sizeof path, "test_results.accuracy_tests.%.23s_accuracy",
+                       all[i].name);
+        const json_t *test = receipt_at(p->receipt, path);
+        const char *tensor = rule_text(test, "tensor");
+        if (test == NULL || rule_number(test, "mse") != all[i].mse) {
+            receipt_find(p->found, "%s.mse: is %.17g, this run measures %.17g", path,
+                         rule_number(test, "mse"), all[i].mse);
+        }
+        if (strlen(tensor) != all[i].tensor_size ||
+            memcmp(tensor, all[i].tensor, all[i].tensor_size) != 0) {
+            receipt_find(p->found, "%s.tensor: is \"%.60s\", this run measures %.*s", path, tensor,
+                         (int)all[i].tensor_size, all[i].tensor);
+        }
+    }
+    return status;
+}
+
+/* What the weights are stored as, and what a token reads of them. */
+static void check_weights(const replay *p) {
+    char type[16];
+    json_t *weights = facts_weights(p->model, type);
+    if (!json_equal(weights, receipt_at(p->receipt, "model_info.weight_formats")) ||
+        strcmp(type, rule_text(p->receipt, "model_info.quantization_type")) != 0) {
+        receipt_find(p->found, "model_info.weight_formats: are not the model's");
+    }
+    json_decref(weights);
+    if (strcmp(options_text(p->o, OPT_LAYOUT), rule_text(p->receipt, "run.layout")) == 0) {
+        tern_model_info info;
+        tern_model_describe(p->model, &info);
+        rule_equal_counts(p->receipt, p->found, "model_info.weight_bytes",
+                          (int64_t)info.weight_bytes, "the model's in this layout");
     }
 }
 
@@ -138,16 +189,35 @@ static bool read_points(replay *p) {
     return p->points != NULL;
 }
 
+static bool read_bias(replay *p) {
+    const json_t *list = receipt_at(p->receipt, "sampler.logit_bias");
+    const size_t n = json_array_size(list);
+    p->bias = calloc(n + 1, sizeof *p->bias);
+    for (size_t i = 0; p->bias != NULL && i < n; i++) {
+        const json_t *bias = json_array_get(list, i);
+        p->bias[i] = (tern_logit_bias){.token = (int32_t)rule_count(bias, "token"),
+                                       .bias = (float)rule_number(bias, "bias")};
+    }
+    p->plan.sampling.bias = p->bias;
+    p->plan.sampling.n_bias = n;
+    return p->bias != NULL;
+}
+
 static bool read_plan(replay *p) {
     const json_t *r = p->receipt;
     p->plan.prompt = p->prompt = read_ids(r, "prompt.ids", &p->plan.n_prompt);
     p->plan.tokens = p->tokens = read_ids(r, "output.ids", &p->plan.n_tokens);
-    p->plan.sampling =
-        (tern_sampler_params){.temperature = (float)rule_number(r, "sampler.temperature"),
-                              .top_k = (uint32_t)rule_count(r, "sampler.top_k"),
-                              .top_p = (float)rule_number(r, "sampler.top_p"),
-                              .seed = strtoull(rule_text(r, "sampler.seed"), NULL, 10)};
-    return p->prompt != NULL && p->tokens != NULL && read_points(p);
+    p->plan.sampling = (tern_sampler_params){
+        .temperature = (float)rule_number(r, "sampler.temperature"),
+        .top_k = (uint32_t)rule_count(r, "sampler.top_k"),
+        .top_p = (float)rule_number(r, "sampler.top_p"),
+        .min_p = (float)rule_number(r, "sampler.min_p"),
+        .repetition_penalty = (float)rule_number(r, "sampler.repetition_penalty"),
+        .presence_penalty = (float)rule_number(r, "sampler.presence_penalty"),
+        .frequency_penalty = (float)rule_number(r, "sampler.frequency_penalty"),
+        .repeat_last_n = (uint32_t)rule_count(r, "sampler.repeat_last_n"),
+        .seed = strtoull(rule_text(r, "sampler.seed"), NULL, 10)};
+    return p->prompt != NULL && p->tokens != NULL && read_points(p) && read_bias(p);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -165,6 +235,9 @@ static void check_text(const replay *p, const rerun_result *result) {
                      result->next);
     }
     if (tokenizer == NULL || recorded == NULL) {
+        if ((tokenizer == NULL) != (recorded == NULL)) {
+            receipt_find(p->found, "output.text_sha256: must be there for models with a tokenizer");
+        }
         return;
     }
     json_t *hash = receipt_hash_text(tokenizer, p->tokens, p->plan.n_tokens);
@@ -199,7 +272,7 @@ static int replay_all(replay *p, replay_report *report) {
     tern_error err = {0};
     uint64_t mask;
     int status = loader_check_isa(p->o, &mask);
-    if (status != EXIT_DONE || !check_file(p, &status)) {
+    if (status != EXIT_DONE) {
         return status;
     }
     if (!read_plan(p)) {
@@ -207,10 +280,15 @@ static int replay_all(replay *p, replay_report *report) {
         return EXIT_FAILED;
     }
     tern_status done = open_model(p, &err);
+    if (done == TERN_OK && !check_files(p, &status)) {
+        return status;
+    }
     if (done == TERN_OK) {
-        tern_model_info info;
-        tern_model_describe(p->model, &info);
-        check_geometry(p, &info);
+        check_geometry(p);
+        check_weights(p);
+        done = check_accuracy(p, &err);
+    }
+    if (done == TERN_OK) {
         done = open_session(p, &err);
     }
     if (done == TERN_OK) {
@@ -231,6 +309,7 @@ int receipt_replay(const json_t *receipt, const options *o, receipt_findings *f,
     free(p.prompt);
     free(p.tokens);
     free(p.points);
+    free(p.bias);
     return status;
 }
 

@@ -28,19 +28,21 @@ static tern_status steps(tern_session *s, tern_sampler *sampler, const rerun_pla
     float *logits = tern_session_logits(s);
     tern_status status =
         tern_session_eval(s, plan->prompt, plan->n_prompt, TERN_LOGITS_LAST, logits, err);
+    for (size_t i = 0; i < plan->n_prompt; i++) {
+        tern_sampler_accept(sampler, plan->prompt[i]);
+    }
     for (size_t i = 0; status == TERN_OK && i < plan->n_tokens; i++) {
-        int32_t token;
+        int32_t token = -1;
         if (!same_logits(s, plan, i, out)) {
             return TERN_OK;
         }
         status = tern_sampler_pick(sampler, logits, &token, err);
         if (status == TERN_OK && token != plan->tokens[i]) {
-            *out = (rerun_result){.part = RERUN_TOKEN,
-                                  .position = i,
-                                  .expected = plan->tokens[i],
-                                  .got = token};
+            *out = (rerun_result){
+                .part = RERUN_TOKEN, .position = i, .expected = plan->tokens[i], .got = token};
             return TERN_OK;
         }
+        tern_sampler_accept(sampler, token);
         if (status == TERN_OK) {
             status = tern_session_eval(s, &token, 1, TERN_LOGITS_LAST, logits, err);
         }

@@ -22,10 +22,10 @@ typedef enum rerun_part { RERUN_SAME, RERUN_TOKEN, RERUN_LOGITS } rerun_part;
 /* The first difference. */
 typedef struct rerun_result {
     rerun_part part;
-    uint64_t position;     /* generated tokens before it */
-    int32_t expected, got; /* RERUN_TOKEN */
+    uint64_t position;        /* generated tokens before it */
+    int32_t expected, got;    /* RERUN_TOKEN */
     char logits[RECEIPT_HEX]; /* RERUN_LOGITS: their digest in this run */
-    int32_t next; /* RERUN_SAME: the token that would be picked behind the last one */
+    int32_t next;             /* RERUN_SAME: the token that would be picked behind the last one */
 } rerun_result;
 
 /*

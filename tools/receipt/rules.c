@@ -18,6 +18,7 @@
 #include "tools/receipt/accuracy.h"
 #include "tools/receipt/facts.h"
 #include "tools/receipt/rules.h"
+#include "tools/sha256.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -142,9 +143,33 @@ static void check_environment(const json_t *r, receipt_findings *f) {
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
+/* Sizes add up, and the model's digest is made of its files'. */
+static void check_files(const json_t *r, receipt_findings *f) {
+    const json_t *files = receipt_at(r, "model_info.files");
+    const size_t n = json_array_size(files);
+    char hex[RECEIPT_HEX];
+    int64_t bytes = 0;
+    sha256 all;
+    sha256_start(&all);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *file = json_array_get(files, i);
+        if (__builtin_add_overflow(bytes, rule_count(file, "bytes"), &bytes)) {
+            receipt_find(f, "model_info.files[%zu].bytes: is too large", i);
+            return;
+        }
+        sha256_add(&all, rule_text(file, "sha256"), RECEIPT_HEX - 1);
+    }
+    sha256_finish(&all, hex);
+    const char *expected = n == 1 ? rule_text(json_array_get(files, 0), "sha256") : hex;
+    rule_equal_counts(r, f, "model_info.file_bytes", bytes, "model_info.files have as many");
+    if (strcmp(rule_text(r, "model_info.sha256"), expected) != 0) {
+        receipt_find(f, "model_info.sha256: is not that of model_info.files, %.16s...", expected);
+    }
+}
+
 static void check_model(const json_t *r, receipt_findings *f) {
     static const char *const sizes[] = {
-        "file_bytes",         "layers",    "hidden_size", "ffn_size",       "num_attention_heads",
+        "file_bytes",          "layers",   "hidden_size", "ffn_size",       "num_attention_heads",
         "num_key_value_heads", "head_dim", "vocab_size",  "context_length", "parameters",
         "weight_bytes"};
     char path[64];
@@ -152,6 +177,7 @@ static void check_model(const json_t *r, receipt_findings *f) {
         (void)snprintf(path, sizeof path, "model_info.%s", sizes[i]);
         positive(r, f, path);
     }
+    check_files(r, f);
     const int64_t heads = rule_count(r, "model_info.num_attention_heads");
     const int64_t shared = rule_count(r, "model_info.num_key_value_heads");
     if (shared > 0 && heads % shared != 0) {
@@ -160,8 +186,15 @@ static void check_model(const json_t *r, receipt_findings *f) {
                      shared, heads);
     }
     const char *type = rule_text(r, "model_info.quantization_type");
-    if (!json_is_integer(json_object_get(receipt_at(r, "model_info.weight_formats"), type))) {
-        receipt_find(f, "model_info.quantization_type: \"%.40s\" is none of model_info.weight_formats",
+    const char *format;
+    json_t *weights;
+    bool known = false;
+    json_object_foreach(receipt_at(r, "model_info.weight_formats"), format, weights) {
+        known = known || strcasecmp(type, format) == 0;
+    }
+    if (!known) {
+        receipt_find(f,
+                     "model_info.quantization_type: \"%.40s\" is none of model_info.weight_formats",
                      type);
     }
     if (rule_count(r, "run.dequantized_rows") != 0) {
@@ -199,7 +232,8 @@ static void check_ids(const json_t *r, receipt_findings *f, const char *part) {
     facts_hash_ids(ids, n, hex);
     free(ids);
     if (strcmp(hex, json_string_value(json_object_get(object, "ids_sha256"))) != 0) {
-        receipt_find(f, "%s.ids_sha256: is not the digest of the ids, which is %.16s...", part, hex);
+        receipt_find(f, "%s.ids_sha256: is not the digest of the ids, which is %.16s...", part,
+                     hex);
     }
 }
 
@@ -214,8 +248,7 @@ static void check_points(const json_t *r, receipt_findings *f) {
         return;
     }
     for (size_t i = 0; i < wanted; i++) {
-        const int64_t after =
-            json_integer_value(json_object_get(json_array_get(list, i), "after"));
+        const int64_t after = json_integer_value(json_object_get(json_array_get(list, i), "after"));
         const int64_t right = i + 1 == wanted ? n : (int64_t)i * RECEIPT_EVERY;
         if (after != right) {
             receipt_find(f, "output.logits[%zu].after: is %" PRId64 ", must be %" PRId64, i, after,
@@ -241,6 +274,10 @@ static void check_stop(const json_t *r, receipt_findings *f) {
     if (context > rule_count(r, "model_info.context_length")) {
         receipt_find(f, "run.context: is %" PRId64 ", the model has %" PRId64, context,
                      rule_count(r, "model_info.context_length"));
+    }
+    if (strcmp(stop, "stop") == 0 && json_array_size(receipt_at(r, "output.stop_tokens")) == 0 &&
+        json_array_size(receipt_at(r, "output.stop_texts")) == 0) {
+        receipt_find(f, "output.stop: is \"stop\", but there was nothing to stop at");
     }
     if (strcmp(stop, "end") == 0 && rule_flag(r, "output.ignore_end")) {
         receipt_find(f, "output.stop: is \"end\", which output.ignore_end forbids");
@@ -304,14 +341,13 @@ static void check_benchmark(const json_t *r, receipt_findings *f) {
     const double bytes = rule_number(r, "benchmark.bytes_per_token");
     const double gbs = rule_number(r, "benchmark.decode_tps") * bytes * 1e-9;
     const double read = rule_number(r, "benchmark.read_gbs");
-    rule_equal_counts(r, f, "benchmark.bytes_per_token",
-                      rule_count(r, "model_info.weight_bytes"), "model_info.weight_bytes");
+    rule_equal_counts(r, f, "benchmark.bytes_per_token", rule_count(r, "model_info.weight_bytes"),
+                      "model_info.weight_bytes");
     rule_near(r, f, "benchmark.bandwidth_gbs", gbs, "bytes_per_token * decode_tps");
     rule_near(r, f, "benchmark.bandwidth_fraction", read > 0 ? gbs / read : 0.0,
               "bandwidth_gbs / read_gbs");
-    rule_near(r, f, "benchmark.rss_mib",
-              rule_number(r, "performance_baseline.memory_usage_mb") / 1.048576,
-              "performance_baseline.memory_usage_mb in MiB");
+    rule_equal_counts(r, f, "benchmark.generated_tokens", rule_count(r, "output.max_tokens"),
+                      "output.max_tokens");
     positive(r, f, "benchmark.repeat");
 }
 
@@ -330,9 +366,12 @@ void receipt_check_rules(const json_t *receipt, receipt_findings *f) {
 void receipt_check(const json_t *receipt, receipt_findings *f) {
     char hex[RECEIPT_HEX];
     const char *version = json_string_value(receipt_at(receipt, "schema_version"));
-    if (version == NULL || strcmp(version, RECEIPT_VERSION) != 0) {
-        receipt_find(f, "schema_version: is \"%.40s\", must be \"%s\"",
-                     version != NULL ? version : "", RECEIPT_VERSION);
+    if (version == NULL) {
+        receipt_find(f, "schema_version: is missing, this is no receipt");
+        return;
+    }
+    if (strcmp(version, RECEIPT_VERSION) != 0) {
+        receipt_find(f, "schema_version: is \"%.40s\", must be \"%s\"", version, RECEIPT_VERSION);
         return; /* the fields of another version are not known */
     }
     if (receipt_check_fields(receipt, f)) {

@@ -130,7 +130,7 @@ static void check_families(const json_t *r, const json_t *kernels, receipt_findi
             receipt_find(f, "kernels: \"%s\" is missing, which every run needs", families[i]);
         }
     }
-    if (strcmp(rule_text(r, "model_info.quantization_type"), "i2_s") != 0) {
+    if (strcmp(rule_text(r, "model_info.quantization_type"), "I2_S") != 0) {
         return;
     }
     for (size_t i = 0; i < 4; i++) {

@@ -19,8 +19,8 @@ typedef struct tests {
 } tests;
 
 static void note(tests *t, const char *name, bool passed) {
-    json_array_append_new(t->list, json_pack("{s:s, s:s}", "name", name, "result",
-                                             passed ? "passed" : "failed"));
+    json_array_append_new(
+        t->list, json_pack("{s:s, s:s}", "name", name, "result", passed ? "passed" : "failed"));
     t->passed += passed;
     t->failed += !passed;
 }
@@ -44,7 +44,7 @@ static json_t *test_accuracy(tests *t) {
     json_t *object = json_object();
     for (size_t i = 0; i < n; i++) {
         char name[48];
-        (void)snprintf(name, sizeof name, "%s_accuracy", all[i].name);
+        (void)snprintf(name, sizeof name, "%.23s_accuracy", all[i].name);
         json_object_set_new(object, name, accuracy_json(&all[i]));
         note(t, name, all[i].passed);
     }
@@ -73,16 +73,15 @@ static bool repeat(const tests *t, uint32_t threads, uint32_t batch, bool *same)
     const receipt_run *run = t->run;
     const rerun_plan plan = {.prompt = run->prompt->ids,
                              .n_prompt = run->prompt->n,
-                             .sampling = run->sampling,
-                             .tokens = run->tokens,
+                             .sampling = *run->sampling,
+                             .tokens = run->answer->tokens,
                              .n_tokens = t->n_tokens,
                              .points = run->watch->points,
                              .n_points = run->watch->n};
     rerun_result result;
     tern_error err = {0};
     tern_session *session = session_for(t, threads, batch);
-    const bool ran =
-        session != NULL && receipt_rerun(session, &plan, &result, &err) == TERN_OK;
+    const bool ran = session != NULL && receipt_rerun(session, &plan, &result, &err) == TERN_OK;
     if (session != NULL && !ran) {
         (void)complain_error(&err);
     }
@@ -149,9 +148,9 @@ static bool recompute(tests *t, tern_session *session, bool *logits_same, bool *
         return false;
     }
     memcpy(ids, run->prompt->ids, run->prompt->n * sizeof *ids);
-    memcpy(ids + run->prompt->n, run->tokens, t->n_tokens * sizeof *ids);
-    const tern_status status = tern_session_eval(session, ids, n, TERN_LOGITS_LAST,
-                                                 tern_session_logits(session), &err);
+    memcpy(ids + run->prompt->n, run->answer->tokens, t->n_tokens * sizeof *ids);
+    const tern_status status =
+        tern_session_eval(session, ids, n, TERN_LOGITS_LAST, tern_session_logits(session), &err);
     free(ids);
     if (status != TERN_OK) {
         (void)complain_error(&err);
@@ -190,8 +189,8 @@ double selftest_hit_rate(const tern_session_work *before, const tern_session_wor
 json_t *selftest_results(const receipt_run *run, double kv_hit_rate) {
     const double start = tern_clock_seconds();
     tests t = {.run = run,
-               .n_tokens =
-                   run->n_tokens < RECEIPT_TEST_TOKENS ? run->n_tokens : RECEIPT_TEST_TOKENS,
+               .n_tokens = run->answer->n_tokens < RECEIPT_TEST_TOKENS ? run->answer->n_tokens
+                                                                       : RECEIPT_TEST_TOKENS,
                .list = json_array()};
     json_t *accurate = test_accuracy(&t);
     json_t *same = accurate != NULL ? test_determinism(&t) : NULL;

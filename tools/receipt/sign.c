@@ -63,11 +63,10 @@ static bool read_key(const char *path, const char *label, unsigned char key[KEY_
     (void)fclose(f); /* read only: nothing can be lost */
     line[strcspn(line, "\r\n")] = '\0';
     const size_t skip = strlen(label);
-    const bool good = read && strncmp(line, label, skip) == 0 &&
-                      strlen(line + skip) == 2 * KEY_BYTES &&
-                      sodium_hex2bin(key, KEY_BYTES, line + skip, 2 * KEY_BYTES, NULL, &n, NULL) ==
-                          0 &&
-                      n == KEY_BYTES;
+    const bool good =
+        read && strncmp(line, label, skip) == 0 && strlen(line + skip) == 2 * KEY_BYTES &&
+        sodium_hex2bin(key, KEY_BYTES, line + skip, 2 * KEY_BYTES, NULL, &n, NULL) == 0 &&
+        n == KEY_BYTES;
     sodium_memzero(line, sizeof line);
     if (!good) {
         complain("%s: no key: one line '%s' and 64 hexadecimal digits", path, label);

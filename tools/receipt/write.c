@@ -61,7 +61,7 @@ static json_t *settings(const receipt_run *run) {
     set(root, "threads", count(tern_session_threads(run->l->session)));
     set(root, "chat", json_boolean(options_switch(o, OPT_CHAT)));
     set(root, "strict", json_boolean(options_switch(o, OPT_STRICT)));
-    set(root, "dequantized_rows", count(run->dequantized));
+    set(root, "dequantized_rows", count(run->answer->dequantized));
     return root;
 }
 
@@ -87,8 +87,8 @@ json_t *receipt_hash_text(const tern_tokenizer *t, const int32_t *ids, size_t n)
     }
     char *text = malloc(size + 1);
     json_t *result = NULL;
-    if (text != NULL && (size == 0 || tern_detokenize(t, ids, n, true, text, size, &size, NULL) ==
-                                          TERN_OK)) {
+    if (text != NULL &&
+        (size == 0 || tern_detokenize(t, ids, n, true, text, size, &size, NULL) == TERN_OK)) {
         facts_hash(text, size, hex);
         result = json_string(hex);
     }
@@ -99,21 +99,28 @@ json_t *receipt_hash_text(const tern_tokenizer *t, const int32_t *ids, size_t n)
 static json_t *output_json(const receipt_run *run) {
     json_t *root = json_object();
     json_t *points = json_array();
+    json_t *texts = json_array();
+    for (size_t i = 0; i < run->request->stops.n; i++) {
+        const char *text = run->request->stops.texts[i];
+        json_array_append_new(texts, json_text(text, strlen(text)));
+    }
     for (size_t i = 0; i < run->watch->n; i++) {
         json_array_append_new(points, json_pack("{s:I, s:s}", "after",
                                                 (json_int_t)run->watch->points[i].after, "sha256",
                                                 run->watch->points[i].sha256));
     }
-    set(root, "tokens", count(run->n_tokens));
-    set(root, "stop", json_string(run->stop));
-    set(root, "max_tokens", count(run->max_tokens));
-    set(root, "ignore_end", json_boolean(run->ignore_end));
+    set(root, "tokens", count(run->answer->n_tokens));
+    set(root, "stop", json_string(answer_end_name(run->answer->end)));
+    set(root, "max_tokens", count(run->request->max_tokens));
+    set(root, "ignore_end", json_boolean(run->request->ignore_end));
+    set(root, "stop_tokens", facts_ids(run->request->stop_tokens, run->request->n_stop_tokens));
+    set(root, "stop_texts", texts);
     if (run->l->tokenizer != NULL) {
         set(root, "text_sha256",
-            receipt_hash_text(run->l->tokenizer, run->tokens, run->n_tokens));
+            receipt_hash_text(run->l->tokenizer, run->answer->tokens, run->answer->n_tokens));
     }
-    set(root, "ids_sha256", hash_of_ids(run->tokens, run->n_tokens));
-    set(root, "ids", facts_ids(run->tokens, run->n_tokens));
+    set(root, "ids_sha256", hash_of_ids(run->answer->tokens, run->answer->n_tokens));
+    set(root, "ids", facts_ids(run->answer->tokens, run->answer->n_tokens));
     set(root, "logits", points);
     return root;
 }
@@ -128,23 +135,23 @@ static json_t *cache_json(const receipt_run *run, double hit_rate) {
     set(root, "positions_reused", count(after.reused - before->reused));
     set(root, "tokens_evaluated", count(after.tokens - before->tokens));
     set(root, "tensor_cache_hits", count(after.products - before->products));
-    set(root, "tensor_cache_misses", count(run->dequantized));
+    set(root, "tensor_cache_misses", count(run->answer->dequantized));
     return root;
 }
 
 static json_t *performance(const receipt_run *run, double rss_mib, double hit_rate) {
-    const tern_generation *g = &run->figures;
+    const tern_generation *g = &run->answer->figures;
     const double total = g->prefill_seconds + g->decode_seconds;
-    const double n = (double)run->n_tokens;
+    const double n = (double)run->answer->n_tokens;
     json_t *root = json_object();
-    set(root, "tokens_generated", count(run->n_tokens));
+    set(root, "tokens_generated", count(run->answer->n_tokens));
     set(root, "total_time_ms", json_number(1e3 * total));
     set(root, "prefill_time_ms", json_number(1e3 * g->prefill_seconds));
     set(root, "decode_time_ms", json_number(1e3 * g->decode_seconds));
     set(root, "tokens_per_second", json_number(n / total));
     set(root, "first_token_latency_ms", json_number(1e3 * g->first_token_seconds));
     set(root, "average_token_latency_ms",
-        json_number(run->n_tokens > 0 ? 1e3 * g->decode_seconds / n : 0.0));
+        json_number(run->answer->n_tokens > 0 ? 1e3 * g->decode_seconds / n : 0.0));
     set(root, "p50_ms", json_number(g->p50_ms));
     set(root, "p95_ms", json_number(g->p95_ms));
     set(root, "logits_hash_ms", json_number(1e3 * run->watch->seconds));
@@ -165,8 +172,7 @@ static json_t *cross_validation(void) {
 static void seal(json_t *receipt) {
     char hex[RECEIPT_HEX];
     receipt_digest_of(receipt, hex);
-    set(receipt, "digest",
-        json_pack("{s:s, s:s}", "algorithm", RECEIPT_DIGEST, "value", hex));
+    set(receipt, "digest", json_pack("{s:s, s:s}", "algorithm", RECEIPT_DIGEST, "value", hex));
 }
 
 /* Without digest and signature; NULL after a complaint. */
@@ -195,7 +201,7 @@ static json_t *build(const receipt_run *run, const json_t *benchmark) {
     set(root, "environment", facts_environment(run));
     set(root, "model_info", model);
     set(root, "run", settings(run));
-    set(root, "sampler", facts_sampler(&run->sampling));
+    set(root, "sampler", facts_sampler(run->sampling, run->request->seed));
     set(root, "prompt", prompt_json(run->prompt));
     set(root, "output", output_json(run));
     set(root, "test_results", results);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/receipt/receipt.h"
+
+#ifdef TERN_HAVE_JANSSON
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void receipt_find(receipt_findings *f, const char *format, ...) {
+    char *line = NULL;
+    va_list args;
+    if (f->n == f->capacity) {
+        const size_t capacity = 2 * f->capacity + 8;
+        char **lines = realloc(f->lines, capacity * sizeof *lines);
+        if (lines == NULL) {
+            f->out_of_memory = true;
+            return;
+        }
+        f->lines = lines;
+        f->capacity = capacity;
+    }
+    va_start(args, format);
+    const int n = vasprintf(&line, format, args);
+    va_end(args);
+    if (n < 0) {
+        f->out_of_memory = true;
+        return;
+    }
+    f->lines[f->n++] = line;
+}
+
+void receipt_findings_free(receipt_findings *f) {
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->lines[i]);
+    }
+    free(f->lines);
+    *f = (receipt_findings){0};
+}
+
+#endif
