@@ -55,7 +55,6 @@ struct tern_model {
     tern_config config;
     tern_guard guard;    /* features that rows may use, and what was found out about rows */
     tern_layout ternary; /* packed layout of ternary matrices */
-    tern_i2s_order i2s_order; /* of I2_S tensors in the file */
     tern_row_set rows;
     tern_arena weights; /* packed matrices and vectors */
     tern_layer *layers; /* [n_layer] */

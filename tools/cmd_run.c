@@ -83,9 +83,6 @@ static int write_receipt(run *r) {
                                   .request = &r->options.request,
                                   .answer = &r->answerer,
                                   .watch = &r->watch};
-    if (!options_given(r->o, OPT_RECEIPT)) {
-        return EXIT_DONE;
-    }
     receipt_watch_logits(&r->watch, r->answerer.n_tokens, true);
     return JSON_OR_NOTHING(receipt_write(&finished, NULL));
 }
@@ -145,6 +142,10 @@ static int read_prompt(run *r) {
 
 int cmd_run(const options *o) {
     run r = {.o = o, .json = options_switch(o, OPT_JSON)};
+    if (many_wanted(o) && options_given(o, OPT_RECEIPT)) {
+        complain("--receipt is of one answer: not with --prompts-file or --rounds");
+        return EXIT_USAGE;
+    }
     int status = loader_open(o, !options_switch(o, OPT_REQUIRE_MODEL), &r.l);
     if (status == EXIT_DONE) {
         status = read_prompt(&r);
@@ -156,10 +157,11 @@ int cmd_run(const options *o) {
     if (status == EXIT_DONE) {
         status = many ? run_many(&r) : answer(&r);
     }
-    if (status == EXIT_DONE && !many) {
+    const bool answered = status == EXIT_DONE && !many;
+    if (answered) {
         status = finish(&r);
     }
-    if (status == EXIT_DONE || status == EXIT_INTERRUPTED) {
+    if (answered && options_given(o, OPT_RECEIPT)) {
         const int written = write_receipt(&r);
         status = written == EXIT_DONE ? status : written;
     }

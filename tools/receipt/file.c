@@ -5,12 +5,11 @@
 
 #ifdef TERN_HAVE_JANSSON
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "runtime/out_file.h"
 #include "tools/files.h"
 #include "tools/out.h"
 
@@ -42,38 +41,29 @@ json_t *receipt_read(const char *path) {
     return root;
 }
 
-/* Writes and closes; false with errno set. */
-static bool write_text(const char *path, const char *text) {
-    FILE *f = fopen(path, "wbe");
-    if (f == NULL) {
-        return false;
-    }
-    const bool written = fputs(text, f) >= 0 && fputs("\n", f) >= 0;
-    const int error = errno;
-    if (fclose(f) != 0 || !written) {
-        errno = written ? errno : error;
-        return false;
-    }
-    return true;
-}
-
 int receipt_save(const json_t *receipt, const char *path) {
     char *text = json_dumps(receipt, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    char *temporary = NULL;
-    int status = EXIT_DONE;
-    if (text == NULL || asprintf(&temporary, "%s.tmp-%ld", path, (long)getpid()) < 0) {
+    tern_out_file *file = NULL;
+    tern_error err = {0};
+    if (text == NULL || json_memory_failed()) {
         complain("%s: no memory for the receipt", path);
         free(text);
         return EXIT_FAILED;
     }
-    if (!write_text(temporary, text) || rename(temporary, path) != 0) {
-        complain("%s: %s", path, strerror(errno));
-        (void)unlink(temporary);
-        status = EXIT_FAILED;
+    tern_status status = tern_out_file_create(path, &file, &err);
+    if (status == TERN_OK) {
+        status = tern_out_file_write(file, text, strlen(text), &err);
     }
-    free(temporary);
+    if (status == TERN_OK) {
+        status = tern_out_file_write(file, "\n", 1, &err);
+    }
+    if (status == TERN_OK) {
+        status = tern_out_file_commit(&file, &err);
+    } else {
+        tern_out_file_discard(&file);
+    }
     free(text);
-    return status;
+    return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
 #endif
