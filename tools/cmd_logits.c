@@ -117,6 +117,46 @@ static float *allocate_logits(const options *o, const loaded *l, size_t n_prompt
     return buffer;
 }
 
+/* ---- keys and values -------------------------------------------------------------------------- */
+
+/* All rows of the cache as floats: [layer][keys, values][kv head][position][head dim]. */
+static int add_cache(const loaded *l, sink *s, float *row) {
+    const tern_model_info *m = &l->info;
+    const uint32_t positions = tern_session_position(l->session);
+    for (uint32_t run = 0; run < 2 * m->n_layer * m->n_head_kv; run++) {
+        const uint32_t layer = run / m->n_head_kv / 2;
+        const bool value = run / m->n_head_kv % 2;
+        for (uint32_t i = 0; i < positions; i++) {
+            if (!tern_session_kv_floats(l->session, value, layer, run % m->n_head_kv, i, row) ||
+                !sink_add(s, row, m->head_dim)) {
+                return EXIT_FAILED;
+            }
+        }
+    }
+    return sink_commit(s);
+}
+
+/* What --dump-kv asks for. */
+static int dump_cache(const options *o, const loaded *l) {
+    const char *path = options_text(o, OPT_DUMP_KV);
+    if (path == NULL) {
+        return EXIT_DONE;
+    }
+    float *row = malloc(l->info.head_dim * sizeof *row);
+    if (row == NULL) {
+        complain("no memory for %u numbers", l->info.head_dim);
+        return EXIT_FAILED;
+    }
+    sink s = {0};
+    int status = sink_open(&s, false, path);
+    if (status == EXIT_DONE) {
+        status = add_cache(l, &s, row);
+    }
+    tern_out_file_discard(&s.file);
+    free(row);
+    return status;
+}
+
 /* ---- the ten best ---------------------------------------------------------------------------- */
 
 /* A token as one line of text: control characters and broken UTF-8 as \xNN. */
@@ -161,6 +201,9 @@ static int logits_of(const options *o, const loaded *l, const prompt *p, float *
     }
     if (status == EXIT_DONE) {
         status = loader_check_file(l);
+    }
+    if (status == EXIT_DONE) {
+        status = dump_cache(o, l);
     }
     if (status == EXIT_DONE) {
         status = sink_commit(&s);

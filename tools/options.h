@@ -73,6 +73,7 @@ typedef enum option_id {
     OPT_ALL,
     OPT_SHA256,
     OPT_OUTPUT,
+    OPT_DUMP_KV,
     OPT_SPLIT,
     OPT_FILE,
     OPT_STRIDE,

@@ -90,6 +90,9 @@ static const option_spec table[OPT_COUNT] = {
                     .help = "print the SHA-256 of the logits"},
     [OPT_OUTPUT] = {"output", 'o', NULL, "FILE", OPTION_TEXT, .one_call = true, .commands = LOGITS,
                     .help = "save the logits"},
+    [OPT_DUMP_KV] = {"dump-kv", 0, NULL, "FILE", OPTION_TEXT, .one_call = true, .commands = LOGITS,
+                     .help = "save keys and values as floats: layer, keys then values, key/value "
+                             "head, position, head dimension"},
     [OPT_SPLIT] = {"split", 0, NULL, "N", OPTION_INTEGER, .max = INT32_MAX, .fallback = "0",
                    .commands = LOGITS,
                    .help = "feed the prompt in pieces of N tokens; 0: at once. Changes no bit"},

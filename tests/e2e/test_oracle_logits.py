@@ -12,6 +12,8 @@ import gguf_edit
 from common import comma, prompt, tern_text
 
 ORACLE = common.ROOT / "tests" / "oracle" / "oracle.py"
+# One of every architecture that stores something else: no norms, biases, norms of heads.
+KV_PRESETS = ["bitnet-tiny", "llama-tiny-f32", "qwen2-tiny", "qwen3-tiny"]
 
 
 class Agreement(common.TernTest):
@@ -84,6 +86,22 @@ class Agreement(common.TernTest):
                     "--noise",
                     "3",
                 )
+
+    def test_keys_and_values(self):
+        """Every layer's cache, its shape and its numbers, not only what comes of them."""
+        cases = [(common.synth(p, self.folder.name), "f16") for p in KV_PRESETS]
+        cases += [(common.SMALL_MODEL, kv) for kv in ("f16", "f32", "q8_0")]
+        for model, kv in cases:
+            with self.subTest(model=model.name, kv=kv):
+                ids = comma(prompt(40, gguf_edit.vocabulary(model)))
+                dump = Path(self.folder.name) / "cache.f32"
+                arguments = ("-m", model, "--tokens", ids, "--kv", kv, "--split", 7)
+                tern_text("logits", *arguments, "--dump-kv", dump, "--sha256")
+                options = ("--kv", kv, "--compare-kv", dump, "--cosine", "0.9999")
+                command = [sys.executable, ORACLE, model, "--tokens", ids, *options]
+                result = subprocess.run(command, capture_output=True, text=True)
+                print(f"{model.name}, kv {kv}: {(result.stdout + result.stderr).strip()}", flush=True)
+                self.assertEqual(result.returncode, 0)
 
     def test_rope_settings(self):
         """A base, a linear scaling and an epsilon that differ from the usual ones."""

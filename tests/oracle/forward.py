@@ -186,6 +186,7 @@ class Model:
     def logits(self, tokens, kv="f16"):
         """float64[position, vocabulary] of a sequence that begins at position 0."""
         angles = self._angles(len(tokens))
+        self.cache = []  # of each layer, what attention reads: keys, values[position, kv head, dim]
         h = self.file.tensor("token_embd.weight").some_rows(np.asarray(tokens))
         for layer in range(self.layers):
             h = h + self._attention(layer, h, angles, kv)
@@ -212,8 +213,9 @@ class Model:
             raise ValueError(f"layer {layer}: head counts disagree with the projections")
         if self.arch.head_norms:
             q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
-        k = store(rope(k, angles, self.arch.pairing), kv)
-        o = attention(rope(q, angles, self.arch.pairing), k, store(v, kv))
+        k, v = store(rope(k, angles, self.arch.pairing), kv), store(v, kv)
+        self.cache.append((k, v))
+        o = attention(rope(q, angles, self.arch.pairing), k, v)
         if self.arch.sub_norms:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
         return self._project(layer, "attn_output", o)

@@ -25,6 +25,9 @@ def parse_arguments():
         "--compare", metavar="F.f32", help="float32 logits of all positions to compare with"
     )
     parser.add_argument(
+        "--compare-kv", metavar="F.f32", help="what tern logits --dump-kv wrote, to compare with"
+    )
+    parser.add_argument(
         "--cosine",
         type=float,
         default=COSINE,
@@ -43,8 +46,8 @@ def parse_arguments():
         args.tokens = [int(t) for t in args.tokens.split(",")]
     except ValueError:
         parser.error("--tokens takes integers separated by commas")
-    if not args.output and not args.compare:
-        parser.error("one of --output and --compare is needed")
+    if not args.output and not args.compare and not args.compare_kv:
+        parser.error("one of --output, --compare and --compare-kv is needed")
     return args
 
 
@@ -89,6 +92,24 @@ def compare(expected, path, bound):
     return bool(worst >= bound)  # false for NaN
 
 
+def compare_cache(model, path, least):
+    """Prints the least cosine of any layer's keys or values; true when it is enough."""
+    expected = np.stack([np.stack(layer) for layer in model.cache])  # layer, k/v, position, head, dim
+    expected = expected.transpose(0, 1, 3, 2, 4)
+    layers, _, heads, positions, dim = expected.shape
+    actual = np.fromfile(path, dtype="<f4").astype(np.float64)
+    if actual.size != expected.size:
+        raise ValueError(f"{path} holds {actual.size} floats, not {expected.shape}")
+    rows = (expected.reshape(layers * 2, -1), actual.reshape(layers * 2, -1))
+    worst = figures(*rows)["cosine"]
+    layer, value = divmod(int(worst.argmin()), 2)
+    print(
+        f"keys and values: {layers} layers x {heads} heads x {positions} positions x {dim}, "
+        f"min cosine {worst.min():.9f} ({'values' if value else 'keys'} of layer {layer})"
+    )
+    return bool(worst.min() >= least)  # false for NaN
+
+
 def main():
     args = parse_arguments()
     try:
@@ -99,6 +120,8 @@ def main():
         logits = model.logits(args.tokens, args.kv)
         if args.output:
             logits.astype("<f8").tofile(args.output)
+        if args.compare_kv and not compare_cache(model, args.compare_kv, args.cosine):
+            return 1
         if not args.compare:
             return 0
         bound = least_cosine(container, args, logits)
