@@ -12,12 +12,14 @@
 #include "tools/json.h"
 #include "tools/loader.h"
 #include "tools/out.h"
+#include "tools/prompt_cache.h"
 #include "tools/receipt/receipt.h"
 
 typedef struct run {
     const options *o;
     loaded l;
     prompt prompt;
+    size_t n_reused; /* of the prompt, from --prompt-cache */
     answer_options options;
     answerer answerer;
     receipt_watch watch; /* with --receipt */
@@ -51,8 +53,13 @@ static int prepare(run *r) {
 static int answer(run *r) {
     const options *o = r->o;
     const bool echo = options_switch(o, OPT_ECHO) && !r->json;
-    const answer_request request =
-        answer_options_request(&r->options, o, &r->prompt, write_text, r);
+    answer_request request = answer_options_request(&r->options, o, &r->prompt, write_text, r);
+    const int cached = prompt_cache_restore(o, &r->l, &r->prompt, &r->n_reused);
+    if (cached != EXIT_DONE) {
+        return cached;
+    }
+    request.prompt += r->n_reused;
+    request.n_prompt -= r->n_reused;
     if (echo && r->prompt.text != NULL) {
         out_write(r->prompt.text, r->prompt.size);
     }
@@ -96,6 +103,8 @@ static int print_json(const run *r) {
     figures_set_answer(root, &r->answerer, &r->l);
     figures_set_process(root, &r->l);
     figures_set_choices(root, r->o);
+    json_object_set_new(root, "prompt_tokens", json_integer((json_int_t)r->prompt.n));
+    json_object_set_new(root, "reused_tokens", json_integer((json_int_t)r->n_reused));
     return json_print(root);
 }
 #endif
@@ -109,6 +118,11 @@ static int finish(const run *r) {
     out_flush();
     if (wants_remarks(options_switch(r->o, OPT_VERBOSE))) {
         figures_print(&r->answerer, &r->l);
+    }
+    if (r->answerer.end == ANSWER_CONTEXT) {
+        complain("the context of %u positions is full: the answer ends here (-c gives more, up to "
+                 "%u)",
+                 tern_session_context(r->l.session), r->l.info.n_ctx_train);
     }
     return interrupt_status(EXIT_DONE);
 }
@@ -130,6 +144,14 @@ static int run_many(run *r) {
 }
 
 static int read_prompt(run *r) {
+    if (many_wanted(r->o) && options_given(r->o, OPT_PROMPT_CACHE)) {
+        complain("--prompt-cache is for one answer, not for --prompts-file or --rounds");
+        return EXIT_USAGE;
+    }
+    if (options_given(r->o, OPT_RECEIPT) && options_given(r->o, OPT_PROMPT_CACHE)) {
+        complain("--receipt tells of a run from its beginning: without --prompt-cache");
+        return EXIT_USAGE;
+    }
     if (options_text(r->o, OPT_PROMPTS_FILE) == NULL) {
         return prompt_read(r->o, &r->l, &r->prompt);
     }
@@ -160,6 +182,8 @@ int cmd_run(const options *o) {
     const bool answered = status == EXIT_DONE && !many;
     if (answered) {
         status = finish(&r);
+        const int saved = prompt_cache_save(o, &r.l);
+        status = saved != EXIT_DONE ? saved : status;
     }
     if (answered && options_given(o, OPT_RECEIPT)) {
         const int written = write_receipt(&r);

@@ -70,6 +70,8 @@ typedef enum option_id {
     OPT_STOP,
     OPT_STOP_TOKEN,
     OPT_ECHO,
+    OPT_PROMPT_CACHE,
+    OPT_PROMPT_CACHE_RO,
     OPT_ALL,
     OPT_SHA256,
     OPT_OUTPUT,

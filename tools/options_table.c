@@ -84,6 +84,12 @@ static const option_spec table[OPT_COUNT] = {
                         .help = "end before this token"},
     [OPT_ECHO] = {"echo", 0, NULL, NULL, OPTION_SWITCH, .commands = RUN,
                   .help = "print the prompt before the generated text"},
+    [OPT_PROMPT_CACHE] = {"prompt-cache", 0, "session", "FILE", OPTION_TEXT, .one_call = true,
+                          .commands = RUN,
+                          .help = "a session file: what it knows of the prompt is not computed "
+                                  "again; written when the answer is done"},
+    [OPT_PROMPT_CACHE_RO] = {"prompt-cache-ro", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                             .commands = RUN, .help = "only read the session file"},
     [OPT_ALL] = {"all", 'a', NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = LOGITS,
                  .help = "all positions, not only the last one"},
     [OPT_SHA256] = {"sha256", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = LOGITS,
