@@ -144,14 +144,6 @@ static int run_many(run *r) {
 }
 
 static int read_prompt(run *r) {
-    if (many_wanted(r->o) && options_given(r->o, OPT_PROMPT_CACHE)) {
-        complain("--prompt-cache is for one answer, not for --prompts-file or --rounds");
-        return EXIT_USAGE;
-    }
-    if (options_given(r->o, OPT_RECEIPT) && options_given(r->o, OPT_PROMPT_CACHE)) {
-        complain("--receipt tells of a run from its beginning: without --prompt-cache");
-        return EXIT_USAGE;
-    }
     if (options_text(r->o, OPT_PROMPTS_FILE) == NULL) {
         return prompt_read(r->o, &r->l, &r->prompt);
     }
@@ -162,10 +154,25 @@ static int read_prompt(run *r) {
     return EXIT_DONE;
 }
 
+/* Options that exclude each other; false after a complaint. */
+static bool check_options(const options *o) {
+    const bool receipt = options_given(o, OPT_RECEIPT);
+    const bool cache = options_given(o, OPT_PROMPT_CACHE);
+    if (many_wanted(o) && receipt) {
+        complain("--receipt is of one answer: not with --prompts-file or --rounds");
+    } else if (many_wanted(o) && cache) {
+        complain("--prompt-cache is for one answer: not with --prompts-file or --rounds");
+    } else if (receipt && cache) {
+        complain("--receipt tells of a run from its beginning: not with --prompt-cache");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 int cmd_run(const options *o) {
     run r = {.o = o, .json = options_switch(o, OPT_JSON)};
-    if (many_wanted(o) && options_given(o, OPT_RECEIPT)) {
-        complain("--receipt is of one answer: not with --prompts-file or --rounds");
+    if (!check_options(o)) {
         return EXIT_USAGE;
     }
     int status = loader_open(o, !options_switch(o, OPT_REQUIRE_MODEL), &r.l);

@@ -76,6 +76,7 @@ class Sessions(common.TernTest):
         self.refused(*cached, "--kv", "f32", contains=["values as f16, this session as f32"])
         self.refused(*cached, "-c", 5, contains=["the context has 5"])
         self.refused(*cached, "--rounds", 2, contains=["for one answer"], status=2)
+        self.refused(*cached, "--receipt", self.folder / "r", contains=["--receipt"], status=2)
         changes = {
             "not a session file": SMALL_MODEL.read_bytes()[:5000],
             "ends after": sound[:-1],
