@@ -1,5 +1,6 @@
-# What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json, tokenizer.json, receipts), libsodium (signatures), cmocka (tests),
-# Google Benchmark (kernel benchmarks). A missing optional library turns its feature off, visibly.
+# What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json, receipts), utf8proc (normal forms of
+# Unicode in a tokenizer.json), libsodium (signatures), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
+# optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
@@ -34,6 +35,15 @@ if(SODIUM_FOUND)
   set(TERN_SIGN_DEFINITIONS TERN_HAVE_SODIUM=1)
 else()
   message(STATUS "tern: libsodium was not found: built without signatures of receipts")
+endif()
+
+pkg_check_modules(UTF8PROC IMPORTED_TARGET libutf8proc)
+if(UTF8PROC_FOUND)
+  set(TERN_UTF8PROC_DEFINITIONS TERN_HAVE_UTF8PROC=1)
+  list(APPEND TERN_LIBRARIES PkgConfig::UTF8PROC)
+  set(TERN_PC_UTF8PROC " libutf8proc") # for tern.pc
+else()
+  message(STATUS "tern: utf8proc was not found: built without Unicode normalization (tokenizer.json of Qwen)")
 endif()
 
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)

@@ -275,10 +275,9 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     m->layers = calloc(m->config.n_layer, sizeof *m->layers);
     if (!m->layers)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
-    s = tern_tokenizer_new(m->file, m->config.arch->name, params->pre_tokenizer, &m->tokenizer,
-                           &m->tokenizer_error);
-    if (s != TERN_OK && s != TERN_ERR_TOKENIZER_MISSING)
-        return tern_fail(err, s, "%s", m->tokenizer_error.message);
+    s = tern_model_open_tokenizer(m, params, err);
+    if (s != TERN_OK)
+        return s;
     return load_weights(m, params, err);
 }
 

@@ -71,4 +71,12 @@ struct tern_model {
     _Atomic uint64_t identity; /* 0: not asked for yet; identity.c */
 };
 
+/*
+ * Fills tokenizer, or tokenizer_error where nothing was asked for and the file has none: with the
+ * one that params name, the file's own, or a tokenizer.json beside the file.
+ */
+TERN_MUST_CHECK tern_status tern_model_open_tokenizer(tern_model *m,
+                                                      const tern_model_params *params,
+                                                      tern_error *err);
+
 #endif

@@ -23,7 +23,7 @@ tern_status tern_text_stream_new(const tern_tokenizer *t, bool strip_first, tern
     if (s == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a text stream", t->file);
     char *bytes = (char *)(s + 1);
-    *s = (tern_text_stream){t, strip_first && t->spm, 0, bytes, bytes + raw};
+    *s = (tern_text_stream){t, strip_first && t->drops_space, 0, bytes, bytes + raw};
     *out = s;
     return TERN_OK;
 }

@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
-#include "runtime/tokenizer/internal.h"
+#include "runtime/tokenizer/pipeline.h"
+#include "runtime/tokenizer/pre.h"
+#include "runtime/tokenizer/regex.h"
 
 typedef struct joined {
     char text[256];
@@ -26,16 +28,21 @@ static tern_status add_piece(void *user, tern_span piece) {
 static void expect_pieces(const char *pre, const char *text, const char *expected) {
     const tern_pre_rule *rule = tern_pre_find((tern_span){pre, strlen(pre)});
     assert_non_null(rule);
-    tern_pretokenizer *p = NULL;
-    assert_int_equal(tern_pretokenizer_new(rule, &p), TERN_OK);
-    tern_pre_scratch *scratch = tern_pre_scratch_new();
+    tern_vocabulary v = {.n_steps = 0};
+    tern_pre_add_steps(rule, &v);
+    assert_int_equal(v.steps[v.n_steps - 1].kind, TERN_STEP_BYTES); /* left out: pieces as text */
+    char why[TERN_REGEX_WHY_BYTES];
+    tern_pipeline *p = NULL;
+    assert_int_equal(tern_pipeline_new(v.steps, v.n_steps - 1, &p, why), TERN_OK);
+    tern_pipeline_scratch *scratch = tern_pipeline_scratch_new();
     assert_non_null(scratch);
     joined j = {.size = 0};
-    assert_int_equal(tern_pretokenize(p, scratch, (tern_span){text, strlen(text)}, add_piece, &j),
-                     TERN_OK);
+    const tern_piece_sink sink = {.piece = add_piece, .user = &j};
+    assert_int_equal(
+        tern_pipeline_run(p, scratch, (tern_span){text, strlen(text)}, true, &sink), TERN_OK);
     assert_string_equal(j.text, expected);
-    tern_pre_scratch_free(scratch);
-    tern_pretokenizer_free(&p);
+    tern_pipeline_scratch_free(scratch);
+    tern_pipeline_free(&p);
     assert_null(p);
 }
 

@@ -3,13 +3,13 @@
 /*
  * For tokenizer_compare.py: reads one text a line in hexadecimal from standard input and prints its
  * ids, a tab, and the text that the ids give back, in hexadecimal again.
- * Usage: tokenize_tool FILE.gguf [--parse] [--special] [--pre NAME] [--architecture NAME]
+ * Usage: tokenize_tool FILE [--parse] [--special] [--pre NAME]
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer/tokenizer.h"
+#include "tern/tern.h"
 
 static int fail(const char *message) {
     fprintf(stderr, "tokenize_tool: %s\n", message);
@@ -64,7 +64,7 @@ static int handle_input(const tern_tokenizer *t, unsigned flags) {
 }
 
 int main(int argc, char **argv) {
-    const char *pre = NULL, *architecture = "";
+    const char *pre = NULL;
     unsigned flags = 0;
     if (argc < 2)
         return fail("which file?");
@@ -75,21 +75,14 @@ int main(int argc, char **argv) {
             flags |= TERN_TOKENIZE_SPECIAL;
         else if (strcmp(argv[i], "--pre") == 0 && i + 1 < argc)
             pre = argv[++i];
-        else if (strcmp(argv[i], "--architecture") == 0 && i + 1 < argc)
-            architecture = argv[++i];
         else
             return fail("unknown argument");
     }
     tern_error err = {0};
-    tern_gguf *file = NULL;
     tern_tokenizer *t = NULL;
-    if (tern_gguf_open(argv[1], &file, &err) != TERN_OK ||
-        tern_tokenizer_new(file, architecture, pre, &t, &err) != TERN_OK) {
-        tern_gguf_close(&file);
+    if (tern_tokenizer_open(argv[1], pre, &t, &err) != TERN_OK)
         return fail(err.message);
-    }
     const int status = handle_input(t, flags);
     tern_tokenizer_free(&t);
-    tern_gguf_close(&file);
     return status;
 }

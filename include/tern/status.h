@@ -71,6 +71,8 @@ const char *tern_version(void);
     X(ERR_TOKENIZER_MODEL, 41, "tokenizer model is not supported")                                 \
     X(ERR_TOKENIZER_PRE, 42, "pre-tokenizer is not supported")                                     \
     X(ERR_TOKENIZER_DATA, 43, "tokenizer data is inconsistent")                                    \
+    X(ERR_TOKENIZER_PATTERN, 44, "a pattern of the tokenizer takes too many steps")                \
+    X(ERR_JSON, 45, "malformed JSON")                                                              \
     X(ERR_TOKEN_RANGE, 50, "token id out of range")                                                \
     X(ERR_CONTEXT, 51, "sequence exceeds the context")                                             \
     X(ERR_EMPTY, 52, "empty sequence")                                                             \

@@ -35,6 +35,8 @@ typedef struct tern_model_params {
     const char *layout;  /* packed layout of ternary matrices: "t2r16" (or NULL), "t5r16", ... */
     tern_i2s_order i2s_order;  /* of the codes in I2_S tensors, which no file tells */
     const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
+    const char *tokenizer;     /* file as in tern_tokenizer_open in place of the model's own; NULL:
+                                  its own, or else a tokenizer.json in the same folder */
     uint32_t threads;          /* used while loading; 0: one per core */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
 } tern_model_params;
@@ -102,6 +104,19 @@ TERN_MUST_CHECK tern_status tern_model_tokenizer(const tern_model *model,
 
 /* ---- tokenizer ----------------------------------------------------------------------------- */
 
+/*
+ * Opens a tokenizer without a model: that of a GGUF file, a Hugging Face tokenizer.json (what lies
+ * beside it in tokenizer_config.json and generation_config.json is read too), or a plain JSON
+ * vocabulary (docs/tokenizers.md). pre_tokenizer as in tern_model_params, for GGUF files only. What
+ * tern cannot do exactly is refused with one line that names it: TERN_ERR_TOKENIZER_MODEL, _PRE,
+ * _DATA, TERN_ERR_JSON.
+ */
+TERN_MUST_CHECK tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer,
+                                                tern_tokenizer **out, tern_error *err);
+
+/* Frees a tokenizer that tern_tokenizer_open gave (not a model's) and sets it to NULL. */
+void tern_tokenizer_free(tern_tokenizer **tokenizer);
+
 enum {
     TERN_TOKENIZE_SPECIAL = 1, /* add BOS/EOS where the model asks for them */
     TERN_TOKENIZE_PARSE = 2    /* recognise control tokens in the text (trusted text only) */
@@ -131,8 +146,14 @@ TERN_MUST_CHECK tern_status tern_detokenize(const tern_tokenizer *t, const int32
                                             bool skip_special, char *text, size_t capacity,
                                             size_t *size, tern_error *err);
 
-size_t tern_tokenizer_size(const tern_tokenizer *t);     /* number of tokens */
-const char *tern_tokenizer_pre(const tern_tokenizer *t); /* pre-tokenizer in use, "" for SPM */
+size_t tern_tokenizer_size(const tern_tokenizer *t);      /* number of tokens */
+const char *tern_tokenizer_file(const tern_tokenizer *t); /* where it comes from */
+
+/* How it works: "byte-level BPE", "BPE", "SentencePiece scores" or "longest match". */
+const char *tern_tokenizer_kind(const tern_tokenizer *t);
+
+/* Name of the pre-tokenizer, as in tokenizer.ggml.pre; "" when it has none. */
+const char *tern_tokenizer_pre(const tern_tokenizer *t);
 bool tern_token_ends_text(const tern_tokenizer *t, int32_t id); /* end-of-generation set */
 int32_t tern_token_bos(const tern_tokenizer *t);                /* -1: none */
 int32_t tern_token_eos(const tern_tokenizer *t);

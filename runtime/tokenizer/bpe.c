@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "runtime/tokenizer/internal.h"
 #include "runtime/utf8.h"
 
@@ -31,91 +29,113 @@ int tern_char_to_byte(uint32_t code) {
     return code < REST && tern_byte_to_char((unsigned char)code) == code ? (int)code : -1;
 }
 
-/* The piece in the byte alphabet: one or two bytes a byte. out holds 2 * piece.size. */
-static size_t to_alphabet(tern_span piece, char *out) {
-    size_t n = 0;
-    for (size_t i = 0; i < piece.size; i++) {
-        const uint32_t code = tern_byte_to_char((unsigned char)piece.data[i]);
-        if (code < 0x80) {
-            out[n++] = (char)code;
-            continue;
-        }
-        out[n++] = (char)(0xC0 | code >> 6);
-        out[n++] = (char)(0x80 | (code & 0x3F));
-    }
-    return n;
-}
-
-static bool merge_rank(const tern_tokenizer *t, tern_span left, tern_span right, double *priority) {
-    const int32_t rank = tern_span_index_find(&t->by_merge, t->merges, left, right, true);
+static bool judge(const void *user, const tern_symbol *left, const tern_symbol *right,
+                  double *priority, int32_t *id) {
+    const tern_tokenizer *t = user;
+    if (left->id < 0 || right->id < 0)
+        return false;
+    const int32_t rank = tern_merge_table_find(&t->merges, left->id, right->id);
+    if (rank < 0)
+        return false;
     *priority = rank;
-    return rank >= 0;
+    *id = t->merges.rules[rank].made;
+    return true;
 }
 
-/* A symbol that is no token falls back to tokens of its single bytes; bytes without one vanish. */
-static void emit_symbol(tern_encoder *e, tern_span symbol) {
-    const int32_t id = tern_token_find(e->t, symbol);
-    if (id >= 0) {
-        tern_encoder_emit(e, id);
+/* ---- characters become symbols --------------------------------------------------------------- */
+
+/* Unknown characters, which may become one token together. */
+typedef struct tern_unknown_run {
+    size_t start, size;
+} tern_unknown_run;
+
+static void flush_unknown(tern_merger *m, const tern_tokenizer *t, tern_unknown_run *run) {
+    if (run->size > 0)
+        tern_merger_add(m, run->start, run->size, t->unknown);
+    run->size = 0;
+}
+
+static bool has_byte_tokens(const tern_tokenizer *t, tern_span character) {
+    for (size_t i = 0; i < character.size; i++)
+        if (t->byte_tokens[(unsigned char)character.data[i]] < 0)
+            return false;
+    return true;
+}
+
+/*
+ * A character without a token in a file whose merges are all of tokens: its bytes, where the file
+ * says so and has them; else the unknown token; else nothing. An unknown one waits for the next
+ * token, bytes go past it: that is what the reference does.
+ */
+static void add_strange(tern_merger *m, const tern_tokenizer *t, tern_span text, size_t at,
+                        size_t size, tern_unknown_run *run) {
+    const tern_span character = {text.data + at, size};
+    if (t->byte_fallback && has_byte_tokens(t, character)) {
+        for (size_t i = 0; i < size; i++)
+            tern_merger_add(m, at + i, 1, t->byte_tokens[(unsigned char)character.data[i]]);
         return;
     }
-    for (size_t i = 0; i < symbol.size; i++) {
-        const int32_t byte = tern_token_find(e->t, (tern_span){symbol.data + i, 1});
+    if (t->unknown < 0)
+        return;
+    if (!t->fuse_unknown || run->size == 0) {
+        flush_unknown(m, t, run);
+        run->start = at;
+    }
+    run->size += size;
+}
+
+static int32_t find_symbol(const tern_tokenizer *t, tern_span character) {
+    const int32_t id = tern_token_find_own(t, character);
+    if (id >= 0 || t->extra.n == 0)
+        return id;
+    const int32_t extra =
+        tern_span_index_find(&t->extra.index, t->extra.texts, character, (tern_span){"", 0});
+    return extra < 0 ? -1 : (int32_t)t->n_tokens + extra;
+}
+
+static void add_symbols(tern_merger *m, const tern_tokenizer *t, tern_span piece) {
+    tern_unknown_run run = {0, 0};
+    for (size_t at = 0, size; at < piece.size; at += size) {
+        size = tern_utf8_next(piece.data + at, piece.size - at).size;
+        const int32_t id = find_symbol(t, (tern_span){piece.data + at, size});
+        if (id < 0 && t->closed_merges) {
+            add_strange(m, t, piece, at, size, &run);
+            continue;
+        }
+        flush_unknown(m, t, &run);
+        tern_merger_add(m, at, size, id);
+    }
+    flush_unknown(m, t, &run);
+}
+
+/* ---- symbols become tokens ------------------------------------------------------------------- */
+
+/* A symbol that is no token falls back to tokens of its single bytes; bytes without one vanish. */
+static void emit_symbol(tern_encoder *e, tern_span piece, const tern_symbol *s) {
+    if (s->id >= 0 && (size_t)s->id < e->t->n_tokens) {
+        tern_encoder_emit(e, s->id);
+        return;
+    }
+    for (int32_t i = 0; i < s->size; i++) {
+        const int32_t byte = tern_token_find(e->t, (tern_span){piece.data + s->start + i, 1});
         if (byte >= 0)
             tern_encoder_emit(e, byte);
     }
 }
 
-static tern_status encode_piece(void *user, tern_span piece) {
-    tern_encoder *e = user;
-    void *buffer = e->word;
-    if (!tern_scratch_reserve(&buffer, &e->word_capacity, 2 * piece.size))
-        return TERN_ERR_NOMEM;
-    e->word = buffer;
-    const tern_span word = {e->word, to_alphabet(piece, e->word)};
+tern_status tern_bpe_encode(tern_encoder *e, tern_span piece) {
     if (e->t->ignore_merges) {
-        const int32_t id = tern_token_find(e->t, word);
+        const int32_t id = tern_token_find_own(e->t, piece);
         if (id >= 0) {
             tern_encoder_emit(e, id);
             return TERN_OK;
         }
     }
-    const tern_status status = tern_merge_text(&e->merger, e->t, word, merge_rank);
-    if (status != TERN_OK)
-        return status;
-    for (int32_t i = 0; i >= 0; i = e->merger.symbols[i].next) {
-        const tern_symbol *s = &e->merger.symbols[i];
-        emit_symbol(e, (tern_span){word.data + s->start, (size_t)s->size});
-    }
+    if (!tern_merger_begin(&e->merger, piece.size))
+        return TERN_ERR_NOMEM;
+    add_symbols(&e->merger, e->t, piece);
+    tern_merger_run(&e->merger, judge, e->t);
+    for (int32_t i = e->merger.n_symbols > 0 ? 0 : -1; i >= 0; i = e->merger.symbols[i].next)
+        emit_symbol(e, piece, &e->merger.symbols[i]);
     return TERN_OK;
-}
-
-/* Copies text to out with U+FFFD for each byte that is not part of a character; bytes written. */
-static size_t replace_invalid(tern_span text, char *out) {
-    size_t n = 0;
-    for (size_t at = 0; at < text.size;) {
-        const tern_utf8 c = tern_utf8_next(text.data + at, text.size - at);
-        if (c.kind == TERN_UTF8_VALID) {
-            memcpy(out + n, text.data + at, c.size);
-            n += c.size;
-            at += c.size;
-            continue;
-        }
-        memcpy(out + n, tern_utf8_replacement, TERN_UTF8_REPLACEMENT_BYTES);
-        n += TERN_UTF8_REPLACEMENT_BYTES;
-        at++;
-    }
-    return n;
-}
-
-tern_status tern_bpe_encode(tern_encoder *e, tern_span fragment) {
-    void *buffer = e->fragment;
-    if (!tern_scratch_reserve(&buffer, &e->fragment_capacity,
-                              TERN_UTF8_REPLACEMENT_BYTES * fragment.size))
-        return TERN_ERR_NOMEM;
-    e->fragment = buffer;
-    if (e->pre_scratch == NULL && (e->pre_scratch = tern_pre_scratch_new()) == NULL)
-        return TERN_ERR_NOMEM;
-    const tern_span text = {e->fragment, replace_invalid(fragment, e->fragment)};
-    return tern_pretokenize(e->t->pretokenizer, e->pre_scratch, text, encode_piece, e);
 }

@@ -45,7 +45,7 @@ tern_status tern_detokenize(const tern_tokenizer *t, const int32_t *ids, size_t 
     if (raw == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for %zu bytes", t->file, raw_size);
     join_pieces(t, ids, n, !skip_special, raw);
-    const size_t skip = t->spm && t->add_space_prefix && raw_size > 0 && raw[0] == ' ' ? 1 : 0;
+    const size_t skip = t->drops_space && raw_size > 0 && raw[0] == ' ' ? 1 : 0;
     char *repaired = raw + raw_size;
     const size_t total = tern_utf8_repair(raw + skip, raw_size - skip, repaired, NULL);
     if (capacity > 0)
@@ -64,6 +64,24 @@ size_t tern_tokenizer_size(const tern_tokenizer *t) {
 
 const char *tern_tokenizer_pre(const tern_tokenizer *t) {
     return t->pre;
+}
+
+const char *tern_tokenizer_file(const tern_tokenizer *t) {
+    return t->file;
+}
+
+const char *tern_tokenizer_kind(const tern_tokenizer *t) {
+    switch (t->kind) {
+    case TERN_VOCABULARY_BYTE_BPE:
+        return "byte-level BPE";
+    case TERN_VOCABULARY_TEXT_BPE:
+        return "BPE";
+    case TERN_VOCABULARY_GREEDY:
+        return "longest match";
+    case TERN_VOCABULARY_SCORES:
+        break;
+    }
+    return "SentencePiece scores";
 }
 
 bool tern_token_ends_text(const tern_tokenizer *t, int32_t id) {

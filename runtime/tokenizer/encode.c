@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/tokenizer/internal.h"
+#include "runtime/utf8.h"
 
 bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need) {
     if (need <= *capacity && *buffer != NULL)
@@ -27,9 +28,8 @@ void tern_encoder_emit(tern_encoder *e, int32_t id) {
 
 tern_status tern_encoder_finish(tern_encoder *e, tern_status status, size_t *n, tern_error *err) {
     tern_merger_free(&e->merger);
-    tern_pre_scratch_free(e->pre_scratch);
+    tern_pipeline_scratch_free(e->scratch);
     free(e->fragment);
-    free(e->word);
     if (status != TERN_OK)
         return tern_fail(err, status, "%s: %s while tokenizing", e->t->file,
                          tern_status_str(status));
@@ -109,6 +109,66 @@ static tern_status cut_specials(const tern_tokenizer *t, tern_fragments *list, b
     return TERN_OK;
 }
 
+/* ---- text without special tokens -------------------------------------------------------------- */
+
+static tern_status encode_piece(void *user, tern_span piece) {
+    tern_encoder *e = user;
+    return e->t->kind == TERN_VOCABULARY_GREEDY ? tern_greedy_encode(e, piece)
+                                                : tern_bpe_encode(e, piece);
+}
+
+static tern_status emit_added(void *user, int32_t id) {
+    tern_encoder_emit(user, id);
+    return TERN_OK;
+}
+
+/* Copies text to out with U+FFFD for each byte that is not part of a character; bytes written. */
+static size_t replace_invalid(tern_span text, char *out) {
+    size_t n = 0;
+    for (size_t at = 0; at < text.size;) {
+        const tern_utf8 c = tern_utf8_next(text.data + at, text.size - at);
+        if (c.kind == TERN_UTF8_VALID) {
+            memcpy(out + n, text.data + at, c.size);
+            n += c.size;
+            at += c.size;
+            continue;
+        }
+        memcpy(out + n, tern_utf8_replacement, TERN_UTF8_REPLACEMENT_BYTES);
+        n += TERN_UTF8_REPLACEMENT_BYTES;
+        at++;
+    }
+    return n;
+}
+
+/* The text with valid UTF-8, in the encoder's buffer, and what the pipeline needs. */
+static tern_status make_valid(tern_encoder *e, tern_span text, tern_span *valid) {
+    void *buffer = e->fragment;
+    if (!tern_scratch_reserve(&buffer, &e->fragment_capacity,
+                              TERN_UTF8_REPLACEMENT_BYTES * text.size))
+        return TERN_ERR_NOMEM;
+    e->fragment = buffer;
+    if (e->scratch == NULL && (e->scratch = tern_pipeline_scratch_new()) == NULL)
+        return TERN_ERR_NOMEM;
+    *valid = (tern_span){e->fragment, replace_invalid(text, e->fragment)};
+    return TERN_OK;
+}
+
+static tern_piece_sink sink_of(tern_encoder *e, bool parse) {
+    return (tern_piece_sink){encode_piece, emit_added, e, &e->t->added_normalized, parse};
+}
+
+/* prefix: the text begins, or a special token lies before it. */
+static tern_status encode_fragment(tern_encoder *e, tern_span text, bool prefix) {
+    if (e->t->kind == TERN_VOCABULARY_SCORES)
+        return tern_spm_encode(e, text, prefix && e->t->add_space_prefix);
+    tern_span valid;
+    const tern_status status = make_valid(e, text, &valid);
+    const tern_piece_sink sink = sink_of(e, false);
+    return status == TERN_OK
+               ? tern_pipeline_run(e->t->pipeline, e->scratch, valid, prefix, &sink)
+               : status;
+}
+
 static tern_status encode_fragments(tern_encoder *e, const tern_fragments *list) {
     bool after_special = true; /* the start of the text counts as one */
     for (int32_t at = 0; at >= 0; at = list->items[at].next) {
@@ -120,9 +180,7 @@ static tern_status encode_fragments(tern_encoder *e, const tern_fragments *list)
         }
         if (f->text.size == 0)
             continue;
-        const tern_status status =
-            e->t->spm ? tern_spm_encode(e, f->text, after_special && e->t->add_space_prefix)
-                      : tern_bpe_encode(e, f->text);
+        const tern_status status = encode_fragment(e, f->text, after_special);
         if (status != TERN_OK)
             return status;
         after_special = false;
@@ -130,9 +188,10 @@ static tern_status encode_fragments(tern_encoder *e, const tern_fragments *list)
     return TERN_OK;
 }
 
-tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse) {
-    if (text.size > TERN_TOKENIZER_MAX_TEXT)
-        return TERN_ERR_ARG;
+/* ---- with special tokens ---------------------------------------------------------------------- */
+
+/* As llama.cpp does with GGUF files. */
+static tern_status encode_by_length(tern_encoder *e, tern_span text, bool parse) {
     tern_fragments list = {NULL, 0, 0};
     tern_status status = TERN_ERR_NOMEM;
     if (insert(&list, -1, text, TERN_TOKEN_NONE) == 0)
@@ -141,6 +200,37 @@ tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse) {
         status = encode_fragments(e, &list);
     free(list.items);
     return status;
+}
+
+/* As Hugging Face's tokenizers do with a tokenizer.json. */
+static tern_status encode_by_place(tern_encoder *e, tern_span text, bool parse) {
+    tern_span valid;
+    tern_status status = make_valid(e, text, &valid);
+    if (status != TERN_OK)
+        return status;
+    const tern_piece_sink sink = sink_of(e, parse);
+    tern_added_walk walk = {.set = &e->t->added,
+                            .text = valid,
+                            .parse = parse,
+                            .scratch = tern_pipeline_regex_scratch(e->scratch)};
+    for (bool found = true; found && status == TERN_OK;) {
+        const size_t at = walk.at;
+        size_t start = valid.size;
+        int32_t id = TERN_TOKEN_NONE;
+        found = tern_added_next(&walk, &start, &id);
+        const tern_span before = {valid.data + at, start > at ? start - at : 0};
+        status = tern_pipeline_run(e->t->pipeline, e->scratch, before, at == 0, &sink);
+        if (found)
+            tern_encoder_emit(e, id);
+    }
+    return status;
+}
+
+tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse) {
+    if (text.size > TERN_TOKENIZER_MAX_TEXT)
+        return TERN_ERR_ARG;
+    return e->t->leftmost_added ? encode_by_place(e, text, parse)
+                                : encode_by_length(e, text, parse);
 }
 
 tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size, unsigned flags,

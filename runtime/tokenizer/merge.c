@@ -1,7 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/tokenizer/merge.h"
+
 #include <stdlib.h>
 
-#include "runtime/tokenizer/internal.h"
+/* ---- the table ------------------------------------------------------------------------------- */
+
+bool tern_merge_table_init(tern_merge_table *table, size_t n) {
+    size_t slots = 16;
+    while (slots < 2 * n) /* at most half full */
+        slots *= 2;
+    table->slots = calloc(slots, sizeof *table->slots);
+    table->rules = malloc((n + 1) * sizeof *table->rules);
+    table->mask = slots - 1;
+    return table->slots != NULL && table->rules != NULL;
+}
+
+void tern_merge_table_free(tern_merge_table *table) {
+    free(table->slots);
+    free(table->rules);
+}
+
+/* The slot of a pair, or the free one where it belongs. */
+static size_t find_slot(const tern_merge_table *table, int32_t left, int32_t right) {
+    const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    const uint64_t hash = (key ^ key >> 29) * 0x9e3779b97f4a7c15u;
+    size_t slot = (size_t)(hash >> 32) & table->mask;
+    for (; table->slots[slot] != 0; slot = (slot + 1) & table->mask) {
+        const tern_merge_rule *rule = &table->rules[table->slots[slot] - 1];
+        if (rule->left == left && rule->right == right)
+            break;
+    }
+    return slot;
+}
+
+void tern_merge_table_add(tern_merge_table *table, uint32_t rank, tern_merge_rule rule,
+                          bool replace) {
+    uint32_t *slot = &table->slots[find_slot(table, rule.left, rule.right)];
+    table->rules[rank] = rule;
+    if (*slot == 0 || replace)
+        *slot = rank + 1;
+}
+
+int32_t tern_merge_table_find(const tern_merge_table *table, int32_t left, int32_t right) {
+    return (int32_t)table->slots[find_slot(table, left, right)] - 1;
+}
+
+/* ---- the heap -------------------------------------------------------------------------------- */
 
 static bool comes_before(tern_merge_candidate a, tern_merge_candidate b) {
     return a.priority < b.priority || (a.priority == b.priority && a.left < b.left);
@@ -33,90 +77,74 @@ static tern_merge_candidate heap_pop(tern_merger *m) {
     return best;
 }
 
-/* Length that the lead byte announces, clipped to what is left; broken bytes stand alone. */
-static int32_t character_size(const char *text, int32_t left) {
-    const unsigned char lead = (unsigned char)text[0];
-    int32_t size = 1;
-    if (lead >= 0xC0)
-        size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    return size < left ? size : left;
-}
+/* ---- joining --------------------------------------------------------------------------------- */
 
-static int32_t split_characters(tern_merger *m, tern_span text) {
-    const int32_t size = (int32_t)text.size;
-    int32_t n = 0;
-    for (int32_t at = 0; at < size; n++) {
-        const int32_t bytes = character_size(text.data + at, size - at);
-        m->symbols[n] = (tern_symbol){at, bytes, n - 1, n + 1};
-        at += bytes;
+/* n symbols give n - 1 pairs; each of the n - 1 joins takes one candidate and adds at most two. */
+bool tern_merger_begin(tern_merger *m, size_t n) {
+    m->n_symbols = m->n_heap = 0;
+    if (n > m->symbol_capacity) {
+        const size_t capacity = n < SIZE_MAX / 2 && 2 * m->symbol_capacity > n ? 2 * m->symbol_capacity : n;
+        tern_merger_free(m);
+        m->symbols = malloc(capacity * sizeof *m->symbols);
+        m->heap = malloc(2 * capacity * sizeof *m->heap);
+        m->symbol_capacity = m->symbols != NULL && m->heap != NULL ? capacity : 0;
     }
-    m->symbols[n - 1].next = -1;
-    return n;
+    return n <= m->symbol_capacity;
 }
 
-static tern_span symbol_text(const tern_symbol *s, tern_span text) {
-    return (tern_span){text.data + s->start, (size_t)s->size};
+void tern_merger_add(tern_merger *m, size_t start, size_t size, int32_t id) {
+    const int32_t number = (int32_t)m->n_symbols++;
+    m->symbols[number] = (tern_symbol){(int32_t)start, (int32_t)size, number - 1, -1, id};
+    if (number > 0)
+        m->symbols[number - 1].next = number;
 }
 
 /* Remembers the pair that begins with symbol `left`, if it may be joined. */
-static void consider(tern_merger *m, const tern_tokenizer *t, tern_span text,
-                     tern_merge_priority *priority, int32_t left) {
+static void consider(tern_merger *m, tern_merge_judge *judge, const void *user, int32_t left) {
     if (left < 0 || m->symbols[left].next < 0)
         return;
     const tern_symbol *a = &m->symbols[left], *b = &m->symbols[a->next];
-    tern_merge_candidate item = {0, left, a->size + b->size};
-    if (priority(t, symbol_text(a, text), symbol_text(b, text), &item.priority))
+    tern_merge_candidate item = {0, left, a->size + b->size, -1};
+    if (judge(user, a, b, &item.priority, &item.id))
         heap_push(m, item);
 }
 
 /*
  * A candidate is out of date when its left symbol is gone or the pair has grown: symbols only ever
- * grow, so equal sizes mean the same text.
+ * grow, so equal sizes mean the same pair.
  */
 static bool is_current(const tern_merger *m, tern_merge_candidate item) {
     const tern_symbol *a = &m->symbols[item.left];
     return a->size > 0 && a->next >= 0 && a->size + m->symbols[a->next].size == item.size;
 }
 
-static void join(tern_merger *m, int32_t left) {
+static void join(tern_merger *m, int32_t left, int32_t id) {
     tern_symbol *a = &m->symbols[left], *b = &m->symbols[a->next];
     a->size += b->size;
     a->next = b->next;
+    a->id = id;
     b->size = 0;
     if (a->next >= 0)
         m->symbols[a->next].previous = left;
 }
 
-/* n symbols give n - 1 pairs; each of the n - 1 joins takes one candidate and adds at most two. */
-static bool reserve(tern_merger *m, size_t n) {
-    void *symbols = m->symbols, *heap = m->heap;
-    const bool ok = tern_scratch_reserve(&symbols, &m->symbol_capacity, n * sizeof *m->symbols) &&
-                    tern_scratch_reserve(&heap, &m->heap_capacity, 2 * n * sizeof *m->heap);
-    m->symbols = symbols;
-    m->heap = heap;
-    return ok;
-}
-
-tern_status tern_merge_text(tern_merger *m, const tern_tokenizer *t, tern_span text,
-                            tern_merge_priority *priority) {
-    if (!reserve(m, text.size))
-        return TERN_ERR_NOMEM;
-    const int32_t n = split_characters(m, text);
-    m->n_heap = 0;
-    for (int32_t i = 0; i + 1 < n; i++)
-        consider(m, t, text, priority, i);
+void tern_merger_run(tern_merger *m, tern_merge_judge *judge, const void *user) {
+    for (int32_t i = 0; (size_t)i < m->n_symbols; i++)
+        consider(m, judge, user, i);
     while (m->n_heap > 0) {
         const tern_merge_candidate best = heap_pop(m);
         if (!is_current(m, best))
             continue;
-        join(m, best.left);
-        consider(m, t, text, priority, m->symbols[best.left].previous);
-        consider(m, t, text, priority, best.left);
+        join(m, best.left, best.id);
+        consider(m, judge, user, m->symbols[best.left].previous);
+        consider(m, judge, user, best.left);
     }
-    return TERN_OK;
 }
 
 void tern_merger_free(tern_merger *m) {
     free(m->symbols);
     free(m->heap);
+    m->symbols = NULL;
+    m->heap = NULL;
+    m->symbol_capacity = 0;
 }

@@ -56,12 +56,20 @@ static ptrdiff_t from_visible_spaces(tern_span text, char *out) {
     return n;
 }
 
-/* Control and user-defined tokens are literal; of the rest, plain ASCII is its own piece. */
+/*
+ * Control and user-defined tokens are literal, but for spaces in the user-defined ones of a
+ * tokenizer.json; of the rest, plain ASCII is its own piece.
+ */
 static bool may_differ(const tern_tokenizer *t, size_t i) {
     const uint8_t type = t->types[i];
-    if (type == TERN_TOKEN_BYTE && t->spm)
+    if (type == TERN_TOKEN_BYTE && t->byte_fallback)
         return true;
-    if (type != TERN_TOKEN_NORMAL && type != TERN_TOKEN_BYTE && type != TERN_TOKEN_UNDEFINED)
+    if (!t->decodes_bytes && !t->decodes_spaces)
+        return false;
+    const bool spaces =
+        type == TERN_TOKEN_USER_DEFINED && t->leftmost_added && t->decodes_spaces;
+    if (type != TERN_TOKEN_NORMAL && type != TERN_TOKEN_BYTE && type != TERN_TOKEN_UNDEFINED &&
+        !spaces)
         return false;
     for (size_t k = 0; k < t->tokens[i].size; k++)
         if ((unsigned char)t->tokens[i].data[k] >= 0x80)
@@ -72,14 +80,12 @@ static bool may_differ(const tern_tokenizer *t, size_t i) {
 /* Writes the piece of token i to out, which holds its text's size; -1: the text itself. */
 static ptrdiff_t write_piece(const tern_tokenizer *t, size_t i, char *out) {
     const tern_span text = t->tokens[i];
-    if (!t->spm)
-        return from_alphabet(text, out);
-    if (t->types[i] == TERN_TOKEN_BYTE)
+    if (t->types[i] == TERN_TOKEN_BYTE && t->byte_fallback)
         return parse_byte(text, out) ? 1 : -1;
-    return from_visible_spaces(text, out);
+    return t->decodes_bytes ? from_alphabet(text, out) : from_visible_spaces(text, out);
 }
 
-tern_status tern_vocabulary_set_pieces(tern_tokenizer *t, tern_error *err) {
+tern_status tern_tokenizer_set_pieces(tern_tokenizer *t, tern_error *err) {
     size_t bytes = 0; /* no overflow: distinct parts of one file in memory */
     for (size_t i = 0; i < t->n_tokens; i++)
         bytes += may_differ(t, i) ? t->tokens[i].size : 0;

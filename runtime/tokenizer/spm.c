@@ -8,14 +8,30 @@
 static const char visible_space[] = "\xE2\x96\x81";
 enum { VISIBLE_SPACE_BYTES = 3 };
 
+typedef struct tern_spm_text {
+    const tern_tokenizer *t;
+    const char *data;
+} tern_spm_text;
+
 /* Any two neighbours whose text together is a token may be joined, the highest score first. */
-static bool merge_score(const tern_tokenizer *t, tern_span left, tern_span right,
-                        double *priority) {
-    const int32_t id = tern_token_find(t, (tern_span){left.data, left.size + right.size});
-    if (id < 0)
+static bool judge(const void *user, const tern_symbol *left, const tern_symbol *right,
+                  double *priority, int32_t *id) {
+    const tern_spm_text *text = user;
+    const tern_span both = {text->data + left->start, (size_t)(left->size + right->size)};
+    *id = tern_token_find(text->t, both);
+    if (*id < 0)
         return false;
-    *priority = -(double)t->scores[id];
+    *priority = -(double)text->t->scores[*id];
     return true;
+}
+
+/* Length that the lead byte announces, clipped to what is left; broken bytes stand alone. */
+static size_t character_size(const char *text, size_t left) {
+    const unsigned char lead = (unsigned char)text[0];
+    size_t size = 1;
+    if (lead >= 0xC0)
+        size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    return size < left ? size : left;
 }
 
 static void emit_symbol(tern_encoder *e, tern_span symbol) {
@@ -58,9 +74,14 @@ tern_status tern_spm_encode(tern_encoder *e, tern_span fragment, bool prefix) {
         return TERN_ERR_NOMEM;
     e->fragment = buffer;
     const tern_span text = {e->fragment, show_spaces(fragment, prefix, e->fragment)};
-    const tern_status status = tern_merge_text(&e->merger, e->t, text, merge_score);
-    if (status != TERN_OK)
-        return status;
+    if (!tern_merger_begin(&e->merger, text.size))
+        return TERN_ERR_NOMEM;
+    for (size_t at = 0, size; at < text.size; at += size) {
+        size = character_size(text.data + at, text.size - at);
+        tern_merger_add(&e->merger, at, size, -1);
+    }
+    const tern_spm_text user = {e->t, text.data};
+    tern_merger_run(&e->merger, judge, &user);
     for (int32_t i = 0; i >= 0; i = e->merger.symbols[i].next) {
         const tern_symbol *s = &e->merger.symbols[i];
         emit_symbol(e, (tern_span){text.data + s->start, (size_t)s->size});

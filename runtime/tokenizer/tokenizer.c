@@ -6,117 +6,93 @@
 
 #include "runtime/tokenizer/internal.h"
 
-enum { BITNET_TOKENS = 128256, SHOWN_BYTES = 64 };
-
-/* For "%.*s" in messages. */
-#define SPAN_ARG(span) (int)((span).size < SHOWN_BYTES ? (span).size : SHOWN_BYTES), (span).data
-
-static tern_span text_span(const char *text) {
-    return (tern_span){text, strlen(text)};
+static tern_status no_memory(const tern_vocabulary *v, tern_error *err) {
+    return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the tokenizer", v->file);
 }
 
-/* An optional string; *out stays as it is when the key is absent. */
-static tern_status read_string(const tern_gguf *file, const char *key, tern_span *out,
-                               tern_error *err) {
-    if (tern_gguf_find(file, key) == NULL)
-        return TERN_OK;
-    if (tern_gguf_string(file, key, out, NULL) != TERN_OK)
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not a string",
-                         tern_gguf_name(file), key);
+int32_t tern_token_find(const tern_tokenizer *t, tern_span text) {
+    return tern_span_index_find(&t->by_text, t->tokens, text, (tern_span){"", 0});
+}
+
+int32_t tern_token_find_text(const tern_tokenizer *t, const char *text) {
+    return tern_token_find(t, (tern_span){text, strlen(text)});
+}
+
+int32_t tern_token_find_own(const tern_tokenizer *t, tern_span text) {
+    const int32_t id = tern_token_find(t, text);
+    return id >= 0 && t->outside != NULL && t->outside[id] ? TERN_TOKEN_NONE : id;
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static void *copy(const void *from, size_t size) {
+    void *to = malloc(size > 0 ? size : 1);
+    if (to != NULL && size > 0)
+        memcpy(to, from, size);
+    return to;
+}
+
+/* The texts of tokens and the chat template, in the tokenizer's own memory. */
+static bool copy_texts(tern_tokenizer *t) {
+    size_t bytes = t->chat_template.size; /* no overflow: distinct parts of files in memory */
+    for (size_t i = 0; i < t->n_tokens; i++)
+        bytes += t->tokens[i].size;
+    char *at = t->text_bytes = malloc(bytes + 1);
+    if (at == NULL)
+        return false;
+    for (size_t i = 0; i <= t->n_tokens; i++) {
+        tern_span *text = i < t->n_tokens ? &t->tokens[i] : &t->chat_template;
+        if (text->size > 0)
+            memcpy(at, text->data, text->size);
+        text->data = at;
+        at += text->size;
+    }
+    return true;
+}
+
+static tern_status index_texts(tern_tokenizer *t, tern_error *err) {
+    for (size_t i = 0; i < t->n_tokens; i++) {
+        if (t->tokens[i].size == 0)
+            continue; /* padding that no text can reach */
+        const size_t there = tern_span_index_add(&t->by_text, t->tokens, i);
+        if (there != i)
+            return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: tokens %zu and %zu are the same",
+                             t->file, there, i);
+    }
     return TERN_OK;
 }
 
-static tern_status read_bool(const tern_gguf *file, const char *key, bool *out, tern_error *err) {
-    if (tern_gguf_find(file, key) == NULL)
-        return TERN_OK;
-    if (tern_gguf_bool(file, key, out, NULL) != TERN_OK)
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not a bool",
-                         tern_gguf_name(file), key);
-    return TERN_OK;
+static tern_status set_tokens(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {
+    const size_t n = t->n_tokens = v->n_tokens;
+    t->tokens = copy(v->tokens, n * sizeof *v->tokens);
+    t->types = copy(v->types, n);
+    t->ends = calloc(n, sizeof *t->ends);
+    if (v->outside != NULL)
+        t->outside = copy(v->outside, n * sizeof *v->outside);
+    if (v->scores != NULL)
+        t->scores = copy(v->scores, n * sizeof *v->scores);
+    if (t->tokens == NULL || t->types == NULL || t->ends == NULL ||
+        (v->outside != NULL && t->outside == NULL) || (v->scores != NULL && t->scores == NULL) ||
+        (!v->borrowed && !copy_texts(t)) || !tern_span_index_init(&t->by_text, n))
+        return no_memory(v, err);
+    return index_texts(t, err);
 }
 
-/* An optional token id. 4294967295 is how writers say "none". */
-static tern_status read_id(const tern_tokenizer *t, const tern_gguf *file, const char *key,
-                           int32_t *out, tern_error *err) {
-    if (tern_gguf_find(file, key) == NULL)
-        return TERN_OK;
-    uint32_t id;
-    if (tern_gguf_u32(file, key, &id, NULL) != TERN_OK)
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not a token id", t->file,
-                         key);
-    if (id != UINT32_MAX && id >= t->n_tokens)
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s': %u is not below %zu tokens",
-                         t->file, key, id, t->n_tokens);
-    *out = id == UINT32_MAX ? TERN_TOKEN_NONE : (int32_t)id;
-    return TERN_OK;
+/* The token of each byte, "<0xNN>" or the byte itself. */
+static void set_byte_tokens(tern_tokenizer *t) {
+    static const char hex[] = "0123456789ABCDEF";
+    for (int b = 0; b < 256; b++) {
+        const char text[] = {'<', '0', 'x', hex[b >> 4], hex[b & 15], '>'};
+        const char byte = (char)b;
+        t->byte_tokens[b] = TERN_TOKEN_NONE;
+        if (t->byte_fallback)
+            t->byte_tokens[b] = tern_token_find_own(t, (tern_span){text, sizeof text});
+        if (t->byte_tokens[b] < 0 && t->kind == TERN_VOCABULARY_SCORES)
+            t->byte_tokens[b] = tern_token_find(t, (tern_span){&byte, 1});
+    }
 }
 
-static tern_status read_model(tern_tokenizer *t, const tern_gguf *file, tern_error *err) {
-    tern_span model = {"", 0};
-    if (tern_gguf_find(file, "tokenizer.ggml.tokens") == NULL)
-        return tern_fail(err, TERN_ERR_TOKENIZER_MISSING,
-                         "%s: no tokenizer: key 'tokenizer.ggml.tokens' is missing", t->file);
-    const tern_status status = read_string(file, "tokenizer.ggml.model", &model, err);
-    if (status != TERN_OK)
-        return status;
-    t->spm = tern_spans_equal(model, text_span("llama"));
-    if (!t->spm && !tern_spans_equal(model, text_span("gpt2")))
-        return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
-                         "%s: tokenizer model '%.*s' is not supported (gpt2 and llama are)",
-                         t->file, SPAN_ARG(model));
-    return TERN_OK;
-}
-
-static tern_status fail_pre(const tern_tokenizer *t, tern_span name, tern_error *err) {
-    char known[TERN_ERROR_MESSAGE_BYTES];
-    tern_pre_list(known, sizeof known);
-    return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                     "%s: pre-tokenizer '%.*s' is not supported; known are %s", t->file,
-                     SPAN_ARG(name), known);
-}
-
-static tern_status set_pre(tern_tokenizer *t, const tern_gguf *file, const char *override,
-                           tern_error *err) {
-    /* The published BitNet 2B file names no pre-tokenizer; its vocabulary is Llama 3's. */
-    const bool llama3 = t->bitnet && t->n_tokens == BITNET_TOKENS;
-    tern_span name = text_span(llama3 ? "llama-bpe" : "default");
-    tern_status status = read_string(file, "tokenizer.ggml.pre", &name, err);
-    if (status != TERN_OK)
-        return status;
-    if (override != NULL)
-        name = text_span(override);
-    const tern_pre_rule *rule = tern_pre_find(name);
-    if (rule == NULL)
-        return fail_pre(t, name, err);
-    memcpy(t->pre, name.data, name.size);
-    t->ignore_merges = rule->ignore_merges;
-    t->add_bos = rule->add_bos;
-    if (tern_pretokenizer_new(rule, &t->pretokenizer) != TERN_OK)
-        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the pre-tokenizer", t->file);
-    return TERN_OK;
-}
-
-static tern_status load_bpe(tern_tokenizer *t, const tern_gguf *file, const char *pre,
-                            tern_error *err) {
-    enum { GPT2_END = 11 }; /* what files without the keys mean */
-    t->bos = t->eos = GPT2_END < t->n_tokens ? GPT2_END : TERN_TOKEN_NONE;
-    t->unknown = TERN_TOKEN_NONE;
-    const tern_status status = tern_vocabulary_load_merges(t, file, err);
-    return status == TERN_OK ? set_pre(t, file, pre, err) : status;
-}
-
-static tern_status load_spm(tern_tokenizer *t, const char *pre, tern_error *err) {
-    if (pre != NULL)
-        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                         "%s: a tokenizer of model llama has no pre-tokenizer to set to '%s'",
-                         t->file, pre);
-    t->unknown = 0;
-    t->bos = t->n_tokens > 1 ? 1 : TERN_TOKEN_NONE;
-    t->eos = t->n_tokens > 2 ? 2 : TERN_TOKEN_NONE;
-    t->add_bos = true;
-    t->add_space_prefix = true;
-    return TERN_OK;
-}
+/* ---- tokens with a meaning ------------------------------------------------------------------- */
 
 /* Tokens that end a text whatever the keys say, by their text. */
 static const char *const end_texts[] = {
@@ -135,12 +111,6 @@ static const char *const end_texts[] = {
     "<|file_sep|>",
 };
 
-static const char *const end_keys[] = {
-    "tokenizer.ggml.eot_token_id",     "tokenizer.ggml.eom_token_id",
-    "tokenizer.ggml.fim_pad_token_id", "tokenizer.ggml.fim_rep_token_id",
-    "tokenizer.ggml.fim_sep_token_id",
-};
-
 static void mark_end(tern_tokenizer *t, int32_t id) {
     if (id < 0)
         return;
@@ -148,62 +118,195 @@ static void mark_end(tern_tokenizer *t, int32_t id) {
     t->types[id] = TERN_TOKEN_CONTROL; /* some files call them normal: they must never be text */
 }
 
-static tern_status set_ends(tern_tokenizer *t, const tern_gguf *file, tern_error *err) {
-    for (size_t i = 0; i < sizeof end_keys / sizeof end_keys[0]; i++) {
-        int32_t id = TERN_TOKEN_NONE;
-        const tern_status status = read_id(t, file, end_keys[i], &id, err);
-        if (status != TERN_OK)
-            return status;
-        mark_end(t, id);
-    }
+static void set_ends(tern_tokenizer *t, const tern_vocabulary *v) {
+    for (size_t i = 0; i < v->n_ends; i++)
+        mark_end(t, v->ends[i]);
     for (size_t i = 0; i < sizeof end_texts / sizeof end_texts[0]; i++)
         mark_end(t, tern_token_find_text(t, end_texts[i]));
-    if (t->eos >= 0)
-        t->ends[t->eos] =
-            true; /* its type is the file's affair: the default may be a normal token */
+    if (t->eos >= 0) /* its type is the file's affair: the default may be a normal token */
+        t->ends[t->eos] = true;
+}
+
+/* Longest first; among equally long ones the order of ids keeps the result defined. */
+typedef struct tern_special_entry {
+    size_t size;
+    int32_t id;
+} tern_special_entry;
+
+static int compare_special(const void *left, const void *right) {
+    const tern_special_entry *a = left, *b = right;
+    if (a->size != b->size)
+        return a->size > b->size ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static bool is_special(const tern_tokenizer *t, size_t i) {
+    return t->tokens[i].size > 0 &&
+           (t->types[i] == TERN_TOKEN_CONTROL || t->types[i] == TERN_TOKEN_USER_DEFINED ||
+            t->types[i] == TERN_TOKEN_UNKNOWN);
+}
+
+static tern_status set_special(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_tokens; i++)
+        n += is_special(t, i);
+    tern_special_entry *entries = malloc((n + 1) * sizeof *entries);
+    t->special = malloc((n + 1) * sizeof *t->special);
+    if (entries == NULL || t->special == NULL) {
+        free(entries);
+        return no_memory(v, err);
+    }
+    for (size_t i = 0; i < t->n_tokens; i++)
+        if (is_special(t, i))
+            entries[t->n_special++] = (tern_special_entry){t->tokens[i].size, (int32_t)i};
+    qsort(entries, n, sizeof *entries, compare_special);
+    for (size_t i = 0; i < n; i++)
+        t->special[i] = entries[i].id;
+    free(entries);
     return TERN_OK;
 }
 
-static tern_status read_keys(tern_tokenizer *t, const tern_gguf *file, tern_error *err) {
-    tern_status status = read_id(t, file, "tokenizer.ggml.bos_token_id", &t->bos, err);
-    if (status == TERN_OK)
-        status = read_id(t, file, "tokenizer.ggml.eos_token_id", &t->eos, err);
-    if (status == TERN_OK)
-        status = read_id(t, file, "tokenizer.ggml.unknown_token_id", &t->unknown, err);
-    if (status == TERN_OK)
-        status = read_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err);
-    if (status == TERN_OK)
-        status = read_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err);
-    if (status == TERN_OK)
-        status = read_bool(file, "tokenizer.ggml.add_space_prefix", &t->add_space_prefix, err);
-    if (status == TERN_OK)
-        status = read_string(file, "tokenizer.chat_template", &t->chat_template, err);
+/* Keeps the piece that the normalizers make: they never split. */
+typedef struct tern_kept_piece {
+    char *data;
+    size_t size;
+} tern_kept_piece;
+
+static tern_status keep_piece(void *user, tern_span piece) {
+    tern_kept_piece *kept = user;
+    kept->data = copy(piece.data, piece.size);
+    kept->size = piece.size;
+    return kept->data != NULL ? TERN_OK : TERN_ERR_NOMEM;
+}
+
+/* A token that is looked for behind the normalizers is looked for as they make it. */
+static tern_status add_normalized(tern_tokenizer *t, tern_added_token token,
+                                  const tern_pipeline *normalizers,
+                                  tern_pipeline_scratch *scratch) {
+    tern_kept_piece kept = {NULL, 0};
+    const tern_piece_sink sink = {.piece = keep_piece, .user = &kept};
+    tern_status status =
+        tern_pipeline_run(normalizers, scratch, t->tokens[token.id], true, &sink);
+    const size_t n = t->added_normalized.n;
+    if (status == TERN_OK && kept.size > 0)
+        status = tern_added_set_add(&t->added_normalized, token,
+                                    (tern_span){kept.data, kept.size});
+    if (t->added_normalized.n > n)
+        t->normalized_texts[n] = kept.data;
+    else
+        free(kept.data);
     return status;
 }
 
-tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture, const char *pre,
-                               tern_tokenizer **out, tern_error *err) {
+static size_t count_normalizers(const tern_vocabulary *v) {
+    size_t n = 0;
+    while (n < v->n_steps && v->steps[n].kind != TERN_STEP_ADDED)
+        n++;
+    return n == v->n_steps ? 0 : n; /* without that step nothing is looked for behind them */
+}
+
+static tern_status set_added(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {
+    char why[TERN_REGEX_WHY_BYTES];
+    tern_pipeline *normalizers = NULL;
+    tern_pipeline_scratch *scratch = tern_pipeline_scratch_new();
+    t->normalized_texts = calloc(v->n_added + 1, sizeof *t->normalized_texts);
+    tern_status status = TERN_ERR_NOMEM;
+    if (scratch != NULL && t->normalized_texts != NULL &&
+        tern_added_set_init(&t->added, v->n_added) &&
+        tern_added_set_init(&t->added_normalized, v->n_added))
+        status = tern_pipeline_new(v->steps, count_normalizers(v), &normalizers, why);
+    for (size_t i = 0; i < v->n_added && status == TERN_OK; i++) {
+        const tern_added_token token = v->added[i];
+        status = token.normalized ? add_normalized(t, token, normalizers, scratch)
+                                  : tern_added_set_add(&t->added, token, t->tokens[token.id]);
+    }
+    tern_pipeline_scratch_free(scratch);
+    tern_pipeline_free(&normalizers);
+    return status == TERN_OK ? TERN_OK
+                             : tern_fail(err, status, "%s: added tokens: %s", t->file,
+                                         tern_status_str(status));
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+static tern_status set_pipeline(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {
+    char why[TERN_REGEX_WHY_BYTES] = "";
+    if (t->kind == TERN_VOCABULARY_SCORES)
+        return TERN_OK;
+    const tern_status status = tern_pipeline_new(v->steps, v->n_steps, &t->pipeline, why);
+    if (status == TERN_OK || status == TERN_ERR_NOMEM)
+        return status == TERN_OK ? TERN_OK : no_memory(v, err);
+    return tern_fail(err, status, "%s: a pattern of the tokenizer: %s", t->file, why);
+}
+
+static tern_status set_greedy(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {
+    if (!tern_prefix_set_init(&t->greedy, t->tokens, t->n_tokens))
+        return no_memory(v, err);
+    for (size_t i = 0; i < t->n_tokens; i++)
+        if (t->tokens[i].size > 0 && t->types[i] == TERN_TOKEN_NORMAL)
+            tern_prefix_set_add(&t->greedy, i);
+    return TERN_OK;
+}
+
+static tern_status set_model(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {
+    switch (t->kind) {
+    case TERN_VOCABULARY_BYTE_BPE:
+    case TERN_VOCABULARY_TEXT_BPE:
+        return tern_tokenizer_set_merges(t, v, err);
+    case TERN_VOCABULARY_GREEDY:
+        return set_greedy(t, v, err);
+    case TERN_VOCABULARY_SCORES:
+        break;
+    }
+    return TERN_OK;
+}
+
+static void copy_flags(tern_tokenizer *t, const tern_vocabulary *v) {
+    t->kind = v->kind;
+    t->add_bos = v->add_bos;
+    t->add_eos = v->add_eos;
+    t->add_space_prefix = v->add_space_prefix;
+    t->ignore_merges = v->ignore_merges;
+    t->closed_merges = v->closed_merges;
+    t->byte_fallback = v->byte_fallback;
+    t->fuse_unknown = v->fuse_unknown;
+    t->decodes_bytes = v->decodes_bytes;
+    t->decodes_spaces = v->decodes_spaces;
+    t->drops_space = v->drops_space;
+    t->leftmost_added = v->leftmost_added;
+    t->bos = v->bos;
+    t->eos = v->eos;
+    t->unknown = v->unknown;
+    t->chat_template = v->chat_template;
+    _Static_assert(sizeof t->pre == sizeof v->pre, "names are as long in both");
+    memcpy(t->pre, v->pre, sizeof t->pre);
+}
+
+static tern_status build(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {
+    copy_flags(t, v);
+    tern_status status = set_tokens(t, v, err);
+    if (status != TERN_OK)
+        return status;
+    set_byte_tokens(t);
+    set_ends(t, v);
+    status = set_pipeline(t, v, err);
+    if (status == TERN_OK)
+        status = set_model(t, v, err);
+    if (status == TERN_OK)
+        status = t->leftmost_added ? set_added(t, v, err) : set_special(t, v, err);
+    return status == TERN_OK ? tern_tokenizer_set_pieces(t, err) : status;
+}
+
+tern_status tern_tokenizer_build(const tern_vocabulary *v, const char *architecture,
+                                 tern_tokenizer **out, tern_error *err) {
     tern_tokenizer *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the tokenizer",
-                         tern_gguf_name(file));
-    t->file = tern_gguf_name(file);
-    t->chat_template = text_span("");
+    if (t == NULL || (t->file = strdup(v->file)) == NULL) {
+        free(t);
+        return no_memory(v, err);
+    }
     t->bitnet = architecture != NULL && (strcmp(architecture, "bitnet-b1.58") == 0 ||
                                          strcmp(architecture, "bitnet-25") == 0);
-    tern_status status = read_model(t, file, err);
-    if (status == TERN_OK)
-        status = tern_vocabulary_load(t, file, err);
-    if (status == TERN_OK)
-        status = t->spm ? load_spm(t, pre, err) : load_bpe(t, file, pre, err);
-    if (status == TERN_OK)
-        status = read_keys(t, file, err);
-    if (status == TERN_OK)
-        status = set_ends(t, file, err);
-    if (status == TERN_OK)
-        status = tern_vocabulary_set_special(t, err);
-    if (status == TERN_OK)
-        status = tern_vocabulary_set_pieces(t, err);
+    const tern_status status = build(t, v, err);
     if (status != TERN_OK) {
         tern_tokenizer_free(&t);
         return status;
@@ -217,16 +320,30 @@ void tern_tokenizer_free(tern_tokenizer **tokenizer) {
         return;
     tern_tokenizer *t = *tokenizer;
     *tokenizer = NULL;
+    for (size_t i = 0; t->normalized_texts != NULL && i < t->added_normalized.n; i++)
+        free(t->normalized_texts[i]);
+    free(t->normalized_texts);
+    for (size_t i = 0; i < t->extra.n; i++)
+        free(t->extra.made[i]);
+    free(t->extra.made);
+    free(t->extra.texts);
+    tern_span_index_free(&t->extra.index);
+    tern_added_set_free(&t->added);
+    tern_added_set_free(&t->added_normalized);
+    tern_prefix_set_free(&t->greedy);
     tern_span_index_free(&t->by_text);
-    tern_span_index_free(&t->by_merge);
-    tern_pretokenizer_free(&t->pretokenizer);
+    tern_merge_table_free(&t->merges);
+    tern_pipeline_free(&t->pipeline);
     free(t->tokens);
     free(t->pieces);
     free(t->types);
     free(t->ends);
+    free(t->outside);
+    free(t->text_bytes);
     free(t->piece_bytes);
     free(t->special);
-    free(t->merges);
     free(t->scores);
+    tern_gguf_close(&t->own);
+    free(t->file);
     free(t);
 }

@@ -3,6 +3,7 @@
 #define TERN_RUNTIME_TOKENIZER_TOKENIZER_H
 
 #include "runtime/gguf.h"
+#include "runtime/tokenizer/vocabulary.h"
 #include "tern/tern.h"
 
 /*
@@ -14,6 +15,19 @@
 TERN_MUST_CHECK tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture,
                                                const char *pre, tern_tokenizer **out,
                                                tern_error *err);
-void tern_tokenizer_free(tern_tokenizer **tokenizer);
+
+/*
+ * Builds the tokenizer of a vocabulary, which may be freed afterwards; what it borrowed must
+ * outlive the tokenizer. architecture as above, NULL: unknown.
+ */
+TERN_MUST_CHECK tern_status tern_tokenizer_build(const tern_vocabulary *v, const char *architecture,
+                                                 tern_tokenizer **out, tern_error *err);
+
+/*
+ * Takes over what the file of the model that `t` is used with says, with `t` not yet in use: begin
+ * and end of text; whether they are added, where `t` adds none by itself; the chat template, where
+ * it has none. Keys that do not fit are left alone. `file` must outlive `t`.
+ */
+void tern_tokenizer_complete(tern_tokenizer *t, const tern_gguf *file, const char *architecture);
 
 #endif

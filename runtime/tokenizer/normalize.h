@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_TOKENIZER_NORMALIZE_H
+#define TERN_RUNTIME_TOKENIZER_NORMALIZE_H
+
+#include "runtime/tokenizer/vocabulary.h"
+
+/* Whether this build can normalize at all (utf8proc). */
+bool tern_can_normalize(void);
+
+/*
+ * Valid UTF-8 in a normal form of Unicode. *out is from malloc, or NULL when the text is in that
+ * form for certain. Errors: TERN_ERR_NOMEM.
+ */
+TERN_MUST_CHECK tern_status tern_normalize(tern_span text, tern_normal_form form, char **out,
+                                           size_t *size);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From files to tokenizers. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/tokenizer/internal.h"
+
+static bool is_bitnet(const char *architecture) {
+    return architecture != NULL && (strcmp(architecture, "bitnet-b1.58") == 0 ||
+                                    strcmp(architecture, "bitnet-25") == 0);
+}
+
+tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture, const char *pre,
+                               tern_tokenizer **out, tern_error *err) {
+    tern_vocabulary *v = NULL;
+    tern_status status = tern_vocabulary_from_gguf(file, is_bitnet(architecture), pre, &v, err);
+    if (status == TERN_OK)
+        status = tern_tokenizer_build(v, architecture, out, err);
+    tern_vocabulary_free(&v);
+    return status;
+}
+
+static tern_status open_gguf(const char *path, const char *pre, tern_tokenizer **out,
+                             tern_error *err) {
+    tern_gguf *file = NULL;
+    tern_status status = tern_gguf_open(path, &file, err);
+    if (status != TERN_OK)
+        return status;
+    tern_span name = {"", 0};
+    (void)tern_gguf_string(file, "general.architecture", &name, NULL);
+    char architecture[32];
+    (void)snprintf(architecture, sizeof architecture, "%.*s", (int)(name.size < 31 ? name.size : 31),
+                   name.data);
+    tern_tokenizer *t = NULL;
+    status = tern_tokenizer_new(file, architecture, pre, &t, err);
+    if (status != TERN_OK) {
+        tern_gguf_close(&file);
+        return status;
+    }
+    t->own = file;
+    *out = t;
+    return TERN_OK;
+}
+
+static tern_status open_json(const char *path, const char *pre, tern_tokenizer **out,
+                             tern_error *err) {
+    if (pre != NULL)
+        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
+                         "%s: the file says how it splits text; '%s' cannot be set", path, pre);
+    tern_vocabulary *v = NULL;
+    tern_status status = tern_vocabulary_open(path, &v, err);
+    if (status == TERN_OK)
+        status = tern_tokenizer_build(v, NULL, out, err);
+    tern_vocabulary_free(&v);
+    return status;
+}
+
+tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer, tern_tokenizer **out,
+                                tern_error *err) {
+    if (path == NULL || out == NULL)
+        return tern_fail(err, TERN_ERR_ARG, "tern_tokenizer_open: NULL argument");
+    char magic[4] = "";
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
+    const size_t got = fread(magic, 1, sizeof magic, file);
+    (void)fclose(file);
+    return got == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0
+               ? open_gguf(path, pre_tokenizer, out, err)
+               : open_json(path, pre_tokenizer, out, err);
+}
+
+/* A token id under a key, if it is one of the tokens. */
+static void take_id(const tern_tokenizer *t, const tern_gguf *file, const char *key, int32_t *id) {
+    uint32_t value;
+    if (tern_gguf_u32(file, key, &value, NULL) == TERN_OK && value < t->n_tokens &&
+        t->tokens[value].size > 0)
+        *id = (int32_t)value;
+}
+
+void tern_tokenizer_complete(tern_tokenizer *t, const tern_gguf *file, const char *architecture) {
+    t->bitnet = is_bitnet(architecture);
+    take_id(t, file, "tokenizer.ggml.bos_token_id", &t->bos);
+    take_id(t, file, "tokenizer.ggml.eos_token_id", &t->eos);
+    if (t->eos >= 0)
+        t->ends[t->eos] = true;
+    if (!t->add_bos)
+        (void)tern_gguf_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, NULL);
+    if (!t->add_eos)
+        (void)tern_gguf_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, NULL);
+    if (t->chat_template.size == 0)
+        (void)tern_gguf_string(file, "tokenizer.chat_template", &t->chat_template, NULL);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/tokenizer/index.h"
+#include "runtime/tokenizer/pre.h"
+#include "runtime/tokenizer/vocabulary.h"
+
+enum { LLAMA3_TOKENS = 128256, SHOWN_BYTES = 64 };
+
+/* For "%.*s" in messages. */
+#define SPAN_ARG(span) (int)((span).size < SHOWN_BYTES ? (span).size : SHOWN_BYTES), (span).data
+
+static tern_status no_memory(const tern_vocabulary *v, tern_error *err) {
+    return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the tokenizer", v->file);
+}
+
+static tern_span text_span(const char *text) {
+    return (tern_span){text, strlen(text)};
+}
+
+/* An optional string; *out stays as it is when the key is absent. */
+static tern_status read_string(const tern_gguf *file, const char *key, tern_span *out,
+                               tern_error *err) {
+    if (tern_gguf_find(file, key) == NULL)
+        return TERN_OK;
+    if (tern_gguf_string(file, key, out, NULL) != TERN_OK)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not a string",
+                         tern_gguf_name(file), key);
+    return TERN_OK;
+}
+
+static tern_status read_bool(const tern_gguf *file, const char *key, bool *out, tern_error *err) {
+    if (tern_gguf_find(file, key) == NULL)
+        return TERN_OK;
+    if (tern_gguf_bool(file, key, out, NULL) != TERN_OK)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not a bool",
+                         tern_gguf_name(file), key);
+    return TERN_OK;
+}
+
+/* An optional token id. 4294967295 is how writers say "none". */
+static tern_status read_id(const tern_vocabulary *v, const tern_gguf *file, const char *key,
+                           int32_t *out, tern_error *err) {
+    if (tern_gguf_find(file, key) == NULL)
+        return TERN_OK;
+    uint32_t id;
+    if (tern_gguf_u32(file, key, &id, NULL) != TERN_OK)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not a token id", v->file,
+                         key);
+    if (id != UINT32_MAX && id >= v->n_tokens)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s': %u is not below %zu tokens",
+                         v->file, key, id, v->n_tokens);
+    *out = id == UINT32_MAX ? TERN_TOKEN_NONE : (int32_t)id;
+    return TERN_OK;
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+/* An array of strings as spans; the strings stay in the file. */
+static tern_status load_strings(const tern_vocabulary *v, const tern_gguf *file, const char *key,
+                                tern_span **out, size_t *n, tern_error *err) {
+    const tern_gguf_value *value;
+    if (tern_gguf_array(file, key, TERN_GGUF_STRING, &value, NULL) != TERN_OK)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not an array of strings",
+                         v->file, key);
+    if (value->count == 0 || value->count > TERN_TOKENIZER_MAX_TOKENS)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' has %llu strings, not 1 to %d",
+                         v->file, key, (unsigned long long)value->count,
+                         (int)TERN_TOKENIZER_MAX_TOKENS);
+    *n = (size_t)value->count;
+    *out = malloc(*n * sizeof **out);
+    if (*out == NULL)
+        return no_memory(v, err);
+    const uint8_t *cursor = value->data;
+    for (size_t i = 0; i < *n; i++)
+        (*out)[i] = tern_gguf_next_string(&cursor);
+    return TERN_OK;
+}
+
+/* The array beside the tokens under key, one element a token; *out is NULL when it is absent. */
+static tern_status find_parallel(const tern_vocabulary *v, const tern_gguf *file, const char *key,
+                                 tern_gguf_type element, const tern_gguf_value **out,
+                                 tern_error *err) {
+    *out = tern_gguf_find(file, key);
+    if (*out == NULL)
+        return TERN_OK;
+    if ((*out)->type != TERN_GGUF_ARRAY || (*out)->element != element)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not an array of %s",
+                         v->file, key, element == TERN_GGUF_F32 ? "f32" : "i32");
+    if ((*out)->count != v->n_tokens)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                         "%s: key '%s' has %llu elements for %zu tokens", v->file, key,
+                         (unsigned long long)(*out)->count, v->n_tokens);
+    return TERN_OK;
+}
+
+static tern_status load_types(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    const tern_gguf_value *value;
+    const tern_status status =
+        find_parallel(v, file, "tokenizer.ggml.token_type", TERN_GGUF_I32, &value, err);
+    if (status != TERN_OK)
+        return status;
+    v->types = malloc(v->n_tokens);
+    if (v->types == NULL)
+        return no_memory(v, err);
+    memset(v->types, TERN_TOKEN_NORMAL, v->n_tokens);
+    for (size_t i = 0; value != NULL && i < v->n_tokens; i++) {
+        int32_t type;
+        memcpy(&type, value->data + i * sizeof type, sizeof type);
+        if (type < 0 || type >= TERN_TOKEN_TYPE_COUNT)
+            return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: token %zu has the unknown type %d",
+                             v->file, i, (int)type);
+        v->types[i] = (uint8_t)type;
+    }
+    return TERN_OK;
+}
+
+/* Checked for both kinds, kept for the one that merges by score. */
+static tern_status load_scores(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    const tern_gguf_value *value;
+    const tern_status status =
+        find_parallel(v, file, "tokenizer.ggml.scores", TERN_GGUF_F32, &value, err);
+    if (status != TERN_OK || v->kind != TERN_VOCABULARY_SCORES)
+        return status;
+    if (value == NULL)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                         "%s: key 'tokenizer.ggml.scores' is missing: merging needs scores",
+                         v->file);
+    v->scores = malloc(v->n_tokens * sizeof *v->scores);
+    if (v->scores == NULL)
+        return no_memory(v, err);
+    memcpy(v->scores, value->data, v->n_tokens * sizeof *v->scores);
+    for (size_t i = 0; i < v->n_tokens; i++)
+        if (isnan(v->scores[i]))
+            return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: the score of token %zu is NaN",
+                             v->file, i);
+    return TERN_OK;
+}
+
+/* "left right", cut at the first space behind the first character. */
+static tern_status load_merges(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    static const char key[] = "tokenizer.ggml.merges";
+    tern_span *lines = NULL;
+    if (tern_gguf_find(file, key) == NULL)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is missing", v->file, key);
+    tern_status status = load_strings(v, file, key, &lines, &v->n_merges, err);
+    if (status != TERN_OK)
+        return status;
+    v->merges = malloc(v->n_merges * sizeof *v->merges);
+    if (v->merges == NULL)
+        status = no_memory(v, err);
+    for (size_t i = 0; i < v->n_merges && status == TERN_OK; i++) {
+        const tern_span line = lines[i];
+        const char *space = line.size < 3 ? NULL : memchr(line.data + 1, ' ', line.size - 2);
+        if (space == NULL) {
+            status = tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: merge %zu is not a pair",
+                               v->file, i);
+            break;
+        }
+        const size_t left = (size_t)(space - line.data);
+        v->merges[i] = (tern_merge){{line.data, left}, {space + 1, line.size - left - 1}};
+    }
+    free(lines);
+    return status;
+}
+
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+static tern_status read_model(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    tern_span model = {"", 0};
+    if (tern_gguf_find(file, "tokenizer.ggml.tokens") == NULL)
+        return tern_fail(err, TERN_ERR_TOKENIZER_MISSING,
+                         "%s: no tokenizer: key 'tokenizer.ggml.tokens' is missing", v->file);
+    const tern_status status = read_string(file, "tokenizer.ggml.model", &model, err);
+    if (status != TERN_OK)
+        return status;
+    v->kind = tern_spans_equal(model, text_span("llama")) ? TERN_VOCABULARY_SCORES
+                                                          : TERN_VOCABULARY_BYTE_BPE;
+    if (v->kind != TERN_VOCABULARY_SCORES && !tern_spans_equal(model, text_span("gpt2")))
+        return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
+                         "%s: tokenizer model '%.*s' is not supported (gpt2 and llama are)",
+                         v->file, SPAN_ARG(model));
+    return TERN_OK;
+}
+
+static tern_status fail_pre(const tern_vocabulary *v, tern_span name, tern_error *err) {
+    char known[TERN_ERROR_MESSAGE_BYTES];
+    tern_pre_list(known, sizeof known);
+    return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
+                     "%s: pre-tokenizer '%.*s' is not supported; known are %s", v->file,
+                     SPAN_ARG(name), known);
+}
+
+static tern_status set_pre(tern_vocabulary *v, const tern_gguf *file, bool bitnet,
+                           const char *override, tern_error *err) {
+    /* The published BitNet 2B file names no pre-tokenizer; its vocabulary is Llama 3's. */
+    const bool llama3 = bitnet && v->n_tokens == LLAMA3_TOKENS;
+    tern_span name = text_span(llama3 ? "llama-bpe" : "default");
+    tern_status status = read_string(file, "tokenizer.ggml.pre", &name, err);
+    if (status != TERN_OK)
+        return status;
+    if (override != NULL)
+        name = text_span(override);
+    const tern_pre_rule *rule = tern_pre_find(name);
+    if (rule == NULL)
+        return fail_pre(v, name, err);
+    memcpy(v->pre, name.data, name.size);
+    v->ignore_merges = rule->ignore_merges;
+    v->add_bos = rule->add_bos;
+    tern_pre_add_steps(rule, v);
+    return TERN_OK;
+}
+
+static tern_status load_bpe(tern_vocabulary *v, const tern_gguf *file, bool bitnet,
+                            const char *pre, tern_error *err) {
+    enum { GPT2_END = 11 }; /* what files without the keys mean */
+    v->bos = v->eos = GPT2_END < v->n_tokens ? GPT2_END : TERN_TOKEN_NONE;
+    v->unknown = TERN_TOKEN_NONE;
+    v->decodes_bytes = true;
+    const tern_status status = load_merges(v, file, err);
+    return status == TERN_OK ? set_pre(v, file, bitnet, pre, err) : status;
+}
+
+static tern_status load_spm(tern_vocabulary *v, const char *pre, tern_error *err) {
+    if (pre != NULL)
+        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
+                         "%s: a tokenizer of model llama has no pre-tokenizer to set to '%s'",
+                         v->file, pre);
+    v->unknown = 0;
+    v->bos = v->n_tokens > 1 ? 1 : TERN_TOKEN_NONE;
+    v->eos = v->n_tokens > 2 ? 2 : TERN_TOKEN_NONE;
+    v->add_bos = true;
+    v->add_space_prefix = true;
+    v->byte_fallback = v->decodes_spaces = true;
+    return TERN_OK;
+}
+
+static const char *const end_keys[] = {
+    "tokenizer.ggml.eot_token_id",     "tokenizer.ggml.eom_token_id",
+    "tokenizer.ggml.fim_pad_token_id", "tokenizer.ggml.fim_rep_token_id",
+    "tokenizer.ggml.fim_sep_token_id",
+};
+
+static tern_status read_ends(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    for (size_t i = 0; i < sizeof end_keys / sizeof end_keys[0]; i++) {
+        int32_t id = TERN_TOKEN_NONE;
+        const tern_status status = read_id(v, file, end_keys[i], &id, err);
+        if (status != TERN_OK)
+            return status;
+        if (id >= 0)
+            v->ends[v->n_ends++] = id;
+    }
+    return TERN_OK;
+}
+
+static tern_status read_keys(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    tern_status status = read_id(v, file, "tokenizer.ggml.bos_token_id", &v->bos, err);
+    if (status == TERN_OK)
+        status = read_id(v, file, "tokenizer.ggml.eos_token_id", &v->eos, err);
+    if (status == TERN_OK)
+        status = read_id(v, file, "tokenizer.ggml.unknown_token_id", &v->unknown, err);
+    if (status == TERN_OK)
+        status = read_bool(file, "tokenizer.ggml.add_bos_token", &v->add_bos, err);
+    if (status == TERN_OK)
+        status = read_bool(file, "tokenizer.ggml.add_eos_token", &v->add_eos, err);
+    if (status == TERN_OK)
+        status = read_bool(file, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix, err);
+    if (status == TERN_OK)
+        status = read_string(file, "tokenizer.chat_template", &v->chat_template, err);
+    return status;
+}
+
+static tern_status read_all(tern_vocabulary *v, const tern_gguf *file, bool bitnet,
+                            const char *pre, tern_error *err) {
+    tern_status status = read_model(v, file, err);
+    if (status == TERN_OK)
+        status = load_strings(v, file, "tokenizer.ggml.tokens", &v->tokens, &v->n_tokens, err);
+    if (status == TERN_OK)
+        status = load_types(v, file, err);
+    if (status == TERN_OK)
+        status = load_scores(v, file, err);
+    if (status == TERN_OK)
+        status = v->kind == TERN_VOCABULARY_SCORES ? load_spm(v, pre, err)
+                                                   : load_bpe(v, file, bitnet, pre, err);
+    if (status == TERN_OK)
+        status = read_keys(v, file, err);
+    if (status == TERN_OK)
+        status = read_ends(v, file, err);
+    v->drops_space = v->kind == TERN_VOCABULARY_SCORES && v->add_space_prefix;
+    return status;
+}
+
+tern_status tern_vocabulary_from_gguf(const tern_gguf *file, bool bitnet, const char *pre,
+                                      tern_vocabulary **out, tern_error *err) {
+    tern_vocabulary *v = calloc(1, sizeof *v);
+    if (v == NULL || (v->file = strdup(tern_gguf_name(file))) == NULL) {
+        free(v);
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the tokenizer",
+                         tern_gguf_name(file));
+    }
+    v->borrowed = true;
+    v->chat_template = text_span("");
+    v->padding = TERN_TOKEN_NONE;
+    const tern_status status = read_all(v, file, bitnet, pre, err);
+    if (status != TERN_OK) {
+        tern_vocabulary_free(&v);
+        return status;
+    }
+    *out = v;
+    return TERN_OK;
+}
