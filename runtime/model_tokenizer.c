@@ -45,9 +45,8 @@ tern_status tern_model_open_tokenizer(tern_model *m, const tern_model_params *pa
                                       tern_error *err) {
     if (params->tokenizer != NULL)
         return adopt(m, params->tokenizer, params->pre_tokenizer, err);
-    const tern_status status = tern_tokenizer_new(m->file, m->config.arch->name,
-                                                  params->pre_tokenizer, &m->tokenizer,
-                                                  &m->tokenizer_error);
+    const tern_status status = tern_tokenizer_new(
+        m->file, m->config.arch->name, params->pre_tokenizer, &m->tokenizer, &m->tokenizer_error);
     if (status != TERN_OK && status != TERN_ERR_TOKENIZER_MISSING)
         return tern_fail(err, status, "%s", m->tokenizer_error.message);
     char *beside = status != TERN_OK ? find_beside(tern_gguf_name(m->file)) : NULL;

@@ -38,8 +38,8 @@ static void expect_pieces(const char *pre, const char *text, const char *expecte
     assert_non_null(scratch);
     joined j = {.size = 0};
     const tern_piece_sink sink = {.piece = add_piece, .user = &j};
-    assert_int_equal(
-        tern_pipeline_run(p, scratch, (tern_span){text, strlen(text)}, true, &sink), TERN_OK);
+    assert_int_equal(tern_pipeline_run(p, scratch, (tern_span){text, strlen(text)}, true, &sink),
+                     TERN_OK);
     assert_string_equal(j.text, expected);
     tern_pipeline_scratch_free(scratch);
     tern_pipeline_free(&p);

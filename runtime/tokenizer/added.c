@@ -73,8 +73,7 @@ bool tern_added_next(tern_added_walk *w, size_t *start, int32_t *id) {
         const tern_added_token *token = &w->set->tokens[found];
         size_t end = begin + w->set->texts[found].size;
         w->search = end;
-        if ((token->special && !w->parse) ||
-            (token->single_word && !stands_alone(w, begin, end)))
+        if ((token->special && !w->parse) || (token->single_word && !stands_alone(w, begin, end)))
             continue;
         if (token->lstrip) {
             const size_t left = begin - tern_space_behind((tern_span){w->text.data, begin});

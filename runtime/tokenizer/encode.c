@@ -109,7 +109,8 @@ static tern_status cut_specials(const tern_tokenizer *t, tern_fragments *list, b
     return TERN_OK;
 }
 
-/* ---- text without special tokens -------------------------------------------------------------- */
+/* ---- text without special tokens --------------------------------------------------------------
+ */
 
 static tern_status encode_piece(void *user, tern_span piece) {
     tern_encoder *e = user;
@@ -164,9 +165,8 @@ static tern_status encode_fragment(tern_encoder *e, tern_span text, bool prefix)
     tern_span valid;
     const tern_status status = make_valid(e, text, &valid);
     const tern_piece_sink sink = sink_of(e, false);
-    return status == TERN_OK
-               ? tern_pipeline_run(e->t->pipeline, e->scratch, valid, prefix, &sink)
-               : status;
+    return status == TERN_OK ? tern_pipeline_run(e->t->pipeline, e->scratch, valid, prefix, &sink)
+                             : status;
 }
 
 static tern_status encode_fragments(tern_encoder *e, const tern_fragments *list) {
@@ -188,7 +188,8 @@ static tern_status encode_fragments(tern_encoder *e, const tern_fragments *list)
     return TERN_OK;
 }
 
-/* ---- with special tokens ---------------------------------------------------------------------- */
+/* ---- with special tokens ----------------------------------------------------------------------
+ */
 
 /* As llama.cpp does with GGUF files. */
 static tern_status encode_by_length(tern_encoder *e, tern_span text, bool parse) {

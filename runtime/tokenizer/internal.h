@@ -42,7 +42,8 @@ struct tern_tokenizer {
     tern_span_index by_text;
     int32_t byte_tokens[256]; /* token of each byte, -1: none */
 
-    /* Special tokens of a GGUF file: control, user-defined, unknown; longest first, then lowest id */
+    /* Special tokens of a GGUF file: control, user-defined, unknown; longest first, then lowest id
+     */
     size_t n_special;
     int32_t *special;
     /* Added tokens of a tokenizer.json. */

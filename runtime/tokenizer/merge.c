@@ -83,7 +83,8 @@ static tern_merge_candidate heap_pop(tern_merger *m) {
 bool tern_merger_begin(tern_merger *m, size_t n) {
     m->n_symbols = m->n_heap = 0;
     if (n > m->symbol_capacity) {
-        const size_t capacity = n < SIZE_MAX / 2 && 2 * m->symbol_capacity > n ? 2 * m->symbol_capacity : n;
+        const size_t capacity =
+            n < SIZE_MAX / 2 && 2 * m->symbol_capacity > n ? 2 * m->symbol_capacity : n;
         tern_merger_free(m);
         m->symbols = malloc(capacity * sizeof *m->symbols);
         m->heap = malloc(2 * capacity * sizeof *m->heap);

@@ -5,8 +5,9 @@
 #include "runtime/tokenizer/internal.h"
 
 /*
- * Merges by the ids of what they join. The merges of a GGUF file may be of texts that are no tokens:
- * these get ids of their own, behind those of the tokens. A tokenizer.json must not have any.
+ * Merges by the ids of what they join. The merges of a GGUF file may be of texts that are no
+ * tokens: these get ids of their own, behind those of the tokens. A tokenizer.json must not have
+ * any.
  */
 
 enum { SHOWN_BYTES = 64 };

@@ -9,8 +9,8 @@
 #include "runtime/tokenizer/internal.h"
 
 static bool is_bitnet(const char *architecture) {
-    return architecture != NULL && (strcmp(architecture, "bitnet-b1.58") == 0 ||
-                                    strcmp(architecture, "bitnet-25") == 0);
+    return architecture != NULL &&
+           (strcmp(architecture, "bitnet-b1.58") == 0 || strcmp(architecture, "bitnet-25") == 0);
 }
 
 tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture, const char *pre,
@@ -32,8 +32,8 @@ static tern_status open_gguf(const char *path, const char *pre, tern_tokenizer *
     tern_span name = {"", 0};
     (void)tern_gguf_string(file, "general.architecture", &name, NULL);
     char architecture[32];
-    (void)snprintf(architecture, sizeof architecture, "%.*s", (int)(name.size < 31 ? name.size : 31),
-                   name.data);
+    (void)snprintf(architecture, sizeof architecture, "%.*s",
+                   (int)(name.size < 31 ? name.size : 31), name.data);
     tern_tokenizer *t = NULL;
     status = tern_tokenizer_new(file, architecture, pre, &t, err);
     if (status != TERN_OK) {

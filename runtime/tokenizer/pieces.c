@@ -66,8 +66,7 @@ static bool may_differ(const tern_tokenizer *t, size_t i) {
         return true;
     if (!t->decodes_bytes && !t->decodes_spaces)
         return false;
-    const bool spaces =
-        type == TERN_TOKEN_USER_DEFINED && t->leftmost_added && t->decodes_spaces;
+    const bool spaces = type == TERN_TOKEN_USER_DEFINED && t->leftmost_added && t->decodes_spaces;
     if (type != TERN_TOKEN_NORMAL && type != TERN_TOKEN_BYTE && type != TERN_TOKEN_UNDEFINED &&
         !spaces)
         return false;

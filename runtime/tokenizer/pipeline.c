@@ -147,8 +147,7 @@ static tern_status run_written(const tern_run *r, size_t stage, const tern_write
 static tern_status run_normalize(const tern_run *r, size_t stage, tern_span piece, bool first) {
     char *normal;
     size_t size;
-    tern_status status =
-        tern_normalize(piece, r->p->stages[stage].step.form, &normal, &size);
+    tern_status status = tern_normalize(piece, r->p->stages[stage].step.form, &normal, &size);
     if (status != TERN_OK)
         return status;
     if (normal == NULL)
@@ -181,8 +180,8 @@ static tern_status run_replace(const tern_run *r, size_t stage, tern_span piece,
 
 static tern_status run_prepend(const tern_run *r, size_t stage, tern_span piece, bool first) {
     const tern_step *s = &r->p->stages[stage].step;
-    const bool there = piece.size >= s->content.size &&
-                       memcmp(piece.data, s->content.data, s->content.size) == 0;
+    const bool there =
+        piece.size >= s->content.size && memcmp(piece.data, s->content.data, s->content.size) == 0;
     if ((s->where != TERN_PREPEND_ALWAYS && there) ||
         (s->where == TERN_PREPEND_FIRST_OF_TEXT && !first))
         return run_from(r, stage + 1, piece, first);
@@ -212,9 +211,10 @@ static tern_status run_strip(const tern_run *r, size_t stage, tern_span piece, b
 }
 
 static tern_status run_added(const tern_run *r, size_t stage, tern_span piece, bool first) {
-    tern_added_walk walk = {
-        .set = r->sink->normalized, .text = piece, .parse = r->sink->parse,
-        .scratch = r->scratch->regex};
+    tern_added_walk walk = {.set = r->sink->normalized,
+                            .text = piece,
+                            .parse = r->sink->parse,
+                            .scratch = r->scratch->regex};
     for (bool found = true; found;) {
         const size_t at = walk.at;
         size_t start = piece.size;
@@ -333,8 +333,8 @@ tern_regex_scratch *tern_pipeline_regex_scratch(tern_pipeline_scratch *scratch) 
 tern_status tern_pipeline_run(const tern_pipeline *p, tern_pipeline_scratch *scratch,
                               tern_span text, bool first, const tern_piece_sink *sink) {
     enum { GROWTH = 32, ALWAYS = 4096 }; /* U+2581 and the byte alphabet: six */
-    scratch->limit = text.size < (INT32_MAX - ALWAYS) / GROWTH ? GROWTH * text.size + ALWAYS
-                                                               : INT32_MAX;
+    scratch->limit =
+        text.size < (INT32_MAX - ALWAYS) / GROWTH ? GROWTH * text.size + ALWAYS : INT32_MAX;
     const tern_run r = {p, scratch, sink};
     return run_from(&r, 0, text, first);
 }

@@ -28,7 +28,8 @@ void tern_pre_list(char *out, size_t capacity);
 /* Appends the steps of a rule: it splits, then turns bytes into characters. */
 void tern_pre_add_steps(const tern_pre_rule *rule, tern_vocabulary *v);
 
-/* Sets v->pre to the usual name of the rule whose steps v has, normalizers aside; "" if none has. */
+/* Sets v->pre to the usual name of the rule whose steps v has, normalizers aside; "" if none has.
+ */
 void tern_pre_recognise(tern_vocabulary *v);
 
 #endif

@@ -121,9 +121,8 @@ static int search(const tern_regex_walk *w) {
     (void)pcre2_set_depth_limit(w->scratch->context, steps);
     (void)pcre2_set_heap_limit(w->scratch->context, HEAP_KIB + left / 1024 * HEAP_BYTES_A_BYTE);
     for (uint32_t options = PCRE2_NO_UTF_CHECK;; options |= PCRE2_NO_JIT) {
-        const int found =
-            pcre2_match(w->regex->code, (PCRE2_SPTR)w->text.data, w->text.size, w->from, options,
-                        w->scratch->match, w->scratch->context);
+        const int found = pcre2_match(w->regex->code, (PCRE2_SPTR)w->text.data, w->text.size,
+                                      w->from, options, w->scratch->match, w->scratch->context);
         if (found != PCRE2_ERROR_JIT_STACKLIMIT || (options & PCRE2_NO_JIT) != 0)
             return found;
     }

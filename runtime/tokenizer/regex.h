@@ -3,9 +3,9 @@
 #define TERN_RUNTIME_TOKENIZER_REGEX_H
 
 /*
- * Regular expressions of tokenizer files. They are written for Oniguruma (Ruby's syntax); PCRE2 runs
- * them. Where the two read a pattern differently it is rewritten, and what cannot be rewritten is
- * refused: the same characters must match, or none.
+ * Regular expressions of tokenizer files. They are written for Oniguruma (Ruby's syntax); PCRE2
+ * runs them. Where the two read a pattern differently it is rewritten, and what cannot be rewritten
+ * is refused: the same characters must match, or none.
  *
  * Rewritten: \s is Unicode's White_Space (PCRE2's also holds U+180E), \w Alphabetic, Mark, Nd and
  * Pc, \d Nd; ^ and $ are those of lines; groups do not capture. Refused: back references, \b and

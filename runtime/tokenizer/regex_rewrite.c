@@ -193,8 +193,7 @@ static bool rewrite_set(tern_rewriter *r) {
 /* ---- groups and repetitions ------------------------------------------------------------------ */
 
 static bool rewrite_group(tern_rewriter *r) {
-    static const char *const same[] = {"(?:",  "(?=",  "(?!",   "(?<=",
-                                       "(?<!", "(?i:", "(?-i:", "(?>"};
+    static const char *const same[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?i:", "(?-i:", "(?>"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (has(r, same[i]))
             return copy(r, strlen(same[i]));

@@ -185,12 +185,10 @@ static tern_status add_normalized(tern_tokenizer *t, tern_added_token token,
                                   tern_pipeline_scratch *scratch) {
     tern_kept_piece kept = {NULL, 0};
     const tern_piece_sink sink = {.piece = keep_piece, .user = &kept};
-    tern_status status =
-        tern_pipeline_run(normalizers, scratch, t->tokens[token.id], true, &sink);
+    tern_status status = tern_pipeline_run(normalizers, scratch, t->tokens[token.id], true, &sink);
     const size_t n = t->added_normalized.n;
     if (status == TERN_OK && kept.size > 0)
-        status = tern_added_set_add(&t->added_normalized, token,
-                                    (tern_span){kept.data, kept.size});
+        status = tern_added_set_add(&t->added_normalized, token, (tern_span){kept.data, kept.size});
     if (t->added_normalized.n > n)
         t->normalized_texts[n] = kept.data;
     else
@@ -222,9 +220,9 @@ static tern_status set_added(tern_tokenizer *t, const tern_vocabulary *v, tern_e
     }
     tern_pipeline_scratch_free(scratch);
     tern_pipeline_free(&normalizers);
-    return status == TERN_OK ? TERN_OK
-                             : tern_fail(err, status, "%s: added tokens: %s", t->file,
-                                         tern_status_str(status));
+    return status == TERN_OK
+               ? TERN_OK
+               : tern_fail(err, status, "%s: added tokens: %s", t->file, tern_status_str(status));
 }
 
 /* ---- the model ------------------------------------------------------------------------------- */

@@ -9,7 +9,8 @@
 
 enum { MAX_CONFIG_BYTES = 16 << 20 };
 
-/* ---- tokens by their text --------------------------------------------------------------------- */
+/* ---- tokens by their text ---------------------------------------------------------------------
+ */
 
 /* A token as configurations write it: its text, or an object with its "content", or its id. */
 static void read_role(const tern_vocabulary *v, const tern_json_value *x, int32_t *id) {
@@ -42,7 +43,8 @@ void tern_json_guess_end(tern_vocabulary *v) {
     }
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------
+ */
 
 /* The path of `name` in the folder of `path`, from malloc. */
 static char *beside(const char *path, const char *name) {

@@ -155,8 +155,8 @@ static tern_status load_merges(tern_vocabulary *v, const tern_gguf *file, tern_e
         const tern_span line = lines[i];
         const char *space = line.size < 3 ? NULL : memchr(line.data + 1, ' ', line.size - 2);
         if (space == NULL) {
-            status = tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: merge %zu is not a pair",
-                               v->file, i);
+            status =
+                tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: merge %zu is not a pair", v->file, i);
             break;
         }
         const size_t left = (size_t)(space - line.data);
@@ -213,8 +213,8 @@ static tern_status set_pre(tern_vocabulary *v, const tern_gguf *file, bool bitne
     return TERN_OK;
 }
 
-static tern_status load_bpe(tern_vocabulary *v, const tern_gguf *file, bool bitnet,
-                            const char *pre, tern_error *err) {
+static tern_status load_bpe(tern_vocabulary *v, const tern_gguf *file, bool bitnet, const char *pre,
+                            tern_error *err) {
     enum { GPT2_END = 11 }; /* what files without the keys mean */
     v->bos = v->eos = GPT2_END < v->n_tokens ? GPT2_END : TERN_TOKEN_NONE;
     v->unknown = TERN_TOKEN_NONE;
@@ -272,8 +272,8 @@ static tern_status read_keys(tern_vocabulary *v, const tern_gguf *file, tern_err
     return status;
 }
 
-static tern_status read_all(tern_vocabulary *v, const tern_gguf *file, bool bitnet,
-                            const char *pre, tern_error *err) {
+static tern_status read_all(tern_vocabulary *v, const tern_gguf *file, bool bitnet, const char *pre,
+                            tern_error *err) {
     tern_status status = read_model(v, file, err);
     if (status == TERN_OK)
         status = load_strings(v, file, "tokenizer.ggml.tokens", &v->tokens, &v->n_tokens, err);

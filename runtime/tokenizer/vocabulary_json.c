@@ -20,7 +20,8 @@ int32_t tern_json_find_token(const tern_vocabulary *v, tern_span text) {
     return TERN_TOKEN_NONE;
 }
 
-/* ---- the model -------------------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------------------
+ */
 
 tern_status tern_json_max_id(const tern_vocabulary *v, const tern_json_value *vocab,
                              int64_t *max_id, tern_error *err) {
@@ -44,8 +45,8 @@ tern_status tern_json_vocabulary(tern_vocabulary *v, const tern_json_value *voca
     if (known == 0)
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: the vocabulary is empty", v->file);
     if (v->n_tokens / 2 > known + 1024) /* ids that a short file claims would take the memory */
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: ids up to %lld for %zu tokens",
-                         v->file, (long long)max_id, known);
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: ids up to %lld for %zu tokens", v->file,
+                         (long long)max_id, known);
     v->tokens = calloc(v->n_tokens, sizeof *v->tokens);
     v->types = malloc(v->n_tokens);
     if (v->tokens == NULL || v->types == NULL)
@@ -58,9 +59,9 @@ tern_status tern_json_vocabulary(tern_vocabulary *v, const tern_json_value *voca
         int64_t id = 0;
         (void)tern_json_integer(key + 1, &id); /* it is one: tern_json_max_id */
         if (v->types[id] != TERN_TOKEN_UNUSED)
-            return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: '%.*s' and '%.*s' have one id, %lld",
-                             v->file, TERN_SHOWN(v->tokens[id]), TERN_SHOWN(key->text),
-                             (long long)id);
+            return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                             "%s: '%.*s' and '%.*s' have one id, %lld", v->file,
+                             TERN_SHOWN(v->tokens[id]), TERN_SHOWN(key->text), (long long)id);
         v->tokens[id] = key->text;
         v->types[id] = TERN_TOKEN_NORMAL;
     }
@@ -144,7 +145,8 @@ static tern_status read_merges(tern_vocabulary *v, const tern_json_value *merges
     return TERN_OK;
 }
 
-/* ---- added tokens ----------------------------------------------------------------------------- */
+/* ---- added tokens -----------------------------------------------------------------------------
+ */
 
 static tern_status read_added_token(const tern_vocabulary *v, const tern_json_value *x, uint32_t i,
                                     tern_added_token *out, tern_span *text, tern_error *err) {
@@ -214,7 +216,8 @@ static tern_status place_added(tern_vocabulary *v, const tern_json_value *list, 
     return TERN_OK;
 }
 
-/* ---- tokenizer.json --------------------------------------------------------------------------- */
+/* ---- tokenizer.json ---------------------------------------------------------------------------
+ */
 
 static tern_status read_model(tern_vocabulary *v, tern_error *err) {
     const tern_json_value *model = find_model(v);
@@ -279,7 +282,8 @@ tern_status tern_json_read_tokenizer(tern_vocabulary *v, tern_error *err) {
     return TERN_OK;
 }
 
-/* ---- entry ------------------------------------------------------------------------------------ */
+/* ---- entry ------------------------------------------------------------------------------------
+ */
 
 static tern_status new_vocabulary(const char *name, tern_vocabulary **out, tern_error *err) {
     tern_vocabulary *v = calloc(1, sizeof *v);

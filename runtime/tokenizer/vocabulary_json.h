@@ -2,7 +2,8 @@
 #ifndef TERN_RUNTIME_TOKENIZER_VOCABULARY_JSON_H
 #define TERN_RUNTIME_TOKENIZER_VOCABULARY_JSON_H
 
-/* What the files that read JSON vocabularies share. Each fills its part of *v, whose file is set. */
+/* What the files that read JSON vocabularies share. Each fills its part of *v, whose file is set.
+ */
 
 #include "runtime/tokenizer/vocabulary.h"
 
@@ -14,15 +15,15 @@ TERN_MUST_CHECK tern_status tern_json_vocabulary(tern_vocabulary *v, const tern_
                                                  size_t entries, int64_t max_id, tern_error *err);
 
 /* The largest id in it, or TERN_ERR_TOKENIZER_DATA when a value is no id. */
-TERN_MUST_CHECK tern_status tern_json_max_id(const tern_vocabulary *v,
-                                             const tern_json_value *vocab, int64_t *max_id,
-                                             tern_error *err);
+TERN_MUST_CHECK tern_status tern_json_max_id(const tern_vocabulary *v, const tern_json_value *vocab,
+                                             int64_t *max_id, tern_error *err);
 
 /* The whole of a tokenizer.json, and of a plain vocabulary; root is v->json.values. */
 TERN_MUST_CHECK tern_status tern_json_read_tokenizer(tern_vocabulary *v, tern_error *err);
 TERN_MUST_CHECK tern_status tern_json_read_plain(tern_vocabulary *v, tern_error *err);
 
-/* normalizer, pre_tokenizer: the steps. post_processor: what is added. decoder: how texts are read. */
+/* normalizer, pre_tokenizer: the steps. post_processor: what is added. decoder: how texts are read.
+ */
 TERN_MUST_CHECK tern_status tern_json_read_steps(tern_vocabulary *v, tern_error *err);
 TERN_MUST_CHECK tern_status tern_json_read_post(tern_vocabulary *v, tern_error *err);
 

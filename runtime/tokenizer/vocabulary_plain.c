@@ -14,7 +14,8 @@ static tern_span literal(const char *text) {
     return (tern_span){text, strlen(text)};
 }
 
-/* ---- special tokens --------------------------------------------------------------------------- */
+/* ---- special tokens ---------------------------------------------------------------------------
+ */
 
 static bool is_one_of(tern_span text, const char *const *list, size_t n) {
     for (size_t i = 0; i < n; i++)
@@ -120,7 +121,8 @@ static tern_status list_added(tern_vocabulary *v, tern_error *err) {
     return TERN_OK;
 }
 
-/* ---- spaces ----------------------------------------------------------------------------------- */
+/* ---- spaces -----------------------------------------------------------------------------------
+ */
 
 static const char visible_space[] = "\xE2\x96\x81", byte_space[] = "\xC4\xA0";
 
@@ -156,7 +158,8 @@ static void set_steps(tern_vocabulary *v) {
     }
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------
+ */
 
 tern_status tern_json_read_plain(tern_vocabulary *v, tern_error *err) {
     const tern_json_value *root = v->json.values;

@@ -22,7 +22,8 @@ static tern_status refuse_type(const tern_vocabulary *v, const char *part, const
                      TERN_SHOWN(name));
 }
 
-/* ---- tokens around a text --------------------------------------------------------------------- */
+/* ---- tokens around a text ---------------------------------------------------------------------
+ */
 
 static const char post[] = "post_processor";
 
@@ -112,7 +113,8 @@ tern_status tern_json_read_post(tern_vocabulary *v, tern_error *err) {
     return x != NULL ? read_post(v, x, err) : TERN_OK;
 }
 
-/* ---- how texts of tokens are read -------------------------------------------------------------- */
+/* ---- how texts of tokens are read --------------------------------------------------------------
+ */
 
 static const char decoder[] = "decoder";
 static const char visible_space[] = "\xE2\x96\x81";

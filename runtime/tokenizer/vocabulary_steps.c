@@ -90,7 +90,8 @@ static tern_status read_content(const tern_step_reader *r, const tern_json_value
     return TERN_OK;
 }
 
-/* ---- normalizers ------------------------------------------------------------------------------ */
+/* ---- normalizers ------------------------------------------------------------------------------
+ */
 
 static tern_status add_form(const tern_step_reader *r, tern_normal_form form) {
     if (!tern_can_normalize())
@@ -139,18 +140,19 @@ static tern_status read_strip(const tern_step_reader *r, const tern_json_value *
 }
 
 static const tern_step_name normalizers[] = {
-    {"NFC", read_nfc},         {"NFD", read_nfd},         {"NFKC", read_nfkc},
-    {"NFKD", read_nfkd},       {"Prepend", read_prepend}, {"Replace", read_replace},
+    {"NFC", read_nfc},         {"NFD", read_nfd},
+    {"NFKC", read_nfkc},       {"NFKD", read_nfkd},
+    {"Prepend", read_prepend}, {"Replace", read_replace},
     {"Strip", read_strip},     {NULL, NULL},
 };
 
-/* ---- pre-tokenizers --------------------------------------------------------------------------- */
+/* ---- pre-tokenizers ---------------------------------------------------------------------------
+ */
 
 static tern_status add_split(const tern_step_reader *r, const char *pattern,
                              tern_split_behavior behavior) {
-    return add(r, (tern_step){.kind = TERN_STEP_SPLIT,
-                              .pattern = literal(pattern),
-                              .behavior = behavior});
+    return add(
+        r, (tern_step){.kind = TERN_STEP_SPLIT, .pattern = literal(pattern), .behavior = behavior});
 }
 
 static tern_status read_byte_level(const tern_step_reader *r, const tern_json_value *x) {
@@ -206,9 +208,9 @@ static tern_status read_digits(const tern_step_reader *r, const tern_json_value 
 static tern_status read_punctuation(const tern_step_reader *r, const tern_json_value *x) {
     tern_split_behavior behavior = TERN_SPLIT_ISOLATED;
     const tern_status status = read_behavior(r, x, &behavior);
-    return status == TERN_OK ? add_split(r, "[\\p{P}\\x21-\\x2f\\x3a-\\x40\\x5b-\\x60\\x7b-\\x7e]",
-                                         behavior)
-                             : status;
+    return status == TERN_OK
+               ? add_split(r, "[\\p{P}\\x21-\\x2f\\x3a-\\x40\\x5b-\\x60\\x7b-\\x7e]", behavior)
+               : status;
 }
 
 /* Rust's words, with the two joiners: what is between them is removed. */
@@ -228,8 +230,7 @@ static tern_status read_whitespace_split(const tern_step_reader *r, const tern_j
 }
 
 static tern_status read_delimiter_split(const tern_step_reader *r, const tern_json_value *x) {
-    tern_step step = {
-        .kind = TERN_STEP_SPLIT, .behavior = TERN_SPLIT_REMOVED, .literal = true};
+    tern_step step = {.kind = TERN_STEP_SPLIT, .behavior = TERN_SPLIT_REMOVED, .literal = true};
     const tern_status status = read_content(r, x, "delimiter", &step.pattern);
     if (status == TERN_OK && step.pattern.size == 0)
         return refuse(r, "an empty delimiter");
@@ -256,10 +257,10 @@ static tern_status read_metaspace(const tern_step_reader *r, const tern_json_val
                                     .literal = true,
                                     .content = mark});
     if (status == TERN_OK && !never)
-        status = add(r, (tern_step){.kind = TERN_STEP_PREPEND,
-                                    .where = first ? TERN_PREPEND_FIRST_OF_TEXT
-                                                   : TERN_PREPEND_UNLESS_THERE,
-                                    .content = mark});
+        status = add(
+            r, (tern_step){.kind = TERN_STEP_PREPEND,
+                           .where = first ? TERN_PREPEND_FIRST_OF_TEXT : TERN_PREPEND_UNLESS_THERE,
+                           .content = mark});
     if (status == TERN_OK && (split == NULL || tern_json_is_true(split)))
         status = add(r, (tern_step){.kind = TERN_STEP_SPLIT,
                                     .pattern = mark,
@@ -280,7 +281,8 @@ static const tern_step_name pre_tokenizers[] = {
     {NULL, NULL},
 };
 
-/* ---- both ------------------------------------------------------------------------------------- */
+/* ---- both -------------------------------------------------------------------------------------
+ */
 
 tern_status tern_json_read_steps(tern_vocabulary *v, tern_error *err) {
     const tern_json_value *normalizer = tern_json_get(v->json.values, "normalizer");
