@@ -39,7 +39,7 @@ static const command_spec commands[COMMAND_COUNT] = {
         {"inspect", "MODEL", 1, 1, "show what is in a model file and whether it runs here",
          "Shows metadata, tensors, the memory that the model would take, and the kernels chosen.\n",
          "  tern inspect model.gguf\n"
-         "  tern inspect model.gguf --ctx 2048 --kv f32 --json\n"},
+         "  tern inspect model.gguf --ctx 256 --kv f32 --json\n"},
     [COMMAND_KERNELS] = {"kernels", "", 0, 0,
                          "list every kernel, whether it runs here and which is chosen", "",
                          "  tern kernels\n"

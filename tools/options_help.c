@@ -46,7 +46,12 @@ static void print_option(FILE *out, const option_spec *spec) {
         n += (size_t)snprintf(text + n, sizeof text - n, "; may be repeated");
     }
     if (spec->fallback != NULL) {
-        (void)snprintf(text + n, sizeof text - n, " [%s]", spec->fallback);
+        n += (size_t)snprintf(text + n, sizeof text - n, " [%s]", spec->fallback);
+    }
+    const char *list = spec->aliases;
+    char word[WORD_BYTES];
+    for (bool first = true; word_next(&list, word); first = false) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s--%s", first ? "; also " : ", ", word);
     }
     print_flag(out, spec);
     print_wrapped(out, text, INDENT);

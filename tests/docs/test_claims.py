@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No claim of speed without a receipt: a section that has one links a receipt in the repository, and a
+table's row that links one says what it says."""
+
+import json
+import re
+import unittest
+
+import documents
+
+# Figures with a unit of speed, and comparisons.
+_UNITS = r"tok/s|tokens?/s\b|tokens (?:a|per) second|[GM]B/s|GiB/s|[GM] ?(?:weights|multiply-accumulates|MACs?|FLOPS?)/s|[GM]/s"
+_CLAIM = re.compile(
+    rf"\d[\d., ]*(?:{_UNITS})|\d[\d.,]* ?(?:times|x|×|%) (?:faster|slower|as fast|the speed)", re.I
+)
+_RECEIPT = re.compile(r"\]\(([^()\s]*(?:receipts|report|ci)/[\w.-]+\.json)\)")
+
+
+def receipts(path, text):
+    """The receipts that a text of the document links, those that exist."""
+    targets = [path.parent / target for target in _RECEIPT.findall(text)]
+    return [target for target in targets if target.exists()]
+
+
+def tables(text):
+    """(header cells, rows of cells) of each table."""
+    lines = text.split("\n")
+    for at, line in enumerate(lines[1:], 1):
+        if re.fullmatch(r"\|[-:| ]+\|", line):
+            rows = []
+            for row in lines[at + 1 :]:
+                if not row.startswith("|"):
+                    break
+                rows.append(split_row(row))
+            yield split_row(lines[at - 1]), rows
+
+
+def split_row(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def speeds(header, row):
+    """(key of the receipt, figure) for the columns whose heads say what they are."""
+    for title, cell in zip(header, row):
+        found = re.match(r"[\d.]+", cell)
+        if found is None:
+            continue
+        if title.startswith("prefill") and "tokens/s" in title:
+            yield "prefill_tps", found[0]
+        if title.startswith("decode") and "tokens/s" in title:
+            yield "decode_tps", found[0]
+
+
+def problems_of_rows(path, section):
+    for header, rows in tables(section.text):
+        if not any("receipt" in title for title in header):
+            continue
+        for row in rows:
+            linked = receipts(path, " ".join(row))
+            if len(linked) != 1:
+                yield f"{row[0]}: {len(linked)} receipts in this row"
+                continue
+            content = json.loads(linked[0].read_text())
+            for key, figure in speeds(header, row):
+                digits = len(figure.partition(".")[2])
+                if f"{content[key]:.{digits}f}" != figure:
+                    yield f"{row[0]}: {figure}, but {linked[0].name} says {content[key]:.3f}"
+
+
+def claims(section):
+    """Heads of columns count as units of what stands below them."""
+    yield from (found[0].strip() for found in _CLAIM.finditer(documents.prose(section.text)))
+    for header, rows in tables(section.text):
+        for title in header:
+            if re.search(_UNITS, title):
+                yield f"a column {title}"
+
+
+class Claims(unittest.TestCase):
+    def test_every_claim_has_a_receipt(self):
+        problems, found = [], 0
+        for path in documents.paths():
+            for section in documents.sections(path.read_text()):
+                claim = next(claims(section), None)
+                found += claim is not None
+                if claim is not None and not receipts(path, section.text):
+                    problems.append(f"{documents.name(path)}:{section.line}: {claim}")
+        self.assertEqual([], problems, "claims in sections without a link to a receipt")
+        self.assertGreater(found, 1, "no claim found at all: the pattern is broken")
+
+    def test_rows_agree_with_their_receipts(self):
+        problems = []
+        for path in documents.paths():
+            for section in documents.sections(path.read_text()):
+                for problem in problems_of_rows(path, section):
+                    problems.append(f"{documents.name(path)}:{section.line}: {problem}")
+        self.assertEqual([], problems)
+
+    def test_the_pattern_sees_claims(self):
+        for text in ("12.5 tok/s", "3 tokens/s", "95 G weights/s", "31 GB/s", "2 times faster",
+                     "40 tokens a second", "10 % faster", "1.3x faster", "95 G/s"):
+            self.assertRegex(text, _CLAIM)
+        for text in ("2 times", "3 tokens", "27 % of the memory"):
+            self.assertNotRegex(text, _CLAIM)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command that the documents and the help texts show is executed.
+
+The `sh` blocks of a document run in the order of the page, in a folder that looks like a build tree: links
+to everything in the source tree, `build/tern`, `tern` on the path, and a `model.gguf`. Commands that
+build, install, test or measure at length are run in a shorter form (SHORTER), as the table says.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import documents
+
+SECONDS = 300  # for one document
+
+# (pattern, what runs instead): the same program with less to do. `make -n` and `ctest -N` show that the
+# target and the tests exist; a test of their own or continuous integration runs them for real.
+SHORTER = [
+    (r"(?<![\w./-])make(?= |$)", "make -n"),
+    (r"^(tools|tests)/install-deps.*", ":"),  # make test calls it
+    (r"^apt-get install .*", ":"),
+    (r"^ctest\b", "ctest_listed"),
+    (r"^cmake --build\b.*", ":"),  # the build that is being tested; package_install installs one
+    (r"^cmake --preset (\S+).*", r"cmake --list-presets | grep -q '\"\1\"'"),
+    (r"i2_s_8x1_avx2", "i2_s_16x1_avx2"),  # the row that a reader is shown how to add
+    (r"--preset bitnet-2b\b", "--preset bitnet-tiny"),
+    (r"-p 512 -n 64\b", "-p 64 -n 8"),
+    (r"--depth 2048\b", "--depth 64"),
+    (r"--repeat \d+", "--repeat 1"),
+    (r"(bench_kernels\b.*?)(?: --benchmark_filter=\S+)", r"\1"),
+    (r"(bench_kernels)\b", r"\1 --benchmark_filter=rmsnorm.*/cache --benchmark_min_time=0.001"),
+    (r"--benchmark_repetitions=\d+", "--benchmark_repetitions=2"),
+]
+
+# What no test machine has, or what another test runs whole. Key: how the command begins.
+ELSEWHERE = {
+    "tern verify-determinism": "e2e_verify_determinism",
+    ".venv/bin/python3 tests/e2e/": "a test of ctest",
+    "python3 -m venv": "make test does it",
+    "build/bench/bench_kernels --check": "bench_kernels_answers",
+    "tools/report": "bench_report; needs matplotlib",
+    "tests/emulate/": "needs Bochs and minutes",
+    "build-fuzz/": "the test of the fuzz targets runs them",
+    "build-aarch64/": "e2e_aarch64 builds for ARM",
+}
+
+PRELUDE = """
+set -e
+ctest_listed() { count=$(ctest -N --test-dir "$BUILD" $(echo "$@" | sed 's/--preset *[a-z-]*//') | sed -n 's/Total Tests: //p')
+                 [ "$count" -gt 0 ] || { echo "ctest $*: no such tests"; return 1; }; }
+"""
+
+_options = argparse.Namespace()
+
+
+def shorten(line):
+    for begin in ELSEWHERE:
+        if line.strip().startswith(begin):
+            return ":"
+    for pattern, replacement in SHORTER:
+        line = re.sub(pattern, replacement, line)
+    return line
+
+
+def script(title, numbered):
+    """A shell script of (number, line); the number of the line that fails is told."""
+    lines = [part for number, line in numbered for part in (f"LINE={number}", shorten(line))]
+    trap = f"trap 'echo \"{title}:$LINE: status $?\" >&2' ERR\n"
+    return PRELUDE + "set -E\n" + trap + "\n".join(lines) + "\n"
+
+
+def script_of(path, text):
+    """The commands of a page; None without any."""
+    lines = []
+    for block in documents.blocks(text):
+        for number, line in enumerate(block.text.split("\n"), block.line):
+            if block.language == "sh":
+                lines.append((number, line))
+            elif block.language == "console" and line.startswith("$ "):
+                lines.append((number, line[2:]))
+    return script(documents.name(path), lines) if lines else None
+
+
+def script_of_help(command):
+    told = subprocess.run([_options.tern, "help", command], capture_output=True, text=True, check=True)
+    examples = told.stdout.partition("\nexamples:\n")[2].partition("\n\n")[0]
+    return script(f"tern help {command}", enumerate(examples.split("\n"), 1))
+
+
+def commands_of_tern():
+    told = subprocess.run([_options.tern, "help"], capture_output=True, text=True, check=True)
+    listed = told.stdout.partition("commands:\n")[2].partition("\n\n")[0]
+    return re.findall(r"^  (?!help\b)([a-z][a-z-]+) ", listed, re.M)
+
+
+def furnish(folder):
+    """The folder that a reader would be in, and the environment of the shell."""
+    for entry in documents.ROOT.iterdir():
+        if not entry.name.startswith((".", "build")) or entry.name == ".github":
+            (folder / entry.name).symlink_to(entry)
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    for python in ("python", "python3"):
+        script = folder / ".venv" / "bin" / python
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        script.chmod(0o755)
+    (folder / "build").symlink_to(_options.build)
+    small = documents.ROOT / "models" / "tern-small.gguf"
+    for name in ("model.gguf", "MODEL.gguf"):
+        shutil.copy(small, folder / name)
+    (folder / "prompt.txt").write_text("Once upon a time")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "tern").symlink_to(_options.tern)
+    (folder / "home").mkdir()
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TERN_", "BITNET_", "IE_"))}
+    return kept | {
+        "PATH": f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "BUILD": str(_options.build),
+        "LC_ALL": "C.UTF-8",
+        "TERN_TEST_EVERY": "40",  # kernel tests take fewer shapes
+        "XDG_STATE_HOME": str(folder / "home"),
+    }
+
+
+def looks_like_command(line):
+    if re.search(r"\[|\bCOMMAND\b|\.\.\.", line):
+        return False  # a form, not a command
+    return re.match(r"(\$ |build/tern |tern [a-z-]+ |make\b|ctest |tools/\w|cmake --)", line)
+
+
+class Commands(unittest.TestCase):
+    def run_script(self, text):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            environment = furnish(folder)
+            result = subprocess.run(["bash", "-c", text], cwd=folder, env=environment,
+                                    stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
+        output = (result.stdout + result.stderr).decode(errors="replace")
+        self.assertEqual(0, result.returncode, output[-2000:])
+
+    def test_no_command_escapes(self):
+        """A block that is not `sh` or `console` holds no commands."""
+        problems = []
+        for path in documents.paths():
+            for block in documents.blocks(path.read_text()):
+                for offset, line in enumerate(block.text.split("\n")):
+                    if block.language not in ("sh", "console") and looks_like_command(line):
+                        problems.append(f"{documents.name(path)}:{block.line + offset}: {line}")
+        self.assertEqual([], problems)
+
+    def test_inline_commands_have_their_options(self):
+        """`tern run --flag` in the prose: the command and the flags exist."""
+        problems, seen = [], {}
+        for path in documents.paths():
+            for line, code in documents.code_spans(path.read_text()):
+                found = re.match(r"tern (?!help\b)([a-z][a-z-]*)\b(.*)", code)
+                if found is None:
+                    continue
+                if found[1] not in seen:
+                    told = subprocess.run([_options.tern, "help", found[1]], capture_output=True, text=True)
+                    seen[found[1]] = None if told.returncode else told.stdout
+                text = seen[found[1]]
+                where = f"{documents.name(path)}:{line}: {code}"
+                if text is None:
+                    problems.append(f"{where}: no such command")
+                    continue
+                for flag in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", found[2]):
+                    if not re.search(rf"{flag}\b", text):
+                        problems.append(f"{where}: no {flag}")
+        self.assertEqual([], problems)
+
+
+def add(title, text):
+    method = "test_" + re.sub(r"\W+", "_", title).lower()
+    setattr(Commands, method, lambda self: self.run_script(text))
+
+
+def add_pages():
+    for path in documents.paths():
+        text = script_of(path, path.read_text())
+        if text is not None and "emulate" not in path.parts:
+            add(documents.name(path), text)
+    for command in commands_of_tern():
+        add(f"help {command}", script_of_help(command))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tern", required=True, type=lambda value: str(Path(value).resolve()))
+    parser.add_argument("--build", required=True, type=lambda value: Path(value).resolve())
+    _, rest = parser.parse_known_args(namespace=_options)
+    add_pages()
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every link of the documents leads somewhere, and what the requirements name exists."""
+
+import re
+import unittest
+
+import documents
+
+
+def problems_of_links():
+    for path in documents.paths():
+        for line, target in documents.links(path.read_text()):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            there = (path.parent / file).resolve() if file else path
+            if not there.exists():
+                yield f"{documents.name(path)}:{line}: {target}: no such file"
+            elif anchor and anchor not in documents.anchors(there.read_text()):
+                yield f"{documents.name(path)}:{line}: {target}: no such heading"
+
+
+def known_tests():
+    """Patterns of the names that tests have, on whatever machine: from the files and CMake's lists."""
+    tests = documents.ROOT / "tests"
+    patterns = [path.stem.removeprefix("test_") for path in tests.glob("test_*.c")]
+    patterns += ["e2e_" + path.stem.removeprefix("test_") for path in tests.glob("e2e/test_*.py")]
+    for path in [*tests.rglob("CMakeLists.txt"), documents.ROOT / "bench" / "CMakeLists.txt"]:
+        names = re.findall(r"(?:add_test\(NAME|tern_(?:python_)?test\() *([\w${}]+)", path.read_text())
+        patterns += [re.sub(r"\$\{\w+\}", r"\\w+", name) for name in names if not name.startswith("$")]
+    return patterns
+
+
+def source_of(test):
+    tests = documents.ROOT / "tests"
+    for path in (tests / f"test_{test}.c", tests / "e2e" / f"test_{test.removeprefix('e2e_')}.py"):
+        if path.exists():
+            return path.read_text()
+    return None
+
+
+def problems_of_shown(shown, patterns):
+    """What shows a row is split by semicolons: tests with their functions, commands, words."""
+    for part in shown.split(";"):
+        found = re.match(r"\s*([a-z][a-z0-9_]*)(\*?)(?:: *((?:test_\w+(?:, *)?)+))?", part)
+        if found is None or not (found[3] or "_" in found[1]):
+            continue
+        if found[2]:
+            if not any(pattern.startswith(found[1]) for pattern in patterns):
+                yield f"there is no test {found[1]}*"
+        elif not any(re.fullmatch(pattern, found[1]) for pattern in patterns):
+            yield f"there is no test {found[1]}"
+        source = source_of(found[1]) or ""
+        for function in re.findall(r"test_\w+", found[3] or ""):
+            if not re.search(rf"\b{function}\b", source):
+                yield f"{found[1]} has no {function}"
+
+
+def problems_of_place(where):
+    """`path` or `path: name, name`; paths may have a `*`."""
+    for code in re.findall(r"`([^`]+)`", where):
+        found = re.fullmatch(r"((?:[\w.-]+/)+[\w.*-]*|[A-Z]\w+\.\w+)(?:: ([\w, ]+))?", code)
+        if found is None:
+            continue
+        files = list(documents.ROOT.glob(found[1].rstrip("/")))
+        if not files:
+            yield f"there is no {found[1]}"
+        for name in re.findall(r"\w+", found[2] or ""):
+            if not any(re.search(rf"\b{name}\b", file.read_text()) for file in files):
+                yield f"{found[1]} does not hold {name}"
+
+
+def problems_of_requirements():
+    """Rows are | M1 | what | where | shown by |."""
+    patterns = known_tests()
+    text = (documents.ROOT / "docs" / "requirements.md").read_text()
+    for number, line in enumerate(text.split("\n"), 1):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if re.fullmatch(r"M\d+", cells[0]) and len(cells) == 4:
+            for problem in [*problems_of_place(cells[2]), *problems_of_shown(cells[3], patterns)]:
+                yield f"requirements.md:{number}: {cells[0]}: {problem}"
+
+
+class Links(unittest.TestCase):
+    def test_links(self):
+        self.assertEqual([], list(problems_of_links()))
+
+    def test_requirements(self):
+        self.assertGreater(len(known_tests()), 30)
+        self.assertEqual([], list(problems_of_requirements()))
+
+
+if __name__ == "__main__":
+    unittest.main()
