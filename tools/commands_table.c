@@ -63,7 +63,7 @@ static const command_spec commands[COMMAND_COUNT] = {
          "other engines do, so that figures compare. Prints e^(mean of -ln p) with its standard\n"
          "error and an interval. The figures are the same bits on every machine.\n",
          "  tern perplexity -m model.gguf -f text.txt\n"
-         "  tern perplexity -m model.gguf -f text.txt --ctx 2048 --stride 512 --json\n"},
+         "  tern perplexity -m model.gguf -f text.txt --ctx 256 --stride 128 --json\n"},
     [COMMAND_QUANTIZE] =
         {"quantize", "IN OUT", 2, 2, "write a model with its weights in another format",
          "Reads any model that tern runs and keeps all its metadata. Prints how many tensors keep\n"
@@ -74,7 +74,7 @@ static const command_spec commands[COMMAND_COUNT] = {
          "types below 8 bits, unless they are quantized already. Where blocks do not fit, q4_k\n"
          "becomes q5_0, q5_k and q6_k q8_0, and blocks of 32 f16.\n",
          "  tern quantize model.gguf smaller.gguf --type q4_k\n"
-         "  tern quantize bitnet-i2_s.gguf bitnet-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n"},
+         "  tern quantize model.gguf model-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n"},
     [COMMAND_VERIFY] =
         {"verify", "RECEIPT", 1, 1, "check a receipt, and run it again",
          "Holds a receipt that `tern run --receipt` or `tern bench --receipt` wrote against every\n"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/options.h"
+#include "tools/words.h"
 
 enum { COLUMNS = 98, INDENT = 30, IGNORED_INDENT = 6 };
 

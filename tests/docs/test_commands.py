@@ -51,6 +51,12 @@ ELSEWHERE = {
     "build-aarch64/": "e2e_aarch64 builds for ARM",
 }
 
+# What a page takes for granted, made by its first commands.
+BEFORE = {
+    "tern help verify": "tern keygen signing.key; "
+    "tern run -m model.gguf -p Hello -n 16 --receipt receipt.json --sign-key signing.key",
+}
+
 PRELUDE = """
 set -e
 ctest_listed() { count=$(ctest -N --test-dir "$BUILD" $(echo "$@" | sed 's/--preset *[a-z-]*//') | sed -n 's/Total Tests: //p')
@@ -73,7 +79,8 @@ def script(title, numbered):
     """A shell script of (number, line); the number of the line that fails is told."""
     lines = [part for number, line in numbered for part in (f"LINE={number}", shorten(line))]
     trap = f"trap 'echo \"{title}:$LINE: status $?\" >&2' ERR\n"
-    return PRELUDE + "set -E\n" + trap + "\n".join(lines) + "\n"
+    begin = ["LINE=0", "set -E", trap, BEFORE.get(title, "")]
+    return PRELUDE + "\n".join(begin + lines) + "\n"
 
 
 def script_of(path, text):
@@ -115,6 +122,7 @@ def furnish(folder):
     for name in ("model.gguf", "MODEL.gguf"):
         shutil.copy(small, folder / name)
     (folder / "prompt.txt").write_text("Once upon a time")
+    (folder / "text.txt").symlink_to(documents.ROOT / "models" / "tern-small.heldout.txt")
     (folder / "bin").mkdir()
     (folder / "bin" / "tern").symlink_to(_options.tern)
     (folder / "home").mkdir()
