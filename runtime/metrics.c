@@ -41,6 +41,55 @@ double tern_peak_rss_mib(void) {
     return (double)usage.ru_maxrss / 1024.0; /* Linux counts KiB */
 }
 
+/* "MemAvailable:  123 kB" in bytes; 0 when there is no such line. */
+static uint64_t read_available(const char *meminfo) {
+    FILE *f = fopen(meminfo, "re");
+    if (f == NULL) {
+        return 0;
+    }
+    char line[256];
+    unsigned long long kib = 0;
+    while (fgets(line, sizeof line, f) != NULL) {
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) {
+            break;
+        }
+    }
+    (void)fclose(f); /* read only: nothing can be lost */
+    return (uint64_t)kib * 1024;
+}
+
+/* A limit in bytes; 0 for "max" and for files that are not there. */
+static uint64_t read_limit(const char *path) {
+    FILE *f = fopen(path, "re");
+    unsigned long long bytes = 0;
+    if (f == NULL) {
+        return 0;
+    }
+    if (fscanf(f, "%llu", &bytes) != 1) {
+        bytes = 0;
+    }
+    (void)fclose(f); /* read only: nothing can be lost */
+    return bytes;
+}
+
+uint64_t tern_memory_available_from(const char *meminfo, const char *const *limits) {
+    uint64_t available = read_available(meminfo);
+    for (; *limits != NULL; limits++) {
+        const uint64_t limit = read_limit(*limits);
+        if (limit > 0 && (available == 0 || limit < available)) {
+            available = limit;
+        }
+    }
+    return available;
+}
+
+uint64_t tern_memory_available(void) {
+    /* Control groups of version 2, then of version 1, as a container sees its own. */
+    static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
+                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes", NULL};
+    return tern_memory_available_from("/proc/meminfo", limits);
+}
+
 static size_t held(const tern_latencies *l) {
     return l->added < TERN_LATENCY_RING ? l->added : TERN_LATENCY_RING;
 }

@@ -3,6 +3,7 @@
 #define TERN_RUNTIME_METRICS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Seconds of a clock that never goes back; only differences mean something. */
 double tern_clock_seconds(void);
@@ -15,6 +16,17 @@ double tern_peak_rss_mib(void);
 
 /* The same from a file in the format of /proc/self/status; 0 when it has no VmHWM line. */
 double tern_peak_rss_from(const char *status_path);
+
+/*
+ * Bytes of memory that this process could still take without others having to give up theirs:
+ * MemAvailable of /proc/meminfo, or the limit of the control group (container) where that is less.
+ * 0 when neither is known.
+ */
+uint64_t tern_memory_available(void);
+
+/* The same from a file in the format of /proc/meminfo and files that hold a limit ("max" or a
+ * number of bytes), NULL behind the last one; what is missing is ignored. */
+uint64_t tern_memory_available_from(const char *meminfo, const char *const *limits);
 
 enum { TERN_LATENCY_RING = 4096 };
 

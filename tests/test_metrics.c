@@ -39,12 +39,18 @@ static void test_peak_rss_grows_with_touched_memory(void **state) {
     assert_true(after < 1e6);
 }
 
-static double peak_of(const char *text) {
-    char path[] = "/tmp/tern-test-metrics-XXXXXX";
+/* Writes text to a new file and puts its name into path. */
+static void write_file(char path[32], const char *text) {
+    snprintf(path, 32, "/tmp/tern-metrics-XXXXXX");
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     assert_int_equal(close(fd), 0);
+}
+
+static double peak_of(const char *text) {
+    char path[32];
+    write_file(path, text);
     const double mib = tern_peak_rss_from(path);
     assert_int_equal(unlink(path), 0);
     return mib;
@@ -62,6 +68,25 @@ static tern_latencies *ring(void) {
     tern_latencies *l = calloc(1, sizeof *l);
     assert_non_null(l);
     return l;
+}
+
+static void test_available_memory(void **state) {
+    char meminfo[32], limit[32], none[32];
+    (void)state;
+    write_file(meminfo, "MemTotal:  9 kB\nMemFree: 1 kB\nMemAvailable:   3000 kB\nBuffers: 5 kB\n");
+    write_file(limit, "2000000\n");
+    write_file(none, "max\n");
+    const char *const unlimited[] = {none, "/nonexistent/limit", NULL};
+    const char *const limited[] = {none, limit, NULL};
+    assert_int_equal(tern_memory_available_from(meminfo, unlimited), 3000 * 1024);
+    assert_int_equal(tern_memory_available_from(meminfo, limited), 2000000);
+    assert_int_equal(tern_memory_available_from("/nonexistent/meminfo", limited), 2000000);
+    assert_int_equal(tern_memory_available_from("/nonexistent/meminfo", unlimited), 0);
+    assert_int_equal(tern_memory_available_from(limit, unlimited), 0);
+    assert_true(tern_memory_available() > 0);
+    unlink(meminfo);
+    unlink(limit);
+    unlink(none);
 }
 
 static void test_percentiles_by_nearest_rank(void **state) {
@@ -99,6 +124,7 @@ int main(void) {
         cmocka_unit_test(test_clock_goes_forward),
         cmocka_unit_test(test_peak_rss_grows_with_touched_memory),
         cmocka_unit_test(test_peak_rss_reads_the_status_file),
+        cmocka_unit_test(test_available_memory),
         cmocka_unit_test(test_percentiles_by_nearest_rank),
         cmocka_unit_test(test_ring_keeps_the_newest),
     };

@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/json.h"
 #include "tools/loader.h"
+#include "tools/memory_plan.h"
 #include "tools/out.h"
 #include "tools/values.h"
 
@@ -29,8 +30,7 @@ typedef struct inspection {
     tern_status status; /* of opening the model without its weights */
     tern_error why;     /* when that failed */
     loaded l;           /* model NULL when it failed */
-    uint32_t n_ctx;
-    uint64_t kv_bytes, session_bytes;
+    memory_plan plan;   /* when it succeeded */
 } inspection;
 
 static void count_types(inspection *n) {
@@ -51,6 +51,17 @@ static void count_types(inspection *n) {
     }
 }
 
+/* Bytes of the matrices that are read where the file is mapped. */
+static uint64_t float_matrices(const inspection *n) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n->n_types; i++) {
+        const tern_format f = tern_format_from_gguf(n->types[i].type);
+        const bool floats = f == TERN_FORMAT_F32 || f == TERN_FORMAT_F16 || f == TERN_FORMAT_BF16;
+        bytes += floats ? n->types[i].bytes : 0;
+    }
+    return bytes;
+}
+
 /* Everything that can be said about running the model, without reading its weights. */
 static void try_model(inspection *n) {
     tern_model_params params = tern_model_params_default();
@@ -66,23 +77,14 @@ static void try_model(inspection *n) {
         return;
     }
     loader_describe(n->o, l);
-    const tern_format kv = loader_kv_format(n->o);
-    const uint64_t asked = options_integer(n->o, OPT_CONTEXT);
-    n->n_ctx = asked > 0 ? (uint32_t)asked : tern_model_default_context(l->model);
-    n->kv_bytes = tern_model_kv_bytes(l->model, n->n_ctx, kv);
     tern_session_params session = tern_session_params_default();
-    session.n_ctx = n->n_ctx;
-    session.kv = kv;
-    n->status = tern_session_bytes(l->model, &session, &n->session_bytes, &n->why);
+    session.n_ctx = (uint32_t)options_integer(n->o, OPT_CONTEXT);
+    session.kv = loader_kv_format(n->o);
+    n->status = memory_plan_make(l->model, &session, float_matrices(n), &n->plan, &n->why);
 }
 
 static bool runs_here(const inspection *n) {
     return n->status == TERN_OK;
-}
-
-/* File pages that stay in use, packed weights, cache and scratch. */
-static uint64_t total_bytes(const inspection *n) {
-    return n->l.info.file_bytes + n->l.info.packed_bytes + n->session_bytes;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -143,14 +145,10 @@ static void print_plan(const inspection *n) {
         m->architecture, m->name, m->n_layer, m->n_embd, m->n_ff, m->n_head, m->n_head_kv,
         m->head_dim, m->n_vocab, m->n_ctx_train);
     print_tokenizer(&n->l);
-    out_print("\nmemory       %10.1f MiB  model file, mapped\n", mib(m->file_bytes));
-    out_print("             %10.1f MiB  weights packed for this processor\n", mib(m->packed_bytes));
-    out_print("             %10.1f MiB  key/value cache: 2 x %u layers x %u heads x %u positions x "
-              "%u bytes\n",
-              mib(n->kv_bytes), m->n_layer, m->n_head_kv, n->n_ctx,
-              (unsigned)(n->kv_bytes / 2 / m->n_layer / m->n_head_kv / n->n_ctx));
-    out_print("             %10.1f MiB  scratch\n", mib(n->session_bytes - n->kv_bytes));
-    out_print("             %10.1f MiB  in all, at most\n", mib(total_bytes(n)));
+    out_print("\n");
+    if (runs_here(n)) {
+        memory_plan_print(&n->plan, m);
+    }
     out_print("read         %10.1f MiB  of weights for each token\n", mib(m->weight_bytes));
     out_print("\nkernels      (%s)\n", tern_model_isa(n->l.model));
     for (size_t i = 0; i < n->l.n_kernels; i++) {
@@ -216,12 +214,9 @@ static void add_model(const inspection *n, json_t *root) {
                                   "n_head", (int)m->n_head, "n_head_kv", (int)m->n_head_kv,
                                   "head_dim", (int)m->head_dim, "n_vocab", (int)m->n_vocab,
                                   "n_ctx_train", (int)m->n_ctx_train));
-    json_object_set_new(root, "memory",
-                        json_pack("{s:I, s:I, s:I, s:I, s:I, s:i}", "file",
-                                  (json_int_t)m->file_bytes, "packed", (json_int_t)m->packed_bytes,
-                                  "kv_cache", (json_int_t)n->kv_bytes, "scratch",
-                                  (json_int_t)(n->session_bytes - n->kv_bytes), "total",
-                                  (json_int_t)total_bytes(n), "n_ctx", (int)n->n_ctx));
+    if (runs_here(n)) {
+        json_object_set_new(root, "memory", memory_plan_json(&n->plan));
+    }
     json_object_set_new(root, "parameters", json_integer((json_int_t)m->parameters));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
     json_set_kernels(root, &n->l);
