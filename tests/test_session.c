@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runtime/synth.h"
@@ -197,6 +198,40 @@ static void test_no_weights(void **state) {
     assert_true(bytes > tern_model_kv_bytes(model, TRAINED, TERN_FORMAT_F16));
     tern_model_free(&model);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they map memory themselves  \
+                                                                     */
+/* Address space for everything but the session's arena: an error, and nothing is lost. */
+static void test_no_memory(void **state) {
+    const fixture *f = *state;
+    const tern_session_params params = {.n_batch = 128, .threads = 1, .kv = TERN_FORMAT_F32};
+    struct rlimit before;
+    unsigned long pages = 0;
+    tern_error err = {0};
+    tern_session *s = NULL;
+    uint64_t bytes = 0;
+    assert_int_equal(tern_session_bytes(f->model, &params, &bytes, NULL), TERN_OK);
+    FILE *statm = fopen("/proc/self/statm", "r");
+    assert_non_null(statm);
+    assert_int_equal(fscanf(statm, "%lu", &pages), 1);
+    fclose(statm);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    struct rlimit limit = before;
+    limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes / 2;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    const tern_status status = tern_session_new(f->model, &params, &s, &err);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_int_equal(status, TERN_ERR_NOMEM);
+    assert_null(s);
+    assert_int_equal(err.status, TERN_ERR_NOMEM);
+    s = tiny_session(f->model, params);
+    eval(s, 0, 1, NULL);
+    tern_session_free(&s);
+}
+#define NO_MEMORY_TEST cmocka_unit_test_setup_teardown(test_no_memory, session_open, session_close),
+#else
+#define NO_MEMORY_TEST
+#endif
 
 /* ---- the edges of the context
  * --------------------------------------------------------------------- */
@@ -397,11 +432,16 @@ static void test_two_sessions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_SESSION(test_defaults),       WITH_SESSION(test_refused_parameters),
-        WITH_SESSION(test_work),           WITH_SESSION(test_bytes),
-        cmocka_unit_test(test_no_weights), WITH_SESSION(test_full_context),
-        WITH_SESSION(test_context_of_one), WITH_SESSION(test_refused_eval),
-        WITH_SESSION(test_rewind),         WITH_SESSION(test_cache_range),
+        NO_MEMORY_TEST WITH_SESSION(test_defaults),
+        WITH_SESSION(test_refused_parameters),
+        WITH_SESSION(test_work),
+        WITH_SESSION(test_bytes),
+        cmocka_unit_test(test_no_weights),
+        WITH_SESSION(test_full_context),
+        WITH_SESSION(test_context_of_one),
+        WITH_SESSION(test_refused_eval),
+        WITH_SESSION(test_rewind),
+        WITH_SESSION(test_cache_range),
         WITH_SESSION(test_two_sessions),
     };
     return cmocka_run_group_tests(tests, models_open, models_close);

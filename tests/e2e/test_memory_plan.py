@@ -145,7 +145,7 @@ class MemoryPlan(common.TernTest):
         """What does not fit is said before anything is allocated."""
         path = Path(self.folder.name) / "large.gguf"
         template = common.synth("bitnet-tiny", self.folder.name)
-        geometry = (100, 4096, 16384, 32, 32, 128, 128256, 1 << 20)
+        geometry = (10, 4096, 16384, 32, 32, 128, 128256, 1 << 20)
         stretched(template, path, geometry)
         options = ("--ctx", 1 << 20, "--kv", "f32")
         self.assertFalse(self.plan(path, *options)["fits"])
