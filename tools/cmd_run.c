@@ -58,6 +58,8 @@ static int answer(run *r) {
     if (cached != EXIT_DONE) {
         return cached;
     }
+    request.known = r->prompt.ids;
+    request.n_known = r->n_reused;
     request.prompt += r->n_reused;
     request.n_prompt -= r->n_reused;
     if (echo && r->prompt.text != NULL) {
@@ -118,6 +120,10 @@ static int finish(const run *r) {
     out_flush();
     if (wants_remarks(options_switch(r->o, OPT_VERBOSE))) {
         figures_print(&r->answerer, &r->l);
+        if (r->n_reused > 0) {
+            (void)fprintf(stderr, "%zu more tokens of the prompt were in %s\n", r->n_reused,
+                          options_text(r->o, OPT_PROMPT_CACHE));
+        }
     }
     if (r->answerer.end == ANSWER_CONTEXT) {
         complain("the context of %u positions is full: the answer ends here (-c gives more, up to "

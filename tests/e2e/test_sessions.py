@@ -59,6 +59,16 @@ class Sessions(common.TernTest):
         again = self.run_small("-p", PROMPT, "-n", 8, *cached, "--prompt-cache-ro")
         self.assertEqual(again["reused_tokens"], again["prompt_tokens"] - 1)
 
+    def test_sampling_looks_back(self):
+        """Penalties count what came from the file, the random numbers begin anew."""
+        sampling = ("--temp", 0.9, "--seed", 5, "--repeat-penalty", 1.6, "--frequency-penalty", 0.5)
+        arguments = ("-p", f"{PROMPT} {PROMPT}", "-n", 24, *sampling)
+        plain = self.run_small(*arguments)
+        for _ in range(2):
+            answer = self.run_small(*arguments, "--prompt-cache", self.file)
+            self.assertEqual(answer["tokens"], plain["tokens"])
+        self.assertEqual(answer["reused_tokens"], plain["prompt_tokens"] - 1)
+
     def test_read_only(self):
         self.refused("--prompt-cache-ro", contains=["--prompt-cache-ro needs"], status=2)
         missing = ("--prompt-cache", self.file, "--prompt-cache-ro")

@@ -146,6 +146,9 @@ tern_status answerer_answer(answerer *a, const answer_request *request, tern_err
     a->stopped = a->out_of_memory = false;
     a->figures = (tern_generation){0};
     tern_sampler_reset(a->sampler, request->seed);
+    for (size_t i = 0; i < request->n_known; i++) {
+        tern_sampler_accept(a->sampler, request->known[i]);
+    }
     const tern_generate_params params = {.max_tokens = request->max_tokens,
                                          .ignore_end = request->ignore_end,
                                          .stop_tokens = request->stop_tokens,

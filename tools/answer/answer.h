@@ -24,6 +24,8 @@ typedef bool answer_sink(const char *bytes, size_t size, void *user);
 typedef struct answer_request {
     const int32_t *prompt; /* [n_prompt], evaluated behind what the session holds; n_prompt >= 1 */
     size_t n_prompt;
+    const int32_t *known; /* [n_known] what the session holds of this prompt: penalties look back */
+    size_t n_known;
     uint64_t seed;
     size_t max_tokens;
     bool ignore_end;            /* go on behind the model's end of text */
