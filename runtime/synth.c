@@ -264,7 +264,8 @@ static tern_status visit_all(walk *c) {
     if (status == TERN_OK)
         status = visit_norm(c, -1, "output_norm", m->n_embd);
     if (status == TERN_OK && m->output_head)
-        status = visit_matrix(c, -1, "output", m->body, m->n_embd, m->n_vocab, LOGIT_GAIN);
+        status = visit_matrix(c, -1, "output", m->wide_head ? m->embedding : m->body, m->n_embd,
+                              m->n_vocab, LOGIT_GAIN);
     return status;
 }
 

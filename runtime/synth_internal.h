@@ -50,6 +50,7 @@ typedef struct tern_synth_model {
     bool qkv_bias;    /* biases of the query, key and value projections */
     bool qk_norms;    /* norms of the heads of queries and keys */
     bool output_head; /* a matrix of its own, in the body's format, instead of the embeddings */
+    bool wide_head;   /* that matrix is in the embeddings' format */
     tern_synth_tokens tokens;
     const char *pre;
 } tern_synth_model;

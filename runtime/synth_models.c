@@ -44,6 +44,15 @@
     .rope_base = 1000000.0f, .score_gain = SHARP, .body = TERN_FORMAT_Q4_0,                        \
     .embedding = TERN_FORMAT_Q8_0
 
+/*
+ * Falcon 3: heads of 256 in four groups, whatever the width, as llama with ternary matrices, float
+ * embeddings and a float head of its own. Falcon-E: the same graph, tied.
+ */
+#define FALCON_TINY                                                                                \
+    .architecture = "llama", .tokens = TERN_SYNTH_CHATML, .n_layer = 2, .n_embd = 128,             \
+    .n_ff = 256, .n_vocab = 307, .n_special = 3, .n_ctx = 512, .score_gain = SHARP,                \
+    .body = TERN_FORMAT_I2_S, .embedding = TERN_FORMAT_F16
+
 #define SMOLLM2_135M                                                                               \
     LLAMA, .n_layer = 30, .n_embd = 576, .n_ff = 1536, .n_head = 9, .n_head_kv = 3,                \
            .head_dim = 64, .n_vocab = 49152, .n_special = 17, .n_ctx = 8192,                       \
@@ -146,6 +155,22 @@ static const tern_synth_model models[] = {
      .architecture = "qwen3",
      .qk_norms = true,
      .output_head = true},
+    {{"falcon3-tiny", "Falcon 3 1.58 bit with 2 layers of 128: heads of 256, I2_S, an output head"},
+     FALCON_TINY,
+     .n_head = 8,
+     .n_head_kv = 4,
+     .head_dim = 256,
+     .rope_base = 1000042.0f,
+     .pre = "falcon3",
+     .output_head = true,
+     .wide_head = true},
+    {{"falcon-e-tiny", "Falcon-E with 2 layers of 128: heads of 64, I2_S, tied embeddings"},
+     FALCON_TINY,
+     .n_head = 4,
+     .n_head_kv = 2,
+     .head_dim = 64,
+     .rope_base = 10000.0f,
+     .pre = "falcon_e"},
     {{"llama-tiny-f16", "llama-tiny in F16, 88 wide"},
      LLAMA_TINY_FLOATS,
      .body = TERN_FORMAT_F16,

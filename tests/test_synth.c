@@ -201,7 +201,7 @@ static void test_presets_and_arguments(void **state) {
         assert_non_null(strstr(err.message, p->name)); /* the message lists every one */
         assert_true(strlen(p->description) > 10);
     }
-    assert_int_equal(n, 20);
+    assert_int_equal(n, 22);
     assert_int_equal(tern_synth(NULL, path, 1, NULL, NULL, &err), TERN_ERR_ARG);
     assert_int_equal(tern_synth("bitnet-tiny", NULL, 1, NULL, NULL, &err), TERN_ERR_ARG);
     assert_int_equal(tern_synth("bitnet-tiny", folder, 1, NULL, NULL, &err), TERN_ERR_IO);
@@ -284,7 +284,7 @@ static void test_moments(void **state) {
         "llama-tiny-q4_0",  "llama-tiny-q4_1", "llama-tiny-q5_0",   "llama-tiny-q8_0",
         "llama-tiny-q4_k",  "llama-tiny-q5_k", "llama-tiny-q6_k",   "llama-tiny-f16",
         "llama-tiny-iq2_s", "llama-tiny-bf16", "llama-tiny-f32",    "qwen2-tiny",
-        "qwen3-tiny"};
+        "qwen3-tiny",       "falcon3-tiny",    "falcon-e-tiny"};
     for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
         check_moments(presets[i], "token_embd.weight", 2.5);
         check_moments(presets[i], "blk.0.attn_q.weight", 2);

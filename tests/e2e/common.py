@@ -37,6 +37,8 @@ QUANTIZED = [
     "llama-tiny-iq2_s",
     "qwen2-tiny",
     "qwen3-tiny",
+    "falcon3-tiny",
+    "falcon-e-tiny",
 ]
 
 
