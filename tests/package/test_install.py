@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installs tern into a folder, moves that folder, and builds the example against it as outsiders do.
+"""Installs tern into a folder, moves that folder, and builds the examples against it as outsiders do.
 
-examples/gemv.c as C11 and as C++17, with the static and with the shared kernel library, through
-find_package and through pkg-config; and a program that uses libtern. All of them are run.
+As C11 and as C++17, with the static and with the shared libraries, through find_package and through
+pkg-config. All of them are run, examples/generate.c with the small model.
 """
 
 from __future__ import annotations
@@ -16,18 +16,8 @@ import tempfile
 from pathlib import Path
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
-USES_TERN = """#include <stdio.h>
-#include <tern/tern.h>
-int main(void) {
-    static tern_error err;
-    tern_model *model = NULL;
-    const tern_model_params params = tern_model_params_default();
-    if (tern_model_open("/nonexistent.gguf", &params, &model, &err) != TERN_ERR_IO)
-        return 1;
-    printf("%s\\n", err.message);
-    return 0;
-}
-"""
+GEMV = r"^tern_gemv_i2_s_\w+, tern \d+\.\d+\.\d+\nmean squared error [\d.]+e-0[5-9] of"
+GENERATE = r"\n\d+ tokens behind 5$"
 
 
 def run(command: list, env: dict[str, str] | None = None) -> str:
@@ -52,11 +42,16 @@ class Package:
             if str(folder) in text.read_text(encoding="utf-8"):
                 raise SystemExit(f"{text.name} names the folder that it was installed to")
 
-    def check(self, program: Path, kind: str, library: str, pattern: str) -> None:
-        """The program runs, prints what it should, and loads the shared library or does not."""
+    def check(self, program: Path, kind: str) -> None:
+        """The example runs, prints what it should, and loads the shared library or does not."""
         env = {"LD_LIBRARY_PATH": str(self.libdir)} if kind == "shared" else {}
-        text = run([program], env)
-        if not re.search(pattern, text):
+        small = self.args.source / "models" / "tern-small.gguf"
+        library, pattern, operands = {
+            "gemv": ("libtern-kernels", GEMV, []),
+            "generate": ("libtern", GENERATE, [small, "Once upon a time"]),
+        }[program.name]
+        text = run([program, *operands], env)
+        if not re.search(pattern, text.rstrip()):
             raise SystemExit(f"{program}: unexpected output: {text}")
         needed = re.findall(r"NEEDED.*\[(.*)\]", run(["readelf", "--dynamic", program]))
         if any(name.startswith(f"{library}.so.") for name in needed) != (kind == "shared"):
@@ -71,7 +66,7 @@ class Package:
              f"-DEXAMPLE_LANGUAGE={language}", f"-DCMAKE_C_COMPILER={self.args.cc}",
              f"-DCMAKE_CXX_COMPILER={self.args.cxx}", f"-DCMAKE_{language}_FLAGS={flags}"])  # fmt: skip
         run([self.args.cmake, "--build", build])
-        return build / "gemv"
+        return build
 
     def with_pkg_config(self, source: Path, package: str, language: str, kind: str) -> Path:
         env = {"PKG_CONFIG_PATH": str(self.libdir / "pkgconfig")}
@@ -121,20 +116,15 @@ def main() -> int:
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--shared", action="store_true", help="shared libraries were built")
     args = parser.parse_args()
-    gemv = args.source / "examples" / "gemv.c"
-    pattern = r"^tern_gemv_i2_s_\w+, tern \d+\.\d+\.\d+\nmean squared error [\d.]+e-0[5-9] of"
     with tempfile.TemporaryDirectory() as folder:
         package = Package(args, Path(folder))
-        uses_tern = Path(folder) / "uses_tern.c"
-        uses_tern.write_text(USES_TERN, encoding="utf-8")
         for kind in ["static"] + ["shared"] * args.shared:
             for language in ["C"] + ["CXX"] * bool(args.cxx):
-                library = "libtern-kernels"
-                package.check(package.with_cmake(language, kind), kind, library, pattern)
-                program = package.with_pkg_config(gemv, "tern-kernels", language, kind)
-                package.check(program, kind, library, pattern)
-                program = package.with_pkg_config(uses_tern, "tern", language, kind)
-                package.check(program, kind, "libtern", "^/nonexistent.gguf")
+                build = package.with_cmake(language, kind)
+                for name, library in (("gemv", "tern-kernels"), ("generate", "tern")):
+                    package.check(build / name, kind)
+                    source = args.source / "examples" / f"{name}.c"
+                    package.check(package.with_pkg_config(source, library, language, kind), kind)
         finds_cuda_module(package)
         refuses(package, "both")
     return 0
