@@ -1,5 +1,5 @@
 # What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json, receipts), utf8proc (normal forms of
-# Unicode in a tokenizer.json), libsodium (signatures), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
+# Unicode in a tokenizer.json), libsodium (signatures), libedit (tern chat), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
 # optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
@@ -44,6 +44,14 @@ if(UTF8PROC_FOUND)
   set(TERN_PC_UTF8PROC " libutf8proc") # for tern.pc
 else()
   message(STATUS "tern: utf8proc was not found: built without Unicode normalization (tokenizer.json of Qwen)")
+endif()
+
+pkg_check_modules(LIBEDIT IMPORTED_TARGET libedit)
+if(LIBEDIT_FOUND)
+  set(TERN_EDIT_LIBRARIES PkgConfig::LIBEDIT)
+  set(TERN_EDIT_DEFINITIONS TERN_HAVE_LIBEDIT=1)
+else()
+  message(STATUS "tern: libedit was not found: tern chat is built without line editing and history")
 endif()
 
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)

@@ -19,6 +19,16 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern run -m model.gguf --chat -p 'What is 2+2?' -n 64\n"
          "  tern run -m model.gguf -p 'Once upon a time' --temp 0.8 --top-p 0.95 --seed 7\n"
          "  echo 'Dear reader,' | tern run -m model.gguf --json\n"},
+    [COMMAND_CHAT] =
+        {"chat", "", 0, 0, "talk with a model",
+         "A conversation in the model's own chat format. On a terminal lines can be edited and "
+         "are\n"
+         "remembered; from a pipe each line is a message, and each answer is printed. /help lists\n"
+         "what else can be typed: /clear /regen /save /load /stats /exit. Ctrl-C stops an "
+         "answer.\n",
+         "  tern chat -m model.gguf\n"
+         "  tern chat -m model.gguf --system 'Answer briefly.' --temp 0.7 --top-p 0.9\n"
+         "  printf 'What is 2+2?\\nAnd 3+3?\\n' | tern chat\n"},
     [COMMAND_LOGITS] =
         {"logits", "", 0, 0, "print, hash or save the logits of a prompt",
          "Without --output and --sha256 the ten most likely next tokens are printed. Files hold\n"

@@ -19,6 +19,7 @@
 /* X(ID, name). Each has a row in the command table and a function cmd_<name> in tern.c. */
 #define COMMAND_LIST(X)                                                                            \
     X(RUN, run)                                                                                    \
+    X(CHAT, chat)                                                                                  \
     X(LOGITS, logits)                                                                              \
     X(BENCH, bench)                                                                                \
     X(INSPECT, inspect)                                                                            \
@@ -54,6 +55,9 @@ typedef enum option_id {
     OPT_PROMPTS_FILE,
     OPT_ROUNDS,
     OPT_MAX_TOKENS,
+    OPT_CHAT_TOKENS,
+    OPT_SYSTEM,
+    OPT_NO_HISTORY,
     OPT_TEMPERATURE,
     OPT_TOP_K,
     OPT_TOP_P,

@@ -90,8 +90,10 @@ static int parse_ids(const char *text, prompt *p) {
 static tern_status tokenize(const options *o, const loaded *l, const prompt *p, int32_t *ids,
                             size_t capacity, size_t *n, tern_error *err) {
     if (options_switch(o, OPT_CHAT)) {
-        const tern_chat_message message = {"user", p->text};
-        return tern_chat_tokenize(l->tokenizer, &message, 1, ids, capacity, n, err);
+        const char *system = options_text(o, OPT_SYSTEM);
+        const tern_chat_message messages[] = {{"system", system}, {"user", p->text}};
+        const size_t first = system == NULL;
+        return tern_chat_tokenize(l->tokenizer, messages + first, 2 - first, ids, capacity, n, err);
     }
     const unsigned parse = options_switch(o, OPT_SPECIAL) ? TERN_TOKENIZE_PARSE : 0;
     return tern_tokenize(l->tokenizer, p->text, p->size, TERN_TOKENIZE_SPECIAL | parse, ids,

@@ -97,9 +97,11 @@ int answer_options_read(const options *o, const loaded *l, answer_options *a) {
     s->presence_penalty = (float)options_real(o, OPT_PRESENCE_PENALTY);
     s->frequency_penalty = (float)options_real(o, OPT_FREQUENCY_PENALTY);
     s->repeat_last_n = (uint32_t)options_integer(o, OPT_REPEAT_LAST_N);
-    a->request = (answer_request){.seed = s->seed,
-                                  .max_tokens = options_integer(o, OPT_MAX_TOKENS),
-                                  .ignore_end = options_switch(o, OPT_IGNORE_EOS)};
+    a->request =
+        (answer_request){.seed = s->seed,
+                         .max_tokens = options_integer(
+                             o, o->command == COMMAND_CHAT ? OPT_CHAT_TOKENS : OPT_MAX_TOKENS),
+                         .ignore_end = options_switch(o, OPT_IGNORE_EOS)};
     return read_lists(o, l, a);
 }
 

@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern chat: on a terminal and from a pipe, its commands, what it saves."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+import common
+from common import tern, tern_json, tern_text
+from terminal import Terminal
+
+ANSWERS = {"What is 2+2?": "4", "What is 17+25?": "42", "What is 3+3?": "6"}
+SAMPLED = ("--temp", 1.5, "--seed", 9, "--ignore-eos", "-n", 30)
+
+
+def talk(*lines, options=(), env=None):
+    """A chat from a pipe; the result of the process."""
+    return tern("chat", *options, stdin="".join(f"{line}\n" for line in lines).encode(), env=env)
+
+
+class Chat(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        common.small_model()
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.state = Path(self.folder.name) / "state"
+        self.saved = Path(self.folder.name) / "chat.json"
+
+    def terminal(self, *options, **env):
+        return Terminal("chat", *options, env={"XDG_STATE_HOME": str(self.state)} | env)
+
+
+class Pipe(Chat):
+    def test_line_in_answer_out(self):
+        result = talk(*ANSWERS)
+        self.assertEqual(result.stdout.decode().splitlines(), list(ANSWERS.values()))
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        self.assertFalse(self.state.exists())
+
+    def test_each_answer_is_that_of_the_whole_conversation(self):
+        """What a turn keeps of the last one changes no bit, whatever is sampled."""
+        options = ("--temp", 1.2, "--seed", 3, "-n", 12, "--repeat-penalty", 1.3)
+        lines = [*ANSWERS, "What is the capital of Japan?"]
+        whole = talk(*lines, options=options).stdout
+        again = talk(*lines, options=(*options, "--threads", 1, "--isa", "scalar", "--batch", 3))
+        self.assertEqual(again.stdout, whole)
+        first = talk(lines[0], options=options).stdout
+        self.assertTrue(whole.startswith(first))
+        alone = tern_text("run", "--chat", "-p", lines[0], *options)
+        self.assertEqual(alone.encode(), first)
+
+    def test_only_new_tokens_are_evaluated(self):
+        stats = talk(*ANSWERS, "/stats").stderr.decode()
+        known, new = map(int, re.search(r"(\d+) tokens of .* were known \| prompt (\d+)", stats).groups())
+        self.assertGreater(known, 25)
+        self.assertLess(new, 14)
+
+    def test_several_lines(self):
+        joined = tern_json("run", "--chat", "-p", "What is\n2+2?", "-n", 20)["text"]
+        for lines in (["What is\\", "2+2?"], ['"""', "What is", "2+2?", '"""']):
+            with self.subTest(lines=lines):
+                self.assertEqual(talk(*lines, options=("-n", 20)).stdout.decode(), joined + "\n")
+        unfinished = tern("chat", "-n", 20, stdin=b'"""\nWhat is\n2+2?')
+        self.assertEqual(unfinished.stdout.decode(), joined + "\n")
+
+    def test_slash(self):
+        self.assertEqual(talk("//x", options=("-n", 9)).stdout.decode(),
+                         tern_json("run", "--chat", "-p", "/x", "-n", 9)["text"] + "\n")
+
+    def test_stop(self):
+        whole = talk("Once upon a time", options=SAMPLED).stdout.decode()[:-1]
+        stop = whole[20:24]
+        cut = talk("Once upon a time", options=(*SAMPLED, "--stop", stop)).stdout.decode()
+        self.assertEqual(cut, whole[: whole.index(stop)] + "\n")
+
+    def test_bad_commands_and_bytes(self):
+        for lines, hint in (
+            (["/nonsense"], "see /help"),
+            (["/claer"], "did you mean /clear?"),
+            (["/save"], "usage: /save FILE"),
+            (["/clear now"], "usage: /clear"),
+            (["/regen"], "no answer yet"),
+            (["a\0b"], "NUL byte"),
+            (["/load /nonexistent/x"], "/nonexistent/x"),
+            (["/save /nonexistent/x"], "/nonexistent/x"),
+        ):
+            with self.subTest(lines=lines):
+                result = talk(*lines, "What is 2+2?")
+                self.assertEqual((result.returncode, result.stdout), (1, b"4\n"))
+                self.assertIn(hint, result.stderr.decode())
+                self.assertEqual(len(result.stderr.splitlines()), 1)
+        broken = tern("chat", "-n", 3, stdin=b"\xff\xfe\nWhat is 2+2?\n")
+        self.assertEqual(broken.returncode, 0)
+        broken.stdout.decode()
+
+    def test_context_end(self):
+        result = talk("word " * 600, "What is 2+2?")
+        self.assertEqual((result.returncode, result.stdout), (1, b"4\n"))
+        self.assertRegex(result.stderr.decode(), r"is \d+ tokens long, .* room for 512: /clear .*--ctx")
+
+    def test_no_room_for_a_question(self):
+        result = talk("What is 2+2?", "What is 3+3?", "/clear", "What is 3+3?", options=("--ctx", 16))
+        self.assertEqual((result.returncode, result.stdout), (1, b"4\n6\n"))
+        self.assertIn("/clear begins a new one", result.stderr.decode())
+
+    def test_system_prompt(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = common.synth("bitnet-tiny", folder)
+            options = ("-m", model, "-n", 12, "--ignore-eos")
+            without = talk("hello", options=options).stdout
+            told = talk("hello", options=(*options, "--system", "Be brief.")).stdout
+            self.assertNotEqual(told, without)
+            cleared = talk("x", "/clear", "hello", options=(*options, "--system", "Be brief."))
+            self.assertTrue(cleared.stdout.endswith(told), "/clear keeps the system prompt")
+            run = tern_text("run", "--chat", "-p", "hello", "--system", "Be brief.", *options)
+            self.assertEqual(run.encode(), told)
+
+    def test_interrupt(self):
+        """What came is printed, the exit status is that of the signal."""
+        with subprocess.Popen(
+            common.command("chat"),
+            env=common.clean_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            process.stdin.write(b"What is 2+2?\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), b"4\n")
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=30)
+            self.assertEqual((process.returncode, process.stderr.read()), (130, b""))
+
+    def test_output_closed(self):
+        with subprocess.Popen(
+            common.command("chat"),
+            env=common.clean_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            process.stdout.close()
+            process.stdin.write(b"What is 2+2?\n" * 3)
+            process.stdin.close()
+            self.assertEqual(process.stderr.read(), b"")
+            process.wait(timeout=30)
+
+    def test_model_without_a_chat_format(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.gguf"
+            data = bytearray(common.synth("llama-tiny-f16", folder).read_bytes())
+            at = data.index(b"tokenizer.chat_template")
+            data[at : at + 9] = b"unknown__"
+            path.write_bytes(data)
+            result = talk("hello", options=("-m", path))
+            self.assert_one_line_error(result, contains=[str(path), "no chat format", "tern run"])
+
+
+class Regenerate(Chat):
+    def test_next_seed(self):
+        """The second answer to a question is that of the next seed; the first one is forgotten."""
+        options = (*SAMPLED[:2], *SAMPLED[4:])
+        first, second, third = (
+            talk("Once upon a time", options=(*options, "--seed", seed)).stdout for seed in (9, 10, 11)
+        )
+        self.assertEqual(len({first, second, third}), 3)
+        asked = talk("Once upon a time", "/regen", "/regen", options=(*options, "--seed", 9)).stdout
+        self.assertEqual(asked, first + second + third)
+
+    def test_next_question_has_the_first_seed_again(self):
+        options = ("--temp", 1.2, "--seed", 4, "-n", 10)
+        plain = talk("What is 2+2?", "/clear", "What is 3+3?", options=options).stdout
+        asked = talk("What is 2+2?", "/regen", "/clear", "What is 3+3?", options=options).stdout
+        self.assertEqual(asked.splitlines()[-1], plain.splitlines()[-1])
+
+    def test_greedy(self):
+        said = talk("What is 17+25?", "/regen").stdout
+        self.assertEqual(said, b"42\n42\n")
+
+
+class Saved(Chat):
+    LINES = ["What is 2+2?", "Once upon a time"]
+
+    def test_goes_on_with_the_same_bits(self):
+        whole = talk(*self.LINES, "Tell me more", "/regen", options=SAMPLED).stdout
+        first = talk(*self.LINES, f"/save {self.saved}", options=SAMPLED).stdout
+        for drop_session in (False, True):
+            if drop_session:
+                Path(f"{self.saved}.session").unlink()
+            rest = talk(f"/load {self.saved}", "Tell me more", "/regen", "/stats", options=SAMPLED)
+            self.assertEqual(rest.returncode, 0, rest.stderr)
+            self.assertEqual(first + rest.stdout, whole)
+
+    def test_session_is_used(self):
+        whole = talk(*self.LINES, f"/save {self.saved}", "And?", "/stats").stderr.decode()
+        loaded = talk(f"/load {self.saved}", "And?", "/stats").stderr.decode()
+        known = r"last answer: \d+ tokens"
+        self.assertEqual(re.search(known, loaded).group(), re.search(known, whole).group())
+        self.assertNotIn(" 0 tokens", loaded)
+
+    def test_attempts_are_kept(self):
+        whole = talk(*self.LINES, "/regen", "/regen", options=SAMPLED).stdout
+        first = talk(*self.LINES, "/regen", f"/save {self.saved}", options=SAMPLED).stdout
+        rest = talk(f"/load {self.saved}", "/regen", options=SAMPLED).stdout
+        self.assertEqual(first + rest, whole)
+
+    def test_private(self):
+        talk("What is 2+2?", f"/save {self.saved}")
+        for path in (self.saved, Path(f"{self.saved}.session")):
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        saved = json.loads(self.saved.read_text())
+        self.assertEqual(saved["messages"][1], {"role": "assistant", "content": "4"})
+
+    def test_empty_conversation(self):
+        result = talk(f"/save {self.saved}", "What is 2+2?", f"/load {self.saved}", "What is 3+3?")
+        self.assertEqual((result.returncode, result.stdout), (0, b"4\n6\n"), result.stderr)
+
+    def refused(self, *hints):
+        """A file that is no conversation: one line, and the conversation goes on as it was."""
+        result = talk("What is 2+2?", f"/load {self.saved}", "/regen")
+        message = result.stderr.decode()
+        self.assertEqual((result.returncode, result.stdout), (1, b"4\n4\n"), message)
+        self.assertEqual(len(message.splitlines()), 1, message)
+        for hint in (str(self.saved), *hints):
+            self.assertIn(hint, message)
+
+    def test_hostile_files(self):
+        user = {"role": "user", "content": "a"}
+        assistant = {"role": "assistant", "content": "b"}
+        system = {"role": "system", "content": "c"}
+
+        def chat(*messages, version=1, attempts=0):
+            return {"tern_chat": version, "attempts": attempts, "messages": list(messages)}
+
+        for content, hint in (
+            ({}, "not a conversation"),
+            ([], "not a conversation"),
+            (chat(version=2), "version 2"),
+            (chat(version=2**62), "version"),
+            (chat(attempts=-1), "attempts"),
+            (chat(attempts=1.5), "attempts"),
+            ({"tern_chat": 1, "attempts": 0}, "no list"),
+            ({"tern_chat": 1, "attempts": 0, "messages": {}}, "no list"),
+            (chat(3), "message 0"),
+            (chat({"role": "user"}), "message 0"),
+            (chat({"content": "x"}), "message 0"),
+            (chat({"role": "user", "content": 3}), "message 0"),
+            (chat({"role": "tool", "content": ""}), "'tool'"),
+            (chat(assistant), "message 0"),
+            (chat(user, user), "message 1"),
+            (chat(user, assistant, system), "message 2"),
+            (chat(user, assistant, assistant), "message 2"),
+            (chat(user), "no answer"),
+            (chat(user, {"role": "assistant", "content": "\0"}), str(self.saved)),
+        ):
+            with self.subTest(content=content):
+                self.saved.write_text(json.dumps(content))
+                self.refused(hint)
+        for content in (b"", b"\xff\xfe", b"[" * 100000, b'{"tern_chat": 1, "tern_chat": 1}', b"\0"):
+            with self.subTest(content=content[:20]):
+                self.saved.write_bytes(content)
+                self.refused()
+
+    def test_hostile_session_files(self):
+        """A session that is no good costs time, nothing else."""
+        talk(*self.LINES, f"/save {self.saved}", options=SAMPLED)
+        session = Path(f"{self.saved}.session")
+        whole = talk(f"/load {self.saved}", "Tell me more", options=SAMPLED)
+        good = session.read_bytes()
+        for content in (b"", good[:100], good[:-1], b"x" + good[1:], good + b"x",
+                        good[:-9] + bytes([good[-9] ^ 1]) + good[-8:]):
+            with self.subTest(size=len(content)):
+                session.write_bytes(content)
+                result = talk(f"/load {self.saved}", "Tell me more", options=SAMPLED)
+                self.assertEqual((result.returncode, result.stdout), (0, whole.stdout), result.stderr)
+
+    def test_full_disk(self):
+        result = talk("What is 2+2?", "/save /dev/full", "What is 3+3?")
+        self.assertEqual((result.returncode, result.stdout), (1, b"4\n6\n"))
+        self.assertIn(b"/dev/full", result.stderr)
+
+
+class OnATerminal(Chat):
+    def test_questions_and_end(self):
+        with self.terminal() as chat:
+            greeting = chat.prompt()
+            self.assertIn("512 positions; /help", greeting)
+            for question, answer in ANSWERS.items():
+                self.assertEqual(chat.ask(question), answer + "\n")
+            chat.type("\x04")
+            self.assertEqual(chat.end(), 0)
+        with self.terminal() as chat:
+            chat.prompt()
+            chat.type("/exit\r")
+            self.assertEqual(chat.end(), 0)
+
+    def test_editing(self):
+        with self.terminal() as chat:
+            chat.prompt()
+            chat.type("at is 2+9\x01Wh\x05\x7f2?\r")  # to the start, to the end, erase
+            chat.expect(r"\r\n")
+            self.assertEqual(chat.prompt(), "4\n")
+            chat.type("nonsense\x15What is é\x7f17+25?\r")  # the whole line; a character of two bytes
+            chat.expect(r"\r\n")
+            self.assertEqual(chat.prompt(), "42\n")
+            chat.type("\x1b[A\x1b[A\r")  # two lines up
+            chat.expect(r"\r\n")
+            self.assertEqual(chat.prompt(), "4\n")
+
+    def test_history_is_kept_and_private(self):
+        with self.terminal() as chat:
+            chat.prompt()
+            chat.ask("What is 17+25?")
+            chat.type("\x04")
+            chat.end()
+        file = self.state / "tern" / "history"
+        self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(file.parent.stat().st_mode), 0o700)
+        self.assertEqual(os.listdir(file.parent), ["history"])
+        with self.terminal() as chat:
+            chat.prompt()
+            chat.type("\x1b[A\r")
+            chat.expect(r"\r\n")
+            self.assertEqual(chat.prompt(), "42\n")
+            chat.type("\x04")
+            chat.end()
+
+    def test_no_history(self):
+        with self.terminal(TERN_NO_HISTORY="1") as chat:
+            chat.prompt()
+            chat.ask("What is 17+25?")
+            chat.type("\x04")
+            self.assertEqual(chat.end(), 0)
+        self.assertFalse(self.state.exists())
+
+    def test_broken_history(self):
+        file = self.state / "tern" / "history"
+        file.parent.mkdir(parents=True)
+        for content in (b"", b"\0\xff" * 5000, b"_HiStOrY_V2_\n\\999\\x\n", b"_HiStOrY_V2_"):
+            file.write_bytes(content)
+            with self.terminal() as chat:
+                chat.prompt()
+                self.assertEqual(chat.ask("What is 2+2?"), "4\n")
+                chat.type("\x04")
+                self.assertEqual(chat.end(), 0)
+
+    def test_ctrl_c_leaves_a_line(self):
+        with self.terminal() as chat:
+            chat.prompt()
+            chat.type("What is 1\x03")
+            chat.expect(r"\^C\r\n")
+            chat.prompt()
+            chat.type("What is\\\r")
+            chat.prompt(". ")
+            chat.type("\x03")
+            self.assertEqual(chat.prompt(), "^C\n")
+            self.assertEqual(chat.ask("What is 2+2?"), "4\n")
+
+    def test_regen_and_remarks(self):
+        with self.terminal() as chat:
+            chat.prompt()
+            chat.ask("What is 2+2?")
+            self.assertIn("the same answer: --temp is 0", chat.ask("/regen"))
+            self.assertIn("\033[2m", chat.ask("/clear"))
+            self.assertIn("/load FILE", chat.ask("/help"))
+        with self.terminal(NO_COLOR="1") as chat:
+            chat.prompt()
+            self.assertNotIn("\033[2m", chat.ask("/clear"))
+
+    def test_context_remark(self):
+        with self.terminal("--ctx", 40, "--ignore-eos") as chat:
+            chat.prompt()
+            self.assertIn("context of 40 positions is full: /clear", chat.ask("What is 2+2?"))
+
+    def test_ctrl_c_stops_an_answer(self):
+        """The program goes on, and knows what had been said."""
+        model = common.synth("smollm2-135m", self.folder.name)
+        with self.terminal("-m", model, "--ignore-eos", "-n", 5000) as chat:
+            chat.prompt()
+            chat.type("hello\r")
+            chat.wait_for_editing(False)
+            chat.expect(r"\n\w")
+            chat.type("\x03")
+            chat.expect(r"\(stopped\)")
+            chat.prompt()
+            self.assertIn("2 messages", chat.ask("/stats"))
+            chat.type("\x04")
+            self.assertEqual(chat.end(), 0)
+
+
+if __name__ == "__main__":
+    common.main()

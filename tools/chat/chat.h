@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CHAT_CHAT_H
+#define TERN_TOOLS_CHAT_CHAT_H
+
+/*
+ * A conversation with a model. Its state is the dialogue's texts; before each answer their tokens
+ * are compared with what the session holds, and only what is new is evaluated. The answers are thus
+ * the same bits as if all had been evaluated again.
+ */
+
+#include "tools/answer/request.h"
+#include "tools/chat/dialogue.h"
+#include "tools/chat/line.h"
+
+typedef struct chat {
+    const options *o;
+    loaded l;
+    answer_options options;
+    answerer answerer;
+    line_reader *lines;
+    dialogue dialogue;
+    bool terminal;     /* somebody types: prompts, remarks, and Ctrl-C ends only an answer */
+    bool answered;     /* the answerer has figures */
+    bool failed;       /* something went wrong: the exit status of input that nobody types */
+    uint64_t attempts; /* how often the last question was asked again */
+    int32_t *ids;      /* [n_ids] of the dialogue, up to where the answer begins */
+    size_t n_ids;
+    size_t n_reused; /* of them were in the session already */
+    char *message;   /* [message_size] as read, of several lines perhaps; terminated */
+    size_t message_size, message_capacity;
+} chat;
+
+/* Answers the user's message that the dialogue ends with, and adds the answer to it. On a failure,
+ * after a complaint, the message is taken away again. False on a failure. */
+bool chat_answer(chat *c);
+
+/* Tokens of the dialogue as it is into c->ids; false after a complaint. */
+bool chat_tokenize(chat *c);
+
+/* Reads a message (docs/chat.md#several-lines) into c->message. */
+line_kind chat_read_message(chat *c);
+
+/* Does what a line that begins with '/' asks for; false to end the program. */
+bool chat_command(chat *c, const char *line);
+
+/*
+ * A conversation as a file: the dialogue as JSON in `path`, keys and values in `path`.session. load
+ * replaces the conversation, or leaves it alone when the file is not good; a session that does not
+ * fit only costs time.
+ */
+TERN_MUST_CHECK tern_status chat_save(const chat *c, const char *path, tern_error *err);
+TERN_MUST_CHECK tern_status chat_load(chat *c, const char *path, tern_error *err);
+
+/* A line for who types: "(...)" on standard error, dim unless NO_COLOR; nothing otherwise. */
+void chat_remark(const chat *c, const char *format, ...) TERN_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lines that begin with '/' do. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/answer/figures.h"
+#include "tools/chat/chat.h"
+#include "tools/out.h"
+#include "tools/words.h"
+
+/* Each returns false to end the program; argument: what stands behind the name, "" for nothing. */
+typedef struct chat_command_spec {
+    const char *name, *argument, *help; /* argument "": takes none */
+    bool (*run)(chat *c, const char *argument);
+} chat_command_spec;
+
+static bool help(chat *c, const char *argument);
+
+static bool fail(chat *c, const tern_error *err) {
+    (void)complain_error(err);
+    c->failed = true;
+    return true;
+}
+
+static bool clear(chat *c, const char *argument) {
+    (void)argument;
+    dialogue_clear(&c->dialogue, true);
+    c->attempts = 0;
+    chat_remark(c, "a new conversation");
+    return true;
+}
+
+static bool save(chat *c, const char *argument) {
+    tern_error err = {0};
+    if (chat_save(c, argument, &err) != TERN_OK) {
+        return fail(c, &err);
+    }
+    chat_remark(c, "%zu messages saved in %s", c->dialogue.n, argument);
+    return true;
+}
+
+static bool load(chat *c, const char *argument) {
+    tern_error err = {0};
+    if (chat_load(c, argument, &err) != TERN_OK) {
+        return fail(c, &err);
+    }
+    chat_remark(c, "%zu messages, %" PRIu32 " positions", c->dialogue.n,
+                tern_session_position(c->l.session));
+    return true;
+}
+
+static bool stats(chat *c, const char *argument) {
+    (void)argument;
+    (void)fprintf(stderr, "%zu messages, %" PRIu32 " of %" PRIu32 " positions\n", c->dialogue.n,
+                  tern_session_position(c->l.session), tern_session_context(c->l.session));
+    if (c->answered) {
+        (void)fprintf(stderr, "last answer: %zu tokens of the conversation were known | ",
+                      c->n_reused);
+        figures_print(&c->answerer, &c->l);
+    }
+    return true;
+}
+
+/* At a temperature of 0 the seed decides nothing, and another answer would be no other. */
+static bool regen(chat *c, const char *argument) {
+    (void)argument;
+    if (!dialogue_drop(&c->dialogue, "assistant")) {
+        complain("/regen: there is no answer yet");
+        c->failed = true;
+        return true;
+    }
+    c->attempts++;
+    if (c->options.sampling.temperature == 0.0F) {
+        chat_remark(c, "the same answer: --temp is 0");
+    }
+    (void)chat_answer(c);
+    return true;
+}
+
+static bool leave(chat *c, const char *argument) {
+    (void)c;
+    (void)argument;
+    return false;
+}
+
+static const chat_command_spec commands[] = {
+    {"/help", "", "this list", help},
+    {"/clear", "", "begin a new conversation", clear},
+    {"/regen", "", "answer the last question again, with the next seed", regen},
+    {"/save", "FILE", "save the conversation", save},
+    {"/load", "FILE", "go on with a saved conversation", load},
+    {"/stats", "", "figures of the last answer", stats},
+    {"/exit", "", "end (also Ctrl-D)", leave},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static bool help(chat *c, const char *argument) {
+    (void)c, (void)argument;
+    for (int i = 0; i < COMMANDS; i++) {
+        (void)fprintf(stderr, "  %s %-*s %s\n", commands[i].name,
+                      (int)(12 - strlen(commands[i].name)), commands[i].argument, commands[i].help);
+    }
+    (void)fprintf(stderr,
+                  "A \\ at the end of a line goes on with the next one; lines of \"\"\" stand\n"
+                  "around a message of several lines; // begins a message with a /.\n"
+                  "Ctrl-C stops an answer, and leaves a line.\n");
+    (void)c;
+    return true;
+}
+
+static void complain_unknown(const char *name) {
+    const char *nearest = NULL;
+    size_t best = 3; /* two mistakes are near */
+    for (int i = 0; i < COMMANDS; i++) {
+        const size_t distance = word_distance(name, commands[i].name);
+        if (distance < best) {
+            best = distance;
+            nearest = commands[i].name;
+        }
+    }
+    if (nearest != NULL) {
+        complain("unknown command '%.60s', did you mean %s?", name, nearest);
+    } else {
+        complain("unknown command '%.60s', see /help", name);
+    }
+}
+
+bool chat_command(chat *c, const char *line) {
+    char name[WORD_BYTES];
+    const size_t n = strcspn(line, " ");
+    (void)snprintf(name, sizeof name, "%.*s", (int)(n < WORD_BYTES ? n : WORD_BYTES - 1), line);
+    const char *argument = line + n + strspn(line + n, " ");
+    for (int i = 0; i < COMMANDS; i++) {
+        const chat_command_spec *spec = &commands[i];
+        if (strcmp(spec->name, name) != 0) {
+            continue;
+        }
+        if ((spec->argument[0] == '\0') != (argument[0] == '\0')) {
+            complain("usage: %s%s%s", name, spec->argument[0] != '\0' ? " " : "", spec->argument);
+            c->failed = true;
+            return true;
+        }
+        return spec->run(c, argument);
+    }
+    complain_unknown(name);
+    c->failed = true;
+    return true;
+}

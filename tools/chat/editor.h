@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CHAT_EDITOR_H
+#define TERN_TOOLS_CHAT_EDITOR_H
+
+/* libedit behind tools/chat/line.h; in builds without it nothing can be opened. */
+
+#include "tools/chat/line.h"
+
+typedef struct editor editor;
+
+/* For the terminal on standard input; NULL when there is no editing. */
+editor *editor_open(const char *history);
+line_kind editor_read(editor *e, const char *prompt, const char **line, size_t *size);
+void editor_close(editor **e);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One turn: tokens of the whole dialogue, what the session lacks of them, the answer. */
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/chat/chat.h"
+#include "tools/interrupt.h"
+#include "tools/out.h"
+
+static bool may_dim(void) {
+    const char *no_color = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    return isatty(STDERR_FILENO) == 1 && (no_color == NULL || no_color[0] == '\0') &&
+           terminal != NULL && strcmp(terminal, "dumb") != 0;
+}
+
+void chat_remark(const chat *c, const char *format, ...) {
+    if (!c->terminal) {
+        return;
+    }
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    const bool dim = may_dim();
+    (void)fprintf(stderr, "%s(%s)%s\n", dim ? "\033[2m" : "", line, dim ? "\033[0m" : "");
+}
+
+bool chat_tokenize(chat *c) {
+    tern_error err = {0};
+    size_t n = 0;
+    const tern_chat_message *messages = c->dialogue.messages;
+    tern_status status =
+        tern_chat_tokenize(c->l.tokenizer, messages, c->dialogue.n, NULL, 0, &n, &err);
+    int32_t *ids = status == TERN_OK ? reallocarray(c->ids, n + 1, sizeof *ids) : NULL;
+    if (status == TERN_OK && ids == NULL) {
+        complain("no memory for %zu tokens", n);
+        return false;
+    }
+    if (status == TERN_OK) {
+        c->ids = ids;
+        status =
+            tern_chat_tokenize(c->l.tokenizer, messages, c->dialogue.n, ids, n, &c->n_ids, &err);
+    }
+    if (status != TERN_OK) {
+        (void)complain_error(&err);
+        return false;
+    }
+    return true;
+}
+
+/* Whether the tokens fit with room for an answer; the session then holds what it has of them. */
+static bool reuse(chat *c) {
+    const uint32_t context = tern_session_context(c->l.session);
+    if (c->n_ids >= context) {
+        complain("the conversation is %zu tokens long, the context has room for %" PRIu32
+                 ": /clear begins a new one, --ctx makes more room",
+                 c->n_ids, context);
+        return false;
+    }
+    tern_error err = {0};
+    if (tern_session_reuse(c->l.session, c->ids, c->n_ids, &c->n_reused, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return false;
+    }
+    return true;
+}
+
+/* Terminals take some characters for commands; a model has none to give. In UTF-8 those of two
+ * bytes (U+0080 to U+009F) begin with c2. */
+static bool write_printable(const char *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        const unsigned char c = (unsigned char)bytes[i];
+        const bool long_control =
+            c == 0xc2 && i + 1 < size && ((unsigned char)bytes[i + 1] & 0xe0) == 0x80;
+        const bool control = (c < ' ' && c != '\n' && c != '\t') || c == 0x7f || long_control;
+        i += long_control;
+        if (!(control ? out_write("?", 1) : out_write(bytes + i, 1))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool show(const char *bytes, size_t size, void *user) {
+    (void)user;
+    const bool written =
+        isatty(STDOUT_FILENO) == 1 ? write_printable(bytes, size) : out_write(bytes, size);
+    return written && out_flush() && !interrupt_seen();
+}
+
+static void remark_end(const chat *c) {
+    switch (c->answerer.end) {
+    case ANSWER_LENGTH:
+        chat_remark(c, "cut after %zu tokens, see -n", c->answerer.n_tokens);
+        break;
+    case ANSWER_CONTEXT:
+        chat_remark(c,
+                    "the context of %" PRIu32
+                    " positions is full: /clear begins a new conversation, "
+                    "--ctx makes more room",
+                    tern_session_context(c->l.session));
+        break;
+    case ANSWER_INTERRUPTED:
+        chat_remark(c, "stopped");
+        break;
+    case ANSWER_COMPLETE:
+    case ANSWER_STOPPED:
+        break;
+    }
+}
+
+static bool answer(chat *c) {
+    if (!chat_tokenize(c) || !reuse(c)) {
+        return false;
+    }
+    answer_request request = c->options.request;
+    request.known = c->ids;
+    request.n_known = c->n_reused;
+    request.prompt = c->ids + c->n_reused;
+    request.n_prompt = c->n_ids - c->n_reused;
+    request.seed += c->attempts;
+    request.drop_space = true;
+    request.sink = show;
+    tern_error err = {0};
+    const tern_status status = answerer_answer(&c->answerer, &request, &err);
+    out_print("\n");
+    out_flush();
+    if (status != TERN_OK) {
+        (void)complain_error(&err);
+        return false;
+    }
+    c->answered = true;
+    if (!dialogue_add(&c->dialogue, "assistant", c->answerer.text, c->answerer.text_size)) {
+        complain("no memory for the conversation");
+        return false;
+    }
+    return true;
+}
+
+bool chat_answer(chat *c) {
+    if (answer(c)) {
+        remark_end(c);
+        return true;
+    }
+    (void)dialogue_drop(&c->dialogue, "user");
+    c->attempts = 0;
+    c->failed = true;
+    return false;
+}
