@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test bench report dist clean \
+.PHONY: all deps demo test bench report receipt dist clean \
         debug clang asan ubsan tsan scalar-only aarch64 cuda fuzz emulate
 
 all:
@@ -26,6 +26,11 @@ test: deps
 
 bench: all
 	$(BUILD)/bench/bench_kernels
+
+# The receipt that the documents link: a run of the small model, tested, written, and run again.
+receipt: all
+	$(BUILD)/tern run -m models/tern-small.gguf -p 'Once upon a time' -n 64 --temp 0.7 --top-p 0.95 --seed 42 --deterministic --strict --ignore-eos --receipt ci/inference.json
+	tools/receipt-gate ci/inference.json $(BUILD)/tern
 
 # build/tern-<version>.tar.gz, which builds without Python.
 dist:

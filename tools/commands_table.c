@@ -41,7 +41,8 @@ static const command_spec commands[COMMAND_COUNT] = {
         {"bench", "", 0, 0, "measure prefill and decode against this machine's memory",
          "Evaluates a prompt of random tokens, then decodes. Figures are medians of the repeats.\n"
          "Reading speed of the memory is measured with the same number of threads, before and\n"
-         "after; the fraction says how much of it decoding used. Random tokens depend on --seed.\n",
+         "after; the fraction says how much of it decoding used. Random tokens depend on --seed.\n"
+         "`tern benchmark` is the same command.\n",
          "  tern bench -m model.gguf -p 512 -n 64\n"
          "  tern bench -m model.gguf -p 0 -n 128 --threads 1 --json\n"
          "  tern bench -m model.gguf -p 512 -n 64 --depth 2048 --repeat 5\n"},
@@ -106,6 +107,10 @@ const command_spec *command_describe(command_id command) {
 }
 
 bool command_find(const char *name, command_id *command) {
+    if (strcmp(name, "benchmark") == 0) { /* what other programs call it */
+        *command = COMMAND_BENCH;
+        return true;
+    }
     for (int i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(commands[i].name, name) == 0) {
             *command = (command_id)i;
