@@ -192,7 +192,7 @@ static const option_spec table[OPT_COUNT] = {
                            .variables = "IE_REQUIRE_MODEL", .commands = ANSWERS,
                            .help = "fail without -m, do not fall back to the small model"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
-                  .commands = QUANTIZE | RUN | BENCH | INSPECT | KERNELS | PERPLEXITY,
+                  .commands = QUANTIZE | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY,
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
                      .commands = QUANTIZE | RUN | BENCH | SYNTH | PERPLEXITY,

@@ -19,7 +19,8 @@ import gguf_edit
 from common import ROOT, comma, prompt, tern_text
 
 PROGRAMS = ("aarch64-linux-gnu-gcc", "qemu-aarch64", "cmake", "ctest", "ninja")
-LIBRARIES = ("pkgconfig/libpcre2-8.pc", "pkgconfig/cmocka.pc", "libcpuinfo.so.0")
+LIBRARIES = ("pkgconfig/libpcre2-8.pc", "pkgconfig/cmocka.pc", "pkgconfig/jansson.pc")
+LIBRARIES += ("libcpuinfo.so.0",)
 TESTS = ("select", "kernels_matmul", "kernels_rows", "kernels_attend")
 SETS_OF = {  # processors of qemu, and the instruction sets that must be chosen there
     "cortex-a53": {"neon"},
@@ -114,6 +115,20 @@ class Aarch64(common.TernTest):
                 lines = self.emulate("max", *command).splitlines()
                 self.assertEqual(lines[-1].split()[2], expected)
                 self.assertEqual(len({line.split()[0] for line in lines[:-1]}), 4, lines)
+
+    def test_replay(self):
+        """A receipt made here is the same run there, and the other way round."""
+        model = common.small_model()
+        options = ["run", "-m", model, "-p", "Once upon a time", "-n", 16, "--temp", 0.8]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "receipt.json"
+            tern_text(*options, "--receipt", path)
+            for processor in SETS_OF:
+                text = self.emulate(processor, "verify", path, "--replay", "--threads", 1)
+                self.assertIn("16 tokens and 2 digests of logits, the same bits", text)
+            self.emulate("max", *options, "--receipt", path, "--threads", 1)
+            self.assertIn("aarch64", path.read_text(encoding="utf-8"))
+            self.assertIn("the same bits", tern_text("verify", path, "--replay"))
 
     def test_sets(self):
         """A processor runs the rows of its best instruction sets, and no others."""

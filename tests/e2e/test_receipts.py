@@ -5,8 +5,8 @@ import concurrent.futures
 import json
 import os
 import stat
-import subprocess
 import tempfile
+import unittest
 from pathlib import Path
 
 import common
@@ -250,6 +250,260 @@ class Tampering(WithReceipt):
                 changed[tools.dotted(path)] = tools.seal(tools.put(r, path, change))
         refused = self.refusals(changed, "--replay", "--threads", 1)
         self.assertEqual(set(changed) - refused - self.TIMES, self.FREE)
+
+
+def change(receipt, dotted, value):
+    """A copy with another value at a path without lists, sealed."""
+    return tools.seal(tools.put(receipt, tuple(dotted.split(".")), value))
+
+
+class Rules(WithReceipt):
+    """Each rule by name, on documents whose digest fits."""
+
+    def assert_rule(self, path, value, *texts):
+        self.assert_refused(change(self.receipt, path, value), *(texts or (f"{path}:",)))
+
+    def test_header(self):
+        for version in ("1.0", "1.0.1", "2.0.0", ""):
+            self.assert_rule("schema_version", version, 'schema_version: is "')
+        self.assert_refused(tools.drop(self.receipt, ("schema_version",)), "this is no receipt")
+        self.assert_rule("compute_path", "mock", 'compute_path: is "mock"')
+        for backend in ("cuda", "metal"):
+            self.assert_rule("backend", backend)
+        self.assert_rule("backend", "tpu", "one of: cpu cuda metal")
+        for time in ("yesterday", "2026-02-29T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01"):
+            self.assert_rule("timestamp", time)
+        self.assertEqual(self.verify(change(self.receipt, "timestamp", "2028-02-29T23:59:60.25Z"))[0], 0)
+
+    def test_kernels(self):
+        kernels = self.receipt["kernels"]
+        for name in ("i2s_mock_gemv", "MOCK", "tern_MoCk_avx2"):
+            self.assert_rule("kernels", [*kernels, name], f'"{name}" is a mock')
+        for name in ("tern_gemv_i2_s_16x1_sse9", "dequant_i2s", "fp32_matmul"):
+            self.assert_rule("kernels", [*kernels, name], f'"{name}" is no kernel of tern')
+        self.assert_rule("kernels", [], "kernels: 0 names")
+        self.assert_rule("kernels", [*kernels, kernels[0]], "is there twice")
+        self.assert_rule("kernels", [*kernels, "tl1_matmul"], '"tl1_matmul" is there, but no row')
+        self.assert_rule("kernels", [*kernels, "x" * 129], "text of 1 to 128 bytes")
+        self.assert_rule("kernels", [*kernels, ""], "text of 1 to 128 bytes")
+        foreign = "neon" if self.receipt["machine"]["architecture"] == "x86_64" else "avx2"
+        name = f"tern_add_{foreign}"
+        self.assert_rule("kernels", [*kernels, name], f"needs {foreign}")
+        for family in ("i2s_gemv", "rope_apply", "attention_real"):
+            rest = [k for k in kernels if k != family]
+            self.assert_rule("kernels", rest, f'"{family}" is missing')
+        for op in ("embed", "rmsnorm", "store", "attend", "add", "gemv", "gemm", "gate"):
+            rest = [k for k in kernels if f"_{op}_" not in k]
+            self.assertLess(len(rest), len(kernels))
+            self.assert_rule("kernels", rest, op)
+
+    def test_machine(self):
+        sets = self.receipt["machine"]["instruction_sets"]
+        self.assert_rule("machine.instruction_sets", [*sets, "avx1024"], 'knows no "avx1024"')
+        self.assert_rule("run.isa", "avx1024")
+        other = "aarch64" if self.receipt["machine"]["architecture"] == "x86_64" else "x86_64"
+        self.assert_rule("machine.architecture", other)
+
+    def test_tests(self):
+        r = self.receipt
+        results = r["test_results"]
+        self.assert_rule("test_results.failed", 1, "test_results.failed: is 1, must be 0")
+        tests = [dict(results["tests"][0], result="failed"), *results["tests"][1:]]
+        self.assert_rule("test_results.tests", tests, "i2s_accuracy has not passed")
+        self.assert_rule("test_results.tests", results["tests"][:-1], "has not passed")
+        for name in results["accuracy_tests"]:
+            path = f"test_results.accuracy_tests.{name}"
+            self.assert_rule(f"{path}.mse", 0.1, f"{path}: mse 0.1 of at most")
+            self.assert_rule(f"{path}.tolerance", 1, f"{path}.tolerance: is 1, must be")
+            self.assert_rule(f"{path}.passed", False, "passed: false")
+            self.assert_rule(f"{path}.gemv", "gemv_f32", "is no kernel of tern")
+            self.assert_refused(tools.seal(tools.drop(r, tuple(path.split(".")))), f"{name}: is missing")
+        more = dict(results["accuracy_tests"], q4_1_accuracy=results["accuracy_tests"]["i2s_accuracy"])
+        self.assert_rule("test_results.accuracy_tests", more, "the model has no such weights")
+        at = "test_results.determinism_tests"
+        self.assert_rule(f"{at}.identical_sequences", False)
+        self.assert_rule(f"{at}.runs", 1)
+        self.assert_rule(f"{at}.tokens_per_run", 0)
+        self.assert_rule("test_results.kv_cache_tests.prefill_decode_parity", False)
+
+    def test_contradictions(self):
+        r = self.receipt
+        speed = r["performance_baseline"]
+        base = "performance_baseline"
+        self.assert_rule(f"{base}.tokens_per_second", speed["tokens_per_second"] * 1.001)
+        self.assert_rule(f"{base}.total_time_ms", speed["total_time_ms"] * 0.9)
+        self.assert_rule(f"{base}.tokens_generated", TOKENS + 1)
+        self.assert_rule(f"{base}.cache_efficiency.kv_cache_hit_rate", 1)
+        self.assert_rule(f"{base}.cache_efficiency.tensor_cache_misses", 1)
+        self.assert_rule("run.dequantized_rows", 3)
+        self.assert_rule("output.ids", r["output"]["ids"][:-1], "output.tokens")
+        self.assert_rule("output.ids", [*r["output"]["ids"][:-1], 10**6], "the vocabulary has")
+        self.assert_rule("prompt.ids", [], "prompt.tokens")
+        self.assert_rule("output.logits", r["output"]["logits"][1:], "has 2 digests")
+        self.assert_rule("output.stop", "end", "which output.ignore_end forbids")
+        self.assert_rule("output.stop", "stop", "there was nothing to stop at")
+        self.assert_rule("output.stop", "context", "run.context")
+        self.assert_rule("output.max_tokens", 3)
+        self.assert_rule("run.context", 10)
+        self.assert_rule("sampler.seed", "43", "sampler.sha256")
+        self.assert_rule("deterministic", True)
+        self.assert_rule("environment.RAYON_NUM_THREADS", "64")
+        self.assert_rule("cross_validation.cpp_reference_available", True, "cross_validation")
+        self.assert_rule("model_info.num_key_value_heads", 3)
+        self.assert_rule("model_info.quantization_type", "Q4_0")
+        self.assert_rule("model_info.layers", 0)
+
+    def test_no_receipts(self):
+        """Files that are something else, each in one line."""
+        path = self.folder / "other.json"
+        cases = {
+            b"": "line",
+            b"[]": "not a JSON object",
+            b"{": "line 1",
+            b'{"a":1,"a":2}': "duplicate",
+            b'{"tokens":[1]}': "this is no receipt",
+            b"\xff\xfe": "line 1",
+            b"[" * 100000: "line 1",
+        }
+        for content, text in cases.items():
+            path.write_bytes(content)
+            self.assert_one_line_error(tern("verify", path), contains=[text, str(path)])
+        self.assert_one_line_error(tern("verify", self.folder), contains=[str(self.folder)])
+        self.assert_one_line_error(tern("verify", self.folder / "none"), contains=["none"])
+        self.assertEqual(tern("verify").returncode, 2)
+
+    def test_json(self):
+        answer = tern_json("verify", self.path)
+        self.assertEqual((answer["valid"], answer["violations"]), (True, []))
+        path = self.folder / "bad.json"
+        bad = change(change(self.receipt, "compute_path", "mock"), "backend", "cuda")
+        path.write_text(json.dumps(bad), encoding="utf-8")
+        result = tern("verify", path, "--json")
+        self.assertEqual(result.returncode, 1)
+        answer = json.loads(result.stdout)
+        self.assertFalse(answer["valid"])
+        self.assertEqual(len(answer["violations"]), 2)
+
+
+class Replay(WithReceipt):
+    options = ("--temp", 0.9, "--top-k", 50, "--seed", 11, "--repeat-penalty", 1.15)
+
+    def with_ids(self, at, token):
+        """A document that claims another token, with digests that fit."""
+        ids = list(self.receipt["output"]["ids"])
+        ids[at] = token
+        changed = tools.put(self.receipt, ("output", "ids"), ids)
+        changed["output"]["ids_sha256"] = tools.hash_ids(ids)
+        return tools.seal(changed)
+
+    def test_everywhere(self):
+        """Every instruction set, layout, thread count and batch."""
+        for isa in common.runnable_isas():
+            for layout in ("t2r16", "t5r16", "tl1r16", "tl2r16"):
+                options = ["--isa", isa, "--layout", layout, "--threads", 1 + len(layout) % 3]
+                text = tern_text("verify", self.path, "--replay", *options, "--batch", 2)
+                self.assertIn(f"the same bits on {isa}, {layout}", text)
+
+    def test_first_difference(self):
+        for at in (0, 7, TOKENS - 1):
+            token = self.receipt["output"]["ids"][at]
+            other = (token + 1) % 256
+            line = f"output.ids[{at}]: recorded {other}, this run picks {token}"
+            self.assert_refused(self.with_ids(at, other), line, options=["--replay"])
+
+    def test_logits(self):
+        for i, after in enumerate((0, 16, TOKENS)):
+            changed = tools.put(self.receipt, ("output", "logits", i, "sha256"), "0" * 64)
+            line = f"the logits behind {after} generated tokens"
+            self.assert_refused(tools.seal(changed), line, options=["--replay"])
+
+    def test_settings_matter(self):
+        """Another seed or temperature would have picked other tokens."""
+        for key, value in (("seed", "12"), ("temperature", 5), ("repetition_penalty", 3)):
+            changed = tools.put(self.receipt, ("sampler", key), value)
+            sampler = {k: v for k, v in changed["sampler"].items() if k != "sha256"}
+            digest = tools.hashlib.sha256(tools.canonical(sampler)).hexdigest()
+            changed["sampler"]["sha256"] = digest
+            changed["environment"]["BITNET_SEED"] = changed["sampler"]["seed"]
+            changed = tools.seal(changed)
+            self.assertEqual(self.verify(changed)[0], 0)
+            self.assert_refused(changed, "output.ids[", options=["--replay"])
+
+    def test_another_model(self):
+        other = common.synth(self.preset, self.folder, seed=2)
+        self.assert_refused(self.receipt, "is another model", options=["--replay", "-m", other])
+        moved = self.folder / "moved.gguf"
+        os.link(self.model, moved)
+        away = change(self.receipt, "model_info.model_path", str(self.folder / "gone.gguf"))
+        self.assert_refused(away, "gone.gguf", options=["--replay"])
+        self.assertEqual(self.verify(away, "--replay", "-m", moved)[0], 0)
+
+    def test_broken_refused_first(self):
+        """A receipt that breaks a rule is not run again."""
+        bad = change(self.receipt, "compute_path", "mock")
+        self.assert_refused(bad, "compute_path", options=["--replay", "-m", "/nonexistent"])
+
+
+class Signing(WithReceipt):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if not has_signatures():
+            raise unittest.SkipTest("built without libsodium")
+        for name in ("mine", "other"):
+            tern_text("keygen", cls.folder / name)
+        cls.mine, cls.public = cls.folder / "mine", cls.folder / "mine.pub"
+        cls.signed_path = cls.folder / "signed.json"
+        cls.make(cls.signed_path, "--sign-key", cls.mine)
+        cls.signed = tools.load(cls.signed_path)
+
+    def test_keys(self):
+        """Secret keys are their owner's; nothing is overwritten, not even half a pair."""
+        self.assertEqual(stat.S_IMODE(self.mine.stat().st_mode), 0o600)
+        content = self.mine.read_text(), self.public.read_text()
+        self.assertRegex(content[0], r"^tern-ed25519-secret-key [0-9a-f]{64}\n$")
+        self.assertRegex(content[1], r"^tern-ed25519-public-key [0-9a-f]{64}\n$")
+        self.assert_one_line_error(tern("keygen", self.mine), contains=["mine"])
+        lone = self.folder / "lone"
+        lone.with_suffix(".pub").write_text("x", encoding="utf-8")
+        self.assert_one_line_error(tern("keygen", lone), contains=["lone.pub"])
+        self.assertFalse(lone.exists())
+        self.assertEqual(content, (self.mine.read_text(), self.public.read_text()))
+
+    def test_good(self):
+        text = tern_text("verify", self.signed_path, "--public-key", self.public)
+        self.assertIn("good, by the key in", text)
+        self.assertEqual(tern("verify", self.signed_path).returncode, 0)
+
+    def test_refused(self):
+        key = ("--public-key", self.public)
+        self.assert_refused(self.receipt, "signature: is missing", options=key)
+        wrong = ("--public-key", self.folder / "other.pub")
+        self.assert_refused(self.signed, "is not the key in", options=wrong)
+        for field in ("value", "public_key"):
+            value = tools.other(self.signed["signature"][field])
+            changed = tools.put(self.signed, ("signature", field), value)
+            for options in ((), key):
+                self.assert_refused(changed, "is not a signature of this content", options=options)
+
+    def test_sealed_anew(self):
+        """What no rule notices, a signature does."""
+        changed = change(self.signed, "timestamp", "2020-01-01T00:00:00Z")
+        self.assert_refused(changed, "is not a signature of this content")
+        unsigned = tools.drop(changed, ("signature",))
+        self.assertEqual(self.verify(unsigned)[0], 0)
+        self.assert_refused(unsigned, "signature: is missing", options=("--public-key", self.public))
+
+    def test_bad_key_files(self):
+        bad = self.folder / "bad"
+        for text in ("", "tern-ed25519-public-key 12\n", self.mine.read_text()):
+            bad.write_text(text, encoding="utf-8")
+            result = tern("verify", self.signed_path, "--public-key", bad)
+            self.assert_one_line_error(result, contains=["bad: no key"])
+        out = self.folder / "unwritten.json"
+        run = ["run", "-m", self.model, "--tokens", "1", "-n", 1, "--receipt", out]
+        self.assertEqual(tern(*run, "--sign-key", self.public).returncode, 1)
+        self.assertFalse(out.exists())
 
 
 if __name__ == "__main__":
