@@ -8,6 +8,7 @@
 
 #include "dispatch/select.h"
 #include "runtime/rope.h"
+#include "runtime/strict.h"
 #include "runtime/team.h"
 #include "runtime/tokenizer/tokenizer.h"
 
@@ -147,6 +148,8 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     if (status == TERN_OK)
         status = load_all(&loader, m, err);
     m->packed = loader.bytes;
+    if (status == TERN_OK && m->strict)
+        status = tern_strict_plan(m, params, err);
     if (status != TERN_OK || params->no_weights)
         return status;
     status = tern_arena_new(loader.bytes, true, &m->weights, err);
@@ -158,6 +161,8 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     loader.plan = false;
     status = load_all(&loader, m, err);
     tern_team_free(&loader.team);
+    if (status == TERN_OK && m->strict)
+        status = tern_strict_loaded(m, err);
     if (status == TERN_OK)
         status = tern_gguf_unchanged(m->file, err);
     m->runnable = status == TERN_OK;
@@ -265,6 +270,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if (s != TERN_OK)
         return s;
     m->guard = tern_guard_new(mask);
+    m->strict = params->strict;
     m->i2s_order = params->i2s_order;
     if ((s = find_layout(params->layout, &m->ternary, err)))
         return s;

@@ -66,6 +66,7 @@ struct tern_model {
     tern_error tokenizer_error;
     char *name;      /* general.name or "" */
     bool runnable;   /* weights are loaded */
+    bool strict;
     uint64_t packed; /* bytes of the arena */
     tern_i2s_order i2s_order;
     _Atomic uint64_t identity; /* 0: not asked for yet; identity.c */

@@ -177,6 +177,10 @@ tern_status tern_session_new(const tern_model *model, const tern_session_params 
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     configure(s, model, p);
     status = tern_team_new(thread_count(p), &s->team, err);
+    if (status == TERN_OK && model->strict && tern_team_size(s->team) < thread_count(p))
+        status = tern_fail(err, TERN_ERR_STRICT,
+                           "strict: the system starts %u threads of %u, they would stand in",
+                           tern_team_size(s->team), thread_count(p));
     if (status == TERN_OK)
         status = allocate(s, err);
     if (status != TERN_OK) {

@@ -70,6 +70,7 @@ static void try_model(inspection *n) {
     params.layout = options_text(n->o, OPT_LAYOUT);
     params.i2s_order = loader_i2s_order(n->o);
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
+    params.strict = options_switch(n->o, OPT_STRICT);
     params.no_weights = true;
     loaded *l = &n->l;
     n->status = tern_model_open(n->o->operands[0], &params, &l->model, &n->why);

@@ -117,7 +117,8 @@ static float *allocate_logits(const options *o, const loaded *l, size_t n_prompt
     return buffer;
 }
 
-/* ---- keys and values -------------------------------------------------------------------------- */
+/* ---- keys and values --------------------------------------------------------------------------
+ */
 
 /* All rows of the cache as floats: [layer][keys, values][kv head][position][head dim]. */
 static int add_cache(const loaded *l, sink *s, float *row) {

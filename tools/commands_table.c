@@ -89,17 +89,19 @@ static const command_spec commands[COMMAND_COUNT] = {
     [COMMAND_VERIFY] =
         {"verify", "RECEIPT", 1, 1, "check a receipt, and run it again",
          "Holds a receipt that `tern run --receipt` or `tern bench --receipt` wrote against every\n"
-         "rule: what is missing, contradicts itself or was changed is named, one line each, and the\n"
+         "rule: what is missing, contradicts itself or was changed is named, one line each, and "
+         "the\n"
          "exit status is 1. --replay then opens the model, picks every token again and compares\n"
          "tokens and logits bit for bit, on any instruction set, thread count, batch and layout.\n",
          "  tern verify ci/inference.json\n"
          "  tern verify receipt.json --replay -m model.gguf --isa scalar\n"
          "  tern verify receipt.json --public-key signing.key.pub --json\n"},
-    [COMMAND_KEYGEN] = {"keygen", "FILE", 1, 1, "make a key pair to sign receipts with",
-                        "Writes FILE, the secret key, which only its owner may read, and FILE.pub,\n"
-                        "the public key. Existing files are never overwritten.\n",
-                        "  tern keygen signing.key\n"
-                        "  tern run -p 'Hello' --receipt receipt.json --sign-key signing.key\n"},
+    [COMMAND_KEYGEN] =
+        {"keygen", "FILE", 1, 1, "make a key pair to sign receipts with",
+         "Writes FILE, the secret key, which only its owner may read, and FILE.pub,\n"
+         "the public key. Existing files are never overwritten.\n",
+         "  tern keygen signing.key\n"
+         "  tern run -p 'Hello' --receipt receipt.json --sign-key signing.key\n"},
 };
 
 const command_spec *command_describe(command_id command) {

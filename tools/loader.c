@@ -84,6 +84,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     params.i2s_order = loader_i2s_order(o);
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
+    params.strict = options_switch(o, OPT_STRICT);
     tern_error err = {0};
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
         return complain_error(&err);

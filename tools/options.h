@@ -220,6 +220,12 @@ void option_expectation(const option_spec *spec, char *text, size_t size);
 TERN_MUST_CHECK tern_status options_parse(options *o, command_id command, int argc,
                                           char *const *argv, tern_error *err);
 
+/*
+ * With --strict: the name of an option of other programs that was given, asks for another way of
+ * computing and has no effect here; NULL: none.
+ */
+const char *options_ignored_strictly(const options *o);
+
 bool options_given(const options *o, option_id id); /* by flag or environment */
 bool options_switch(const options *o, option_id id);
 uint64_t options_integer(const options *o, option_id id);

@@ -68,6 +68,11 @@ static int dispatch(int argc, char *const *argv) {
         help_print_command(stdout, command);
         return EXIT_DONE;
     }
+    const char *ignored = options_ignored_strictly(&o);
+    if (ignored != NULL) {
+        complain("strict: --%s would have no effect", ignored);
+        return EXIT_USAGE;
+    }
     options_print_remarks(&o, stderr);
     return functions[command](&o);
 }

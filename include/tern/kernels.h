@@ -450,6 +450,13 @@ const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format
 const tern_kernel_row *tern_kernel_select_layout(uint64_t mask, tern_op op, tern_format format,
                                                  tern_layout layout);
 
+/*
+ * Whether an operation over a format has a row of its own for a processor with these features: any
+ * but a scalar one, which counts only where the features allow nothing else. False also for
+ * operations that the format does not have, such as a product over TERN_FORMAT_NONE.
+ */
+bool tern_has_native_kernel(uint64_t mask, tern_op op, tern_format format);
+
 /* ---- packing ------------------------------------------------------------------------------- */
 
 /* Bytes of the packed form of a rows x cols matrix; 0 for layouts ROWS and NONE and on overflow. */

@@ -83,6 +83,7 @@ const char *tern_version(void);
     X(ERR_KERNEL, 61, "no kernel for this operation and format")                                   \
     X(ERR_UNALIGNED, 62, "buffer is misaligned")                                                   \
     X(ERR_ACCURACY, 63, "results differ by more than is allowed")                                  \
+    X(ERR_STRICT, 64, "strict mode refuses what would stand in")                                   \
     X(ERR_DEVICE, 70, "device cannot be used")                                                     \
     X(ERR_UNIMPLEMENTED, 71, "not implemented on this device")
 

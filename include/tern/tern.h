@@ -39,11 +39,16 @@ typedef struct tern_model_params {
                                   its own, or else a tokenizer.json in the same folder */
     uint32_t threads;          /* used while loading; 0: one per core */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
+    bool strict;               /* refuse whatever would stand in for what is missing */
 } tern_model_params;
 
 tern_model_params tern_model_params_default(void);
 
-/* Opens and checks a GGUF model, maps it and packs its weights for this machine. */
+/*
+ * Opens and checks a GGUF model, maps it and packs its weights for this machine. A strict model,
+ * and every session of it, does what was asked for or fails with TERN_ERR_STRICT: no scalar kernel
+ * in place of a faster one, no float matrix in a block, no guessed metadata (docs/strict.md).
+ */
 TERN_MUST_CHECK tern_status tern_model_open(const char *path, const tern_model_params *params,
                                             tern_model **out, tern_error *err);
 

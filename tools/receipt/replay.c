@@ -142,6 +142,7 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.layout = options_text(p->o, OPT_LAYOUT);
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
     params.i2s_order = (tern_i2s_order)(rule_text(p->receipt, "model_info.i2s_layout")[0] - 'a');
+    params.strict = options_switch(p->o, OPT_STRICT);
     params.pre_tokenizer = pre[0] != '\0' ? pre : NULL;
     return tern_model_open(model_path(p), &params, &p->model, err);
 }
