@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--strict: nothing stands in for what was asked for, and what would is named before anything runs."""
+
+import resource
+import subprocess
+import tempfile
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import tern, tern_text
+
+KEYS = ["block_count", "embedding_length", "feed_forward_length", "attention.head_count"]
+KEYS += ["attention.head_count_kv", "context_length", "attention.layer_norm_rms_epsilon"]
+KEYS += ["rope.freq_base"]
+
+
+class Strict(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.keep = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.keep.name)
+        cls.model = common.synth("bitnet-tiny", cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.keep.cleanup()
+
+    def run_strictly(self, model, *options, **kwargs):
+        return tern("run", "-m", model, "--tokens", "1,2", "-n", 2, "--strict", *options, **kwargs)
+
+    def without(self, *keys, preset="bitnet-tiny"):
+        """A copy of the model whose file lacks these keys."""
+        file = gguf_edit.read(common.synth(preset, self.folder))
+        for key in keys:
+            del file[key]
+        path = self.folder / "without.gguf"
+        path.write_bytes(file.to_bytes())
+        return path
+
+    def test_sound(self):
+        """On every instruction set, in every layout; the variable does the same."""
+        for isa in common.runnable_isas():
+            for layout in ("t2r16", "t5r16", "tl1r16", "tl2r16"):
+                result = self.run_strictly(self.model, "--isa", isa, "--layout", layout)
+                self.assertEqual(result.returncode, 0, result.stderr)
+        floats = common.synth("llama-tiny-f16", self.folder)
+        run = ("run", "-m", floats, "--tokens", "1", "-n", 1)
+        self.assertEqual(tern(*run).returncode, 0)
+        for name in ("TERN_STRICT", "BITNET_STRICT_MODE"):
+            result = tern(*run, env={name: "1"})
+            self.assert_one_line_error(result, contains=["strict", "blk.0.attn_q.weight is f16"])
+
+    def test_every_command(self):
+        """Whatever runs a model runs it strictly, or says before that it would not."""
+        floats = common.synth("llama-tiny-bf16", self.folder)
+        text = self.folder / "text.txt"
+        text.write_text("one two three four five six seven eight", encoding="utf-8")
+        for words in (
+            ["run", "--tokens", "1"],
+            ["logits", "--tokens", "1"],
+            ["bench", "-p", 4, "-n", 2],
+            ["perplexity", "-f", text],
+        ):
+            result = tern(*words, "-m", floats, "--strict")
+            self.assert_one_line_error(result, contains=["strict: tensor blk.0.attn_q.weight"])
+        result = tern("inspect", floats, "--strict")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("strict: tensor blk.0.attn_q.weight", (result.stdout + result.stderr).decode())
+        self.assertEqual(tern("inspect", floats).returncode, 0)
+
+    def test_metadata(self):
+        """A bitnet file that lacks a key gets the published model's value, but not strictly."""
+        replaced = 0
+        for key in KEYS:
+            name = f"bitnet-b1.58.{key}"
+            path = self.without(name)
+            result = self.run_strictly(path)
+            self.assertNotEqual(result.returncode, 0)
+            if tern("run", "-m", path, "--tokens", "1,2", "-n", 2).returncode == 0:
+                self.assert_one_line_error(result, contains=["strict: key", name])
+                replaced += 1
+        self.assertGreaterEqual(replaced, 3)  # the sizes of the small model are its own
+
+    def test_pre_tokenizer(self):
+        preset = "llama-tiny-q8_0"
+        self.assertIn("tokenizer.ggml.pre", gguf_edit.read(common.synth(preset, self.folder)))
+        path = self.without("tokenizer.ggml.pre", preset=preset)
+        self.assertEqual(tern("run", "-m", path, "--tokens", 1, "-n", 1).returncode, 0)
+        self.assert_one_line_error(
+            self.run_strictly(path), contains=["strict", "names no pre-tokenizer, 'default'"]
+        )
+        self.assertEqual(self.run_strictly(path, "--pre", "gpt-2").returncode, 0)
+
+    def test_always_refused(self):
+        """What is an error in any mode: a set that is not here, unknown scaling of positions."""
+        missing = "neon" if "sse41" in common.runnable_isas() else "avx512"
+        for isa in (missing, "mmx"):
+            self.assertEqual(self.run_strictly(self.model, "--isa", isa).returncode, 2)
+            self.assertEqual(tern("run", "-m", self.model, "--tokens", 1, "--isa", isa).returncode, 2)
+        file = gguf_edit.read(self.model)
+        arch = file.text("general.architecture")
+        file[f"{arch}.rope.scaling.type"] = gguf_edit.string("yarn")
+        file[f"{arch}.rope.scaling.factor"] = gguf_edit.f32(4.0)
+        path = self.folder / "yarn.gguf"
+        path.write_bytes(file.to_bytes())
+        for options in ((), ("--strict",)):
+            result = tern("run", "-m", path, "--tokens", 1, *options)
+            self.assert_one_line_error(result, contains=["rope scaling 'yarn'"])
+
+    def test_own_choice(self):
+        """Switching sets off is a choice, nothing stands in."""
+        sets = [name for name in common.runnable_isas() if name != "scalar"]
+        for disabled in (sets, sets[-1:]) if sets else ():
+            result = self.run_strictly(self.model, "--disable", ",".join(disabled))
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_settings_of_other_programs(self):
+        """They have no effect: a remark, or strictly an error where they ask for other arithmetic."""
+        for option, value in (("--precision", "fp16"), ("--activation-precision", "fp32"), ("-ngl", 9)):
+            self.assertEqual(tern("run", "-m", self.model, "--tokens", 1, option, value).returncode, 0)
+            result = self.run_strictly(self.model, option, value)
+            self.assert_one_line_error(result, status=2, contains=["strict", "no effect"])
+        for option, value in (("--precision", "auto"), ("--n-gpu-layers", 0), ("--device", "cpu")):
+            self.assertEqual(self.run_strictly(self.model, option, value).returncode, 0)
+
+    def test_threads(self):
+        """Fewer threads than asked for do for the rest, not for a strict run."""
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
+
+        command = common.command("run", "-m", self.model, "--tokens", "1", "-n", "1", "--threads")
+        environment = common.clean_environment()
+
+        def run(*words):
+            return subprocess.run(
+                [*command, *map(str, words)],
+                env=environment,
+                capture_output=True,
+                preexec_fn=limit,
+                timeout=common.TIMEOUT,
+            )
+
+        if run(1).returncode:
+            self.skipTest("this build needs more address space")
+        if run(1000).returncode:
+            self.skipTest("a team this large is refused here")
+        result = run(1000, "--strict")
+        self.assert_one_line_error(result, contains=["strict: the system starts", "of 1000"])
+
+    def test_receipt(self):
+        """A receipt says that the run was strict, and that no weight became a float."""
+        path = self.folder / "r.json"
+        tern_text("run", "-m", self.model, "--tokens", "1,2", "-n", 2, "--strict", "--receipt", path)
+        text = path.read_text(encoding="utf-8")
+        self.assertIn('"strict": true', text)
+        self.assertIn('"BITNET_STRICT_MODE": "1"', text)
+        self.assertIn('"dequantized_rows": 0', text)
+        self.assertEqual(tern("verify", path, "--replay", "--strict").returncode, 0)
+
+
+if __name__ == "__main__":
+    common.main()
