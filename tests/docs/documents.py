@@ -28,9 +28,12 @@ class Section(NamedTuple):
 def paths():
     """Every document for readers, as paths."""
     top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-    return top + sorted(ROOT.glob("docs/*.md")) + sorted(ROOT.glob("*/*/README.md")) + [
-        path for path in sorted(ROOT.glob("*/README.md")) if path.parent.name != "docs"
-    ]
+    found = top + sorted(ROOT.glob("docs/*.md"))
+    return found + [p for p in sorted(ROOT.glob("*/**/README.md")) if is_source(p) and p not in found]
+
+
+def is_source(path):
+    return not re.match(r"(build|out|\.)", path.relative_to(ROOT).parts[0])
 
 
 def name(path):

@@ -29,6 +29,7 @@ SHORTER = [
     (r"^ctest\b", "ctest_listed"),
     (r"^cmake --build\b.*", ":"),  # the build that is being tested; package_install installs one
     (r"^cmake --preset (\S+).*", r"cmake --list-presets | grep -q '\"\1\"'"),
+    (r"tools/get-model smollm2", 'echo "$SMOLLM2"'),
     (r"i2_s_8x1_avx2", "i2_s_16x1_avx2"),  # the row that a reader is shown how to add
     (r"--preset bitnet-2b\b", "--preset bitnet-tiny"),
     (r"-p 512 -n 64\b", "-p 64 -n 8"),
@@ -107,6 +108,15 @@ def commands_of_tern():
     return re.findall(r"^  (?!help\b)([a-z][a-z-]+) ", listed, re.M)
 
 
+def smollm2():
+    """What get-model has fetched, or the small model where it has not: nothing is downloaded here."""
+    cache = os.environ.get("TERN_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tern"
+    )
+    found = sorted(Path(cache, "models").glob("SmolLM2*.gguf"))
+    return found[0] if found else documents.ROOT / "models" / "tern-small.gguf"
+
+
 def furnish(folder):
     """The folder that a reader would be in, and the environment of the shell."""
     for entry in documents.ROOT.iterdir():
@@ -130,6 +140,7 @@ def furnish(folder):
     return kept | {
         "PATH": f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "BUILD": str(_options.build),
+        "SMOLLM2": str(smollm2()),
         "LC_ALL": "C.UTF-8",
         "TERN_TEST_EVERY": "40",  # kernel tests take fewer shapes
         "XDG_STATE_HOME": str(folder / "home"),
