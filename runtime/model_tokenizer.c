@@ -2,8 +2,6 @@
 /* Which tokenizer a model gets. */
 
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "runtime/model.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -25,22 +23,6 @@ static tern_status adopt(tern_model *m, const char *path, const char *pre, tern_
     return TERN_OK;
 }
 
-/* The path of a tokenizer.json in the model's folder, from malloc; NULL when there is none. */
-static char *find_beside(const char *model) {
-    static const char name[] = "tokenizer.json";
-    const char *slash = strrchr(model, '/');
-    const size_t folder = slash != NULL ? (size_t)(slash - model) + 1 : 0;
-    char *path = malloc(folder + sizeof name);
-    if (path == NULL)
-        return NULL;
-    memcpy(path, model, folder);
-    memcpy(path + folder, name, sizeof name);
-    if (access(path, F_OK) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
-
 tern_status tern_model_open_tokenizer(tern_model *m, const tern_model_params *params,
                                       tern_error *err) {
     if (params->tokenizer != NULL)
@@ -49,7 +31,7 @@ tern_status tern_model_open_tokenizer(tern_model *m, const tern_model_params *pa
         m->file, m->config.arch->name, params->pre_tokenizer, &m->tokenizer, &m->tokenizer_error);
     if (status != TERN_OK && status != TERN_ERR_TOKENIZER_MISSING)
         return tern_fail(err, status, "%s", m->tokenizer_error.message);
-    char *beside = status != TERN_OK ? find_beside(tern_gguf_name(m->file)) : NULL;
+    char *beside = status != TERN_OK ? tern_tokenizer_beside(tern_gguf_name(m->file)) : NULL;
     if (beside != NULL) /* nobody asked for it: if it cannot be used the model goes without */
         (void)adopt(m, beside, NULL, &m->tokenizer_error);
     free(beside);

@@ -71,6 +71,7 @@ static void try_model(inspection *n) {
     params.i2s_order = loader_i2s_order(n->o);
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.strict = options_switch(n->o, OPT_STRICT);
+    params.tokenizer = options_text(n->o, OPT_TOKENIZER);
     params.no_weights = true;
     loaded *l = &n->l;
     n->status = tern_model_open(n->o->operands[0], &params, &l->model, &n->why);
@@ -133,9 +134,12 @@ static void print_tokenizer(const loaded *l) {
         return;
     }
     const char *pre = tern_tokenizer_pre(l->tokenizer);
-    out_print("\ntokenizer    %s%s, %zu tokens, chat format %s\n",
-              pre[0] != '\0' ? "byte-level BPE, pre-tokenizer " : "SentencePiece", pre,
-              tern_tokenizer_size(l->tokenizer), tern_chat_format(l->tokenizer));
+    const char *file = tern_tokenizer_file(l->tokenizer);
+    const bool own = strcmp(file, l->info.path) == 0;
+    out_print("\ntokenizer    %s%s%s, %zu tokens, chat format %s%s%s\n",
+              tern_tokenizer_kind(l->tokenizer), pre[0] != '\0' ? ", pre-tokenizer " : "", pre,
+              tern_tokenizer_size(l->tokenizer), tern_chat_format(l->tokenizer),
+              own ? "" : ", from ", own ? "" : file);
 }
 
 static void print_plan(const inspection *n) {
@@ -222,10 +226,12 @@ static void add_model(const inspection *n, json_t *root) {
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
     json_set_kernels(root, &n->l);
     if (t != NULL) {
-        json_object_set_new(root, "tokenizer",
-                            json_pack("{s:s, s:I, s:s}", "pre", tern_tokenizer_pre(t), "tokens",
-                                      (json_int_t)tern_tokenizer_size(t), "chat_format",
-                                      tern_chat_format(t)));
+        json_object_set_new(
+            root, "tokenizer",
+            json_pack("{s:s, s:s, s:I, s:s, s:o}", "kind", tern_tokenizer_kind(t), "pre",
+                      tern_tokenizer_pre(t), "tokens", (json_int_t)tern_tokenizer_size(t),
+                      "chat_format", tern_chat_format(t), "file",
+                      json_text(tern_tokenizer_file(t), strlen(tern_tokenizer_file(t)))));
     }
 }
 

@@ -173,6 +173,7 @@ static int check_isa(verification *v, const char *isa) {
         params.layout = layouts[i];
         params.i2s_order = loader_i2s_order(v->o);
         params.pre_tokenizer = options_text(v->o, OPT_PRE);
+        params.tokenizer = options_text(v->o, OPT_TOKENIZER);
         if (tern_model_open(v->path, &params, &model, &err) != TERN_OK) {
             return complain_error(&err);
         }

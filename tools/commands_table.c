@@ -102,6 +102,14 @@ static const command_spec commands[COMMAND_COUNT] = {
          "the public key. Existing files are never overwritten.\n",
          "  tern keygen signing.key\n"
          "  tern run -p 'Hello' --receipt receipt.json --sign-key signing.key\n"},
+    [COMMAND_TOKENIZE] =
+        {"tokenize", "", 0, 0, "turn text into token ids, or ids into text",
+         "The text comes from -p, -f or a pipe on standard input, and every byte of it counts, a\n"
+         "newline at its end too. Without -m and --tokenizer the small model's tokenizer is used.\n"
+         "Weights are not read.\n",
+         "  tern tokenize -p 'The quick brown fox' --pieces\n"
+         "  tern tokenize --tokenizer tokenizer.json -f text.txt --add-special --json\n"
+         "  echo '504 3575' | tern tokenize -m model.gguf --ids\n"},
 };
 
 const command_spec *command_describe(command_id command) {

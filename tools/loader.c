@@ -83,6 +83,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     params.layout = options_text(o, OPT_LAYOUT);
     params.i2s_order = loader_i2s_order(o);
     params.pre_tokenizer = options_text(o, OPT_PRE);
+    params.tokenizer = options_text(o, OPT_TOKENIZER);
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
     params.strict = options_switch(o, OPT_STRICT);
     tern_error err = {0};
@@ -91,7 +92,19 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     }
     report_refusals(l->model);
     loader_describe(o, l);
+    if (l->tokenizer != NULL && options_switch(o, OPT_VERBOSE)) {
+        loader_report_tokenizer(l->tokenizer, path);
+    }
     return EXIT_DONE;
+}
+
+void loader_report_tokenizer(const tern_tokenizer *t, const char *model) {
+    if (model == NULL || strcmp(tern_tokenizer_file(t), model) != 0) {
+        const char *pre = tern_tokenizer_pre(t);
+        (void)fprintf(stderr, "tokenizer: %s, %s%s%s, %zu tokens\n", tern_tokenizer_file(t),
+                      tern_tokenizer_kind(t), pre[0] != '\0' ? ", pre-tokenizer " : "", pre,
+                      tern_tokenizer_size(t));
+    }
 }
 
 int loader_check_file(const loaded *l) {

@@ -42,6 +42,10 @@ void loader_describe(const options *o, loaded *l);
 /* After the work: complains, and fails, when the model's file was changed meanwhile. */
 int loader_check_file(const loaded *l);
 
+/* Says on standard error which tokenizer is used, if it is not the model's own (NULL: in any case).
+ */
+void loader_report_tokenizer(const tern_tokenizer *t, const char *model);
+
 /* The order of codes that --i2s-layout names. */
 tern_i2s_order loader_i2s_order(const options *o);
 

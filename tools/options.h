@@ -29,7 +29,8 @@
     X(PERPLEXITY, perplexity)                                                                      \
     X(QUANTIZE, quantize)                                                                          \
     X(VERIFY, verify)                                                                              \
-    X(KEYGEN, keygen)
+    X(KEYGEN, keygen)                                                                              \
+    X(TOKENIZE, tokenize)
 
 typedef enum command_id {
 #define COMMAND_ENUM(id, name) COMMAND_##id,
@@ -108,6 +109,12 @@ typedef enum option_id {
     OPT_BATCH,
     OPT_KV,
     OPT_PRE,
+    OPT_TOKENIZER,
+    OPT_IDS,
+    OPT_ADD_SPECIAL,
+    OPT_SKIP_SPECIAL,
+    OPT_PIECES,
+    OPT_LINES,
     OPT_DETERMINISTIC,
     OPT_STRICT,
     OPT_REQUIRE_MODEL,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/tokenizer/internal.h"
 
@@ -21,56 +22,6 @@ tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture, 
         status = tern_tokenizer_build(v, architecture, out, err);
     tern_vocabulary_free(&v);
     return status;
-}
-
-static tern_status open_gguf(const char *path, const char *pre, tern_tokenizer **out,
-                             tern_error *err) {
-    tern_gguf *file = NULL;
-    tern_status status = tern_gguf_open(path, &file, err);
-    if (status != TERN_OK)
-        return status;
-    tern_span name = {"", 0};
-    (void)tern_gguf_string(file, "general.architecture", &name, NULL);
-    char architecture[32];
-    (void)snprintf(architecture, sizeof architecture, "%.*s",
-                   (int)(name.size < 31 ? name.size : 31), name.data);
-    tern_tokenizer *t = NULL;
-    status = tern_tokenizer_new(file, architecture, pre, &t, err);
-    if (status != TERN_OK) {
-        tern_gguf_close(&file);
-        return status;
-    }
-    t->own = file;
-    *out = t;
-    return TERN_OK;
-}
-
-static tern_status open_json(const char *path, const char *pre, tern_tokenizer **out,
-                             tern_error *err) {
-    if (pre != NULL)
-        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                         "%s: the file says how it splits text; '%s' cannot be set", path, pre);
-    tern_vocabulary *v = NULL;
-    tern_status status = tern_vocabulary_open(path, &v, err);
-    if (status == TERN_OK)
-        status = tern_tokenizer_build(v, NULL, out, err);
-    tern_vocabulary_free(&v);
-    return status;
-}
-
-tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer, tern_tokenizer **out,
-                                tern_error *err) {
-    if (path == NULL || out == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_tokenizer_open: NULL argument");
-    char magic[4] = "";
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
-    const size_t got = fread(magic, 1, sizeof magic, file);
-    (void)fclose(file);
-    return got == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0
-               ? open_gguf(path, pre_tokenizer, out, err)
-               : open_json(path, pre_tokenizer, out, err);
 }
 
 /* A token id under a key, if it is one of the tokens. */
@@ -93,4 +44,84 @@ void tern_tokenizer_complete(tern_tokenizer *t, const tern_gguf *file, const cha
         (void)tern_gguf_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, NULL);
     if (t->chat_template.size == 0)
         (void)tern_gguf_string(file, "tokenizer.chat_template", &t->chat_template, NULL);
+}
+
+static tern_status open_json(const char *path, const char *pre, tern_tokenizer **out,
+                             tern_error *err) {
+    if (pre != NULL)
+        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
+                         "%s: the file says how it splits text; '%s' cannot be set", path, pre);
+    tern_vocabulary *v = NULL;
+    tern_status status = tern_vocabulary_open(path, &v, err);
+    if (status == TERN_OK)
+        status = tern_tokenizer_build(v, NULL, out, err);
+    tern_vocabulary_free(&v);
+    return status;
+}
+
+char *tern_tokenizer_beside(const char *model) {
+    static const char name[] = "tokenizer.json";
+    const char *slash = strrchr(model, '/');
+    const size_t folder = slash != NULL ? (size_t)(slash - model) + 1 : 0;
+    char *path = malloc(folder + sizeof name);
+    if (path == NULL)
+        return NULL;
+    memcpy(path, model, folder);
+    memcpy(path + folder, name, sizeof name);
+    if (access(path, F_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* For a model's file without a tokenizer, which *err says; that stays when there is none beside. */
+static tern_status open_beside(const tern_gguf *file, const char *architecture,
+                               tern_tokenizer **out, tern_error *err) {
+    char *path = tern_tokenizer_beside(tern_gguf_name(file));
+    if (path == NULL)
+        return TERN_ERR_TOKENIZER_MISSING;
+    const tern_status status = open_json(path, NULL, out, err);
+    free(path);
+    if (status == TERN_OK)
+        tern_tokenizer_complete(*out, file, architecture);
+    return status;
+}
+
+static tern_status open_gguf(const char *path, const char *pre, tern_tokenizer **out,
+                             tern_error *err) {
+    tern_gguf *file = NULL;
+    tern_status status = tern_gguf_open(path, &file, err);
+    if (status != TERN_OK)
+        return status;
+    tern_span name = {"", 0};
+    (void)tern_gguf_string(file, "general.architecture", &name, NULL);
+    char architecture[32];
+    (void)snprintf(architecture, sizeof architecture, "%.*s",
+                   (int)(name.size < 31 ? name.size : 31), name.data);
+    tern_tokenizer *t = NULL;
+    status = tern_tokenizer_new(file, architecture, pre, &t, err);
+    if (status == TERN_ERR_TOKENIZER_MISSING)
+        status = open_beside(file, architecture, &t, err);
+    if (status != TERN_OK) {
+        tern_gguf_close(&file);
+        return status;
+    }
+    t->own = file;
+    *out = t;
+    return TERN_OK;
+}
+
+tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer, tern_tokenizer **out,
+                                tern_error *err) {
+    if (path == NULL || out == NULL)
+        return tern_fail(err, TERN_ERR_ARG, "tern_tokenizer_open: NULL argument");
+    char magic[4] = "";
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
+    const size_t got = fread(magic, 1, sizeof magic, file);
+    (void)fclose(file);
+    return got == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0
+               ? open_gguf(path, pre_tokenizer, out, err)
+               : open_json(path, pre_tokenizer, out, err);
 }

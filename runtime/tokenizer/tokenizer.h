@@ -23,6 +23,9 @@ TERN_MUST_CHECK tern_status tern_tokenizer_new(const tern_gguf *file, const char
 TERN_MUST_CHECK tern_status tern_tokenizer_build(const tern_vocabulary *v, const char *architecture,
                                                  tern_tokenizer **out, tern_error *err);
 
+/* The path of a tokenizer.json in a model's folder, from malloc; NULL when there is none. */
+char *tern_tokenizer_beside(const char *model);
+
 /*
  * Takes over what the file of the model that `t` is used with says, with `t` not yet in use: begin
  * and end of text; whether they are added, where `t` adds none by itself; the chat template, where
