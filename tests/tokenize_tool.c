@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * For tokenizer_compare.py: reads one text a line in hexadecimal from standard input and prints its
+ * For tests/tokenizers/parity.py: reads one text a line in hexadecimal from standard input and prints its
  * ids, a tab, and the text that the ids give back, in hexadecimal again.
  * Usage: tokenize_tool FILE [--parse] [--special] [--pre NAME]
  */

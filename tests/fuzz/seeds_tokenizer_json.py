@@ -46,7 +46,7 @@ def byte_level(pre):
     tokens = ALPHABET + [m.replace(" ", "") for m in MERGES]
     n = len(tokens)
     extra = [added(n, "<s>", special=True, lstrip=True), added(n + 1, "<x>", rstrip=True, normalized=True),
-             added(n + 2, "w", single_word=True)]  # fmt: skip
+             added(tokens.index("w"), "w", single_word=True)]  # fmt: skip
     template = {
         "type": "TemplateProcessing",
         "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern's tokenizers give the ids of the reference ones: the quick part of tests/tokenizers/parity.py."""
+
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import common
+
+sys.path.insert(0, str(common.ROOT / "tests" / "tokenizers"))
+
+import parity  # noqa: E402
+
+TEXTS = 700  # for each vocabulary
+
+
+class Parity(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        try:
+            import vocabularies  # noqa: F401
+        except ImportError as error:
+            raise unittest.SkipTest(f"{error}: see tests/oracle/requirements.txt") from error
+        cls.tool = Path(common.command()[0]).parent / "tests" / "tokenize_tool"
+        if not cls.tool.exists():
+            raise unittest.SkipTest(f"{cls.tool} was not built")
+
+    def test_vocabularies(self):
+        """The small model's, what get-model has, and a folder of tokenizer.json files."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = os.environ.get("TERN_TEST_TOKENIZERS")
+            names = ["smollm2", "mistral-vocabulary", "llama3-vocabulary"]
+            for make in parity.all_cases(folder, source, names):
+                case = make()
+                with self.subTest(case=case.name):
+                    wrong, lost, skipped = parity.compare(self.tool, case, TEXTS, 5)
+                    self.assertEqual((wrong, lost), (0, 0))
+                    self.assertLess(skipped, TEXTS)
+
+
+if __name__ == "__main__":
+    common.main()

