@@ -14,7 +14,7 @@ import gguf_edit
 from common import comma, prompt, tern, tern_json, tern_text
 
 COMMANDS = ["chat", "run", "logits", "inspect", "kernels", "synth", "bench", "verify-determinism", "perplexity", "quantize"]
-COMMANDS += ["verify", "keygen"]
+COMMANDS += ["verify", "keygen", "tokenize"]
 RUN_KEYS = {
     "text": str,
     "tokens": list,
