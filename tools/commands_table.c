@@ -68,6 +68,16 @@ static const command_spec commands[COMMAND_COUNT] = {
          "the layer and operation to look at. The hash is the same on every machine.\n",
          "  tern verify-determinism\n"
          "  tern verify-determinism -m model.gguf --kv q8_0\n"},
+    [COMMAND_CROSSVAL] =
+        {"crossval", "", 0, 0, "compare with what another engine answered",
+         "The reference holds prompts as token ids, logits, greedy tokens, and maybe keys and\n"
+         "values; docs/validation.md describes it, tools/crossval-reference makes one. Fails when "
+         "a\n"
+         "cosine is below --tolerance or a greedy token differs where the reference was not "
+         "nearly\n"
+         "undecided. -p takes only the cases of that text.\n",
+         "  tern crossval -m model.gguf --reference reference.json\n"
+         "  tern crossval -m model.gguf --reference reference.json -p 'Once upon a time' --json\n"},
     [COMMAND_PERPLEXITY] =
         {"perplexity", "", 0, 0, "measure how well a model predicts a text",
          "Cuts the text into windows of --ctx tokens [512] and scores the second half of each, as\n"

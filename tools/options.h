@@ -30,7 +30,8 @@
     X(QUANTIZE, quantize)                                                                          \
     X(VERIFY, verify)                                                                              \
     X(KEYGEN, keygen)                                                                              \
-    X(TOKENIZE, tokenize)
+    X(TOKENIZE, tokenize)                                                                          \
+    X(CROSSVAL, crossval)
 
 typedef enum command_id {
 #define COMMAND_ENUM(id, name) COMMAND_##id,
@@ -89,6 +90,8 @@ typedef enum option_id {
     OPT_SIGN_KEY,
     OPT_REPLAY,
     OPT_PUBLIC_KEY,
+    OPT_REFERENCE,
+    OPT_TOLERANCE,
     OPT_BENCH_PROMPT,
     OPT_BENCH_TOKENS,
     OPT_DEPTH,

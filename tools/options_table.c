@@ -14,10 +14,11 @@ enum {
     VERIFY = 1 << COMMAND_VERIFY_DETERMINISM,
     PERPLEXITY = 1 << COMMAND_PERPLEXITY,
     QUANTIZE = 1 << COMMAND_QUANTIZE,
+    CROSSVAL = 1 << COMMAND_CROSSVAL,
     ANSWERS = RUN | CHAT, /* commands that generate text */
     RECEIPTS = 1 << COMMAND_VERIFY,
     TOKENIZE = 1 << COMMAND_TOKENIZE,
-    EVALUATES = ANSWERS | LOGITS | BENCH | PERPLEXITY, /* commands that run a model */
+    EVALUATES = ANSWERS | LOGITS | BENCH | PERPLEXITY | CROSSVAL, /* commands that run a model */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
 
@@ -129,6 +130,11 @@ static const option_spec table[OPT_COUNT] = {
                     .help = "run it again and compare tokens and logits, bit for bit"},
     [OPT_PUBLIC_KEY] = {"public-key", 0, NULL, "FILE", OPTION_TEXT, .commands = RECEIPTS,
                         .help = "the receipt must be signed by the key in this file"},
+    [OPT_REFERENCE] = {"reference", 0, NULL, "FILE", OPTION_TEXT, .one_call = true,
+                       .commands = CROSSVAL, .help = "what another engine answered, as JSON"},
+    [OPT_TOLERANCE] = {"tolerance", 0, NULL, "C", OPTION_REAL, .low = 0.0, .high = 1.0,
+                       .fallback = "0.99", .commands = CROSSVAL,
+                       .help = "least mean cosine of logits, keys and values"},
     [OPT_BENCH_PROMPT] = {"prompt-tokens", 'p', NULL, "N", OPTION_INTEGER, .max = 10000000,
                           .fallback = "512", .commands = BENCH,
                           .help = "tokens to prefill, at most what fits; 0 skips that measurement"},
@@ -213,7 +219,7 @@ static const option_spec table[OPT_COUNT] = {
                            .help = "fail without -m, do not fall back to the small model"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
                   .commands = QUANTIZE | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
-                              TOKENIZE,
+                              CROSSVAL | TOKENIZE,
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
                      .commands = QUANTIZE | RUN | BENCH | SYNTH | PERPLEXITY | TOKENIZE,

@@ -15,6 +15,7 @@ from common import comma, prompt, tern, tern_json, tern_text
 
 COMMANDS = ["chat", "run", "logits", "inspect", "kernels", "synth", "bench", "verify-determinism", "perplexity", "quantize"]
 COMMANDS += ["verify", "keygen", "tokenize"]
+COMMANDS += ["crossval"]
 RUN_KEYS = {
     "text": str,
     "tokens": list,

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern's float64 oracle (tests/oracle), whose activations and cache are rounded as tern's are."""
+
+import forward
+from container import Container
+
+from gguf_tokenizer import byte_level_bpe
+
+
+class Engine:
+    name = "tern's oracle"
+    version = "float64"
+    settings = "activations rounded as in docs/numerics.md, cache f16"
+
+    def __init__(self, path, threads):
+        del threads  # NumPy decides
+        file = Container(path)
+        self.architecture = file.get("general.architecture")
+        self.tokenize = byte_level_bpe(file)
+        self.model = forward.Model(file)
+
+    def start(self, ids):
+        self.ids = list(ids)
+        return self.model.logits(self.ids, "f16")
+
+    def step(self, token):
+        self.ids.append(token)
+        return self.model.logits(self.ids, "f16")[-1]
+
+    def cache(self):
+        return None
