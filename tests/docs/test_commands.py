@@ -46,6 +46,7 @@ ELSEWHERE = {
     ".venv/bin/python3 tests/e2e/": "a test of ctest",
     "python3 -m venv": "make test does it",
     "build/bench/bench_kernels --check": "bench_kernels_answers",
+    "tools/crossval-reference": "installs other engines, gigabytes; e2e_crossval has what it wrote",
     "tools/report": "bench_report; needs matplotlib",
     "tests/emulate/": "needs Bochs and minutes",
     "build-fuzz/": "the test of the fuzz targets runs them",
@@ -54,6 +55,8 @@ ELSEWHERE = {
 
 # What a page takes for granted, made by its first commands.
 BEFORE = {
+    "docs/cli.md": "cp tests/golden/tern-small-transformers.json reference.json",
+    "tern help crossval": "cp tests/golden/tern-small-transformers.json reference.json",
     "tern help verify": "tern keygen signing.key; "
     "tern run -m model.gguf -p Hello -n 16 --receipt receipt.json --sign-key signing.key",
 }

@@ -2,9 +2,8 @@
 """tern's float64 oracle (tests/oracle), whose activations and cache are rounded as tern's are."""
 
 import forward
+import numpy as np
 from container import Container
-
-from gguf_tokenizer import byte_level_bpe
 
 
 class Engine:
@@ -16,8 +15,13 @@ class Engine:
         del threads  # NumPy decides
         file = Container(path)
         self.architecture = file.get("general.architecture")
-        self.tokenize = byte_level_bpe(file)
+        self.file = file
         self.model = forward.Model(file)
+
+    def tokenize(self, text):
+        from gguf_tokenizer import byte_level_bpe  # not needed where the ids are known
+
+        return byte_level_bpe(self.file)(text)
 
     def start(self, ids):
         self.ids = list(ids)
@@ -28,4 +32,5 @@ class Engine:
         return self.model.logits(self.ids, "f16")[-1]
 
     def cache(self):
-        return None
+        keys, values = zip(*self.model.cache)
+        return tuple(np.stack(x).transpose(0, 2, 1, 3) for x in (keys, values))

@@ -10,6 +10,7 @@ linear layers quantize activations to int8 as the model wants.
 import os
 
 os.environ["TORCHDYNAMO_DISABLE"] = "1"  # its quantizers are otherwise compiled on every start
+os.environ["TQDM_DISABLE"] = "1"  # no progress bars
 
 import numpy as np
 import torch
@@ -29,7 +30,6 @@ class Engine:
 
     def __init__(self, path, threads):
         torch.set_num_threads(threads)
-        transformers.utils.logging.disable_progress_bar()
         self.file = Container(path)
         self.architecture = self.file.get("general.architecture")
         if self.architecture == "bitnet-b1.58":

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern crossval: against stored answers of other engines, and its figures against NumPy's."""
+
+import json
+import sys
+import tempfile
+import unittest.mock
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import comma, prompt, tern, tern_text
+
+GOLDEN = common.ROOT / "tests" / "golden"
+
+
+def crossval(model, reference, *options):
+    """(exit status, the JSON line)."""
+    result = tern("crossval", "-m", model, "--reference", reference, "--json", *options)
+    lines = result.stdout.decode().splitlines()
+    if len(lines) != 1:
+        raise AssertionError(result.stderr.decode() or f"{len(lines)} lines")
+    return result.returncode, json.loads(lines[0])
+
+
+class Golden(common.TernTest):
+    """What other engines answered (docs/validation.md) is what tern answers."""
+
+    def check(self, model, name, cosine, steps, equal):
+        status, found = crossval(model, GOLDEN / f"{name}.json")
+        print(
+            f"{name}: mean cosine {found['cosine_mean']:.7f}, least {found['cosine_min']:.7f}, "
+            f"{found['greedy_equal']} of {found['greedy_steps']} tokens, "
+            f"{found['near_ties']} of {found['differences']} differences are near-ties",
+            flush=True,
+        )
+        self.assertEqual(status, 0)
+        self.assertTrue(found["passed"])
+        self.assertGreaterEqual(found["cosine_min"], cosine)
+        self.assertEqual(found["greedy_steps"], steps)
+        self.assertGreaterEqual(found["greedy_equal"], equal)
+        self.assertTrue(all(case["text_equal"] for case in found["cases"]))
+
+    def test_small_model_transformers(self):
+        self.check(common.small_model(), "tern-small-transformers", 0.999, 192, 192)
+
+    def test_small_model_transformers_f32(self):
+        """With keys and values in float32, as transformers has them, it is float32's rounding alone."""
+        reference = GOLDEN / "tern-small-transformers.json"
+        _, found = crossval(common.small_model(), reference, "--kv", "f32", "--tolerance", "1")
+        self.assertLess(found["max_abs"], 1e-3)
+        self.assertLess(found["scaled_mse"], 1e-5)
+
+    def test_smollm2_transformers(self):
+        self.check(common.smollm2(), "smollm2-transformers", 0.995, 240, 228)
+
+    def test_smollm2_llama_cpp(self):
+        self.check(common.smollm2(), "smollm2-llama-cpp", 0.995, 240, 228)
+
+    def test_smollm2_differs_by_rounded_activations_alone(self):
+        """The oracle, which agrees with tern, agrees with transformers once its activations stay
+        floats: nothing but their int8 codes lies between the two."""
+        golden = json.loads((GOLDEN / "smollm2-transformers.json").read_text())
+        case = golden["cases"][0]
+        rows = [row for row in case["some"] if row["position"] <= 20]
+        tokens = (case["tokens"] + case["greedy"])[: rows[-1]["position"] + 1]
+        with unittest.mock.patch("forward.quantize_blocks", lambda x: x):
+            logits = forward.Model(Container(common.smollm2())).logits(tokens, "f32")
+        differences = [np.abs(logits[r["position"], r["ids"]] - r["logits"]).max() for r in rows]
+        print(f"oracle without rounding, transformers: {max(differences):.2g} at most", flush=True)
+        self.assertGreaterEqual(len(rows), 3)
+        self.assertLess(max(differences), 1e-3)
+
+    def test_provenance(self):
+        files = sorted(GOLDEN.glob("*.json"))
+        self.assertGreaterEqual(len(files), 3)
+        self.assertLess(sum(f.stat().st_size for f in files), 200_000)
+        for file in files:
+            head = json.loads(file.read_text())
+            self.assertRegex(head["model"]["sha256"], "^[0-9a-f]{64}$", file)
+            self.assertRegex(head["date"], r"^20\d\d-\d\d-\d\d$", file)
+            self.assertTrue(head["engine"]["version"] and head["engine"]["settings"], file)
+
+
+class Figures(common.TernTest):
+    """References made of tern's own logits, changed by known amounts."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = Path(cls.folder.name)
+        cls.model = common.synth("bitnet-tiny", cls.folder.name)
+        cls.vocabulary = gguf_edit.vocabulary(cls.model)
+        cls.tokens = prompt(40, cls.vocabulary)
+        logits = cls.path / "tern.f32"
+        tern_text("logits", "-m", cls.model, "--tokens", comma(cls.tokens), "--all", "-o", logits)
+        cls.ours = np.fromfile(logits, "<f4").reshape(len(cls.tokens), -1)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def write(self, case, logits=None, **head):
+        """A reference of one case; the path of its JSON."""
+        case = {"name": "one", "tokens": self.tokens} | case
+        if logits is not None:
+            case["logits"] = "logits.f32"
+            np.asarray(logits).astype("<f4").tofile(self.path / "logits.f32")
+        path = self.path / "reference.json"
+        path.write_text(json.dumps({"tern_reference": 1, "cases": [case]} | head))
+        return path
+
+    def refused(self, reference, *contains, model=None):
+        result = tern("crossval", "-m", model or self.model, "--reference", reference)
+        self.assert_one_line_error(result, contains=contains)
+
+    def test_equal(self):
+        status, found = crossval(self.model, self.write({}, self.ours), "--tolerance", 0.99999999)
+        self.assertEqual(status, 0)
+        self.assertEqual(found["positions"], 40)
+        self.assertEqual((found["max_abs"], found["scaled_mse"], found["top1"]), (0, 0, 1))
+        self.assertAlmostEqual(found["cosine_min"], 1, delta=1e-12)
+        self.assertAlmostEqual(found["kl_max"], 0, delta=1e-12)
+
+    def test_figures(self):
+        """Every figure of a reference with known errors, by NumPy in float64."""
+        noise = np.random.default_rng(1).normal(size=self.ours.shape).astype("<f4")
+        theirs = self.ours + noise * self.ours.std() / 20
+        status, found = crossval(self.model, self.write({}, theirs), "--threads", 1)
+        r, o = theirs.astype(float), self.ours.astype(float)
+        cosine = (r * o).sum(1) / np.linalg.norm(r, axis=1) / np.linalg.norm(o, axis=1)
+        log_r, log_o = (x - np.log(np.exp(x).sum(1, keepdims=True)) for x in (r, o))
+        kl = (np.exp(log_r) * (log_r - log_o)).sum(1)
+        expected = {
+            "cosine_min": cosine.min(),
+            "cosine_mean": cosine.mean(),
+            "max_abs": np.abs(r - o).max(),
+            "rms": np.sqrt(((r - o) ** 2).mean()),
+            "scaled_mse": ((r - o) ** 2).sum() / ((r - r.mean(1, keepdims=True)) ** 2).sum(),
+            "top1": (r.argmax(1) == o.argmax(1)).mean(),
+            "kl_mean": kl.mean(),
+            "kl_max": kl.max(),
+        }
+        for name, value in expected.items():
+            self.assertAlmostEqual(found[name] / value, 1, delta=1e-9, msg=name)
+        self.assertEqual(status, 0 if cosine.mean() >= 0.99 and cosine.min() >= 0.9 else 1)
+
+    def test_some_logits(self):
+        ids = [5, 1, 17]
+        rows = [{"position": p, "ids": ids, "logits": self.ours[p, ids].tolist()} for p in (0, 39)]
+        status, found = crossval(self.model, self.write({"some": rows}), "--tolerance", 0.999999)
+        self.assertEqual((status, found["positions"], found["max_abs"]), (0, 2, 0))
+        self.assertIsNone(found["kl_mean"])
+        rows[1]["logits"][2] += 10
+        status, found = crossval(self.model, self.write({"some": rows}))
+        self.assertEqual(status, 1)
+        self.assertAlmostEqual(found["max_abs"], 10, delta=1e-4)
+
+    def test_wrong_model(self):
+        """The logits of another model of the same shape fail, however many they are."""
+        other = common.synth("bitnet-tiny", self.folder.name, seed=2)
+        status, found = crossval(other, self.write({}, self.ours))
+        self.assertEqual((status, found["passed"]), (1, False))
+        self.assertLess(found["cosine_mean"], 0.5)
+
+    def greedy(self, change=None, margins=None, noise=0.0):
+        """Eight tokens of the prompt are taken for its continuation, which tern would not choose,
+        unless they are replaced by the best ones."""
+        best = self.ours.argmax(1).tolist()
+        tokens, greedy = self.tokens[:39], [best[38]]
+        if change is not None:
+            greedy = [change]
+        case = {"tokens": tokens, "greedy": greedy} | ({"margins": [margins]} if margins else {})
+        logits = self.ours[:39] + noise * np.random.default_rng(2).normal(size=self.ours[:39].shape)
+        return crossval(self.model, self.write(case, logits))
+
+    def test_greedy(self):
+        status, found = self.greedy()
+        self.assertEqual((status, found["greedy_equal"], found["greedy_steps"]), (0, 1, 1))
+        second = int(np.argsort(self.ours[38])[-2])
+        status, found = self.greedy(change=second)  # logits are equal: nothing explains it
+        self.assertEqual((status, found["greedy_equal"], found["near_ties"]), (1, 0, 0))
+        difference = found["cases"][0]["differences"][0]
+        self.assertEqual((difference["reference"], difference["step"]), (second, 0))
+        gap = float(np.sort(self.ours[38])[-1] - self.ours[38][second])
+        self.assertAlmostEqual(difference["tern_margin"], gap, delta=1e-6)
+
+    def test_near_tie(self):
+        """A margin below three standard deviations of the differences explains another token."""
+        second = int(np.argsort(self.ours[38])[-2])
+        noise = 0.01
+        for margin, tie in ((0.03, 1), (0.06, 0)):  # 3 sqrt(2) 0.01 = 0.042
+            status, found = self.greedy(change=second, margins=margin, noise=noise)
+            self.assertEqual((status, found["near_ties"]), (1 - tie, tie))
+            self.assertAlmostEqual(found["cases"][0]["tie_margin"], 0.0424, delta=1e-3)
+
+    def test_refusals(self):
+        short = np.concatenate([self.ours.reshape(-1), np.zeros(3)])
+        self.refused(self.write({}, short), "logits.f32", "rows of")
+        self.refused(self.write({"first": 30}, self.ours), "40 rows from position 30", "40 positions")
+        broken = self.ours.copy()
+        broken[3, 5] = np.nan
+        self.refused(self.write({}, broken), "number 5 of row 3")
+        large = self.write({"tokens": [self.vocabulary]})
+        self.refused(large, f"id {self.vocabulary}", f"has {self.vocabulary}")
+        row = {"position": 40, "ids": [1], "logits": [0]}
+        self.refused(self.write({"some": [row]}), "position 40 of 40")
+        self.refused(self.write({"logits": "missing.f32"}), "missing.f32")
+        self.refused(self.write({"tokens": [1] * 100_000}), "context")
+        self.refused(self.path / "nothing.json", "nothing.json")
+        self.refused(self.write({}, model={"sha256": "0" * 64, "file": "x"}), "SHA-256", "not 000")
+        self.refused(self.write({}, tern_reference=7), "tern_reference is 7")
+        np.zeros(7, "<f4").tofile(self.path / "k.f32")
+        self.refused(self.write({"keys": "k.f32", "values": "k.f32"}), "k.f32", "rows of")
+        result = tern("crossval", "-m", self.model)
+        self.assert_one_line_error(result, status=2, contains=["--reference"])
+
+    def test_prompt(self):
+        """-p takes the case of that text, whose tokens must be tern's."""
+        model = common.small_model()
+        golden = GOLDEN / "tern-small-transformers.json"
+        _, found = crossval(model, golden, "-p", "Once upon a time")
+        self.assertEqual([case["name"] for case in found["cases"]], ["story"])
+        missing = tern("crossval", "-m", model, "--reference", golden, "-p", "Never asked")
+        self.assert_one_line_error(missing, contains=["Never asked"])
+        reference = json.loads(golden.read_text())
+        reference["cases"][0]["text"] += "!"
+        changed = self.path / "changed.json"
+        changed.write_text(json.dumps(reference))
+        status, found = crossval(model, changed)
+        self.assertEqual((status, found["cases"][0]["text_equal"]), (1, False))
+
+
+class Oracle(common.TernTest):
+    """The oracle as the engine, through the writer that other engines use: logits, tokens, K and V."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = Path(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def ask(self, model, ids):
+        engine = reference.load_engine("oracle", model, 1)
+        engine.tokenize = lambda text: ids
+        case = reference.ask_one(engine, "oracle", "", 4)._replace(text=None)
+        reference.write_folder(self.path / "o", reference.head(engine, model, "today"), [case])
+        described = json.loads((self.path / "o" / "reference.json").read_text())
+        del described["cases"][0]["text"]
+        (self.path / "o" / "reference.json").write_text(json.dumps(described))
+        return case
+
+    def check(self, model, ids, cosine):
+        case = self.ask(model, ids)
+        status, found = crossval(model, self.path / "o" / "reference.json")
+        self.assertEqual(status, 0, found)
+        self.assertGreater(found["cosine_min"], cosine)
+        self.assertGreater(found["kv_cosine_min"], cosine)
+        layers, heads, positions, width = case.cache[0].shape
+        one = found["cases"][0]
+        self.assertEqual(one["kv_shape"], [layers, heads, positions, width])
+        self.assertEqual(len(one["kv_layers"]), layers)
+        self.assertEqual(positions, len(ids))
+        print(f"{model.name}: K and V {one['kv_shape']}, least cosine {found['kv_cosine_min']:.7f}")
+
+    def test_keys_and_values(self):
+        for preset in ("llama-tiny-f32", "bitnet-tiny", "bitnet-tiny-odd"):
+            with self.subTest(preset=preset):
+                model = common.synth(preset, self.path)
+                self.check(model, prompt(30, gguf_edit.vocabulary(model)), 0.9999)
+
+    def test_small_model(self):
+        self.check(common.small_model(), prompt(20, 1024), 0.999)
+
+    def test_changed_cache(self):
+        """One head's values of one layer turned round: the right layer is named."""
+        model = common.synth("bitnet-tiny", self.path)
+        case = self.ask(model, prompt(30, gguf_edit.vocabulary(model)))
+        values = case.cache[1].copy()
+        values[1, 0] *= -1
+        values.astype("<f4").tofile(self.path / "o" / "0-values.f32")
+        status, found = crossval(model, self.path / "o" / "reference.json")
+        least = [layer["value_cosine_min"] for layer in found["cases"][0]["kv_layers"]]
+        self.assertEqual(status, 1)
+        self.assertEqual([x < 0 for x in least], [i == 1 for i in range(len(least))])
+
+
+if __name__ == "__main__":
+    try:
+        import gguf  # noqa: F401
+        import numpy as np
+    except ImportError as missing:
+        print(f"skipped: {missing} (pip install -r tests/oracle/requirements.txt)")
+        sys.exit(common.SKIPPED)
+    sys.path[:0] = [str(common.ROOT / "tools" / "reference"), str(common.ROOT / "tests" / "oracle")]
+    import forward
+    import reference
+    from container import Container
+
+    common.main()
