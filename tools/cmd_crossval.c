@@ -79,8 +79,8 @@ static int compare(const options *o, loaded *l, crossval *x) {
     int status = open_session(o, x, l);
     for (size_t i = 0; status == EXIT_DONE && i < x->n; i++) {
         tern_error err = {0};
-        if (crossval_run_case(l->session, loader_kv_format(o), x->reference, x->cases[i],
-                              &x->results[i], &err) != TERN_OK) {
+        if (crossval_run_case(l->session, x->reference, x->cases[i], &x->results[i], &err) !=
+            TERN_OK) {
             status = complain_error(&err);
         }
     }

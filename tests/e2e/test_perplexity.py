@@ -90,12 +90,12 @@ class Perplexity(common.TernTest):
         self.assertAlmostEqual(got["perplexity_error"] / got["perplexity"] / error, 1, delta=1e-9)
 
     def test_windows_side_by_side(self):
-        self.check(64, 64)
+        self.check(128, 128)
         self.check(257, 257)
 
     def test_sliding_windows(self):
-        self.check(64, 20, "--stride", 20)
-        self.check(64, 50, "--stride", 50)
+        self.check(128, 50, "--stride", 50)
+        self.check(128, 100, "--stride", 100)
 
     def test_one_answer(self):
         """Neither batch nor threads nor instruction set change a bit of any figure."""

@@ -12,7 +12,6 @@ enum { PIECE = 32 }; /* positions whose logits are in memory at once; changes no
 
 typedef struct runner {
     tern_session *session;
-    tern_format kv; /* of its cache */
     const reference_case *given;
     const char *name; /* of the case, for messages */
     case_result *out;
@@ -219,19 +218,15 @@ static tern_status run(runner *r, const reference *all, tern_error *err) {
         status = compare_text(r, err);
     }
     if (status == TERN_OK) {
-        status = crossval_compare_cache(r->session, r->kv, all, r->given, r->out, err);
+        status = crossval_compare_cache(r->session, all, r->given, r->out, err);
     }
     return status;
 }
 
-tern_status crossval_run_case(tern_session *session, tern_format kv, const reference *all,
-                              const reference_case *c, case_result *out, tern_error *err) {
-    runner r = {.session = session,
-                .kv = kv,
-                .given = c,
-                .name = c->name,
-                .out = out,
-                .n = crossval_positions(c)};
+tern_status crossval_run_case(tern_session *session, const reference *all, const reference_case *c,
+                              case_result *out, tern_error *err) {
+    runner r = {
+        .session = session, .given = c, .name = c->name, .out = out, .n = crossval_positions(c)};
     tern_model_describe(tern_session_model(session), &r.info);
     out->steps = c->n_greedy;
     const tern_status status = run(&r, all, err);

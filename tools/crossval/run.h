@@ -38,8 +38,7 @@ typedef struct case_result {
 size_t crossval_positions(const reference_case *c);
 
 /*
- * Evaluates and compares one case with an empty or used session (what it held is forgotten), whose
- * cache has the format kv.
+ * Evaluates and compares one case with an empty or used session (what it held is forgotten).
  *
  * A difference counts as a near-tie when the reference's own margin is at most 3 sqrt(2) sigma,
  * with sigma the root mean square of the differences of the case's logits: if errors of two logits
@@ -49,9 +48,9 @@ size_t crossval_positions(const reference_case *c);
  * Errors: a file that is missing or has the wrong size, a token id or position that the model does
  * not have, numbers that are not finite. Free *out in any case; zero-initialise it.
  */
-TERN_MUST_CHECK tern_status crossval_run_case(tern_session *session, tern_format kv,
-                                              const reference *r, const reference_case *c,
-                                              case_result *out, tern_error *err);
+TERN_MUST_CHECK tern_status crossval_run_case(tern_session *session, const reference *r,
+                                              const reference_case *c, case_result *out,
+                                              tern_error *err);
 void case_result_free(case_result *r);
 
 /* By how much more than the mean a single position may be off. */
