@@ -55,6 +55,10 @@ static const command_spec commands[COMMAND_COUNT] = {
                          "list every kernel, whether it runs here and which is chosen", "",
                          "  tern kernels\n"
                          "  tern kernels --isa avx2 --markdown\n"},
+    [COMMAND_COMPLETION] = {"completion", "SHELL", 1, 1, "print completion for bash, zsh or fish",
+                            "An installed tern has it already, where shells look for it.\n",
+                            "  tern completion bash > tern.bash && . ./tern.bash\n"
+                            "  tern completion fish > tern.fish\n"},
     [COMMAND_SYNTH] = {"synth", "[OUT]", 0, 1,
                        "write a model of a real model's geometry with random weights",
                        "The same preset and seed give the same bytes on every machine.\n",

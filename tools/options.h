@@ -24,6 +24,7 @@
     X(BENCH, bench)                                                                                \
     X(INSPECT, inspect)                                                                            \
     X(KERNELS, kernels)                                                                            \
+    X(COMPLETION, completion)                                                                      \
     X(SYNTH, synth)                                                                                \
     X(VERIFY_DETERMINISM, verify_determinism)                                                      \
     X(PERPLEXITY, perplexity)                                                                      \
@@ -217,6 +218,9 @@ bool option_variable(const option_spec *spec, char *name, size_t size);
 /* The value of the first of the option's variables that is set and not empty, and its name; NULL
  * when there is none. */
 const char *option_environment(const option_spec *spec, char name[WORD_BYTES]);
+
+/* Whether an earlier row of the table has the same long flag, and so the same variable. */
+bool option_is_repeated(option_id id);
 
 /* What a value of the option must be ("an integer from 0 to 1024"). */
 void option_expectation(const option_spec *spec, char *text, size_t size);

@@ -65,11 +65,9 @@ const char *options_ignored_strictly(const options *o) {
     return NULL;
 }
 
-/* True when an earlier row of the table has the same long flag, and so the same variable. */
-static bool is_repeated(int id) {
-    for (int i = 0; i < id; i++) {
-        if (strcmp(option_describe((option_id)i)->name, option_describe((option_id)id)->name) ==
-            0) {
+bool option_is_repeated(option_id id) {
+    for (int i = 0; i < (int)id; i++) {
+        if (strcmp(option_describe((option_id)i)->name, option_describe(id)->name) == 0) {
             return true;
         }
     }
@@ -83,7 +81,7 @@ void help_print_environment(FILE *out) {
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
         char name[WORD_BYTES];
-        if (is_repeated(id) || !option_variable(spec, name, sizeof name)) {
+        if (option_is_repeated((option_id)id) || !option_variable(spec, name, sizeof name)) {
             continue;
         }
         char expected[128];

@@ -104,10 +104,10 @@ void help_print_program(FILE *out) {
             "commands:\n");
     for (int i = 0; i < COMMAND_COUNT; i++) {
         const command_spec *spec = command_describe((command_id)i);
-        fprintf(out, "  %-10s %s\n", spec->name, spec->summary);
+        fprintf(out, "  %-18s %s\n", spec->name, spec->summary);
     }
     fprintf(out,
-            "  %-10s help on a command (`tern help run`) or on `environment`\n\n"
+            "  %-18s help on a command (`tern help run`), on `environment`, as `man` page\n\n"
             "examples:\n"
             "  tern run -p 'Once upon a time'\n"
             "  tern inspect model.gguf\n"

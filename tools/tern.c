@@ -9,6 +9,7 @@
 #include "tools/json.h"
 #include "tools/options.h"
 #include "tools/out.h"
+#include "tools/pages/pages.h"
 #include "tools/signals.h"
 
 static int (*const functions[COMMAND_COUNT])(const options *) = {
@@ -33,6 +34,10 @@ static int help(const char *topic) {
         help_print_program(stdout);
     } else if (strcmp(topic, "environment") == 0) {
         help_print_environment(stdout);
+    } else if (strcmp(topic, "environment.md") == 0) {
+        page_print_environment(stdout);
+    } else if (strcmp(topic, "man") == 0) {
+        page_print_man(stdout);
     } else if (command_find(topic, &command)) {
         help_print_command(stdout, command);
     } else {

@@ -13,7 +13,7 @@ import common
 import gguf_edit
 from common import comma, prompt, tern, tern_json, tern_text
 
-COMMANDS = ["chat", "run", "logits", "inspect", "kernels", "synth", "bench", "verify-determinism", "perplexity", "quantize"]
+COMMANDS = ["chat", "run", "completion", "logits", "inspect", "kernels", "synth", "bench", "verify-determinism", "perplexity", "quantize"]
 COMMANDS += ["verify", "keygen", "tokenize"]
 COMMANDS += ["crossval"]
 RUN_KEYS = {

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is made from the tables: manual page, completion for shells, the page about the environment."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import common
+from common import ROOT, tern, tern_text
+from test_cli_run import COMMANDS
+
+
+def flags_of(command):
+    """Long flags that the help of a command lists."""
+    return set(re.findall(r"(?m)^ {2,6}(?:-\w, )?(--[\w-]+)", tern_text(command, "--help")))
+
+
+def run(*arguments, stdin=""):
+    return subprocess.run(arguments, input=stdin, capture_output=True, text=True, timeout=60)
+
+
+class Environment(common.TernTest):
+    def test_page_is_up_to_date(self):
+        page = (ROOT / "docs" / "environment.md").read_text()
+        self.assertEqual(
+            page,
+            tern_text("help", "environment.md"),
+            "run: build/tern help environment.md > docs/environment.md",
+        )
+
+    def test_every_variable_is_there(self):
+        page = tern_text("help", "environment.md")
+        listed = set(re.findall(r"\b(?:TERN|BITNET|IE|RAYON)_\w+", tern_text("help", "environment")))
+        self.assertGreater(len(listed), 30)
+        for name in listed:
+            self.assertIn(f"`{name}`", page)
+
+
+class Manual(common.TernTest):
+    def test_everything_is_there(self):
+        page = tern_text("help", "man").replace("\\-", "-")
+        for command in COMMANDS:
+            self.assertIn(f".SS tern {command}", page)
+            for flag in flags_of(command) - {"--help"}:
+                self.assertIn(f"\\fB{flag}\\fR", page)
+
+    def test_clean(self):
+        page = tern_text("help", "man")
+        for checker in (["mandoc", "-Tlint"], ["groff", "-mandoc", "-ww", "-Tutf8", "-z"]):
+            if shutil.which(checker[0]):
+                with self.subTest(checker=checker[0]):
+                    result = run(*checker, stdin=page)
+                    self.assertEqual((result.stdout, result.stderr), ("", ""))
+
+
+class Completion(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.files = {}
+        for shell in ("bash", "zsh", "fish"):
+            cls.files[shell] = Path(cls.folder.name) / f"tern.{shell}"
+            cls.files[shell].write_text(tern_text("completion", shell))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def need(self, shell):
+        if not shutil.which(shell):
+            self.skipTest(f"no {shell}")
+
+    def bash(self, *words):
+        script = (
+            f'source "{self.files["bash"]}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tern;'
+            ' printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        result = run("bash", "-c", script, "bash", *words)
+        self.assertEqual(result.stderr, "")
+        return set(result.stdout.split())
+
+    def test_bash(self):
+        self.need("bash")
+        self.assertLessEqual({*COMMANDS, "help"}, self.bash("tern", ""))
+        self.assertEqual(self.bash("tern", "inse"), set())
+        self.assertEqual(self.bash("tern", "insp"), {"inspect"})
+        self.assertEqual(self.bash("tern", "help", "insp"), {"inspect"})
+        for command in COMMANDS:
+            self.assertLessEqual(flags_of(command), self.bash("tern", command, "-"))
+        self.assertEqual(self.bash("tern", "run", "--layout", "tl"), {"tl1r16", "tl2r16"})
+        self.assertEqual(self.bash("tern", "run", "--layout", "=", "tl1"), {"tl1r16"})
+        self.assertEqual(self.bash("tern", "run", "--layout", "="), self.bash("tern", "run", "--layout", ""))
+        self.assertEqual(self.bash("tern", "run", "--seed", ""), set())
+        here = str(self.files["bash"])
+        self.assertEqual(self.bash("tern", "run", "-m", here[:-2]), {here})
+        self.assertEqual(self.bash("tern", "inspect", here[:-2]), {here})
+
+    def fish(self, line):
+        script = f"source {self.files['fish']}; complete -C '{line}'"
+        result = run("fish", "--no-config", "-c", script)
+        self.assertEqual(result.stderr, "")
+        return {found.split("\t")[0] for found in result.stdout.splitlines()}
+
+    def test_fish(self):
+        self.need("fish")
+        self.assertLessEqual(set(COMMANDS), self.fish("tern "))
+        self.assertLessEqual(flags_of("run"), self.fish("tern run --"))
+        self.assertEqual(self.fish("tern run --layout tl"), {"tl1r16", "tl2r16"})
+        here = str(self.files["bash"])
+        self.assertEqual(self.fish(f"tern run -m {here[:-2]}"), {here})
+
+    def test_zsh(self):
+        self.need("zsh")
+        result = run("zsh", "-f", "-n", self.files["zsh"])
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        script = self.files["zsh"].read_text()
+        for command in COMMANDS:
+            self.assertRegex(script, rf"(?m)^    {command}\)$")
+
+    def test_unknown_shell(self):
+        self.assert_one_line_error(tern("completion", "csh"), 2, ["bash zsh fish", "csh"])
+        self.assert_one_line_error(tern("completion"), 2, ["SHELL"])
+
+
+if __name__ == "__main__":
+    common.main()

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_PAGES_PAGES_H
+#define TERN_TOOLS_PAGES_PAGES_H
+
+/*
+ * What is made from the tables of commands and options beside the help texts: the manual page,
+ * completion for shells, the page about the environment. All of it is the same on every machine.
+ */
+
+#include <stdio.h>
+
+#include "tools/options.h"
+
+void page_print_man(FILE *out);         /* tern(1), man macros */
+void page_print_environment(FILE *out); /* docs/environment.md */
+void page_print_bash(FILE *out);
+void page_print_zsh(FILE *out);
+void page_print_fish(FILE *out);
+
+/* ---- of the pages alone ------------------------------------------------------------------------
+ */
+
+/* What the value of an option names, for completion. */
+typedef enum page_value { PAGE_NO_VALUE, PAGE_WORDS, PAGE_FILE, PAGE_OTHER } page_value;
+page_value page_value_of(const option_spec *spec);
+
+/* All flags of an option, "--" and "-" included, one after the other: the next one into flag[]. */
+typedef struct page_flags {
+    const option_spec *spec;
+    const char *lists[2]; /* what is left of the names */
+    int state;
+} page_flags;
+page_flags page_flags_of(const option_spec *spec);
+bool page_flags_next(page_flags *f, char flag[WORD_BYTES + 2]);
+
+/* Prints text with a backslash before each of `special`. */
+void page_print_escaped(FILE *out, const char *text, const char *special);
+
+#endif
