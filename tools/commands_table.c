@@ -124,6 +124,17 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern tokenize -p 'The quick brown fox' --pieces\n"
          "  tern tokenize --tokenizer tokenizer.json -f text.txt --add-special --json\n"
          "  echo '504 3575' | tern tokenize -m model.gguf --ids\n"},
+    [COMMAND_CONVERT] =
+        {"convert", "FOLDER OUT", 2, 2, "make a GGUF file of a Hugging Face model's folder",
+         "Reads config.json, the safetensors files, tokenizer.json and what lies beside it: models "
+         "of\n"
+         "the classes LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM and BitNetForCausalLM.\n"
+         "Ternary weights, packed or as floats to be made ternary, become i2_s, others stay as "
+         "they\n"
+         "are; --type and its kin as in quantize.\n",
+         "  tern convert SmolLM2-135M-Instruct smollm2.gguf --type q8_0\n"
+         "  tern convert bitnet-b1.58-2B-4T bitnet-2b.gguf\n"
+         "  tern convert falcon-e-prequantized falcon-e.gguf --ternarize --type tq2_0\n"},
 };
 
 const command_spec *command_describe(command_id command) {

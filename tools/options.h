@@ -32,7 +32,8 @@
     X(VERIFY, verify)                                                                              \
     X(KEYGEN, keygen)                                                                              \
     X(TOKENIZE, tokenize)                                                                          \
-    X(CROSSVAL, crossval)
+    X(CROSSVAL, crossval)                                                                          \
+    X(CONVERT, convert)
 
 typedef enum command_id {
 #define COMMAND_ENUM(id, name) COMMAND_##id,
@@ -104,6 +105,7 @@ typedef enum option_id {
     OPT_EMBEDDING_TYPE,
     OPT_OUTPUT_TYPE,
     OPT_FORCE,
+    OPT_TERNARIZE,
     OPT_THREADS,
     OPT_ISA,
     OPT_DISABLE,

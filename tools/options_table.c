@@ -18,6 +18,8 @@ enum {
     ANSWERS = RUN | CHAT, /* commands that generate text */
     RECEIPTS = 1 << COMMAND_VERIFY,
     TOKENIZE = 1 << COMMAND_TOKENIZE,
+    CONVERT = 1 << COMMAND_CONVERT,
+    RECODES = QUANTIZE | CONVERT,                                 /* commands that write a model */
     EVALUATES = ANSWERS | LOGITS | BENCH | PERPLEXITY | CROSSVAL, /* commands that run a model */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
@@ -151,20 +153,25 @@ static const option_spec table[OPT_COUNT] = {
                   .help = "list the presets"},
     [OPT_MARKDOWN] = {"markdown", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
                       .commands = KERNELS, .help = "write a Markdown table"},
-    [OPT_TYPE] = {"type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES " i2_s",
-                  .one_call = true, .commands = QUANTIZE,
-                  .help = "format of the matrices; vectors become f32"},
+    [OPT_TYPE] =
+        {"type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES " i2_s", .one_call = true,
+         .commands = RECODES,
+         .help = "format of the matrices; vectors become f32. convert: without it as they are"},
     [OPT_EMBEDDING_TYPE] = {"embedding-type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES,
-                            .one_call = true, .commands = QUANTIZE,
+                            .one_call = true, .commands = RECODES,
                             .help = "format of the token embeddings"},
     [OPT_OUTPUT_TYPE] = {"output-type", 0, NULL, "TYPE", OPTION_CHOICE,
-                         .choices = ROW_TYPES " i2_s", .one_call = true, .commands = QUANTIZE,
+                         .choices = ROW_TYPES " i2_s", .one_call = true, .commands = RECODES,
                          .help = "format of the output head"},
-    [OPT_FORCE] = {"force", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = QUANTIZE,
+    [OPT_FORCE] = {"force", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = RECODES,
                    .help = "make weights ternary that are not, whatever it costs"},
+    [OPT_TERNARIZE] = {"ternarize", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                       .commands = CONVERT,
+                       .help =
+                           "the weights are masters of ternary ones: round them as BitNet does"},
     [OPT_THREADS] = {"threads", 0, NULL, "N", OPTION_INTEGER, .max = 1024,
                      .variables = "RAYON_NUM_THREADS", .fallback = "0",
-                     .commands = EVALUATES | QUANTIZE | RECEIPTS,
+                     .commands = EVALUATES | RECODES | RECEIPTS,
                      .help = "threads; 0: one per core. Changes no bit of the output"},
     [OPT_ISA] = {"isa", 0, NULL, "NAME", OPTION_TEXT,
                  .commands = EVALUATES | INSPECT | KERNELS | VERIFY | RECEIPTS,
@@ -218,11 +225,11 @@ static const option_spec table[OPT_COUNT] = {
                            .variables = "IE_REQUIRE_MODEL", .commands = ANSWERS,
                            .help = "fail without -m, do not fall back to the small model"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
-                  .commands = QUANTIZE | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
+                  .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
                               CROSSVAL | TOKENIZE,
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
-                     .commands = QUANTIZE | RUN | BENCH | SYNTH | PERPLEXITY | TOKENIZE,
+                     .commands = RECODES | RUN | BENCH | SYNTH | PERPLEXITY | TOKENIZE,
                      .help = "metrics and progress on standard error even if it is no terminal"},
     [OPT_HELP] = {"help", 'h', NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVERY,
                   .help = "this text"},

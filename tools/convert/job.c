@@ -71,7 +71,13 @@ static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, tern_tea
     }
     for (size_t i = 0; status == TERN_OK && i < job->n; i++) {
         const convert_tensor *t = &job->tensors[i];
-        status = convert_recode(t, team, options_switch(o, OPT_FORCE), w, &job->results[i], err);
+        if (job->begin != NULL) {
+            status = job->begin(t, job->user, err);
+        }
+        if (status == TERN_OK) {
+            status =
+                convert_recode(t, team, options_switch(o, OPT_FORCE), w, &job->results[i], err);
+        }
         if (job->done != NULL) {
             job->done(t, job->user);
         }

@@ -13,6 +13,8 @@ typedef struct convert_job {
     convert_tensor *tensors; /* [n] in the order of the file; owned */
     size_t n, capacity;
     convert_result *results; /* [n] of those that are written; owned */
+    /* Called before each tensor, whose rows will be asked for; may be NULL. */
+    tern_status (*begin)(const convert_tensor *t, void *user, tern_error *err);
     /* Called after each tensor, when its source is no longer needed; may be NULL. */
     void (*done)(const convert_tensor *t, void *user);
     void *user;

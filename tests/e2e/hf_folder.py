@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes small Hugging Face folders with random weights, and says what such a model computes.
+
+The oracle's forward pass runs on the folder's own tensors in the order in which they lie there,
+with halves of heads turned against each other, as the library that such folders are made for does.
+"""
+
+import json
+import struct
+import sys
+from pathlib import Path
+
+import common
+import numpy as np
+
+sys.path.insert(0, str(common.ROOT / "tests" / "oracle"))
+import forward
+import tensors
+from container import Tensor
+
+F32, I2_S = 0, 36
+DTYPES = {"F32": np.float32, "F16": np.float16, "U8": np.uint8, "I64": np.int64}
+
+LAYER = {
+    "attn_norm.weight": "input_layernorm.weight",
+    "attn_q.weight": "self_attn.q_proj.weight",
+    "attn_k.weight": "self_attn.k_proj.weight",
+    "attn_v.weight": "self_attn.v_proj.weight",
+    "attn_output.weight": "self_attn.o_proj.weight",
+    "attn_q.bias": "self_attn.q_proj.bias",
+    "attn_k.bias": "self_attn.k_proj.bias",
+    "attn_v.bias": "self_attn.v_proj.bias",
+    "attn_q_norm.weight": "self_attn.q_norm.weight",
+    "attn_k_norm.weight": "self_attn.k_norm.weight",
+    "attn_sub_norm.weight": "self_attn.attn_sub_norm.weight",
+    "ffn_norm.weight": "post_attention_layernorm.weight",
+    "ffn_gate.weight": "mlp.gate_proj.weight",
+    "ffn_up.weight": "mlp.up_proj.weight",
+    "ffn_down.weight": "mlp.down_proj.weight",
+    "ffn_sub_norm.weight": "mlp.ffn_sub_norm.weight",
+}
+OUTER = {
+    "token_embd.weight": "model.embed_tokens.weight",
+    "output_norm.weight": "model.norm.weight",
+    "output.weight": "lm_head.weight",
+}
+MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+ARCHITECTURES = {
+    "LlamaForCausalLM": "llama",
+    "Qwen2ForCausalLM": "qwen2",
+    "Qwen3ForCausalLM": "qwen3",
+    "BitNetForCausalLM": "bitnet-b1.58",
+    "BitnetForCausalLM": "bitnet",
+}
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def to_bf16(x):
+    """The upper halves of floats, rounded to nearest even."""
+    bits = np.asarray(x, dtype=np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+class Stored:
+    """An array as a file holds it."""
+
+    def __init__(self, array, dtype="BF16"):
+        array = np.asarray(array)
+        self.dtype, self.shape = dtype, list(array.shape)
+        self.array = to_bf16(array) if dtype == "BF16" else array.astype(DTYPES[dtype])
+
+    def values(self):
+        exact = from_bf16(self.array) if self.dtype == "BF16" else self.array
+        return exact.astype(np.float64)
+
+
+def safetensors_bytes(stored, header=None, data=None):
+    """A file of {name: Stored}; header and data replace what would be right."""
+    entries, blob = {"__metadata__": {"format": "pt"}}, b""
+    for name, t in stored.items():
+        raw = t.array.tobytes()
+        entries[name] = {
+            "dtype": t.dtype,
+            "shape": t.shape,
+            "data_offsets": [len(blob), len(blob) + len(raw)],
+        }
+        blob += raw
+    text = json.dumps(entries).encode() if header is None else header
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + (blob if data is None else data)
+
+
+def pack(codes):
+    """Weights -1, 0, 1 as packed ternary: rows a quarter of the matrix apart share a byte."""
+    quarters = (codes + 1).astype(np.uint8).reshape(4, -1, codes.shape[1])
+    return sum(q << 2 * i for i, q in enumerate(quarters)).astype(np.uint8)
+
+
+def ternary(w):
+    """What BitNet makes of float weights: codes, and the scale that they stand for."""
+    scale = np.float32(1) / np.float32(max(np.abs(w.astype(np.float64)).mean(), 1e-5))
+    return np.clip(np.rint(w.astype(np.float32) * scale), -1, 1).astype(int), 1 / scale
+
+
+# ---- a model ------------------------------------------------------------------------------------
+
+
+class Folder:
+    """Tensors by name and a config.json; `weights` is plain, master or packed."""
+
+    def __init__(
+        self, path, kind="LlamaForCausalLM", seed=1, weights="plain", dtype="BF16", **config
+    ):
+        self.path, self.weights, self.dtype = Path(path), weights, dtype
+        self.kind = kind
+        self.random = np.random.default_rng(seed)
+        bitnet = kind.lower().startswith("bitnet")
+        self.config = {
+            "architectures": [kind],
+            "hidden_size": 64,
+            "intermediate_size": 96,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "vocab_size": 97,
+            "max_position_embeddings": 512,
+            "rms_norm_eps": 1e-5,
+            "rope_theta": 10000.0,
+            "hidden_act": "relu2" if kind == "BitNetForCausalLM" else "silu",
+            "tie_word_embeddings": bitnet,
+            **config,
+        }
+        self.bitnet = bitnet
+        self.tensors = {}
+        self.codes = {}  # of ternary matrices: (-1, 0, 1; scale)
+        self._fill()
+
+    def number(self, key):
+        return self.config[key]
+
+    def head_dim(self):
+        return self.config.get("head_dim") or self.number("hidden_size") // self.number(
+            "num_attention_heads"
+        )
+
+    def _normal(self, *shape, sd=None):
+        return self.random.standard_normal(shape) * (sd or 1.5 / np.sqrt(shape[-1]))
+
+    def _matrix(self, name, rows, cols):
+        w = self._normal(rows, cols)
+        if self.weights == "packed":
+            codes, scale = ternary(w)
+            scale = from_bf16(to_bf16(np.array([scale])))  # as it is stored
+            if self.config["quantization_config"].get("linear_class") == "autobitlinear":
+                self.tensors[name + "_scale"] = Stored(scale)
+            else:
+                stored = Stored(1 / scale)
+                self.tensors[name + "_scale"] = stored
+                scale = 1 / stored.values()
+            self.codes[name] = codes, np.float32(scale[0])
+            self.tensors[name] = Stored(pack(codes), "U8")
+            return
+        self.tensors[name] = Stored(w, self.dtype)
+        if self.weights == "master":
+            self.codes[name] = ternary(self.tensors[name].values())
+
+    def _norm(self, name, n):
+        self.tensors[name] = Stored(1 + 0.2 * self.random.standard_normal(n), self.dtype)
+
+    def _layer(self, n):
+        at = f"model.layers.{n}."
+        width, ff, dim = (
+            self.number("hidden_size"),
+            self.number("intermediate_size"),
+            self.head_dim(),
+        )
+        q, kv = self.number("num_attention_heads") * dim, self.number("num_key_value_heads") * dim
+        self._norm(at + "input_layernorm.weight", width)
+        self._norm(at + "post_attention_layernorm.weight", width)
+        for name, rows, cols in (
+            ("q", q, width),
+            ("k", kv, width),
+            ("v", kv, width),
+            ("o", width, q),
+        ):
+            self._matrix(f"{at}self_attn.{name}_proj.weight", rows, cols)
+            biased = self.kind == "Qwen2ForCausalLM" or self.config.get("attention_bias")
+            if name != "o" and biased:
+                bias = 0.5 * self.random.standard_normal(rows)
+                self.tensors[f"{at}self_attn.{name}_proj.bias"] = Stored(bias, self.dtype)
+        if self.kind == "Qwen3ForCausalLM":
+            self._norm(at + "self_attn.q_norm.weight", dim)
+            self._norm(at + "self_attn.k_norm.weight", dim)
+        if self.bitnet:
+            self._norm(at + "self_attn.attn_sub_norm.weight", q)
+            self._norm(at + "mlp.ffn_sub_norm.weight", ff)
+        for name, rows, cols in (("gate", ff, width), ("up", ff, width), ("down", width, ff)):
+            self._matrix(f"{at}mlp.{name}_proj.weight", rows, cols)
+
+    def _fill(self):
+        vocab, width = self.number("vocab_size"), self.number("hidden_size")
+        self.tensors["model.embed_tokens.weight"] = Stored(
+            self._normal(vocab, width, sd=0.5), self.dtype
+        )
+        for n in range(self.number("num_hidden_layers")):
+            self._layer(n)
+        self._norm("model.norm.weight", width)
+        if not self.config["tie_word_embeddings"]:
+            self.tensors["lm_head.weight"] = Stored(self._normal(vocab, width, sd=0.3), self.dtype)
+
+    def write(self, files=1):
+        """Writes the folder; with several files also an index."""
+        self.path.mkdir(exist_ok=True)
+        for old in self.path.iterdir():
+            old.unlink()
+        (self.path / "config.json").write_text(json.dumps(self.config))
+        names, index = list(self.tensors), {}
+        for i in range(files):
+            name = (
+                f"model-{i + 1:05}-of-{files:05}.safetensors" if files > 1 else "model.safetensors"
+            )
+            part = names[len(names) * i // files : len(names) * (i + 1) // files]
+            (self.path / name).write_bytes(safetensors_bytes({n: self.tensors[n] for n in part}))
+            index |= dict.fromkeys(part, name)
+        if files > 1:
+            text = json.dumps({"metadata": {"total_size": 1}, "weight_map": index})
+            (self.path / "model.safetensors.index.json").write_text(text)
+        return self.path
+
+    # ---- what it computes ----
+
+    def logits(self, tokens, kv="f32"):
+        architecture = ARCHITECTURES[self.kind]
+        name = "folder"
+        forward.ARCHITECTURES[name] = forward.ARCHITECTURES[architecture]._replace(pairing="neox")
+        try:
+            return forward.Model(_Reader(self, name)).logits(tokens, kv)
+        finally:
+            del forward.ARCHITECTURES[name]
+
+
+class _Reader:
+    """A folder in the place of a GGUF file: the oracle's names, the folder's tensors."""
+
+    def __init__(self, folder, name):
+        self.folder, self.unread = folder, set()
+        config = folder.config
+        self.keys = {
+            "general.architecture": name,
+            f"{name}.block_count": config["num_hidden_layers"],
+            f"{name}.attention.head_count": config["num_attention_heads"],
+            f"{name}.attention.head_count_kv": config["num_key_value_heads"],
+            f"{name}.embedding_length": config["hidden_size"],
+            f"{name}.attention.key_length": folder.head_dim(),
+            f"{name}.attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
+            f"{name}.rope.freq_base": config.get("rope_parameters", config)["rope_theta"],
+        }
+        self.scaling = config.get("rope_scaling") or {}
+        if self.scaling.get("rope_type") == "linear":
+            self.keys[f"{name}.rope.scaling.factor"] = self.scaling["factor"]
+
+    def get(self, key, default=None):
+        return self.keys.get(key, default)
+
+    @staticmethod
+    def _name(name):
+        if name in OUTER:
+            return OUTER[name]
+        _, layer, rest = name.split(".", 2)
+        return f"model.layers.{layer}.{LAYER[rest]}"
+
+    def has(self, name):
+        if name == "rope_freqs.weight":
+            return self.scaling.get("rope_type") == "llama3"
+        return self._name(name) in self.folder.tensors
+
+    def vector(self, name):
+        if name == "rope_freqs.weight":
+            return self._divisors()
+        return self.folder.tensors[self._name(name)].values()
+
+    def _divisors(self):
+        """Llama 3's scaling, by wavelengths."""
+        s, dim = self.scaling, self.folder.head_dim()
+        base = self.folder.config["rope_theta"]
+        context = s["original_max_position_embeddings"]
+        out = []
+        for i in range(dim // 2):
+            length = 2 * np.pi * base ** (2 * i / dim)
+            if length < context / s["high_freq_factor"]:
+                out.append(1.0)
+            elif length > context / s["low_freq_factor"]:
+                out.append(s["factor"])
+            else:
+                smooth = (context / length - s["low_freq_factor"]) / (
+                    s["high_freq_factor"] - s["low_freq_factor"]
+                )
+                out.append(1 / ((1 - smooth) / s["factor"] + smooth))
+        return np.array(out)
+
+    def tensor(self, name):
+        hf = self._name(name)
+        if hf in self.folder.codes:
+            return i2_s_tensor(name, *self.folder.codes[hf])
+        values = self.folder.tensors[hf].values().astype("<f4")
+        rows, cols = values.shape
+        return Tensor(name, F32, rows, cols, values.view(np.uint8).reshape(-1))
+
+
+def i2_s_tensor(name, codes, scale):
+    rows, cols = codes.shape
+    units = (codes + 1).astype(np.uint8).reshape(-1, 4, 32)
+    packed = units[:, 0] << 6 | units[:, 1] << 4 | units[:, 2] << 2 | units[:, 3]
+    trailer = np.frombuffer(struct.pack("<f", scale) + bytes(28), np.uint8)
+    return Tensor(name, I2_S, rows, cols, np.concatenate([packed.reshape(-1), trailer]))
+
+
+assert tensors.I2_S == I2_S

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern convert: a folder's model computes in GGUF what it computes where it comes from."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import comma, tern, tern_json, tern_text
+
+try:
+    import hf_folder
+    import numpy as np
+    from hf_folder import Folder, Stored, safetensors_bytes
+except ImportError:
+    np = None
+
+PACKED = {"quant_method": "bitnet"}
+MULTIPLIES = PACKED | {"linear_class": "autobitlinear", "quantization_mode": "offline"}
+ONLINE = PACKED | {"linear_class": "autobitlinear", "quantization_mode": "online"}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+TOKENS = [5, 17, 90, 2, 2, 33, 71, 8, 60, 41, 12, 96, 3, 55]
+
+
+@unittest.skipUnless(np, "needs numpy and gguf")
+class Convert(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.dir = Path(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def convert(self, model, *options, files=1):
+        out = self.dir / "out.gguf"
+        said = tern_json("convert", model.write(files), out, *options)
+        return out, {t["name"]: t for t in said["tensors"]}
+
+    def logits(self, path, vocabulary=97):
+        out = self.dir / "logits.f32"
+        options = ("--all", "--kv", "f32", "--output", out)
+        tern_text("logits", "-m", path, "--tokens", comma(TOKENS), *options)
+        return np.fromfile(out, "<f4").reshape(-1, vocabulary).astype(np.float64)
+
+    def agree(self, model, *options, bound=1e-5, files=1):
+        """bound: of the largest difference, in deviations of the logits."""
+        out, said = self.convert(model, *options, files=files)
+        expected, seen = model.logits(TOKENS), self.logits(out)
+        error = np.abs(seen - expected).max() / expected.std()
+        print(f"{model.kind} {model.weights} {options}: {error:.1e}", flush=True)
+        self.assertLess(error, bound)
+        return out, said
+
+    # ---- architectures ----
+
+    def test_llama(self):
+        for name, config in {
+            "own head": {},
+            "tied": {"tie_word_embeddings": True},
+            "wide heads, as Falcon 3": {"head_dim": 32, "tie_word_embeddings": False},
+            "one key/value head a head": {"num_key_value_heads": 4},
+            "biases": {"attention_bias": True},
+            "llama3 scaling": {"rope_scaling": LLAMA3},
+            "linear scaling": {"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+            "another base": {"rope_theta": 500000.0},
+        }.items():
+            with self.subTest(name):
+                self.agree(Folder(self.dir / "llama", **config))
+
+    def test_new_rope_key(self):
+        model = Folder(
+            self.dir / "llama", rope_parameters={"rope_theta": 5e5, "rope_type": "default"}
+        )
+        del model.config["rope_theta"]
+        self.agree(model)
+
+    def test_qwen(self):
+        for kind in ("Qwen2ForCausalLM", "Qwen3ForCausalLM"):
+            for tied in (True, False):
+                with self.subTest(kind=kind, tied=tied):
+                    config = {"head_dim": 32} if kind == "Qwen3ForCausalLM" else {}
+                    self.agree(Folder(self.dir / "qwen", kind, tie_word_embeddings=tied, **config))
+
+    def test_types_of_floats(self):
+        for dtype, name in (("BF16", "bf16"), ("F16", "f16"), ("F32", "f32")):
+            model = Folder(self.dir / "floats", dtype=dtype)
+            _, said = self.agree(model)
+            self.assertEqual({t["outcome"] for t in said.values()} - {"copied"}, {"lossless"})
+            self.assertEqual(said["blk.0.ffn_up.weight"]["to"], name)
+            self.assertEqual(said["blk.0.attn_norm.weight"]["to"], "f32")
+
+    def test_order_of_rows(self):
+        """q and k, as the picture of the format has it: rows 0 1 2 3 become 0 2 1 3 for d = 4."""
+        model = Folder(
+            self.dir / "rows", hidden_size=8, num_attention_heads=2, num_key_value_heads=1
+        )
+        name = "model.layers.1.self_attn.{}_proj.weight"
+        for letter, rows in (("q", 8), ("k", 4), ("v", 4)):
+            model.tensors[name.format(letter)] = Stored(np.arange(rows)[:, None] + np.zeros((1, 8)))
+        out, _ = self.convert(model, "--type", "f32")
+        file = gguf_edit.read(out)
+        for letter, rows in (("q", [0, 2, 1, 3, 4, 6, 5, 7]), ("k", [0, 2, 1, 3]), ("v", range(4))):
+            seen = np.frombuffer(file.tensor(f"blk.1.attn_{letter}.weight").data, "<f4").reshape(
+                -1, 8
+            )
+            self.assertEqual(seen[: len(rows), 0].tolist(), list(rows))
+
+    # ---- ternary ----
+
+    def test_bitnet_packed_and_master(self):
+        """2B4T in both its forms; the packed one multiplies by its scale."""
+        shape = {"hidden_size": 128, "intermediate_size": 256, "rope_theta": 500000.0}
+        packed = Folder(
+            self.dir / "packed",
+            "BitNetForCausalLM",
+            weights="packed",
+            quantization_config=MULTIPLIES,
+            **shape,
+        )
+        master = Folder(
+            self.dir / "master",
+            "BitNetForCausalLM",
+            weights="master",
+            quantization_config=ONLINE,
+            **shape,
+        )
+        for model, origin in ((packed, "packed ternary"), (master, "ternarized floats")):
+            _, said = self.agree(model, bound=1e-2)
+            t = said["blk.0.ffn_up.weight"]
+            self.assertEqual((t["from"], t["to"], t["outcome"]), (origin, "i2_s", "lossless"))
+            self.check_codes(model)
+        old = Folder(self.dir / "old", "BitnetForCausalLM", weights="master", **shape)
+        for name in list(old.tensors):
+            older = name.replace("attn_sub_norm", "inner_attn_ln").replace(
+                "ffn_sub_norm", "ffn_layernorm"
+            )
+            old.tensors[older] = old.tensors.pop(name)
+        out, _ = self.convert(old)
+        self.assertEqual(gguf_edit.read(out).text("general.architecture"), "bitnet")
+
+    def check_codes(self, model):
+        """Every weight and every scale; q and k by the heads' order."""
+        file = gguf_edit.read(self.dir / "out.gguf")
+        permuted = file.text("general.architecture") == "llama"
+        for gguf_name, hf_name in hf_folder.LAYER.items():
+            hf_name = f"model.layers.0.{hf_name}"
+            if hf_name not in model.codes:
+                continue
+            codes, scale = model.codes[hf_name]
+            if permuted and gguf_name[:6] in ("attn_q", "attn_k"):
+                heads = codes.reshape(-1, 2, model.head_dim() // 2, codes.shape[1])
+                codes = heads.swapaxes(1, 2).reshape(codes.shape)
+            expected = bytes(hf_folder.i2_s_tensor("", codes, scale).raw)
+            seen = file.tensor(f"blk.0.{gguf_name}")
+            self.assertEqual((seen.kind, seen.data[: len(expected)]), (36, expected), gguf_name)
+
+    def test_falcon_packed(self):
+        """Falcon 3 1.58 bit and Falcon-E: llama, packed, divided by their scale, q and k reordered."""
+        for tied in (False, True):
+            model = Folder(
+                self.dir / "falcon",
+                weights="packed",
+                quantization_config=PACKED,
+                hidden_size=128,
+                intermediate_size=256,
+                head_dim=64,
+                num_attention_heads=3,
+                num_key_value_heads=1,
+                tie_word_embeddings=tied,
+            )
+            self.agree(model, bound=1e-2)
+            self.check_codes(model)
+        self.agree(model, "--type", "i2_s", "--embedding-type", "f16", bound=1e-2)
+
+    def test_scale_needs_its_meaning(self):
+        model = Folder(
+            self.dir / "packed",
+            "BitNetForCausalLM",
+            weights="packed",
+            quantization_config=MULTIPLIES,
+            hidden_size=128,
+            intermediate_size=256,
+        )
+        del model.config["quantization_config"]
+        self.refused(model, "weight_scale", "multiplies or divides")
+
+    def test_ternarize(self):
+        model = Folder(
+            self.dir / "masters", weights="master", hidden_size=256, intermediate_size=512
+        )
+        result = tern("convert", model.write(), self.dir / "x.gguf", "--type", "i2_s")
+        self.assert_one_line_error(result, contains=["blk.0.attn_q.weight", "bf16", "--force"])
+        _, said = self.agree(model, "--ternarize", bound=1e-2)
+        self.assertEqual(said["blk.1.attn_k.weight"]["outcome"], "lossless")
+        _, said = self.convert(model, "--ternarize", "--type", "tq2_0")
+        self.assertLess(said["blk.1.attn_k.weight"]["error"], 2**-11)
+
+    # ---- files ----
+
+    def test_several_files(self):
+        model = Folder(self.dir / "parts")
+        one = self.convert(model)[0].read_bytes()
+        self.assertEqual(self.agree(model, files=3)[0].read_bytes(), one)
+        (model.path / "model-00002-of-00003.safetensors").unlink()
+        result = tern("convert", model.path, self.dir / "x.gguf")
+        self.assert_one_line_error(result, contains=["model-00002-of-00003.safetensors"])
+
+    def test_index(self):
+        model = Folder(self.dir / "parts")
+        path = model.write(2) / "model.safetensors.index.json"
+        right = json.loads(path.read_text())
+        name = "model.norm.weight"
+        for wrong, words in (
+            ({"weight_map": right["weight_map"] | {name: "../x.safetensors"}}, ["../x"]),
+            (
+                {"weight_map": right["weight_map"] | {name: "model-00001-of-00002.safetensors"}},
+                [name],
+            ),
+            (
+                {"weight_map": right["weight_map"] | {"other": "model-00001-of-00002.safetensors"}},
+                ["other"],
+            ),
+            ({"weight_map": right["weight_map"] | {name: 7}}, ["weight_map"]),
+            ({"weights": {}}, ["weight_map"]),
+            ([], ["weight_map"]),
+        ):
+            with self.subTest(words=words):
+                path.write_text(json.dumps(wrong))
+                self.fails(model, *words)
+        second = model.path / "model-00002-of-00002.safetensors"
+        both = {name: model.tensors[name] for name in model.tensors}
+        second.write_bytes(safetensors_bytes(both))
+        path.write_text(json.dumps(right))
+        self.fails(model, "is also in", "00001-of-00002")
+
+    def fails(self, model, *words):
+        before = sorted(self.dir.iterdir())
+        result = tern("convert", model.path, self.dir / "x.gguf")
+        self.assert_one_line_error(result, contains=words)
+        self.assertEqual(sorted(self.dir.iterdir()), before)
+
+    def refused(self, model, *words):
+        model.write()
+        self.fails(model, *words)
+
+    def test_refused_configurations(self):
+        for change, words in (
+            ({"architectures": ["GPT2LMHeadModel"]}, ["GPT2LMHeadModel", "LlamaForCausalLM"]),
+            ({"architectures": None}, ["architectures", "missing"]),
+            ({"hidden_size": "64"}, ["hidden_size", "integer"]),
+            ({"hidden_size": None}, ["hidden_size", "missing"]),
+            ({"num_hidden_layers": -1}, ["num_hidden_layers"]),
+            ({"num_hidden_layers": 3}, ["model.layers.2.input_layernorm.weight", "missing"]),
+            ({"num_hidden_layers": 1}, ["model.layers.1", "no place"]),
+            ({"num_key_value_heads": 3}, ["num_key_value_heads"]),
+            ({"vocab_size": 98}, ["embed_tokens", "97 x 64", "98 x 64"]),
+            ({"rms_norm_eps": None}, ["rms_norm_eps"]),
+            ({"hidden_act": "gelu"}, ["hidden_act", "gelu"]),
+            ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, ["yarn", "llama3"]),
+            ({"rope_scaling": LLAMA3 | {"factor": 0}}, ["rope_scaling", "impossible"]),
+            ({"rope_scaling": {"rope_type": "linear"}}, ["factor", "missing"]),
+            ({"partial_rotary_factor": 0.5}, ["partial_rotary_factor"]),
+            ({"use_sliding_window": True}, ["use_sliding_window"]),
+            ({"quantization_config": {"quant_method": "gptq"}}, ["quant_method", "gptq", "bitnet"]),
+            ({"quantization_config": PACKED}, ["q_proj", "BF16", "packed"]),
+            ({"head_dim": 17}, ["head_dim", "odd"]),
+            ({"tie_word_embeddings": False}, ["lm_head.weight", "missing"]),
+        ):
+            with self.subTest(change=change):
+                model = Folder(self.dir / "bad", tie_word_embeddings=True)
+                model.config |= change
+                self.refused(model, *words)
+
+    def test_refused_tensors(self):
+        model = Folder(self.dir / "bad")
+        bias = "model.layers.0.self_attn.o_proj.bias"
+        model.tensors[bias] = Stored(np.zeros(64))
+        self.refused(model, bias, "no place", "llama")
+        del model.tensors[bias]
+        model.tensors["model.norm.weight"] = Stored(np.zeros(64), "I64")
+        self.refused(model, "model.norm.weight", "I64")
+        model.tensors["model.norm.weight"] = Stored(np.full(64, np.nan))
+        self.refused(model, "output_norm.weight", "not finite")
+
+    def test_left_out(self):
+        """Tables that repeat the configuration; integers that nobody needs, with a warning."""
+        model = Folder(self.dir / "more", tie_word_embeddings=True)
+        expected = self.convert(model)[0].read_bytes()
+        model.tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = Stored(np.ones(8))
+        model.tensors["lm_head.weight"] = model.tensors["model.embed_tokens.weight"]
+        model.tensors["model.position_ids"] = Stored(np.arange(4), "I64")
+        result = tern("convert", model.write(), self.dir / "out.gguf")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"model.position_ids (I64) has no place", result.stderr)
+        self.assertEqual((self.dir / "out.gguf").read_bytes(), expected)
+
+    def test_packed_codes(self):
+        model = Folder(
+            self.dir / "packed",
+            weights="packed",
+            quantization_config=PACKED,
+            hidden_size=128,
+            intermediate_size=256,
+        )
+        name = "model.layers.1.mlp.up_proj.weight"
+        model.tensors[name].array[3, 5] |= 0x30
+        self.refused(model, name, "code 3", f"byte {3 * 128 + 5}")
+        model.tensors[name].array[3, 5] = 0
+        model.tensors[name + "_scale"] = Stored(np.zeros(1))
+        self.refused(model, name + "_scale", "is 0")
+        del model.tensors[name + "_scale"]
+        self.refused(model, name + "_scale", "missing")
+
+    def test_broken_files(self):
+        model = Folder(self.dir / "bad")
+        path = model.write() / "model.safetensors"
+        data = path.read_bytes()
+        for size in (0, 7, 8, 100, len(data) - 1):
+            path.write_bytes(data[:size])
+            self.fails(model, "model.safetensors")
+        path.unlink()
+        self.fails(model, "model.safetensors", "No such file")
+        for text in ("", "{", "[]", "{}", "\0"):
+            (model.path / "config.json").write_text(text)
+            self.fails(model, "config.json")
+
+    def test_metadata(self):
+        out, _ = self.convert(Folder(self.dir / "llama", head_dim=32, rope_theta=1e6))
+        file = gguf_edit.read(out)
+        for key, value in {
+            "block_count": 2,
+            "embedding_length": 64,
+            "feed_forward_length": 96,
+            "attention.head_count": 4,
+            "attention.head_count_kv": 2,
+            "attention.key_length": 32,
+            "attention.value_length": 32,
+            "rope.dimension_count": 32,
+            "rope.freq_base": 1e6,
+            "context_length": 512,
+            "vocab_size": 97,
+        }.items():
+            self.assertEqual(file.number(f"llama.{key}"), value, key)
+        self.assertEqual(file.number("general.file_type"), 32)
+        self.assertEqual(file.text("general.name"), "llama")
+
+
+if __name__ == "__main__":
+    common.main()

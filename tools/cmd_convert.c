@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern convert: a Hugging Face model's folder as a GGUF file. */
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tools/commands.h"
+#include "tools/convert/hf_metadata.h"
+#include "tools/convert/hf_tensors.h"
+#include "tools/out.h"
+
+typedef struct conversion {
+    hf_config config;
+    hf_files files;
+    hf_tensors tensors;
+    convert_job job;
+    bool no_tokenizer;
+} conversion;
+
+static void warn_skipped(const safetensors_tensor *t) {
+    complain("%s: tensor %.200s (%s) has no place in the model and is left out", t->file, t->name,
+             safetensors_type_name(t->type));
+}
+
+static tern_status prepare(const convert_tensor *t, void *user, tern_error *err) {
+    const conversion *c = user;
+    hf_source *s = &c->tensors.sources[t - c->job.tensors]; /* one for each tensor, in order */
+    return hf_source_prepare(s, c->config.scale, err);
+}
+
+/* The pages of a tensor that was written need not count as this process's memory. */
+static void drop_pages(const convert_tensor *t, void *user) {
+    const hf_source *s = t->context;
+    (void)user;
+    if (s->tensor == NULL) {
+        return;
+    }
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)s->tensor->data + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)s->tensor->data + s->tensor->bytes) / page * page;
+    if (first < end) { /* advice only */
+        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+    }
+}
+
+/* The last part of the folder's path. */
+static void folder_name(const char *path, char *name, size_t size) {
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') {
+        end--;
+    }
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') {
+        begin--;
+    }
+    const size_t n = end - begin < size ? end - begin : size - 1;
+    memcpy(name, path + begin, n);
+    name[n] = '\0';
+}
+
+/* The format that most weights have. */
+static tern_format main_format(const convert_job *job) {
+    uint64_t weights[TERN_FORMAT_COUNT] = {0};
+    tern_format most = TERN_FORMAT_F32;
+    for (size_t i = 0; i < job->n; i++) {
+        const convert_tensor *t = &job->tensors[i];
+        weights[t->target] += strncmp(t->name, "blk.", 4) == 0 ? (uint64_t)t->rows * t->cols : 0;
+        most = weights[t->target] > weights[most] ? t->target : most;
+    }
+    return most;
+}
+
+static tern_status read_folder(conversion *c, const options *o, tern_error *err) {
+    const char *folder = o->operands[0];
+    const convert_formats formats = convert_job_formats(o);
+    tern_status status = hf_config_read(folder, &c->config, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    if (options_switch(o, OPT_TERNARIZE) && c->config.weights == HF_WEIGHTS_TERNARY) {
+        return tern_fail(err, TERN_ERR_ARG, "%s: is ternary already: leave --ternarize out",
+                         folder);
+    }
+    if (options_switch(o, OPT_TERNARIZE)) {
+        c->config.weights = HF_WEIGHTS_MASTER;
+    }
+    status = hf_files_open(folder, &c->files, err);
+    if (status == TERN_OK) {
+        status = hf_tensors_add(&c->config, &c->files, &c->tensors, &c->job, warn_skipped, err);
+    }
+    return status == TERN_OK ? convert_job_plan(&c->job, &formats, err) : status;
+}
+
+static tern_status convert(conversion *c, const options *o, tern_error *err) {
+    char name[256];
+    tern_gguf_writer *w = NULL;
+    tern_status status = read_folder(c, o, err);
+    if (status == TERN_OK) {
+        status = tern_gguf_writer_new(o->operands[1], &w, err);
+    }
+    if (status == TERN_OK) {
+        folder_name(o->operands[0], name, sizeof name);
+        hf_metadata_put(w, &c->config, name, main_format(&c->job));
+        status = hf_tokenizer_put(w, o->operands[0], c->config.n_vocab, &c->no_tokenizer, err);
+    }
+    if (status == TERN_OK) {
+        c->job.begin = prepare;
+        c->job.done = drop_pages;
+        c->job.user = c;
+        status = convert_job_write(&c->job, &w, o, err);
+    }
+    tern_gguf_writer_abort(&w);
+    return status;
+}
+
+int cmd_convert(const options *o) {
+    conversion c = {.files = {.n = 0}};
+    tern_error err = {0};
+    const tern_status status = convert(&c, o, &err);
+    const int done = status == TERN_OK ? convert_job_report(&c.job, o) : complain_error(&err);
+    if (status == TERN_OK && c.no_tokenizer) {
+        complain("%s has no tokenizer.json: the model takes only token ids", o->operands[0]);
+    }
+    convert_job_free(&c.job);
+    hf_tensors_free(&c.tensors);
+    hf_files_close(&c.files);
+    return done;
+}

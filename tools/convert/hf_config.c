@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/convert/hf_config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/json.h"
+
+enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
+
+/* What the names of "architectures" stand for. */
+static const struct family {
+    const char *name, *architecture, *activation;
+    bool permuted, sub_norms, qk_norms, qkv_bias, tied, ternary;
+} families[] = {
+    {"LlamaForCausalLM", "llama", "silu", .permuted = true, .qkv_bias = true},
+    {"Qwen2ForCausalLM", "qwen2", "silu", .qkv_bias = true},
+    {"Qwen3ForCausalLM", "qwen3", "silu", .qk_norms = true},
+    {"BitNetForCausalLM", "bitnet-b1.58", "relu2", .sub_norms = true, .tied = true,
+     .ternary = true},
+    {"BitnetForCausalLM", "bitnet", "silu", .sub_norms = true, .tied = true, .ternary = true},
+};
+
+/* A config.json while it is read; the first thing wrong with it stays in *err. */
+typedef struct reading {
+    const char *path;
+    const tern_json_value *root;
+    tern_status status;
+    tern_error *err;
+} reading;
+
+static void fail_key(reading *r, tern_status status, const char *key, const char *what) {
+    if (r->status == TERN_OK) {
+        r->status = tern_fail(r->err, status, "%s: \"%s\" %s", r->path, key, what);
+    }
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* fallback > 0 stands in for a missing key. */
+static uint32_t read_count(reading *r, const char *key, uint32_t fallback) {
+    const tern_json_value *v = tern_json_get(r->root, key);
+    int64_t value = fallback;
+    if (v == NULL && fallback == 0) {
+        fail_key(r, TERN_ERR_KEY_MISSING, key, "is missing");
+    } else if (v != NULL && !tern_json_integer(v, &value)) {
+        fail_key(r, TERN_ERR_KEY_TYPE, key, "is not an integer");
+    }
+    if (value < 1 || value > INT32_MAX) {
+        fail_key(r, TERN_ERR_KEY_RANGE, key, "is not from 1 to 2147483647");
+        return 1;
+    }
+    return (uint32_t)value;
+}
+
+/* A number of an object; fallback, if it is not NAN, stands in for a missing one. */
+static double read_real(reading *r, const tern_json_value *object, const char *key,
+                        double fallback) {
+    const tern_json_value *v = tern_json_get(object, key);
+    char text[64];
+    if (v == NULL && !isnan(fallback)) {
+        return fallback;
+    }
+    if (v == NULL || v->type != TERN_JSON_NUMBER || v->text.size >= sizeof text) {
+        fail_key(r, v == NULL ? TERN_ERR_KEY_MISSING : TERN_ERR_KEY_TYPE, key,
+                 v == NULL ? "is missing" : "is not a number");
+        return 1.0;
+    }
+    memcpy(text, v->text.data, v->text.size);
+    text[v->text.size] = '\0';
+    const double value = strtod(text, NULL);
+    if (!(value >= 0.0 && value <= 1e12)) {
+        fail_key(r, TERN_ERR_KEY_RANGE, key, "is not from 0 to 1e12");
+        return 1.0;
+    }
+    return value;
+}
+
+/* A value as it may be shown. */
+static void show(const tern_json_value *v, char *text, size_t size) {
+    const bool shown = v->type == TERN_JSON_STRING || v->type == TERN_JSON_NUMBER;
+    (void)snprintf(text, size, shown ? "is '%.*s'" : "is neither text nor number",
+                   (int)(v->text.size < 48 ? v->text.size : 48), v->text.data);
+}
+
+static void refuse_value(reading *r, tern_status status, const char *key, const tern_json_value *v,
+                         const char *why) {
+    char value[80], what[160];
+    show(v, value, sizeof value);
+    (void)snprintf(what, sizeof what, "%s, %s", value, why);
+    fail_key(r, status, key, what);
+}
+
+/* ---- parts of the file ----------------------------------------------------------------------- */
+
+static const struct family *read_family(reading *r) {
+    const tern_json_value *list = tern_json_get(r->root, "architectures");
+    const tern_json_value *name = list;
+    if (list != NULL && list->type == TERN_JSON_ARRAY && list->count == 1) {
+        name = list + 1;
+        for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+            if (tern_json_is_string(name, families[i].name)) {
+                return &families[i];
+            }
+        }
+    }
+    if (name == NULL) {
+        fail_key(r, TERN_ERR_ARCH, "architectures", "is missing");
+        return NULL;
+    }
+    refuse_value(r, TERN_ERR_ARCH, "architectures", name,
+                 "not one of LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, "
+                 "BitNetForCausalLM, BitnetForCausalLM");
+    return NULL;
+}
+
+static void read_sizes(reading *r, hf_config *c) {
+    c->n_layer = read_count(r, "num_hidden_layers", 0);
+    c->n_embd = read_count(r, "hidden_size", 0);
+    c->n_ff = read_count(r, "intermediate_size", 0);
+    c->n_head = read_count(r, "num_attention_heads", 0);
+    c->n_head_kv = read_count(r, "num_key_value_heads", c->n_head);
+    c->n_vocab = read_count(r, "vocab_size", 0);
+    c->n_ctx = read_count(r, "max_position_embeddings", 0);
+    const bool even = c->n_embd % c->n_head == 0;
+    c->head_dim = read_count(r, "head_dim", even ? c->n_embd / c->n_head : 0);
+    if (r->status == TERN_OK && c->head_dim % 2 != 0) {
+        fail_key(r, TERN_ERR_CONFIG, "head_dim", "is odd");
+    }
+    if (r->status == TERN_OK && c->n_head % c->n_head_kv != 0) {
+        fail_key(r, TERN_ERR_CONFIG, "num_key_value_heads", "does not divide the number of heads");
+    }
+    c->norm_eps = (float)read_real(r, r->root, "rms_norm_eps", (double)NAN);
+}
+
+/* Older files have rope_theta and rope_scaling, newer ones both in rope_parameters. */
+static void read_rope(reading *r, hf_config *c) {
+    const tern_json_value *both = tern_json_get(r->root, "rope_parameters");
+    const tern_json_value *scaling = both != NULL ? both : tern_json_get(r->root, "rope_scaling");
+    const double base = read_real(r, r->root, "rope_theta", 10000.0);
+    c->rope_base = (float)(both != NULL ? read_real(r, both, "rope_theta", base) : base);
+    c->rope_linear = 1.0f;
+    if (read_real(r, r->root, "partial_rotary_factor", 1.0) != 1.0) {
+        fail_key(r, TERN_ERR_CONFIG, "partial_rotary_factor", "other than 1 is not supported");
+    }
+    if (scaling == NULL) {
+        return;
+    }
+    const tern_json_value *type = tern_json_get(scaling, "rope_type");
+    type = type != NULL ? type : tern_json_get(scaling, "type");
+    if (type == NULL || tern_json_is_string(type, "default")) {
+        return;
+    }
+    if (tern_json_is_string(type, "linear")) {
+        c->rope_linear = (float)read_real(r, scaling, "factor", (double)NAN);
+    } else if (tern_json_is_string(type, "llama3")) {
+        c->llama3.factor = read_real(r, scaling, "factor", (double)NAN);
+        c->llama3.low = read_real(r, scaling, "low_freq_factor", (double)NAN);
+        c->llama3.high = read_real(r, scaling, "high_freq_factor", (double)NAN);
+        c->llama3.original_context =
+            read_real(r, scaling, "original_max_position_embeddings", (double)NAN);
+        if (!(c->llama3.factor >= 1.0 && c->llama3.low > 0.0 && c->llama3.high > c->llama3.low &&
+              c->llama3.original_context >= 1.0)) {
+            fail_key(r, TERN_ERR_KEY_RANGE, "rope_scaling", "has impossible factors");
+        }
+    } else {
+        refuse_value(r, TERN_ERR_CONFIG, "rope_type", type, "not one of default, linear, llama3");
+    }
+}
+
+/* Whether weight_scale multiplies or divides is said by the class of the layers. */
+static void read_quantization(reading *r, const struct family *family, hf_config *c) {
+    const tern_json_value *q = tern_json_get(r->root, "quantization_config");
+    c->weights = family->ternary ? HF_WEIGHTS_MASTER : HF_WEIGHTS_PLAIN;
+    if (q == NULL) {
+        return;
+    }
+    const tern_json_value *method = tern_json_get(q, "quant_method");
+    if (!tern_json_is_string(method, "bitnet")) {
+        refuse_value(r, TERN_ERR_CONFIG, "quant_method", method != NULL ? method : q,
+                     "only bitnet is supported");
+        return;
+    }
+    const tern_json_value *layers = tern_json_get(q, "linear_class");
+    const bool automatic = tern_json_is_string(layers, "autobitlinear");
+    if (layers != NULL && !automatic && !tern_json_is_string(layers, "bitlinear")) {
+        refuse_value(r, TERN_ERR_CONFIG, "linear_class", layers,
+                     "not one of bitlinear, autobitlinear");
+    }
+    const bool online = tern_json_is_string(tern_json_get(q, "quantization_mode"), "online");
+    c->weights = automatic && online ? HF_WEIGHTS_MASTER : HF_WEIGHTS_TERNARY;
+    c->scale = automatic ? HF_SCALE_MULTIPLIES : HF_SCALE_DIVIDES;
+}
+
+static void read_graph(reading *r, const struct family *family, hf_config *c) {
+    const tern_json_value *act = tern_json_get(r->root, "hidden_act");
+    const tern_json_value *tied = tern_json_get(r->root, "tie_word_embeddings");
+    if (act != NULL && !tern_json_is_string(act, family->activation)) {
+        refuse_value(r, TERN_ERR_CONFIG, "hidden_act", act, "not that of this architecture");
+    }
+    if (tern_json_is_true(tern_json_get(r->root, "use_sliding_window"))) {
+        fail_key(r, TERN_ERR_CONFIG, "use_sliding_window", "is true, which is not supported");
+    }
+    c->architecture = family->architecture;
+    c->permuted = family->permuted;
+    c->sub_norms = family->sub_norms;
+    c->qk_norms = family->qk_norms;
+    c->qkv_bias = family->qkv_bias;
+    c->tied = family->tied || tern_json_is_true(tied);
+}
+
+tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) {
+    char path[PATH_BYTES];
+    tern_json json = {.bytes = NULL};
+    hf_config c = {.architecture = NULL};
+    if (snprintf(path, sizeof path, "%s/config.json", folder) >= (int)sizeof path) {
+        return tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
+    }
+    const tern_status status = tern_json_read(path, CONFIG_BYTES, &json, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    reading r = {.path = path, .root = json.values, .err = err};
+    const struct family *family = read_family(&r);
+    if (family != NULL) {
+        read_graph(&r, family, &c);
+        read_sizes(&r, &c);
+        read_rope(&r, &c);
+        read_quantization(&r, family, &c);
+    }
+    tern_json_free(&json);
+    if (r.status == TERN_OK) {
+        *out = c;
+    }
+    return r.status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CONVERT_HF_CONFIG_H
+#define TERN_TOOLS_CONVERT_HF_CONFIG_H
+
+/* What the config.json of a Hugging Face model says, checked, in the terms of GGUF. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tern/status.h"
+
+/* What the matrices of the blocks are, besides what their own type says. */
+typedef enum hf_weights {
+    HF_WEIGHTS_PLAIN,
+    HF_WEIGHTS_MASTER, /* floats that the model makes ternary when it runs */
+    HF_WEIGHTS_TERNARY /* two bits in uint8, a weight_scale beside them */
+} hf_weights;
+
+typedef enum hf_scale {
+    HF_SCALE_UNSAID,
+    HF_SCALE_MULTIPLIES, /* weight = code * weight_scale */
+    HF_SCALE_DIVIDES     /* weight = code / weight_scale */
+} hf_scale;
+
+/* Scaling of rotation angles as Llama 3 has it; factor 0: none. */
+typedef struct hf_llama3_rope {
+    double factor, low, high; /* low and high: of wavelengths, in original contexts */
+    double original_context;
+} hf_llama3_rope;
+
+typedef struct hf_config {
+    const char *architecture; /* general.architecture; static storage */
+    bool permuted;            /* rows of q and k are reordered, because GGUF pairs neighbours */
+    bool sub_norms, qk_norms, qkv_bias; /* qkv_bias: where the files have them */
+    bool tied;                          /* the embedding is the output head */
+    uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
+    float norm_eps, rope_base;
+    float rope_linear; /* factor of linear scaling; 1: none */
+    hf_llama3_rope llama3;
+    hf_weights weights;
+    hf_scale scale;
+} hf_config;
+
+/*
+ * Reads FOLDER/config.json. What a GGUF file of these architectures cannot say is refused rather
+ * than left out. TERN_ERR_IO, TERN_ERR_JSON, TERN_ERR_ARCH, TERN_ERR_KEY_MISSING,
+ * TERN_ERR_KEY_RANGE, TERN_ERR_CONFIG.
+ */
+TERN_MUST_CHECK tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err);
+
+#endif

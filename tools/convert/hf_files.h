@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CONVERT_HF_FILES_H
+#define TERN_TOOLS_CONVERT_HF_FILES_H
+
+/* The safetensors files of a folder as one: model.safetensors, or those that an index names. */
+
+#include <stdbool.h>
+
+#include "tools/convert/safetensors.h"
+
+typedef struct hf_files {
+    safetensors **files; /* [n_files] owned */
+    size_t n_files;
+    const safetensors_tensor **tensors; /* [n] sorted by name; owned, what they point to is not */
+    bool *used;                         /* [n] found so far */
+    size_t n;
+} hf_files;
+
+/*
+ * Opens FOLDER/model.safetensors.index.json with the files beside it, or without one
+ * FOLDER/model.safetensors. A file may only be named by its bare name. What the index says must be
+ * so, and no tensor may be in two files.
+ */
+TERN_MUST_CHECK tern_status hf_files_open(const char *folder, hf_files *out, tern_error *err);
+
+void hf_files_close(hf_files *f); /* zero-initialised or opened */
+
+/* The tensor of that name, which counts as used, or NULL. */
+const safetensors_tensor *hf_files_find(hf_files *f, const char *name);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/convert/hf_metadata.h"
+
+#include <stdio.h>
+
+typedef struct keys {
+    tern_gguf_writer *w;
+    const char *architecture;
+    char name[128];
+} keys;
+
+static const char *key(keys *k, const char *suffix) {
+    (void)snprintf(k->name, sizeof k->name, "%s.%s", k->architecture, suffix);
+    return k->name;
+}
+
+static void put_u32(keys *k, const char *suffix, uint32_t value) {
+    tern_gguf_put_u32(k->w, key(k, suffix), value);
+}
+
+static void put_f32(keys *k, const char *suffix, float value) {
+    tern_gguf_put_f32(k->w, key(k, suffix), value);
+}
+
+void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
+                     tern_format weights) {
+    keys k = {.w = w, .architecture = c->architecture};
+    tern_gguf_put_string(w, "general.architecture", c->architecture);
+    tern_gguf_put_string(w, "general.name", name);
+    put_u32(&k, "vocab_size", c->n_vocab);
+    put_u32(&k, "context_length", c->n_ctx);
+    put_u32(&k, "embedding_length", c->n_embd);
+    put_u32(&k, "block_count", c->n_layer);
+    put_u32(&k, "feed_forward_length", c->n_ff);
+    put_u32(&k, "rope.dimension_count", c->head_dim);
+    put_f32(&k, "rope.freq_base", c->rope_base);
+    if (c->rope_linear != 1.0f) {
+        tern_gguf_put_string(w, key(&k, "rope.scaling.type"), "linear");
+        put_f32(&k, "rope.scaling.factor", c->rope_linear);
+    }
+    put_u32(&k, "attention.head_count", c->n_head);
+    put_u32(&k, "attention.head_count_kv", c->n_head_kv);
+    put_u32(&k, "attention.key_length", c->head_dim);
+    put_u32(&k, "attention.value_length", c->head_dim);
+    put_f32(&k, "attention.layer_norm_rms_epsilon", c->norm_eps);
+    tern_gguf_put_u32(w, "general.file_type", tern_gguf_file_type(weights));
+    tern_gguf_put_u32(w, "general.quantization_version", 2);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CONVERT_HF_METADATA_H
+#define TERN_TOOLS_CONVERT_HF_METADATA_H
+
+#include <stdbool.h>
+
+#include "runtime/gguf_writer.h"
+#include "tools/convert/hf_config.h"
+
+/* The keys that say what the model is: general.* and those of its architecture. */
+void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
+                     tern_format weights);
+
+/*
+ * The keys tokenizer.*, from FOLDER/tokenizer.json and what lies beside it. Tokens are filled up to
+ * n_vocab, the rows of the embedding. *missing: there is no such file, so no key is put.
+ * TERN_ERR_TOKENIZER_DATA when there are more tokens than rows, _PRE when GGUF has no name for how
+ * text is cut; errors of tern_vocabulary_open.
+ */
+TERN_MUST_CHECK tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder,
+                                             size_t n_vocab, bool *missing, tern_error *err);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of tensors as a Hugging Face folder has them. */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/half.h"
+#include "tools/convert/hf_tensors.h"
+
+/* Element `index` of a tensor of floats. */
+static float load(const safetensors_tensor *t, size_t index) {
+    uint16_t half;
+    float single;
+    if (t->type == SAFETENSORS_F32) {
+        memcpy(&single, t->data + index * sizeof single, sizeof single);
+        return single;
+    }
+    memcpy(&half, t->data + index * sizeof half, sizeof half);
+    return t->type == SAFETENSORS_F16 ? tern_f16_to_f32(half) : tern_bf16_to_f32(half);
+}
+
+/*
+ * Where element r of a list of heads comes from. GGUF's llama turns neighbours (2i, 2i + 1),
+ * Hugging Face's halves (i, i + d/2): place 2i + j of a head has what was at j * d/2 + i.
+ */
+static size_t origin_of(size_t r, size_t head_dim) {
+    if (head_dim == 0) {
+        return r;
+    }
+    const size_t in_head = r % head_dim;
+    return r - in_head + in_head % 2 * (head_dim / 2) + in_head / 2;
+}
+
+/* rne(w * scale) cut to -1 .. 1, over the scale. */
+static float make_ternary(float w, float scale) {
+    const float code = nearbyintf(w * scale);
+    return (code > 1.0f ? 1.0f : code < -1.0f ? -1.0f : code) / scale;
+}
+
+/* Row r = i * rows/4 + p is in bits 2i + 1 : 2i of byte [p][column]; 0, 1, 2 are -1, 0, 1. */
+static void unpack_row(const hf_source *s, size_t row, float *out) {
+    const size_t quarter = s->rows / 4;
+    const uint8_t *bytes = s->tensor->data + row % quarter * s->cols;
+    const size_t shift = row / quarter * 2;
+    for (size_t k = 0; k < s->cols; k++) {
+        out[k] = (float)((bytes[k] >> shift & 3) - 1) * s->scale;
+    }
+}
+
+void hf_source_row(const void *source, size_t row, float *out) {
+    const hf_source *s = source;
+    if (s->made != NULL) {
+        memcpy(out, s->made + row * s->cols, s->cols * sizeof *out);
+        return;
+    }
+    if (s->rows == 1) { /* a vector, perhaps of heads */
+        for (size_t k = 0; k < s->cols; k++) {
+            out[k] = load(s->tensor, origin_of(k, s->head_dim));
+        }
+        return;
+    }
+    const size_t from = origin_of(row, s->head_dim);
+    if (s->packed) {
+        unpack_row(s, from, out);
+        return;
+    }
+    for (size_t k = 0; k < s->cols; k++) {
+        const float w = load(s->tensor, from * s->cols + k);
+        out[k] = s->ternarized ? make_ternary(w, s->scale) : w;
+    }
+}
+
+/* ---- preparation ----------------------------------------------------------------------------- */
+
+/* The mean is summed in double, row by row. */
+static tern_status measure(hf_source *s, tern_error *err) {
+    double sum = 0.0;
+    for (size_t r = 0; r < s->rows; r++) {
+        double of_row = 0.0;
+        for (size_t k = 0; k < s->cols; k++) {
+            of_row += fabs((double)load(s->tensor, r * s->cols + k));
+        }
+        sum += of_row;
+    }
+    const float mean = (float)(sum / ((double)s->rows * (double)s->cols));
+    if (!isfinite(mean)) {
+        return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s has values that are not finite",
+                         s->tensor->file, s->tensor->name);
+    }
+    s->scale = 1.0f / (mean > 1e-5f ? mean : 1e-5f);
+    return TERN_OK;
+}
+
+static tern_status check_codes(const hf_source *s, tern_error *err) {
+    const uint8_t *bytes = s->tensor->data;
+    for (uint64_t i = 0; i < s->tensor->bytes; i++) {
+        if ((bytes[i] & bytes[i] >> 1 & 0x55) != 0) {
+            return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                             "%s: tensor %s: code 3 in byte %llu is no ternary weight",
+                             s->tensor->file, s->tensor->name, (unsigned long long)i);
+        }
+    }
+    return TERN_OK;
+}
+
+static tern_status read_scale(hf_source *s, hf_scale meaning, tern_error *err) {
+    const float value = load(s->scale_tensor, 0);
+    const float scale = meaning == HF_SCALE_DIVIDES ? 1.0f / value : value;
+    if (!isfinite(value) || !isfinite(scale) || value <= 0.0f || scale <= 0.0f) {
+        return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s is %g", s->scale_tensor->file,
+                         s->scale_tensor->name, (double)value);
+    }
+    s->scale = scale;
+    return TERN_OK;
+}
+
+tern_status hf_source_prepare(hf_source *s, hf_scale meaning, tern_error *err) {
+    if (s->ternarized) {
+        return measure(s, err);
+    }
+    if (!s->packed) {
+        return TERN_OK;
+    }
+    const tern_status status = read_scale(s, meaning, err);
+    return status == TERN_OK ? check_codes(s, err) : status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CONVERT_HF_TENSORS_H
+#define TERN_TOOLS_CONVERT_HF_TENSORS_H
+
+/*
+ * The tensors of a Hugging Face model as those of a GGUF file: other names, rows of q and k in
+ * another order for the llama architecture, ternary weights taken out of their bytes or made.
+ */
+
+#include "tools/convert/hf_config.h"
+#include "tools/convert/hf_files.h"
+#include "tools/convert/job.h"
+
+/* Where a tensor of the file that is written comes from: the context of its rows. */
+typedef struct hf_source {
+    const safetensors_tensor *tensor;
+    const safetensors_tensor *scale_tensor; /* weight_scale of packed weights, or NULL */
+    size_t rows, cols;                      /* of the weights */
+    uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: as it is */
+    bool packed;       /* two bits a weight, four rows to a byte */
+    bool ternarized;   /* made ternary: scale is 1 / the mean magnitude */
+    float scale;       /* of packed and ternarized ones, known once it is prepared */
+    const float *made; /* values of a tensor that is in no file, else NULL */
+} hf_source;
+
+typedef struct hf_tensors {
+    hf_source *sources; /* [n] owned; one for each tensor of the job */
+    size_t n, capacity;
+    float *rope_factors; /* [head_dim / 2] owned, or NULL */
+    hf_scale scale;      /* what weight_scale does */
+} hf_tensors;
+
+/*
+ * Adds all tensors of the model to the job. TERN_ERR_TENSOR_MISSING, _SHAPE, _TYPE; TERN_ERR_ARCH
+ * for a tensor of numbers that has no place in the architecture. Others without a place are passed
+ * to `skipped` (a warning).
+ */
+TERN_MUST_CHECK tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
+                                           convert_job *job,
+                                           void (*skipped)(const safetensors_tensor *t),
+                                           tern_error *err);
+
+void hf_tensors_free(hf_tensors *t);
+
+/* Reads through a source once, before its rows are asked for: scales, codes that mean nothing. */
+TERN_MUST_CHECK tern_status hf_source_prepare(hf_source *s, hf_scale scale, tern_error *err);
+
+/* A row of a source (convert_row_fn). */
+void hf_source_row(const void *source, size_t row, float *out);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys tokenizer.* of a GGUF file from tokenizer.json and what lies beside it. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/tokenizer/vocabulary.h"
+#include "tools/convert/hf_metadata.h"
+
+enum { PATH_BYTES = 4096, FILLER_BYTES = 24 /* "[PAD16777215]" */ };
+
+/* Arrays as GGUF has them, of n tokens. */
+typedef struct arrays {
+    size_t n;
+    tern_span *tokens;
+    int32_t *types;
+    float *scores;
+    char *fillers;     /* [n][FILLER_BYTES] names of ids that nobody uses */
+    tern_span *merges; /* [n_merges] "left right" */
+    char *merge_text;
+} arrays;
+
+static void arrays_free(arrays *a) {
+    free(a->tokens);
+    free(a->types);
+    free(a->scores);
+    free(a->fillers);
+    free(a->merges);
+    free(a->merge_text);
+}
+
+static tern_status no_memory(const tern_vocabulary *v, tern_error *err) {
+    return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its tokens", v->file);
+}
+
+/* GGUF wants a text of its own for every id. */
+static tern_status fill_tokens(const tern_vocabulary *v, size_t n, arrays *a, tern_error *err) {
+    a->n = n;
+    a->tokens = calloc(n, sizeof *a->tokens);
+    a->types = calloc(n, sizeof *a->types);
+    a->fillers = calloc(n, FILLER_BYTES);
+    if (a->tokens == NULL || a->types == NULL || a->fillers == NULL) {
+        return no_memory(v, err);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i < v->n_tokens && v->tokens[i].size > 0) {
+            a->tokens[i] = v->tokens[i];
+            a->types[i] = v->types[i];
+            continue;
+        }
+        char *filler = a->fillers + i * FILLER_BYTES;
+        const int size = snprintf(filler, FILLER_BYTES, "[PAD%zu]", i);
+        a->tokens[i] = (tern_span){filler, (size_t)size};
+        a->types[i] = TERN_TOKEN_UNUSED;
+    }
+    return TERN_OK;
+}
+
+static tern_status fill_scores(const tern_vocabulary *v, arrays *a, tern_error *err) {
+    a->scores = calloc(a->n, sizeof *a->scores);
+    if (a->scores == NULL) {
+        return no_memory(v, err);
+    }
+    if (v->kind == TERN_VOCABULARY_TEXT_BPE) {
+        return tern_vocabulary_rank_scores(v, a->scores, err);
+    }
+    memcpy(a->scores, v->scores, v->n_tokens * sizeof *a->scores);
+    return TERN_OK;
+}
+
+static tern_status fill_merges(const tern_vocabulary *v, arrays *a, tern_error *err) {
+    size_t bytes = 1;
+    for (size_t i = 0; i < v->n_merges; i++) {
+        bytes += v->merges[i].left.size + 1 + v->merges[i].right.size;
+    }
+    a->merges = calloc(v->n_merges + 1, sizeof *a->merges);
+    a->merge_text = malloc(bytes);
+    if (a->merges == NULL || a->merge_text == NULL) {
+        return no_memory(v, err);
+    }
+    char *at = a->merge_text;
+    for (size_t i = 0; i < v->n_merges; i++) {
+        const tern_merge *m = &v->merges[i];
+        const size_t size = m->left.size + 1 + m->right.size;
+        memcpy(at, m->left.data, m->left.size);
+        at[m->left.size] = ' ';
+        memcpy(at + m->left.size + 1, m->right.data, m->right.size);
+        a->merges[i] = (tern_span){at, size};
+        at += size;
+    }
+    return TERN_OK;
+}
+
+static void put_id(tern_gguf_writer *w, const char *key, int32_t id) {
+    if (id >= 0) {
+        tern_gguf_put_u32(w, key, (uint32_t)id);
+    }
+}
+
+/* End, end of a turn, end of a message: what the file has names for. */
+static void put_special(tern_gguf_writer *w, const tern_vocabulary *v) {
+    static const char *const keys[] = {"tokenizer.ggml.eot_token_id",
+                                       "tokenizer.ggml.eom_token_id"};
+    put_id(w, "tokenizer.ggml.bos_token_id", v->bos);
+    put_id(w, "tokenizer.ggml.eos_token_id", v->eos);
+    put_id(w, "tokenizer.ggml.unknown_token_id", v->unknown);
+    put_id(w, "tokenizer.ggml.padding_token_id", v->padding);
+    size_t used = 0;
+    for (size_t i = 0; i < v->n_ends && used < sizeof keys / sizeof *keys; i++) {
+        if (v->ends[i] != v->eos) {
+            put_id(w, keys[used++], v->ends[i]);
+        }
+    }
+    tern_gguf_put_bool(w, "tokenizer.ggml.add_bos_token", v->add_bos);
+    tern_gguf_put_bool(w, "tokenizer.ggml.add_eos_token", v->add_eos);
+    if (v->kind != TERN_VOCABULARY_BYTE_BPE) {
+        tern_gguf_put_bool(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
+    }
+}
+
+static tern_status put_arrays(tern_gguf_writer *w, const tern_vocabulary *v, size_t n_vocab,
+                              arrays *a, tern_error *err) {
+    const bool bytes = v->kind == TERN_VOCABULARY_BYTE_BPE;
+    tern_status status = fill_tokens(v, n_vocab, a, err);
+    if (status == TERN_OK) {
+        status = bytes ? fill_merges(v, a, err) : fill_scores(v, a, err);
+    }
+    if (status != TERN_OK) {
+        return status;
+    }
+    tern_gguf_put_string(w, "tokenizer.ggml.model", bytes ? "gpt2" : "llama");
+    if (bytes) {
+        tern_gguf_put_string(w, "tokenizer.ggml.pre", v->pre);
+    }
+    tern_gguf_put_strings(w, "tokenizer.ggml.tokens", a->tokens, a->n);
+    tern_gguf_put_i32s(w, "tokenizer.ggml.token_type", a->types, a->n);
+    if (bytes) {
+        tern_gguf_put_strings(w, "tokenizer.ggml.merges", a->merges, v->n_merges);
+    } else {
+        tern_gguf_put_f32s(w, "tokenizer.ggml.scores", a->scores, a->n);
+    }
+    return TERN_OK;
+}
+
+static tern_status put_template(tern_gguf_writer *w, const tern_vocabulary *v, tern_error *err) {
+    if (v->chat_template.size == 0) {
+        return TERN_OK;
+    }
+    char *text = strndup(v->chat_template.data, v->chat_template.size);
+    if (text == NULL) {
+        return no_memory(v, err);
+    }
+    tern_gguf_put_string(w, "tokenizer.chat_template", text);
+    free(text);
+    return TERN_OK;
+}
+
+static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *err) {
+    if (v->kind == TERN_VOCABULARY_GREEDY) {
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: has neither merges nor scores",
+                         v->file);
+    }
+    if (v->kind == TERN_VOCABULARY_BYTE_BPE && v->pre[0] == '\0') {
+        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
+                         "%s: its rules for cutting text are none that GGUF has a name for",
+                         v->file);
+    }
+    if (v->n_tokens > n_vocab) {
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                         "%s: %zu tokens, but the model has embeddings for %zu", v->file,
+                         v->n_tokens, n_vocab);
+    }
+    return TERN_OK;
+}
+
+tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_vocab, bool *missing,
+                             tern_error *err) {
+    char path[PATH_BYTES];
+    tern_vocabulary *v = NULL;
+    *missing = false;
+    if (snprintf(path, sizeof path, "%s/tokenizer.json", folder) >= (int)sizeof path) {
+        return tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
+    }
+    if (access(path, F_OK) != 0) {
+        *missing = true;
+        return TERN_OK;
+    }
+    tern_status status = tern_vocabulary_open(path, &v, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    arrays a = {.n = 0};
+    status = check(v, n_vocab, err);
+    if (status == TERN_OK) {
+        status = put_arrays(w, v, n_vocab, &a, err);
+    }
+    if (status == TERN_OK) {
+        put_special(w, v);
+        status = put_template(w, v, err);
+    }
+    arrays_free(&a);
+    tern_vocabulary_free(&v);
+    return status;
+}
