@@ -43,6 +43,7 @@ SHORTER = [
 # What no test machine has, or what another test runs whole. Key: how the command begins.
 ELSEWHERE = {
     "tern verify-determinism": "e2e_verify_determinism",
+    "tern convert": "e2e_convert: it makes such folders",
     ".venv/bin/python3 tests/e2e/": "a test of ctest",
     "python3 -m venv": "make test does it",
     "build/bench/bench_kernels --check": "bench_kernels_answers",

@@ -182,6 +182,31 @@ class Convert(common.TernTest):
             self.check_codes(model)
         self.agree(model, "--type", "i2_s", "--embedding-type", "f16", bound=1e-2)
 
+    def test_packed_bytes(self):
+        """The bytes that docs/formats.md shows, from a file to the rows that tern writes."""
+        rows = np.array(
+            [[-1, 0, 0, -1], [0, 0, 0, 1], [0, -1, 0, 0], [1, -1, -1, 0]]
+            + [[0, 1, -1, -1], [0, 0, 1, 1], [1, 0, 0, 0], [-1, 0, 1, -1]]
+        )
+        self.assertEqual(hf_folder.pack(rows).tobytes().hex(" ", -4), "94614544 1951a126")
+        model = Folder(
+            self.dir / "packed",
+            weights="packed",
+            quantization_config=PACKED,
+            hidden_size=4,
+            intermediate_size=8,
+            num_attention_heads=1,
+            num_key_value_heads=1,
+        )
+        at = "model.layers.0.mlp.up_proj.weight"
+        model.tensors[at] = Stored(
+            np.frombuffer(bytes.fromhex("94614544 1951a126"), np.uint8).reshape(2, 4), "U8"
+        )
+        model.tensors[at + "_scale"] = Stored(np.array([0.5]))
+        out, _ = self.convert(model, "--type", "f32")
+        seen = np.frombuffer(gguf_edit.read(out).tensor("blk.0.ffn_up.weight").data, "<f4")
+        self.assertEqual(seen[:32].reshape(8, 4).tolist(), (rows * 2.0).tolist())
+
     def test_scale_needs_its_meaning(self):
         model = Folder(
             self.dir / "packed",
