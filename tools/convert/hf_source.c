@@ -54,7 +54,7 @@ void hf_source_row(const void *source, size_t row, float *out) {
         memcpy(out, s->made + row * s->cols, s->cols * sizeof *out);
         return;
     }
-    if (s->rows == 1) { /* a vector, perhaps of heads */
+    if (s->vector) { /* perhaps of heads */
         for (size_t k = 0; k < s->cols; k++) {
             out[k] = load(s->tensor, origin_of(k, s->head_dim));
         }

@@ -12,6 +12,7 @@
 /* What is special about a tensor of a block. */
 typedef enum part_kind {
     PART_NORM,     /* a vector */
+    PART_ROWS,     /* a matrix that is never ternary */
     PART_MATRIX,   /* may be ternary */
     PART_HEADS,    /* a matrix whose rows are heads that are turned: may be reordered */
     PART_BIAS,     /* a vector, optional */
@@ -72,9 +73,9 @@ static tern_format format_of(safetensors_type type) {
 }
 
 static tern_status check_shape(const adding *a, const safetensors_tensor *t, size_t rows,
-                               size_t cols) {
-    const bool fits = rows == 1 ? t->n_dims == 1 && t->shape[0] == cols
-                                : t->n_dims == 2 && t->shape[0] == rows && t->shape[1] == cols;
+                               size_t cols, bool vector) {
+    const bool fits = vector ? t->n_dims == 1 && t->shape[0] == cols
+                             : t->n_dims == 2 && t->shape[0] == rows && t->shape[1] == cols;
     if (fits) {
         return TERN_OK;
     }
@@ -109,16 +110,16 @@ static tern_status find_scale(const adding *a, hf_source *s) {
 }
 
 static convert_tensor *add_source(adding *a, const char *name, size_t rows, size_t cols,
-                                  hf_source **source) {
+                                  bool vector, hf_source **source) {
     convert_tensor *t = convert_job_add(a->job);
     if (t == NULL || a->out->n == a->out->capacity) {
         (void)tern_fail(a->err, TERN_ERR_NOMEM, "no memory for %zu tensors", a->out->n);
         return NULL;
     }
     hf_source *s = &a->out->sources[a->out->n++];
-    *s = (hf_source){.rows = rows, .cols = cols};
+    *s = (hf_source){.rows = rows, .cols = cols, .vector = vector};
     (void)snprintf(t->name, sizeof t->name, "%s", name);
-    t->n_dims = rows == 1 ? 1 : 2;
+    t->n_dims = vector ? 1 : 2;
     t->ne[0] = cols;
     t->ne[1] = rows;
     t->ne[2] = t->ne[3] = 1;
@@ -152,7 +153,7 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, par
         s->ternarized = false;
         t->origin = "packed ternary";
         t->source = TERN_FORMAT_I2_S;
-        return s->rows % 4 == 0 ? check_shape(a, from, s->rows / 4, s->cols)
+        return s->rows % 4 == 0 ? check_shape(a, from, s->rows / 4, s->cols, false)
                                 : tern_fail(a->err, TERN_ERR_TENSOR_SHAPE,
                                             "%s: tensor %s: %zu rows cannot be packed by four",
                                             from->file, from->name, s->rows);
@@ -162,13 +163,14 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, par
     if (!s->ternarized && s->head_dim == 0) {
         t->as_is = from->data;
     }
-    return check_shape(a, from, s->rows, s->cols);
+    return check_shape(a, from, s->rows, s->cols, s->vector);
 }
 
 static tern_status add_tensor(adding *a, const safetensors_tensor *from, const char *name,
                               part_kind kind, size_t rows, size_t cols) {
     hf_source *s;
-    convert_tensor *t = add_source(a, name, rows, cols, &s);
+    const bool vector = kind == PART_NORM || kind == PART_BIAS || kind == PART_HEAD_BIAS;
+    convert_tensor *t = add_source(a, name, rows, cols, vector, &s);
     if (t == NULL) {
         return TERN_ERR_NOMEM;
     }
@@ -220,9 +222,10 @@ static tern_status add_part(adding *a, uint32_t layer, const struct part *p) {
     return add_tensor(a, from, gguf, p->kind, size_of(a->c, p->rows), size_of(a->c, p->cols));
 }
 
-static tern_status add_outer(adding *a, const char *hf, const char *gguf, size_t rows) {
+static tern_status add_outer(adding *a, const char *hf, const char *gguf, part_kind kind,
+                             size_t rows) {
     const safetensors_tensor *from = hf_files_find(a->files, hf);
-    return from == NULL ? missing(a, hf) : add_tensor(a, from, gguf, PART_NORM, rows, a->c->n_embd);
+    return from == NULL ? missing(a, hf) : add_tensor(a, from, gguf, kind, rows, a->c->n_embd);
 }
 
 /*
@@ -249,7 +252,7 @@ static tern_status add_rope_factors(adding *a) {
     }
     free(frequency);
     hf_source *s;
-    convert_tensor *t = add_source(a, "rope_freqs.weight", 1, half, &s);
+    convert_tensor *t = add_source(a, "rope_freqs.weight", 1, half, true, &s);
     if (t == NULL) {
         return TERN_ERR_NOMEM;
     }
@@ -284,7 +287,7 @@ static tern_status check_rest(const adding *a, void (*skipped)(const safetensors
 static tern_status add_all(adding *a) {
     const size_t n_parts = sizeof parts / sizeof *parts;
     tern_status status =
-        add_outer(a, "model.embed_tokens.weight", "token_embd.weight", a->c->n_vocab);
+        add_outer(a, "model.embed_tokens.weight", "token_embd.weight", PART_ROWS, a->c->n_vocab);
     if (status == TERN_OK && a->c->llama3.factor > 0.0) {
         status = add_rope_factors(a);
     }
@@ -294,10 +297,10 @@ static tern_status add_all(adding *a) {
         }
     }
     if (status == TERN_OK) {
-        status = add_outer(a, "model.norm.weight", "output_norm.weight", 1);
+        status = add_outer(a, "model.norm.weight", "output_norm.weight", PART_NORM, 1);
     }
     return status == TERN_OK && !a->c->tied
-               ? add_outer(a, "lm_head.weight", "output.weight", a->c->n_vocab)
+               ? add_outer(a, "lm_head.weight", "output.weight", PART_ROWS, a->c->n_vocab)
                : status;
 }
 

@@ -17,6 +17,7 @@ typedef struct hf_source {
     const safetensors_tensor *scale_tensor; /* weight_scale of packed weights, or NULL */
     size_t rows, cols;                      /* of the weights */
     uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: as it is */
+    bool vector;       /* rows is 1 */
     bool packed;       /* two bits a weight, four rows to a byte */
     bool ternarized;   /* made ternary: scale is 1 / the mean magnitude */
     float scale;       /* of packed and ternarized ones, known once it is prepared */
