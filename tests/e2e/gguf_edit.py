@@ -92,6 +92,17 @@ class Gguf:
         kind, value = self[name]
         return struct.unpack({U32: "<I", U64: "<Q", F32: "<f", I32: "<i"}[kind], value)[0]
 
+    def texts(self, name):
+        """An array of strings."""
+        cursor = _Cursor(self[name][1])
+        _, count = cursor.number("I"), cursor.number("Q")
+        return [cursor.string().decode() for _ in range(count)]
+
+    def numbers(self, name):
+        """An array of 32-bit integers."""
+        value = self[name][1]
+        return list(struct.unpack(f"<{(len(value) - 12) // 4}i", value[12:]))
+
     def alignment(self):
         return self.number("general.alignment") if "general.alignment" in self else 32
 

@@ -92,15 +92,18 @@ def fetched_cases(name, path, folder):
 
 
 def folder_cases(source, folder):
+    """Each file as it is; byte-level ones as GGUF too, the first with every pre-tokenizer."""
     import vocabularies as v
 
+    pres = list(v.PATTERNS)
     for path in sorted(p for p in Path(source).iterdir() if p.name.endswith((".json", ".json.xz"))):
         name = path.name.split(".")[0]
         plain = v.unpacked(path, folder)
         yield lambda name=name, plain=plain: v.json_case(f"{name} tokenizer.json", plain)
         if '"ByteLevel"' in plain.read_text(encoding="utf-8"):
-            for pre in v.PATTERNS:
+            for pre in pres:
                 yield lambda name=name, plain=plain, pre=pre: v.gguf_of_json(name, plain, pre, folder)
+            pres = ["qwen2"]
 
 
 def all_cases(folder, source, fetched):
