@@ -61,6 +61,7 @@ def problems_of_rows(path, section):
                 yield f"{row[0]}: {len(linked)} receipts in this row"
                 continue
             content = json.loads(linked[0].read_text())
+            content = content.get("benchmark", content)  # of tern bench --receipt, or --json
             for key, figure in speeds(header, row):
                 digits = len(figure.partition(".")[2])
                 if f"{content[key]:.{digits}f}" != figure:
