@@ -87,6 +87,10 @@ static void add_object(sha256 *h, const json_t *object, const char *const *witho
 }
 
 static void add_value(sha256 *h, const json_t *value, const char *const *without) {
+    if (value == NULL) { /* there was no memory for it */
+        add_text(h, "?");
+        return;
+    }
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         add_object(h, value, without);

@@ -251,7 +251,11 @@ int receipt_write(const receipt_run *run, const json_t *benchmark) {
         return EXIT_FAILED;
     }
     json_t *receipt = build(run, benchmark);
-    if (receipt == NULL) {
+    if (receipt == NULL || json_memory_failed()) {
+        if (json_memory_failed()) {
+            complain("no memory for the receipt");
+        }
+        json_decref(receipt);
         return EXIT_FAILED;
     }
     const int status = finish(run, receipt);
