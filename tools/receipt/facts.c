@@ -151,13 +151,31 @@ static void set_count(json_t *object, const char *key, uint64_t value) {
     json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
+bool facts_tokenizer(const tern_model *model, json_t **out) {
+    const tern_tokenizer *t;
+    char hex[RECEIPT_HEX];
+    *out = NULL;
+    if (tern_model_tokenizer(model, &t, NULL) != TERN_OK ||
+        strcmp(tern_tokenizer_file(t), tern_gguf_name(model->file)) == 0) {
+        return true;
+    }
+    const char *path = tern_tokenizer_file(t);
+    if (file_sha256(path, hex) != EXIT_DONE) {
+        return false;
+    }
+    *out = json_pack("{s:o, s:s}", "path", json_text(path, strlen(path)), "sha256", hex);
+    return true;
+}
+
 json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     const tern_model_info *info = &l->info;
     const double start = tern_clock_seconds();
     char hex[RECEIPT_HEX];
     char type[16];
+    json_t *tokenizer;
     json_t *files = facts_files(l->model, hex);
-    if (files == NULL) {
+    if (files == NULL || !facts_tokenizer(l->model, &tokenizer)) {
+        json_decref(files);
         return NULL;
     }
     *hash_seconds = tern_clock_seconds() - start;
@@ -174,6 +192,9 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     json_object_set_new(root, "i2s_layout", json_string(options_text(o, OPT_I2S_LAYOUT)));
     json_object_set_new(root, "pre_tokenizer",
                         json_string(l->tokenizer ? tern_tokenizer_pre(l->tokenizer) : ""));
+    if (tokenizer != NULL) {
+        json_object_set_new(root, "tokenizer", tokenizer);
+    }
     set_count(root, "layers", info->n_layer);
     set_count(root, "hidden_size", info->n_embd);
     set_count(root, "ffn_size", info->n_ff);

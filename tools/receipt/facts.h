@@ -29,6 +29,10 @@ json_t *facts_weights(const tern_model *model, char quantization_type[16]);
 
 /* "model_info"; NULL after a complaint. */
 json_t *facts_model(const loaded *l, const options *o, double *hash_seconds);
+/* {"path", "sha256"} of a tokenizer from a file of its own, NULL for the model's; false after a
+ * complaint. */
+bool facts_tokenizer(const tern_model *model, json_t **out);
+
 json_t *facts_machine(const tern_model *model);
 json_t *facts_versions(void);
 

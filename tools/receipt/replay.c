@@ -60,6 +60,24 @@ static bool check_files(const replay *p, int *status) {
     return same;
 }
 
+/* The same for a tokenizer from a file of its own. */
+static bool check_tokenizer(const replay *p, int *status) {
+    json_t *now;
+    if (!facts_tokenizer(p->model, &now)) {
+        *status = EXIT_FAILED;
+        return false;
+    }
+    const json_t *then = receipt_at(p->receipt, "model_info.tokenizer");
+    const bool same = (now == NULL) == (then == NULL) &&
+                      strcmp(rule_text(now, "sha256"), rule_text(then, "sha256")) == 0;
+    if (!same) {
+        receipt_find(p->found, "model_info.tokenizer.sha256: %s is another tokenizer",
+                     now != NULL ? rule_text(now, "path") : "the model's own");
+    }
+    json_decref(now);
+    return same;
+}
+
 /* What the receipt says about a model that anybody can look up in the file. */
 static void check_geometry(const replay *p) {
     tern_model_info info;
@@ -143,7 +161,13 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
     params.i2s_order = (tern_i2s_order)(rule_text(p->receipt, "model_info.i2s_layout")[0] - 'a');
     params.strict = options_switch(p->o, OPT_STRICT);
-    params.pre_tokenizer = pre[0] != '\0' ? pre : NULL;
+    if (receipt_at(p->receipt, "model_info.tokenizer") == NULL) {
+        params.pre_tokenizer = pre[0] != '\0' ? pre : NULL;
+    } else {
+        const char *given = options_text(p->o, OPT_TOKENIZER);
+        params.tokenizer =
+            given != NULL ? given : rule_text(p->receipt, "model_info.tokenizer.path");
+    }
     return tern_model_open(model_path(p), &params, &p->model, err);
 }
 
@@ -281,7 +305,7 @@ static int replay_all(replay *p, replay_report *report) {
         return EXIT_FAILED;
     }
     tern_status done = open_model(p, &err);
-    if (done == TERN_OK && !check_files(p, &status)) {
+    if (done == TERN_OK && (!check_files(p, &status) || !check_tokenizer(p, &status))) {
         return status;
     }
     if (done == TERN_OK) {
