@@ -16,7 +16,7 @@ typedef struct conversion {
     hf_files files;
     hf_tensors tensors;
     convert_job job;
-    bool no_tokenizer;
+    const char *remark; /* on the tokenizer, or NULL */
 } conversion;
 
 static void warn_skipped(const safetensors_tensor *t) {
@@ -103,7 +103,7 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     if (status == TERN_OK) {
         folder_name(o->operands[0], name, sizeof name);
         hf_metadata_put(w, &c->config, name, main_format(&c->job));
-        status = hf_tokenizer_put(w, o->operands[0], c->config.n_vocab, &c->no_tokenizer, err);
+        status = hf_tokenizer_put(w, o->operands[0], c->config.n_vocab, &c->remark, err);
     }
     if (status == TERN_OK) {
         c->job.begin = prepare;
@@ -120,8 +120,8 @@ int cmd_convert(const options *o) {
     tern_error err = {0};
     const tern_status status = convert(&c, o, &err);
     const int done = status == TERN_OK ? convert_job_report(&c.job, o) : complain_error(&err);
-    if (status == TERN_OK && c.no_tokenizer) {
-        complain("%s has no tokenizer.json: the model takes only token ids", o->operands[0]);
+    if (status == TERN_OK && c.remark != NULL) {
+        complain("%s: %s", o->operands[0], c.remark);
     }
     convert_job_free(&c.job);
     hf_tensors_free(&c.tensors);

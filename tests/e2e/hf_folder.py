@@ -108,6 +108,37 @@ def ternary(w):
     return np.clip(np.rint(w.astype(np.float32) * scale), -1, 1).astype(int), 1 / scale
 
 
+# ---- a tokenizer ---------------------------------------------------------------------------------
+
+
+def byte_alphabet():
+    """The characters that stand for bytes in byte-level vocabularies, by byte."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = iter(range(256, 512))
+    return [chr(b) if b in plain else chr(next(others)) for b in range(256)]
+
+
+def byte_tokenizer(merges, added, normalizer=None):
+    """A tokenizer.json in the manner of GPT-2; added: {text: special}."""
+    tokens = byte_alphabet() + [left + right for left, right in merges]
+    return {
+        "version": "1.0",
+        "added_tokens": [
+            {"id": len(tokens) + i, "content": text, "special": special}
+            | dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+            for i, (text, special) in enumerate(added.items())
+        ],
+        "normalizer": normalizer,
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+        "decoder": {"type": "ByteLevel"},
+        "model": {
+            "type": "BPE",
+            "vocab": {text: i for i, text in enumerate(tokens)},
+            "merges": [" ".join(pair) for pair in merges],
+        },
+    }
+
+
 # ---- a model ------------------------------------------------------------------------------------
 
 

@@ -359,6 +359,60 @@ class Convert(common.TernTest):
             (model.path / "config.json").write_text(text)
             self.fails(model, "config.json")
 
+    # ---- tokenizers ----
+
+    MERGES = [("h", "e"), ("l", "l"), ("he", "ll"), ("hell", "o"), ("\u0120", "w"), ("1", "2")]
+    ADDED = {"<|end|>": True, "<|user|>": True, "<tool>": False}
+    TEXT = "hello world 1234 <|user|> hello<tool>\u00e9 it's\n"
+
+    def tokenizer(self, config=None, vocab_size=270, **kwargs):
+        """A folder with a byte-level tokenizer, converted; standard error of that."""
+        model = Folder(self.dir / "words", vocab_size=vocab_size)
+        folder, out = model.write(), self.dir / "out.gguf"
+        made = hf_folder.byte_tokenizer(self.MERGES, self.ADDED, **kwargs)
+        (folder / "tokenizer.json").write_text(json.dumps(made))
+        (folder / "tokenizer_config.json").write_text(
+            json.dumps({"eos_token": "<|end|>", "chat_template": "{{ 'x' }}"} | (config or {}))
+        )
+        (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [262, 263]}))
+        return folder, out, tern("convert", folder, out)
+
+    def test_byte_level_tokenizer(self):
+        folder, out, result = self.tokenizer()
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        for options in ((), ("--special",), ("--add-special",)):
+            ids = [
+                tern_text("tokenize", *where, "-p", self.TEXT, *options)
+                for where in (("--tokenizer", folder / "tokenizer.json"), ("-m", out))
+            ]
+            self.assertEqual(*ids)
+        self.assertIn("259", ids[0].split())  # hello
+        file = gguf_edit.read(out)
+        self.assertEqual(file.text("tokenizer.ggml.model"), "gpt2")
+        self.assertEqual(file.text("tokenizer.ggml.pre"), "gpt-2")
+        self.assertEqual(file.text("tokenizer.chat_template"), "{{ 'x' }}")
+        self.assertEqual(file.number("tokenizer.ggml.eos_token_id"), 262)
+        self.assertEqual(file.number("tokenizer.ggml.eot_token_id"), 263)
+        types = np.frombuffer(file["tokenizer.ggml.token_type"][1][12:], "<i4")
+        self.assertEqual(types[260:].tolist(), [1, 1, 3, 3, 4, 5, 5, 5, 5, 5])
+        self.assertIn(b"[PAD269]", file["tokenizer.ggml.tokens"][1])
+        self.assertIn(b"hell o", file["tokenizer.ggml.merges"][1])
+
+    def test_what_gguf_cannot_say(self):
+        _, out, result = self.tokenizer(normalizer={"type": "NFC"})
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b"composes characters", result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+        out.unlink()
+        _, out, result = self.tokenizer(vocab_size=264)
+        self.assert_one_line_error(result, contains=["tokenizer.json", "265 tokens", "264"])
+        self.assertFalse(out.exists())
+
+    def test_no_tokenizer(self):
+        result = tern("convert", Folder(self.dir / "mute").write(), self.dir / "out.gguf")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b"no tokenizer.json", result.stderr)
+
     def test_metadata(self):
         out, _ = self.convert(Folder(self.dir / "llama", head_dim=32, rope_theta=1e6))
         file = gguf_edit.read(out)

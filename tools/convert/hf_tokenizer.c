@@ -157,6 +157,16 @@ static tern_status put_template(tern_gguf_writer *w, const tern_vocabulary *v, t
     return TERN_OK;
 }
 
+/* Whether texts are brought into a normal form of Unicode first. */
+static bool normalizes(const tern_vocabulary *v) {
+    for (size_t i = 0; i < v->n_steps; i++) {
+        if (v->steps[i].kind == TERN_STEP_NORMALIZE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *err) {
     if (v->kind == TERN_VOCABULARY_GREEDY) {
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: has neither merges nor scores",
@@ -175,16 +185,16 @@ static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *e
     return TERN_OK;
 }
 
-tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_vocab, bool *missing,
-                             tern_error *err) {
+tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_vocab,
+                             const char **remark, tern_error *err) {
     char path[PATH_BYTES];
     tern_vocabulary *v = NULL;
-    *missing = false;
+    *remark = NULL;
     if (snprintf(path, sizeof path, "%s/tokenizer.json", folder) >= (int)sizeof path) {
         return tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
     }
     if (access(path, F_OK) != 0) {
-        *missing = true;
+        *remark = "there is no tokenizer.json: the model takes only token ids";
         return TERN_OK;
     }
     tern_status status = tern_vocabulary_open(path, &v, err);
@@ -197,6 +207,10 @@ tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_v
         status = put_arrays(w, v, n_vocab, &a, err);
     }
     if (status == TERN_OK) {
+        *remark = normalizes(v)
+                      ? "tokenizer.json composes characters (NFC or its like), which GGUF "
+                        "cannot say: text has to arrive composed"
+                      : NULL;
         put_special(w, v);
         status = put_template(w, v, err);
     }
