@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import common
@@ -139,6 +140,26 @@ class Pipe(Chat):
             process.wait(timeout=30)
             self.assertEqual((process.returncode, process.stderr.read()), (130, b""))
 
+    def test_interrupt_while_the_question_is_read(self):
+        """A long question does not have to be read to its end."""
+        model = common.synth("smollm2-135m", self.folder.name)
+        with subprocess.Popen(
+            common.command("chat", "-m", model, "-n", 1, "--ignore-eos"),
+            env=common.clean_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            process.stdin.write(b"hello\n")
+            process.stdin.flush()
+            self.assertNotEqual(process.stdout.readline(), b"")
+            process.stdin.write(b"word " * 1000 + b"\n")
+            process.stdin.flush()
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            rest, errors = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, rest.strip(), errors), (130, b"", b""))
+
     def test_output_closed(self):
         with subprocess.Popen(
             common.command("chat"),
@@ -246,6 +267,7 @@ class Saved(Chat):
             (chat(version=2), "version 2"),
             (chat(version=2**62), "version"),
             (chat(attempts=-1), "attempts"),
+            (chat(attempts=2**62), "attempts"),
             (chat(attempts=1.5), "attempts"),
             ({"tern_chat": 1, "attempts": 0}, "no list"),
             ({"tern_chat": 1, "attempts": 0, "messages": {}}, "no list"),

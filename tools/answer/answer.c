@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/metrics.h"
+
 const char *answer_end_name(answer_end end) {
     static const char *const names[] = {[ANSWER_COMPLETE] = "end",
                                         [ANSWER_LENGTH] = "length",
@@ -139,6 +141,50 @@ static void give_rest(answerer *a) {
     }
 }
 
+/*
+ * Evaluates the prompt in pieces but for its last one, so that the sink can end it in between;
+ * *done is how much. A prompt that does not fit is left to tern_generate, which refuses it.
+ */
+static tern_status read_prompt(answerer *a, size_t *done, bool *ended, tern_error *err) {
+    const answer_request *r = a->request;
+    const size_t room = tern_session_context(a->session) - tern_session_position(a->session);
+    tern_status status = TERN_OK;
+    while (r->piece > 0 && r->n_prompt <= room && r->n_prompt - *done > r->piece &&
+           status == TERN_OK && !*ended) {
+        status =
+            tern_session_eval(a->session, r->prompt + *done, r->piece, TERN_LOGITS_NONE, NULL, err);
+        for (size_t i = 0; i < r->piece && status == TERN_OK; i++) {
+            tern_sampler_accept(a->sampler, r->prompt[(*done)++]);
+        }
+        *ended = status == TERN_OK && !give(a, "", 0);
+    }
+    return status;
+}
+
+static tern_status generate(answerer *a, tern_error *err) {
+    const answer_request *r = a->request;
+    const tern_generate_params params = {.max_tokens = r->max_tokens,
+                                         .ignore_end = r->ignore_end,
+                                         .stop_tokens = r->stop_tokens,
+                                         .n_stop_tokens = r->n_stop_tokens};
+    const double start = tern_clock_seconds();
+    size_t done = 0;
+    bool ended = false;
+    tern_status status = read_prompt(a, &done, &ended, err);
+    const double seconds = tern_clock_seconds() - start;
+    if (status == TERN_OK && ended) {
+        a->figures = (tern_generation){.stop = TERN_STOP_CALLER};
+    } else if (status == TERN_OK) {
+        status = tern_generate(a->session, a->sampler, r->prompt + done, r->n_prompt - done,
+                               &params, on_token, a, &a->figures, err);
+    }
+    a->figures.n_prompt += done;
+    a->figures.prefill_seconds += seconds;
+    a->figures.first_token_seconds += a->figures.n_generated > 0 ? seconds : 0.0;
+    give_rest(a);
+    return status;
+}
+
 tern_status answerer_answer(answerer *a, const answer_request *request, tern_error *err) {
     a->request = request;
     a->n_tokens = a->text_size = a->text_given = 0;
@@ -149,19 +195,9 @@ tern_status answerer_answer(answerer *a, const answer_request *request, tern_err
     for (size_t i = 0; i < request->n_known; i++) {
         tern_sampler_accept(a->sampler, request->known[i]);
     }
-    const tern_generate_params params = {.max_tokens = request->max_tokens,
-                                         .ignore_end = request->ignore_end,
-                                         .stop_tokens = request->stop_tokens,
-                                         .n_stop_tokens = request->n_stop_tokens};
     const uint64_t before = tern_dequantize_calls();
-    tern_status status = TERN_OK;
-    if (!reserve_text(a, 1)) { /* so that text is never NULL */
-        status = TERN_ERR_NOMEM;
-    } else {
-        status = tern_generate(a->session, a->sampler, request->prompt, request->n_prompt, &params,
-                               on_token, a, &a->figures, err);
-        give_rest(a);
-    }
+    /* Room for a byte, so that text is never NULL. */
+    const tern_status status = reserve_text(a, 1) ? generate(a, err) : TERN_ERR_NOMEM;
     a->dequantized = tern_dequantize_calls() - before;
     a->end = end_of(a);
     a->request = NULL;

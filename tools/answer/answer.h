@@ -17,7 +17,8 @@
 
 /*
  * Takes text that is certain to belong to the answer. Called behind every token, then with size 0
- * when nothing became certain; false ends the answer behind this token.
+ * when nothing became certain, and with size 0 between the pieces of a prompt; false ends the
+ * answer there.
  */
 typedef bool answer_sink(const char *bytes, size_t size, void *user);
 
@@ -26,6 +27,7 @@ typedef struct answer_request {
     size_t n_prompt;
     const int32_t *known; /* [n_known] what the session holds of this prompt: penalties look back */
     size_t n_known;
+    size_t piece; /* tokens of the prompt evaluated between two looks at the sink; 0: all of them */
     uint64_t seed;
     size_t max_tokens;
     bool ignore_end;            /* go on behind the model's end of text */

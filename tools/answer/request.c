@@ -9,6 +9,8 @@
 
 #include "tools/out.h"
 
+enum { DEFAULT_BATCH = 128 }; /* tokens in one pass, as tern_session_params says */
+
 /* An id in decimal, or a text that is one token of the model; -1 after a complaint. */
 static int32_t bias_token(const loaded *l, const char *text, size_t size) {
     char *end;

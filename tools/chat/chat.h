@@ -46,10 +46,10 @@ bool chat_command(chat *c, const char *line);
 /*
  * A conversation as a file: the dialogue as JSON in `path`, keys and values in `path`.session. load
  * replaces the conversation, or leaves it alone when the file is not good; a session that does not
- * fit only costs time.
+ * fit only costs time. False after a complaint.
  */
-TERN_MUST_CHECK tern_status chat_save(const chat *c, const char *path, tern_error *err);
-TERN_MUST_CHECK tern_status chat_load(chat *c, const char *path, tern_error *err);
+bool chat_save(const chat *c, const char *path);
+bool chat_load(chat *c, const char *path);
 
 /* A line for who types: "(...)" on standard error, dim unless NO_COLOR; nothing otherwise. */
 void chat_remark(const chat *c, const char *format, ...) TERN_PRINTF(2, 3);

@@ -18,12 +18,6 @@ typedef struct chat_command_spec {
 
 static bool help(chat *c, const char *argument);
 
-static bool fail(chat *c, const tern_error *err) {
-    (void)complain_error(err);
-    c->failed = true;
-    return true;
-}
-
 static bool clear(chat *c, const char *argument) {
     (void)argument;
     dialogue_clear(&c->dialogue, true);
@@ -33,18 +27,18 @@ static bool clear(chat *c, const char *argument) {
 }
 
 static bool save(chat *c, const char *argument) {
-    tern_error err = {0};
-    if (chat_save(c, argument, &err) != TERN_OK) {
-        return fail(c, &err);
+    if (!chat_save(c, argument)) {
+        c->failed = true;
+        return true;
     }
     chat_remark(c, "%zu messages saved in %s", c->dialogue.n, argument);
     return true;
 }
 
 static bool load(chat *c, const char *argument) {
-    tern_error err = {0};
-    if (chat_load(c, argument, &err) != TERN_OK) {
-        return fail(c, &err);
+    if (!chat_load(c, argument)) {
+        c->failed = true;
+        return true;
     }
     chat_remark(c, "%zu messages, %" PRIu32 " positions", c->dialogue.n,
                 tern_session_position(c->l.session));

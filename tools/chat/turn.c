@@ -108,7 +108,7 @@ static void remark_end(const chat *c) {
                     tern_session_context(c->l.session));
         break;
     case ANSWER_INTERRUPTED:
-        chat_remark(c, "stopped");
+        chat_remark(c, c->answerer.n_tokens > 0 ? "stopped" : "stopped; the question is forgotten");
         break;
     case ANSWER_COMPLETE:
     case ANSWER_STOPPED:
@@ -137,6 +137,10 @@ static bool answer(chat *c) {
         return false;
     }
     c->answered = true;
+    if (c->answerer.end == ANSWER_INTERRUPTED && c->answerer.n_tokens == 0) {
+        (void)dialogue_drop(&c->dialogue, "user");
+        return true;
+    }
     if (!dialogue_add(&c->dialogue, "assistant", c->answerer.text, c->answerer.text_size)) {
         complain("no memory for the conversation");
         return false;
