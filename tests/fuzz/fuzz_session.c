@@ -111,14 +111,15 @@ static void use(tern_session *s, bool evaluate) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static uint8_t bytes[MAX_INPUT];
     tern_error err = {0};
-    if (size < 2 || size > MAX_INPUT)
+    if (size > MAX_INPUT)
         return 0;
-    const unsigned flags = data[0];
+    const unsigned flags = size > 0 ? *data++ : 0;
+    size -= size > 0;
     const size_t f = flags / 4 % FORMATS;
     tern_session *s = sessions[f];
-    size--;
     memset(bytes, 0, sizeof bytes);
-    memcpy(bytes, data + 1, size);
+    if (size > 0)
+        memcpy(bytes, data, size);
     if (flags & 2)
         size = make_shape(bytes, s);
     if (flags & 1)
@@ -128,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const tern_status status = tern_session_read(s, in, "fuzz", &err);
     (void)fclose(in);
     if (status == TERN_OK) {
-        use(s, flags / 64 == 0);
+        use(s, flags / 4 / FORMATS == 0); /* a pass costs as much as a hundred files */
         n_held[f] = tern_session_position(s);
         memcpy(held[f], tern_session_tokens(s), n_held[f] * sizeof *held[f]);
         return 0;
