@@ -173,6 +173,31 @@ static void put_hashes(uint8_t *bytes, size_t size) {
     memcpy(bytes + size - sizeof hash, &hash, sizeof hash);
 }
 
+/* Every number lies where docs/sessions.md says. */
+static void test_layout(void **state) {
+    const fixture *f = *state;
+    static const int32_t tokens[] = {1, 2, 3, 4};
+    const size_t row_bytes = 64 * 2;
+    const uint32_t numbers[] = {1, 1, 2, 2, 64, 515, 4, 4}; /* from version on, less the identity */
+    const uint64_t identity = tern_model_identity(f->model);
+    check_case("the bytes of a file");
+    check_bytes("magic", "TERNSES\n", f->bytes, 8);
+    check_bytes("version, format", numbers, f->bytes + 8, 8);
+    check_bytes("identity", &identity, f->bytes + 16, 8);
+    check_bytes("geometry", numbers + 2, f->bytes + 24, 24);
+    check_bytes("tokens", tokens, f->bytes + 64, sizeof tokens);
+    assert_int_equal(f->size, 64 + sizeof tokens + 2 * 2 * 2 * 4 * row_bytes + 8);
+    tern_session *s = open_session(f->model, 4, 1, TERN_FORMAT_F16);
+    tiny_eval(s, tokens, 4);
+    const uint8_t *row = f->bytes + 64 + sizeof tokens;
+    for (uint32_t layer = 0; layer < 2; layer++)
+        for (int value = 0; value < 2; value++)
+            for (uint32_t head = 0; head < 2; head++)
+                for (uint32_t i = 0; i < 4; i++, row += row_bytes)
+                    check_bytes("row", tern_session_kv(s, value, layer, head, i), row, row_bytes);
+    tern_session_free(&s);
+}
+
 /* The file with a header field of 4 bytes changed, and sound hashes. */
 static void check_field(const fixture *f, size_t offset, uint32_t value, tern_status expected,
                         const char *text) {
@@ -423,11 +448,17 @@ static void test_identity_of_metadata(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),   cmocka_unit_test(test_wrong_headers),
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_wrong_files),
-        cmocka_unit_test(test_other_model),   cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_empty_session), cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_identity),      cmocka_unit_test(test_identity_of_metadata),
+        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_wrong_headers),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_wrong_files),
+        cmocka_unit_test(test_other_model),
+        cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_empty_session),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_identity_of_metadata),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }
