@@ -40,13 +40,19 @@ class Engine:
             self.tokenize = byte_level_bpe(self.file)
         else:
             self.settings = "weights expanded to float32, activations float32"
-            arguments = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+            self.path = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+            config = transformers.AutoConfig.from_pretrained(**self.path)
+            head_dim = config.hidden_size // config.num_attention_heads  # which it takes for granted
+            key = f"{self.architecture}.attention.key_length"
+            config.head_dim = self.file.get(key, head_dim)
             self.model = transformers.AutoModelForCausalLM.from_pretrained(
-                dtype=torch.float32, attn_implementation="eager", **arguments
+                config=config, dtype=torch.float32, attn_implementation="eager", **self.path
             )
-            tokenizer = transformers.AutoTokenizer.from_pretrained(**arguments)
-            self.tokenize = lambda text: tokenizer(text)["input_ids"]
+            self.tokenize = self._tokenize
         self.model.eval()
+
+    def _tokenize(self, text):
+        return transformers.AutoTokenizer.from_pretrained(**self.path)(text)["input_ids"]
 
     @torch.inference_mode()
     def _forward(self, ids, past):

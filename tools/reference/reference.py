@@ -42,7 +42,7 @@ GOLDEN_TOP, GOLDEN_SPREAD, GOLDEN_POSITIONS = 32, 32, 6
 
 class Case(NamedTuple):
     name: str
-    text: str
+    text: str | None  # None: tokens were given
     tokens: list
     greedy: list
     margins: list
@@ -56,7 +56,8 @@ def load_engine(name, model, threads):
 
 
 def ask(engine, prompts, n_greedy, note):
-    named = {f"prompt {i}": p for i, p in enumerate(prompts or [], 1)}
+    """A case for each prompt, a text or a list of ids; without any, for the usual ones."""
+    named = {f"prompt {i}": p for i, p in enumerate(prompts, 1)}
     cases = []
     for name, text in (named or PROMPTS.get(engine.architecture, PROMPTS["llama"])).items():
         note(f"{engine.name}: {name}")
@@ -64,8 +65,9 @@ def ask(engine, prompts, n_greedy, note):
     return cases
 
 
-def ask_one(engine, name, text, n_greedy):
-    tokens = engine.tokenize(text)
+def ask_one(engine, name, prompt, n_greedy):
+    text = prompt if isinstance(prompt, str) else None
+    tokens = prompt if text is None else engine.tokenize(text)
     rows = list(engine.start(tokens))
     cache = engine.cache()
     greedy, margins = [], []
@@ -96,10 +98,10 @@ def head(engine, model, date):
 
 
 def describe(case):
+    text = {} if case.text is None else {"text": case.text, "special": True}
     return {
         "name": case.name,
-        "text": case.text,
-        "special": True,
+        **text,
         "tokens": case.tokens,
         "greedy": case.greedy,
         "margins": [float(f"{m:.4g}") for m in case.margins],
