@@ -44,6 +44,11 @@ static tern_status check_tokenizer(const tern_model *m, const tern_model_params 
         return tern_fail(err, TERN_ERR_STRICT,
                          "%s: strict: the file names no pre-tokenizer, 'default' would stand in",
                          tern_gguf_name(m->file));
+    if (m->tokenizer && strcmp(tern_tokenizer_kind(m->tokenizer), "longest match") == 0)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "%s: strict: the vocabulary has neither merges nor scores, the longest "
+                         "match would stand in",
+                         tern_tokenizer_file(m->tokenizer));
     return TERN_OK;
 }
 

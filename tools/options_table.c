@@ -199,7 +199,7 @@ static const option_spec table[OPT_COUNT] = {
                  .commands = EVALUATES | INSPECT | VERIFY | TOKENIZE,
                  .help = "pre-tokenizer, in place of the one that the file names"},
     [OPT_TOKENIZER] = {"tokenizer", 0, NULL, "FILE", OPTION_TEXT,
-                       .commands = EVALUATES | RECEIPTS | INSPECT | VERIFY | RECEIPTS | TOKENIZE,
+                       .commands = EVALUATES | INSPECT | VERIFY | RECEIPTS | TOKENIZE,
                        .help = "tokenizer.json, JSON vocabulary or GGUF file, in place of the "
                                "model's own tokenizer"},
     [OPT_IDS] = {"ids", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = TOKENIZE,

@@ -153,6 +153,18 @@ class Writing(WithReceipt):
         text = tern_text("verify", path, "--replay", "--isa", "scalar")
         self.assertIn("the same bits on scalar", text)
 
+    def test_tokenizer_beside_the_model(self):
+        """A tokenizer from another file is part of what ran."""
+        path = self.folder / "beside.json"
+        tokenizer = self.folder / "tokenizer.json"
+        tokenizer.write_text(json.dumps({f"t{i}": i for i in range(256)}), encoding="utf-8")
+        self.make(path, "--tokenizer", tokenizer)
+        self.assertEqual(tern("verify", path, "--replay").returncode, 0)
+        tokenizer.write_text(json.dumps({f"u{i}": i for i in range(256)}), encoding="utf-8")
+        result = tern("verify", path, "--replay")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("model_info.tokenizer.sha256", result.stderr.decode())
+
     def test_cannot_be_written(self):
         """A receipt that cannot be saved is a failure, and leaves nothing."""
         before = set(self.folder.iterdir())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--strict: nothing stands in for what was asked for, and what would is named before anything runs."""
 
+import json
 import resource
 import subprocess
 import tempfile
@@ -91,6 +92,16 @@ class Strict(common.TernTest):
             self.run_strictly(path), contains=["strict", "names no pre-tokenizer, 'default'"]
         )
         self.assertEqual(self.run_strictly(path, "--pre", "gpt-2").returncode, 0)
+
+    def test_longest_match(self):
+        """A vocabulary with neither merges nor scores says too little about how to cut a text."""
+        path = self.folder / "vocabulary.json"
+        size = gguf_edit.vocabulary(self.model)
+        path.write_text(json.dumps({f"t{i}": i for i in range(size)}), encoding="utf-8")
+        options = ("--tokenizer", path)
+        self.assertEqual(tern("run", "-m", self.model, "--tokens", 1, "-n", 1, *options).returncode, 0)
+        result = self.run_strictly(self.model, *options)
+        self.assert_one_line_error(result, contains=["strict", "neither merges nor scores"])
 
     def test_always_refused(self):
         """What is an error in any mode: a set that is not here, unknown scaling of positions."""
