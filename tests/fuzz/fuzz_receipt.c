@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes go through everything that `tern verify` does without a model: parsing, fields, rules,
- * digest, signature. What passes them all must be the same document after it was written and read.
- * A corpus: tern run --tokens 1 -n 1 --receipt CORPUS/1.json, and others like it.
+ * digest, signature. What passes all but one of them must be the same document after it was written
+ * and read. A corpus: tern run --tokens 1 -n 1 --receipt CORPUS/1.json, and others like it.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,7 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     receipt_check(receipt, &found);
     (void)sign_check(receipt, NULL, &found);
     check_findings(&found);
-    check_round_trip(receipt);
+    if (found.n <= 1) { /* the digest, perhaps */
+        check_round_trip(receipt);
+    }
     receipt_findings_free(&found);
     json_decref(receipt);
     return 0;

@@ -19,16 +19,23 @@ enum { PATH_BYTES = 160, SHOWN_BYTES = 256 }; /* of fields in the table; more de
 
 /* A place in a document: as the table names it, and as a reader does ("a.b[3]"). */
 typedef struct place {
+    const receipt_field *field; /* NULL: the document itself */
     char path[PATH_BYTES];
     char shown[SHOWN_BYTES];
 } place;
 
-static const receipt_field *find(const char *path) {
+/* The row of a path below `parent`. What lies below a row stands behind it, without a gap. */
+static const receipt_field *find(const char *path, const receipt_field *parent) {
     size_t count;
     const receipt_field *fields = receipt_fields(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(fields[i].path, path) == 0) {
-            return &fields[i];
+    const receipt_field *end = fields + count;
+    const size_t n = parent != NULL ? strlen(parent->path) : 0;
+    for (const receipt_field *f = parent != NULL ? parent + 1 : fields; f < end; f++) {
+        if (n > 0 && strncmp(f->path, parent->path, n) != 0) {
+            return NULL;
+        }
+        if (strcmp(f->path + n, path + n) == 0) {
+            return f;
         }
     }
     return NULL;
@@ -45,12 +52,13 @@ static const receipt_field *find_member(const place *at, const char *key, place 
                    key);
     if (strpbrk(key, ".*[]") == NULL) { /* these have a meaning in the table */
         (void)snprintf(member->path, PATH_BYTES, "%s%s%s", at->path, dot, key);
-        f = find(member->path);
+        f = find(member->path, at->field);
     }
     if (f == NULL) {
         (void)snprintf(member->path, PATH_BYTES, "%s%s*", at->path, dot);
-        f = find(member->path);
+        f = find(member->path, at->field);
     }
+    member->field = f;
     return f;
 }
 
@@ -185,7 +193,7 @@ static void check_value(const json_t *value, const receipt_field *f, const place
         place inner;
         (void)snprintf(inner.path, PATH_BYTES, "%.*s[]", PATH_BYTES - 3, at->path);
         (void)snprintf(inner.shown, SHOWN_BYTES, "%.*s[%zu]", SHOWN_BYTES - 24, at->shown, i);
-        const receipt_field *element = find(inner.path);
+        const receipt_field *element = inner.field = find(inner.path, f);
         if (element != NULL) {
             check_value(json_array_get(value, i), element, &inner, out);
         }
@@ -193,7 +201,7 @@ static void check_value(const json_t *value, const receipt_field *f, const place
 }
 
 bool receipt_check_fields(const json_t *receipt, receipt_findings *f) {
-    const place root = {"", ""};
+    const place root = {NULL, "", ""};
     const size_t before = f->n;
     check_members(receipt, &root, f);
     return f->n == before && !f->out_of_memory;

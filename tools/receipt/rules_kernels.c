@@ -5,6 +5,7 @@
 
 #ifdef TERN_HAVE_JANSSON
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "dispatch/select.h"
@@ -13,7 +14,7 @@
 static const char *const families[] = {"i2s_gemv", "tl1_matmul", "tl2_matmul", "rope_apply",
                                        "attention_real"};
 
-enum { FAMILIES = sizeof families / sizeof *families, MOST_KERNELS = 10000 };
+enum { FAMILIES = sizeof families / sizeof *families, FIRST_NEEDED = 3 /* rope_apply */ };
 
 static bool is_family(const char *name) {
     for (size_t i = 0; i < FAMILIES; i++) {
@@ -33,23 +34,30 @@ static bool list_has(const json_t *list, const char *text) {
     return false;
 }
 
-/* Whether a row for the operation, or of the family, is named. */
-static bool names_op(const json_t *kernels, tern_op op) {
-    for (size_t i = 0; i < json_array_size(kernels); i++) {
-        const tern_kernel_row *row =
-            tern_kernel_find(json_string_value(json_array_get(kernels, i)));
-        if (row != NULL && row->op == op) {
+/* The names of a receipt, each with its row; NULL for families and for what is unknown. */
+typedef struct named {
+    const json_t *list;
+    const tern_kernel_row **rows; /* [n], owned */
+    size_t n;
+} named;
+
+static const char *name_at(const named *k, size_t i) {
+    return json_string_value(json_array_get(k->list, i));
+}
+
+static bool names_op(const named *k, tern_op op) {
+    for (size_t i = 0; i < k->n; i++) {
+        if (k->rows[i] != NULL && k->rows[i]->op == op) {
             return true;
         }
     }
     return false;
 }
 
-static bool names_family(const json_t *kernels, const char *family) {
-    for (size_t i = 0; i < json_array_size(kernels); i++) {
-        const tern_kernel_row *row =
-            tern_kernel_find(json_string_value(json_array_get(kernels, i)));
-        const char *of = row != NULL ? facts_family(row) : NULL;
+/* Whether a row of the family is named. */
+static bool names_family(const named *k, const char *family) {
+    for (size_t i = 0; i < k->n; i++) {
+        const char *of = k->rows[i] != NULL ? facts_family(k->rows[i]) : NULL;
         if (of != NULL && strcmp(of, family) == 0) {
             return true;
         }
@@ -57,76 +65,65 @@ static bool names_family(const json_t *kernels, const char *family) {
     return false;
 }
 
-/* One name: no mock, known to this tern, of an instruction set that the machine has. */
-static void check_name(const json_t *r, const char *name, const char *where, receipt_findings *f) {
-    const tern_kernel_row *row = tern_kernel_find(name);
+/* One name: no mock, known to this tern, of an instruction set that the machine has, there once. */
+static void check_name(const json_t *r, const named *k, size_t at, receipt_findings *f) {
+    const char *name = name_at(k, at);
+    const tern_kernel_row *row = k->rows[at];
     if (strcasestr(name, "mock") != NULL) {
-        receipt_find(f, "%s: \"%.60s\" is a mock", where, name);
+        receipt_find(f, "kernels[%zu]: \"%.60s\" is a mock", at, name);
     } else if (row == NULL && !is_family(name)) {
-        receipt_find(f, "%s: \"%.60s\" is no kernel of tern %s", where, name, tern_version());
+        receipt_find(f, "kernels[%zu]: \"%.60s\" is no kernel of tern %s", at, name,
+                     tern_version());
     } else if (row != NULL && !list_has(receipt_at(r, "machine.instruction_sets"), row->isa)) {
-        receipt_find(f, "%s: \"%s\" needs %s, which machine.instruction_sets lacks", where, name,
-                     row->isa);
+        receipt_find(f, "kernels[%zu]: \"%s\" needs %s, which machine.instruction_sets lacks", at,
+                     name, row->isa);
     }
-}
-
-static void check_list(const json_t *r, const json_t *kernels, receipt_findings *f) {
-    const size_t n = json_array_size(kernels);
-    if (n < 1 || n > MOST_KERNELS) {
-        receipt_find(f, "kernels: %zu names, must be 1 to %d", n, MOST_KERNELS);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        char where[32];
-        const char *name = json_string_value(json_array_get(kernels, i));
-        (void)snprintf(where, sizeof where, "kernels[%zu]", i);
-        check_name(r, name, where, f);
-        for (size_t j = 0; j < i && n <= 256; j++) {
-            if (strcmp(name, json_string_value(json_array_get(kernels, j))) == 0) {
-                receipt_find(f, "%s: \"%.60s\" is there twice", where, name);
-            }
+    for (size_t i = 0; i < at; i++) {
+        if (strcmp(name, name_at(k, i)) == 0) {
+            receipt_find(f, "kernels[%zu]: \"%.60s\" is there twice", at, name);
+            return;
         }
     }
 }
 
 /* A forward pass cannot do without these. */
-static void check_complete(const json_t *r, const json_t *kernels, receipt_findings *f) {
+static void check_complete(const json_t *r, const named *k, receipt_findings *f) {
     static const tern_op always[] = {TERN_OP_EMBED, TERN_OP_RMSNORM, TERN_OP_STORE, TERN_OP_ATTEND,
                                      TERN_OP_ADD};
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
-        if (!names_op(kernels, always[i])) {
+        if (!names_op(k, always[i])) {
             receipt_find(f, "kernels: none for %s, without which nothing runs",
                          tern_op_name(always[i]));
         }
     }
-    if (!names_op(kernels, TERN_OP_GATE_SILU) && !names_op(kernels, TERN_OP_GATE_RELU2)) {
+    if (!names_op(k, TERN_OP_GATE_SILU) && !names_op(k, TERN_OP_GATE_RELU2)) {
         receipt_find(f, "kernels: none for the gate, without which nothing runs");
     }
     const bool several = rule_count(r, "prompt.tokens") > 1 && rule_count(r, "run.batch") > 1;
-    if (several != names_op(kernels, TERN_OP_GEMM)) {
+    if (several != names_op(k, TERN_OP_GEMM)) {
         receipt_find(f, "kernels: gemm %s, with a prompt of %lld tokens in batches of %lld",
                      several ? "is missing" : "cannot have run",
                      (long long)rule_count(r, "prompt.tokens"),
                      (long long)rule_count(r, "run.batch"));
     }
-    if (!names_op(kernels, TERN_OP_GEMV)) { /* the head multiplies one token at a time */
+    if (!names_op(k, TERN_OP_GEMV)) { /* the head multiplies one token at a time */
         receipt_find(f, "kernels: none for gemv, without which nothing is generated");
     }
 }
 
 /* A family stands there when one of its rows does, and those that a model needs stand there. */
-static void check_families(const json_t *r, const json_t *kernels, receipt_findings *f) {
+static void check_families(const json_t *r, const named *k, receipt_findings *f) {
     static const char *const by_layout[][2] = {{"t2r16", "i2s_gemv"},
                                                {"t5r16", "i2s_gemv"},
                                                {"tl1r16", "tl1_matmul"},
                                                {"tl2r16", "tl2_matmul"}};
     for (size_t i = 0; i < FAMILIES; i++) {
-        const bool named = list_has(kernels, families[i]);
-        if (named != names_family(kernels, families[i])) {
+        const bool there = list_has(k->list, families[i]);
+        if (there != names_family(k, families[i])) {
             receipt_find(f, "kernels: \"%s\" is %s, but %s row of that family is", families[i],
-                         named ? "there" : "missing", named ? "no" : "a");
+                         there ? "there" : "missing", there ? "no" : "a");
         }
-        if (i >= 3 && !named) {
+        if (i >= FIRST_NEEDED && !there) {
             receipt_find(f, "kernels: \"%s\" is missing, which every run needs", families[i]);
         }
     }
@@ -135,7 +132,7 @@ static void check_families(const json_t *r, const json_t *kernels, receipt_findi
     }
     for (size_t i = 0; i < 4; i++) {
         if (strcmp(by_layout[i][0], rule_text(r, "run.layout")) == 0 &&
-            !list_has(kernels, by_layout[i][1])) {
+            !list_has(k->list, by_layout[i][1])) {
             receipt_find(f, "kernels: \"%s\" is missing, which i2_s weights in layout %s need",
                          by_layout[i][1], by_layout[i][0]);
         }
@@ -171,12 +168,34 @@ static void check_machine(const json_t *r, receipt_findings *f) {
     }
 }
 
+static void check_names(const json_t *r, const named *k, receipt_findings *f) {
+    for (size_t i = 0; i < k->n; i++) {
+        check_name(r, k, i, f);
+    }
+    check_complete(r, k, f);
+    check_families(r, k, f);
+}
+
 void rules_kernels(const json_t *r, receipt_findings *f) {
-    const json_t *kernels = receipt_at(r, "kernels");
-    check_list(r, kernels, f);
-    check_complete(r, kernels, f);
-    check_families(r, kernels, f);
+    named k = {.list = receipt_at(r, "kernels")};
+    size_t most;
+    (void)tern_kernel_rows(&most);
+    k.n = json_array_size(k.list);
+    if (k.n < 1 || k.n > most + FAMILIES) {
+        receipt_find(f, "kernels: %zu names, must be 1 to %zu", k.n, most + FAMILIES);
+        return;
+    }
+    k.rows = calloc(k.n, sizeof *k.rows);
+    if (k.rows == NULL) {
+        f->out_of_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < k.n; i++) {
+        k.rows[i] = tern_kernel_find(name_at(&k, i));
+    }
+    check_names(r, &k, f);
     check_machine(r, f);
+    free(k.rows);
 }
 
 #endif
