@@ -2,7 +2,7 @@
 /*
  * Any bytes go through everything that `tern verify` does without a model: parsing, fields, rules,
  * digest, signature. What passes all but one of them must be the same document after it was written
- * and read. A corpus: tern run --tokens 1 -n 1 --receipt CORPUS/1.json, and others like it.
+ * and read. seeds_receipt.py writes a corpus.
  */
 #include <stdint.h>
 #include <stdlib.h>
