@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test bench report receipt dist clean \
-        debug clang asan ubsan tsan scalar-only aarch64 cuda fuzz emulate
+        debug clang asan ubsan tsan scalar-only aarch64 cuda fuzz fuzz-run emulate
 
 all:
 	cmake --preset release
@@ -20,6 +20,7 @@ demo: deps
 test: deps
 	tools/install-deps --python .venv || echo "make test: tests of the oracle will be skipped" >&2
 	tools/install-deps --aarch64 || echo "make test: the test on ARM will be skipped" >&2
+	tools/install-deps --fuzz || echo "make test: the fuzz targets will be skipped" >&2
 	cmake --preset release -DTERN_TEST_PYTHON="$$(tools/install-deps --which-python .venv)"
 	cmake --build --preset release -j $(JOBS)
 	ctest --preset release -j $(JOBS)
@@ -64,6 +65,12 @@ cuda: deps
 # Every row of the table on a processor that this machine need not be (docs/building.md).
 emulate: all
 	tests/emulate/bochs-run -v -- $(BUILD)/bench/bench_kernels --check
+
+# Every fuzz target for SECONDS, two at a time on two cores; the corpus stays in build-fuzz/corpus.
+SECONDS ?= 1800
+fuzz-run:
+	tools/install-deps --fuzz
+	tests/fuzz/run.py --build build-fuzz --seconds $(SECONDS)
 
 fuzz:
 	cmake --preset $@

@@ -40,10 +40,42 @@ static bool has_avxvnni(void) {
 #endif
 }
 
+/*
+ * Where cpuinfo has nothing to say (it reads /proc, which a container may lack): what the
+ * compiler's own library finds by CPUID, or the kernel tells every process. Sets without such a
+ * query, and other machines, run what is weaker.
+ */
+static uint64_t announced_without_files(void) {
+    uint64_t mask = 0;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    mask |= bit_if(__builtin_cpu_supports("sse4.1"), TERN_CPU_MASK(SSE41));
+    mask |= bit_if(__builtin_cpu_supports("avx2"), TERN_CPU_MASK(AVX2));
+    mask |= bit_if(__builtin_cpu_supports("fma"), TERN_CPU_MASK(FMA));
+    /* F16C has no query in older compilers: bit 29 of ECX in leaf 1, its registers are AVX's. */
+    unsigned eax, ebx, ecx, edx;
+    const bool leaf = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0;
+    mask |=
+        bit_if(leaf && __builtin_cpu_supports("avx2") && (ecx >> 29 & 1) != 0, TERN_CPU_MASK(F16C));
+    mask |= bit_if(__builtin_cpu_supports("avx512f"), TERN_CPU_MASK(AVX512F));
+    mask |= bit_if(__builtin_cpu_supports("avx512bw"), TERN_CPU_MASK(AVX512BW));
+    mask |= bit_if(__builtin_cpu_supports("avx512vl"), TERN_CPU_MASK(AVX512VL));
+    mask |= bit_if(__builtin_cpu_supports("avx512dq"), TERN_CPU_MASK(AVX512DQ));
+    mask |= bit_if(__builtin_cpu_supports("avx512vnni"), TERN_CPU_MASK(AVX512VNNI));
+    mask |= bit_if(__builtin_cpu_supports("avx512vbmi"), TERN_CPU_MASK(AVX512VBMI));
+    mask |= bit_if(__builtin_cpu_supports("gfni"), TERN_CPU_MASK(GFNI));
+#elif defined(__aarch64__)
+    mask |= bit_if((getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0, TERN_CPU_MASK(NEON));
+    mask |= bit_if((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0, TERN_CPU_MASK(DOTPROD));
+    mask |= bit_if(has_arm_i8mm(), TERN_CPU_MASK(I8MM));
+#endif
+    return mask;
+}
+
 uint64_t tern_cpu_announced(void) {
     uint64_t mask = 0;
     if (!cpuinfo_initialize())
-        return 0; /* an unknown machine runs the scalar rows */
+        return announced_without_files();
     mask |= bit_if(cpuinfo_has_x86_sse4_1(), TERN_CPU_MASK(SSE41));
     mask |= bit_if(cpuinfo_has_x86_avx2(), TERN_CPU_MASK(AVX2));
     mask |= bit_if(cpuinfo_has_x86_f16c(), TERN_CPU_MASK(F16C));

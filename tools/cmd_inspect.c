@@ -85,6 +85,11 @@ static void try_model(inspection *n) {
     n->status = memory_plan_make(l->model, &session, float_matrices(n), &n->plan, &n->why);
 }
 
+/* What went wrong with this moment, not with the model. */
+static bool says_nothing(tern_status status) {
+    return status == TERN_ERR_NOMEM || status == TERN_ERR_IO || status == TERN_ERR_CHANGED;
+}
+
 static bool runs_here(const inspection *n) {
     return n->status == TERN_OK;
 }
@@ -272,8 +277,12 @@ int cmd_inspect(const options *o) {
     }
     count_types(&n);
     try_model(&n);
-    const int status =
-        options_switch(o, OPT_JSON) ? JSON_OR_NOTHING(print_json(&n)) : print_text(&n);
+    int status;
+    if (says_nothing(n.status)) {
+        status = complain_error(&n.why);
+    } else {
+        status = options_switch(o, OPT_JSON) ? JSON_OR_NOTHING(print_json(&n)) : print_text(&n);
+    }
     loader_close(&n.l);
     tern_gguf_close(&n.file);
     return status;

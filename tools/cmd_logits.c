@@ -236,7 +236,7 @@ int cmd_logits(const options *o) {
     if (status == EXIT_DONE) {
         buffer = allocate_logits(o, &l, p.n);
         last = malloc(l.info.n_vocab * sizeof *last);
-        if (last == NULL) {
+        if (buffer != NULL && last == NULL) {
             complain("no memory for the logits of a position");
         }
         status = buffer == NULL || last == NULL ? EXIT_FAILED : logits_of(o, &l, &p, buffer, last);

@@ -4,24 +4,30 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <unistd.h>
 
 static int write_error; /* errno of the first failed write to standard output, or 0 */
 
+/* Nothing is written behind a gap, so what was kept for a later try is dropped. */
 static bool note(bool written) {
     if (!written && write_error == 0) {
         write_error = errno != 0 ? errno : EIO;
+        __fpurge(stdout);
     }
     return write_error == 0;
 }
 
 bool out_write(const char *bytes, size_t size) {
     errno = 0;
-    return note(fwrite(bytes, 1, size, stdout) == size);
+    return write_error == 0 && note(fwrite(bytes, 1, size, stdout) == size);
 }
 
 bool out_print(const char *format, ...) {
+    if (write_error != 0) {
+        return false;
+    }
     va_list args;
     va_start(args, format);
     errno = 0;
@@ -32,7 +38,7 @@ bool out_print(const char *format, ...) {
 
 bool out_flush(void) {
     errno = 0;
-    return note(fflush(stdout) == 0);
+    return write_error == 0 && note(fflush(stdout) == 0);
 }
 
 int out_finish(int status) {

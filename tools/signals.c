@@ -2,6 +2,7 @@
 #include "tools/signals.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,11 +34,15 @@ static void say(const char *text, size_t size) {
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context) {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     (void)context;
     const char *path = tern_mapped_file(info->si_addr);
     if (path == NULL) {
         restore(number); /* not ours: the access faults again, as without a handler */
         return;
+    }
+    while (atomic_flag_test_and_set(&told)) {
+        (void)pause(); /* another thread met the same and ends the process */
     }
     static const char head[] = "tern: ";
     static const char tail[] = ": cannot be read any more: it became shorter while it was in use, "

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the program under the shim (tests/faults/shim.h) and judges what it did.
+
+A case is a command line, whether it writes a file, and how its output is compared. It is first run
+undisturbed; that run gives the places where the program asks the system for something, and what the
+program answers when nothing fails.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL_MODEL = ROOT / "models" / "tern-small.gguf"
+OLD = b"what stood here before\n"
+TIMEOUT = 60
+ALLOC, SYSTEM = 0, 1
+SKIPPED = 77
+TIMED = re.compile(r"tps|_ms|seconds|gbs|rss|fraction|spread|percent|watt|joule|time", re.I)
+
+
+@dataclass
+class Place:
+    hash: str
+    kind: int
+    first: int
+    last: int
+    count: int
+    hit: int
+    what: str
+    frames: list
+
+
+@dataclass
+class Report:
+    places: dict = field(default_factory=dict)  # by hash
+    live: dict = field(default_factory=dict)  # blocks never given back, by hash of the place
+    open: int = 0
+
+    @classmethod
+    def read(cls, path):
+        report, names = cls(), {}
+        if not path.exists():
+            return None
+        for line in path.read_text().splitlines():
+            word, *rest = line.split(" ")
+            if word == "place":
+                number, mark, kind, first, last, count, hit, what, *frames = rest
+                numbers = map(int, (kind, first, last, count, hit))
+                report.places[mark] = Place(mark, *numbers, what, frames)
+                names[number] = mark
+            elif word == "live":
+                mark = names[rest[0]]
+                report.live[mark] = report.live.get(mark, 0) + 1
+            elif word == "open":
+                report.open += 1
+        return report
+
+
+@dataclass
+class Outcome:
+    status: int
+    stdout: bytes
+    stderr: str
+    file: bytes  # None: there is none
+    litter: list  # files that should not be there
+    report: Report
+
+
+@dataclass
+class Case:
+    name: str
+    arguments: list  # "OUT" and "MODEL" stand for paths in the folder of one run
+    stdin: bytes = b""
+    compare: str = "bytes"  # "json": without what is measured; "none"
+    status: int = 0  # of an undisturbed run
+    program: Path = None  # else the tern program
+    slow: bool = False  # a run takes seconds
+    keeps: bool = False  # it loads libraries, whose loader keeps messages until the end
+    environment: dict = field(default_factory=dict)
+
+    def writes(self):
+        return "OUT" in self.arguments
+
+
+def comparable(case, stdout):
+    if case.compare == "json" and stdout:
+        return strip(json.loads(stdout))
+    return stdout if case.compare == "bytes" else b""
+
+
+def same_output(case, outcome, good):
+    got, wanted = outcome.stdout, good.stdout
+    if "threads could be started" in outcome.stderr:
+        got, wanted = (re.sub(rb'"threads":[0-9]+', b'"threads":0', text) for text in (got, wanted))
+    try:
+        return comparable(case, got) == comparable(case, wanted)
+    except ValueError:
+        return False
+
+
+def strip(value):
+    """Without the values that are measured; their keys stay."""
+    if isinstance(value, dict):
+        return {k: "measured" if TIMED.search(k) else strip(v) for k, v in value.items()}
+    return [strip(v) for v in value] if isinstance(value, list) else value
+
+
+class Faults:
+    def __init__(self, tern, shim):
+        self.tern, self.shim = Path(tern), Path(shim)
+        self.runs = 0
+        self.tiny = None  # a small synthetic model
+
+    def run(self, case, at=None, act=None, hide=None, limits=None, model=SMALL_MODEL):
+        """One run in a folder of its own; `act` may contain MODEL, a copy of the model there."""
+        self.runs += 1
+        with tempfile.TemporaryDirectory(prefix="tern-faults-") as folder:
+            folder = Path(folder)
+            out, copy, log = folder / "out", folder / "model.gguf", folder.with_suffix(".log")
+            if case.writes():
+                out.write_bytes(OLD)
+            if "MODEL" in case.arguments:
+                copy.write_bytes(model.read_bytes())
+            paths = {"OUT": str(out), "MODEL": str(copy), "TINY": str(self.tiny or "")}
+            arguments = [paths.get(a, a) for a in case.arguments]
+            environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **case.environment}
+            environment["LD_PRELOAD"] = str(self.shim)
+            environment["TERN_FAULTS_KINDS"] = "alloc,system"
+            environment["TERN_FAULTS_LOG"] = str(log)
+            for name, value in (("AT", at), ("ACT", act), ("HIDE", hide)):
+                if value:
+                    environment[f"TERN_FAULTS_{name}"] = str(value).replace("MODEL", str(copy))
+            try:
+                result = subprocess.run(
+                    [case.program or self.tern, *arguments],
+                    input=case.stdin,
+                    capture_output=True,
+                    env=environment,
+                    timeout=TIMEOUT,
+                    preexec_fn=limits,
+                )
+                status, stdout, stderr = result.returncode, result.stdout, result.stderr
+            except subprocess.TimeoutExpired as expired:
+                status, stdout, stderr = None, expired.stdout or b"", expired.stderr or b""
+            report = Report.read(log)
+            log.unlink(missing_ok=True)
+            file = out.read_bytes() if out.exists() else None
+            litter = sorted(p.name for p in folder.iterdir() if p not in (out, copy))
+        text = stderr.decode(errors="replace").replace(str(folder), "FOLDER")
+        stdout = stdout.replace(str(folder).encode(), b"FOLDER")
+        return Outcome(status, stdout, text, file, litter, report)
+
+
+class Symbols:
+    """Names of functions from the symbol tables of the program and of libraries."""
+
+    def __init__(self, program):
+        lines = subprocess.run(["nm", "-n", program], capture_output=True, text=True).stdout
+        self.table = []
+        for line in lines.splitlines():
+            words = line.split()
+            if len(words) == 3 and words[1] in "tTwW":
+                self.table.append((int(words[0], 16), words[2]))
+
+    def name(self, frame):
+        module, offset = frame.rsplit("+", 1)
+        if module:
+            return module.split(".")[0]
+        at, best = int(offset, 16), "?"
+        for start, name in self.table:
+            if start >= at:
+                break
+            best = name
+        return best
+
+    def stack(self, place):
+        names = [self.name(frame) for frame in place.frames]
+        return f"{place.what} < " + " < ".join(n for i, n in enumerate(names) if n != "libc" or i == 0)
+
+
+def theirs(place):
+    """
+    Whether cpuinfo itself asked, which tern cannot mend: where it finds no memory or no file it
+    prints a line of its own and keeps what it had, and it crashes where a file of /sys can be
+    opened once and not a second time.
+    """
+    outside_libc = [f for f in place.frames if not f.startswith(("libc.so", "ld-linux"))]
+    return bool(outside_libc) and outside_libc[0].startswith("libcpuinfo")
+
+
+def kept_by_libc(place):
+    """Buffers of streams (four functions of the C library deep) and of stacks of ended threads."""
+    depth = next((i for i, f in enumerate(place.frames) if not f.startswith("libc.so")), 0)
+    return depth >= 4 or place.frames[0].startswith("ld-linux")
+
+
+def own_lines(text):
+    return [line for line in text.splitlines() if " in cpuinfo: " not in line]
+
+
+def one_line(text):
+    lines = own_lines(text)
+    return len(lines) == 1 and lines[0].startswith("tern: ") and text.endswith("\n")
+
+
+def judge_file(case, outcome, good):
+    """What is wrong with the file that the command writes, if anything."""
+    if outcome.litter:
+        return f"left behind: {outcome.litter}"
+    if not case.writes():
+        return None
+    if outcome.status == case.status:
+        return None if outcome.file == good.file else "the written file is not the right one"
+    if outcome.file not in (OLD, good.file):
+        return "the old file is gone, or the new one is half-written"
+    return None
+
+
+def judge(case, outcome, good, place, persistent):
+    """Why a run in which a call failed is not acceptable; None when it is."""
+    if outcome.status is None:
+        return "hangs"
+    if outcome.status == -signal.SIGSEGV and theirs(place) and place.kind == SYSTEM:
+        return None
+    if outcome.status < 0:
+        return f"died: {signal.Signals(-outcome.status).name}"
+    wrong = judge_file(case, outcome, good)
+    if wrong:
+        return wrong
+    places = outcome.report.places
+    kept = [h for h in outcome.report.live if theirs(places[h]) or kept_by_libc(places[h])]
+    new = [h for h in outcome.report.live if h not in good.report.live and h not in kept]
+    if new and not case.keeps:
+        return "not given back: " + ", ".join(new)
+    if outcome.report.open > good.report.open:
+        return "a file is still open"
+    if outcome.status == case.status:
+        if not same_output(case, outcome, good):
+            return f"status {case.status} with another output"
+        if outcome.stderr == "" and place.what == "write":
+            return None
+        tolerated = own_lines(outcome.stderr) == own_lines(good.stderr) or one_line(outcome.stderr)
+        return None if tolerated else "status 0 with several lines of complaints"
+    if outcome.status != 1:
+        return f"status {outcome.status}"
+    if case.compare == "bytes" and not good.stdout.startswith(outcome.stdout):
+        return "the output is no beginning of the right one"
+    if case.compare == "json" and outcome.stdout and place.what != "write":
+        return "half a line of JSON"
+    silent = outcome.stderr == "" and (place.what == "write" or (persistent and place.kind == SYSTEM))
+    return None if one_line(outcome.stderr) or silent else "not one line of complaint"
+
+
+def sweep(items, work, jobs=2):
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(work, items))
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)

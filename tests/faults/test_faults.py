@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that tern asks of the system fails once, and from then on.
+
+For each case the places where memory, threads, files and descriptors are asked for are recorded
+(the whole stack of calls), then the program is run again for each of them with the first and the
+last call from that place failing, and with every call from the first one on. Whatever fails: no
+crash, no hang, no leak, no half-written file, one line of complaint, and status 1, or the right
+answer. The test fails too when a recorded place was never made to fail.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import common
+from common import ALLOC, Case, Faults, Symbols
+
+TEXT = "Q: What is 17+25? A:"
+INNER = 6  # frames from the inside that tell places of slow cases apart
+MANY = 1000  # calls from one place: the last one is like the first
+NO_CUDA = {"TERN_CUDA_MODULE": "/nonexistent"}  # its libraries crash without memory
+
+
+def cases(library):
+    run = ["run", "-p", TEXT, "--threads", "2"]
+    return [
+        Case("run", run),
+        Case("run-json", [*run, "--chat", "--json", "-t", "0.7", "--top-k", "5", "-n", "8"], compare="json"),
+        Case("run-stdin", ["run", "-n", "4", "--threads", "1"], stdin=b"Once upon a time"),
+        Case("inspect", ["inspect", str(common.SMALL_MODEL)]),
+        Case("inspect-json", ["inspect", str(common.SMALL_MODEL), "--json"], compare="json"),
+        Case("logits", ["logits", "-p", TEXT, "--threads", "1", "--all", "--sha256", "--output", "OUT"]),
+        Case("synth", ["synth", "--preset", "llama-tiny-q4_0", "OUT"]),
+        Case("kernels-json", ["kernels", "--json"], compare="json", keeps=True, environment=NO_CUDA),
+        # Without cpuinfo the processor has no name, without memory the reason of no CUDA is another.
+        Case("kernels", ["kernels"], compare="none", keeps=True, environment=NO_CUDA),
+        Case("usage", ["run", "--nonsense"], status=2),
+        Case("verify", ["verify-determinism", "-m", "TINY"], compare="none", slow=True),
+        Case("library", [str(common.SMALL_MODEL)], program=library),
+    ]
+
+
+def slow_cases():
+    """Runs of seconds each, which measure the memory's speed."""
+    bench = ["bench", "-p", "2", "-n", "1", "--repeat", "1", "--threads", "1"]
+    return [Case("bench", bench, compare="none", slow=True)]
+
+
+class Sweep:
+    def __init__(self, faults, case, symbols, seen):
+        self.faults, self.case, self.symbols, self.seen = faults, case, symbols, seen
+        self.good = faults.run(case)
+        if self.good.status == 77:
+            common.skip("system calls cannot be trapped here")
+        if self.good.status != case.status or self.good.report is None:
+            raise SystemExit(f"{case.name}: status {self.good.status} undisturbed: {self.good.stderr}")
+        self.hit = set()
+        self.problems = []
+
+    def chosen(self):
+        """All places; of a slow case those that no case before it had, seen from inside."""
+        places = self.good.report.places.values()
+        inner = {p.hash: (p.what, *p.frames[:INNER]) for p in places}
+        if self.case.slow:
+            places = [p for p in places if inner[p.hash] not in self.seen]
+        self.seen.update(inner.values())
+        return places
+
+    def plans(self, places):
+        for place in places:
+            yield place, str(place.first)
+            if self.case.slow:
+                continue
+            if place.last != place.first and place.count < MANY:
+                yield place, str(place.last)
+            yield place, f"{place.first}+"
+
+    def one(self, plan):
+        place, at = plan
+        outcome = self.faults.run(self.case, at=at)
+        if outcome.report is not None:
+            hit = {h for h, p in outcome.report.places.items() if p.hit}
+            self.hit |= hit
+        problem = common.judge(self.case, outcome, self.good, place, at.endswith("+"))
+        if problem:
+            for mark in outcome.report.places if outcome.report else ():
+                problem = problem.replace(mark, self.symbols.stack(outcome.report.places[mark]))
+            return f"{self.case.name}: event {at}, {self.symbols.stack(place)}: {problem}\n{outcome.stderr}"
+        return None
+
+    def go(self):
+        start = time.monotonic()
+        chosen = list(self.chosen())
+        plans = list(self.plans(chosen))
+        self.problems = [p for p in common.sweep(plans, self.one) if p]
+        places = self.good.report.places
+        missed = [p for p in chosen if p.hash not in self.hit]
+        self.problems += [f"{self.case.name}: never failed: {self.symbols.stack(p)}" for p in missed]
+        memory = [p for p in places.values() if p.kind == ALLOC]
+        print(
+            f"{self.case.name:<14}{len(memory):>10}{sum(p.count for p in memory):>10}"
+            f"{len(places) - len(memory):>9}{len(chosen) - len(missed):>9}{len(plans):>7}"
+            f"{time.monotonic() - start:>9.1f}{len(self.problems):>10}",
+            flush=True,
+        )
+        return self.problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tern", required=True)
+    parser.add_argument("--shim", required=True)
+    parser.add_argument("--library", type=Path, required=True)
+    parser.add_argument("--sites", action="store_true", help="list the places of memory of `run`")
+    parser.add_argument("--slow", action="store_true", help="bench as well: two minutes more")
+    parser.add_argument("case", nargs="*")
+    options = parser.parse_args()
+    if not common.SMALL_MODEL.exists():
+        common.skip("the small model is not in this source tree")
+    faults = Faults(options.tern, options.shim)
+    scratch = tempfile.TemporaryDirectory()
+    faults.tiny = Path(scratch.name) / "tiny.gguf"
+    subprocess.run([options.tern, "synth", "--preset", "llama-tiny-q4_0", faults.tiny], check=True)
+    problems, seen = [], set()
+    print(f"{'CASE':<14}{'MEM.SITES':>10}{'MEM.CALLS':>10}{'SYSTEM':>9}{'FAILED':>9}{'RUNS':>7}{'SECONDS':>9}{'PROBLEMS':>10}")
+    for case in cases(options.library) + (slow_cases() if options.slow else []):
+        if options.case and case.name not in options.case:
+            continue
+        sweep = Sweep(faults, case, Symbols(case.program or options.tern), seen)
+        problems += sweep.go()
+        if options.sites:
+            for place in sweep.good.report.places.values():
+                print(f"  {place.count:>5} x {sweep.symbols.stack(place)}")
+    for problem in problems:
+        print(problem)
+    print(f"{faults.runs} runs, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Full disks and small limits: memory, descriptors, stack, size of files, threads, /proc.
+
+Whatever the limit: the right answer, or one line and status 1. Below what the dynamic linker needs
+to start the program (status 127, or a death before main) nothing can be asked of it.
+"""
+
+import argparse
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import common
+from common import OLD, Case, Faults
+
+TEXT = "Q: What is 17+25? A:"
+ANSWER = b" 42\n"
+MIB = 1 << 20
+FAULTS = None  # set by main
+
+
+def limited(*pairs):
+    def apply():
+        for what, value in pairs:
+            resource.setrlimit(what, (value, value))
+
+    return apply
+
+
+def tern(*arguments, limits=None, env=None, cwd=None, stdout=subprocess.PIPE):
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"} if env is None else env
+    return subprocess.run(
+        [FAULTS.tern, *map(str, arguments)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=limits,
+        env=environment,
+        cwd=cwd,
+        timeout=common.TIMEOUT,
+    )
+
+
+class Limits(unittest.TestCase):
+    def assert_sound(self, result):
+        """True when it answered, False when it said why not."""
+        complaint = result.stderr.decode()
+        if result.returncode == 0:
+            self.assertEqual(result.stdout, ANSWER)
+            return True
+        self.assertEqual(result.returncode, 1, complaint)
+        self.assertTrue(common.one_line(complaint), complaint)
+        return False
+
+    def starts(self, limits):
+        """Whether the dynamic linker can start the program at all."""
+        return tern("--version", limits=limits).returncode == 0
+
+    def run_under(self, *limits):
+        return self.assert_sound(tern("run", "-p", TEXT, limits=limited(*limits)))
+
+    def test_memory(self):
+        answered, tried = [], 0
+        sizes = [*range(256 << 10, 16 * MIB, 512 << 10), *range(16 * MIB, 160 * MIB, 3 * MIB)]
+        for size in sizes:
+            with self.subTest(size=size):
+                if self.starts(limited((resource.RLIMIT_AS, size))):
+                    tried += 1
+                    answered.append(self.run_under((resource.RLIMIT_AS, size)))
+        self.assertGreater(tried, 30)
+        self.assertFalse(answered[0])  # it was small enough to matter
+        self.assertTrue(answered[-1])  # and large enough in the end
+        print(f"memory: {tried} limits, {answered.count(False)} refused, {answered.count(True)} answered")
+
+    def test_data(self):
+        for size in (1 << 10, 64 << 10, MIB, 4 * MIB, 64 * MIB):
+            if self.starts(limited((resource.RLIMIT_DATA, size))):
+                with self.subTest(size=size):
+                    self.run_under((resource.RLIMIT_DATA, size))
+
+    def test_stack(self):
+        for size in (96 << 10, 128 << 10, 256 << 10, MIB):
+            if self.starts(limited((resource.RLIMIT_STACK, size))):
+                with self.subTest(size=size):
+                    self.assertTrue(self.run_under((resource.RLIMIT_STACK, size)))
+
+    def test_descriptors(self):
+        answers = [self.run_under((resource.RLIMIT_NOFILE, n)) for n in range(4, 16) if
+                   self.starts(limited((resource.RLIMIT_NOFILE, n)))]
+        self.assertTrue(answers[-1])
+        os.set_inheritable(0, True)
+        case = Case("run", ["run", "-p", TEXT])
+        for first in range(1, 12):  # the first opens work, the others do not
+            outcome = FAULTS.run(case, limits=limited((resource.RLIMIT_NOFILE, 3 + first)))
+            self.assertIn(outcome.status, (0, 1, 127))
+
+    def test_threads(self):
+        """No threads at all: one is enough, and it is said."""
+        case = Case("run", ["run", "-p", TEXT, "--threads", "3"])
+        good = FAULTS.run(case)
+        places = [p for p in good.report.places.values() if p.what == "pthread_create"]
+        self.assertGreater(len(places), 1)
+        for place in places:
+            outcome = FAULTS.run(case, at=f"{place.first}")
+            self.assertEqual((outcome.status, outcome.stdout), (0, ANSWER), outcome.stderr)
+        last = max(places, key=lambda p: p.first)
+        outcome = FAULTS.run(case, at=last.first)
+        self.assertIn("threads could be started", outcome.stderr)
+
+    def test_without_proc_and_sys(self):
+        case = Case("run", ["run", "-p", TEXT, "--json"])
+        usual = FAULTS.run(case).stdout.split(b'"isa":"')[1].split(b'"')[0]
+        for folder in ("/proc", "/sys", "/dev"):
+            with self.subTest(folder=folder):
+                outcome = FAULTS.run(case, hide=folder)
+                self.assertEqual(outcome.status, 0, outcome.stderr)
+                self.assertEqual(common.own_lines(outcome.stderr), [])
+                self.assertIn(usual, outcome.stdout)  # not a weaker instruction set
+
+    def test_no_environment(self):
+        self.assertTrue(self.assert_sound(tern("run", "-p", TEXT, env={})))
+
+    def test_closed_streams(self):
+        for fd in (0, 1, 2):
+            with self.subTest(fd=fd):
+                result = subprocess.run(
+                    ["sh", "-c", f'exec {fd}>&-; exec "$0" run -p "{TEXT}"', FAULTS.tern],
+                    capture_output=True,
+                    timeout=common.TIMEOUT,
+                )
+                self.assertEqual(result.returncode, 1 if fd == 1 else 0, result.stderr)
+
+
+class Disks(unittest.TestCase):
+    WRITERS = (
+        ["synth", "--preset", "llama-tiny-q4_0"],
+        ["logits", "-p", TEXT, "--all", "--output"],
+    )
+
+    def written(self, arguments, limits=None):
+        """The result, and what is in the folder afterwards."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "out"
+            out.write_bytes(OLD)
+            result = tern(*arguments, out, limits=limits)
+            return result, {p.name: p.read_bytes() for p in Path(folder).iterdir()}
+
+    def test_size_limit(self):
+        """RLIMIT_FSIZE, as quotas: the write fails (the signal is ignored, as shells may)."""
+        def limits(size):
+            def apply():
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+            return apply
+
+        for arguments in self.WRITERS:
+            for size in (0, 1, 100, 4096, 10000):
+                with self.subTest(command=arguments[0], size=size):
+                    result, files = self.written(arguments, limits(size))
+                    self.assertEqual(result.returncode, 1)
+                    self.assertTrue(common.one_line(result.stderr.decode()), result.stderr)
+                    self.assertIn(b"out", result.stderr)
+                    self.assertEqual(files, {"out": OLD})
+
+    def test_full_output(self):
+        full = Path("/dev/full")
+        if not full.exists():
+            self.skipTest("no /dev/full here")
+        commands = (
+            ["run", "-p", TEXT],
+            ["run", "-p", TEXT, "--json"],
+            ["inspect", common.SMALL_MODEL],
+            ["kernels"],
+            ["logits", "-p", TEXT],
+            ["synth", "--list"],
+            ["help"],
+            ["help", "run"],
+            ["--version"],
+        )
+        for command in commands:
+            with self.subTest(command=command), full.open("w") as out:
+                result = tern(*command, stdout=out)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertTrue(common.one_line(result.stderr.decode()), result.stderr)
+
+    def test_devices_are_not_replaced(self):
+        for arguments in self.WRITERS:
+            result = tern(*arguments, "/dev/null")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(b"not a regular file", result.stderr)
+            self.assertTrue(Path("/dev/null").is_char_device())
+
+    def test_folder_is_missing_or_read_only(self):
+        for arguments in self.WRITERS:
+            for target in ("/nonexistent/out", "/proc/out"):
+                with self.subTest(command=arguments[0], target=target):
+                    result = tern(*arguments, target)
+                    self.assertEqual(result.returncode, 1)
+                    self.assertTrue(common.one_line(result.stderr.decode()), result.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tern", required=True)
+    parser.add_argument("--shim", required=True)
+    options, rest = parser.parse_known_args()
+    if not common.SMALL_MODEL.exists():
+        common.skip("the small model is not in this source tree")
+    FAULTS = Faults(options.tern, options.shim)
+    unittest.main(argv=[sys.argv[0], *rest])

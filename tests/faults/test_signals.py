@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Signals, and files that change under the program, at every place where it asks for something.
+
+The shim raises a signal, shortens the model or changes its time of writing at each recorded place
+in turn, so each step of loading, generating and writing is met, always at the same spot.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import common
+from common import OLD, Case, Faults
+
+TEXT = "Q: What is 17+25? A:"
+RUN = Case("run", ["run", "-m", "MODEL", "-p", TEXT, "--threads", "2"])
+LOGITS = Case("logits", ["logits", "-m", "MODEL", "-p", TEXT, "--threads", "1", "--output", "OUT"])
+SYNTH = Case("synth", ["synth", "--preset", "llama-tiny-q4_0", "OUT"])
+ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+SHORTER = "it became shorter while it was in use"
+FAULTS = None  # set by main
+
+
+def first_events(case):
+    good = FAULTS.run(case)
+    if good.status == 77:
+        common.skip("system calls cannot be trapped here")
+    assert good.status == 0, good.stderr
+    return good, sorted({p.first for p in good.report.places.values()})
+
+
+class Signals(unittest.TestCase):
+    def sweep(self, case, number):
+        """No file but the old or the whole new one; dead by the signal, or ended in order."""
+        good, events = first_events(case)
+        by_signal = ordered = late = 0
+        outcomes = common.sweep(events, lambda at: FAULTS.run(case, at=at, act=f"signal={int(number)}"))
+        for at, outcome in zip(events, outcomes):
+            with self.subTest(case=case.name, signal=number.name, event=at):
+                self.assertEqual(outcome.litter, [])
+                if outcome.status == 0:  # it came when everything was done
+                    self.assertEqual((outcome.stdout, outcome.file), (good.stdout, good.file))
+                    late += 1
+                    continue
+                self.assertIn(outcome.status, (-number, 128 + number))
+                self.assertTrue(good.stdout.rstrip(b"\n").startswith(outcome.stdout.rstrip(b"\n")))
+                if case.writes():
+                    self.assertIn(outcome.file, (OLD, good.file))
+                by_signal += outcome.status < 0
+                ordered += outcome.status > 0
+        self.assertLessEqual(late, 1)
+        return by_signal, ordered
+
+    def test_every_place(self):
+        for number in ENDING:
+            by_signal, ordered = self.sweep(RUN, number)
+            self.assertGreater(by_signal, 50)  # while loading
+            self.assertGreater(ordered, 0)  # while generating
+        for case in (LOGITS, SYNTH):
+            by_signal, ordered = self.sweep(case, signal.SIGTERM)
+            self.assertEqual(ordered, 0)
+
+    def test_reader_gone(self):
+        by_signal, ordered = self.sweep(LOGITS, signal.SIGPIPE)
+        self.assertEqual(ordered, 0)
+
+    def test_long_write(self):
+        """A big file is being written: nothing of it remains, the old one does."""
+        for number in ENDING:
+            with self.subTest(signal=number.name), tempfile.TemporaryDirectory() as folder:
+                out = Path(folder) / "out"
+                out.write_bytes(OLD)
+                command = [FAULTS.tern, "synth", "--preset", "smollm2-135m", out]
+                with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+                    while sum(p.stat().st_size for p in Path(folder).iterdir()) < 4 << 20:
+                        self.assertIsNone(process.poll())
+                        time.sleep(0.002)
+                    process.send_signal(number)
+                    self.assertEqual(process.wait(30), -number)
+                self.assertEqual([p.name for p in Path(folder).iterdir()], ["out"])
+                self.assertEqual(out.read_bytes(), OLD)
+
+    def test_second_signal_ends_at_once(self):
+        """Two signals while it stands still: the first is noted, the second one kills."""
+        command = [FAULTS.tern, "run", "-p", TEXT, "-n", "400", "--ignore-eos", "--threads", "1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            process.stdout.read(1)  # it generates
+            for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
+                process.send_signal(number)
+            process.stdout.read()
+            self.assertIn(process.wait(30), (-signal.SIGINT, -signal.SIGTERM))
+
+    def test_ignored_stays_ignored(self):
+        command = [FAULTS.tern, "run", "-p", TEXT, "-n", "400", "--ignore-eos", "--threads", "1"]
+        ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
+        with subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=ignore) as process:
+            process.stdout.read(1)
+            process.send_signal(signal.SIGHUP)
+            process.stdout.read()
+            self.assertEqual(process.wait(30), 0)
+
+
+class Changes(unittest.TestCase):
+    def assert_told(self, outcome):
+        self.assertEqual(outcome.status, 1, outcome.stderr)
+        self.assertTrue(common.one_line(outcome.stderr), outcome.stderr)
+        self.assertIn("model.gguf", outcome.stderr)
+        self.assertEqual(outcome.litter, [])
+
+    def change(self, case, act):
+        good, events = first_events(case)
+        told = []
+        for outcome in common.sweep(events, lambda at: FAULTS.run(case, at=at, act=act)):
+            if outcome.status == 0:  # before it was opened in full, or behind the last look
+                self.assertEqual((outcome.stdout, outcome.file), (good.stdout, good.file))
+                continue
+            with self.subTest(case=case.name, act=act):
+                self.assert_told(outcome)
+                self.assertIn(outcome.file, (None, OLD))
+            told.append(outcome.stderr)
+        return told
+
+    def test_shorter(self):
+        for case in (RUN, LOGITS):
+            told = self.change(case, "truncate=MODEL")
+            self.assertGreater(sum(SHORTER in line for line in told), 20, told)
+
+    def test_same_length(self):
+        for case in (RUN, LOGITS):
+            told = self.change(case, "touch=MODEL")
+            self.assertGreater(sum("was written to while" in line for line in told), 50, told)
+
+    def test_shorter_while_generating(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "model.gguf"
+            model.write_bytes(common.SMALL_MODEL.read_bytes())
+            command = [FAULTS.tern, "run", "-m", model, "-p", TEXT, "-n", "400", "--ignore-eos"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                process.stdout.read(1)
+                process.send_signal(signal.SIGSTOP)
+                os.truncate(model, 4096)
+                process.send_signal(signal.SIGCONT)
+                process.stdout.read()
+                complaint = process.stderr.read().decode()
+                self.assertEqual(process.wait(30), 1, complaint)
+            self.assertTrue(common.one_line(complaint), complaint)
+            self.assertIn("model.gguf", complaint)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tern", required=True)
+    parser.add_argument("--shim", required=True)
+    options, rest = parser.parse_known_args()
+    if not common.SMALL_MODEL.exists():
+        common.skip("the small model is not in this source tree")
+    FAULTS = Faults(options.tern, options.shim)
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds every fuzz target with clang and runs each for some time: tests/fuzz/run.py --build FOLDER
+
+Prints a table of executions, coverage and findings, and fails when there is a finding: the inputs
+lie in FOLDER/findings. The corpus is kept in FOLDER/corpus/TARGET, so a later run goes on from
+there. tests/fuzz/seeds_X.py FOLDER, where it exists, writes the first inputs of fuzz_X. Exit status
+77, which ctest reports as skipped: there is no clang with libFuzzer.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+SKIPPED = 77
+STATS = {"executions": r"stat::number_of_executed_units:\s+(\d+)", "coverage": r"cov: (\d+)"}
+
+
+def skip(reason):
+    print(f"fuzz: skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+def has_libfuzzer(clang, folder):
+    source = folder / "probe.c"
+    source.write_text(
+        "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n);\n"
+        "int LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return d == NULL && n > 0; }\n"
+    )
+    probe = [clang, "-fsanitize=fuzzer,address,undefined", source, "-o", folder / "probe"]
+    return subprocess.run(probe, capture_output=True).returncode == 0
+
+
+def build(folder, names, generator_python):
+    """Configures and builds; the paths of the targets."""
+    folder.mkdir(parents=True, exist_ok=True)
+    clang = shutil.which("clang")
+    if clang is None:
+        skip("clang is not here, see tools/install-deps --fuzz")
+    if not has_libfuzzer(clang, folder):
+        skip("this clang cannot link with libFuzzer and its sanitizers")
+    # Parsers do not care for instruction sets: one is enough, and builds in a minute.
+    configure = ["cmake", "--preset", "fuzz", "-B", folder]
+    configure += ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF"]
+    configure += [f"-DTERN_PYTHON={generator_python}"] if generator_python else []
+    subprocess.run(configure, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    command = ["cmake", "--build", folder, "--parallel", str(os.cpu_count() or 1), "--target"]
+    subprocess.run([*command, *names], check=True, stdout=subprocess.DEVNULL)
+    return {name: folder / "tests" / "fuzz" / name for name in names}
+
+
+def seed(name, corpus):
+    corpus.mkdir(parents=True, exist_ok=True)
+    script = HERE / f"seeds_{name.removeprefix('fuzz_')}.py"
+    if script.exists() and not any(corpus.iterdir()):
+        done = subprocess.run([sys.executable, script, corpus], capture_output=True, text=True)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            print(f"fuzz: {script.name} wrote no seeds ({reason}); starting from what there is")
+
+
+def fuzz(name, program, folder, seconds):
+    """Runs one target; its row of the table."""
+    corpus, findings = folder / "corpus" / name, folder / "findings"
+    findings.mkdir(exist_ok=True)
+    seed(name, corpus)
+    log = folder / f"{name}.log"
+    command = [program, corpus, f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=2048"]
+    command += ["-max_len=65536", "-print_final_stats=1", f"-artifact_prefix={findings}/{name}-"]
+    with log.open("w") as out:
+        status = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT).returncode
+    text = log.read_text(errors="replace")
+    row = {"target": name, "status": status, "log": log}
+    for key, pattern in STATS.items():
+        found = re.findall(pattern, text)
+        row[key] = int(found[-1]) if found else 0
+    row["corpus"] = sum(1 for _ in corpus.iterdir())
+    row["finding"] = next(iter(re.findall(r"SUMMARY: (.*)", text)), "none" if status == 0 else f"status {status}")
+    return row
+
+
+def print_table(rows, seconds):
+    print(f"{'TARGET':<24}{'SECONDS':>8}{'EXECUTIONS':>12}{'COVERAGE':>10}{'CORPUS':>8}  FINDING")
+    for row in rows:
+        print(
+            f"{row['target']:<24}{seconds:>8}{row['executions']:>12}{row['coverage']:>10}"
+            f"{row['corpus']:>8}  {row['finding']}"
+        )
+        if row["status"]:
+            print("".join(row["log"].read_text(errors="replace").splitlines(True)[-60:]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, required=True, help="folder for build, corpus and findings")
+    parser.add_argument("--seconds", type=int, default=int(os.environ.get("TERN_FUZZ_SECONDS") or 60))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="targets at a time")
+    parser.add_argument("--generator-python", help="a Python with Jinja2, for the build")
+    parser.add_argument("targets", nargs="*", help="fuzz_X; without any: all")
+    options = parser.parse_args()
+    names = options.targets or sorted(path.stem for path in HERE.glob("fuzz_*.c"))
+    folder = options.build.resolve()
+    programs = build(folder, names, options.generator_python)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        rows = list(pool.map(lambda n: fuzz(n, programs[n], folder, options.seconds), names))
+    print_table(rows, options.seconds)
+    return 1 if any(row["status"] or not row["executions"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
