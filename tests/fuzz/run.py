@@ -63,7 +63,9 @@ def seed(name, corpus):
         done = subprocess.run([sys.executable, script, corpus], capture_output=True, text=True)
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            print(f"fuzz: {script.name} wrote no seeds ({reason}); starting from what there is")
+            print(f"fuzz: {script.name} wrote no seeds ({reason}); starting from nothing")
+    if not any(corpus.iterdir()):
+        (corpus / "zeros").write_bytes(bytes(64))  # libFuzzer gives up where nothing reaches any code
 
 
 def fuzz(name, program, folder, seconds):
