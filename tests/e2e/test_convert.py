@@ -329,6 +329,17 @@ class Convert(common.TernTest):
         self.assertIn(b"model.position_ids (I64) has no place", result.stderr)
         self.assertEqual((self.dir / "out.gguf").read_bytes(), expected)
 
+    def test_a_head_of_its_own(self):
+        """BitNet's graph knows none: dropped where the folder says so, or where it is the same."""
+        shape = {"hidden_size": 128, "intermediate_size": 256, "weights": "master"}
+        model = Folder(self.dir / "own", "BitNetForCausalLM", tie_word_embeddings=False, **shape)
+        self.refused(model, "lm_head.weight", "not the embedding", "bitnet-b1.58")
+        model.tensors["lm_head.weight"] = model.tensors["model.embed_tokens.weight"]
+        same = self.agree(model)[0].read_bytes()
+        model.config["tie_word_embeddings"] = True
+        model.tensors["lm_head.weight"] = Stored(np.zeros((97, 128)))
+        self.assertEqual(self.agree(model)[0].read_bytes(), same)
+
     def test_packed_codes(self):
         model = Folder(
             self.dir / "packed",

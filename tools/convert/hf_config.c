@@ -209,6 +209,7 @@ static void read_graph(reading *r, const struct family *family, hf_config *c) {
     c->qk_norms = family->qk_norms;
     c->qkv_bias = family->qkv_bias;
     c->tied = family->tied || tern_json_is_true(tied);
+    c->must_tie = family->tied && !tern_json_is_true(tied);
 }
 
 tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) {

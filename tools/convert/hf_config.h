@@ -33,6 +33,7 @@ typedef struct hf_config {
     bool permuted;            /* rows of q and k are reordered, because GGUF pairs neighbours */
     bool sub_norms, qk_norms, qkv_bias; /* qkv_bias: where the files have them */
     bool tied;                          /* the embedding is the output head */
+    bool must_tie; /* because the architecture knows no other; the folder does not say so */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     float norm_eps, rope_base;
     float rope_linear; /* factor of linear scaling; 1: none */

@@ -267,12 +267,29 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+static bool same_tensor(const safetensors_tensor *a, const safetensors_tensor *b) {
+    return a->type == b->type && a->n_dims == b->n_dims &&
+           memcmp(a->shape, b->shape, sizeof a->shape) == 0 && a->bytes == b->bytes &&
+           memcmp(a->data, b->data, (size_t)a->bytes) == 0;
+}
+
+/* A head of its own is dropped only where the folder says so, or where it is the embedding. */
+static tern_status check_head(const adding *a) {
+    const safetensors_tensor *head = a->c->tied ? hf_files_find(a->files, "lm_head.weight") : NULL;
+    const safetensors_tensor *embedding = hf_files_find(a->files, "model.embed_tokens.weight");
+    if (head == NULL || !a->c->must_tie || same_tensor(head, embedding)) {
+        return TERN_OK;
+    }
+    return tern_fail(a->err, TERN_ERR_ARCH,
+                     "%s: tensor %s is not the embedding, which is the head in architecture %s",
+                     head->file, head->name, a->c->architecture);
+}
+
 /* Tensors that nothing asked for: tables that repeat the configuration are fine. */
 static tern_status check_rest(const adding *a, void (*skipped)(const safetensors_tensor *t)) {
     for (size_t i = 0; i < a->files->n; i++) {
         const safetensors_tensor *t = a->files->tensors[i];
-        if (a->files->used[i] || ends_with(t->name, ".rotary_emb.inv_freq") ||
-            (a->c->tied && strcmp(t->name, "lm_head.weight") == 0)) {
+        if (a->files->used[i] || ends_with(t->name, ".rotary_emb.inv_freq")) {
             continue;
         }
         if (is_float(t->type) || t->type == SAFETENSORS_F64) {
@@ -313,7 +330,10 @@ tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
     if (out->sources == NULL) {
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", out->capacity);
     }
-    const tern_status status = add_all(&a);
+    tern_status status = add_all(&a);
+    if (status == TERN_OK) {
+        status = check_head(&a);
+    }
     return status == TERN_OK ? check_rest(&a, skipped) : status;
 }
 

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares converted models with Hugging Face transformers, which wrote the folders.
+
+    convert_compare.py --tern build/tern
+
+Makes small models with random weights of each class that `tern convert` reads, has transformers save them
+(in one file and in several), converts them, and compares the logits of both. Ternary ones are compared
+with transformers' own quantized layers. Needs torch and transformers. Exit status 1 when anything differs
+by more than 1e-4 standard deviations of the logits.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from transformers.integrations.bitnet import pack_weights
+
+TOKENS = [5, 17, 90, 2, 2, 33, 71, 8, 60, 41, 12, 96, 3, 55]
+BOUND = 1e-4
+SHAPE = {
+    "hidden_size": 128,
+    "intermediate_size": 256,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 97,
+    "max_position_embeddings": 512,
+}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
+BITNET = {"quant_method": "bitnet"}
+AUTO = BITNET | {"linear_class": "autobitlinear"}
+# name: (class, configuration, quantization_config, what weight_scale does)
+CASES = {
+    "llama": ("Llama", {"tie_word_embeddings": False}, None, None),
+    "llama, tied": ("Llama", {"tie_word_embeddings": True}, None, None),
+    "llama, heads of 256 as Falcon 3": ("Llama", {"head_dim": 256}, None, None),
+    "llama, llama3 rope": ("Llama", {"rope_parameters": LLAMA3}, None, None),
+    "llama, linear rope": ("Llama", {"rope_parameters": LINEAR}, None, None),
+    "llama, packed as Falcon 1.58 bit": ("Llama", {"head_dim": 64}, BITNET, "divides"),
+    "qwen2": ("Qwen2", {"tie_word_embeddings": False}, None, None),
+    "qwen2, tied": ("Qwen2", {"tie_word_embeddings": True}, None, None),
+    "qwen3": ("Qwen3", {"head_dim": 64}, None, None),
+    "bitnet, masters": (
+        "BitNet",
+        {"tie_word_embeddings": True},
+        AUTO | {"quantization_mode": "online"},
+        None,
+    ),
+    "bitnet, packed": (
+        "BitNet",
+        {"tie_word_embeddings": True},
+        AUTO | {"quantization_mode": "offline"},
+        "multiplies",
+    ),
+}
+
+
+def save(folder, kind, config, several):
+    """A model of distinctive random weights."""
+    torch.manual_seed(3)
+    made = getattr(transformers, f"{kind}Config")(**SHAPE, **config)
+    model = getattr(transformers, f"{kind}ForCausalLM")(made).float()
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.copy_(torch.randn_like(p) * 0.3 + ("norm" in name))
+    model.save_pretrained(folder, max_shard_size="200KB" if several else "5GB")
+
+
+def pack(path, meaning):
+    """Matrices of blocks become two bits a weight, with their scale beside."""
+    out = {}
+    for name, w in load_file(path).items():
+        if not name.endswith("_proj.weight"):
+            out[name] = w
+            continue
+        scale = w.abs().mean().clamp_(min=1e-5)
+        out[name] = pack_weights((w / scale).round().clamp(-1, 1))
+        out[f"{name}_scale"] = (scale if meaning == "multiplies" else 1 / scale).reshape(1)
+    save_file(out, path, metadata={"format": "pt"})
+
+
+def compare(tern, folder):
+    """The largest difference of a logit, in standard deviations."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    with torch.no_grad():
+        expected = model.eval()(torch.tensor([TOKENS])).logits[0].double().numpy()
+    gguf, logits = folder / "model.gguf", folder / "logits.f32"
+    subprocess.run([tern, "convert", folder, gguf], check=True, capture_output=True)
+    ids = ",".join(map(str, TOKENS))
+    options = ["--tokens", ids, "--all", "--kv", "f32", "--output", logits]
+    subprocess.run([tern, "logits", "-m", gguf, *options], check=True, capture_output=True)
+    seen = np.fromfile(logits, "<f4").reshape(expected.shape)
+    return np.abs(seen - expected).max() / expected.std()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tern", required=True)
+    tern = parser.parse_args().tern
+    transformers.logging.set_verbosity_error()
+    failed = False
+    for name, (kind, config, quantization, meaning) in CASES.items():
+        for several in (False, True) if quantization is None else (False,):
+            with tempfile.TemporaryDirectory() as at:
+                folder = Path(at)
+                save(folder, kind, config, several)
+                if meaning is not None:
+                    pack(folder / "model.safetensors", meaning)
+                if quantization is not None:
+                    path = folder / "config.json"
+                    text = json.loads(path.read_text()) | {"quantization_config": quantization}
+                    path.write_text(json.dumps(text))
+                difference = compare(tern, folder)
+                files = len(list(folder.glob("*.safetensors")))
+                print(f"{name}, {files} file(s): {difference:.1e}", flush=True)
+                failed |= not difference <= BOUND
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
