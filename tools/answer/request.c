@@ -99,8 +99,10 @@ int answer_options_read(const options *o, const loaded *l, answer_options *a) {
     s->presence_penalty = (float)options_real(o, OPT_PRESENCE_PENALTY);
     s->frequency_penalty = (float)options_real(o, OPT_FREQUENCY_PENALTY);
     s->repeat_last_n = (uint32_t)options_integer(o, OPT_REPEAT_LAST_N);
+    const uint64_t batch = options_integer(o, OPT_BATCH);
     a->request =
-        (answer_request){.seed = s->seed,
+        (answer_request){.piece = batch > 0 ? batch : DEFAULT_BATCH,
+                         .seed = s->seed,
                          .max_tokens = options_integer(
                              o, o->command == COMMAND_CHAT ? OPT_CHAT_TOKENS : OPT_MAX_TOKENS),
                          .ignore_end = options_switch(o, OPT_IGNORE_EOS)};
