@@ -58,6 +58,14 @@ class Inference(common.TernTest):
         self.assertTrue(receipt["run"]["strict"])
         self.assertFalse([name for name in receipt["kernels"] if "mock" in name.lower()])
 
+    def test_end_of_text(self):
+        """A run that the model ended by itself."""
+        path = self.path.with_name("ended.json")
+        words = ["-p", "Q: What is 2+2? A:", "--receipt", path]
+        self.assertEqual(in_root(*RUN[:3], *words).returncode, 0)
+        self.assertEqual(tools.load(path)["output"]["stop"], "end")
+        self.assert_replays(path)
+
     def test_committed(self):
         """The receipt in the repository: of the same run, and still true."""
         self.assert_replays(COMMITTED)

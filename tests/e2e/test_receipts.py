@@ -429,6 +429,23 @@ class Replay(WithReceipt):
             line = f"the logits behind {after} generated tokens"
             self.assert_refused(tools.seal(changed), line, options=["--replay"])
 
+    def test_where_it_stopped(self):
+        """An end or a stop that the model did not come to."""
+        early = tools.put(self.receipt, ("output", "stop"), "end")
+        early["output"]["ignore_end"] = False
+        line = 'output.stop: is "end", but the model goes on'
+        self.assertEqual(self.verify(tools.seal(early))[0], 0)
+        self.assert_refused(tools.seal(early), line, options=["--replay"])
+        path = self.folder / "stopped.json"
+        ninth = self.receipt["output"]["ids"][9]
+        self.make(path, *self.options, "--stop-token", ninth)
+        stopped = tools.load(path)
+        self.assertEqual(stopped["output"]["stop"], "stop")
+        self.assertEqual(self.verify(stopped, "--replay")[0], 0)
+        stopped["output"]["stop_tokens"] = [255 - ninth]
+        line = 'output.stop: is "stop", but the model goes on'
+        self.assert_refused(tools.seal(stopped), line, options=["--replay"])
+
     def test_settings_matter(self):
         """Another seed or temperature would have picked other tokens."""
         for key, value in (("seed", "12"), ("temperature", 5), ("repetition_penalty", 3)):

@@ -247,6 +247,25 @@ static bool read_plan(replay *p) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
+/* Whether generation would have stopped at the token that comes next, as the receipt says. */
+static void check_stop(const replay *p, const tern_tokenizer *tokenizer, int32_t next) {
+    const char *stop = rule_text(p->receipt, "output.stop");
+    const json_t *ids = receipt_at(p->receipt, "output.stop_tokens");
+    bool ends = tokenizer != NULL && tern_token_ends_text(tokenizer, next);
+    if (strcmp(stop, "stop") == 0) {
+        ends = json_array_size(receipt_at(p->receipt, "output.stop_texts")) > 0;
+        for (size_t i = 0; i < json_array_size(ids); i++) {
+            ends = ends || json_integer_value(json_array_get(ids, i)) == next;
+        }
+    } else if (strcmp(stop, "end") != 0) {
+        return; /* by a limit, which the rules compare */
+    }
+    if (!ends) {
+        receipt_find(p->found, "output.stop: is \"%s\", but the model goes on with token %d", stop,
+                     next);
+    }
+}
+
 /* What follows from equal tokens: where the text ended, and the text itself. */
 static void check_text(const replay *p, const rerun_result *result) {
     const tern_tokenizer *tokenizer = NULL;
@@ -254,11 +273,7 @@ static void check_text(const replay *p, const rerun_result *result) {
     if (tern_model_tokenizer(p->model, &tokenizer, NULL) != TERN_OK) {
         tokenizer = NULL;
     }
-    const bool ended = strcmp(rule_text(p->receipt, "output.stop"), "end") == 0;
-    if (ended && (tokenizer == NULL || !tern_token_ends_text(tokenizer, result->next))) {
-        receipt_find(p->found, "output.stop: is \"end\", but the model goes on with token %d",
-                     result->next);
-    }
+    check_stop(p, tokenizer, result->next);
     if (tokenizer == NULL || recorded == NULL) {
         if ((tokenizer == NULL) != (recorded == NULL)) {
             receipt_find(p->found, "output.text_sha256: must be there for models with a tokenizer");
