@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/tokenizer/normalize.h"
 #include "runtime/tokenizer/tokenizer.h"
 #include "tests/tokenizer_case.h"
 
@@ -77,6 +78,13 @@ static void whole_pieces(void **state) {
     tern_tokenizer *t = build(DOCUMENT(VOCAB "\"ignore_merges\": true, " MERGES, ", " BYTES));
     EXPECT_IDS(t, "hello hello", 0, 8, 7, 6, 3);
     tern_tokenizer_free(&t);
+    /* But not a token that the model itself does not have. */
+    t = build(DOCUMENT(VOCAB "\"ignore_merges\": true, " MERGES,
+                       ", " BYTES ", \"added_tokens\": [{\"id\": 10, \"content\": \"xh\", "
+                       "\"special\": true}]"));
+    EXPECT_IDS(t, "xh", 0, 9, 0);
+    EXPECT_IDS(t, "xh", TERN_TOKENIZE_PARSE, 10);
+    tern_tokenizer_free(&t);
 }
 
 /* The later of two equal merges counts; characters without a token vanish before merging. */
@@ -97,23 +105,19 @@ static void odd_merges(void **state) {
     tern_tokenizer_free(&t);
 }
 
+#define NEXT ", "
+#define ADDED_LIST                                                                                 \
+    ADDED(10, "<a>", "")                                                                           \
+    NEXT ADDED(11, "<a>b", "") NEXT ADDED(16, "lxl", "")                                           \
+        NEXT ADDED(12, "<l>", ", \"lstrip\": true") NEXT ADDED(13, "<r>", ", \"rstrip\": true")    \
+            NEXT ADDED(14, "hex", ", \"single_word\": true") NEXT                                  \
+        "{\"id\": 15, \"content\": \"<s>\", \"special\": true}"
+
 static void added_tokens(void **state) {
     (void)state;
-    tern_tokenizer *t = build(DOCUMENT(
-        VOCAB MERGES,
-        ", " BYTES
-        ", \"added_tokens\": [" ADDED(10, "<a>", "") ", " ADDED(11, "<a>b", "") ", " ADDED(
-            12, "<l>",
-            ", \"lstrip\": true") ", " ADDED(13, "<r>",
-                                             ", \"rstrip\": true") ", " ADDED(14, "hex",
-                                                                              ", \"single_word\": "
-                                                                              "true") ", "
-                                                                                      "{\"id\": "
-                                                                                      "15, "
-                                                                                      "\"content\":"
-                                                                                      " \"<s>\", "
-                                                                                      "\"special\":"
-                                                                                      " true}]"));
+    tern_tokenizer *t =
+        build(DOCUMENT(VOCAB MERGES, ", " BYTES ", \"added_tokens\": [" ADDED_LIST "]"));
+    EXPECT_IDS(t, "lxlxl", 0, 16, 9, 2);       /* each character is of one token */
     EXPECT_IDS(t, "<a>h<a>b", 0, 10, 0, 11);   /* the longest at each place */
     EXPECT_IDS(t, "h  <l> h", 0, 0, 12, 7, 0); /* with the white space before it */
     EXPECT_IDS(t, "h <r>  h", 0, 0, 7, 13, 0); /* and behind it */
@@ -176,8 +180,9 @@ static void scores_from_ranks(void **state) {
 #define WITH_PRE(pre)                                                                              \
     "{\"model\": {\"vocab\": {\"a\": 0, \"1\": 1, \"2\": 2, \".\": 3, \"12\": 4, \"1.\": 5, "      \
     "\".1\": 6, \"\\u2581\": 7, \"\\u2581a\": 8, \"a1\": 9, \"..\": 10}, \"merges\": ["            \
-    "\". 1\", \"1 .\", \"1 2\", \"\\u2581 a\", \"a 1\", \". .\"]}, \"decoder\": "                  \
-    "{\"type\": \"Fuse\"}, \"pre_tokenizer\": " pre "}"
+    "\". .\", \". 1\", \"1 .\", \"1 2\", \"\\u2581 a\", \"a 1\"]}, \"decoder\": "                  \
+    "{\"type\": \"Fuse\"}, \"added_tokens\": [" ADDED(11, "<x>", "") "], "                         \
+                                                                     "\"pre_tokenizer\": " pre "}"
 #define SPLIT(text, behavior, invert)                                                              \
     WITH_PRE("{\"type\": \"Split\", \"pattern\": {\"String\": \"" text                             \
              "\"}, \"behavior\": \"" behavior "\", \"invert\": " invert "}")
@@ -214,17 +219,21 @@ static void metaspace(void **state) {
         "\", \"split\": true}")
     tern_tokenizer *t = build(METASPACE("always"));
     EXPECT_IDS(t, "a  a", 0, 8, 7, 8);
+    EXPECT_IDS(t, "<x>a", 0, 11, 8);
     tern_tokenizer_free(&t);
     t = build(METASPACE("never"));
     EXPECT_IDS(t, "a a", 0, 0, 8);
     tern_tokenizer_free(&t);
     t = build(METASPACE("first"));
     EXPECT_IDS(t, "a a", 0, 8, 8);
+    EXPECT_IDS(t, "<x>a", 0, 11, 0); /* not behind another token */
     tern_tokenizer_free(&t);
 }
 
 static void normal_forms(void **state) {
     (void)state;
+    if (!tern_can_normalize())
+        skip();
     tern_tokenizer *t = build(
         "{\"model\": {\"vocab\": {\"\\u00e9\": 0, \"e\": 1, \"\\u0301\": 2}, \"merges\": []}, "
         "\"decoder\": {\"type\": \"Fuse\"}, \"normalizer\": {\"type\": \"NFC\"}}");
