@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tern's tokenizers give the ids of the reference ones: the quick part of tests/tokenizers/parity.py."""
 
+import json
 import os
 import sys
 import tempfile
@@ -14,6 +15,7 @@ sys.path.insert(0, str(common.ROOT / "tests" / "tokenizers"))
 import parity  # noqa: E402
 
 TEXTS = 700  # for each vocabulary
+STEP_TEXTS = 150  # for each variant of a tokenizer.json
 
 
 class Parity(common.TernTest):
@@ -38,6 +40,27 @@ class Parity(common.TernTest):
                     wrong, lost, skipped = parity.compare(self.tool, case, TEXTS, 5)
                     self.assertEqual((wrong, lost), (0, 0))
                     self.assertLess(skipped, TEXTS)
+
+    def test_steps(self):
+        """Each step and flag of a tokenizer.json by itself; ids are compared."""
+        import variants
+        import vocabularies
+
+        documents = list(variants.of_bytes(vocabularies.gguf_document(common.small_model())))
+        with tempfile.TemporaryDirectory() as folder:
+            model = parity.fetch("mistral-vocabulary")
+            if model:
+                path = vocabularies.sentencepiece_json_case("text", model, folder).path
+                documents += variants.of_text(json.loads(Path(path).read_text()))
+            else:
+                print("mistral-vocabulary cannot be fetched: its part is left out")
+            for name, document in documents:
+                with self.subTest(name=name):
+                    path = Path(folder) / "variant.json"
+                    path.write_text(json.dumps(document))
+                    case = vocabularies.json_case(name, path)
+                    wrong, _, _ = parity.compare(self.tool, case, STEP_TEXTS, 11, lambda text: None)
+                    self.assertEqual(wrong, 0)
 
 
 if __name__ == "__main__":

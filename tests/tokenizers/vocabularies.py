@@ -62,6 +62,13 @@ def byte_alphabet():
 ALPHABET = byte_alphabet()
 
 
+class Metadata(gguf.GGUFReader):
+    """Without the tensors: the package does not know all their types."""
+
+    def _build_tensors(self, start_offs, fields):
+        pass
+
+
 def reference_case(name, path, reference, specials, unfit=()):
     return Case(
         name,
@@ -92,6 +99,17 @@ def unpacked(path, folder):
     return out
 
 
+def gguf_document(path):
+    """A GGUF file's byte-level vocabulary as a plain tokenizer.json, without special tokens."""
+    fields = Metadata(path).fields
+    tokens = fields["tokenizer.ggml.tokens"].contents()
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    vocabulary = {t: i for i, t in enumerate(tokens)}
+    model = {"type": "BPE", "vocab": vocabulary, "merges": fields["tokenizer.ggml.merges"].contents()}
+    return {"version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": level,
+            "post_processor": None, "decoder": level, "model": model}  # fmt: skip
+
+
 # ---- GGUF files with byte-level vocabularies ----------------------------------------------------
 
 
@@ -102,13 +120,6 @@ def set_pre(reference, pre):
     reference.decoder = decoders.ByteLevel()
     reference.normalizer = None
     reference.model.ignore_merges = pre == "llama-bpe"
-
-
-class Metadata(gguf.GGUFReader):
-    """Without the tensors: the package does not know all their types."""
-
-    def _build_tensors(self, start_offs, fields):
-        pass
 
 
 def gguf_case(name, path):
