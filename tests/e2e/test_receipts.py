@@ -384,6 +384,14 @@ class Rules(WithReceipt):
         self.assert_one_line_error(tern("verify", self.folder / "none"), contains=["none"])
         self.assertEqual(tern("verify").returncode, 2)
 
+    def test_control_characters(self):
+        """What a document says cannot break a line."""
+        bad = change(self.receipt, "sampler.seed", "4\n2\x1b[31m")
+        status, lines = self.verify(bad)
+        self.assertEqual(status, 1)
+        self.assertTrue(all("receipt" in line or ".json: " in line for line in lines), lines)
+        self.assertTrue(any("4?2?[31m" in line for line in lines), lines)
+
     def test_json(self):
         answer = tern_json("verify", self.path)
         self.assertEqual((answer["valid"], answer["violations"]), (True, []))

@@ -113,6 +113,7 @@ typedef struct receipt_findings {
     bool out_of_memory;
 } receipt_findings;
 
+/* Adds a line; control characters become '?'. */
 void receipt_find(receipt_findings *f, const char *format, ...) TERN_PRINTF(2, 3);
 void receipt_findings_free(receipt_findings *f);
 
