@@ -231,12 +231,13 @@ class Figures(common.TernTest):
         self.assertEqual([case["name"] for case in found["cases"]], ["story"])
         missing = tern("crossval", "-m", model, "--reference", golden, "-p", "Never asked")
         self.assert_one_line_error(missing, contains=["Never asked"])
-        reference = json.loads(golden.read_text())
-        reference["cases"][0]["text"] += "!"
-        changed = self.path / "changed.json"
-        changed.write_text(json.dumps(reference))
-        status, found = crossval(model, changed)
-        self.assertEqual((status, found["cases"][0]["text_equal"]), (1, False))
+        for change in (lambda text: text + "!", lambda text: text.replace("17", "18")):
+            reference = json.loads(golden.read_text())
+            reference["cases"][0]["text"] = change(reference["cases"][0]["text"])
+            changed = self.path / "changed.json"
+            changed.write_text(json.dumps(reference))
+            status, found = crossval(model, changed)
+            self.assertEqual((status, found["cases"][0]["text_equal"]), (1, False))
 
 
 class Oracle(common.TernTest):
