@@ -12,14 +12,14 @@
 
 static bool memory_failed;
 
-static void *watched_malloc(size_t size) {
+void *json_reserve(size_t size) {
     void *memory = malloc(size);
     memory_failed |= memory == NULL;
     return memory;
 }
 
 void json_watch_memory(void) {
-    json_set_alloc_funcs(watched_malloc, free);
+    json_set_alloc_funcs(json_reserve, free);
 }
 
 bool json_memory_failed(void) {
@@ -53,7 +53,7 @@ json_t *json_unsigned(uint64_t x) {
 }
 
 json_t *json_text(const char *bytes, size_t size) {
-    char *clean = watched_malloc(TERN_UTF8_REPLACEMENT_BYTES * size + 1);
+    char *clean = json_reserve(TERN_UTF8_REPLACEMENT_BYTES * size + 1);
     if (clean == NULL) {
         return NULL;
     }

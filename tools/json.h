@@ -23,6 +23,9 @@
 void json_watch_memory(void);
 bool json_memory_failed(void);
 
+/* As malloc, with failures noted like those of jansson. */
+void *json_reserve(size_t bytes);
+
 /* Prints root as one line and frees it; the exit status. NULL (no memory) is a failure. */
 int json_print(json_t *root);
 

@@ -21,6 +21,7 @@ from common import ALLOC, Case, Faults, Symbols
 
 TEXT = "Q: What is 17+25? A:"
 INNER = 6  # frames from the inside that tell places of slow cases apart
+TRIES = 5
 MANY = 1000  # calls from one place: the last one is like the first
 NO_CUDA = {"TERN_CUDA_MODULE": "/nonexistent"}  # its libraries crash without memory
 
@@ -31,7 +32,7 @@ def cases(library):
         Case("run", run),
         Case("run-json", [*run, "--chat", "--json", "-t", "0.7", "--top-k", "5", "-n", "8"], compare="json"),
         Case("run-stdin", ["run", "-n", "4", "--threads", "1"], stdin=b"Once upon a time"),
-        Case("inspect", ["inspect", str(common.SMALL_MODEL)]),
+        Case("inspect", ["inspect", str(common.SMALL_MODEL)], momentary=True),
         Case("inspect-json", ["inspect", str(common.SMALL_MODEL), "--json"], compare="json"),
         Case("logits", ["logits", "-p", TEXT, "--threads", "1", "--all", "--sha256", "--output", "OUT"]),
         Case("synth", ["synth", "--preset", "llama-tiny-q4_0", "OUT"]),
@@ -39,6 +40,11 @@ def cases(library):
         # Without cpuinfo the processor has no name, without memory the reason of no CUDA is another.
         Case("kernels", ["kernels"], compare="none", keeps=True, environment=NO_CUDA),
         Case("usage", ["run", "--nonsense"], status=2),
+        Case("cache", [*run, "--prompt-cache", "OUT"], slow=True, old=False),
+        Case("receipt", [*run, "--receipt", "OUT"], slow=True, compare_file="none"),
+        Case("quantize", ["quantize", "TINY", "OUT", "--type", "q8_0"], slow=True),
+        Case("perplexity", ["perplexity", "-m", "TINY", "-f", __file__, "--windows", "1"], slow=True),
+        Case("tokenize", ["tokenize", "-p", TEXT], slow=True),
         Case("verify", ["verify-determinism", "-m", "TINY"], compare="none", slow=True),
         Case("library", [str(common.SMALL_MODEL)], program=library),
     ]
@@ -92,13 +98,28 @@ class Sweep:
             return f"{self.case.name}: event {at}, {self.symbols.stack(place)}: {problem}\n{outcome.stderr}"
         return None
 
+    def catch(self, place):
+        """
+        A place that was missed, because what is measured comes out shorter or longer, and with it the
+        memory for its digits: watches again and tries again. True too when it does not come back.
+        """
+        for _ in range(TRIES):
+            again = self.faults.run(self.case).report.places.get(place.hash)
+            if again is None:
+                continue
+            self.one((place, str(again.first)))
+            if place.hash in self.hit:
+                return True
+        timed = self.case.compare == "json" or self.case.compare_file == "none"
+        return timed and again is None
+
     def go(self):
         start = time.monotonic()
         chosen = list(self.chosen())
         plans = list(self.plans(chosen))
         self.problems = [p for p in common.sweep(plans, self.one) if p]
         places = self.good.report.places
-        missed = [p for p in chosen if p.hash not in self.hit]
+        missed = [p for p in chosen if p.hash not in self.hit and not self.catch(p)]
         self.problems += [f"{self.case.name}: never failed: {self.symbols.stack(p)}" for p in missed]
         memory = [p for p in places.values() if p.kind == ALLOC]
         print(

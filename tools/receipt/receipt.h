@@ -129,7 +129,8 @@ void receipt_check_rules(const json_t *receipt, receipt_findings *f);
 json_t *receipt_at(const json_t *root, const char *path);
 
 /* SHA-256 of a value in canonical form (docs/receipts.md): equal for equal values, however the JSON
- * was written. Members of the outermost object named in `without` (ends with NULL) are left out. */
+ * was written. Members of the outermost object named in `without` (ends with NULL) are left out.
+ * Means nothing where json_memory_failed() is true afterwards. */
 void receipt_digest(const json_t *value, const char *const *without, char hex[RECEIPT_HEX]);
 
 /* The digest of a receipt: of everything but its own digest and signature. */

@@ -378,6 +378,8 @@ void receipt_check(const json_t *receipt, receipt_findings *f) {
         receipt_check_rules(receipt, f);
     }
     receipt_digest_of(receipt, hex);
+    f->out_of_memory |=
+        json_memory_failed(); /* then digests, and what they were compared with, lie */
     const char *value = json_string_value(receipt_at(receipt, "digest.value"));
     if (value != NULL && strcmp(value, hex) != 0) {
         receipt_find(f, "digest.value: is %.16s..., but the content has %.16s...: it was changed",

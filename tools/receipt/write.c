@@ -216,16 +216,21 @@ static json_t *build(const receipt_run *run, const json_t *benchmark) {
     return root;
 }
 
-/* Complains about each finding; false when there are any. */
-static bool is_valid(const json_t *receipt) {
+/* Complains about each finding, and fails when there are any, or when memory was short. */
+static int check(const json_t *receipt, const char *path) {
     receipt_findings f = {0};
     receipt_check(receipt, &f);
-    const bool valid = f.n == 0 && !f.out_of_memory;
-    for (size_t i = 0; i < f.n; i++) {
-        complain("receipt: %s", f.lines[i]);
+    const int status = f.n == 0 && !f.out_of_memory ? EXIT_DONE : EXIT_FAILED;
+    if (f.out_of_memory) {
+        complain("no memory for the receipt");
+    } else if (f.n > 0) {
+        for (size_t i = 0; i < f.n; i++) {
+            complain("receipt: %s", f.lines[i]);
+        }
+        complain("%s: not written, the receipt would not pass", path);
     }
     receipt_findings_free(&f);
-    return valid;
+    return status;
 }
 
 static int finish(const receipt_run *run, json_t *receipt) {
@@ -238,11 +243,8 @@ static int finish(const receipt_run *run, json_t *receipt) {
             return status;
         }
     }
-    if (!is_valid(receipt)) {
-        complain("%s: not written, the receipt would not pass", path);
-        return EXIT_FAILED;
-    }
-    return receipt_save(receipt, path);
+    const int status = check(receipt, path);
+    return status == EXIT_DONE ? receipt_save(receipt, path) : status;
 }
 
 int receipt_write(const receipt_run *run, const json_t *benchmark) {
