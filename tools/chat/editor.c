@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "tools/interrupt.h"
 #include "tools/out.h"
@@ -55,7 +56,8 @@ static void choose_letters(void) {
 static void bind_keys(EditLine *line) {
     (void)el_set(line, EL_EDITOR, "emacs");
     (void)el_set(line, EL_SETTY, "-d", "-isig", NULL);
-    (void)el_set(line, EL_ADDFN, "tern-cancel", "leave the line", cancel);
+    /* Wide: for narrow names libedit makes copies that nobody frees. */
+    (void)el_wset(line, EL_ADDFN, L"tern-cancel", L"leave the line", cancel);
     (void)el_set(line, EL_BIND, "^C", "tern-cancel", NULL);
     (void)el_set(line, EL_BIND, "^R", "em-inc-search-prev", NULL);
     (void)el_source(line, NULL); /* what the user's ~/.editrc says comes last */
