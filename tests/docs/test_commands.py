@@ -55,11 +55,15 @@ ELSEWHERE = {
 }
 
 # What a page takes for granted, made by its first commands.
+REFERENCE = "cp tests/golden/tern-small-transformers.json reference.json"
+SIGNED = (
+    "tern keygen signing.key; "
+    "tern run -m model.gguf -p Hello -n 16 --receipt receipt.json --sign-key signing.key"
+)
 BEFORE = {
-    "docs/cli.md": "cp tests/golden/tern-small-transformers.json reference.json",
-    "tern help crossval": "cp tests/golden/tern-small-transformers.json reference.json",
-    "tern help verify": "tern keygen signing.key; "
-    "tern run -m model.gguf -p Hello -n 16 --receipt receipt.json --sign-key signing.key",
+    "docs/cli.md": f"{REFERENCE}; {SIGNED}",
+    "tern help crossval": REFERENCE,
+    "tern help verify": SIGNED,
 }
 
 PRELUDE = """
