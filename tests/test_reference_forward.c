@@ -13,7 +13,7 @@
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
-enum { TOKENS = 70, MAX_WIDTH = 768, MAX_BLOCKS = MAX_WIDTH / TERN_BLOCK, MAX_HALF = 32 };
+enum { TOKENS = 70, MAX_WIDTH = 2048, MAX_BLOCKS = MAX_WIDTH / TERN_BLOCK, MAX_HALF = 128 };
 
 /* The plain pass: numbers of the model, and what it keeps from token to token. */
 typedef struct plain {
@@ -49,7 +49,8 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     p.k = calloc(rows, p.row_bytes);
     p.v = calloc(rows, p.row_bytes);
     assert_true(p.k != NULL && p.v != NULL);
-    assert_true(p.info.n_ff <= MAX_WIDTH && p.info.head_dim / 2 <= MAX_HALF);
+    assert_true(p.info.n_ff <= MAX_WIDTH && p.info.n_head * p.info.head_dim <= MAX_WIDTH);
+    assert_true(p.info.head_dim / 2 <= MAX_HALF);
     return p;
 }
 
