@@ -20,11 +20,16 @@ void tern_merge_table_free(tern_merge_table *table) {
     free(table->rules);
 }
 
+/* Ids are small and dense: both must reach all bits, or neighbours crowd into long runs. */
+static size_t first_slot(const tern_merge_table *table, int32_t left, int32_t right) {
+    uint64_t hash = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93u;
+    return (size_t)(hash >> 32) & table->mask;
+}
+
 /* The slot of a pair, or the free one where it belongs. */
 static size_t find_slot(const tern_merge_table *table, int32_t left, int32_t right) {
-    const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    const uint64_t hash = (key ^ key >> 29) * 0x9e3779b97f4a7c15u;
-    size_t slot = (size_t)(hash >> 32) & table->mask;
+    size_t slot = first_slot(table, left, right);
     for (; table->slots[slot] != 0; slot = (slot + 1) & table->mask) {
         const tern_merge_rule *rule = &table->rules[table->slots[slot] - 1];
         if (rule->left == left && rule->right == right)
@@ -33,12 +38,22 @@ static size_t find_slot(const tern_merge_table *table, int32_t left, int32_t rig
     return slot;
 }
 
-void tern_merge_table_add(tern_merge_table *table, uint32_t rank, tern_merge_rule rule,
-                          bool replace) {
-    uint32_t *slot = &table->slots[find_slot(table, rule.left, rule.right)];
-    table->rules[rank] = rule;
-    if (*slot == 0 || replace)
-        *slot = rank + 1;
+/* Slots lie anywhere in megabytes, so each is asked for some rules before it is needed. */
+void tern_merge_table_index(tern_merge_table *table, size_t n, bool last_counts) {
+    enum { AHEAD = 16 };
+    for (size_t i = 0; i < n + AHEAD; i++) {
+        if (i < n) {
+            const tern_merge_rule *rule = &table->rules[i];
+            __builtin_prefetch(&table->slots[first_slot(table, rule->left, rule->right)], 1);
+        }
+        if (i < AHEAD)
+            continue;
+        const size_t rank = i - AHEAD;
+        uint32_t *slot =
+            &table->slots[find_slot(table, table->rules[rank].left, table->rules[rank].right)];
+        if (*slot == 0 || last_counts)
+            *slot = (uint32_t)rank + 1;
+    }
 }
 
 int32_t tern_merge_table_find(const tern_merge_table *table, int32_t left, int32_t right) {

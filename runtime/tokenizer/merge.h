@@ -20,12 +20,14 @@ typedef struct tern_merge_table {
     tern_merge_rule *rules; /* by rank */
 } tern_merge_table;
 
-bool tern_merge_table_init(tern_merge_table *table, size_t n); /* false when memory is short */
+/* Room for n rules, which the caller fills in; false when memory is short. */
+bool tern_merge_table_init(tern_merge_table *table, size_t n);
 void tern_merge_table_free(tern_merge_table *table);
 
-/* Adds a rule; of two with the same pair the first one counts, or the last one if `replace`. */
-void tern_merge_table_add(tern_merge_table *table, uint32_t rank, tern_merge_rule rule,
-                          bool replace);
+/* Indexes the n rules; of two with the same pair the first one counts, or the last one. */
+void tern_merge_table_index(tern_merge_table *table, size_t n, bool last_counts);
+
+/* The rank of the rule for a pair, -1: none. */
 int32_t tern_merge_table_find(const tern_merge_table *table, int32_t left, int32_t right);
 
 /* Texts of merges that are no tokens. Normal files have none. */

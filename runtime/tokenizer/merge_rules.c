@@ -41,10 +41,23 @@ static int32_t extra_number(tern_extra_texts *x, size_t n_merges, tern_span head
     return (int32_t)x->n++;
 }
 
-/* The id of head and tail together. */
+static bool is_token(const tern_tokenizer *t, size_t id, tern_span head, tern_span tail) {
+    return id < t->n_tokens && t->tokens[id].size == head.size + tail.size &&
+           memcmp(t->tokens[id].data, head.data, head.size) == 0 &&
+           memcmp(t->tokens[id].data + head.size, tail.data, tail.size) == 0;
+}
+
+/*
+ * The id of head and tail together. *id is a guess: merges are mostly in the order of the tokens
+ * that they make, and a look at one place in memory is cheaper than a search.
+ */
 static tern_status find_id(tern_tokenizer *t, const tern_vocabulary *v, size_t rank, tern_span head,
                            tern_span tail, int32_t *id, tern_error *err) {
-    *id = tern_span_index_find(&t->by_text, t->tokens, head, tail);
+    const size_t guess = (size_t)*id;
+    *id = is_token(t, guess, head, tail) ? (int32_t)guess
+          : is_token(t, guess + 1, head, tail)
+              ? (int32_t)guess + 1
+              : tern_span_index_find(&t->by_text, t->tokens, head, tail);
     const bool outside = *id >= 0 && t->outside != NULL && t->outside[*id];
     if (*id >= 0 && !outside)
         return TERN_OK;
@@ -65,9 +78,9 @@ tern_status tern_tokenizer_set_merges(tern_tokenizer *t, const tern_vocabulary *
     static const tern_span nothing = {"", 0};
     if (!tern_merge_table_init(&t->merges, v->n_merges))
         return no_memory(t, err);
+    tern_merge_rule rule = {0, 0, 0};
     for (size_t rank = 0; rank < v->n_merges; rank++) {
         const tern_merge *m = &v->merges[rank];
-        tern_merge_rule rule;
         tern_status status = find_id(t, v, rank, m->left, nothing, &rule.left, err);
         if (status == TERN_OK)
             status = find_id(t, v, rank, m->right, nothing, &rule.right, err);
@@ -75,7 +88,8 @@ tern_status tern_tokenizer_set_merges(tern_tokenizer *t, const tern_vocabulary *
             status = find_id(t, v, rank, m->left, m->right, &rule.made, err);
         if (status != TERN_OK)
             return status;
-        tern_merge_table_add(&t->merges, (uint32_t)rank, rule, v->last_merge_counts);
+        t->merges.rules[rank] = rule;
     }
+    tern_merge_table_index(&t->merges, v->n_merges, v->last_merge_counts);
     return TERN_OK;
 }
