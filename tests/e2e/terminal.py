@@ -73,9 +73,9 @@ class Terminal:
             if time.monotonic() > end or not self._read(0.2):
                 raise AssertionError(f"no {pattern!r} in {self.text!r}")
 
-    def wait_for_editing(self, editing=True):
+    def wait_for_editing(self, editing=True, seconds=WAIT):
         """Until the terminal gives the program each key (or, when not editing, whole lines)."""
-        end = time.monotonic() + WAIT
+        end = time.monotonic() + seconds
         while bool(termios.tcgetattr(self.master)[3] & termios.ICANON) == editing:
             if time.monotonic() > end:
                 raise AssertionError(f"editing is never {editing}")

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import tempfile
 import time
+import unittest
 from pathlib import Path
 
 import common
@@ -311,6 +312,16 @@ class Saved(Chat):
 
 
 class OnATerminal(Chat):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with Terminal("chat", env={"TERN_NO_HISTORY": "1"}) as chat:
+            chat.expect(r"> $")
+            try:
+                chat.wait_for_editing(seconds=10)
+            except AssertionError:
+                raise unittest.SkipTest("this build has no line editing (libedit)") from None
+
     def test_questions_and_end(self):
         with self.terminal() as chat:
             greeting = chat.prompt()
