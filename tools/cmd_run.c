@@ -164,7 +164,9 @@ static int read_prompt(run *r) {
 static bool check_options(const options *o) {
     const bool receipt = options_given(o, OPT_RECEIPT);
     const bool cache = options_given(o, OPT_PROMPT_CACHE);
-    if (many_wanted(o) && receipt) {
+    if (o->values[OPT_SYSTEM].source == OPTION_FLAG && !options_switch(o, OPT_CHAT)) {
+        complain("--system is part of a chat: use --chat too");
+    } else if (many_wanted(o) && receipt) {
         complain("--receipt is of one answer: not with --prompts-file or --rounds");
     } else if (many_wanted(o) && cache) {
         complain("--prompt-cache is for one answer: not with --prompts-file or --rounds");

@@ -124,6 +124,10 @@ class Pipe(Chat):
             self.assertTrue(cleared.stdout.endswith(told), "/clear keeps the system prompt")
             run = tern_text("run", "--chat", "-p", "hello", "--system", "Be brief.", *options)
             self.assertEqual(run.encode(), told)
+            refused = tern("run", "-p", "hello", "--system", "Be brief.", "-m", model)
+            self.assert_one_line_error(refused, 2, ["--chat"])
+            for_good = tern("run", "-p", "a", "-n", 1, "-m", model, env={"TERN_SYSTEM": "Be brief."})
+            self.assertEqual(for_good.returncode, 0, for_good.stderr)
 
     def test_interrupt(self):
         """What came is printed, the exit status is that of the signal."""
