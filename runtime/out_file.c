@@ -62,7 +62,10 @@ static void release(tern_out_file *f) {
 
 static tern_status check_target(const char *path, tern_error *err) {
     struct stat info;
-    if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
+    if (stat(path, &info) != 0)
+        return errno == ENOENT ? TERN_OK
+                               : tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
+    if (S_ISREG(info.st_mode))
         return TERN_OK;
     return tern_fail(err, TERN_ERR_IO, "%s: exists and is not a regular file", path);
 }

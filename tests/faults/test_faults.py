@@ -66,6 +66,12 @@ class Sweep:
             raise SystemExit(f"{case.name}: status {self.good.status} undisturbed: {self.good.stderr}")
         self.hit = set()
         self.problems = []
+        self.leaks = [] if case.keeps else self.kept_undisturbed()
+
+    def kept_undisturbed(self):
+        places = [self.good.report.places[h] for h in self.good.report.live]
+        ours = [p for p in places if not common.theirs(p) and not common.kept_by_libraries(p)]
+        return [f"{self.case.name}: never given back, and nothing failed: {self.symbols.stack(p)}" for p in ours]
 
     def chosen(self):
         """All places; of a slow case those that no case before it had, seen from inside."""
@@ -92,6 +98,9 @@ class Sweep:
             hit = {h for h, p in outcome.report.places.items() if p.hit}
             self.hit |= hit
         problem = common.judge(self.case, outcome, self.good, place, at.endswith("+"))
+        written = "< tern_out_file_" in self.symbols.stack(place)
+        if not problem and written and outcome.status == self.case.status and place.kind == common.SYSTEM:
+            problem = "a write that failed is taken for a success"
         if problem:
             for mark in outcome.report.places if outcome.report else ():
                 problem = problem.replace(mark, self.symbols.stack(outcome.report.places[mark]))
@@ -120,6 +129,7 @@ class Sweep:
         self.problems = [p for p in common.sweep(plans, self.one) if p]
         places = self.good.report.places
         missed = [p for p in chosen if p.hash not in self.hit and not self.catch(p)]
+        self.problems += self.leaks
         self.problems += [f"{self.case.name}: never failed: {self.symbols.stack(p)}" for p in missed]
         memory = [p for p in places.values() if p.kind == ALLOC]
         print(
