@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * For tests/tokenizers/parity.py: reads one text a line in hexadecimal from standard input and prints its
- * ids, a tab, and the text that the ids give back, in hexadecimal again.
- * Usage: tokenize_tool FILE [--parse] [--special] [--pre NAME]
+ * For tests/tokenizers/parity.py: reads one text a line in hexadecimal from standard input and
+ * prints its ids, a tab, and the text that the ids give back, in hexadecimal again. Usage:
+ * tokenize_tool FILE [--parse] [--special] [--pre NAME]
  */
 #include <stdio.h>
 #include <stdlib.h>
