@@ -123,7 +123,7 @@ static const command_spec commands[COMMAND_COUNT] = {
          "Weights are not read.\n",
          "  tern tokenize -p 'The quick brown fox' --pieces\n"
          "  tern tokenize --tokenizer tokenizer.json -f text.txt --add-special --json\n"
-         "  echo '504 3575' | tern tokenize -m model.gguf --ids\n"},
+         "  echo '504 357' | tern tokenize -m model.gguf --ids\n"},
     [COMMAND_CONVERT] =
         {"convert", "FOLDER OUT", 2, 2, "make a GGUF file of a Hugging Face model's folder",
          "Reads config.json, the safetensors files, tokenizer.json and what lies beside it: models "

@@ -7,6 +7,7 @@ build, install, test or measure at length are run in a shorter form (SHORTER), a
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -141,6 +142,8 @@ def furnish(folder):
         shutil.copy(small, folder / name)
     (folder / "prompt.txt").write_text("Once upon a time")
     (folder / "text.txt").symlink_to(documents.ROOT / "models" / "tern-small.heldout.txt")
+    vocabulary = {chr(c): c - 32 for c in range(32, 127)} | {"<s>": 95, "\n": 96}
+    (folder / "tokenizer.json").write_text(json.dumps(vocabulary))
     (folder / "bin").mkdir()
     (folder / "bin" / "tern").symlink_to(_options.tern)
     (folder / "home").mkdir()
