@@ -204,13 +204,14 @@ def theirs(place):
 
 def kept_by_libraries(place):
     """
-    Buffers of streams (four functions of the C library deep), stacks of ended threads, and what
+    Buffers of streams and the time zone (three functions of the C library deep), stacks of ended
+    threads, and what
     PCRE2 keeps mapped for the code of the next pattern.
     """
     depth = next((i for i, f in enumerate(place.frames) if not f.startswith("libc.so")), 0)
     if place.what == "mmap" and place.frames[0].startswith("libpcre2"):
         return True
-    return depth >= 4 or place.frames[0].startswith("ld-linux")
+    return depth >= 3 or place.frames[0].startswith("ld-linux")
 
 
 def own_lines(text):
