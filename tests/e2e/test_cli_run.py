@@ -24,6 +24,8 @@ RUN_KEYS = {
     "generated_tokens": int,
     "prefill_tps": (int, float),
     "decode_tps": (int, float),
+    "kv_hits": int,
+    "kv_misses": int,
     "first_token_ms": (int, float),
     "p50_ms": (int, float),
     "p95_ms": (int, float),

@@ -50,6 +50,14 @@ class PromptsFile(common.TernTest):
         for key in ("true_tps", "isa", "threads", "kernels", "seed", "rss_mib", "model"):
             self.assertIn(key, answer)
 
+    def test_cache_counters(self):
+        """A round computes each position once, and every later pass finds those before it."""
+        answer = tern_json(*self.options, "--prompts-file", self.file, "--rounds", 2)
+        for result in answer["results"]:
+            prompt, generated = result["prompt_tokens"], result["generated_tokens"]
+            self.assertEqual(result["kv_misses"], prompt + generated)
+            self.assertEqual(result["kv_hits"], sum(range(prompt, prompt + generated)))
+
     def test_text(self):
         said = tern_text(*self.options, "--prompts-file", self.file)
         self.assertEqual(said, "".join(alone["text"] + "\n" for alone in self.alone))

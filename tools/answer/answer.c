@@ -196,9 +196,12 @@ tern_status answerer_answer(answerer *a, const answer_request *request, tern_err
         tern_sampler_accept(a->sampler, request->known[i]);
     }
     const uint64_t before = tern_dequantize_calls();
+    const tern_session_work work = tern_session_work_done(a->session);
     /* Room for a byte, so that text is never NULL. */
     const tern_status status = reserve_text(a, 1) ? generate(a, err) : TERN_ERR_NOMEM;
     a->dequantized = tern_dequantize_calls() - before;
+    a->kv_hits = tern_session_work_done(a->session).reused - work.reused;
+    a->kv_misses = tern_session_work_done(a->session).tokens - work.tokens;
     a->end = end_of(a);
     a->request = NULL;
     if (a->out_of_memory) {

@@ -62,6 +62,8 @@ typedef struct answerer {
     answer_end end;
     tern_generation figures;
     uint64_t dequantized; /* weights expanded to floats while generating: must be 0 */
+    uint64_t kv_hits;     /* positions found in the cache, over all passes of the answer */
+    uint64_t kv_misses;   /* positions computed */
 
     size_t text_capacity, text_given; /* bytes of text that the sink has had */
     bool drop_space;                  /* still to be done */

@@ -50,6 +50,8 @@ void figures_set_answer(json_t *root, const answerer *a, const loaded *l) {
     json_object_set_new(root, "text", json_text(a->text, a->text_size));
     json_object_set_new(root, "tokens", token_list(a));
     figures_set_rates(root, g, l);
+    json_object_set_new(root, "kv_hits", json_integer((json_int_t)a->kv_hits));
+    json_object_set_new(root, "kv_misses", json_integer((json_int_t)a->kv_misses));
     json_object_set_new(root, "first_token_ms", json_number(1e3 * g->first_token_seconds));
     json_object_set_new(root, "p50_ms", json_number(g->p50_ms));
     json_object_set_new(root, "p95_ms", json_number(g->p95_ms));
