@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encoding and decoding with small vocabularies. In byte-level ones id b is byte b. */
+/* AC:8. Encoding and decoding with small vocabularies, found in model files without being told. In
+ * byte-level ones id b is byte b. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

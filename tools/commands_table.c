@@ -41,16 +41,17 @@ static const command_spec commands[COMMAND_COUNT] = {
         {"bench", "", 0, 0, "measure prefill and decode against this machine's memory",
          "Evaluates a prompt of random tokens, then decodes. Figures are medians of the repeats.\n"
          "Reading speed of the memory is measured with the same number of threads, before and\n"
-         "after; the fraction says how much of it decoding used. Random tokens depend on --seed.\n"
-         "`tern benchmark` is the same command.\n",
+         "after; the fraction says how much of it decoding used. Random tokens depend on --seed.\n",
          "  tern bench -m model.gguf -p 512 -n 64\n"
          "  tern bench -m model.gguf -p 0 -n 128 --threads 1 --json\n"
-         "  tern bench -m model.gguf -p 512 -n 64 --depth 2048 --repeat 5\n"},
+         "  tern bench -m model.gguf -p 512 -n 64 --depth 2048 --repeat 5\n",
+         "benchmark"},
     [COMMAND_INSPECT] =
         {"inspect", "MODEL", 1, 1, "show what is in a model file and whether it runs here",
          "Shows metadata, tensors, the memory that the model would take, and the kernels chosen.\n",
          "  tern inspect model.gguf\n"
-         "  tern inspect model.gguf --ctx 256 --kv f32 --json\n"},
+         "  tern inspect model.gguf --ctx 256 --kv f32 --json\n",
+         "compat-check"},
     [COMMAND_KERNELS] = {"kernels", "", 0, 0,
                          "list every kernel, whether it runs here and which is chosen", "",
                          "  tern kernels\n"
@@ -142,12 +143,9 @@ const command_spec *command_describe(command_id command) {
 }
 
 bool command_find(const char *name, command_id *command) {
-    if (strcmp(name, "benchmark") == 0) { /* what other programs call it */
-        *command = COMMAND_BENCH;
-        return true;
-    }
     for (int i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(commands[i].name, name) == 0) {
+        const char *alias = commands[i].alias;
+        if (strcmp(commands[i].name, name) == 0 || (alias != NULL && strcmp(alias, name) == 0)) {
             *command = (command_id)i;
             return true;
         }

@@ -49,6 +49,7 @@ typedef struct command_spec {
     const char *summary;  /* one line, for `tern help` */
     const char *details;  /* paragraphs behind it, lines of at most 100 columns; may be "" */
     const char *examples; /* lines */
+    const char *alias;    /* what other programs call it; NULL: nothing else */
 } command_spec;
 
 typedef enum option_id {

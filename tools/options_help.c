@@ -81,6 +81,9 @@ void help_print_command(FILE *out, command_id command) {
     if (spec->details[0] != '\0') {
         fprintf(out, "\n%s", spec->details);
     }
+    if (spec->alias != NULL) {
+        fprintf(out, "`tern %s` is the same command.\n", spec->alias);
+    }
     fprintf(out, "\noptions:\n");
     bool ignores = false;
     for (int id = 0; id < OPT_COUNT; id++) {

@@ -79,6 +79,7 @@ def claims(section):
 
 class Claims(unittest.TestCase):
     def test_every_claim_has_a_receipt(self):
+        """AC:10. Whoever claims a speed shows the run."""
         problems, found = [], 0
         for path in documents.paths():
             for section in documents.sections(path.read_text()):

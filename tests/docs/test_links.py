@@ -33,7 +33,12 @@ def known_tests():
 
 def source_of(test):
     tests = documents.ROOT / "tests"
-    for path in (tests / f"test_{test}.c", tests / "e2e" / f"test_{test.removeprefix('e2e_')}.py"):
+    places = (
+        tests / f"test_{test}.c",
+        tests / "e2e" / f"test_{test.removeprefix('e2e_')}.py",
+        tests / "docs" / f"test_{test.removeprefix('documents_')}.py",
+    )
+    for path in places:
         if path.exists():
             return path.read_text()
     return None
@@ -84,6 +89,15 @@ def problems_of_requirements():
 class Links(unittest.TestCase):
     def test_links(self):
         self.assertEqual([], list(problems_of_links()))
+
+    def test_acceptance_tags(self):
+        """AC:1 to AC:10 can be found in the tests that show them."""
+        found = set()
+        for path in (documents.ROOT / "tests").rglob("*.[cp]*"):
+            if path.suffix in (".c", ".py") and path.name != "test_links.py":
+                for tag in re.findall(r"AC:(\d+)", path.read_text()):
+                    found.add(int(tag))
+        self.assertEqual(set(range(1, 11)), found)
 
     def test_requirements(self):
         self.assertGreater(len(known_tests()), 30)

@@ -68,6 +68,7 @@ class SmallModel(common.TernTest):
         cls.model = common.small_model()
 
     def test_sum(self):
+        """AC:2. The program answers a question."""
         text = tern_text("run", "-m", self.model, "-p", "Q: What is 2+2? A:", "-n", 8)
         self.assertRegex(text.strip(), r"^4\b")
 
@@ -221,6 +222,11 @@ class Usage(WithModel):
 
     def test_version(self):
         self.assertRegex(tern_text("--version"), r"^tern \d+\.\d+\.\d+")
+
+    def test_names_of_other_programs(self):
+        for alias, name in (("benchmark", "bench"), ("compat-check", "inspect")):
+            self.assertEqual(tern_text("help", alias), tern_text("help", name))
+            self.assertIn(f"tern {alias}", tern_text("help", name))
 
     def test_wrong_usage(self):
         model = ("-m", self.model)

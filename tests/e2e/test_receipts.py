@@ -78,7 +78,7 @@ class WithReceipt(common.TernTest):
 
 class Writing(WithReceipt):
     def test_what_a_receipt_says(self):
-        """AC:9. The fields that validators of other projects look for, from a real run."""
+        """AC:4, AC:9. The fields that validators of other projects look for, from a real run."""
         r = self.receipt
         self.assertEqual(r["schema_version"], "1.0.0")
         self.assertEqual(r["compute_path"], "real")

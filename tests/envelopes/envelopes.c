@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accuracy envelopes: how far each product of the kernel table is from a product of floats.
+ * AC:5. Accuracy envelopes: how far each product of the kernel table is from a product of floats.
  * docs/numerics.md, "Accuracy", derives the limits and says what is compared with what. It uses the
  * kernel library alone, through its public header.
  *
