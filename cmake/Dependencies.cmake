@@ -23,10 +23,8 @@ pkg_check_modules(JANSSON IMPORTED_TARGET jansson)
 if(JANSSON_FOUND)
   set(TERN_JSON_LIBRARIES PkgConfig::JANSSON)
   set(TERN_JSON_DEFINITIONS TERN_HAVE_JANSSON=1)
-  list(APPEND TERN_LIBRARIES PkgConfig::JANSSON)
-  set(TERN_PC_JANSSON " jansson") # for tern.pc
 else()
-  message(STATUS "tern: jansson was not found: built without --json and without reading JSON files")
+  message(STATUS "tern: jansson was not found: the program is built without --json, receipts and references")
 endif()
 
 pkg_check_modules(SODIUM IMPORTED_TARGET libsodium)

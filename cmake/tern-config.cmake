@@ -23,7 +23,7 @@ elseif(TARGET tern::kernels AND NOT tern_KIND STREQUAL _tern_kind)
 endif()
 
 # Static libraries leave it to the program to link what they use: the kernels cpuinfo and threads,
-# the rest PCRE2 and, where it was built with them, jansson and utf8proc.
+# the rest PCRE2 and, where it was built with it, utf8proc.
 set(_tern_complete TRUE)
 if(_tern_kind STREQUAL "static")
   include(CMakeFindDependencyMacro)
@@ -38,7 +38,6 @@ if(_tern_kind STREQUAL "static")
   if(NOT TARGET PkgConfig::PCRE2)
     set(_tern_complete FALSE)
   endif()
-  pkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)
   pkg_check_modules(UTF8PROC QUIET IMPORTED_TARGET libutf8proc)
 endif()
 

@@ -4,8 +4,8 @@
 
 /*
  * Reader for JSON files of some megabytes, such as vocabularies: one pass, one array of values, the
- * text of strings left where it is in the bytes of the file. A vocabulary of 9 MB takes a tenth of
- * the time that a library takes which makes a node and a copy for each value.
+ * text of strings left where it is in the bytes of the file: no node and no copy for each of a
+ * vocabulary's hundred thousand values, and no JSON library among what libtern needs.
  *
  * Strict: RFC 8259, valid UTF-8, no lone surrogates, nothing behind the value. Nesting up to
  * TERN_JSON_MAX_DEPTH. Of equal keys in an object the last one counts.

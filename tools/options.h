@@ -225,6 +225,10 @@ const char *option_environment(const option_spec *spec, char name[WORD_BYTES]);
 /* Whether an earlier row of the table has the same long flag, and so the same variable. */
 bool option_is_repeated(option_id id);
 
+/* Its help with the choices, whether it repeats, and the default: what every page says of it.
+ * Returns the length, less than size. */
+size_t option_help(const option_spec *spec, char *text, size_t size);
+
 /* What a value of the option must be ("an integer from 0 to 1024"). */
 void option_expectation(const option_spec *spec, char *text, size_t size);
 

@@ -37,18 +37,19 @@ static void print_flag(FILE *out, const option_spec *spec) {
     fprintf(out, "%*s", at < INDENT ? INDENT - at : 1, "");
 }
 
+size_t option_help(const option_spec *spec, char *text, size_t size) {
+    const bool chooses = spec->type == OPTION_CHOICE;
+    const bool falls_back = spec->fallback != NULL;
+    const int n =
+        snprintf(text, size, "%s%s%s%s%s%s%s", spec->help, chooses ? ": " : "",
+                 chooses ? spec->choices : "", spec->repeats ? "; may be repeated" : "",
+                 falls_back ? " [" : "", falls_back ? spec->fallback : "", falls_back ? "]" : "");
+    return (size_t)n < size ? (size_t)n : size - 1;
+}
+
 static void print_option(FILE *out, const option_spec *spec) {
     char text[512];
-    size_t n = (size_t)snprintf(text, sizeof text, "%s", spec->help);
-    if (spec->type == OPTION_CHOICE) {
-        n += (size_t)snprintf(text + n, sizeof text - n, ": %s", spec->choices);
-    }
-    if (spec->repeats) {
-        n += (size_t)snprintf(text + n, sizeof text - n, "; may be repeated");
-    }
-    if (spec->fallback != NULL) {
-        n += (size_t)snprintf(text + n, sizeof text - n, " [%s]", spec->fallback);
-    }
+    size_t n = option_help(spec, text, sizeof text);
     const char *list = spec->aliases;
     char word[WORD_BYTES];
     for (bool first = true; word_next(&list, word); first = false) {

@@ -105,17 +105,8 @@ static void print_option(FILE *out, const option_spec *spec) {
     if (spec->argument != NULL) {
         fprintf(out, " \\fI%s\\fR", spec->argument);
     }
-    char text[1024];
-    size_t n = (size_t)snprintf(text, sizeof text, "\n%s", spec->help);
-    if (spec->type == OPTION_CHOICE) {
-        n += (size_t)snprintf(text + n, sizeof text - n, ": %s", spec->choices);
-    }
-    if (spec->repeats) {
-        n += (size_t)snprintf(text + n, sizeof text - n, "; may be repeated");
-    }
-    if (spec->fallback != NULL) {
-        n += (size_t)snprintf(text + n, sizeof text - n, " [%s]", spec->fallback);
-    }
+    char text[1024] = "\n";
+    const size_t n = 1 + option_help(spec, text + 1, sizeof text - 1);
     if (spec->remark != NULL) {
         (void)snprintf(text + n, sizeof text - n, "; without effect: %s", spec->remark);
     }
