@@ -2,6 +2,8 @@
 #include "runtime/metrics.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -13,20 +15,26 @@ double tern_clock_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double tern_peak_rss_from(const char *status_path) {
-    FILE *f = fopen(status_path, "re");
+/* The number behind key in a file of lines such as "VmHWM:  123 kB"; 0 when there is none. */
+static unsigned long long read_kib(const char *path, const char *key) {
+    FILE *f = fopen(path, "re");
     if (f == NULL) {
-        return 0.0;
+        return 0;
     }
     char line[256];
     unsigned long long kib = 0;
     while (fgets(line, sizeof line, f) != NULL) {
-        if (sscanf(line, "VmHWM: %llu kB", &kib) == 1) {
+        if (strncmp(line, key, strlen(key)) == 0) {
+            kib = strtoull(line + strlen(key), NULL, 10);
             break;
         }
     }
     (void)fclose(f); /* read only: nothing can be lost */
-    return (double)kib / 1024.0;
+    return kib;
+}
+
+double tern_peak_rss_from(const char *status_path) {
+    return (double)read_kib(status_path, "VmHWM:") / 1024.0;
 }
 
 double tern_peak_rss_mib(void) {
@@ -39,23 +47,6 @@ double tern_peak_rss_mib(void) {
         return 0.0;
     }
     return (double)usage.ru_maxrss / 1024.0; /* Linux counts KiB */
-}
-
-/* "MemAvailable:  123 kB" in bytes; 0 when there is no such line. */
-static uint64_t read_available(const char *meminfo) {
-    FILE *f = fopen(meminfo, "re");
-    if (f == NULL) {
-        return 0;
-    }
-    char line[256];
-    unsigned long long kib = 0;
-    while (fgets(line, sizeof line, f) != NULL) {
-        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) {
-            break;
-        }
-    }
-    (void)fclose(f); /* read only: nothing can be lost */
-    return (uint64_t)kib * 1024;
 }
 
 /* A limit in bytes; 0 for "max" and for files that are not there. */
@@ -73,7 +64,7 @@ static uint64_t read_limit(const char *path) {
 }
 
 uint64_t tern_memory_available_from(const char *meminfo, const char *const *limits) {
-    uint64_t available = read_available(meminfo);
+    uint64_t available = 1024 * (uint64_t)read_kib(meminfo, "MemAvailable:");
     for (; *limits != NULL; limits++) {
         const uint64_t limit = read_limit(*limits);
         if (limit > 0 && (available == 0 || limit < available)) {

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -139,6 +140,19 @@ class TernTest(unittest.TestCase):
         self.assertTrue(message.endswith("\n"), message)
         for text in contains:
             self.assertIn(text, message)
+
+
+class FolderTest(TernTest):
+    """With a folder of its own, `dir`, for all tests of the class."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.dir = Path(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
 
 
 def _parse(argv):

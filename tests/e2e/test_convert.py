@@ -2,7 +2,6 @@
 """tern convert: a folder's model computes in GGUF what it computes where it comes from."""
 
 import json
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -31,16 +30,7 @@ TOKENS = [5, 17, 90, 2, 2, 33, 71, 8, 60, 41, 12, 96, 3, 55]
 
 
 @unittest.skipUnless(np, "needs numpy and gguf")
-class Convert(common.TernTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.dir = Path(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
+class Convert(common.FolderTest):
     def convert(self, model, *options, files=1):
         out = self.dir / "out.gguf"
         said = tern_json("convert", model.write(files), out, *options)

@@ -240,27 +240,18 @@ class Figures(common.TernTest):
             self.assertEqual((status, found["cases"][0]["text_equal"]), (1, False))
 
 
-class Oracle(common.TernTest):
+class Oracle(common.FolderTest):
     """The oracle as the engine, through the writer that other engines use: logits, tokens, K and V."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = Path(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def ask(self, model, ids):
         engine = reference.load_engine("oracle", model, 1)
         case = reference.ask_one(engine, "oracle", ids, 4)
-        reference.write_folder(self.path / "o", reference.head(engine, model, "today"), [case])
+        reference.write_folder(self.dir / "o", reference.head(engine, model, "today"), [case])
         return case
 
     def check(self, model, ids, cosine):
         case = self.ask(model, ids)
-        status, found = crossval(model, self.path / "o" / "reference.json")
+        status, found = crossval(model, self.dir / "o" / "reference.json")
         self.assertEqual(status, 0, found)
         self.assertGreater(found["cosine_min"], cosine)
         self.assertGreater(found["kv_cosine_min"], cosine)
@@ -274,7 +265,7 @@ class Oracle(common.TernTest):
     def test_keys_and_values(self):
         for preset in ("llama-tiny-f32", "bitnet-tiny", "bitnet-tiny-odd"):
             with self.subTest(preset=preset):
-                model = common.synth(preset, self.path)
+                model = common.synth(preset, self.dir)
                 self.check(model, prompt(30, gguf_edit.vocabulary(model)), 0.9999)
 
     def test_small_model(self):
@@ -282,12 +273,12 @@ class Oracle(common.TernTest):
 
     def test_changed_cache(self):
         """One head's values of one layer turned round: the right layer is named."""
-        model = common.synth("bitnet-tiny", self.path)
+        model = common.synth("bitnet-tiny", self.dir)
         case = self.ask(model, prompt(30, gguf_edit.vocabulary(model)))
         values = case.cache[1].copy()
         values[1, 0] *= -1
-        values.astype("<f4").tofile(self.path / "o" / "0-values.f32")
-        status, found = crossval(model, self.path / "o" / "reference.json")
+        values.astype("<f4").tofile(self.dir / "o" / "0-values.f32")
+        status, found = crossval(model, self.dir / "o" / "reference.json")
         least = [layer["value_cosine_min"] for layer in found["cases"][0]["kv_layers"]]
         self.assertEqual(status, 1)
         self.assertEqual([x < 0 for x in least], [i == 1 for i in range(len(least))])

@@ -3,7 +3,6 @@
 
 import struct
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -31,16 +30,7 @@ def matrices(file):
     return [t for t in file.tensors if len(t.ne) == 2 and t.name != "token_embd.weight"]
 
 
-class Quantize(common.TernTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.dir = Path(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
+class Quantize(common.FolderTest):
     def path(self, name):
         return self.dir / f"{name}.gguf"
 

@@ -6,6 +6,7 @@ undisturbed; that run gives the places where the program asks the system for som
 program answers when nothing fails.
 """
 
+import argparse
 import json
 import os
 import re
@@ -276,6 +277,17 @@ def judge(case, outcome, good, place, persistent):
 def sweep(items, work, jobs=2):
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(work, items))
+
+
+def from_arguments():
+    """The program and the shim of the command line, and the arguments that are left for unittest."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tern", required=True)
+    parser.add_argument("--shim", required=True)
+    options, rest = parser.parse_known_args()
+    if not SMALL_MODEL.exists():
+        skip("the small model is not in this source tree")
+    return Faults(options.tern, options.shim), [sys.argv[0], *rest]
 
 
 def skip(reason):

@@ -6,18 +6,16 @@ Whatever the limit: the right answer, or one line and status 1. Below what the d
 to start the program (status 127, or a death before main) nothing can be asked of it.
 """
 
-import argparse
 import os
 import resource
 import signal
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import common
-from common import OLD, Case, Faults
+from common import OLD, Case
 
 TEXT = "Q: What is 17+25? A:"
 ANSWER = b" 42\n"
@@ -207,11 +205,5 @@ class Disks(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tern", required=True)
-    parser.add_argument("--shim", required=True)
-    options, rest = parser.parse_known_args()
-    if not common.SMALL_MODEL.exists():
-        common.skip("the small model is not in this source tree")
-    FAULTS = Faults(options.tern, options.shim)
-    unittest.main(argv=[sys.argv[0], *rest])
+    FAULTS, arguments = common.from_arguments()
+    unittest.main(argv=arguments)

@@ -6,18 +6,16 @@ The shim raises a signal, shortens the model or changes its time of writing at e
 in turn, so each step of loading, generating and writing is met, always at the same spot.
 """
 
-import argparse
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
 import common
-from common import OLD, Case, Faults
+from common import OLD, Case
 
 TEXT = "Q: What is 17+25? A:"
 RUN = Case("run", ["run", "-m", "MODEL", "-p", TEXT, "--threads", "2"])
@@ -155,11 +153,5 @@ class Changes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tern", required=True)
-    parser.add_argument("--shim", required=True)
-    options, rest = parser.parse_known_args()
-    if not common.SMALL_MODEL.exists():
-        common.skip("the small model is not in this source tree")
-    FAULTS = Faults(options.tern, options.shim)
-    unittest.main(argv=[sys.argv[0], *rest])
+    FAULTS, arguments = common.from_arguments()
+    unittest.main(argv=arguments)
