@@ -137,6 +137,10 @@ size_t tern_file_map_size(const tern_file_map *m) {
     return m->size;
 }
 
+int tern_file_map_descriptor(const tern_file_map *m) {
+    return m->fd;
+}
+
 tern_status tern_file_map_unchanged(const tern_file_map *m, tern_error *err) {
     struct stat now;
     if (fstat(m->fd, &now) != 0)

@@ -23,6 +23,7 @@ void tern_file_map_close(tern_file_map **map);
 
 const uint8_t *tern_file_map_bytes(const tern_file_map *map);
 size_t tern_file_map_size(const tern_file_map *map);
+int tern_file_map_descriptor(const tern_file_map *map); /* open for reading, of the map */
 
 /* TERN_ERR_CHANGED when length or time of the last change are not what they were at opening. */
 TERN_MUST_CHECK tern_status tern_file_map_unchanged(const tern_file_map *map, tern_error *err);

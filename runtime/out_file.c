@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct tern_out_file {
     char *path;
     char *temporary;
     int fd;
+    bool lazy; /* no fsync */
 };
 
 /* ---- the list of temporary files ------------------------------------------------------------- */
@@ -134,6 +136,10 @@ tern_status tern_out_file_write(tern_out_file *f, const void *bytes, size_t size
     return TERN_OK;
 }
 
+void tern_out_file_lazy(tern_out_file *f) {
+    f->lazy = true;
+}
+
 /* EINVAL and ENOTSUP: a file system that has nothing to bring to a disk. */
 static bool synchronize(int fd) {
     return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
@@ -141,7 +147,7 @@ static bool synchronize(int fd) {
 
 tern_status tern_out_file_commit(tern_out_file **file, tern_error *err) {
     tern_out_file *f = *file;
-    tern_status status = synchronize(f->fd) ? TERN_OK : fail(f, "written", err);
+    tern_status status = f->lazy || synchronize(f->fd) ? TERN_OK : fail(f, "written", err);
     const int closed = close(f->fd); /* some file systems report a full disk only here */
     f->fd = -1;
     if (status == TERN_OK && closed != 0)

@@ -23,6 +23,10 @@ TERN_MUST_CHECK tern_status tern_out_file_create(const char *path, tern_out_file
 TERN_MUST_CHECK tern_status tern_out_file_write(tern_out_file *file, const void *bytes, size_t size,
                                                 tern_error *err);
 
+/* Commit will not wait for the disk: for contents that are checked when they are read, and can be
+ * made again. */
+void tern_out_file_lazy(tern_out_file *file);
+
 /* Gives the file its name. Frees *file in any case; on failure nothing is left of it. */
 TERN_MUST_CHECK tern_status tern_out_file_commit(tern_out_file **file, tern_error *err);
 

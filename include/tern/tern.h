@@ -426,6 +426,13 @@ TERN_MUST_CHECK tern_status tern_generate(tern_session *session, tern_sampler *s
 const char *tern_mapped_file(const void *address);
 
 /*
+ * Where the program keeps what it could make again: $XDG_CACHE_HOME/tern, or $HOME/.cache/tern
+ * where that is not set. Writes at most size bytes with the terminator, returns the length of the
+ * whole path; 0 when neither variable holds an absolute path. Creates nothing.
+ */
+size_t tern_cache_default(char *path, size_t size);
+
+/*
  * Files that tern writes have a temporary name until they are complete. Removes those that are
  * being written now; they cannot be completed afterwards. For a handler that ends the process.
  */
