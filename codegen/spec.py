@@ -50,6 +50,9 @@ class Op:
     test: str  # compares the rows with the reference: tests/test_<name>.c
 
 
+PREFETCH = 4096  # bytes ahead, unless an entry says otherwise
+
+
 @dataclass(frozen=True)
 class Row:
     """One kernel: a C file and a line of its operation's X-macro list."""
@@ -62,6 +65,7 @@ class Row:
     tokens: int = 0
     other_layout: bool = False  # not the layout that section [format] gives the format
     own_template: str | None = None  # instead of the operation's
+    prefetch: int = PREFETCH  # bytes of weights ahead that a product asks the memory for
 
     @property
     def operand(self) -> str | None:
@@ -193,7 +197,7 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
     if not isinstance(entry, dict):
         raise SpecError(f"kernel {index}: expected a table")
     where = f"kernel {index} ({entry.get('op', '?')})"
-    check_keys(where, entry, {"op", "isa"}, {"format", "layout", "tile", "template"})
+    check_keys(where, entry, {"op", "isa"}, {"format", "layout", "tile", "template", "prefetch"})
     for key in ("op", "template"):
         check_type(where, entry, key, str)
     op = spec.ops.get(entry["op"])
@@ -202,6 +206,7 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
     formats = as_list(where, "format", entry["format"]) if "format" in entry else [None]
     isas = as_list(where, "isa", entry["isa"])
     rows, tokens = load_tile(where, entry, op)
+    prefetch = load_prefetch(where, entry, op)
     other = load_layout(where, entry, op, spec)
     template = entry.get("template")
     if template is not None:
@@ -218,7 +223,9 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
             layout = spec.layouts[fmt] if op.tiled else ("rows" if fmt else "none")
             is_other = other is not None and other != layout
             place = other if is_other else layout
-            found.append(Row(op, fmt, place, spec.isas[isa], rows, tokens, is_other, template))
+            found.append(
+                Row(op, fmt, place, spec.isas[isa], rows, tokens, is_other, template, prefetch)
+            )
     for row in found:
         check_tile(row)
         check_cuda_template(row, template_dir)
@@ -250,6 +257,18 @@ def load_tile(where: str, entry: dict, op: Op) -> tuple[int, int]:
         if type(value) is not int or value not in (1, 2, 4, 8, 16):
             raise SpecError(f"{where}: tile {key} must be 1, 2, 4, 8 or 16, not {value!r}")
     return entry["tile"]["rows"], entry["tile"]["tokens"]
+
+
+def load_prefetch(where: str, entry: dict, op: Op) -> int:
+    """Key 'prefetch' of a product: a number of whole cache lines, in bytes."""
+    if "prefetch" not in entry:
+        return PREFETCH
+    if not op.tiled:
+        raise SpecError(f"{where}: op '{op.name}' takes no prefetch")
+    value = entry["prefetch"]
+    if type(value) is not int or not 64 <= value <= 65536 or value % 64:
+        raise SpecError(f"{where}: prefetch must be a multiple of 64 up to 65536, not {value!r}")
+    return value
 
 
 def check_tile(row: Row) -> None:

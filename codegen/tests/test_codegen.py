@@ -512,6 +512,16 @@ REFUSED = {
         "rows = 8, tokens = 1 }",
         r"tern_gemv_i2_s_8x1_avx512: 8 rows do not fill vectors of 16 lanes",
     ),
+    "prefetch of half a line": (
+        "tile = { rows = 16, tokens = 1 }\n",
+        "tile = { rows = 16, tokens = 1 }\nprefetch = 1000\n",
+        r"kernel 1 \(gemv\): prefetch must be a multiple of 64 up to 65536, not 1000",
+    ),
+    "prefetch where none belongs": (
+        'op = "add"\n',
+        'op = "add"\nprefetch = 1024\n',
+        r"kernel \d+ \(add\): op 'add' takes no prefetch",
+    ),
     "no template for CUDA": (
         'template = "softmax"\n',
         'template = "layernorm"\n',

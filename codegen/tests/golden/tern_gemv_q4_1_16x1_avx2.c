@@ -19,7 +19,7 @@ enum {
     HEADER_BYTES = 64,
     CHUNK_BYTES = 64,
     BLOCK_BYTES = HEADER_BYTES + 4 * CHUNK_BYTES,
-    PREFETCH_BYTES = 4096 /* ahead in the one stream that a thread reads */
+    PREFETCH_BYTES = 2048 /* ahead in the one stream that a thread reads */
 };
 
 /* What each stored code exceeds its weight by: taken back as CODE_BIAS * sum of the block's q. */
