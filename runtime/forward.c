@@ -72,19 +72,8 @@ static void norm(const pass *p, const float *x, size_t x_stride, const float *g,
 
 /* y[t - t0][rows] = matrix * norm[t][cols] (+ bias) for tokens t in [t0, t1). */
 static void multiply(const pass *p, const tern_linear *linear, size_t t0, size_t t1, float *y) {
-    const tern_scratch *s = p->s;
     const tern_matrix *m = &linear->matrix;
-    const bool token = linear->form == TERN_INPUT_TOKEN;
-    const tern_activations x = {.cols = m->cols,
-                                .x = s->norm + t0 * s->width,
-                                .x_stride = s->width,
-                                .q = (token ? s->qx : s->bx) + t0 * s->q_stride,
-                                .q_stride = s->q_stride,
-                                .s = s->qx_s + t0,
-                                .sum = s->qx_sum + t0,
-                                .d = s->bx_d + t0 * s->blocks,
-                                .block_sum = s->bx_sum + t0 * s->blocks,
-                                .d_stride = s->blocks};
+    const tern_activations x = tern_scratch_activations(p->session, linear, t0);
     const tern_part part = tern_team_split(p->worker, m->rows, TERN_ROW_GROUP);
     const tern_tile tile = {.t0 = 0, .t1 = t1 - t0, .r0 = part.begin, .r1 = part.end};
     if (part.begin == part.end)
@@ -242,7 +231,7 @@ static void forward(tern_worker worker, void *argument) {
     for (size_t n = 0; n < m->config.n_layer; n++) {
         const bool last = n + 1 == m->config.n_layer;
         forward_layer(&p, n, last ? m->output_norm : m->layers[n + 1].attn_norm,
-                      last ? m->head.form : qkv_forms(&m->layers[n + 1]));
+                      last ? m->head.form | m->image.scan.form : qkv_forms(&m->layers[n + 1]));
     }
     if (batch->n_logits > 0) /* logits[0] belongs to token n - n_logits */
         multiply(&p, &m->head, batch->n - batch->n_logits, batch->n, batch->logits);

@@ -47,7 +47,6 @@ static bool report(generate_call *g, int32_t token) {
 }
 
 static tern_status decode(generate_call *g, tern_error *err) {
-    float *logits = tern_session_logits(g->session);
     g->result.stop = TERN_STOP_LENGTH;
     while (g->result.n_generated < g->params.max_tokens) {
         if (tern_session_position(g->session) == tern_session_context(g->session)) {
@@ -56,7 +55,7 @@ static tern_status decode(generate_call *g, tern_error *err) {
         }
         const double begin = tern_clock_seconds();
         int32_t token;
-        tern_status status = tern_sampler_pick(g->sampler, logits, &token, err);
+        tern_status status = tern_session_pick(g->session, g->sampler, &token, err);
         if (status != TERN_OK) {
             return status;
         }
@@ -64,7 +63,7 @@ static tern_status decode(generate_call *g, tern_error *err) {
             return TERN_OK;
         }
         const bool more = report(g, token);
-        status = tern_session_eval(g->session, &token, 1, TERN_LOGITS_LAST, logits, err);
+        status = tern_session_eval(g->session, &token, 1, TERN_LOGITS_NONE, NULL, err);
         if (status != TERN_OK) {
             return status;
         }
@@ -105,8 +104,8 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
         tern_model_tokenizer(tern_session_model(session), &g.tokenizer, NULL) != TERN_OK) {
         g.tokenizer = NULL; /* a model without a tokenizer has no end-of-text token */
     }
-    tern_status status = tern_session_eval(session, prompt, n_prompt, TERN_LOGITS_LAST,
-                                           tern_session_logits(session), err);
+    tern_status status =
+        tern_session_eval(session, prompt, n_prompt, TERN_LOGITS_NONE, NULL, err);
     if (status != TERN_OK) {
         return status;
     }

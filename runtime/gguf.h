@@ -152,4 +152,7 @@ tern_span tern_gguf_next_string(const uint8_t **cursor);
  */
 void tern_gguf_drop_pages(const tern_gguf *file, const tern_gguf_tensor *tensor);
 
+/* The same for a part of a tensor: bytes of it from data on, which lies in the file. */
+void tern_gguf_drop_range(const tern_gguf *file, const void *data, uint64_t bytes);
+
 #endif

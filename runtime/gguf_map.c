@@ -88,11 +88,15 @@ void tern_gguf_close(tern_gguf **file) {
 }
 
 void tern_gguf_drop_pages(const tern_gguf *file, const tern_gguf_tensor *tensor) {
+    tern_gguf_drop_range(file, tensor->data, tensor->bytes);
+}
+
+void tern_gguf_drop_range(const tern_gguf *file, const void *data, uint64_t bytes) {
     if (file->map == NULL)
         return;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t first = ((uintptr_t)tensor->data + page - 1) / page * page;
-    const uintptr_t end = ((uintptr_t)tensor->data + tensor->bytes) / page * page;
+    const uintptr_t first = ((uintptr_t)data + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)data + bytes) / page * page;
     if (first < end) /* advice only: a failure changes nothing that a caller could see */
         (void)madvise((void *)first, end - first, MADV_DONTNEED);
 }

@@ -79,8 +79,9 @@ static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
                                  err)) ||
         (s = tern_load_vector(l, "output_norm.weight", c->n_embd, false, &m->output_norm, err)))
         return s;
-    return tern_load_linear(l, own ? "output.weight" : "token_embd.weight", c->n_vocab, c->n_embd,
-                            &m->head, err);
+    s = tern_load_linear(l, own ? "output.weight" : "token_embd.weight", c->n_vocab, c->n_embd,
+                         &m->head, err);
+    return s || m->exact_head ? s : tern_load_head_image(l, &m->head, &m->image, err);
 }
 
 static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
@@ -271,6 +272,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
         return s;
     m->guard = tern_guard_new(mask);
     m->strict = params->strict;
+    m->exact_head = params->exact_head;
     m->i2s_order = params->i2s_order;
     if ((s = find_layout(params->layout, &m->ternary, err)))
         return s;

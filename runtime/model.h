@@ -8,6 +8,7 @@
 #include "runtime/arena.h"
 #include "runtime/gguf.h"
 #include "runtime/guard.h"
+#include "runtime/head.h"
 #include "runtime/weights.h"
 #include "tern/tern.h"
 
@@ -61,12 +62,14 @@ struct tern_model {
     tern_embedding embedding;
     const float *output_norm;  /* [n_embd] */
     tern_linear head;          /* n_embd -> n_vocab */
+    tern_head_image image;     /* of head; no rows: head is small, or shall be read itself */
     double *frequency;         /* [n_rot / 2], radians per position */
     tern_tokenizer *tokenizer; /* NULL: see tokenizer_error */
     tern_error tokenizer_error;
-    char *name;      /* general.name or "" */
-    bool runnable;   /* weights are loaded */
+    char *name;    /* general.name or "" */
+    bool runnable; /* weights are loaded */
     bool strict;
+    bool exact_head; /* no image of the head */
     uint64_t packed; /* bytes of the arena */
     tern_i2s_order i2s_order;
     _Atomic uint64_t identity; /* 0: not asked for yet; identity.c */

@@ -6,7 +6,8 @@
 #include "runtime/session.h"
 
 static uint64_t bytes_per_token(const tern_model *m) {
-    uint64_t bytes = tern_linear_bytes(&m->head);
+    const tern_linear *head = m->image.scan.matrix.rows > 0 ? &m->image.scan : &m->head;
+    uint64_t bytes = tern_linear_bytes(head);
     for (uint32_t n = 0; n < m->config.n_layer; n++)
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
             bytes += tern_linear_bytes(tern_layer_linear(&m->layers[n], i));
@@ -76,7 +77,7 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
     const tern_row_set *r = &m->rows;
     size_t n = add_row(m->embedding.row, rows, capacity, 0);
     n = add_row(r->rmsnorm, rows, capacity, n);
-    unsigned forms = m->head.form; /* made even when no logits are asked for */
+    unsigned forms = m->head.form | m->image.scan.form; /* made even when nobody asks for logits */
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
             const tern_linear *linear = tern_layer_linear(&m->layers[layer], i);
@@ -92,6 +93,8 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
     n = add_row(r->attend[kv], rows, capacity, n);
     n = add_row(r->gate, rows, capacity, n);
     n = add_row(r->add, rows, capacity, n);
+    if (m->image.scan.gemv && products & TERN_RAN_HEAD_SCAN)
+        n = add_row(m->image.scan.gemv, rows, capacity, n);
     return add_linear(&m->head, in_head, rows, capacity, n);
 }
 

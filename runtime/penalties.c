@@ -127,20 +127,24 @@ const float *tern_penalties_apply(tern_penalties *p, const float *logits) {
         return logits;
     }
     memcpy(p->logits, logits, p->n_vocab * sizeof *logits);
+    tern_penalties_change(p, p->logits);
+    return p->logits;
+}
+
+void tern_penalties_change(tern_penalties *p, float *logits) {
     for (size_t i = 0; i < p->n_bias; i++) {
-        float *x = &p->logits[p->bias[i].token];
+        float *x = &logits[p->bias[i].token];
         *x = bounded(*x + p->bias[i].bias);
     }
     /* A token is penalized where it comes first; its count is hidden until the second loop. */
     for (uint32_t i = 0; i < p->used; i++) {
         const int32_t token = p->window[i];
         if (p->counts[token] > 0) {
-            p->logits[token] = penalized(p, p->logits[token], p->counts[token]);
+            logits[token] = penalized(p, logits[token], p->counts[token]);
             p->counts[token] = 0;
         }
     }
     for (uint32_t i = 0; i < p->used; i++) {
         p->counts[p->window[i]]++;
     }
-    return p->logits;
 }

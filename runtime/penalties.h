@@ -43,4 +43,10 @@ void tern_penalties_accept(tern_penalties *p, int32_t token);
  */
 const float *tern_penalties_apply(tern_penalties *p, const float *logits);
 
+/*
+ * The same in place, on logits[n_vocab]. Every step is monotonic in the logit, so bounds become
+ * bounds. Elements that are not finite stay so or become the largest float.
+ */
+void tern_penalties_change(tern_penalties *p, float *logits);
+
 #endif

@@ -20,19 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/chacha.h"
-#include "runtime/penalties.h"
-#include "tern/tern.h"
-
-struct tern_sampler {
-    tern_sampler_params params;
-    uint32_t n_vocab;
-    tern_softmax_fn *softmax;
-    tern_chacha random;
-    tern_penalties penalties;
-    float *p;       /* [n_vocab] scaled logits, then probabilities */
-    uint64_t *heap; /* [n_vocab] candidate keys */
-};
+#include "runtime/candidates.h"
+#include "runtime/sampler.h"
 
 tern_sampler_params tern_sampler_params_default(void) {
     return (tern_sampler_params){
@@ -66,8 +55,12 @@ static bool allocate(tern_sampler *s, uint32_t n) {
         return false;
     }
     s->p = aligned_alloc(TERN_ALIGN, float_bytes);
+    s->packed = aligned_alloc(TERN_ALIGN, float_bytes);
     s->heap = malloc(heap_bytes);
-    return s->p != NULL && s->heap != NULL;
+    s->exact = calloc(n, sizeof *s->exact);
+    s->ids = calloc(n, sizeof *s->ids);
+    return s->p != NULL && s->packed != NULL && s->heap != NULL && s->exact != NULL &&
+           s->ids != NULL;
 }
 
 tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab,
@@ -106,7 +99,10 @@ void tern_sampler_free(tern_sampler **s) {
         return;
     }
     free((*s)->p);
+    free((*s)->packed);
     free((*s)->heap);
+    free((*s)->exact);
+    free((*s)->ids);
     tern_penalties_free(&(*s)->penalties);
     free(*s);
     *s = NULL;
@@ -132,15 +128,9 @@ int32_t tern_argmax(const float *logits, size_t n) {
     return (int32_t)best;
 }
 
-static uint32_t float_bits(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* An exponent of all ones: infinity or NaN. */
 static bool is_nonfinite(float x) {
-    return (float_bits(x) & 0x7f800000U) == 0x7f800000U;
+    return (tern_float_bits(x) & 0x7f800000U) == 0x7f800000U;
 }
 
 static tern_status check_finite(const float *logits, uint32_t n, tern_error *err) {
@@ -158,54 +148,6 @@ static tern_status check_finite(const float *logits, uint32_t n, tern_error *err
     return tern_fail(err, TERN_ERR_NONFINITE, "logit of token %u is %g", i, (double)logits[i]);
 }
 
-/* ---- candidates in order: a heap of 64-bit keys, largest first ------------------------------- */
-
-/*
- * Key that is larger for the candidate that comes first: the logit's bits made monotonic in the
- * upper half (negative: all bits flipped; else the sign bit set; + 0.0f turns -0 into +0), the
- * complement of the id in the lower half.
- */
-static uint64_t candidate_key(float logit, uint32_t id) {
-    const uint32_t bits = float_bits(logit + 0.0F);
-    const uint32_t ordered = bits & 0x80000000U ? ~bits : bits | 0x80000000U;
-    return (uint64_t)ordered << 32 | (uint32_t)~id;
-}
-
-static uint32_t candidate_id(uint64_t key) {
-    return (uint32_t)~key;
-}
-
-static void sift_down(uint64_t *heap, size_t i, size_t n) {
-    const uint64_t key = heap[i];
-    for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
-        child += child + 1 < n && heap[child + 1] > heap[child];
-        if (heap[child] <= key) {
-            break;
-        }
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = key;
-}
-
-static void heap_build(uint64_t *heap, const float *logits, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        heap[i] = candidate_key(logits[i], (uint32_t)i);
-    }
-    for (size_t i = n / 2; i-- > 0;) {
-        sift_down(heap, i, n);
-    }
-}
-
-/* Moves the largest of heap[0, n) to heap[n - 1] and returns its id. */
-static uint32_t heap_pop(uint64_t *heap, size_t n) {
-    const uint64_t top = heap[0];
-    heap[0] = heap[n - 1];
-    heap[n - 1] = top;
-    sift_down(heap, 0, n - 1);
-    return candidate_id(top);
-}
-
 /* ---- the draw -------------------------------------------------------------------------------- */
 
 /*
@@ -216,7 +158,7 @@ static size_t draw(tern_sampler *s, const uint64_t *popped, size_t n, double tot
     const double r = tern_chacha_uniform(&s->random) * total;
     double sum = 0.0;
     for (size_t j = 0; j + 1 < n; j++) {
-        sum += (double)s->p[popped == NULL ? j : candidate_id(*(popped - j))];
+        sum += (double)s->p[popped == NULL ? j : tern_candidate_token(*(popped - j))];
         if (sum > r) {
             return j;
         }
@@ -260,30 +202,28 @@ static uint32_t pick_from_all(tern_sampler *s, const float *logits, float max) {
     return (uint32_t)draw(s, NULL, s->n_vocab, total);
 }
 
-static uint32_t pick_top_k(tern_sampler *s, const float *logits, float max) {
-    const size_t n = s->n_vocab;
+uint32_t tern_sampler_from_top_k(tern_sampler *s, const float *logits, size_t n, float max) {
     const size_t k = s->params.top_k;
-    heap_build(s->heap, logits, n);
     for (size_t j = 0; j < k; j++) {
-        s->p[j] = (logits[heap_pop(s->heap, n - j)] - max) / s->params.temperature;
+        s->p[j] = (logits[tern_candidates_pop(s->heap, n - j)] - max) / s->params.temperature;
     }
     s->softmax(s->p, k);
     nucleus kept = {0};
     while (kept.kept < k && nucleus_take(&kept, &s->params, s->p[kept.kept])) {
     }
-    return candidate_id(s->heap[n - 1 - draw(s, NULL, kept.kept, kept.total)]);
+    return tern_candidate_token(s->heap[n - 1 - draw(s, NULL, kept.kept, kept.total)]);
 }
 
 /* Candidates leave the heap in order until one is not kept; their ids stay behind its end. */
 static uint32_t pick_in_order(tern_sampler *s, const float *logits, float max) {
     const size_t n = s->n_vocab;
     scale_all(s, logits, max);
-    heap_build(s->heap, logits, n);
+    tern_candidates_build(s->heap, logits, NULL, n);
     nucleus kept = {0};
     while (kept.kept < n &&
-           nucleus_take(&kept, &s->params, s->p[heap_pop(s->heap, n - kept.kept)])) {
+           nucleus_take(&kept, &s->params, s->p[tern_candidates_pop(s->heap, n - kept.kept)])) {
     }
-    return candidate_id(s->heap[n - 1 - draw(s, s->heap + n - 1, kept.kept, kept.total)]);
+    return tern_candidate_token(s->heap[n - 1 - draw(s, s->heap + n - 1, kept.kept, kept.total)]);
 }
 
 tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *token,
@@ -304,7 +244,8 @@ tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *tok
     const float max = changed[best];
     uint32_t id;
     if (s->params.top_k > 0 && s->params.top_k < s->n_vocab) {
-        id = pick_top_k(s, changed, max);
+        tern_candidates_build(s->heap, changed, NULL, s->n_vocab);
+        id = tern_sampler_from_top_k(s, changed, s->n_vocab, max);
     } else if (s->params.top_p < 1.0F || s->params.min_p > 0.0F) {
         id = pick_in_order(s, changed, max);
     } else {

@@ -75,6 +75,10 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     w->bx_sum = take(t, batch * w->blocks, sizeof(int32_t));
     w->attend = take(t, threads * w->attend_stride, sizeof(float));
     w->logits = take(t, c->n_vocab, sizeof(float));
+    if (s->model->image.scan.matrix.rows > 0) {
+        w->lower = take(t, c->n_vocab, sizeof(float));
+        w->upper = take(t, c->n_vocab, sizeof(float));
+    }
     const size_t rows = times(t, times(t, c->n_layer, c->n_head_kv), s->n_ctx);
     s->cache_k = take(t, rows, s->kv_row_bytes);
     s->cache_v = take(t, rows, s->kv_row_bytes);
@@ -226,7 +230,7 @@ tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *
     if (!s || position > s->position)
         return tern_fail(err, TERN_ERR_ARG, "cannot rewind to position %u of %u", position,
                          s ? s->position : 0);
-    s->position = position;
+    tern_session_move(s, position);
     return TERN_OK;
 }
 
@@ -249,14 +253,6 @@ tern_status tern_session_check(const tern_session *s, const int32_t *tokens, siz
     return TERN_OK;
 }
 
-static tern_status check_finite(const float *logits, size_t rows, size_t n_vocab, tern_error *err) {
-    for (size_t i = 0; i < rows * n_vocab; i++)
-        if (!isfinite(logits[i]))
-            return tern_fail(err, TERN_ERR_NONFINITE, "the logit of token %zu is not finite",
-                             i % n_vocab);
-    return TERN_OK;
-}
-
 /* Keeps account of a pass that was made. */
 static void note_pass(tern_session *s, const tern_batch *b) {
     const uint64_t linears = (uint64_t)s->model->config.n_layer * TERN_LAYER_LINEARS;
@@ -264,6 +260,11 @@ static void note_pass(tern_session *s, const tern_batch *b) {
     s->work.tokens += b->n;
     s->work.reused += b->position;
     s->work.products += linears + (b->n_logits > 0);
+    s->last =
+        (tern_last){.state = b->logits == s->scratch.logits && b->n_logits == 1 ? TERN_LAST_LOGITS
+                                                                                : TERN_LAST_HIDDEN,
+                    .row = b->n - 1,
+                    .counted = b->n_logits > 0};
     s->ran |= b->n == 1 ? TERN_RAN_GEMV : TERN_RAN_GEMM;
     if (b->n_logits > 0)
         s->ran |= b->n_logits == 1 ? TERN_RAN_HEAD_GEMV : TERN_RAN_HEAD_GEMM;
@@ -297,9 +298,11 @@ tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
                             .logits = mode == TERN_LOGITS_ALL ? logits + first * n_vocab : logits};
         tern_forward(&batch);
         note_pass(s, &batch);
-        status = check_finite(batch.logits, batch.n_logits, n_vocab, err);
-        if (status != TERN_OK)
+        status = tern_check_logits(batch.logits, batch.n_logits, n_vocab, err);
+        if (status != TERN_OK) {
+            s->last.state = TERN_LAST_NONE;
             return status;
+        }
     }
     memcpy(s->tokens + s->position, tokens, n * sizeof *tokens);
     s->position += (uint32_t)n;

@@ -11,28 +11,42 @@
 
 /* Scratch for a batch of up to n_batch tokens; T stands for the tokens of the running batch. */
 typedef struct tern_scratch {
-    float *x;        /* [T][n_embd]               residual stream */
-    float *norm;     /* [T][max(n_embd, n_ff, heads)] input of the next matrices */
-    float *q;        /* [T][n_head * head_dim] */
-    float *k, *v;    /* [T][n_head_kv * head_dim] */
-    float *gate;     /* [T][n_ff] */
-    float *up;       /* [T][n_ff] */
-    float *out;      /* [T][n_embd]               what is added to the residual stream */
-    float *cosine;   /* [T][n_rot / 2] */
-    float *sine;     /* [T][n_rot / 2] */
-    int8_t *qx;      /* [T][padded width]         quantized input, one scale a token */
-    float *qx_s;     /* [T] */
-    int32_t *qx_sum; /* [T] */
-    int8_t *bx;      /* [T][padded width]         quantized input, one scale a block */
-    float *bx_d;     /* [T][blocks] */
-    int32_t *bx_sum; /* [T][blocks] */
-    float *attend;   /* [threads][TERN_ATTEND_SCRATCH(head_dim)] */
-    float *logits;   /* [n_vocab] */
-    size_t width;    /* widest matrix input, columns */
-    size_t q_stride; /* width rounded up to TERN_Q_PAD */
-    size_t blocks;   /* ceil(width / TERN_BLOCK) */
+    float *x;             /* [T][n_embd]               residual stream */
+    float *norm;          /* [T][max(n_embd, n_ff, heads)] input of the next matrices */
+    float *q;             /* [T][n_head * head_dim] */
+    float *k, *v;         /* [T][n_head_kv * head_dim] */
+    float *gate;          /* [T][n_ff] */
+    float *up;            /* [T][n_ff] */
+    float *out;           /* [T][n_embd]               what is added to the residual stream */
+    float *cosine;        /* [T][n_rot / 2] */
+    float *sine;          /* [T][n_rot / 2] */
+    int8_t *qx;           /* [T][padded width]         quantized input, one scale a token */
+    float *qx_s;          /* [T] */
+    int32_t *qx_sum;      /* [T] */
+    int8_t *bx;           /* [T][padded width]         quantized input, one scale a block */
+    float *bx_d;          /* [T][blocks] */
+    int32_t *bx_sum;      /* [T][blocks] */
+    float *attend;        /* [threads][TERN_ATTEND_SCRATCH(head_dim)] */
+    float *logits;        /* [n_vocab] */
+    float *lower, *upper; /* [n_vocab] bounds of logits; NULL when the head has no image */
+    size_t width;         /* widest matrix input, columns */
+    size_t q_stride;      /* width rounded up to TERN_Q_PAD */
+    size_t blocks;        /* ceil(width / TERN_BLOCK) */
     size_t attend_stride;
 } tern_scratch;
+
+/* What is known of the token that was evaluated last. */
+typedef enum tern_last_state {
+    TERN_LAST_NONE,   /* there is none, or the session was changed behind it */
+    TERN_LAST_HIDDEN, /* its row of scratch.norm */
+    TERN_LAST_LOGITS  /* that, and scratch.logits */
+} tern_last_state;
+
+typedef struct tern_last {
+    tern_last_state state;
+    size_t row;   /* of scratch.norm, qx, bx */
+    bool counted; /* its head is in work.products */
+} tern_last;
 
 struct tern_session {
     const tern_model *model;
@@ -50,6 +64,7 @@ struct tern_session {
     uint32_t n_ctx;
     uint32_t n_batch;
     uint32_t position; /* tokens in the cache */
+    tern_last last;
     tern_session_work work;
     unsigned ran; /* bits of tern_products */
 };
@@ -61,7 +76,8 @@ enum tern_products {
     TERN_RAN_GEMM = 2,
     TERN_RAN_HEAD_GEMV = 4,
     TERN_RAN_HEAD_GEMM = 8,
-    TERN_RAN_ALL = 15
+    TERN_RAN_HEAD_SCAN = 16,
+    TERN_RAN_ALL = 31
 };
 
 /*
@@ -70,6 +86,33 @@ enum tern_products {
  */
 TERN_MUST_CHECK tern_status tern_session_check(const tern_session *s, const int32_t *tokens,
                                                size_t n, uint32_t position, tern_error *err);
+
+/* TERN_ERR_NONFINITE, naming the token, when one of logits[rows][n_vocab] is not finite. */
+TERN_MUST_CHECK tern_status tern_check_logits(const float *logits, size_t rows, size_t n_vocab,
+                                              tern_error *err);
+
+/* What a linear map reads of scratch from token t0 on. */
+static inline tern_activations tern_scratch_activations(const tern_session *session,
+                                                        const tern_linear *linear, size_t t0) {
+    const tern_scratch *s = &session->scratch;
+    const bool token = linear->form == TERN_INPUT_TOKEN;
+    return (tern_activations){.cols = linear->matrix.cols,
+                              .x = s->norm + t0 * s->width,
+                              .x_stride = s->width,
+                              .q = (token ? s->qx : s->bx) + t0 * s->q_stride,
+                              .q_stride = s->q_stride,
+                              .s = s->qx_s + t0,
+                              .sum = s->qx_sum + t0,
+                              .d = s->bx_d + t0 * s->blocks,
+                              .block_sum = s->bx_sum + t0 * s->blocks,
+                              .d_stride = s->blocks};
+}
+
+/* Changes where the sequence ends; what was known of its last token is not true any more. */
+static inline void tern_session_move(tern_session *s, uint32_t position) {
+    s->position = position;
+    s->last.state = TERN_LAST_NONE;
+}
 
 /* One pass over a batch; forward.c. */
 typedef struct tern_batch {

@@ -249,7 +249,7 @@ static tern_status take_body(loading *r, uint64_t hash) {
         status = get(r, run_at(s, i), run_bytes(s, position));
     if (status == TERN_OK && tern_hash64_value(&r->hash) != hash)
         status = tern_fail(r->err, TERN_ERR_SESSION, "%s: changed while it was read", r->name);
-    s->position = status == TERN_OK ? position : 0;
+    tern_session_move(s, status == TERN_OK ? position : 0);
     return status;
 }
 

@@ -24,7 +24,7 @@ tern_status tern_session_reuse(tern_session *s, const int32_t *tokens, size_t n,
         return status;
     const size_t same = tern_session_common_prefix(s, tokens, n);
     *reused = same < n ? same : n - 1;
-    s->position = (uint32_t)*reused;
+    tern_session_move(s, (uint32_t)*reused);
     return TERN_OK;
 }
 

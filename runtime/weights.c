@@ -28,8 +28,8 @@ static tern_status type_error(const tern_loader *l, const char *name, uint32_t t
                      tern_gguf_name(l->file), name, type, tern_gguf_type_name(type), use);
 }
 
-/* Arena memory, or only its size while planning (*out stays NULL then). */
-static tern_status take(tern_loader *l, size_t count, size_t size, void **out, tern_error *err) {
+tern_status tern_loader_take(tern_loader *l, size_t count, size_t size, void **out,
+                             tern_error *err) {
     *out = NULL;
     if (!l->plan)
         return tern_arena_take(l->arena, count, size, out, err);
@@ -55,7 +55,7 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
         format <= TERN_FORMAT_BF16 ? tern_kernel_select(0, TERN_OP_EMBED, format) : NULL;
     if (!row)
         return type_error(l, name, t->type, "is not a float type", err);
-    status = take(l, n, sizeof(float), &memory, err);
+    status = tern_loader_take(l, n, sizeof(float), &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
     float *values = memory;
@@ -131,7 +131,7 @@ static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor
     void *memory;
     uint8_t *reordered = NULL;
     const size_t bytes = tern_packed_bytes(matrix->layout, matrix->rows, matrix->cols);
-    const tern_status status = take(l, bytes, 1, &memory, err);
+    const tern_status status = tern_loader_take(l, bytes, 1, &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
     packing p = {.format = matrix->format, .source = t->data, .matrix = matrix, .target = memory};
@@ -158,7 +158,7 @@ static tern_status place_rows(tern_loader *l, const tern_gguf_tensor *t, tern_ma
     if ((uintptr_t)t->data % element == 0)
         return TERN_OK;
     void *memory;
-    const tern_status status = take(l, (size_t)t->bytes, 1, &memory, err);
+    const tern_status status = tern_loader_take(l, (size_t)t->bytes, 1, &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
     memcpy(memory, t->data, (size_t)t->bytes);
@@ -196,7 +196,7 @@ static tern_status read_scale(const tern_loader *l, const char *name, const tern
 static tern_status read_row_scales(tern_loader *l, const char *name, const tern_gguf_tensor *t,
                                    tern_matrix *matrix, tern_error *err) {
     void *memory;
-    const tern_status status = take(l, matrix->rows, sizeof(float), &memory, err);
+    const tern_status status = tern_loader_take(l, matrix->rows, sizeof(float), &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
     float *scales = memory;

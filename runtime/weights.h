@@ -42,6 +42,10 @@ typedef struct tern_loader {
     size_t bytes;
 } tern_loader;
 
+/* Arena memory, or only its size while planning (*out stays NULL then). */
+TERN_MUST_CHECK tern_status tern_loader_take(tern_loader *loader, size_t count, size_t size,
+                                             void **out, tern_error *err);
+
 /*
  * Copies the F32 (or F16, BF16) vector `name` of n elements into the arena. A missing tensor leaves
  * *out NULL when `optional`. Every element must be finite.

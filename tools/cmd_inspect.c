@@ -68,6 +68,7 @@ static void try_model(inspection *n) {
     params.isa = options_text(n->o, OPT_ISA);
     params.disable = options_text(n->o, OPT_DISABLE);
     params.layout = options_text(n->o, OPT_LAYOUT);
+    params.exact_head = options_switch(n->o, OPT_EXACT_HEAD);
     params.i2s_order = loader_i2s_order(n->o);
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.strict = options_switch(n->o, OPT_STRICT);

@@ -81,6 +81,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     params.isa = options_text(o, OPT_ISA);
     params.disable = options_text(o, OPT_DISABLE);
     params.layout = options_text(o, OPT_LAYOUT);
+    params.exact_head = options_switch(o, OPT_EXACT_HEAD);
     params.i2s_order = loader_i2s_order(o);
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.tokenizer = options_text(o, OPT_TOKENIZER);

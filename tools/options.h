@@ -111,6 +111,7 @@ typedef enum option_id {
     OPT_ISA,
     OPT_DISABLE,
     OPT_LAYOUT,
+    OPT_EXACT_HEAD,
     OPT_I2S_LAYOUT,
     OPT_CONTEXT,
     OPT_BATCH,

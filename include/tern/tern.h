@@ -24,6 +24,7 @@ TERN_API_BEGIN
 
 typedef struct tern_model tern_model;
 typedef struct tern_tokenizer tern_tokenizer;
+typedef struct tern_sampler tern_sampler;
 typedef struct tern_session tern_session;
 typedef struct tern_text_stream tern_text_stream;
 
@@ -40,6 +41,8 @@ typedef struct tern_model_params {
     uint32_t threads;          /* used while loading; 0: one per core */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
     bool strict;               /* refuse whatever would stand in for what is missing */
+    bool exact_head; /* make no int8 image of a float head: read all of it for every token; the
+                        tokens are the same */
 } tern_model_params;
 
 tern_model_params tern_model_params_default(void);
@@ -235,7 +238,7 @@ TERN_MUST_CHECK tern_status tern_session_rewind(tern_session *s, uint32_t positi
                                                 tern_error *err);
 
 typedef enum tern_logits_mode {
-    TERN_LOGITS_NONE, /* only fill the cache */
+    TERN_LOGITS_NONE, /* none now: tern_session_pick and tern_session_last_logits may follow */
     TERN_LOGITS_LAST, /* logits[n_vocab] of the last token */
     TERN_LOGITS_ALL   /* logits[n][n_vocab] */
 } tern_logits_mode;
@@ -252,6 +255,23 @@ TERN_MUST_CHECK tern_status tern_session_eval(tern_session *s, const int32_t *to
 
 /* A buffer of n_vocab floats owned by the session, for LAST. */
 float *tern_session_logits(tern_session *s);
+
+/*
+ * What may follow the token that was evaluated last, until the session is changed again;
+ * TERN_ERR_ARG when there is none, TERN_ERR_NONFINITE.
+ *
+ * last_logits: its logits, [n_vocab] in the buffer of tern_session_logits. They are computed when
+ * they are not there yet.
+ *
+ * pick: the token that tern_sampler_pick picks from these logits, which are not computed where they
+ * need not be. A float head is scanned in int8, within proven bounds, and only the rows that could
+ * still matter are multiplied exactly (docs/architecture.md). Sampling from all tokens, without
+ * top-k, top-p and min-p, needs all logits, as does what the bounds leave open.
+ */
+TERN_MUST_CHECK tern_status tern_session_last_logits(tern_session *s, const float **logits,
+                                                     tern_error *err);
+TERN_MUST_CHECK tern_status tern_session_pick(tern_session *s, tern_sampler *sampler,
+                                              int32_t *token, tern_error *err);
 
 /* The tokens in the cache: [tern_session_position(s)], owned by the session, until its next call.
  */
@@ -304,7 +324,9 @@ typedef struct tern_session_work {
     uint64_t passes;   /* batches */
     uint64_t tokens;   /* evaluated, over all passes */
     uint64_t reused;   /* positions found in the cache, over all passes */
-    uint64_t products; /* of a weight matrix and a batch */
+    uint64_t products; /* of a weight matrix and a batch; of the head once a position */
+    uint64_t scans;    /* picks that were decided by a scan of the head and head_rows exact rows */
+    uint64_t head_rows;
 } tern_session_work;
 
 tern_session_work tern_session_work_done(const tern_session *s);
@@ -357,7 +379,6 @@ typedef struct tern_sampler_params {
 
 tern_sampler_params tern_sampler_params_default(void); /* greedy, seed 42, looks back at 64 */
 
-typedef struct tern_sampler tern_sampler;
 TERN_MUST_CHECK tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab,
                                              tern_sampler **out, tern_error *err);
 void tern_sampler_free(tern_sampler **s);

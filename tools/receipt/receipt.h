@@ -51,8 +51,8 @@ typedef struct receipt_watch {
     receipt_point *points; /* owned; `after` ascends */
     size_t n, capacity;
     tern_session_work before;
-    double seconds; /* that hashing took; part of the run's own times */
-    bool out_of_memory;
+    double seconds;   /* that hashing took; part of the run's own times */
+    tern_error error; /* why the record is incomplete, if it is */
 } receipt_watch;
 
 receipt_watch receipt_watch_begin(tern_session *session);
@@ -65,8 +65,9 @@ receipt_watch receipt_watch_begin(tern_session *session);
 void receipt_watch_logits(receipt_watch *w, uint64_t after, bool last);
 void receipt_watch_free(receipt_watch *w);
 
-/* SHA-256 of the session's logits. */
-void receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX]);
+/* SHA-256 of the session's logits: tern_session_last_logits, with its errors. */
+TERN_MUST_CHECK tern_status receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX],
+                                                tern_error *err);
 
 /* ---- writing --------------------------------------------------------------------------------- */
 

@@ -5,22 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether the session's logits are those recorded behind `after` tokens, where that was recorded.
- */
-static bool same_logits(tern_session *s, const rerun_plan *plan, uint64_t after,
-                        rerun_result *out) {
+/* Compares the session's logits with those recorded behind `after` tokens, if there are any. */
+static tern_status compare_logits(tern_session *s, const rerun_plan *plan, uint64_t after,
+                                  rerun_result *out, tern_error *err) {
     for (size_t i = 0; i < plan->n_points; i++) {
         if (plan->points[i].after != after) {
             continue;
         }
-        receipt_hash_logits(s, out->logits);
+        const tern_status status = receipt_hash_logits(s, out->logits, err);
+        if (status != TERN_OK) {
+            return status;
+        }
         if (strcmp(out->logits, plan->points[i].sha256) != 0) {
             out->part = RERUN_LOGITS;
             out->position = after;
-            return false;
         }
     }
-    return true;
+    return TERN_OK;
 }
 
 static tern_status steps(tern_session *s, tern_sampler *sampler, const rerun_plan *plan,
@@ -33,8 +34,9 @@ static tern_status steps(tern_session *s, tern_sampler *sampler, const rerun_pla
     }
     for (size_t i = 0; status == TERN_OK && i < plan->n_tokens; i++) {
         int32_t token = -1;
-        if (!same_logits(s, plan, i, out)) {
-            return TERN_OK;
+        status = compare_logits(s, plan, i, out, err);
+        if (status != TERN_OK || out->part != RERUN_SAME) {
+            return status;
         }
         status = tern_sampler_pick(sampler, logits, &token, err);
         if (status == TERN_OK && token != plan->tokens[i]) {
@@ -47,7 +49,10 @@ static tern_status steps(tern_session *s, tern_sampler *sampler, const rerun_pla
             status = tern_session_eval(s, &token, 1, TERN_LOGITS_LAST, logits, err);
         }
     }
-    if (status == TERN_OK && same_logits(s, plan, plan->n_tokens, out)) {
+    if (status == TERN_OK) {
+        status = compare_logits(s, plan, plan->n_tokens, out, err);
+    }
+    if (status == TERN_OK && out->part == RERUN_SAME) {
         status = tern_sampler_pick(sampler, logits, &out->next, err);
     }
     return status;

@@ -18,7 +18,7 @@ static bool grow(receipt_watch *w) {
     const size_t capacity = 2 * w->capacity + 16;
     receipt_point *points = realloc(w->points, capacity * sizeof *points);
     if (points == NULL) {
-        w->out_of_memory = true;
+        (void)tern_fail(&w->error, TERN_ERR_NOMEM, "no memory for the digests of logits");
         return false;
     }
     w->points = points;
@@ -34,17 +34,25 @@ void receipt_watch_logits(receipt_watch *w, uint64_t after, bool last) {
     const double start = tern_clock_seconds();
     receipt_point *point = &w->points[w->n++];
     point->after = after;
-    receipt_hash_logits(w->session, point->sha256);
+    if (receipt_hash_logits(w->session, point->sha256, &w->error) != TERN_OK) {
+        w->n--;
+    }
     w->seconds += tern_clock_seconds() - start;
 }
 
-void receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX]) {
+tern_status receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX], tern_error *err) {
     tern_model_info info;
     sha256 hash;
+    const float *logits;
+    const tern_status status = tern_session_last_logits(session, &logits, err);
+    if (status != TERN_OK) {
+        return status;
+    }
     tern_model_describe(tern_session_model(session), &info);
     sha256_start(&hash);
-    sha256_add(&hash, tern_session_logits(session), info.n_vocab * sizeof(float));
+    sha256_add(&hash, logits, info.n_vocab * sizeof(float));
     sha256_finish(&hash, hex);
+    return TERN_OK;
 }
 
 void receipt_watch_free(receipt_watch *w) {

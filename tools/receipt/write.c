@@ -248,9 +248,8 @@ static int finish(const receipt_run *run, json_t *receipt) {
 }
 
 int receipt_write(const receipt_run *run, const json_t *benchmark) {
-    if (run->watch->out_of_memory) {
-        complain("no memory for the receipt");
-        return EXIT_FAILED;
+    if (run->watch->error.status != TERN_OK) {
+        return complain_error(&run->watch->error);
     }
     json_t *receipt = build(run, benchmark);
     if (receipt == NULL || json_memory_failed()) {
