@@ -145,7 +145,7 @@ static bool make_floats(tern_bench_operands *o) {
     o->in1 = tern_bench_zeroed(o->in_count * sizeof(float));
     o->out = tern_bench_zeroed(o->out_count * sizeof(float));
     o->expected = tern_bench_zeroed(o->out_count * sizeof(float));
-    o->scratch = tern_bench_zeroed(TERN_ATTEND_SCRATCH(ATTEND_DIM) * sizeof(float));
+    o->scratch = tern_bench_zeroed(TERN_ATTEND_SCRATCH(ATTEND_DIM, ATTEND_GROUP) * sizeof(float));
     if (!o->in0 || !o->in1 || !o->out || !o->expected || !o->scratch)
         return false;
     for (size_t i = 0; i < o->in_count; i++) {
@@ -218,6 +218,7 @@ tern_attend_args tern_bench_attention(tern_bench_operands *o, float *out) {
                               .k = o->in0,
                               .v = o->in1,
                               .positions = o->shape.n,
+                              .tokens = 1,
                               .dim = ATTEND_DIM,
                               .group = ATTEND_GROUP,
                               .scale = 1.0f / sqrtf((float)ATTEND_DIM),

@@ -293,6 +293,7 @@ static void attend_all(const tern_kernel_row *row, const tern_device_attend *a, 
                                            .k = (const uint8_t *)a->k + g * head_bytes,
                                            .v = (const uint8_t *)a->v + g * head_bytes,
                                            .positions = a->before + t + 1,
+                                           .tokens = 1,
                                            .dim = a->dim,
                                            .group = group,
                                            .scale = a->scale,
@@ -313,7 +314,7 @@ static tern_status cpu_attend(tern_device *d, tern_device_stream *stream,
     const tern_kernel_row *row = select_row(d, TERN_OP_ATTEND, a->format, err);
     if (row == NULL)
         return TERN_ERR_KERNEL;
-    status = cpu_alloc(d, TERN_ATTEND_SCRATCH(a->dim) * sizeof(float), &scratch, err);
+    status = cpu_alloc(d, TERN_ATTEND_SCRATCH(a->dim, a->heads / a->kv_heads) * sizeof(float), &scratch, err);
     if (status != TERN_OK)
         return status;
     attend_all(row, a, scratch);

@@ -266,6 +266,12 @@ static void attend_head(tern_format cache, const tern_attend_args *a, const floa
 }
 
 void tern_ref_attend(tern_format cache, const tern_attend_args *args) {
-    for (size_t h = 0; h < args->group; h++)
-        attend_head(cache, args, args->q + h * args->dim, args->out + h * args->dim);
+    for (size_t t = 0; t < args->tokens; t++) {
+        tern_attend_args token = *args;
+        token.positions += t;
+        token.mask = args->mask ? args->mask + t * args->mask_stride : NULL;
+        for (size_t h = 0; h < args->group; h++)
+            attend_head(cache, &token, args->q + t * args->q_stride + h * args->dim,
+                        args->out + t * args->out_stride + h * args->dim);
+    }
 }

@@ -135,6 +135,7 @@ static void attend(const pass *p, size_t layer) {
                                        .k = tern_cache_head(session, session->cache_k, layer, h),
                                        .v = tern_cache_head(session, session->cache_v, layer, h),
                                        .positions = p->batch->position + t + 1,
+                                       .tokens = 1,
                                        .dim = c->head_dim,
                                        .group = group,
                                        .scale = session->attend_scale,

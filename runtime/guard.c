@@ -176,7 +176,7 @@ typedef struct sample {
 
 typedef struct outcome {
     _Alignas(TERN_ALIGN) float floats[POSITIONS * DIM];
-    _Alignas(TERN_ALIGN) float scratch[TERN_ATTEND_SCRATCH(DIM)];
+    _Alignas(TERN_ALIGN) float scratch[TERN_ATTEND_SCRATCH(DIM, GROUP)];
     _Alignas(TERN_ALIGN) int8_t q[2 * TERN_Q_PAD];
     int32_t sums[4];
 } outcome;
@@ -194,6 +194,7 @@ static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store,
                                    .k = cache[0],
                                    .v = cache[1],
                                    .positions = POSITIONS,
+                                   .tokens = 1,
                                    .dim = DIM,
                                    .group = GROUP,
                                    .scale = 0.25f,

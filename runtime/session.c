@@ -56,7 +56,7 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     w->width = larger(larger(c->n_embd, c->n_ff), heads);
     w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
-    w->attend_stride = TERN_ATTEND_SCRATCH(c->head_dim);
+    w->attend_stride = TERN_ATTEND_SCRATCH(c->head_dim, c->n_head / c->n_head_kv);
     w->x = take(t, batch * c->n_embd, sizeof(float));
     w->norm = take(t, batch * w->width, sizeof(float));
     w->q = take(t, batch * heads, sizeof(float));

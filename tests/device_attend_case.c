@@ -44,6 +44,7 @@ static void reference_attend(const shape *s, const tern_device_attend *a, const 
                                            .k = (const uint8_t *)k->data + at,
                                            .v = (const uint8_t *)v->data + at,
                                            .positions = s->before + t + 1,
+                                           .tokens = 1,
                                            .dim = s->dim,
                                            .group = s->group,
                                            .scale = a->scale,

@@ -178,7 +178,7 @@ static buffers buffers_new(void) {
                      .k = tiny_floats(KV_WIDTH),
                      .v = tiny_floats(KV_WIDTH),
                      .heads = tiny_floats(WIDTH),
-                     .scratch = tiny_floats(TERN_ATTEND_SCRATCH(DIM)),
+                     .scratch = tiny_floats(TERN_ATTEND_SCRATCH(DIM, GROUP)),
                      .cache_k = (uint8_t *)tiny_floats((size_t)KV_WIDTH * POSITIONS),
                      .cache_v = (uint8_t *)tiny_floats((size_t)KV_WIDTH * POSITIONS)};
 }
@@ -205,6 +205,7 @@ static void run_heads(const block *b, const row_set *r, buffers *s, size_t posit
                                        .k = k,
                                        .v = v,
                                        .positions = position + 1,
+                                       .tokens = 1,
                                        .dim = DIM,
                                        .group = GROUP,
                                        .scale = 1.0f / sqrtf((float)DIM),

@@ -103,7 +103,7 @@ static attention attention_new(tern_format cache, size_t positions, size_t dim, 
     a.mask = mask_of(&a, place, rng);
     a.want = check_buffer_new(row_bytes, sizeof(float), place);
     a.out = check_buffer_new(row_bytes, sizeof(float), place);
-    a.scratch = check_buffer_new(TERN_ATTEND_SCRATCH(dim) * sizeof(float), TERN_ALIGN, place);
+    a.scratch = check_buffer_new(TERN_ATTEND_SCRATCH(dim, group) * sizeof(float), TERN_ALIGN, place);
     return a;
 }
 
@@ -122,6 +122,7 @@ static tern_attend_args attention_args(const attention *a, float *out) {
                               .k = a->k.data,
                               .v = a->v.data,
                               .positions = a->positions,
+                              .tokens = 1,
                               .dim = a->dim,
                               .group = a->group,
                               .scale = 1.0f / sqrtf((float)a->dim),

@@ -279,6 +279,7 @@ static void test_attend_accuracy(void **state) {
                                    .k = k,
                                    .v = v,
                                    .positions = ATTEND_POSITIONS,
+                                   .tokens = 1,
                                    .dim = ATTEND_DIM,
                                    .group = 1,
                                    .scale = 0.125f,

@@ -131,6 +131,7 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
                                        .k = cached(p, p->k, layer, h, 0),
                                        .v = cached(p, p->v, layer, h, 0),
                                        .positions = position + 1,
+                                       .tokens = 1,
                                        .dim = dim,
                                        .group = group,
                                        .scale = 1.0f / sqrtf((float)dim),

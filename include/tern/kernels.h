@@ -293,26 +293,55 @@ typedef void tern_layernorm_fn(const float *x, const float *g, const float *b, s
 typedef void tern_rope_fn(float *x, const float *c, const float *s, size_t half);
 
 /*
- * attend: attention of `group` query heads over one key/value head; over the first t + 1 positions
- * of a sequence it is the causal attention of token t.
- * q[group][dim], k and v[positions] rows of dim elements in the row's cache format (a row of Q8_0
- * is whole blocks: ceil(dim / 32) * 34 bytes), out[group][dim], scratch[TERN_ATTEND_SCRATCH(dim)]
- * floats, 64-byte aligned. positions >= 1. k and v may be a cache's or anybody's rows.
- * mask[positions] is added to the scores of every head; minus infinity hides a position, at least
- * one must not be hidden. NULL: no mask.
+ * attend: causal attention of `tokens` consecutive tokens, `group` query heads each, over one
+ * key/value head. Token t sees positions [0, positions + t), positions and tokens >= 1.
+ * q[tokens][group][dim], k and v rows of dim elements in the row's cache format (a row of Q8_0 is
+ * whole blocks: ceil(dim / 32) * 34 bytes), as many as the last token sees; a cache's or anybody's.
+ * scratch[TERN_ATTEND_SCRATCH(dim, tokens * group)] floats, 64-byte aligned.
+ * mask[positions + t] of a token is added to the scores of its heads; minus infinity hides a
+ * position, at least one must not be hidden. NULL: no mask.
+ *
+ * Positions are taken in chunks of TERN_ATTEND_CHUNK, each of which gives every head a state; the
+ * states are merged in the order of the chunks. What several callers share is cut between chunks:
+ *  ALL     all chunks, to out.
+ *  CHUNKS  chunks [first, last), to states. Those from chunk 0 on are merged and stand in the place
+ *          of chunk last - 1; others stay apart, each in its own place. Of tokens that do not see a
+ *          chunk the place stays as it is.
+ *  FINISH  merges the states of the places first .. last - 1 and divides, to out. Needs no q, k, v.
  */
-#define TERN_ATTEND_SCRATCH(dim) ((size_t)TERN_ATTEND_CHUNK + 2 * (((size_t)(dim) + 15) / 16 * 16))
+typedef enum tern_attend_step {
+    TERN_ATTEND_ALL,
+    TERN_ATTEND_CHUNKS,
+    TERN_ATTEND_FINISH
+} tern_attend_step;
+
+/* Floats of a state: the weighted values, then at TERN_ATTEND_PADDED(dim) their maximum and sum. */
+#define TERN_ATTEND_PADDED(dim) (((size_t)(dim) + 15) / 16 * 16)
+#define TERN_ATTEND_STATE(dim) (TERN_ATTEND_PADDED(dim) + 16)
+
+/* States of the heads, and for four of them scores, weighted values and lanes of 16 scores. */
+#define TERN_ATTEND_SCRATCH(dim, heads)                                                            \
+    ((size_t)(heads) * TERN_ATTEND_STATE(dim) +                                                    \
+     4 * ((size_t)TERN_ATTEND_CHUNK + TERN_ATTEND_STATE(dim) + 16 * 16))
+
 typedef struct tern_attend_args {
     const float *q;
+    size_t q_stride; /* from a token's first head to the next token's */
     const void *k;
     const void *v;
     size_t positions;
+    size_t tokens;
     size_t dim;
     size_t group;
-    float scale;       /* 1 / sqrt(dim) */
-    const float *mask; /* NULL: none */
-    float *out;
+    float scale;        /* 1 / sqrt(dim) */
+    const float *mask;  /* NULL: none */
+    size_t mask_stride; /* from token to token */
+    float *out;         /* [tokens][group][dim] */
+    size_t out_stride;
     float *scratch;
+    tern_attend_step step;
+    size_t first, last; /* chunks; not of ALL */
+    float *states;      /* [chunks][tokens][group][TERN_ATTEND_STATE(dim)]; not of ALL */
 } tern_attend_args;
 typedef void tern_attend_fn(const tern_attend_args *args);
 

@@ -94,6 +94,26 @@ static inline float vf_sum16(vf v) {
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
+/* Rows r and r + 4 folded by 8, in the halves. */
+static inline vf eights_of_rows(const float *p, size_t r) {
+    const vf a = vf_load(p + 16 * r), b = vf_load(p + 16 * (r + 4));
+    return vf_add(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+}
+
+/* Rows r, r + 4, r + 8, r + 12 folded by 4, in the quarters. */
+static inline vf fours_of_rows(const float *p, size_t r) {
+    const vf a = eights_of_rows(p, r), b = eights_of_rows(p, r + 8);
+    return vf_add(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+}
+
+static inline vf vf_sum16_rows(const float *p) {
+    const vf a = fours_of_rows(p, 0), b = fours_of_rows(p, 1);
+    const vf c = fours_of_rows(p, 2), d = fours_of_rows(p, 3);
+    const vf ab = vf_add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+    const vf cd = vf_add(_mm512_shuffle_ps(c, d, 0x44), _mm512_shuffle_ps(c, d, 0xee));
+    return vf_add(_mm512_shuffle_ps(ab, cd, 0x88), _mm512_shuffle_ps(ab, cd, 0xdd));
+}
+
 static inline vf vf_load_f16(const void *p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }

@@ -105,6 +105,24 @@ static inline float vf_sum16(vf a, vf b, vf c, vf d) {
     return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));
 }
 
+/* Row r folded by 8 and by 4. */
+static inline vf four_of_row(const float *p, size_t r) {
+    const float *row = p + 16 * r;
+    return vaddq_f32(vaddq_f32(vld1q_f32(row), vld1q_f32(row + 8)),
+                     vaddq_f32(vld1q_f32(row + 4), vld1q_f32(row + 12)));
+}
+
+/* a folded by 2, then b. */
+static inline vf two_of_rows(vf a, vf b) {
+    return vaddq_f32(vcombine_f32(vget_low_f32(a), vget_low_f32(b)),
+                     vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
+}
+
+static inline vf vf_sum16_rows(const float *p) {
+    return vpaddq_f32(two_of_rows(four_of_row(p, 0), four_of_row(p, 1)),
+                      two_of_rows(four_of_row(p, 2), four_of_row(p, 3)));
+}
+
 static inline uint16x4_t load_halves(const void *p) {
     uint16x4_t halves;
     memcpy(&halves, p, sizeof halves);

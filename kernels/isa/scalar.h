@@ -87,6 +87,11 @@ static inline float vf_sum16(vf a, vf b, vf c, vf d, vf e, vf f, vf g, vf h, vf 
     return (a4 + c4) + (b4 + d4);
 }
 
+static inline vf vf_sum16_rows(const float *p) {
+    return vf_sum16(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12],
+                    p[13], p[14], p[15]);
+}
+
 static inline vf vf_load_f16(const void *p) {
     return tern_f16_load(p);
 }

@@ -108,6 +108,21 @@ static inline float vf_sum16(vf a, vf b, vf c, vf d) {
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
+/* Row r folded by 8 and by 4. */
+static inline vf four_of_row(const float *p, size_t r) {
+    const float *row = p + 16 * r;
+    return _mm_add_ps(_mm_add_ps(vf_load(row), vf_load(row + 8)),
+                      _mm_add_ps(vf_load(row + 4), vf_load(row + 12)));
+}
+
+static inline vf vf_sum16_rows(const float *p) {
+    const vf a = four_of_row(p, 0), b = four_of_row(p, 1);
+    const vf c = four_of_row(p, 2), d = four_of_row(p, 3);
+    const vf ab = _mm_add_ps(_mm_shuffle_ps(a, b, 0x44), _mm_shuffle_ps(a, b, 0xee));
+    const vf cd = _mm_add_ps(_mm_shuffle_ps(c, d, 0x44), _mm_shuffle_ps(c, d, 0xee));
+    return _mm_add_ps(_mm_shuffle_ps(ab, cd, 0x88), _mm_shuffle_ps(ab, cd, 0xdd));
+}
+
 /*
  * Four halves (in the low 64 bits) to floats, as tern_f16_to_f32 of kernels/half.h. The exponent is
  * biased by 127 in place of 15, 112 more; the largest one, of infinity and NaN, becomes the
