@@ -314,7 +314,8 @@ static tern_status cpu_attend(tern_device *d, tern_device_stream *stream,
     const tern_kernel_row *row = select_row(d, TERN_OP_ATTEND, a->format, err);
     if (row == NULL)
         return TERN_ERR_KERNEL;
-    status = cpu_alloc(d, TERN_ATTEND_SCRATCH(a->dim, a->heads / a->kv_heads) * sizeof(float), &scratch, err);
+    status = cpu_alloc(d, TERN_ATTEND_SCRATCH(a->dim, a->heads / a->kv_heads) * sizeof(float),
+                       &scratch, err);
     if (status != TERN_OK)
         return status;
     attend_all(row, a, scratch);

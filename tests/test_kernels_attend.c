@@ -21,7 +21,7 @@ typedef enum scores {
     SCORES_COUNT
 } scores;
 
-enum { MAX_DIM = 128 };
+enum { MAX_DIM = 256 };
 
 typedef enum masking {
     MASK_NONE,
@@ -32,10 +32,16 @@ typedef enum masking {
 
 typedef struct attention {
     tern_format cache;
-    size_t positions, dim, group;
+    size_t positions; /* that the first token sees */
+    size_t tokens, dim, group;
     masking masked;
     check_buffer q, k, v, mask, want, out, scratch;
 } attention;
+
+/* Positions that the last token sees. */
+static size_t seen_of(const attention *a) {
+    return a->positions + a->tokens - 1;
+}
 
 static float key_factor(scores kind, size_t position) {
     switch (kind) {
@@ -55,10 +61,10 @@ static check_buffer cache_rows(const attention *a, scores kind, bool keys, check
     const size_t blocks = (a->dim + info->block_elements - 1) / info->block_elements;
     const size_t row_bytes = blocks * info->block_bytes;
     const size_t align = info->block_elements == 1 ? info->block_bytes : 1;
-    check_buffer buffer = check_buffer_new(a->positions * row_bytes, align, place);
+    check_buffer buffer = check_buffer_new(seen_of(a) * row_bytes, align, place);
     float row[MAX_DIM];
 
-    for (size_t j = 0; j < a->positions; j++) {
+    for (size_t j = 0; j < seen_of(a); j++) {
         for (size_t i = 0; i < a->dim; i++) {
             row[i] = check_normal(rng);
             if (keys && kind == SCORES_EQUAL)
@@ -72,38 +78,50 @@ static check_buffer cache_rows(const attention *a, scores kind, bool keys, check
     return buffer;
 }
 
+/* A row for each token, whose last position is never hidden. */
 static check_buffer mask_of(const attention *a, check_place place, check_rng *rng) {
-    check_buffer buffer = check_buffer_new(a->positions * sizeof(float), sizeof(float), place);
-    float *mask = buffer.data;
+    const size_t seen = seen_of(a);
+    check_buffer buffer = check_buffer_new(a->tokens * seen * sizeof(float), sizeof(float), place);
 
-    for (size_t j = 0; j < a->positions; j++) {
-        const bool first_chunk = j < TERN_ATTEND_CHUNK && a->positions > TERN_ATTEND_CHUNK;
-        mask[j] = check_normal(rng);
+    for (size_t t = 0; t < a->tokens; t++) {
+        float *mask = (float *)buffer.data + t * seen;
+        for (size_t j = 0; j < seen; j++) {
+            const bool first_chunk = j < TERN_ATTEND_CHUNK && a->positions > TERN_ATTEND_CHUNK;
+            mask[j] = check_normal(rng);
+            if (a->masked == MASK_HIDING)
+                mask[j] = first_chunk || check_below(rng, 2) ? -INFINITY : 0.0f;
+        }
         if (a->masked == MASK_HIDING)
-            mask[j] = first_chunk || check_below(rng, 2) ? -INFINITY : 0.0f;
+            mask[a->positions + t - 1] = 0.0f;
     }
-    if (a->masked == MASK_HIDING)
-        mask[a->positions - 1] = 0.0f;
     return buffer;
 }
 
-static attention attention_new(tern_format cache, size_t positions, size_t dim, size_t group,
-                               scores kind, check_place place, check_rng *rng) {
-    attention a = {.cache = cache, .positions = positions, .dim = dim, .group = group};
-    a.masked = (masking)((positions + dim / 4 + group) % MASK_COUNT);
-    const size_t row_bytes = group * dim * sizeof(float);
+/* The room between tokens in q and out is more than their heads take. */
+static size_t token_stride(const attention *a) {
+    return a->group * a->dim + 3;
+}
 
-    a.q = check_buffer_new(row_bytes, sizeof(float), place);
-    for (size_t i = 0; i < group * dim; i++)
+static size_t token_bytes(const attention *a) {
+    return ((a->tokens - 1) * token_stride(a) + a->group * a->dim) * sizeof(float);
+}
+
+static attention attention_new(const attention *shape, scores kind, check_place place,
+                               check_rng *rng) {
+    attention a = *shape;
+    a.masked = (masking)((a.positions + a.dim / 4 + a.group) % MASK_COUNT);
+    a.q = check_buffer_new(token_bytes(&a), sizeof(float), place);
+    for (size_t i = 0; i < a.q.bytes / sizeof(float); i++)
         ((float *)a.q.data)[i] = kind == SCORES_ANY      ? check_any_finite(rng)
                                  : kind == SCORES_RISING ? fabsf(check_normal(rng))
                                                          : check_normal(rng);
     a.k = cache_rows(&a, kind, true, place, rng);
     a.v = cache_rows(&a, kind, false, place, rng);
     a.mask = mask_of(&a, place, rng);
-    a.want = check_buffer_new(row_bytes, sizeof(float), place);
-    a.out = check_buffer_new(row_bytes, sizeof(float), place);
-    a.scratch = check_buffer_new(TERN_ATTEND_SCRATCH(dim, group) * sizeof(float), TERN_ALIGN, place);
+    a.want = check_buffer_new(token_bytes(&a), sizeof(float), place);
+    a.out = check_buffer_new(token_bytes(&a), sizeof(float), place);
+    a.scratch = check_buffer_new(TERN_ATTEND_SCRATCH(a.dim, a.tokens * a.group) * sizeof(float),
+                                 TERN_ALIGN, place);
     return a;
 }
 
@@ -119,38 +137,87 @@ static void attention_free(attention *a) {
 
 static tern_attend_args attention_args(const attention *a, float *out) {
     return (tern_attend_args){.q = a->q.data,
+                              .q_stride = token_stride(a),
                               .k = a->k.data,
                               .v = a->v.data,
                               .positions = a->positions,
-                              .tokens = 1,
+                              .tokens = a->tokens,
                               .dim = a->dim,
                               .group = a->group,
                               .scale = 1.0f / sqrtf((float)a->dim),
                               .mask = a->masked == MASK_NONE ? NULL : a->mask.data,
+                              .mask_stride = seen_of(a),
                               .out = out,
+                              .out_stride = token_stride(a),
                               .scratch = a->scratch.data};
 }
 
-static void check_attention(tern_format cache, size_t positions, size_t dim, size_t group,
-                            scores kind) {
-    check_rng rng = {positions * 4096 + dim * 8 + group};
-    const check_place place = (positions + dim + group) % 2 ? CHECK_END : CHECK_START;
-    attention a = attention_new(cache, positions, dim, group, kind, place, &rng);
+static void check_out(const attention *a) {
+    for (size_t t = 0; t < a->tokens; t++)
+        check_floats("out", (const float *)a->want.data + t * token_stride(a),
+                     (const float *)a->out.data + t * token_stride(a), a->group * a->dim);
+}
+
+/*
+ * The chunks in parts, the later ones first, as threads would share them: each cut into runs of
+ * `run` chunks, the first of which is longer by `lead`.
+ */
+static void attend_in_parts(const tern_kernel_row *row, tern_attend_args args, size_t lead,
+                            size_t run) {
+    const size_t seen = args.positions + args.tokens - 1;
+    const size_t chunks = (seen + TERN_ATTEND_CHUNK - 1) / TERN_ATTEND_CHUNK;
+    const size_t first = lead < chunks ? lead : chunks;
+    const size_t place = args.tokens * args.group * TERN_ATTEND_STATE(args.dim);
+    check_buffer states = check_buffer_new(chunks * place * sizeof(float), TERN_ALIGN, CHECK_END);
+
+    check_canary_fill(states.data, states.bytes);
+    args.step = TERN_ATTEND_CHUNKS;
+    args.states = states.data;
+    for (size_t end = chunks; end > first; end = args.first) {
+        args.first = end - first < run ? first : end - run;
+        args.last = end;
+        row->fn.attend(&args);
+    }
+    args.first = 0;
+    args.last = first;
+    row->fn.attend(&args);
+
+    tern_attend_args finish = args;
+    finish.q = NULL;
+    finish.k = finish.v = NULL;
+    finish.step = TERN_ATTEND_FINISH;
+    finish.first = first - 1;
+    finish.last = chunks;
+    row->fn.attend(&finish);
+    check_buffer_free(&states);
+}
+
+static void check_attention(const attention *shape, scores kind) {
+    check_rng rng = {shape->positions * 4096 + shape->dim * 8 + shape->group};
+    const size_t place = shape->positions + shape->dim + shape->group;
+    attention a = attention_new(shape, kind, place % 2 ? CHECK_END : CHECK_START, &rng);
     const tern_attend_args reference = attention_args(&a, a.want.data);
     const tern_attend_args args = attention_args(&a, a.out.data);
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
 
-    tern_ref_attend(cache, &reference);
+    tern_ref_attend(a.cache, &reference);
     for (size_t r = 0; r < count; r++) {
-        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != cache || !table_runnable(&rows[r]))
+        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != a.cache || !table_runnable(&rows[r]))
             continue;
-        check_case("%s, %zu positions, dim %zu, group %zu, scores %d, mask %d", rows[r].name,
-                   positions, dim, group, (int)kind, (int)a.masked);
-        check_canary_fill(a.out.data, a.out.bytes);
-        check_canary_fill(a.scratch.data, a.scratch.bytes);
-        rows[r].fn.attend(&args);
-        check_floats("out", a.want.data, a.out.data, group * dim);
+        for (size_t lead = 0; lead < 4; lead++) {
+            check_case("%s, %zu positions, %zu tokens, dim %zu, group %zu, scores %d, mask %d, "
+                       "lead %zu",
+                       rows[r].name, a.positions, a.tokens, a.dim, a.group, (int)kind,
+                       (int)a.masked, lead);
+            check_canary_fill(a.out.data, a.out.bytes);
+            check_canary_fill(a.scratch.data, a.scratch.bytes);
+            if (lead == 0)
+                rows[r].fn.attend(&args);
+            else
+                attend_in_parts(&rows[r], args, lead, 1 + (a.dim + lead) % 2);
+            check_out(&a);
+        }
     }
     attention_free(&a);
 }
@@ -158,18 +225,64 @@ static void check_attention(tern_format cache, size_t positions, size_t dim, siz
 static void check_shapes(tern_format cache) {
     static const size_t positions[] = {1,  2,  15,  16,  17,  31,  32,  33,  48, 63,
                                        64, 65, 100, 127, 128, 129, 192, 193, 257};
-    static const size_t dims[] = {1, 4, 7, 8, 12, 15, 16, 17, 20, 32, 48, 64, 80, 96, 100, 128};
-    static const size_t groups[] = {1, 2, 3, 4, 5};
+    static const size_t dims[] = {1,  4,  7,  8,  12, 15,  16,  17, 20,
+                                  32, 48, 64, 80, 96, 100, 128, 256};
+    enum { GROUPS = 8 };
     size_t shape = 0;
 
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
-        for (size_t d = 0; d < sizeof dims / sizeof *dims; d++, shape++)
+        for (size_t d = 0; d < sizeof dims / sizeof *dims; d++, shape++) {
+            attention a = {.cache = cache, .positions = positions[p], .dim = dims[d]};
+            a.group = 1 + shape % GROUPS;
+            a.tokens = 1 + shape / GROUPS % 5;
             if (!table_left_out())
-                check_attention(cache, positions[p], dims[d], groups[shape % 5],
-                                (scores)(shape % SCORES_COUNT));
-    for (int kind = 0; kind < SCORES_COUNT; kind++)
+                check_attention(&a, (scores)(shape % SCORES_COUNT));
+        }
+    for (int kind = 0; kind < SCORES_COUNT; kind++) {
+        const attention a = {
+            .cache = cache, .positions = 1000, .tokens = 1, .dim = 128, .group = 4};
         if (!table_left_out())
-            check_attention(cache, 1000, 128, 4, (scores)kind);
+            check_attention(&a, (scores)kind);
+    }
+}
+
+/* Each head of 1 .. 8 of a group beside 1 .. 8 tokens, where the tokens end in different chunks. */
+static void test_tokens(void **state) {
+    (void)state;
+    for (size_t group = 1; group <= 8; group++)
+        for (size_t tokens = 1; tokens <= 8; tokens++) {
+            const attention a = {.cache = TERN_FORMAT_F16,
+                                 .positions = 60 + group + 65 * (tokens % 2),
+                                 .tokens = tokens,
+                                 .dim = 24,
+                                 .group = group};
+            if (!table_left_out())
+                check_attention(&a, (scores)((group + tokens) % SCORES_COUNT));
+        }
+}
+
+/* What later tokens of a call see, infinities too, has no part in earlier ones. */
+static void test_later_tokens(void **state) {
+    const attention shape = {
+        .cache = TERN_FORMAT_F32, .positions = 70, .tokens = 4, .dim = 20, .group = 3};
+    check_rng rng = {70};
+    attention a = attention_new(&shape, SCORES_NORMAL, CHECK_END, &rng);
+    const tern_attend_args args = attention_args(&a, a.out.data);
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+
+    (void)state;
+    for (size_t i = shape.positions * shape.dim; i < seen_of(&shape) * shape.dim; i++)
+        ((float *)a.k.data)[i] = ((float *)a.v.data)[i] = INFINITY;
+    for (size_t r = 0; r < count; r++) {
+        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != a.cache || !table_runnable(&rows[r]))
+            continue;
+        rows[r].fn.attend(&args);
+        for (size_t i = 0; i < shape.group * shape.dim; i++)
+            if (!isfinite(((float *)a.out.data)[i]))
+                check_fail("%s: a later token's value in element %zu", rows[r].name, i);
+    }
+    attention_free(&a);
 }
 
 static void test_f32(void **state) {
@@ -191,7 +304,9 @@ static void test_q8_0(void **state) {
 static void test_causal_mask(void **state) {
     enum { POSITIONS = 140, DIM = 24 };
     check_rng rng = {365};
-    attention a = attention_new(TERN_FORMAT_F16, POSITIONS, DIM, 2, SCORES_NORMAL, CHECK_END, &rng);
+    const attention shape = {
+        .cache = TERN_FORMAT_F16, .positions = POSITIONS, .tokens = 1, .dim = DIM, .group = 2};
+    attention a = attention_new(&shape, SCORES_NORMAL, CHECK_END, &rng);
     tern_attend_args seen = attention_args(&a, a.want.data);
     tern_attend_args masked = attention_args(&a, a.out.data);
     check_buffer mask =
@@ -223,7 +338,9 @@ static void test_causal_mask(void **state) {
 static void test_sensitivity(void **state) {
     enum { POSITIONS = 131, DIM = 20 };
     check_rng rng = {3};
-    attention a = attention_new(TERN_FORMAT_F32, POSITIONS, DIM, 1, SCORES_NORMAL, CHECK_END, &rng);
+    const attention shape = {
+        .cache = TERN_FORMAT_F32, .positions = POSITIONS, .tokens = 1, .dim = DIM, .group = 1};
+    attention a = attention_new(&shape, SCORES_NORMAL, CHECK_END, &rng);
     tern_attend_args args = attention_args(&a, a.out.data);
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
@@ -252,9 +369,10 @@ static void test_sensitivity(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f32),         cmocka_unit_test(test_f16),
-        cmocka_unit_test(test_q8_0),        cmocka_unit_test(test_causal_mask),
-        cmocka_unit_test(test_sensitivity),
+        cmocka_unit_test(test_f32),          cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_q8_0),         cmocka_unit_test(test_causal_mask),
+        cmocka_unit_test(test_sensitivity),  cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_later_tokens),
     };
     table_report();
     return cmocka_run_group_tests_name("attention", tests, NULL, NULL);

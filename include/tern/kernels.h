@@ -321,7 +321,7 @@ typedef enum tern_attend_step {
 
 /* States of the heads, and for four of them scores, weighted values and lanes of 16 scores. */
 #define TERN_ATTEND_SCRATCH(dim, heads)                                                            \
-    ((size_t)(heads) * TERN_ATTEND_STATE(dim) +                                                    \
+    ((size_t)(heads)*TERN_ATTEND_STATE(dim) +                                                      \
      4 * ((size_t)TERN_ATTEND_CHUNK + TERN_ATTEND_STATE(dim) + 16 * 16))
 
 typedef struct tern_attend_args {
