@@ -7,6 +7,7 @@
  * the batch changes a bit.
  */
 
+#include "runtime/attention.h"
 #include "runtime/rope.h"
 #include "runtime/session.h"
 
@@ -96,53 +97,30 @@ static void turn(const pass *p, float *head, const float *g, const float *cosine
     rows->rope->fn.rope(head, cosine, sine, p->config->n_rot / 2);
 }
 
-/* q, k turned by their positions; k, v into the cache. */
+/* q, k turned by their positions; k, v into the cache; by (token, key/value head). */
 static void rotate_and_store(const pass *p, size_t layer) {
     const tern_config *c = p->config;
     const tern_layer *l = &p->model->layers[layer];
     const tern_session *session = p->session;
     const size_t half = c->n_rot / 2;
-    const tern_part part = my_tokens(p);
-    for (size_t t = part.begin; t < part.end; t++) {
-        const float *cosine = p->s->cosine + t * half;
-        const float *sine = p->s->sine + t * half;
-        const size_t offset = (p->batch->position + t) * session->kv_row_bytes;
-        for (size_t h = 0; h < c->n_head; h++)
-            turn(p, p->s->q + t * head_width(c) + h * c->head_dim, l->q_norm, cosine, sine);
-        for (size_t h = 0; h < c->n_head_kv; h++) {
-            float *k = p->s->k + t * kv_width(c) + h * c->head_dim;
-            const float *v = p->s->v + t * kv_width(c) + h * c->head_dim;
-            turn(p, k, l->k_norm, cosine, sine);
-            session->store->fn.store(k, c->head_dim,
-                                     tern_cache_head(session, session->cache_k, layer, h) + offset);
-            session->store->fn.store(v, c->head_dim,
-                                     tern_cache_head(session, session->cache_v, layer, h) + offset);
-        }
-    }
-}
-
-/* norm[T][n_head * head_dim] = attention of q over the cache, by (token, key/value head). */
-static void attend(const pass *p, size_t layer) {
-    const tern_config *c = p->config;
-    const tern_session *session = p->session;
     const size_t group = c->n_head / c->n_head_kv;
     const tern_part part = tern_team_split(p->worker, p->batch->n * c->n_head_kv, 1);
     for (size_t i = part.begin; i < part.end; i++) {
         const size_t t = i / c->n_head_kv;
         const size_t h = i % c->n_head_kv;
-        const size_t first = h * group * c->head_dim;
-        const tern_attend_args args = {.q = p->s->q + t * head_width(c) + first,
-                                       .k = tern_cache_head(session, session->cache_k, layer, h),
-                                       .v = tern_cache_head(session, session->cache_v, layer, h),
-                                       .positions = p->batch->position + t + 1,
-                                       .tokens = 1,
-                                       .dim = c->head_dim,
-                                       .group = group,
-                                       .scale = session->attend_scale,
-                                       .out = p->s->norm + t * p->s->width + first,
-                                       .scratch =
-                                           p->s->attend + p->worker.index * p->s->attend_stride};
-        session->attend->fn.attend(&args);
+        const float *cosine = p->s->cosine + t * half;
+        const float *sine = p->s->sine + t * half;
+        const size_t offset = (p->batch->position + t) * session->kv_row_bytes;
+        float *q = p->s->q + t * head_width(c) + h * group * c->head_dim;
+        float *k = p->s->k + t * kv_width(c) + h * c->head_dim;
+        const float *v = p->s->v + t * kv_width(c) + h * c->head_dim;
+        for (size_t g = 0; g < group; g++)
+            turn(p, q + g * c->head_dim, l->q_norm, cosine, sine);
+        turn(p, k, l->k_norm, cosine, sine);
+        session->store->fn.store(k, c->head_dim,
+                                 tern_cache_head(session, session->cache_k, layer, h) + offset);
+        session->store->fn.store(v, c->head_dim,
+                                 tern_cache_head(session, session->cache_v, layer, h) + offset);
     }
 }
 
@@ -191,7 +169,7 @@ static void forward_layer(const pass *p, size_t n, const float *next_norm, unsig
     tern_team_barrier(p->worker);
     rotate_and_store(p, n);
     tern_team_barrier(p->worker);
-    attend(p, n);
+    tern_attention(p->batch, p->worker, n);
     tern_team_barrier(p->worker);
     finish_attention(p, l->attn_sub_norm, l->o.form);
     tern_team_barrier(p->worker);

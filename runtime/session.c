@@ -45,6 +45,21 @@ static size_t times(taker *t, size_t a, size_t b) {
     return product;
 }
 
+/* What attention needs beside q and the cache. */
+static void lay_out_attention(tern_session *s, uint32_t threads, taker *t) {
+    const tern_config *c = &s->model->config;
+    tern_scratch *w = &s->scratch;
+    const size_t heads = c->n_head / c->n_head_kv * TERN_ATTEND_TOKENS;
+    const size_t chunks = (s->n_ctx + (size_t)TERN_ATTEND_CHUNK - 1) / TERN_ATTEND_CHUNK;
+    w->attend_stride = TERN_ATTEND_SCRATCH(c->head_dim, heads);
+    w->states_stride = times(t, times(t, chunks, heads), TERN_ATTEND_STATE(c->head_dim));
+    w->attend = take(t, threads * w->attend_stride, sizeof(float));
+    if (threads == 1) /* shares no head */
+        return;
+    w->states = take(t, times(t, c->n_head_kv, w->states_stride), sizeof(float));
+    w->shares = take(t, c->n_head_kv, sizeof *w->shares);
+}
+
 /* All of a session's memory, in one place; called once to size the arena and once to fill it. */
 static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     const tern_config *c = &s->model->config;
@@ -56,7 +71,7 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     w->width = larger(larger(c->n_embd, c->n_ff), heads);
     w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
-    w->attend_stride = TERN_ATTEND_SCRATCH(c->head_dim, c->n_head / c->n_head_kv);
+    lay_out_attention(s, threads, t);
     w->x = take(t, batch * c->n_embd, sizeof(float));
     w->norm = take(t, batch * w->width, sizeof(float));
     w->q = take(t, batch * heads, sizeof(float));
@@ -73,7 +88,6 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     w->bx = take(t, batch * w->q_stride, 1);
     w->bx_d = take(t, batch * w->blocks, sizeof(float));
     w->bx_sum = take(t, batch * w->blocks, sizeof(int32_t));
-    w->attend = take(t, threads * w->attend_stride, sizeof(float));
     w->logits = take(t, c->n_vocab, sizeof(float));
     if (s->model->image.scan.matrix.rows > 0) {
         w->lower = take(t, c->n_vocab, sizeof(float));

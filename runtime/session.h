@@ -5,6 +5,7 @@
 /* What a tern_session is made of: the cache, scratch for one batch, the thread team. */
 
 #include "runtime/arena.h"
+#include "runtime/attention.h"
 #include "runtime/model.h"
 #include "runtime/team.h"
 #include "tern/tern.h"
@@ -26,13 +27,18 @@ typedef struct tern_scratch {
     int8_t *bx;           /* [T][padded width]         quantized input, one scale a block */
     float *bx_d;          /* [T][blocks] */
     int32_t *bx_sum;      /* [T][blocks] */
-    float *attend;        /* [threads][TERN_ATTEND_SCRATCH(head_dim)] */
+    float *attend;        /* [threads][attend_stride] */
     float *logits;        /* [n_vocab] */
     float *lower, *upper; /* [n_vocab] bounds of logits; NULL when the head has no image */
     size_t width;         /* widest matrix input, columns */
     size_t q_stride;      /* width rounded up to TERN_Q_PAD */
     size_t blocks;        /* ceil(width / TERN_BLOCK) */
     size_t attend_stride;
+
+    /* Of heads that several workers share, none of which is there with one thread. */
+    float *states;             /* [n_head_kv][chunks of n_ctx][TERN_ATTEND_TOKENS][group][state] */
+    size_t states_stride;      /* floats of a key/value head */
+    tern_attend_share *shares; /* [n_head_kv] */
 } tern_scratch;
 
 /* What is known of the token that was evaluated last. */

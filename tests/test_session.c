@@ -163,8 +163,7 @@ static void test_bytes(void **state) {
     const fixture *f = *state;
     static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        uint64_t small = 0;
-        uint64_t large = 0;
+        uint64_t small = 0, large = 0;
         tern_session_params p = {.n_ctx = 64, .n_batch = 4, .threads = 1, .kv = formats[i]};
         assert_int_equal(tern_session_bytes(f->model, &p, &small, NULL), TERN_OK);
         assert_true(small > tern_model_kv_bytes(f->model, 64, formats[i]));
@@ -172,6 +171,12 @@ static void test_bytes(void **state) {
         assert_int_equal(tern_session_bytes(f->model, &p, &large, NULL), TERN_OK);
         assert_int_equal(large - small, tern_model_kv_bytes(f->model, 512 - 64, formats[i]) +
                                             (512 - 64) * sizeof(int32_t)); /* the tokens */
+        const uint64_t of_one = large - small;
+        p.threads = 2; /* which share heads: 7 more chunks have states of 4 heads for 4 tokens */
+        assert_int_equal(tern_session_bytes(f->model, &p, &large, NULL), TERN_OK);
+        p.n_ctx = 64;
+        assert_int_equal(tern_session_bytes(f->model, &p, &small, NULL), TERN_OK);
+        assert_int_equal(large - small, of_one + 7 * 4 * 4 * TERN_ATTEND_STATE(64) * sizeof(float));
     }
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_Q8_0), 2 * 2 * 2 * 64 * 2 * 34);
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_Q4_0), 0);

@@ -7,12 +7,20 @@
 #include "gen/kernels.h"
 
 /*
- * Causal attention of a group of query heads over one key/value head, in chunks of
- * TERN_ATTEND_CHUNK positions that are merged in order (docs/numerics.md).
+ * Causal attention of the query heads of some tokens over one key/value head, in chunks of
+ * TERN_ATTEND_CHUNK positions that are merged in order (docs/numerics.md). Up to four heads go
+ * together: what is read of the cache is widened once for them.
  */
 #include "kernels/isa/avx2.h"
 
 #include "kernels/isa/vmath.h"
+
+enum {
+    HEADS = 4,                        /* that go together */
+    SUMS = 8, /* positions whose lanes are folded together */
+    SUMS_FLOATS = HEADS * SUMS * TERN_LANES
+};
+
 /* A cache row, the keys or values of one position, is dim elements. */
 typedef uint16_t element;
 
@@ -26,23 +34,721 @@ static inline vf cached_n(const element *row, size_t i, size_t offset, size_t n)
     return vf_load_f16_n(row + i + offset, n);
 }
 
-static inline float dot(const float *q, const element *k, size_t dim) {
-    vf s0 = vf_zero();
-    vf s1 = vf_zero();
+/*
+ * Some query heads, of one token or several that follow each other, over one chunk. The tile that
+ * is first of a chunk asks for its values ahead, the last one for the keys of the next chunk, while
+ * they compute: the caches' own guesses come too late.
+ */
+typedef struct tile {
+    size_t n, dim;
+    const float *q[HEADS];
+    size_t seen[HEADS];       /* positions of the chunk, not decreasing */
+    const element *k, *v;     /* the chunk's rows */
+    const element *next_keys; /* of the next chunk; NULL: none, or not this tile's matter */
+    bool ask_values;
+    float largest[HEADS], sum[HEADS];
+    float *s;    /* [HEADS][TERN_ATTEND_CHUNK] scores, then weights */
+    float *sums; /* [HEADS][SUMS][TERN_LANES] */
+} tile;
+
+/* Asks for memory that is read soon; what lies behind the cache does no harm. */
+static inline void ask(const void *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)from + i);
+}
+
+/* The lanes of the scores of 1 heads at 8 positions from j on; the last of n stands in for more. */
+static inline void dots1(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
+    float *sums) {
+    const size_t stride = row_elements(dim);
+    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * stride;
+    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
+    const element *const row2 = k + (j + 2 < n ? j + 2 : n - 1) * stride;
+    const element *const row3 = k + (j + 3 < n ? j + 3 : n - 1) * stride;
+    const element *const row4 = k + (j + 4 < n ? j + 4 : n - 1) * stride;
+    const element *const row5 = k + (j + 5 < n ? j + 5 : n - 1) * stride;
+    const element *const row6 = k + (j + 6 < n ? j + 6 : n - 1) * stride;
+    const element *const row7 = k + (j + 7 < n ? j + 7 : n - 1) * stride;
+    for (size_t v = 0; v < TERN_LANES; v += 8) {
+        vf s0_0 = vf_zero();
+        vf s1_0 = vf_zero();
+        vf s2_0 = vf_zero();
+        vf s3_0 = vf_zero();
+        vf s4_0 = vf_zero();
+        vf s5_0 = vf_zero();
+        vf s6_0 = vf_zero();
+        vf s7_0 = vf_zero();
+        size_t i = 0;
+        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            const vf k0 = cached(row0, i, v);
+            const vf k1 = cached(row1, i, v);
+            const vf k2 = cached(row2, i, v);
+            const vf k3 = cached(row3, i, v);
+            const vf k4 = cached(row4, i, v);
+            const vf k5 = cached(row5, i, v);
+            const vf k6 = cached(row6, i, v);
+            const vf k7 = cached(row7, i, v);
+            const vf q0 = vf_load(q[0] + i + v);
+            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
+            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
+            s2_0 = vf_add(s2_0, vf_mul(q0, k2));
+            s3_0 = vf_add(s3_0, vf_mul(q0, k3));
+            s4_0 = vf_add(s4_0, vf_mul(q0, k4));
+            s5_0 = vf_add(s5_0, vf_mul(q0, k5));
+            s6_0 = vf_add(s6_0, vf_mul(q0, k6));
+            s7_0 = vf_add(s7_0, vf_mul(q0, k7));
+        }
+        if (i < dim) {
+            const size_t left = tail_lanes(dim - i, v, 8);
+            const vf k0 = cached_n(row0, i, v, left);
+            const vf k1 = cached_n(row1, i, v, left);
+            const vf k2 = cached_n(row2, i, v, left);
+            const vf k3 = cached_n(row3, i, v, left);
+            const vf k4 = cached_n(row4, i, v, left);
+            const vf k5 = cached_n(row5, i, v, left);
+            const vf k6 = cached_n(row6, i, v, left);
+            const vf k7 = cached_n(row7, i, v, left);
+            const vf q0 = vf_load_fill(q[0] + i + v, left, 0.0f);
+            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
+            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
+            s2_0 = vf_add(s2_0, vf_mul(q0, k2));
+            s3_0 = vf_add(s3_0, vf_mul(q0, k3));
+            s4_0 = vf_add(s4_0, vf_mul(q0, k4));
+            s5_0 = vf_add(s5_0, vf_mul(q0, k5));
+            s6_0 = vf_add(s6_0, vf_mul(q0, k6));
+            s7_0 = vf_add(s7_0, vf_mul(q0, k7));
+        }
+        vf_store(sums + (0 * SUMS + 0) * TERN_LANES + v, s0_0);
+        vf_store(sums + (0 * SUMS + 1) * TERN_LANES + v, s1_0);
+        vf_store(sums + (0 * SUMS + 2) * TERN_LANES + v, s2_0);
+        vf_store(sums + (0 * SUMS + 3) * TERN_LANES + v, s3_0);
+        vf_store(sums + (0 * SUMS + 4) * TERN_LANES + v, s4_0);
+        vf_store(sums + (0 * SUMS + 5) * TERN_LANES + v, s5_0);
+        vf_store(sums + (0 * SUMS + 6) * TERN_LANES + v, s6_0);
+        vf_store(sums + (0 * SUMS + 7) * TERN_LANES + v, s7_0);
+    }
+}
+
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+static void score1(const tile *t, size_t n, float scale) {
+    const vf factor = vf_set1(scale);
+    const size_t row = row_elements(t->dim);
+    for (size_t j = 0; j < n; j += SUMS) {
+        if (t->ask_values)
+            ask(t->v + j * row, SUMS * row * sizeof(element));
+        for (size_t p = 0; p < SUMS && j + p < n; p += 8)
+            dots1(t->q, t->k, j + p, n, t->dim, t->sums + p * TERN_LANES);
+        for (size_t h = 0; h < 1; h++)
+            for (size_t p = 0; p < SUMS; p += 8)
+                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
+                         vf_mul(vf_sum16_rows(t->sums + (h * SUMS + p) * TERN_LANES), factor));
+    }
+}
+
+/*
+ * o[i] += sum over j of e[j] * v[j][i], j increasing, for 1 heads from h0 on, the first one's at o.
+ * Each round of columns asks for as large a part of the next keys.
+ */
+static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, float *o) {
+    const size_t dim = t->dim;
+    const size_t stride = TERN_ATTEND_STATE(dim);
+    const size_t column_bytes = TERN_ATTEND_CHUNK * row_elements(dim) * sizeof(element) / dim;
+    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
+    const element *const v = t->v;
+    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
     size_t i = 0;
-    for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-        s0 = vf_add(s0, vf_mul(vf_load(q + i + 0), cached(k, i, 0)));
-        s1 = vf_add(s1, vf_mul(vf_load(q + i + 8), cached(k, i, 8)));
+    for (; i + 64 <= dim; i += 64) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o0_1 = vf_load(o + 0 * stride + i + 8);
+        vf o0_2 = vf_load(o + 0 * stride + i + 16);
+        vf o0_3 = vf_load(o + 0 * stride + i + 24);
+        vf o0_4 = vf_load(o + 0 * stride + i + 32);
+        vf o0_5 = vf_load(o + 0 * stride + i + 40);
+        vf o0_6 = vf_load(o + 0 * stride + i + 48);
+        vf o0_7 = vf_load(o + 0 * stride + i + 56);
+        if (next)
+            ask(next + i * column_bytes, 64 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * row_elements(dim);
+            const vf v0 = cached(row, i, 0);
+            const vf v1 = cached(row, i, 8);
+            const vf v2 = cached(row, i, 16);
+            const vf v3 = cached(row, i, 24);
+            const vf v4 = cached(row, i, 32);
+            const vf v5 = cached(row, i, 40);
+            const vf v6 = cached(row, i, 48);
+            const vf v7 = cached(row, i, 56);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            o0_2 = vf_add(o0_2, vf_mul(e0, v2));
+            o0_3 = vf_add(o0_3, vf_mul(e0, v3));
+            o0_4 = vf_add(o0_4, vf_mul(e0, v4));
+            o0_5 = vf_add(o0_5, vf_mul(e0, v5));
+            o0_6 = vf_add(o0_6, vf_mul(e0, v6));
+            o0_7 = vf_add(o0_7, vf_mul(e0, v7));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 0 * stride + i + 8, o0_1);
+        vf_store(o + 0 * stride + i + 16, o0_2);
+        vf_store(o + 0 * stride + i + 24, o0_3);
+        vf_store(o + 0 * stride + i + 32, o0_4);
+        vf_store(o + 0 * stride + i + 40, o0_5);
+        vf_store(o + 0 * stride + i + 48, o0_6);
+        vf_store(o + 0 * stride + i + 56, o0_7);
+    }
+    for (; i + 8 <= dim; i += 8) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        if (next)
+            ask(next + i * column_bytes, 8 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * row_elements(dim);
+            const vf v0 = cached(row, i, 0);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
     }
     if (i < dim) {
-        const size_t n0 = tail_lanes(dim - i, 0, 8);
-        const vf q0 = vf_load_fill(q + i + 0, n0, 0.0f);
-        s0 = vf_add(s0, vf_mul(q0, cached_n(k, i, 0, n0)));
-        const size_t n1 = tail_lanes(dim - i, 8, 8);
-        const vf q1 = vf_load_fill(q + i + 8, n1, 0.0f);
-        s1 = vf_add(s1, vf_mul(q1, cached_n(k, i, 8, n1)));
+        const size_t left = dim - i;
+        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
+        for (size_t j = from; j < to; j++) {
+            const vf part = cached_n(v + j * row_elements(dim), i, 0, left);
+            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
+        }
+        vf_store(o + 0 * stride + i, o0);
     }
-    return vf_sum16(s0, s1);
+}
+
+/* The lanes of the scores of 2 heads at 4 positions from j on; the last of n stands in for more. */
+static inline void dots2(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
+    float *sums) {
+    const size_t stride = row_elements(dim);
+    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * stride;
+    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
+    const element *const row2 = k + (j + 2 < n ? j + 2 : n - 1) * stride;
+    const element *const row3 = k + (j + 3 < n ? j + 3 : n - 1) * stride;
+    for (size_t v = 0; v < TERN_LANES; v += 8) {
+        vf s0_0 = vf_zero();
+        vf s0_1 = vf_zero();
+        vf s1_0 = vf_zero();
+        vf s1_1 = vf_zero();
+        vf s2_0 = vf_zero();
+        vf s2_1 = vf_zero();
+        vf s3_0 = vf_zero();
+        vf s3_1 = vf_zero();
+        size_t i = 0;
+        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            const vf k0 = cached(row0, i, v);
+            const vf k1 = cached(row1, i, v);
+            const vf k2 = cached(row2, i, v);
+            const vf k3 = cached(row3, i, v);
+            const vf q0 = vf_load(q[0] + i + v);
+            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
+            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
+            s2_0 = vf_add(s2_0, vf_mul(q0, k2));
+            s3_0 = vf_add(s3_0, vf_mul(q0, k3));
+            const vf q1 = vf_load(q[1] + i + v);
+            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
+            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
+            s2_1 = vf_add(s2_1, vf_mul(q1, k2));
+            s3_1 = vf_add(s3_1, vf_mul(q1, k3));
+        }
+        if (i < dim) {
+            const size_t left = tail_lanes(dim - i, v, 8);
+            const vf k0 = cached_n(row0, i, v, left);
+            const vf k1 = cached_n(row1, i, v, left);
+            const vf k2 = cached_n(row2, i, v, left);
+            const vf k3 = cached_n(row3, i, v, left);
+            const vf q0 = vf_load_fill(q[0] + i + v, left, 0.0f);
+            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
+            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
+            s2_0 = vf_add(s2_0, vf_mul(q0, k2));
+            s3_0 = vf_add(s3_0, vf_mul(q0, k3));
+            const vf q1 = vf_load_fill(q[1] + i + v, left, 0.0f);
+            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
+            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
+            s2_1 = vf_add(s2_1, vf_mul(q1, k2));
+            s3_1 = vf_add(s3_1, vf_mul(q1, k3));
+        }
+        vf_store(sums + (0 * SUMS + 0) * TERN_LANES + v, s0_0);
+        vf_store(sums + (0 * SUMS + 1) * TERN_LANES + v, s1_0);
+        vf_store(sums + (0 * SUMS + 2) * TERN_LANES + v, s2_0);
+        vf_store(sums + (0 * SUMS + 3) * TERN_LANES + v, s3_0);
+        vf_store(sums + (1 * SUMS + 0) * TERN_LANES + v, s0_1);
+        vf_store(sums + (1 * SUMS + 1) * TERN_LANES + v, s1_1);
+        vf_store(sums + (1 * SUMS + 2) * TERN_LANES + v, s2_1);
+        vf_store(sums + (1 * SUMS + 3) * TERN_LANES + v, s3_1);
+    }
+}
+
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+static void score2(const tile *t, size_t n, float scale) {
+    const vf factor = vf_set1(scale);
+    const size_t row = row_elements(t->dim);
+    for (size_t j = 0; j < n; j += SUMS) {
+        if (t->ask_values)
+            ask(t->v + j * row, SUMS * row * sizeof(element));
+        for (size_t p = 0; p < SUMS && j + p < n; p += 4)
+            dots2(t->q, t->k, j + p, n, t->dim, t->sums + p * TERN_LANES);
+        for (size_t h = 0; h < 2; h++)
+            for (size_t p = 0; p < SUMS; p += 8)
+                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
+                         vf_mul(vf_sum16_rows(t->sums + (h * SUMS + p) * TERN_LANES), factor));
+    }
+}
+
+/*
+ * o[i] += sum over j of e[j] * v[j][i], j increasing, for 2 heads from h0 on, the first one's at o.
+ * Each round of columns asks for as large a part of the next keys.
+ */
+static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, float *o) {
+    const size_t dim = t->dim;
+    const size_t stride = TERN_ATTEND_STATE(dim);
+    const size_t column_bytes = TERN_ATTEND_CHUNK * row_elements(dim) * sizeof(element) / dim;
+    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
+    const element *const v = t->v;
+    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    size_t i = 0;
+    for (; i + 32 <= dim; i += 32) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o0_1 = vf_load(o + 0 * stride + i + 8);
+        vf o0_2 = vf_load(o + 0 * stride + i + 16);
+        vf o0_3 = vf_load(o + 0 * stride + i + 24);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o1_1 = vf_load(o + 1 * stride + i + 8);
+        vf o1_2 = vf_load(o + 1 * stride + i + 16);
+        vf o1_3 = vf_load(o + 1 * stride + i + 24);
+        if (next)
+            ask(next + i * column_bytes, 32 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * row_elements(dim);
+            const vf v0 = cached(row, i, 0);
+            const vf v1 = cached(row, i, 8);
+            const vf v2 = cached(row, i, 16);
+            const vf v3 = cached(row, i, 24);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            o0_2 = vf_add(o0_2, vf_mul(e0, v2));
+            o0_3 = vf_add(o0_3, vf_mul(e0, v3));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
+            o1_2 = vf_add(o1_2, vf_mul(e1, v2));
+            o1_3 = vf_add(o1_3, vf_mul(e1, v3));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 0 * stride + i + 8, o0_1);
+        vf_store(o + 0 * stride + i + 16, o0_2);
+        vf_store(o + 0 * stride + i + 24, o0_3);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 1 * stride + i + 8, o1_1);
+        vf_store(o + 1 * stride + i + 16, o1_2);
+        vf_store(o + 1 * stride + i + 24, o1_3);
+    }
+    for (; i + 8 <= dim; i += 8) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        if (next)
+            ask(next + i * column_bytes, 8 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * row_elements(dim);
+            const vf v0 = cached(row, i, 0);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+    }
+    if (i < dim) {
+        const size_t left = dim - i;
+        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
+        vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
+        for (size_t j = from; j < to; j++) {
+            const vf part = cached_n(v + j * row_elements(dim), i, 0, left);
+            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
+            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
+        }
+        vf_store(o + 0 * stride + i, o0);
+        vf_store(o + 1 * stride + i, o1);
+    }
+}
+
+/* The lanes of the scores of 3 heads at 2 positions from j on; the last of n stands in for more. */
+static inline void dots3(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
+    float *sums) {
+    const size_t stride = row_elements(dim);
+    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * stride;
+    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
+    for (size_t v = 0; v < TERN_LANES; v += 8) {
+        vf s0_0 = vf_zero();
+        vf s0_1 = vf_zero();
+        vf s0_2 = vf_zero();
+        vf s1_0 = vf_zero();
+        vf s1_1 = vf_zero();
+        vf s1_2 = vf_zero();
+        size_t i = 0;
+        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            const vf k0 = cached(row0, i, v);
+            const vf k1 = cached(row1, i, v);
+            const vf q0 = vf_load(q[0] + i + v);
+            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
+            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
+            const vf q1 = vf_load(q[1] + i + v);
+            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
+            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
+            const vf q2 = vf_load(q[2] + i + v);
+            s0_2 = vf_add(s0_2, vf_mul(q2, k0));
+            s1_2 = vf_add(s1_2, vf_mul(q2, k1));
+        }
+        if (i < dim) {
+            const size_t left = tail_lanes(dim - i, v, 8);
+            const vf k0 = cached_n(row0, i, v, left);
+            const vf k1 = cached_n(row1, i, v, left);
+            const vf q0 = vf_load_fill(q[0] + i + v, left, 0.0f);
+            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
+            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
+            const vf q1 = vf_load_fill(q[1] + i + v, left, 0.0f);
+            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
+            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
+            const vf q2 = vf_load_fill(q[2] + i + v, left, 0.0f);
+            s0_2 = vf_add(s0_2, vf_mul(q2, k0));
+            s1_2 = vf_add(s1_2, vf_mul(q2, k1));
+        }
+        vf_store(sums + (0 * SUMS + 0) * TERN_LANES + v, s0_0);
+        vf_store(sums + (0 * SUMS + 1) * TERN_LANES + v, s1_0);
+        vf_store(sums + (1 * SUMS + 0) * TERN_LANES + v, s0_1);
+        vf_store(sums + (1 * SUMS + 1) * TERN_LANES + v, s1_1);
+        vf_store(sums + (2 * SUMS + 0) * TERN_LANES + v, s0_2);
+        vf_store(sums + (2 * SUMS + 1) * TERN_LANES + v, s1_2);
+    }
+}
+
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+static void score3(const tile *t, size_t n, float scale) {
+    const vf factor = vf_set1(scale);
+    const size_t row = row_elements(t->dim);
+    for (size_t j = 0; j < n; j += SUMS) {
+        if (t->ask_values)
+            ask(t->v + j * row, SUMS * row * sizeof(element));
+        for (size_t p = 0; p < SUMS && j + p < n; p += 2)
+            dots3(t->q, t->k, j + p, n, t->dim, t->sums + p * TERN_LANES);
+        for (size_t h = 0; h < 3; h++)
+            for (size_t p = 0; p < SUMS; p += 8)
+                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
+                         vf_mul(vf_sum16_rows(t->sums + (h * SUMS + p) * TERN_LANES), factor));
+    }
+}
+
+/*
+ * o[i] += sum over j of e[j] * v[j][i], j increasing, for 3 heads from h0 on, the first one's at o.
+ * Each round of columns asks for as large a part of the next keys.
+ */
+static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, float *o) {
+    const size_t dim = t->dim;
+    const size_t stride = TERN_ATTEND_STATE(dim);
+    const size_t column_bytes = TERN_ATTEND_CHUNK * row_elements(dim) * sizeof(element) / dim;
+    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
+    const element *const v = t->v;
+    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    size_t i = 0;
+    for (; i + 16 <= dim; i += 16) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o0_1 = vf_load(o + 0 * stride + i + 8);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o1_1 = vf_load(o + 1 * stride + i + 8);
+        vf o2_0 = vf_load(o + 2 * stride + i + 0);
+        vf o2_1 = vf_load(o + 2 * stride + i + 8);
+        if (next)
+            ask(next + i * column_bytes, 16 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * row_elements(dim);
+            const vf v0 = cached(row, i, 0);
+            const vf v1 = cached(row, i, 8);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
+            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
+            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+            o2_1 = vf_add(o2_1, vf_mul(e2, v1));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 0 * stride + i + 8, o0_1);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 1 * stride + i + 8, o1_1);
+        vf_store(o + 2 * stride + i + 0, o2_0);
+        vf_store(o + 2 * stride + i + 8, o2_1);
+    }
+    for (; i + 8 <= dim; i += 8) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o2_0 = vf_load(o + 2 * stride + i + 0);
+        if (next)
+            ask(next + i * column_bytes, 8 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * row_elements(dim);
+            const vf v0 = cached(row, i, 0);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
+            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 2 * stride + i + 0, o2_0);
+    }
+    if (i < dim) {
+        const size_t left = dim - i;
+        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
+        vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
+        vf o2 = vf_load(o + 2 * stride + i); /* padded to whole vectors */
+        for (size_t j = from; j < to; j++) {
+            const vf part = cached_n(v + j * row_elements(dim), i, 0, left);
+            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
+            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
+            o2 = vf_add(o2, vf_mul(vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part));
+        }
+        vf_store(o + 0 * stride + i, o0);
+        vf_store(o + 1 * stride + i, o1);
+        vf_store(o + 2 * stride + i, o2);
+    }
+}
+
+/* The lanes of the scores of 4 heads at 2 positions from j on; the last of n stands in for more. */
+static inline void dots4(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
+    float *sums) {
+    const size_t stride = row_elements(dim);
+    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * stride;
+    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
+    for (size_t v = 0; v < TERN_LANES; v += 8) {
+        vf s0_0 = vf_zero();
+        vf s0_1 = vf_zero();
+        vf s0_2 = vf_zero();
+        vf s0_3 = vf_zero();
+        vf s1_0 = vf_zero();
+        vf s1_1 = vf_zero();
+        vf s1_2 = vf_zero();
+        vf s1_3 = vf_zero();
+        size_t i = 0;
+        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            const vf k0 = cached(row0, i, v);
+            const vf k1 = cached(row1, i, v);
+            const vf q0 = vf_load(q[0] + i + v);
+            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
+            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
+            const vf q1 = vf_load(q[1] + i + v);
+            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
+            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
+            const vf q2 = vf_load(q[2] + i + v);
+            s0_2 = vf_add(s0_2, vf_mul(q2, k0));
+            s1_2 = vf_add(s1_2, vf_mul(q2, k1));
+            const vf q3 = vf_load(q[3] + i + v);
+            s0_3 = vf_add(s0_3, vf_mul(q3, k0));
+            s1_3 = vf_add(s1_3, vf_mul(q3, k1));
+        }
+        if (i < dim) {
+            const size_t left = tail_lanes(dim - i, v, 8);
+            const vf k0 = cached_n(row0, i, v, left);
+            const vf k1 = cached_n(row1, i, v, left);
+            const vf q0 = vf_load_fill(q[0] + i + v, left, 0.0f);
+            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
+            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
+            const vf q1 = vf_load_fill(q[1] + i + v, left, 0.0f);
+            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
+            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
+            const vf q2 = vf_load_fill(q[2] + i + v, left, 0.0f);
+            s0_2 = vf_add(s0_2, vf_mul(q2, k0));
+            s1_2 = vf_add(s1_2, vf_mul(q2, k1));
+            const vf q3 = vf_load_fill(q[3] + i + v, left, 0.0f);
+            s0_3 = vf_add(s0_3, vf_mul(q3, k0));
+            s1_3 = vf_add(s1_3, vf_mul(q3, k1));
+        }
+        vf_store(sums + (0 * SUMS + 0) * TERN_LANES + v, s0_0);
+        vf_store(sums + (0 * SUMS + 1) * TERN_LANES + v, s1_0);
+        vf_store(sums + (1 * SUMS + 0) * TERN_LANES + v, s0_1);
+        vf_store(sums + (1 * SUMS + 1) * TERN_LANES + v, s1_1);
+        vf_store(sums + (2 * SUMS + 0) * TERN_LANES + v, s0_2);
+        vf_store(sums + (2 * SUMS + 1) * TERN_LANES + v, s1_2);
+        vf_store(sums + (3 * SUMS + 0) * TERN_LANES + v, s0_3);
+        vf_store(sums + (3 * SUMS + 1) * TERN_LANES + v, s1_3);
+    }
+}
+
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+static void score4(const tile *t, size_t n, float scale) {
+    const vf factor = vf_set1(scale);
+    const size_t row = row_elements(t->dim);
+    for (size_t j = 0; j < n; j += SUMS) {
+        if (t->ask_values)
+            ask(t->v + j * row, SUMS * row * sizeof(element));
+        for (size_t p = 0; p < SUMS && j + p < n; p += 2)
+            dots4(t->q, t->k, j + p, n, t->dim, t->sums + p * TERN_LANES);
+        for (size_t h = 0; h < 4; h++)
+            for (size_t p = 0; p < SUMS; p += 8)
+                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
+                         vf_mul(vf_sum16_rows(t->sums + (h * SUMS + p) * TERN_LANES), factor));
+    }
+}
+
+/*
+ * o[i] += sum over j of e[j] * v[j][i], j increasing, for 4 heads from h0 on, the first one's at o.
+ * Each round of columns asks for as large a part of the next keys.
+ */
+static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, float *o) {
+    const size_t dim = t->dim;
+    const size_t stride = TERN_ATTEND_STATE(dim);
+    const size_t column_bytes = TERN_ATTEND_CHUNK * row_elements(dim) * sizeof(element) / dim;
+    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
+    const element *const v = t->v;
+    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    size_t i = 0;
+    for (; i + 16 <= dim; i += 16) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o0_1 = vf_load(o + 0 * stride + i + 8);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o1_1 = vf_load(o + 1 * stride + i + 8);
+        vf o2_0 = vf_load(o + 2 * stride + i + 0);
+        vf o2_1 = vf_load(o + 2 * stride + i + 8);
+        vf o3_0 = vf_load(o + 3 * stride + i + 0);
+        vf o3_1 = vf_load(o + 3 * stride + i + 8);
+        if (next)
+            ask(next + i * column_bytes, 16 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * row_elements(dim);
+            const vf v0 = cached(row, i, 0);
+            const vf v1 = cached(row, i, 8);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
+            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
+            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+            o2_1 = vf_add(o2_1, vf_mul(e2, v1));
+            const vf e3 = vf_set1(e[3 * TERN_ATTEND_CHUNK + j]);
+            o3_0 = vf_add(o3_0, vf_mul(e3, v0));
+            o3_1 = vf_add(o3_1, vf_mul(e3, v1));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 0 * stride + i + 8, o0_1);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 1 * stride + i + 8, o1_1);
+        vf_store(o + 2 * stride + i + 0, o2_0);
+        vf_store(o + 2 * stride + i + 8, o2_1);
+        vf_store(o + 3 * stride + i + 0, o3_0);
+        vf_store(o + 3 * stride + i + 8, o3_1);
+    }
+    for (; i + 8 <= dim; i += 8) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o2_0 = vf_load(o + 2 * stride + i + 0);
+        vf o3_0 = vf_load(o + 3 * stride + i + 0);
+        if (next)
+            ask(next + i * column_bytes, 8 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * row_elements(dim);
+            const vf v0 = cached(row, i, 0);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
+            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+            const vf e3 = vf_set1(e[3 * TERN_ATTEND_CHUNK + j]);
+            o3_0 = vf_add(o3_0, vf_mul(e3, v0));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 2 * stride + i + 0, o2_0);
+        vf_store(o + 3 * stride + i + 0, o3_0);
+    }
+    if (i < dim) {
+        const size_t left = dim - i;
+        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
+        vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
+        vf o2 = vf_load(o + 2 * stride + i); /* padded to whole vectors */
+        vf o3 = vf_load(o + 3 * stride + i); /* padded to whole vectors */
+        for (size_t j = from; j < to; j++) {
+            const vf part = cached_n(v + j * row_elements(dim), i, 0, left);
+            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
+            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
+            o2 = vf_add(o2, vf_mul(vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part));
+            o3 = vf_add(o3, vf_mul(vf_set1(e[3 * TERN_ATTEND_CHUNK + j]), part));
+        }
+        vf_store(o + 0 * stride + i, o0);
+        vf_store(o + 1 * stride + i, o1);
+        vf_store(o + 2 * stride + i, o2);
+        vf_store(o + 3 * stride + i, o3);
+    }
+}
+
+static void score(const tile *t, float scale) {
+    const size_t n = t->seen[t->n - 1];
+    switch (t->n) {
+    case 1:
+        score1(t, n, scale);
+        break;
+    case 2:
+        score2(t, n, scale);
+        break;
+    case 3:
+        score3(t, n, scale);
+        break;
+    default:
+        score4(t, n, scale);
+        break;
+    }
+}
+
+/* The weighted values of the tile's heads, from +0, to o[h * TERN_ATTEND_STATE(dim) + i]. */
+static void gather(const tile *t, float *o) {
+    const size_t stride = TERN_ATTEND_STATE(t->dim);
+    const size_t together = t->seen[0];
+    for (size_t h = 0; h < t->n; h++)
+        memset(o + h * stride, 0, TERN_ATTEND_PADDED(t->dim) * sizeof *o);
+    switch (t->n) {
+    case 1:
+        gather1(t, 0, 0, together, o);
+        break;
+    case 2:
+        gather2(t, 0, 0, together, o);
+        break;
+    case 3:
+        gather3(t, 0, 0, together, o);
+        break;
+    default:
+        gather4(t, 0, 0, together, o);
+        break;
+    }
+    for (size_t h = 1; h < t->n; h++) /* later tokens see more */
+        gather1(t, h, together, t->seen[h], o + h * stride);
+}
+
+static void add_mask(float *s, const float *mask, size_t n) {
+    for (size_t j = 0; j < n; j++)
+        s[j] += mask[j];
+}
+
+/*
+ * The largest of n scores; those behind are set to the first, so that whole vectors can be read. A
+ * NaN in front stays, others are passed over: every lane begins with the first score.
+ */
+static inline float largest_of(float *s, size_t n) {
+    vf m = vf_set1(s[0]);
+    for (size_t j = n; j < (n + TERN_LANES - 1) / TERN_LANES * TERN_LANES; j++)
+        s[j] = s[0];
+    for (size_t j = 0; j < n; j += 8)
+        m = vf_max(vf_load(s + j), m);
+    return vf_hmax(m);
 }
 
 /* e[j] = exp(s[j] - m) in place for n <= TERN_ATTEND_CHUNK scores,
@@ -64,59 +770,37 @@ static inline float weigh(float *s, size_t n, float m) {
     return vf_sum16(sum0, sum1);
 }
 
-/* o[i] = sum over j of e[j] * v[j][i], j increasing. Several vectors at once hide the latency. */
-static inline void weighted_sum(const float *e, const element *v, size_t n, size_t dim, float *o) {
-    size_t i = 0;
-    for (; i + 32 <= dim; i += 32) {
-        vf o0 = vf_zero();
-        vf o1 = vf_zero();
-        vf o2 = vf_zero();
-        vf o3 = vf_zero();
-        for (size_t j = 0; j < n; j++) {
-            const vf w = vf_set1(e[j]);
-            const element *row = v + j * row_elements(dim);
-            o0 = vf_add(o0, vf_mul(w, cached(row, i, 0)));
-            o1 = vf_add(o1, vf_mul(w, cached(row, i, 8)));
-            o2 = vf_add(o2, vf_mul(w, cached(row, i, 16)));
-            o3 = vf_add(o3, vf_mul(w, cached(row, i, 24)));
-        }
-        vf_store(o + i + 0, o0);
-        vf_store(o + i + 8, o1);
-        vf_store(o + i + 16, o2);
-        vf_store(o + i + 24, o3);
-    }
-    for (; i + 8 <= dim; i += 8) {
-        vf o0 = vf_zero();
-        for (size_t j = 0; j < n; j++) {
-            const vf w = vf_set1(e[j]);
-            const element *row = v + j * row_elements(dim);
-            o0 = vf_add(o0, vf_mul(w, cached(row, i, 0)));
-        }
-        vf_store(o + i + 0, o0);
-    }
-    if (i < dim) {
-        const size_t rest = dim - i;
-        vf o0 = vf_zero();
-        for (size_t j = 0; j < n; j++)
-            o0 = vf_add(o0, vf_mul(vf_set1(e[j]), cached_n(v + j * row_elements(dim), i, 0, rest)));
-        vf_store_n(o + i, o0, rest);
-    }
-}
-
-/* exp of one number, by the formula that all lanes use. */
-static inline float exp_one(float x) {
-    float lanes[8];
-    vf_store(lanes, vf_exp(vf_set1(x)));
-    return lanes[0];
-}
-
 /* total = total * a + part * b */
-static inline void merge(float *total, float a, const float *part, float b, size_t dim) {
+static inline void blend(float *total, float a, const float *part, float b, size_t dim) {
     const vf va = vf_set1(a);
     const vf vb_ = vf_set1(b);
     for (size_t i = 0; i < dim; i += 8) { /* both are padded to whole vectors */
         const vf kept = vf_mul(vf_load(total + i), va);
         vf_store(total + i, vf_add(kept, vf_mul(vf_load(part + i), vb_)));
+    }
+}
+
+/* Merges n <= HEADS states that follow into those of the heads so far. */
+static void merge(float *total, const float *part, size_t n, size_t dim) {
+    const size_t stride = TERN_ATTEND_STATE(dim);
+    const size_t at = TERN_ATTEND_PADDED(dim);
+    float x[TERN_LANES] = {0.0f}; /* what exp is taken of: the old states', then the new ones' */
+    for (size_t h = 0; h < n; h++) {
+        const float old = total[h * stride + at];
+        const float new = part[h * stride + at];
+        const float m = new > old ? new : old;
+        x[h] = old - m;
+        x[HEADS + h] = new - m;
+        total[h * stride + at] = m;
+    }
+    for (size_t i = 0; i < 2 * HEADS; i += 8)
+        vf_store(x + i, vf_exp(vf_load(x + i)));
+    for (size_t h = 0; h < n; h++) {
+        float *const sum = total + h * stride + at + 1;
+        const float keep = x[h];
+        const float take = x[HEADS + h];
+        blend(total + h * stride, keep, part + h * stride, take, dim);
+        *sum = *sum * keep + part[h * stride + at + 1] * take;
     }
 }
 
@@ -129,58 +813,99 @@ static inline void divide(const float *total, float sum, size_t dim, float *out)
         vf_store_n(out + i, vf_div(vf_load(total + i), divisor), dim - i);
 }
 
-/* s[j] += mask[j]; returns the new maximum. */
-static float add_mask(float *s, const float *mask, size_t n) {
-    float m = s[0] + mask[0];
-    for (size_t j = 0; j < n; j++) {
-        s[j] += mask[j];
-        m = s[j] > m ? s[j] : m;
+/* The tile of a chunk that begins with head h0 of all tokens', and its scores as weights. */
+static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile *t) {
+    const size_t first = chunk * TERN_ATTEND_CHUNK;
+    const size_t chunk_elements = TERN_ATTEND_CHUNK * row_elements(a->dim);
+    const size_t left = a->tokens * a->group - h0;
+    t->n = left < HEADS ? left : HEADS;
+    t->dim = a->dim;
+    t->k = (const element *)a->k + chunk * chunk_elements;
+    t->v = (const element *)a->v + chunk * chunk_elements;
+    t->ask_values = h0 == 0;
+    t->next_keys = t->n == left ? t->k + chunk_elements : NULL;
+    for (size_t h = 0; h < t->n; h++) {
+        const size_t token = (h0 + h) / a->group;
+        const size_t seen = a->positions + token - first;
+        t->q[h] = a->q + token * a->q_stride + (h0 + h) % a->group * a->dim;
+        t->seen[h] = seen < TERN_ATTEND_CHUNK ? seen : TERN_ATTEND_CHUNK;
     }
-    return m;
+    score(t, a->scale);
+    for (size_t h = 0; h < t->n; h++) {
+        float *const s = t->s + h * TERN_ATTEND_CHUNK;
+        if (a->mask)
+            add_mask(s, a->mask + (h0 + h) / a->group * a->mask_stride + first, t->seen[h]);
+        t->largest[h] = largest_of(s, t->seen[h]);
+        t->sum[h] = weigh(s, t->seen[h], t->largest[h]);
+    }
 }
 
-static void attend_head(const tern_attend_args *a, const float *q, float *out) {
-    const size_t dim = a->dim;
-    const size_t padded = (dim + TERN_LANES - 1) / TERN_LANES * TERN_LANES;
-    float *const s = a->scratch;
-    float *const part = s + TERN_ATTEND_CHUNK;
-    float *const total = part + padded;
-    float largest = 0.0f;
-    float sum = 0.0f;
-    memset(part, 0, 2 * padded * sizeof *part);
-    for (size_t first = 0; first < a->positions; first += TERN_ATTEND_CHUNK) {
-        const size_t left = a->positions - first;
-        const size_t n = left < TERN_ATTEND_CHUNK ? left : TERN_ATTEND_CHUNK;
-        const element *k = (const element *)a->k + first * row_elements(dim);
-        float m = 0.0f;
-        for (size_t j = 0; j < n; j++) {
-            s[j] = dot(q, k + j * row_elements(dim), dim) * a->scale;
-            m = j == 0 || s[j] > m ? s[j] : m;
+/* The first of all tokens' heads that sees the chunk. */
+static size_t first_head(const tern_attend_args *a, size_t chunk) {
+    const size_t first = chunk * TERN_ATTEND_CHUNK;
+    return first < a->positions ? 0 : (first - a->positions + 1) * a->group;
+}
+
+/* One chunk for all heads that see it; its states become `states`, or are merged into them. */
+static void attend_chunk(const tern_attend_args *a, size_t chunk, float *states, bool fresh) {
+    const size_t stride = TERN_ATTEND_STATE(a->dim);
+    const size_t at = TERN_ATTEND_PADDED(a->dim);
+    tile t = {.sums = a->scratch, .s = a->scratch + SUMS_FLOATS};
+    float *const parts = t.s + HEADS * TERN_ATTEND_CHUNK;
+    for (size_t h0 = first_head(a, chunk); h0 < a->tokens * a->group; h0 += t.n) {
+        float *const state = states + h0 * stride;
+        float *const part = fresh ? state : parts;
+        weigh_tile(a, chunk, h0, &t);
+        gather(&t, part);
+        for (size_t h = 0; h < t.n; h++) {
+            part[h * stride + at] = t.largest[h];
+            part[h * stride + at + 1] = t.sum[h];
         }
-        if (a->mask)
-            m = add_mask(s, a->mask + first, n);
-        for (size_t j = n; j < (n + TERN_LANES - 1) / TERN_LANES * TERN_LANES; j++)
-            s[j] = m; /* weigh() reads whole vectors */
-        const float chunk_sum = weigh(s, n, m);
-        const element *v = (const element *)a->v + first * row_elements(dim);
-        if (first == 0) {
-            weighted_sum(s, v, n, dim, total);
-            largest = m;
-            sum = chunk_sum;
-            continue;
-        }
-        weighted_sum(s, v, n, dim, part);
-        const float new_largest = m > largest ? m : largest;
-        const float keep = exp_one(largest - new_largest);
-        const float take = exp_one(m - new_largest);
-        merge(total, keep, part, take, dim);
-        sum = sum * keep + chunk_sum * take;
-        largest = new_largest;
+        if (!fresh)
+            merge(state, part, t.n, a->dim);
     }
-    divide(total, sum, dim, out);
+}
+
+static void write_out(const tern_attend_args *a, const float *states) {
+    for (size_t h = 0; h < a->tokens * a->group; h++) {
+        const float *const state = states + h * TERN_ATTEND_STATE(a->dim);
+        divide(state, state[TERN_ATTEND_PADDED(a->dim) + 1], a->dim,
+               a->out + h / a->group * a->out_stride + h % a->group * a->dim);
+    }
+}
+
+/* The state of chunk `first` with those of later chunks, for each head as far as its token sees. */
+static void finish(const tern_attend_args *a) {
+    const size_t heads = a->tokens * a->group;
+    const size_t stride = TERN_ATTEND_STATE(a->dim);
+    float *const total = a->states + a->first * heads * stride;
+    for (size_t chunk = a->first + 1; chunk < a->last; chunk++) {
+        for (size_t h = first_head(a, chunk), n; h < heads; h += n) {
+            n = heads - h < HEADS ? heads - h : HEADS;
+            merge(total + h * stride, a->states + (chunk * heads + h) * stride, n, a->dim);
+        }
+    }
+    write_out(a, total);
 }
 
 void tern_attend_f16_avx2(const tern_attend_args *args) {
-    for (size_t h = 0; h < args->group; h++)
-        attend_head(args, args->q + h * args->dim, args->out + h * args->dim);
+    const size_t seen = args->positions + args->tokens - 1;
+    const size_t all = (seen + TERN_ATTEND_CHUNK - 1) / TERN_ATTEND_CHUNK;
+    const size_t first = args->step == TERN_ATTEND_ALL ? 0 : args->first;
+    const size_t last = args->step == TERN_ATTEND_ALL ? all : args->last;
+    const size_t place = args->tokens * args->group * TERN_ATTEND_STATE(args->dim);
+    float *const total = args->step == TERN_ATTEND_ALL
+                             ? args->scratch + SUMS_FLOATS + HEADS * (TERN_ATTEND_CHUNK + TERN_ATTEND_STATE(args->dim))
+                             : args->states + (last - 1) * place;
+    if (args->step == TERN_ATTEND_FINISH) {
+        finish(args);
+        return;
+    }
+    memset(args->scratch, 0, SUMS_FLOATS * sizeof(float)); /* not all lanes are set,
+        all are folded */
+    for (size_t chunk = first; chunk < last; chunk++)
+        attend_chunk(args, chunk, first == 0 ? total : args->states + chunk * place,
+                     first != 0 || chunk == 0);
+    if (args->step == TERN_ATTEND_ALL)
+        write_out(args, total);
 }
