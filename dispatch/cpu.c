@@ -99,3 +99,14 @@ const char *tern_cpu_name(void) {
         return "unknown processor";
     return cpuinfo_get_package(0)->name;
 }
+
+uint64_t tern_cpu_cache_bytes(void) {
+    uint64_t third = 0, second = 0;
+    if (!cpuinfo_initialize())
+        return 0;
+    for (uint32_t i = 0; i < cpuinfo_get_l3_caches_count(); i++)
+        third += cpuinfo_get_l3_cache(i)->size;
+    for (uint32_t i = 0; i < cpuinfo_get_l2_caches_count(); i++)
+        second += cpuinfo_get_l2_cache(i)->size;
+    return third > 0 ? third : second;
+}

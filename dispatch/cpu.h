@@ -48,4 +48,7 @@ uint64_t tern_cpu_features(void);
 /* Processor name for reports ("AMD EPYC", ...); static storage, never NULL. */
 const char *tern_cpu_name(void);
 
+/* Bytes of all caches of the last level together; 0 when that is not known. */
+uint64_t tern_cpu_cache_bytes(void);
+
 #endif

@@ -43,12 +43,23 @@ static void refuse(tern_guard *g, const tern_kernel_row *row, const char *where)
     snprintf(r->where, sizeof r->where, "%s", where);
 }
 
-const tern_kernel_row *tern_guard_select(const tern_guard *g, tern_kernel_use use) {
+/* The first row for the use in the table from `row` on. */
+static const tern_kernel_row *select_from(const tern_guard *g, tern_kernel_use use,
+                                          const tern_kernel_row *row) {
     const tern_kernel_row *end = g->table + g->count;
-    const tern_kernel_row *row = tern_select_row(g->table, g->count, g->mask, use);
-    while (row != NULL && is_refused(g, row))
-        row = tern_select_row(row + 1, (size_t)(end - row - 1), g->mask, use);
+    while ((row = tern_select_row(row, (size_t)(end - row), g->mask, use)) != NULL &&
+           is_refused(g, row))
+        row++;
     return row;
+}
+
+const tern_kernel_row *tern_guard_select(const tern_guard *g, tern_kernel_use use) {
+    return select_from(g, use, g->table);
+}
+
+const tern_kernel_row *tern_guard_next(const tern_guard *g, tern_kernel_use use,
+                                       const tern_kernel_row *row) {
+    return select_from(g, use, row + 1);
 }
 
 static const tern_kernel_row *scalar_sibling(const tern_guard *g, tern_kernel_use use) {
@@ -144,13 +155,16 @@ static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *
 }
 
 const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_matrix *w,
-                                          const char *where) {
+                                          const tern_kernel_row *preferred, const char *where) {
     const tern_kernel_use use = {op, w->format, w->layout};
     const tern_kernel_row *scalar = scalar_sibling(g, use);
     const tern_kernel_row *row;
     bool ran = true;
 
-    while ((row = tern_guard_select(g, use)) != NULL && row != scalar && !is_sound(g, row)) {
+    while ((row = preferred != NULL && !is_refused(g, preferred) ? preferred
+                                                                 : tern_guard_select(g, use)) !=
+               NULL &&
+           row != scalar && !is_sound(g, row)) {
         if (product_is_right(row, scalar, w, &ran))
             accept(g, row);
         else if (!ran || g->n_refused == TERN_GUARD_REFUSALS)

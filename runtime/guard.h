@@ -30,13 +30,17 @@ tern_guard tern_guard_new(uint64_t mask);
 /* The first row for this use that has not been refused; NULL when there is none. */
 const tern_kernel_row *tern_guard_select(const tern_guard *guard, tern_kernel_use use);
 
+/* The one behind `row` (of the same use) in the table. */
+const tern_kernel_row *tern_guard_next(const tern_guard *guard, tern_kernel_use use,
+                                       const tern_kernel_row *row);
+
 /*
  * The first row for the product over *w that gives the scalar row's bits on its first rows of
- * weights (data must be there); `where` names the tensor for the record. NULL: none is left, or
- * there is no memory for the check.
+ * weights (data must be there): `preferred` (NULL: none) before those of the table. `where` names
+ * the tensor for the record. NULL: none is left, or there is no memory for the check.
  */
 const tern_kernel_row *tern_guard_product(tern_guard *guard, tern_op op, const tern_matrix *w,
-                                          const char *where);
+                                          const tern_kernel_row *preferred, const char *where);
 
 /* The same for an operation that is not a product. `sample` is a row of n elements (EMBED), or
  * NULL. */

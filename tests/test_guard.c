@@ -170,7 +170,7 @@ static void test_wrong_product(void **state) {
         tern_guard guard = {.table = table, .count = 3, .mask = 1};
         calls = 0;
         for (int again = 0; again < 3; again++) /* found out once, remembered afterwards */
-            assert_ptr_equal(tern_guard_product(&guard, TERN_OP_GEMV, &c.matrix, "blk.0.attn_q"),
+            assert_ptr_equal(tern_guard_product(&guard, TERN_OP_GEMV, &c.matrix, NULL, "blk.0.attn_q"),
                              &table[1]);
         assert_int_equal(calls, 2);
         assert_int_equal(guard.n_refused, 1);
@@ -248,8 +248,8 @@ static void test_real_rows(void **state) {
         if (tern_format_layout(format) == TERN_LAYOUT_NONE)
             continue;
         matmul_case c = case_new(format, 40, 512, 1, CASE_RANDOM, CHECK_END, &rng);
-        assert_non_null(tern_guard_product(&guard, TERN_OP_GEMV, &c.matrix, "w"));
-        assert_non_null(tern_guard_product(&guard, TERN_OP_GEMM, &c.matrix, "w"));
+        assert_non_null(tern_guard_product(&guard, TERN_OP_GEMV, &c.matrix, NULL, "w"));
+        assert_non_null(tern_guard_product(&guard, TERN_OP_GEMM, &c.matrix, NULL, "w"));
         case_free(&c);
     }
     for (int op = TERN_OP_GEMM + 1; op < TERN_OP_COUNT; op++)

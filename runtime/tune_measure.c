@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/tune_measure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/arena.h"
+#include "runtime/metrics.h"
+
+const tern_tune_effort tern_tune_quick = {.rounds = 5, .sample_seconds = 0.4e-3, .budget_seconds = 0.2};
+const tern_tune_effort tern_tune_thorough = {.rounds = 21, .sample_seconds = 4e-3};
+
+struct tern_tuner {
+    const tern_guard *guard;
+    tern_team *team;
+    tern_tune_effort effort;
+    double start;       /* of the first measurement */
+    tern_arena memory;  /* of the stream, and behind it: */
+    uint8_t *stream;    /* [stream_bytes] */
+    size_t stream_bytes, at; /* where the next matrix begins */
+    tern_arena operands; /* of the matrix that is measured: */
+    tern_activations x;
+    float *y; /* [TERN_TUNE_TOKENS][rows] */
+    double gemv_seconds[TERN_TUNE_ROUNDS * TERN_TUNE_CANDIDATES];
+    double gemm_seconds[TERN_TUNE_ROUNDS * TERN_TUNE_CANDIDATES];
+};
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/*
+ * Bytes between 0x38 and 0x3f are ordinary numbers in every type that weights, scales and
+ * activations have: 0.5 to 1.97 as f16, 4e-5 to 0.75 as f32 and bf16, 56 to 63 as int8. So no
+ * product meets a denormal number, which would cost more than it does in a model.
+ */
+static void fill(uint8_t *bytes, size_t n) {
+    uint32_t state = 20240229;
+    const size_t block = n < 4096 ? n : 4096;
+    for (size_t i = 0; i < block; i++) {
+        state = state * 1664525u + 1013904223u;
+        bytes[i] = (uint8_t)(0x38 | state >> 29);
+    }
+    for (size_t i = block; i < n; i += block)
+        memcpy(bytes + i, bytes, n - i < block ? n - i : block);
+}
+
+/* Each thread the part that it will read first: that places the pages. */
+static void fill_part(tern_worker worker, void *argument) {
+    const tern_tuner *t = argument;
+    const tern_part part = tern_team_split(worker, t->stream_bytes, 4096);
+    fill(t->stream + part.begin, part.end - part.begin);
+}
+
+tern_status tern_tuner_new(const tern_guard *guard, tern_team *team, uint64_t stream,
+                           const tern_tune_effort *effort, tern_tuner **out, tern_error *err) {
+    void *memory;
+    tern_tuner *t = calloc(1, sizeof *t);
+    if (!t)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to measure kernels");
+    *t = (tern_tuner){.guard = guard,
+                      .team = team,
+                      .effort = *effort,
+                      .start = tern_clock_seconds(),
+                      .stream_bytes = (size_t)stream};
+    tern_status status = tern_arena_new(t->stream_bytes, true, &t->memory, err);
+    if (status == TERN_OK)
+        status = tern_arena_take(&t->memory, t->stream_bytes, 1, &memory, err);
+    if (status != TERN_OK) {
+        tern_tuner_free(&t);
+        return status;
+    }
+    t->stream = memory;
+    tern_team_run(team, fill_part, t);
+    *out = t;
+    return TERN_OK;
+}
+
+void tern_tuner_free(tern_tuner **tuner) {
+    if (!tuner || !*tuner)
+        return;
+    tern_arena_free(&(*tuner)->memory);
+    tern_arena_free(&(*tuner)->operands);
+    free(*tuner);
+    *tuner = NULL;
+}
+
+/* Activations of TERN_TUNE_TOKENS tokens in every form, and a place for the results. */
+static bool take_operands(tern_tuner *t, size_t rows, size_t cols) {
+    const size_t q_stride = (cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    const size_t blocks = (cols + TERN_BLOCK - 1) / TERN_BLOCK;
+    const size_t sizes[] = {cols * sizeof(float), q_stride, sizeof(float), sizeof(int32_t),
+                            blocks * sizeof(float), blocks * sizeof(int32_t), rows * sizeof(float)};
+    enum { PARTS = sizeof sizes / sizeof *sizes };
+    void *part[PARTS];
+    size_t total = 0;
+    tern_arena_free(&t->operands);
+    for (size_t i = 0; i < PARTS; i++)
+        if (!tern_arena_reserve(&total, TERN_TUNE_TOKENS, sizes[i]))
+            return false;
+    if (tern_arena_new(total, false, &t->operands, NULL) != TERN_OK)
+        return false;
+    fill(t->operands.base, total);
+    for (size_t i = 0; i < PARTS; i++)
+        if (tern_arena_take(&t->operands, TERN_TUNE_TOKENS, sizes[i], &part[i], NULL) != TERN_OK)
+            return false;
+    t->x = (tern_activations){.cols = cols, .x = part[0], .x_stride = cols, .q = part[1],
+                              .q_stride = q_stride, .s = part[2], .sum = part[3], .d = part[4],
+                              .block_sum = part[5], .d_stride = blocks};
+    t->y = part[6];
+    return true;
+}
+
+/* ---- one measurement ------------------------------------------------------------------------- */
+
+/* Some products one after the other, each with the next matrix of the stream. */
+typedef struct sample {
+    const tern_kernel_row *row;
+    const tern_tuner *tuner;
+    size_t rows, tokens, products;
+    size_t bytes;    /* from one matrix to the next */
+    double seconds; /* of all products */
+} sample;
+
+static size_t matrix_bytes(tern_layout layout, tern_format format, size_t rows, size_t cols) {
+    const size_t packed = tern_packed_bytes(layout, rows, cols);
+    const size_t element = tern_format_describe(format)->block_bytes;
+    const size_t bytes = packed > 0 ? packed : rows * cols * element;
+    return (bytes + TERN_ALIGN - 1) / TERN_ALIGN * TERN_ALIGN;
+}
+
+/* Where matrix number i of the sample lies: what does not fit behind the last begins anew. */
+static const void *place(const sample *s, size_t i) {
+    const size_t slots = s->tuner->stream_bytes / s->bytes;
+    const size_t first = s->tuner->at / s->bytes;
+    return s->tuner->stream + (first + i) % slots * s->bytes;
+}
+
+static void run(const sample *s, tern_part part, size_t i) {
+    const tern_matrix w = {.format = s->row->format,
+                           .layout = s->row->layout,
+                           .rows = s->rows,
+                           .cols = s->tuner->x.cols,
+                           .scale = 1.0f,
+                           .data = place(s, i)};
+    const tern_tile tile = {.t0 = 0, .t1 = s->tokens, .r0 = part.begin, .r1 = part.end};
+    if (part.begin < part.end)
+        s->row->fn.matmul(&w, &s->tuner->x, &tile, s->tuner->y, s->rows);
+}
+
+static void run_all(tern_worker worker, void *argument) {
+    sample *s = argument;
+    const tern_part part = tern_team_split(worker, s->rows, TERN_ROW_GROUP);
+    tern_team_barrier(worker); /* everybody is awake */
+    const double start = tern_clock_seconds();
+    for (size_t i = 0; i < s->products; i++)
+        run(s, part, i);
+    tern_team_barrier(worker);
+    if (worker.index == 0)
+        s->seconds = tern_clock_seconds() - start;
+}
+
+/* Seconds of one product of the sample by the team. The stream moves on. */
+static double measure(tern_tuner *t, sample *s) {
+    tern_team_run(t->team, run_all, s);
+    t->at = (t->at + s->products * s->bytes) % t->stream_bytes;
+    return s->seconds / (double)s->products;
+}
+
+/* The least time that one thread takes for the sample's product when everything is in its cache. */
+static double pilot(const sample *s) {
+    const tern_part all = {.begin = 0, .end = s->rows};
+    double least = 0.0;
+    run(s, all, 0);
+    for (int i = 0; i < 3; i++) {
+        const double start = tern_clock_seconds();
+        run(s, all, 0);
+        const double seconds = tern_clock_seconds() - start;
+        least = i == 0 || seconds < least ? seconds : least;
+    }
+    return least;
+}
+
+/* ---- all candidates of an operation ---------------------------------------------------------- */
+
+/* Rows of a pilot, and how much slower than the best of a layout's pilots a gemm row may be. */
+enum { PILOT_ROWS = 32 };
+static const double pilot_lag = 1.5;
+
+/* Multiplications of a gemm sample by one thread: about as long as a sample should take. */
+static const double gemm_work = 40e6;
+
+/* One that does not fit into the stream has no products. */
+static sample new_sample(const tern_tuner *t, const tern_kernel_row *row, size_t rows,
+                         size_t tokens) {
+    const size_t bytes = matrix_bytes(row->layout, row->format, rows, t->x.cols);
+    return (sample){.row = row,
+                    .tuner = t,
+                    .rows = rows,
+                    .tokens = tokens,
+                    .products = bytes <= t->stream_bytes,
+                    .bytes = bytes};
+}
+
+/* As many rows, in whole groups for each thread, as `wanted` allows. */
+static size_t fit_rows(const tern_tuner *t, size_t rows, double wanted) {
+    const size_t unit = (size_t)TERN_ROW_GROUP * tern_team_size(t->team);
+    const size_t units = (size_t)(wanted / (double)unit);
+    const size_t fit = units > 0 ? units * unit : unit;
+    return rows < fit ? rows : fit;
+}
+
+/*
+ * A row that takes longer from the cache than the best one from memory cannot win; the pilot tells
+ * that in microseconds.
+ */
+static void drop_gemv(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+                      size_t n_rows, double best, bool *out) {
+    const size_t few = n_rows < PILOT_ROWS ? n_rows : PILOT_ROWS;
+    const double share = (double)n_rows / (double)few / (double)tern_team_size(t->team);
+    for (size_t i = 1; i < n; i++) {
+        const sample whole = new_sample(t, rows[i], n_rows, 1);
+        const sample s = new_sample(t, rows[i], few, 1);
+        out[i] = whole.products == 0 || pilot(&s) * share > best;
+    }
+}
+
+/* Of each layout, rows whose pilot stays far behind. */
+static void drop_gemm(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+                      size_t n_rows, bool *out) {
+    double seconds[TERN_TUNE_CANDIDATES];
+    const size_t few = n_rows < PILOT_ROWS ? n_rows : PILOT_ROWS;
+    for (size_t i = 0; i < n; i++) {
+        const sample s = new_sample(t, rows[i], few, TERN_TUNE_TOKENS);
+        seconds[i] = out[i] ? 0.0 : pilot(&s);
+    }
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = 0; k < n && !out[i]; k++)
+            out[i] = rows[k]->layout == rows[i]->layout && !out[k] &&
+                     seconds[i] > pilot_lag * seconds[k];
+}
+
+/* Rounds over all candidates that are left, there and back in turn: what drifts hits all alike. */
+static void measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+                           sample model, const bool *out, double *seconds) {
+    for (size_t r = 0; r < t->effort.rounds; r++)
+        for (size_t k = 0; k < n; k++) {
+            const size_t i = r % 2 ? n - 1 - k : k;
+            sample s = new_sample(t, rows[i], model.rows, model.tokens);
+            s.products = model.products;
+            seconds[r * n + i] = out[i] ? 0.0 : measure(t, &s) / (double)model.tokens;
+        }
+}
+
+/* How many products a sample needs; *seconds: what one takes with the table's own row. */
+static size_t calibrate(tern_tuner *t, sample *s, double *seconds) {
+    (void)measure(t, s);
+    *seconds = measure(t, s);
+    const double products = t->effort.sample_seconds / *seconds;
+    return products < 1.0 ? 1 : products > 256.0 ? 256 : (size_t)products;
+}
+
+/* False: there is no room for the matrix. */
+static bool measure_gemv(tern_tuner *t, size_t rows, tern_tune_times *out, bool *dropped) {
+    const double bytes = (double)matrix_bytes(out->gemv[0]->layout, out->gemv[0]->format,
+                                              TERN_ROW_GROUP, t->x.cols);
+    /* A large matrix is represented by an eighth of the stream. */
+    const double fit = (double)t->stream_bytes / 8.0 / bytes * TERN_ROW_GROUP;
+    sample s = new_sample(t, out->gemv[0], fit_rows(t, rows, fit), 1);
+    double seconds;
+    if (s.products == 0)
+        return false;
+    s.products = calibrate(t, &s, &seconds);
+    drop_gemv(t, out->gemv, out->n_gemv, s.rows, seconds, dropped);
+    measure_rounds(t, out->gemv, out->n_gemv, s, dropped, t->gemv_seconds);
+    return true;
+}
+
+static bool any_of_layout(const tern_tune_times *times, const bool *dropped, tern_layout layout) {
+    for (size_t i = 0; i < times->n_gemv; i++)
+        if (times->gemv[i]->layout == layout && !dropped[i])
+            return true;
+    return false;
+}
+
+/* Layouts whose gemv rows were all dropped are out. */
+static bool measure_gemm(tern_tuner *t, size_t rows, tern_tune_times *out,
+                         const bool *gemv_dropped) {
+    const double fit = gemm_work / ((double)t->x.cols * TERN_TUNE_TOKENS);
+    const size_t fit_all = fit_rows(t, rows, fit * tern_team_size(t->team));
+    bool dropped[TERN_TUNE_CANDIDATES] = {false};
+    double seconds;
+    for (size_t i = 1; i < out->n_gemm; i++)
+        dropped[i] = !any_of_layout(out, gemv_dropped, out->gemm[i]->layout);
+    sample s = new_sample(t, out->gemm[0], fit_all, TERN_TUNE_TOKENS);
+    if (s.products == 0)
+        return false;
+    for (size_t i = 1; i < out->n_gemm; i++)
+        dropped[i] = dropped[i] || new_sample(t, out->gemm[i], s.rows, 1).products == 0;
+    drop_gemm(t, out->gemm, out->n_gemm, s.rows, dropped);
+    s.products = calibrate(t, &s, &seconds);
+    measure_rounds(t, out->gemm, out->n_gemm, s, dropped, t->gemm_seconds);
+    return true;
+}
+
+bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t cols,
+                        tern_tune_times *times) {
+    bool dropped[TERN_TUNE_CANDIDATES] = {false};
+    tern_tune_times out = {.rounds = t->effort.rounds,
+                           .gemv_seconds = t->gemv_seconds,
+                           .gemm_seconds = t->gemm_seconds};
+    const double spent = tern_clock_seconds() - t->start;
+    if (t->effort.budget_seconds > 0.0 && spent > t->effort.budget_seconds)
+        return false;
+    out.n_gemv = tern_tune_candidates(t->guard, TERN_OP_GEMV, format, out.gemv);
+    out.n_gemm = tern_tune_candidates(t->guard, TERN_OP_GEMM, format, out.gemm);
+    if (out.n_gemv == 0 || out.n_gemm == 0 || !take_operands(t, rows, cols))
+        return false;
+    if (!measure_gemv(t, rows, &out, dropped) || !measure_gemm(t, rows, &out, dropped))
+        return false;
+    *times = out;
+    return true;
+}
