@@ -161,9 +161,9 @@ const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_
     const tern_kernel_row *row;
     bool ran = true;
 
-    while ((row = preferred != NULL && !is_refused(g, preferred) ? preferred
-                                                                 : tern_guard_select(g, use)) !=
-               NULL &&
+    while ((row = preferred != NULL && !is_refused(g, preferred)
+                      ? preferred
+                      : tern_guard_select(g, use)) != NULL &&
            row != scalar && !is_sound(g, row)) {
         if (product_is_right(row, scalar, w, &ran))
             accept(g, row);

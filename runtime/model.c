@@ -11,6 +11,7 @@
 #include "runtime/strict.h"
 #include "runtime/team.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tune_model.h"
 
 tern_model_params tern_model_params_default(void) {
     return (tern_model_params){.isa = NULL};
@@ -136,6 +137,20 @@ static tern_status refuse_unused(const tern_model *m, tern_error *err) {
     return TERN_OK;
 }
 
+/* Plans again with what the tuner has chosen, if it has chosen anything. */
+static tern_status tune(tern_model *m, const tern_model_params *params, tern_loader *l,
+                        uint32_t threads, tern_error *err) {
+    l->tune_threads = l->team ? tern_team_size(l->team) : threads;
+    l->tune_stream = tern_tune_stream_of(m);
+    if (tern_tune_model(m, l->tune_threads, l->team, params->cache) == 0)
+        return TERN_OK;
+    if (m->choice == TERN_CHOICE_TABLE)
+        m->choice = TERN_CHOICE_TUNED;
+    l->tuning = &m->tuning;
+    l->bytes = 0;
+    return load_all(l, m, err);
+}
+
 /* Once to add up the memory, once to fill it. */
 static tern_status load_weights(tern_model *m, const tern_model_params *params, tern_error *err) {
     const uint32_t threads = params->threads ? params->threads : tern_processor_count();
@@ -148,20 +163,22 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     tern_status status = refuse_unused(m, err);
     if (status == TERN_OK)
         status = load_all(&loader, m, err);
+    if (status == TERN_OK && !params->no_weights)
+        status = tern_team_new(threads, &loader.team, err);
+    if (status == TERN_OK && params->tune)
+        status = tune(m, params, &loader, threads, err);
     m->packed = loader.bytes;
     if (status == TERN_OK && m->strict)
         status = tern_strict_plan(m, params, err);
-    if (status != TERN_OK || params->no_weights)
-        return status;
-    status = tern_arena_new(loader.bytes, true, &m->weights, err);
-    if (status != TERN_OK)
-        return status;
-    status = tern_team_new(threads, &loader.team, err);
-    if (status != TERN_OK)
-        return status;
-    loader.plan = false;
-    status = load_all(&loader, m, err);
+    if (status == TERN_OK && !params->no_weights)
+        status = tern_arena_new(loader.bytes, true, &m->weights, err);
+    if (status == TERN_OK && !params->no_weights) {
+        loader.plan = false;
+        status = load_all(&loader, m, err);
+    }
     tern_team_free(&loader.team);
+    if (params->no_weights)
+        return status;
     if (status == TERN_OK && m->strict)
         status = tern_strict_loaded(m, err);
     if (status == TERN_OK)
@@ -274,6 +291,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     m->strict = params->strict;
     m->exact_head = params->exact_head;
     m->i2s_order = params->i2s_order;
+    m->choice = params->layout ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
     if ((s = find_layout(params->layout, &m->ternary, err)))
         return s;
     if ((s = tern_gguf_open(path, &m->file, err)) ||
@@ -317,6 +335,7 @@ void tern_model_free(tern_model **model) {
     tern_model *m = *model;
     tern_tokenizer_free(&m->tokenizer);
     tern_arena_free(&m->weights);
+    tern_tuning_free(&m->tuning);
     tern_gguf_close(&m->file);
     free(m->frequency);
     free(m->layers);

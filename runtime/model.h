@@ -51,11 +51,20 @@ static inline size_t tern_cache_row_bytes(tern_format kv, size_t head_dim) {
     return (head_dim + info->block_elements - 1) / info->block_elements * info->block_bytes;
 }
 
+/* Where layouts and rows come from, as tern_model_choice says it. */
+typedef enum tern_choice {
+    TERN_CHOICE_TABLE, /* its order of preference */
+    TERN_CHOICE_TUNED, /* measurements, here or kept from before */
+    TERN_CHOICE_ASKED  /* the layout was named; the rest is as it would have been */
+} tern_choice;
+
 struct tern_model {
     tern_gguf *file;
     tern_config config;
     tern_guard guard;    /* features that rows may use, and what was found out about rows */
-    tern_layout ternary; /* packed layout of ternary matrices */
+    tern_layout ternary; /* packed layout of ternary matrices, but for what `tuning` has */
+    tern_tuning tuning;  /* choices in place of the table's */
+    tern_choice choice;
     tern_row_set rows;
     tern_arena weights; /* packed matrices and vectors */
     tern_layer *layers; /* [n_layer] */

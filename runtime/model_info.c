@@ -116,6 +116,31 @@ const char *tern_model_isa(const tern_model *m) {
     return tern_isa_of_mask(m->guard.mask);
 }
 
+const char *tern_model_choice(const tern_model *m) {
+    switch (m->choice) {
+    case TERN_CHOICE_TUNED:
+        return "tuned";
+    case TERN_CHOICE_ASKED:
+        return "asked";
+    default:
+        return "table";
+    }
+}
+
+const char *tern_model_layout(const tern_model *m) {
+    tern_layout layout = TERN_LAYOUT_NONE;
+    for (uint32_t n = 0; n < m->config.n_layer; n++)
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+            const tern_linear *linear = tern_layer_linear(&m->layers[n], i);
+            if (linear->form != TERN_INPUT_TOKEN)
+                continue;
+            if (layout != TERN_LAYOUT_NONE && layout != linear->matrix.layout)
+                return "mixed";
+            layout = linear->matrix.layout;
+        }
+    return tern_layout_name(layout == TERN_LAYOUT_NONE ? m->ternary : layout);
+}
+
 tern_status tern_model_tokenizer(const tern_model *m, const tern_tokenizer **out, tern_error *err) {
     if (!m->tokenizer)
         return tern_fail(err, m->tokenizer_error.status, "%s", m->tokenizer_error.message);

@@ -78,7 +78,7 @@ static tern_status check_linear(const tern_model *m, const tern_linear *l, tern_
             err, TERN_ERR_STRICT,
             "%s: strict: tensor %.*s is %s, floats: there is no quantized kernel for it",
             tern_gguf_name(m->file), size, name.data, format->name);
-    if (ternary && l->matrix.layout != m->ternary)
+    if (ternary && l->form != TERN_INPUT_TOKEN)
         return tern_fail(err, TERN_ERR_STRICT,
                          "%s: strict: tensor %.*s (%s) has several scales a row, layout %s cannot "
                          "hold it, %s would stand in",

@@ -53,6 +53,14 @@ tern_format tern_tune_format(tern_format format, tern_layout layout) {
     return format;
 }
 
+tern_tune_key tern_tune_key_of(const tern_matrix *matrix, uint32_t threads, uint64_t stream) {
+    return (tern_tune_key){.format = tern_tune_format(matrix->format, matrix->layout),
+                           .rows = matrix->rows,
+                           .cols = matrix->cols,
+                           .threads = threads,
+                           .stream = stream};
+}
+
 /* Twice a cache: what was read before has left it, also where the oldest line does not go first. */
 static const uint64_t least_stream = UINT64_C(8) << 20, most_stream = UINT64_C(128) << 20;
 
@@ -194,8 +202,8 @@ void tern_tune_decide(const tern_tune_times *t, double margin, tern_tune_choice 
     }
     for (size_t r = 0; r < rounds; r++)
         for (size_t i = 0; i < n; i++)
-            cost[r * n + i] = t->gemv_seconds[r * t->n_gemv + gemv[i]] +
-                              t->gemm_seconds[r * t->n_gemm + gemm[i]];
+            cost[r * n + i] =
+                t->gemv_seconds[r * t->n_gemv + gemv[i]] + t->gemm_seconds[r * t->n_gemm + gemm[i]];
     const tern_tune_key key = choice->key;
     *choice = best[tern_tune_pick(cost, n, rounds, margin)];
     choice->key = key;

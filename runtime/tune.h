@@ -54,6 +54,9 @@ void tern_tuning_free(tern_tuning *tuning);
  */
 tern_format tern_tune_format(tern_format format, tern_layout layout);
 
+/* The key of a matrix that is planned in its usual layout. */
+tern_tune_key tern_tune_key_of(const tern_matrix *matrix, uint32_t threads, uint64_t stream);
+
 /*
  * The part of the key that says whether weights come from a cache or from memory: `bytes` that one
  * token reads, rounded up to a power of two, but no more than what is certain to push a matrix out

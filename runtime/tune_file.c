@@ -18,8 +18,8 @@
 static void copy_plain(const char *text, char *out, size_t size) {
     size_t n = 0;
     for (; text[n] != '\0' && n + 1 < size; n++)
-        out[n] = text[n] >= ' ' && text[n] <= '~' && text[n] != '"' && text[n] != '\\' ? text[n]
-                                                                                       : '?';
+        out[n] =
+            text[n] >= ' ' && text[n] <= '~' && text[n] != '"' && text[n] != '\\' ? text[n] : '?';
     out[n] = '\0';
 }
 
@@ -37,9 +37,8 @@ static uint64_t hash_table(const tern_guard *guard) {
 }
 
 tern_tune_machine tern_tune_this_machine(const tern_guard *guard) {
-    tern_tune_machine m = {.features = guard->mask,
-                           .cores = tern_processor_count(),
-                           .table = hash_table(guard)};
+    tern_tune_machine m = {
+        .features = guard->mask, .cores = tern_processor_count(), .table = hash_table(guard)};
     copy_plain(tern_cpu_name(), m.processor, sizeof m.processor);
     copy_plain(tern_version(), m.version, sizeof m.version);
     return m;
@@ -135,8 +134,7 @@ static tern_status read_choices(const tern_guard *guard, const tern_json_value *
                                 tern_tuning *out, tern_error *err) {
     tern_status status = TERN_OK;
     const tern_json_value *v = list + 1;
-    const uint32_t n =
-        list->count < TERN_TUNE_FILE_CHOICES ? list->count : TERN_TUNE_FILE_CHOICES;
+    const uint32_t n = list->count < TERN_TUNE_FILE_CHOICES ? list->count : TERN_TUNE_FILE_CHOICES;
     for (uint32_t i = 0; status == TERN_OK && i < n; i++, v += v->size) {
         tern_tune_choice choice;
         if (read_choice(guard, v, &choice))
@@ -172,11 +170,12 @@ tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
 enum { CHOICE_BYTES = 512 };
 
 static int print_choice(const tern_tune_choice *c, char *text, size_t size) {
-    return snprintf(text, size,
-                    "{\"format\":\"%s\",\"rows\":%zu,\"cols\":%zu,\"threads\":%u,\"stream\":%" PRIu64
-                    ",\"gemv\":\"%s\",\"gemm\":\"%s\"}",
-                    tern_format_describe(c->key.format)->name, c->key.rows, c->key.cols,
-                    c->key.threads, c->key.stream, c->gemv->name, c->gemm->name);
+    return snprintf(
+        text, size,
+        "{\"format\":\"%s\",\"rows\":%zu,\"cols\":%zu,\"threads\":%u,\"stream\":%" PRIu64
+        ",\"gemv\":\"%s\",\"gemm\":\"%s\"}",
+        tern_format_describe(c->key.format)->name, c->key.rows, c->key.cols, c->key.threads,
+        c->key.stream, c->gemv->name, c->gemm->name);
 }
 
 char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning, size_t *size) {

@@ -46,8 +46,11 @@ char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning
  */
 void tern_tune_load(const tern_cache_folder *folder, const tern_guard *guard, tern_tuning *tuning);
 
-/* Writes the choices, and those that others have written meanwhile. */
-TERN_MUST_CHECK tern_status tern_tune_save(const tern_cache_folder *folder, const tern_guard *guard,
-                                           const tern_tuning *tuning, tern_error *err);
+/*
+ * Writes the choices, and those that others have written meanwhile. Need not be checked: what is
+ * not kept is measured again.
+ */
+tern_status tern_tune_save(const tern_cache_folder *folder, const tern_guard *guard,
+                           const tern_tuning *tuning, tern_error *err);
 
 #endif

@@ -8,18 +8,19 @@
 #include "runtime/arena.h"
 #include "runtime/metrics.h"
 
-const tern_tune_effort tern_tune_quick = {.rounds = 5, .sample_seconds = 0.4e-3, .budget_seconds = 0.2};
+const tern_tune_effort tern_tune_quick = {
+    .rounds = 5, .sample_seconds = 0.4e-3, .budget_seconds = 0.2};
 const tern_tune_effort tern_tune_thorough = {.rounds = 21, .sample_seconds = 4e-3};
 
 struct tern_tuner {
     const tern_guard *guard;
     tern_team *team;
     tern_tune_effort effort;
-    double start;       /* of the first measurement */
-    tern_arena memory;  /* of the stream, and behind it: */
-    uint8_t *stream;    /* [stream_bytes] */
+    double start;            /* of the first measurement */
+    tern_arena memory;       /* of the stream, and behind it: */
+    uint8_t *stream;         /* [stream_bytes] */
     size_t stream_bytes, at; /* where the next matrix begins */
-    tern_arena operands; /* of the matrix that is measured: */
+    tern_arena operands;     /* of the matrix that is measured: */
     tern_activations x;
     float *y; /* [TERN_TUNE_TOKENS][rows] */
     double gemv_seconds[TERN_TUNE_ROUNDS * TERN_TUNE_CANDIDATES];
@@ -88,8 +89,10 @@ void tern_tuner_free(tern_tuner **tuner) {
 static bool take_operands(tern_tuner *t, size_t rows, size_t cols) {
     const size_t q_stride = (cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     const size_t blocks = (cols + TERN_BLOCK - 1) / TERN_BLOCK;
-    const size_t sizes[] = {cols * sizeof(float), q_stride, sizeof(float), sizeof(int32_t),
-                            blocks * sizeof(float), blocks * sizeof(int32_t), rows * sizeof(float)};
+    const size_t sizes[] = {cols * sizeof(float),   q_stride,
+                            sizeof(float),          sizeof(int32_t),
+                            blocks * sizeof(float), blocks * sizeof(int32_t),
+                            rows * sizeof(float)};
     enum { PARTS = sizeof sizes / sizeof *sizes };
     void *part[PARTS];
     size_t total = 0;
@@ -103,9 +106,16 @@ static bool take_operands(tern_tuner *t, size_t rows, size_t cols) {
     for (size_t i = 0; i < PARTS; i++)
         if (tern_arena_take(&t->operands, TERN_TUNE_TOKENS, sizes[i], &part[i], NULL) != TERN_OK)
             return false;
-    t->x = (tern_activations){.cols = cols, .x = part[0], .x_stride = cols, .q = part[1],
-                              .q_stride = q_stride, .s = part[2], .sum = part[3], .d = part[4],
-                              .block_sum = part[5], .d_stride = blocks};
+    t->x = (tern_activations){.cols = cols,
+                              .x = part[0],
+                              .x_stride = cols,
+                              .q = part[1],
+                              .q_stride = q_stride,
+                              .s = part[2],
+                              .sum = part[3],
+                              .d = part[4],
+                              .block_sum = part[5],
+                              .d_stride = blocks};
     t->y = part[6];
     return true;
 }
@@ -117,7 +127,7 @@ typedef struct sample {
     const tern_kernel_row *row;
     const tern_tuner *tuner;
     size_t rows, tokens, products;
-    size_t bytes;    /* from one matrix to the next */
+    size_t bytes;   /* from one matrix to the next */
     double seconds; /* of all products */
 } sample;
 
@@ -261,8 +271,8 @@ static size_t calibrate(tern_tuner *t, sample *s, double *seconds) {
 
 /* False: there is no room for the matrix. */
 static bool measure_gemv(tern_tuner *t, size_t rows, tern_tune_times *out, bool *dropped) {
-    const double bytes = (double)matrix_bytes(out->gemv[0]->layout, out->gemv[0]->format,
-                                              TERN_ROW_GROUP, t->x.cols);
+    const double bytes =
+        (double)matrix_bytes(out->gemv[0]->layout, out->gemv[0]->format, TERN_ROW_GROUP, t->x.cols);
     /* A large matrix is represented by an eighth of the stream. */
     const double fit = (double)t->stream_bytes / 8.0 / bytes * TERN_ROW_GROUP;
     sample s = new_sample(t, out->gemv[0], fit_rows(t, rows, fit), 1);

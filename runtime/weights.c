@@ -225,9 +225,28 @@ static tern_status check_rows(const tern_loader *l, const char *name, tern_linea
     const tern_matrix *m = &linear->matrix;
     if (l->plan)
         return TERN_OK;
-    linear->gemv = tern_guard_product(l->guard, TERN_OP_GEMV, m, name);
-    linear->gemm = tern_guard_product(l->guard, TERN_OP_GEMM, m, name);
+    linear->gemv = tern_guard_product(l->guard, TERN_OP_GEMV, m, linear->gemv, name);
+    linear->gemm = tern_guard_product(l->guard, TERN_OP_GEMM, m, linear->gemm, name);
     return linear->gemv && linear->gemm ? TERN_OK : no_row(l, name, m->format, err);
+}
+
+/* Layout and rows of *linear, whose matrix has its usual layout: the tuner's choice, or the
+ * table's.
+ */
+static void choose(const tern_loader *l, tern_linear *linear) {
+    tern_matrix *m = &linear->matrix;
+    const tern_tune_key key = tern_tune_key_of(m, l->tune_threads, l->tune_stream);
+    const tern_tune_choice *choice = tern_tuning_find(l->tuning, &key);
+    if (choice) {
+        m->layout = choice->layout;
+        linear->gemv = choice->gemv;
+        linear->gemm = choice->gemm;
+        return;
+    }
+    linear->gemv =
+        tern_guard_select(l->guard, (tern_kernel_use){TERN_OP_GEMV, m->format, m->layout});
+    linear->gemm =
+        tern_guard_select(l->guard, (tern_kernel_use){TERN_OP_GEMM, m->format, m->layout});
 }
 
 tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size_t cols,
@@ -240,16 +259,12 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     if (format == TERN_FORMAT_NONE || t->bytes == 0)
         return type_error(l, name, t->type, "has no kernels", err);
     const tern_layout layout = layout_of(l, t, format, rows, cols);
-    const tern_kernel_use gemv = {TERN_OP_GEMV, format, layout};
-    const tern_kernel_use gemm = {TERN_OP_GEMM, format, layout};
-    tern_linear linear = {.gemv = tern_guard_select(l->guard, gemv),
-                          .gemm = tern_guard_select(l->guard, gemm),
-                          .form = tern_layout_input(layout),
-                          .tensor = t};
-    if (!linear.gemv || !linear.gemm)
-        return no_row(l, name, format, err);
+    tern_linear linear = {.form = tern_layout_input(layout), .tensor = t};
     linear.matrix = (tern_matrix){.format = format, .layout = layout, .rows = rows, .cols = cols};
     linear.matrix.scale = 1.0f;
+    choose(l, &linear);
+    if (!linear.gemv || !linear.gemm)
+        return no_row(l, name, format, err);
     if (format == TERN_FORMAT_I2_S)
         status = read_scale(l, name, t, &linear.matrix.scale, err);
     else if (linear.form == TERN_INPUT_TOKEN)

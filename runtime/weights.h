@@ -11,6 +11,7 @@
 #include "runtime/gguf.h"
 #include "runtime/guard.h"
 #include "runtime/team.h"
+#include "runtime/tune.h"
 #include "tern/kernels.h"
 
 /* One linear map: the matrix, the rows that multiply by it, an optional bias[rows]. */
@@ -36,9 +37,12 @@ typedef struct tern_loader {
     tern_guard *guard; /* selects rows and checks them on the weights */
     tern_arena *arena; /* sized by the same calls with plan == true */
     tern_team *team;
-    tern_i2s_order i2s_order; /* of I2_S tensors in the file */
-    tern_layout ternary;      /* layout of ternary matrices; it changes no bit of a product */
-    bool plan;                /* only add up bytes, read no data */
+    tern_i2s_order i2s_order;  /* of I2_S tensors in the file */
+    tern_layout ternary;       /* layout of ternary matrices; it changes no bit of a product */
+    const tern_tuning *tuning; /* choices that come before the table's; NULL: none */
+    uint32_t tune_threads;     /* of their keys */
+    uint64_t tune_stream;
+    bool plan; /* only add up bytes, read no data */
     size_t bytes;
 } tern_loader;
 

@@ -170,8 +170,9 @@ static void test_wrong_product(void **state) {
         tern_guard guard = {.table = table, .count = 3, .mask = 1};
         calls = 0;
         for (int again = 0; again < 3; again++) /* found out once, remembered afterwards */
-            assert_ptr_equal(tern_guard_product(&guard, TERN_OP_GEMV, &c.matrix, NULL, "blk.0.attn_q"),
-                             &table[1]);
+            assert_ptr_equal(
+                tern_guard_product(&guard, TERN_OP_GEMV, &c.matrix, NULL, "blk.0.attn_q"),
+                &table[1]);
         assert_int_equal(calls, 2);
         assert_int_equal(guard.n_refused, 1);
         assert_ptr_equal(guard.refused[0].row, &table[0]);

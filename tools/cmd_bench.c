@@ -163,6 +163,8 @@ static int print_text(const bench *b) {
     out_print("model      %s\n", b->l.info.path);
     out_print("machine    %s, %u threads, memory reads %.1f GB/s before, %.1f GB/s after\n",
               tern_model_isa(b->l.model), b->threads, b->read_before, b->read_after);
+    out_print("kernels    choice: %s, layout of ternary weights: %s\n",
+              tern_model_choice(b->l.model), tern_model_layout(b->l.model));
     if (b->n_prompt > 0) {
         out_print(
             "prefill    %zu tokens: %.2f tokens/s (spread %.1f %%), first token after %.1f ms\n",

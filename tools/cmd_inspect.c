@@ -67,8 +67,11 @@ static void try_model(inspection *n) {
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(n->o, OPT_ISA);
     params.disable = options_text(n->o, OPT_DISABLE);
-    params.layout = options_text(n->o, OPT_LAYOUT);
     params.exact_head = options_switch(n->o, OPT_EXACT_HEAD);
+    char cache[PATH_MAX];
+    params.layout = loader_layout(n->o);
+    params.cache = loader_cache(n->o, cache);
+    params.tune = loader_tunes(n->o);
     params.i2s_order = loader_i2s_order(n->o);
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.strict = options_switch(n->o, OPT_STRICT);
@@ -161,7 +164,8 @@ static void print_plan(const inspection *n) {
         memory_plan_print(&n->plan, m);
     }
     out_print("read         %10.1f MiB  of weights for each token\n", mib(m->weight_bytes));
-    out_print("\nkernels      (%s)\n", tern_model_isa(n->l.model));
+    out_print("\nkernels      (%s; choice: %s)\n", tern_model_isa(n->l.model),
+              tern_model_choice(n->l.model));
     for (size_t i = 0; i < n->l.n_kernels; i++) {
         out_print("  %s\n", n->l.kernels[i]->name);
     }

@@ -46,6 +46,16 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern bench -m model.gguf -p 0 -n 128 --threads 1 --json\n"
          "  tern bench -m model.gguf -p 512 -n 64 --depth 2048 --repeat 5\n",
          "benchmark"},
+    [COMMAND_TUNE] = {"tune", "", 0, 0, "measure which kernels and layouts are the fastest here",
+                      "Measures every kernel and packed layout that could multiply by the model's "
+                      "matrices, with 1\n"
+                      "to --threads threads, at leisure, and keeps the choices in the cache "
+                      "folder, where other\n"
+                      "commands find them. Those measure a little themselves when a model is "
+                      "loaded for the first\n"
+                      "time. Changes no bit of any output. --json prints all figures.\n",
+                      "  tern tune\n"
+                      "  tern tune -m model.gguf --threads 4\n"},
     [COMMAND_INSPECT] =
         {"inspect", "MODEL", 1, 1, "show what is in a model file and whether it runs here",
          "Shows metadata, tensors, the memory that the model would take, and the kernels chosen.\n",

@@ -76,6 +76,7 @@ void json_set_kernels(json_t *root, const loaded *l) {
                                                  "where", refusals[i].where));
     }
     json_object_set_new(root, "isa", json_string(tern_model_isa(l->model)));
+    json_object_set_new(root, "choice", json_string(tern_model_choice(l->model)));
     json_object_set_new(root, "kernels", kernels);
     json_object_set_new(root, "refused_kernels", refused);
 }

@@ -38,7 +38,8 @@ json_t *json_unsigned(uint64_t x);
 /* Text of any bytes: what is not UTF-8 becomes U+FFFD. */
 json_t *json_text(const char *bytes, size_t size);
 
-/* Sets "isa", "kernels" (names of the rows in use) and "refused_kernels" (rows found to be wrong).
+/* Sets "isa", "choice" (tern_model_choice), "kernels" (names of the rows in use) and
+ * "refused_kernels" (rows found to be wrong).
  */
 void json_set_kernels(json_t *root, const loaded *l);
 

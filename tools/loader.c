@@ -80,8 +80,11 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(o, OPT_ISA);
     params.disable = options_text(o, OPT_DISABLE);
-    params.layout = options_text(o, OPT_LAYOUT);
     params.exact_head = options_switch(o, OPT_EXACT_HEAD);
+    char cache[PATH_MAX];
+    params.layout = loader_layout(o);
+    params.cache = loader_cache(o, cache);
+    params.tune = loader_tunes(o);
     params.i2s_order = loader_i2s_order(o);
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.tokenizer = options_text(o, OPT_TOKENIZER);
@@ -111,6 +114,23 @@ void loader_report_tokenizer(const tern_tokenizer *t, const char *model) {
 int loader_check_file(const loaded *l) {
     tern_error err = {0};
     return tern_model_unchanged(l->model, &err) == TERN_OK ? EXIT_DONE : complain_error(&err);
+}
+
+const char *loader_layout(const options *o) {
+    const char *name = options_text(o, OPT_LAYOUT);
+    return name != NULL && strcmp(name, "auto") == 0 ? NULL : name;
+}
+
+const char *loader_cache(const options *o, char path[PATH_MAX]) {
+    if (options_text(o, OPT_CACHE) != NULL) {
+        return options_text(o, OPT_CACHE);
+    }
+    const size_t length = tern_cache_default(path, PATH_MAX);
+    return length > 0 && length < PATH_MAX ? path : NULL;
+}
+
+bool loader_tunes(const options *o) {
+    return !options_switch(o, OPT_NO_TUNE) && !options_switch(o, OPT_DETERMINISTIC);
 }
 
 tern_i2s_order loader_i2s_order(const options *o) {

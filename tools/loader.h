@@ -4,6 +4,8 @@
 
 /* From the command line to a model, a session and a prompt; shared by the commands that run one. */
 
+#include <limits.h>
+
 #include "tern/tern.h"
 #include "tools/options.h"
 
@@ -45,6 +47,15 @@ int loader_check_file(const loaded *l);
 /* Says on standard error which tokenizer is used, if it is not the model's own (NULL: in any case).
  */
 void loader_report_tokenizer(const tern_tokenizer *t, const char *model);
+
+/* The layout that --layout names; NULL: none. */
+const char *loader_layout(const options *o);
+
+/* The folder for what can be made again, in the options or in path; NULL: there is none. */
+const char *loader_cache(const options *o, char path[PATH_MAX]);
+
+/* Whether measurements choose kernels: not with --no-tune, nor with --deterministic. */
+bool loader_tunes(const options *o);
 
 /* The order of codes that --i2s-layout names. */
 tern_i2s_order loader_i2s_order(const options *o);

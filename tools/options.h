@@ -22,6 +22,7 @@
     X(CHAT, chat)                                                                                  \
     X(LOGITS, logits)                                                                              \
     X(BENCH, bench)                                                                                \
+    X(TUNE, tune)                                                                                  \
     X(INSPECT, inspect)                                                                            \
     X(KERNELS, kernels)                                                                            \
     X(COMPLETION, completion)                                                                      \
@@ -112,6 +113,8 @@ typedef enum option_id {
     OPT_DISABLE,
     OPT_LAYOUT,
     OPT_EXACT_HEAD,
+    OPT_NO_TUNE,
+    OPT_CACHE,
     OPT_I2S_LAYOUT,
     OPT_CONTEXT,
     OPT_BATCH,

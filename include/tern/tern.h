@@ -33,12 +33,16 @@ typedef struct tern_text_stream tern_text_stream;
 typedef struct tern_model_params {
     const char *isa;     /* name of the kernel table; NULL: TERN_ISA, else the best here */
     const char *disable; /* instruction sets not to use: "avx512vbmi,avx512"; NULL: TERN_DISABLE */
-    const char *layout;  /* packed layout of ternary matrices: "t2r16" (or NULL), "t5r16", ... */
+    const char *layout;  /* packed layout of ternary matrices: "t2r16", "t5r16", ...; NULL: the
+                            tuner's choice, else "t2r16" */
     tern_i2s_order i2s_order;  /* of the codes in I2_S tensors, which no file tells */
     const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
     const char *tokenizer;     /* file as in tern_tokenizer_open in place of the model's own; NULL:
                                   its own, or else a tokenizer.json in the same folder */
     uint32_t threads;          /* used while loading; 0: one per core */
+    const char *cache;         /* folder for what could be made again; NULL: keep nothing */
+    bool tune;                 /* use the kernels and layouts that measure best on this machine:
+                                  measured once, kept in `cache` (docs/tuning.md). Changes no bit */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
     bool strict;               /* refuse whatever would stand in for what is missing */
     bool exact_head; /* make no int8 image of a float head: read all of it for every token; the
@@ -105,6 +109,16 @@ uint64_t tern_model_identity(const tern_model *model);
 
 /* Name of the instruction set that the model was opened for ("avx2"), static storage. */
 const char *tern_model_isa(const tern_model *model);
+
+/*
+ * Where the choice of layouts and of rows for matrices came from: "table", the order of preference
+ * of the kernel table; "tuned", measurements; "asked", tern_model_params.layout. Static storage.
+ */
+const char *tern_model_choice(const tern_model *model);
+
+/* The packed layout of the ternary matrices, "mixed" where the tuner chose several; of a model
+ * without any the one that they would have. Static storage. */
+const char *tern_model_layout(const tern_model *model);
 
 /* The model's tokenizer, owned by the model; TERN_ERR_TOKENIZER_MISSING etc. when it has none. */
 TERN_MUST_CHECK tern_status tern_model_tokenizer(const tern_model *model,

@@ -144,7 +144,8 @@ static void check_weights(const replay *p) {
         receipt_find(p->found, "model_info.weight_formats: are not the model's");
     }
     json_decref(weights);
-    if (strcmp(options_text(p->o, OPT_LAYOUT), rule_text(p->receipt, "run.layout")) == 0) {
+    const char *layout = rule_text(p->receipt, "run.layout");
+    if (strcmp(tern_model_layout(p->model), layout) == 0 && strcmp(layout, "mixed") != 0) {
         tern_model_info info;
         tern_model_describe(p->model, &info);
         rule_equal_counts(p->receipt, p->found, "model_info.weight_bytes",
@@ -157,7 +158,7 @@ static tern_status open_model(replay *p, tern_error *err) {
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(p->o, OPT_ISA);
     params.disable = options_text(p->o, OPT_DISABLE);
-    params.layout = options_text(p->o, OPT_LAYOUT);
+    params.layout = loader_layout(p->o);
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
     params.i2s_order = (tern_i2s_order)(rule_text(p->receipt, "model_info.i2s_layout")[0] - 'a');
     params.strict = options_switch(p->o, OPT_STRICT);
@@ -301,7 +302,7 @@ static tern_status run(replay *p, replay_report *report, tern_error *err) {
         receipt_find(p->found, "%s", text);
     }
     (void)snprintf(report->isa, sizeof report->isa, "%s", tern_model_isa(p->model));
-    (void)snprintf(report->layout, sizeof report->layout, "%s", options_text(p->o, OPT_LAYOUT));
+    (void)snprintf(report->layout, sizeof report->layout, "%s", tern_model_layout(p->model));
     report->threads = tern_session_threads(p->session);
     report->tokens = p->plan.n_tokens;
     report->digests = p->plan.n_points;

@@ -111,6 +111,26 @@ static void check_complete(const json_t *r, const named *k, receipt_findings *f)
     }
 }
 
+/* Several layouts of ternary weights, by the tuner's choice: rows of two and more. */
+static void check_mixed(const json_t *r, const named *k, receipt_findings *f) {
+    const tern_kernel_row *first = NULL;
+    bool several = false;
+    for (size_t i = 0; i < k->n; i++) {
+        const tern_kernel_row *row = k->rows[i];
+        if (row == NULL || tern_layout_input(row->layout) != TERN_INPUT_TOKEN) {
+            continue;
+        }
+        first = first != NULL ? first : row;
+        several = several || row->layout != first->layout;
+    }
+    if (!several) {
+        receipt_find(f, "kernels: of one layout of ternary weights, run.layout says mixed");
+    }
+    if (strcmp(rule_text(r, "run.choice"), "tuned") != 0) {
+        receipt_find(f, "run.choice: \"%s\" mixes no layouts", rule_text(r, "run.choice"));
+    }
+}
+
 /* A family stands there when one of its rows does, and those that a model needs stand there. */
 static void check_families(const json_t *r, const named *k, receipt_findings *f) {
     static const char *const by_layout[][2] = {{"t2r16", "i2s_gemv"},
@@ -130,9 +150,12 @@ static void check_families(const json_t *r, const named *k, receipt_findings *f)
     if (strcmp(rule_text(r, "model_info.quantization_type"), "I2_S") != 0) {
         return;
     }
+    const char *layout = rule_text(r, "run.layout");
+    if (strcmp(layout, "mixed") == 0) {
+        check_mixed(r, k, f);
+    }
     for (size_t i = 0; i < 4; i++) {
-        if (strcmp(by_layout[i][0], rule_text(r, "run.layout")) == 0 &&
-            !list_has(k->list, by_layout[i][1])) {
+        if (strcmp(by_layout[i][0], layout) == 0 && !list_has(k->list, by_layout[i][1])) {
             receipt_find(f, "kernels: \"%s\" is missing, which i2_s weights in layout %s need",
                          by_layout[i][1], by_layout[i][0]);
         }

@@ -54,7 +54,8 @@ static json_t *settings(const receipt_run *run) {
     set(root, "command", json_string(command_describe(o->command)->name));
     set(root, "isa", json_string(tern_model_isa(run->l->model)));
     set(root, "disabled", json_string(disabled != NULL ? disabled : ""));
-    set(root, "layout", json_string(options_text(o, OPT_LAYOUT)));
+    set(root, "layout", json_string(tern_model_layout(run->l->model)));
+    set(root, "choice", json_string(tern_model_choice(run->l->model)));
     set(root, "kv", json_string(tern_format_describe(loader_kv_format(o))->name));
     set(root, "context", count(tern_session_context(run->l->session)));
     set(root, "batch", count(tern_session_batch(run->l->session)));

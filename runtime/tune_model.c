@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/tune_model.h"
+
+#include "dispatch/cpu.h"
+#include "runtime/tune_file.h"
+
+/* Linear map number i of the model: those of the layers, then the head; NULL behind it. */
+static const tern_linear *linear_at(const tern_model *m, size_t i) {
+    const size_t in_layers = (size_t)m->config.n_layer * TERN_LAYER_LINEARS;
+    if (i < in_layers)
+        return tern_layer_linear(&m->layers[i / TERN_LAYER_LINEARS], i % TERN_LAYER_LINEARS);
+    return i == in_layers ? &m->head : NULL;
+}
+
+uint64_t tern_tune_stream_of(const tern_model *m) {
+    const tern_linear *linear;
+    uint64_t bytes = 0;
+    for (size_t i = 0; (linear = linear_at(m, i)) != NULL; i++)
+        bytes += tern_linear_bytes(linear);
+    return tern_tune_stream(bytes, tern_cpu_cache_bytes());
+}
+
+size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[TERN_TUNE_KEYS]) {
+    const uint64_t stream = tern_tune_stream_of(m);
+    tern_tuning seen = {.n = 0};
+    const tern_linear *linear;
+    size_t n = 0;
+    for (size_t i = 0; (linear = linear_at(m, i)) != NULL && n < TERN_TUNE_KEYS; i++) {
+        const tern_tune_choice choice = {.key = tern_tune_key_of(&linear->matrix, threads, stream)};
+        if ((linear->form == TERN_INPUT_TOKEN && m->choice == TERN_CHOICE_ASKED) ||
+            tern_tuning_find(&seen, &choice.key))
+            continue;
+        if (tern_tuning_set(&seen, &choice, NULL) != TERN_OK)
+            break;
+        keys[n++] = choice.key;
+    }
+    tern_tuning_free(&seen);
+    return n;
+}
+
+/* Measures the keys for which there is no choice; how many got one. */
+static size_t measure_missing(tern_model *m, tern_team *team, const tern_tune_key *keys, size_t n) {
+    tern_tuner *tuner = NULL;
+    tern_tune_times times;
+    size_t added = 0;
+    for (size_t i = 0; i < n; i++) {
+        tern_tune_choice choice = {.key = keys[i]};
+        if (tern_tuning_find(&m->tuning, &keys[i]))
+            continue;
+        if (!tuner && tern_tuner_new(&m->guard, team, keys[i].stream, &tern_tune_quick, &tuner,
+                                     NULL) != TERN_OK)
+            break;
+        if (!tern_tuner_measure(tuner, keys[i].format, keys[i].rows, keys[i].cols, &times))
+            continue;
+        tern_tune_decide(&times, TERN_TUNE_MARGIN, &choice);
+        added += tern_tuning_set(&m->tuning, &choice, NULL) == TERN_OK;
+    }
+    tern_tuner_free(&tuner);
+    return added;
+}
+
+size_t tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *path) {
+    tern_tune_key keys[TERN_TUNE_KEYS];
+    tern_cache_folder *folder = NULL;
+    const size_t n = tern_tune_keys(m, threads, keys);
+    if (path && tern_cache_folder_open(path, &folder, NULL) == TERN_OK)
+        tern_tune_load(folder, &m->guard, &m->tuning);
+    const size_t added = team ? measure_missing(m, team, keys, n) : 0;
+    if (added > 0 && folder)
+        tern_tune_save(folder, &m->guard, &m->tuning, NULL);
+    tern_cache_folder_close(&folder);
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        found += tern_tuning_find(&m->tuning, &keys[i]) != NULL;
+    return found;
+}

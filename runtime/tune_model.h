@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_TUNE_MODEL_H
+#define TERN_RUNTIME_TUNE_MODEL_H
+
+/* The matrices of a model and what is chosen for them. */
+
+#include "runtime/model.h"
+#include "runtime/tune_measure.h"
+
+enum { TERN_TUNE_KEYS = 64 };
+
+/* The `stream` of the model's keys. */
+uint64_t tern_tune_stream_of(const tern_model *m);
+
+/*
+ * The different keys of a model whose linear maps are planned: without ternary matrices if their
+ * layout was asked for. Writes at most TERN_TUNE_KEYS (models have four to eight kinds of
+ * matrices; what goes beyond is not tuned), returns how many.
+ */
+size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[TERN_TUNE_KEYS]);
+
+/*
+ * Fills m->tuning, for models whose linear maps are planned: with what the folder (NULL: none)
+ * holds, and, when there is a team, with measurements of what it lacks, which are kept there.
+ * Whatever fails leaves the table's choice. Returns for how many keys of the model there is one.
+ */
+size_t tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *folder);
+
+#endif
