@@ -9,7 +9,7 @@
 #include "runtime/metrics.h"
 
 const tern_tune_effort tern_tune_quick = {
-    .rounds = 5, .sample_seconds = 0.4e-3, .budget_seconds = 0.2};
+    .rounds = 5, .sample_seconds = 0.4e-3, .budget_seconds = 0.15};
 const tern_tune_effort tern_tune_thorough = {.rounds = 21, .sample_seconds = 4e-3};
 
 struct tern_tuner {
@@ -85,27 +85,30 @@ void tern_tuner_free(tern_tuner **tuner) {
     *tuner = NULL;
 }
 
-/* Activations of TERN_TUNE_TOKENS tokens in every form, and a place for the results. */
-static bool take_operands(tern_tuner *t, size_t rows, size_t cols) {
+/* Activations of TERN_TUNE_TOKENS tokens in every form, and a place for so many results. */
+static bool take_operands(tern_tuner *t, size_t cols, size_t results) {
     const size_t q_stride = (cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     const size_t blocks = (cols + TERN_BLOCK - 1) / TERN_BLOCK;
-    const size_t sizes[] = {cols * sizeof(float),   q_stride,
-                            sizeof(float),          sizeof(int32_t),
-                            blocks * sizeof(float), blocks * sizeof(int32_t),
-                            rows * sizeof(float)};
-    enum { PARTS = sizeof sizes / sizeof *sizes };
-    void *part[PARTS];
+    const size_t each[] = {cols * sizeof(float),   q_stride,
+                           sizeof(float),          sizeof(int32_t),
+                           blocks * sizeof(float), blocks * sizeof(int32_t)};
+    enum { PARTS = sizeof each / sizeof *each };
+    void *part[PARTS + 1];
     size_t total = 0;
     tern_arena_free(&t->operands);
     for (size_t i = 0; i < PARTS; i++)
-        if (!tern_arena_reserve(&total, TERN_TUNE_TOKENS, sizes[i]))
+        if (!tern_arena_reserve(&total, TERN_TUNE_TOKENS, each[i]))
             return false;
-    if (tern_arena_new(total, false, &t->operands, NULL) != TERN_OK)
+    const size_t inputs = total;
+    if (!tern_arena_reserve(&total, results, sizeof(float)) ||
+        tern_arena_new(total, false, &t->operands, NULL) != TERN_OK)
         return false;
-    fill(t->operands.base, total);
+    fill(t->operands.base, inputs);
     for (size_t i = 0; i < PARTS; i++)
-        if (tern_arena_take(&t->operands, TERN_TUNE_TOKENS, sizes[i], &part[i], NULL) != TERN_OK)
+        if (tern_arena_take(&t->operands, TERN_TUNE_TOKENS, each[i], &part[i], NULL) != TERN_OK)
             return false;
+    if (tern_arena_take(&t->operands, results, sizeof(float), &part[PARTS], NULL) != TERN_OK)
+        return false;
     t->x = (tern_activations){.cols = cols,
                               .x = part[0],
                               .x_stride = cols,
@@ -116,7 +119,7 @@ static bool take_operands(tern_tuner *t, size_t rows, size_t cols) {
                               .d = part[4],
                               .block_sum = part[5],
                               .d_stride = blocks};
-    t->y = part[6];
+    t->y = part[PARTS];
     return true;
 }
 
@@ -192,12 +195,16 @@ static double pilot(const sample *s) {
 
 /* ---- all candidates of an operation ---------------------------------------------------------- */
 
-/* Rows of a pilot, and how much slower than the best of a layout's pilots a gemm row may be. */
-enum { PILOT_ROWS = 32 };
+/* Rows of a pilot, tokens of one for gemm, and how much slower than the best of a layout's pilots a
+ * gemm row may be. */
+enum { PILOT_ROWS = 32, PILOT_TOKENS = 32 };
 static const double pilot_lag = 1.5;
 
+/* The same for whole measurements, of which the better one of two counts. */
+static const double slow_lag = 1.25;
+
 /* Multiplications of a gemm sample by one thread: about as long as a sample should take. */
-static const double gemm_work = 40e6;
+static const double gemm_work = 20e6;
 
 /* One that does not fit into the stream has no products. */
 static sample new_sample(const tern_tuner *t, const tern_kernel_row *row, size_t rows,
@@ -240,7 +247,7 @@ static void drop_gemm(const tern_tuner *t, const tern_kernel_row *const *rows, s
     double seconds[TERN_TUNE_CANDIDATES];
     const size_t few = n_rows < PILOT_ROWS ? n_rows : PILOT_ROWS;
     for (size_t i = 0; i < n; i++) {
-        const sample s = new_sample(t, rows[i], few, TERN_TUNE_TOKENS);
+        const sample s = new_sample(t, rows[i], few, PILOT_TOKENS);
         seconds[i] = out[i] ? 0.0 : pilot(&s);
     }
     for (size_t i = 1; i < n; i++)
@@ -249,40 +256,81 @@ static void drop_gemm(const tern_tuner *t, const tern_kernel_row *const *rows, s
                      seconds[i] > pilot_lag * seconds[k];
 }
 
-/* Rounds over all candidates that are left, there and back in turn: what drifts hits all alike. */
+/* The least seconds of candidate i in the first two rounds. */
+static double least(const double *seconds, size_t n, size_t i) {
+    return seconds[i] < seconds[n + i] ? seconds[i] : seconds[n + i];
+}
+
+/*
+ * After two rounds, rows far behind the best are out: for gemv the best of all layouts, since that
+ * is most of what a layout costs, for gemm the best of the same layout. Number 0 stays.
+ */
+static void drop_slow(const tern_kernel_row *const *rows, size_t n, double *seconds, bool *out) {
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = 0; k < n && !out[i]; k++)
+            out[i] = !out[k] &&
+                     (rows[i]->op == TERN_OP_GEMV || rows[i]->layout == rows[k]->layout) &&
+                     least(seconds, n, i) > slow_lag * least(seconds, n, k);
+    for (size_t i = 0; i < n; i++)
+        seconds[i] = out[i] ? 0.0 : seconds[i];
+}
+
+/*
+ * Rounds over all candidates that are left, there and back in turn: what drifts hits all alike.
+ * Seconds become those of one token and a matrix `whole` times as large. Where nothing is left to
+ * compare with and somebody waits, `known` seconds of a product stand for all rounds.
+ */
 static void measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
-                           sample model, const bool *out, double *seconds) {
-    for (size_t r = 0; r < t->effort.rounds; r++)
+                           sample model, double whole, double known, bool *out, double *seconds) {
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++)
+        left += !out[i];
+    for (size_t r = 0; r < t->effort.rounds; r++) {
+        if (r == 2)
+            drop_slow(rows, n, seconds, out);
         for (size_t k = 0; k < n; k++) {
             const size_t i = r % 2 ? n - 1 - k : k;
             sample s = new_sample(t, rows[i], model.rows, model.tokens);
             s.products = model.products;
-            seconds[r * n + i] = out[i] ? 0.0 : measure(t, &s) / (double)model.tokens;
+            const bool alone = left == 1 && t->effort.budget_seconds > 0.0;
+            const double one = out[i] ? 0.0 : alone ? known : measure(t, &s);
+            seconds[r * n + i] = one * whole / (double)model.tokens;
         }
+    }
 }
 
 /* How many products a sample needs; *seconds: what one takes with the table's own row. */
 static size_t calibrate(tern_tuner *t, sample *s, double *seconds) {
     (void)measure(t, s);
     *seconds = measure(t, s);
+    for (int i = 0; i < 2; i++) {
+        const double again = measure(t, s);
+        *seconds = again < *seconds ? again : *seconds;
+    }
     const double products = t->effort.sample_seconds / *seconds;
-    return products < 1.0 ? 1 : products > 256.0 ? 256 : (size_t)products;
+    return products < 1.0 ? 1 : products > 1024.0 ? 1024 : (size_t)products;
 }
 
-/* False: there is no room for the matrix. */
-static bool measure_gemv(tern_tuner *t, size_t rows, tern_tune_times *out, bool *dropped) {
-    const double bytes =
-        (double)matrix_bytes(out->gemv[0]->layout, out->gemv[0]->format, TERN_ROW_GROUP, t->x.cols);
-    /* A large matrix is represented by an eighth of the stream. */
-    const double fit = (double)t->stream_bytes / 8.0 / bytes * TERN_ROW_GROUP;
-    sample s = new_sample(t, out->gemv[0], fit_rows(t, rows, fit), 1);
+/* Rows that represent the matrix in a product with one token: an eighth of the stream. */
+static size_t gemv_rows(const tern_tuner *t, const tern_kernel_row *row, size_t rows, size_t cols) {
+    const size_t group = matrix_bytes(row->layout, row->format, TERN_ROW_GROUP, cols);
+    return fit_rows(t, rows, (double)t->stream_bytes / 8.0 / (double)group * TERN_ROW_GROUP);
+}
+
+static size_t gemm_rows(const tern_tuner *t, size_t rows, size_t cols) {
+    const double each = gemm_work / ((double)cols * TERN_TUNE_TOKENS);
+    return fit_rows(t, rows, each * tern_team_size(t->team));
+}
+
+/* `rows` of `whole` in the sample; dropped[i] says which candidates cannot win. */
+static void measure_gemv(tern_tuner *t, size_t rows, size_t whole, tern_tune_times *out,
+                         bool *dropped) {
+    sample s = new_sample(t, out->gemv[0], rows, 1);
     double seconds;
-    if (s.products == 0)
-        return false;
     s.products = calibrate(t, &s, &seconds);
-    drop_gemv(t, out->gemv, out->n_gemv, s.rows, seconds, dropped);
-    measure_rounds(t, out->gemv, out->n_gemv, s, dropped, t->gemv_seconds);
-    return true;
+    drop_gemv(t, out->gemv, out->n_gemv, rows, seconds, dropped);
+    measure_rounds(t, out->gemv, out->n_gemv, s, (double)whole / (double)rows, seconds, dropped,
+                   t->gemv_seconds);
 }
 
 static bool any_of_layout(const tern_tune_times *times, const bool *dropped, tern_layout layout) {
@@ -293,23 +341,18 @@ static bool any_of_layout(const tern_tune_times *times, const bool *dropped, ter
 }
 
 /* Layouts whose gemv rows were all dropped are out. */
-static bool measure_gemm(tern_tuner *t, size_t rows, tern_tune_times *out,
+static void measure_gemm(tern_tuner *t, size_t rows, size_t whole, tern_tune_times *out,
                          const bool *gemv_dropped) {
-    const double fit = gemm_work / ((double)t->x.cols * TERN_TUNE_TOKENS);
-    const size_t fit_all = fit_rows(t, rows, fit * tern_team_size(t->team));
     bool dropped[TERN_TUNE_CANDIDATES] = {false};
+    sample s = new_sample(t, out->gemm[0], rows, TERN_TUNE_TOKENS);
     double seconds;
     for (size_t i = 1; i < out->n_gemm; i++)
-        dropped[i] = !any_of_layout(out, gemv_dropped, out->gemm[i]->layout);
-    sample s = new_sample(t, out->gemm[0], fit_all, TERN_TUNE_TOKENS);
-    if (s.products == 0)
-        return false;
-    for (size_t i = 1; i < out->n_gemm; i++)
-        dropped[i] = dropped[i] || new_sample(t, out->gemm[i], s.rows, 1).products == 0;
-    drop_gemm(t, out->gemm, out->n_gemm, s.rows, dropped);
+        dropped[i] = !any_of_layout(out, gemv_dropped, out->gemm[i]->layout) ||
+                     new_sample(t, out->gemm[i], rows, 1).products == 0;
+    drop_gemm(t, out->gemm, out->n_gemm, rows, dropped);
     s.products = calibrate(t, &s, &seconds);
-    measure_rounds(t, out->gemm, out->n_gemm, s, dropped, t->gemm_seconds);
-    return true;
+    measure_rounds(t, out->gemm, out->n_gemm, s, (double)whole / (double)rows, seconds, dropped,
+                   t->gemm_seconds);
 }
 
 bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t cols,
@@ -323,10 +366,16 @@ bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t c
         return false;
     out.n_gemv = tern_tune_candidates(t->guard, TERN_OP_GEMV, format, out.gemv);
     out.n_gemm = tern_tune_candidates(t->guard, TERN_OP_GEMM, format, out.gemm);
-    if (out.n_gemv == 0 || out.n_gemm == 0 || !take_operands(t, rows, cols))
+    if (out.n_gemv == 0 || out.n_gemm == 0)
         return false;
-    if (!measure_gemv(t, rows, &out, dropped) || !measure_gemm(t, rows, &out, dropped))
+    const size_t for_gemv = gemv_rows(t, out.gemv[0], rows, cols);
+    const size_t for_gemm = gemm_rows(t, rows, cols);
+    const size_t most = for_gemv > for_gemm ? for_gemv : for_gemm;
+    if (matrix_bytes(out.gemv[0]->layout, out.gemv[0]->format, most, cols) > t->stream_bytes ||
+        !take_operands(t, cols, for_gemv + TERN_TUNE_TOKENS * for_gemm))
         return false;
+    measure_gemv(t, for_gemv, rows, &out, dropped);
+    measure_gemm(t, for_gemm, rows, &out, dropped);
     *times = out;
     return true;
 }

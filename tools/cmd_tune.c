@@ -67,8 +67,9 @@ static figure figure_of(const tern_tune_key *key, const tern_kernel_row *row, do
 
 static void print_figure(const figure *f) {
     if (f->seconds <= 0.0) {
-        out_print("  %-36s %10s %12s %8s\n", f->row->name, "ruled out", "", "");
-    } else if (f->gbs > 0.0) {
+        return; /* ruled out before it was measured as the others were */
+    }
+    if (f->gbs > 0.0) {
         out_print("  %-36s %7.1f us %12.1f %8.1f%s\n", f->row->name, 1e6 * f->seconds, f->gweights,
                   f->gbs, f->chosen ? "  chosen" : "");
     } else {
