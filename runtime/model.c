@@ -142,7 +142,8 @@ static tern_status tune(tern_model *m, const tern_model_params *params, tern_loa
                         uint32_t threads, tern_error *err) {
     l->tune_threads = l->team ? tern_team_size(l->team) : threads;
     l->tune_stream = tern_tune_stream_of(m);
-    if (tern_tune_model(m, l->tune_threads, l->team, params->cache) == 0)
+    tern_tune_model(m, l->tune_threads, l->team, params->cache);
+    if (m->tuning.n == 0)
         return TERN_OK;
     if (m->choice == TERN_CHOICE_TABLE)
         m->choice = TERN_CHOICE_TUNED;

@@ -69,7 +69,7 @@ void tern_tune_name(const tern_tune_machine *m, char name[TERN_TUNE_NAME_BYTES])
 
 /* What ends the file: the hash of everything before it. */
 #define CHECK_FORMAT ",\"check\":\"%016" PRIx64 "\"}\n"
-enum { CHECK_BYTES = 30 };
+enum { CHECK_BYTES = 10 + 16 + 3 };
 
 static bool is_whole(const char *bytes, size_t size) {
     char expected[CHECK_BYTES + 1];

@@ -10,7 +10,7 @@
 
 const tern_tune_effort tern_tune_quick = {
     .rounds = 5, .sample_seconds = 0.4e-3, .budget_seconds = 0.15};
-const tern_tune_effort tern_tune_thorough = {.rounds = 21, .sample_seconds = 4e-3};
+const tern_tune_effort tern_tune_thorough = {.rounds = 21, .sample_seconds = 2e-3};
 
 struct tern_tuner {
     const tern_guard *guard;

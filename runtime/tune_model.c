@@ -40,38 +40,48 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
 }
 
 /* Measures the keys for which there is no choice; how many got one. */
-static size_t measure_missing(tern_model *m, tern_team *team, const tern_tune_key *keys, size_t n) {
+static size_t measure_missing(const tern_guard *guard, tern_team *team, const tern_tune_key *keys,
+                              size_t n, tern_tuning *known) {
     tern_tuner *tuner = NULL;
     tern_tune_times times;
     size_t added = 0;
     for (size_t i = 0; i < n; i++) {
         tern_tune_choice choice = {.key = keys[i]};
-        if (tern_tuning_find(&m->tuning, &keys[i]))
+        if (tern_tuning_find(known, &keys[i]))
             continue;
-        if (!tuner && tern_tuner_new(&m->guard, team, keys[i].stream, &tern_tune_quick, &tuner,
-                                     NULL) != TERN_OK)
+        if (!tuner &&
+            tern_tuner_new(guard, team, keys[i].stream, &tern_tune_quick, &tuner, NULL) != TERN_OK)
             break;
         if (!tern_tuner_measure(tuner, keys[i].format, keys[i].rows, keys[i].cols, &times))
             continue;
         tern_tune_decide(&times, TERN_TUNE_MARGIN, &choice);
-        added += tern_tuning_set(&m->tuning, &choice, NULL) == TERN_OK;
+        added += tern_tuning_set(known, &choice, NULL) == TERN_OK;
     }
     tern_tuner_free(&tuner);
     return added;
 }
 
-size_t tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *path) {
+/* The model's choices are those of its keys alone: others in the file may be for matrices whose
+ * layout was asked for. */
+static void take_choices(tern_model *m, const tern_tuning *known, const tern_tune_key *keys,
+                         size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const tern_tune_choice *choice = tern_tuning_find(known, &keys[i]);
+        if (choice && tern_tuning_set(&m->tuning, choice, NULL) != TERN_OK)
+            return;
+    }
+}
+
+void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *path) {
     tern_tune_key keys[TERN_TUNE_KEYS];
+    tern_tuning known = {.n = 0};
     tern_cache_folder *folder = NULL;
     const size_t n = tern_tune_keys(m, threads, keys);
     if (path && tern_cache_folder_open(path, &folder, NULL) == TERN_OK)
-        tern_tune_load(folder, &m->guard, &m->tuning);
-    const size_t added = team ? measure_missing(m, team, keys, n) : 0;
-    if (added > 0 && folder)
-        tern_tune_save(folder, &m->guard, &m->tuning, NULL);
+        tern_tune_load(folder, &m->guard, &known);
+    if (team && measure_missing(&m->guard, team, keys, n, &known) > 0 && folder)
+        tern_tune_save(folder, &m->guard, &known, NULL);
+    take_choices(m, &known, keys, n);
+    tern_tuning_free(&known);
     tern_cache_folder_close(&folder);
-    size_t found = 0;
-    for (size_t i = 0; i < n; i++)
-        found += tern_tuning_find(&m->tuning, &keys[i]) != NULL;
-    return found;
 }

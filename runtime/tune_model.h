@@ -22,8 +22,8 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
 /*
  * Fills m->tuning, for models whose linear maps are planned: with what the folder (NULL: none)
  * holds, and, when there is a team, with measurements of what it lacks, which are kept there.
- * Whatever fails leaves the table's choice. Returns for how many keys of the model there is one.
+ * Whatever fails leaves the table's choice.
  */
-size_t tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *folder);
+void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *folder);
 
 #endif

@@ -18,6 +18,7 @@ typedef struct tuning_run {
     const options *o;
     tern_model *model;
     tern_tuning choices;
+    tern_cache_folder *folder;
     bool json;
 #ifdef TERN_HAVE_JANSSON
     json_t *list; /* of all keys */
@@ -164,72 +165,72 @@ static int tune_all(tuning_run *t) {
     return status;
 }
 
-/* Keeps what was chosen; the folder's path, or NULL after a complaint. */
-static int keep(const tuning_run *t, char path[PATH_MAX]) {
+/* The folder to keep choices in; EXIT_DONE, or the exit status after a complaint. */
+static int open_folder(tuning_run *t) {
+    char path[PATH_MAX];
     const char *where = loader_cache(t->o, path);
-    tern_cache_folder *folder = NULL;
     tern_error err = {0};
     if (where == NULL) {
         complain("no folder to keep the choices in: use --cache FOLDER or set HOME");
         return EXIT_FAILED;
     }
-    tern_status status = tern_cache_folder_open(where, &folder, &err);
-    if (status == TERN_OK) {
-        status = tern_tune_save(folder, &t->model->guard, &t->choices, &err);
-    }
-    tern_cache_folder_close(&folder);
-    return status == TERN_OK ? EXIT_DONE : complain_error(&err);
+    return tern_cache_folder_open(where, &t->folder, &err) == TERN_OK ? EXIT_DONE
+                                                                      : complain_error(&err);
 }
 
 static int finish(tuning_run *t) {
-    char path[PATH_MAX];
-    const int status = keep(t, path);
-    if (status != EXIT_DONE) {
-        return status;
+    tern_error err = {0};
+    const char *where = tern_cache_folder_path(t->folder);
+    if (tern_tune_save(t->folder, &t->model->guard, &t->choices, &err) != TERN_OK) {
+        return complain_error(&err);
     }
-    const char *where = loader_cache(t->o, path);
 #ifdef TERN_HAVE_JANSSON
     if (t->json) {
-        json_t *root = json_pack("{s:o, s:s, s:o, s:O}", "processor",
-                                 json_text(tern_cpu_name(), strlen(tern_cpu_name())), "isa",
-                                 tern_model_isa(t->model), "folder",
-                                 json_text(where, strlen(where)), "choices", t->list);
-        return json_print(root);
+        return json_print(json_pack("{s:o, s:s, s:o, s:O}", "processor",
+                                    json_text(tern_cpu_name(), strlen(tern_cpu_name())), "isa",
+                                    tern_model_isa(t->model), "folder",
+                                    json_text(where, strlen(where)), "choices", t->list));
     }
 #endif
     out_print("%zu choices kept in %s\n", t->choices.n, where);
     return EXIT_DONE;
 }
 
+static int tune_model(tuning_run *t, const char *path) {
+    tern_model_params params = tern_model_params_default();
+    tern_error err = {0};
+    params.isa = options_text(t->o, OPT_ISA);
+    params.disable = options_text(t->o, OPT_DISABLE);
+    params.no_weights = true;
+    if (tern_model_open(path, &params, &t->model, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    int status = open_folder(t);
+    if (status == EXIT_DONE) {
+        status = tune_all(t);
+    }
+    return status == EXIT_DONE ? finish(t) : status;
+}
+
 int cmd_tune(const options *o) {
     tuning_run t = {.o = o, .json = options_switch(o, OPT_JSON)};
     uint64_t mask;
-    tern_error err = {0};
-    int status = loader_check_isa(o, &mask);
-    if (status != EXIT_DONE) {
-        return status;
+    const int checked = loader_check_isa(o, &mask);
+    if (checked != EXIT_DONE) {
+        return checked;
     }
     const char *path = loader_model_path(o, true);
     if (path == NULL) {
         return EXIT_USAGE;
     }
-    tern_model_params params = tern_model_params_default();
-    params.isa = options_text(o, OPT_ISA);
-    params.disable = options_text(o, OPT_DISABLE);
-    params.no_weights = true;
-    if (tern_model_open(path, &params, &t.model, &err) != TERN_OK) {
-        return complain_error(&err);
-    }
 #ifdef TERN_HAVE_JANSSON
     t.list = json_array();
 #endif
-    status = tune_all(&t);
-    if (status == EXIT_DONE) {
-        status = finish(&t);
-    }
+    const int status = tune_model(&t, path);
 #ifdef TERN_HAVE_JANSSON
     json_decref(t.list);
 #endif
+    tern_cache_folder_close(&t.folder);
     tern_tuning_free(&t.choices);
     tern_model_free(&t.model);
     return status;

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels chosen by measurement: tern tune, what is kept, and one answer whatever was chosen."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import common
+from common import tern, tern_json, tern_text
+
+TUNED = {"TERN_NO_TUNE": "0"}
+
+
+class Tune(common.FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.mine = Path(tempfile.mkdtemp(dir=self.dir))
+        self.cache = self.mine / "cache"
+        self.model = common.synth("bitnet-tiny", self.dir)
+
+    def run_model(self, *options, env=None):
+        return tern_json(
+            "run", "-m", self.model, "--tokens", "1,2,3", "-n", 2, "--threads", 2, *options,
+            env=TUNED | (env or {}),
+        )
+
+    def kept(self):
+        """The one file of the folder, and nothing beside it."""
+        names = os.listdir(self.cache)
+        self.assertEqual(len(names), 1, names)
+        return self.cache / names[0]
+
+    def test_tune(self):
+        """All thread counts are measured and kept; runs find them and write nothing more."""
+        tuned = tern_json(
+            "tune", "-m", self.model, "--threads", 2, "--cache", self.cache, env=TUNED
+        )
+        self.assertEqual({choice["threads"] for choice in tuned["choices"]}, {1, 2})
+        for choice in tuned["choices"]:
+            chosen = [c for c in choice["candidates"] if c["chosen"]]
+            self.assertEqual([c["kernel"] for c in chosen], [choice["gemv"], choice["gemm"]])
+            self.assertEqual({c["layout"] for c in chosen}, {choice["layout"]})
+            for candidate in chosen:
+                self.assertTrue(candidate["measured"])
+                self.assertGreater(candidate["gweights_per_second"], 0)
+        path = self.kept()
+        before = path.read_bytes()
+        result = self.run_model("--cache", self.cache)
+        self.assertEqual(result["choice"], "tuned")
+        self.assertEqual(path.read_bytes(), before)
+        mine = [c for c in tuned["choices"] if c["threads"] == 2]
+        for kernel in {c["gemv"] for c in mine} | {c["gemm"] for c in mine if c["format"] != "f16"}:
+            self.assertIn(kernel, result["kernels"])
+
+    def test_text(self):
+        text = tern_text("tune", "-m", self.model, "--threads", 1, "--cache", self.cache)
+        self.assertIn("chosen", text)
+        self.assertIn(f"kept in {self.cache}", text)
+        self.assertIn("i2_s", text)
+
+    def test_first_load(self):
+        """A run measures what is not known, and keeps it for the next one."""
+        before = None
+        for _ in range(20):  # on a busy machine the time for it is over before all is measured
+            self.assertEqual(self.run_model("--cache", self.cache)["choice"], "tuned")
+            kept = self.kept().read_bytes()
+            if kept == before:
+                break
+            before = kept
+        self.assertEqual(kept, before)
+        self.assertEqual(self.run_model("--cache", self.cache)["choice"], "tuned")
+        self.assertEqual(self.kept().read_bytes(), before)
+        inspected = tern_json("inspect", self.model, "--cache", self.cache)
+        self.assertEqual(inspected["choice"], "table")  # the tests' own variable
+        self.assertIn(b"choice: table", tern("inspect", self.model).stdout)
+
+    def test_no_tune(self):
+        for options, env in ((["--no-tune"], {}), (["--deterministic"], {}), ([], {"TERN_NO_TUNE": "1"})):
+            result = self.run_model("--cache", self.cache, *options, env=env)
+            self.assertEqual(result["choice"], "table", options)
+            self.assertFalse(self.cache.exists())
+        asked = self.run_model("--cache", self.cache, "--layout", "t5r16", "--no-tune")
+        self.assertEqual(asked["choice"], "asked")
+        self.assertTrue([k for k in asked["kernels"] if k.startswith("tern_gemv_t5r16_")], asked)
+
+    def test_one_answer(self):
+        """Tuned or not, for every instruction set and number of threads."""
+        words = ("logits", "-m", self.model, "--tokens", "1,2,3,4,5", "--all", "--sha256")
+        expected = tern_text(*words)
+        for isa in common.runnable_isas():
+            for threads in (1, 2, 3):
+                options = ("--isa", isa, "--threads", threads, "--cache", self.cache)
+                self.assertEqual(tern_text(*words, *options, env=TUNED), expected, options)
+
+    def test_damaged(self):
+        """Whatever the file holds, the model runs and the file is good again."""
+        self.run_model("--cache", self.cache)
+        path = self.kept()
+        good = path.read_bytes()
+        for bad in (b"", b"\0", b"{}", good[:-1], good[:100] + b"x" + good[101:], good * 50000):
+            path.write_bytes(bad)
+            self.assertEqual(self.run_model("--cache", self.cache)["choice"], "tuned")
+            self.assertTrue(self.kept().read_bytes().endswith(b'"}\n'))
+            self.assertLess(len(self.kept().read_bytes()), 2 * len(good))
+
+    def test_folder_is_a_file(self):
+        """A run measures and forgets; tune says so before it measures."""
+        self.cache.write_text("mine")
+        self.assertEqual(self.run_model("--cache", self.cache)["choice"], "tuned")
+        result = tern("tune", "-m", self.model, "--threads", 1, "--cache", self.cache)
+        self.assert_one_line_error(result, contains=[str(self.cache)])
+        self.assertEqual(self.cache.read_text(), "mine")
+
+    def test_no_folder(self):
+        """Without a home nothing is kept; a run does not mind, tune does."""
+        nowhere = {"HOME": "", "XDG_CACHE_HOME": ""}
+        self.assertEqual(self.run_model(env=nowhere)["choice"], "tuned")
+        result = tern("tune", "-m", self.model, "--threads", 1, env=nowhere)
+        self.assert_one_line_error(result, contains=["no folder to keep the choices in"])
+        home = {"HOME": str(self.mine), "XDG_CACHE_HOME": ""}
+        self.run_model(env=home)
+        self.assertEqual(len(os.listdir(self.mine / ".cache" / "tern")), 1)
+
+    def test_receipt(self):
+        """A receipt of a tuned run says so, and is replayed by whatever is chosen elsewhere."""
+        receipt = self.mine / "receipt.json"
+        small = common.small_model()
+        tern_text(
+            "run", "-m", small, "-p", "1+1=", "-n", 3, "--receipt", receipt, "--cache", self.cache,
+            env=TUNED,
+        )
+        self.assertIn('"choice": "tuned"', receipt.read_text(encoding="utf-8"))
+        for options in ([], ["--layout", "t5r16"], ["--isa", "scalar"]):
+            tern_text("verify", receipt, "--replay", *options)
+
+
+if __name__ == "__main__":
+    common.main()

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choices on disk, and models that are opened with them: one answer, whatever was chosen. */
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dispatch/cpu.h"
+#include "runtime/hash64.h"
+#include "runtime/model.h"
+#include "runtime/synth.h"
+#include "runtime/tune_file.h"
+#include "runtime/tune_model.h"
+#include "tests/check.h"
+#include "tests/tiny_model.h"
+
+enum { TOKENS = 5 };
+
+/* ---- the text of a file ---------------------------------------------------------------------- */
+
+static tern_tuning two_choices(const tern_guard *guard) {
+    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
+    tern_tuning t = {.n = 0};
+    tern_tune_choice choice = {
+        .key = {.format = TERN_FORMAT_Q8_0, .rows = 64, .cols = 96, .threads = 2, .stream = 4096}};
+    for (int i = 0; i < 2; i++) {
+        choice.key.format = i ? TERN_FORMAT_I2_S : TERN_FORMAT_Q8_0;
+        (void)tern_tune_candidates(guard, TERN_OP_GEMM, choice.key.format, rows);
+        choice.gemm = rows[0];
+        (void)tern_tune_candidates(guard, TERN_OP_GEMV, choice.key.format, rows);
+        choice.gemv = rows[0];
+        choice.layout = rows[0]->layout;
+        assert_int_equal(tern_tuning_set(&t, &choice, NULL), TERN_OK);
+    }
+    return t;
+}
+
+static tern_status parse(const char *text, size_t size, const tern_guard *guard, tern_tuning *out) {
+    const tern_tune_machine machine = tern_tune_this_machine(guard);
+    char *copy = malloc(size + 1); /* exactly the text where a sanitizer watches */
+    assert_non_null(copy);
+    memcpy(copy, text, size);
+    copy = realloc(copy, size > 0 ? size : 1);
+    return tern_tune_parse(copy, size, "file", &machine, guard, out, NULL);
+}
+
+static void test_round_trip(void **state) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    const tern_tune_machine machine = tern_tune_this_machine(&guard);
+    tern_tuning in = two_choices(&guard), out = {.n = 0};
+    size_t size;
+    (void)state;
+    char *text = tern_tune_text(&machine, &in, &size);
+    assert_non_null(text);
+    assert_int_equal(parse(text, size, &guard, &out), TERN_OK);
+    assert_int_equal(out.n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const tern_tune_choice *found = tern_tuning_find(&out, &in.choices[i].key);
+        assert_non_null(found);
+        assert_int_equal(found->layout, in.choices[i].layout);
+        assert_ptr_equal(found->gemv, in.choices[i].gemv);
+        assert_ptr_equal(found->gemm, in.choices[i].gemm);
+    }
+    tern_tuning_free(&in);
+    tern_tuning_free(&out);
+    free(text);
+}
+
+/* Cut anywhere, or one bit changed anywhere: it is not read. */
+static void test_damaged(void **state) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    const tern_tune_machine machine = tern_tune_this_machine(&guard);
+    tern_tuning in = two_choices(&guard), out = {.n = 0};
+    size_t size;
+    (void)state;
+    char *text = tern_tune_text(&machine, &in, &size);
+    for (size_t i = 0; i < size; i++) {
+        assert_int_equal(parse(text, i, &guard, &out), TERN_ERR_JSON);
+        text[i] ^= 1 << i % 8;
+        assert_int_equal(parse(text, size, &guard, &out), TERN_ERR_JSON);
+        text[i] ^= 1 << i % 8;
+    }
+    assert_int_equal(out.n, 0);
+    tern_tuning_free(&in);
+    free(text);
+}
+
+/* A file of this machine with this list of choices, and the right hash. */
+static char *forge(const tern_guard *guard, const char *list, size_t *size) {
+    const tern_tune_machine machine = tern_tune_this_machine(guard);
+    const tern_tuning none = {.n = 0};
+    char *text = tern_tune_text(&machine, &none, size);
+    char *at = strstr(text, "[]");
+    assert_non_null(at);
+    char *forged = malloc(*size + strlen(list) + 64);
+    assert_non_null(forged);
+    size_t n = (size_t)sprintf(forged, "%.*s%s", (int)(at - text), text, list);
+    tern_hash64 h;
+    tern_hash64_start(&h);
+    tern_hash64_add(&h, forged, n);
+    n += (size_t)sprintf(forged + n, ",\"check\":\"%016" PRIx64 "\"}\n", tern_hash64_value(&h));
+    free(text);
+    *size = n;
+    return forged;
+}
+
+#define SHAPE "\"format\":\"q8_0\",\"rows\":64,\"cols\":96,\"threads\":2,\"stream\":4096"
+
+/* How many choices are read from a list; `bad`: the file is refused. */
+static void check_list(const char *list, int expected) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    tern_tuning out = {.n = 0};
+    size_t size;
+    char *text = forge(&guard, list, &size);
+    check_case("%.200s", list);
+    assert_int_equal(parse(text, size, &guard, &out), expected < 0 ? TERN_ERR_JSON : TERN_OK);
+    assert_int_equal(out.n, expected < 0 ? 0 : expected);
+    tern_tuning_free(&out);
+    free(text);
+}
+
+/* Files that are whole, but do not say what a tuner would. */
+static void test_hostile(void **state) {
+    const uint64_t mask = tern_cpu_features();
+    const char *gemv = tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_Q8_0)->name;
+    const char *gemm = tern_kernel_select(mask, TERN_OP_GEMM, TERN_FORMAT_Q8_0)->name;
+    const char *foreign = tern_kernel_select(mask, TERN_OP_GEMM, TERN_FORMAT_Q4_0)->name;
+    const char *const shapes[] = {
+        "\"format\":\"q9_0\",\"rows\":64,\"cols\":96,\"threads\":2,\"stream\":4096",
+        "\"format\":\"q4_0\",\"rows\":64,\"cols\":96,\"threads\":2,\"stream\":4096",
+        "\"format\":\"q8_0\",\"rows\":-1,\"cols\":96,\"threads\":2,\"stream\":4096",
+        "\"format\":\"q8_0\",\"rows\":64,\"cols\":0,\"threads\":2,\"stream\":4096",
+        "\"format\":\"q8_0\",\"rows\":64,\"cols\":96.5,\"threads\":2,\"stream\":4096",
+        "\"format\":\"q8_0\",\"rows\":64,\"cols\":96,\"threads\":4294967296,\"stream\":4096",
+        "\"format\":\"q8_0\",\"rows\":64,\"cols\":96,\"threads\":2",
+        "\"format\":8,\"rows\":64,\"cols\":96,\"threads\":2,\"stream\":4096",
+        "\"rows\":\"64\",\"format\":\"q8_0\",\"cols\":96,\"threads\":2,\"stream\":4096",
+    };
+    char list[1024];
+    (void)state;
+    snprintf(list, sizeof list, "[{" SHAPE ",\"gemv\":\"%s\",\"gemm\":\"%s\"}]", gemv, gemm);
+    check_list(list, 1);
+    snprintf(list, sizeof list, "[{" SHAPE ",\"gemv\":\"%s\",\"gemm\":\"%s\"}, 7, [], {}]", gemv,
+             gemm);
+    check_list(list, 1);
+    snprintf(list, sizeof list, "[{" SHAPE ",\"gemv\":\"%s\",\"gemm\":\"%s\"}]", gemm, gemv);
+    check_list(list, 0);
+    snprintf(list, sizeof list, "[{" SHAPE ",\"gemv\":\"%s\",\"gemm\":\"%s\"}]", gemv, foreign);
+    check_list(list, 0);
+    snprintf(list, sizeof list, "[{" SHAPE ",\"gemv\":\"%s\",\"gemm\":\"no such row\"}]", gemv);
+    check_list(list, 0);
+    snprintf(list, sizeof list, "[{" SHAPE ",\"gemv\":\"%s\"}]", gemv);
+    check_list(list, 0);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        snprintf(list, sizeof list, "[{%s,\"gemv\":\"%s\",\"gemm\":\"%s\"}]", shapes[i], gemv,
+                 gemm);
+        check_list(list, 0);
+    }
+    check_list("{}", -1);
+    check_list("null", -1);
+    check_list("[", -1);
+    check_list("[{\"rows\":}]", -1);
+}
+
+/* A row that this processor lacks is not read, and the file of another machine neither. */
+static void test_other_machine(void **state) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features()), weak = tern_guard_new(0);
+    tern_tune_machine machine = tern_tune_this_machine(&guard);
+    tern_tuning in = two_choices(&guard), out = {.n = 0};
+    char name[TERN_TUNE_NAME_BYTES], other[TERN_TUNE_NAME_BYTES];
+    size_t size;
+    (void)state;
+    char *text = tern_tune_text(&machine, &in, &size);
+    tern_tune_name(&machine, name);
+    if (guard.mask != 0) {
+        const tern_tune_machine poor = tern_tune_this_machine(&weak);
+        assert_int_equal(parse(text, size, &weak, &out), TERN_ERR_JSON);
+        tern_tune_name(&poor, other);
+        assert_string_not_equal(name, other);
+    }
+    machine.cores++;
+    char *copy = malloc(size);
+    memcpy(copy, text, size);
+    assert_int_equal(tern_tune_parse(copy, size, "file", &machine, &guard, &out, NULL),
+                     TERN_ERR_JSON);
+    tern_tune_name(&machine, other);
+    assert_string_not_equal(name, other);
+    assert_int_equal(out.n, 0);
+    tern_tuning_free(&in);
+    free(text);
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static char folder_path[64];
+
+static int make_folder(void **state) {
+    (void)state;
+    snprintf(folder_path, sizeof folder_path, "/tmp/tern-tune-XXXXXX");
+    return mkdtemp(folder_path) == NULL;
+}
+
+/* Removes every file; how many there were. */
+static size_t empty_folder(void) {
+    DIR *d = opendir(folder_path);
+    size_t n = 0;
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.') {
+            assert_int_equal(unlinkat(dirfd(d), e->d_name, 0), 0);
+            n++;
+        }
+    closedir(d);
+    return n;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    (void)empty_folder();
+    return rmdir(folder_path);
+}
+
+static void file_of(const tern_guard *guard, char *path, size_t size) {
+    const tern_tune_machine machine = tern_tune_this_machine(guard);
+    char name[TERN_TUNE_NAME_BYTES];
+    tern_tune_name(&machine, name);
+    snprintf(path, size, "%s/%s", folder_path, name);
+}
+
+/* Saving keeps what is there; a file that is no good is replaced. */
+static void test_save(void **state) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    tern_tuning all = two_choices(&guard), out = {.n = 0};
+    const tern_tuning first = {.choices = all.choices, .n = 1},
+                      second = {.choices = all.choices + 1, .n = 1};
+    tern_cache_folder *folder = NULL;
+    char path[128];
+    (void)state;
+    assert_int_equal(tern_cache_folder_open(folder_path, &folder, NULL), TERN_OK);
+    tern_tune_load(folder, &guard, &out);
+    assert_int_equal(out.n, 0);
+    assert_int_equal(tern_tune_save(folder, &guard, &first, NULL), TERN_OK);
+    assert_int_equal(tern_tune_save(folder, &guard, &second, NULL), TERN_OK);
+    tern_tune_load(folder, &guard, &out);
+    assert_int_equal(out.n, 2);
+    tern_tuning_free(&out);
+    file_of(&guard, path, sizeof path);
+    assert_int_equal(truncate(path, 100), 0);
+    tern_tune_load(folder, &guard, &out);
+    assert_int_equal(out.n, 0);
+    assert_int_equal(tern_tune_save(folder, &guard, &second, NULL), TERN_OK);
+    tern_tune_load(folder, &guard, &out);
+    assert_int_equal(out.n, 1);
+    assert_int_equal(truncate(path, TERN_TUNE_FILE_LIMIT + 1), 0); /* too large to be looked at */
+    tern_tuning_free(&out);
+    tern_tune_load(folder, &guard, &out);
+    assert_int_equal(out.n, 0);
+    tern_cache_folder_close(&folder);
+    tern_tuning_free(&all);
+    assert_int_equal(empty_folder(), 1);
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static char *model_path(const char *preset) {
+    static char path[TINY_PATH_BYTES];
+    tiny_file file = tiny_read(preset);
+    tiny_path(path);
+    tiny_write(&file, path);
+    tiny_file_free(&file);
+    return path;
+}
+
+static tern_model *open_tuned(const char *path, uint32_t threads, const char *layout) {
+    tern_model_params params = tern_model_params_default();
+    tern_model *model = NULL;
+    tern_error err = {0};
+    params.tune = true;
+    params.cache = folder_path;
+    params.threads = threads;
+    params.layout = layout;
+    params.strict = true;
+    if (tern_model_open(path, &params, &model, &err) != TERN_OK)
+        check_fail("%s", err.message);
+    return model;
+}
+
+/* A hash of the logits of a prompt, and of a token behind it. */
+static uint64_t answer(const tern_model *model, uint32_t threads) {
+    int32_t tokens[TOKENS];
+    tern_model_info info;
+    tern_hash64 h;
+    tern_session *s = tiny_session(
+        model, (tern_session_params){.n_ctx = 16, .threads = threads, .kv = TERN_FORMAT_F16});
+    tern_model_describe(model, &info);
+    tiny_prompt(model, 3, tokens, TOKENS);
+    float *logits = tiny_floats((size_t)TOKENS * info.n_vocab);
+    tern_hash64_start(&h);
+    assert_int_equal(tern_session_eval(s, tokens, TOKENS, TERN_LOGITS_ALL, logits, NULL), TERN_OK);
+    tern_hash64_add(&h, logits, (size_t)TOKENS * info.n_vocab * sizeof *logits);
+    assert_int_equal(tern_session_eval(s, tokens, 1, TERN_LOGITS_LAST, logits, NULL), TERN_OK);
+    tern_hash64_add(&h, logits, info.n_vocab * sizeof *logits);
+    free(logits);
+    tern_session_free(&s);
+    return tern_hash64_value(&h);
+}
+
+static uint64_t untuned_answer(const char *path) {
+    tern_model *model = NULL;
+    assert_int_equal(tern_model_open(path, NULL, &model, NULL), TERN_OK);
+    assert_string_equal(tern_model_choice(model), "table");
+    const uint64_t hash = answer(model, 1);
+    tern_model_free(&model);
+    return hash;
+}
+
+/* Keeps candidate i (modulo their number) of each operation for every key of the model, gemm in
+ * gemv's layout; false when i is beyond all of them. */
+static bool force(const char *path, uint32_t threads, size_t i) {
+    tern_tune_key keys[TERN_TUNE_KEYS];
+    tern_cache_folder *folder = NULL;
+    tern_model_params params = tern_model_params_default();
+    tern_model *model = NULL;
+    tern_tuning forced = {.n = 0};
+    bool any = false;
+    params.no_weights = true;
+    assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
+    const size_t n = tern_tune_keys(model, threads, keys);
+    for (size_t k = 0; k < n; k++) {
+        const tern_kernel_row *gemv[TERN_TUNE_CANDIDATES], *gemm[TERN_TUNE_CANDIDATES];
+        const size_t n_gemv =
+            tern_tune_candidates(&model->guard, TERN_OP_GEMV, keys[k].format, gemv);
+        const size_t n_gemm =
+            tern_tune_candidates(&model->guard, TERN_OP_GEMM, keys[k].format, gemm);
+        tern_tune_choice choice = {.key = keys[k], .gemv = gemv[i % n_gemv]};
+        choice.layout = choice.gemv->layout;
+        for (size_t m = 0; m < n_gemm; m++) /* the last one of the layout on odd turns */
+            if (gemm[m]->layout == choice.layout && (choice.gemm == NULL || i % 2))
+                choice.gemm = gemm[m];
+        any = any || i < n_gemv || i < n_gemm;
+        assert_int_equal(tern_tuning_set(&forced, &choice, NULL), TERN_OK);
+    }
+    assert_int_equal(tern_cache_folder_open(folder_path, &folder, NULL), TERN_OK);
+    assert_int_equal(tern_tune_save(folder, &model->guard, &forced, NULL), TERN_OK);
+    tern_cache_folder_close(&folder);
+    tern_tuning_free(&forced);
+    tern_model_free(&model);
+    return any;
+}
+
+/* Every candidate, forced upon the model by a file, runs, and gives the same bits. */
+static void check_candidates(const char *preset) {
+    char *path = model_path(preset);
+    const uint64_t expected = untuned_answer(path);
+    for (uint32_t threads = 1; threads <= 2; threads++)
+        for (size_t i = 0; force(path, threads, i); i++) {
+            const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
+            tern_model *model = open_tuned(path, threads, NULL);
+            const tern_linear *q = &model->layers[0].q;
+            const tern_format format = tern_tune_format(q->matrix.format, q->matrix.layout);
+            const size_t n =
+                tern_tune_candidates(&model->guard, TERN_OP_GEMV,
+                                     q->form == TERN_INPUT_TOKEN ? TERN_FORMAT_I2_S : format, rows);
+            check_case("%s, candidate %zu, %u threads", preset, i, threads);
+            assert_string_equal(tern_model_choice(model), "tuned");
+            assert_ptr_equal(q->gemv, rows[i % n]);
+            assert_int_equal(q->matrix.layout, rows[i % n]->layout);
+            assert_true(answer(model, threads) == expected);
+            tern_model_free(&model);
+        }
+    unlink(path);
+    assert_int_equal(empty_folder(), 1);
+}
+
+static void test_one_answer(void **state) {
+    (void)state;
+    check_candidates("bitnet-tiny");
+    check_candidates("bitnet-tiny-odd");
+    check_candidates("falcon3-tiny");
+    check_candidates("llama-tiny-q4_0");
+    check_candidates("llama-tiny-q6_k");
+}
+
+/* The first load measures and keeps, the second only reads. */
+static void test_first_load(void **state) {
+    char *path = model_path("bitnet-tiny"), file[128];
+    const uint64_t expected = untuned_answer(path);
+    (void)state;
+    tern_model *model = open_tuned(path, 2, NULL);
+    assert_string_equal(tern_model_choice(model), "tuned");
+    assert_true(answer(model, 2) == expected);
+    file_of(&model->guard, file, sizeof file);
+    tern_tune_key keys[TERN_TUNE_KEYS];
+    const size_t n = tern_tune_keys(model, 2, keys);
+    for (int i = 0; model->tuning.n < n && i < 20; i++) { /* a busy machine: not all at once */
+        tern_model_free(&model);
+        model = open_tuned(path, 2, NULL);
+    }
+    assert_int_equal(model->tuning.n, n);
+    tern_model_free(&model);
+    assert_int_equal(truncate(file, 50), 0); /* damaged: measured and written again */
+    model = open_tuned(path, 2, NULL);
+    assert_string_equal(tern_model_choice(model), "tuned");
+    tern_model_free(&model);
+    tern_model_params params = tern_model_params_default();
+    params.tune = true;
+    params.cache = folder_path;
+    params.threads = 2;
+    params.no_weights = true; /* measures nothing, but reads what is there */
+    assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
+    assert_string_equal(tern_model_choice(model), "tuned");
+    tern_model_free(&model);
+    params.threads = 3;
+    assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
+    assert_string_equal(tern_model_choice(model), "table");
+    tern_model_free(&model);
+    unlink(path);
+    assert_int_equal(empty_folder(), 1);
+}
+
+/* Without a folder, or with one that is none, measurements are made and forgotten. */
+static void test_no_folder(void **state) {
+    char *path = model_path("llama-tiny-q8_0");
+    tern_model_params params = tern_model_params_default();
+    tern_model *model = NULL;
+    (void)state;
+    params.tune = true;
+    params.threads = 1;
+    assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
+    assert_string_equal(tern_model_choice(model), "tuned");
+    tern_model_free(&model);
+    params.cache = path; /* a file */
+    assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
+    tern_model_free(&model);
+    unlink(path);
+}
+
+/* A layout that was asked for wins over what the file says; the head may be tuned. */
+static void test_asked(void **state) {
+    char *path = model_path("bitnet-tiny");
+    (void)state;
+    assert_true(force(path, 1, 0));
+    tern_model *model = open_tuned(path, 1, "t5r16");
+    assert_string_equal(tern_model_choice(model), "asked");
+    assert_string_equal(tern_model_layout(model), "t5r16");
+    tern_model_free(&model);
+    model = open_tuned(path, 1, NULL);
+    assert_string_equal(tern_model_layout(model), "t2r16");
+    model->layers[0].q.matrix.layout = TERN_LAYOUT_T5R16;
+    assert_string_equal(tern_model_layout(model), "mixed");
+    model->layers[0].q.matrix.layout = TERN_LAYOUT_T2R16;
+    tern_model_free(&model);
+    unlink(path);
+    assert_int_equal(empty_folder(), 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_hostile),    cmocka_unit_test(test_other_machine),
+        cmocka_unit_test(test_save),       cmocka_unit_test(test_one_answer),
+        cmocka_unit_test(test_first_load), cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_asked),
+    };
+    return cmocka_run_group_tests_name("kept choices", tests, make_folder, remove_folder);
+}
