@@ -183,13 +183,10 @@ static tern_status place(tern_loader *l, imaging *m, tern_error *err) {
 tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_head_image *out,
                                  tern_error *err) {
     const tern_format format = head->matrix.format;
-    const tern_kernel_use gemv = {TERN_OP_GEMV, TERN_FORMAT_INT8, TERN_LAYOUT_INT8R16};
     *out = (tern_head_image){.largest = INFINITY};
     if (head->matrix.layout != TERN_LAYOUT_ROWS || head->matrix.cols > MAX_COLS)
         return TERN_OK;
-    tern_head_image image = {.scan = {.gemv = tern_guard_select(l->guard, gemv),
-                                      .form = TERN_INPUT_BLOCK,
-                                      .tensor = head->tensor}};
+    tern_head_image image = {.scan = {.form = TERN_INPUT_BLOCK, .tensor = head->tensor}};
     imaging m = {.file = head->matrix.data == head->tensor->data ? l->file : NULL,
                  .head = head,
                  .image = &image.scan.matrix,
@@ -201,6 +198,7 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
                                       .layout = TERN_LAYOUT_INT8R16,
                                       .rows = head->matrix.rows,
                                       .cols = head->matrix.cols};
+    tern_loader_choose(l, &image.scan);
     tern_status status = place(l, &m, err);
     if (status != TERN_OK || l->plan) {
         *out = image; /* of a plan: what there would be */
@@ -214,7 +212,8 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
     if (status != TERN_OK)
         return status;
     image.largest = largest_of(&image);
-    image.scan.gemv = tern_guard_product(l->guard, TERN_OP_GEMV, &image.scan.matrix, "output head");
+    image.scan.gemv = tern_guard_product(l->guard, TERN_OP_GEMV, &image.scan.matrix,
+                                         image.scan.gemv, "output head");
     *out = image;
     return image.scan.gemv ? TERN_OK
                            : tern_fail(err, TERN_ERR_KERNEL, "no kernels for an int8 head");

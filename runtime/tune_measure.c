@@ -58,11 +58,8 @@ tern_status tern_tuner_new(const tern_guard *guard, tern_team *team, uint64_t st
     tern_tuner *t = calloc(1, sizeof *t);
     if (!t)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to measure kernels");
-    *t = (tern_tuner){.guard = guard,
-                      .team = team,
-                      .effort = *effort,
-                      .start = tern_clock_seconds(),
-                      .stream_bytes = (size_t)stream};
+    *t = (tern_tuner){
+        .guard = guard, .team = team, .effort = *effort, .stream_bytes = (size_t)stream};
     tern_status status = tern_arena_new(t->stream_bytes, true, &t->memory, err);
     if (status == TERN_OK)
         status = tern_arena_take(&t->memory, t->stream_bytes, 1, &memory, err);
@@ -72,6 +69,7 @@ tern_status tern_tuner_new(const tern_guard *guard, tern_team *team, uint64_t st
     }
     t->stream = memory;
     tern_team_run(team, fill_part, t);
+    t->start = tern_clock_seconds(); /* so the first key is measured in any case */
     *out = t;
     return TERN_OK;
 }

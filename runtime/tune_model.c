@@ -5,12 +5,14 @@
 #include "dispatch/cpu.h"
 #include "runtime/tune_file.h"
 
-/* Linear map number i of the model: those of the layers, then the head; NULL behind it. */
+/* Linear map number i of the model: those of the layers, the head, its image; NULL behind them. */
 static const tern_linear *linear_at(const tern_model *m, size_t i) {
     const size_t in_layers = (size_t)m->config.n_layer * TERN_LAYER_LINEARS;
     if (i < in_layers)
         return tern_layer_linear(&m->layers[i / TERN_LAYER_LINEARS], i % TERN_LAYER_LINEARS);
-    return i == in_layers ? &m->head : NULL;
+    if (i == in_layers)
+        return &m->head;
+    return i == in_layers + 1 && m->image.scan.matrix.rows > 0 ? &m->image.scan : NULL;
 }
 
 uint64_t tern_tune_stream_of(const tern_model *m) {

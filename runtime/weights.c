@@ -230,10 +230,7 @@ static tern_status check_rows(const tern_loader *l, const char *name, tern_linea
     return linear->gemv && linear->gemm ? TERN_OK : no_row(l, name, m->format, err);
 }
 
-/* Layout and rows of *linear, whose matrix has its usual layout: the tuner's choice, or the
- * table's.
- */
-static void choose(const tern_loader *l, tern_linear *linear) {
+void tern_loader_choose(const tern_loader *l, tern_linear *linear) {
     tern_matrix *m = &linear->matrix;
     const tern_tune_key key = tern_tune_key_of(m, l->tune_threads, l->tune_stream);
     const tern_tune_choice *choice = tern_tuning_find(l->tuning, &key);
@@ -262,7 +259,7 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     tern_linear linear = {.form = tern_layout_input(layout), .tensor = t};
     linear.matrix = (tern_matrix){.format = format, .layout = layout, .rows = rows, .cols = cols};
     linear.matrix.scale = 1.0f;
-    choose(l, &linear);
+    tern_loader_choose(l, &linear);
     if (!linear.gemv || !linear.gemm)
         return no_row(l, name, format, err);
     if (format == TERN_FORMAT_I2_S)

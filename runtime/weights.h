@@ -57,6 +57,12 @@ TERN_MUST_CHECK tern_status tern_loader_take(tern_loader *loader, size_t count, 
 TERN_MUST_CHECK tern_status tern_load_vector(tern_loader *loader, const char *name, size_t n,
                                              bool optional, const float **out, tern_error *err);
 
+/*
+ * Layout and rows of *linear, whose matrix has a shape and its usual layout: the tuner's choice, or
+ * the table's, NULL where it has none.
+ */
+void tern_loader_choose(const tern_loader *loader, tern_linear *linear);
+
 /* Loads the matrix `name` of rows x cols: selects rows for its format, packs it where they want so.
  */
 TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *name, size_t rows,

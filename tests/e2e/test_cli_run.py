@@ -16,7 +16,7 @@ from common import comma, prompt, tern, tern_json, tern_text
 COMMANDS = ["chat", "run", "completion", "logits", "inspect", "kernels", "synth", "bench", "verify-determinism", "perplexity", "quantize"]
 COMMANDS += ["verify", "keygen", "tokenize"]
 COMMANDS += ["crossval"]
-COMMANDS += ["convert"]
+COMMANDS += ["convert", "tune"]
 RUN_KEYS = {
     "text": str,
     "tokens": list,

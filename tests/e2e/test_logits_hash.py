@@ -88,7 +88,7 @@ class OneAnswer(common.TernTest):
         model = common.synth("bitnet-tiny", self.folder.name)
         result = common.tern("logits", "-m", model, "--tokens", "1", "--layout", "t3r16")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("one of: t2r16 t5r16 tl1r16 tl2r16, not", result.stderr.decode())
+        self.assertIn("one of: auto t2r16 t5r16 tl1r16 tl2r16, not", result.stderr.decode())
 
     def test_f32_cache(self):
         """The other cache format has one answer too, and it is another one."""

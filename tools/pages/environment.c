@@ -13,9 +13,9 @@ static const struct {
     {"XDG_STATE_HOME", "a folder",
      "`tern chat`: its history is in `tern/history` there, without it "
      "in `~/.local/state/tern/history`"},
-    {"TERN_CACHE", "a folder", "`tools/get-model` and the tests: models are in `models` there"},
     {"XDG_CACHE_HOME", "a folder",
-     "the same, without `TERN_CACHE`: in `tern/models`; without both in `~/.cache/tern/models`"},
+     "without `TERN_CACHE`, whose folder is also that of `tools/get-model` and the tests (models are "
+     "in `models` there): `tern` in this folder; without both `~/.cache/tern`"},
     {"TERN_CUDA_MODULE", "a file", "the CUDA module, in place of the one beside the library"},
     {"TERN_TEST_SMOLLM2", "a file", "the SmolLM2 model of the tests"},
 };
