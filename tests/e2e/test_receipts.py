@@ -244,7 +244,7 @@ class Tampering(WithReceipt):
             wrong = 7 if isinstance(tools.get(r, path), str) else "seven"
             changed[tools.dotted(path)] = tools.seal(tools.put(r, path, wrong))
         for path in (p for p in tools.members(r) if p[0] != "digest" and p != ("$schema",)):
-            if path[-1] != "text_sha256":
+            if path[-1] not in ("text_sha256", "choice"):
                 changed[f"drop {tools.dotted(path)}"] = tools.seal(tools.drop(r, path))
         changed["another field"] = tools.seal(r | {"remarks": ""})
         self.assertEqual(set(changed), self.refusals(changed))
@@ -304,6 +304,12 @@ class Rules(WithReceipt):
         for family in ("i2s_gemv", "rope_apply", "attention_real"):
             rest = [k for k in kernels if k != family]
             self.assert_rule("kernels", rest, f'"{family}" is missing')
+        self.assert_rule("run.choice", "mixed", "run.choice:", "table tuned asked")
+        mixed = tools.put(self.receipt, ("run", "layout"), "mixed")
+        self.assert_refused(tools.seal(mixed), "of one layout of ternary weights", "mixes no layouts")
+        mixed["run"]["choice"] = "tuned"
+        mixed["kernels"] = [*kernels, "tern_gemv_t5r16_4x1_scalar"]
+        self.assertEqual(self.verify(tools.seal(mixed))[0], 0)
         for op in ("embed", "rmsnorm", "store", "attend", "add", "gemv", "gemm", "gate"):
             rest = [k for k in kernels if f"_{op}_" not in k]
             self.assertLess(len(rest), len(kernels))

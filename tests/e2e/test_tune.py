@@ -49,7 +49,8 @@ class Tune(common.FolderTest):
         self.assertEqual(result["choice"], "tuned")
         self.assertEqual(path.read_bytes(), before)
         mine = [c for c in tuned["choices"] if c["threads"] == 2]
-        for kernel in {c["gemv"] for c in mine} | {c["gemm"] for c in mine if c["format"] != "f16"}:
+        ternary = {c["gemm"] for c in mine if c["format"] == "i2_s"}  # a head has gemm seldom
+        for kernel in {c["gemv"] for c in mine} | ternary:
             self.assertIn(kernel, result["kernels"])
 
     def test_text(self):
