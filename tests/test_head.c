@@ -298,12 +298,12 @@ static void fake_logits(fake *f, tern_chacha *c, size_t kind, float error) {
     }
 }
 
-/* Picks a hundred tokens both ways; how many were decided by bounds. */
+/* Picks some tokens both ways; how many were decided by bounds. */
 static size_t compare_picks(const tern_sampler_params *params, size_t kind, float error) {
     static fake f;
     tern_sampler *whole, *bounded;
     tern_chacha c;
-    enum { PICKS = 100 };
+    enum { PICKS = 20 };
     tern_chacha_seed(&c, 100 * kind + params->seed);
     assert_int_equal(tern_sampler_new(params, VOCAB, &whole, NULL), TERN_OK);
     assert_int_equal(tern_sampler_new(params, VOCAB, &bounded, NULL), TERN_OK);
@@ -361,9 +361,9 @@ static void test_picks(void **state) {
                 full.seed = 7 + e;
                 decided[p] += compare_picks(&full, kind, errors[e]);
             }
-    /* Of 2,400 picks each: what selects few tokens is mostly decided, a full softmax never. */
+    /* Of 480 picks each: what selects few tokens is mostly decided, a full softmax never. */
     for (size_t p = 0; p < 11; p++)
-        assert_true(decided[p] > 600);
+        assert_true(decided[p] > 120);
     assert_int_equal(decided[13], 0);
 }
 
@@ -429,7 +429,8 @@ static void test_states(void **state) {
     if (tern_model_open(path ? path : TERN_SOURCE_DIR "/models/tern-small.gguf", NULL, &model,
                         &err) != TERN_OK)
         fail_msg("%s", err.message);
-    s = tiny_session(model, (tern_session_params){.kv = TERN_FORMAT_F16, .n_ctx = 64});
+    s = tiny_session(model,
+                     (tern_session_params){.kv = TERN_FORMAT_F16, .n_ctx = 64, .threads = 1});
     for (size_t i = 0; i < 2 * N; i++)
         assert_int_equal(tern_sampler_new(&params[i / 2], model->config.n_vocab, &pair[i], NULL),
                          TERN_OK);
