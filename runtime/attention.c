@@ -36,8 +36,8 @@ static tern_attend_args args_of(const tern_batch *b, tern_worker worker, size_t 
                               .dim = c->head_dim,
                               .group = group,
                               .scale = s->attend_scale,
-                              .out = w->norm + i->token * w->width + first,
-                              .out_stride = w->width,
+                              .out = w->attended + i->token * width + first,
+                              .out_stride = width,
                               .scratch = w->attend + worker.index * w->attend_stride,
                               .states = w->states + i->head * w->states_stride};
 }

@@ -27,7 +27,7 @@ typedef struct tern_attend_share {
 } tern_attend_share;
 
 /*
- * The worker's part of: norm[T][n_head * head_dim] = attention of q over the cache. Every worker
+ * The worker's part of: attended[T][n_head * head_dim] = attention of q over the cache. Every worker
  * calls it; a barrier must stand before the result is read, and before the next call.
  */
 void tern_attention(const struct tern_batch *batch, tern_worker worker, size_t layer);

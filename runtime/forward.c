@@ -5,7 +5,13 @@
  * part of the work, and a barrier stands between a step and the one that reads its result. The
  * split is by tokens, heads or groups of matrix rows, none of which shares a sum, so neither it nor
  * the batch changes a bit.
+ *
+ * Steps by token (norms, quantization, gates) cannot be split where there is one token. They take
+ * microseconds, so then every worker does them all for itself, in inputs of its own: a copy of the
+ * residual stream in each core's cache, and neither anybody who waits nor a barrier behind them.
  */
+
+#include <string.h>
 
 #include "runtime/attention.h"
 #include "runtime/rope.h"
@@ -18,11 +24,23 @@ typedef struct pass {
     const tern_model *model;
     const tern_config *config;
     const tern_scratch *s;
+    const tern_inputs *in; /* what this worker reads: everybody's, or its own for a single token */
     tern_worker worker;
 } pass;
 
+static bool is_alone(const pass *p) {
+    return p->batch->n == 1;
+}
+
+/* The tokens whose inputs this worker makes. */
 static tern_part my_tokens(const pass *p) {
-    return tern_team_split(p->worker, p->batch->n, 1);
+    return is_alone(p) ? (tern_part){0, 1} : tern_team_split(p->worker, p->batch->n, 1);
+}
+
+/* Stands behind steps by token. */
+static void meet_by_token(const pass *p) {
+    if (!is_alone(p))
+        tern_team_barrier(p->worker);
 }
 
 static size_t head_width(const tern_config *c) {
@@ -33,31 +51,38 @@ static size_t kv_width(const tern_config *c) {
     return (size_t)c->n_head_kv * c->head_dim;
 }
 
-/* x[T][n_embd] = rows of the embedding; cosine, sine[T][n_rot/2] of the positions. */
+/* x[T][n_embd] = rows of the embedding. */
 static void embed(const pass *p) {
     const tern_embedding *e = &p->model->embedding;
     const size_t width = p->config->n_embd;
-    const size_t half = p->config->n_rot / 2;
     const tern_part part = my_tokens(p);
-    for (size_t t = part.begin; t < part.end; t++) {
+    for (size_t t = part.begin; t < part.end; t++)
         e->row->fn.embed(e->data + (size_t)p->batch->tokens[t] * e->row_bytes, width,
-                         p->s->x + t * width);
+                         p->in->x + t * width);
+}
+
+/* cosine, sine[T][n_rot/2] of the positions; read behind the barrier that follows q, k and v. */
+static void find_angles(const pass *p) {
+    const size_t half = p->config->n_rot / 2;
+    const tern_part part = tern_team_split(p->worker, p->batch->n, 1);
+    for (size_t t = part.begin; t < part.end; t++)
         tern_rope_angles(p->model->frequency, half, p->batch->position + t, p->s->cosine + t * half,
                          p->s->sine + t * half);
-    }
 }
 
 /* The forms of norm[t][width] that the next matrices read. */
 static void prepare(const pass *p, size_t t, size_t width, unsigned forms) {
     const tern_scratch *s = p->s;
-    const float *x = s->norm + t * s->width;
+    const tern_inputs *in = p->in;
+    const float *x = in->norm + t * s->width;
     const tern_row_set *rows = &p->model->rows;
     if (forms & TERN_INPUT_TOKEN)
-        rows->quantize_token->fn.quantize_token(x, width, s->qx + t * s->q_stride, s->qx_s + t,
-                                                s->qx_sum + t);
+        rows->quantize_token->fn.quantize_token(x, width, in->qx + t * s->q_stride, in->qx_s + t,
+                                                in->qx_sum + t);
     if (forms & TERN_INPUT_BLOCK)
-        rows->quantize_block->fn.quantize_block(x, width, s->bx + t * s->q_stride,
-                                                s->bx_d + t * s->blocks, s->bx_sum + t * s->blocks);
+        rows->quantize_block->fn.quantize_block(x, width, in->bx + t * s->q_stride,
+                                                in->bx_d + t * s->blocks,
+                                                in->bx_sum + t * s->blocks);
 }
 
 /* norm[T][width] = rmsnorm(x[T][width]) * g, and its quantized forms. x may be norm itself. */
@@ -66,7 +91,7 @@ static void norm(const pass *p, const float *x, size_t x_stride, const float *g,
     const tern_part part = my_tokens(p);
     for (size_t t = part.begin; t < part.end; t++) {
         p->model->rows.rmsnorm->fn.rmsnorm(x + t * x_stride, g, width, p->config->norm_eps,
-                                           p->s->norm + t * p->s->width);
+                                           p->in->norm + t * p->s->width);
         prepare(p, t, width, forms);
     }
 }
@@ -74,7 +99,7 @@ static void norm(const pass *p, const float *x, size_t x_stride, const float *g,
 /* y[t - t0][rows] = matrix * norm[t][cols] (+ bias) for tokens t in [t0, t1). */
 static void multiply(const pass *p, const tern_linear *linear, size_t t0, size_t t1, float *y) {
     const tern_matrix *m = &linear->matrix;
-    const tern_activations x = tern_scratch_activations(p->session, linear, t0);
+    const tern_activations x = tern_activations_of(p->s, p->in, linear, t0);
     const tern_part part = tern_team_split(p->worker, m->rows, TERN_ROW_GROUP);
     const tern_tile tile = {.t0 = 0, .t1 = t1 - t0, .r0 = part.begin, .r1 = part.end};
     if (part.begin == part.end)
@@ -129,8 +154,8 @@ static void add_and_norm(const pass *p, const float *g, unsigned forms) {
     const size_t width = p->config->n_embd;
     const tern_part part = my_tokens(p);
     for (size_t t = part.begin; t < part.end; t++)
-        p->model->rows.add->fn.add(p->s->x + t * width, p->s->out + t * width, width);
-    norm(p, p->s->x, width, g, width, forms);
+        p->model->rows.add->fn.add(p->in->x + t * width, p->s->out + t * width, width);
+    norm(p, p->in->x, width, g, width, forms);
 }
 
 /* norm[T][n_ff] = act(gate) * up, with the block's norm behind it if it has one. */
@@ -138,24 +163,28 @@ static void gate(const pass *p, const float *sub_norm, unsigned forms) {
     const size_t width = p->config->n_ff;
     const tern_part part = my_tokens(p);
     for (size_t t = part.begin; t < part.end; t++) {
-        float *y = p->s->norm + t * p->s->width;
+        float *y = p->in->norm + t * p->s->width;
         p->model->rows.gate->fn.gate(p->s->gate + t * width, p->s->up + t * width, width, y);
         if (!sub_norm)
             prepare(p, t, width, forms);
     }
     if (sub_norm)
-        norm(p, p->s->norm, p->s->width, sub_norm, width, forms);
+        norm(p, p->in->norm, p->s->width, sub_norm, width, forms);
 }
 
-/* The attention's output, normed or not, in the forms that the output projection reads. */
+/* norm[T][n_head * head_dim]: attended, normed or not, in the forms that the output projection
+ * reads. */
 static void finish_attention(const pass *p, const float *sub_norm, unsigned forms) {
+    const size_t width = head_width(p->config);
     const tern_part part = my_tokens(p);
     if (sub_norm) {
-        norm(p, p->s->norm, p->s->width, sub_norm, head_width(p->config), forms);
+        norm(p, p->s->attended, width, sub_norm, width, forms);
         return;
     }
-    for (size_t t = part.begin; t < part.end; t++)
-        prepare(p, t, head_width(p->config), forms);
+    for (size_t t = part.begin; t < part.end; t++) {
+        memcpy(p->in->norm + t * p->s->width, p->s->attended + t * width, width * sizeof(float));
+        prepare(p, t, width, forms);
+    }
 }
 
 static void forward_layer(const pass *p, size_t n, const float *next_norm, unsigned next_forms) {
@@ -172,21 +201,21 @@ static void forward_layer(const pass *p, size_t n, const float *next_norm, unsig
     tern_attention(p->batch, p->worker, n);
     tern_team_barrier(p->worker);
     finish_attention(p, l->attn_sub_norm, l->o.form);
-    tern_team_barrier(p->worker);
+    meet_by_token(p);
     multiply(p, &l->o, 0, tokens, s->out);
     tern_team_barrier(p->worker);
 
     add_and_norm(p, l->ffn_norm, l->gate.form | l->up.form);
-    tern_team_barrier(p->worker);
+    meet_by_token(p);
     multiply(p, &l->gate, 0, tokens, s->gate);
     multiply(p, &l->up, 0, tokens, s->up);
     tern_team_barrier(p->worker);
     gate(p, l->ffn_sub_norm, l->down.form);
-    tern_team_barrier(p->worker);
+    meet_by_token(p);
     multiply(p, &l->down, 0, tokens, s->out);
     tern_team_barrier(p->worker);
     add_and_norm(p, next_norm, next_forms);
-    tern_team_barrier(p->worker);
+    meet_by_token(p);
 }
 
 static unsigned qkv_forms(const tern_layer *l) {
@@ -196,17 +225,21 @@ static unsigned qkv_forms(const tern_layer *l) {
 static void forward(tern_worker worker, void *argument) {
     const tern_batch *batch = argument;
     const tern_model *m = batch->session->model;
+    const tern_scratch *s = &batch->session->scratch;
+    const bool own = batch->n == 1 && worker.index > 0;
     const pass p = {.batch = batch,
                     .session = batch->session,
                     .model = m,
                     .config = &m->config,
-                    .s = &batch->session->scratch,
+                    .s = s,
+                    .in = own ? &s->own[worker.index - 1] : &s->in,
                     .worker = worker};
     const size_t width = m->config.n_embd;
 
     embed(&p);
-    norm(&p, p.s->x, width, m->layers[0].attn_norm, width, qkv_forms(&m->layers[0]));
-    tern_team_barrier(worker);
+    find_angles(&p);
+    norm(&p, p.in->x, width, m->layers[0].attn_norm, width, qkv_forms(&m->layers[0]));
+    meet_by_token(&p);
     for (size_t n = 0; n < m->config.n_layer; n++) {
         const bool last = n + 1 == m->config.n_layer;
         forward_layer(&p, n, last ? m->output_norm : m->layers[n + 1].attn_norm,

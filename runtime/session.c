@@ -60,6 +60,18 @@ static void lay_out_attention(tern_session *s, uint32_t threads, taker *t) {
     w->shares = take(t, c->n_head_kv, sizeof *w->shares);
 }
 
+/* Inputs of n tokens. */
+static tern_inputs lay_out_inputs(const tern_scratch *w, const tern_config *c, size_t n, taker *t) {
+    return (tern_inputs){.x = take(t, n * c->n_embd, sizeof(float)),
+                         .norm = take(t, n * w->width, sizeof(float)),
+                         .qx = take(t, n * w->q_stride, 1),
+                         .qx_s = take(t, n, sizeof(float)),
+                         .qx_sum = take(t, n, sizeof(int32_t)),
+                         .bx = take(t, n * w->q_stride, 1),
+                         .bx_d = take(t, n * w->blocks, sizeof(float)),
+                         .bx_sum = take(t, n * w->blocks, sizeof(int32_t))};
+}
+
 /* All of a session's memory, in one place; called once to size the arena and once to fill it. */
 static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     const tern_config *c = &s->model->config;
@@ -72,8 +84,14 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
     lay_out_attention(s, threads, t);
-    w->x = take(t, batch * c->n_embd, sizeof(float));
-    w->norm = take(t, batch * w->width, sizeof(float));
+    w->in = lay_out_inputs(w, c, batch, t);
+    w->own = take(t, threads - 1, sizeof *w->own);
+    for (uint32_t i = 0; i + 1 < threads; i++) {
+        const tern_inputs own = lay_out_inputs(w, c, 1, t);
+        if (w->own)
+            w->own[i] = own;
+    }
+    w->attended = take(t, batch * heads, sizeof(float));
     w->q = take(t, batch * heads, sizeof(float));
     w->k = take(t, batch * kv, sizeof(float));
     w->v = take(t, batch * kv, sizeof(float));
@@ -82,12 +100,6 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     w->out = take(t, batch * c->n_embd, sizeof(float));
     w->cosine = take(t, batch * half, sizeof(float));
     w->sine = take(t, batch * half, sizeof(float));
-    w->qx = take(t, batch * w->q_stride, 1);
-    w->qx_s = take(t, batch, sizeof(float));
-    w->qx_sum = take(t, batch, sizeof(int32_t));
-    w->bx = take(t, batch * w->q_stride, 1);
-    w->bx_d = take(t, batch * w->blocks, sizeof(float));
-    w->bx_sum = take(t, batch * w->blocks, sizeof(int32_t));
     w->logits = take(t, c->n_vocab, sizeof(float));
     if (s->model->image.scan.matrix.rows > 0) {
         w->lower = take(t, c->n_vocab, sizeof(float));

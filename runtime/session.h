@@ -10,10 +10,23 @@
 #include "runtime/team.h"
 #include "tern/tern.h"
 
+/* The residual stream of some tokens, and what the next matrices read of them. */
+typedef struct tern_inputs {
+    float *x;        /* [T][n_embd]               residual stream */
+    float *norm;     /* [T][width]                input of the next matrices */
+    int8_t *qx;      /* [T][q_stride]             the same, quantized with one scale a token */
+    float *qx_s;     /* [T] */
+    int32_t *qx_sum; /* [T] */
+    int8_t *bx;      /* [T][q_stride]             the same, quantized with one scale a block */
+    float *bx_d;     /* [T][blocks] */
+    int32_t *bx_sum; /* [T][blocks] */
+} tern_inputs;
+
 /* Scratch for a batch of up to n_batch tokens; T stands for the tokens of the running batch. */
 typedef struct tern_scratch {
-    float *x;             /* [T][n_embd]               residual stream */
-    float *norm;          /* [T][max(n_embd, n_ff, heads)] input of the next matrices */
+    tern_inputs in;
+    tern_inputs *own;     /* [threads - 1] of one token each, for all workers but the first */
+    float *attended;      /* [T][n_head * head_dim]   what attention gives */
     float *q;             /* [T][n_head * head_dim] */
     float *k, *v;         /* [T][n_head_kv * head_dim] */
     float *gate;          /* [T][n_ff] */
@@ -21,12 +34,6 @@ typedef struct tern_scratch {
     float *out;           /* [T][n_embd]               what is added to the residual stream */
     float *cosine;        /* [T][n_rot / 2] */
     float *sine;          /* [T][n_rot / 2] */
-    int8_t *qx;           /* [T][padded width]         quantized input, one scale a token */
-    float *qx_s;          /* [T] */
-    int32_t *qx_sum;      /* [T] */
-    int8_t *bx;           /* [T][padded width]         quantized input, one scale a block */
-    float *bx_d;          /* [T][blocks] */
-    int32_t *bx_sum;      /* [T][blocks] */
     float *attend;        /* [threads][attend_stride] */
     float *logits;        /* [n_vocab] */
     float *lower, *upper; /* [n_vocab] bounds of logits; NULL when the head has no image */
@@ -44,13 +51,13 @@ typedef struct tern_scratch {
 /* What is known of the token that was evaluated last. */
 typedef enum tern_last_state {
     TERN_LAST_NONE,   /* there is none, or the session was changed behind it */
-    TERN_LAST_HIDDEN, /* its row of scratch.norm */
+    TERN_LAST_HIDDEN, /* its row of scratch.in */
     TERN_LAST_LOGITS  /* that, and scratch.logits */
 } tern_last_state;
 
 typedef struct tern_last {
     tern_last_state state;
-    size_t row;   /* of scratch.norm, qx, bx */
+    size_t row;   /* of scratch.in */
     bool counted; /* its head is in work.products */
 } tern_last;
 
@@ -97,20 +104,19 @@ TERN_MUST_CHECK tern_status tern_session_check(const tern_session *s, const int3
 TERN_MUST_CHECK tern_status tern_check_logits(const float *logits, size_t rows, size_t n_vocab,
                                               tern_error *err);
 
-/* What a linear map reads of scratch from token t0 on. */
-static inline tern_activations tern_scratch_activations(const tern_session *session,
-                                                        const tern_linear *linear, size_t t0) {
-    const tern_scratch *s = &session->scratch;
+/* What a linear map reads from token t0 on. */
+static inline tern_activations tern_activations_of(const tern_scratch *s, const tern_inputs *in,
+                                                   const tern_linear *linear, size_t t0) {
     const bool token = linear->form == TERN_INPUT_TOKEN;
     return (tern_activations){.cols = linear->matrix.cols,
-                              .x = s->norm + t0 * s->width,
+                              .x = in->norm + t0 * s->width,
                               .x_stride = s->width,
-                              .q = (token ? s->qx : s->bx) + t0 * s->q_stride,
+                              .q = (token ? in->qx : in->bx) + t0 * s->q_stride,
                               .q_stride = s->q_stride,
-                              .s = s->qx_s + t0,
-                              .sum = s->qx_sum + t0,
-                              .d = s->bx_d + t0 * s->blocks,
-                              .block_sum = s->bx_sum + t0 * s->blocks,
+                              .s = in->qx_s + t0,
+                              .sum = in->qx_sum + t0,
+                              .d = in->bx_d + t0 * s->blocks,
+                              .block_sum = in->bx_sum + t0 * s->blocks,
                               .d_stride = s->blocks};
 }
 

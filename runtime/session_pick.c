@@ -14,12 +14,16 @@ static void count_head(tern_session *s, unsigned ran) {
     s->ran |= ran;
 }
 
+static tern_activations last_activations(const tern_session *s, const tern_linear *linear) {
+    return tern_activations_of(&s->scratch, &s->scratch.in, linear, s->last.row);
+}
+
 /* ---- all logits ---------------------------------------------------------------------------- */
 
 static void exact_part(tern_worker worker, void *argument) {
     const tern_session *s = argument;
     const tern_linear *head = &s->model->head;
-    const tern_activations x = tern_scratch_activations(s, head, s->last.row);
+    const tern_activations x = last_activations(s, head);
     const tern_part part = tern_team_split(worker, head->matrix.rows, TERN_ROW_GROUP);
     const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = part.begin, .r1 = part.end};
     if (part.begin < part.end)
@@ -76,7 +80,7 @@ static void scan_part(tern_worker worker, void *argument) {
 static bool scan_bounds(void *user, float **lower, float **upper) {
     tern_session *s = user;
     const tern_head_image *image = &s->model->image;
-    scan c = {.session = s, .x = tern_scratch_activations(s, &image->scan, s->last.row)};
+    scan c = {.session = s, .x = last_activations(s, &image->scan)};
     c.slack = tern_head_slack_of(image, c.x.x, c.x.q, c.x.d);
     if (!c.slack.certain)
         return false;
@@ -100,7 +104,7 @@ static void selected_part(tern_worker worker, void *argument) {
     const tern_linear *head = &c->session->model->head;
     const size_t row_bytes =
         head->matrix.cols * tern_format_describe(head->matrix.format)->block_bytes;
-    const tern_activations x = tern_scratch_activations(c->session, head, c->session->last.row);
+    const tern_activations x = last_activations(c->session, head);
     const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = 0, .r1 = 1};
     const tern_part part = tern_team_split(worker, c->n, 1);
     tern_matrix row = head->matrix;

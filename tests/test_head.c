@@ -378,7 +378,7 @@ static int compare_counts(const void *a, const void *b) {
 static void put_state(tern_session *s, tern_chacha *c, size_t kind) {
     const tern_model *m = s->model;
     const size_t width = m->config.n_embd;
-    float *x = s->scratch.norm + s->last.row * s->scratch.width;
+    float *x = s->scratch.in.norm + s->last.row * s->scratch.width;
     const uint32_t a = (uint32_t)(tern_chacha_uniform(c) * (double)m->config.n_vocab);
     const uint32_t b = (uint32_t)(tern_chacha_uniform(c) * (double)m->config.n_vocab);
     float *other = s->scratch.gate;
@@ -389,8 +389,8 @@ static void put_state(tern_session *s, tern_chacha *c, size_t kind) {
                : kind == 1 ? x[i] + other[i] /* two tokens nearly as likely */
                : kind == 2 ? x[i] - other[i]
                            : x[i] + 0.3f * normal(c);
-    m->rows.quantize_block->fn.quantize_block(x, width, s->scratch.bx, s->scratch.bx_d,
-                                              s->scratch.bx_sum);
+    m->rows.quantize_block->fn.quantize_block(x, width, s->scratch.in.bx, s->scratch.in.bx_d,
+                                              s->scratch.in.bx_sum);
     s->last.state = TERN_LAST_HIDDEN;
 }
 
