@@ -30,6 +30,7 @@ static void test_pick(void **state) {
     assert_int_equal(pick((double[]){0.98, 0.98, 0.98, 0.98, 0.98}), 0); /* within the margin */
     assert_int_equal(pick((double[]){0.96, 0.96, 0.96, 0.96, 0.96}), 1);
     assert_int_equal(pick((double[]){0.9, 9.0, 0.9, 0.9, 0.9}), 1); /* one disturbance */
+    assert_int_equal(pick((double[]){0.9, 0.9, 9.0, 0.9, 0.9}), 1);
     assert_int_equal(pick((double[]){0.9, 1.1, 0.9, 1.1, 0.9}), 0); /* three rounds of five */
     assert_int_equal(pick((double[]){0.1, 0.99, 0.99, 0.99, 0.99}), 0);
 }

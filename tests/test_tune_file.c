@@ -2,7 +2,6 @@
 /* Choices on disk, and models that are opened with them: one answer, whatever was chosen. */
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "runtime/tune_model.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
+#include "tests/tune_forge.h"
 
 enum { TOKENS = 5 };
 
@@ -89,33 +89,16 @@ static void test_damaged(void **state) {
     free(text);
 }
 
-/* A file of this machine with this list of choices, and the right hash. */
-static char *forge(const tern_guard *guard, const char *list, size_t *size) {
-    const tern_tune_machine machine = tern_tune_this_machine(guard);
-    const tern_tuning none = {.n = 0};
-    char *text = tern_tune_text(&machine, &none, size);
-    char *at = strstr(text, "[]");
-    assert_non_null(at);
-    char *forged = malloc(*size + strlen(list) + 64);
-    assert_non_null(forged);
-    size_t n = (size_t)sprintf(forged, "%.*s%s", (int)(at - text), text, list);
-    tern_hash64 h;
-    tern_hash64_start(&h);
-    tern_hash64_add(&h, forged, n);
-    n += (size_t)sprintf(forged + n, ",\"check\":\"%016" PRIx64 "\"}\n", tern_hash64_value(&h));
-    free(text);
-    *size = n;
-    return forged;
-}
-
 #define SHAPE "\"format\":\"q8_0\",\"rows\":64,\"cols\":96,\"threads\":2,\"stream\":4096"
 
-/* How many choices are read from a list; `bad`: the file is refused. */
+/* How many choices are read from a list; -1: the file is refused. */
 static void check_list(const char *list, int expected) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
     tern_tuning out = {.n = 0};
+    const tern_tune_machine machine = tern_tune_this_machine(&guard);
     size_t size;
-    char *text = forge(&guard, list, &size);
+    char *text = forge_tuning(&machine, list, strlen(list), &size);
+    assert_non_null(text);
     check_case("%.200s", list);
     assert_int_equal(parse(text, size, &guard, &out), expected < 0 ? TERN_ERR_JSON : TERN_OK);
     assert_int_equal(out.n, expected < 0 ? 0 : expected);
