@@ -136,18 +136,24 @@ static int compare(const void *a, const void *b) {
 /* Rounds beyond these tell nothing new. */
 enum { ROUNDS = 64 };
 
-/* The median ratio of alternative i to number 0; 1 when i leads in too few rounds. */
+/*
+ * The median ratio of alternative i to number 0; 1 when i leads in too few rounds. Where the best
+ * rounds of both, the least disturbed ones, are closer to each other, their ratio.
+ */
 static double ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
-    double ratios[ROUNDS];
+    double ratios[ROUNDS], shortest = seconds[i], usual = seconds[0];
     size_t lead = 0;
     for (size_t r = 0; r < rounds; r++) {
         ratios[r] = seconds[r * n + i] / seconds[r * n];
         lead += ratios[r] < 1.0;
+        shortest = seconds[r * n + i] < shortest ? seconds[r * n + i] : shortest;
+        usual = seconds[r * n] < usual ? seconds[r * n] : usual;
     }
     if (4 * lead < 3 * rounds)
         return 1.0;
     qsort(ratios, rounds, sizeof *ratios, compare);
-    return ratios[rounds / 2];
+    const double best = shortest / usual;
+    return ratios[rounds / 2] > best ? ratios[rounds / 2] : best;
 }
 
 size_t tern_tune_pick(const double *seconds, size_t n, size_t rounds, double margin) {

@@ -78,8 +78,8 @@ bool tern_tune_is_possible(const tern_guard *guard, const tern_tune_choice *choi
 /*
  * The best of n alternatives, from seconds[round][n]: each round measured all of them one after the
  * other, so that a disturbance longer than a round hits all alike. Number 0 is the table's choice;
- * another takes its place when it was faster in three rounds of four and its median ratio to number
- * 0 is below 1 - margin. Alternatives whose seconds are 0 in the first round were not measured.
+ * another takes its place when it was faster in three rounds of four, and both its median ratio to
+ * number 0 and the ratio of their best rounds are below 1 - margin. Alternatives whose seconds are 0 in the first round were not measured.
  */
 size_t tern_tune_pick(const double *seconds, size_t n, size_t rounds, double margin);
 

@@ -33,6 +33,9 @@ static void test_pick(void **state) {
     assert_int_equal(pick((double[]){0.9, 0.9, 9.0, 0.9, 0.9}), 1);
     assert_int_equal(pick((double[]){0.9, 1.1, 0.9, 1.1, 0.9}), 0); /* three rounds of five */
     assert_int_equal(pick((double[]){0.1, 0.99, 0.99, 0.99, 0.99}), 0);
+    /* The table's was disturbed in all rounds but one, which shows what it can do. */
+    const double busy[] = {3, 2, 1, 2, 3, 2, 1, 0.99, 3, 2};
+    assert_int_equal(tern_tune_pick(busy, 2, FIVE, 0.03), 0);
 }
 
 /* A disturbance of a whole round hits all alternatives, so it says nothing. */

@@ -36,6 +36,7 @@ SHORTER = [
     (r"-p 512 -n 64\b", "-p 64 -n 8"),
     (r"--depth 2048\b", "--depth 64"),
     (r"--repeat \d+", "--repeat 1"),
+    (r"(tern tune.*) --threads \d+", r"\1 --threads 1"),
     (r"(bench_kernels\b.*?)(?: --benchmark_filter=\S+)", r"\1"),
     (r"(bench_kernels)\b", r"\1 --benchmark_filter=rmsnorm.*/cache --benchmark_min_time=0.001"),
     (r"--benchmark_repetitions=\d+", "--benchmark_repetitions=2"),
@@ -155,6 +156,7 @@ def furnish(folder):
         "LC_ALL": "C.UTF-8",
         "TERN_TEST_EVERY": "40",  # kernel tests take fewer shapes
         "XDG_STATE_HOME": str(folder / "home"),
+        "XDG_CACHE_HOME": str(folder / "home"),
     }
 
 

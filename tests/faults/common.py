@@ -138,7 +138,8 @@ class Faults:
                 copy.write_bytes(model.read_bytes())
             paths = {"OUT": str(out), "MODEL": str(copy), "TINY": str(self.tiny or "")}
             arguments = [paths.get(a, a) for a in case.arguments]
-            environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **case.environment}
+            environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1"}
+            environment |= case.environment
             environment["LD_PRELOAD"] = str(self.shim)
             environment["TERN_FAULTS_KINDS"] = "alloc,system"
             environment["TERN_FAULTS_LOG"] = str(log)

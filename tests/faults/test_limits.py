@@ -32,7 +32,9 @@ def limited(*pairs):
 
 
 def tern(*arguments, limits=None, env=None, cwd=None, stdout=subprocess.PIPE):
-    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"} if env is None else env
+    environment = env
+    if env is None:
+        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1"}
     return subprocess.run(
         [FAULTS.tern, *map(str, arguments)],
         stdout=stdout,
