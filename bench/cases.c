@@ -12,11 +12,12 @@ static const struct {
 
 enum {
     MEMORY_SHAPES = sizeof memory_shapes / sizeof *memory_shapes,
-    CASES_PER_ROW = 2 + MEMORY_SHAPES, /* from the cache, from memory, by two threads */
+    CASES_PER_ROW = 6, /* of attention: from the cache twice, from memory thrice, by two threads */
     WIDTH = 2560,
     CACHE_ROWS = 512,
     PREFILL_TOKENS = 128,
     ATTEND_POSITIONS = 256, /* 256 KiB of keys and values of one head */
+    ATTEND_TOKENS = 4,
     HEAD_DIM = 128
 };
 
@@ -54,6 +55,28 @@ static tern_bench_case memory_case(const tern_kernel_row *row, size_t shape, int
     return c;
 }
 
+/* `threads` threads, each with heads of its own of a context of n positions. */
+static tern_bench_case context_case(const tern_kernel_row *row, size_t n, int threads) {
+    tern_bench_case c = {.row = row, .level = TERN_LEVEL_MEMORY, .threads = threads};
+    const tern_format_info *info = tern_format_describe(row->format);
+    const size_t bytes = 2 * n * (HEAD_DIM / info->block_elements * info->block_bytes);
+    c.shape = (tern_bench_shape){
+        .tokens = 1, .n = n, .copies = tern_memory_bytes() / (size_t)threads / bytes};
+    return c;
+}
+
+/* Attention of one token over contexts of three lengths; from the cache also of several tokens. */
+static size_t attend_cases(const tern_kernel_row *row, tern_bench_case *out) {
+    size_t n = 0;
+    out[n] = cache_case(row);
+    out[n++].shape.tokens = ATTEND_TOKENS;
+    out[n++] = context_case(row, 512, 1);
+    out[n++] = context_case(row, 2048, 1);
+    out[n++] = context_case(row, 4096, 1);
+    out[n++] = context_case(row, 4096, TERN_ROOF_THREADS);
+    return n;
+}
+
 static void describe(tern_bench_case *c) {
     const tern_kernel_row *row = c->row;
     const tern_format_info *format = tern_format_describe(row->format);
@@ -62,19 +85,22 @@ static void describe(tern_bench_case *c) {
     char shape[64];
     if (is_matmul(row))
         (void)snprintf(shape, sizeof shape, "%zux%zu", rows, c->shape.cols);
+    else if (c->shape.tokens > 1)
+        (void)snprintf(shape, sizeof shape, "%zux%zu", c->shape.n, c->shape.tokens);
     else
         (void)snprintf(shape, sizeof shape, "%zu", c->shape.n);
     (void)snprintf(c->name, sizeof c->name, "%s/%s/%s", row->name, level, shape);
     (void)snprintf(c->label, sizeof c->label,
                    "op=%s format=%s isa=%s shape=%s tokens=%zu level=%s threads=%d unit=%s",
                    tern_op_name(row->op), format ? format->name : "none", row->isa, shape,
-                   is_matmul(row) ? c->shape.tokens : 1, tern_level_name(c->level), c->threads,
+                   c->shape.tokens, tern_level_name(c->level), c->threads,
                    tern_unit_name(tern_unit_of_row(row->name)));
 }
 
 /*
- * From memory: every product of the vector sets. What needs no feature at all is the fallback that
- * every machine has; arithmetic bounds it, from memory as from the cache, and takes minutes.
+ * From memory: every product and attention of the vector sets. What needs no feature at all is the
+ * fallback that every machine has; arithmetic bounds it, from memory as from the cache, and takes
+ * minutes.
  */
 static size_t cases_of(const tern_kernel_row *row, tern_bench_case *out) {
     size_t n = 0;
@@ -85,6 +111,8 @@ static size_t cases_of(const tern_kernel_row *row, tern_bench_case *out) {
         if (row->op == TERN_OP_GEMV)
             out[n++] = memory_case(row, 1, TERN_ROOF_THREADS);
     }
+    if (row->op == TERN_OP_ATTEND && row->needs != 0)
+        n += attend_cases(row, out + n);
     for (size_t i = 0; i < n; i++)
         describe(&out[i]);
     return n;

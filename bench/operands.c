@@ -70,9 +70,12 @@ static size_t copy_stride(const tern_bench_operands *o) {
     return (o->matrix_bytes + TERN_ALIGN - 1) / TERN_ALIGN * TERN_ALIGN;
 }
 
-/* The same weights in several places: what a kernel costs does not depend on their values. */
+/*
+ * The same weights, or keys and values, in several places: what a kernel costs does not depend on
+ * what they are.
+ */
 static bool make_copies(tern_bench_operands *o) {
-    if (o->shape.copies < 2)
+    if (o->shape.copies < 2 || !o->matrix.data)
         return true;
     if (!o->shape.room)
         o->own_room = aligned_alloc(TERN_ALIGN, o->shape.copies * copy_stride(o));
@@ -122,21 +125,33 @@ static void float_counts(tern_bench_operands *o) {
         o->out_count = s->tokens * s->rows;
     } else if (o->row->op == TERN_OP_ATTEND) {
         o->in_count = s->n * ATTEND_DIM; /* keys in in0, values in in1 */
-        o->out_count = ATTEND_GROUP * ATTEND_DIM;
+        o->out_count = s->tokens * ATTEND_GROUP * ATTEND_DIM;
     } else if (o->row->op == TERN_OP_EMBED) {
         o->in_count = s->n;
     }
 }
 
-/* Rows of ATTEND_DIM floats to rows of the cache, which are no longer, in place. */
-static void to_cache(tern_format cache, float *rows, size_t count) {
-    const tern_format_info *info = tern_format_describe(cache);
+/* Floats of keys to rows of the cache, then those of values; as one operand, like a matrix. */
+static bool make_cache(tern_bench_operands *o) {
+    const tern_format_info *info = tern_format_describe(o->row->format);
     const size_t row_bytes = ATTEND_DIM / info->block_elements * info->block_bytes;
-    float row[ATTEND_DIM];
-    for (size_t j = 0; j < count; j++) {
-        memcpy(row, rows + j * ATTEND_DIM, sizeof row);
-        tern_ref_store(cache, row, ATTEND_DIM, (uint8_t *)rows + j * row_bytes);
+    const size_t n = o->shape.n;
+    o->matrix_bytes = 2 * n * row_bytes;
+    uint8_t *rows = o->packed = tern_bench_zeroed(o->matrix_bytes);
+    const size_t heads = o->shape.tokens * ATTEND_GROUP;
+    o->queries = tern_bench_zeroed(heads * ATTEND_DIM * sizeof(float));
+    o->scratch = tern_bench_zeroed(TERN_ATTEND_SCRATCH(ATTEND_DIM, heads) * sizeof(float));
+    if (!rows || !o->queries || !o->scratch)
+        return false;
+    for (size_t i = 0; i < heads * ATTEND_DIM; i++)
+        o->queries[i] = uniform(&o->random);
+    for (size_t j = 0; j < n; j++) {
+        tern_ref_store(o->row->format, o->in0 + j * ATTEND_DIM, ATTEND_DIM, rows + j * row_bytes);
+        tern_ref_store(o->row->format, o->in1 + j * ATTEND_DIM, ATTEND_DIM,
+                       rows + (n + j) * row_bytes);
     }
+    o->matrix.data = rows;
+    return true;
 }
 
 static bool make_floats(tern_bench_operands *o) {
@@ -145,17 +160,11 @@ static bool make_floats(tern_bench_operands *o) {
     o->in1 = tern_bench_zeroed(o->in_count * sizeof(float));
     o->out = tern_bench_zeroed(o->out_count * sizeof(float));
     o->expected = tern_bench_zeroed(o->out_count * sizeof(float));
-    o->scratch = tern_bench_zeroed(TERN_ATTEND_SCRATCH(ATTEND_DIM, ATTEND_GROUP) * sizeof(float));
-    if (!o->in0 || !o->in1 || !o->out || !o->expected || !o->scratch)
+    if (!o->in0 || !o->in1 || !o->out || !o->expected)
         return false;
     for (size_t i = 0; i < o->in_count; i++) {
         o->in0[i] = uniform(&o->random);
         o->in1[i] = uniform(&o->random);
-    }
-    if (o->row->op == TERN_OP_ATTEND) {
-        memcpy(o->queries, o->in1, sizeof o->queries);
-        to_cache(o->row->format, o->in0, o->shape.n);
-        to_cache(o->row->format, o->in1, o->shape.n);
     }
     return true;
 }
@@ -195,8 +204,8 @@ tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
     o->row = row;
     o->shape = *shape;
     o->random = 42;
-    if (make_floats(o) && make_quantized(o) &&
-        (!tern_bench_is_matmul(o) || (make_matrix(o) && make_copies(o))) &&
+    if (make_floats(o) && make_quantized(o) && (!tern_bench_is_matmul(o) || make_matrix(o)) &&
+        (row->op != TERN_OP_ATTEND || make_cache(o)) && make_copies(o) &&
         (row->op != TERN_OP_EMBED || make_row(o)))
         return o;
     tern_bench_operands_free(o);
@@ -206,23 +215,26 @@ tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
 void tern_bench_operands_free(tern_bench_operands *o) {
     if (!o)
         return;
-    void *const all[] = {o->file,     o->packed,  o->in0, o->in1, o->out, o->own_room,
-                         o->expected, o->scratch, o->q,   o->d,   o->sum};
+    void *const all[] = {o->file,     o->packed,  o->in0,     o->in1, o->out, o->own_room,
+                         o->expected, o->scratch, o->queries, o->q,   o->d,   o->sum};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(o);
 }
 
 tern_attend_args tern_bench_attention(tern_bench_operands *o, float *out) {
+    const tern_bench_shape *s = &o->shape;
     return (tern_attend_args){.q = o->queries,
-                              .k = o->in0,
-                              .v = o->in1,
-                              .positions = o->shape.n,
-                              .tokens = 1,
+                              .q_stride = ATTEND_GROUP * ATTEND_DIM,
+                              .k = o->matrix.data,
+                              .v = (const uint8_t *)o->matrix.data + o->matrix_bytes / 2,
+                              .positions = s->n - s->tokens + 1,
+                              .tokens = s->tokens,
                               .dim = ATTEND_DIM,
                               .group = ATTEND_GROUP,
                               .scale = 1.0f / sqrtf((float)ATTEND_DIM),
                               .out = out,
+                              .out_stride = ATTEND_GROUP * ATTEND_DIM,
                               .scratch = o->scratch};
 }
 
@@ -241,7 +253,7 @@ void tern_bench_restore(tern_bench_operands *o, float *out) {
 void tern_bench_call(tern_bench_operands *o) {
     const size_t n = o->shape.n;
     const tern_tile tile = tern_bench_whole(o);
-    const tern_attend_args args = tern_bench_attention(o, o->out);
+    tern_attend_args args;
     tern_bench_restore(o, o->out);
     switch (o->row->op) {
     case TERN_OP_GEMV:
@@ -263,6 +275,8 @@ void tern_bench_call(tern_bench_operands *o) {
         o->row->fn.rope(o->out, o->in1, o->in1 + n / 2, n / 2);
         break;
     case TERN_OP_ATTEND:
+        take_next_copy(o);
+        args = tern_bench_attention(o, o->out);
         o->row->fn.attend(&args);
         break;
     case TERN_OP_SOFTMAX:
@@ -304,10 +318,8 @@ double tern_bench_bytes(const tern_bench_operands *o) {
         return (double)o->matrix_bytes;
     if (o->row->op == TERN_OP_EMBED)
         return (double)o->file_bytes;
-    if (o->row->op == TERN_OP_ATTEND) {
-        const tern_format_info *info = tern_format_describe(o->row->format);
-        return 2.0 * (double)(o->in_count / info->block_elements * info->block_bytes);
-    }
+    if (o->row->op == TERN_OP_ATTEND)
+        return (double)o->matrix_bytes;
     return (double)(o->in_count * sizeof(float));
 }
 
@@ -318,5 +330,8 @@ double tern_bench_weights(const tern_bench_operands *o) {
 double tern_bench_macs(const tern_bench_operands *o) {
     if (tern_bench_is_matmul(o))
         return tern_bench_weights(o) * (double)o->shape.tokens;
-    return o->row->op == TERN_OP_ATTEND ? 2.0 * ATTEND_GROUP * (double)o->in_count : 0.0;
+    if (o->row->op != TERN_OP_ATTEND)
+        return 0.0;
+    const double tokens = (double)o->shape.tokens; /* each sees one position less than the next */
+    return 2.0 * ATTEND_GROUP * ATTEND_DIM * tokens * ((double)o->shape.n - (tokens - 1.0) / 2.0);
 }

@@ -10,10 +10,11 @@
 #include "tern/kernels.h"
 
 typedef struct tern_bench_shape {
-    size_t rows, cols, tokens; /* matrix products */
-    size_t n;                  /* elements of a row operation; positions of attention */
-    size_t copies;             /* of the matrix, read in turn by successive calls; 0 as 1 */
-    void *room;                /* for the copies, 64-byte aligned; NULL: own memory */
+    size_t rows, cols;
+    size_t tokens; /* of a product; of attention */
+    size_t n;      /* elements of a row operation; positions that attention's last token sees */
+    size_t copies; /* of the matrix or cache, read in turn by successive calls; 0 as 1 */
+    void *room;    /* for the copies, 64-byte aligned; NULL: own memory */
 } tern_bench_shape;
 
 typedef struct tern_bench_operands tern_bench_operands;

@@ -24,7 +24,7 @@ struct tern_bench_operands {
     tern_activations x;
     /* float inputs and outputs; what they mean depends on the operation */
     float *in0, *in1, *out, *expected, *scratch;
-    float queries[ATTEND_GROUP * ATTEND_DIM];
+    float *queries; /* [tokens][ATTEND_GROUP][ATTEND_DIM] */
     size_t in_count, out_count;
     /* quantized activations: of products as input, of quantize as output */
     int8_t *q;
