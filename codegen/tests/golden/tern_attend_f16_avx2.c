@@ -888,24 +888,36 @@ static void finish(const tern_attend_args *a) {
     write_out(a, total);
 }
 
+/* The running states of ALL, behind what a tile needs. */
+static float *running_states(const tern_attend_args *a) {
+    float *const parts = a->scratch + SUMS_FLOATS + HEADS * TERN_ATTEND_CHUNK;
+    return parts + HEADS * TERN_ATTEND_STATE(a->dim);
+}
+
+/* Chunks [first, last): merged in `total` if they are the first ones, else each in its place. */
+static void attend_chunks(const tern_attend_args *a, size_t first, size_t last, float *total) {
+    const size_t place = a->tokens * a->group * TERN_ATTEND_STATE(a->dim);
+    memset(a->scratch, 0, SUMS_FLOATS * sizeof(float)); /* not all lanes are set, all are folded */
+    for (size_t chunk = first; chunk < last; chunk++) {
+        const bool fresh = first > 0 || chunk == 0;
+        attend_chunk(a, chunk, first == 0 ? total : a->states + chunk * place, fresh);
+    }
+}
+
 void tern_attend_f16_avx2(const tern_attend_args *args) {
     const size_t seen = args->positions + args->tokens - 1;
-    const size_t all = (seen + TERN_ATTEND_CHUNK - 1) / TERN_ATTEND_CHUNK;
-    const size_t first = args->step == TERN_ATTEND_ALL ? 0 : args->first;
-    const size_t last = args->step == TERN_ATTEND_ALL ? all : args->last;
+    const size_t chunks = (seen + TERN_ATTEND_CHUNK - 1) / TERN_ATTEND_CHUNK;
     const size_t place = args->tokens * args->group * TERN_ATTEND_STATE(args->dim);
-    float *const total = args->step == TERN_ATTEND_ALL
-                             ? args->scratch + SUMS_FLOATS + HEADS * (TERN_ATTEND_CHUNK + TERN_ATTEND_STATE(args->dim))
-                             : args->states + (last - 1) * place;
-    if (args->step == TERN_ATTEND_FINISH) {
+    switch (args->step) {
+    case TERN_ATTEND_ALL:
+        attend_chunks(args, 0, chunks, running_states(args));
+        write_out(args, running_states(args));
+        break;
+    case TERN_ATTEND_CHUNKS:
+        attend_chunks(args, args->first, args->last, args->states + (args->last - 1) * place);
+        break;
+    case TERN_ATTEND_FINISH:
         finish(args);
-        return;
+        break;
     }
-    memset(args->scratch, 0, SUMS_FLOATS * sizeof(float)); /* not all lanes are set,
-        all are folded */
-    for (size_t chunk = first; chunk < last; chunk++)
-        attend_chunk(args, chunk, first == 0 ? total : args->states + chunk * place,
-                     first != 0 || chunk == 0);
-    if (args->step == TERN_ATTEND_ALL)
-        write_out(args, total);
 }
