@@ -7,8 +7,6 @@
 
 #include "tern/kernels.h"
 
-enum { HUGE_PAGE_BYTES = 2 << 20 };
-
 /* count * size rounded up to TERN_ALIGN; false on overflow. */
 static bool rounded_bytes(size_t count, size_t size, size_t *bytes) {
     size_t product;
@@ -25,7 +23,7 @@ tern_status tern_arena_new(size_t size, bool huge_pages, tern_arena *out, tern_e
         void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (base == MAP_FAILED)
             return tern_fail(err, TERN_ERR_NOMEM, "cannot map %zu bytes of memory", size);
-        if (huge_pages && size >= 2 * (size_t)HUGE_PAGE_BYTES)
+        if (huge_pages && size >= 2 * (size_t)TERN_HUGE_PAGE_BYTES)
             (void)madvise(base, size, MADV_HUGEPAGE); /* without effect where there are none */
         arena.base = base;
     }
@@ -33,8 +31,12 @@ tern_status tern_arena_new(size_t size, bool huge_pages, tern_arena *out, tern_e
     return TERN_OK;
 }
 
+tern_arena tern_arena_over(const void *memory, size_t size) {
+    return (tern_arena){.base = (unsigned char *)(uintptr_t)memory, .size = size, .borrowed = true};
+}
+
 void tern_arena_free(tern_arena *arena) {
-    if (arena->base)
+    if (arena->base && !arena->borrowed)
         munmap(arena->base, arena->size);
     *arena = (tern_arena){.base = NULL};
 }

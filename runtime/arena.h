@@ -7,6 +7,8 @@
 
 #include "tern/status.h"
 
+enum { TERN_HUGE_PAGE_BYTES = 2 << 20 };
+
 /*
  * A block of memory that is sized once and handed out in pieces aligned to TERN_ALIGN. Pieces are
  * never returned one by one.
@@ -15,6 +17,7 @@ typedef struct tern_arena {
     unsigned char *base;
     size_t size;
     size_t used;
+    bool borrowed; /* somebody else's memory, which may be read-only */
 } tern_arena;
 
 /*
@@ -25,7 +28,10 @@ typedef struct tern_arena {
 TERN_MUST_CHECK tern_status tern_arena_new(size_t size, bool huge_pages, tern_arena *out,
                                            tern_error *err);
 
-/* Unmaps and zeroes *arena. */
+/* An arena over memory that holds already what its pieces will be taken for. The owner keeps it. */
+tern_arena tern_arena_over(const void *memory, size_t size);
+
+/* Unmaps its memory unless it is borrowed, and zeroes *arena. */
 void tern_arena_free(tern_arena *arena);
 
 /*

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/arena.h"
 #include "tern/tern.h"
 
 struct tern_file_map {
@@ -78,6 +79,34 @@ static tern_status check_file(const char *path, const struct stat *info, tern_er
     return TERN_OK;
 }
 
+/*
+ * Maps a large file at a multiple of 2 MiB, with the hint that it may be read in pages of that
+ * size: file systems that keep them so (ext4, xfs of Linux 6.16 and later, when a file was written
+ * or read in large pieces) then give whole huge pages, and streams of weights meet no TLB misses.
+ */
+static void *map_bytes(int fd, size_t size) {
+    const size_t huge = TERN_HUGE_PAGE_BYTES;
+    if (size < 2 * huge)
+        return mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    uint8_t *space = mmap(NULL, size + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (space == MAP_FAILED)
+        return mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    uint8_t *wanted = space + (huge - (uintptr_t)space % huge) % huge;
+    void *bytes = mmap(wanted, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
+    if (bytes == MAP_FAILED) {
+        munmap(space, size + huge);
+        return bytes;
+    }
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *end = wanted + (size + page - 1) / page * page;
+    if (wanted > space)
+        munmap(space, (size_t)(wanted - space));
+    if (end < space + size + huge)
+        munmap(end, (size_t)(space + size + huge - end));
+    (void)madvise(bytes, size, MADV_HUGEPAGE); /* without effect where there are none */
+    return bytes;
+}
+
 static tern_status map_file(tern_file_map *m, tern_error *err) {
     struct stat info;
     /* O_NONBLOCK: opening a FIFO without a writer must not hang. */
@@ -87,7 +116,7 @@ static tern_status map_file(tern_file_map *m, tern_error *err) {
     const tern_status status = check_file(m->path, &info, err);
     if (status != TERN_OK)
         return status;
-    void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, m->fd, 0);
+    void *bytes = map_bytes(m->fd, (size_t)info.st_size);
     if (bytes == MAP_FAILED)
         return tern_fail(err, TERN_ERR_IO, "%s: cannot be mapped: %s", m->path, strerror(errno));
     m->bytes = bytes;
@@ -139,6 +168,22 @@ size_t tern_file_map_size(const tern_file_map *m) {
 
 int tern_file_map_descriptor(const tern_file_map *m) {
     return m->fd;
+}
+
+bool tern_file_map_stamp(const tern_file_map *m, tern_hash64 *hash, int64_t *newest) {
+    struct stat now;
+    if (fstat(m->fd, &now) != 0)
+        return false;
+    const uint64_t stamp[] = {(uint64_t)now.st_dev,          (uint64_t)now.st_ino,
+                              (uint64_t)now.st_size,         (uint64_t)now.st_mtim.tv_sec,
+                              (uint64_t)now.st_mtim.tv_nsec, (uint64_t)now.st_ctim.tv_sec,
+                              (uint64_t)now.st_ctim.tv_nsec};
+    tern_hash64_add(hash, stamp, sizeof stamp);
+    if (*newest < now.st_mtim.tv_sec)
+        *newest = now.st_mtim.tv_sec;
+    if (*newest < now.st_ctim.tv_sec)
+        *newest = now.st_ctim.tv_sec;
+    return true;
 }
 
 tern_status tern_file_map_unchanged(const tern_file_map *m, tern_error *err) {

@@ -104,8 +104,7 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
         tern_model_tokenizer(tern_session_model(session), &g.tokenizer, NULL) != TERN_OK) {
         g.tokenizer = NULL; /* a model without a tokenizer has no end-of-text token */
     }
-    tern_status status =
-        tern_session_eval(session, prompt, n_prompt, TERN_LOGITS_NONE, NULL, err);
+    tern_status status = tern_session_eval(session, prompt, n_prompt, TERN_LOGITS_NONE, NULL, err);
     if (status != TERN_OK) {
         return status;
     }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/hash64.h"
 #include "tern/status.h"
 
 typedef struct tern_gguf tern_gguf;
@@ -95,6 +96,9 @@ TERN_MUST_CHECK tern_status tern_gguf_join(tern_gguf **parts, size_t n, tern_ggu
 /* TERN_ERR_CHANGED when the file, or a further part of it, was written to since it was opened.
  * Parsed bytes never are. */
 TERN_MUST_CHECK tern_status tern_gguf_unchanged(const tern_gguf *file, tern_error *err);
+
+/* tern_file_map_stamp of all parts; false for parsed bytes. */
+bool tern_gguf_stamp(const tern_gguf *file, tern_hash64 *hash, int64_t *newest);
 
 /* Frees *file (and its map) and sets it to NULL. NULL and *NULL are fine. */
 void tern_gguf_close(tern_gguf **file);

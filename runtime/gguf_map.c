@@ -70,6 +70,13 @@ tern_status tern_gguf_unchanged(const tern_gguf *file, tern_error *err) {
     return status;
 }
 
+bool tern_gguf_stamp(const tern_gguf *file, tern_hash64 *hash, int64_t *newest) {
+    bool known = file->map != NULL && tern_file_map_stamp(file->map, hash, newest);
+    for (size_t i = 0; known && i < file->n_others; i++)
+        known = tern_gguf_stamp(file->others[i], hash, newest);
+    return known;
+}
+
 void tern_gguf_close(tern_gguf **file) {
     if (file == NULL || *file == NULL)
         return;

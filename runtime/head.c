@@ -145,6 +145,8 @@ static void image_part(tern_worker worker, void *argument) {
 
 static tern_status make(tern_loader *l, imaging *m, tern_error *err) {
     const size_t cols = m->image->cols;
+    if (l->made)
+        return TERN_OK;
     m->scratch_bytes = scratch_size(cols);
     /* Zeros: what lies behind cols in x stays 0. */
     m->scratch = aligned_alloc(TERN_ALIGN, tern_team_size(l->team) * m->scratch_bytes);
@@ -170,9 +172,9 @@ static tern_status place(tern_loader *l, imaging *m, tern_error *err) {
     const size_t rows = m->image->rows;
     const size_t bytes = tern_packed_bytes(m->image->layout, rows, m->image->cols);
     void *memory[4] = {NULL};
-    tern_status status = tern_loader_take(l, bytes, 1, &memory[0], err);
+    tern_status status = tern_loader_take(l, "head codes", bytes, 1, &memory[0], err);
     for (size_t i = 1; status == TERN_OK && i < 4; i++)
-        status = tern_loader_take(l, rows, sizeof(float), &memory[i], err);
+        status = tern_loader_take(l, "head norms", rows, sizeof(float), &memory[i], err);
     m->data = memory[0];
     m->scale = memory[1];
     m->error = memory[2];

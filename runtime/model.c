@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "dispatch/select.h"
+#include "runtime/metrics.h"
+#include "runtime/model_image.h"
 #include "runtime/rope.h"
 #include "runtime/strict.h"
 #include "runtime/team.h"
@@ -149,7 +151,19 @@ static tern_status tune(tern_model *m, const tern_model_params *params, tern_loa
         m->choice = TERN_CHOICE_TUNED;
     l->tuning = &m->tuning;
     l->bytes = 0;
+    tern_hash64_start(&l->pieces);
     return load_all(l, m, err);
+}
+
+static tern_status fill_weights(tern_loader *l, tern_model *m, tern_error *err) {
+    const double begin = tern_clock_seconds();
+    tern_status status = load_all(l, m, err);
+    if (status == TERN_OK && m->strict)
+        status = tern_strict_loaded(m, err);
+    if (status == TERN_OK)
+        status = tern_gguf_unchanged(m->file, err);
+    m->loading.weights_seconds = tern_clock_seconds() - begin;
+    return status;
 }
 
 /* Once to add up the memory, once to fill it. */
@@ -161,6 +175,7 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
                           .i2s_order = params->i2s_order,
                           .ternary = m->ternary,
                           .plan = true};
+    tern_hash64_start(&loader.pieces);
     tern_status status = refuse_unused(m, err);
     if (status == TERN_OK)
         status = load_all(&loader, m, err);
@@ -171,19 +186,19 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     m->packed = loader.bytes;
     if (status == TERN_OK && m->strict)
         status = tern_strict_plan(m, params, err);
-    if (status == TERN_OK && !params->no_weights)
-        status = tern_arena_new(loader.bytes, true, &m->weights, err);
     if (status == TERN_OK && !params->no_weights) {
+        tern_model_find_image(m, params, &loader);
+        if (!loader.made)
+            status = tern_arena_new(loader.bytes, true, &m->weights, err);
         loader.plan = false;
-        status = load_all(&loader, m, err);
+        if (status == TERN_OK)
+            status = fill_weights(&loader, m, err);
     }
     tern_team_free(&loader.team);
     if (params->no_weights)
         return status;
-    if (status == TERN_OK && m->strict)
-        status = tern_strict_loaded(m, err);
     if (status == TERN_OK)
-        status = tern_gguf_unchanged(m->file, err);
+        tern_model_keep_image(m);
     m->runnable = status == TERN_OK;
     return status;
 }
@@ -317,7 +332,9 @@ tern_status tern_model_open(const char *path, const tern_model_params *params, t
     tern_model *m = calloc(1, sizeof *m);
     if (!m)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);
+    const double begin = tern_clock_seconds();
     const tern_status status = open_model(path, params ? params : &defaults, m, err);
+    m->loading.seconds = tern_clock_seconds() - begin;
     if (status != TERN_OK) {
         tern_model_free(&m);
         return status;
@@ -335,7 +352,7 @@ void tern_model_free(tern_model **model) {
         return;
     tern_model *m = *model;
     tern_tokenizer_free(&m->tokenizer);
-    tern_arena_free(&m->weights);
+    tern_model_release_weights(m);
     tern_tuning_free(&m->tuning);
     tern_gguf_close(&m->file);
     free(m->frequency);

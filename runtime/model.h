@@ -6,6 +6,7 @@
 
 #include "runtime/arch.h"
 #include "runtime/arena.h"
+#include "runtime/file_map.h"
 #include "runtime/gguf.h"
 #include "runtime/guard.h"
 #include "runtime/head.h"
@@ -58,6 +59,8 @@ typedef enum tern_choice {
     TERN_CHOICE_ASKED  /* the layout was named; the rest is as it would have been */
 } tern_choice;
 
+typedef struct tern_image_work tern_image_work;
+
 struct tern_model {
     tern_gguf *file;
     tern_config config;
@@ -66,7 +69,10 @@ struct tern_model {
     tern_tuning tuning;  /* choices in place of the table's */
     tern_choice choice;
     tern_row_set rows;
-    tern_arena weights; /* packed matrices and vectors */
+    tern_arena weights;          /* packed matrices and vectors; over packed_image where it is */
+    tern_file_map *packed_image; /* NULL: weights were packed */
+    tern_image_work *image_work; /* NULL: no image is being written; model_image.c */
+    tern_model_loading loading;
     tern_layer *layers; /* [n_layer] */
     tern_embedding embedding;
     const float *output_norm;  /* [n_embd] */

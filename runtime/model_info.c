@@ -42,6 +42,10 @@ void tern_model_describe(const tern_model *m, tern_model_info *out) {
                              .parameters = count_parameters(m->file)};
 }
 
+void tern_model_describe_loading(const tern_model *m, tern_model_loading *out) {
+    *out = m->loading;
+}
+
 uint64_t tern_model_kv_bytes(const tern_model *m, uint32_t n_ctx, tern_format kv) {
     const tern_config *c = &m->config;
     if (!tern_is_cache_format(&m->rows, kv))

@@ -28,11 +28,14 @@ static tern_status type_error(const tern_loader *l, const char *name, uint32_t t
                      tern_gguf_name(l->file), name, type, tern_gguf_type_name(type), use);
 }
 
-tern_status tern_loader_take(tern_loader *l, size_t count, size_t size, void **out,
-                             tern_error *err) {
+tern_status tern_loader_take(tern_loader *l, const char *what, size_t count, size_t size,
+                             void **out, tern_error *err) {
+    const uint64_t shape[2] = {count, size};
     *out = NULL;
     if (!l->plan)
         return tern_arena_take(l->arena, count, size, out, err);
+    tern_hash64_add(&l->pieces, what, strlen(what) + 1);
+    tern_hash64_add(&l->pieces, shape, sizeof shape);
     if (!tern_arena_reserve(&l->bytes, count, size))
         return tern_fail(err, TERN_ERR_NOMEM, "%s: weights need more than %zu bytes of memory",
                          tern_gguf_name(l->file), SIZE_MAX);
@@ -55,13 +58,13 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
         format <= TERN_FORMAT_BF16 ? tern_kernel_select(0, TERN_OP_EMBED, format) : NULL;
     if (!row)
         return type_error(l, name, t->type, "is not a float type", err);
-    status = tern_loader_take(l, n, sizeof(float), &memory, err);
+    status = tern_loader_take(l, name, n, sizeof(float), &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
     float *values = memory;
-    if (format == TERN_FORMAT_F32) /* a file may be aligned to less than a float */
+    if (!l->made && format == TERN_FORMAT_F32) /* a file may be aligned to less than a float */
         memcpy(values, t->data, n * sizeof *values);
-    else
+    else if (!l->made)
         row->fn.embed(t->data, n, values);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(values[i]))
@@ -131,9 +134,14 @@ static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor
     void *memory;
     uint8_t *reordered = NULL;
     const size_t bytes = tern_packed_bytes(matrix->layout, matrix->rows, matrix->cols);
-    const tern_status status = tern_loader_take(l, bytes, 1, &memory, err);
+    const int kinds[2] = {(int)matrix->format, (int)matrix->layout};
+    tern_hash64_add(&l->pieces, kinds, sizeof kinds);
+    const tern_status status = tern_loader_take(l, name, bytes, 1, &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
+    matrix->data = memory;
+    if (l->made)
+        return TERN_OK;
     packing p = {.format = matrix->format, .source = t->data, .matrix = matrix, .target = memory};
     if (matrix->format == TERN_FORMAT_I2_S && l->i2s_order != TERN_I2S_UNITS_128) {
         p.error.status = reorder(l, t, &reordered, &p.error);
@@ -146,22 +154,22 @@ static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor
     if (p.error.status != TERN_OK)
         return tern_fail(err, p.error.status, "%s: tensor %s: %s", tern_gguf_name(l->file), name,
                          p.error.message);
-    matrix->data = memory;
     return TERN_OK;
 }
 
 /* Float matrices are read in place, unless the file's alignment is smaller than an element. */
-static tern_status place_rows(tern_loader *l, const tern_gguf_tensor *t, tern_matrix *matrix,
-                              tern_error *err) {
+static tern_status place_rows(tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                              tern_matrix *matrix, tern_error *err) {
     const size_t element = tern_format_describe(matrix->format)->block_bytes;
     matrix->data = t->data;
     if ((uintptr_t)t->data % element == 0)
         return TERN_OK;
     void *memory;
-    const tern_status status = tern_loader_take(l, (size_t)t->bytes, 1, &memory, err);
+    const tern_status status = tern_loader_take(l, name, (size_t)t->bytes, 1, &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
-    memcpy(memory, t->data, (size_t)t->bytes);
+    if (!l->made)
+        memcpy(memory, t->data, (size_t)t->bytes);
     matrix->data = memory;
     return TERN_OK;
 }
@@ -196,12 +204,13 @@ static tern_status read_scale(const tern_loader *l, const char *name, const tern
 static tern_status read_row_scales(tern_loader *l, const char *name, const tern_gguf_tensor *t,
                                    tern_matrix *matrix, tern_error *err) {
     void *memory;
-    const tern_status status = tern_loader_take(l, matrix->rows, sizeof(float), &memory, err);
+    const tern_status status = tern_loader_take(l, name, matrix->rows, sizeof(float), &memory, err);
     if (status != TERN_OK || l->plan)
         return status;
     float *scales = memory;
     bool same = true;
-    (void)tern_ternary_row_scales(matrix->format, t->data, matrix->rows, matrix->cols, scales);
+    if (!l->made)
+        (void)tern_ternary_row_scales(matrix->format, t->data, matrix->rows, matrix->cols, scales);
     for (size_t r = 0; r < matrix->rows; r++) {
         same = same && memcmp(&scales[r], scales, sizeof *scales) == 0;
         if (!isfinite(scales[r]))
@@ -267,7 +276,7 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     else if (linear.form == TERN_INPUT_TOKEN)
         status = read_row_scales(l, name, t, &linear.matrix, err);
     if (status == TERN_OK && linear.matrix.layout == TERN_LAYOUT_ROWS)
-        status = place_rows(l, t, &linear.matrix, err);
+        status = place_rows(l, name, t, &linear.matrix, err);
     else if (status == TERN_OK)
         status = pack(l, name, t, &linear.matrix, err);
     if (status == TERN_OK)
@@ -296,7 +305,7 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
     embedding.row_bytes = (size_t)bytes;
     tern_matrix placed = {.format = format, .layout = TERN_LAYOUT_ROWS};
     if (format <= TERN_FORMAT_BF16) { /* block formats are read byte by byte */
-        status = place_rows(l, t, &placed, err);
+        status = place_rows(l, name, t, &placed, err);
         embedding.data = placed.data;
     }
     if (status == TERN_OK && !l->plan)

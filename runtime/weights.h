@@ -10,6 +10,7 @@
 #include "runtime/arena.h"
 #include "runtime/gguf.h"
 #include "runtime/guard.h"
+#include "runtime/hash64.h"
 #include "runtime/team.h"
 #include "runtime/tune.h"
 #include "tern/kernels.h"
@@ -43,12 +44,19 @@ typedef struct tern_loader {
     uint32_t tune_threads;     /* of their keys */
     uint64_t tune_stream;
     bool plan; /* only add up bytes, read no data */
+    bool made; /* the arena holds everything already (an image of it): take the same pieces, write
+                  nothing */
     size_t bytes;
+    tern_hash64 pieces; /* planning: of every piece and what it is made of; started by the owner */
 } tern_loader;
 
-/* Arena memory, or only its size while planning (*out stays NULL then). */
-TERN_MUST_CHECK tern_status tern_loader_take(tern_loader *loader, size_t count, size_t size,
-                                             void **out, tern_error *err);
+/*
+ * count * size bytes of the arena, or only their sum while planning (*out stays NULL then). What is
+ * taken must be made from the file alone, not from the instruction set or the number of threads: it
+ * is kept on disk and used by others (runtime/image.h). `what` names it for the hash of the plan.
+ */
+TERN_MUST_CHECK tern_status tern_loader_take(tern_loader *loader, const char *what, size_t count,
+                                             size_t size, void **out, tern_error *err);
 
 /*
  * Copies the F32 (or F16, BF16) vector `name` of n elements into the arena. A missing tensor leaves

@@ -209,6 +209,7 @@ static json_t *figures(const bench *b) {
 static int print_json(const bench *b) {
     json_t *root = figures(b);
     json_object_set_new(root, "threads", json_integer(b->threads));
+    json_set_loading(root, &b->l);
     json_set_kernels(root, &b->l);
     json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
     json_object_set_new(root, "deterministic",

@@ -171,7 +171,7 @@ static int open_folder(tuning_run *t) {
     const char *where = loader_cache(t->o, path);
     tern_error err = {0};
     if (where == NULL) {
-        complain("no folder to keep the choices in: use --cache FOLDER or set HOME");
+        complain("no folder to keep the choices in: use --cache-dir FOLDER or set HOME");
         return EXIT_FAILED;
     }
     return tern_cache_folder_open(where, &t->folder, &err) == TERN_OK ? EXIT_DONE

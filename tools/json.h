@@ -43,6 +43,9 @@ json_t *json_text(const char *bytes, size_t size);
  */
 void json_set_kernels(json_t *root, const loaded *l);
 
+/* Sets "load_seconds" and "weights": "mapped" from the cache, or "packed". */
+void json_set_loading(json_t *root, const loaded *l);
+
 #else
 #define JSON_OR_NOTHING(print) EXIT_USAGE
 static inline void json_watch_memory(void) {}

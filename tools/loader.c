@@ -67,6 +67,27 @@ void loader_describe(const options *o, loaded *l) {
     l->n_kernels = n < capacity ? n : capacity;
 }
 
+static tern_image_use image_use(const options *o) {
+    const char *name = options_text(o, OPT_PRETRANSPOSE);
+    if (strcmp(name, "large") == 0) {
+        return TERN_IMAGES_LARGE;
+    }
+    return strcmp(name, "all") == 0 ? TERN_IMAGES_ALL : TERN_IMAGES_NONE;
+}
+
+static void report_loading(const loaded *l) {
+    const tern_model_loading *t = &l->loading;
+    (void)fprintf(stderr, "loaded in %.3f s: ", t->seconds);
+    if (t->content_seconds > 0.0) {
+        (void)fprintf(stderr, "contents %.3f, cache %.3f, ", t->content_seconds, t->image_seconds);
+    }
+    (void)fprintf(stderr, "weights %.3f, %s\n", t->weights_seconds,
+                  t->mapped ? "mapped from the cache" : "packed");
+    if (t->problem.status != TERN_OK) {
+        (void)fprintf(stderr, "cache not used: %s\n", t->problem.message);
+    }
+}
+
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     uint64_t mask;
     const int checked = loader_check_isa(o, &mask);
@@ -90,12 +111,18 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     params.tokenizer = options_text(o, OPT_TOKENIZER);
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
     params.strict = options_switch(o, OPT_STRICT);
+    params.cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
+    params.images = image_use(o);
     tern_error err = {0};
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
         return complain_error(&err);
     }
     report_refusals(l->model);
     loader_describe(o, l);
+    tern_model_describe_loading(l->model, &l->loading);
+    if (options_switch(o, OPT_VERBOSE)) {
+        report_loading(l);
+    }
     if (l->tokenizer != NULL && options_switch(o, OPT_VERBOSE)) {
         loader_report_tokenizer(l->tokenizer, path);
     }
@@ -122,6 +149,9 @@ const char *loader_layout(const options *o) {
 }
 
 const char *loader_cache(const options *o, char path[PATH_MAX]) {
+    if (options_switch(o, OPT_NO_CACHE)) {
+        return NULL;
+    }
     if (options_text(o, OPT_CACHE) != NULL) {
         return options_text(o, OPT_CACHE);
     }

@@ -15,6 +15,7 @@ typedef struct loaded {
     const tern_tokenizer *tokenizer; /* NULL: the file has none, see tokenizer_error */
     tern_error tokenizer_error;
     tern_model_info info;
+    tern_model_loading loading;
     const tern_kernel_row *kernels[64];
     size_t n_kernels;
 } loaded;

@@ -79,6 +79,7 @@ const char *tern_version(void);
     X(ERR_NONFINITE, 53, "logits are not finite")                                                  \
     X(ERR_SESSION, 54, "not a session file, or a damaged one")                                     \
     X(ERR_SESSION_MODEL, 55, "session file of another model or cache format")                      \
+    X(ERR_IMAGE, 56, "not a packed image of these weights, or a damaged one")                      \
     X(ERR_ISA, 60, "unknown or unsupported instruction set")                                       \
     X(ERR_KERNEL, 61, "no kernel for this operation and format")                                   \
     X(ERR_UNALIGNED, 62, "buffer is misaligned")                                                   \

@@ -30,6 +30,13 @@ typedef struct tern_text_stream tern_text_stream;
 
 /* ---- model --------------------------------------------------------------------------------- */
 
+/* Which packed weights are kept in the cache folder, and taken from there. */
+typedef enum tern_image_use {
+    TERN_IMAGES_LARGE, /* of 64 MiB and more: packing less takes no time that could be noticed */
+    TERN_IMAGES_ALL,
+    TERN_IMAGES_NONE
+} tern_image_use;
+
 typedef struct tern_model_params {
     const char *isa;     /* name of the kernel table; NULL: TERN_ISA, else the best here */
     const char *disable; /* instruction sets not to use: "avx512vbmi,avx512"; NULL: TERN_DISABLE */
@@ -40,7 +47,10 @@ typedef struct tern_model_params {
     const char *tokenizer;     /* file as in tern_tokenizer_open in place of the model's own; NULL:
                                   its own, or else a tokenizer.json in the same folder */
     uint32_t threads;          /* used while loading; 0: one per core */
-    const char *cache;         /* folder for what could be made again; NULL: keep nothing */
+    const char *cache;         /* folder for what could be made again: packed weights
+                                  (docs/cache.md), measurements; NULL: nothing is kept */
+    uint64_t cache_limit;      /* bytes of all packed weights in it together; 0: 8 GiB */
+    tern_image_use images;     /* which of them; a matter of time, never of results */
     bool tune;                 /* use the kernels and layouts that measure best on this machine:
                                   measured once, kept in `cache` (docs/tuning.md). Changes no bit */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
@@ -72,6 +82,19 @@ typedef struct tern_model_info {
 } tern_model_info;
 
 void tern_model_describe(const tern_model *model, tern_model_info *out);
+
+/* What opening a model took, in seconds of the wall clock, and what came of the cache. */
+typedef struct tern_model_loading {
+    double seconds;         /* tern_model_open, all of it */
+    double content_seconds; /* to know which weights the file holds */
+    double image_seconds;   /* to map and verify packed weights from the cache */
+    double weights_seconds; /* to pack the weights, or to find them in what is mapped, and to check
+                               the kernels on them */
+    bool mapped;            /* packed weights came from the cache */
+    tern_error problem;     /* status other than TERN_OK: why the cache could not be used */
+} tern_model_loading;
+
+void tern_model_describe_loading(const tern_model *model, tern_model_loading *out);
 
 /*
  * Bytes of key/value cache that a session of n_ctx positions takes: 2 * layers * kv heads * n_ctx *

@@ -48,7 +48,7 @@ def clean_environment(**extra):
     does not depend on timings, and nothing is left in the user's folders."""
     prefixes = ("TERN_", "BITNET_", "RAYON_", "IE_", "PRECISION")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(prefixes)}
-    return kept | {"LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1"} | extra
+    return kept | {"LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1", "TERN_PRETRANSPOSE": "none"} | extra
 
 
 def command(*args):

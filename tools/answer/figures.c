@@ -67,6 +67,7 @@ void figures_set_process(json_t *root, const loaded *l) {
     json_object_set_new(root, "rss_mib", json_number(tern_peak_rss_mib()));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)l->info.weight_bytes));
     json_object_set_new(root, "threads", json_integer(tern_session_threads(l->session)));
+    json_set_loading(root, l);
     json_set_kernels(root, l);
     json_object_set_new(root, "model", json_text(l->info.path, strlen(l->info.path)));
 }
