@@ -140,10 +140,10 @@ static bool trial_new(trial *t, const tern_matrix *w, size_t tokens) {
     return true;
 }
 
-static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
-                             const tern_matrix *w, bool *ran) {
+static bool same_product(const tern_kernel_row *row, const tern_kernel_row *scalar,
+                         const tern_matrix *w, size_t tokens, bool *ran) {
     trial t;
-    *ran = trial_new(&t, w, (size_t)row->tokens_tile + 1);
+    *ran = trial_new(&t, w, tokens);
     if (!*ran)
         return false;
     const tern_tile tile = {0, t.tokens, 0, t.rows};
@@ -152,6 +152,14 @@ static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *
     const bool right = same_floats(t.got, t.expected, t.tokens * t.rows);
     free(t.memory);
     return right;
+}
+
+/* A tile and a token more; of gemm also so many tokens that the row may take them in another way.
+ */
+static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
+                             const tern_matrix *w, bool *ran) {
+    return same_product(row, scalar, w, (size_t)row->tokens_tile + 1, ran) &&
+           (row->op != TERN_OP_GEMM || same_product(row, scalar, w, TERN_MANY_TOKENS + 1, ran));
 }
 
 const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_matrix *w,

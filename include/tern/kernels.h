@@ -187,6 +187,7 @@ enum {
     TERN_Q_PAD = 64,        /* int8 activation rows are zero-padded to a multiple of this */
     TERN_BLOCK = 32,        /* columns a block scale covers */
     TERN_LANES = 16,        /* virtual lanes of every float reduction */
+    TERN_MANY_TOKENS = 32,  /* from so many on a gemm row may order its work another way */
     TERN_ATTEND_CHUNK = 64, /* cache positions that attention handles before it merges */
     TERN_ALIGN = 64         /* alignment of packed matrices and of arena allocations */
 };

@@ -21,6 +21,12 @@ enum {
     PREFETCH_BYTES = 4096 /* ahead in the one stream that a thread reads */
 };
 
+/* Where a pass over a row group prefetches: the address for its first chunk, bytes a chunk. */
+typedef struct ahead {
+    const uint8_t *at;
+    size_t step;
+} ahead;
+
 /* Scales of n rows from row r. */
 static inline vf scales(const tern_matrix *m, size_t r, size_t n) {
     return m->row_scale ? vf_load_fill(m->row_scale + r, n, 0.0f) : vf_set1(m->scale);
@@ -32,7 +38,8 @@ static inline vf rescale(vi raw, const tern_activations *x, size_t t, vf scale) 
 }
 
 /* 8 rows from r x 8 token(s) from t; codes of the row group (or its part) at w. */
-static void tile_8(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
+static void tile_8(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead next,
+    const tern_activations *x,
                    size_t r, size_t rows, size_t t, float *y, size_t y_stride) {
     const int8_t *x0 = x->q + (t + 0) * x->q_stride;
     const int8_t *x1 = x->q + (t + 1) * x->q_stride;
@@ -61,7 +68,7 @@ static void tile_8(const tern_matrix *m, const uint8_t *w, size_t chunks, const 
     vi s3_1_23 = vi_zero();
     for (size_t c = 0; c < chunks; c++) {
         const uint8_t *chunk = w + c * CHUNK_BYTES;
-        __builtin_prefetch(chunk + PREFETCH_BYTES);
+        __builtin_prefetch(next.at + c * next.step);
         const vb even0 = vb_load(x0 + c * CHUNK_COLS);
         const vb odd0 = vb_load(x1 + c * CHUNK_COLS);
         const vb x0_lo = vb_tokens_lo(even0, odd0); /* columns 0-7 of the chunk */
@@ -166,7 +173,8 @@ static void tile_8(const tern_matrix *m, const uint8_t *w, size_t chunks, const 
 }
 
 /* 8 rows from r x 4 token(s) from t; codes of the row group (or its part) at w. */
-static void tile_4(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
+static void tile_4(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead next,
+    const tern_activations *x,
                    size_t r, size_t rows, size_t t, float *y, size_t y_stride) {
     const int8_t *x0 = x->q + (t + 0) * x->q_stride;
     const int8_t *x1 = x->q + (t + 1) * x->q_stride;
@@ -183,7 +191,7 @@ static void tile_4(const tern_matrix *m, const uint8_t *w, size_t chunks, const 
     vi s1_1_23 = vi_zero();
     for (size_t c = 0; c < chunks; c++) {
         const uint8_t *chunk = w + c * CHUNK_BYTES;
-        __builtin_prefetch(chunk + PREFETCH_BYTES);
+        __builtin_prefetch(next.at + c * next.step);
         const vb even0 = vb_load(x0 + c * CHUNK_COLS);
         const vb odd0 = vb_load(x1 + c * CHUNK_COLS);
         const vb x0_lo = vb_tokens_lo(even0, odd0); /* columns 0-7 of the chunk */
@@ -248,7 +256,8 @@ static void tile_4(const tern_matrix *m, const uint8_t *w, size_t chunks, const 
 }
 
 /* 8 rows from r x 2 token(s) from t; codes of the row group (or its part) at w. */
-static void tile_2(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
+static void tile_2(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead next,
+    const tern_activations *x,
                    size_t r, size_t rows, size_t t, float *y, size_t y_stride) {
     const int8_t *x0 = x->q + (t + 0) * x->q_stride;
     const int8_t *x1 = x->q + (t + 1) * x->q_stride;
@@ -259,7 +268,7 @@ static void tile_2(const tern_matrix *m, const uint8_t *w, size_t chunks, const 
     vi s0_1_23 = vi_zero();
     for (size_t c = 0; c < chunks; c++) {
         const uint8_t *chunk = w + c * CHUNK_BYTES;
-        __builtin_prefetch(chunk + PREFETCH_BYTES);
+        __builtin_prefetch(next.at + c * next.step);
         const vb even0 = vb_load(x0 + c * CHUNK_COLS);
         const vb odd0 = vb_load(x1 + c * CHUNK_COLS);
         const vb x0_lo = vb_tokens_lo(even0, odd0); /* columns 0-7 of the chunk */
@@ -304,7 +313,8 @@ static void tile_2(const tern_matrix *m, const uint8_t *w, size_t chunks, const 
 }
 
 /* 8 rows from r x 1 token(s) from t; codes of the row group (or its part) at w. */
-static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
+static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead next,
+    const tern_activations *x,
                    size_t r, size_t rows, size_t t, float *y, size_t y_stride) {
     const int8_t *x0 = x->q + (t + 0) * x->q_stride;
 
@@ -314,7 +324,7 @@ static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, const 
     vi s0_1_23 = vi_zero();
     for (size_t c = 0; c < chunks; c++) {
         const uint8_t *chunk = w + c * CHUNK_BYTES;
-        __builtin_prefetch(chunk + PREFETCH_BYTES);
+        __builtin_prefetch(next.at + c * next.step);
         const vb even0 = vb_load(x0 + c * CHUNK_COLS);
         const vb odd0 = vb_load(x0 + c * CHUNK_COLS);
         const vb x0_lo = vb_tokens_lo(even0, odd0); /* columns 0-7 of the chunk */
@@ -354,22 +364,45 @@ static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, const 
     vf_store_n(y + 0 * y_stride + 4, rescale(a0_1, x, t + 0, scale1), n1);
 }
 
+/*
+ * Where pass `i` of `passes` over a row group prefetches. One pass: a little ahead of itself. More:
+ * each its share of the group that follows, since after the first one this group is in the cache.
+ */
+static ahead prefetches(const uint8_t *group, size_t chunks, size_t i, size_t passes) {
+    const size_t bytes = chunks * CHUNK_BYTES;
+    if (passes == 1)
+        return (ahead){group + PREFETCH_BYTES, CHUNK_BYTES};
+    return (ahead){group + bytes + bytes / passes * i, CHUNK_BYTES / passes};
+}
+
+/* Rows [r, r + rows), whose codes are at w, x the tokens of the tile. */
+static void direct(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
+    const tern_tile *tile, size_t r, size_t rows, float *y, size_t y_stride) {
+    const size_t n = tile->t1 - tile->t0;
+    const size_t passes = n / 8 + n % 8 / 4 + n % 4 / 2 + n % 2;
+    size_t t = tile->t0;
+    size_t pass = 0;
+    for (; t + 8 <= tile->t1; t += 8)
+        tile_8(m, w, chunks, prefetches(w, chunks, pass++, passes), x, r, rows, t,
+            y + t * y_stride + r, y_stride);
+    for (; t + 4 <= tile->t1; t += 4)
+        tile_4(m, w, chunks, prefetches(w, chunks, pass++, passes), x, r, rows, t,
+            y + t * y_stride + r, y_stride);
+    for (; t + 2 <= tile->t1; t += 2)
+        tile_2(m, w, chunks, prefetches(w, chunks, pass++, passes), x, r, rows, t,
+            y + t * y_stride + r, y_stride);
+    for (; t + 1 <= tile->t1; t += 1)
+        tile_1(m, w, chunks, prefetches(w, chunks, pass++, passes), x, r, rows, t,
+            y + t * y_stride + r, y_stride);
+}
+
 void tern_gemm_i2_s_8x8_neoni8mm(const tern_matrix *w, const tern_activations *x,
     const tern_tile *tile, float *y,
     size_t y_stride) {
     const size_t chunks = (w->cols + CHUNK_COLS - 1) / CHUNK_COLS;
     for (size_t r = tile->r0; r < tile->r1; r += 8) {
         const uint8_t *group = (const uint8_t *)w->data + r / TERN_ROW_GROUP * chunks * CHUNK_BYTES;
-        const uint8_t *codes = group + r % TERN_ROW_GROUP * 4;
         const size_t rows = tile->r1 - r < 8 ? tile->r1 - r : 8;
-        size_t t = tile->t0;
-        for (; t + 8 <= tile->t1; t += 8)
-            tile_8(w, codes, chunks, x, r, rows, t, y + t * y_stride + r, y_stride);
-        for (; t + 4 <= tile->t1; t += 4)
-            tile_4(w, codes, chunks, x, r, rows, t, y + t * y_stride + r, y_stride);
-        for (; t + 2 <= tile->t1; t += 2)
-            tile_2(w, codes, chunks, x, r, rows, t, y + t * y_stride + r, y_stride);
-        for (; t + 1 <= tile->t1; t += 1)
-            tile_1(w, codes, chunks, x, r, rows, t, y + t * y_stride + r, y_stride);
+        direct(w, group + r % TERN_ROW_GROUP * 4, chunks, x, tile, r, rows, y, y_stride);
     }
 }

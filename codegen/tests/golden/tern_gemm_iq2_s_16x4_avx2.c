@@ -25,6 +25,7 @@ enum {
 };
 
 static const int8_t none[4]; /* weights 0: a product with them is what TERN_SS_BIAS adds */
+
 /* 16 rows from r, in the group at w, x 4 token(s) from t. */
 static void tile_4(const tern_matrix *m, const uint8_t *w, size_t blocks,
     const tern_activations *x, size_t r,
@@ -702,15 +703,18 @@ void tern_gemm_iq2_s_16x4_avx2(const tern_matrix *w, const tern_activations *x,
     size_t y_stride) {
     const size_t blocks = (w->cols + TERN_BLOCK - 1) / TERN_BLOCK;
     const size_t group_bytes = blocks / SUPER_BLOCKS * SUPER_BYTES;
-    for (size_t r = tile->r0; r < tile->r1; r += 16) {
+    for (size_t r = tile->r0; r < tile->r1; r += TERN_ROW_GROUP) {
         const uint8_t *group = (const uint8_t *)w->data + r / TERN_ROW_GROUP * group_bytes;
-        const size_t rows = tile->r1 - r < 16 ? tile->r1 - r : 16;
+        const size_t rows = tile->r1 - r < TERN_ROW_GROUP ? tile->r1 - r : TERN_ROW_GROUP;
         size_t t = tile->t0;
         for (; t + 4 <= tile->t1; t += 4)
-            tile_4(w, group, blocks, x, r, rows, t, y + t * y_stride + r, y_stride);
+            for (size_t i = 0; i < rows; i += 16)
+                tile_4(w, group, blocks, x, r + i, rows - i, t, y + t * y_stride + r + i, y_stride);
         for (; t + 2 <= tile->t1; t += 2)
-            tile_2(w, group, blocks, x, r, rows, t, y + t * y_stride + r, y_stride);
+            for (size_t i = 0; i < rows; i += 16)
+                tile_2(w, group, blocks, x, r + i, rows - i, t, y + t * y_stride + r + i, y_stride);
         for (; t + 1 <= tile->t1; t += 1)
-            tile_1(w, group, blocks, x, r, rows, t, y + t * y_stride + r, y_stride);
+            for (size_t i = 0; i < rows; i += 16)
+                tile_1(w, group, blocks, x, r + i, rows - i, t, y + t * y_stride + r + i, y_stride);
     }
 }

@@ -788,15 +788,18 @@ void tern_gemm_q8_0_16x4_neoni8mm(const tern_matrix *w, const tern_activations *
     const tern_tile *tile, float *y,
     size_t y_stride) {
     const size_t blocks = (w->cols + TERN_BLOCK - 1) / TERN_BLOCK;
-    for (size_t r = tile->r0; r < tile->r1; r += 16) {
+    for (size_t r = tile->r0; r < tile->r1; r += TERN_ROW_GROUP) {
         const uint8_t *group = (const uint8_t *)w->data + r / TERN_ROW_GROUP * blocks * BLOCK_BYTES;
-        const size_t rows = tile->r1 - r < 16 ? tile->r1 - r : 16;
+        const size_t rows = tile->r1 - r < TERN_ROW_GROUP ? tile->r1 - r : TERN_ROW_GROUP;
         size_t t = tile->t0;
         for (; t + 4 <= tile->t1; t += 4)
-            tile_4(group, r % TERN_ROW_GROUP, blocks, x, t, y + t * y_stride + r, y_stride, rows);
+            for (size_t i = 0; i < rows; i += 16)
+                tile_4(group, i, blocks, x, t, y + t * y_stride + r + i, y_stride, rows - i);
         for (; t + 2 <= tile->t1; t += 2)
-            tile_2(group, r % TERN_ROW_GROUP, blocks, x, t, y + t * y_stride + r, y_stride, rows);
+            for (size_t i = 0; i < rows; i += 16)
+                tile_2(group, i, blocks, x, t, y + t * y_stride + r + i, y_stride, rows - i);
         for (; t + 1 <= tile->t1; t += 1)
-            tile_1(group, r % TERN_ROW_GROUP, blocks, x, t, y + t * y_stride + r, y_stride, rows);
+            for (size_t i = 0; i < rows; i += 16)
+                tile_1(group, i, blocks, x, t, y + t * y_stride + r + i, y_stride, rows - i);
     }
 }

@@ -25,6 +25,22 @@ enum {
 /* What each stored code exceeds its weight by: taken back as CODE_BIAS * sum of the block's q. */
 static const int32_t code_bias = 0;
 
+enum { TERMS = 8 }; /* blocks whose terms are computed at once */
+
+/*
+ * The factor of the minima in the next n blocks of a token: for several blocks at once, in vectors,
+ * so that each row's use of it is a load.
+ */
+static inline void terms(const float *d, const int32_t *sum, size_t n, float *out) {
+    if (n >= TERMS) {
+        for (size_t i = 0; i < TERMS; i++)
+            out[i] = d[i] * (float)sum[i];
+    } else {
+        for (size_t i = 0; i < n; i++)
+            out[i] = d[i] * (float)sum[i];
+    }
+}
+
 /* 16 rows x 1 token(s) from token t; first row is row `lane` of the group at w. */
 static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_activations *x,
     size_t t,
@@ -32,9 +48,14 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
     const int8_t *x0 = x->q + (t + 0) * x->q_stride;
     const float *d0 = x->d + (t + 0) * x->d_stride;
     const int32_t *n0 = x->block_sum + (t + 0) * x->d_stride;
+    float e0[TERMS];
     vf y0_0 = vf_zero();
     vf y0_1 = vf_zero();
     for (size_t b = 0; b < blocks; b++) {
+        const size_t at = b % TERMS;
+        if (at == 0) {
+            terms(d0 + b, n0 + b, blocks - b, e0);
+        }
         const uint8_t *block = w + b * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
         __builtin_prefetch(block + PREFETCH_BYTES);
@@ -68,7 +89,7 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             const vf m = vf_load_f16(block + 32 + 2 * (lane + 0));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_0 = vf_add(y0_0, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
-            y0_0 = vf_add(y0_0, vf_mul(m, vf_set1(d0[b] * (float)n0[b])));
+            y0_0 = vf_add(y0_0, vf_mul(m, vf_set1(e0[at])));
         }
         {
             vp p0 = vp_zero();
@@ -97,7 +118,7 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             const vf m = vf_load_f16(block + 32 + 2 * (lane + 8));
             const vi q0 = vi_sub(s0, vi_set1(code_bias * n0[b]));
             y0_1 = vf_add(y0_1, vf_mul(vi_to_f(q0), vf_mul(d, vf_set1(d0[b]))));
-            y0_1 = vf_add(y0_1, vf_mul(m, vf_set1(d0[b] * (float)n0[b])));
+            y0_1 = vf_add(y0_1, vf_mul(m, vf_set1(e0[at])));
         }
     }
     vf_store_n(y + 0 * y_stride + 0, y0_0,
@@ -110,11 +131,12 @@ void tern_gemv_q4_1_16x1_avx2(const tern_matrix *w, const tern_activations *x,
     const tern_tile *tile, float *y,
     size_t y_stride) {
     const size_t blocks = (w->cols + TERN_BLOCK - 1) / TERN_BLOCK;
-    for (size_t r = tile->r0; r < tile->r1; r += 16) {
+    for (size_t r = tile->r0; r < tile->r1; r += TERN_ROW_GROUP) {
         const uint8_t *group = (const uint8_t *)w->data + r / TERN_ROW_GROUP * blocks * BLOCK_BYTES;
-        const size_t rows = tile->r1 - r < 16 ? tile->r1 - r : 16;
+        const size_t rows = tile->r1 - r < TERN_ROW_GROUP ? tile->r1 - r : TERN_ROW_GROUP;
         size_t t = tile->t0;
         for (; t + 1 <= tile->t1; t += 1)
-            tile_1(group, r % TERN_ROW_GROUP, blocks, x, t, y + t * y_stride + r, y_stride, rows);
+            for (size_t i = 0; i < rows; i += 16)
+                tile_1(group, i, blocks, x, t, y + t * y_stride + r + i, y_stride, rows - i);
     }
 }
