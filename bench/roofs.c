@@ -3,16 +3,11 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "dispatch/cpu.h"
 #include "tern/kernels.h"
-
-#define TERN_PROBE(isa) extern const tern_probe tern_probe_##isa;
-#include "gen/probes.inc"
-#undef TERN_PROBE
 
 enum {
     READ_FLOATS = 128, /* what a read function takes at once, at most */
@@ -20,52 +15,16 @@ enum {
     PAGE = 4096,
     TIMED_BYTES = 4 << 20, /* read again and again until there is something to time */
     NEAR_READS = 40,
-    FAR_READS = 3,
-    MAC_CALLS = 40
+    FAR_READS = 3
 };
 
 static struct {
     float *floats; /* [count] of 1.0 */
     size_t count;
     uint8_t *room; /* as many bytes */
-    tern_probe_input input;
     pthread_barrier_t together;
     double rate[TERN_ROOF_THREADS];
 } roofs;
-
-const tern_probe *const *tern_probes(size_t *count) {
-    static const tern_probe *const all[] = {
-#define TERN_PROBE(isa) &tern_probe_##isa,
-#include "gen/probes.inc"
-#undef TERN_PROBE
-    };
-    *count = sizeof all / sizeof *all;
-    return all;
-}
-
-tern_unit tern_unit_of_row(const char *row_name) {
-    static const struct {
-        const char *row;
-        tern_unit unit;
-    } units[] = {
-#define TERN_ROW_UNIT(row, unit) {#row, TERN_UNIT_##unit},
-#include "gen/units.inc"
-#undef TERN_ROW_UNIT
-    };
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(units[i].row, row_name) == 0)
-            return units[i].unit;
-    return TERN_UNIT_NONE;
-}
-
-const char *tern_unit_name(tern_unit unit) {
-    static const char *const names[] = {
-#define TERN_UNIT_TEXT(name, text) text,
-        TERN_UNIT_LIST(TERN_UNIT_TEXT)
-#undef TERN_UNIT_TEXT
-    };
-    return names[unit];
-}
 
 const char *tern_level_name(tern_level level) {
     static const char *const names[] = {
@@ -99,14 +58,6 @@ bool tern_roofs_open(size_t bytes) {
         return false;
     for (size_t i = 0; i < roofs.count; i++)
         roofs.floats[i] = 1.0f;
-    for (size_t i = 0; i < TERN_PROBE_ELEMENTS; i++)
-        roofs.input.codes[i] = (uint8_t)(i * i / 3 % 3);
-    for (size_t i = 0; i < TERN_PROBE_ELEMENTS / 4; i++)
-        roofs.input.floats[i] = (float)(i * i / 5 % 3);
-    for (size_t i = 0; i < sizeof roofs.input.x; i++)
-        roofs.input.x[i] = (int8_t)(i * i / 3 % 3) - 1;
-    for (size_t i = 0; i < TERN_PROBE_INPUTS; i++)
-        roofs.input.fx[i] = (float)(i % 3) - 1.0f;
     return pthread_barrier_init(&roofs.together, NULL, TERN_ROOF_THREADS) == 0;
 }
 
@@ -171,42 +122,4 @@ double tern_roof_read(tern_level level, int thread, int threads) {
     for (int i = 0; i < threads; i++)
         sum += roofs.rate[i];
     return sum;
-}
-
-/* What tern_probe.mac[unit] returns, by plain arithmetic. */
-static int64_t expected_total(const tern_probe *probe, tern_unit unit) {
-    const tern_probe_input *in = &roofs.input;
-    const size_t elements = TERN_PROBE_VECTORS * probe->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);
-    int64_t total = 0;
-    for (size_t i = 0; i < elements; i++) {
-        for (size_t j = 0; j < probe->inputs; j++) {
-            const int32_t bias = unit == TERN_UNIT_SIGNED ? probe->signed_bias : 0;
-            total += unit == TERN_UNIT_FLOAT ? (int64_t)(in->floats[i] * in->fx[j])
-                                             : (in->codes[i] + bias) * in->x[4 * j + i % 4];
-        }
-    }
-    return total * (TERN_PROBE_STEPS / TERN_PROBE_VECTORS);
-}
-
-double tern_roof_macs(const char *isa, tern_unit unit) {
-    size_t count = 0;
-    const tern_probe *const *all = tern_probes(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(all[i]->isa, isa) != 0 || !all[i]->mac[unit])
-            continue;
-        const int64_t expected = expected_total(all[i], unit);
-        const size_t width = all[i]->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);
-        const double macs = (double)TERN_PROBE_STEPS * (double)(all[i]->inputs * width);
-        double best = 0.0;
-        for (int call = 0; call < MAC_CALLS; call++) {
-            const double begin = thread_seconds();
-            const int64_t total = all[i]->mac[unit](&roofs.input);
-            const double seconds = thread_seconds() - begin;
-            if (total != expected)
-                return 0.0;
-            best = seconds > 0.0 ? larger(best, macs / seconds) : best;
-        }
-        return best;
-    }
-    return 0.0;
 }

@@ -3,14 +3,15 @@
 #define TERN_BENCH_ROOFS_H
 
 /*
- * What this machine gives at best at this moment: reads from three places and multiply-adds of
- * each instruction set. Measured by the probes of bench/probe.h, each of which checks its sum.
+ * What this machine gives at best at this moment: reads from three places, beside the
+ * multiply-adds of bench/peaks.h. Measured by the probes of bench/probe.h, each of which checks its
+ * sum.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "bench/probe.h"
+#include "bench/peaks.h"
 
 /* Where operands live: X(NAME, text). */
 #define TERN_LEVEL_LIST(X)                                                                         \
@@ -51,8 +52,5 @@ void *tern_roofs_room(int thread, int threads);
  * this with its index, and each gets the sum. 0 when the sum read was wrong.
  */
 double tern_roof_read(tern_level level, int thread, int threads);
-
-/* Multiply-adds a second of an instruction set's unit; 0 when it has no such unit. */
-double tern_roof_macs(const char *isa, tern_unit unit);
 
 #endif

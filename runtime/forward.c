@@ -100,6 +100,8 @@ static void norm(const pass *p, const float *x, size_t x_stride, const float *g,
 static void multiply(const pass *p, const tern_linear *linear, size_t t0, size_t t1, float *y) {
     const tern_matrix *m = &linear->matrix;
     const tern_activations x = tern_activations_of(p->s, p->in, linear, t0);
+    if (p->session->observer && p->worker.index == 0)
+        p->session->observer(p->session->observer_user, linear, &x, t1 - t0);
     const tern_part part = tern_team_split(p->worker, m->rows, TERN_ROW_GROUP);
     const tern_tile tile = {.t0 = 0, .t1 = t1 - t0, .r0 = part.begin, .r1 = part.end};
     if (part.begin == part.end)

@@ -5,13 +5,26 @@
 #include "dispatch/select.h"
 #include "runtime/session.h"
 
-static uint64_t bytes_per_token(const tern_model *m) {
-    const tern_linear *head = m->image.scan.matrix.rows > 0 ? &m->image.scan : &m->head;
-    uint64_t bytes = tern_linear_bytes(head);
-    for (uint32_t n = 0; n < m->config.n_layer; n++)
-        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
-            bytes += tern_linear_bytes(tern_layer_linear(&m->layers[n], i));
-    return bytes;
+static uint64_t count_weights(const tern_linear *linear) {
+    return (uint64_t)linear->matrix.rows * linear->matrix.cols;
+}
+
+/* Bytes that a decoded token reads, by component, and the weights that it multiplies. */
+static void describe_work(const tern_model *m, tern_model_info *out) {
+    for (uint32_t n = 0; n < m->config.n_layer; n++) {
+        const tern_layer *l = &m->layers[n];
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+            const tern_linear *linear = tern_layer_linear(l, i);
+            const bool feeds = linear == &l->gate || linear == &l->up || linear == &l->down;
+            *(feeds ? &out->feed_forward_bytes : &out->attention_bytes) +=
+                tern_linear_bytes(linear);
+            out->block_weights += count_weights(linear);
+        }
+    }
+    const bool scans = m->image.scan.matrix.rows > 0; /* one token is picked by a scan */
+    out->head_bytes = tern_linear_bytes(scans ? &m->image.scan : &m->head);
+    out->head_weights = count_weights(&m->head);
+    out->weight_bytes = out->attention_bytes + out->feed_forward_bytes + out->head_bytes;
 }
 
 static uint64_t count_parameters(const tern_gguf *file) {
@@ -37,9 +50,9 @@ void tern_model_describe(const tern_model *m, tern_model_info *out) {
                              .n_vocab = c->n_vocab,
                              .n_ctx_train = c->n_ctx,
                              .file_bytes = tern_gguf_file_bytes(m->file),
-                             .weight_bytes = bytes_per_token(m),
                              .packed_bytes = m->packed,
                              .parameters = count_parameters(m->file)};
+    describe_work(m, out);
 }
 
 void tern_model_describe_loading(const tern_model *m, tern_model_loading *out) {

@@ -61,6 +61,11 @@ typedef struct tern_last {
     bool counted; /* its head is in work.products */
 } tern_last;
 
+/* Shown what goes into a product of several or one tokens, before it is made, by one thread, while
+ * others may already make it: it must only look. For measuring. */
+typedef void tern_product_observer(void *user, const tern_linear *linear, const tern_activations *x,
+                                   size_t tokens);
+
 struct tern_session {
     const tern_model *model;
     tern_team *team;
@@ -79,7 +84,9 @@ struct tern_session {
     uint32_t position; /* tokens in the cache */
     tern_last last;
     tern_session_work work;
-    unsigned ran; /* bits of tern_products */
+    unsigned ran;                    /* bits of tern_products */
+    tern_product_observer *observer; /* NULL: nobody looks */
+    void *observer_user;
 };
 
 /* Which products a session has made: of one token (gemv) or several (gemm), in the blocks or in the

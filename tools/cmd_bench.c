@@ -1,330 +1,278 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern bench: prefill and decode on random tokens, against the speed of this machine's memory. */
+/* tern bench: prefill and decode against the speed of this machine's memory and of its arithmetic.
+ */
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "runtime/chacha.h"
 #include "runtime/metrics.h"
 #include "runtime/team.h"
-#include "tools/bandwidth.h"
+#include "tools/bench/bench.h"
 #include "tools/commands.h"
-#include "tools/json.h"
-#include "tools/loader.h"
-#include "tools/out.h"
-#include "tools/receipt/receipt.h"
+#include "tools/text_file.h"
 
-enum { MAX_REPEAT = 1000 };
+enum { MAX_THREADS = 1024, MAX_BATCH = 4096, MAX_DEPTH = 10000000 }; /* as in the option table */
 
-/* One figure of all repeats. */
-typedef struct series {
-    double values[MAX_REPEAT];
-    size_t n;
-} series;
+/* ---- what to measure --------------------------------------------------------------------------
+ */
 
-typedef struct bench {
-    const options *o;
-    loaded l;
-    tern_sampler *sampler;
-    int32_t *tokens; /* [max(n_prompt, depth, 1)] random */
-    size_t n_prompt, n_decode, depth;
-    series prefill_tps, decode_tps, p50_ms, p95_ms, first_ms;
-    double read_before, read_after; /* GB/s of the memory */
-    uint32_t threads;
-    double rss_mib;
-    uint64_t dequantized;
-} bench;
-
-static void add(series *s, double value) {
-    s->values[s->n++] = value;
-}
-
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Middle value, or the mean of the two in the middle; 0 without values. */
-static double median(const series *s) {
-    if (s->n == 0) {
-        return 0.0;
+/* Unless they were asked for, the prompt is what the context has room for: a small model has less.
+ */
+static void plan_main(bench *b) {
+    bench_point *p = &b->main;
+    const uint64_t asked = options_integer(b->o, OPT_THREADS);
+    const size_t room = b->context > p->n_decode ? b->context - p->n_decode : 0;
+    p->threads = asked > 0 ? (uint32_t)asked : tern_processor_count();
+    if (!options_given(b->o, OPT_BENCH_PROMPT) && p->n_prompt > room) {
+        p->n_prompt = room;
     }
-    series sorted = *s;
-    qsort(sorted.values, sorted.n, sizeof *sorted.values, compare);
-    return (sorted.values[(sorted.n - 1) / 2] + sorted.values[sorted.n / 2]) / 2.0;
+    p->depth = options_given(b->o, OPT_DEPTH) ? options_integer(b->o, OPT_DEPTH) : p->n_prompt;
 }
 
-/* (largest - smallest) / median in percent. */
-static double spread(const series *s) {
-    double low = s->n > 0 ? s->values[0] : 0.0;
-    double high = low;
-    for (size_t i = 1; i < s->n; i++) {
-        low = s->values[i] < low ? s->values[i] : low;
-        high = s->values[i] > high ? s->values[i] : high;
+/* The points and passes of the sweeps: as the main point but for what the lists say. */
+static int plan_sweeps(bench *b) {
+    uint64_t depths[BENCH_LIST_MAX], threads[BENCH_LIST_MAX], sizes[BENCH_LIST_MAX];
+    size_t n_sizes;
+    if (bench_list(b->o, OPT_DEPTHS, 0, MAX_DEPTH, depths, &b->n_depths) != EXIT_DONE ||
+        bench_list(b->o, OPT_THREAD_COUNTS, 1, MAX_THREADS, threads, &b->n_threads) != EXIT_DONE ||
+        bench_list(b->o, OPT_BATCH_SIZES, 1, MAX_BATCH, sizes, &n_sizes) != EXIT_DONE) {
+        return EXIT_USAGE;
     }
-    const double middle = median(s);
-    return middle > 0.0 ? 100.0 * (high - low) / middle : 0.0;
+    const bool one_first = n_sizes == 0 || sizes[0] == 1; /* else passes of one go in front */
+    b->n_batches = n_sizes + (one_first ? 0 : 1);
+    b->depths = calloc(b->n_depths + 1, sizeof *b->depths);
+    b->threads = calloc(b->n_threads + 1, sizeof *b->threads);
+    b->batches = calloc(b->n_batches + 1, sizeof *b->batches);
+    if (b->depths == NULL || b->threads == NULL || b->batches == NULL) {
+        complain("no memory for the figures");
+        return EXIT_FAILED;
+    }
+    for (size_t i = 0; i < b->n_depths; i++) {
+        b->depths[i] = b->main;
+        b->depths[i].n_prompt = 0;
+        b->depths[i].depth = depths[i];
+    }
+    for (size_t i = 0; i < b->n_threads; i++) {
+        b->threads[i] = b->main;
+        b->threads[i].threads = (uint32_t)threads[i];
+    }
+    for (size_t i = 0; i < b->n_batches; i++) {
+        b->batches[i].tokens = i == 0 && !one_first ? 1 : sizes[one_first ? i : i - 1];
+    }
+    return EXIT_DONE;
 }
 
-static double rate(size_t n, double seconds) {
-    return seconds > 0.0 ? (double)n / seconds : 0.0;
+/* Whether `n` positions are there; the most that anything needs is kept in *most. */
+static int check_room(const bench *b, size_t n, size_t *most) {
+    if (n > b->context) {
+        complain("%zu tokens do not fit into a context of %u; see --ctx", n, b->context);
+        return EXIT_USAGE;
+    }
+    *most = n > *most ? n : *most;
+    return EXIT_DONE;
 }
 
-/* ---- measuring ------------------------------------------------------------------------------- */
-
-/* Brings the cache to `depth` tokens, not timed. */
-static tern_status fill_to(bench *b, size_t depth, tern_error *err) {
-    tern_session *s = b->l.session;
-    const size_t position = tern_session_position(s);
-    if (position >= depth) {
-        return tern_session_rewind(s, (uint32_t)depth, err);
-    }
-    return tern_session_eval(s, b->tokens + position, depth - position, TERN_LOGITS_NONE, NULL,
-                             err);
+static size_t point_end(const bench_point *p) {
+    return p->n_decode > 0 ? (p->depth > 0 ? p->depth : 1) + p->n_decode : p->depth;
 }
 
-static tern_status measure_prefill(bench *b, tern_error *err) {
-    if (b->n_prompt == 0) {
-        return TERN_OK;
+static int plan_tokens(bench *b) {
+    b->n_tokens = 1;
+    int status = check_room(b, b->main.n_prompt, &b->n_tokens);
+    if (status == EXIT_DONE) {
+        status = check_room(b, point_end(&b->main), &b->n_tokens);
     }
-    tern_generation g;
-    tern_status status = tern_session_rewind(b->l.session, 0, err);
-    if (status == TERN_OK) {
-        status = tern_generate(b->l.session, b->sampler, b->tokens, b->n_prompt,
-                               &(tern_generate_params){.max_tokens = 0, .ignore_end = true}, NULL,
-                               NULL, &g, err);
+    for (size_t i = 0; i < b->n_depths && status == EXIT_DONE; i++) {
+        status = check_room(b, point_end(&b->depths[i]), &b->n_tokens);
     }
-    if (status == TERN_OK) {
-        add(&b->prefill_tps, rate(b->n_prompt, g.prefill_seconds));
-        add(&b->first_ms, 1e3 * g.prefill_seconds);
+    for (size_t i = 0; i < b->n_batches && status == EXIT_DONE; i++) {
+        status = check_room(b, b->main.depth + b->batches[i].tokens, &b->n_tokens);
     }
     return status;
 }
 
-/* Decoding begins behind depth tokens, the last of which gives the first logits. */
-static tern_status measure_decode(bench *b, tern_error *err) {
-    if (b->n_decode == 0) {
-        return TERN_OK;
+static int plan(bench *b) {
+    b->main.n_prompt = options_integer(b->o, OPT_BENCH_PROMPT);
+    b->main.n_decode = options_integer(b->o, OPT_BENCH_TOKENS);
+    b->context = tern_session_context(b->l.session);
+    plan_main(b);
+    const int status = plan_sweeps(b);
+    return status == EXIT_DONE ? plan_tokens(b) : status;
+}
+
+/* ---- what to measure with ---------------------------------------------------------------------
+ */
+
+/* The text of --file, again and again if it is too short. */
+static int take_text(bench *b) {
+    text_file text = {0};
+    const int status = text_file_read(b->o, &b->l, &text);
+    if (status == EXIT_DONE && text.n == 0) {
+        complain("%s: holds no text", text.path);
+        text_file_free(&text);
+        return EXIT_FAILED;
     }
-    tern_generation g;
-    const size_t start = b->depth > 0 ? b->depth - 1 : 0;
-    tern_status status = fill_to(b, start, err);
-    if (status == TERN_OK) {
-        status =
-            tern_generate(b->l.session, b->sampler, b->tokens + start, 1,
-                          &(tern_generate_params){.max_tokens = b->n_decode, .ignore_end = true},
-                          NULL, NULL, &g, err);
+    for (size_t i = 0; i < b->n_tokens && status == EXIT_DONE; i++) {
+        b->tokens[i] = text.ids[i % text.n];
     }
-    if (status == TERN_OK) {
-        add(&b->decode_tps, rate(g.n_generated, g.decode_seconds));
-        add(&b->p50_ms, g.p50_ms);
-        add(&b->p95_ms, g.p95_ms);
-    }
+    text_file_free(&text);
     return status;
 }
 
-static int measure(bench *b) {
-    tern_error err = {0};
-    const uint64_t repeats = options_integer(b->o, OPT_REPEAT);
-    const uint64_t before = tern_dequantize_calls();
-    for (uint64_t i = 0; i < repeats; i++) {
-        if (measure_prefill(b, &err) != TERN_OK || measure_decode(b, &err) != TERN_OK) {
-            return complain_error(&err);
-        }
+/* Random tokens of the whole vocabulary. */
+static void take_random(bench *b) {
+    tern_chacha random;
+    tern_chacha_seed(&random, options_integer(b->o, OPT_SEED));
+    for (size_t i = 0; i < b->n_tokens; i++) {
+        b->tokens[i] = (int32_t)(tern_chacha_uniform(&random) * (double)b->l.info.n_vocab);
     }
-    b->dequantized = tern_dequantize_calls() - before;
-    b->rss_mib = tern_peak_rss_mib();
-    if (options_switch(b->o, OPT_STRICT) && b->dequantized > 0) {
-        complain("strict: %" PRIu64 " rows of weights were expanded to floats", b->dequantized);
+}
+
+static int open_touch(bench *b) {
+    const size_t bytes = options_integer(b->o, OPT_TOUCH_BYTES);
+    const size_t stride = options_integer(b->o, OPT_TOUCH_STRIDE);
+    const char hint = options_text(b->o, OPT_TOUCH_HINT)[1]; /* auto, on, off */
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (bytes == 0) {
+        return EXIT_DONE;
+    }
+    if (stride % sizeof(uint64_t) != 0) {
+        complain("--touch-stride: %zu is no multiple of 8", stride);
+        return EXIT_USAGE;
+    }
+    if (!touch_open(&b->touch, bytes, stride,
+                    hint == 'n'   ? TOUCH_HINT_ON
+                    : hint == 'f' ? TOUCH_HINT_OFF
+                                  : TOUCH_HINT_AUTO,
+                    cache > 0 ? (size_t)cache : 0)) {
+        complain("no memory for %zu bytes to touch", bytes);
         return EXIT_FAILED;
     }
     return EXIT_DONE;
 }
 
-/* ---- printing -------------------------------------------------------------------------------- */
-
-static double decode_gbs(const bench *b) {
-    return median(&b->decode_tps) * (double)b->l.info.weight_bytes * 1e-9;
-}
-
-/* The faster of the two measurements of the memory: a disturbed one must not flatter us. */
-static double read_gbs(const bench *b) {
-    return b->read_before > b->read_after ? b->read_before : b->read_after;
-}
-
-static double fraction(const bench *b) {
-    return read_gbs(b) > 0.0 ? decode_gbs(b) / read_gbs(b) : 0.0;
-}
-
-static int print_text(const bench *b) {
-    out_print("model      %s\n", b->l.info.path);
-    out_print("machine    %s, %u threads, memory reads %.1f GB/s before, %.1f GB/s after\n",
-              tern_model_isa(b->l.model), b->threads, b->read_before, b->read_after);
-    out_print("kernels    choice: %s, layout of ternary weights: %s\n",
-              tern_model_choice(b->l.model), tern_model_layout(b->l.model));
-    if (b->n_prompt > 0) {
-        out_print(
-            "prefill    %zu tokens: %.2f tokens/s (spread %.1f %%), first token after %.1f ms\n",
-            b->n_prompt, median(&b->prefill_tps), spread(&b->prefill_tps), median(&b->first_ms));
-    }
-    if (b->n_decode > 0) {
-        out_print("decode     %zu tokens behind %zu: %.2f tokens/s (spread %.1f %%), p50 %.2f ms, "
-                  "p95 %.2f ms\n",
-                  b->n_decode, b->depth, median(&b->decode_tps), spread(&b->decode_tps),
-                  median(&b->p50_ms), median(&b->p95_ms));
-        out_print("bandwidth  %.1f MB a token: %.2f GB/s, %.1f %% of what the memory gives\n",
-                  (double)b->l.info.weight_bytes * 1e-6, decode_gbs(b), 100.0 * fraction(b));
-    }
-    out_print("memory     %.0f MiB at most\n", b->rss_mib);
-    return EXIT_DONE;
-}
-
-#ifdef TERN_HAVE_JANSSON
-/* What was measured. */
-static json_t *figures(const bench *b) {
-    json_t *root = json_object();
-    json_object_set_new(root, "prompt_tokens", json_integer((json_int_t)b->n_prompt));
-    json_object_set_new(root, "generated_tokens", json_integer((json_int_t)b->n_decode));
-    json_object_set_new(root, "depth", json_integer((json_int_t)b->depth));
-    json_object_set_new(root, "repeat",
-                        json_integer((json_int_t)options_integer(b->o, OPT_REPEAT)));
-    json_object_set_new(root, "prefill_tps", json_number(median(&b->prefill_tps)));
-    json_object_set_new(root, "prefill_spread_percent", json_number(spread(&b->prefill_tps)));
-    json_object_set_new(root, "decode_tps", json_number(median(&b->decode_tps)));
-    json_object_set_new(root, "decode_spread_percent", json_number(spread(&b->decode_tps)));
-    json_object_set_new(root, "first_token_ms", json_number(median(&b->first_ms)));
-    json_object_set_new(root, "p50_ms", json_number(median(&b->p50_ms)));
-    json_object_set_new(root, "p95_ms", json_number(median(&b->p95_ms)));
-    json_object_set_new(root, "rss_mib", json_number(b->rss_mib));
-    json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)b->l.info.weight_bytes));
-    json_object_set_new(root, "bandwidth_gbs", json_number(decode_gbs(b)));
-    json_object_set_new(root, "read_gbs", json_number(read_gbs(b)));
-    json_object_set_new(root, "bandwidth_fraction", json_number(fraction(b)));
-    return root;
-}
-
-static int print_json(const bench *b) {
-    json_t *root = figures(b);
-    json_object_set_new(root, "threads", json_integer(b->threads));
-    json_set_loading(root, &b->l);
-    json_set_kernels(root, &b->l);
-    json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
-    json_object_set_new(root, "deterministic",
-                        json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));
-    json_object_set_new(root, "model", json_text(b->l.info.path, strlen(b->l.info.path)));
-    return json_print(root);
-}
-
-/* ---- the receipt ----------------------------------------------------------------------------- */
-
-/* One more run, watched and not part of the figures. */
-typedef struct recording {
-    answerer answerer;
-    receipt_watch watch;
-} recording;
-
-static bool record_token(const char *bytes, size_t size, void *user) {
-    recording *r = user;
-    (void)bytes;
-    (void)size;
-    receipt_watch_logits(&r->watch, r->answerer.n_tokens - 1, false);
-    return true;
-}
-
-static int record(const bench *b, recording *r, const tern_sampler_params *sampling) {
-    const prompt tokens = {.ids = b->tokens, .n = b->depth > 0 ? b->depth : 1};
-    const answer_request request = {.prompt = tokens.ids,
-                                    .n_prompt = tokens.n,
-                                    .seed = sampling->seed,
-                                    .max_tokens = b->n_decode,
-                                    .ignore_end = true,
-                                    .sink = record_token,
-                                    .user = r};
-    const receipt_run run = {.o = b->o,
-                             .l = &b->l,
-                             .prompt = &tokens,
-                             .sampling = sampling,
-                             .request = &request,
-                             .answer = &r->answerer,
-                             .watch = &r->watch};
-    tern_error err = {0};
-    if (answerer_answer(&r->answerer, &request, &err) != TERN_OK) {
-        return complain_error(&err);
-    }
-    receipt_watch_logits(&r->watch, r->answerer.n_tokens, true);
-    json_t *benchmark = figures(b);
-    const int status = receipt_write(&run, benchmark);
-    json_decref(benchmark);
-    return status;
-}
-
-/* In a session of its own: what it executes is all that it has executed. */
-static int write_receipt(bench *b) {
-    const tern_sampler_params sampling = tern_sampler_params_default();
-    tern_error err = {0};
-    recording r = {.watch = {.n = 0}};
-    int status = loader_open_session(b->o, &b->l);
-    if (status != EXIT_DONE) {
-        return status;
-    }
-    r.watch = receipt_watch_begin(b->l.session);
-    status = answerer_open(&r.answerer, b->l.session, NULL, &sampling, &err) == TERN_OK
-                 ? record(b, &r, &sampling)
-                 : complain_error(&err);
-    receipt_watch_free(&r.watch);
-    answerer_close(&r.answerer);
-    return status;
-}
-#endif
-
-/* ---- the command ----------------------------------------------------------------------------- */
-
-/* Unless they were asked for, the prompt is what the context has room for: a small model has less.
- */
-static void fit_prompt(bench *b) {
-    const uint32_t context = tern_session_context(b->l.session);
-    const size_t room = context > b->n_decode ? context - b->n_decode : 0;
-    if (!options_given(b->o, OPT_BENCH_PROMPT) && b->n_prompt > room)
-        b->n_prompt = room;
-    b->depth = options_given(b->o, OPT_DEPTH) ? options_integer(b->o, OPT_DEPTH) : b->n_prompt;
-}
-
-/* Random tokens of the whole vocabulary; also checks that everything fits into the context. */
 static int prepare(bench *b) {
-    const size_t deepest = b->depth > 0 ? b->depth : 1;
-    const size_t n = b->n_prompt > deepest ? b->n_prompt : deepest;
-    const uint32_t context = tern_session_context(b->l.session);
-    if (b->n_prompt > context || (b->n_decode > 0 && deepest + b->n_decode > context)) {
-        complain("%zu tokens do not fit into a context of %u; see --ctx",
-                 b->n_decode > 0 && deepest + b->n_decode > n ? deepest + b->n_decode : n, context);
-        return EXIT_USAGE;
-    }
-    b->tokens = malloc(n * sizeof *b->tokens);
     const tern_sampler_params params = tern_sampler_params_default();
     tern_error err = {0};
+    b->tokens = calloc(b->n_tokens + 1, sizeof *b->tokens);
     if (b->tokens == NULL) {
-        complain("no memory for %zu tokens", n);
+        complain("no memory for %zu tokens", b->n_tokens);
         return EXIT_FAILED;
     }
     if (tern_sampler_new(&params, b->l.info.n_vocab, &b->sampler, &err) != TERN_OK) {
         return complain_error(&err);
     }
-    tern_chacha random;
-    tern_chacha_seed(&random, options_integer(b->o, OPT_SEED));
-    for (size_t i = 0; i < n; i++) {
-        b->tokens[i] = (int32_t)(tern_chacha_uniform(&random) * (double)b->l.info.n_vocab);
+    (void)energy_open(&b->energy, ENERGY_FOLDER);
+    if (options_given(b->o, OPT_FILE)) {
+        const int status = take_text(b);
+        return status == EXIT_DONE ? open_touch(b) : status;
     }
-    return EXIT_DONE;
+    take_random(b);
+    return open_touch(b);
 }
 
-/* The session's threads are gone when the memory is measured again; the model stays for the report.
- */
-static void measure_memory_again(bench *b) {
-    tern_session_free(&b->l.session);
-    b->read_after = bandwidth_measure(b->threads);
+/* Model and session, with the time that they take; the child that measures memory comes first. */
+static int open_all(bench *b) {
+    b->memory = bandwidth_open();
+    const double begin = tern_clock_seconds();
+    const int status = loader_open(b->o, true, &b->l);
+    b->load_seconds = tern_clock_seconds() - begin;
+    return status;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+static int measure_main(bench *b) {
+    const uint64_t before = tern_dequantize_calls();
+    const int status = bench_measure(b, &b->main);
+    b->dequantized = tern_dequantize_calls() - before;
+    b->rss_mib = tern_peak_rss_mib();
+    if (status == EXIT_DONE && options_switch(b->o, OPT_STRICT) && b->dequantized > 0) {
+        complain("strict: %" PRIu64 " rows of weights were expanded to floats", b->dequantized);
+        return EXIT_FAILED;
+    }
+    return status;
+}
+
+/* What the down projections multiply while the prompt is evaluated and tokens are decoded. */
+static int measure_sparsity(bench *b) {
+    tern_error err = {0};
+    const tern_generate_params params = {.max_tokens = b->main.n_decode, .ignore_end = true};
+    const size_t n = b->main.depth > 0 ? b->main.depth : 1;
+    if (!sparsity_open(&b->sparsity, b->l.model)) {
+        complain("no memory to count zeros");
+        return EXIT_FAILED;
+    }
+    sparsity_watch(b->l.session, &b->sparsity);
+    tern_status status = tern_session_rewind(b->l.session, 0, &err);
+    if (status == TERN_OK) {
+        status =
+            tern_generate(b->l.session, b->sampler, b->tokens, n, &params, NULL, NULL, NULL, &err);
+    }
+    sparsity_watch(b->l.session, NULL);
+    return status == TERN_OK ? EXIT_DONE : complain_error(&err);
+}
+
+/* Each number of threads has a session of its own; the last one stays open. */
+static int measure_threads(bench *b) {
+    int status = EXIT_DONE;
+    for (size_t i = 0; i < b->n_threads && status == EXIT_DONE; i++) {
+        tern_session_free(&b->l.session);
+        status = loader_open_session_on(b->o, b->threads[i].threads, &b->l);
+        if (status == EXIT_DONE) {
+            status = bench_measure(b, &b->threads[i]);
+        }
+    }
+    return status;
+}
+
+static int measure(bench *b) {
+    int status = measure_main(b);
+    bench_measure_peak(b);
+    for (size_t i = 0; i < b->n_depths && status == EXIT_DONE; i++) {
+        status = bench_measure(b, &b->depths[i]);
+    }
+    if (status == EXIT_DONE && b->n_batches > 0) {
+        status = bench_measure_batches(b);
+    }
+    if (status == EXIT_DONE && options_switch(b->o, OPT_SPARSITY)) {
+        status = measure_sparsity(b);
+    }
+    if (status == EXIT_DONE) {
+        status = measure_threads(b);
+    }
+    if (status == EXIT_DONE && options_switch(b->o, OPT_VERIFY_TOUCH) && b->touch.words != NULL &&
+        !touch_is_complete(&b->touch)) {
+        complain("verify-touch: not every word was read");
+        return EXIT_FAILED;
+    }
+    return status;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int report(bench *b) {
+    int status = options_switch(b->o, OPT_JSON)       ? JSON_OR_NOTHING(bench_print_json(b))
+                 : options_switch(b->o, OPT_MARKDOWN) ? bench_print_markdown(b)
+                                                      : bench_print_text(b);
+    if (status == EXIT_DONE && options_given(b->o, OPT_RECEIPT)) {
+        status = JSON_OR_NOTHING(bench_write_receipt(b));
+    }
+    return status;
+}
+
+static void close_all(bench *b) {
+    sparsity_free(&b->sparsity);
+    touch_free(&b->touch);
+    tern_sampler_free(&b->sampler);
+    free(b->tokens);
+    free(b->depths);
+    free(b->threads);
+    free(b->batches);
+    loader_close(&b->l);
+    bandwidth_close(&b->memory);
 }
 
 int cmd_bench(const options *o) {
@@ -334,32 +282,20 @@ int cmd_bench(const options *o) {
         return EXIT_FAILED;
     }
     b->o = o;
-    b->n_prompt = options_integer(o, OPT_BENCH_PROMPT);
-    b->n_decode = options_integer(o, OPT_BENCH_TOKENS);
-    const uint64_t asked = options_integer(o, OPT_THREADS);
-    b->threads = asked > 0 ? (uint32_t)asked : tern_processor_count();
-    int status = loader_open_model(o, true, &b->l);
+    int status = open_all(b);
     if (status == EXIT_DONE) {
-        b->read_before = bandwidth_measure(b->threads);
-        status = loader_open_session(o, &b->l);
+        status = plan(b);
     }
     if (status == EXIT_DONE) {
-        fit_prompt(b);
         status = prepare(b);
     }
     if (status == EXIT_DONE) {
         status = measure(b);
     }
     if (status == EXIT_DONE) {
-        measure_memory_again(b);
-        status = options_switch(o, OPT_JSON) ? JSON_OR_NOTHING(print_json(b)) : print_text(b);
+        status = report(b);
     }
-    if (status == EXIT_DONE && options_given(o, OPT_RECEIPT)) {
-        status = JSON_OR_NOTHING(write_receipt(b));
-    }
-    tern_sampler_free(&b->sampler);
-    free(b->tokens);
-    loader_close(&b->l);
+    close_all(b);
     free(b);
     return status;
 }

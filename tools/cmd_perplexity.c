@@ -2,27 +2,16 @@
 /* tern perplexity: how well a model predicts a text. */
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tools/commands.h"
 #include "tools/eval/perplexity.h"
-#include "tools/files.h"
 #include "tools/json.h"
 #include "tools/loader.h"
 #include "tools/out.h"
 #include "tools/sha256.h"
-
-static const size_t text_limit = (size_t)1 << 30; /* bytes; more is a mistake, not a text */
-
-typedef struct text {
-    const char *path;
-    char *bytes;
-    size_t size;
-    int32_t *ids;
-    size_t n;
-} text;
+#include "tools/text_file.h"
 
 /* Windows of --ctx tokens; without it 512, or what the model was trained for if that is less. */
 static size_t window_length(const options *o, const loaded *l) {
@@ -47,33 +36,6 @@ static int32_t leading_token(const tern_tokenizer *t) {
     return first == bos ? bos : -1;
 }
 
-static int read_text(const options *o, const loaded *l, text *t) {
-    t->path = options_text(o, OPT_FILE);
-    if (t->path == NULL) {
-        complain("no text: use -f FILE, - for standard input");
-        return EXIT_USAGE;
-    }
-    if (l->tokenizer == NULL) {
-        return complain_error(&l->tokenizer_error);
-    }
-    int status = file_read(t->path, text_limit, &t->bytes, &t->size);
-    tern_error err = {0};
-    if (status == EXIT_DONE && tern_tokenize(l->tokenizer, t->bytes, t->size, TERN_TOKENIZE_SPECIAL,
-                                             NULL, 0, &t->n, &err) != TERN_OK) {
-        status = complain_error(&err);
-    }
-    if (status == EXIT_DONE && (t->ids = calloc(t->n + 1, sizeof *t->ids)) == NULL) {
-        complain("no memory for %zu tokens", t->n);
-        status = EXIT_FAILED;
-    }
-    if (status == EXIT_DONE && t->n > 0 &&
-        tern_tokenize(l->tokenizer, t->bytes, t->size, TERN_TOKENIZE_SPECIAL, t->ids, t->n, &t->n,
-                      &err) != TERN_OK) {
-        status = complain_error(&err);
-    }
-    return status;
-}
-
 /* ---- results --------------------------------------------------------------------------------- */
 
 /* One line that is written over on a terminal, a line a window elsewhere (--verbose). */
@@ -87,7 +49,7 @@ static void show_progress(const perplexity_result *r, size_t windows, void *user
 
 #ifdef TERN_HAVE_JANSSON
 static int print_json(const loaded *l, const perplexity_params *p, const perplexity_result *r,
-                      const text *t) {
+                      const text_file *t) {
     char hex[65];
     sha256 h;
     sha256_start(&h);
@@ -107,7 +69,8 @@ static int print_json(const loaded *l, const perplexity_params *p, const perplex
 }
 #endif
 
-static void print_result(const perplexity_params *p, const perplexity_result *r, const text *t) {
+static void print_result(const perplexity_params *p, const perplexity_result *r,
+                         const text_file *t) {
     out_print("perplexity %.4f +- %.4f, 95 %% between %.4f and %.4f\n", r->value, r->value_error,
               r->low, r->high);
     out_print("-ln p      %.6f +- %.6f nats a token\n", r->nll, r->nll_error);
@@ -117,7 +80,7 @@ static void print_result(const perplexity_params *p, const perplexity_result *r,
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int measure(const options *o, loaded *l, const text *t) {
+static int measure(const options *o, loaded *l, const text_file *t) {
     const size_t ctx = window_length(o, l);
     const size_t stride = options_integer(o, OPT_STRIDE);
     const perplexity_params p = {.ctx = ctx,
@@ -145,16 +108,15 @@ static int measure(const options *o, loaded *l, const text *t) {
 
 int cmd_perplexity(const options *o) {
     loaded l = {0};
-    text t = {0};
+    text_file t = {0};
     int status = loader_open_model(o, true, &l);
     if (status == EXIT_DONE) {
-        status = read_text(o, &l, &t);
+        status = text_file_read(o, &l, &t);
     }
     if (status == EXIT_DONE) {
         status = measure(o, &l, &t);
     }
-    free(t.bytes);
-    free(t.ids);
+    text_file_free(&t);
     loader_close(&l);
     return status;
 }

@@ -178,27 +178,35 @@ tern_format loader_kv_format(const options *o) {
     return (tern_format)format;
 }
 
-int loader_open_session(const options *o, loaded *l) {
-    return loader_open_session_of(o, (uint32_t)options_integer(o, OPT_CONTEXT), l);
-}
-
-int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l) {
+static int open_session(const options *o, uint32_t n_ctx, uint32_t threads, loaded *l) {
     tern_session_params params = tern_session_params_default();
     params.n_ctx = n_ctx;
     params.n_batch = (uint32_t)options_integer(o, OPT_BATCH);
-    params.threads = (uint32_t)options_integer(o, OPT_THREADS);
+    params.threads = threads;
     params.kv = loader_kv_format(o);
     tern_error err = {0};
     if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK) {
         return complain_error(&err);
     }
     const uint32_t wanted = params.threads > 0 ? params.threads : tern_processor_count();
-    const uint32_t threads = tern_session_threads(l->session);
-    if (threads < wanted) {
-        complain("only %u of %u threads could be started: slower, the same answer", threads,
+    const uint32_t started = tern_session_threads(l->session);
+    if (started < wanted) {
+        complain("only %u of %u threads could be started: slower, the same answer", started,
                  wanted);
     }
     return EXIT_DONE;
+}
+
+int loader_open_session(const options *o, loaded *l) {
+    return loader_open_session_of(o, (uint32_t)options_integer(o, OPT_CONTEXT), l);
+}
+
+int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l) {
+    return open_session(o, n_ctx, (uint32_t)options_integer(o, OPT_THREADS), l);
+}
+
+int loader_open_session_on(const options *o, uint32_t threads, loaded *l) {
+    return open_session(o, (uint32_t)options_integer(o, OPT_CONTEXT), threads, l);
 }
 
 int loader_open(const options *o, bool may_use_shipped, loaded *l) {

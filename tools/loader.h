@@ -29,7 +29,8 @@ const char *loader_model_path(const options *o, bool may_use_shipped);
  */
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l);
 int loader_open_session(const options *o, loaded *l);
-int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l); /* in place of --ctx */
+int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l);   /* in place of --ctx */
+int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* ... of --threads */
 int loader_open(const options *o, bool may_use_shipped, loaded *l);
 void loader_close(loaded *l);
 

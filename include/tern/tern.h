@@ -79,6 +79,9 @@ typedef struct tern_model_info {
     uint64_t weight_bytes; /* read for one decoded token: every matrix once, head included */
     uint64_t packed_bytes; /* memory that packed matrices take */
     uint64_t parameters;   /* weights of all tensors */
+    uint64_t attention_bytes, feed_forward_bytes, head_bytes; /* what weight_bytes is the sum of */
+    uint64_t block_weights; /* multiplied for every token: of the matrices in all blocks */
+    uint64_t head_weights;  /* multiplied for every token that gets logits */
 } tern_model_info;
 
 void tern_model_describe(const tern_model *model, tern_model_info *out);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/bandwidth.h"
+#include "tools/bench/bandwidth.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ static void measure_body(tern_worker worker, void *argument) {
     measurement *m = argument;
     const tern_part part = tern_team_split(worker, m->words, LINE_WORDS);
     for (size_t i = part.begin; i < part.end; i++) {
-        m->buffer[i] = i; /* every thread touches its own pages first */
+        m->buffer[i] = i; /* every thread touches its own pages, at first and in this round */
     }
     for (int pass = 0; pass < PASSES; pass++) {
         tern_team_barrier(worker);
@@ -59,13 +60,8 @@ static size_t buffer_bytes(void) {
 }
 
 /* The measurement itself, in GB/s; 0 on failure. */
-static double measure_here(uint32_t threads) {
-    const size_t bytes = buffer_bytes();
-    measurement m = {.words = bytes / sizeof *m.buffer};
-    m.buffer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (m.buffer == MAP_FAILED) {
-        return 0.0;
-    }
+static double measure_here(uint64_t *buffer, size_t bytes, uint32_t threads) {
+    measurement m = {.buffer = buffer, .words = bytes / sizeof *buffer};
     tern_team *team = NULL;
     double gbs = 0.0;
     if (tern_team_new(threads, &team, NULL) == TERN_OK) {
@@ -73,28 +69,58 @@ static double measure_here(uint32_t threads) {
         gbs = m.best > 0.0 ? (double)bytes / m.best * 1e-9 : 0.0;
     }
     tern_team_free(&team);
-    (void)munmap(m.buffer, bytes);
     return gbs;
 }
 
-double bandwidth_measure(uint32_t threads) {
+/* The child: answers until the other end is closed. */
+static void serve(int end) {
+    const size_t bytes = buffer_bytes();
+    uint64_t *buffer =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint32_t threads;
+    while (recv(end, &threads, sizeof threads, MSG_WAITALL) == (ssize_t)sizeof threads) {
+        const double gbs = buffer == MAP_FAILED ? 0.0 : measure_here(buffer, bytes, threads);
+        if (send(end, &gbs, sizeof gbs, MSG_NOSIGNAL) != (ssize_t)sizeof gbs) {
+            break;
+        }
+    }
+}
+
+bandwidth_meter bandwidth_open(void) {
     int ends[2];
-    if (pipe(ends) != 0) {
-        return 0.0;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return (bandwidth_meter){.socket = -1};
     }
     const pid_t child = fork();
     if (child == 0) {
-        const double gbs = measure_here(threads);
-        const ssize_t n = write(ends[1], &gbs, sizeof gbs);
-        _exit(n == (ssize_t)sizeof gbs ? 0 : 1);
+        (void)close(ends[0]);
+        serve(ends[1]);
+        _exit(0);
     }
     (void)close(ends[1]);
-    double gbs = 0.0;
-    if (child > 0 && read(ends[0], &gbs, sizeof gbs) != (ssize_t)sizeof gbs) {
-        gbs = 0.0;
+    if (child < 0) {
+        (void)close(ends[0]);
+        return (bandwidth_meter){.socket = -1};
     }
-    (void)close(ends[0]);
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+    return (bandwidth_meter){.child = child, .socket = ends[0]};
+}
+
+double bandwidth_measure(const bandwidth_meter *m, uint32_t threads) {
+    double gbs = 0.0;
+    if (m->child <= 0 ||
+        send(m->socket, &threads, sizeof threads, MSG_NOSIGNAL) != (ssize_t)sizeof threads ||
+        recv(m->socket, &gbs, sizeof gbs, MSG_WAITALL) != (ssize_t)sizeof gbs) {
+        return 0.0;
     }
     return gbs;
+}
+
+void bandwidth_close(bandwidth_meter *m) {
+    if (m->child <= 0) {
+        return;
+    }
+    (void)close(m->socket); /* the child sees the end and exits */
+    while (waitpid(m->child, NULL, 0) < 0 && errno == EINTR) {
+    }
+    m->child = 0;
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_BENCH_PEAKS_H
+#define TERN_BENCH_PEAKS_H
+
+/*
+ * Multiply-accumulates of each instruction set at best, by the probes of bench/probe.h. Each probe
+ * checks its sum. Threads may measure at the same time.
+ */
+
+#include "bench/probe.h"
+
+/* Multiply-adds a second of an instruction set's unit, by this thread's processor time; 0 when it
+ * has no such unit. */
+double tern_roof_macs(const char *isa, tern_unit unit);
+
+#endif

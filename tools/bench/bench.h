@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_BENCH_BENCH_H
+#define TERN_TOOLS_BENCH_BENCH_H
+
+/*
+ * What `tern bench` measures and reports: a point (prefill and decode at one depth with one number
+ * of threads) in several rounds, then whatever sweeps were asked for.
+ */
+
+#include "tools/bench/bandwidth.h"
+#include "tools/bench/energy.h"
+#include "tools/bench/series.h"
+#include "tools/bench/sparsity.h"
+#include "tools/bench/touch.h"
+#include "tools/json.h"
+#include "tools/loader.h"
+#include "tools/out.h"
+
+enum { BENCH_LIST_MAX = 32 }; /* numbers in --depths and its kin */
+
+/* Prefill and decode, measured in rounds: value i of each series is of round i. */
+typedef struct bench_point {
+    uint32_t threads;
+    size_t n_prompt; /* 0: no prefill */
+    size_t n_decode; /* 0: no decoding */
+    size_t depth;    /* context behind which it decodes */
+    series prefill_tps, first_ms;
+    series decode_tps, p50_ms, p95_ms;
+    series read_gbs; /* of the memory: the faster of right before and right behind decoding, so that
+                        a disturbed measurement does not flatter us */
+    series joules;   /* a decoded token; empty where that cannot be read */
+} bench_point;
+
+/* A pass of some tokens behind the point's depth, in milliseconds, with logits of all of them or of
+ * the last one; and how many times as long as a pass of one token in the same round. */
+typedef struct bench_batch {
+    size_t tokens;
+    series all_ms, all_ratio, last_ms, last_ratio;
+} bench_batch;
+
+typedef struct bench {
+    const options *o;
+    loaded l;
+    tern_sampler *sampler;
+    int32_t *tokens; /* [n_tokens] random */
+    size_t n_tokens; /* as many as the longest context takes */
+    bandwidth_meter memory;
+    energy_meter energy;
+    touch touch; /* words == NULL: not asked for */
+    bench_point main;
+    bench_point *depths;  /* [n_depths] owned */
+    bench_point *threads; /* [n_threads] owned */
+    bench_batch *batches; /* [n_batches] owned; the first one has one token */
+    size_t n_depths, n_threads, n_batches;
+    uint32_t context;    /* positions of the session */
+    double load_seconds; /* to open model and session */
+    double rss_mib;
+    uint64_t dequantized; /* rows of weights that became floats while measuring */
+    double peak_gmacs;    /* multiply-accumulates in registers, all threads, G/s; 0: not known */
+    const char *peak_isa, *peak_unit;
+    sparsity sparsity; /* n_layer == 0: not asked for */
+} bench;
+
+/* Numbers such as "0,512,2048" of an option into list[BENCH_LIST_MAX], each from min to max.
+ * EXIT_USAGE after a complaint; none when the option is not given. */
+int bench_list(const options *o, option_id id, uint64_t min, uint64_t max, uint64_t *list,
+               size_t *n);
+
+/* ---- measuring: EXIT_DONE, or the exit status after a complaint -------------------------------
+ */
+
+/* Measures a point in --repeat rounds with the session that is open. */
+int bench_measure(bench *b, bench_point *p);
+
+/* Passes of several tokens at the main point's depth. */
+int bench_measure_batches(bench *b);
+
+/* What the processor could multiply, with the threads of the main point. */
+void bench_measure_peak(bench *b);
+
+/* The cache filled with `depth` of the random tokens, not timed. */
+tern_status bench_fill(bench *b, size_t depth, tern_error *err);
+
+/* ---- what follows from a point ----------------------------------------------------------------
+ */
+
+/* Bytes of keys and values that a decoded token reads, in the mean. */
+uint64_t bench_cache_bytes(const bench *b, const bench_point *p);
+
+/* Bytes of weights, keys and values that a decoded token reads. */
+uint64_t bench_token_bytes(const bench *b, const bench_point *p);
+
+/* Bytes a second of decoding, GB/s, and its share of what the memory gives. */
+double bench_gbs(const bench *b, const bench_point *p);
+double bench_fraction(const bench *b, const bench_point *p);
+
+/* Weights multiplied a second, G/s: in the blocks for each token, in the head for each that gets
+ * logits (of a prompt the last one). */
+double bench_prefill_gweights(const bench *b, const bench_point *p);
+double bench_decode_gweights(const bench *b, const bench_point *p);
+
+/* x / y, or 0 where y is not above 0. */
+double bench_ratio(double x, double y);
+
+/* ---- reporting ------------------------------------------------------------------------------ */
+
+int bench_print_text(const bench *b);
+int bench_print_markdown(const bench *b);
+
+#ifdef TERN_HAVE_JANSSON
+json_t *bench_figures(const bench *b); /* those that a receipt holds too */
+int bench_print_json(const bench *b);
+
+/* Runs the main point once more, watched, in a session of its own, and writes the receipt. */
+int bench_write_receipt(bench *b);
+#endif
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from measured times: bytes, bandwidth, weights a second. */
+
+#include "tools/bench/bench.h"
+
+double bench_ratio(double x, double y) {
+    return y > 0.0 ? x / y : 0.0;
+}
+
+uint64_t bench_cache_bytes(const bench *b, const bench_point *p) {
+    if (p->n_decode == 0) {
+        return 0;
+    }
+    /* Token i of n sees the context (at least one token), itself, and the i before it. */
+    const uint64_t context = p->depth > 0 ? p->depth : 1;
+    const uint64_t twice = 2 * context + p->n_decode + 1;
+    return tern_model_kv_bytes(b->l.model, 1, loader_kv_format(b->o)) * twice / 2;
+}
+
+uint64_t bench_token_bytes(const bench *b, const bench_point *p) {
+    return b->l.info.weight_bytes + bench_cache_bytes(b, p);
+}
+
+double bench_gbs(const bench *b, const bench_point *p) {
+    return series_median(&p->decode_tps) * (double)bench_token_bytes(b, p) * 1e-9;
+}
+
+double bench_fraction(const bench *b, const bench_point *p) {
+    return bench_ratio(bench_gbs(b, p), series_median(&p->read_gbs));
+}
+
+double bench_prefill_gweights(const bench *b, const bench_point *p) {
+    const tern_model_info *i = &b->l.info;
+    const double heads = bench_ratio((double)i->head_weights, (double)p->n_prompt);
+    return series_median(&p->prefill_tps) * ((double)i->block_weights + heads) * 1e-9;
+}
+
+double bench_decode_gweights(const bench *b, const bench_point *p) {
+    const tern_model_info *i = &b->l.info;
+    return series_median(&p->decode_tps) * (double)(i->block_weights + i->head_weights) * 1e-9;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tern bench says to programs, and its receipt. */
+
+#include <string.h>
+
+#include "tools/bench/bench.h"
+#include "tools/receipt/receipt.h"
+
+#ifdef TERN_HAVE_JANSSON
+
+static void set_number(json_t *root, const char *key, double x) {
+    json_object_set_new(root, key, json_number(x));
+}
+
+static void set_count(json_t *root, const char *key, uint64_t n) {
+    json_object_set_new(root, key, json_integer((json_int_t)n));
+}
+
+/* What every point has. */
+static void set_point(json_t *root, const bench *b, const bench_point *p) {
+    set_count(root, "threads", p->threads);
+    set_count(root, "prompt_tokens", p->n_prompt);
+    set_count(root, "generated_tokens", p->n_decode);
+    set_count(root, "depth", p->depth);
+    set_number(root, "prefill_tps", series_median(&p->prefill_tps));
+    set_number(root, "prefill_spread_percent", series_spread(&p->prefill_tps));
+    set_number(root, "decode_tps", series_median(&p->decode_tps));
+    set_number(root, "decode_spread_percent", series_spread(&p->decode_tps));
+    set_number(root, "first_token_ms", series_median(&p->first_ms));
+    set_number(root, "p50_ms", series_median(&p->p50_ms));
+    set_number(root, "p95_ms", series_median(&p->p95_ms));
+    set_count(root, "bytes_per_token", b->l.info.weight_bytes);
+    set_count(root, "cache_bytes", bench_cache_bytes(b, p));
+    set_number(root, "bandwidth_gbs", bench_gbs(b, p));
+    set_number(root, "read_gbs", series_median(&p->read_gbs));
+    set_number(root, "bandwidth_fraction", bench_fraction(b, p));
+    if (p->joules.n > 0) {
+        set_number(root, "joules_per_token", series_median(&p->joules));
+    }
+}
+
+static json_t *list_of(const series *s) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n; i++) {
+        json_array_append_new(list, json_number(s->values[i]));
+    }
+    return list;
+}
+
+/* Value i of each list is of round i. */
+static json_t *rounds(const bench_point *p) {
+    json_t *root = json_object();
+    json_object_set_new(root, "prefill_tps", list_of(&p->prefill_tps));
+    json_object_set_new(root, "decode_tps", list_of(&p->decode_tps));
+    json_object_set_new(root, "read_gbs", list_of(&p->read_gbs));
+    return root;
+}
+
+static json_t *points(const bench *b, const bench_point *list, size_t n) {
+    json_t *root = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *point = json_object();
+        set_point(point, b, &list[i]);
+        json_object_set_new(point, "rounds", rounds(&list[i]));
+        json_array_append_new(root, point);
+    }
+    return root;
+}
+
+static json_t *batches(const bench *b) {
+    json_t *root = json_array();
+    for (size_t i = 0; i < b->n_batches; i++) {
+        const bench_batch *s = &b->batches[i];
+        json_t *batch = json_object();
+        set_count(batch, "tokens", s->tokens);
+        set_number(batch, "all_ms", series_median(&s->all_ms));
+        set_number(batch, "all_ratio", series_median(&s->all_ratio));
+        set_number(batch, "last_ms", series_median(&s->last_ms));
+        set_number(batch, "last_ratio", series_median(&s->last_ratio));
+        json_array_append_new(root, batch);
+    }
+    return root;
+}
+
+static json_t *sparsity_json(const sparsity_layer *l) {
+    static const size_t sizes[SPARSITY_SIZES] = SPARSITY_GROUPS;
+    json_t *root = json_object();
+    json_t *groups = json_object();
+    set_count(root, "values", l->values);
+    set_count(root, "zeros", l->zeros);
+    for (size_t i = 0; i < SPARSITY_SIZES; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "%zu", sizes[i]);
+        set_number(groups, name, bench_ratio((double)l->zero_groups[i], (double)l->groups[i]));
+    }
+    json_object_set_new(root, "zero_groups", groups);
+    return root;
+}
+
+static void set_sparsity(json_t *root, const sparsity *s) {
+    const sparsity_layer total = sparsity_total(s);
+    json_t *layers = json_array();
+    for (size_t i = 0; i < s->n_layer; i++) {
+        json_array_append_new(layers, sparsity_json(&s->layers[i]));
+    }
+    json_object_set_new(root, "sparsity",
+                        json_pack("{s:o, s:o}", "all", sparsity_json(&total), "layers", layers));
+}
+
+static void set_touch(json_t *root, const touch *t) {
+    json_t *touched = json_object();
+    set_count(touched, "bytes_per_token", t->steps * t->stride * sizeof *t->words);
+    set_count(touched, "stride", t->stride * sizeof *t->words);
+    set_count(touched, "tokens", t->tokens);
+    set_number(touched, "ms_per_token", 1e3 * bench_ratio(t->seconds, (double)t->tokens));
+    json_object_set_new(touched, "non_temporal", json_boolean(t->non_temporal));
+    json_object_set_new(touched, "complete", json_boolean(touch_is_complete(t)));
+    json_object_set_new(root, "touch", touched);
+}
+
+/* Bytes and weights by component, and the limits of the processor. */
+static void set_work(json_t *root, const bench *b) {
+    const tern_model_info *i = &b->l.info;
+    const bench_point *p = &b->main;
+    const double bytes = (double)bench_token_bytes(b, p);
+    set_count(root, "attention_bytes", i->attention_bytes);
+    set_count(root, "feed_forward_bytes", i->feed_forward_bytes);
+    set_count(root, "head_bytes", i->head_bytes);
+    set_number(root, "mb_per_token", 1e-6 * bytes);
+    set_number(root, "bytes_touched", bytes * (double)p->n_decode);
+    set_number(root, "coverage", bench_ratio(bytes, (double)i->file_bytes));
+    set_number(root, "read_low_gbs", series_low(&p->read_gbs));
+    set_number(root, "read_high_gbs", series_high(&p->read_gbs));
+    set_number(root, "prefill_gweights", bench_prefill_gweights(b, p));
+    set_number(root, "decode_gweights", bench_decode_gweights(b, p));
+    if (b->peak_gmacs > 0.0) {
+        set_number(root, "peak_gmacs", b->peak_gmacs);
+        json_object_set_new(root, "peak_isa", json_string(b->peak_isa));
+        json_object_set_new(root, "peak_unit", json_string(b->peak_unit));
+        set_number(root, "prefill_peak_fraction",
+                   bench_ratio(bench_prefill_gweights(b, p), b->peak_gmacs));
+        set_number(root, "decode_peak_fraction",
+                   bench_ratio(bench_decode_gweights(b, p), b->peak_gmacs));
+    }
+}
+
+json_t *bench_figures(const bench *b) {
+    json_t *root = json_object();
+    const double first = b->main.first_ms.n > 0 ? b->main.first_ms.values[0] : 0.0;
+    set_point(root, b, &b->main);
+    set_work(root, b);
+    set_count(root, "repeat", options_integer(b->o, OPT_REPEAT));
+    set_number(root, "load_ms", 1e3 * b->load_seconds);
+    set_number(root, "first_token_with_load_ms", 1e3 * b->load_seconds + first);
+    set_number(root, "rss_mib", b->rss_mib);
+    set_count(root, "kv_bytes",
+              tern_model_kv_bytes(b->l.model, b->context, loader_kv_format(b->o)));
+    return root;
+}
+
+int bench_print_json(const bench *b) {
+    json_t *root = bench_figures(b);
+    json_object_set_new(root, "rounds", rounds(&b->main));
+    if (b->n_depths > 0) {
+        json_object_set_new(root, "depths", points(b, b->depths, b->n_depths));
+    }
+    if (b->n_threads > 0) {
+        json_object_set_new(root, "thread_counts", points(b, b->threads, b->n_threads));
+    }
+    if (b->n_batches > 0) {
+        json_object_set_new(root, "batches", batches(b));
+    }
+    if (b->sparsity.n_layer > 0) {
+        set_sparsity(root, &b->sparsity);
+    }
+    if (b->touch.words != NULL) {
+        set_touch(root, &b->touch);
+    }
+    json_set_kernels(root, &b->l);
+    json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
+    json_object_set_new(root, "deterministic",
+                        json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));
+    json_object_set_new(root, "model", json_text(b->l.info.path, strlen(b->l.info.path)));
+    return json_print(root);
+}
+#endif

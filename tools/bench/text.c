@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tern bench says to people. */
+
+#include "tools/bench/bench.h"
+
+static double percent(double x) {
+    return 100.0 * x;
+}
+
+static double mb(uint64_t bytes) {
+    return 1e-6 * (double)bytes;
+}
+
+static void print_machine(const bench *b) {
+    const series *reads = &b->main.read_gbs;
+    out_print("machine    %s, %u threads", tern_model_isa(b->l.model), b->main.threads);
+    if (reads->n > 0) {
+        out_print("; memory reads %.1f GB/s (%.1f to %.1f between rounds)", series_median(reads),
+                  series_low(reads), series_high(reads));
+    }
+    if (b->peak_gmacs > 0.0) {
+        out_print("; %s multiplies %.0f G %s/s in registers", b->peak_isa, b->peak_gmacs,
+                  b->peak_unit);
+    }
+    out_print("\n");
+}
+
+static void print_prefill(const bench *b) {
+    const bench_point *p = &b->main;
+    if (p->n_prompt == 0) {
+        out_print("load       %.0f ms\n", 1e3 * b->load_seconds);
+        return;
+    }
+    out_print("load       %.0f ms; first token after %.1f ms with loading\n", 1e3 * b->load_seconds,
+              1e3 * b->load_seconds + p->first_ms.values[0]);
+    out_print("prefill    %zu tokens: %.2f tokens/s (spread %.1f %%), first token after %.1f ms\n",
+              p->n_prompt, series_median(&p->prefill_tps), series_spread(&p->prefill_tps),
+              series_median(&p->first_ms));
+}
+
+static void print_decode(const bench *b) {
+    const bench_point *p = &b->main;
+    const tern_model_info *i = &b->l.info;
+    const uint64_t bytes = bench_token_bytes(b, p);
+    out_print("decode     %zu tokens behind %zu: %.2f tokens/s (spread %.1f %%), p50 %.2f ms, "
+              "p95 %.2f ms\n",
+              p->n_decode, p->depth, series_median(&p->decode_tps), series_spread(&p->decode_tps),
+              series_median(&p->p50_ms), series_median(&p->p95_ms));
+    out_print(
+        "bytes      %.1f MB a token: attention %.1f, feed-forward %.1f, head %.1f, cache %.1f; "
+        "%.1f %% of the model's file\n",
+        mb(bytes), mb(i->attention_bytes), mb(i->feed_forward_bytes), mb(i->head_bytes),
+        mb(bench_cache_bytes(b, p)), percent(bench_ratio((double)bytes, (double)i->file_bytes)));
+    out_print("bandwidth  %.2f GB/s, %.1f %% of what the memory gives\n", bench_gbs(b, p),
+              percent(bench_fraction(b, p)));
+}
+
+static void print_arithmetic(const bench *b) {
+    const double prefill = bench_prefill_gweights(b, &b->main);
+    const double decode = bench_decode_gweights(b, &b->main);
+    out_print("arithmetic");
+    if (b->main.n_prompt > 0) {
+        out_print(" prefill %.1f G weights/s, %.1f %% of the peak%s", prefill,
+                  percent(bench_ratio(prefill, b->peak_gmacs)), b->main.n_decode > 0 ? ";" : "");
+    }
+    if (b->main.n_decode > 0) {
+        out_print(" decode %.1f, %.1f %%", decode, percent(bench_ratio(decode, b->peak_gmacs)));
+    }
+    out_print("\n");
+}
+
+static void print_energy(const bench *b) {
+    if (b->main.n_decode > 0 && b->main.joules.n > 0) {
+        out_print("energy     %.2f J a token decoded, the whole processor\n",
+                  series_median(&b->main.joules));
+    } else {
+        out_print("energy     not readable here\n");
+    }
+}
+
+static void print_touch(const bench *b) {
+    const touch *t = &b->touch;
+    if (t->words != NULL) {
+        out_print("touched    %.1f MB more a token, %.2f ms each; every word was read%s\n",
+                  mb(t->steps * t->stride * sizeof *t->words),
+                  1e3 * bench_ratio(t->seconds, (double)t->tokens),
+                  t->non_temporal ? ", none to be kept in caches" : "");
+    }
+}
+
+static void print_points(const bench *b, const char *title, const bench_point *points, size_t n) {
+    const double base = n > 0 ? series_median(&points[0].decode_tps) : 0.0;
+    if (n > 0) {
+        out_print("\n%s\n%8s %8s %12s %12s %8s %10s %8s %10s\n", title, "threads", "depth",
+                  "prefill/s", "decode/s", "ratio", "MB/token", "GB/s", "of memory");
+    }
+    for (size_t i = 0; i < n; i++) {
+        const bench_point *p = &points[i];
+        const double tps = series_median(&p->decode_tps);
+        out_print("%8u %8zu %12.2f %12.2f %8.3f %10.1f %8.2f %8.1f %%\n", p->threads, p->depth,
+                  series_median(&p->prefill_tps), tps, bench_ratio(tps, base),
+                  mb(bench_token_bytes(b, p)), bench_gbs(b, p), percent(bench_fraction(b, p)));
+    }
+}
+
+static void print_batches(const bench *b) {
+    if (b->n_batches > 0) {
+        out_print("\npasses of several tokens behind %zu, with logits of all or of the last\n"
+                  "%8s %12s %8s %12s %8s\n",
+                  b->main.depth, "tokens", "ms, all", "ratio", "ms, last", "ratio");
+    }
+    for (size_t i = 0; i < b->n_batches; i++) {
+        const bench_batch *s = &b->batches[i];
+        out_print("%8zu %12.2f %8.3f %12.2f %8.3f\n", s->tokens, series_median(&s->all_ms),
+                  series_median(&s->all_ratio), series_median(&s->last_ms),
+                  series_median(&s->last_ratio));
+    }
+}
+
+static void print_sparsity_row(const char *name, const sparsity_layer *l) {
+    out_print("%8s %7.2f %%", name, percent(bench_ratio((double)l->zeros, (double)l->values)));
+    for (size_t i = 0; i < SPARSITY_SIZES; i++) {
+        out_print(" %8.3f %%",
+                  percent(bench_ratio((double)l->zero_groups[i], (double)l->groups[i])));
+    }
+    out_print("\n");
+}
+
+static void print_sparsity(const bench *b) {
+    static const size_t sizes[SPARSITY_SIZES] = SPARSITY_GROUPS;
+    if (b->sparsity.n_layer == 0) {
+        return;
+    }
+    out_print("\nzeros among what the down projections multiply, and groups of columns that are "
+              "all zero\n%8s %9s",
+              "layer", "zeros");
+    for (size_t i = 0; i < SPARSITY_SIZES; i++) {
+        out_print("   %2zu whole", sizes[i]);
+    }
+    out_print("\n");
+    for (size_t i = 0; i < b->sparsity.n_layer; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "%zu", i);
+        print_sparsity_row(name, &b->sparsity.layers[i]);
+    }
+    const sparsity_layer total = sparsity_total(&b->sparsity);
+    print_sparsity_row("all", &total);
+}
+
+int bench_print_text(const bench *b) {
+    out_print("model      %s\n", b->l.info.path);
+    print_machine(b);
+    print_prefill(b);
+    if (b->main.n_decode > 0) {
+        print_decode(b);
+    }
+    print_arithmetic(b);
+    print_energy(b);
+    print_touch(b);
+    out_print("memory     %.0f MiB at most\n", b->rss_mib);
+    print_points(b, "decode by depth", b->depths, b->n_depths);
+    print_points(b, "by threads", b->threads, b->n_threads);
+    print_batches(b);
+    print_sparsity(b);
+    return EXIT_DONE;
+}
+
+/* A row such as docs/performance.md has. */
+int bench_print_markdown(const bench *b) {
+    const bench_point *p = &b->main;
+    out_print(
+        "| model | threads | prefill %zu, tokens/s | decode, tokens/s | ms a token, p50 / p95 | "
+        "MB a token | of the file | GB/s | of what the memory gives | peak MiB |\n"
+        "|---|---|---|---|---|---|---|---|---|---|\n",
+        p->n_prompt);
+    out_print("| %s | %u | %.1f (± %.0f %%) | %.1f (± %.0f %%) | %.1f / %.1f | %.0f | %.0f %% | "
+              "%.1f of %.1f | %.0f %% | %.0f |\n",
+              b->l.info.name[0] != '\0' ? b->l.info.name : b->l.info.path, p->threads,
+              series_median(&p->prefill_tps), series_spread(&p->prefill_tps),
+              series_median(&p->decode_tps), series_spread(&p->decode_tps),
+              series_median(&p->p50_ms), series_median(&p->p95_ms), mb(bench_token_bytes(b, p)),
+              percent(bench_ratio((double)bench_token_bytes(b, p), (double)b->l.info.file_bytes)),
+              bench_gbs(b, p), series_median(&p->read_gbs), percent(bench_fraction(b, p)),
+              b->rss_mib);
+    return EXIT_DONE;
+}
