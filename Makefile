@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test bench report receipt dist clean \
+.PHONY: all deps demo test bench bench-model report receipt dist clean \
         debug clang asan ubsan tsan scalar-only aarch64 cuda fuzz fuzz-run emulate
 
 all:
@@ -27,6 +27,15 @@ test: deps
 
 bench: all
 	$(BUILD)/bench/bench_kernels
+
+# A whole model, RUNS times, strictly: random tokens, then the prompts of a file, one a line
+# (docs/performance.md).
+MODEL ?= models/tern-small.gguf
+RUNS ?= 3
+PROMPTS ?=
+bench-model: all
+	$(BUILD)/tern bench -m $(MODEL) --repeat $(RUNS) --strict
+	$(if $(PROMPTS),$(BUILD)/tern run -m $(MODEL) --prompts-file $(PROMPTS) --rounds $(RUNS) --strict --json)
 
 # The receipt that the documents link: a run of the small model, tested, written, and run again.
 receipt: all

@@ -116,3 +116,10 @@ def geometric_mean(estimates: list[Estimate]) -> Estimate:
     n = len(estimates)
     parts = [(e.variance / (n * n), e.freedom) for e in estimates]
     return Estimate(math.fsum(e.log for e in estimates) / n, *satterthwaite(parts))
+
+
+def compare_pairs(a: list[float], b: list[float]) -> Estimate:
+    """How many times as large b is as a, from pairs (a[i], b[i]) measured one right after the other;
+    at least two, all positive. What changes from pair to pair alike for both drops out."""
+    mean, variance = mean_log([y / x for x, y in zip(a, b, strict=True)])
+    return Estimate(mean, variance, len(a) - 1.0)

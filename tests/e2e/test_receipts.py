@@ -183,9 +183,15 @@ class Writing(WithReceipt):
         self.assertEqual(r["benchmark"]["decode_tps"], figures["decode_tps"])
         self.assertEqual(r["prompt"]["tokens"], 20)
         self.assertEqual(tern("verify", path, "--replay", "--layout", "t5r16").returncode, 0)
-        for field in ("bandwidth_gbs", "bandwidth_fraction", "generated_tokens"):
+        follow = ("bandwidth_gbs", "bandwidth_fraction", "generated_tokens", "mb_per_token",
+                  "bytes_touched", "coverage", "prefill_peak_fraction", "decode_peak_fraction")
+        found = {field: field for field in follow}
+        found |= {"attention_bytes": "bytes_per_token", "cache_bytes": "bandwidth_gbs"}
+        for field, named in found.items():
             changed = tools.put(r, ("benchmark", field), tools.other(r["benchmark"][field]))
-            self.assert_refused(tools.seal(changed), f"benchmark.{field}")
+            self.assert_refused(tools.seal(changed), f"benchmark.{named}")
+        outside = tools.put(r, ("benchmark", "read_low_gbs"), 2 * r["benchmark"]["read_high_gbs"])
+        self.assert_refused(tools.seal(outside), "benchmark.read_gbs")
         self.assert_refused(tools.seal(tools.drop(r, ("benchmark",))), "benchmark: is missing")
 
 

@@ -2,6 +2,7 @@
 #include "tools/bench/bandwidth.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -11,13 +12,21 @@
 #include "runtime/metrics.h"
 #include "runtime/team.h"
 
-enum { PASSES = 7, LINE_WORDS = 8, PREFETCH_WORDS = 512 }; /* 64 bytes; 4 KiB ahead */
-static const size_t least_bytes = (size_t)256 << 20;
+enum { PASSES = 5, LINE_WORDS = 8, PREFETCH_WORDS = 512 }; /* 64 bytes; 4 KiB ahead */
+static const size_t pass_bytes = (size_t)256 << 20;        /* 10 ms or more */
 static const size_t most_bytes = (size_t)2 << 30;
 
+/* The buffer: passes follow each other through it, so that none finds in a cache what an earlier
+ * one left there. */
+typedef struct ring {
+    uint64_t *words; /* [pieces][piece]; NULL: no memory */
+    size_t piece, pieces;
+    size_t next; /* piece of the next pass */
+    bool filled;
+} ring;
+
 typedef struct measurement {
-    uint64_t *buffer; /* [words] */
-    size_t words;
+    ring *ring;
     double best;       /* seconds of the fastest pass */
     uint64_t checksum; /* keeps the loads from being optimised away */
 } measurement;
@@ -34,16 +43,29 @@ static uint64_t read_words(const uint64_t *words, size_t n) {
     return s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
 }
 
+/* Each worker writes the parts that it is going to read: so the pages are near it. All pieces
+ * before the first one is read, which then is in no cache any more. */
+static void fill(const ring *r, tern_part part) {
+    for (size_t piece = 0; piece < r->pieces; piece++) {
+        for (size_t i = part.begin; i < part.end; i++) {
+            r->words[piece * r->piece + i] = i;
+        }
+    }
+}
+
 static void measure_body(tern_worker worker, void *argument) {
     measurement *m = argument;
-    const tern_part part = tern_team_split(worker, m->words, LINE_WORDS);
-    for (size_t i = part.begin; i < part.end; i++) {
-        m->buffer[i] = i; /* every thread touches its own pages, at first and in this round */
+    const ring *r = m->ring;
+    const tern_part part = tern_team_split(worker, r->piece, LINE_WORDS);
+    if (!r->filled) {
+        fill(r, part);
     }
-    for (int pass = 0; pass < PASSES; pass++) {
+    for (size_t pass = 0; pass < PASSES; pass++) {
+        const size_t piece = (r->next + pass) % r->pieces;
+        const uint64_t *words = r->words + piece * r->piece;
         tern_team_barrier(worker);
         const double begin = tern_clock_seconds();
-        const uint64_t sum = read_words(m->buffer + part.begin, part.end - part.begin);
+        const uint64_t sum = read_words(words + part.begin, part.end - part.begin);
         tern_team_barrier(worker);
         const double seconds = tern_clock_seconds() - begin;
         (void)__atomic_fetch_add(&m->checksum, sum, __ATOMIC_RELAXED);
@@ -53,20 +75,33 @@ static void measure_body(tern_worker worker, void *argument) {
     }
 }
 
-static size_t buffer_bytes(void) {
+/* Pieces that are together more than four last-level caches; at least two passes' worth. */
+static ring ring_open(void) {
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     const size_t wanted = cache > 0 ? 5 * (size_t)cache : 0;
-    return wanted < least_bytes ? least_bytes : wanted > most_bytes ? most_bytes : wanted;
+    const size_t bytes = wanted > most_bytes ? most_bytes : wanted;
+    const size_t pieces = bytes > 2 * pass_bytes ? (bytes + pass_bytes - 1) / pass_bytes : 2;
+    ring r = {.piece = pass_bytes / sizeof *r.words, .pieces = pieces};
+    r.words =
+        mmap(NULL, pieces * pass_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    r.words = r.words == MAP_FAILED ? NULL : r.words;
+    if (r.words != NULL) {
+        (void)madvise(r.words, pieces * pass_bytes,
+                      MADV_HUGEPAGE); /* fewer faults; no matter else */
+    }
+    return r;
 }
 
 /* The measurement itself, in GB/s; 0 on failure. */
-static double measure_here(uint64_t *buffer, size_t bytes, uint32_t threads) {
-    measurement m = {.buffer = buffer, .words = bytes / sizeof *buffer};
+static double measure_here(ring *r, uint32_t threads) {
+    measurement m = {.ring = r};
     tern_team *team = NULL;
     double gbs = 0.0;
-    if (tern_team_new(threads, &team, NULL) == TERN_OK) {
+    if (r->words != NULL && tern_team_new(threads, &team, NULL) == TERN_OK) {
         tern_team_run(team, measure_body, &m);
-        gbs = m.best > 0.0 ? (double)bytes / m.best * 1e-9 : 0.0;
+        gbs = m.best > 0.0 ? (double)pass_bytes / m.best * 1e-9 : 0.0;
+        r->filled = true;
+        r->next = (r->next + PASSES) % r->pieces;
     }
     tern_team_free(&team);
     return gbs;
@@ -74,12 +109,10 @@ static double measure_here(uint64_t *buffer, size_t bytes, uint32_t threads) {
 
 /* The child: answers until the other end is closed. */
 static void serve(int end) {
-    const size_t bytes = buffer_bytes();
-    uint64_t *buffer =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ring r = ring_open();
     uint32_t threads;
     while (recv(end, &threads, sizeof threads, MSG_WAITALL) == (ssize_t)sizeof threads) {
-        const double gbs = buffer == MAP_FAILED ? 0.0 : measure_here(buffer, bytes, threads);
+        const double gbs = measure_here(&r, threads);
         if (send(end, &gbs, sizeof gbs, MSG_NOSIGNAL) != (ssize_t)sizeof gbs) {
             break;
         }

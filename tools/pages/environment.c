@@ -18,6 +18,8 @@ static const struct {
      "in `models` there): `tern` in this folder; without both `~/.cache/tern`"},
     {"TERN_CUDA_MODULE", "a file", "the CUDA module, in place of the one beside the library"},
     {"TERN_TEST_SMOLLM2", "a file", "the SmolLM2 model of the tests"},
+    {"RUNS", "a number", "`make bench-model`: rounds of every measurement"},
+    {"PROMPTS", "a file", "`make bench-model`: prompts to answer, one a line"},
 };
 
 /* Names that other programs know for things that tern does not have. */
@@ -26,11 +28,9 @@ static const struct {
 } not_taken[] = {
     {"IE_TP_USE_AFFINITY AFFINITY", "binding threads to processors"},
     {"IE_HOT_REPLICATE IE_HOT_REPL_LIMIT_MB", "copies of weights for each socket"},
-    {"IE_PREFETCH_DISTANCE IE_NT_LOADS IE_NT_RATIO", "how memory is read"},
-    {"IE_BYTES_PER_TOKEN IE_STRIDE_BYTES IE_VERIFY_TOUCH", "a measurement that only reads memory"},
+    {"IE_PREFETCH_DISTANCE IE_NT_RATIO", "how memory is read"},
     {"IE_DEDUP IE_DEDUP_STRICT IE_DEDUP_POLICY IE_DEDUP_CACHE_MB IE_DEDUP_DEBUG",
      "sharing equal parts of weights"},
-    {"PROMPTS RUNS", "defaults of benchmarks"},
 };
 
 /* Markdown of a cell: | would end it. */

@@ -67,7 +67,7 @@ static void same_text(const json_t *r, receipt_findings *f, const char *path, co
     }
 }
 
-static void positive(const json_t *r, receipt_findings *f, const char *path) {
+void rule_positive(const json_t *r, receipt_findings *f, const char *path) {
     if (!(rule_number(r, path) > 0)) {
         receipt_find(f, "%s: is %g, must be more than 0", path, rule_number(r, path));
     }
@@ -137,8 +137,8 @@ static void check_environment(const json_t *r, receipt_findings *f) {
         receipt_find(f, "environment.RAYON_NUM_THREADS: is \"%.20s\", but run.threads is %s",
                      rule_text(r, "environment.RAYON_NUM_THREADS"), threads);
     }
-    positive(r, f, "run.threads");
-    positive(r, f, "machine.cores");
+    rule_positive(r, f, "run.threads");
+    rule_positive(r, f, "machine.cores");
 }
 
 /* ---- model ----------------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ static void check_model(const json_t *r, receipt_findings *f) {
     char path[64];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         (void)snprintf(path, sizeof path, "model_info.%s", sizes[i]);
-        positive(r, f, path);
+        rule_positive(r, f, path);
     }
     check_files(r, f);
     const int64_t heads = rule_count(r, "model_info.num_attention_heads");
@@ -308,8 +308,8 @@ static void check_sampler(const json_t *r, receipt_findings *f) {
 }
 
 static void check_run(const json_t *r, receipt_findings *f) {
-    positive(r, f, "prompt.tokens");
-    positive(r, f, "run.batch");
+    rule_positive(r, f, "prompt.tokens");
+    rule_positive(r, f, "run.batch");
     check_ids(r, f, "prompt");
     check_ids(r, f, "output");
     check_points(r, f);
@@ -328,29 +328,6 @@ static void check_cross_validation(const json_t *r, receipt_findings *f) {
     }
 }
 
-static void check_benchmark(const json_t *r, receipt_findings *f) {
-    const bool bench = strcmp(rule_text(r, "run.command"), "bench") == 0;
-    if (bench != json_is_object(json_object_get(r, "benchmark"))) {
-        receipt_find(f, "benchmark: is %s, but run.command is \"%s\"", bench ? "missing" : "there",
-                     rule_text(r, "run.command"));
-        return;
-    }
-    if (!bench) {
-        return;
-    }
-    const double bytes = rule_number(r, "benchmark.bytes_per_token");
-    const double gbs = rule_number(r, "benchmark.decode_tps") * bytes * 1e-9;
-    const double read = rule_number(r, "benchmark.read_gbs");
-    rule_equal_counts(r, f, "benchmark.bytes_per_token", rule_count(r, "model_info.weight_bytes"),
-                      "model_info.weight_bytes");
-    rule_near(r, f, "benchmark.bandwidth_gbs", gbs, "bytes_per_token * decode_tps");
-    rule_near(r, f, "benchmark.bandwidth_fraction", read > 0 ? gbs / read : 0.0,
-              "bandwidth_gbs / read_gbs");
-    rule_equal_counts(r, f, "benchmark.generated_tokens", rule_count(r, "output.max_tokens"),
-                      "output.max_tokens");
-    positive(r, f, "benchmark.repeat");
-}
-
 void receipt_check_rules(const json_t *receipt, receipt_findings *f) {
     check_header(receipt, f);
     rules_kernels(receipt, f);
@@ -360,7 +337,7 @@ void receipt_check_rules(const json_t *receipt, receipt_findings *f) {
     rules_tests(receipt, f);
     rules_performance(receipt, f);
     check_cross_validation(receipt, f);
-    check_benchmark(receipt, f);
+    rules_benchmark(receipt, f);
 }
 
 void receipt_check(const json_t *receipt, receipt_findings *f) {

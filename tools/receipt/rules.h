@@ -19,9 +19,13 @@ void rule_equal_counts(const json_t *r, receipt_findings *f, const char *path, i
 void rule_near(const json_t *r, receipt_findings *f, const char *path, double expected,
                const char *why);
 
+/* A finding unless the number is above 0. */
+void rule_positive(const json_t *r, receipt_findings *f, const char *path);
+
 void rules_kernels(const json_t *r, receipt_findings *f);     /* rules_kernels.c */
 void rules_tests(const json_t *r, receipt_findings *f);       /* rules_figures.c */
 void rules_performance(const json_t *r, receipt_findings *f); /* rules_figures.c */
+void rules_benchmark(const json_t *r, receipt_findings *f);   /* rules_benchmark.c */
 
 #endif
 #endif

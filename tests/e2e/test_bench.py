@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern bench: figures that follow from others, sweeps, work-touch, zeros, wrong use."""
+
+import unittest
+
+import common
+from common import synth, tern, tern_json, tern_text
+
+QUICK = ["-p", 24, "-n", 4, "--repeat", 2, "--threads", 1]
+
+
+class Bench(common.FolderTest):
+    def setUp(self):
+        self.model = synth("bitnet-tiny", self.dir)
+
+    def bench(self, *args, **kwargs):
+        return tern_json("bench", "-m", self.model, *QUICK, *args, **kwargs)
+
+    def assert_near(self, a, b):
+        self.assertAlmostEqual(a, b, delta=1e-9 * (abs(a) + abs(b)))
+
+    def test_figures_agree(self):
+        r = self.bench()
+        bytes_read = r["bytes_per_token"] + r["cache_bytes"]
+        parts = ("attention_bytes", "feed_forward_bytes", "head_bytes")
+        self.assertEqual(r["bytes_per_token"], sum(r[k] for k in parts))
+        self.assert_near(r["mb_per_token"], 1e-6 * bytes_read)
+        self.assert_near(r["bytes_touched"], 4 * bytes_read)
+        self.assert_near(r["coverage"], bytes_read / self.model.stat().st_size)
+        self.assert_near(r["bandwidth_gbs"], 1e-9 * bytes_read * r["decode_tps"])
+        self.assert_near(r["bandwidth_fraction"], r["bandwidth_gbs"] / r["read_gbs"])
+        self.assertLessEqual(r["read_low_gbs"], r["read_gbs"])
+        self.assertLessEqual(r["read_gbs"], r["read_high_gbs"])
+        self.assertGreater(r["load_ms"], 0)
+        self.assertGreater(r["first_token_with_load_ms"], r["load_ms"])
+        self.assertEqual({len(v) for v in r["rounds"].values()}, {2})
+
+    def test_bytes_by_hand(self):
+        """2 bits a weight, an f16 head and cache; four tokens behind 24 see 26.5 positions in the mean."""
+        g = tern_json("inspect", self.model)["geometry"]
+        r = self.bench()
+        n, ff, v, layers = g["n_embd"], g["n_ff"], g["n_vocab"], g["n_layer"]
+        kv, q = g["n_head_kv"] * g["head_dim"], g["n_head"] * g["head_dim"]
+        self.assertEqual(r["attention_bytes"], layers * (2 * n * q + 2 * n * kv) // 4)
+        self.assertEqual(r["feed_forward_bytes"], layers * 3 * n * ff // 4)
+        self.assertEqual(r["head_bytes"], 2 * n * v)
+        self.assertEqual(r["cache_bytes"], int(2 * 2 * layers * kv * 26.5))
+        blocks = layers * (2 * n * q + 2 * n * kv + 3 * n * ff)
+        self.assert_near(r["decode_gweights"], 1e-9 * r["decode_tps"] * (blocks + n * v))
+        self.assert_near(r["prefill_gweights"], 1e-9 * r["prefill_tps"] * (blocks + n * v / 24))
+
+    def test_peak(self):
+        r = self.bench("--isa", "scalar")
+        self.assertEqual((r["peak_isa"], r["peak_unit"]), ("scalar", "int8 codes"))
+        self.assert_near(r["decode_peak_fraction"], r["decode_gweights"] / r["peak_gmacs"])
+        self.assertLess(r["decode_peak_fraction"], 1.1)
+
+    def test_sweeps(self):
+        r = self.bench("--depths", "0,8,64", "--thread-counts", "1,2", "--batch-sizes", "2,5")
+        self.assertEqual([p["depth"] for p in r["depths"]], [0, 8, 64])
+        cache = [p["cache_bytes"] for p in r["depths"]]
+        self.assertEqual(cache, sorted(cache))
+        for point in r["depths"]:
+            self.assertGreater(point["decode_tps"], 0)
+            self.assertEqual(point["prompt_tokens"], 0)
+        self.assertEqual([p["threads"] for p in r["thread_counts"]], [1, 2])
+        for point in r["thread_counts"]:
+            self.assertGreater(point["prefill_tps"], 0)
+            self.assertEqual(len(point["rounds"]["decode_tps"]), 2)
+        self.assertEqual([p["tokens"] for p in r["batches"]], [1, 2, 5])  # one in front
+        self.assertEqual((r["batches"][0]["all_ratio"], r["batches"][0]["last_ratio"]), (1.0, 1.0))
+        for batch in r["batches"]:
+            self.assertGreater(batch["all_ms"], 0)
+            self.assertGreater(batch["last_ms"], 0)
+        self.assertEqual(r["threads"], 1)
+
+    def test_touch(self):
+        touched = self.bench("--touch-bytes", 100000, "--touch-stride", 64, "--verify-touch")["touch"]
+        self.assertEqual(touched["bytes_per_token"], 100032)  # whole strides
+        self.assertEqual(touched["tokens"], 8)  # 2 rounds of 4
+        self.assertTrue(touched["complete"])
+        self.assertFalse(touched["non_temporal"])
+        self.assertGreater(touched["ms_per_token"], 0)
+        hinted = self.bench("--touch-bytes", 1000, "--touch-nt", "on")["touch"]
+        self.assertTrue(hinted["non_temporal"])
+        self.assertNotIn("touch", self.bench())
+
+    def test_touch_by_the_older_names(self):
+        env = {"IE_BYTES_PER_TOKEN": "4096", "IE_STRIDE_BYTES": "128", "IE_VERIFY_TOUCH": "1"}
+        touched = self.bench(env=env)["touch"]
+        self.assertEqual((touched["bytes_per_token"], touched["stride"]), (4096, 128))
+
+    def test_touch_is_in_the_window(self):
+        """Reading 64 MB beside each token of a tiny model costs more than the token."""
+        slow = self.bench("--touch-bytes", 64000000, "--touch-stride", 8)
+        self.assertGreaterEqual(1.05e3 / slow["decode_tps"], slow["touch"]["ms_per_token"])
+
+    def test_zeros(self):
+        found = self.bench("--sparsity")["sparsity"]
+        everything = found["all"]
+        self.assertEqual(len(found["layers"]), 2)
+        width = tern_json("inspect", self.model)["geometry"]["n_ff"]
+        self.assertEqual(everything["values"], 2 * width * (24 + 4))
+        self.assertEqual(everything["zeros"], sum(layer["zeros"] for layer in found["layers"]))
+        # relu gives zero for every gate below it: for random weights, half of them
+        self.assertGreater(everything["zeros"] / everything["values"], 0.45)
+        groups = everything["zero_groups"]
+        self.assertGreater(groups["4"], groups["16"])
+        again = self.bench("--sparsity", "--threads", 2, "--isa", "scalar")["sparsity"]
+        self.assertEqual(found, again)
+
+    def test_zeros_where_there_are_few(self):
+        """silu is never exactly zero; in blocks of 32 few codes are."""
+        model = synth("llama-tiny-q4_0", self.dir)
+        found = tern_json("bench", "-m", model, *QUICK, "--sparsity")["sparsity"]["all"]
+        self.assertGreater(found["values"], 0)
+        self.assertLess(found["zeros"] / found["values"], 0.3)
+
+    def test_text(self):
+        text = tern_text("bench", "-m", self.model, *QUICK, "--depths", "0,8", "--thread-counts", "1",
+                         "--batch-sizes", "1,2", "--sparsity", "--touch-bytes", 4096)
+        for word in ("machine", "load", "prefill", "decode", "bytes", "bandwidth", "arithmetic",
+                     "energy", "touched", "memory", "decode by depth", "by threads", "passes of",
+                     "zeros among"):
+            self.assertIn(f"\n{word}" if word != "machine" else word, text)
+
+    def test_markdown(self):
+        lines = tern_text("bench", "-m", self.model, *QUICK, "--markdown").splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertEqual({line.count("|") for line in lines}, {11})
+
+    def test_tokens_of_a_text(self):
+        model = common.small_model()
+        text = self.dir / "text.txt"
+        text.write_text("Once upon a time")
+        r = tern_json("bench", "-m", model, *QUICK, "-f", text, "--sparsity")
+        self.assertEqual(r["prompt_tokens"], 24)
+        other = tern_json("bench", "-m", model, *QUICK, "--sparsity")
+        self.assertNotEqual(r["sparsity"]["all"]["zeros"], other["sparsity"]["all"]["zeros"])
+
+    def test_parts_alone(self):
+        only_prefill = self.bench("-n", 0)
+        self.assertEqual((only_prefill["decode_tps"], only_prefill["cache_bytes"]), (0, 0))
+        self.assertGreater(only_prefill["prefill_tps"], 0)
+        only_decode = self.bench("-p", 0)
+        self.assertEqual(only_decode["prefill_tps"], 0)
+        self.assertGreater(only_decode["decode_tps"], 0)
+
+    def test_wrong_use(self):
+        cases = [
+            (["--depths", "1,x"], ["--depths", "'1,x'"]),
+            (["--depths", "99999"], ["100003", "--ctx"]),
+            (["--batch-sizes", "0"], ["--batch-sizes"]),
+            (["--batch-sizes", "4096"], ["4120", "--ctx"]),
+            (["--thread-counts", "0"], ["--thread-counts"]),
+            (["--touch-bytes", "64", "--touch-stride", "12"], ["--touch-stride", "12"]),
+        ]
+        for arguments, words in cases:
+            result = tern("bench", "-m", self.model, *QUICK, *arguments)
+            self.assert_one_line_error(result, 2, words)
+        missing = self.dir / "none.txt"
+        result = tern("bench", "-m", common.small_model(), *QUICK, "-f", missing)
+        self.assert_one_line_error(result, 1, [str(missing)])
+
+
+if __name__ == "__main__":
+    common.main()
