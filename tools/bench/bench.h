@@ -28,14 +28,16 @@ typedef struct bench_point {
     series decode_tps, p50_ms, p95_ms;
     series read_gbs; /* of the memory: the faster of right before and right behind decoding, so that
                         a disturbed measurement does not flatter us */
-    series joules;   /* a decoded token; empty where that cannot be read */
+    series head_rows; /* of the head multiplied exactly behind a scan, a token; 0: no scan */
+    series joules;    /* a decoded token; empty where that cannot be read */
 } bench_point;
 
-/* A pass of some tokens behind the point's depth, in milliseconds, with logits of all of them or of
- * the last one; and how many times as long as a pass of one token in the same round. */
+/* A pass of some tokens behind the main point's depth, in milliseconds, with logits of all of them,
+ * or with a token picked behind the last one as decoding does; and how many times as long as a pass
+ * of one token in the same turn. */
 typedef struct bench_batch {
     size_t tokens;
-    series all_ms, all_ratio, last_ms, last_ratio;
+    series all_ms, all_ratio, pick_ms, pick_ratio;
 } bench_batch;
 
 typedef struct bench {

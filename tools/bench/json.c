@@ -31,6 +31,7 @@ static void set_point(json_t *root, const bench *b, const bench_point *p) {
     set_number(root, "p95_ms", series_median(&p->p95_ms));
     set_count(root, "bytes_per_token", b->l.info.weight_bytes);
     set_count(root, "cache_bytes", bench_cache_bytes(b, p));
+    set_number(root, "head_rows", series_median(&p->head_rows));
     set_number(root, "bandwidth_gbs", bench_gbs(b, p));
     set_number(root, "read_gbs", series_median(&p->read_gbs));
     set_number(root, "bandwidth_fraction", bench_fraction(b, p));
@@ -75,8 +76,8 @@ static json_t *batches(const bench *b) {
         set_count(batch, "tokens", s->tokens);
         set_number(batch, "all_ms", series_median(&s->all_ms));
         set_number(batch, "all_ratio", series_median(&s->all_ratio));
-        set_number(batch, "last_ms", series_median(&s->last_ms));
-        set_number(batch, "last_ratio", series_median(&s->last_ratio));
+        set_number(batch, "pick_ms", series_median(&s->pick_ms));
+        set_number(batch, "pick_ratio", series_median(&s->pick_ratio));
         json_array_append_new(root, batch);
     }
     return root;

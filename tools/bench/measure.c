@@ -62,6 +62,7 @@ static tern_status decode(bench *b, bench_point *p, tern_error *err) {
         return status;
     }
     const double before = bandwidth_measure(&b->memory, p->threads);
+    const tern_session_work work = tern_session_work_done(b->l.session);
     (void)energy_joules(&b->energy); /* from here on */
     status = generate(b, b->tokens + start, 1, p->n_decode, &g, err);
     const double joules = energy_joules(&b->energy);
@@ -69,8 +70,11 @@ static tern_status decode(bench *b, bench_point *p, tern_error *err) {
         return status;
     }
     const double after = bandwidth_measure(&b->memory, p->threads);
+    const tern_session_work done = tern_session_work_done(b->l.session);
     series_add(&p->read_gbs, before > after ? before : after);
     series_add(&p->decode_tps, bench_ratio((double)g.n_generated, g.decode_seconds));
+    series_add(&p->head_rows, bench_ratio((double)(done.head_rows - work.head_rows),
+                                          (double)(done.scans - work.scans)));
     series_add(&p->p50_ms, g.p50_ms);
     series_add(&p->p95_ms, g.p95_ms);
     if (joules >= 0.0) {
@@ -94,39 +98,46 @@ int bench_measure(bench *b, bench_point *p) {
 /* ---- passes of several tokens -----------------------------------------------------------------
  */
 
-/* Milliseconds of one pass behind the main point's depth; the session is left there. */
-static tern_status time_pass(bench *b, size_t n, tern_logits_mode mode, float *logits, double *ms,
-                             tern_error *err) {
+/* Milliseconds of one pass behind the main point's depth, with logits of all of its tokens or,
+ * NULL, with a token picked behind the last one; the session is left behind it. */
+static tern_status time_pass(bench *b, size_t n, float *logits, double *ms, tern_error *err) {
+    tern_session *s = b->l.session;
     const size_t depth = b->main.depth;
-    tern_status status = tern_session_rewind(b->l.session, (uint32_t)depth, err);
-    if (status == TERN_OK) {
-        const double begin = tern_clock_seconds();
-        status = tern_session_eval(b->l.session, b->tokens + depth, n, mode, logits, err);
-        *ms = 1e3 * (tern_clock_seconds() - begin);
+    int32_t token;
+    tern_status status = tern_session_rewind(s, (uint32_t)depth, err);
+    if (status != TERN_OK) {
+        return status;
     }
+    const double begin = tern_clock_seconds();
+    status = tern_session_eval(s, b->tokens + depth, n,
+                               logits != NULL ? TERN_LOGITS_ALL : TERN_LOGITS_NONE, logits, err);
+    if (status == TERN_OK && logits == NULL) {
+        status = tern_session_pick(s, b->sampler, &token, err);
+    }
+    *ms = 1e3 * (tern_clock_seconds() - begin);
     return status;
 }
 
 /* All sizes once, one right behind the other, each against the pass of one token before it. */
 static tern_status batch_round(bench *b, float *logits, tern_error *err) {
     double one_all = 0.0;
-    double one_last = 0.0;
+    double one_pick = 0.0;
     tern_status status = TERN_OK;
     for (size_t i = 0; i < b->n_batches && status == TERN_OK; i++) {
         bench_batch *batch = &b->batches[i];
         double all;
-        double last;
-        status = time_pass(b, batch->tokens, TERN_LOGITS_ALL, logits, &all, err);
+        double pick;
+        status = time_pass(b, batch->tokens, logits, &all, err);
         if (status == TERN_OK) {
-            status = time_pass(b, batch->tokens, TERN_LOGITS_LAST, logits, &last, err);
+            status = time_pass(b, batch->tokens, NULL, &pick, err);
         }
         if (status == TERN_OK) {
             one_all = i == 0 ? all : one_all;
-            one_last = i == 0 ? last : one_last;
+            one_pick = i == 0 ? pick : one_pick;
             series_add(&batch->all_ms, all);
-            series_add(&batch->last_ms, last);
+            series_add(&batch->pick_ms, pick);
             series_add(&batch->all_ratio, bench_ratio(all, one_all));
-            series_add(&batch->last_ratio, bench_ratio(last, one_last));
+            series_add(&batch->pick_ratio, bench_ratio(pick, one_pick));
         }
     }
     return status;

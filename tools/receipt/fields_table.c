@@ -192,6 +192,7 @@ static const receipt_field fields[] = {
     MAY("benchmark.feed_forward_bytes", COUNT),
     MAY("benchmark.head_bytes", COUNT),
     MAY("benchmark.cache_bytes", COUNT),
+    MAY("benchmark.head_rows", NUMBER),
     MAY("benchmark.mb_per_token", NUMBER),
     MAY("benchmark.bytes_touched", NUMBER),
     MAY("benchmark.coverage", NUMBER),
