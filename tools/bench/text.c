@@ -155,6 +155,8 @@ static void print_sparsity(const bench *b) {
 int bench_print_text(const bench *b) {
     out_print("model      %s\n", b->l.info.path);
     print_machine(b);
+    out_print("kernels    choice: %s, layout of ternary weights: %s\n",
+              tern_model_choice(b->l.model), tern_model_layout(b->l.model));
     print_prefill(b);
     if (b->main.n_decode > 0) {
         print_decode(b);
