@@ -13,7 +13,8 @@ static double mb(uint64_t bytes) {
 
 static void print_machine(const bench *b) {
     const series *reads = &b->main.read_gbs;
-    out_print("machine    %s, %u threads", tern_model_isa(b->l.model), b->main.threads);
+    out_print("machine    %s, %u thread%s", tern_model_isa(b->l.model), b->main.threads,
+              b->main.threads == 1 ? "" : "s");
     if (reads->n > 0) {
         out_print("; memory reads %.1f GB/s (%.1f to %.1f between rounds)", series_median(reads),
                   series_low(reads), series_high(reads));
@@ -74,7 +75,7 @@ static void print_arithmetic(const bench *b) {
 }
 
 static void print_energy(const bench *b) {
-    if (b->main.n_decode > 0 && b->main.joules.n > 0) {
+    if (b->main.joules.n > 0) {
         out_print("energy     %.2f J a token decoded, the whole processor\n",
                   series_median(&b->main.joules));
     } else {
@@ -161,8 +162,12 @@ int bench_print_text(const bench *b) {
     if (b->main.n_decode > 0) {
         print_decode(b);
     }
-    print_arithmetic(b);
-    print_energy(b);
+    if (b->main.n_prompt > 0 || b->main.n_decode > 0) {
+        print_arithmetic(b);
+    }
+    if (b->main.n_decode > 0) {
+        print_energy(b);
+    }
     print_touch(b);
     out_print("memory     %.0f MiB at most\n", b->rss_mib);
     print_points(b, "decode by depth", b->depths, b->n_depths);
