@@ -177,6 +177,7 @@ int bench_print_json(const bench *b) {
     if (b->touch.words != NULL) {
         set_touch(root, &b->touch);
     }
+    json_set_loading(root, &b->l);
     json_set_kernels(root, &b->l);
     json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
     json_object_set_new(root, "deterministic",
