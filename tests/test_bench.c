@@ -171,11 +171,16 @@ static void test_zeros(void **state) {
     assert_int_equal(l.zero_groups[0], 32 + 31);
     assert_int_equal(l.zero_groups[1], 8 + 7);
     assert_int_equal(l.zero_groups[2], 2 + 1);
+    q[63] = 0;
+    q[64] = 1; /* the first of a group of each size */
+    sparsity_count(&l, q, 130);
+    assert_int_equal(l.zero_groups[0], 32 + 31 + 31);
+    assert_int_equal(l.zero_groups[2], 2 + 1 + 1);
     sparsity_layer layers[2] = {l, l};
     const sparsity s = {.layers = layers, .n_layer = 2};
     const sparsity_layer total = sparsity_total(&s);
-    assert_int_equal(total.values, 520);
-    assert_int_equal(total.zero_groups[1], 30);
+    assert_int_equal(total.values, 780);
+    assert_int_equal(total.zero_groups[1], 2 * (8 + 7 + 7));
 }
 
 /* ---- memory and processor ---------------------------------------------------------------------
@@ -207,14 +212,18 @@ static void test_peaks(void **state) {
 /* ---- lists ------------------------------------------------------------------------------------
  */
 
-static int list_of(const char *text, uint64_t *list, size_t *n) {
+static int list_from(uint64_t least, const char *text, uint64_t *list, size_t *n) {
     options *o = calloc(1, sizeof *o);
     assert_non_null(o);
     o->command = COMMAND_BENCH;
     o->values[OPT_DEPTHS] = (option_value){.source = OPTION_FLAG, .text = text};
-    const int status = bench_list(o, OPT_DEPTHS, 0, 4096, list, n);
+    const int status = bench_list(o, OPT_DEPTHS, least, 4096, list, n);
     free(o);
     return status;
+}
+
+static int list_of(const char *text, uint64_t *list, size_t *n) {
+    return list_from(0, text, list, n);
 }
 
 static void test_lists(void **state) {
@@ -243,6 +252,8 @@ static void test_lists(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(list_of(bad[i], list, &n), EXIT_USAGE);
     }
+    assert_int_equal(list_from(1, "1,2", list, &n), EXIT_DONE);
+    assert_int_equal(list_from(2, "2,1", list, &n), EXIT_USAGE);
     char long_list[2 * BENCH_LIST_MAX + 4] = "1";
     for (int i = 1; i < BENCH_LIST_MAX; i++) {
         strcat(long_list, ",1");
