@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct tern_image_work {
     uint64_t limit;
     const uint8_t *arena;
     bool writing;
+    atomic_bool awaited; /* the model is being freed */
     pthread_t thread;
 };
 
@@ -94,12 +96,19 @@ void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* Where that is refused, the thread goes on as it is. */
+static void set_policy(pthread_t thread, int policy) {
+    const struct sched_param none = {.sched_priority = 0};
+    (void)pthread_setschedparam(thread, policy, &none);
+}
+
 static void *write_image(void *argument) {
     tern_model *m = argument;
     const tern_image_work *work = m->image_work;
-    const struct sched_param none = {.sched_priority = 0};
-    /* Only when nobody else wants the processor; where that is refused, like any other thread. */
-    (void)pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+    /* Only when nobody else wants the processor, unless somebody waits already. */
+    set_policy(pthread_self(), SCHED_IDLE);
+    if (atomic_load(&work->awaited))
+        set_policy(pthread_self(), SCHED_OTHER);
     /* The next start tries again; what is wrong is told when it finds the folder unusable. */
     (void)!tern_image_write(work->folder, &work->key, work->arena, work->limit, NULL);
     return NULL;
@@ -118,8 +127,12 @@ void tern_model_keep_image(tern_model *m) {
 }
 
 void tern_model_release_weights(tern_model *m) {
-    if (m->image_work != NULL && m->image_work->writing)
+    if (m->image_work != NULL && m->image_work->writing) {
+        /* Somebody waits for it now: it must not starve behind other programs. */
+        atomic_store(&m->image_work->awaited, true);
+        set_policy(m->image_work->thread, SCHED_OTHER);
         pthread_join(m->image_work->thread, NULL);
+    }
     give_up(m);
     tern_arena_free(&m->weights);
     tern_file_map_close(&m->packed_image);
