@@ -107,6 +107,8 @@ static bool take_operands(tern_tuner *t, size_t cols, size_t results) {
             return false;
     if (tern_arena_take(&t->operands, results, sizeof(float), &part[PARTS], NULL) != TERN_OK)
         return false;
+    memset(part[3], 0, TERN_TUNE_TOKENS * each[3]); /* sums are multiplied by codes: no overflow */
+    memset(part[5], 0, TERN_TUNE_TOKENS * each[5]);
     t->x = (tern_activations){.cols = cols,
                               .x = part[0],
                               .x_stride = cols,

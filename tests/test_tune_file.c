@@ -80,9 +80,9 @@ static void test_damaged(void **state) {
     char *text = tern_tune_text(&machine, &in, &size);
     for (size_t i = 0; i < size; i++) {
         assert_int_equal(parse(text, i, &guard, &out), TERN_ERR_JSON);
-        text[i] ^= 1 << i % 8;
+        text[i] = (char)(text[i] ^ 1 << i % 8);
         assert_int_equal(parse(text, size, &guard, &out), TERN_ERR_JSON);
-        text[i] ^= 1 << i % 8;
+        text[i] = (char)(text[i] ^ 1 << i % 8);
     }
     assert_int_equal(out.n, 0);
     tern_tuning_free(&in);
