@@ -74,6 +74,7 @@ cuda: deps
 # Every row of the table on a processor that this machine need not be (docs/building.md).
 emulate: all
 	tests/emulate/bochs-run -v -- $(BUILD)/bench/bench_kernels --check
+	tests/emulate/receipt $(BUILD)/tern
 
 # Every fuzz target for SECONDS, two at a time on two cores; the corpus stays in build-fuzz/corpus.
 SECONDS ?= 1800
