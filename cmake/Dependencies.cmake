@@ -1,5 +1,5 @@
 # What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json, receipts), utf8proc (normal forms of
-# Unicode in a tokenizer.json), libsodium (signatures), libedit (tern chat), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
+# Unicode in a tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
 # optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
@@ -42,6 +42,15 @@ if(UTF8PROC_FOUND)
   set(TERN_PC_UTF8PROC " libutf8proc") # for tern.pc
 else()
   message(STATUS "tern: utf8proc was not found: built without Unicode normalization (tokenizer.json of Qwen)")
+endif()
+
+pkg_check_modules(HWLOC IMPORTED_TARGET hwloc>=2.4) # kinds of cores
+if(HWLOC_FOUND)
+  set(TERN_HWLOC_DEFINITIONS TERN_HAVE_HWLOC=1)
+  list(APPEND TERN_LIBRARIES PkgConfig::HWLOC)
+  set(TERN_PC_HWLOC " hwloc") # for tern.pc
+else()
+  message(STATUS "tern: hwloc was not found: built without --affinity compact and scatter, and without --numa")
 endif()
 
 pkg_check_modules(LIBEDIT IMPORTED_TARGET libedit)

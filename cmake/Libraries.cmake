@@ -15,7 +15,8 @@ set_source_files_properties(device/load_cuda.c PROPERTIES
                             COMPILE_DEFINITIONS TERN_CUDA_FROM_PROGRAM="${TERN_CUDA_FROM_PROGRAM}")
 target_link_libraries(tern_kernel_objects PRIVATE ${TERN_KERNEL_LIBRARIES})
 target_link_libraries(tern_runtime_objects PRIVATE ${TERN_LIBRARIES})
-target_compile_definitions(tern_runtime_objects PRIVATE ${TERN_UTF8PROC_DEFINITIONS})
+target_compile_definitions(tern_runtime_objects PRIVATE ${TERN_UTF8PROC_DEFINITIONS}
+                           ${TERN_HWLOC_DEFINITIONS})
 
 foreach(objects IN ITEMS tern_kernel_objects tern_runtime_objects)
   target_include_directories(${objects} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include

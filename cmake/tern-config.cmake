@@ -23,7 +23,7 @@ elseif(TARGET tern::kernels AND NOT tern_KIND STREQUAL _tern_kind)
 endif()
 
 # Static libraries leave it to the program to link what they use: the kernels cpuinfo and threads,
-# the rest PCRE2 and, where it was built with it, utf8proc.
+# the rest PCRE2 and, where it was built with them, utf8proc and hwloc.
 set(_tern_complete TRUE)
 if(_tern_kind STREQUAL "static")
   include(CMakeFindDependencyMacro)
@@ -39,6 +39,7 @@ if(_tern_kind STREQUAL "static")
     set(_tern_complete FALSE)
   endif()
   pkg_check_modules(UTF8PROC QUIET IMPORTED_TARGET libutf8proc)
+  pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc)
 endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/tern-kernels-${_tern_kind}.cmake)

@@ -9,6 +9,7 @@
 #include "dispatch/select.h"
 #include "runtime/metrics.h"
 #include "runtime/model_image.h"
+#include "runtime/places/bind.h"
 #include "runtime/rope.h"
 #include "runtime/strict.h"
 #include "runtime/team.h"
@@ -166,9 +167,24 @@ static tern_status fill_weights(tern_loader *l, tern_model *m, tern_error *err) 
     return status;
 }
 
+/* Whether it matters on which node weights lie. A mapped image lies where it was first read. */
+static bool has_places(const tern_model *m) {
+    return m->topology->n_nodes > 1 || m->places.numa != TERN_NUMA_NONE;
+}
+
+/* The arena, where the NUMA policy wants it. */
+static tern_status reserve_weights(tern_model *m, size_t bytes, tern_error *err) {
+    const tern_status status = tern_arena_new(bytes, true, &m->weights, err);
+    if (status != TERN_OK)
+        return status;
+    const int refused =
+        tern_place_memory(m->topology, &m->places, m->weights.base, m->weights.size);
+    return tern_model_note_refusal(m, refused, &m->refused, err);
+}
+
 /* Once to add up the memory, once to fill it. */
 static tern_status load_weights(tern_model *m, const tern_model_params *params, tern_error *err) {
-    const uint32_t threads = params->threads ? params->threads : tern_processor_count();
+    const uint32_t threads = tern_model_threads(m, params->threads);
     tern_loader loader = {.file = m->file,
                           .guard = &m->guard,
                           .arena = &m->weights,
@@ -180,16 +196,17 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     if (status == TERN_OK)
         status = load_all(&loader, m, err);
     if (status == TERN_OK && !params->no_weights)
-        status = tern_team_new(threads, &loader.team, err);
+        status = tern_team_new_placed(threads, m->topology, &m->places, &loader.team, err);
     if (status == TERN_OK && params->tune)
         status = tune(m, params, &loader, threads, err);
     m->packed = loader.bytes;
     if (status == TERN_OK && m->strict)
         status = tern_strict_plan(m, params, err);
     if (status == TERN_OK && !params->no_weights) {
-        tern_model_find_image(m, params, &loader);
+        if (!has_places(m))
+            tern_model_find_image(m, params, &loader);
         if (!loader.made)
-            status = tern_arena_new(loader.bytes, true, &m->weights, err);
+            status = reserve_weights(m, loader.bytes, err);
         loader.plan = false;
         if (status == TERN_OK)
             status = fill_weights(&loader, m, err);
@@ -317,6 +334,10 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     m->layers = calloc(m->config.n_layer, sizeof *m->layers);
     if (!m->layers)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
+    m->places = params->places;
+    if ((s = tern_topology_for(&m->places, &m->topology, err)) ||
+        (s = tern_places_check(m->topology, &m->places, err)))
+        return s;
     s = tern_model_open_tokenizer(m, params, err);
     if (s != TERN_OK)
         return s;
@@ -343,6 +364,20 @@ tern_status tern_model_open(const char *path, const tern_model_params *params, t
     return TERN_OK;
 }
 
+tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused, tern_error *err) {
+    if (error && (m->strict || m->places.numa == TERN_NUMA_STRICT))
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "strict: the system does not bind threads or memory as asked for: %s",
+                         strerror(error));
+    if (*refused == 0)
+        *refused = error;
+    return TERN_OK;
+}
+
+const tern_topology *tern_model_topology(const tern_model *m) {
+    return m->topology;
+}
+
 tern_status tern_model_unchanged(const tern_model *model, tern_error *err) {
     return tern_gguf_unchanged(model->file, err);
 }
@@ -353,6 +388,7 @@ void tern_model_free(tern_model **model) {
     tern_model *m = *model;
     tern_tokenizer_free(&m->tokenizer);
     tern_model_release_weights(m);
+    tern_topology_free(&m->topology);
     tern_tuning_free(&m->tuning);
     tern_gguf_close(&m->file);
     free(m->frequency);

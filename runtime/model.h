@@ -10,6 +10,7 @@
 #include "runtime/gguf.h"
 #include "runtime/guard.h"
 #include "runtime/head.h"
+#include "runtime/places/placement.h"
 #include "runtime/weights.h"
 #include "tern/tern.h"
 
@@ -64,6 +65,9 @@ typedef struct tern_image_work tern_image_work;
 struct tern_model {
     tern_gguf *file;
     tern_config config;
+    tern_topology *topology;
+    tern_places places;  /* of weights and sessions */
+    int refused;         /* errno of the first binding that the system refused; 0: none */
     tern_guard guard;    /* features that rows may use, and what was found out about rows */
     tern_layout ternary; /* packed layout of ternary matrices, but for what `tuning` has */
     tern_tuning tuning;  /* choices in place of the table's */
@@ -89,6 +93,18 @@ struct tern_model {
     tern_i2s_order i2s_order;
     _Atomic uint64_t identity; /* 0: not asked for yet; identity.c */
 };
+
+/* Threads for those who ask for `threads`, where 0 leaves it to the topology. */
+static inline uint32_t tern_model_threads(const tern_model *m, uint32_t threads) {
+    return threads ? threads : tern_topology_threads(m->topology);
+}
+
+/*
+ * A binding that the system refused, an errno or 0. A strict model, and the NUMA policy "strict",
+ * take it for an error; otherwise it is kept in *refused, the first one.
+ */
+TERN_MUST_CHECK tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused,
+                                                    tern_error *err);
 
 /*
  * Fills tokenizer, or tokenizer_error where nothing was asked for and the file has none: with the

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/places/bind.h"
+
 enum { DEFAULT_CONTEXT = 4096, DEFAULT_BATCH = 128, MAX_BATCH = 4096, MAX_THREADS = 1024 };
 
 tern_session_params tern_session_params_default(void) {
@@ -127,6 +129,11 @@ static tern_status allocate(tern_session *s, tern_error *err) {
     tern_status status = plan(s, tern_team_size(s->team), &bytes, err);
     if (status == TERN_OK)
         status = tern_arena_new(bytes, false, &s->arena, err);
+    if (status == TERN_OK)
+        status = tern_model_note_refusal(
+            s->model,
+            tern_place_memory(s->model->topology, &s->model->places, s->arena.base, bytes),
+            &s->refused, err);
     if (status != TERN_OK)
         return status;
     taker filler = {.arena = &s->arena, .err = err};
@@ -171,8 +178,19 @@ static void configure(tern_session *s, const tern_model *model, const tern_sessi
         s->n_batch = s->n_ctx;
 }
 
-static uint32_t thread_count(const tern_session_params *p) {
-    return p->threads ? p->threads : tern_processor_count();
+/* The team, where the model's places want it. */
+static tern_status start_team(tern_session *s, uint32_t threads, tern_error *err) {
+    const tern_model *m = s->model;
+    const tern_status status =
+        tern_team_new_placed(threads, m->topology, &m->places, &s->team, err);
+    if (status != TERN_OK)
+        return status;
+    if (m->strict && tern_team_size(s->team) < threads)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "strict: the system starts %u threads of %u, they would stand in",
+                         tern_team_size(s->team), threads);
+    s->refused = m->refused;
+    return tern_model_note_refusal(m, tern_team_refused(s->team), &s->refused, err);
 }
 
 tern_status tern_session_bytes(const tern_model *model, const tern_session_params *params,
@@ -185,7 +203,7 @@ tern_status tern_session_bytes(const tern_model *model, const tern_session_param
     tern_session s = {.team = NULL};
     configure(&s, model, params);
     size_t size = 0;
-    status = plan(&s, thread_count(params), &size, err);
+    status = plan(&s, tern_model_threads(model, params->threads), &size, err);
     if (status == TERN_OK)
         *bytes = size;
     return status;
@@ -206,11 +224,7 @@ tern_status tern_session_new(const tern_model *model, const tern_session_params 
     if (!s)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     configure(s, model, p);
-    status = tern_team_new(thread_count(p), &s->team, err);
-    if (status == TERN_OK && model->strict && tern_team_size(s->team) < thread_count(p))
-        status = tern_fail(err, TERN_ERR_STRICT,
-                           "strict: the system starts %u threads of %u, they would stand in",
-                           tern_team_size(s->team), thread_count(p));
+    status = start_team(s, tern_model_threads(model, p->threads), err);
     if (status == TERN_OK)
         status = allocate(s, err);
     if (status != TERN_OK) {
@@ -241,6 +255,9 @@ uint32_t tern_session_context(const tern_session *s) {
 }
 tern_format tern_session_cache(const tern_session *s) {
     return s->kv;
+}
+int tern_session_refused(const tern_session *s) {
+    return s->refused;
 }
 uint32_t tern_session_threads(const tern_session *s) {
     return tern_team_size(s->team);

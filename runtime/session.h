@@ -83,6 +83,7 @@ struct tern_session {
     uint32_t n_batch;
     uint32_t position; /* tokens in the cache */
     tern_last last;
+    int refused;       /* errno of the first binding that the system refused; 0: none */
     tern_session_work work;
     unsigned ran;                    /* bits of tern_products */
     tern_product_observer *observer; /* NULL: nobody looks */

@@ -3,20 +3,23 @@
 #include "runtime/team.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "runtime/places/bind.h"
+
 /*
  * Polls before a waiting thread sleeps. A poll is a pause of some 40 cycles, so this is roughly
- * 50 us: longer than the short single-threaded steps of a token, shorter than a scheduler tick.
+ * 50 us: longer than the short single-threaded steps of a token, shorter than a scheduler tick. Where
+ * threads outnumber processors, who polls keeps from working whom it waits for: 1 us.
  */
-enum { SPIN_POLLS = 4000 };
+enum { SPIN_POLLS = 4000, CROWDED_POLLS = 80 };
 
 typedef struct gate {
     atomic_uint generation; /* counts how often the gate has opened */
     atomic_uint arrived;
+    int polls; /* before a waiting thread sleeps */
     pthread_mutex_t mutex;
     pthread_cond_t opened;
 } gate;
@@ -28,6 +31,10 @@ struct tern_team {
     void *argument;
     pthread_t *threads;
     tern_worker *workers;
+    tern_place *places; /* [size] */
+    uint64_t *starts;   /* [size + 1] sums of the shares before each worker; NULL: all are equal */
+    tern_binding *binding; /* NULL: nothing is bound */
+    atomic_int refused;    /* errno of the first binding that failed */
 };
 
 static inline void pause_briefly(void) {
@@ -49,7 +56,7 @@ static void gate_pass(gate *g, uint32_t size) {
         pthread_cond_broadcast(&g->opened);
         return;
     }
-    for (int i = 0; i < SPIN_POLLS; i++) {
+    for (int i = 0; i < g->polls; i++) {
         if (atomic_load_explicit(&g->generation, memory_order_acquire) != generation)
             return;
         pause_briefly();
@@ -60,9 +67,17 @@ static void gate_pass(gate *g, uint32_t size) {
     pthread_mutex_unlock(&g->mutex);
 }
 
+/* Keeps the first failure. */
+static void note_refusal(tern_team *team, int error) {
+    int none = 0;
+    if (error)
+        (void)atomic_compare_exchange_strong(&team->refused, &none, error);
+}
+
 static void *worker_main(void *argument) {
     const tern_worker worker = *(const tern_worker *)argument;
     tern_team *team = worker.team;
+    note_refusal(team, tern_bind_own_memory(team->binding, worker.index));
     for (;;) {
         gate_pass(&team->gate, team->size); /* a body is there */
         if (!team->body)
@@ -75,6 +90,9 @@ static void *worker_main(void *argument) {
 static void team_release(tern_team *team) {
     pthread_cond_destroy(&team->gate.opened);
     pthread_mutex_destroy(&team->gate.mutex);
+    tern_binding_free(&team->binding);
+    free(team->starts);
+    free(team->places);
     free(team->threads);
     free(team->workers);
     free(team);
@@ -100,11 +118,64 @@ static uint32_t start_threads(tern_team *team, uint32_t threads) {
             stop_threads(team, i);
             return i + 1;
         }
+        note_refusal(team, tern_bind_thread(team->binding, i + 1, team->threads[i]));
     }
     return threads;
 }
 
-tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err) {
+/* Places for `threads` workers, which shares they get, and the masks to bind them by. */
+static tern_status place_workers(tern_team *team, uint32_t threads, const tern_topology *topology,
+                                 const tern_places *wish, tern_error *err) {
+    bool equal = true;
+    if (!topology) {
+        for (uint32_t i = 0; i < threads; i++)
+            team->places[i] = (tern_place){.share = TERN_FULL_SPEED};
+        return TERN_OK;
+    }
+    tern_binding_free(&team->binding);
+    free(team->starts);
+    team->starts = NULL;
+    tern_status status = tern_place_threads(topology, wish, threads, team->places, err);
+    if (status == TERN_OK)
+        status = tern_binding_new(topology, wish, team->places, threads, &team->binding, err);
+    for (uint32_t i = 1; i < threads; i++)
+        equal &= team->places[i].share == team->places[0].share;
+    if (status != TERN_OK || equal)
+        return status;
+    team->starts = calloc((size_t)threads + 1, sizeof *team->starts);
+    if (!team->starts)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u threads", threads);
+    for (uint32_t i = 0; i < threads; i++)
+        team->starts[i + 1] = team->starts[i] + team->places[i].share;
+    return TERN_OK;
+}
+
+/*
+ * As many as the system gives: the next try asks for those that could be started, and places them
+ * anew.
+ */
+static tern_status start(tern_team *team, uint32_t threads, const tern_topology *topology,
+                         const tern_places *wish, tern_error *err) {
+    for (uint32_t wanted = threads;;) {
+        const tern_status status = place_workers(team, wanted, topology, wish, err);
+        if (status != TERN_OK)
+            return status;
+        const uint32_t got = start_threads(team, wanted);
+        if (got == wanted)
+            break;
+        wanted = got;
+    }
+    note_refusal(team, tern_bind_caller(team->binding)); /* a try, so that it is known now */
+    tern_release_caller(team->binding);
+    return TERN_OK;
+}
+
+static void do_nothing(tern_worker worker, void *argument) {
+    (void)worker, (void)argument;
+}
+
+tern_status tern_team_new_placed(uint32_t threads, const tern_topology *topology,
+                                 const tern_places *wish, tern_team **out, tern_error *err) {
     if (threads == 0)
         return tern_fail(err, TERN_ERR_ARG, "a thread team needs at least one thread");
     tern_team *team = calloc(1, sizeof *team);
@@ -112,17 +183,25 @@ tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err) {
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a thread team");
     team->threads = calloc(threads, sizeof *team->threads);
     team->workers = calloc(threads, sizeof *team->workers);
+    team->places = calloc(threads, sizeof *team->places);
+    team->gate.polls = threads > tern_processor_count() ? CROWDED_POLLS : SPIN_POLLS;
     pthread_mutex_init(&team->gate.mutex, NULL);
     pthread_cond_init(&team->gate.opened, NULL);
-    if (!team->threads || !team->workers) {
+    tern_status status = team->threads && team->workers && team->places
+                             ? start(team, threads, topology, wish, err)
+                             : tern_fail(err, TERN_ERR_NOMEM, "no memory for %u threads", threads);
+    if (status != TERN_OK) {
         team_release(team);
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u threads", threads);
+        return status;
     }
-    /* As many as the system gives: the next try asks for those that could be started. */
-    for (uint32_t wanted = threads, got; (got = start_threads(team, wanted)) != wanted;)
-        wanted = got;
+    if (team->binding)
+        tern_team_run(team, do_nothing, NULL); /* every worker has tried to bind its memory */
     *out = team;
     return TERN_OK;
+}
+
+tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err) {
+    return tern_team_new_placed(threads, NULL, NULL, out, err);
 }
 
 void tern_team_free(tern_team **team) {
@@ -138,7 +217,16 @@ uint32_t tern_team_size(const tern_team *team) {
     return team->size;
 }
 
-void tern_team_run(tern_team *team, tern_team_body *body, void *argument) {
+int tern_team_refused(const tern_team *team) {
+    return atomic_load(&team->refused);
+}
+
+tern_place tern_team_place(const tern_team *team, uint32_t i) {
+    return team->places[i];
+}
+
+/* The caller's part, and everybody's where it is alone. */
+static void run_all(tern_team *team, tern_team_body *body, void *argument) {
     const tern_worker caller = {.team = team, .index = 0, .count = team->size};
     if (team->size == 1) {
         body(caller, argument);
@@ -151,21 +239,38 @@ void tern_team_run(tern_team *team, tern_team_body *body, void *argument) {
     gate_pass(&team->gate, team->size);
 }
 
+void tern_team_run(tern_team *team, tern_team_body *body, void *argument) {
+    (void)tern_bind_caller(team->binding);
+    run_all(team, body, argument);
+    tern_release_caller(team->binding);
+}
+
 void tern_team_barrier(tern_worker worker) {
     if (worker.count > 1)
         gate_pass(&worker.team->gate, worker.count);
 }
 
+/* Of `units` units, those of the workers before number i: their share of the sum, rounded up. */
+static size_t units_before(tern_worker worker, uint32_t i, size_t units) {
+    const uint64_t *starts = worker.team ? worker.team->starts : NULL;
+    const uint64_t part = starts ? starts[i] : i;
+    const uint64_t whole = starts ? starts[worker.count] : worker.count;
+    /* shares are at most 1024 and workers at most 1024: units of up to 2^43 do not overflow */
+    return (size_t)((units * part + whole - 1) / whole);
+}
+
 tern_part tern_team_split(tern_worker worker, size_t count, size_t unit) {
     const size_t units = (count + unit - 1) / unit;
-    const size_t begin = units * worker.index / worker.count * unit;
-    const size_t end = units * (worker.index + 1) / worker.count * unit;
+    const size_t begin = units_before(worker, worker.index, units) * unit;
+    const size_t end = units_before(worker, worker.index + 1, units) * unit;
     return (tern_part){.begin = begin < count ? begin : count, .end = end < count ? end : count};
 }
 
 uint32_t tern_processor_count(void) {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return (uint32_t)CPU_COUNT(&set);
-    return 1;
+    uint32_t *os = NULL;
+    uint32_t n = 0;
+    if (tern_allowed_processors(&os, &n, NULL) != TERN_OK)
+        return 1;
+    free(os);
+    return n > 0 ? n : 1;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/places/placement.h"
 #include "tern/status.h"
 
 typedef struct tern_team tern_team;
@@ -29,6 +30,21 @@ typedef void tern_team_body(tern_worker worker, void *argument);
  */
 TERN_MUST_CHECK tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err);
 
+/*
+ * The same, with each worker where tern_place_threads puts it and a part of the work that suits its
+ * processor. The caller is bound only while a body runs. What the system refuses is not an error
+ * here: tern_team_refused tells. The topology must outlive the team.
+ */
+TERN_MUST_CHECK tern_status tern_team_new_placed(uint32_t threads, const tern_topology *topology,
+                                                 const tern_places *wish, tern_team **out,
+                                                 tern_error *err);
+
+/* errno of the first binding of a thread that the system refused; 0: none. */
+int tern_team_refused(const tern_team *team);
+
+/* Where worker i of the team runs. */
+tern_place tern_team_place(const tern_team *team, uint32_t i);
+
 /* Stops and joins the threads. NULL and *NULL are fine. */
 void tern_team_free(tern_team **team);
 
@@ -40,7 +56,11 @@ void tern_team_run(tern_team *team, tern_team_body *body, void *argument);
 /* Called by every worker of a running body: returns when all have come. */
 void tern_team_barrier(tern_worker worker);
 
-/* This worker's part [begin, end) of `count` items in multiples of `unit`. */
+/*
+ * This worker's part [begin, end) of `count` items in multiples of `unit`. Parts follow each other
+ * in the order of the workers; their sizes follow the workers' shares, which are equal but where
+ * cores differ. A single unit is worker 0's.
+ */
 typedef struct tern_part {
     size_t begin, end;
 } tern_part;

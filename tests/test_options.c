@@ -259,7 +259,12 @@ static void test_older_variables(void **state) {
     set("BITNET_GGUF", "b.gguf");
     set("RAYON_NUM_THREADS", "3");
     set("IE_REQUIRE_MODEL", "1");
+    set("AFFINITY", "scatter");
+    set("IE_TP_USE_AFFINITY", "0");
     const options o = good(COMMAND_RUN, "");
+    assert_string_equal(options_text(&o, OPT_AFFINITY), "scatter");
+    assert_true(options_given(&o, OPT_USE_AFFINITY));
+    assert_false(options_switch(&o, OPT_USE_AFFINITY));
     assert_int_equal(options_integer(&o, OPT_SEED), 7);
     assert_true(options_switch(&o, OPT_DETERMINISTIC));
     assert_true(options_switch(&o, OPT_STRICT));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread team: who runs, what the barrier promises, how work is split. */
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +161,133 @@ static void test_late_worker(void **state) {
     tern_team_free(&team);
 }
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* One node with these processors, a core each; the speeds fall. */
+static tern_topology *topology_new(const uint32_t *os, const uint32_t *speeds, uint32_t n) {
+    static const uint32_t node = 0;
+    tern_processor list[MAX_TEAM];
+    tern_topology *t = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = (tern_processor){.os = os[i], .core = i, .speed = speeds[i]};
+    assert_int_equal(tern_topology_of(list, n, &node, 1, &t, NULL), TERN_OK);
+    return t;
+}
+
+static tern_team *team_new_placed(uint32_t threads, const tern_topology *t, tern_affinity a) {
+    tern_team *team = NULL;
+    const tern_places wish = {.affinity = a};
+    assert_int_equal(tern_team_new_placed(threads, t, &wish, &team, NULL), TERN_OK);
+    assert_int_equal(tern_team_size(team), threads);
+    return team;
+}
+
+/* The number of rows grows with the share, rows are neither lost nor given twice. */
+static void check_shares(tern_team *team, const uint32_t *shares, uint32_t threads, size_t count,
+                         size_t unit) {
+    size_t end = 0;
+    double sum = 0.0;
+    for (uint32_t i = 0; i < threads; i++)
+        sum += shares[i];
+    for (uint32_t i = 0; i < threads; i++) {
+        const tern_worker worker = {.team = team, .index = i, .count = threads};
+        const tern_part part = tern_team_split(worker, count, unit);
+        const double exact = (double)count * shares[i] / sum;
+        check_case("%zu in units of %zu, worker %u", count, unit, i);
+        assert_int_equal(part.begin, end);
+        assert_true(part.end >= part.begin && part.end <= count);
+        assert_true(part.end % unit == 0 || part.end == count);
+        assert_true((double)(part.end - part.begin) <= exact + (double)(2 * unit));
+        assert_true((double)(part.end - part.begin) >= exact - (double)(2 * unit));
+        end = part.end;
+    }
+    assert_int_equal(end, count);
+}
+
+static void test_shares(void **state) {
+    static const uint32_t os[] = {0, 1, 2, 3};
+    static const uint32_t speeds[] = {1024, 1024, 512, 100};
+    (void)state;
+    tern_topology *t = topology_new(os, speeds, 4);
+    tern_team *team = team_new_placed(4, t, TERN_AFFINITY_AUTO);
+    for (size_t count = 0; count < 300; count++)
+        check_shares(team, speeds, 4, count, 16);
+    check_shares(team, speeds, 4, 128256, 16);
+    check_shares(team, speeds, 4, (size_t)1 << 40, 64);
+    /* what cannot be divided is the fastest worker's */
+    const tern_part one = tern_team_split((tern_worker){team, 0, 4}, 1, 1);
+    assert_int_equal(one.begin, 0);
+    assert_int_equal(one.end, 1);
+    tern_team_free(&team);
+    tern_topology_free(&t);
+}
+
+typedef struct sightings {
+    int cpu[MAX_TEAM];
+    cpu_set_t caller;
+} sightings;
+
+static void see(tern_worker worker, void *argument) {
+    sightings *s = argument;
+    cpu_set_t set;
+    s->cpu[worker.index] = sched_getcpu();
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    assert_int_equal(CPU_COUNT(&set), 1); /* its own processor alone */
+    assert_true(CPU_ISSET((size_t)s->cpu[worker.index], &set));
+}
+
+/* Every worker runs on its processor, and the caller is free again afterwards. */
+static void test_bound(void **state) {
+    static const uint32_t speeds[MAX_TEAM] = {1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024};
+    uint32_t *os = NULL;
+    uint32_t n = 0;
+    cpu_set_t before;
+    cpu_set_t after;
+    sightings s;
+    (void)state;
+    assert_int_equal(tern_allowed_processors(&os, &n, NULL), TERN_OK);
+    n = n > 8 ? 8 : n;
+    tern_topology *t = topology_new(os, speeds, n);
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    tern_team *team = team_new_placed(n, t, TERN_AFFINITY_COMPACT);
+    assert_int_equal(tern_team_refused(team), 0);
+    for (int i = 0; i < 3; i++) {
+        tern_team_run(team, see, &s);
+        for (uint32_t w = 0; w < n; w++) {
+            assert_int_equal(s.cpu[w], os[w]);
+            assert_int_equal(tern_team_place(team, w).first, w);
+        }
+        assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+        assert_true(CPU_EQUAL(&before, &after));
+    }
+    tern_team_free(&team);
+    tern_topology_free(&t);
+    free(os);
+}
+
+/* Processors that do not exist: the team says so and works. */
+static void test_unbindable(void **state) {
+    static const uint32_t os[] = {100001, 100002, 100003};
+    static const uint32_t speeds[] = {1024, 1024, 1024};
+    runs r = {.threads = 3, .main_thread = pthread_self()};
+    (void)state;
+    tern_topology *t = topology_new(os, speeds, 3);
+    tern_team *team = team_new_placed(3, t, TERN_AFFINITY_SCATTER);
+    assert_int_equal(tern_team_refused(team), EINVAL);
+    tern_team_run(team, count_call, &r);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(r.calls[i], 1);
+    tern_team_free(&team);
+    team = team_new_placed(1, t, TERN_AFFINITY_SCATTER); /* the caller alone */
+    assert_int_equal(tern_team_refused(team), EINVAL);
+    tern_team_free(&team);
+    t->foreign = true; /* another machine's processors are not even tried */
+    team = team_new_placed(3, t, TERN_AFFINITY_SCATTER);
+    assert_int_equal(tern_team_refused(team), 0);
+    tern_team_free(&team);
+    tern_topology_free(&t);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void test_free_without_run(void **state) {
@@ -208,7 +337,8 @@ int main(void) {
         cmocka_unit_test(test_barrier),         cmocka_unit_test(test_oversubscribed),
         cmocka_unit_test(test_late_worker),     cmocka_unit_test(test_free_without_run),
         cmocka_unit_test(test_many_teams),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_processor_count),
+        cmocka_unit_test(test_processor_count), cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_bound),           cmocka_unit_test(test_unbindable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include "runtime/chacha.h"
 #include "runtime/metrics.h"
-#include "runtime/team.h"
+#include "runtime/model.h"
 #include "tools/bench/bench.h"
 #include "tools/commands.h"
 #include "tools/text_file.h"
@@ -22,9 +22,8 @@ enum { MAX_THREADS = 1024, MAX_BATCH = 4096, MAX_DEPTH = 10000000 }; /* as in th
  */
 static void plan_main(bench *b) {
     bench_point *p = &b->main;
-    const uint64_t asked = options_integer(b->o, OPT_THREADS);
     const size_t room = b->context > p->n_decode ? b->context - p->n_decode : 0;
-    p->threads = asked > 0 ? (uint32_t)asked : tern_processor_count();
+    p->threads = tern_model_threads(b->l.model, (uint32_t)options_integer(b->o, OPT_THREADS));
     if (!options_given(b->o, OPT_BENCH_PROMPT) && p->n_prompt > room) {
         p->n_prompt = room;
     }

@@ -12,6 +12,7 @@
 #include "tools/loader.h"
 #include "tools/memory_plan.h"
 #include "tools/out.h"
+#include "tools/places.h"
 #include "tools/values.h"
 
 enum { MAX_TYPES = 64 };
@@ -24,6 +25,7 @@ typedef struct type_sum {
 
 typedef struct inspection {
     const options *o;
+    tern_places places;
     tern_gguf *file;
     type_sum types[MAX_TYPES]; /* in the order of first use */
     size_t n_types;
@@ -76,6 +78,7 @@ static void try_model(inspection *n) {
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.strict = options_switch(n->o, OPT_STRICT);
     params.tokenizer = options_text(n->o, OPT_TOKENIZER);
+    params.places = n->places;
     params.no_weights = true;
     loaded *l = &n->l;
     n->status = tern_model_open(n->o->operands[0], &params, &l->model, &n->why);
@@ -151,7 +154,7 @@ static void print_tokenizer(const loaded *l) {
               own ? "" : ", from ", own ? "" : file);
 }
 
-static void print_plan(const inspection *n) {
+static bool print_plan(const inspection *n) {
     const tern_model_info *m = &n->l.info;
     out_print(
         "\nmodel        %s %s: %u layers, %u wide, ffn %u, %u heads, %u key/value heads of %u, "
@@ -169,6 +172,7 @@ static void print_plan(const inspection *n) {
     for (size_t i = 0; i < n->l.n_kernels; i++) {
         out_print("  %s\n", n->l.kernels[i]->name);
     }
+    return places_print(n->l.model);
 }
 
 static int print_text(const inspection *n) {
@@ -178,8 +182,8 @@ static int print_text(const inspection *n) {
     print_parts(n);
     print_metadata(n);
     print_tensors(n);
-    if (n->l.model != NULL) {
-        print_plan(n);
+    if (n->l.model != NULL && !print_plan(n)) {
+        return EXIT_FAILED;
     }
     out_print("\nruns here    %s%s\n", runs_here(n) ? "yes" : "no: ", n->why.message);
     return runs_here(n) ? EXIT_DONE : EXIT_FAILED;
@@ -219,7 +223,7 @@ static json_t *parts_json(const inspection *n) {
     return list;
 }
 
-static void add_model(const inspection *n, json_t *root) {
+static bool add_model(const inspection *n, json_t *root) {
     const tern_model_info *m = &n->l.info;
     const tern_tokenizer *t = n->l.tokenizer;
     json_object_set_new(root, "architecture", json_string(m->architecture));
@@ -235,6 +239,7 @@ static void add_model(const inspection *n, json_t *root) {
     json_object_set_new(root, "parameters", json_integer((json_int_t)m->parameters));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
     json_set_kernels(root, &n->l);
+    places_set_json(root, n->l.model);
     if (t != NULL) {
         json_object_set_new(
             root, "tokenizer",
@@ -243,6 +248,7 @@ static void add_model(const inspection *n, json_t *root) {
                       "chat_format", tern_chat_format(t), "file",
                       json_text(tern_tokenizer_file(t), strlen(tern_tokenizer_file(t)))));
     }
+    return places_set_machine_json(root, n->l.model);
 }
 
 static int print_json(const inspection *n) {
@@ -259,8 +265,9 @@ static int print_json(const inspection *n) {
     json_object_set_new(root, "parts", parts_json(n));
     json_object_set_new(root, "metadata", metadata);
     json_object_set_new(root, "tensors", types_json(n));
-    if (n->l.model != NULL) {
-        add_model(n, root);
+    if (n->l.model != NULL && !add_model(n, root)) {
+        json_decref(root);
+        return EXIT_FAILED;
     }
     json_object_set_new(root, "runs_here", json_boolean(runs_here(n)));
     json_object_set_new(root, "why", json_text(n->why.message, strlen(n->why.message)));
@@ -277,6 +284,10 @@ int cmd_inspect(const options *o) {
     }
     inspection n = {.o = o};
     tern_error err = {0};
+    if (places_read(o, &n.places, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return EXIT_USAGE;
+    }
     if (tern_gguf_open(o->operands[0], &n.file, &err) != TERN_OK) {
         return complain_error(&err);
     }

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/team.h"
+#include "runtime/model.h"
 #include "tools/model_folder.h"
 #include "tools/out.h"
+#include "tools/places.h"
 
 const char *loader_model_path(const options *o, bool may_use_shipped) {
     const char *path = options_text(o, OPT_MODEL);
@@ -114,6 +115,10 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     params.cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params.images = image_use(o);
     tern_error err = {0};
+    if (places_read(o, &params.places, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return EXIT_USAGE;
+    }
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
         return complain_error(&err);
     }
@@ -188,7 +193,8 @@ static int open_session(const options *o, uint32_t n_ctx, uint32_t threads, load
     if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK) {
         return complain_error(&err);
     }
-    const uint32_t wanted = params.threads > 0 ? params.threads : tern_processor_count();
+    places_report(l->session);
+    const uint32_t wanted = tern_model_threads(l->model, params.threads);
     const uint32_t started = tern_session_threads(l->session);
     if (started < wanted) {
         complain("only %u of %u threads could be started: slower, the same answer", started,

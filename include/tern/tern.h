@@ -19,6 +19,7 @@
 
 #include "tern/kernels.h"
 #include "tern/status.h"
+#include "tern/topology.h"
 
 TERN_API_BEGIN
 
@@ -46,7 +47,8 @@ typedef struct tern_model_params {
     const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
     const char *tokenizer;     /* file as in tern_tokenizer_open in place of the model's own; NULL:
                                   its own, or else a tokenizer.json in the same folder */
-    uint32_t threads;          /* used while loading; 0: one per core */
+    uint32_t threads;          /* used while loading; 0: tern_topology_threads */
+    tern_places places;        /* of the weights, and of the threads and memory of every session */
     const char *cache;         /* folder for what could be made again: packed weights
                                   (docs/cache.md), measurements; NULL: nothing is kept */
     uint64_t cache_limit;      /* bytes of all packed weights in it together; 0: 8 GiB */
@@ -68,6 +70,9 @@ tern_model_params tern_model_params_default(void);
  */
 TERN_MUST_CHECK tern_status tern_model_open(const char *path, const tern_model_params *params,
                                             tern_model **out, tern_error *err);
+
+/* The machine that the model was loaded for, owned by it. */
+const tern_topology *tern_model_topology(const tern_model *model);
 
 /* Frees *model and sets it to NULL. Sessions of it must have been freed. NULL is fine. */
 void tern_model_free(tern_model **model);
@@ -246,7 +251,8 @@ uint32_t tern_model_default_context(const tern_model *model);
 typedef struct tern_session_params {
     uint32_t n_ctx;   /* positions; 0: tern_model_default_context */
     uint32_t n_batch; /* tokens handled in one pass; 0: 128. Never changes a result */
-    uint32_t threads; /* 0: one per core. Never changes a result. See tern_session_threads */
+    uint32_t threads; /* 0: as many as tern_topology_threads says. Never changes a result. See
+                         tern_session_threads */
     tern_format kv;   /* TERN_FORMAT_F16 (default), TERN_FORMAT_F32 or TERN_FORMAT_Q8_0 */
 } tern_session_params;
 
@@ -271,6 +277,9 @@ uint32_t tern_session_context(const tern_session *s);        /* capacity in posi
 tern_format tern_session_cache(const tern_session *s);       /* format of keys and values */
 uint32_t tern_session_threads(const tern_session *s);        /* fewer than asked for where the
                                                                 system starts no more */
+int tern_session_refused(const tern_session *s);             /* errno of the first binding of a
+                                                                thread or of memory, the model's
+                                                                too, that the system refused; 0 */
 uint32_t tern_session_batch(const tern_session *s); /* tokens handled in one pass, at most */
 
 /* Forgets the positions from `position` on; TERN_ERR_ARG if there are fewer. */

@@ -46,7 +46,7 @@ QUANTIZED = [
 def clean_environment(**extra):
     """The caller's environment without what would configure tern, and without its tuner: what runs
     does not depend on timings, and nothing is left in the user's folders."""
-    prefixes = ("TERN_", "BITNET_", "RAYON_", "IE_", "PRECISION")
+    prefixes = ("TERN_", "BITNET_", "RAYON_", "IE_", "PRECISION", "AFFINITY", "HWLOC_")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(prefixes)}
     return kept | {"LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1", "TERN_PRETRANSPOSE": "none"} | extra
 

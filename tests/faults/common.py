@@ -25,7 +25,7 @@ TIMEOUT = 60
 ALLOC, SYSTEM = 0, 1
 SKIPPED = 77
 # Keys of what is measured, or belongs to the moment.
-TIMED = re.compile(r"tps|_ms|seconds|gbs|rss|fraction|spread|percent|watt|joule|time|available", re.I)
+TIMED = re.compile(r"tps|_ms|seconds|gbs|rss|fraction|spread|percent|watt|joule|time|available|nodes_online", re.I)
 
 
 @dataclass
@@ -95,11 +95,15 @@ class Case:
         return "OUT" in self.arguments
 
 
+# What files of /proc and /sys tell; without them less is said.
+MOMENTARY = (b"available here and now", b"nodes (online")
+
+
 def comparable(case, stdout):
     if case.compare == "json" and stdout:
         return strip(json.loads(stdout))
     if case.compare == "bytes":
-        return [line for line in stdout.splitlines(True) if b"available here and now" not in line]
+        return [line for line in stdout.splitlines(True) if not any(word in line for word in MOMENTARY)]
     return b""
 
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/bench/bench.h"
+#include "tools/places.h"
 #include "tools/receipt/receipt.h"
 
 #ifdef TERN_HAVE_JANSSON
@@ -179,6 +180,7 @@ int bench_print_json(const bench *b) {
     }
     json_set_loading(root, &b->l);
     json_set_kernels(root, &b->l);
+    places_set_json(root, b->l.model);
     json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
     json_object_set_new(root, "deterministic",
                         json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));

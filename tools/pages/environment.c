@@ -26,7 +26,6 @@ static const struct {
 static const struct {
     const char *names, *what;
 } not_taken[] = {
-    {"IE_TP_USE_AFFINITY AFFINITY", "binding threads to processors"},
     {"IE_HOT_REPLICATE IE_HOT_REPL_LIMIT_MB", "copies of weights for each socket"},
     {"IE_PREFETCH_DISTANCE IE_NT_RATIO", "how memory is read"},
     {"IE_DEDUP IE_DEDUP_STRICT IE_DEDUP_POLICY IE_DEDUP_CACHE_MB IE_DEDUP_DEBUG",

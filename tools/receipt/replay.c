@@ -11,6 +11,7 @@
 #include "runtime/metrics.h"
 #include "runtime/model.h"
 #include "tools/out.h"
+#include "tools/places.h"
 #include "tools/receipt/accuracy.h"
 #include "tools/receipt/facts.h"
 #include "tools/receipt/rerun.h"
@@ -162,6 +163,10 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
     params.i2s_order = (tern_i2s_order)(rule_text(p->receipt, "model_info.i2s_layout")[0] - 'a');
     params.strict = options_switch(p->o, OPT_STRICT);
+    const tern_status status = places_read(p->o, &params.places, err);
+    if (status != TERN_OK) {
+        return status;
+    }
     if (receipt_at(p->receipt, "model_info.tokenizer") == NULL) {
         params.pre_tokenizer = pre[0] != '\0' ? pre : NULL;
     } else {

@@ -16,6 +16,7 @@
 
 #include "runtime/metrics.h"
 #include "tools/out.h"
+#include "tools/places.h"
 #include "tools/receipt/facts.h"
 #include "tools/receipt/selftest.h"
 #include "tools/receipt/sign.h"
@@ -60,6 +61,7 @@ static json_t *settings(const receipt_run *run) {
     set(root, "context", count(tern_session_context(run->l->session)));
     set(root, "batch", count(tern_session_batch(run->l->session)));
     set(root, "threads", count(tern_session_threads(run->l->session)));
+    places_set_json(root, run->l->model);
     set(root, "chat", json_boolean(options_switch(o, OPT_CHAT)));
     set(root, "strict", json_boolean(options_switch(o, OPT_STRICT)));
     set(root, "dequantized_rows", count(run->answer->dequantized));

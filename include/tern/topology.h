@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOPOLOGY_H
+#define TERN_TOPOLOGY_H
+
+/*
+ * The machine as threads and memory see it, and where to put them. None of it changes a result
+ * (docs/threads.md).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tern/status.h"
+
+TERN_API_BEGIN
+
+/* Processors that this process may use, their cores, sockets and NUMA nodes. Immutable. */
+typedef struct tern_topology tern_topology;
+
+/*
+ * Looks at the machine, by hwloc where the library was built with it; without it, every processor
+ * counts as a core of one socket and one node. hwloc's variables HWLOC_XMLFILE and HWLOC_SYNTHETIC
+ * put another machine in place of this one: it is planned for, and nothing is bound.
+ */
+TERN_MUST_CHECK tern_status tern_topology_new(tern_topology **out, tern_error *err);
+void tern_topology_free(tern_topology **topology);
+
+uint32_t tern_topology_processors(const tern_topology *t);
+uint32_t tern_topology_cores(const tern_topology *t);
+uint32_t tern_topology_sockets(const tern_topology *t);
+uint32_t tern_topology_nodes(const tern_topology *t);
+
+/* The system's number of the first processor on a socket, counted from 0; -1: no such socket. */
+int tern_topology_first_cpu(const tern_topology *t, uint32_t socket);
+
+/* NUMA nodes that the system has, such as "0-1"; "" where it does not tell. */
+const char *tern_topology_nodes_online(const tern_topology *t);
+
+/*
+ * Threads for those who ask for none: one a core, or one a processor where there is a single core;
+ * no more than the group's processor time allows (a container's limit), at least 1.
+ */
+uint32_t tern_topology_threads(const tern_topology *t);
+
+/* Whether the library can see sockets and nodes, bind threads to them and place memory on them. */
+bool tern_topology_supported(void);
+
+/* Where threads run. */
+typedef enum tern_affinity {
+    TERN_AFFINITY_AUTO,    /* within their node and kind of core; nothing where there is one */
+    TERN_AFFINITY_NONE,    /* where the system puts them */
+    TERN_AFFINITY_COMPACT, /* a core each, one node after the other */
+    TERN_AFFINITY_SCATTER  /* a core each, the nodes in turn */
+} tern_affinity;
+
+/* Where memory lies. */
+typedef enum tern_numa {
+    TERN_NUMA_NONE,       /* on the node of the thread that first writes it */
+    TERN_NUMA_INTERLEAVE, /* page by page on all nodes */
+    TERN_NUMA_NODE,       /* on one node, and threads there too */
+    TERN_NUMA_STRICT      /* as NONE, but a full node or a refused binding is an error */
+} tern_numa;
+
+typedef struct tern_places {
+    tern_affinity affinity;
+    tern_numa numa;
+    uint32_t node; /* of TERN_NUMA_NODE, as the system numbers it */
+} tern_places;
+
+TERN_API_END
+
+#endif

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--affinity and --numa: plans for other machines, what is said of this one, and one answer."""
+
+import re
+import tempfile
+from pathlib import Path
+
+import common
+from common import tern, tern_json, tern_text
+
+TWO_SOCKETS = {"HWLOC_SYNTHETIC": "pack:2 [numa] core:8 pu:2"}
+HYBRID = {"HWLOC_XMLFILE": str(common.ROOT / "tests" / "topologies" / "hybrid.xml")}
+# Processors that are not here, but that hwloc is told to take for this machine's.
+ABSENT = {"HWLOC_SYNTHETIC": "pack:2 [numa] core:2 pu:1(indexes=2001,2002,2003,2004)", "HWLOC_THISSYSTEM": "1"}
+SMALL = str(common.SMALL_MODEL)
+PROMPT = ["-p", "Once upon a time", "--threads", "3"]
+
+
+def has_hwloc():
+    return tern("inspect", SMALL, "--affinity", "compact").returncode == 0
+
+
+def inspect(*options, env=None):
+    return tern_json("inspect", SMALL, *options, env=env)
+
+
+class Plans(common.TernTest):
+    def setUp(self):
+        common.small_model()
+        if not has_hwloc():
+            self.skipTest("built without hwloc")
+
+    def test_scatter(self):
+        machine = inspect("--affinity", "scatter", env=TWO_SOCKETS)["machine"]
+        self.assertEqual((machine["sockets"], machine["nodes"]), (2, 2))
+        self.assertEqual((machine["cores"], machine["processors"]), (16, 32))
+        threads = machine["threads"]
+        self.assertEqual([t["processors"] for t in threads], [f"{i}-{i + 1}" for i in range(0, 32, 2)])
+        self.assertEqual([t["node"] for t in threads], [0] * 8 + [1] * 8)
+
+    def test_auto(self):
+        threads = inspect(env=TWO_SOCKETS)["machine"]["threads"]
+        self.assertEqual([t["processors"] for t in threads], ["0-15"] * 8 + ["16-31"] * 8)
+        threads = inspect("--numa", "node:1", env=TWO_SOCKETS)["machine"]["threads"]
+        self.assertEqual({t["processors"] for t in threads}, {"16-31"})
+
+    def test_hybrid(self):
+        threads = inspect(env=HYBRID)["machine"]["threads"]
+        self.assertEqual([t["processors"] for t in threads], ["0-3"] * 2 + ["4-7"] * 4)
+        self.assertEqual([t["share"] for t in threads], [1024] * 2 + [491] * 4)
+
+    def test_one_answer(self):
+        """Shares, places and other machines change no bit; nor does what cannot be bound."""
+        hashes = {tern_text("logits", "--all", "--sha256", *PROMPT)}
+        for env in ({}, TWO_SOCKETS, HYBRID, ABSENT):
+            for affinity in ("auto", "none", "compact", "scatter"):
+                for numa in ("none", "strict") if env else ("none", "interleave", "strict"):
+                    options = ["--affinity", affinity, "--numa", numa]
+                    result = tern("logits", "--all", "--sha256", *PROMPT, *options, env=env)
+                    if numa == "strict" and (affinity == "none" or env is ABSENT):
+                        self.assert_one_line_error(result, contains=["strict"])
+                    else:
+                        self.assertEqual(result.returncode, 0, result.stderr)
+                        hashes.add(result.stdout.decode())
+        self.assertEqual(len(hashes), 1)
+
+    def test_refused_by_the_system(self):
+        options = ["logits", "--sha256", *PROMPT, "--affinity", "compact"]
+        result = tern(*options, env=ABSENT)
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr.decode(), r"^tern: the system does not bind .*\(Invalid argument\).*\n$")
+        self.assert_one_line_error(tern(*options, "--strict", env=ABSENT), contains=["strict", "Invalid argument"])
+
+    def test_no_such_node(self):
+        self.assert_one_line_error(tern("run", *PROMPT, "--numa", "node:77"), contains=["node:77"])
+
+
+class Options(common.TernTest):
+    def setUp(self):
+        common.small_model()
+
+    def test_policies(self):
+        for text in ("", "nodes", "node:", "node:x", "node:-1", "node:1x", "node:99999999999", "Strict"):
+            with self.subTest(text=text):
+                self.assert_one_line_error(tern("run", *PROMPT, "--numa", text), status=2, contains=["--numa"])
+        result = tern("run", *PROMPT, "--affinity", "sometimes")
+        self.assertEqual(result.returncode, 2)
+
+    def test_without_hwloc(self):
+        if has_hwloc():
+            self.skipTest("built with hwloc")
+        for options in (["--affinity", "compact"], ["--affinity", "scatter"], ["--numa", "interleave"]):
+            with self.subTest(options=options):
+                self.assert_one_line_error(tern("run", *PROMPT, *options), contains=["without hwloc"])
+
+    def test_older_variables(self):
+        for env, affinity in (
+            ({}, "auto"),
+            ({"AFFINITY": "none"}, "none"),
+            ({"IE_TP_USE_AFFINITY": "1"}, "auto"),
+            ({"IE_TP_USE_AFFINITY": "0"}, "none"),
+            ({"IE_TP_USE_AFFINITY": "0", "TERN_AFFINITY": "auto"}, "auto"),
+        ):
+            with self.subTest(env=env):
+                self.assertEqual(inspect(env=env)["affinity"], affinity)
+
+    def test_reports(self):
+        online = Path("/sys/devices/system/node/online")
+        nodes = online.read_text().strip() if online.exists() else ""
+        reports = [
+            inspect(),
+            tern_json("run", *PROMPT, "-n", "1", "--affinity", "none"),
+            tern_json("bench", "-p", "2", "-n", "1", "--repeat", "1", "--affinity", "none"),
+        ]
+        for report, affinity in zip(reports, ("auto", "none", "none")):
+            self.assertEqual(report["nodes_online"], nodes)
+            self.assertEqual(report["numa"], "none")
+            self.assertEqual(report["affinity"], affinity)
+        self.assertRegex(tern_text("inspect", SMALL), re.compile(r"^machine +\d+ sockets, ", re.M))
+
+    def test_receipt(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "receipt.json"
+            tern_text("run", *PROMPT, "-n", "4", "--affinity", "none", "--receipt", path)
+            self.assertIn('"affinity": "none"', path.read_text())
+            tern_text("verify", path, "--replay")
+
+
+if __name__ == "__main__":
+    common.main()

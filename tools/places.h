@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_PLACES_H
+#define TERN_TOOLS_PLACES_H
+
+/* --affinity, --numa and what became of them. */
+
+#include "tern/tern.h"
+#include "tools/json.h"
+#include "tools/options.h"
+
+/* What the options ask for. TERN_ERR_ARG when --numa is no policy. */
+TERN_MUST_CHECK tern_status places_read(const options *o, tern_places *out, tern_error *err);
+
+/* "none", "interleave", "node:X" or "strict" into *out; false when the text is none of them. */
+bool places_parse_numa(const char *text, tern_places *out);
+
+/* A line on standard error where the system refused to bind something for the session. */
+void places_report(const tern_session *session);
+
+/* Lines for people: the machine, and where the threads of a session would run. False, here and
+ * below, after a complaint. */
+bool places_print(const tern_model *model);
+
+#ifdef TERN_HAVE_JANSSON
+/* affinity, numa, nodes_online */
+void places_set_json(json_t *root, const tern_model *model);
+
+/* machine: processors, cores, sockets, nodes, and where the threads of a session would run */
+bool places_set_machine_json(json_t *root, const tern_model *model);
+#endif
+
+#endif
