@@ -38,7 +38,7 @@ SHOWN = {
     "matmul_q6_k": "tern_gemv_q6_k_16x1_avx2",
     "matmul_ternary_pairs": "tern_gemm_i2_s_8x8_neoni8mm",
     "matmul_block_pairs": "tern_gemm_q8_0_16x4_neoni8mm",
-    "matmul_float": "tern_gemm_f16_1x4_avx2",
+    "matmul_float": "tern_gemm_f16_1x2_avx2",
     "quantize_token": "tern_quantize_token_avx2",
     "quantize_block": "tern_quantize_block_avx2",
     "rmsnorm": "tern_rmsnorm_avx2",

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Generated from row tern_gemm_f16_1x2_avx2 of kernels/kernels.toml
+ * and template kernels/matmul_float.c.j2. Do not edit.
+ */
+
+#include "gen/kernels.h"
+
+/*
+ * Matrix product over float weights in the file's own layout: lanes are the sixteen virtual
+ * lanes of docs/numerics.md, so each row and token sums its columns in the canonical order.
+ */
+#include "kernels/isa/avx2.h"
+
+#include "kernels/isa/vmath.h"
+
+enum {
+    PREFETCH_ELEMENTS = 512, /* ahead in each row */
+    BLOCK_BYTES = 128 * 1024 /* of weights: they stay in the second-level cache for all tokens */
+};
+
+typedef uint16_t element;
+
+static inline vf weights(const element *w) { return vf_load_f16(w); }
+
+static inline vf weights_n(const element *w, size_t n) {
+    return vf_load_f16_n(w, n);
+}
+
+/* 1 row(s) at w x 2 token(s) at x. */
+static void tile_1_2(const element *w, size_t cols, const float *x, size_t x_stride, float *y,
+                     size_t y_stride) {
+    const element *w0 = w + 0 * cols;
+    const float *x0 = x + 0 * x_stride;
+    const float *x1 = x + 1 * x_stride;
+    vf s0_0_0 = vf_zero();
+    vf s0_0_1 = vf_zero();
+    vf s0_1_0 = vf_zero();
+    vf s0_1_1 = vf_zero();
+    size_t k = 0;
+    for (; k + TERN_LANES <= cols; k += TERN_LANES) {
+        __builtin_prefetch(w0 + k + PREFETCH_ELEMENTS);
+        const vf w0_0 = weights(w0 + k + 0);
+        const vf w0_1 = weights(w0 + k + 8);
+        const vf x0_0 = vf_load(x0 + k + 0);
+        s0_0_0 = vf_add(s0_0_0, vf_mul(w0_0, x0_0));
+        const vf x0_1 = vf_load(x0 + k + 8);
+        s0_0_1 = vf_add(s0_0_1, vf_mul(w0_1, x0_1));
+        const vf x1_0 = vf_load(x1 + k + 0);
+        s0_1_0 = vf_add(s0_1_0, vf_mul(w0_0, x1_0));
+        const vf x1_1 = vf_load(x1 + k + 8);
+        s0_1_1 = vf_add(s0_1_1, vf_mul(w0_1, x1_1));
+
+    }
+    if (k < cols) {
+        const vf w0_0 = weights_n(w0 + k + 0, tail_lanes(cols - k, 0, 8));
+        const vf w0_1 = weights_n(w0 + k + 8, tail_lanes(cols - k, 8, 8));
+        const vf x0_0 = vf_load_fill(x0 + k + 0, tail_lanes(cols - k, 0, 8), 0.0f);
+        s0_0_0 = vf_add(s0_0_0, vf_mul(w0_0, x0_0));
+        const vf x0_1 = vf_load_fill(x0 + k + 8, tail_lanes(cols - k, 8, 8), 0.0f);
+        s0_0_1 = vf_add(s0_0_1, vf_mul(w0_1, x0_1));
+        const vf x1_0 = vf_load_fill(x1 + k + 0, tail_lanes(cols - k, 0, 8), 0.0f);
+        s0_1_0 = vf_add(s0_1_0, vf_mul(w0_0, x1_0));
+        const vf x1_1 = vf_load_fill(x1 + k + 8, tail_lanes(cols - k, 8, 8), 0.0f);
+        s0_1_1 = vf_add(s0_1_1, vf_mul(w0_1, x1_1));
+
+    }
+    y[0 * y_stride + 0] = vf_sum16(s0_0_0, s0_0_1);
+    y[1 * y_stride + 0] = vf_sum16(s0_1_0, s0_1_1);
+}
+
+/* 1 row(s) at w x 1 token(s) at x. */
+static void tile_1_1(const element *w, size_t cols, const float *x, size_t x_stride, float *y,
+                     size_t y_stride) {
+    const element *w0 = w + 0 * cols;
+    const float *x0 = x + 0 * x_stride;
+    vf s0_0_0 = vf_zero();
+    vf s0_0_1 = vf_zero();
+    size_t k = 0;
+    for (; k + TERN_LANES <= cols; k += TERN_LANES) {
+        __builtin_prefetch(w0 + k + PREFETCH_ELEMENTS);
+        const vf w0_0 = weights(w0 + k + 0);
+        const vf w0_1 = weights(w0 + k + 8);
+        const vf x0_0 = vf_load(x0 + k + 0);
+        s0_0_0 = vf_add(s0_0_0, vf_mul(w0_0, x0_0));
+        const vf x0_1 = vf_load(x0 + k + 8);
+        s0_0_1 = vf_add(s0_0_1, vf_mul(w0_1, x0_1));
+
+    }
+    if (k < cols) {
+        const vf w0_0 = weights_n(w0 + k + 0, tail_lanes(cols - k, 0, 8));
+        const vf w0_1 = weights_n(w0 + k + 8, tail_lanes(cols - k, 8, 8));
+        const vf x0_0 = vf_load_fill(x0 + k + 0, tail_lanes(cols - k, 0, 8), 0.0f);
+        s0_0_0 = vf_add(s0_0_0, vf_mul(w0_0, x0_0));
+        const vf x0_1 = vf_load_fill(x0 + k + 8, tail_lanes(cols - k, 8, 8), 0.0f);
+        s0_0_1 = vf_add(s0_0_1, vf_mul(w0_1, x0_1));
+
+    }
+    y[0 * y_stride + 0] = vf_sum16(s0_0_0, s0_0_1);
+    (void)x_stride;
+    (void)y_stride;
+}
+
+/*
+ * Rows [r0,
+     r1) x the tokens of the tile. Activations are larger than the weights of a row: those of
+ * a few tokens stay in the first-level cache and meet all rows of a block.
+ */
+static void block(const tern_matrix *w, const tern_activations *x, const tern_tile *tile,
+    size_t r0, size_t r1,
+    float *y, size_t y_stride) {
+    const element *data = w->data;
+    const size_t cols = w->cols;
+    size_t t = tile->t0;
+    for (; t + 2 <= tile->t1; t += 2) {
+        const float *at = x->x + t * x->x_stride;
+        float *out = y + t * y_stride;
+        size_t r = r0;
+        for (; r + 1 <= r1; r += 1)
+            tile_1_2(data + r * cols, cols, at, x->x_stride, out + r, y_stride);
+    }
+    for (; t + 1 <= tile->t1; t += 1) {
+        const float *at = x->x + t * x->x_stride;
+        float *out = y + t * y_stride;
+        size_t r = r0;
+        for (; r + 1 <= r1; r += 1)
+            tile_1_1(data + r * cols, cols, at, x->x_stride, out + r, y_stride);
+    }
+}
+
+void tern_gemm_f16_1x2_avx2(const tern_matrix *w, const tern_activations *x,
+    const tern_tile *tile, float *y,
+    size_t y_stride) {
+    const size_t fit = BLOCK_BYTES / sizeof(element) / w->cols / 1 * 1;
+    const size_t rows = fit > 0 ? fit : 1;
+    for (size_t r = tile->r0; r < tile->r1; r += rows)
+        block(w, x, tile, r, tile->r1 - r < rows ? tile->r1 : r + rows, y, y_stride);
+}
