@@ -218,6 +218,8 @@ class Tampering(WithReceipt):
         "run.disabled",
         "run.chat",
         "run.batch",
+        "run.numa",
+        "run.nodes_online",
         "output.ignore_end",
         "output.stop_tokens",
         "output.stop_texts",
@@ -250,7 +252,7 @@ class Tampering(WithReceipt):
             wrong = 7 if isinstance(tools.get(r, path), str) else "seven"
             changed[tools.dotted(path)] = tools.seal(tools.put(r, path, wrong))
         for path in (p for p in tools.members(r) if p[0] != "digest" and p != ("$schema",)):
-            if path[-1] not in ("text_sha256", "choice"):
+            if path[-1] not in ("text_sha256", "choice", "affinity", "numa", "nodes_online"):
                 changed[f"drop {tools.dotted(path)}"] = tools.seal(tools.drop(r, path))
         changed["another field"] = tools.seal(r | {"remarks": ""})
         self.assertEqual(set(changed), self.refusals(changed))

@@ -69,7 +69,7 @@ static const receipt_field fields[] = {
     MUST("run.context", COUNT),
     MUST("run.batch", COUNT),
     MUST("run.threads", COUNT),
-    MAY("run.affinity", TEXT),
+    {"run.affinity", FIELD_TEXT, true, "auto compact scatter none"},
     MAY("run.numa", TEXT),
     MAY("run.nodes_online", ANY_TEXT),
     MUST("run.chat", BOOL),
