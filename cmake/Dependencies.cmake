@@ -48,7 +48,9 @@ pkg_check_modules(HWLOC IMPORTED_TARGET hwloc>=2.4) # kinds of cores
 if(HWLOC_FOUND)
   set(TERN_HWLOC_DEFINITIONS TERN_HAVE_HWLOC=1)
   list(APPEND TERN_LIBRARIES PkgConfig::HWLOC)
-  set(TERN_PC_HWLOC " hwloc") # for tern.pc
+  # For tern.pc. By name, not as a package: hwloc.pc asks those who link statically for libraries (udev)
+  # whose development files its own do not bring along, and the shared libhwloc finds them itself.
+  set(TERN_PC_HWLOC " -lhwloc")
 else()
   message(STATUS "tern: hwloc was not found: built without --affinity compact and scatter, and without --numa")
 endif()
