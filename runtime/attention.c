@@ -38,8 +38,7 @@ static tern_attend_args args_of(const tern_batch *b, tern_worker worker, size_t 
                               .scale = s->attend_scale,
                               .out = w->attended + i->token * width + first,
                               .out_stride = width,
-                              .scratch = w->attend + worker.index * w->attend_stride,
-                              .states = w->states + i->head * w->states_stride};
+                              .scratch = w->attend + worker.index * w->attend_stride};
 }
 
 /* Chunks [first, last) of an item, and whatever is then left to do for it. */
@@ -51,6 +50,7 @@ static void attend_chunks(const tern_batch *b, tern_worker worker, size_t layer,
     args.step = TERN_ATTEND_CHUNKS;
     args.first = first;
     args.last = last;
+    args.states = s->scratch.states + i->head * s->scratch.states_stride;
     s->attend->fn.attend(&args);
     if (first == 0)
         share->lead = last;
