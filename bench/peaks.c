@@ -48,8 +48,7 @@ const char *tern_unit_name(tern_unit unit) {
     return names[unit];
 }
 
-/* Processor time of this thread: what others run on the machine does not count. */
-static double thread_seconds(void) {
+double tern_thread_seconds(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -92,9 +91,9 @@ double tern_roof_macs(const char *isa, tern_unit unit) {
         const double macs = (double)TERN_PROBE_STEPS * (double)(all[i]->inputs * width);
         double best = 0.0;
         for (int call = 0; call < MAC_CALLS; call++) {
-            const double begin = thread_seconds();
+            const double begin = tern_thread_seconds();
             const int64_t total = all[i]->mac[unit](&input);
-            const double seconds = thread_seconds() - begin;
+            const double seconds = tern_thread_seconds() - begin;
             if (total != expected)
                 return 0.0;
             if (seconds > 0.0 && macs / seconds > best)

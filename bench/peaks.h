@@ -13,4 +13,7 @@
  * has no such unit. */
 double tern_roof_macs(const char *isa, tern_unit unit);
 
+/* Processor time of this thread: what others run on the machine does not count. */
+double tern_thread_seconds(void);
+
 #endif

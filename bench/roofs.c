@@ -35,13 +35,6 @@ const char *tern_level_name(tern_level level) {
     return names[level];
 }
 
-/* Processor time of this thread: what others run on the machine does not count. */
-static double thread_seconds(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 size_t tern_memory_bytes(void) {
     const size_t least = (size_t)128 << 20, most = (size_t)2 << 30;
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -94,9 +87,9 @@ static double best_read(tern_probe_read_fn *read, const float *p, size_t n, int 
     const double bytes = (double)(passes * n * sizeof *p);
     double best = 0.0;
     for (int i = 0; i < reads; i++) {
-        const double begin = thread_seconds();
+        const double begin = tern_thread_seconds();
         const double sum = read(p, n, passes, AHEAD_FLOATS);
-        const double seconds = thread_seconds() - begin;
+        const double seconds = tern_thread_seconds() - begin;
         if (sum != (double)(passes * n))
             return 0.0;
         best = seconds > 0.0 ? larger(best, bytes / seconds) : best;

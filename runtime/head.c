@@ -81,10 +81,9 @@ static squares add_squares(const float *restrict w, const int8_t *restrict q, fl
 static void image_row(const imaging *m, size_t r, float *x, int8_t *q) {
     const tern_matrix *w = &m->head->matrix;
     const size_t cols = w->cols;
-    const size_t row_bytes = cols * tern_format_describe(w->format)->block_bytes;
     float s;
     int32_t sum;
-    m->widen->fn.embed((const uint8_t *)w->data + r * row_bytes, cols, x);
+    m->widen->fn.embed(tern_float_row(w, r), cols, x);
     m->quantize->fn.quantize_token(x, cols, q, &s, &sum);
     const float scale = 1.0f / s;
     const squares n = add_squares(x, q, scale, codes_stride(cols));
@@ -108,11 +107,10 @@ enum { DROP_ROWS = 64 * TERN_ROW_GROUP };
 
 /* The float rows [r0, r1) will be read rarely: they need not stay in memory. */
 static void drop(const imaging *m, size_t r0, size_t r1) {
-    const tern_matrix *w = &m->head->matrix;
-    const size_t row_bytes = w->cols * tern_format_describe(w->format)->block_bytes;
+    const uint8_t *first = tern_float_row(&m->head->matrix, r0);
     if (m->file)
-        tern_gguf_drop_range(m->file, (const uint8_t *)w->data + r0 * row_bytes,
-                             (r1 - r0) * row_bytes);
+        tern_gguf_drop_range(m->file, first,
+                             (uint64_t)(tern_float_row(&m->head->matrix, r1) - first));
 }
 
 static void image_part(tern_worker worker, void *argument) {
@@ -240,8 +238,10 @@ tern_head_slack tern_head_slack_of(const tern_head_image *image, const float *x,
     const double y = difference + chain * ROUNDING * (norm + difference);
     return (tern_head_slack){.x = (float)(norm * UPWARDS),
                              .y = (float)(y * UPWARDS),
-                             /* No sum of products can overflow on its way; false for NaN too. */
-                             .certain = (double)image->largest * (norm + y) < 0x1p120};
+                             /* Neither x and y nor a sum of products on its way can overflow;
+                              * false for NaN too. */
+                             .certain = norm + y < 0x1p120 &&
+                                        (double)image->largest * (norm + y) < 0x1p120};
 }
 
 /* Far above what denormal products can lose, 2^-149 each, far below what matters. */

@@ -29,6 +29,11 @@ typedef struct tern_head_image {
     float largest;      /* of error + norm; infinite when some row is not finite */
 } tern_head_image;
 
+/* Whether the head has an image, or in a model without weights would have one. */
+static inline bool tern_head_is_imaged(const tern_head_image *image) {
+    return image->scan.matrix.rows > 0;
+}
+
 /* How far the scan of one hidden state may be off: row r by error[r] * x + norm[r] * y. */
 typedef struct tern_head_slack {
     float x, y;

@@ -21,7 +21,7 @@ static void describe_work(const tern_model *m, tern_model_info *out) {
             out->block_weights += count_weights(linear);
         }
     }
-    const bool scans = m->image.scan.matrix.rows > 0; /* one token is picked by a scan */
+    const bool scans = tern_head_is_imaged(&m->image); /* one token is picked by a scan */
     out->head_bytes = tern_linear_bytes(scans ? &m->image.scan : &m->head);
     out->head_weights = count_weights(&m->head);
     out->weight_bytes = out->attention_bytes + out->feed_forward_bytes + out->head_bytes;

@@ -27,7 +27,7 @@ typedef struct picking {
 
 enum { LANES = 16 };
 
-/* The largest of x[n]; x + 0 for no element that matters. n >= 1. */
+/* The largest of x[n], n >= 1. As tern_argmax, but the compiler can make vectors of it. */
 static float largest(const float *x, size_t n) {
     float lanes[LANES];
     size_t i = 0;

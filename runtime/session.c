@@ -103,7 +103,7 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
     w->cosine = take(t, batch * half, sizeof(float));
     w->sine = take(t, batch * half, sizeof(float));
     w->logits = take(t, c->n_vocab, sizeof(float));
-    if (s->model->image.scan.matrix.rows > 0) {
+    if (tern_head_is_imaged(&s->model->image)) {
         w->lower = take(t, c->n_vocab, sizeof(float));
         w->upper = take(t, c->n_vocab, sizeof(float));
     }

@@ -102,15 +102,13 @@ typedef struct selection {
 static void selected_part(tern_worker worker, void *argument) {
     const selection *c = argument;
     const tern_linear *head = &c->session->model->head;
-    const size_t row_bytes =
-        head->matrix.cols * tern_format_describe(head->matrix.format)->block_bytes;
     const tern_activations x = last_activations(c->session, head);
     const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = 0, .r1 = 1};
     const tern_part part = tern_team_split(worker, c->n, 1);
     tern_matrix row = head->matrix;
     row.rows = 1;
     for (size_t i = part.begin; i < part.end; i++) {
-        row.data = (const uint8_t *)head->matrix.data + c->ids[i] * row_bytes;
+        row.data = tern_float_row(&head->matrix, c->ids[i]);
         head->gemv->fn.matmul(&row, &x, &tile, c->logits + c->ids[i], 1);
     }
 }
@@ -133,7 +131,7 @@ tern_status tern_session_pick(tern_session *s, tern_sampler *sampler, int32_t *t
     const float *logits;
     if (!s || !sampler || !token)
         return tern_fail(err, TERN_ERR_ARG, "tern_session_pick: NULL argument");
-    if (s->last.state == TERN_LAST_HIDDEN && s->model->image.scan.matrix.rows > 0) {
+    if (s->last.state == TERN_LAST_HIDDEN && tern_head_is_imaged(&s->model->image)) {
         const tern_logit_source source = {
             .user = s, .bounds = scan_bounds, .rows = scan_rows, .all = scan_all};
         return tern_sampler_pick_from(sampler, &source, token, err);

@@ -12,7 +12,7 @@ static const tern_linear *linear_at(const tern_model *m, size_t i) {
         return tern_layer_linear(&m->layers[i / TERN_LAYER_LINEARS], i % TERN_LAYER_LINEARS);
     if (i == in_layers)
         return &m->head;
-    return i == in_layers + 1 && m->image.scan.matrix.rows > 0 ? &m->image.scan : NULL;
+    return i == in_layers + 1 && tern_head_is_imaged(&m->image) ? &m->image.scan : NULL;
 }
 
 uint64_t tern_tune_stream_of(const tern_model *m) {

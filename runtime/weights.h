@@ -80,6 +80,11 @@ TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *na
 TERN_MUST_CHECK tern_status tern_load_embedding(tern_loader *loader, const char *name, size_t rows,
                                                 size_t cols, tern_embedding *out, tern_error *err);
 
+/* Row r of a float matrix, whose layout is ROWS; r may be its number of rows. */
+static inline const uint8_t *tern_float_row(const tern_matrix *m, size_t r) {
+    return (const uint8_t *)m->data + r * m->cols * tern_format_describe(m->format)->block_bytes;
+}
+
 /* Bytes that one multiplication by the matrix reads. */
 uint64_t tern_linear_bytes(const tern_linear *linear);
 

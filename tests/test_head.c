@@ -240,6 +240,14 @@ static void test_not_finite(void **state) {
             ->fn.quantize_block(f.x, 64, f.q, f.d, f.sums);
         assert_false(tern_head_slack_of(&f.image, f.x, f.q, f.d).certain);
     }
+    /* Rows of zeros keep every product small, but the state's own norm is beyond a float. */
+    memset(f.weights, 0, ROWS * 64 * sizeof *f.weights);
+    make_image(&f);
+    for (size_t i = 0; i < 64; i++)
+        f.x[i] = 3e38f;
+    tern_kernel_select(0, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE)
+        ->fn.quantize_block(f.x, 64, f.q, f.d, f.sums);
+    assert_false(tern_head_slack_of(&f.image, f.x, f.q, f.d).certain);
     teardown(&f);
 }
 
