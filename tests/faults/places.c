@@ -111,6 +111,10 @@ unsigned shim_place_here(shim_kind kind, const char *what, uint64_t event) {
     return i + 1;
 }
 
+uint64_t shim_place_hash(unsigned id) {
+    return places[id - 1].hash;
+}
+
 void shim_place_hit(unsigned id) {
     places[id - 1].hit++;
 }

@@ -29,6 +29,7 @@ static int (*real_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)
 static bool armed; /* the program's own code runs */
 static bool counted[SHIM_KINDS];
 static uint64_t at;     /* event to act on; 0: none */
+static uint64_t place;  /* whose first event becomes `at`; 0: none */
 static bool and_behind; /* also on those of its kind behind it */
 static shim_kind first_kind;
 static const char *act = "fail";
@@ -68,6 +69,8 @@ bool shim_event(shim_kind kind, const char *what) {
     const uint64_t event = atomic_fetch_add(&events, 1) + 1;
     last_place = shim_place_here(kind, what, event);
     bool fails = false;
+    if (place != 0 && at == 0 && shim_place_hash(last_place) == place)
+        at = event;
     if (event == at)
         first_kind = kind;
     if (at != 0 && (event == at || (and_behind && event > at && kind == first_kind))) {
@@ -232,7 +235,9 @@ static void read_plan(void) {
     const char *what = getenv("TERN_FAULTS_ACT");
     counted[SHIM_ALLOC] = kinds != NULL && strstr(kinds, "alloc") != NULL;
     counted[SHIM_SYSTEM] = kinds != NULL && strstr(kinds, "system") != NULL;
-    if (when != NULL) {
+    if (when != NULL && strncmp(when, "place=", 6) == 0) {
+        place = strtoull(when + 6, NULL, 16);
+    } else if (when != NULL) {
         char *end;
         at = strtoull(when, &end, 10);
         and_behind = *end == '+';

@@ -9,16 +9,17 @@
  * place is the whole stack of calls that leads to an event, told by module and offset, so that it
  * is the same in every run. What the shim is to do stands in the environment:
  *
- *   TERN_FAULTS_KINDS   alloc (malloc and its kin, mmap, pthread_create), system (open, read,
- * write, fstat, rename, fsync, close, pipe: in the C library too, by seccomp) TERN_FAULTS_AT N: at
- * event N; N+: at event N and at all of its kind behind it; unset: only watch TERN_FAULTS_ACT fail
- * (default); signal=NUMBER; truncate=FILE to one page; touch=FILE TERN_FAULTS_HIDE    FOLDER: what
- * lies in it cannot be opened (ENOENT), whatever else is asked TERN_FAULTS_LOG     file that the
- * report goes to when the process exits
+ *   TERN_FAULTS_KINDS  alloc (malloc and its kin, mmap, pthread_create), system (open, read, write,
+ *                      fstat, rename, fsync, close, pipe: in the C library too, by seccomp)
+ *   TERN_FAULTS_AT     N: at event N; N+: at event N and at all of its kind behind it; place=HASH:
+ *                      at the first event of that place, whatever its number; unset: only watch
+ *   TERN_FAULTS_ACT    fail (default); signal=NUMBER; truncate=FILE to one page; touch=FILE
+ *   TERN_FAULTS_HIDE   FOLDER: what lies in it cannot be opened (ENOENT), whatever else is asked
+ *   TERN_FAULTS_LOG    file that the report goes to when the process exits
  *
- * The report: "place ID KIND FIRST LAST COUNT HIT NAME FRAME..." with the numbers of its first and
- * last event, how many there were and how many were made to fail; "live ID BYTES" for each block or
- * map that was never given back; "open FD" for each descriptor above 2 that is still open.
+ * The report: "place ID HASH KIND FIRST LAST COUNT HIT NAME FRAME..." with the numbers of its first
+ * and last event, how many there were and how many were made to fail; "live ID BYTES" for each
+ * block or map that was never given back; "open FD" for each descriptor above 2 that is still open.
  */
 
 #include <stdbool.h>
@@ -44,6 +45,7 @@ long shim_call(long number, long a, long b, long c, long d);
 /* places.c: the table of places. IDs are small numbers; 0 is none. */
 void shim_places_begin(void);
 unsigned shim_place_here(shim_kind kind, const char *what, uint64_t event);
+uint64_t shim_place_hash(unsigned place);
 void shim_place_hit(unsigned place);
 void shim_places_report(int fd);
 void shim_line(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
