@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/iq2s.h"
-#include "kernels/pack.h"
+#include "kernels/pack_bits.h"
 
 enum {
     INT4_BYTES = 20,  /* of a block in the file: f16 scale, zero point, a spare byte, nibbles */
@@ -38,15 +38,41 @@ static size_t group_bytes_int8(size_t cols) {
     return bytes_of(cols / TERN_BLOCK + (cols % TERN_BLOCK != 0), INT8_PACKED);
 }
 
+/* Columns [k, end) of n rows, four columns at a time as far as they go. */
+static void pack_int8_words(const uint8_t *rows, size_t n, size_t cols, size_t k, uint8_t *group) {
+    for (; k + 4 <= cols; k += 4)
+        for (size_t r = 0; r < n; r++)
+            memcpy(group + byte_at(r, k), rows + r * cols + k, 4);
+    for (; k < cols; k++)
+        for (size_t r = 0; r < n; r++)
+            group[byte_at(r, k)] = rows[r * cols + k];
+}
+
+/* Runs of 16 columns of a whole group; returns how many columns they are. */
+static size_t pack_int8_runs(const uint8_t *rows, size_t cols, uint8_t *group) {
+    size_t k = 0;
+
+    for (; k + 16 <= cols; k += 16)
+        for (size_t r = 0; r < TERN_ROW_GROUP; r += 4)
+            tern_store_square(group + byte_at(r, k), TERN_CHUNK_BYTES,
+                              tern_load_square(rows + r * cols + k, cols));
+    return k;
+}
+
 static tern_status pack_int8(const tern_pack_job *job, size_t row0, uint8_t *group,
                              tern_error *err) {
-    const size_t n = tern_pack_group_rows(job, row0);
+    const size_t n = tern_pack_group_rows(job, row0), cols = job->cols;
+    const uint8_t *rows = job->file + row0 * cols;
+    size_t k = 0;
 
     (void)err;
-    memset(group, 0, job->group_bytes);
-    for (size_t r = 0; r < n; r++)
-        for (size_t k = 0; k < job->cols; k++)
-            group[byte_at(r, k)] = job->file[(row0 + r) * job->cols + k];
+    if (n < TERN_ROW_GROUP)
+        memset(group, 0, job->group_bytes);
+    else if (cols % TERN_BLOCK != 0) /* the last block has columns that do not exist */
+        memset(group + job->group_bytes - INT8_PACKED, 0, INT8_PACKED);
+    if (n == TERN_ROW_GROUP)
+        k = pack_int8_runs(rows, cols, group);
+    pack_int8_words(rows, n, cols, k, group);
     return TERN_OK;
 }
 
