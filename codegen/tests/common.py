@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the generator's tests share: the table that they edit, and a folder of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "codegen"))
+
+# What the tests edit; kernels/kernels.toml may change without them.
+FIXTURE = Path(__file__).resolve().parent / "table.toml"
+TABLE = FIXTURE.read_text(encoding="utf-8")
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory(prefix="tern-codegen-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def generate(self, *arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, str(ROOT / "codegen" / "gen.py"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)

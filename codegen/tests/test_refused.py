@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that the generator refuses, each with the complaint that it must make."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import unittest
+from pathlib import Path
+
+from common import FIXTURE, ROOT, TABLE, InFolder
+import spec as table
+
+# What is replaced in the table (the first occurrence), by what, and what the complaint says.
+REFUSED = {
+    "no TOML": ("[isa.scalar]", "[isa.scalar", r"table\.toml: "),
+    "unknown section": ("[isa.scalar]", "[isas.scalar]", r"unknown key 'isas'"),
+    "unknown key of an isa": (
+        "lanes = 1\n",
+        "lanes = 1\nlane = 1\n",
+        r"isa\.scalar: unknown key 'lane'",
+    ),
+    "missing key of an isa": ("lanes = 1\n", "", r"isa\.scalar: key 'lanes' is missing"),
+    "wrong type of a key": (
+        "lanes = 1\n",
+        'lanes = "1"\n',
+        r"isa\.scalar: key 'lanes' must be of type int",
+    ),
+    "boolean for a number": (
+        "lanes = 1\n",
+        "lanes = true\n",
+        r"isa\.scalar: key 'lanes' must be of type int",
+    ),
+    "odd vector": ("lanes = 8\n", "lanes = 7\n", r"isa\.avx2: lanes must be 1, 4, 8 or 16, not 7"),
+    "no chains": ("chains = 1\n", "chains = 0\n", r"isa\.scalar: chains must be at least 1"),
+    "unknown arch": ('arch = "x86_64"', 'arch = "riscv"', r"isa\.avx2: unknown arch 'riscv'"),
+    "unknown feature": (
+        '"F16C"]',
+        '"SSE9"]',
+        r"isa\.avx2: feature 'SSE9' is not in dispatch/cpu\.h",
+    ),
+    "feature that is no text": (
+        '"F16C"]',
+        "5]",
+        r"isa\.avx2: feature '5' is not in dispatch/cpu\.h",
+    ),
+    "bad isa name": ("[isa.avx2]", "[isa.AVX-2]", r"isa\.AVX-2: not a valid name"),
+    "isa that is no table": (
+        "[isa.scalar]",
+        "[isa]\nneon = 3\n[isa.scalar]",
+        r"isa\.neon: expected a table",
+    ),
+    "unknown format": ('f32 = "rows"', 'f31 = "rows"', r"format\.f31: not in TERN_FORMAT_LIST"),
+    "unknown layout": ('i2_s = "t2r16"', 'i2_s = "t2r15"', r"format\.i2_s: unknown layout 't2r15'"),
+    "layout that is no text": ('i2_s = "t2r16"', "i2_s = [1]", r"format\.i2_s: unknown layout"),
+    "unknown operation": (
+        "[op.softmax]",
+        "[op.softmin]",
+        r"op\.softmin: operation is not in TERN_OP_LIST",
+    ),
+    "unknown key of an op": (
+        'template = "softmax"',
+        'template = "softmax"\nfast = 1',
+        r"op\.softmax: unknown key 'fast'",
+    ),
+    "missing test": (
+        'template = "softmax"\ntest = "kernels_rows"',
+        'template = "softmax"\ntest = "kernels_none"',
+        r"op\.softmax: test 'test_kernels_none\.c' does not exist",
+    ),
+    "test of something else": (
+        'template = "softmax"\ntest = "kernels_rows"',
+        'template = "softmax"\ntest = "kernels_matmul"',
+        r"op\.softmax: test 'test_kernels_matmul\.c' does not name TERN_OP_SOFTMAX",
+    ),
+    "missing template key": (
+        'template = "softmax"\n',
+        "",
+        r"op\.softmax: key 'template' is missing",
+    ),
+    "missing template": (
+        'template = "softmax"',
+        'template = "softmux"',
+        r"op\.softmax: template 'softmux\.c\.j2' does not exist",
+    ),
+    "template that is no text": (
+        'template = "softmax"',
+        "template = 3",
+        r"op\.softmax: key 'template'",
+    ),
+    "missing template of a format": (
+        'bf16 = "matmul_float"',
+        'bf16 = "nothing"',
+        r"op\.gemv: template 'nothing\.c\.j2' does not exist",
+    ),
+    "no template for a format": (
+        ', bf16 = "matmul_float"',
+        "",
+        r"kernel \d+ \(gemv\): op 'gemv' has no template for 'bf16'",
+    ),
+    "missing template of a row": (
+        'format = "bf16"\nisa',
+        'format = "bf16"\ntemplate = "nothing"\nisa',
+        r"kernel \d+ \(gemv\): template 'nothing\.c\.j2' does not exist",
+    ),
+    "template of a row that is no text": (
+        'format = "bf16"\nisa',
+        'format = "bf16"\ntemplate = 3\nisa',
+        r"kernel \d+ \(gemv\): key 'template' must be of type str",
+    ),
+    "unknown layout of a row": (
+        'format = "bf16"\nisa',
+        'format = "bf16"\nlayout = "diagonal"\nisa',
+        r"kernel \d+ \(gemv\): unknown layout 'diagonal'",
+    ),
+    "no template for a layout": (
+        'format = "bf16"\nisa',
+        'format = "bf16"\nlayout = "q8_0r16"\nisa',
+        r"kernel \d+ \(gemv\): op 'gemv' has no template for 'q8_0r16'",
+    ),
+    "layout of an operation on rows": (
+        'op = "softmax"\n',
+        'op = "softmax"\nlayout = "rows"\n',
+        r"kernel \d+ \(softmax\): op 'softmax' takes no layout",
+    ),
+    "unknown key of a row": (
+        'op = "add"\n',
+        'op = "add"\ncolour = 1\n',
+        r"kernel \d+ \(add\): unknown key 'colour'",
+    ),
+    "row without op": ('op = "add"\n', "", r"kernel \d+ \(\?\): key 'op' is missing"),
+    "row without isa": (
+        'op = "add"\nisa = ["avx512", "avx2", "scalar"]',
+        'op = "add"',
+        r"kernel \d+ \(add\): key 'isa' is missing",
+    ),
+    "row of an unknown op": (
+        'op = "add"\n',
+        'op = "sub"\n',
+        r"kernel \d+ \(sub\): unknown op 'sub'",
+    ),
+    "row whose op is no text": (
+        'op = "add"\n',
+        'op = ["add"]\n',
+        r"kernel \d+ .*: key 'op' must be of type str",
+    ),
+    "row of an unknown isa": (
+        'op = "add"\nisa = ["avx512"',
+        'op = "add"\nisa = ["avx1024"',
+        r"kernel \d+ \(add\): unknown isa 'avx1024'",
+    ),
+    "row of an unknown format": (
+        'format = ["f16", "f32"]',
+        'format = ["f16", "f31"]',
+        r"kernel \d+ \(attend\): unknown format 'f31'",
+    ),
+    "empty list": (
+        'op = "add"\nisa = ["avx512", "avx2", "scalar"]',
+        'op = "add"\nisa = []',
+        r"kernel \d+ \(add\): key 'isa' must be a name or a list",
+    ),
+    "name twice in a list": (
+        'op = "add"\nisa = ["avx512", "avx2"',
+        'op = "add"\nisa = ["avx2", "avx2"',
+        r"kernel \d+ \(add\): 'avx2' stands twice in key 'isa'",
+    ),
+    "missing tile": (
+        "tile = { rows = 16, tokens = 1 }\n",
+        "",
+        r"kernel 1 \(gemv\): key 'tile' is missing",
+    ),
+    "tile where none belongs": (
+        'op = "add"\n',
+        'op = "add"\ntile = { rows = 1, tokens = 1 }\n',
+        r"kernel \d+ \(add\): op 'add' takes no tile",
+    ),
+    "odd tile": (
+        "rows = 16, tokens = 1 }",
+        "rows = 12, tokens = 1 }",
+        r"kernel 1 \(gemv\): tile rows must be .*, not 12",
+    ),
+    "tile of a boolean": (
+        "rows = 16, tokens = 1 }",
+        "rows = 16, tokens = true }",
+        r"kernel 1 \(gemv\): tile tokens must be .*, not True",
+    ),
+    "tile with an unknown key": (
+        "rows = 16, tokens = 1 }",
+        "rows = 16, token = 1 }",
+        r"kernel 1 \(gemv\) tile: unknown key 'token'",
+    ),
+    "tile that is no table": (
+        "{ rows = 16, tokens = 1 }",
+        "16",
+        r"kernel 1 \(gemv\) tile: expected a table",
+    ),
+    "tile narrower than a vector": (
+        "rows = 16, tokens = 1 }",
+        "rows = 8, tokens = 1 }",
+        r"tern_gemv_i2_s_8x1_avx512: 8 rows do not fill vectors of 16 lanes",
+    ),
+    "prefetch of half a line": (
+        "tile = { rows = 16, tokens = 1 }\n",
+        "tile = { rows = 16, tokens = 1 }\nprefetch = 1000\n",
+        r"kernel 1 \(gemv\): prefetch must be a multiple of 64 up to 65536, not 1000",
+    ),
+    "prefetch where none belongs": (
+        'op = "add"\n',
+        'op = "add"\nprefetch = 1024\n',
+        r"kernel \d+ \(add\): op 'add' takes no prefetch",
+    ),
+    "no template for CUDA": (
+        'template = "softmax"\n',
+        'template = "layernorm"\n',
+        r"tern_softmax_cuda: template 'cuda/layernorm.cu.j2' does not exist",
+    ),
+    "duplicate row": (
+        "[[kernel]]\n",
+        '[[kernel]]\nop = "add"\nisa = "avx2"\n\n[[kernel]]\n',
+        r"tern_add_avx2: stands twice in the table",
+    ),
+    "no scalar sibling": (
+        'op = "add"\nisa = ["avx512", "avx2", "scalar"]',
+        'op = "add"\nisa = ["avx512", "avx2"]',
+        r"tern_add_avx512: has no scalar sibling",
+    ),
+    "no scalar sibling of a format": (
+        'format = ["f16", "f32"]\nisa = ["avx512", "avx2", "scalar"]',
+        'format = "f16"\nisa = ["avx2"]',
+        r"tern_attend_f16_avx2: has no scalar sibling",
+    ),
+}
+
+
+class Refused(InFolder):
+    def complaint(self, text: str, root: Path = ROOT) -> str:
+        path = self.folder / "table.toml"
+        path.write_text(text, encoding="utf-8")
+        with self.assertRaises(table.SpecError) as caught:
+            table.load(root, path)
+        return str(caught.exception)
+
+    def test_bad_tables(self) -> None:
+        for name, (old, new, expected) in REFUSED.items():
+            with self.subTest(name):
+                self.assertIn(old, TABLE)
+                self.assertRegex(self.complaint(TABLE.replace(old, new, 1)), expected)
+
+    def test_the_table_itself_is_fine(self) -> None:
+        names = [row.name for row in table.load(ROOT, FIXTURE).rows]
+        self.assertEqual(len(names), 20)
+        self.assertEqual(names[:2], ["tern_gemv_i2_s_16x1_avx512", "tern_gemv_i2_s_16x1_avx2"])
+        self.assertEqual(names[-1], "tern_add_scalar")
+
+    def without(self, section: str) -> str:
+        """The table without that section's entries."""
+        return re.sub(rf"(?ms)^\[+{section}[.\]].*?(?=^\[|\Z)", "", TABLE)
+
+    def test_missing_sections(self) -> None:
+        for section in ("isa", "format", "op", "kernel"):
+            with self.subTest(section):
+                complaint = self.complaint(self.without(section))
+                self.assertRegex(complaint, f"key '{section}' is missing")
+
+    def test_sections_of_another_type(self) -> None:
+        for section in ("isa", "format", "op"):
+            with self.subTest(section):
+                text = f"{section} = 3\n" + self.without(section)
+                self.assertRegex(self.complaint(text), f"key '{section}' must be of type dict")
+        for text in ("kernel = [3]\n", "kernel = { op = 3 }\n"):
+            complaint = self.complaint(text + self.without("kernel"))
+            self.assertRegex(complaint, "kernel 1: expected a table")
+
+    def copy_of_tree(self) -> Path:
+        """What the generator reads, in a folder of its own."""
+        root = self.folder / "tree"
+        for name in ("include/tern/kernels.h", "dispatch/cpu.h", "kernels/reference_matmul.c"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
+        for folder in ("kernels", "kernels/cuda"):
+            (root / folder).mkdir(exist_ok=True)
+            for template in (ROOT / folder).glob("*.j2"):
+                shutil.copy(template, root / folder)
+        shutil.copytree(ROOT / "tests", root / "tests", ignore=shutil.ignore_patterns("[!t]*"))
+        return root
+
+    def edit(self, path: Path, old: str, new: str) -> None:
+        text = path.read_text(encoding="utf-8")
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def test_format_without_reference(self) -> None:
+        root = self.copy_of_tree()
+        self.edit(root / "kernels" / "reference_matmul.c", "TERN_FORMAT_Q4_1", "TERN_FORMAT_OTHER")
+        self.assertRegex(
+            self.complaint(TABLE, root), r"tern_gemv_q4_1_\w+: format 'q4_1' has no reference"
+        )
+
+    def test_missing_list(self) -> None:
+        root = self.copy_of_tree()
+        self.edit(root / "dispatch" / "cpu.h", "TERN_CPU_LIST", "TERN_CPU_LISTS")
+        self.assertRegex(self.complaint(TABLE, root), r"TERN_CPU_LIST was not found")
+
+
+if __name__ == "__main__":
+    unittest.main()
