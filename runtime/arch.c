@@ -3,7 +3,10 @@
 #include "runtime/arch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "runtime/rope.h"
 
 static const tern_arch archs[] = {
     {.name = "llama", .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NORM, .qkv_bias = true},
@@ -199,5 +202,50 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
         (status = read_rope_scaling(file, &c, err)) || (status = read_vocabulary(file, &c, err)))
         return status;
     *out = c;
+    return TERN_OK;
+}
+
+/* Copies the factors, since a file may be aligned to less than a float. NULL where it has none. */
+static tern_status read_factors(const tern_gguf *file, size_t half, float **out, tern_error *err) {
+    const tern_gguf_tensor *t = tern_gguf_find_tensor(file, "rope_freqs.weight");
+    *out = NULL;
+    if (!t)
+        return TERN_OK;
+    if (t->type != 0 || t->n_dims != 1 || t->ne[0] != half)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                         "%s: tensor rope_freqs.weight must be %zu values of type f32",
+                         tern_gguf_name(file), half);
+    float *factors = malloc(half * sizeof *factors);
+    if (!factors)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation factors", half);
+    memcpy(factors, t->data, half * sizeof *factors);
+    for (size_t i = 0; i < half; i++)
+        if (!(factors[i] > 1e-6f && factors[i] < 1e6f)) {
+            const double wrong = (double)factors[i];
+            free(factors);
+            return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                             "%s: tensor rope_freqs.weight: element %zu is %g",
+                             tern_gguf_name(file), i, wrong);
+        }
+    *out = factors;
+    return TERN_OK;
+}
+
+tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c, double **out,
+                                    tern_error *err) {
+    const size_t half = c->n_rot / 2;
+    float *factors;
+    double *frequency = calloc(half, sizeof *frequency);
+    if (!frequency)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation frequencies", half);
+    const tern_status status = read_factors(file, half, &factors, err);
+    if (status != TERN_OK) {
+        free(frequency);
+        return status;
+    }
+    tern_rope_frequencies((double)c->rope_base, (double)c->rope_scale, factors, c->n_rot,
+                          frequency);
+    free(factors);
+    *out = frequency;
     return TERN_OK;
 }

@@ -54,4 +54,12 @@ typedef struct tern_config {
 TERN_MUST_CHECK tern_status tern_config_read(const tern_gguf *file, tern_config *out,
                                              tern_error *err);
 
+/*
+ * The rotation frequencies of a configuration, *out [n_rot / 2] radians per position, to be freed:
+ * those of the bases, divided by the factors of rope_freqs.weight where the file has them.
+ * TERN_ERR_NOMEM, TERN_ERR_TENSOR_SHAPE, TERN_ERR_TENSOR_DATA.
+ */
+TERN_MUST_CHECK tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c,
+                                                    double **out, tern_error *err);
+
 #endif

@@ -23,6 +23,7 @@ typedef struct pass {
     const tern_session *session;
     const tern_model *model;
     const tern_config *config;
+    const tern_weight_set *weights; /* what this worker reads: perhaps of its own node */
     const tern_scratch *s;
     const tern_inputs *in; /* what this worker reads: everybody's, or its own for a single token */
     tern_worker worker;
@@ -53,7 +54,7 @@ static size_t kv_width(const tern_config *c) {
 
 /* x[T][n_embd] = rows of the embedding. */
 static void embed(const pass *p) {
-    const tern_embedding *e = &p->model->embedding;
+    const tern_embedding *e = &p->weights->embedding;
     const size_t width = p->config->n_embd;
     const tern_part part = my_tokens(p);
     for (size_t t = part.begin; t < part.end; t++)
@@ -127,7 +128,7 @@ static void turn(const pass *p, float *head, const float *g, const float *cosine
 /* q, k turned by their positions; k, v into the cache; by (token, key/value head). */
 static void rotate_and_store(const pass *p, size_t layer) {
     const tern_config *c = p->config;
-    const tern_layer *l = &p->model->layers[layer];
+    const tern_layer *l = &p->weights->layers[layer];
     const tern_session *session = p->session;
     const size_t half = c->n_rot / 2;
     const size_t group = c->n_head / c->n_head_kv;
@@ -190,7 +191,7 @@ static void finish_attention(const pass *p, const float *sub_norm, unsigned form
 }
 
 static void forward_layer(const pass *p, size_t n, const float *next_norm, unsigned next_forms) {
-    const tern_layer *l = &p->model->layers[n];
+    const tern_layer *l = &p->weights->layers[n];
     const tern_scratch *s = p->s;
     const size_t tokens = p->batch->n;
 
@@ -227,12 +228,14 @@ static unsigned qkv_forms(const tern_layer *l) {
 static void forward(tern_worker worker, void *argument) {
     const tern_batch *batch = argument;
     const tern_model *m = batch->session->model;
+    const tern_weight_set *w = tern_model_weights(m, tern_team_place(worker.team, worker.index));
     const tern_scratch *s = &batch->session->scratch;
     const bool own = batch->n == 1 && worker.index > 0;
     const pass p = {.batch = batch,
                     .session = batch->session,
                     .model = m,
                     .config = &m->config,
+                    .weights = w,
                     .s = s,
                     .in = own ? &s->own[worker.index - 1] : &s->in,
                     .worker = worker};
@@ -240,15 +243,15 @@ static void forward(tern_worker worker, void *argument) {
 
     embed(&p);
     find_angles(&p);
-    norm(&p, p.in->x, width, m->layers[0].attn_norm, width, qkv_forms(&m->layers[0]));
+    norm(&p, p.in->x, width, w->layers[0].attn_norm, width, qkv_forms(&w->layers[0]));
     meet_by_token(&p);
     for (size_t n = 0; n < m->config.n_layer; n++) {
         const bool last = n + 1 == m->config.n_layer;
-        forward_layer(&p, n, last ? m->output_norm : m->layers[n + 1].attn_norm,
-                      last ? m->head.form | m->image.scan.form : qkv_forms(&m->layers[n + 1]));
+        forward_layer(&p, n, last ? w->output_norm : w->layers[n + 1].attn_norm,
+                      last ? w->head.form | m->image.scan.form : qkv_forms(&w->layers[n + 1]));
     }
     if (batch->n_logits > 0) /* logits[0] belongs to token n - n_logits */
-        multiply(&p, &m->head, batch->n - batch->n_logits, batch->n, batch->logits);
+        multiply(&p, &w->head, batch->n - batch->n_logits, batch->n, batch->logits);
 }
 
 void tern_forward(tern_batch *batch) {

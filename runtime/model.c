@@ -9,8 +9,8 @@
 #include "dispatch/select.h"
 #include "runtime/metrics.h"
 #include "runtime/model_image.h"
+#include "runtime/model_replicas.h"
 #include "runtime/places/bind.h"
-#include "runtime/rope.h"
 #include "runtime/strict.h"
 #include "runtime/team.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -38,6 +38,8 @@ static tern_status load_projection(tern_loader *l, uint32_t layer, const char *p
     char suffix[48];
     snprintf(suffix, sizeof suffix, "%s.weight", part);
     tern_status status = tern_load_linear(l, named(layer, suffix).text, rows, cols, out, err);
+    if (status == TERN_OK)
+        status = tern_loader_note_linear(l, out, TERN_HEAT_ONCE, err);
     if (status != TERN_OK || !bias)
         return status;
     snprintf(suffix, sizeof suffix, "%s.bias", part);
@@ -79,16 +81,20 @@ static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
     const tern_config *c = &m->config;
     const bool own = !c->arch->embedding_head && tern_gguf_find_tensor(l->file, "output.weight");
     tern_status s;
-    if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->embedding,
+    if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->own.embedding,
                                  err)) ||
-        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, false, &m->output_norm, err)))
+        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, false, &m->own.output_norm, err)))
         return s;
     s = tern_load_linear(l, own ? "output.weight" : "token_embd.weight", c->n_vocab, c->n_embd,
-                         &m->head, err);
-    return s || m->exact_head ? s : tern_load_head_image(l, &m->head, &m->image, err);
+                         &m->own.head, err);
+    if (s == TERN_OK && !m->exact_head)
+        s = tern_load_head_image(l, &m->own.head, &m->image, err);
+    const tern_heat heat = tern_head_is_imaged(&m->image) ? TERN_HEAT_SOME : TERN_HEAT_ONCE;
+    return s ? s : tern_loader_note_linear(l, &m->own.head, heat, err);
 }
 
 static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
+    tern_hot_clear(l->hot);
     for (uint32_t n = 0; n < m->config.n_layer; n++) {
         const tern_status status = load_layer(l, &m->config, n, &m->layers[n], err);
         if (status != TERN_OK)
@@ -156,9 +162,12 @@ static tern_status tune(tern_model *m, const tern_model_params *params, tern_loa
     return load_all(l, m, err);
 }
 
-static tern_status fill_weights(tern_loader *l, tern_model *m, tern_error *err) {
+static tern_status fill_weights(tern_loader *l, tern_model *m, const tern_model_params *params,
+                                tern_error *err) {
     const double begin = tern_clock_seconds();
     tern_status status = load_all(l, m, err);
+    if (status == TERN_OK)
+        status = tern_model_make_replicas(m, params->replicate_limit, l->team, err);
     if (status == TERN_OK && m->strict)
         status = tern_strict_loaded(m, err);
     if (status == TERN_OK)
@@ -190,6 +199,7 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
                           .arena = &m->weights,
                           .i2s_order = params->i2s_order,
                           .ternary = m->ternary,
+                          .hot = params->replicate ? &m->replicas.hot : NULL,
                           .plan = true};
     tern_hash64_start(&loader.pieces);
     tern_status status = refuse_unused(m, err);
@@ -200,6 +210,8 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     if (status == TERN_OK && params->tune)
         status = tune(m, params, &loader, threads, err);
     m->packed = loader.bytes;
+    if (status == TERN_OK && params->replicate)
+        status = tern_model_plan_replicas(m, params->replicate_limit, threads, err);
     if (status == TERN_OK && m->strict)
         status = tern_strict_plan(m, params, err);
     if (status == TERN_OK && !params->no_weights) {
@@ -209,7 +221,7 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
             status = reserve_weights(m, loader.bytes, err);
         loader.plan = false;
         if (status == TERN_OK)
-            status = fill_weights(&loader, m, err);
+            status = fill_weights(&loader, m, params, err);
     }
     tern_team_free(&loader.team);
     if (params->no_weights)
@@ -221,38 +233,6 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
 }
 
 /* ---- everything else ------------------------------------------------------------------------ */
-
-static tern_status load_frequencies(tern_model *m, tern_error *err) {
-    const tern_config *c = &m->config;
-    const size_t half = c->n_rot / 2;
-    float *factors = NULL;
-    const tern_gguf_tensor *t = tern_gguf_find_tensor(m->file, "rope_freqs.weight");
-    m->frequency = calloc(half, sizeof *m->frequency);
-    if (!m->frequency)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation frequencies", half);
-    if (t) {
-        if (t->type != 0 || t->n_dims != 1 || t->ne[0] != half)
-            return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
-                             "%s: tensor rope_freqs.weight must be %zu values of type f32",
-                             tern_gguf_name(m->file), half);
-        factors = malloc(half * sizeof *factors);
-        if (!factors)
-            return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation factors", half);
-        memcpy(factors, t->data, half * sizeof *factors);
-        for (size_t i = 0; i < half; i++)
-            if (!(factors[i] > 1e-6f && factors[i] < 1e6f)) {
-                const double wrong = (double)factors[i];
-                free(factors);
-                return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                                 "%s: tensor rope_freqs.weight: element %zu is %g",
-                                 tern_gguf_name(m->file), i, wrong);
-            }
-    }
-    tern_rope_frequencies((double)c->rope_base, (double)c->rope_scale, factors, c->n_rot,
-                          m->frequency);
-    free(factors);
-    return TERN_OK;
-}
 
 static tern_status select_rows(tern_model *m, tern_error *err) {
     const tern_arch *a = m->config.arch;
@@ -329,9 +309,10 @@ static tern_status open_model(const char *path, const tern_model_params *params,
         return s;
     if ((s = tern_gguf_open(path, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) || (s = copy_name(m, err)) ||
-        (s = select_rows(m, err)) || (s = load_frequencies(m, err)))
+        (s = select_rows(m, err)) ||
+        (s = tern_config_frequencies(m->file, &m->config, &m->frequency, err)))
         return s;
-    m->layers = calloc(m->config.n_layer, sizeof *m->layers);
+    m->own.layers = m->layers = calloc(m->config.n_layer, sizeof *m->layers);
     if (!m->layers)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
     m->places = params->places;
@@ -365,7 +346,7 @@ tern_status tern_model_open(const char *path, const tern_model_params *params, t
 }
 
 tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused, tern_error *err) {
-    if (error && (m->strict || m->places.numa == TERN_NUMA_STRICT))
+    if (error && tern_model_must_bind(m))
         return tern_fail(err, TERN_ERR_STRICT,
                          "strict: the system does not bind threads or memory as asked for: %s",
                          strerror(error));
@@ -388,6 +369,7 @@ void tern_model_free(tern_model **model) {
     tern_model *m = *model;
     tern_tokenizer_free(&m->tokenizer);
     tern_model_release_weights(m);
+    tern_model_free_replicas(m);
     tern_topology_free(&m->topology);
     tern_tuning_free(&m->tuning);
     tern_gguf_close(&m->file);

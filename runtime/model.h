@@ -11,6 +11,7 @@
 #include "runtime/guard.h"
 #include "runtime/head.h"
 #include "runtime/places/placement.h"
+#include "runtime/places/replica.h"
 #include "runtime/weights.h"
 #include "tern/tern.h"
 
@@ -35,6 +36,23 @@ static inline const tern_linear *tern_layer_linear(const tern_layer *l, size_t i
                                                         &l->gate, &l->up, &l->down};
     return all[i];
 }
+
+/* What a worker reads: the model's weights, or with what lies in the replica of its node. */
+typedef struct tern_weight_set {
+    const tern_layer *layers; /* [n_layer] */
+    tern_embedding embedding;
+    const float *output_norm; /* [n_embd] */
+    tern_linear head;         /* n_embd -> n_vocab */
+} tern_weight_set;
+
+/* Hot weights on every node; model_replicas.h. */
+typedef struct tern_model_replicas {
+    tern_hot_list hot; /* what could be copied; empty unless that was asked for */
+    size_t bytes;      /* of one replica */
+    uint32_t n;        /* planned, or there */
+    tern_replicas copies;
+    tern_weight_set *sets; /* [nodes] without layers: none there; NULL: no replicas. Owns layers */
+} tern_model_replicas;
 
 /* Rows for everything that is not a matrix product, selected once. */
 typedef struct tern_row_set {
@@ -77,11 +95,10 @@ struct tern_model {
     tern_file_map *packed_image; /* NULL: weights were packed */
     tern_image_work *image_work; /* NULL: no image is being written; model_image.c */
     tern_model_loading loading;
-    tern_layer *layers; /* [n_layer] */
-    tern_embedding embedding;
-    const float *output_norm;  /* [n_embd] */
-    tern_linear head;          /* n_embd -> n_vocab */
-    tern_head_image image;     /* of head; no rows: head is small, or shall be read itself */
+    tern_layer *layers;  /* [n_layer] those of `own` */
+    tern_weight_set own; /* as they were loaded */
+    tern_model_replicas replicas;
+    tern_head_image image;     /* of the head; no rows: it is small, or shall be read itself */
     double *frequency;         /* [n_rot / 2], radians per position */
     tern_tokenizer *tokenizer; /* NULL: see tokenizer_error */
     tern_error tokenizer_error;
@@ -97,6 +114,19 @@ struct tern_model {
 /* Threads for those who ask for `threads`, where 0 leaves it to the topology. */
 static inline uint32_t tern_model_threads(const tern_model *m, uint32_t threads) {
     return threads ? threads : tern_topology_threads(m->topology);
+}
+
+/* What a worker at that place reads. */
+static inline const tern_weight_set *tern_model_weights(const tern_model *m, tern_place place) {
+    const bool bound = place.first < place.end;
+    const tern_weight_set *set =
+        m->replicas.sets && bound ? &m->replicas.sets[place.node] : &m->own;
+    return set->layers ? set : &m->own;
+}
+
+/* Whether what the system refuses, of threads and memory at places, is an error. */
+static inline bool tern_model_must_bind(const tern_model *m) {
+    return m->strict || m->places.numa == TERN_NUMA_STRICT;
 }
 
 /*

@@ -22,8 +22,8 @@ static void describe_work(const tern_model *m, tern_model_info *out) {
         }
     }
     const bool scans = tern_head_is_imaged(&m->image); /* one token is picked by a scan */
-    out->head_bytes = tern_linear_bytes(scans ? &m->image.scan : &m->head);
-    out->head_weights = count_weights(&m->head);
+    out->head_bytes = tern_linear_bytes(scans ? &m->image.scan : &m->own.head);
+    out->head_weights = count_weights(&m->own.head);
     out->weight_bytes = out->attention_bytes + out->feed_forward_bytes + out->head_bytes;
 }
 
@@ -51,6 +51,8 @@ void tern_model_describe(const tern_model *m, tern_model_info *out) {
                              .n_ctx_train = c->n_ctx,
                              .file_bytes = tern_gguf_file_bytes(m->file),
                              .packed_bytes = m->packed,
+                             .replicas = m->replicas.n,
+                             .replica_bytes = m->replicas.n > 0 ? m->replicas.bytes : 0,
                              .parameters = count_parameters(m->file)};
     describe_work(m, out);
 }
@@ -92,9 +94,10 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
                         const tern_kernel_row **rows, size_t capacity) {
     const unsigned in_head = products / TERN_RAN_HEAD_GEMV;
     const tern_row_set *r = &m->rows;
-    size_t n = add_row(m->embedding.row, rows, capacity, 0);
+    size_t n = add_row(m->own.embedding.row, rows, capacity, 0);
     n = add_row(r->rmsnorm, rows, capacity, n);
-    unsigned forms = m->head.form | m->image.scan.form; /* made even when nobody asks for logits */
+    unsigned forms =
+        m->own.head.form | m->image.scan.form; /* made even when nobody asks for logits */
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
             const tern_linear *linear = tern_layer_linear(&m->layers[layer], i);
@@ -112,7 +115,7 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
     n = add_row(r->add, rows, capacity, n);
     if (m->image.scan.gemv && products & TERN_RAN_HEAD_SCAN)
         n = add_row(m->image.scan.gemv, rows, capacity, n);
-    return add_linear(&m->head, in_head, rows, capacity, n);
+    return add_linear(&m->own.head, in_head, rows, capacity, n);
 }
 
 size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,

@@ -18,11 +18,16 @@ static tern_activations last_activations(const tern_session *s, const tern_linea
     return tern_activations_of(&s->scratch, &s->scratch.in, linear, s->last.row);
 }
 
+/* The head as the worker reads it. */
+static const tern_linear *head_of(const tern_session *s, tern_worker worker) {
+    return &tern_model_weights(s->model, tern_team_place(worker.team, worker.index))->head;
+}
+
 /* ---- all logits ---------------------------------------------------------------------------- */
 
 static void exact_part(tern_worker worker, void *argument) {
     const tern_session *s = argument;
-    const tern_linear *head = &s->model->head;
+    const tern_linear *head = head_of(s, worker);
     const tern_activations x = last_activations(s, head);
     const tern_part part = tern_team_split(worker, head->matrix.rows, TERN_ROW_GROUP);
     const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = part.begin, .r1 = part.end};
@@ -101,7 +106,7 @@ typedef struct selection {
 /* Each row as a matrix of its own, at its place in the head. */
 static void selected_part(tern_worker worker, void *argument) {
     const selection *c = argument;
-    const tern_linear *head = &c->session->model->head;
+    const tern_linear *head = head_of(c->session, worker);
     const tern_activations x = last_activations(c->session, head);
     const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = 0, .r1 = 1};
     const tern_part part = tern_team_split(worker, c->n, 1);

@@ -11,7 +11,7 @@ static const tern_linear *linear_at(const tern_model *m, size_t i) {
     if (i < in_layers)
         return tern_layer_linear(&m->layers[i / TERN_LAYER_LINEARS], i % TERN_LAYER_LINEARS);
     if (i == in_layers)
-        return &m->head;
+        return &m->own.head;
     return i == in_layers + 1 && tern_head_is_imaged(&m->image) ? &m->image.scan : NULL;
 }
 

@@ -42,6 +42,13 @@ tern_status tern_loader_take(tern_loader *l, const char *what, size_t count, siz
     return TERN_OK;
 }
 
+static tern_status note(tern_loader *l, const void *data, size_t bytes, tern_heat heat,
+                        const tern_gguf_tensor *t, tern_error *err) {
+    const tern_hot_piece piece = {
+        .data = data, .bytes = bytes, .heat = heat, .in_file = data == t->data};
+    return tern_hot_add(l->hot, piece, err);
+}
+
 tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool optional,
                              const float **out, tern_error *err) {
     const tern_gguf_tensor *t;
@@ -59,6 +66,8 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
     if (!row)
         return type_error(l, name, t->type, "is not a float type", err);
     status = tern_loader_take(l, name, n, sizeof(float), &memory, err);
+    if (status == TERN_OK)
+        status = note(l, memory, n * sizeof(float), TERN_HEAT_EVERYBODY, t, err);
     if (status != TERN_OK || l->plan)
         return status;
     float *values = memory;
@@ -286,6 +295,14 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     return status;
 }
 
+tern_status tern_loader_note_linear(tern_loader *l, const tern_linear *linear, tern_heat heat,
+                                    tern_error *err) {
+    const tern_gguf_tensor *t = linear->tensor;
+    return linear->matrix.layout == TERN_LAYOUT_ROWS
+               ? note(l, linear->matrix.data, (size_t)t->bytes, heat, t, err)
+               : TERN_OK;
+}
+
 tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, size_t cols,
                                 tern_embedding *out, tern_error *err) {
     const tern_gguf_tensor *t;
@@ -312,6 +329,8 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
         embedding.row = tern_guard_operation(l->guard, TERN_OP_EMBED, format, embedding.data, cols);
     if (status == TERN_OK && !embedding.row)
         return no_row(l, name, format, err);
+    if (status == TERN_OK)
+        status = note(l, embedding.data, (size_t)t->bytes, TERN_HEAT_SOME, t, err);
     if (status == TERN_OK)
         *out = embedding;
     return status;

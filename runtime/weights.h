@@ -11,6 +11,7 @@
 #include "runtime/gguf.h"
 #include "runtime/guard.h"
 #include "runtime/hash64.h"
+#include "runtime/places/replica.h"
 #include "runtime/team.h"
 #include "runtime/tune.h"
 #include "tern/kernels.h"
@@ -47,6 +48,7 @@ typedef struct tern_loader {
     bool made; /* the arena holds everything already (an image of it): take the same pieces, write
                   nothing */
     size_t bytes;
+    tern_hot_list *hot; /* gets what is not packed by who reads it; NULL: nobody wants to know */
     tern_hash64 pieces; /* planning: of every piece and what it is made of; started by the owner */
 } tern_loader;
 
@@ -75,6 +77,10 @@ void tern_loader_choose(const tern_loader *loader, tern_linear *linear);
  */
 TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *name, size_t rows,
                                              size_t cols, tern_linear *out, tern_error *err);
+
+/* Lists a loaded matrix as hot where it was not packed. */
+TERN_MUST_CHECK tern_status tern_loader_note_linear(tern_loader *loader, const tern_linear *linear,
+                                                    tern_heat heat, tern_error *err);
 
 /* The embedding rows of `name`, in place. */
 TERN_MUST_CHECK tern_status tern_load_embedding(tern_loader *loader, const char *name, size_t rows,

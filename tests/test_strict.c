@@ -139,10 +139,10 @@ static void test_weak_rows(void **state) {
     weak.rows.attend[TERN_FORMAT_Q8_0] = tern_kernel_find("tern_attend_q8_0_scalar");
     check_model_refused(&weak, false, "for attend, tern_attend_q8_0_scalar would stand in");
     weak = sound;
-    weak.head.gemm = tern_kernel_find("tern_gemm_f16_1x1_scalar");
+    weak.own.head.gemm = tern_kernel_find("tern_gemm_f16_1x1_scalar");
     check_model_refused(&weak, false, "for gemm, tern_gemm_f16_1x1_scalar would stand in");
     weak = sound;
-    weak.embedding.row = tern_kernel_find("tern_embed_f16_scalar");
+    weak.own.embedding.row = tern_kernel_find("tern_embed_f16_scalar");
     check_model_refused(&weak, true, "for embed, tern_embed_f16_scalar would stand in");
     weak.guard.mask = 0; /* where scalar is all there is, it stands in for nothing */
     assert_int_equal(tern_strict_loaded(&weak, NULL), TERN_OK);

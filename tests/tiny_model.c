@@ -45,7 +45,10 @@ void tiny_path(char path[TINY_PATH_BYTES]) {
 }
 
 tern_model *tiny_open(const char *preset, const char *isa) {
-    const tern_model_params params = {.isa = isa, .threads = 2};
+    return tiny_open_with(preset, (tern_model_params){.isa = isa, .threads = 2});
+}
+
+tern_model *tiny_open_with(const char *preset, tern_model_params params) {
     tern_error err = {0};
     tern_model *model = NULL;
     char path[TINY_PATH_BYTES];

@@ -24,6 +24,9 @@ void tiny_path(char path[TINY_PATH_BYTES]);
 /* The model of a preset, opened for an instruction set (NULL: the best). Its file is gone. */
 tern_model *tiny_open(const char *preset, const char *isa);
 
+/* The same, opened as params say. */
+tern_model *tiny_open_with(const char *preset, tern_model_params params);
+
 /* Bytes that a cache has for one position of a head. */
 size_t tiny_cache_row_bytes(tern_format kv, size_t head_dim);
 

@@ -25,7 +25,7 @@ typedef struct type_sum {
 
 typedef struct inspection {
     const options *o;
-    tern_places places;
+    tern_model_params params;
     tern_gguf *file;
     type_sum types[MAX_TYPES]; /* in the order of first use */
     size_t n_types;
@@ -66,7 +66,7 @@ static uint64_t float_matrices(const inspection *n) {
 
 /* Everything that can be said about running the model, without reading its weights. */
 static void try_model(inspection *n) {
-    tern_model_params params = tern_model_params_default();
+    tern_model_params params = n->params;
     params.isa = options_text(n->o, OPT_ISA);
     params.disable = options_text(n->o, OPT_DISABLE);
     params.exact_head = options_switch(n->o, OPT_EXACT_HEAD);
@@ -78,7 +78,6 @@ static void try_model(inspection *n) {
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.strict = options_switch(n->o, OPT_STRICT);
     params.tokenizer = options_text(n->o, OPT_TOKENIZER);
-    params.places = n->places;
     params.no_weights = true;
     loaded *l = &n->l;
     n->status = tern_model_open(n->o->operands[0], &params, &l->model, &n->why);
@@ -90,6 +89,7 @@ static void try_model(inspection *n) {
     session.n_ctx = (uint32_t)options_integer(n->o, OPT_CONTEXT);
     session.kv = loader_kv_format(n->o);
     n->status = memory_plan_make(l->model, &session, float_matrices(n), &n->plan, &n->why);
+    n->plan.no_replicas = n->params.replicate ? places_no_replicas(l->model) : NULL;
 }
 
 /* What went wrong with this moment, not with the model. */
@@ -282,9 +282,9 @@ int cmd_inspect(const options *o) {
     if (checked != EXIT_DONE) {
         return checked;
     }
-    inspection n = {.o = o};
+    inspection n = {.o = o, .params = tern_model_params_default()};
     tern_error err = {0};
-    if (places_read(o, &n.places, &err) != TERN_OK) {
+    if (places_read(o, &n.params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }

@@ -115,7 +115,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     params.cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params.images = image_use(o);
     tern_error err = {0};
-    if (places_read(o, &params.places, &err) != TERN_OK) {
+    if (places_read(o, &params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }
@@ -125,6 +125,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     report_refusals(l->model);
     loader_describe(o, l);
     tern_model_describe_loading(l->model, &l->loading);
+    places_report_replicas(&l->loading);
     if (options_switch(o, OPT_VERBOSE)) {
         report_loading(l);
     }

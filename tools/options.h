@@ -120,6 +120,8 @@ typedef enum option_id {
     OPT_AFFINITY,
     OPT_USE_AFFINITY,
     OPT_NUMA,
+    OPT_REPLICATE,
+    OPT_REPLICATE_LIMIT,
     OPT_ISA,
     OPT_DISABLE,
     OPT_LAYOUT,

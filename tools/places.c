@@ -34,6 +34,22 @@ bool places_parse_numa(const char *text, tern_places *out) {
     return true;
 }
 
+/* The system's numbers of the nodes: "0, 1". */
+typedef struct node_list {
+    char text[96];
+} node_list;
+
+static node_list node_numbers(const tern_topology *t) {
+    node_list list = {.text = ""};
+    size_t used = 0;
+    for (uint32_t i = 0; i < t->n_nodes && used < sizeof list.text; i++) {
+        const int n = snprintf(list.text + used, sizeof list.text - used, "%s%u", i > 0 ? ", " : "",
+                               t->node_os[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return list;
+}
+
 /* IE_TP_USE_AFFINITY=0 is another program's way to say --affinity none. */
 static tern_affinity read_affinity(const options *o) {
     const char *name = options_text(o, OPT_AFFINITY); /* one of the option's choices */
@@ -48,15 +64,36 @@ static tern_affinity read_affinity(const options *o) {
     return (tern_affinity)affinity;
 }
 
-tern_status places_read(const options *o, tern_places *out, tern_error *err) {
+/* Whether the machine has the node; asked of it only here, where a wrong number is wrong usage. */
+static tern_status check_node(const tern_places *places, tern_error *err) {
+    tern_topology *t;
+    if (places->numa != TERN_NUMA_NODE || !tern_topology_supported()) {
+        return TERN_OK;
+    }
+    tern_status status = tern_topology_for(places, &t, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    if (tern_find_node(t, places->node) == t->n_nodes) {
+        status = tern_fail(err, TERN_ERR_ARG, "--numa node:%u: this machine has %u node%s: %s",
+                           places->node, t->n_nodes, t->n_nodes == 1 ? "" : "s",
+                           node_numbers(t).text);
+    }
+    tern_topology_free(&t);
+    return status;
+}
+
+tern_status places_read(const options *o, tern_model_params *params, tern_error *err) {
     tern_places places = {.affinity = read_affinity(o)};
     if (!places_parse_numa(options_text(o, OPT_NUMA), &places)) {
         return tern_fail(err, TERN_ERR_ARG,
                          "--numa wants none, interleave, node:X or strict, not '%.100s'",
                          options_text(o, OPT_NUMA));
     }
-    *out = places;
-    return TERN_OK;
+    params->places = places;
+    params->replicate = options_switch(o, OPT_REPLICATE);
+    params->replicate_limit = options_integer(o, OPT_REPLICATE_LIMIT) << 20;
+    return check_node(&places, err);
 }
 
 void places_report(const tern_session *session) {
@@ -66,6 +103,24 @@ void places_report(const tern_session *session) {
                  "the same answer",
                  strerror(refused));
     }
+}
+
+void places_report_replicas(const tern_model_loading *loading) {
+    if (loading->replica_problem.status != TERN_OK) {
+        complain("%s: weights are read where they lie, perhaps slower, the same answer",
+                 loading->replica_problem.message);
+    }
+}
+
+const char *places_no_replicas(const tern_model *m) {
+    if (m->replicas.n > 0) {
+        return NULL;
+    }
+    if (m->topology->n_nodes < 2) {
+        return "the machine has one NUMA node";
+    }
+    return m->replicas.bytes > 0 ? "threads are not bound to nodes"
+                                 : "nothing fits into --replicate-limit";
 }
 
 /* ---- where threads would run ----------------------------------------------------------------- */

@@ -49,6 +49,9 @@ typedef struct tern_model_params {
                                   its own, or else a tokenizer.json in the same folder */
     uint32_t threads;          /* used while loading; 0: tern_topology_threads */
     tern_places places;        /* of the weights, and of the threads and memory of every session */
+    bool replicate;            /* a copy of hot weights on every NUMA node that threads are bound
+                                  to (docs/threads.md); nothing on a machine of one node */
+    uint64_t replicate_limit;  /* bytes of each copy; 0: as many as there are */
     const char *cache;         /* folder for what could be made again: packed weights
                                   (docs/cache.md), measurements; NULL: nothing is kept */
     uint64_t cache_limit;      /* bytes of all packed weights in it together; 0: 8 GiB */
@@ -80,10 +83,12 @@ void tern_model_free(tern_model **model);
 typedef struct tern_model_info {
     const char *path, *architecture, *name; /* owned by the model; name may be "" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx_train;
-    uint64_t file_bytes;   /* of the model file */
-    uint64_t weight_bytes; /* read for one decoded token: every matrix once, head included */
-    uint64_t packed_bytes; /* memory that packed matrices take */
-    uint64_t parameters;   /* weights of all tensors */
+    uint64_t file_bytes;    /* of the model file */
+    uint64_t weight_bytes;  /* read for one decoded token: every matrix once, head included */
+    uint64_t packed_bytes;  /* memory that packed matrices take */
+    uint32_t replicas;      /* copies of hot weights, one a node; 0: none */
+    uint64_t replica_bytes; /* memory of each */
+    uint64_t parameters;    /* weights of all tensors */
     uint64_t attention_bytes, feed_forward_bytes, head_bytes; /* what weight_bytes is the sum of */
     uint64_t block_weights; /* multiplied for every token: of the matrices in all blocks */
     uint64_t head_weights;  /* multiplied for every token that gets logits */
@@ -100,6 +105,8 @@ typedef struct tern_model_loading {
                                the kernels on them */
     bool mapped;            /* packed weights came from the cache */
     tern_error problem;     /* status other than TERN_OK: why the cache could not be used */
+    tern_error replica_problem; /* status other than TERN_OK: why a node has no replica, which
+                                   makes it slower and changes no bit */
 } tern_model_loading;
 
 void tern_model_describe_loading(const tern_model *model, tern_model_loading *out);

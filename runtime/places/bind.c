@@ -149,14 +149,22 @@ static int bind_area(const tern_topology *t, hwloc_bitmap_t nodes, void *memory,
     return result;
 }
 
-int tern_place_memory(const tern_topology *t, const tern_places *wish, void *memory, size_t size) {
-    if (t->foreign || !t->hwloc || t->n_nodes < 2 || size == 0)
+/* Memory can be bound, and it makes a difference. */
+static bool has_choice(const tern_topology *t, size_t size) {
+    return !t->foreign && t->hwloc && t->n_nodes > 1 && size > 0;
+}
+
+int tern_bind_area(const tern_topology *t, uint32_t node, void *memory, size_t size) {
+    if (!has_choice(t, size))
         return 0;
-    if (wish->numa == TERN_NUMA_INTERLEAVE)
-        return bind_area(t, nodes_of(t, false, 0), memory, size, HWLOC_MEMBIND_INTERLEAVE);
+    return bind_area(t, nodes_of(t, true, node), memory, size, HWLOC_MEMBIND_BIND);
+}
+
+int tern_place_memory(const tern_topology *t, const tern_places *wish, void *memory, size_t size) {
     if (wish->numa == TERN_NUMA_NODE)
-        return bind_area(t, nodes_of(t, true, tern_find_node(t, wish->node)), memory, size,
-                         HWLOC_MEMBIND_BIND);
+        return tern_bind_area(t, tern_find_node(t, wish->node), memory, size);
+    if (wish->numa == TERN_NUMA_INTERLEAVE && has_choice(t, size))
+        return bind_area(t, nodes_of(t, false, 0), memory, size, HWLOC_MEMBIND_INTERLEAVE);
     return 0;
 }
 
@@ -197,6 +205,11 @@ static void release_callers_memory(tern_binding *b) {
 int tern_place_memory(const tern_topology *t, const tern_places *wish, void *memory, size_t size) {
     (void)t, (void)wish, (void)memory, (void)size;
     return 0; /* no more than one node is known */
+}
+
+int tern_bind_area(const tern_topology *t, uint32_t node, void *memory, size_t size) {
+    (void)t, (void)node, (void)memory, (void)size;
+    return 0;
 }
 
 int tern_bind_own_memory(const tern_binding *b, uint32_t i) {

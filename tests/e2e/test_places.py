@@ -72,7 +72,50 @@ class Plans(common.TernTest):
         self.assert_one_line_error(tern(*options, "--strict", env=ABSENT), contains=["strict", "Invalid argument"])
 
     def test_no_such_node(self):
-        self.assert_one_line_error(tern("run", *PROMPT, "--numa", "node:77"), contains=["node:77"])
+        for env, nodes in (({}, None), (TWO_SOCKETS, "2 nodes: 0, 1")):
+            for command in (["run", *PROMPT], ["inspect", SMALL]):
+                result = tern(*command, "--numa", "node:77", env=env)
+                self.assert_one_line_error(result, status=2, contains=["node:77", nodes or "this machine has"])
+
+    def test_replicas_change_no_bit(self):
+        plain = tern_text("logits", "--all", "--sha256", *PROMPT)
+        for env in ({}, TWO_SOCKETS, HYBRID):
+            for options in ([], ["--exact-head"], ["--replicate-limit", "1"], ["--affinity", "none"]):
+                result = tern("logits", "--all", "--sha256", *PROMPT, "--replicate", *options, env=env)
+                self.assertEqual((result.stdout.decode(), result.stderr), (plain, b""))
+
+    def test_replicas_planned(self):
+        def plan(*options, env=TWO_SOCKETS):
+            memory = inspect(*options, env=env)["memory"]
+            return {key: memory[key] for key in memory if key != "available"}
+
+        none = plan()
+        self.assertEqual((none["replicas"], none["replicas_bytes"]), (0, 0))
+        both = plan("--replicate")
+        self.assertEqual(both["replicas"], 2)
+        # Every float of the file once a node: vectors as f32, the embedding, which is the head.
+        self.assertGreaterEqual(both["replicas_bytes"], 2 * both["in_place"])
+        self.assertLess(both["replicas_bytes"], 2 * both["in_place"] + 65536)
+        self.assertEqual(both["needed"], none["needed"] + both["replicas_bytes"])
+        self.assertEqual(plan("--replicate", "--numa", "node:1")["replicas"], 1)
+        older = {"IE_HOT_REPLICATE": "1", "IE_HOT_REPL_LIMIT_MB": "1"}
+        self.assertEqual(plan(env=TWO_SOCKETS | older), both)
+        for options, env, why in (
+            ([], {}, "one NUMA node"),
+            ([], HYBRID, "one NUMA node"),
+            (["--affinity", "none"], TWO_SOCKETS, "not bound"),
+        ):
+            text = tern_text("inspect", SMALL, "--replicate", *options, env=env)
+            self.assertRegex(text, rf"0\.0 MiB  copies of hot weights: none, .*{why}")
+            self.assertEqual(plan("--replicate", *options, env=env)["replicas"], 0)
+        self.assertNotIn("copies", tern_text("inspect", SMALL, env=TWO_SOCKETS))
+
+    def test_replicas_refused_by_the_system(self):
+        options = ["logits", "--all", "--sha256", *PROMPT, "--replicate"]
+        result = tern(*options, env=ABSENT)
+        self.assertEqual(result.stdout.decode(), tern_text(*options))
+        self.assertRegex(result.stderr.decode(), r"^tern: the system does not bind .*\n$")
+        self.assert_one_line_error(tern(*options, "--strict", env=ABSENT), contains=["strict"])
 
 
 class Options(common.TernTest):

@@ -41,7 +41,9 @@ static void see_product(void *user, const tern_linear *linear, const tern_activa
                         size_t tokens) {
     sparsity *s = user;
     for (size_t layer = 0; layer < s->n_layer; layer++) {
-        if (linear != &s->model->layers[layer].down || linear->form == TERN_INPUT_FLOAT) {
+        /* by its tensor: a node's workers may read a copy of the layer */
+        if (linear->tensor != s->model->layers[layer].down.tensor ||
+            linear->form == TERN_INPUT_FLOAT) {
             continue;
         }
         for (size_t t = 0; t < tokens; t++) {

@@ -280,5 +280,5 @@ tern_status accuracy_measure(const tern_model *model, accuracy out[ACCURACY_MAX]
             status = add_all(model, tern_layer_linear(&model->layers[layer], i), out, n, err);
         }
     }
-    return status == TERN_OK ? add_all(model, &model->head, out, n, err) : status;
+    return status == TERN_OK ? add_all(model, &model->own.head, out, n, err) : status;
 }

@@ -137,7 +137,8 @@ json_t *facts_weights(const tern_model *m, char quantization_type[16]) {
         most = counts[f] > counts[most] ? f : most;
     }
     in_capitals(tern_format_describe((tern_format)most)->name, quantization_type);
-    counts[m->head.matrix.format] += (uint64_t)m->head.matrix.rows * m->head.matrix.cols;
+    counts[m->own.head.matrix.format] +=
+        (uint64_t)m->own.head.matrix.rows * m->own.head.matrix.cols;
     for (int f = 0; f < TERN_FORMAT_COUNT; f++) {
         if (counts[f] > 0) {
             json_object_set_new(object, tern_format_describe((tern_format)f)->name,

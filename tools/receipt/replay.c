@@ -163,7 +163,7 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
     params.i2s_order = (tern_i2s_order)(rule_text(p->receipt, "model_info.i2s_layout")[0] - 'a');
     params.strict = options_switch(p->o, OPT_STRICT);
-    const tern_status status = places_read(p->o, &params.places, err);
+    const tern_status status = places_read(p->o, &params, err);
     if (status != TERN_OK) {
         return status;
     }
