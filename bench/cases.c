@@ -12,7 +12,7 @@ static const struct {
 
 enum {
     MEMORY_SHAPES = sizeof memory_shapes / sizeof *memory_shapes,
-    CASES_PER_ROW = 6, /* of attention: from the cache twice, from memory thrice, by two threads */
+    CASES_PER_ROW = 8, /* of gemm: from the cache, three shapes from memory, four of few tokens */
     WIDTH = 2560,
     CACHE_ROWS = 512,
     PREFILL_TOKENS = 128,
@@ -20,6 +20,12 @@ enum {
     ATTEND_TOKENS = 4,
     HEAD_DIM = 128
 };
+
+/* Passes that servers and speculative decoding make: from memory, since they share what one reads.
+ */
+static const size_t few_tokens[] = {2, 4, 8, 16};
+
+enum { FEW_TOKENS = sizeof few_tokens / sizeof *few_tokens };
 
 static bool is_matmul(const tern_kernel_row *row) {
     return row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM;
@@ -44,13 +50,14 @@ static tern_bench_case cache_case(const tern_kernel_row *row) {
 }
 
 /* `threads` threads, each with its part of the rows: in packed layouts a matrix of its own. */
-static tern_bench_case memory_case(const tern_kernel_row *row, size_t shape, int threads) {
+static tern_bench_case memory_case(const tern_kernel_row *row, size_t shape, size_t tokens,
+                                   int threads) {
     tern_bench_case c = {.row = row, .level = TERN_LEVEL_MEMORY, .threads = threads};
     const size_t rows = memory_shapes[shape].rows / (size_t)threads;
     const size_t bytes = tern_bench_matrix_bytes(row, rows, memory_shapes[shape].cols);
     c.shape = (tern_bench_shape){.rows = rows,
                                  .cols = memory_shapes[shape].cols,
-                                 .tokens = row->op == TERN_OP_GEMM ? PREFILL_TOKENS : 1,
+                                 .tokens = tokens,
                                  .copies = tern_memory_bytes() / (size_t)threads / bytes};
     return c;
 }
@@ -83,7 +90,9 @@ static void describe(tern_bench_case *c) {
     const char *level = c->level == TERN_LEVEL_MEMORY ? "memory" : "cache";
     const size_t rows = c->shape.rows * (size_t)c->threads;
     char shape[64];
-    if (is_matmul(row))
+    if (is_matmul(row) && c->shape.tokens > 1 && c->shape.tokens < PREFILL_TOKENS)
+        (void)snprintf(shape, sizeof shape, "%zux%zux%zu", rows, c->shape.cols, c->shape.tokens);
+    else if (is_matmul(row))
         (void)snprintf(shape, sizeof shape, "%zux%zu", rows, c->shape.cols);
     else if (c->shape.tokens > 1)
         (void)snprintf(shape, sizeof shape, "%zux%zu", c->shape.n, c->shape.tokens);
@@ -97,6 +106,19 @@ static void describe(tern_bench_case *c) {
                    tern_unit_name(tern_unit_of_row(row->name)));
 }
 
+/* Products from memory: of three shapes; gemv also by two threads, gemm also of few tokens. */
+static size_t matmul_cases(const tern_kernel_row *row, tern_bench_case *out) {
+    const bool gemm = row->op == TERN_OP_GEMM;
+    size_t n = 0;
+    for (size_t shape = 0; shape < MEMORY_SHAPES; shape++)
+        out[n++] = memory_case(row, shape, gemm ? PREFILL_TOKENS : 1, 1);
+    if (!gemm)
+        out[n++] = memory_case(row, 1, 1, TERN_ROOF_THREADS);
+    for (size_t i = 0; gemm && i < FEW_TOKENS; i++)
+        out[n++] = memory_case(row, 1, few_tokens[i], 1);
+    return n;
+}
+
 /*
  * From memory: every product and attention of the vector sets. What needs no feature at all is the
  * fallback that every machine has; arithmetic bounds it, from memory as from the cache, and takes
@@ -105,12 +127,8 @@ static void describe(tern_bench_case *c) {
 static size_t cases_of(const tern_kernel_row *row, tern_bench_case *out) {
     size_t n = 0;
     out[n++] = cache_case(row);
-    if (is_matmul(row) && row->needs != 0) {
-        for (size_t shape = 0; shape < MEMORY_SHAPES; shape++)
-            out[n++] = memory_case(row, shape, 1);
-        if (row->op == TERN_OP_GEMV)
-            out[n++] = memory_case(row, 1, TERN_ROOF_THREADS);
-    }
+    if (is_matmul(row) && row->needs != 0)
+        n += matmul_cases(row, out + n);
     if (row->op == TERN_OP_ATTEND && row->needs != 0)
         n += attend_cases(row, out + n);
     for (size_t i = 0; i < n; i++)

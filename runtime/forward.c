@@ -107,8 +107,7 @@ static void multiply(const pass *p, const tern_linear *linear, size_t t0, size_t
     const tern_tile tile = {.t0 = 0, .t1 = t1 - t0, .r0 = part.begin, .r1 = part.end};
     if (part.begin == part.end)
         return;
-    const tern_kernel_row *row = t1 - t0 == 1 ? linear->gemv : linear->gemm;
-    row->fn.matmul(m, &x, &tile, y, m->rows);
+    tern_linear_row(linear, t1 - t0)->fn.matmul(m, &x, &tile, y, m->rows);
     if (!linear->bias)
         return;
     for (size_t t = 0; t < t1 - t0; t++)

@@ -26,6 +26,19 @@ typedef struct tern_linear {
     const tern_gguf_tensor *tensor; /* where it came from */
 } tern_linear;
 
+/*
+ * The row that multiplies by `tokens` tokens at once: gemv for one, gemm from two on. Let a pass
+ * read b bytes of w weights at B bytes a second, and multiply at V weights a second with gemv, at
+ * G(n) weights times tokens with a gemm tile of n. n tokens take n * max(b / B, w / V) by gemv,
+ * max(b / B, n * w / G(n)) by gemm. Both terms of gemm are smaller from n = 2 on where G(2) >= V,
+ * which holds because a tile unpacks a weight once for all of its tokens. Passes of more tokens
+ * than a tile has are gemm's own affair: its template knows in which order they are taken
+ * (TERN_MANY_TOKENS).
+ */
+static inline const tern_kernel_row *tern_linear_row(const tern_linear *linear, size_t tokens) {
+    return tokens == 1 ? linear->gemv : linear->gemm;
+}
+
 /* An embedding matrix, read row by row in the file's own layout. */
 typedef struct tern_embedding {
     const uint8_t *data;
