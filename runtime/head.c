@@ -22,15 +22,14 @@ enum { MAX_COLS = 1 << 16 };
 
 /* One image in the making, shared by the team. */
 typedef struct imaging {
+    tern_load_job job;     /* its memory: scratch */
     const tern_gguf *file; /* whose pages are given back; NULL: the head is not read there */
-    const tern_linear *head;
+    tern_matrix head;
     const tern_kernel_row *widen;    /* a row of the head to floats */
     const tern_kernel_row *quantize; /* floats to codes, with one scale */
-    const tern_matrix *image;
+    tern_matrix image;
     uint8_t *data;
     float *scale, *error, *norm;
-    uint8_t *scratch; /* [workers][scratch_bytes] */
-    size_t scratch_bytes;
 } imaging;
 
 /* Of one worker: 16 rows of codes and one of floats, both padded. */
@@ -79,7 +78,7 @@ static squares add_squares(const float *restrict w, const int8_t *restrict q, fl
 
 /* Codes, scale and norms of row r, with x and q as scratch. */
 static void image_row(const imaging *m, size_t r, float *x, int8_t *q) {
-    const tern_matrix *w = &m->head->matrix;
+    const tern_matrix *w = &m->head;
     const size_t cols = w->cols;
     float s;
     int32_t sum;
@@ -103,56 +102,55 @@ static void image_row(const imaging *m, size_t r, float *x, int8_t *q) {
     }
 }
 
-enum { DROP_ROWS = 64 * TERN_ROW_GROUP };
-
 /* The float rows [r0, r1) will be read rarely: they need not stay in memory. */
 static void drop(const imaging *m, size_t r0, size_t r1) {
-    const uint8_t *first = tern_float_row(&m->head->matrix, r0);
+    const uint8_t *first = tern_float_row(&m->head, r0);
     if (m->file)
-        tern_gguf_drop_range(m->file, first,
-                             (uint64_t)(tern_float_row(&m->head->matrix, r1) - first));
+        tern_gguf_drop_range(m->file, first, (uint64_t)(tern_float_row(&m->head, r1) - first));
 }
 
-static void image_part(tern_worker worker, void *argument) {
-    const imaging *m = argument;
-    const size_t cols = m->image->cols;
+static tern_status image_rows(tern_load_job *job, tern_worker worker, size_t begin, size_t end,
+                              tern_error *err) {
+    const imaging *m = (const imaging *)(const void *)job;
+    const size_t cols = m->image.cols;
     const size_t stride = codes_stride(cols);
-    const size_t group_bytes = tern_packed_bytes(m->image->layout, TERN_ROW_GROUP, cols);
-    uint8_t *scratch = m->scratch + worker.index * m->scratch_bytes;
+    const size_t group_bytes = tern_packed_bytes(m->image.layout, TERN_ROW_GROUP, cols);
+    uint8_t *scratch = (uint8_t *)job->memory + worker.index * scratch_size(cols);
     float *x = (float *)(void *)scratch;
     int8_t *q = (int8_t *)scratch + stride * sizeof(float);
     int8_t *codes = q + stride;
-    const tern_part part = tern_team_split(worker, m->image->rows, TERN_ROW_GROUP);
-    size_t dropped = part.begin;
-    for (size_t r0 = part.begin; r0 < part.end; r0 += TERN_ROW_GROUP) {
-        const size_t rows = part.end - r0 < TERN_ROW_GROUP ? part.end - r0 : TERN_ROW_GROUP;
+    tern_status status = TERN_OK;
+    for (size_t r0 = begin; r0 < end && status == TERN_OK; r0 += TERN_ROW_GROUP) {
+        const size_t rows = end - r0 < TERN_ROW_GROUP ? end - r0 : TERN_ROW_GROUP;
         for (size_t i = 0; i < rows; i++) {
             image_row(m, r0 + i, x, q);
             memcpy(codes + i * cols, q, cols);
         }
-        /* Cannot fail: INT8 has no codes that are refused. */
-        (void)!tern_pack_rows(TERN_FORMAT_INT8, codes, rows, cols, m->image->layout, 0, rows,
-                              m->data + r0 / TERN_ROW_GROUP * group_bytes, NULL);
-        if (r0 - dropped == DROP_ROWS) {
-            drop(m, dropped, r0);
-            dropped = r0;
-        }
+        status = tern_pack_rows(TERN_FORMAT_INT8, codes, rows, cols, m->image.layout, 0, rows,
+                                m->data + r0 / TERN_ROW_GROUP * group_bytes, err);
     }
-    drop(m, dropped, part.end);
+    drop(m, begin, end);
+    return status;
 }
 
-static tern_status make(tern_loader *l, imaging *m, tern_error *err) {
-    const size_t cols = m->image->cols;
-    if (l->made)
-        return TERN_OK;
-    m->scratch_bytes = scratch_size(cols);
-    /* Zeros: what lies behind cols in x stays 0. */
-    m->scratch = aligned_alloc(TERN_ALIGN, tern_team_size(l->team) * m->scratch_bytes);
-    if (!m->scratch)
+/* Notes down that the image is to be made. */
+static tern_status note_imaging(tern_loader *l, const imaging *wanted, tern_error *err) {
+    const size_t bytes = tern_team_size(l->team) * scratch_size(wanted->image.cols);
+    imaging *m = malloc(sizeof *m);
+    void *scratch = aligned_alloc(TERN_ALIGN, bytes);
+    if (!m || !scratch) {
+        free(m);
+        free(scratch);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to make the int8 image of the head");
-    memset(m->scratch, 0, tern_team_size(l->team) * m->scratch_bytes);
-    tern_team_run(l->team, image_part, m);
-    free(m->scratch);
+    }
+    memset(scratch, 0, bytes); /* what lies behind cols in x stays 0 */
+    *m = *wanted;
+    m->job = (tern_load_job){
+        .make = image_rows,
+        .rows = m->image.rows,
+        .row_bytes = (size_t)(tern_float_row(&m->head, 1) - tern_float_row(&m->head, 0)),
+        .memory = scratch};
+    tern_load_jobs_add(&l->jobs, &m->job);
     return TERN_OK;
 }
 
@@ -167,8 +165,8 @@ static float largest_of(const tern_head_image *image) {
 
 /* Memory for the parts of an image. */
 static tern_status place(tern_loader *l, imaging *m, tern_error *err) {
-    const size_t rows = m->image->rows;
-    const size_t bytes = tern_packed_bytes(m->image->layout, rows, m->image->cols);
+    const size_t rows = m->image.rows;
+    const size_t bytes = tern_packed_bytes(m->image.layout, rows, m->image.cols);
     void *memory[4] = {NULL};
     tern_status status = tern_loader_take(l, "head codes", bytes, 1, &memory[0], err);
     for (size_t i = 1; status == TERN_OK && i < 4; i++)
@@ -188,8 +186,7 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
         return TERN_OK;
     tern_head_image image = {.scan = {.form = TERN_INPUT_BLOCK, .tensor = head->tensor}};
     imaging m = {.file = head->matrix.data == head->tensor->data ? l->file : NULL,
-                 .head = head,
-                 .image = &image.scan.matrix,
+                 .head = head->matrix,
                  .widen = tern_guard_operation(l->guard, TERN_OP_EMBED, format, head->matrix.data,
                                                head->matrix.cols),
                  .quantize = tern_guard_operation(l->guard, TERN_OP_QUANTIZE_TOKEN,
@@ -199,8 +196,11 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
                                       .rows = head->matrix.rows,
                                       .cols = head->matrix.cols};
     tern_loader_choose(l, &image.scan);
+    m.image = image.scan.matrix;
     tern_status status = place(l, &m, err);
-    if (status != TERN_OK || l->plan) {
+    if (status == TERN_OK && l->stage == TERN_LOAD_FILL)
+        status = note_imaging(l, &m, err);
+    if (status != TERN_OK || l->stage != TERN_LOAD_USE) {
         *out = image; /* of a plan: what there would be */
         return status;
     }
@@ -208,9 +208,6 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
     image.scan.matrix.row_scale = m.scale;
     image.error = m.error;
     image.norm = m.norm;
-    status = make(l, &m, err);
-    if (status != TERN_OK)
-        return status;
     image.largest = largest_of(&image);
     image.scan.gemv = tern_guard_product(l->guard, TERN_OP_GEMV, &image.scan.matrix,
                                          image.scan.gemv, "output head");

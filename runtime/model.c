@@ -162,10 +162,24 @@ static tern_status tune(tern_model *m, const tern_model_params *params, tern_loa
     return load_all(l, m, err);
 }
 
+/* Everything that an image of the arena holds. */
+static tern_status pack_weights(tern_loader *l, tern_model *m, tern_error *err) {
+    l->stage = TERN_LOAD_FILL;
+    tern_status status = load_all(l, m, err);
+    if (status == TERN_OK)
+        status = tern_load_jobs_run(&l->jobs, l->team, err);
+    tern_load_jobs_free(&l->jobs); /* an error may have left some */
+    tern_arena_rewind(l->arena);
+    return status;
+}
+
 static tern_status fill_weights(tern_loader *l, tern_model *m, const tern_model_params *params,
                                 tern_error *err) {
     const double begin = tern_clock_seconds();
-    tern_status status = load_all(l, m, err);
+    tern_status status = m->loading.mapped ? TERN_OK : pack_weights(l, m, err);
+    l->stage = TERN_LOAD_USE;
+    if (status == TERN_OK)
+        status = load_all(l, m, err);
     if (status == TERN_OK)
         status = tern_model_make_replicas(m, params->replicate_limit, l->team, err);
     if (status == TERN_OK && m->strict)
@@ -191,7 +205,7 @@ static tern_status reserve_weights(tern_model *m, size_t bytes, tern_error *err)
     return tern_model_note_refusal(m, refused, &m->refused, err);
 }
 
-/* Once to add up the memory, once to fill it. */
+/* Adds up the memory, fills it, or maps it filled, and takes it into use: tern_load_stage. */
 static tern_status load_weights(tern_model *m, const tern_model_params *params, tern_error *err) {
     const uint32_t threads = tern_model_threads(m, params->threads);
     tern_loader loader = {.file = m->file,
@@ -200,7 +214,7 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
                           .i2s_order = params->i2s_order,
                           .ternary = m->ternary,
                           .hot = params->replicate ? &m->replicas.hot : NULL,
-                          .plan = true};
+                          .stage = TERN_LOAD_PLAN};
     tern_hash64_start(&loader.pieces);
     tern_status status = refuse_unused(m, err);
     if (status == TERN_OK)
@@ -217,9 +231,8 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     if (status == TERN_OK && !params->no_weights) {
         if (!has_places(m))
             tern_model_find_image(m, params, &loader);
-        if (!loader.made)
+        if (!m->loading.mapped)
             status = reserve_weights(m, loader.bytes, err);
-        loader.plan = false;
         if (status == TERN_OK)
             status = fill_weights(&loader, m, params, err);
     }

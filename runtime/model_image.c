@@ -87,7 +87,6 @@ void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_
     m->loading.image_seconds = tern_clock_seconds() - known;
     if (status == TERN_OK) {
         m->weights = tern_arena_over(tern_image_arena(m->packed_image), loader->bytes);
-        loader->made = true;
         m->loading.mapped = true;
         give_up(m); /* nothing is left to do */
     } else if (status == TERN_ERR_IMAGE)

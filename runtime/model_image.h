@@ -12,7 +12,7 @@
 
 /*
  * After planning, and before memory is taken: maps the image for the pieces of *loader, if caching
- * is wanted and there is one. Then m->weights is an arena over it, and loader->made is set.
+ * is wanted and there is one. Then m->weights is an arena over it, and m->loading.mapped is set.
  */
 void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_loader *loader);
 

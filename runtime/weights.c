@@ -3,7 +3,6 @@
 #include "runtime/weights.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +31,7 @@ tern_status tern_loader_take(tern_loader *l, const char *what, size_t count, siz
                              void **out, tern_error *err) {
     const uint64_t shape[2] = {count, size};
     *out = NULL;
-    if (!l->plan)
+    if (l->stage != TERN_LOAD_PLAN)
         return tern_arena_take(l->arena, count, size, out, err);
     tern_hash64_add(&l->pieces, what, strlen(what) + 1);
     tern_hash64_add(&l->pieces, shape, sizeof shape);
@@ -68,13 +67,16 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
     status = tern_loader_take(l, name, n, sizeof(float), &memory, err);
     if (status == TERN_OK)
         status = note(l, memory, n * sizeof(float), TERN_HEAT_EVERYBODY, t, err);
-    if (status != TERN_OK || l->plan)
-        return status;
     float *values = memory;
-    if (!l->made && format == TERN_FORMAT_F32) /* a file may be aligned to less than a float */
-        memcpy(values, t->data, n * sizeof *values);
-    else if (!l->made)
-        row->fn.embed(t->data, n, values);
+    if (status != TERN_OK || l->stage == TERN_LOAD_PLAN)
+        return status;
+    if (l->stage == TERN_LOAD_FILL) {
+        if (format == TERN_FORMAT_F32) /* a file may be aligned to less than a float */
+            memcpy(values, t->data, n * sizeof *values);
+        else
+            row->fn.embed(t->data, n, values);
+        return TERN_OK;
+    }
     for (size_t i = 0; i < n; i++)
         if (!isfinite(values[i]))
             return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s: element %zu is not finite",
@@ -83,38 +85,20 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
     return TERN_OK;
 }
 
-/* One packing job, shared by the team. */
 typedef struct packing {
-    tern_format format;
+    tern_load_job job;
     const uint8_t *source;
-    const tern_matrix *matrix;
+    tern_matrix matrix;
     void *target;
-    pthread_mutex_t mutex; /* of the fields below */
-    size_t failed_row;     /* where the part that `error` is from begins */
-    tern_error error;
 } packing;
 
-/* The lowest part's error wins: the message depends on neither timing nor the number of threads. */
-static void keep_error(packing *p, size_t row, const tern_error *error) {
-    pthread_mutex_lock(&p->mutex);
-    if (p->error.status == TERN_OK || row < p->failed_row) {
-        p->failed_row = row;
-        p->error = *error;
-    }
-    pthread_mutex_unlock(&p->mutex);
-}
-
-static void pack_part(tern_worker worker, void *argument) {
-    packing *p = argument;
-    tern_error error = {.status = TERN_OK};
-    const tern_matrix *m = p->matrix;
-    const tern_part part = tern_team_split(worker, m->rows, TERN_ROW_GROUP);
-    if (part.begin == part.end)
-        return;
-    const tern_status status = tern_pack_rows(p->format, p->source, m->rows, m->cols, m->layout,
-                                              part.begin, part.end, p->target, &error);
-    if (status != TERN_OK)
-        keep_error(p, part.begin, &error);
+static tern_status pack_rows(tern_load_job *job, tern_worker worker, size_t r0, size_t r1,
+                             tern_error *err) {
+    const packing *p = (const packing *)(const void *)job;
+    const tern_matrix *m = &p->matrix;
+    (void)worker;
+    return tern_pack_rows(m->format, p->source, m->rows, m->cols, m->layout, r0, r1, p->target,
+                          err);
 }
 
 /* The codes of an I2_S tensor in the order of TERN_FORMAT_I2_S, in memory for the caller to free.
@@ -132,38 +116,58 @@ static tern_status reorder(const tern_loader *l, const tern_gguf_tensor *t, uint
     return tern_i2s_import(l->i2s_order, t->data, t->ne[1], t->ne[0], *out, err);
 }
 
-static void pack_all(tern_loader *l, packing *p) {
-    pthread_mutex_init(&p->mutex, NULL);
-    tern_team_run(l->team, pack_part, p);
-    pthread_mutex_destroy(&p->mutex);
+/* Notes down that a matrix is to be packed into `target`. */
+static tern_status note_packing(tern_loader *l, const tern_gguf_tensor *t,
+                                const tern_matrix *matrix, void *target, tern_error *err) {
+    packing *p = malloc(sizeof *p);
+    if (!p)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to pack weights");
+    *p = (packing){.job = {.make = pack_rows,
+                           .rows = matrix->rows,
+                           .row_bytes = (size_t)t->bytes / matrix->rows + 1,
+                           .file = l->file,
+                           .tensor = t},
+                   .source = t->data,
+                   .matrix = *matrix,
+                   .target = target};
+    tern_load_jobs_add(&l->jobs, &p->job);
+    return TERN_OK;
+}
+
+/* The same for a tensor whose codes must be put in order before. It is packed now: the memory that
+ * this takes shall be that of one tensor. */
+static tern_status pack_reordered(tern_loader *l, const tern_gguf_tensor *t,
+                                  const tern_matrix *matrix, void *target, tern_error *err) {
+    uint8_t *codes = NULL;
+    tern_error problem = {.status = TERN_OK};
+    if (reorder(l, t, &codes, &problem) != TERN_OK) {
+        free(codes);
+        return tern_fail(err, problem.status, "%s: tensor %.*s: %s", tern_gguf_name(l->file),
+                         (int)t->name.size, t->name.data, problem.message);
+    }
+    const tern_status status = note_packing(l, t, matrix, target, err);
+    if (status != TERN_OK) {
+        free(codes);
+        return status;
+    }
+    ((packing *)(void *)l->jobs.last)->source = codes;
+    l->jobs.last->memory = codes;
+    return tern_load_jobs_run(&l->jobs, l->team, err);
 }
 
 static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor *t,
                         tern_matrix *matrix, tern_error *err) {
     void *memory;
-    uint8_t *reordered = NULL;
     const size_t bytes = tern_packed_bytes(matrix->layout, matrix->rows, matrix->cols);
     const int kinds[2] = {(int)matrix->format, (int)matrix->layout};
     tern_hash64_add(&l->pieces, kinds, sizeof kinds);
     const tern_status status = tern_loader_take(l, name, bytes, 1, &memory, err);
-    if (status != TERN_OK || l->plan)
-        return status;
     matrix->data = memory;
-    if (l->made)
-        return TERN_OK;
-    packing p = {.format = matrix->format, .source = t->data, .matrix = matrix, .target = memory};
-    if (matrix->format == TERN_FORMAT_I2_S && l->i2s_order != TERN_I2S_UNITS_128) {
-        p.error.status = reorder(l, t, &reordered, &p.error);
-        p.source = reordered;
-    }
-    if (p.error.status == TERN_OK)
-        pack_all(l, &p);
-    free(reordered);
-    tern_gguf_drop_pages(l->file, t);
-    if (p.error.status != TERN_OK)
-        return tern_fail(err, p.error.status, "%s: tensor %s: %s", tern_gguf_name(l->file), name,
-                         p.error.message);
-    return TERN_OK;
+    if (status != TERN_OK || l->stage != TERN_LOAD_FILL)
+        return status;
+    return matrix->format == TERN_FORMAT_I2_S && l->i2s_order != TERN_I2S_UNITS_128
+               ? pack_reordered(l, t, matrix, memory, err)
+               : note_packing(l, t, matrix, memory, err);
 }
 
 /* Float matrices are read in place, unless the file's alignment is smaller than an element. */
@@ -175,9 +179,9 @@ static tern_status place_rows(tern_loader *l, const char *name, const tern_gguf_
         return TERN_OK;
     void *memory;
     const tern_status status = tern_loader_take(l, name, (size_t)t->bytes, 1, &memory, err);
-    if (status != TERN_OK || l->plan)
+    if (status != TERN_OK || l->stage == TERN_LOAD_PLAN)
         return status;
-    if (!l->made)
+    if (l->stage == TERN_LOAD_FILL)
         memcpy(memory, t->data, (size_t)t->bytes);
     matrix->data = memory;
     return TERN_OK;
@@ -214,11 +218,11 @@ static tern_status read_row_scales(tern_loader *l, const char *name, const tern_
                                    tern_matrix *matrix, tern_error *err) {
     void *memory;
     const tern_status status = tern_loader_take(l, name, matrix->rows, sizeof(float), &memory, err);
-    if (status != TERN_OK || l->plan)
-        return status;
     float *scales = memory;
     bool same = true;
-    if (!l->made)
+    if (status != TERN_OK || l->stage == TERN_LOAD_PLAN)
+        return status;
+    if (l->stage == TERN_LOAD_FILL)
         (void)tern_ternary_row_scales(matrix->format, t->data, matrix->rows, matrix->cols, scales);
     for (size_t r = 0; r < matrix->rows; r++) {
         same = same && memcmp(&scales[r], scales, sizeof *scales) == 0;
@@ -241,7 +245,7 @@ static tern_status no_row(const tern_loader *l, const char *name, tern_format fo
 static tern_status check_rows(const tern_loader *l, const char *name, tern_linear *linear,
                               tern_error *err) {
     const tern_matrix *m = &linear->matrix;
-    if (l->plan)
+    if (l->stage != TERN_LOAD_USE)
         return TERN_OK;
     linear->gemv = tern_guard_product(l->guard, TERN_OP_GEMV, m, linear->gemv, name);
     linear->gemm = tern_guard_product(l->guard, TERN_OP_GEMM, m, linear->gemm, name);
@@ -325,7 +329,7 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
         status = place_rows(l, name, t, &placed, err);
         embedding.data = placed.data;
     }
-    if (status == TERN_OK && !l->plan)
+    if (status == TERN_OK && l->stage == TERN_LOAD_USE)
         embedding.row = tern_guard_operation(l->guard, TERN_OP_EMBED, format, embedding.data, cols);
     if (status == TERN_OK && !embedding.row)
         return no_row(l, name, format, err);

@@ -11,6 +11,7 @@
 #include "runtime/gguf.h"
 #include "runtime/guard.h"
 #include "runtime/hash64.h"
+#include "runtime/load_jobs.h"
 #include "runtime/places/replica.h"
 #include "runtime/team.h"
 #include "runtime/tune.h"
@@ -46,36 +47,46 @@ typedef struct tern_embedding {
     const tern_kernel_row *row;
 } tern_embedding;
 
+/*
+ * The same calls load a model's tensors up to three times. What packing fills in is what an image
+ * on disk holds, so a mapped image skips TERN_LOAD_FILL.
+ */
+typedef enum tern_load_stage {
+    TERN_LOAD_PLAN, /* add up the bytes of the arena and check shapes; data is not read */
+    TERN_LOAD_FILL, /* write what is small, note down as jobs what is large */
+    TERN_LOAD_USE   /* the arena holds everything: check it and choose what runs on it */
+} tern_load_stage;
+
 /* What tensors are needed from a file and where their memory comes from. */
 typedef struct tern_loader {
     const tern_gguf *file;
     tern_guard *guard; /* selects rows and checks them on the weights */
-    tern_arena *arena; /* sized by the same calls with plan == true */
+    tern_arena *arena; /* sized by TERN_LOAD_PLAN */
     tern_team *team;
+    tern_load_stage stage;
+    tern_load_jobs jobs;       /* of TERN_LOAD_FILL; the owner runs and frees them */
     tern_i2s_order i2s_order;  /* of I2_S tensors in the file */
     tern_layout ternary;       /* layout of ternary matrices; it changes no bit of a product */
     const tern_tuning *tuning; /* choices that come before the table's; NULL: none */
     uint32_t tune_threads;     /* of their keys */
     uint64_t tune_stream;
-    bool plan; /* only add up bytes, read no data */
-    bool made; /* the arena holds everything already (an image of it): take the same pieces, write
-                  nothing */
     size_t bytes;
     tern_hot_list *hot; /* gets what is not packed by who reads it; NULL: nobody wants to know */
     tern_hash64 pieces; /* planning: of every piece and what it is made of; started by the owner */
 } tern_loader;
 
 /*
- * count * size bytes of the arena, or only their sum while planning (*out stays NULL then). What is
- * taken must be made from the file alone, not from the instruction set or the number of threads: it
- * is kept on disk and used by others (runtime/image.h). `what` names it for the hash of the plan.
+ * count * size bytes of the arena, or only their sum in TERN_LOAD_PLAN (*out stays NULL then). What
+ * is taken must be made from the file alone, not from the instruction set or the number of threads:
+ * it is kept on disk and used by others (runtime/image.h). `what` names it for the hash of the
+ * plan.
  */
 TERN_MUST_CHECK tern_status tern_loader_take(tern_loader *loader, const char *what, size_t count,
                                              size_t size, void **out, tern_error *err);
 
 /*
- * Copies the F32 (or F16, BF16) vector `name` of n elements into the arena. A missing tensor leaves
- * *out NULL when `optional`. Every element must be finite.
+ * Copies the F32 (or F16, BF16) vector `name` of n elements into the arena; *out is set in
+ * TERN_LOAD_USE. A missing tensor leaves it NULL when `optional`. Every element must be finite.
  */
 TERN_MUST_CHECK tern_status tern_load_vector(tern_loader *loader, const char *name, size_t n,
                                              bool optional, const float **out, tern_error *err);

@@ -55,7 +55,7 @@ typedef struct fixture {
 } fixture;
 
 static void make_image(fixture *f) {
-    tern_loader loader = {.guard = &f->guard, .arena = &f->arena, .team = f->team, .plan = true};
+    tern_loader loader = {.guard = &f->guard, .arena = &f->arena, .team = f->team};
     tern_error err;
     f->head = (tern_linear){.matrix = {.format = TERN_FORMAT_F16,
                                        .layout = TERN_LAYOUT_ROWS,
@@ -68,7 +68,11 @@ static void make_image(fixture *f) {
     assert_int_equal(tern_load_head_image(&loader, &f->head, &f->image, &err), TERN_OK);
     tern_arena_free(&f->arena);
     assert_int_equal(tern_arena_new(loader.bytes, false, &f->arena, &err), TERN_OK);
-    loader.plan = false;
+    loader.stage = TERN_LOAD_FILL;
+    assert_int_equal(tern_load_head_image(&loader, &f->head, &f->image, &err), TERN_OK);
+    assert_int_equal(tern_load_jobs_run(&loader.jobs, f->team, &err), TERN_OK);
+    tern_arena_rewind(&f->arena);
+    loader.stage = TERN_LOAD_USE;
     assert_int_equal(tern_load_head_image(&loader, &f->head, &f->image, &err), TERN_OK);
 }
 
