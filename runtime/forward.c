@@ -103,16 +103,15 @@ static void multiply(const pass *p, const tern_linear *linear, size_t t0, size_t
     const tern_activations x = tern_activations_of(p->s, p->in, linear, t0);
     if (p->session->observer && p->worker.index == 0)
         p->session->observer(p->session->observer_user, linear, &x, t1 - t0);
-    const tern_part part = tern_team_split(p->worker, m->rows, TERN_ROW_GROUP);
-    const tern_tile tile = {.t0 = 0, .t1 = t1 - t0, .r0 = part.begin, .r1 = part.end};
-    if (part.begin == part.end)
-        return;
-    tern_linear_row(linear, t1 - t0)->fn.matmul(m, &x, &tile, y, m->rows);
-    if (!linear->bias)
-        return;
-    for (size_t t = 0; t < t1 - t0; t++)
-        p->model->rows.add->fn.add(y + t * m->rows + part.begin, linear->bias + part.begin,
-                                   part.end - part.begin);
+    const tern_kernel_row *row = tern_linear_row(linear, t1 - t0);
+    tern_pieces pieces = tern_team_pieces(p->worker, m->rows, TERN_ROW_GROUP);
+    for (tern_part piece; tern_pieces_next(&pieces, &piece);) {
+        const tern_tile tile = {.t0 = 0, .t1 = t1 - t0, .r0 = piece.begin, .r1 = piece.end};
+        row->fn.matmul(m, &x, &tile, y, m->rows);
+        for (size_t t = 0; linear->bias && t < t1 - t0; t++)
+            p->model->rows.add->fn.add(y + t * m->rows + piece.begin, linear->bias + piece.begin,
+                                       piece.end - piece.begin);
+    }
 }
 
 /* One head of q or k, normed if the block does that, then turned by its position. */

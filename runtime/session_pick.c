@@ -29,10 +29,11 @@ static void exact_part(tern_worker worker, void *argument) {
     const tern_session *s = argument;
     const tern_linear *head = head_of(s, worker);
     const tern_activations x = last_activations(s, head);
-    const tern_part part = tern_team_split(worker, head->matrix.rows, TERN_ROW_GROUP);
-    const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = part.begin, .r1 = part.end};
-    if (part.begin < part.end)
+    tern_pieces pieces = tern_team_pieces(worker, head->matrix.rows, TERN_ROW_GROUP);
+    for (tern_part piece; tern_pieces_next(&pieces, &piece);) {
+        const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = piece.begin, .r1 = piece.end};
         head->gemv->fn.matmul(&head->matrix, &x, &tile, s->scratch.logits, head->matrix.rows);
+    }
 }
 
 tern_status tern_check_logits(const float *logits, size_t rows, size_t n_vocab, tern_error *err) {
@@ -73,13 +74,13 @@ static void scan_part(tern_worker worker, void *argument) {
     const scan *c = argument;
     const tern_head_image *image = &c->session->model->image;
     const tern_matrix *m = &image->scan.matrix;
-    const tern_part part = tern_team_split(worker, m->rows, TERN_ROW_GROUP);
-    const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = part.begin, .r1 = part.end};
-    if (part.begin == part.end)
-        return;
-    image->scan.gemv->fn.matmul(m, &c->x, &tile, c->session->scratch.lower, m->rows);
-    tern_head_bounds(image, c->slack, part.begin, part.end, c->session->scratch.lower,
-                     c->session->scratch.upper);
+    const tern_scratch *scratch = &c->session->scratch;
+    tern_pieces pieces = tern_team_pieces(worker, m->rows, TERN_ROW_GROUP);
+    for (tern_part piece; tern_pieces_next(&pieces, &piece);) {
+        const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = piece.begin, .r1 = piece.end};
+        image->scan.gemv->fn.matmul(m, &c->x, &tile, scratch->lower, m->rows);
+        tern_head_bounds(image, c->slack, piece.begin, piece.end, scratch->lower, scratch->upper);
+    }
 }
 
 static bool scan_bounds(void *user, float **lower, float **upper) {

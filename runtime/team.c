@@ -6,15 +6,18 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/places/bind.h"
 
 /*
  * Polls before a waiting thread sleeps. A poll is a pause of some 40 cycles, so this is roughly
- * 50 us: longer than the short single-threaded steps of a token, shorter than a scheduler tick. Where
- * threads outnumber processors, who polls keeps from working whom it waits for: 1 us.
+ * 50 us: longer than the short single-threaded steps of a token, shorter than a scheduler tick.
+ * Where threads outnumber processors, who polls keeps from working whom it waits for: 1 us.
  */
 enum { SPIN_POLLS = 4000, CROWDED_POLLS = 80 };
+
+enum { CACHE_LINE = 64 }; /* what one worker writes, others do not fetch by accident */
 
 typedef struct gate {
     atomic_uint generation; /* counts how often the gate has opened */
@@ -24,6 +27,18 @@ typedef struct gate {
     pthread_cond_t opened;
 } gate;
 
+/*
+ * What is gone of one worker's parts: units taken from the front in the upper half of a word, from
+ * the back in the lower half. Two sets of words take turns: behind a barrier each worker clears its
+ * own of the next turn, which nobody reads any more or yet. Only the worker itself touches the
+ * other members. One cache line.
+ */
+typedef struct ticket {
+    _Alignas(CACHE_LINE) atomic_uint_least64_t gone[2][TERN_TEAM_SHARED];
+    uint32_t turn;  /* barriers that the worker passed */
+    uint32_t works; /* that it began since the last one */
+} ticket;
+
 struct tern_team {
     uint32_t size;
     gate gate;
@@ -32,6 +47,7 @@ struct tern_team {
     pthread_t *threads;
     tern_worker *workers;
     tern_place *places; /* [size] */
+    ticket *tickets;    /* [size] */
     uint64_t *starts;   /* [size + 1] sums of the shares before each worker; NULL: all are equal */
     tern_binding *binding; /* NULL: nothing is bound */
     atomic_int refused;    /* errno of the first binding that failed */
@@ -67,6 +83,16 @@ static void gate_pass(gate *g, uint32_t size) {
     pthread_mutex_unlock(&g->mutex);
 }
 
+void tern_team_barrier(tern_worker worker) {
+    if (worker.count > 1)
+        gate_pass(&worker.team->gate, worker.count);
+    ticket *own = &worker.team->tickets[worker.index];
+    own->turn++;
+    own->works = 0;
+    for (int i = 0; i < TERN_TEAM_SHARED; i++)
+        atomic_store_explicit(&own->gone[(own->turn + 1) % 2][i], 0, memory_order_relaxed);
+}
+
 /* Keeps the first failure. */
 static void note_refusal(tern_team *team, int error) {
     int none = 0;
@@ -79,11 +105,11 @@ static void *worker_main(void *argument) {
     tern_team *team = worker.team;
     note_refusal(team, tern_bind_own_memory(team->binding, worker.index));
     for (;;) {
-        gate_pass(&team->gate, team->size); /* a body is there */
+        tern_team_barrier(worker); /* a body is there */
         if (!team->body)
             return NULL;
         team->body(worker, team->argument);
-        gate_pass(&team->gate, team->size); /* all have finished it */
+        tern_team_barrier(worker); /* all have finished it */
     }
 }
 
@@ -92,6 +118,7 @@ static void team_release(tern_team *team) {
     pthread_mutex_destroy(&team->gate.mutex);
     tern_binding_free(&team->binding);
     free(team->starts);
+    free(team->tickets);
     free(team->places);
     free(team->threads);
     free(team->workers);
@@ -110,6 +137,7 @@ static void stop_threads(tern_team *team, uint32_t started) {
  */
 static uint32_t start_threads(tern_team *team, uint32_t threads) {
     team->size = threads;
+    memset(team->tickets, 0, threads * sizeof *team->tickets); /* a failed start used them */
     for (uint32_t i = 0; i + 1 < threads; i++) {
         team->workers[i] = (tern_worker){.team = team, .index = i + 1, .count = threads};
         if (pthread_create(&team->threads[i], NULL, worker_main, &team->workers[i]) != 0) {
@@ -184,10 +212,11 @@ tern_status tern_team_new_placed(uint32_t threads, const tern_topology *topology
     team->threads = calloc(threads, sizeof *team->threads);
     team->workers = calloc(threads, sizeof *team->workers);
     team->places = calloc(threads, sizeof *team->places);
+    team->tickets = aligned_alloc(CACHE_LINE, threads * sizeof *team->tickets);
     team->gate.polls = threads > tern_processor_count() ? CROWDED_POLLS : SPIN_POLLS;
     pthread_mutex_init(&team->gate.mutex, NULL);
     pthread_cond_init(&team->gate.opened, NULL);
-    tern_status status = team->threads && team->workers && team->places
+    tern_status status = team->threads && team->workers && team->places && team->tickets
                              ? start(team, threads, topology, wish, err)
                              : tern_fail(err, TERN_ERR_NOMEM, "no memory for %u threads", threads);
     if (status != TERN_OK) {
@@ -228,26 +257,17 @@ tern_place tern_team_place(const tern_team *team, uint32_t i) {
 /* The caller's part, and everybody's where it is alone. */
 static void run_all(tern_team *team, tern_team_body *body, void *argument) {
     const tern_worker caller = {.team = team, .index = 0, .count = team->size};
-    if (team->size == 1) {
-        body(caller, argument);
-        return;
-    }
     team->body = body;
     team->argument = argument;
-    gate_pass(&team->gate, team->size);
+    tern_team_barrier(caller);
     body(caller, argument);
-    gate_pass(&team->gate, team->size);
+    tern_team_barrier(caller);
 }
 
 void tern_team_run(tern_team *team, tern_team_body *body, void *argument) {
     (void)tern_bind_caller(team->binding);
     run_all(team, body, argument);
     tern_release_caller(team->binding);
-}
-
-void tern_team_barrier(tern_worker worker) {
-    if (worker.count > 1)
-        gate_pass(&worker.team->gate, worker.count);
 }
 
 /* Of `units` units, those of the workers before number i: their share of the sum, rounded up. */
@@ -264,6 +284,67 @@ tern_part tern_team_split(tern_worker worker, size_t count, size_t unit) {
     const size_t begin = units_before(worker, worker.index, units) * unit;
     const size_t end = units_before(worker, worker.index + 1, units) * unit;
     return (tern_part){.begin = begin < count ? begin : count, .end = end < count ? end : count};
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+enum {
+    /*
+     * A piece is 1/3 of what is left of a part: a handful of pieces for a matrix, since each
+     * interrupts the stream of weights, and small ones where workers finish together.
+     */
+    FRACTION = 3,
+    /* Whose parts are looked at, the own one included: each look may fetch a line from afar. */
+    LOOKS = 4
+};
+
+tern_pieces tern_team_pieces(tern_worker worker, size_t count, size_t unit) {
+    const uint32_t number = worker.team->tickets[worker.index].works++;
+    return (tern_pieces){.worker = worker,
+                         .count = count,
+                         .unit = unit,
+                         .number = number,
+                         .split = worker.count == 1 || number >= TERN_TEAM_SHARED};
+}
+
+/* A piece of owner's part, from its front for the owner, else from its back. */
+static bool take_from(const tern_pieces *pieces, uint32_t owner, tern_part *piece) {
+    const tern_worker worker = pieces->worker;
+    const size_t units = (pieces->count + pieces->unit - 1) / pieces->unit;
+    const size_t begin = units_before(worker, owner, units);
+    const size_t all = units_before(worker, owner + 1, units) - begin;
+    const unsigned turn = worker.team->tickets[worker.index].turn % 2;
+    atomic_uint_least64_t *gone = &worker.team->tickets[owner].gone[turn][pieces->number];
+    const bool own = owner == worker.index;
+    uint64_t now = atomic_load_explicit(gone, memory_order_relaxed);
+    size_t front, back, taken;
+    do {
+        front = (size_t)(now >> 32);
+        back = (size_t)(now & UINT32_MAX);
+        const size_t left = all - front - back;
+        if (left == 0)
+            return false;
+        taken = (left + FRACTION - 1) / FRACTION;
+    } while (!atomic_compare_exchange_weak_explicit(gone, &now,
+                                                    now + (own ? (uint64_t)taken << 32 : taken),
+                                                    memory_order_relaxed, memory_order_relaxed));
+    const size_t first = begin + (own ? front : all - back - taken);
+    const size_t end = (first + taken) * pieces->unit;
+    *piece = (tern_part){first * pieces->unit, end < pieces->count ? end : pieces->count};
+    return true;
+}
+
+bool tern_pieces_next(tern_pieces *pieces, tern_part *piece) {
+    const tern_worker worker = pieces->worker;
+    if (pieces->split) {
+        *piece = tern_team_split(worker, pieces->count, pieces->unit);
+        pieces->count = 0;
+        return piece->begin < piece->end;
+    }
+    for (uint32_t i = 0; i < LOOKS && i < worker.count; i++)
+        if (take_from(pieces, (worker.index + i) % worker.count, piece))
+            return true;
+    return false;
 }
 
 uint32_t tern_processor_count(void) {

@@ -8,6 +8,7 @@
  * briefly and then sleep. How work is split never changes a result.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,6 +66,31 @@ typedef struct tern_part {
     size_t begin, end;
 } tern_part;
 tern_part tern_team_split(tern_worker worker, size_t count, size_t unit);
+
+/*
+ * The same items, taken piece by piece as workers come free, so that none waits long for one that
+ * the system held up, that the memory served last, or whose processor is slower than announced:
+ * each takes pieces of its own part from the front, then helps its next neighbours from the back of
+ * theirs. Pieces get smaller towards the end of a part.
+ *
+ *     tern_pieces pieces = tern_team_pieces(worker, count, unit);
+ *     for (tern_part piece; tern_pieces_next(&pieces, &piece);)
+ *         ...
+ *
+ * Every worker does so for the same works in the same order. Between two barriers the first
+ * TERN_TEAM_SHARED of them are shared, later ones are split. count / unit < 2^32.
+ */
+enum { TERN_TEAM_SHARED = 3 };
+typedef struct tern_pieces {
+    tern_worker worker;
+    size_t count, unit;
+    uint32_t number; /* since the last barrier */
+    bool split;      /* the worker's part is one piece */
+} tern_pieces;
+tern_pieces tern_team_pieces(tern_worker worker, size_t count, size_t unit);
+
+/* The next piece, not empty, that is this worker's to do; false: nothing is left for it. */
+bool tern_pieces_next(tern_pieces *pieces, tern_part *piece);
 
 /* Processors that this process may use, at least 1. */
 uint32_t tern_processor_count(void);

@@ -288,6 +288,86 @@ static void test_unbindable(void **state) {
     tern_topology_free(&t);
 }
 
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+enum { MOST_UNITS = 700, WORKS = TERN_TEAM_SHARED + 2, ROUNDS = 4 };
+
+/* Works of some barriers, and by whom each unit was done. */
+typedef struct taking {
+    size_t count[WORKS], unit;
+    uint32_t late; /* this worker begins long after the others; MAX_TEAM: none */
+    atomic_uint done[ROUNDS][WORKS][MOST_UNITS];
+    atomic_uint by[MAX_TEAM]; /* units of the shared works */
+    atomic_uint wrong;
+} taking;
+
+static void take_pieces(tern_worker worker, void *argument) {
+    taking *t = argument;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        if (worker.index == t->late)
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        for (size_t w = 0; w < WORKS; w++) {
+            tern_pieces pieces = tern_team_pieces(worker, t->count[w], t->unit);
+            for (tern_part part; tern_pieces_next(&pieces, &part);) {
+                t->wrong += part.begin >= part.end || part.begin % t->unit != 0 ||
+                            (part.end % t->unit != 0 && part.end != t->count[w]);
+                for (size_t i = part.begin; i < part.end; i += t->unit) {
+                    atomic_fetch_add(&t->done[round][w][i / t->unit], 1);
+                    if (w < TERN_TEAM_SHARED)
+                        atomic_fetch_add(&t->by[worker.index], 1);
+                }
+            }
+        }
+        tern_team_barrier(worker);
+    }
+}
+
+static void check_taking(tern_team *team, taking *t) {
+    memset(t->done, 0, sizeof t->done);
+    memset(t->by, 0, sizeof t->by);
+    t->wrong = 0;
+    tern_team_run(team, take_pieces, t);
+    assert_int_equal(t->wrong, 0);
+    for (size_t round = 0; round < ROUNDS; round++)
+        for (size_t w = 0; w < WORKS; w++)
+            for (size_t i = 0; i < MOST_UNITS; i++) {
+                check_case("round %zu, work %zu, unit %zu", round, w, i);
+                assert_int_equal(t->done[round][w][i], i * t->unit < t->count[w]);
+            }
+}
+
+/* Every unit is done once, whoever does it, in one run after the other. */
+static void test_pieces(void **state) {
+    static taking t = {.late = MAX_TEAM};
+    static const size_t sizes[] = {0, 1, 15, 16, 17, 250, 699};
+    (void)state;
+    for (uint32_t threads = 1; threads <= MAX_TEAM;
+         threads = threads < 4 ? threads + 1 : threads * 2) {
+        tern_team *team = team_new(threads);
+        for (size_t i = 0; i < 7; i++) {
+            t.unit = i % 2 ? 16 : 1;
+            for (size_t w = 0; w < WORKS; w++)
+                t.count[w] =
+                    sizes[(i + w) % 7] * t.unit - (sizes[(i + w) % 7] > 1 ? t.unit / 3 : 0);
+            check_taking(team, &t);
+        }
+        tern_team_free(&team);
+    }
+}
+
+/* The others do most of what a late worker would have done. */
+static void test_pieces_of_a_late_worker(void **state) {
+    static taking t = {.unit = 1, .late = 1};
+    tern_team *team = team_new(2);
+    (void)state;
+    for (size_t w = 0; w < WORKS; w++)
+        t.count[w] = MOST_UNITS;
+    check_taking(team, &t);
+    assert_int_equal(t.by[0] + t.by[1], ROUNDS * TERN_TEAM_SHARED * MOST_UNITS);
+    assert_true(t.by[0] > t.by[1]);
+    tern_team_free(&team);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void test_free_without_run(void **state) {
@@ -333,12 +413,20 @@ static void test_processor_count(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),           cmocka_unit_test(test_run),
-        cmocka_unit_test(test_barrier),         cmocka_unit_test(test_oversubscribed),
-        cmocka_unit_test(test_late_worker),     cmocka_unit_test(test_free_without_run),
-        cmocka_unit_test(test_many_teams),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_processor_count), cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_bound),           cmocka_unit_test(test_unbindable),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_barrier),
+        cmocka_unit_test(test_oversubscribed),
+        cmocka_unit_test(test_late_worker),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_pieces_of_a_late_worker),
+        cmocka_unit_test(test_free_without_run),
+        cmocka_unit_test(test_many_teams),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_processor_count),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_unbindable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
