@@ -112,7 +112,8 @@ tern_status tern_model_make_replicas(tern_model *m, uint64_t limit, tern_team *t
     if (r->n == 0)
         return TERN_OK;
     r->bytes = tern_hot_choose(&r->hot, limit);
-    tern_status status = tern_replicas_new(&r->hot, r->bytes, m->topology, team, &r->copies, err);
+    tern_status status =
+        tern_replicas_new(&r->hot, r->bytes, m->topology, &m->places, team, &r->copies, err);
     if (status == TERN_OK)
         status = note_problem(m, err);
     if (status == TERN_OK)

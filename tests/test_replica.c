@@ -3,6 +3,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "runtime/model.h"
 #include "runtime/session.h"
@@ -71,6 +73,8 @@ static tern_topology *machine(void) {
     return t;
 }
 
+static const tern_places none = {.numa = TERN_NUMA_NONE};
+
 static tern_team *team_on(const tern_topology *t, uint32_t threads, tern_places wish) {
     tern_team *team = NULL;
     assert_int_equal(tern_team_new_placed(threads, t, &wish, &team, NULL), TERN_OK);
@@ -109,7 +113,7 @@ static void check_copies(const tern_topology *t, uint32_t threads, const uint8_t
         assert_int_equal(tern_hot_add(&list, piece, NULL), TERN_OK);
     }
     const size_t bytes = tern_hot_choose(&list, 0);
-    assert_int_equal(tern_replicas_new(&list, bytes, t, team, &r, NULL), TERN_OK);
+    assert_int_equal(tern_replicas_new(&list, bytes, t, &none, team, &r, NULL), TERN_OK);
     assert_int_equal(r.problem.status, TERN_OK);
     assert_int_equal(r.refused, 0);
     for (uint32_t node = 0; node < NODES; node++)
@@ -152,13 +156,13 @@ static void test_copies(void **state) {
 /* What no memory is there for: said of the first node, and the data is read where it lies. */
 static void test_no_memory(void **state) {
     tern_topology *t = machine();
-    tern_team *team = team_on(t, 4, (tern_places){.numa = TERN_NUMA_NONE});
+    tern_team *team = team_on(t, 4, none);
     tern_hot_list list = {.n = 0};
     tern_replicas r;
     (void)state;
     add(&list, &list, SIZE_MAX / 4, TERN_HEAT_ONCE);
     const size_t bytes = tern_hot_choose(&list, 0);
-    assert_int_equal(tern_replicas_new(&list, bytes, t, team, &r, NULL), TERN_OK);
+    assert_int_equal(tern_replicas_new(&list, bytes, t, &none, team, &r, NULL), TERN_OK);
     assert_int_equal(r.problem.status, TERN_ERR_NOMEM);
     assert_non_null(strstr(r.problem.message, "bytes on node 0"));
     assert_ptr_equal(tern_replica_find(&list, &r, 0, &list), &list);
@@ -283,25 +287,49 @@ static void test_models(void **state) {
     }
 }
 
-/* Which copy is read: a weight is spoiled in one replica alone. */
+/* Flips the sign of a float in a node's replica; its last byte is at `sign`. */
+static void spoil(const tern_model *m, uint32_t node, const void *sign) {
+    uint8_t *base = m->replicas.copies.arenas[node].base;
+    base[(const uint8_t *)sign - base] ^= 0x80;
+}
+
+/* The logit of a row of the head behind one token, asked for after the pass. */
+static float last_logit(const tern_model *m, size_t row) {
+    const int32_t token = 1;
+    const float *logits = NULL;
+    tern_session *s = tiny_session(m, (tern_session_params){.threads = 4, .kv = TERN_FORMAT_F16});
+    assert_int_equal(tern_session_eval(s, &token, 1, TERN_LOGITS_NONE, NULL, NULL), TERN_OK);
+    assert_int_equal(tern_session_last_logits(s, &logits, NULL), TERN_OK);
+    const float logit = logits[row];
+    tern_session_free(&s);
+    return logit;
+}
+
+/* Which copy is read: a weight is spoiled in one replica alone, for which every node has work. */
 static void test_replicas_are_read(void **state) {
-    int32_t none[1];
+    int32_t nothing[1];
     (void)state;
     need_hwloc();
     tern_model *m = open_on(TWO_SOCKETS, "llama-tiny-f16",
                             (tern_model_params){.threads = 4, .replicate = true});
     const size_t count = (size_t)PROMPT * m->config.n_vocab;
-    float *whole = answer(m, 4, none, 0);
+    float *whole = answer(m, 4, nothing, 0);
     for (uint32_t node = 0; node < 2; node++) {
-        /* the sign of the first norm: every token meets it on the node that normed it */
-        uint8_t *norm = m->replicas.copies.arenas[node].base +
-                        ((const uint8_t *)m->replicas.sets[node].layers[0].attn_norm -
-                         m->replicas.copies.arenas[node].base);
-        norm[3] ^= 0x80;
-        float *spoiled = answer(m, 4, none, 0);
+        const tern_weight_set *w = &m->replicas.sets[node];
+        const uint8_t *norm = (const uint8_t *)w->layers[0].attn_norm + sizeof(float) - 1;
+        spoil(m, node, norm);
+        float *spoiled = answer(m, 4, nothing, 0);
         assert_memory_not_equal(whole, spoiled, count * sizeof *whole);
         free(spoiled);
-        norm[3] ^= 0x80;
+        spoil(m, node, norm);
+
+        const size_t row = node == 0 ? 0 : m->config.n_vocab - 1; /* the first, the last worker's */
+        const float right = last_logit(m, row);
+        const uint8_t *weight = tern_float_row(&w->head.matrix, row) + 1; /* f16 */
+        spoil(m, node, weight);
+        assert_true(last_logit(m, row) != right);
+        spoil(m, node, weight);
+        assert_true(last_logit(m, row) == right);
     }
     free(whole);
     tern_model_free(&m);
@@ -352,12 +380,68 @@ static void test_nothing_to_do(void **state) {
     tern_model_free(&m);
 }
 
+/* ---- a machine that has several nodes ---------------------------------------------------------
+ */
+
+/* The system's number of the node that holds the page of `data`; below 0: it does not tell. */
+static int node_of_page(const uint8_t *data) {
+    void *page = (void *)((uintptr_t)data / 4096 * 4096);
+    int node = -1;
+    return syscall(SYS_move_pages, 0, 1, &page, NULL, &node, 0) == 0 ? node : -1;
+}
+
+/* The policy of the memory there: 0 is the system's usual one, 2 (MPOL_BIND) allows one node. */
+static int policy_of(const uint8_t *data) {
+    enum { OF_ADDRESS = 2 };
+    int policy = -1;
+    return syscall(SYS_get_mempolicy, &policy, NULL, 0, data, OF_ADDRESS) == 0 ? policy : -1;
+}
+
+/* Every page of a replica lies on its node, whatever policy binds the rest. */
+static void check_pages(tern_places places) {
+    tern_model *m =
+        tiny_open_with("llama-tiny-f32", (tern_model_params){.places = places, .replicate = true});
+    const tern_topology *t = tern_model_topology(m);
+    check_case("affinity %d, numa %d", (int)places.affinity, (int)places.numa);
+    assert_int_equal(m->refused, 0);
+    assert_int_equal(m->replicas.n, places.numa == TERN_NUMA_NODE ? 1 : t->n_nodes);
+    for (uint32_t node = 0; node < t->n_nodes; node++) {
+        const tern_arena *arena = &m->replicas.copies.arenas[node];
+        for (size_t at = 0; arena->base && at < arena->size; at += 4096)
+            assert_int_equal(node_of_page(arena->base + at), (int)t->node_os[node]);
+        if (!arena->base)
+            continue;
+        assert_true(places.numa == TERN_NUMA_STRICT ? policy_of(arena->base) == 2
+                                                    : policy_of(arena->base) > 0);
+        check_set(m, node);
+    }
+    tern_model_free(&m);
+}
+
+static void test_real_nodes(void **state) {
+    tern_topology *t = NULL;
+    (void)state;
+    assert_int_equal(tern_topology_new(&t, NULL), TERN_OK);
+    const uint32_t nodes = t->n_nodes;
+    const uint32_t last = t->node_os[nodes - 1];
+    const bool here = !t->foreign && tern_topology_threads(t) >= nodes;
+    tern_topology_free(&t);
+    if (nodes < 2 || !here)
+        skip();
+    check_pages((tern_places){.affinity = TERN_AFFINITY_AUTO});
+    check_pages((tern_places){.affinity = TERN_AFFINITY_SCATTER});
+    check_pages((tern_places){.numa = TERN_NUMA_INTERLEAVE});
+    check_pages((tern_places){.numa = TERN_NUMA_STRICT});
+    check_pages((tern_places){.numa = TERN_NUMA_NODE, .node = last});
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choose), cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_copies), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_models), cmocka_unit_test(test_replicas_are_read),
-        cmocka_unit_test(test_plan),   cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_choose),     cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_copies),     cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_models),     cmocka_unit_test(test_replicas_are_read),
+        cmocka_unit_test(test_plan),       cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_real_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ typedef enum tern_numa {
     TERN_NUMA_NONE,       /* on the node of the thread that first writes it */
     TERN_NUMA_INTERLEAVE, /* page by page on all nodes */
     TERN_NUMA_NODE,       /* on one node, and threads there too */
-    TERN_NUMA_STRICT      /* as NONE, but a full node or a refused binding is an error */
+    TERN_NUMA_STRICT      /* as NONE, but from no other node; a refused binding is an error */
 } tern_numa;
 
 typedef struct tern_places {

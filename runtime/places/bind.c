@@ -137,14 +137,19 @@ static hwloc_bitmap_t nodes_of(const tern_topology *t, bool one, uint32_t node) 
     return set;
 }
 
-static int bind_area(const tern_topology *t, hwloc_bitmap_t nodes, void *memory, size_t size,
-                     hwloc_membind_policy_t policy) {
+/* "On this node" is to hwloc "rather on this one" unless it is told that it has to be. */
+static int strictness(const tern_places *wish) {
+    return HWLOC_MEMBIND_BYNODESET | (wish->numa == TERN_NUMA_STRICT ? HWLOC_MEMBIND_STRICT : 0);
+}
+
+static int bind_area(const tern_topology *t, const tern_places *wish, hwloc_bitmap_t nodes,
+                     void *memory, size_t size, hwloc_membind_policy_t policy) {
     int result = ENOMEM;
     if (nodes)
-        result = hwloc_set_area_membind(t->hwloc, memory, size, nodes, policy,
-                                        HWLOC_MEMBIND_BYNODESET) == 0
-                     ? 0
-                     : errno;
+        result =
+            hwloc_set_area_membind(t->hwloc, memory, size, nodes, policy, strictness(wish)) == 0
+                ? 0
+                : errno;
     hwloc_bitmap_free(nodes);
     return result;
 }
@@ -154,17 +159,18 @@ static bool has_choice(const tern_topology *t, size_t size) {
     return !t->foreign && t->hwloc && t->n_nodes > 1 && size > 0;
 }
 
-int tern_bind_area(const tern_topology *t, uint32_t node, void *memory, size_t size) {
+int tern_bind_area(const tern_topology *t, const tern_places *wish, uint32_t node, void *memory,
+                   size_t size) {
     if (!has_choice(t, size))
         return 0;
-    return bind_area(t, nodes_of(t, true, node), memory, size, HWLOC_MEMBIND_BIND);
+    return bind_area(t, wish, nodes_of(t, true, node), memory, size, HWLOC_MEMBIND_BIND);
 }
 
 int tern_place_memory(const tern_topology *t, const tern_places *wish, void *memory, size_t size) {
     if (wish->numa == TERN_NUMA_NODE)
-        return tern_bind_area(t, tern_find_node(t, wish->node), memory, size);
+        return tern_bind_area(t, wish, tern_find_node(t, wish->node), memory, size);
     if (wish->numa == TERN_NUMA_INTERLEAVE && has_choice(t, size))
-        return bind_area(t, nodes_of(t, false, 0), memory, size, HWLOC_MEMBIND_INTERLEAVE);
+        return bind_area(t, wish, nodes_of(t, false, 0), memory, size, HWLOC_MEMBIND_INTERLEAVE);
     return 0;
 }
 
@@ -175,7 +181,8 @@ int tern_bind_own_memory(const tern_binding *b, uint32_t i) {
     int result = ENOMEM;
     if (nodes)
         result = hwloc_set_membind(b->topology->hwloc, nodes, HWLOC_MEMBIND_BIND,
-                                   HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET) == 0
+                                   HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET |
+                                       HWLOC_MEMBIND_STRICT) == 0
                      ? 0
                      : errno;
     hwloc_bitmap_free(nodes);
@@ -207,8 +214,9 @@ int tern_place_memory(const tern_topology *t, const tern_places *wish, void *mem
     return 0; /* no more than one node is known */
 }
 
-int tern_bind_area(const tern_topology *t, uint32_t node, void *memory, size_t size) {
-    (void)t, (void)node, (void)memory, (void)size;
+int tern_bind_area(const tern_topology *t, const tern_places *wish, uint32_t node, void *memory,
+                   size_t size) {
+    (void)t, (void)wish, (void)node, (void)memory, (void)size;
     return 0;
 }
 

@@ -37,7 +37,11 @@ void tern_release_caller(tern_binding *b);
 /* Puts untouched memory where the wish says: interleaved or on one node; nothing otherwise. */
 int tern_place_memory(const tern_topology *t, const tern_places *wish, void *memory, size_t size);
 
-/* Puts untouched memory on a node, as the topology counts them; nothing where that is not known. */
-int tern_bind_area(const tern_topology *t, uint32_t node, void *memory, size_t size);
+/*
+ * Puts untouched memory on a node, as the topology counts them: on no other where the wish is
+ * strict, else on that one first. Nothing where the nodes are not known.
+ */
+int tern_bind_area(const tern_topology *t, const tern_places *wish, uint32_t node, void *memory,
+                   size_t size);
 
 #endif

@@ -133,7 +133,8 @@ static void fill_part(tern_worker worker, void *argument) {
 }
 
 /* Memory for the node's replica. */
-static void reserve(const tern_topology *t, uint32_t node, size_t bytes, tern_replicas *r) {
+static void reserve(const tern_topology *t, const tern_places *wish, uint32_t node, size_t bytes,
+                    tern_replicas *r) {
     tern_arena *arena = &r->arenas[node];
     tern_error err;
     if (arena->base)
@@ -145,19 +146,20 @@ static void reserve(const tern_topology *t, uint32_t node, size_t bytes, tern_re
                             t->node_os[node]);
         return;
     }
-    const int refused = tern_bind_area(t, node, arena->base, bytes);
+    const int refused = tern_bind_area(t, wish, node, arena->base, bytes);
     r->refused = r->refused ? r->refused : refused;
 }
 
 tern_status tern_replicas_new(const tern_hot_list *list, size_t bytes, const tern_topology *t,
-                              tern_team *team, tern_replicas *out, tern_error *err) {
+                              const tern_places *wish, tern_team *team, tern_replicas *out,
+                              tern_error *err) {
     *out = (tern_replicas){.n_nodes = t->n_nodes};
     out->arenas = calloc(t->n_nodes, sizeof *out->arenas);
     if (!out->arenas)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for replicas on %u nodes", t->n_nodes);
     for (uint32_t i = 0; bytes > 0 && i < tern_team_size(team); i++)
         if (is_bound(tern_team_place(team, i)))
-            reserve(t, tern_team_place(team, i).node, bytes, out);
+            reserve(t, wish, tern_team_place(team, i).node, bytes, out);
     filling f = {.list = list, .replicas = out, .bytes = bytes};
     tern_team_run(team, fill_part, &f);
     return TERN_OK;

@@ -69,13 +69,14 @@ typedef struct tern_replicas {
 } tern_replicas;
 
 /*
- * Copies the chosen pieces, `bytes` in all, to the nodes of the team's workers. A node for which
+ * Copies the chosen pieces, `bytes` in all, to the nodes of the team's workers, who are where the
+ * wish wants them. A node for which
  * there is no memory is left out (`problem`); TERN_ERR_NOMEM only when not even the list of nodes
  * fits. *out is to be freed in any case.
  */
 TERN_MUST_CHECK tern_status tern_replicas_new(const tern_hot_list *list, size_t bytes,
-                                              const tern_topology *t, tern_team *team,
-                                              tern_replicas *out, tern_error *err);
+                                              const tern_topology *t, const tern_places *wish,
+                                              tern_team *team, tern_replicas *out, tern_error *err);
 void tern_replicas_free(tern_replicas *replicas);
 
 /* The node's copy of data that starts a piece; data itself where there is none. */
