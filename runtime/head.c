@@ -22,8 +22,7 @@ enum { MAX_COLS = 1 << 16 };
 
 /* One image in the making, shared by the team. */
 typedef struct imaging {
-    tern_load_job job;     /* its memory: scratch */
-    const tern_gguf *file; /* whose pages are given back; NULL: the head is not read there */
+    tern_load_job job; /* its memory: scratch */
     tern_matrix head;
     const tern_kernel_row *widen;    /* a row of the head to floats */
     const tern_kernel_row *quantize; /* floats to codes, with one scale */
@@ -102,13 +101,6 @@ static void image_row(const imaging *m, size_t r, float *x, int8_t *q) {
     }
 }
 
-/* The float rows [r0, r1) will be read rarely: they need not stay in memory. */
-static void drop(const imaging *m, size_t r0, size_t r1) {
-    const uint8_t *first = tern_float_row(&m->head, r0);
-    if (m->file)
-        tern_gguf_drop_range(m->file, first, (uint64_t)(tern_float_row(&m->head, r1) - first));
-}
-
 static tern_status image_rows(tern_load_job *job, tern_worker worker, size_t begin, size_t end,
                               tern_error *err) {
     const imaging *m = (const imaging *)(const void *)job;
@@ -129,12 +121,12 @@ static tern_status image_rows(tern_load_job *job, tern_worker worker, size_t beg
         status = tern_pack_rows(TERN_FORMAT_INT8, codes, rows, cols, m->image.layout, 0, rows,
                                 m->data + r0 / TERN_ROW_GROUP * group_bytes, err);
     }
-    drop(m, begin, end);
     return status;
 }
 
 /* Notes down that the image is to be made. */
-static tern_status note_imaging(tern_loader *l, const imaging *wanted, tern_error *err) {
+static tern_status note_imaging(tern_loader *l, const tern_linear *head, const imaging *wanted,
+                                tern_error *err) {
     const size_t bytes = tern_team_size(l->team) * scratch_size(wanted->image.cols);
     imaging *m = malloc(sizeof *m);
     void *scratch = aligned_alloc(TERN_ALIGN, bytes);
@@ -145,11 +137,15 @@ static tern_status note_imaging(tern_loader *l, const imaging *wanted, tern_erro
     }
     memset(scratch, 0, bytes); /* what lies behind cols in x stays 0 */
     *m = *wanted;
-    m->job = (tern_load_job){
-        .make = image_rows,
-        .rows = m->image.rows,
-        .row_bytes = (size_t)(tern_float_row(&m->head, 1) - tern_float_row(&m->head, 0)),
-        .memory = scratch};
+    const size_t row_bytes = (size_t)(tern_float_row(&m->head, 1) - tern_float_row(&m->head, 0));
+    m->job = (tern_load_job){.make = image_rows,
+                             .rows = m->image.rows,
+                             .row_bytes = row_bytes,
+                             .memory = scratch,
+                             .file = l->file,
+                             .tensor = head->tensor};
+    if (m->head.data == head->tensor->data) /* its float rows will be read rarely */
+        m->job.source = head->tensor->data;
     tern_load_jobs_add(&l->jobs, &m->job);
     return TERN_OK;
 }
@@ -185,8 +181,7 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
     if (head->matrix.layout != TERN_LAYOUT_ROWS || head->matrix.cols > MAX_COLS)
         return TERN_OK;
     tern_head_image image = {.scan = {.form = TERN_INPUT_BLOCK, .tensor = head->tensor}};
-    imaging m = {.file = head->matrix.data == head->tensor->data ? l->file : NULL,
-                 .head = head->matrix,
+    imaging m = {.head = head->matrix,
                  .widen = tern_guard_operation(l->guard, TERN_OP_EMBED, format, head->matrix.data,
                                                head->matrix.cols),
                  .quantize = tern_guard_operation(l->guard, TERN_OP_QUANTIZE_TOKEN,
@@ -199,7 +194,7 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
     m.image = image.scan.matrix;
     tern_status status = place(l, &m, err);
     if (status == TERN_OK && l->stage == TERN_LOAD_FILL)
-        status = note_imaging(l, &m, err);
+        status = note_imaging(l, head, &m, err);
     if (status != TERN_OK || l->stage != TERN_LOAD_USE) {
         *out = image; /* of a plan: what there would be */
         return status;

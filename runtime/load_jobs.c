@@ -35,7 +35,6 @@ typedef struct run {
 void tern_load_jobs_add(tern_load_jobs *jobs, tern_load_job *job) {
     job->next = NULL;
     job->number = jobs->last ? jobs->last->number + 1 : 0;
-    atomic_init(&job->left, job->rows);
     if (jobs->last)
         jobs->last->next = job;
     else
@@ -56,7 +55,7 @@ void tern_load_jobs_free(tern_load_jobs *jobs) {
 /* ---- pieces -------------------------------------------------------------------------------- */
 
 static size_t piece_rows(const tern_load_job *job) {
-    const size_t groups = PIECE_BYTES / (job->row_bytes * TERN_ROW_GROUP);
+    const size_t groups = PIECE_BYTES / (job->row_bytes * TERN_ROW_GROUP + 1);
     return (groups > 0 ? groups : 1) * TERN_ROW_GROUP;
 }
 
@@ -111,11 +110,11 @@ static void keep_error(run *r, const piece *p, const tern_error *error) {
 static void make(run *r, tern_worker worker, const piece *p) {
     tern_error error = {.status = TERN_OK};
     tern_load_job *job = p->job;
-    const size_t rows = p->r1 - p->r0;
     if (job->make(job, worker, p->r0, p->r1, &error) != TERN_OK)
         keep_error(r, p, &error);
-    if (atomic_fetch_sub(&job->left, rows) == rows && job->file)
-        tern_gguf_drop_pages(job->file, job->tensor);
+    if (job->source)
+        tern_gguf_drop_range(job->file, job->source + p->r0 * job->row_bytes,
+                             (p->r1 - p->r0) * job->row_bytes);
 }
 
 static void run_part(tern_worker worker, void *argument) {

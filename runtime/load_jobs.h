@@ -23,15 +23,12 @@ typedef tern_status tern_load_rows(tern_load_job *job, tern_worker worker, size_
 struct tern_load_job {
     tern_load_job *next;
     tern_load_rows *make;
-    size_t rows, row_bytes; /* bytes that a row reads and writes, to cut pieces by */
+    size_t rows, row_bytes; /* bytes of a row that is read, to cut pieces by */
+    const uint8_t *source;  /* row 0 in the map of *file, whose pages are given back; or NULL */
     void *memory;           /* freed with the job; NULL: none */
-    /* The tensor that errors name and whose pages are given back when its last row is made; file
-     * NULL: neither. */
-    const tern_gguf *file;
+    const tern_gguf *file;  /* named by errors, and the tensor, too; NULL: neither */
     const tern_gguf_tensor *tensor;
-    /* of the list */
-    size_t number;
-    _Atomic size_t left; /* rows to be made */
+    size_t number; /* in the list */
 };
 
 typedef struct tern_load_jobs {
