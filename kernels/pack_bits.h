@@ -27,6 +27,9 @@ static inline void tern_store32(uint8_t *p, uint32_t word) {
 /* Four words: of one row in the file, of one chunk when packed. */
 typedef uint32_t tern_words __attribute__((vector_size(16)));
 
+/* The same bytes as halves of words. */
+typedef uint16_t tern_halves __attribute__((vector_size(16)));
+
 static inline tern_words tern_load_words(const uint8_t *p) {
     tern_words words;
     memcpy(&words, p, sizeof words);

@@ -35,23 +35,31 @@ static size_t group_bytes(const lookup_shape *shape, size_t cols) {
     return __builtin_mul_overflow(chunks, shape->chunk_bytes, &bytes) ? 0 : bytes;
 }
 
-/* ---- one nibble ---------------------------------------------------------------------------- */
+/* ---- nibbles ------------------------------------------------------------------------------- */
 
-/* Nibble n (0..7) of a row's share of a chunk, from the codes of its weights. */
-static void put_nibble(const lookup_shape *shape, const uint8_t *codes, size_t n, uint8_t *chunk,
-                       size_t r) {
-    int index;
+/* A weight triple as TL2R16 keeps it: its magnitude, with 16 where it is negative. */
+static uint8_t triple_of(const uint8_t *codes) {
+    static const uint8_t triples[27] = {29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 0,
+                                        1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13};
+    return triples[9 * codes[0] + 3 * codes[1] + codes[2]];
+}
 
-    if (shape->picked == 2) {
-        index = 3 * codes[0] + codes[1];
-    } else {
-        const int value = 9 * (codes[0] - 1) + 3 * (codes[1] - 1) + (codes[2] - 1);
-        index = value < 0 ? -value : value;
-        if (value < 0)
-            chunk[SIGNS_AT + r] = (uint8_t)(chunk[SIGNS_AT + r] | 1 << n);
+/* A row's bytes of a chunk, and its sign bits, from the codes of the chunk's columns. */
+static void put_pairs(const uint8_t *codes, uint8_t *chunk, size_t r) {
+    for (size_t s = 0; s < SEGMENTS; s++, codes += 4)
+        chunk[s * TERN_ROW_GROUP + r] =
+            (uint8_t)(3 * codes[0] + codes[1] + (3 * codes[2] + codes[3]) * 16);
+}
+
+static void put_triples(const uint8_t *codes, uint8_t *chunk, size_t r) {
+    unsigned signs = 0;
+
+    for (size_t s = 0; s < SEGMENTS; s++, codes += 6) {
+        const unsigned low = triple_of(codes), high = triple_of(codes + 3);
+        chunk[s * TERN_ROW_GROUP + r] = (uint8_t)(low % 16 + high % 16 * 16);
+        signs |= (low / 16 + high / 16 * 2) << 2 * s;
     }
-    uint8_t *byte = &chunk[n / 2 * TERN_ROW_GROUP + r];
-    *byte = (uint8_t)(*byte | index << 4 * (n % 2));
+    chunk[SIGNS_AT + r] = (uint8_t)signs;
 }
 
 static void get_nibble(const lookup_shape *shape, const uint8_t *chunk, size_t n, size_t r,
@@ -76,27 +84,33 @@ static void get_nibble(const lookup_shape *shape, const uint8_t *chunk, size_t n
 static void read_run(const tern_pack_job *job, size_t row, size_t k, uint8_t *codes) {
     const size_t n = job->cols - k < RUN_COLS ? job->cols - k : RUN_COLS;
 
-    memset(codes, 1, RUN_COLS);
+    if (n < RUN_COLS)
+        memset(codes, 1, RUN_COLS);
     tern_ternary_read(job->format, job->file, row * job->cols + k, n, codes);
 }
 
-static tern_status pack_group(const tern_pack_job *job, const lookup_shape *shape, size_t row0,
-                              uint8_t *group, tern_error *err) {
+static inline __attribute__((always_inline)) tern_status pack_group(const tern_pack_job *job,
+                                                                    const lookup_shape *shape,
+                                                                    size_t row0, uint8_t *group,
+                                                                    tern_error *err) {
     const size_t n = tern_pack_group_rows(job, row0);
     uint8_t codes[RUN_COLS];
 
-    memset(group, 0, job->group_bytes);
     for (size_t r = 0; r < TERN_ROW_GROUP; r++) {
         for (size_t k = 0; k < job->cols; k += RUN_COLS) {
-            memset(codes, 1, sizeof codes);
             if (r < n)
                 read_run(job, row0 + r, k, codes);
+            else
+                memset(codes, 1, sizeof codes);
             if (tern_ternary_invalid(codes, RUN_COLS))
                 return tern_ternary_fail(job->format, job->file, job->cols, row0, err);
+            uint8_t *chunk = group + k / chunk_cols(shape) * shape->chunk_bytes;
             for (size_t at = 0; at < RUN_COLS && k + at < job->cols; at += chunk_cols(shape)) {
-                uint8_t *chunk = group + (k + at) / chunk_cols(shape) * shape->chunk_bytes;
-                for (size_t i = 0; i < 2 * SEGMENTS; i++)
-                    put_nibble(shape, codes + at + i * shape->picked, i, chunk, r);
+                if (shape->picked == 2)
+                    put_pairs(codes + at, chunk, r);
+                else
+                    put_triples(codes + at, chunk, r);
+                chunk += shape->chunk_bytes;
             }
         }
     }

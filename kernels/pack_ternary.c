@@ -1,61 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ternary files to layouts T2R16 and T5R16 and back. A strip of a row is decoded to codes, a byte
- * each, and the codes go four columns at a time to the row's place in each chunk. pack_planes.c is
- * a shorter way for what most models have.
+ * Ternary files to layouts T2R16 and T5R16 and back. A strip of four rows is decoded to codes, a
+ * byte each, and the codes go four columns at a time to the rows' place in each chunk.
+ * pack_planes.c is a shorter way for what most models have.
  */
 
 #include <string.h>
 
 #include "kernels/half.h"
-#include "kernels/pack.h"
+#include "kernels/pack_bits.h"
 #include "kernels/ternary.h"
 
-/* How a strip of one row looks in a packed group. */
+enum { ROWS = 4 /* that are packed at a time */ };
+
+/* How a strip looks in a packed group. */
 typedef struct strip_shape {
     size_t chunk_cols;
+    size_t run_chunks; /* that join_run fills */
+    /* Codes of a run of chunks, of rows TERN_TERNARY_COLS apart, to the rows' places in them. */
+    void (*join_run)(const uint8_t *codes, uint8_t *chunks);
     /* Codes of a chunk to the four bytes of a row, and back. */
     uint32_t (*join)(const uint8_t *codes);
     void (*split)(uint32_t bytes, uint8_t *codes);
 } strip_shape;
 
-static uint32_t load32(const uint8_t *p) {
-    uint32_t word;
-    memcpy(&word, p, sizeof word);
-    return word;
-}
-
-static void store32(uint8_t *p, uint32_t word) {
-    memcpy(p, &word, sizeof word);
-}
-
 /* ---- T2R16: four codes a byte, 16 columns a chunk -------------------------------------------- */
 
 static uint32_t join_2bit(const uint8_t *codes) {
-    return load32(codes) | load32(codes + 4) << 2 | load32(codes + 8) << 4 |
-           load32(codes + 12) << 6;
+    return tern_load32(codes) | tern_load32(codes + 4) << 2 | tern_load32(codes + 8) << 4 |
+           tern_load32(codes + 12) << 6;
 }
 
 static void split_2bit(uint32_t bytes, uint8_t *codes) {
     for (int p = 0; p < 4; p++)
-        store32(codes + 4 * p, bytes >> 2 * p & 0x03030303u);
+        tern_store32(codes + 4 * p, bytes >> 2 * p & 0x03030303u);
 }
 
-static const strip_shape t2r16 = {16, join_2bit, split_2bit};
+static void join_2bit_run(const uint8_t *codes, uint8_t *chunk) {
+    const tern_square s = tern_load_square(codes, TERN_TERNARY_COLS);
+    tern_store_words(chunk, s.c0 | s.c1 << 2 | s.c2 << 4 | s.c3 << 6);
+}
+
+static const strip_shape t2r16 = {16, 1, join_2bit_run, join_2bit, split_2bit};
 
 /* ---- T5R16: five codes a byte, 20 columns a chunk -------------------------------------------- */
 
-/* v = 81 t0 + 27 t1 + 9 t2 + 3 t3 + t4 of four bytes at once (v <= 242), then the place of v/243 on
- * a circle of 256, rounded up, with v = 121 (five zeros) at 0. */
-static uint32_t join_trits(const uint8_t *codes) {
-    uint32_t v = load32(codes);
-    uint32_t bytes = 0;
+/*
+ * v = 81 t0 + 27 t1 + 9 t2 + 3 t3 + t4 <= 242 becomes ceil(256 v / 243), its place on a circle of
+ * 256, less 128, so that v = 121 (five zeros) is at 0. In 16 bits: x = 65536 v / 243 = 269 v +
+ * 0.69547 v is at most 1.04 more than 269 v + floor(178 v / 256), and where 256 does not divide x,
+ * it is 256/243 = 1.053 or more above its last multiple: both have the same ceil(x / 256).
+ */
+static tern_words close_trits(tern_words v) {
+    const tern_halves low = (tern_halves)(v & UINT32_C(0x00ff00ff));
+    const tern_halves high = (tern_halves)(v >> 8 & UINT32_C(0x00ff00ff));
+    const tern_halves from_low = (low * 269 + (low * 178 >> 8) + 255) >> 8;
+    const tern_halves from_high = (high * 269 + (high * 178 >> 8) + 255) & 0xff00;
+    return (tern_words)(from_low | from_high) ^ UINT32_C(0x80808080);
+}
 
-    for (int n = 1; n < 5; n++)
-        v = 3 * v + load32(codes + 4 * n);
-    for (int shift = 0; shift < 32; shift += 8)
-        bytes |= (uint32_t)(uint8_t)((256 * (v >> shift & 255) + 242) / 243 - 128) << shift;
-    return bytes;
+/* Five trits in each byte. */
+static tern_words join_five(tern_words t0, tern_words t1, tern_words t2, tern_words t3,
+                            tern_words t4) {
+    return close_trits(3 * (3 * (3 * (3 * t0 + t1) + t2) + t3) + t4);
+}
+
+/* Four chunks are five squares: the fifth word of a chunk is the first one of the next square. */
+static void join_trits_run(const uint8_t *codes, uint8_t *chunks) {
+    const tern_square a = tern_load_square(codes, TERN_TERNARY_COLS);
+    const tern_square b = tern_load_square(codes + 16, TERN_TERNARY_COLS);
+    tern_store_words(chunks, join_five(a.c0, a.c1, a.c2, a.c3, b.c0));
+    const tern_square c = tern_load_square(codes + 32, TERN_TERNARY_COLS);
+    tern_store_words(chunks + TERN_CHUNK_BYTES, join_five(b.c1, b.c2, b.c3, c.c0, c.c1));
+    const tern_square d = tern_load_square(codes + 48, TERN_TERNARY_COLS);
+    tern_store_words(chunks + 2 * TERN_CHUNK_BYTES, join_five(c.c2, c.c3, d.c0, d.c1, d.c2));
+    const tern_square e = tern_load_square(codes + 64, TERN_TERNARY_COLS);
+    tern_store_words(chunks + 3 * TERN_CHUNK_BYTES, join_five(d.c3, e.c0, e.c1, e.c2, e.c3));
+}
+
+static uint32_t join_trits(const uint8_t *codes) {
+    tern_words v = {0};
+
+    for (size_t n = 0; n < 5; n++)
+        v[0] = 3 * v[0] + tern_load32(codes + 4 * n);
+    return close_trits(v)[0];
 }
 
 static void split_trits(uint32_t bytes, uint8_t *codes) {
@@ -68,7 +96,7 @@ static void split_trits(uint32_t bytes, uint8_t *codes) {
     }
 }
 
-static const strip_shape t5r16 = {20, join_trits, split_trits};
+static const strip_shape t5r16 = {20, 4, join_trits_run, join_trits, split_trits};
 
 /* ---- both ---------------------------------------------------------------------------------- */
 
@@ -81,11 +109,34 @@ static size_t padded_cols(const strip_shape *shape, size_t cols) {
     return (cols + shape->chunk_cols - 1) / shape->chunk_cols * shape->chunk_cols;
 }
 
-/* Writes `cols` codes (whole chunks) of row r of a group whose strip begins at `out`. */
+/* Writes `cols` codes (whole chunks) of rows r .. r+3 of a group whose strip begins at `out`. */
 static inline __attribute__((always_inline)) void
 join_strip(const strip_shape *shape, const uint8_t *codes, size_t cols, size_t r, uint8_t *out) {
-    for (size_t k = 0; k < cols; k += shape->chunk_cols, out += TERN_CHUNK_BYTES)
-        store32(out + 4 * r, shape->join(codes + k));
+    const size_t run_cols = shape->run_chunks * shape->chunk_cols;
+    size_t k = 0;
+
+    for (out += 4 * r; k + run_cols <= cols; k += run_cols) {
+        shape->join_run(codes + k, out);
+        out += shape->run_chunks * TERN_CHUNK_BYTES;
+    }
+    for (; k < cols; k += shape->chunk_cols, out += TERN_CHUNK_BYTES)
+        for (size_t i = 0; i < ROWS; i++)
+            tern_store32(out + 4 * i, shape->join(codes + i * TERN_TERNARY_COLS + k));
+}
+
+/* Codes of columns [k, k + cols) of up to four rows; 1, which is weight 0, where there is nothing.
+ * False when one is 3. */
+static bool read_strip(const tern_pack_job *job, size_t row, size_t n, size_t k, size_t cols,
+                       uint8_t *codes) {
+    bool good = true;
+
+    if (n < ROWS || cols < TERN_TERNARY_COLS)
+        memset(codes, 1, (size_t)ROWS * TERN_TERNARY_COLS);
+    for (size_t i = 0; i < n && i < ROWS; i++, codes += TERN_TERNARY_COLS) {
+        tern_ternary_read(job->format, job->file, (row + i) * job->cols + k, cols, codes);
+        good = good && !tern_ternary_invalid(codes, cols);
+    }
+    return good;
 }
 
 static inline __attribute__((always_inline)) tern_status pack_group(const tern_pack_job *job,
@@ -93,21 +144,16 @@ static inline __attribute__((always_inline)) tern_status pack_group(const tern_p
                                                                     size_t row0, uint8_t *out,
                                                                     tern_error *err) {
     const size_t n = tern_pack_group_rows(job, row0);
-    uint8_t codes[TERN_TERNARY_COLS];
+    uint8_t codes[ROWS * TERN_TERNARY_COLS];
 
     for (size_t k = 0; k < job->cols; k += TERN_TERNARY_COLS) {
         const size_t cols = strip_cols(job->cols, k);
         const size_t padded = padded_cols(shape, cols);
-        memset(codes, 1, sizeof codes); /* weight 0, for columns that do not exist */
-        for (size_t r = 0; r < n; r++) {
-            tern_ternary_read(job->format, job->file, (row0 + r) * job->cols + k, cols, codes);
-            if (tern_ternary_invalid(codes, cols))
+        for (size_t r = 0; r < TERN_ROW_GROUP; r += ROWS) {
+            if (!read_strip(job, row0 + r, r < n ? n - r : 0, k, cols, codes))
                 return tern_ternary_fail(job->format, job->file, job->cols, row0, err);
             join_strip(shape, codes, padded, r, out);
         }
-        memset(codes, 1, sizeof codes);
-        for (size_t r = n; r < TERN_ROW_GROUP; r++)
-            join_strip(shape, codes, padded, r, out);
         out += padded / shape->chunk_cols * TERN_CHUNK_BYTES;
     }
     return TERN_OK;
@@ -121,7 +167,7 @@ static void unpack_row(const tern_pack_job *job, const strip_shape *shape, const
     for (size_t k = 0; k < job->cols; k += TERN_TERNARY_COLS) {
         const size_t cols = strip_cols(job->cols, k);
         for (size_t at = 0; at < cols; at += shape->chunk_cols, bytes += TERN_CHUNK_BYTES)
-            shape->split(load32(bytes), codes + at);
+            shape->split(tern_load32(bytes), codes + at);
         tern_ternary_write(job->format, codes, row * job->cols + k, cols, file);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ternary files to codes and back. Packing runs over every weight when a model is loaded, so whole
- * units and blocks are decoded eight codes at a time in 64-bit words.
+ * units and blocks are decoded eight or sixteen codes at a time.
  */
 
 #include "kernels/ternary.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "kernels/pack_bits.h"
 
 /* Bytes of a TQ block: codes, then the scale. */
 enum { TQ1_BYTES = 54, TQ1_SCALE = 52, TQ2_BYTES = 66, TQ2_SCALE = 64 };
@@ -33,9 +34,12 @@ static const unsigned tq2_shift[4] = {0, 2, 4, 6};
 
 /* Plane l (elements 32l ..) lies at bit shift[l]. */
 static void read_planes(const uint8_t *src, const unsigned shift[4], uint8_t *codes) {
-    for (size_t l = 0; l < 4; l++)
-        for (size_t i = 0; i < 32; i += 8)
-            store64(codes + 32 * l + i, load64(src + i) >> shift[l] & UINT64_C(0x0303030303030303));
+    const tern_words a = tern_load_words(src), b = tern_load_words(src + 16);
+
+    for (size_t l = 0; l < 4; l++, codes += 32) {
+        tern_store_words(codes, a >> shift[l] & UINT32_C(0x03030303));
+        tern_store_words(codes + 16, b >> shift[l] & UINT32_C(0x03030303));
+    }
 }
 
 static void write_planes(const uint8_t *codes, const unsigned shift[4], uint8_t *dst) {
@@ -182,16 +186,16 @@ size_t tern_ternary_scale_at(tern_format format, size_t element) {
 }
 
 bool tern_ternary_invalid(const uint8_t *codes, size_t n) {
-    uint64_t bad = 0;
+    tern_words bad = {0};
     size_t i = 0;
 
-    for (; i + 8 <= n; i += 8) {
-        const uint64_t word = load64(codes + i);
-        bad |= word & word >> 1;
+    for (; i + 16 <= n; i += 16) {
+        const tern_words words = tern_load_words(codes + i);
+        bad |= words & words >> 1;
     }
     for (; i < n; i++)
-        bad |= codes[i] & codes[i] >> 1;
-    return (bad & UINT64_C(0x0101010101010101)) != 0;
+        bad[0] |= codes[i] & codes[i] >> 1;
+    return ((bad[0] | bad[1] | bad[2] | bad[3]) & UINT32_C(0x01010101)) != 0;
 }
 
 tern_status tern_ternary_tensor_scale(const uint8_t *file, size_t at, float *scale,
