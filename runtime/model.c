@@ -14,6 +14,7 @@
 #include "runtime/strict.h"
 #include "runtime/team.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tune_cores.h"
 #include "runtime/tune_model.h"
 
 tern_model_params tern_model_params_default(void) {
@@ -332,6 +333,8 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if ((s = tern_topology_for(&m->places, &m->topology, err)) ||
         (s = tern_places_check(m->topology, &m->places, err)))
         return s;
+    if (params->tune)
+        tern_tune_cores(&m->guard, params->cache, !params->no_weights, m->topology);
     s = tern_model_open_tokenizer(m, params, err);
     if (s != TERN_OK)
         return s;

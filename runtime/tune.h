@@ -11,6 +11,7 @@
  */
 
 #include "runtime/guard.h"
+#include "runtime/places/speed.h"
 #include "tern/kernels.h"
 
 /*
@@ -37,6 +38,7 @@ typedef struct tern_tune_choice {
 typedef struct tern_tuning {
     tern_tune_choice *choices; /* [n], owned */
     size_t n, capacity;
+    tern_core_speeds cores; /* of kinds of cores (tune_cores.h); n 0: not known */
 } tern_tuning;
 
 /* NULL when there is none for the key. `tuning` may be NULL. */
@@ -79,7 +81,8 @@ bool tern_tune_is_possible(const tern_guard *guard, const tern_tune_choice *choi
  * The best of n alternatives, from seconds[round][n]: each round measured all of them one after the
  * other, so that a disturbance longer than a round hits all alike. Number 0 is the table's choice;
  * another takes its place when it was faster in three rounds of four, and both its median ratio to
- * number 0 and the ratio of their best rounds are below 1 - margin. Alternatives whose seconds are 0 in the first round were not measured.
+ * number 0 and the ratio of their best rounds are below 1 - margin. Alternatives whose seconds are
+ * 0 in the first round were not measured.
  */
 size_t tern_tune_pick(const double *seconds, size_t n, size_t rounds, double margin);
 

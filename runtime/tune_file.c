@@ -143,6 +143,25 @@ static tern_status read_choices(const tern_guard *guard, const tern_json_value *
     return status;
 }
 
+/* Speeds of kinds of cores, falling as announced; none where the list is not that. */
+static tern_core_speeds read_cores(const tern_json_value *list) {
+    const tern_core_speeds none = {.n = 0};
+    tern_core_speeds s = none;
+    if (!list || list->type != TERN_JSON_ARRAY || list->count > TERN_CORE_KINDS)
+        return none;
+    const tern_json_value *v = list + 1;
+    for (; s.n < list->count; s.n++, v += v->size) {
+        int64_t announced, measured;
+        if (!number(v, "announced", s.n > 0 ? s.announced[s.n - 1] - 1 : TERN_FULL_SPEED,
+                    &announced) ||
+            !number(v, "measured", TERN_FULL_SPEED, &measured))
+            return none;
+        s.announced[s.n] = (uint32_t)announced;
+        s.measured[s.n] = (uint32_t)measured;
+    }
+    return s;
+}
+
 tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
                             const tern_tune_machine *machine, const tern_guard *guard,
                             tern_tuning *out, tern_error *err) {
@@ -160,13 +179,15 @@ tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
         status = tern_fail(err, TERN_ERR_JSON, "%s: of another machine or build", name);
     else
         status = read_choices(guard, list, out, err);
+    if (status == TERN_OK)
+        out->cores = read_cores(tern_json_get(json.values, "speeds"));
     tern_json_free(&json);
     return status;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Bytes of the longest choice: five numbers, a format and two rows' names. */
+/* Bytes of the longest choice: five numbers, a format and two rows' names; of eight speeds too. */
 enum { CHOICE_BYTES = 512 };
 
 static int print_choice(const tern_tune_choice *c, char *text, size_t size) {
@@ -178,10 +199,18 @@ static int print_choice(const tern_tune_choice *c, char *text, size_t size) {
         c->key.stream, c->gemv->name, c->gemm->name);
 }
 
+static size_t print_cores(const tern_core_speeds *s, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "],\"speeds\":[");
+    for (uint32_t k = 0; k < s->n; k++)
+        used += (size_t)snprintf(text + used, size - used, "%s{\"announced\":%u,\"measured\":%u}",
+                                 k > 0 ? "," : "", s->announced[k], s->measured[k]);
+    return used;
+}
+
 char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning, size_t *size) {
     /* The newest choices, where there are too many. */
     const size_t n = tuning->n < TERN_TUNE_FILE_CHOICES ? tuning->n : TERN_TUNE_FILE_CHOICES;
-    const size_t room = (n + 2) * CHOICE_BYTES;
+    const size_t room = (n + 3) * CHOICE_BYTES;
     char *text = malloc(room);
     if (!text)
         return NULL;
@@ -193,6 +222,7 @@ char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning
         used += (size_t)snprintf(text + used, room - used, i > tuning->n - n ? ",\n" : "\n");
         used += (size_t)print_choice(&tuning->choices[i], text + used, room - used);
     }
+    used += print_cores(&tuning->cores, text + used, room - used);
     used += (size_t)snprintf(text + used, room - used, "]");
     used += (size_t)snprintf(text + used, room - used, CHECK_FORMAT, hash(text, used));
     *size = used;
@@ -247,6 +277,8 @@ tern_status tern_tune_save(const tern_cache_folder *folder, const tern_guard *gu
     tern_tune_load(folder, guard, &all);
     for (size_t i = 0; status == TERN_OK && i < tuning->n; i++)
         status = tern_tuning_set(&all, &tuning->choices[i], err);
+    if (tuning->cores.n > 0)
+        all.cores = tuning->cores;
     char *text = status == TERN_OK ? tern_tune_text(&machine, &all, &size) : NULL;
     if (status == TERN_OK && !text)
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory to write %zu choices of kernels", all.n);

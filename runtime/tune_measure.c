@@ -379,3 +379,20 @@ bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t c
     *times = out;
     return true;
 }
+
+double tern_tuner_batch_seconds(tern_tuner *t, tern_format format, size_t rows, size_t cols) {
+    const tern_kernel_row *gemm[TERN_TUNE_CANDIDATES];
+    double best;
+    if (tern_tune_candidates(t->guard, TERN_OP_GEMM, format, gemm) == 0 ||
+        !take_operands(t, cols, TERN_TUNE_TOKENS * rows))
+        return 0.0;
+    sample s = new_sample(t, gemm[0], rows, TERN_TUNE_TOKENS);
+    if (s.products == 0)
+        return 0.0;
+    s.products = calibrate(t, &s, &best);
+    for (size_t r = 0; r < t->effort.rounds; r++) {
+        const double seconds = measure(t, &s);
+        best = seconds < best ? seconds : best;
+    }
+    return best;
+}

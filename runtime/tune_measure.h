@@ -44,4 +44,10 @@ void tern_tuner_free(tern_tuner **tuner);
 bool tern_tuner_measure(tern_tuner *tuner, tern_format format, size_t rows, size_t cols,
                         tern_tune_times *times);
 
+/*
+ * Seconds that the team takes for a batch of tokens with the table's own row for the format, the
+ * least of all rounds; 0: there is no row, or memory is short.
+ */
+double tern_tuner_batch_seconds(tern_tuner *tuner, tern_format format, size_t rows, size_t cols);
+
 #endif

@@ -36,6 +36,7 @@ static tern_tuning two_choices(const tern_guard *guard) {
         choice.layout = rows[0]->layout;
         assert_int_equal(tern_tuning_set(&t, &choice, NULL), TERN_OK);
     }
+    t.cores = (tern_core_speeds){.n = 2, .announced = {1024, 491}, .measured = {1000, 700}};
     return t;
 }
 
@@ -58,6 +59,7 @@ static void test_round_trip(void **state) {
     assert_non_null(text);
     assert_int_equal(parse(text, size, &guard, &out), TERN_OK);
     assert_int_equal(out.n, 2);
+    assert_memory_equal(&out.cores, &in.cores, sizeof in.cores);
     for (size_t i = 0; i < 2; i++) {
         const tern_tune_choice *found = tern_tuning_find(&out, &in.choices[i].key);
         assert_non_null(found);
@@ -147,6 +149,43 @@ static void test_hostile(void **state) {
     check_list("null", -1);
     check_list("[", -1);
     check_list("[{\"rows\":}]", -1);
+}
+
+/* How many kinds of cores are read from a list. */
+static void check_cores(const char *cores, uint32_t expected) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    const tern_tune_machine machine = tern_tune_this_machine(&guard);
+    tern_tuning out = {.n = 0};
+    char list[1024];
+    size_t size;
+    snprintf(list, sizeof list, "[],\"speeds\":%s", cores);
+    char *text = forge_tuning(&machine, list, strlen(list), &size);
+    assert_non_null(text);
+    check_case("%s", cores);
+    assert_int_equal(parse(text, size, &guard, &out), TERN_OK);
+    assert_int_equal(out.cores.n, expected);
+    tern_tuning_free(&out);
+    free(text);
+}
+
+#define SPEED(announced, measured) "{\"announced\":" #announced ",\"measured\":" #measured "}"
+
+static void test_cores(void **state) {
+    (void)state;
+    check_cores("[" SPEED(1024, 1024) "," SPEED(500, 700) "]", 2);
+    check_cores("[]", 0);
+    check_cores("{}", 0);
+    check_cores("[" SPEED(1025, 1024) "]", 0);
+    check_cores("[" SPEED(1024, 0) "]", 0);
+    check_cores("[" SPEED(1024, 1025) "]", 0);
+    check_cores("[" SPEED(500, 700) "," SPEED(500, 700) "]", 0); /* must fall */
+    check_cores("[" SPEED(1024, 1024) ",7]", 0);
+    check_cores("[" SPEED(9, 1) "," SPEED(8, 1) "," SPEED(7, 1) "," SPEED(6, 1) "," SPEED(
+                    5, 1) "," SPEED(4, 1) "," SPEED(3, 1) "," SPEED(2, 1) "]",
+                8);
+    check_cores("[" SPEED(9, 1) "," SPEED(8, 1) "," SPEED(7, 1) "," SPEED(6, 1) "," SPEED(
+                    5, 1) "," SPEED(4, 1) "," SPEED(3, 1) "," SPEED(2, 1) "," SPEED(1, 1) "]",
+                0);
 }
 
 /* A row that this processor lacks is not read, and the file of another machine neither. */
@@ -445,11 +484,11 @@ static void test_asked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_hostile),    cmocka_unit_test(test_other_machine),
-        cmocka_unit_test(test_save),       cmocka_unit_test(test_one_answer),
-        cmocka_unit_test(test_first_load), cmocka_unit_test(test_no_folder),
-        cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_hostile),       cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_other_machine), cmocka_unit_test(test_save),
+        cmocka_unit_test(test_one_answer),    cmocka_unit_test(test_first_load),
+        cmocka_unit_test(test_no_folder),     cmocka_unit_test(test_asked),
     };
     return cmocka_run_group_tests_name("kept choices", tests, make_folder, remove_folder);
 }

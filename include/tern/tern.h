@@ -57,7 +57,8 @@ typedef struct tern_model_params {
     uint64_t cache_limit;      /* bytes of all packed weights in it together; 0: 8 GiB */
     tern_image_use images;     /* which of them; a matter of time, never of results */
     bool tune;                 /* use the kernels and layouts that measure best on this machine:
-                                  measured once, kept in `cache` (docs/tuning.md). Changes no bit */
+                                  measured once, kept in `cache` (docs/tuning.md), as are the speeds
+                                  of kinds of cores. Changes no bit */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
     bool strict;               /* refuse whatever would stand in for what is missing */
     bool exact_head; /* make no int8 image of a float head: read all of it for every token; the

@@ -36,6 +36,7 @@ static int compare_processors(const void *left, const void *right) {
 
 /* Fills the counts of sorted processors. Sockets may come in any order, so the largest counts. */
 static void count(tern_topology *t) {
+    t->n_cores = t->n_classes = t->n_sockets = 0;
     for (uint32_t i = 0; i < t->n; i++) {
         const tern_processor *p = &t->processors[i];
         const tern_processor *before = i ? p - 1 : NULL;
@@ -44,6 +45,18 @@ static void count(tern_topology *t) {
         if (p->socket >= t->n_sockets)
             t->n_sockets = p->socket + 1;
     }
+}
+
+void tern_topology_sort(tern_topology *t) {
+    qsort(t->processors, t->n, sizeof *t->processors, compare_processors);
+    count(t);
+}
+
+uint32_t tern_speed_rounded(uint64_t scaled) {
+    enum { ALIKE_PERCENT = 80 };
+    if (scaled * 100 >= (uint64_t)ALIKE_PERCENT * TERN_FULL_SPEED)
+        return TERN_FULL_SPEED;
+    return scaled > 0 ? (uint32_t)scaled : 1;
 }
 
 tern_status tern_topology_of(const tern_processor *processors, uint32_t n, const uint32_t *node_os,
@@ -61,8 +74,7 @@ tern_status tern_topology_of(const tern_processor *processors, uint32_t n, const
     memcpy(t->node_os, node_os, n_nodes * sizeof *node_os);
     t->n = n;
     t->n_nodes = n_nodes;
-    qsort(t->processors, n, sizeof *t->processors, compare_processors);
-    count(t);
+    tern_topology_sort(t);
     *out = t;
     return TERN_OK;
 }

@@ -39,6 +39,15 @@ TERN_MUST_CHECK tern_status tern_topology_of(const tern_processor *processors, u
                                              const uint32_t *node_os, uint32_t n_nodes,
                                              tern_topology **out, tern_error *err);
 
+/* Orders the processors anew, and counts them, after speeds were changed. */
+void tern_topology_sort(tern_topology *t);
+
+/*
+ * A speed beside the fastest core's, of TERN_FULL_SPEED: 1 at least, and as full where it is near:
+ * cores that are chosen for a slightly higher turbo clock are no other kind of core.
+ */
+uint32_t tern_speed_rounded(uint64_t scaled);
+
 /*
  * What the wish needs to know of this machine. As tern_topology_new, but hwloc is left out where
  * the wish is the usual one and the system itself says that there is nothing to choose

@@ -9,10 +9,6 @@
 
 #include "runtime/places/topology.h"
 
-/* Speeds this near to the fastest count as equal: cores that are chosen for a slightly higher
- * turbo clock are no other kind of core. */
-enum { ALIKE_PERCENT = 80 };
-
 /*
  * What an efficiency core does beside a performance core at the same clock, in vector code, where
  * only the name tells them apart: it splits 256 bits into halves, but has as many ports for them.
@@ -59,12 +55,8 @@ static bool kind_speeds_by(hwloc_topology_t hw, bool capacity, unsigned kinds, u
         speeds[k] = (uint32_t)value;
         most = value > most ? value : most;
     }
-    for (unsigned k = 0; k < kinds; k++) {
-        const uint64_t scaled = (uint64_t)speeds[k] * TERN_FULL_SPEED / most;
-        speeds[k] = scaled * 100 >= (uint64_t)ALIKE_PERCENT * TERN_FULL_SPEED ? TERN_FULL_SPEED
-                    : scaled > 0                                              ? (uint32_t)scaled
-                                                                              : 1;
-    }
+    for (unsigned k = 0; k < kinds; k++)
+        speeds[k] = tern_speed_rounded((uint64_t)speeds[k] * TERN_FULL_SPEED / most);
     return true;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--affinity and --numa: plans for other machines, what is said of this one, and one answer."""
 
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -22,6 +23,37 @@ def has_hwloc():
 
 def inspect(*options, env=None):
     return tern_json("inspect", SMALL, *options, env=env)
+
+
+def two_kinds(path, fast, slow):
+    """Writes a description of this machine's processors `fast` and `slow` as cores of two kinds."""
+    both = 1 << fast | 1 << slow
+
+    def place(mask):
+        return f'cpuset="{mask:#x}" complete_cpuset="{mask:#x}" nodeset="0x1" complete_nodeset="0x1"'
+
+    def core(number, processor):
+        return (
+            f'<object type="Core" os_index="{number}" {place(1 << processor)} gp_index="{10 + number}">'
+            f'<object type="PU" os_index="{processor}" {place(1 << processor)} gp_index="{20 + number}"/></object>'
+        )
+
+    def kind(efficiency, processor, clock):
+        return (
+            f'<cpukind cpuset="{1 << processor:#x}" forced_efficiency="{efficiency}">'
+            f'<info name="FrequencyMaxMHz" value="{clock}"/></cpukind>'
+        )
+
+    allowed = f'allowed_cpuset="{both:#x}" allowed_nodeset="0x1"'
+    path.write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">\n'
+        f'<object type="Machine" os_index="0" {place(both)} {allowed} gp_index="1">'
+        f'<object type="Package" os_index="0" {place(both)} gp_index="2">'
+        f'<object type="NUMANode" os_index="0" {place(both)} gp_index="3" local_memory="1073741824"/>'
+        f"{core(0, fast)}{core(1, slow)}</object></object>"
+        f"{kind(0, slow, 1000)}{kind(1, fast, 10000)}</topology>"
+    )
+    return {"HWLOC_XMLFILE": str(path), "HWLOC_THISSYSTEM": "1"}
 
 
 class Plans(common.TernTest):
@@ -48,6 +80,30 @@ class Plans(common.TernTest):
         threads = inspect(env=HYBRID)["machine"]["threads"]
         self.assertEqual([t["processors"] for t in threads], ["0-3"] * 2 + ["4-7"] * 4)
         self.assertEqual([t["share"] for t in threads], [1024] * 2 + [491] * 4)
+
+    def test_measured_speeds(self):
+        """Cores announce that one is ten times as fast; they are alike, which tern finds out and keeps."""
+        processors = sorted(os.sched_getaffinity(0))[:2]
+        if len(processors) < 2:
+            self.skipTest("needs two processors")
+
+        def share(*options):
+            return [t["share"] for t in inspect(*options, env=env)["machine"]["threads"]]
+
+        with tempfile.TemporaryDirectory() as folder:
+            env = two_kinds(Path(folder) / "kinds.xml", *processors) | {"TERN_NO_TUNE": "0"}
+            cache = ["--cache-dir", str(Path(folder) / "cache")]
+            announced = share(*cache)
+            if len(announced) < 2 or announced[1] != 102:
+                self.skipTest("two threads are too many here, or hwloc takes the description otherwise")
+            answer = tern_text("logits", "--sha256", *PROMPT, "--no-tune", env=env)
+            self.assertEqual(tern_text("logits", "--sha256", *PROMPT, *cache, env=env), answer)
+            measured = share(*cache)
+            self.assertEqual(max(measured), 1024)
+            self.assertGreater(min(measured), 2 * 102)
+            self.assertEqual(share(*cache), measured)
+            self.assertEqual(share(*cache, "--no-tune"), announced)
+            self.assertEqual(tern_text("logits", "--sha256", *PROMPT, *cache, env=env), answer)
 
     def test_one_answer(self):
         """Shares, places and other machines change no bit; nor does what cannot be bound."""
