@@ -165,6 +165,22 @@ void tern_cache_folder_remove(const tern_cache_folder *folder, const char *name)
     free(path);
 }
 
+/* Of a kind, and whole. */
+static bool is_kind(const char *name, const char *kind) {
+    return strncmp(name, kind, strlen(kind)) == 0 && strstr(name, ".tmp-") == NULL;
+}
+
+bool tern_cache_folder_holds(const tern_cache_folder *folder, const char *kind) {
+    const struct dirent *item;
+    bool found = false;
+    DIR *open = opendir(folder->path);
+    while (open != NULL && !found && (item = readdir(open)) != NULL)
+        found = is_kind(item->d_name, kind);
+    if (open != NULL)
+        closedir(open);
+    return found;
+}
+
 /* ---- the limit ------------------------------------------------------------------------------- */
 
 typedef struct entry {
@@ -211,7 +227,7 @@ static void list_entries(const tern_cache_folder *folder, DIR *open, const char 
             continue;
         if (is_stale(item->d_name, &info))
             tern_cache_folder_remove(folder, item->d_name);
-        else if (strstr(item->d_name, ".tmp-") == NULL && !add_entry(all, item->d_name, &info))
+        else if (is_kind(item->d_name, kind) && !add_entry(all, item->d_name, &info))
             return; /* no memory: fewer are considered */
     }
 }

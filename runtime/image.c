@@ -67,6 +67,12 @@ static uint64_t load64(const uint8_t *at) {
     return value;
 }
 
+bool tern_image_is_planned(const tern_cache_folder *folder, uint64_t plan) {
+    char kind[TERN_IMAGE_NAME_BYTES];
+    snprintf(kind, sizeof kind, "image-%016llx", (unsigned long long)plan);
+    return tern_cache_folder_holds(folder, kind);
+}
+
 void tern_image_name(const tern_image_key *key, char name[TERN_IMAGE_NAME_BYTES]) {
     snprintf(name, TERN_IMAGE_NAME_BYTES, "image-%016llx%016llx", (unsigned long long)key->plan,
              (unsigned long long)key->content);

@@ -47,6 +47,9 @@ TERN_MUST_CHECK tern_status tern_image_check(const uint8_t *file, size_t size,
 TERN_MUST_CHECK tern_status tern_image_verify(const uint8_t *file, const tern_image_key *key,
                                               tern_team *team, const char *name, tern_error *err);
 
+/* Whether there may be an image with this plan, whatever its content. */
+bool tern_image_is_planned(const tern_cache_folder *folder, uint64_t plan);
+
 /*
  * Maps the image for *key, checked and verified. TERN_ERR_IO: there is none. One that is damaged is
  * removed: TERN_ERR_IMAGE.

@@ -22,6 +22,7 @@ struct tern_image_work {
     tern_image_key key;
     uint64_t limit;
     const uint8_t *arena;
+    bool unread; /* key.content is not known yet */
     bool writing;
     atomic_bool awaited; /* the model is being freed */
     pthread_t thread;
@@ -60,9 +61,17 @@ static tern_status start_work(tern_model *m, const tern_model_params *params,
     return tern_cache_folder_open(params->cache, &work->folder, err);
 }
 
+/*
+ * The content of the file, from the record of an earlier start or by reading all of it. Where no
+ * image has this plan, none can be found by it: then it is read behind the first answers, for the
+ * name of the image that is written there.
+ */
 static void find_content(tern_model *m, tern_team *team) {
     tern_image_work *work = m->image_work;
     if (tern_content_recall(work->folder, m->file, &work->key.content))
+        return;
+    work->unread = !tern_image_is_planned(work->folder, work->key.plan);
+    if (work->unread)
         return;
     work->key.content = tern_content_read(m->file, team);
     tern_content_remember(work->folder, m->file, work->key.content);
@@ -81,6 +90,8 @@ void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_
     const double known = tern_clock_seconds();
     m->loading.content_seconds = known - begin;
     const tern_image_work *work = m->image_work;
+    if (work->unread)
+        return;
     tern_error missing = {.status = TERN_OK};
     const tern_status status =
         tern_image_map(work->folder, &work->key, loader->team, &m->packed_image, &missing);
@@ -101,13 +112,33 @@ static void set_policy(pthread_t thread, int policy) {
     (void)pthread_setschedparam(thread, policy, &none);
 }
 
+/* Reads what find_content left for later. False: it cannot be read, or may not be what was packed.
+ */
+static bool read_content(const tern_model *m, tern_image_work *work) {
+    tern_team *alone;
+    if (!work->unread)
+        return true;
+    if (tern_team_new(1, &alone, NULL) != TERN_OK)
+        return false;
+    work->key.content = tern_content_read(m->file, alone);
+    tern_team_free(&alone);
+    for (size_t i = 0; i < tern_gguf_tensor_count(m->file); i++)
+        tern_gguf_drop_pages(m->file, tern_gguf_tensor_at(m->file, i)); /* most were packed */
+    if (tern_gguf_unchanged(m->file, NULL) != TERN_OK)
+        return false;
+    tern_content_remember(work->folder, m->file, work->key.content);
+    return true;
+}
+
 static void *write_image(void *argument) {
-    tern_model *m = argument;
-    const tern_image_work *work = m->image_work;
+    const tern_model *m = argument;
+    tern_image_work *work = m->image_work;
     /* Only when nobody else wants the processor, unless somebody waits already. */
     set_policy(pthread_self(), SCHED_IDLE);
     if (atomic_load(&work->awaited))
         set_policy(pthread_self(), SCHED_OTHER);
+    if (!read_content(m, work))
+        return NULL;
     /* The next start tries again; what is wrong is told when it finds the folder unusable. */
     (void)!tern_image_write(work->folder, &work->key, work->arena, work->limit, NULL);
     return NULL;
@@ -119,7 +150,8 @@ void tern_model_keep_image(tern_model *m) {
     if (work == NULL)
         return;
     work->arena = m->weights.base;
-    sigfillset(&all); /* signals are for the threads of the program */
+    sigfillset(&all);        /* signals are for the threads of the program */
+    sigdelset(&all, SIGBUS); /* but this one is for who reads a file that shrank */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     work->writing = pthread_create(&work->thread, NULL, write_image, m) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

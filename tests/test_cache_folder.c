@@ -106,7 +106,11 @@ static void test_round_trip(void **state) {
     assert_int_equal(tern_cache_folder_create(f, "image-1", &out, NULL), TERN_OK);
     assert_int_equal(tern_out_file_write(out, "weights", 7, NULL), TERN_OK);
     assert_false(has("trip", "image-1")); /* whole or not at all */
+    assert_false(tern_cache_folder_holds(f, "image-1"));
     assert_int_equal(tern_out_file_commit(&out, NULL), TERN_OK);
+    assert_true(tern_cache_folder_holds(f, "image-1"));
+    assert_true(tern_cache_folder_holds(f, "image-"));
+    assert_false(tern_cache_folder_holds(f, "image-10"));
     assert_int_equal(tern_cache_folder_map(f, "image-1", &map, NULL), TERN_OK);
     assert_int_equal(tern_file_map_size(map), 7);
     assert_memory_equal(tern_file_map_bytes(map), "weights", 7);
@@ -115,6 +119,7 @@ static void test_round_trip(void **state) {
     assert_memory_equal(tern_file_map_bytes(map), "weights", 7); /* still mapped here */
     tern_file_map_close(&map);
     assert_false(has("trip", "image-1"));
+    assert_false(tern_cache_folder_holds(f, "image-"));
     tern_cache_folder_close(&f);
 }
 
