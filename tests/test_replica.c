@@ -287,26 +287,27 @@ static void test_models(void **state) {
     }
 }
 
-/* Flips the sign of a float in a node's replica; its last byte is at `sign`. */
+/* Flips the sign of a number in a node's replica; its last byte is at `sign`. */
 static void spoil(const tern_model *m, uint32_t node, const void *sign) {
     uint8_t *base = m->replicas.copies.arenas[node].base;
     base[(const uint8_t *)sign - base] ^= 0x80;
 }
 
-/* The logit of a row of the head behind one token, asked for after the pass. */
-static float last_logit(const tern_model *m, size_t row) {
+/* The last logit behind one token, asked for after the pass. */
+static float last_logit(const tern_model *m, uint32_t threads) {
     const int32_t token = 1;
     const float *logits = NULL;
-    tern_session *s = tiny_session(m, (tern_session_params){.threads = 4, .kv = TERN_FORMAT_F16});
+    tern_session *s =
+        tiny_session(m, (tern_session_params){.threads = threads, .kv = TERN_FORMAT_F16});
     assert_int_equal(tern_session_eval(s, &token, 1, TERN_LOGITS_NONE, NULL, NULL), TERN_OK);
     assert_int_equal(tern_session_last_logits(s, &logits, NULL), TERN_OK);
-    const float logit = logits[row];
+    const float logit = logits[m->config.n_vocab - 1];
     tern_session_free(&s);
     return logit;
 }
 
-/* Which copy is read: a weight is spoiled in one replica alone, for which every node has work. */
-static void test_replicas_are_read(void **state) {
+/* Which copy is read: a weight is spoiled in one replica alone. Norms are made on every node. */
+static void test_norms_are_read(void **state) {
     int32_t nothing[1];
     (void)state;
     need_hwloc();
@@ -316,22 +317,34 @@ static void test_replicas_are_read(void **state) {
     float *whole = answer(m, 4, nothing, 0);
     for (uint32_t node = 0; node < 2; node++) {
         const tern_weight_set *w = &m->replicas.sets[node];
-        const uint8_t *norm = (const uint8_t *)w->layers[0].attn_norm + sizeof(float) - 1;
-        spoil(m, node, norm);
+        spoil(m, node, (const uint8_t *)w->layers[0].attn_norm + sizeof(float) - 1);
         float *spoiled = answer(m, 4, nothing, 0);
         assert_memory_not_equal(whole, spoiled, count * sizeof *whole);
         free(spoiled);
-        spoil(m, node, norm);
-
-        const size_t row = node == 0 ? 0 : m->config.n_vocab - 1; /* the first, the last worker's */
-        const float right = last_logit(m, row);
-        const uint8_t *weight = tern_float_row(&w->head.matrix, row) + 1; /* f16 */
-        spoil(m, node, weight);
-        assert_true(last_logit(m, row) != right);
-        spoil(m, node, weight);
-        assert_true(last_logit(m, row) == right);
+        spoil(m, node, (const uint8_t *)w->layers[0].attn_norm + sizeof(float) - 1);
     }
     free(whole);
+    tern_model_free(&m);
+}
+
+/* Rows of the head are anybody's who is free. One thread alone runs on the first node. */
+static void test_heads_are_read(void **state) {
+    const uint8_t *sign[2];
+    (void)state;
+    need_hwloc();
+    tern_model *m = open_on(TWO_SOCKETS, "llama-tiny-f16",
+                            (tern_model_params){.threads = 4, .replicate = true});
+    const float right = last_logit(m, 1);
+    for (uint32_t node = 0; node < 2; node++) /* the last row's first weight, f16 */
+        sign[node] = tern_float_row(&m->replicas.sets[node].head.matrix, m->config.n_vocab - 1) + 1;
+    spoil(m, 1, sign[1]);
+    assert_true(last_logit(m, 1) == right);
+    spoil(m, 0, sign[0]);
+    for (uint32_t threads = 1; threads <= 4; threads++)
+        assert_true(last_logit(m, threads) != right);
+    spoil(m, 0, sign[0]);
+    spoil(m, 1, sign[1]);
+    assert_true(last_logit(m, 4) == right);
     tern_model_free(&m);
 }
 
@@ -437,11 +450,11 @@ static void test_real_nodes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choose),     cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_copies),     cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_models),     cmocka_unit_test(test_replicas_are_read),
-        cmocka_unit_test(test_plan),       cmocka_unit_test(test_nothing_to_do),
-        cmocka_unit_test(test_real_nodes),
+        cmocka_unit_test(test_choose),         cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_copies),         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_models),         cmocka_unit_test(test_norms_are_read),
+        cmocka_unit_test(test_heads_are_read), cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_nothing_to_do),  cmocka_unit_test(test_real_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
