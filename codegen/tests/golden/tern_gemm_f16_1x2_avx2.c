@@ -15,11 +15,18 @@
 #include "kernels/isa/vmath.h"
 
 enum {
-    PREFETCH_ELEMENTS = 512, /* ahead in each row */
-    BLOCK_BYTES = 128 * 1024 /* of weights: they stay in the second-level cache for all tokens */
+    PREFETCH_BYTES = 1024, /* ahead in each row */
+    BLOCK_BYTES = 128 * 1024, /* of weights: they stay in the second-level cache for all tokens */
+    SHARES = 8 /* most passes that fetch the next block: 4 bytes of f16 each for 16 columns */
 };
 
 typedef uint16_t element;
+
+/* Where a pass prefetches: for its first row; from row to row; bytes for TERN_LANES columns. */
+typedef struct ahead {
+    const char *at;
+    size_t row, step;
+} ahead;
 
 static inline vf weights(const element *w) { return vf_load_f16(w); }
 
@@ -28,7 +35,8 @@ static inline vf weights_n(const element *w, size_t n) {
 }
 
 /* 1 row(s) at w x 2 token(s) at x. */
-static void tile_1_2(const element *w, size_t cols, const float *x, size_t x_stride, float *y,
+static void tile_1_2(const element *w, size_t cols, ahead next, const float *x, size_t x_stride,
+    float *y,
                      size_t y_stride) {
     const element *w0 = w + 0 * cols;
     const float *x0 = x + 0 * x_stride;
@@ -39,7 +47,8 @@ static void tile_1_2(const element *w, size_t cols, const float *x, size_t x_str
     vf s0_1_1 = vf_zero();
     size_t k = 0;
     for (; k + TERN_LANES <= cols; k += TERN_LANES) {
-        __builtin_prefetch(w0 + k + PREFETCH_ELEMENTS);
+        __builtin_prefetch(next.at);
+        next.at += next.step;
         const vf w0_0 = weights(w0 + k + 0);
         const vf w0_1 = weights(w0 + k + 8);
         const vf x0_0 = vf_load(x0 + k + 0);
@@ -70,7 +79,8 @@ static void tile_1_2(const element *w, size_t cols, const float *x, size_t x_str
 }
 
 /* 1 row(s) at w x 1 token(s) at x. */
-static void tile_1_1(const element *w, size_t cols, const float *x, size_t x_stride, float *y,
+static void tile_1_1(const element *w, size_t cols, ahead next, const float *x, size_t x_stride,
+    float *y,
                      size_t y_stride) {
     const element *w0 = w + 0 * cols;
     const float *x0 = x + 0 * x_stride;
@@ -78,7 +88,8 @@ static void tile_1_1(const element *w, size_t cols, const float *x, size_t x_str
     vf s0_0_1 = vf_zero();
     size_t k = 0;
     for (; k + TERN_LANES <= cols; k += TERN_LANES) {
-        __builtin_prefetch(w0 + k + PREFETCH_ELEMENTS);
+        __builtin_prefetch(next.at);
+        next.at += next.step;
         const vf w0_0 = weights(w0 + k + 0);
         const vf w0_1 = weights(w0 + k + 8);
         const vf x0_0 = vf_load(x0 + k + 0);
@@ -102,6 +113,22 @@ static void tile_1_1(const element *w, size_t cols, const float *x, size_t x_str
 }
 
 /*
+ * Where pass `i` of `passes` over `rows` rows at w prefetches. One pass: a little ahead of itself.
+ * More: each its share of the rows that follow, if there are any, since after the first pass these
+ * rows are in the cache: so the memory works while they are multiplied.
+ */
+static ahead prefetches(const element *w, size_t rows, size_t cols, size_t i, size_t passes,
+    bool last) {
+    const size_t row = cols * sizeof(element);
+    const size_t shares = passes < SHARES ? passes : SHARES;
+    const char *at = (const char *)w;
+    if (passes == 1 || last || i >= shares)
+        return (ahead){at + PREFETCH_BYTES, row, TERN_LANES * sizeof(element)};
+    return (ahead){at + rows * row + rows * row / shares * i, row / shares,
+        TERN_LANES * sizeof(element) / shares};
+}
+
+/*
  * Rows [r0,
      r1) x the tokens of the tile. Activations are larger than the weights of a row: those of
  * a few tokens stay in the first-level cache and meet all rows of a block.
@@ -111,20 +138,25 @@ static void block(const tern_matrix *w, const tern_activations *x, const tern_ti
     float *y, size_t y_stride) {
     const element *data = w->data;
     const size_t cols = w->cols;
+    const size_t n = tile->t1 - tile->t0;
+    const size_t passes = n / 2 + n % 2;
     size_t t = tile->t0;
+    size_t pass = 0;
     for (; t + 2 <= tile->t1; t += 2) {
+        ahead next = prefetches(data + r0 * cols, r1 - r0, cols, pass++, passes, r1 == tile->r1);
         const float *at = x->x + t * x->x_stride;
         float *out = y + t * y_stride;
         size_t r = r0;
-        for (; r + 1 <= r1; r += 1)
-            tile_1_2(data + r * cols, cols, at, x->x_stride, out + r, y_stride);
+        for (; r + 1 <= r1; r += 1, next.at += next.row)
+            tile_1_2(data + r * cols, cols, next, at, x->x_stride, out + r, y_stride);
     }
     for (; t + 1 <= tile->t1; t += 1) {
+        ahead next = prefetches(data + r0 * cols, r1 - r0, cols, pass++, passes, r1 == tile->r1);
         const float *at = x->x + t * x->x_stride;
         float *out = y + t * y_stride;
         size_t r = r0;
-        for (; r + 1 <= r1; r += 1)
-            tile_1_1(data + r * cols, cols, at, x->x_stride, out + r, y_stride);
+        for (; r + 1 <= r1; r += 1, next.at += next.row)
+            tile_1_1(data + r * cols, cols, next, at, x->x_stride, out + r, y_stride);
     }
 }
 
