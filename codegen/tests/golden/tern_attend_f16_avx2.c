@@ -18,7 +18,8 @@
 enum {
     HEADS = 4,                        /* that go together */
     SUMS = 8, /* positions whose lanes are folded together */
-    SUMS_FLOATS = HEADS * SUMS * TERN_LANES
+    FOLDED = 8,                   /* lanes that are left of a score then */
+    SUMS_FLOATS = HEADS * SUMS * FOLDED
 };
 
 /* A cache row, the keys or values of one position, is dim elements. */
@@ -48,7 +49,7 @@ typedef struct tile {
     bool ask_values;
     float largest[HEADS], sum[HEADS];
     float *s;    /* [HEADS][TERN_ATTEND_CHUNK] scores, then weights */
-    float *sums; /* [HEADS][SUMS][TERN_LANES] */
+    float *sums; /* [HEADS][SUMS][FOLDED] */
 } tile;
 
 /* Asks for memory that is read soon; what lies behind the cache does no harm. */
@@ -57,7 +58,7 @@ static inline void ask(const void *from, size_t bytes) {
         __builtin_prefetch((const char *)from + i);
 }
 
-/* The lanes of the scores of 1 heads at 8 positions from j on; the last of n stands in for more. */
+/* The lanes of the scores of 1 heads at 4 positions from j on; the last of n stands in for more. */
 static inline void dots1(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
     float *sums) {
     const size_t stride = row_elements(dim);
@@ -65,67 +66,63 @@ static inline void dots1(const float *const *q, const element *k, size_t j, size
     const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
     const element *const row2 = k + (j + 2 < n ? j + 2 : n - 1) * stride;
     const element *const row3 = k + (j + 3 < n ? j + 3 : n - 1) * stride;
-    const element *const row4 = k + (j + 4 < n ? j + 4 : n - 1) * stride;
-    const element *const row5 = k + (j + 5 < n ? j + 5 : n - 1) * stride;
-    const element *const row6 = k + (j + 6 < n ? j + 6 : n - 1) * stride;
-    const element *const row7 = k + (j + 7 < n ? j + 7 : n - 1) * stride;
-    for (size_t v = 0; v < TERN_LANES; v += 8) {
-        vf s0_0 = vf_zero();
-        vf s1_0 = vf_zero();
-        vf s2_0 = vf_zero();
-        vf s3_0 = vf_zero();
-        vf s4_0 = vf_zero();
-        vf s5_0 = vf_zero();
-        vf s6_0 = vf_zero();
-        vf s7_0 = vf_zero();
+    for (size_t v = 0; v < TERN_LANES; v += 16) {
+        vf s0_0_0 = vf_zero();
+        vf s0_0_1 = vf_zero();
+        vf s1_0_0 = vf_zero();
+        vf s1_0_1 = vf_zero();
+        vf s2_0_0 = vf_zero();
+        vf s2_0_1 = vf_zero();
+        vf s3_0_0 = vf_zero();
+        vf s3_0_1 = vf_zero();
         size_t i = 0;
         for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-            const vf k0 = cached(row0, i, v);
-            const vf k1 = cached(row1, i, v);
-            const vf k2 = cached(row2, i, v);
-            const vf k3 = cached(row3, i, v);
-            const vf k4 = cached(row4, i, v);
-            const vf k5 = cached(row5, i, v);
-            const vf k6 = cached(row6, i, v);
-            const vf k7 = cached(row7, i, v);
-            const vf q0 = vf_load(q[0] + i + v);
-            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
-            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
-            s2_0 = vf_add(s2_0, vf_mul(q0, k2));
-            s3_0 = vf_add(s3_0, vf_mul(q0, k3));
-            s4_0 = vf_add(s4_0, vf_mul(q0, k4));
-            s5_0 = vf_add(s5_0, vf_mul(q0, k5));
-            s6_0 = vf_add(s6_0, vf_mul(q0, k6));
-            s7_0 = vf_add(s7_0, vf_mul(q0, k7));
+            const vf k0_0 = cached(row0, i, v + 0);
+            const vf k0_1 = cached(row0, i, v + 8);
+            const vf k1_0 = cached(row1, i, v + 0);
+            const vf k1_1 = cached(row1, i, v + 8);
+            const vf k2_0 = cached(row2, i, v + 0);
+            const vf k2_1 = cached(row2, i, v + 8);
+            const vf k3_0 = cached(row3, i, v + 0);
+            const vf k3_1 = cached(row3, i, v + 8);
+                const vf q0_0 = vf_load(q[0] + i + v + 0);
+                s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+                s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+                s2_0_0 = vf_add(s2_0_0, vf_mul(q0_0, k2_0));
+                s3_0_0 = vf_add(s3_0_0, vf_mul(q0_0, k3_0));
+                const vf q0_1 = vf_load(q[0] + i + v + 8);
+                s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+                s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+                s2_0_1 = vf_add(s2_0_1, vf_mul(q0_1, k2_1));
+                s3_0_1 = vf_add(s3_0_1, vf_mul(q0_1, k3_1));
+
         }
         if (i < dim) {
-            const size_t left = tail_lanes(dim - i, v, 8);
-            const vf k0 = cached_n(row0, i, v, left);
-            const vf k1 = cached_n(row1, i, v, left);
-            const vf k2 = cached_n(row2, i, v, left);
-            const vf k3 = cached_n(row3, i, v, left);
-            const vf k4 = cached_n(row4, i, v, left);
-            const vf k5 = cached_n(row5, i, v, left);
-            const vf k6 = cached_n(row6, i, v, left);
-            const vf k7 = cached_n(row7, i, v, left);
-            const vf q0 = vf_load_fill(q[0] + i + v, left, 0.0f);
-            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
-            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
-            s2_0 = vf_add(s2_0, vf_mul(q0, k2));
-            s3_0 = vf_add(s3_0, vf_mul(q0, k3));
-            s4_0 = vf_add(s4_0, vf_mul(q0, k4));
-            s5_0 = vf_add(s5_0, vf_mul(q0, k5));
-            s6_0 = vf_add(s6_0, vf_mul(q0, k6));
-            s7_0 = vf_add(s7_0, vf_mul(q0, k7));
+            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
+            const vf k0_0 = cached_n(row0, i, v + 0, left0);
+            const vf k1_0 = cached_n(row1, i, v + 0, left0);
+            const vf k2_0 = cached_n(row2, i, v + 0, left0);
+            const vf k3_0 = cached_n(row3, i, v + 0, left0);
+            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+            s2_0_0 = vf_add(s2_0_0, vf_mul(q0_0, k2_0));
+            s3_0_0 = vf_add(s3_0_0, vf_mul(q0_0, k3_0));
+            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
+            const vf k0_1 = cached_n(row0, i, v + 8, left1);
+            const vf k1_1 = cached_n(row1, i, v + 8, left1);
+            const vf k2_1 = cached_n(row2, i, v + 8, left1);
+            const vf k3_1 = cached_n(row3, i, v + 8, left1);
+            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+            s2_0_1 = vf_add(s2_0_1, vf_mul(q0_1, k2_1));
+            s3_0_1 = vf_add(s3_0_1, vf_mul(q0_1, k3_1));
         }
-        vf_store(sums + (0 * SUMS + 0) * TERN_LANES + v, s0_0);
-        vf_store(sums + (0 * SUMS + 1) * TERN_LANES + v, s1_0);
-        vf_store(sums + (0 * SUMS + 2) * TERN_LANES + v, s2_0);
-        vf_store(sums + (0 * SUMS + 3) * TERN_LANES + v, s3_0);
-        vf_store(sums + (0 * SUMS + 4) * TERN_LANES + v, s4_0);
-        vf_store(sums + (0 * SUMS + 5) * TERN_LANES + v, s5_0);
-        vf_store(sums + (0 * SUMS + 6) * TERN_LANES + v, s6_0);
-        vf_store(sums + (0 * SUMS + 7) * TERN_LANES + v, s7_0);
+        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
+        vf_store(sums + (0 * SUMS + 1) * FOLDED, vf_add(s1_0_0, s1_0_1));
+        vf_store(sums + (0 * SUMS + 2) * FOLDED, vf_add(s2_0_0, s2_0_1));
+        vf_store(sums + (0 * SUMS + 3) * FOLDED, vf_add(s3_0_0, s3_0_1));
     }
 }
 
@@ -136,12 +133,12 @@ static void score1(const tile *t, size_t n, float scale) {
     for (size_t j = 0; j < n; j += SUMS) {
         if (t->ask_values)
             ask(t->v + j * row, SUMS * row * sizeof(element));
-        for (size_t p = 0; p < SUMS && j + p < n; p += 8)
-            dots1(t->q, t->k, j + p, n, t->dim, t->sums + p * TERN_LANES);
+        for (size_t p = 0; p < SUMS && j + p < n; p += 4)
+            dots1(t->q, t->k, j + p, n, t->dim, t->sums + p * FOLDED);
         for (size_t h = 0; h < 1; h++)
             for (size_t p = 0; p < SUMS; p += 8)
                 vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
-                         vf_mul(vf_sum16_rows(t->sums + (h * SUMS + p) * TERN_LANES), factor));
+                         vf_mul(vf_sum8_rows(t->sums + (h * SUMS + p) * FOLDED), factor));
     }
 }
 
@@ -220,65 +217,65 @@ static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, flo
     }
 }
 
-/* The lanes of the scores of 2 heads at 4 positions from j on; the last of n stands in for more. */
+/* The lanes of the scores of 2 heads at 2 positions from j on; the last of n stands in for more. */
 static inline void dots2(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
     float *sums) {
     const size_t stride = row_elements(dim);
     const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * stride;
     const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
-    const element *const row2 = k + (j + 2 < n ? j + 2 : n - 1) * stride;
-    const element *const row3 = k + (j + 3 < n ? j + 3 : n - 1) * stride;
-    for (size_t v = 0; v < TERN_LANES; v += 8) {
-        vf s0_0 = vf_zero();
-        vf s0_1 = vf_zero();
-        vf s1_0 = vf_zero();
-        vf s1_1 = vf_zero();
-        vf s2_0 = vf_zero();
-        vf s2_1 = vf_zero();
-        vf s3_0 = vf_zero();
-        vf s3_1 = vf_zero();
+    for (size_t v = 0; v < TERN_LANES; v += 16) {
+        vf s0_0_0 = vf_zero();
+        vf s0_0_1 = vf_zero();
+        vf s0_1_0 = vf_zero();
+        vf s0_1_1 = vf_zero();
+        vf s1_0_0 = vf_zero();
+        vf s1_0_1 = vf_zero();
+        vf s1_1_0 = vf_zero();
+        vf s1_1_1 = vf_zero();
         size_t i = 0;
         for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-            const vf k0 = cached(row0, i, v);
-            const vf k1 = cached(row1, i, v);
-            const vf k2 = cached(row2, i, v);
-            const vf k3 = cached(row3, i, v);
-            const vf q0 = vf_load(q[0] + i + v);
-            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
-            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
-            s2_0 = vf_add(s2_0, vf_mul(q0, k2));
-            s3_0 = vf_add(s3_0, vf_mul(q0, k3));
-            const vf q1 = vf_load(q[1] + i + v);
-            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
-            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
-            s2_1 = vf_add(s2_1, vf_mul(q1, k2));
-            s3_1 = vf_add(s3_1, vf_mul(q1, k3));
+            const vf k0_0 = cached(row0, i, v + 0);
+            const vf k0_1 = cached(row0, i, v + 8);
+            const vf k1_0 = cached(row1, i, v + 0);
+            const vf k1_1 = cached(row1, i, v + 8);
+                const vf q0_0 = vf_load(q[0] + i + v + 0);
+                s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+                s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+                const vf q0_1 = vf_load(q[0] + i + v + 8);
+                s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+                s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+                const vf q1_0 = vf_load(q[1] + i + v + 0);
+                s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+                s1_1_0 = vf_add(s1_1_0, vf_mul(q1_0, k1_0));
+                const vf q1_1 = vf_load(q[1] + i + v + 8);
+                s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+                s1_1_1 = vf_add(s1_1_1, vf_mul(q1_1, k1_1));
+
         }
         if (i < dim) {
-            const size_t left = tail_lanes(dim - i, v, 8);
-            const vf k0 = cached_n(row0, i, v, left);
-            const vf k1 = cached_n(row1, i, v, left);
-            const vf k2 = cached_n(row2, i, v, left);
-            const vf k3 = cached_n(row3, i, v, left);
-            const vf q0 = vf_load_fill(q[0] + i + v, left, 0.0f);
-            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
-            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
-            s2_0 = vf_add(s2_0, vf_mul(q0, k2));
-            s3_0 = vf_add(s3_0, vf_mul(q0, k3));
-            const vf q1 = vf_load_fill(q[1] + i + v, left, 0.0f);
-            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
-            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
-            s2_1 = vf_add(s2_1, vf_mul(q1, k2));
-            s3_1 = vf_add(s3_1, vf_mul(q1, k3));
+            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
+            const vf k0_0 = cached_n(row0, i, v + 0, left0);
+            const vf k1_0 = cached_n(row1, i, v + 0, left0);
+            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+            const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
+            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            s1_1_0 = vf_add(s1_1_0, vf_mul(q1_0, k1_0));
+            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
+            const vf k0_1 = cached_n(row0, i, v + 8, left1);
+            const vf k1_1 = cached_n(row1, i, v + 8, left1);
+            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+            const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
+            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            s1_1_1 = vf_add(s1_1_1, vf_mul(q1_1, k1_1));
         }
-        vf_store(sums + (0 * SUMS + 0) * TERN_LANES + v, s0_0);
-        vf_store(sums + (0 * SUMS + 1) * TERN_LANES + v, s1_0);
-        vf_store(sums + (0 * SUMS + 2) * TERN_LANES + v, s2_0);
-        vf_store(sums + (0 * SUMS + 3) * TERN_LANES + v, s3_0);
-        vf_store(sums + (1 * SUMS + 0) * TERN_LANES + v, s0_1);
-        vf_store(sums + (1 * SUMS + 1) * TERN_LANES + v, s1_1);
-        vf_store(sums + (1 * SUMS + 2) * TERN_LANES + v, s2_1);
-        vf_store(sums + (1 * SUMS + 3) * TERN_LANES + v, s3_1);
+        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
+        vf_store(sums + (0 * SUMS + 1) * FOLDED, vf_add(s1_0_0, s1_0_1));
+        vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
+        vf_store(sums + (1 * SUMS + 1) * FOLDED, vf_add(s1_1_0, s1_1_1));
     }
 }
 
@@ -289,12 +286,12 @@ static void score2(const tile *t, size_t n, float scale) {
     for (size_t j = 0; j < n; j += SUMS) {
         if (t->ask_values)
             ask(t->v + j * row, SUMS * row * sizeof(element));
-        for (size_t p = 0; p < SUMS && j + p < n; p += 4)
-            dots2(t->q, t->k, j + p, n, t->dim, t->sums + p * TERN_LANES);
+        for (size_t p = 0; p < SUMS && j + p < n; p += 2)
+            dots2(t->q, t->k, j + p, n, t->dim, t->sums + p * FOLDED);
         for (size_t h = 0; h < 2; h++)
             for (size_t p = 0; p < SUMS; p += 8)
                 vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
-                         vf_mul(vf_sum16_rows(t->sums + (h * SUMS + p) * TERN_LANES), factor));
+                         vf_mul(vf_sum8_rows(t->sums + (h * SUMS + p) * FOLDED), factor));
     }
 }
 
@@ -377,53 +374,57 @@ static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, flo
     }
 }
 
-/* The lanes of the scores of 3 heads at 2 positions from j on; the last of n stands in for more. */
-static inline void dots3(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
+/* The lanes of the scores of 3 heads at position j. */
+static inline void dots3(const float *const *q, const element *k, size_t j, size_t dim,
     float *sums) {
     const size_t stride = row_elements(dim);
-    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * stride;
-    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
-    for (size_t v = 0; v < TERN_LANES; v += 8) {
-        vf s0_0 = vf_zero();
-        vf s0_1 = vf_zero();
-        vf s0_2 = vf_zero();
-        vf s1_0 = vf_zero();
-        vf s1_1 = vf_zero();
-        vf s1_2 = vf_zero();
+    const element *const row0 = k + j * stride;
+    for (size_t v = 0; v < TERN_LANES; v += 16) {
+        vf s0_0_0 = vf_zero();
+        vf s0_0_1 = vf_zero();
+        vf s0_1_0 = vf_zero();
+        vf s0_1_1 = vf_zero();
+        vf s0_2_0 = vf_zero();
+        vf s0_2_1 = vf_zero();
         size_t i = 0;
         for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-            const vf k0 = cached(row0, i, v);
-            const vf k1 = cached(row1, i, v);
-            const vf q0 = vf_load(q[0] + i + v);
-            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
-            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
-            const vf q1 = vf_load(q[1] + i + v);
-            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
-            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
-            const vf q2 = vf_load(q[2] + i + v);
-            s0_2 = vf_add(s0_2, vf_mul(q2, k0));
-            s1_2 = vf_add(s1_2, vf_mul(q2, k1));
+            const vf k0_0 = cached(row0, i, v + 0);
+            const vf k0_1 = cached(row0, i, v + 8);
+                const vf q0_0 = vf_load(q[0] + i + v + 0);
+                s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+                const vf q0_1 = vf_load(q[0] + i + v + 8);
+                s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+                const vf q1_0 = vf_load(q[1] + i + v + 0);
+                s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+                const vf q1_1 = vf_load(q[1] + i + v + 8);
+                s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+                const vf q2_0 = vf_load(q[2] + i + v + 0);
+                s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+                const vf q2_1 = vf_load(q[2] + i + v + 8);
+                s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+
         }
         if (i < dim) {
-            const size_t left = tail_lanes(dim - i, v, 8);
-            const vf k0 = cached_n(row0, i, v, left);
-            const vf k1 = cached_n(row1, i, v, left);
-            const vf q0 = vf_load_fill(q[0] + i + v, left, 0.0f);
-            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
-            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
-            const vf q1 = vf_load_fill(q[1] + i + v, left, 0.0f);
-            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
-            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
-            const vf q2 = vf_load_fill(q[2] + i + v, left, 0.0f);
-            s0_2 = vf_add(s0_2, vf_mul(q2, k0));
-            s1_2 = vf_add(s1_2, vf_mul(q2, k1));
+            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
+            const vf k0_0 = cached_n(row0, i, v + 0, left0);
+            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
+            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            const vf q2_0 = vf_load_fill(q[2] + i + v + 0, left0, 0.0f);
+            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
+            const vf k0_1 = cached_n(row0, i, v + 8, left1);
+            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
+            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            const vf q2_1 = vf_load_fill(q[2] + i + v + 8, left1, 0.0f);
+            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
         }
-        vf_store(sums + (0 * SUMS + 0) * TERN_LANES + v, s0_0);
-        vf_store(sums + (0 * SUMS + 1) * TERN_LANES + v, s1_0);
-        vf_store(sums + (1 * SUMS + 0) * TERN_LANES + v, s0_1);
-        vf_store(sums + (1 * SUMS + 1) * TERN_LANES + v, s1_1);
-        vf_store(sums + (2 * SUMS + 0) * TERN_LANES + v, s0_2);
-        vf_store(sums + (2 * SUMS + 1) * TERN_LANES + v, s1_2);
+        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
+        vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
+        vf_store(sums + (2 * SUMS + 0) * FOLDED, vf_add(s0_2_0, s0_2_1));
     }
 }
 
@@ -434,12 +435,12 @@ static void score3(const tile *t, size_t n, float scale) {
     for (size_t j = 0; j < n; j += SUMS) {
         if (t->ask_values)
             ask(t->v + j * row, SUMS * row * sizeof(element));
-        for (size_t p = 0; p < SUMS && j + p < n; p += 2)
-            dots3(t->q, t->k, j + p, n, t->dim, t->sums + p * TERN_LANES);
+        for (size_t p = 0; p < SUMS && j + p < n; p += 1)
+            dots3(t->q, t->k, j + p, t->dim, t->sums + p * FOLDED);
         for (size_t h = 0; h < 3; h++)
             for (size_t p = 0; p < SUMS; p += 8)
                 vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
-                         vf_mul(vf_sum16_rows(t->sums + (h * SUMS + p) * TERN_LANES), factor));
+                         vf_mul(vf_sum8_rows(t->sums + (h * SUMS + p) * FOLDED), factor));
     }
 }
 
@@ -522,63 +523,68 @@ static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, flo
     }
 }
 
-/* The lanes of the scores of 4 heads at 2 positions from j on; the last of n stands in for more. */
-static inline void dots4(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
+/* The lanes of the scores of 4 heads at position j. */
+static inline void dots4(const float *const *q, const element *k, size_t j, size_t dim,
     float *sums) {
     const size_t stride = row_elements(dim);
-    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * stride;
-    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
-    for (size_t v = 0; v < TERN_LANES; v += 8) {
-        vf s0_0 = vf_zero();
-        vf s0_1 = vf_zero();
-        vf s0_2 = vf_zero();
-        vf s0_3 = vf_zero();
-        vf s1_0 = vf_zero();
-        vf s1_1 = vf_zero();
-        vf s1_2 = vf_zero();
-        vf s1_3 = vf_zero();
+    const element *const row0 = k + j * stride;
+    for (size_t v = 0; v < TERN_LANES; v += 16) {
+        vf s0_0_0 = vf_zero();
+        vf s0_0_1 = vf_zero();
+        vf s0_1_0 = vf_zero();
+        vf s0_1_1 = vf_zero();
+        vf s0_2_0 = vf_zero();
+        vf s0_2_1 = vf_zero();
+        vf s0_3_0 = vf_zero();
+        vf s0_3_1 = vf_zero();
         size_t i = 0;
         for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-            const vf k0 = cached(row0, i, v);
-            const vf k1 = cached(row1, i, v);
-            const vf q0 = vf_load(q[0] + i + v);
-            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
-            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
-            const vf q1 = vf_load(q[1] + i + v);
-            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
-            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
-            const vf q2 = vf_load(q[2] + i + v);
-            s0_2 = vf_add(s0_2, vf_mul(q2, k0));
-            s1_2 = vf_add(s1_2, vf_mul(q2, k1));
-            const vf q3 = vf_load(q[3] + i + v);
-            s0_3 = vf_add(s0_3, vf_mul(q3, k0));
-            s1_3 = vf_add(s1_3, vf_mul(q3, k1));
+            const vf k0_0 = cached(row0, i, v + 0);
+            const vf k0_1 = cached(row0, i, v + 8);
+                const vf q0_0 = vf_load(q[0] + i + v + 0);
+                s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+                const vf q0_1 = vf_load(q[0] + i + v + 8);
+                s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+                const vf q1_0 = vf_load(q[1] + i + v + 0);
+                s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+                const vf q1_1 = vf_load(q[1] + i + v + 8);
+                s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+                const vf q2_0 = vf_load(q[2] + i + v + 0);
+                s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+                const vf q2_1 = vf_load(q[2] + i + v + 8);
+                s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+                const vf q3_0 = vf_load(q[3] + i + v + 0);
+                s0_3_0 = vf_add(s0_3_0, vf_mul(q3_0, k0_0));
+                const vf q3_1 = vf_load(q[3] + i + v + 8);
+                s0_3_1 = vf_add(s0_3_1, vf_mul(q3_1, k0_1));
+
         }
         if (i < dim) {
-            const size_t left = tail_lanes(dim - i, v, 8);
-            const vf k0 = cached_n(row0, i, v, left);
-            const vf k1 = cached_n(row1, i, v, left);
-            const vf q0 = vf_load_fill(q[0] + i + v, left, 0.0f);
-            s0_0 = vf_add(s0_0, vf_mul(q0, k0));
-            s1_0 = vf_add(s1_0, vf_mul(q0, k1));
-            const vf q1 = vf_load_fill(q[1] + i + v, left, 0.0f);
-            s0_1 = vf_add(s0_1, vf_mul(q1, k0));
-            s1_1 = vf_add(s1_1, vf_mul(q1, k1));
-            const vf q2 = vf_load_fill(q[2] + i + v, left, 0.0f);
-            s0_2 = vf_add(s0_2, vf_mul(q2, k0));
-            s1_2 = vf_add(s1_2, vf_mul(q2, k1));
-            const vf q3 = vf_load_fill(q[3] + i + v, left, 0.0f);
-            s0_3 = vf_add(s0_3, vf_mul(q3, k0));
-            s1_3 = vf_add(s1_3, vf_mul(q3, k1));
+            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
+            const vf k0_0 = cached_n(row0, i, v + 0, left0);
+            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
+            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            const vf q2_0 = vf_load_fill(q[2] + i + v + 0, left0, 0.0f);
+            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            const vf q3_0 = vf_load_fill(q[3] + i + v + 0, left0, 0.0f);
+            s0_3_0 = vf_add(s0_3_0, vf_mul(q3_0, k0_0));
+            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
+            const vf k0_1 = cached_n(row0, i, v + 8, left1);
+            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
+            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            const vf q2_1 = vf_load_fill(q[2] + i + v + 8, left1, 0.0f);
+            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+            const vf q3_1 = vf_load_fill(q[3] + i + v + 8, left1, 0.0f);
+            s0_3_1 = vf_add(s0_3_1, vf_mul(q3_1, k0_1));
         }
-        vf_store(sums + (0 * SUMS + 0) * TERN_LANES + v, s0_0);
-        vf_store(sums + (0 * SUMS + 1) * TERN_LANES + v, s1_0);
-        vf_store(sums + (1 * SUMS + 0) * TERN_LANES + v, s0_1);
-        vf_store(sums + (1 * SUMS + 1) * TERN_LANES + v, s1_1);
-        vf_store(sums + (2 * SUMS + 0) * TERN_LANES + v, s0_2);
-        vf_store(sums + (2 * SUMS + 1) * TERN_LANES + v, s1_2);
-        vf_store(sums + (3 * SUMS + 0) * TERN_LANES + v, s0_3);
-        vf_store(sums + (3 * SUMS + 1) * TERN_LANES + v, s1_3);
+        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
+        vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
+        vf_store(sums + (2 * SUMS + 0) * FOLDED, vf_add(s0_2_0, s0_2_1));
+        vf_store(sums + (3 * SUMS + 0) * FOLDED, vf_add(s0_3_0, s0_3_1));
     }
 }
 
@@ -589,12 +595,12 @@ static void score4(const tile *t, size_t n, float scale) {
     for (size_t j = 0; j < n; j += SUMS) {
         if (t->ask_values)
             ask(t->v + j * row, SUMS * row * sizeof(element));
-        for (size_t p = 0; p < SUMS && j + p < n; p += 2)
-            dots4(t->q, t->k, j + p, n, t->dim, t->sums + p * TERN_LANES);
+        for (size_t p = 0; p < SUMS && j + p < n; p += 1)
+            dots4(t->q, t->k, j + p, t->dim, t->sums + p * FOLDED);
         for (size_t h = 0; h < 4; h++)
             for (size_t p = 0; p < SUMS; p += 8)
                 vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
-                         vf_mul(vf_sum16_rows(t->sums + (h * SUMS + p) * TERN_LANES), factor));
+                         vf_mul(vf_sum8_rows(t->sums + (h * SUMS + p) * FOLDED), factor));
     }
 }
 
@@ -757,7 +763,16 @@ static inline float weigh(float *s, size_t n, float m) {
     const vf largest = vf_set1(m);
     vf sum0 = vf_zero();
     vf sum1 = vf_zero();
-    for (size_t j = 0; j < n; j += TERN_LANES) {
+    size_t j = 0;
+    for (; j + TERN_LANES <= n; j += TERN_LANES) {
+        const vf e0 = vf_exp(vf_sub(vf_load(s + j + 0), largest));
+        vf_store(s + j + 0, e0);
+        sum0 = vf_add(sum0, e0);
+        const vf e1 = vf_exp(vf_sub(vf_load(s + j + 8), largest));
+        vf_store(s + j + 8, e1);
+        sum1 = vf_add(sum1, e1);
+    }
+    if (j < n) {
         const vf e0 = vf_first_n(vf_exp(vf_sub(vf_load(s + j + 0), largest)),
                                 tail_lanes(n - j, 0, 8));
         vf_store(s + j + 0, e0);
@@ -836,8 +851,9 @@ static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile 
         if (a->mask)
             add_mask(s, a->mask + (h0 + h) / a->group * a->mask_stride + first, t->seen[h]);
         t->largest[h] = largest_of(s, t->seen[h]);
-        t->sum[h] = weigh(s, t->seen[h], t->largest[h]);
     }
+    for (size_t h = 0; h < t->n; h++)
+        t->sum[h] = weigh(t->s + h * TERN_ATTEND_CHUNK, t->seen[h], t->largest[h]);
 }
 
 /* The first of all tokens' heads that sees the chunk. */
