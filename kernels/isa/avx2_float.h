@@ -93,23 +93,31 @@ static inline float vf_sum16(vf a, vf b) {
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* Rows r and r + 4, of eight lanes, folded by 4, in the halves. */
-static inline vf fours_of_rows(vf r, vf r4) {
-    return vf_add(_mm256_permute2f128_ps(r, r4, 0x20), _mm256_permute2f128_ps(r, r4, 0x31));
-}
-
-/* By 2, by 1. */
-static inline vf sums_of_fours(vf a, vf b, vf c, vf d) {
+/* Eight rows of eight lanes: by 4, which leaves rows r and r + 4 in the halves, by 2, by 1. */
+static inline vf sums_of_rows(vf r0, vf r1, vf r2, vf r3, vf r4, vf r5, vf r6, vf r7) {
+    const vf a = vf_add(_mm256_permute2f128_ps(r0, r4, 0x20), _mm256_permute2f128_ps(r0, r4, 0x31));
+    const vf b = vf_add(_mm256_permute2f128_ps(r1, r5, 0x20), _mm256_permute2f128_ps(r1, r5, 0x31));
+    const vf c = vf_add(_mm256_permute2f128_ps(r2, r6, 0x20), _mm256_permute2f128_ps(r2, r6, 0x31));
+    const vf d = vf_add(_mm256_permute2f128_ps(r3, r7, 0x20), _mm256_permute2f128_ps(r3, r7, 0x31));
     const vf ab = vf_add(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xee));
     const vf cd = vf_add(_mm256_shuffle_ps(c, d, 0x44), _mm256_shuffle_ps(c, d, 0xee));
     return vf_add(_mm256_shuffle_ps(ab, cd, 0x88), _mm256_shuffle_ps(ab, cd, 0xdd));
 }
 
+/* Rows of sixteen lanes that were folded by 8. */
 static inline vf vf_sum8_rows(const float *p) {
-    return sums_of_fours(fours_of_rows(vf_load(p), vf_load(p + 32)),
-                         fours_of_rows(vf_load(p + 8), vf_load(p + 40)),
-                         fours_of_rows(vf_load(p + 16), vf_load(p + 48)),
-                         fours_of_rows(vf_load(p + 24), vf_load(p + 56)));
+    return sums_of_rows(vf_load(p), vf_load(p + 8), vf_load(p + 16), vf_load(p + 24),
+                        vf_load(p + 32), vf_load(p + 40), vf_load(p + 48), vf_load(p + 56));
+}
+
+static inline vf folded_row(const float *p) {
+    return vf_add(vf_load(p), vf_load(p + 8));
+}
+
+static inline vf vf_sum16_rows(const float *p) {
+    return sums_of_rows(folded_row(p), folded_row(p + 16), folded_row(p + 32), folded_row(p + 48),
+                        folded_row(p + 64), folded_row(p + 80), folded_row(p + 96),
+                        folded_row(p + 112));
 }
 
 static inline vf vf_load_f16(const void *p) {
