@@ -341,9 +341,16 @@ bool tern_pieces_next(tern_pieces *pieces, tern_part *piece) {
         pieces->count = 0;
         return piece->begin < piece->end;
     }
-    for (uint32_t i = 0; i < LOOKS && i < worker.count; i++)
-        if (take_from(pieces, (worker.index + i) % worker.count, piece))
+    const tern_place *places = worker.team->places;
+    uint32_t looks = 0;
+    for (uint32_t i = 0; i < worker.count && looks < LOOKS; i++) {
+        const uint32_t owner = (worker.index + i) % worker.count;
+        if (places[owner].node != places[worker.index].node)
+            continue; /* what it reads lies there */
+        if (take_from(pieces, owner, piece))
             return true;
+        looks++;
+    }
     return false;
 }
 

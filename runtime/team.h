@@ -70,8 +70,8 @@ tern_part tern_team_split(tern_worker worker, size_t count, size_t unit);
 /*
  * The same items, taken piece by piece as workers come free, so that none waits long for one that
  * the system held up, that the memory served last, or whose processor is slower than announced:
- * each takes pieces of its own part from the front, then helps its next neighbours from the back of
- * theirs. Pieces get smaller towards the end of a part.
+ * each takes pieces of its own part from the front, then helps its next neighbours on the same node
+ * from the back of theirs. Pieces get smaller towards the end of a part.
  *
  *     tern_pieces pieces = tern_team_pieces(worker, count, unit);
  *     for (tern_part piece; tern_pieces_next(&pieces, &piece);)

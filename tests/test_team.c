@@ -368,6 +368,33 @@ static void test_pieces_of_a_late_worker(void **state) {
     tern_team_free(&team);
 }
 
+/* Help stays within a node: what another node's workers have packed lies there. */
+static void test_pieces_of_a_node(void **state) {
+    static taking t = {.unit = 1};
+    static const uint32_t nodes[] = {0, 1};
+    tern_processor list[4];
+    tern_topology *topology = NULL;
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++)
+        list[i] = (tern_processor){
+            .os = i, .node = i / 2, .socket = i / 2, .core = i, .speed = TERN_FULL_SPEED};
+    assert_int_equal(tern_topology_of(list, 4, nodes, 2, &topology, NULL), TERN_OK);
+    topology->foreign = true;
+    tern_team *team = team_new_placed(4, topology, TERN_AFFINITY_SCATTER);
+    for (size_t w = 0; w < WORKS; w++)
+        t.count[w] = MOST_UNITS;
+    for (t.late = 0; t.late < 4; t.late++) {
+        const uint32_t helper = t.late ^ 1;
+        const uint32_t half = ROUNDS * TERN_TEAM_SHARED * MOST_UNITS / 2;
+        check_taking(team, &t);
+        check_case("worker %u is late", t.late);
+        assert_int_equal(t.by[t.late] + t.by[helper], half);
+        assert_true(t.by[helper] > t.by[t.late]);
+    }
+    tern_team_free(&team);
+    tern_topology_free(&topology);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void test_free_without_run(void **state) {
@@ -420,6 +447,7 @@ int main(void) {
         cmocka_unit_test(test_late_worker),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_pieces_of_a_late_worker),
+        cmocka_unit_test(test_pieces_of_a_node),
         cmocka_unit_test(test_free_without_run),
         cmocka_unit_test(test_many_teams),
         cmocka_unit_test(test_refused),
