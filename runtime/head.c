@@ -137,6 +137,9 @@ static tern_status note_imaging(tern_loader *l, const tern_linear *head, const i
     }
     memset(scratch, 0, bytes); /* what lies behind cols in x stays 0 */
     *m = *wanted;
+    m->widen =
+        tern_guard_operation(l->guard, TERN_OP_EMBED, m->head.format, m->head.data, m->head.cols);
+    m->quantize = tern_guard_operation(l->guard, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, NULL, 0);
     const size_t row_bytes = (size_t)(tern_float_row(&m->head, 1) - tern_float_row(&m->head, 0));
     m->job = (tern_load_job){.make = image_rows,
                              .rows = m->image.rows,
@@ -176,16 +179,11 @@ static tern_status place(tern_loader *l, imaging *m, tern_error *err) {
 
 tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_head_image *out,
                                  tern_error *err) {
-    const tern_format format = head->matrix.format;
     *out = (tern_head_image){.largest = INFINITY};
     if (head->matrix.layout != TERN_LAYOUT_ROWS || head->matrix.cols > MAX_COLS)
         return TERN_OK;
     tern_head_image image = {.scan = {.form = TERN_INPUT_BLOCK, .tensor = head->tensor}};
-    imaging m = {.head = head->matrix,
-                 .widen = tern_guard_operation(l->guard, TERN_OP_EMBED, format, head->matrix.data,
-                                               head->matrix.cols),
-                 .quantize = tern_guard_operation(l->guard, TERN_OP_QUANTIZE_TOKEN,
-                                                  TERN_FORMAT_NONE, NULL, 0)};
+    imaging m = {.head = head->matrix};
     image.scan.matrix = (tern_matrix){.format = TERN_FORMAT_INT8,
                                       .layout = TERN_LAYOUT_INT8R16,
                                       .rows = head->matrix.rows,
