@@ -119,11 +119,10 @@ static void make(run *r, tern_worker worker, const piece *p) {
 
 static void run_part(tern_worker worker, void *argument) {
     run *r = argument;
-    const uint32_t node = tern_team_place(worker.team, worker.index).node;
     for (uint32_t i = 0; i < worker.count; i++) {
         const uint32_t owner = (worker.index + i) % worker.count;
         share *s = &r->shares[owner];
-        if (tern_team_place(worker.team, owner).node != node)
+        if (!tern_team_is_near(worker, owner))
             continue; /* whoever multiplies by those rows shall have them on its own node */
         for (size_t at; (at = atomic_fetch_add(&s->next, 1)) < s->end;)
             make(r, worker, &r->pieces[at]);

@@ -254,6 +254,11 @@ tern_place tern_team_place(const tern_team *team, uint32_t i) {
     return team->places[i];
 }
 
+bool tern_team_is_near(tern_worker worker, uint32_t other) {
+    const tern_place *places = worker.team->places;
+    return places[other].node == places[worker.index].node;
+}
+
 /* The caller's part, and everybody's where it is alone. */
 static void run_all(tern_team *team, tern_team_body *body, void *argument) {
     const tern_worker caller = {.team = team, .index = 0, .count = team->size};
@@ -341,12 +346,11 @@ bool tern_pieces_next(tern_pieces *pieces, tern_part *piece) {
         pieces->count = 0;
         return piece->begin < piece->end;
     }
-    const tern_place *places = worker.team->places;
     uint32_t looks = 0;
     for (uint32_t i = 0; i < worker.count && looks < LOOKS; i++) {
         const uint32_t owner = (worker.index + i) % worker.count;
-        if (places[owner].node != places[worker.index].node)
-            continue; /* what it reads lies there */
+        if (!tern_team_is_near(worker, owner))
+            continue;
         if (take_from(pieces, owner, piece))
             return true;
         looks++;

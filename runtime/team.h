@@ -46,6 +46,12 @@ int tern_team_refused(const tern_team *team);
 /* Where worker i of the team runs. */
 tern_place tern_team_place(const tern_team *team, uint32_t i);
 
+/*
+ * Whether worker `other` runs on the same NUMA node: only then is its work taken over, because what
+ * that reads and writes lies there.
+ */
+bool tern_team_is_near(tern_worker worker, uint32_t other);
+
 /* Stops and joins the threads. NULL and *NULL are fine. */
 void tern_team_free(tern_team **team);
 

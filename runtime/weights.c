@@ -116,9 +116,13 @@ static tern_status reorder(const tern_loader *l, const tern_gguf_tensor *t, uint
     return tern_i2s_import(l->i2s_order, t->data, t->ne[1], t->ne[0], *out, err);
 }
 
-/* Notes down that a matrix is to be packed into `target`. */
+/*
+ * Notes down that a matrix is to be packed into `target`: from `codes`, which then belong to the
+ * job, or if they are NULL from the file.
+ */
 static tern_status note_packing(tern_loader *l, const tern_gguf_tensor *t,
-                                const tern_matrix *matrix, void *target, tern_error *err) {
+                                const tern_matrix *matrix, uint8_t *codes, void *target,
+                                tern_error *err) {
     packing *p = malloc(sizeof *p);
     if (!p)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to pack weights");
@@ -126,9 +130,10 @@ static tern_status note_packing(tern_loader *l, const tern_gguf_tensor *t,
                            .rows = matrix->rows,
                            .row_bytes = (size_t)(t->bytes / matrix->rows),
                            .source = t->data,
+                           .memory = codes,
                            .file = l->file,
                            .tensor = t},
-                   .source = t->data,
+                   .source = codes ? codes : t->data,
                    .matrix = *matrix,
                    .target = target};
     tern_load_jobs_add(&l->jobs, &p->job);
@@ -146,13 +151,11 @@ static tern_status pack_reordered(tern_loader *l, const tern_gguf_tensor *t,
         return tern_fail(err, problem.status, "%s: tensor %.*s: %s", tern_gguf_name(l->file),
                          (int)t->name.size, t->name.data, problem.message);
     }
-    const tern_status status = note_packing(l, t, matrix, target, err);
+    const tern_status status = note_packing(l, t, matrix, codes, target, err);
     if (status != TERN_OK) {
         free(codes);
         return status;
     }
-    ((packing *)(void *)l->jobs.last)->source = codes;
-    l->jobs.last->memory = codes;
     return tern_load_jobs_run(&l->jobs, l->team, err);
 }
 
@@ -168,7 +171,7 @@ static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor
         return status;
     return matrix->format == TERN_FORMAT_I2_S && l->i2s_order != TERN_I2S_UNITS_128
                ? pack_reordered(l, t, matrix, memory, err)
-               : note_packing(l, t, matrix, memory, err);
+               : note_packing(l, t, matrix, NULL, memory, err);
 }
 
 /* Float matrices are read in place, unless the file's alignment is smaller than an element. */
