@@ -26,6 +26,7 @@ typedef struct pass {
     const tern_weight_set *weights; /* what this worker reads: perhaps of its own node */
     const tern_scratch *s;
     const tern_inputs *in; /* what this worker reads: everybody's, or its own for a single token */
+    tern_stages *stages;   /* NULL: nobody measures */
     tern_worker worker;
 } pass;
 
@@ -38,10 +39,17 @@ static tern_part my_tokens(const pass *p) {
     return is_alone(p) ? (tern_part){0, 1} : tern_team_split(p->worker, p->batch->n, 1);
 }
 
-/* Stands behind steps by token. */
-static void meet_by_token(const pass *p) {
-    if (!is_alone(p))
-        tern_team_barrier(p->worker);
+/* The end of a stage whose result others read. */
+static void meet(const pass *p, tern_stage stage) {
+    tern_stage_meet(p->stages, p->worker, stage);
+}
+
+/* The end of steps by token. */
+static void meet_by_token(const pass *p, tern_stage stage) {
+    if (is_alone(p))
+        tern_stage_end(p->stages, p->worker, stage);
+    else
+        meet(p, stage);
 }
 
 static size_t head_width(const tern_config *c) {
@@ -196,27 +204,27 @@ static void forward_layer(const pass *p, size_t n, const float *next_norm, unsig
     multiply(p, &l->q, 0, tokens, s->q);
     multiply(p, &l->k, 0, tokens, s->k);
     multiply(p, &l->v, 0, tokens, s->v);
-    tern_team_barrier(p->worker);
+    meet(p, TERN_STAGE_QKV);
     rotate_and_store(p, n);
-    tern_team_barrier(p->worker);
+    meet(p, TERN_STAGE_ROPE);
     tern_attention(p->batch, p->worker, n);
-    tern_team_barrier(p->worker);
+    meet(p, TERN_STAGE_ATTENTION);
     finish_attention(p, l->attn_sub_norm, l->o.form);
-    meet_by_token(p);
+    meet_by_token(p, TERN_STAGE_ATTENDED);
     multiply(p, &l->o, 0, tokens, s->out);
-    tern_team_barrier(p->worker);
+    meet(p, TERN_STAGE_OUT);
 
     add_and_norm(p, l->ffn_norm, l->gate.form | l->up.form);
-    meet_by_token(p);
+    meet_by_token(p, TERN_STAGE_NORM);
     multiply(p, &l->gate, 0, tokens, s->gate);
     multiply(p, &l->up, 0, tokens, s->up);
-    tern_team_barrier(p->worker);
+    meet(p, TERN_STAGE_GATE_UP);
     gate(p, l->ffn_sub_norm, l->down.form);
-    meet_by_token(p);
+    meet_by_token(p, TERN_STAGE_ACTIVATION);
     multiply(p, &l->down, 0, tokens, s->out);
-    tern_team_barrier(p->worker);
+    meet(p, TERN_STAGE_DOWN);
     add_and_norm(p, next_norm, next_forms);
-    meet_by_token(p);
+    meet_by_token(p, TERN_STAGE_NORM);
 }
 
 static unsigned qkv_forms(const tern_layer *l) {
@@ -236,13 +244,15 @@ static void forward(tern_worker worker, void *argument) {
                     .weights = w,
                     .s = s,
                     .in = own ? &s->own[worker.index - 1] : &s->in,
+                    .stages = batch->session->stages,
                     .worker = worker};
     const size_t width = m->config.n_embd;
 
     embed(&p);
     find_angles(&p);
+    tern_stage_end(p.stages, worker, TERN_STAGE_EMBED);
     norm(&p, p.in->x, width, w->layers[0].attn_norm, width, qkv_forms(&w->layers[0]));
-    meet_by_token(&p);
+    meet_by_token(&p, TERN_STAGE_NORM);
     for (size_t n = 0; n < m->config.n_layer; n++) {
         const bool last = n + 1 == m->config.n_layer;
         forward_layer(&p, n, last ? w->output_norm : w->layers[n + 1].attn_norm,
@@ -253,5 +263,7 @@ static void forward(tern_worker worker, void *argument) {
 }
 
 void tern_forward(tern_batch *batch) {
-    tern_team_run(batch->session->team, forward, batch);
+    tern_session *s = batch->session;
+    tern_stages_run(s->stages, s->team, forward, batch,
+                    batch->n_logits > 0 ? TERN_STAGE_HEAD : TERN_STAGE_NORM);
 }

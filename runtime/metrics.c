@@ -7,12 +7,16 @@
 #include <sys/resource.h>
 #include <time.h>
 
-double tern_clock_seconds(void) {
+uint64_t tern_clock_nanoseconds(void) {
     struct timespec t;
     if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) {
-        return 0.0;
+        return 0;
     }
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return UINT64_C(1000000000) * (uint64_t)t.tv_sec + (uint64_t)t.tv_nsec;
+}
+
+double tern_clock_seconds(void) {
+    return 1e-9 * (double)tern_clock_nanoseconds();
 }
 
 /* The number behind key in a file of lines such as "VmHWM:  123 kB"; 0 when there is none. */

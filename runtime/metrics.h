@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Seconds of a clock that never goes back; only differences mean something. */
+/* A clock that never goes back; only differences mean something. */
+uint64_t tern_clock_nanoseconds(void);
 double tern_clock_seconds(void);
 
 /*

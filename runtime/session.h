@@ -7,6 +7,7 @@
 #include "runtime/arena.h"
 #include "runtime/attention.h"
 #include "runtime/model.h"
+#include "runtime/stages.h"
 #include "runtime/team.h"
 #include "tern/tern.h"
 
@@ -83,11 +84,12 @@ struct tern_session {
     uint32_t n_batch;
     uint32_t position; /* tokens in the cache */
     tern_last last;
-    int refused;       /* errno of the first binding that the system refused; 0: none */
+    int refused; /* errno of the first binding that the system refused; 0: none */
     tern_session_work work;
     unsigned ran;                    /* bits of tern_products */
     tern_product_observer *observer; /* NULL: nobody looks */
     void *observer_user;
+    tern_stages *stages; /* of as many workers as the team has; NULL: nobody measures */
 };
 
 /* Which products a session has made: of one token (gemv) or several (gemm), in the blocks or in the

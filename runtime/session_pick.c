@@ -50,7 +50,7 @@ tern_status tern_session_last_logits(tern_session *s, const float **logits, tern
     if (s->last.state == TERN_LAST_NONE)
         return tern_fail(err, TERN_ERR_ARG, "no token was evaluated last: there are no logits");
     if (s->last.state == TERN_LAST_HIDDEN) {
-        tern_team_run(s->team, exact_part, s);
+        tern_stages_run(s->stages, s->team, exact_part, s, TERN_STAGE_HEAD);
         count_head(s, TERN_RAN_HEAD_GEMV);
         const tern_status status =
             tern_check_logits(s->scratch.logits, 1, s->model->config.n_vocab, err);
@@ -90,7 +90,7 @@ static bool scan_bounds(void *user, float **lower, float **upper) {
     c.slack = tern_head_slack_of(image, c.x.x, c.x.q, c.x.d);
     if (!c.slack.certain)
         return false;
-    tern_team_run(s->team, scan_part, &c);
+    tern_stages_run(s->stages, s->team, scan_part, &c, TERN_STAGE_SCAN);
     count_head(s, TERN_RAN_HEAD_SCAN);
     *lower = s->scratch.lower;
     *upper = s->scratch.upper;
@@ -122,7 +122,7 @@ static void selected_part(tern_worker worker, void *argument) {
 static void scan_rows(void *user, const uint32_t *ids, size_t n, float *logits) {
     tern_session *s = user;
     selection c = {.session = s, .ids = ids, .n = n, .logits = logits};
-    tern_team_run(s->team, selected_part, &c);
+    tern_stages_run(s->stages, s->team, selected_part, &c, TERN_STAGE_ROWS);
     s->ran |= TERN_RAN_HEAD_GEMV;
     s->work.scans++;
     s->work.head_rows += n;

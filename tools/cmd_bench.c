@@ -236,6 +236,9 @@ static int measure(bench *b) {
     if (status == EXIT_DONE && b->n_batches > 0) {
         status = bench_measure_batches(b);
     }
+    if (status == EXIT_DONE && options_switch(b->o, OPT_STAGES)) {
+        status = bench_measure_stages(b);
+    }
     if (status == EXIT_DONE && options_switch(b->o, OPT_SPARSITY)) {
         status = measure_sparsity(b);
     }
@@ -264,6 +267,7 @@ static int report(bench *b) {
 
 static void close_all(bench *b) {
     sparsity_free(&b->sparsity);
+    free(b->stages);
     touch_free(&b->touch);
     tern_sampler_free(&b->sampler);
     free(b->tokens);

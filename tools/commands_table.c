@@ -39,7 +39,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern logits -m model.gguf -p - --all --output logits.f32 < prompt.txt\n"},
     [COMMAND_BENCH] =
         {"bench", "", 0, 0, "measure prefill and decode against this machine's memory",
-         "Evaluates a prompt of random tokens (or of a text, -f), then decodes. Figures are medians\n"
+         "Evaluates a prompt of random tokens (or of a text, -f), then decodes. Figures are "
+         "medians\n"
          "of the repeats. Reading speed of the memory is measured with the same number of threads\n"
          "around each decoding; the fraction says how much of it decoding used. --depths,\n"
          "--batch-sizes and --thread-counts take lists and print a table each.\n",
@@ -47,6 +48,7 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern bench -m model.gguf -p 0 -n 128 --threads 1 --json\n"
          "  tern bench -m model.gguf -p 512 -n 64 --depth 2048 --repeat 5\n"
          "  tern bench -m model.gguf -p 0 --depths 0,64 --batch-sizes 2,4,8 --thread-counts 1,2\n"
+         "  tern bench -m model.gguf -p 128 -n 32 --stages\n"
          "  tern bench -m model.gguf -f text.txt --sparsity\n",
          "benchmark"},
     [COMMAND_TUNE] = {"tune", "", 0, 0, "measure which kernels and layouts are the fastest here",

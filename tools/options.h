@@ -103,6 +103,7 @@ typedef enum option_id {
     OPT_DEPTHS,
     OPT_BATCH_SIZES,
     OPT_THREAD_COUNTS,
+    OPT_STAGES,
     OPT_SPARSITY,
     OPT_TOUCH_BYTES,
     OPT_TOUCH_STRIDE,

@@ -159,6 +159,8 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_THREAD_COUNTS] = {"thread-counts", 0, NULL, "LIST", OPTION_TEXT, .one_call = true,
                            .commands = BENCH,
                            .help = "then measure with each of these numbers of threads"},
+    [OPT_STAGES] = {"stages", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = BENCH,
+                    .help = "then tell where the time of a token goes, stage by stage"},
     [OPT_SPARSITY] = {"sparsity", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = BENCH,
                       .help = "then count the zeros that the down projections multiply"},
     [OPT_TOUCH_BYTES] = {"touch-bytes", 0, NULL, "N", OPTION_INTEGER, .max = UINT64_C(1) << 40,

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
+import json
 import subprocess
 import sys
 import tempfile
@@ -31,6 +33,31 @@ class SpeedPlots(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(out.read_bytes()[:4], b"\x89PNG")
             self.assertNotEqual(one.read_bytes(), two.read_bytes())
+
+    def test_stages(self):
+        """A receipt with stages adds a row of pictures, also behind one without."""
+        spec = importlib.util.spec_from_loader(
+            "speed_plots", importlib.machinery.SourceFileLoader("speed_plots", str(ROOT / "tools" / "speed-plots")))
+        plots = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(plots)
+        work = {"qkv": 2.0, "rope": 0.05, "down": 5.0, "scan": 0.0}
+        kind = {"stages": [{"stage": name, "work_ms": ms} for name, ms in work.items()],
+                "wait_ms": 0.92, "outside_ms": 0.03, "whole_ms": 8.0}
+        runs = {"old": {}, "new": {"stages": {"decode": kind}}}
+        self.assertEqual(plots.stage_bars(runs, "prefill"), {})
+        bars = plots.stage_bars(runs, "decode")["new"]
+        self.assertEqual(list(bars), ["qkv", "down", "waits", "all other"])
+        self.assertAlmostEqual(sum(bars.values()), kind["whole_ms"])
+        self.assertAlmostEqual(bars["all other"], 0.08)
+        with tempfile.TemporaryDirectory() as folder:
+            staged = Path(folder) / "staged.json"
+            staged.write_text(json.dumps(json.loads(BATCHES.read_text()) | {"stages": {"decode": kind}}))
+            heights = []
+            for out, receipts in (("two.png", f"{CONTEXTS},{BATCHES}"), ("three.png", f"{CONTEXTS},{staged}")):
+                done = self.draw(Path(folder) / out, f"a={receipts}")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                heights.append(int.from_bytes((Path(folder) / out).read_bytes()[20:24], "big"))
+            self.assertEqual(2 * heights[1], 3 * heights[0])
 
     def test_refusals(self):
         with tempfile.TemporaryDirectory() as folder:

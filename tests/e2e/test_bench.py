@@ -100,6 +100,60 @@ class Bench(common.FolderTest):
         self.assertEqual(r["touch"]["tokens"], tokens * len(r["rounds"]["decode_tps"]))
         self.assertGreater(decoding, 1e-3 * r["touch"]["ms_per_token"] * r["touch"]["tokens"])
 
+    def assert_stages_add_up(self, kind):
+        """In every round work and wait of all stages, and what is outside, are the whole."""
+        for i, whole in enumerate(kind["rounds"]["whole_ms"]):
+            parts = [s["rounds"][k][i] for s in kind["stages"] for k in ("work_ms", "wait_ms")]
+            outside = kind["rounds"]["outside_ms"][i]
+            self.assertGreater(whole, 0)
+            self.assertGreaterEqual(outside, 0)
+            self.assertGreaterEqual(min(parts), 0)
+            self.assert_near(sum(parts) + outside, whole)
+        for stage in kind["stages"]:
+            self.assert_near(stage["work_fraction"], stage["work_ms"] / kind["whole_ms"])
+            self.assert_near(stage["wait_fraction"], stage["wait_ms"] / kind["whole_ms"])
+            if stage["work_ms"]:
+                self.assert_near(stage["gbs"], 1e-6 * stage["bytes"] / stage["work_ms"])
+
+    def test_stages(self):
+        r = self.bench("--stages", "--threads", 2)
+        self.assertEqual(set(r["stages"]), {"prefill", "decode"})
+        for name, tokens, depth in (("prefill", 24, 0), ("decode", 4, 24)):
+            kind = r["stages"][name]
+            self.assertEqual((kind["tokens"], kind["depth"], kind["threads"]), (tokens, depth, 2))
+            self.assertEqual(len(kind["rounds"]["whole_ms"]), 2)
+            self.assert_stages_add_up(kind)
+        self.assertNotIn("stages", self.bench())
+
+    def test_bytes_of_stages(self):
+        """What the stages of a decoded token read is what the token reads, and the exact rows."""
+        r = self.bench("--stages")
+        g = tern_json("inspect", self.model)["geometry"]
+        stages = {s["stage"]: s for s in r["stages"]["decode"]["stages"]}
+        self.assert_near(stages["qkv"]["bytes"] + stages["out"]["bytes"], r["attention_bytes"])
+        self.assert_near(stages["gate_up"]["bytes"] + stages["down"]["bytes"], r["feed_forward_bytes"])
+        self.assert_near(stages["attention"]["bytes"], r["cache_bytes"])
+        self.assert_near(stages["scan"]["bytes"], r["head_bytes"])
+        self.assert_near(stages["rows"]["bytes"], 2 * r["head_rows"] * g["n_embd"])  # f16
+        self.assertEqual((stages["head"]["bytes"], stages["head"]["work_ms"]), (0, 0))
+        for name in ("embed", "norm", "rope", "attended", "activation", "alone"):
+            self.assertGreater(stages[name]["work_ms"], 0, name)
+            self.assertEqual(stages[name]["bytes"], 0, name)
+        # a prompt of 24 in one pass reads the weights once, and 4, 8, ... 24 positions
+        prompt = {s["stage"]: s for s in r["stages"]["prefill"]["stages"]}
+        self.assert_near(prompt["down"]["bytes"], stages["down"]["bytes"] / 24)
+        self.assert_near(prompt["attention"]["bytes"], r["cache_bytes"] / 26.5 * (4 + 8 + 12 + 16 + 20 + 24) / 24)
+        self.assert_near(prompt["down"]["gweights"], 1e-6 * g["n_layer"] * g["n_embd"] * g["n_ff"] / prompt["down"]["work_ms"])
+        self.assertEqual(prompt["scan"]["work_ms"] + prompt["rows"]["work_ms"] + prompt["head"]["work_ms"], 0)
+
+    def test_stages_of_a_whole_head(self):
+        r = self.bench("--stages", "--exact-head", "-p", 0)
+        self.assertEqual(set(r["stages"]), {"decode"})
+        stages = {s["stage"]: s for s in r["stages"]["decode"]["stages"]}
+        self.assert_near(stages["head"]["bytes"], r["head_bytes"])
+        self.assertGreater(stages["head"]["work_ms"], 0)
+        self.assertEqual((stages["scan"]["work_ms"], stages["scan"]["bytes"], stages["rows"]["bytes"]), (0, 0, 0))
+
     def test_zeros(self):
         found = self.bench("--sparsity")["sparsity"]
         everything = found["all"]
@@ -123,11 +177,13 @@ class Bench(common.FolderTest):
 
     def test_text(self):
         text = tern_text("bench", "-m", self.model, *QUICK, "--depths", "0,8", "--thread-counts", "1",
-                         "--batch-sizes", "1,2", "--sparsity", "--touch-bytes", 4096)
+                         "--batch-sizes", "1,2", "--stages", "--sparsity", "--touch-bytes", 4096)
         for word in ("machine", "load", "prefill", "decode", "bytes", "bandwidth", "arithmetic",
                      "energy", "touched", "memory", "decode by depth", "by threads", "passes of",
+                     "where the time of a decoded token goes", "gate_up", "outside", "whole",
                      "zeros among"):
             self.assertIn(f"\n{word}" if word != "machine" else word, text)
+        self.assertNotIn("\nhead  ", text.partition("where the time")[2])  # it is scanned
 
     def test_markdown(self):
         lines = tern_text("bench", "-m", self.model, *QUICK, "--markdown").splitlines()

@@ -11,6 +11,7 @@
 #include "tools/bench/energy.h"
 #include "tools/bench/series.h"
 #include "tools/bench/sparsity.h"
+#include "tools/bench/stages.h"
 #include "tools/bench/touch.h"
 #include "tools/json.h"
 #include "tools/loader.h"
@@ -60,7 +61,8 @@ typedef struct bench {
     uint64_t dequantized; /* rows of weights that became floats while measuring */
     double peak_gmacs;    /* multiply-accumulates in registers, all threads, G/s; 0: not known */
     const char *peak_isa, *peak_unit;
-    sparsity sparsity; /* n_layer == 0: not asked for */
+    bench_all_stages *stages; /* owned; NULL: not asked for */
+    sparsity sparsity;        /* n_layer == 0: not asked for */
 } bench;
 
 /* Numbers such as "0,512,2048" of an option into list[BENCH_LIST_MAX], each from min to max.
@@ -76,6 +78,9 @@ int bench_measure(bench *b, bench_point *p);
 
 /* Passes of several tokens at the main point's depth. */
 int bench_measure_batches(bench *b);
+
+/* Where the time of the main point goes, in --repeat rounds. */
+int bench_measure_stages(bench *b);
 
 /* What the processor could multiply, with the threads of the main point. */
 void bench_measure_peak(bench *b);

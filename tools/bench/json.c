@@ -109,6 +109,55 @@ static void set_sparsity(json_t *root, const sparsity *s) {
                         json_pack("{s:o, s:o}", "all", sparsity_json(&total), "layers", layers));
 }
 
+static json_t *stage_json(tern_stage which, const bench_stage *s, double whole) {
+    json_t *root = json_object();
+    json_object_set_new(root, "stage", json_string(tern_stage_name(which)));
+    set_number(root, "work_ms", series_median(&s->work_ms));
+    set_number(root, "work_fraction", bench_ratio(series_median(&s->work_ms), whole));
+    set_number(root, "wait_ms", series_median(&s->wait_ms));
+    set_number(root, "wait_fraction", bench_ratio(series_median(&s->wait_ms), whole));
+    set_number(root, "bytes", s->bytes);
+    set_number(root, "gbs", bench_stage_gbs(s));
+    set_number(root, "gweights", bench_stage_gweights(s));
+    json_object_set_new(
+        root, "rounds",
+        json_pack("{s:o, s:o}", "work_ms", list_of(&s->work_ms), "wait_ms", list_of(&s->wait_ms)));
+    return root;
+}
+
+static json_t *stages_json(const bench_stages *s, size_t depth) {
+    json_t *root = json_object();
+    json_t *list = json_array();
+    const double whole = series_median(&s->whole_ms);
+    for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++) {
+        json_array_append_new(list, stage_json(i, &s->stage[i], whole));
+    }
+    set_count(root, "tokens", s->tokens);
+    set_count(root, "depth", depth);
+    set_count(root, "threads", s->threads);
+    set_number(root, "work_ms", series_median(&s->work_ms));
+    set_number(root, "wait_ms", series_median(&s->wait_ms));
+    set_number(root, "outside_ms", series_median(&s->outside_ms));
+    set_number(root, "whole_ms", whole);
+    json_object_set_new(root, "rounds",
+                        json_pack("{s:o, s:o}", "outside_ms", list_of(&s->outside_ms), "whole_ms",
+                                  list_of(&s->whole_ms)));
+    json_object_set_new(root, "stages", list);
+    return root;
+}
+
+/* The kinds of passes that were measured. */
+static void set_stages(json_t *root, const bench *b) {
+    json_t *kinds = json_object();
+    if (b->stages->prefill.tokens > 0) {
+        json_object_set_new(kinds, "prefill", stages_json(&b->stages->prefill, 0));
+    }
+    if (b->stages->decode.tokens > 0) {
+        json_object_set_new(kinds, "decode", stages_json(&b->stages->decode, b->main.depth));
+    }
+    json_object_set_new(root, "stages", kinds);
+}
+
 static void set_touch(json_t *root, const touch *t) {
     json_t *touched = json_object();
     set_count(touched, "bytes_per_token", t->steps * t->stride * sizeof *t->words);
@@ -171,6 +220,9 @@ int bench_print_json(const bench *b) {
     }
     if (b->n_batches > 0) {
         json_object_set_new(root, "batches", batches(b));
+    }
+    if (b->stages != NULL) {
+        set_stages(root, b);
     }
     if (b->sparsity.n_layer > 0) {
         set_sparsity(root, &b->sparsity);

@@ -123,6 +123,53 @@ static void print_batches(const bench *b) {
     }
 }
 
+/* A figure and its share of the whole. */
+static void print_share(double ms, double whole) {
+    out_print(" %10.4f %6.2f %%", ms, percent(bench_ratio(ms, whole)));
+}
+
+static void print_stage(tern_stage which, const bench_stage *s, double whole) {
+    out_print("%-10s", tern_stage_name(which));
+    print_share(series_median(&s->work_ms), whole);
+    print_share(series_median(&s->wait_ms), whole);
+    if (s->bytes > 0.0) {
+        out_print(" %9.3f %7.2f", 1e-6 * s->bytes, bench_stage_gbs(s));
+    } else {
+        out_print(" %9s %7s", "", "");
+    }
+    if (s->weights > 0.0) {
+        out_print(" %8.2f", bench_stage_gweights(s));
+    } else {
+        out_print(" %8s", "");
+    }
+    out_print("  %s\n", tern_stage_what(which));
+}
+
+/* Milliseconds are of a token, the mean of the threads. */
+static void print_stages(const char *title, size_t depth, const bench_stages *s) {
+    const double whole = series_median(&s->whole_ms);
+    if (s->tokens == 0) {
+        return;
+    }
+    out_print("\nwhere the time of %s goes, %zu tokens behind %zu, mean of %u thread%s\n"
+              "%-10s %10s %8s %10s %8s %9s %7s %8s\n",
+              title, s->tokens, depth, s->threads, s->threads == 1 ? "" : "s", "stage", "work, ms",
+              "share", "wait, ms", "share", "MB", "GB/s", "G w/s");
+    for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++) {
+        if (bench_stage_ran(&s->stage[i])) {
+            print_stage(i, &s->stage[i], whole);
+        }
+    }
+    out_print("%-10s", "all");
+    print_share(series_median(&s->work_ms), whole);
+    print_share(series_median(&s->wait_ms), whole);
+    out_print("\n%-10s", "outside");
+    print_share(series_median(&s->outside_ms), whole);
+    out_print("\n%-10s", "whole");
+    print_share(whole, whole);
+    out_print("\n");
+}
+
 static void print_sparsity_row(const char *name, const sparsity_layer *l) {
     out_print("%8s %7.2f %%", name, percent(bench_ratio((double)l->zeros, (double)l->values)));
     for (size_t i = 0; i < SPARSITY_SIZES; i++) {
@@ -173,6 +220,10 @@ int bench_print_text(const bench *b) {
     print_points(b, "decode by depth", b->depths, b->n_depths);
     print_points(b, "by threads", b->threads, b->n_threads);
     print_batches(b);
+    if (b->stages != NULL) {
+        print_stages("a token of the prompt", 0, &b->stages->prefill);
+        print_stages("a decoded token", b->main.depth, &b->stages->decode);
+    }
     print_sparsity(b);
     return EXIT_DONE;
 }

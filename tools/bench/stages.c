@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rounds of a prompt and of decoding with a mark at the end of every stage. */
+
+#include "tools/bench/stages.h"
+
+#include <stdlib.h>
+
+#include "runtime/metrics.h"
+#include "runtime/session.h"
+#include "tools/bench/bench.h"
+
+bool bench_stage_ran(const bench_stage *s) {
+    return series_high(&s->work_ms) + series_high(&s->wait_ms) > 0.0;
+}
+
+/* x a token in 1e9 a second of work. */
+static double rate(const bench_stage *s, double x) {
+    return bench_ratio(1e-6 * x, series_median(&s->work_ms));
+}
+
+double bench_stage_gbs(const bench_stage *s) {
+    return rate(s, s->bytes);
+}
+
+double bench_stage_gweights(const bench_stage *s) {
+    return rate(s, s->weights);
+}
+
+/* ---- what is read ---------------------------------------------------------------------------- */
+
+/* A matrix of which `times` passes read everything and `tokens` tokens are multiplied. */
+static void add_matrix(bench_stage *s, const tern_linear *linear, double times, double tokens) {
+    s->bytes += times * (double)tern_linear_bytes(linear);
+    s->weights += tokens * (double)linear->matrix.rows * (double)linear->matrix.cols;
+}
+
+static void add_layers(bench_stages *s, const tern_model *m, double passes, double tokens) {
+    for (uint32_t n = 0; n < m->config.n_layer; n++) {
+        const tern_layer *l = &m->layers[n];
+        add_matrix(&s->stage[TERN_STAGE_QKV], &l->q, passes, tokens);
+        add_matrix(&s->stage[TERN_STAGE_QKV], &l->k, passes, tokens);
+        add_matrix(&s->stage[TERN_STAGE_QKV], &l->v, passes, tokens);
+        add_matrix(&s->stage[TERN_STAGE_OUT], &l->o, passes, tokens);
+        add_matrix(&s->stage[TERN_STAGE_GATE_UP], &l->gate, passes, tokens);
+        add_matrix(&s->stage[TERN_STAGE_GATE_UP], &l->up, passes, tokens);
+        add_matrix(&s->stage[TERN_STAGE_DOWN], &l->down, passes, tokens);
+    }
+}
+
+/* Positions of the cache that attention reads for tokens [first, end) in passes of n_batch: a block
+ * of tokens reads what its last one sees. */
+static double positions_read(size_t first, size_t end, size_t n_batch) {
+    double sum = 0.0;
+    for (size_t pass = first; pass < end; pass += n_batch) {
+        const size_t pass_end = pass + n_batch < end ? pass + n_batch : end;
+        for (size_t t = pass; t < pass_end; t += TERN_ATTEND_TOKENS) {
+            const size_t seen = t + TERN_ATTEND_TOKENS;
+            sum += (double)(seen < pass_end ? seen : pass_end);
+        }
+    }
+    return sum;
+}
+
+/* Fills in bytes and weights of a token from the work of a round, the tokens from `first` on in
+ * passes of n_batch. */
+static void count(const bench *b, bench_stages *s, tern_session_work before, size_t first,
+                  size_t n_batch) {
+    const tern_model *m = b->l.model;
+    const tern_session_work now = tern_session_work_done(b->l.session);
+    const double tokens = (double)s->tokens;
+    const uint64_t passes = now.passes - before.passes;
+    const uint64_t scans = now.scans - before.scans;
+    const uint64_t products = passes * m->config.n_layer * TERN_LAYER_LINEARS + scans;
+    const double heads = (double)(now.products - before.products - products) / tokens;
+    const double rows = (double)(now.head_rows - before.head_rows) / tokens;
+    const double width = m->config.n_embd;
+    for (size_t i = 0; i < TERN_STAGE_COUNT; i++) {
+        s->stage[i].bytes = s->stage[i].weights = 0.0;
+    }
+    add_layers(s, m, (double)passes / tokens, 1.0);
+    add_matrix(&s->stage[TERN_STAGE_HEAD], &m->own.head, heads, heads);
+    if (scans > 0) {
+        add_matrix(&s->stage[TERN_STAGE_SCAN], &m->image.scan, (double)scans / tokens,
+                   (double)scans / tokens);
+        s->stage[TERN_STAGE_ROWS].bytes =
+            rows * (double)tern_linear_bytes(&m->own.head) / m->config.n_vocab;
+        s->stage[TERN_STAGE_ROWS].weights = rows * width;
+    }
+    s->stage[TERN_STAGE_ATTENTION].bytes =
+        positions_read(first, first + s->tokens, n_batch) / tokens *
+        (double)tern_model_kv_bytes(m, 1, tern_session_cache(b->l.session));
+}
+
+/* ---- a round --------------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void *user) {
+    (void)user;
+    return tern_clock_nanoseconds();
+}
+
+/* Keeps what a round of `whole` nanoseconds came to. */
+static void keep(bench_stages *s, const tern_stages *found, uint64_t whole) {
+    const double to_ms = 1e-6 / (double)s->tokens;
+    double work = 0.0;
+    double wait = 0.0;
+    for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++) {
+        series_add(&s->stage[i].work_ms, to_ms * tern_stages_work(found, i));
+        series_add(&s->stage[i].wait_ms, to_ms * tern_stages_wait(found, i));
+        work += to_ms * tern_stages_work(found, i);
+        wait += to_ms * tern_stages_wait(found, i);
+    }
+    series_add(&s->work_ms, work);
+    series_add(&s->wait_ms, wait);
+    series_add(&s->whole_ms, to_ms * (double)whole);
+    series_add(&s->outside_ms, to_ms * (double)whole - work - wait);
+}
+
+/* The prompt as one evaluation, or tokens picked and evaluated one by one. */
+static tern_status prefill(bench *b, tern_error *err) {
+    return tern_session_eval(b->l.session, b->tokens, b->main.n_prompt, TERN_LOGITS_NONE, NULL,
+                             err);
+}
+
+static tern_status decode(bench *b, tern_error *err) {
+    tern_status status = TERN_OK;
+    for (size_t i = 0; i < b->main.n_decode && status == TERN_OK; i++) {
+        int32_t token;
+        status = tern_session_pick(b->l.session, b->sampler, &token, err);
+        if (status == TERN_OK) {
+            status = tern_session_eval(b->l.session, &token, 1, TERN_LOGITS_NONE, NULL, err);
+        }
+    }
+    return status;
+}
+
+/* Watches one of the two, in passes of at most n_batch tokens. */
+static tern_status watch(bench *b, bench_stages *s, tern_stages *found,
+                         tern_status (*body)(bench *b, tern_error *err), size_t n_batch,
+                         tern_error *err) {
+    const tern_session_work before = tern_session_work_done(b->l.session);
+    const size_t first = tern_session_position(b->l.session);
+    b->l.session->stages = found;
+    const uint64_t begin = tern_clock_nanoseconds();
+    tern_stages_begin(found);
+    const tern_status status = body(b, err);
+    const uint64_t end = tern_clock_nanoseconds();
+    b->l.session->stages = NULL;
+    if (status == TERN_OK) {
+        keep(s, found, end - begin);
+        count(b, s, before, first, n_batch);
+    }
+    return status;
+}
+
+static tern_status stages_round(bench *b, tern_stages *found, tern_error *err) {
+    const size_t start = b->main.depth > 0 ? b->main.depth - 1 : 0; /* as bench_measure does */
+    tern_status status = TERN_OK;
+    if (b->stages->prefill.tokens > 0) {
+        status = tern_session_rewind(b->l.session, 0, err);
+        if (status == TERN_OK) {
+            status = watch(b, &b->stages->prefill, found, prefill, tern_session_batch(b->l.session),
+                           err);
+        }
+    }
+    if (b->stages->decode.tokens > 0 && status == TERN_OK) {
+        status = bench_fill(b, start, err);
+        if (status == TERN_OK) {
+            status =
+                tern_session_eval(b->l.session, b->tokens + start, 1, TERN_LOGITS_NONE, NULL, err);
+        }
+        if (status == TERN_OK) {
+            status = watch(b, &b->stages->decode, found, decode, 1, err);
+        }
+    }
+    return status;
+}
+
+int bench_measure_stages(bench *b) {
+    tern_error err = {0};
+    tern_stages found;
+    const uint32_t threads = tern_session_threads(b->l.session);
+    b->stages = calloc(1, sizeof *b->stages);
+    if (b->stages == NULL || !tern_stages_open(&found, threads, now_ns, NULL)) {
+        complain("no memory for the stages");
+        return EXIT_FAILED;
+    }
+    b->stages->prefill.tokens = b->main.n_prompt;
+    b->stages->decode.tokens = b->main.n_decode;
+    b->stages->prefill.threads = b->stages->decode.threads = threads;
+    tern_status status = TERN_OK;
+    for (uint64_t i = 0; i < options_integer(b->o, OPT_REPEAT) && status == TERN_OK; i++) {
+        status = stages_round(b, &found, &err);
+    }
+    tern_stages_free(&found);
+    return status == TERN_OK ? EXIT_DONE : complain_error(&err);
+}
