@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/utf8.h"
@@ -24,6 +25,20 @@ void json_watch_memory(void) {
 
 bool json_memory_failed(void) {
     return memory_failed;
+}
+
+json_t *json_read(const char *bytes, size_t size, json_error_t *error) {
+    const bool failed_before = memory_failed;
+    memory_failed = false;
+    json_t *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, error);
+    if (memory_failed) {
+        json_decref(root);
+        root = NULL;
+        error->line = error->line > 0 ? error->line : 1;
+        (void)snprintf(error->text, sizeof error->text, "no memory to read it");
+    }
+    memory_failed |= failed_before;
+    return root;
 }
 
 int json_print(json_t *root) {

@@ -26,6 +26,12 @@ bool json_memory_failed(void);
 /* As malloc, with failures noted like those of jansson. */
 void *json_reserve(size_t bytes);
 
+/*
+ * What the bytes say; NULL with *error filled: no JSON, a key twice, or no memory. jansson alone
+ * does not tell: where its buffer for a text cannot grow it leaves out a byte and goes on.
+ */
+json_t *json_read(const char *bytes, size_t size, json_error_t *error);
+
 /* Prints root as one line and frees it; the exit status. NULL (no memory) is a failure. */
 int json_print(json_t *root);
 

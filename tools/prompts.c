@@ -38,7 +38,7 @@ static int add(prompts *p, const char *text, size_t size) {
 #ifdef TERN_HAVE_JANSSON
 static int add_json(prompts *p, const char *path, size_t line, const char *text, size_t size) {
     json_error_t error;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = json_read(text, size, &error);
     const json_t *value = json_object_get(root, "prompt");
     int status = EXIT_FAILED;
     if (root == NULL) {

@@ -353,3 +353,15 @@ def i2_s_tensor(name, codes, scale):
 
 
 assert tensors.I2_S == I2_S
+
+
+def write_example(path):
+    """A ternary model with a tokenizer, for tests that only need some folder."""
+    folder = Folder(path, "BitNetForCausalLM", weights="packed", vocab_size=270, quantization_config={"quant_method": "bitnet"}).write()
+    made = byte_tokenizer([("h", "e"), ("l", "l"), ("he", "ll")], {"<|end|>": True, "<|user|>": True})
+    (folder / "tokenizer.json").write_text(json.dumps(made))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|end|>"}))
+
+
+if __name__ == "__main__":
+    write_example(sys.argv[1])

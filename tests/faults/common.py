@@ -72,6 +72,7 @@ class Outcome:
     stdout: bytes
     stderr: str
     file: bytes  # None: there is none
+    beside: bool  # the second file is there
     litter: list  # files that should not be there
     report: Report
 
@@ -79,7 +80,7 @@ class Outcome:
 @dataclass
 class Case:
     name: str
-    arguments: list  # "OUT" and "MODEL" stand for paths in the folder of one run
+    arguments: list  # OUT, MODEL and names of inputs stand for paths; OUT in stdin too
     stdin: bytes = b""
     compare: str = "bytes"  # "json": without what is measured; "none"
     compare_file: str = "bytes"  # "none": it holds times
@@ -89,10 +90,14 @@ class Case:
     old: bool = True  # the file that is written was there before
     momentary: bool = False  # some of its text belongs to the moment
     keeps: bool = False  # it loads libraries, whose loader keeps messages until the end
+    goes_on: bool = False  # behind what failed: other answers follow, and other complaints
+    beside: str = ""  # a second file, out and this
+    pair: bool = False  # both files are there, or none
+    whole: re.Pattern = None  # of a file that differs from run to run, when it is complete
     environment: dict = field(default_factory=dict)
 
     def writes(self):
-        return "OUT" in self.arguments
+        return "OUT" in self.arguments or b"OUT" in self.stdin
 
 
 # What files of /proc and /sys tell; without them less is said.
@@ -125,10 +130,16 @@ def strip(value):
 
 
 class Faults:
-    def __init__(self, tern, shim):
+    INPUTS = {"TINY": "tiny.gguf", "HF": "hf", "RECEIPT": "receipt.json", "PROMPTS": "prompts.txt"}
+
+    def __init__(self, tern, shim, scratch=Path()):
         self.tern, self.shim = Path(tern), Path(shim)
         self.runs = 0
-        self.tiny = None  # a small synthetic model
+        self.inputs = {word: scratch / name for word, name in self.INPUTS.items()}
+
+    def tern_does(self, *arguments):
+        """Undisturbed, to make an input."""
+        subprocess.run([self.tern, *arguments], check=True, stdout=subprocess.DEVNULL)
 
     def run(self, case, at=None, act=None, hide=None, limits=None, model=SMALL_MODEL):
         """One run in a folder of its own; `act` may contain MODEL, a copy of the model there."""
@@ -136,12 +147,13 @@ class Faults:
         with tempfile.TemporaryDirectory(prefix="tern-faults-") as folder:
             folder = Path(folder)
             out, copy, log = folder / "out", folder / "model.gguf", folder.with_suffix(".log")
+            beside = folder / ("out" + case.beside)
             if case.writes() and case.old:
                 out.write_bytes(OLD)
             if "MODEL" in case.arguments:
                 copy.write_bytes(model.read_bytes())
-            paths = {"OUT": str(out), "MODEL": str(copy), "TINY": str(self.tiny or "")}
-            arguments = [paths.get(a, a) for a in case.arguments]
+            paths = {"OUT": out, "MODEL": copy, **self.inputs}
+            arguments = [str(paths.get(a, a)) for a in case.arguments]
             environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1"}
             environment |= case.environment
             environment["LD_PRELOAD"] = str(self.shim)
@@ -153,7 +165,7 @@ class Faults:
             try:
                 result = subprocess.run(
                     [case.program or self.tern, *arguments],
-                    input=case.stdin,
+                    input=case.stdin.replace(b"OUT", os.fsencode(out)),
                     capture_output=True,
                     env=environment,
                     timeout=TIMEOUT,
@@ -165,10 +177,11 @@ class Faults:
             report = Report.read(log)
             log.unlink(missing_ok=True)
             file = out.read_bytes() if out.exists() else None
-            litter = sorted(p.name for p in folder.iterdir() if p not in (out, copy))
+            litter = sorted(p.name for p in folder.iterdir() if p not in (out, copy, beside))
+            second = beside.exists()
         text = stderr.decode(errors="replace").replace(str(folder), "FOLDER")
         stdout = stdout.replace(str(folder).encode(), b"FOLDER")
-        return Outcome(status, stdout, text, file, litter, report)
+        return Outcome(status, stdout, text, file, second, litter, report)
 
 
 class Symbols:
@@ -224,9 +237,14 @@ def own_lines(text):
     return [line for line in text.splitlines() if " in cpuinfo: " not in line]
 
 
-def one_line(text):
+def complaints(text, most):
+    """Whether these are lines of the program, from one to so many."""
     lines = own_lines(text)
-    return len(lines) == 1 and lines[0].startswith("tern: ") and text.endswith("\n")
+    return 1 <= len(lines) <= most and all(line.startswith("tern: ") for line in lines) and text.endswith("\n")
+
+
+def one_line(text):
+    return complaints(text, 1)
 
 
 def judge_file(case, outcome, good):
@@ -237,9 +255,14 @@ def judge_file(case, outcome, good):
         return None
     if outcome.status == case.status:
         same = outcome.file == good.file or (case.compare_file == "none" and outcome.file is not None)
-        return None if same else "the written file is not the right one"
-    if outcome.file not in (OLD if case.old else None, good.file):
+        same = same and outcome.beside == good.beside
+        return None if same else "the written files are not the right ones"
+    before = OLD if case.old else None
+    new = case.whole.fullmatch(outcome.file or b"") if case.whole else outcome.file == good.file
+    if not new and outcome.file != before:
         return "the old file is gone, or the new one is half-written"
+    if case.beside and outcome.beside != bool(new) and (case.pair or not new):
+        return f"{case.beside} and the other file do not belong together"
     return None
 
 
@@ -271,12 +294,13 @@ def judge(case, outcome, good, place, persistent):
     if outcome.status != 1:
         return f"status {outcome.status}"
     wrong = not good.stdout.startswith(outcome.stdout)
-    if case.compare == "bytes" and not case.momentary and wrong:
+    if case.compare == "bytes" and not case.momentary and not case.goes_on and wrong:
         return "the output is no beginning of the right one"
     if case.compare == "json" and outcome.stdout and place.what != "write":
         return "half a line of JSON"
     silent = outcome.stderr == "" and (place.what == "write" or (persistent and place.kind == SYSTEM))
-    return None if one_line(outcome.stderr) or silent else "not one line of complaint"
+    most = len(case.stdin.splitlines()) if case.goes_on else 1
+    return None if complaints(outcome.stderr, most) or silent else "not one line of complaint"
 
 
 def sweep(items, work, jobs=2):

@@ -10,6 +10,8 @@ answer. The test fails too when a recorded place was never made to fail.
 """
 
 import argparse
+import dataclasses
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,10 @@ TEXT = "Q: What is 17+25? A:"
 INNER = 6  # frames from the inside that tell places of slow cases apart
 TRIES = 5
 MANY = 1000  # calls from one place: the last one is like the first
+TALK = b"What is 2+2?\n/regen\n/save OUT\n/clear\n/load OUT\nAnd \\\n3+3?\n/exit\n"
+REFERENCE = common.ROOT / "tests" / "golden" / "tern-small-transformers.json"
+SAVED = re.compile(rb'\{\n "tern_chat": .*\n\}\n?', re.DOTALL)
+SECRET = re.compile(rb"tern-ed25519-secret-key [0-9a-f]{64}\n")
 NO_CUDA = {"TERN_CUDA_MODULE": "/nonexistent"}  # its libraries crash without memory
 
 
@@ -47,6 +53,12 @@ def cases(library):
         Case("quantize", ["quantize", "TINY", "OUT", "--type", "q8_0"], slow=True),
         Case("perplexity", ["perplexity", "-m", "TINY", "-f", __file__, "--windows", "1"], slow=True),
         Case("tokenize", ["tokenize", "-p", TEXT], slow=True),
+        Case("chat", ["chat", "-n", "8", "--threads", "1"], TALK, slow=True, goes_on=True, beside=".session", whole=SAVED),
+        Case("crossval", ["crossval", "--reference", str(REFERENCE), "-p", TEXT], slow=True),
+        Case("convert", ["convert", "HF", "OUT", "--type", "q8_0"], slow=True),
+        Case("keygen", ["keygen", "OUT"], old=False, beside=".pub", pair=True, compare_file="none", whole=SECRET),
+        Case("prompts", ["run", "--prompts-file", "PROMPTS", "-n", "2", "--threads", "1"], slow=True),
+        Case("verify-receipt", ["verify", "RECEIPT", "--replay"], compare="none", slow=True),
         Case("verify", ["verify-determinism", "-m", "TINY"], compare="none", slow=True),
         Case("library", [str(common.SMALL_MODEL)], program=library),
     ]
@@ -99,6 +111,8 @@ class Sweep:
         if outcome.report is not None:
             hit = {h for h, p in outcome.report.places.items() if p.hit}
             self.hit |= hit
+        elif common.theirs(place):
+            self.hit.add(place.hash)  # it crashed there, which is known
         problem = common.judge(self.case, outcome, self.good, place, at.endswith("+"))
         written = "< tern_out_file_" in self.symbols.stack(place)
         if not problem and written and outcome.status == self.case.status and place.kind == common.SYSTEM:
@@ -142,6 +156,16 @@ class Sweep:
         return self.problems
 
 
+def prepare(faults):
+    """What the cases read."""
+    made = faults.inputs
+    faults.tern_does("synth", "--preset", "llama-tiny-q4_0", made["TINY"])
+    faults.tern_does("run", "-p", TEXT, "-n", "4", "--receipt", made["RECEIPT"])
+    writer = common.ROOT / "tests" / "e2e" / "hf_folder.py"
+    subprocess.run([sys.executable, writer, made["HF"]], capture_output=True)
+    made["PROMPTS"].write_text(f'{TEXT}\n{{"prompt": "Q: What is 2+2? A:"}}\n')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tern", required=True)
@@ -149,19 +173,24 @@ def main():
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--sites", action="store_true", help="list the places of memory of `run`")
     parser.add_argument("--slow", action="store_true", help="bench as well: two minutes more")
+    parser.add_argument("--full", action="store_true", help="every place of every case, in every way")
     parser.add_argument("case", nargs="*")
     options = parser.parse_args()
     if not common.SMALL_MODEL.exists():
         common.skip("the small model is not in this source tree")
-    faults = Faults(options.tern, options.shim)
     scratch = tempfile.TemporaryDirectory()
-    faults.tiny = Path(scratch.name) / "tiny.gguf"
-    subprocess.run([options.tern, "synth", "--preset", "llama-tiny-q4_0", faults.tiny], check=True)
+    faults = Faults(options.tern, options.shim, Path(scratch.name))
+    prepare(faults)
     problems, seen = [], set()
     print(f"{'CASE':<14}{'MEM.SITES':>10}{'MEM.CALLS':>10}{'SYSTEM':>9}{'FAILED':>9}{'RUNS':>7}{'SECONDS':>9}{'PROBLEMS':>10}")
     for case in cases(options.library) + (slow_cases() if options.slow else []):
         if options.case and case.name not in options.case:
             continue
+        if "HF" in case.arguments and not faults.inputs["HF"].exists():
+            print(f"{case.name}: left out, its input needs numpy and gguf")
+            continue
+        if options.full:
+            case = dataclasses.replace(case, slow=False)
         sweep = Sweep(faults, case, Symbols(case.program or options.tern), seen)
         problems += sweep.go()
         if options.sites:

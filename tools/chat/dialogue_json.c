@@ -9,11 +9,16 @@
 
 enum { VERSION = 1 };
 
+/* All of them, or NULL without memory. */
 static json_t *messages_json(const dialogue *d) {
     json_t *list = json_array();
     for (size_t i = 0; i < d->n; i++) {
-        json_array_append_new(list, json_pack("{s:s, s:s}", "role", d->messages[i].role, "content",
-                                              d->messages[i].content));
+        json_t *message =
+            json_pack("{s:s, s:s}", "role", d->messages[i].role, "content", d->messages[i].content);
+        if (json_array_append_new(list, message) != 0) {
+            json_decref(list);
+            return NULL;
+        }
     }
     return list;
 }
@@ -91,7 +96,7 @@ static tern_status read_root(const char *name, const json_t *root, dialogue *d, 
 tern_status dialogue_from_json(const char *name, const char *text, size_t size, dialogue *d,
                                uint64_t *attempts, tern_error *err) {
     json_error_t error;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = json_read(text, size, &error);
     if (root == NULL) {
         return tern_fail(err, TERN_ERR_IO, "%s: line %d: %s", name, error.line, error.text);
     }

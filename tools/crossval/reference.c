@@ -34,11 +34,12 @@ void reference_free(reference **r) {
 
 #ifdef TERN_HAVE_JANSSON
 
-#include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "tools/json.h"
 
 /* Where the parser is, for messages. */
 typedef struct place {
@@ -291,7 +292,7 @@ tern_status reference_parse(const char *path, const char *json, size_t size, ref
                             tern_error *err) {
     place p = {path, "", err};
     json_error_t problem;
-    json_t *root = json_loadb(json, size, JSON_REJECT_DUPLICATES, &problem);
+    json_t *root = json_read(json, size, &problem);
     if (root == NULL) {
         return REFUSE(&p, "%s: line %d: %s", path, problem.line, problem.text);
     }

@@ -15,7 +15,7 @@
 
 json_t *receipt_parse(const char *bytes, size_t size, tern_error *err) {
     json_error_t error;
-    json_t *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = json_read(bytes, size, &error);
     if (root == NULL) {
         (void)tern_fail(err, TERN_ERR_ARG, "line %d: %s", error.line, error.text);
     } else if (!json_is_object(root)) {

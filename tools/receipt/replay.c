@@ -41,7 +41,11 @@ static const char *model_path(const replay *p) {
 static bool check_files(const replay *p, int *status) {
     char hex[RECEIPT_HEX];
     json_t *files = facts_files(p->model, hex);
-    if (files == NULL) {
+    if (files == NULL || json_memory_failed()) {
+        if (json_memory_failed()) { /* other failures have been told */
+            complain("no memory for the list of the model's files");
+        }
+        json_decref(files);
         *status = EXIT_FAILED;
         return false;
     }

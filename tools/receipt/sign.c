@@ -39,10 +39,16 @@ static bool write_key(const char *path, mode_t mode, const char *label,
     sodium_bin2hex(hex, sizeof hex, key, KEY_BYTES);
     const int n = snprintf(line, sizeof line, "%s%s\n", label, hex);
     const ssize_t written = write(file, line, (size_t)n);
-    const int error = written < 0 ? errno : ENOSPC;
+    int error = written < 0 ? errno : written < n ? ENOSPC : 0;
     sodium_memzero(line, sizeof line);
     sodium_memzero(hex, sizeof hex);
-    if (close(file) != 0 || written != n) {
+    if (error == 0 && fsync(file) != 0) {
+        error = errno;
+    }
+    if (close(file) != 0 && error == 0) {
+        error = errno;
+    }
+    if (error != 0) {
         complain("%s: %s", path, strerror(error));
         (void)unlink(path);
         return false;
