@@ -97,14 +97,14 @@ static tern_status check_blocks(const tern_model *m, tern_error *err) {
     return TERN_OK;
 }
 
-/* Every row that a session could use but the embedding's, which is chosen with its data at hand. */
-static tern_status check_rows(const tern_model *m, bool embedding, tern_error *err) {
+/* Every row that a session could use. */
+static tern_status check_rows(const tern_model *m, tern_error *err) {
     static const tern_format caches[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
     for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
         const tern_kernel_row *rows[64];
         const size_t n = tern_model_kernels(m, caches[i], rows, 64);
         for (size_t k = 0; k < n && k < 64; k++)
-            if (is_weak(m, rows[k]) && (embedding || rows[k]->op != TERN_OP_EMBED))
+            if (is_weak(m, rows[k]))
                 return weak_row(m, rows[k], err);
     }
     return TERN_OK;
@@ -125,7 +125,7 @@ tern_status tern_strict_plan(const tern_model *m, const tern_model_params *param
     if ((status = check_metadata(m, err)) || (status = check_tokenizer(m, params, err)) ||
         (status = check_blocks(m, err)))
         return status;
-    return check_rows(m, false, err);
+    return check_rows(m, err);
 }
 
 tern_status tern_strict_loaded(const tern_model *m, tern_error *err) {
@@ -135,5 +135,5 @@ tern_status tern_strict_loaded(const tern_model *m, tern_error *err) {
                          "another would stand in",
                          tern_gguf_name(m->file), m->guard.refused[0].row->name,
                          m->guard.refused[0].where);
-    return check_rows(m, true, err);
+    return check_rows(m, err);
 }

@@ -5,8 +5,7 @@
 #include "dispatch/cpu.h"
 #include "runtime/tune_file.h"
 
-/* Linear map number i of the model: those of the layers, the head, its image; NULL behind them. */
-static const tern_linear *linear_at(const tern_model *m, size_t i) {
+const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
     const size_t in_layers = (size_t)m->config.n_layer * TERN_LAYER_LINEARS;
     if (i < in_layers)
         return tern_layer_linear(&m->layers[i / TERN_LAYER_LINEARS], i % TERN_LAYER_LINEARS);
@@ -18,7 +17,7 @@ static const tern_linear *linear_at(const tern_model *m, size_t i) {
 uint64_t tern_tune_stream_of(const tern_model *m) {
     const tern_linear *linear;
     uint64_t bytes = 0;
-    for (size_t i = 0; (linear = linear_at(m, i)) != NULL; i++)
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++)
         bytes += tern_linear_bytes(linear);
     return tern_tune_stream(bytes, tern_cpu_cache_bytes());
 }
@@ -28,7 +27,7 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
     tern_tuning seen = {.n = 0};
     const tern_linear *linear;
     size_t n = 0;
-    for (size_t i = 0; (linear = linear_at(m, i)) != NULL && n < TERN_TUNE_KEYS; i++) {
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL && n < TERN_TUNE_KEYS; i++) {
         const tern_tune_choice choice = {.key = tern_tune_key_of(&linear->matrix, threads, stream)};
         if ((linear->form == TERN_INPUT_TOKEN && m->choice == TERN_CHOICE_ASKED) ||
             tern_tuning_find(&seen, &choice.key))
@@ -39,6 +38,19 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
     }
     tern_tuning_free(&seen);
     return n;
+}
+
+const tern_tune_choice *tern_model_tuned(const tern_model *m, const tern_linear *linear) {
+    tern_matrix planned = linear->matrix; /* as it was when its key was made */
+    if (linear->form == TERN_INPUT_TOKEN)
+        planned.layout = m->ternary;
+    const tern_tune_key key = tern_tune_key_of(&planned, 0, 0);
+    for (size_t i = 0; i < m->tuning.n; i++) {
+        const tern_tune_key *known = &m->tuning.choices[i].key;
+        if (known->format == key.format && known->rows == key.rows && known->cols == key.cols)
+            return &m->tuning.choices[i];
+    }
+    return NULL;
 }
 
 /* Measures the keys for which there is no choice; how many got one. */

@@ -319,9 +319,8 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
     if (status != TERN_OK)
         return status;
     const tern_format format = tern_format_from_gguf(t->type);
-    tern_embedding embedding = {.data = t->data,
-                                .row = tern_kernel_select(0, TERN_OP_EMBED, format)};
-    if (format == TERN_FORMAT_NONE || !embedding.row)
+    tern_embedding embedding = {.data = t->data};
+    if (format == TERN_FORMAT_NONE || !tern_kernel_select(0, TERN_OP_EMBED, format))
         return type_error(l, name, t->type, "cannot be used as embedding", err);
     status = tern_format_bytes(format, 1, cols, &bytes);
     if (status != TERN_OK)
@@ -333,8 +332,12 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
         status = place_rows(l, name, t, &placed, err);
         embedding.data = placed.data;
     }
-    if (status == TERN_OK && l->stage == TERN_LOAD_USE)
-        embedding.row = tern_guard_operation(l->guard, TERN_OP_EMBED, format, embedding.data, cols);
+    if (status == TERN_OK)
+        embedding.row =
+            l->stage == TERN_LOAD_USE
+                ? tern_guard_operation(l->guard, TERN_OP_EMBED, format, embedding.data, cols)
+                : tern_guard_select(l->guard,
+                                    (tern_kernel_use){TERN_OP_EMBED, format, TERN_LAYOUT_ROWS});
     if (status == TERN_OK && !embedding.row)
         return no_row(l, name, format, err);
     if (status == TERN_OK)

@@ -158,7 +158,7 @@ static void test_operands(void **state) {
     const options dashed = good(COMMAND_INSPECT, "-- --json");
     assert_string_equal(dashed.operands[0], "--json");
     assert_false(options_switch(&dashed, OPT_JSON));
-    bad(COMMAND_INSPECT, "", "missing argument: MODEL");
+    bad(COMMAND_VERIFY, "", "missing argument: RECEIPT");
     bad(COMMAND_INSPECT, "a b", "unexpected argument 'b'");
     bad(COMMAND_RUN, "a", "unexpected argument 'a'");
 }
@@ -294,7 +294,7 @@ static void test_bad_variables_are_errors(void **state) {
     set("TERN_THREADS", "many");
     bad(COMMAND_RUN, "", "TERN_THREADS wants an integer from 0 to 1024, not 'many'");
     (void)good(COMMAND_RUN, "--threads 1"); /* the flag wins */
-    (void)good(COMMAND_KERNELS, "");        /* no command that takes it */
+    (void)good(COMMAND_INSPECT, "");        /* no command that takes it */
     (void)unsetenv("TERN_THREADS");
     set("RAYON_NUM_THREADS", "-1");
     bad(COMMAND_RUN, "", "RAYON_NUM_THREADS wants");

@@ -143,6 +143,7 @@ static void test_weak_rows(void **state) {
     check_model_refused(&weak, false, "for gemm, tern_gemm_f16_1x1_scalar would stand in");
     weak = sound;
     weak.own.embedding.row = tern_kernel_find("tern_embed_f16_scalar");
+    check_model_refused(&weak, false, "for embed, tern_embed_f16_scalar would stand in");
     check_model_refused(&weak, true, "for embed, tern_embed_f16_scalar would stand in");
     weak.guard.mask = 0; /* where scalar is all there is, it stands in for nothing */
     assert_int_equal(tern_strict_loaded(&weak, NULL), TERN_OK);

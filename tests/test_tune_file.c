@@ -376,6 +376,17 @@ static bool force(const char *path, uint32_t threads, size_t i) {
     return any;
 }
 
+/* Each linear map finds the choice that it got, whatever layout it got with it. */
+static void check_told(const tern_model *model) {
+    const tern_linear *linear;
+    for (size_t k = 0; (linear = tern_model_linear(model, k)) != NULL; k++) {
+        const tern_tune_choice *choice = tern_model_tuned(model, linear);
+        assert_non_null(choice);
+        assert_ptr_equal(choice->gemv, linear->gemv);
+        assert_int_equal(choice->layout, linear->matrix.layout);
+    }
+}
+
 /* Every candidate, forced upon the model by a file, runs, and gives the same bits. */
 static void check_candidates(const char *preset) {
     char *path = model_path(preset);
@@ -393,6 +404,7 @@ static void check_candidates(const char *preset) {
             assert_string_equal(tern_model_choice(model), "tuned");
             assert_ptr_equal(q->gemv, rows[i % n]);
             assert_int_equal(q->matrix.layout, rows[i % n]->layout);
+            check_told(model);
             assert_true(answer(model, threads) == expected);
             tern_model_free(&model);
         }

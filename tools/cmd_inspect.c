@@ -25,6 +25,7 @@ typedef struct type_sum {
 
 typedef struct inspection {
     const options *o;
+    const char *path;
     tern_model_params params;
     tern_gguf *file;
     type_sum types[MAX_TYPES]; /* in the order of first use */
@@ -67,20 +68,13 @@ static uint64_t float_matrices(const inspection *n) {
 /* Everything that can be said about running the model, without reading its weights. */
 static void try_model(inspection *n) {
     tern_model_params params = n->params;
-    params.isa = options_text(n->o, OPT_ISA);
-    params.disable = options_text(n->o, OPT_DISABLE);
-    params.exact_head = options_switch(n->o, OPT_EXACT_HEAD);
-    char cache[PATH_MAX];
-    params.layout = loader_layout(n->o);
-    params.cache = loader_cache(n->o, cache);
-    params.tune = loader_tunes(n->o);
     params.i2s_order = loader_i2s_order(n->o);
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.strict = options_switch(n->o, OPT_STRICT);
     params.tokenizer = options_text(n->o, OPT_TOKENIZER);
     params.no_weights = true;
     loaded *l = &n->l;
-    n->status = tern_model_open(n->o->operands[0], &params, &l->model, &n->why);
+    n->status = tern_model_open(n->path, &params, &l->model, &n->why);
     if (n->status != TERN_OK) {
         return;
     }
@@ -176,7 +170,7 @@ static bool print_plan(const inspection *n) {
 }
 
 static int print_text(const inspection *n) {
-    out_print("%s: GGUF v%" PRIu32 ", %.1f MiB, %zu values, %zu tensors\n", n->o->operands[0],
+    out_print("%s: GGUF v%" PRIu32 ", %.1f MiB, %zu values, %zu tensors\n", n->path,
               tern_gguf_version(n->file), mib(tern_gguf_file_bytes(n->file)),
               tern_gguf_value_count(n->file), tern_gguf_tensor_count(n->file));
     print_parts(n);
@@ -258,7 +252,7 @@ static int print_json(const inspection *n) {
         const tern_gguf_value *value = tern_gguf_value_at(n->file, i);
         set_key(metadata, value->key, value_json(value));
     }
-    json_object_set_new(root, "model", json_text(n->o->operands[0], strlen(n->o->operands[0])));
+    json_object_set_new(root, "model", json_text(n->path, strlen(n->path)));
     json_object_set_new(root, "version", json_integer(tern_gguf_version(n->file)));
     json_object_set_new(root, "file_bytes",
                         json_integer((json_int_t)tern_gguf_file_bytes(n->file)));
@@ -276,19 +270,36 @@ static int print_json(const inspection *n) {
 }
 #endif
 
+/* The operand, or what -m and its kin say; NULL after a complaint. */
+static const char *find_path(const options *o) {
+    if (o->n_operands == 0) {
+        return loader_model_path(o, false);
+    }
+    if (o->values[OPT_MODEL].source == OPTION_FLAG) {
+        complain("inspect: two models, '%.100s' and -m '%.100s'", o->operands[0],
+                 options_text(o, OPT_MODEL));
+        return NULL;
+    }
+    return o->operands[0];
+}
+
 int cmd_inspect(const options *o) {
     uint64_t mask;
     const int checked = loader_check_isa(o, &mask);
     if (checked != EXIT_DONE) {
         return checked;
     }
-    inspection n = {.o = o, .params = tern_model_params_default()};
+    char cache[PATH_MAX];
+    inspection n = {.o = o, .path = find_path(o), .params = loader_params(o, cache)};
     tern_error err = {0};
+    if (n.path == NULL) {
+        return EXIT_USAGE;
+    }
     if (places_read(o, &n.params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }
-    if (tern_gguf_open(o->operands[0], &n.file, &err) != TERN_OK) {
+    if (tern_gguf_open(n.path, &n.file, &err) != TERN_OK) {
         return complain_error(&err);
     }
     count_types(&n);

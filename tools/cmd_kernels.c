@@ -11,6 +11,7 @@
 #include "tools/commands.h"
 #include "tools/json.h"
 #include "tools/loader.h"
+#include "tools/model_kernels.h"
 #include "tools/out.h"
 
 typedef struct listing {
@@ -169,6 +170,9 @@ int cmd_kernels(const options *o) {
     const int checked = loader_check_isa(o, &l.mask);
     if (checked != EXIT_DONE) {
         return checked;
+    }
+    if (o->values[OPT_MODEL].source == OPTION_FLAG) {
+        return model_kernels(o);
     }
     find_cuda(&l);
     l.rows = tern_kernel_rows(&l.n);

@@ -62,15 +62,22 @@ static const command_spec commands[COMMAND_COUNT] = {
                       "  tern tune\n"
                       "  tern tune -m model.gguf --threads 4\n"},
     [COMMAND_INSPECT] =
-        {"inspect", "MODEL", 1, 1, "show what is in a model file and whether it runs here",
-         "Shows metadata, tensors, the memory that the model would take, and the kernels chosen.\n",
+        {"inspect", "[MODEL]", 0, 1, "show what is in a model file and whether it runs here",
+         "Shows metadata, tensors, the memory that the model would take, and the kernels chosen.\n"
+         "-m MODEL means the same as MODEL.\n",
          "  tern inspect model.gguf\n"
          "  tern inspect model.gguf --ctx 256 --kv f32 --json\n",
          "compat-check"},
-    [COMMAND_KERNELS] = {"kernels", "", 0, 0,
-                         "list every kernel, whether it runs here and which is chosen", "",
-                         "  tern kernels\n"
-                         "  tern kernels --isa avx2 --markdown\n"},
+    [COMMAND_KERNELS] =
+        {"kernels", "", 0, 0, "list every kernel, whether it runs here and which is chosen",
+         "With -m MODEL (the flag, not a variable) it lists what that model uses here: for each "
+         "kind\n"
+         "of matrix the packed layout, the kernels, and whether the table's order or a "
+         "measurement\n"
+         "chose them (tern tune). Weights are not read, nothing is measured.\n",
+         "  tern kernels\n"
+         "  tern kernels --isa avx2 --markdown\n"
+         "  tern kernels -m model.gguf --threads 4\n"},
     [COMMAND_COMPLETION] = {"completion", "SHELL", 1, 1, "print completion for bash, zsh or fish",
                             "An installed tern has it already, where shells look for it.\n",
                             "  tern completion bash > tern.bash && . ./tern.bash\n"

@@ -89,6 +89,18 @@ static void report_loading(const loaded *l) {
     }
 }
 
+tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
+    tern_model_params params = tern_model_params_default();
+    params.isa = options_text(o, OPT_ISA);
+    params.disable = options_text(o, OPT_DISABLE);
+    params.exact_head = options_switch(o, OPT_EXACT_HEAD);
+    params.layout = loader_layout(o);
+    params.cache = loader_cache(o, cache);
+    params.tune = loader_tunes(o);
+    params.threads = (uint32_t)options_integer(o, OPT_THREADS);
+    return params;
+}
+
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     uint64_t mask;
     const int checked = loader_check_isa(o, &mask);
@@ -99,18 +111,11 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     if (path == NULL) {
         return EXIT_USAGE;
     }
-    tern_model_params params = tern_model_params_default();
-    params.isa = options_text(o, OPT_ISA);
-    params.disable = options_text(o, OPT_DISABLE);
-    params.exact_head = options_switch(o, OPT_EXACT_HEAD);
     char cache[PATH_MAX];
-    params.layout = loader_layout(o);
-    params.cache = loader_cache(o, cache);
-    params.tune = loader_tunes(o);
+    tern_model_params params = loader_params(o, cache);
     params.i2s_order = loader_i2s_order(o);
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.tokenizer = options_text(o, OPT_TOKENIZER);
-    params.threads = (uint32_t)options_integer(o, OPT_THREADS);
     params.strict = options_switch(o, OPT_STRICT);
     params.cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params.images = image_use(o);

@@ -50,6 +50,12 @@ int loader_check_file(const loaded *l);
  */
 void loader_report_tokenizer(const tern_tokenizer *t, const char *model);
 
+/*
+ * Parameters of a model with the options that decide which kernels and layouts it gets; the path of
+ * the cache may lie in `cache`, which must live until the model is open.
+ */
+tern_model_params loader_params(const options *o, char cache[PATH_MAX]);
+
 /* The layout that --layout names; NULL: none. */
 const char *loader_layout(const options *o);
 

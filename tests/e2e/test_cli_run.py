@@ -157,6 +157,21 @@ class Json(WithModel):
                 for isa in every:
                     self.assertIn((op, fmt, isa), served)
 
+    def test_kernels_of_a_model(self):
+        """They are those of a run, and inspect tells the same; only the flag asks for a model."""
+        of_model = tern_json("kernels", "-m", self.model)
+        names = {row["kernel"] for row in of_model["operations"]}
+        names |= {kind[use] for kind in of_model["matrices"] for use in ("gemv", "gemm") if use in kind}
+        for inspected in (tern_json("inspect", self.model), tern_json("inspect", "-m", self.model)):
+            self.assertEqual(set(inspected["kernels"]), names)
+        answer = tern_json("run", "-m", self.model, "-p", "abc", "-n", 2)
+        self.assertLessEqual(set(answer["kernels"]), names)
+        text = tern_text("kernels", "-m", self.model)
+        for name in names:
+            self.assertIn(f" {name}\n", text)
+        everything = json.loads(tern_text("kernels", "--json", env={"TERN_MODEL": str(self.model)}))
+        self.assertIsInstance(everything, list)
+
     def test_kernels_table(self):
         """Narrow lines; whoever is not chosen is told by whom, or what is missing."""
         for line in tern_text("kernels").splitlines():
@@ -247,6 +262,8 @@ class Usage(WithModel):
             ["synth", "--preset", "nonsense", os.path.join(self.folder.name, "x.gguf")],
             ["synth", os.path.join(self.folder.name, "x.gguf")],
             ["inspect"],
+            ["inspect", self.model, *model],
+            ["kernels", "--model-dir", self.folder.name, "-m"],
         ):
             with self.subTest(arguments=arguments):
                 self.assert_one_line_error(tern(*arguments), status=2)

@@ -53,6 +53,47 @@ class Tune(common.FolderTest):
         for kernel in {c["gemv"] for c in mine} | ternary:
             self.assertIn(kernel, result["kernels"])
 
+    def shown(self, *options, env=None):
+        """What tern kernels says of the model: choices by format, rows and columns."""
+        words = ("kernels", "-m", self.model, "--cache", self.cache, *options)
+        said = tern_json(*words, env=TUNED | (env or {}))
+        return {(k["format"], k["rows"], k["cols"]): k for k in said["matrices"]}
+
+    def test_shown(self):
+        """tern kernels -m says what was measured, for that number of threads, and what was not."""
+        words = ("tune", "-m", self.model, "--threads", 2, "--cache", self.cache)
+        tuned = {
+            (c["format"], c["rows"], c["cols"]): c
+            for c in tern_json(*words, env=TUNED)["choices"] if c["threads"] == 2
+        }
+        shown = self.shown("--threads", 2)
+        self.assertEqual(shown.keys(), tuned.keys())
+        for key, kind in shown.items():
+            self.assertEqual(kind["choice"], "tuned")
+            self.assertEqual((kind["gemv"], kind["layout"]), (tuned[key]["gemv"], tuned[key]["layout"]))
+            if not kind["scan"]:
+                self.assertEqual(kind["gemm"], tuned[key]["gemm"])
+        table = self.shown("--threads", 2, "--no-tune")
+        for key, kind in table.items():
+            self.assertEqual(kind["choice"], "table")
+            self.assertEqual(kind["gemv"], kind["table_gemv"])
+            self.assertEqual(kind["table_gemv"], shown[key]["table_gemv"])
+        self.assertEqual({kind["choice"] for kind in self.shown("--threads", 3).values()}, {"table"})
+        asked = self.shown("--threads", 2, "--layout", "t5r16")
+        for (form, _, _), kind in asked.items():
+            self.assertEqual(kind["choice"], "asked" if form == "i2_s" else "tuned")
+
+    def test_shown_text(self):
+        words = ("kernels", "-m", self.model, "--cache", self.cache)
+        hint = "has not been measured with 3 threads"
+        self.assertIn(hint, tern_text(*words, "--threads", 3, env=TUNED))
+        self.assertNotIn(hint, tern_text(*words, "--threads", 3, "--no-tune", env=TUNED))
+        tern_text("tune", "-m", self.model, "--threads", 2, "--cache", self.cache)
+        text = tern_text(*words, "--threads", 2, env=TUNED)
+        self.assertRegex(text, r"\ni2_s \d+ x \d+, \w+: tuned\n  \d+ matrices: .*attn_q")
+        self.assertNotIn("has not been measured", text)
+        self.assertFalse(list(self.cache.glob("*.tmp*")))
+
     def test_text(self):
         text = tern_text("tune", "-m", self.model, "--threads", 1, "--cache", self.cache)
         self.assertIn("chosen", text)

@@ -47,6 +47,7 @@ def cases(library):
         Case("kernels-json", ["kernels", "--json"], compare="json", keeps=True, environment=NO_CUDA),
         # Without cpuinfo the processor has no name, without memory the reason of no CUDA is another.
         Case("kernels", ["kernels"], compare="none", keeps=True, environment=NO_CUDA),
+        Case("kernels-model", ["kernels", "-m", str(common.SMALL_MODEL)], slow=True),
         Case("usage", ["run", "--nonsense"], status=2),
         Case("cache", [*run, "--prompt-cache", "OUT"], slow=True, old=False),
         Case("receipt", [*run, "--receipt", "OUT"], slow=True, compare_file="none"),
