@@ -67,7 +67,7 @@ def cases(library):
 
 def slow_cases():
     """Runs of seconds each, which measure the memory's speed."""
-    bench = ["bench", "-p", "2", "-n", "1", "--repeat", "1", "--threads", "1"]
+    bench = ["bench", "-p", "2", "-n", "1", "--repeat", "1", "--threads", "1", "--stages", "--json"]
     return [Case("bench", bench, compare="none", slow=True)]
 
 
