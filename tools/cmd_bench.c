@@ -11,6 +11,7 @@
 #include "runtime/model.h"
 #include "tools/bench/bench.h"
 #include "tools/commands.h"
+#include "tools/receipt/receipt.h"
 #include "tools/text_file.h"
 
 enum { MAX_THREADS = 1024, MAX_BATCH = 4096, MAX_DEPTH = 10000000 }; /* as in the option table */
@@ -285,7 +286,13 @@ int cmd_bench(const options *o) {
         return EXIT_FAILED;
     }
     b->o = o;
-    int status = open_all(b);
+    int status = EXIT_DONE;
+    if (options_given(o, OPT_RECEIPT)) {
+        status = JSON_OR_NOTHING(receipt_check_target(o));
+    }
+    if (status == EXIT_DONE) {
+        status = open_all(b);
+    }
     if (status == EXIT_DONE) {
         status = plan(b);
     }

@@ -153,8 +153,9 @@ static int read_prompt(run *r) {
     if (options_text(r->o, OPT_PROMPTS_FILE) == NULL) {
         return prompt_read(r->o, &r->l, &r->prompt);
     }
-    if (options_given(r->o, OPT_PROMPT) || options_given(r->o, OPT_TOKENS)) {
-        complain("--prompts-file excludes --prompt and --tokens");
+    if (options_given(r->o, OPT_PROMPT) || options_given(r->o, OPT_TOKENS) ||
+        options_given(r->o, OPT_FILE)) {
+        complain("--prompts-file excludes --prompt, --file and --tokens");
         return EXIT_USAGE;
     }
     return EXIT_DONE;
@@ -178,12 +179,20 @@ static bool check_options(const options *o) {
     return false;
 }
 
+/* A receipt is asked for as proof: no answer without it, if that can be told beforehand. */
+static int check_target(const options *o) {
+    return options_given(o, OPT_RECEIPT) ? JSON_OR_NOTHING(receipt_check_target(o)) : EXIT_DONE;
+}
+
 int cmd_run(const options *o) {
     run r = {.o = o, .json = options_switch(o, OPT_JSON)};
     if (!check_options(o)) {
         return EXIT_USAGE;
     }
-    int status = loader_open(o, !options_switch(o, OPT_REQUIRE_MODEL), &r.l);
+    int status = check_target(o);
+    if (status == EXIT_DONE) {
+        status = loader_open(o, !options_switch(o, OPT_REQUIRE_MODEL), &r.l);
+    }
     if (status == EXIT_DONE) {
         status = read_prompt(&r);
     }

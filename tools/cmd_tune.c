@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tern tune: the kernels and layouts that are fastest here, measured at leisure and kept. */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dispatch/cpu.h"
 #include "runtime/metrics.h"
@@ -174,8 +176,14 @@ static int open_folder(tuning_run *t) {
         complain("no folder to keep the choices in: use --cache-dir FOLDER or set HOME");
         return EXIT_FAILED;
     }
-    return tern_cache_folder_open(where, &t->folder, &err) == TERN_OK ? EXIT_DONE
-                                                                      : complain_error(&err);
+    if (tern_cache_folder_open(where, &t->folder, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    if (access(where, W_OK) != 0) { /* said now, not when all is measured */
+        complain("%s: no choices can be kept there: %s", where, strerror(errno));
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
 }
 
 static int finish(tuning_run *t) {

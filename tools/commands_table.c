@@ -10,8 +10,8 @@ static const command_spec commands[COMMAND_COUNT] = {
         {"run", "", 0, 0, "generate text from a prompt",
          "Writes the generated text to standard output while it is generated. The prompt comes "
          "from\n"
-         "-p, from --tokens, or from a pipe on standard input (one newline at its end is "
-         "dropped).\n"
+         "-p, -f, --tokens, or a pipe on standard input (one newline at the end of a file or pipe "
+         "is\ndropped).\n"
          "Without -m the small model that comes with tern answers. The same seed, model and "
          "prompt\n"
          "give the same text on every machine, whatever the instruction set or thread count.\n",
@@ -36,7 +36,7 @@ static const command_spec commands[COMMAND_COUNT] = {
          "bytes, which is the same on every instruction set, for every thread count and split.\n",
          "  tern logits -m model.gguf -p 'The capital of France is'\n"
          "  tern logits -m model.gguf --tokens 1,2,3 --all --sha256\n"
-         "  tern logits -m model.gguf -p - --all --output logits.f32 < prompt.txt\n"},
+         "  tern logits -m model.gguf -f prompt.txt --all --output logits.f32\n"},
     [COMMAND_BENCH] =
         {"bench", "", 0, 0, "measure prefill and decode against this machine's memory",
          "Evaluates a prompt of random tokens (or of a text, -f), then decodes. Figures are "

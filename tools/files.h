@@ -11,6 +11,9 @@
  * 0 behind *size bytes. More than limit bytes are refused. */
 int file_read(const char *path, size_t limit, char **bytes, size_t *size);
 
+/* Whether a file could be written there, before the work for it begins; leaves none. */
+int file_check_target(const char *path);
+
 /* SHA-256 of a file's bytes as 64 lower-case hexadecimal digits. */
 int file_sha256(const char *path, char hex[65]);
 

@@ -78,7 +78,8 @@ typedef struct prompt {
     size_t n;
 } prompt;
 
-/* Reads and tokenizes what --prompt, --tokens or standard input hold. Free in any case. */
+/* Reads and tokenizes what --prompt, --file, --tokens or standard input hold, which must fit into
+ * the session. Free in any case. */
 int prompt_read(const options *o, const loaded *l, prompt *p);
 void prompt_free(prompt *p);
 

@@ -255,7 +255,8 @@ static tern_status take_short(arguments *a, const char *flag) {
 static tern_status take_operand(arguments *a, const char *text) {
     options *o = a->o;
     if (o->n_operands == command_describe(o->command)->max_operands) {
-        return tern_fail(a->err, TERN_ERR_ARG, "unexpected argument '%.100s'", text);
+        return tern_fail(a->err, TERN_ERR_ARG, "unexpected argument '%.100s', see `tern %s --help`",
+                         text, command_describe(o->command)->name);
     }
     o->operands[o->n_operands++] = text;
     return TERN_OK;

@@ -119,8 +119,9 @@ static const option_spec table[OPT_COUNT] = {
                    .commands = LOGITS,
                    .help = "feed the prompt in pieces of N tokens; 0: at once. Changes no bit"},
     [OPT_FILE] = {"file", 'f', NULL, "FILE", OPTION_TEXT, .one_call = true,
-                  .commands = PERPLEXITY | TOKENIZE | BENCH,
-                  .help = "the text; - reads standard input (bench: in place of random tokens)"},
+                  .commands = RUN | LOGITS | PERPLEXITY | TOKENIZE | BENCH,
+                  .help = "the text or prompt; - reads standard input (bench: in place of random "
+                          "tokens)"},
     [OPT_STRIDE] = {"stride", 0, "ppl-stride", "N", OPTION_INTEGER, .max = UINT32_MAX,
                     .fallback = "0", .commands = PERPLEXITY,
                     .help = "tokens from one window's start to the next; 0: windows side by side"},

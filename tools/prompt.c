@@ -1,55 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/files.h"
 #include "tools/loader.h"
 #include "tools/out.h"
 
-enum { READ_STEP = 1 << 16 };
 static const size_t prompt_limit = (size_t)1 << 28; /* bytes; more is a mistake, not a prompt */
 
-/* Reads standard input to its end; one newline at the end is dropped. */
-static int read_input(prompt *p) {
-    size_t capacity = 0;
-    size_t got;
-    do {
-        if (capacity - p->size < READ_STEP + 1) { /* and a terminator */
-            capacity += capacity / 2 + READ_STEP + 1;
-            char *grown = realloc(p->text, capacity);
-            if (grown == NULL) {
-                complain("no memory for a prompt of %zu bytes", capacity);
-                return EXIT_FAILED;
-            }
-            p->text = grown;
-        }
-        got = fread(p->text + p->size, 1, READ_STEP, stdin);
-        p->size += got;
-    } while (got > 0 && p->size < prompt_limit);
-    if (ferror(stdin)) {
-        complain("standard input: %s", strerror(errno));
-        return EXIT_FAILED;
+/* A text of a file, or of standard input ("-"); one newline at the end is dropped. */
+static int read_file(const char *path, prompt *p) {
+    const int status = file_read(path, prompt_limit, &p->text, &p->size);
+    if (status == EXIT_DONE && p->size > 0 && p->text[p->size - 1] == '\n') {
+        p->text[--p->size] = '\0';
     }
-    if (got > 0) {
-        complain("the prompt on standard input is longer than %zu bytes", prompt_limit);
-        return EXIT_FAILED;
-    }
-    p->size -= p->size > 0 && p->text[p->size - 1] == '\n';
-    p->text[p->size] = '\0';
-    return EXIT_DONE;
+    return status;
 }
 
 static int read_text(const options *o, prompt *p) {
     const char *text = options_text(o, OPT_PROMPT);
-    if (text == NULL && isatty(STDIN_FILENO) == 1) {
-        complain("no prompt: use -p TEXT, --tokens IDS or a pipe on standard input");
+    const char *file = options_text(o, OPT_FILE);
+    if (text == NULL && file == NULL && isatty(STDIN_FILENO) == 1) {
+        complain("no prompt: use -p TEXT, -f FILE, --tokens IDS or a pipe on standard input");
         return EXIT_USAGE;
     }
     if (text == NULL || strcmp(text, "-") == 0) {
-        return read_input(p);
+        return read_file(file != NULL ? file : "-", p);
     }
     p->text = strdup(text);
     if (p->text == NULL) {
@@ -121,18 +102,36 @@ int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
     return EXIT_DONE;
 }
 
+/* Whether the session has room; a complaint says what would help. */
+static int check_length(const loaded *l, const prompt *p) {
+    const uint32_t context = tern_session_context(l->session);
+    if (p->n <= context) {
+        return EXIT_DONE;
+    }
+    if (p->n <= l->info.n_ctx_train) {
+        complain("the prompt has %zu tokens, the context %" PRIu32
+                 " positions: --ctx makes more room, up to %" PRIu32,
+                 p->n, context, l->info.n_ctx_train);
+    } else {
+        complain("the prompt has %zu tokens, the context %" PRIu32
+                 " positions; the model was trained for %" PRIu32,
+                 p->n, context, l->info.n_ctx_train);
+    }
+    return EXIT_FAILED;
+}
+
 int prompt_read(const options *o, const loaded *l, prompt *p) {
     *p = (prompt){0};
     const char *tokens = options_text(o, OPT_TOKENS);
-    if (tokens != NULL && options_given(o, OPT_PROMPT)) {
-        complain("--prompt and --tokens exclude each other");
+    if ((tokens != NULL) + options_given(o, OPT_PROMPT) + options_given(o, OPT_FILE) > 1) {
+        complain("--prompt, --file and --tokens exclude each other");
         return EXIT_USAGE;
     }
-    const int status = tokens != NULL ? parse_ids(tokens, p) : read_text(o, p);
-    if (status != EXIT_DONE || tokens != NULL) {
-        return status;
+    int status = tokens != NULL ? parse_ids(tokens, p) : read_text(o, p);
+    if (status == EXIT_DONE && tokens == NULL) {
+        status = prompt_tokenize(o, l, p);
     }
-    return prompt_tokenize(o, l, p);
+    return status == EXIT_DONE ? check_length(l, p) : status;
 }
 
 void prompt_free(prompt *p) {

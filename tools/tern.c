@@ -30,7 +30,7 @@ static int unknown_command(const char *name) {
 
 static int help(const char *topic) {
     command_id command;
-    if (topic == NULL) {
+    if (topic == NULL || strcmp(topic, "help") == 0) {
         help_print_program(stdout);
     } else if (strcmp(topic, "environment") == 0) {
         help_print_environment(stdout);
@@ -55,7 +55,7 @@ static int dispatch(int argc, char *const *argv) {
         strcmp(argv[1], "-h") == 0) {
         return help(argc > 2 ? argv[2] : NULL);
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
         out_print("tern %s\n", tern_version());
         return EXIT_DONE;
     }

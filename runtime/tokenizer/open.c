@@ -121,7 +121,9 @@ tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer, ter
         return tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
     const size_t got = fread(magic, 1, sizeof magic, file);
     (void)fclose(file);
-    return got == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0
-               ? open_gguf(path, pre_tokenizer, out, err)
-               : open_json(path, pre_tokenizer, out, err);
+    if (got == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0)
+        return open_gguf(path, pre_tokenizer, out, err);
+    if (got > 0 && memchr("{[ \t\r\n", magic[0], 6) == NULL)
+        return tern_fail(err, TERN_ERR_JSON, "%s: neither a GGUF file nor JSON", path);
+    return open_json(path, pre_tokenizer, out, err);
 }

@@ -268,6 +268,46 @@ class Usage(WithModel):
             with self.subTest(arguments=arguments):
                 self.assert_one_line_error(tern(*arguments), status=2)
 
+    def test_prompt_of_a_file(self):
+        path = Path(self.folder.name) / "prompt.txt"
+        for text, prompt_text in (("abc", "abc"), ("abc\n", "abc"), ("abc\n\n", "abc\n")):
+            path.write_text(text)
+            for command in (("run", "-n", 3), ("logits", "--sha256")):
+                words = (command[0], "-m", self.model, *command[1:])
+                self.assertEqual(tern_text(*words, "-f", path), tern_text(*words, "-p", prompt_text))
+        for more in (("-p", "a"), ("--tokens", "1"), ("--prompts-file", path)):
+            result = tern("run", "-m", self.model, "-f", path, *more)
+            self.assert_one_line_error(result, status=2, contains=["exclude"])
+        self.assert_one_line_error(tern("run", "-f", "/nonexistent"), contains=["/nonexistent: No such file"])
+
+    def test_prompt_that_does_not_fit(self):
+        """The line says how long it is, what room there is, and whether --ctx helps."""
+        words = ("run", "-m", self.model, "--tokens", comma(range(1, 9)), "--ctx")
+        self.assertEqual(tern(*words, 8, "-n", 1).returncode, 0)
+        result = tern(*words, 7)
+        self.assert_one_line_error(result, contains=["8 tokens", "7 positions", "--ctx makes more room"])
+        trained = tern_json("inspect", self.model)["geometry"]["n_ctx_train"]
+        result = tern("run", "-m", self.model, "--tokens", comma([1] * (trained + 1)))
+        self.assert_one_line_error(result, contains=[f"{trained + 1} tokens", f"trained for {trained}"])
+
+    def test_receipts_are_tried_first(self):
+        """What could not be written in the end is said before anything is generated."""
+        nowhere = "/nonexistent/file"
+        for arguments in (
+            ["run", "-p", "a", "--receipt", nowhere],
+            ["bench", "-p", 4, "-n", 1, "--receipt", nowhere],
+            ["run", "-p", "a", "--receipt", f"{self.folder.name}/r.json", "--sign-key", nowhere],
+        ):
+            result = tern(*arguments, "-m", self.model)
+            self.assert_one_line_error(result, contains=[nowhere, "No such file"])
+            self.assertEqual(result.stdout, b"")
+        self.assertFalse(list(Path(self.folder.name).glob("r.json*")))
+
+    def test_words_for_help(self):
+        self.assertEqual(tern_text("version"), tern_text("--version"))
+        self.assertEqual(tern_text("help", "help"), tern_text("help"))
+        self.assert_one_line_error(tern("run", "hello"), 2, ["'hello'", "tern run --help"])
+
     def test_hint(self):
         result = tern("run", "-m", self.model, "-p", "a", "--thread", "2")
         self.assert_one_line_error(result, status=2, contains=["--threads"])

@@ -84,7 +84,8 @@ class Sessions(common.TernTest):
         self.run_small("-p", PROMPT, "-n", 2, *cached)
         sound = self.file.read_bytes()
         self.refused(*cached, "--kv", "f32", contains=["values as f16, this session as f32"])
-        self.refused(*cached, "-c", 5, contains=["the context has 5"])
+        self.refused(*cached, "-c", 5, contains=["11 tokens, the context 5 positions"])
+        self.refused(*cached, "-c", 11, contains=["the context has 11"])
         self.refused(*cached, "--rounds", 2, contains=["for one answer"], status=2)
         self.refused(*cached, "--receipt", self.folder / "r", contains=["--receipt"], status=2)
         changes = {

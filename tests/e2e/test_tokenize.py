@@ -74,6 +74,7 @@ class Tokenize(common.TernTest):
             (["--ids", "-p", "99999999"], 1, ["99999999"]),
             (["-p", "a", "-f", "b"], 2, ["exclude"]),
             (["-p", "a", "--tokenizer", "/nowhere.json"], 1, ["/nowhere.json"]),
+            (["-p", "a", "-m", __file__], 1, [__file__, "neither a GGUF file nor JSON"]),
             (["-p", "a", "--pieces", "--json"], 2, ["--pieces"]),
             (["-p", "a", "--pre", "nonsense"], 1, ["nonsense"]),
         ):

@@ -3,6 +3,7 @@
 
 import os
 import tempfile
+import unittest
 from pathlib import Path
 
 import common
@@ -152,6 +153,14 @@ class Tune(common.FolderTest):
         result = tern("tune", "-m", self.model, "--threads", 1, "--cache", self.cache)
         self.assert_one_line_error(result, contains=[str(self.cache)])
         self.assertEqual(self.cache.read_text(), "mine")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_folder_is_read_only(self):
+        """tune says so before it measures."""
+        self.cache.mkdir(mode=0o500)
+        result = tern("tune", "-m", self.model, "--threads", 1, "--cache", self.cache)
+        self.assert_one_line_error(result, contains=[str(self.cache), "Permission denied"])
+        self.assertEqual(result.stdout, b"")
 
     def test_no_folder(self):
         """Without a home nothing is kept; a run does not mind, tune does."""

@@ -5,13 +5,24 @@
 
 #ifdef TERN_HAVE_JANSSON
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/out_file.h"
 #include "tools/files.h"
 #include "tools/out.h"
+
+int receipt_check_target(const options *o) {
+    const char *key = options_text(o, OPT_SIGN_KEY);
+    if (key != NULL && access(key, R_OK) != 0) {
+        complain("%s: %s", key, strerror(errno));
+        return EXIT_FAILED;
+    }
+    return file_check_target(options_text(o, OPT_RECEIPT));
+}
 
 json_t *receipt_parse(const char *bytes, size_t size, tern_error *err) {
     json_error_t error;

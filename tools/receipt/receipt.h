@@ -100,6 +100,10 @@ json_t *receipt_parse(const char *bytes, size_t size, tern_error *err);
 /* The document in a file ("-": standard input); NULL after a complaint. The caller decrefs it. */
 json_t *receipt_read(const char *path);
 
+/* Before a run with --receipt: whether it can be written there, and signed with the key that is
+ * asked for. EXIT_DONE, or EXIT_FAILED after a complaint. */
+int receipt_check_target(const options *o);
+
 /* Saves a document as indented JSON: a temporary file beside it, then its name. The exit status. */
 int receipt_save(const json_t *receipt, const char *path);
 
