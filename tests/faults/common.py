@@ -90,8 +90,11 @@ class Case:
     old: bool = True  # the file that is written was there before
     momentary: bool = False  # some of its text belongs to the moment
     keeps: bool = False  # it loads libraries, whose loader keeps messages until the end
-    goes_on: bool = False  # behind what failed: other answers follow, and other complaints
+    goes_on: bool = False  # behind what failed: other answers follow
+    complaints: int = 1  # lines at most, where one thing after the other fails
+    terminal: bool = False  # stdin is typed there, standard error holds prompts and remarks too
     beside: str = ""  # a second file, out and this
+    history: str = "history"  # another file that may be there
     pair: bool = False  # both files are there, or none
     whole: re.Pattern = None  # of a file that differs from run to run, when it is complete
     environment: dict = field(default_factory=dict)
@@ -155,7 +158,7 @@ class Faults:
             paths = {"OUT": out, "MODEL": copy, **self.inputs}
             arguments = [str(paths.get(a, a)) for a in case.arguments]
             environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1"}
-            environment |= case.environment
+            environment |= {name: value.replace("FOLDER", str(folder)) for name, value in case.environment.items()}
             environment["LD_PRELOAD"] = str(self.shim)
             environment["TERN_FAULTS_KINDS"] = "alloc,system"
             environment["TERN_FAULTS_LOG"] = str(log)
@@ -163,25 +166,45 @@ class Faults:
                 if value:
                     environment[f"TERN_FAULTS_{name}"] = str(value).replace("MODEL", str(copy))
             try:
-                result = subprocess.run(
-                    [case.program or self.tern, *arguments],
-                    input=case.stdin.replace(b"OUT", os.fsencode(out)),
-                    capture_output=True,
-                    env=environment,
-                    timeout=TIMEOUT,
-                    preexec_fn=limits,
-                )
+                with Input(case.stdin.replace(b"OUT", os.fsencode(out)), case.terminal) as given:
+                    result = subprocess.run(
+                        [case.program or self.tern, *arguments],
+                        **given,
+                        capture_output=True,
+                        env=environment,
+                        timeout=TIMEOUT,
+                        preexec_fn=limits,
+                    )
                 status, stdout, stderr = result.returncode, result.stdout, result.stderr
             except subprocess.TimeoutExpired as expired:
                 status, stdout, stderr = None, expired.stdout or b"", expired.stderr or b""
             report = Report.read(log)
             log.unlink(missing_ok=True)
             file = out.read_bytes() if out.exists() else None
-            litter = sorted(p.name for p in folder.iterdir() if p not in (out, copy, beside))
+            known = (out, copy, beside, folder / case.history)
+            litter = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and p not in known)
             second = beside.exists()
         text = stderr.decode(errors="replace").replace(str(folder), "FOLDER")
         stdout = stdout.replace(str(folder).encode(), b"FOLDER")
         return Outcome(status, stdout, text, file, second, litter, report)
+
+
+class Input:
+    """Arguments of subprocess.run for what the program reads: from a pipe, or typed beforehand."""
+
+    def __init__(self, text, terminal):
+        self.text, self.terminal = text, terminal
+
+    def __enter__(self):
+        if not self.terminal:
+            return {"input": self.text}
+        self.ends = os.openpty()
+        os.write(self.ends[0], self.text)
+        return {"stdin": self.ends[1]}
+
+    def __exit__(self, *_):
+        for end in self.ends if self.terminal else ():
+            os.close(end)
 
 
 class Symbols:
@@ -211,14 +234,23 @@ class Symbols:
         return f"{place.what} < " + " < ".join(n for i, n in enumerate(names) if n != "libc" or i == 0)
 
 
+def asked_by(place, *libraries):
+    outside_libc = [f for f in place.frames if not f.startswith(("libc.so", "ld-linux"))]
+    return bool(outside_libc) and outside_libc[0].startswith(libraries)
+
+
 def theirs(place):
     """
-    Whether cpuinfo itself asked, which tern cannot mend: where it finds no memory or no file it
-    prints a line of its own and keeps what it had, and it crashes where a file of /sys can be
-    opened once and not a second time.
+    Whether a library itself asked, which tern cannot mend. cpuinfo: where it finds no memory or no
+    file it prints a line of its own and keeps what it had, and it crashes where a file of /sys can
+    be opened once and not a second time. The line editor takes memory for granted: without it it
+    crashes, or ends the program with a line of its own.
     """
-    outside_libc = [f for f in place.frames if not f.startswith(("libc.so", "ld-linux"))]
-    return bool(outside_libc) and outside_libc[0].startswith("libcpuinfo")
+    return asked_by(place, "libcpuinfo") or edits(place)
+
+
+def edits(place):
+    return asked_by(place, "libedit", "libtinfo", "libbsd")
 
 
 def kept_by_libraries(place):
@@ -235,6 +267,11 @@ def kept_by_libraries(place):
 
 def own_lines(text):
     return [line for line in text.splitlines() if " in cpuinfo: " not in line]
+
+
+def spoken(text):
+    """What is said on a terminal in lines of their own, without prompts and remarks."""
+    return "".join(line + "\n" for line in text.splitlines() if line.startswith("tern: "))
 
 
 def complaints(text, most):
@@ -270,7 +307,12 @@ def judge(case, outcome, good, place, persistent):
     """Why a run in which a call failed is not acceptable; None when it is."""
     if outcome.status is None:
         return "hangs"
+    if case.terminal:
+        outcome.stderr = spoken(outcome.stderr)
     if outcome.status == -signal.SIGSEGV and theirs(place) and place.kind == SYSTEM:
+        return None
+    ends = outcome.status in (-signal.SIGSEGV, -signal.SIGABRT, 1)
+    if ends and (edits(place) or (case.terminal and persistent and place.kind == ALLOC)):
         return None
     if outcome.status < 0:
         return f"died: {signal.Signals(-outcome.status).name}"
@@ -282,12 +324,14 @@ def judge(case, outcome, good, place, persistent):
     new = [h for h in outcome.report.live if h not in good.report.live and h not in kept]
     if new and not case.keeps:
         return "not given back: " + ", ".join(new)
-    if outcome.report.open > good.report.open:
+    if outcome.report.open > good.report.open and not edits(place):
         return "a file is still open"
     if outcome.status == case.status:
         if not same_output(case, outcome, good):
             return f"status {case.status} with another output"
         if outcome.stderr == "" and place.what == "write":
+            return None
+        if case.terminal:  # who types is told, and goes on
             return None
         tolerated = own_lines(outcome.stderr) == own_lines(good.stderr) or one_line(outcome.stderr)
         return None if tolerated else "status 0 with several lines of complaints"
@@ -299,8 +343,7 @@ def judge(case, outcome, good, place, persistent):
     if case.compare == "json" and outcome.stdout and place.what != "write":
         return "half a line of JSON"
     silent = outcome.stderr == "" and (place.what == "write" or (persistent and place.kind == SYSTEM))
-    most = len(case.stdin.splitlines()) if case.goes_on else 1
-    return None if complaints(outcome.stderr, most) or silent else "not one line of complaint"
+    return None if complaints(outcome.stderr, case.complaints) or silent else f"not 1 to {case.complaints} lines of complaint"
 
 
 def sweep(items, work, jobs=2):

@@ -28,8 +28,10 @@ MANY = 1000  # calls from one place: the last one is like the first
 TALK = b"What is 2+2?\n/regen\n/save OUT\n/clear\n/load OUT\nAnd \\\n3+3?\n/exit\n"
 REFERENCE = common.ROOT / "tests" / "golden" / "tern-small-transformers.json"
 SAVED = re.compile(rb'\{\n "tern_chat": .*\n\}\n?', re.DOTALL)
+RECEIPT = re.compile(rb'\{\n  "\$schema": .*\n\}\n?', re.DOTALL)
 SESSION = re.compile(rb"TERNSES\n.*", re.DOTALL)  # renamed when it is complete, ends with its hash
 SECRET = re.compile(rb"tern-ed25519-secret-key [0-9a-f]{64}\n")
+RECEIPT_TESTS = 9  # of the run, before its receipt is written: each says why it cannot be made
 NO_CUDA = {"TERN_CUDA_MODULE": "/nonexistent"}  # its libraries crash without memory
 
 
@@ -52,15 +54,37 @@ def cases(library):
         Case("usage", ["run", "--nonsense"], status=2),
         # Where the answer cannot be printed it ends there, and so does what is saved of it.
         Case("cache", [*run, "--prompt-cache", "OUT"], slow=True, old=False, whole=SESSION),
-        Case("receipt", [*run, "--receipt", "OUT"], slow=True, compare_file="none"),
+        Case("receipt", [*run, "--receipt", "OUT"], slow=True, compare_file="none", whole=RECEIPT, complaints=RECEIPT_TESTS),
         Case("quantize", ["quantize", "TINY", "OUT", "--type", "q8_0"], slow=True),
         Case("perplexity", ["perplexity", "-m", "TINY", "-f", __file__, "--windows", "1"], slow=True),
         Case("tokenize", ["tokenize", "-p", TEXT], slow=True),
-        Case("chat", ["chat", "-n", "8", "--threads", "1"], TALK, slow=True, goes_on=True, beside=".session", whole=SAVED),
+        Case(
+            "chat",
+            ["chat", "-n", "8", "--threads", "1"],
+            TALK,
+            slow=True,
+            goes_on=True,
+            complaints=8,
+            beside=".session",
+            whole=SAVED,
+        ),
+        Case(
+            "chat-terminal",
+            ["chat", "-n", "8", "--threads", "1"],
+            b"What is 2+2?\n" + 40 * b"/exit\n",  # where the first ones are lost
+            compare="none",
+            slow=True,
+            terminal=True,
+            goes_on=True,
+            complaints=50,
+            keeps=True,
+            history="tern/history",
+            environment={"XDG_STATE_HOME": "FOLDER", "TERM": "xterm"},
+        ),
         Case("crossval", ["crossval", "--reference", str(REFERENCE), "-p", TEXT], slow=True),
         Case("convert", ["convert", "HF", "OUT", "--type", "q8_0"], slow=True),
         Case("keygen", ["keygen", "OUT"], old=False, beside=".pub", pair=True, compare_file="none", whole=SECRET),
-        Case("prompts", ["run", "--prompts-file", "PROMPTS", "-n", "2", "--threads", "1"], slow=True),
+        Case("prompts", ["run", "--prompts-file", "PROMPTS", "-n", "2", "--threads", "1"], slow=True, complaints=2),
         Case("verify-receipt", ["verify", "RECEIPT", "--replay"], compare="none", slow=True),
         Case("verify", ["verify-determinism", "-m", "TINY"], compare="none", slow=True),
         Case("library", [str(common.SMALL_MODEL)], program=library),

@@ -129,6 +129,10 @@ static void save_history(const editor *e) {
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (file == NULL) {
         complain("%s: the history cannot be saved: %s", e->path, strerror(errno));
+        if (fd >= 0) {
+            (void)close(fd);
+            (void)unlink(temporary);
+        }
         return;
     }
     HistEvent event;

@@ -36,7 +36,7 @@ json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]) {
     json_t *list = json_array();
     sha256 all;
     sha256_start(&all);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; list != NULL && i < n; i++) {
         const tern_gguf_part part = tern_gguf_part_at(model->file, i);
         if (file_sha256(part.name, hex) != EXIT_DONE) {
             json_decref(list);
