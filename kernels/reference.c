@@ -56,11 +56,15 @@ static float largest(const float *x, size_t n, float floor) {
     return m;
 }
 
-/* clamp(rne(value), low, 127); NaN gives low. */
-static int8_t code_nearest(float value, int low) {
+/* clamp(rne(value), low, high); NaN gives low. */
+static int32_t clamped_nearest(float value, int low, int high) {
     if (!(value > (float)low))
-        return (int8_t)low;
-    return value < 127.0f ? (int8_t)nearbyintf(value) : 127;
+        return low;
+    return value < (float)high ? (int32_t)nearbyintf(value) : high;
+}
+
+static int8_t code_nearest(float value, int low) {
+    return (int8_t)clamped_nearest(value, low, 127);
 }
 
 void tern_ref_quantize_token(const float *x, size_t n, int8_t *q, float *s, int32_t *sum) {
@@ -194,12 +198,26 @@ void tern_ref_store(tern_format cache, const float *x, size_t n, void *out) {
 
 /* ---- attention ----------------------------------------------------------------------------- */
 
-/* Element i of the row of a position; a row of Q8_0 is whole blocks. */
-static float cached(tern_format cache, const void *rows, const tern_attend_args *a, size_t j,
-                    size_t i) {
-    const bool blocks = cache == TERN_FORMAT_Q8_0;
-    const size_t elements = blocks ? (a->dim + TERN_BLOCK - 1) / TERN_BLOCK * TERN_BLOCK : a->dim;
-    return tern_ref_value(cache, rows, j * elements + i);
+/* The block of 34 bytes that element i of the row of a position lies in: an f16 scale, 32 codes. */
+static const uint8_t *code_block(const void *rows, const tern_attend_args *a, size_t j, size_t i) {
+    const size_t blocks = (a->dim + TERN_BLOCK - 1) / TERN_BLOCK;
+    return (const uint8_t *)rows + (j * blocks + i / TERN_BLOCK) * 34;
+}
+
+/* q . k_j over a cache of codes: integers a block, blocks in order. */
+static float code_score(const tern_attend_args *a, const float *q, size_t j) {
+    const float top = largest(q, a->dim, 1e-30f);
+    const float inverse = 32767.0f / top;
+    float score = 0.0f;
+
+    for (size_t i0 = 0; i0 < a->dim; i0 += TERN_BLOCK) {
+        const uint8_t *block = code_block(a->k, a, j, i0);
+        int32_t sum = 0;
+        for (size_t i = i0; i < a->dim && i < i0 + TERN_BLOCK; i++)
+            sum += clamped_nearest(q[i] * inverse, -32767, 32767) * (int8_t)block[2 + i - i0];
+        score += (float)sum * tern_ref_half(tern_ref_read16(block));
+    }
+    return score * ((top / 32767.0f) * a->scale);
 }
 
 /* What one chunk of positions contributes: M, L of numerics.md; O is in the caller's buffer. */
@@ -208,16 +226,23 @@ typedef struct partial {
     float l;
 } partial;
 
+static float score(tern_format cache, const tern_attend_args *a, const float *q, size_t j) {
+    lanes dot = {{0}, 0};
+
+    if (cache == TERN_FORMAT_Q8_0)
+        return code_score(a, q, j);
+    for (size_t i = 0; i < a->dim; i++)
+        lanes_add(&dot, q[i] * tern_ref_value(cache, a->k, j * a->dim + i));
+    return lanes_total(&dot) * a->scale;
+}
+
 /* Positions [j0, j1) for query head q; o[i] of numerics.md comes from `chunk_value`. */
 static partial chunk_weights(tern_format cache, const tern_attend_args *a, const float *q,
                              size_t j0, size_t j1, float *e) {
     lanes sum = {{0}, 0};
 
     for (size_t j = j0; j < j1; j++) {
-        lanes dot = {{0}, 0};
-        for (size_t i = 0; i < a->dim; i++)
-            lanes_add(&dot, q[i] * cached(cache, a->k, a, j, i));
-        e[j - j0] = lanes_total(&dot) * a->scale;
+        e[j - j0] = score(cache, a, q, j);
         if (a->mask)
             e[j - j0] += a->mask[j];
     }
@@ -229,12 +254,31 @@ static partial chunk_weights(tern_format cache, const tern_attend_args *a, const
     return (partial){m, lanes_total(&sum)};
 }
 
+/* The weighted codes of column i: the weights, times the scales of the values, become integers. */
+static float chunk_codes(const tern_attend_args *a, size_t j0, size_t j1, const float *e,
+                         size_t i) {
+    float w[TERN_ATTEND_CHUNK];
+    float top = 1e-30f;
+    int32_t sum = 0;
+
+    for (size_t j = j0; j < j1; j++) {
+        w[j - j0] = e[j - j0] * tern_ref_half(tern_ref_read16(code_block(a->v, a, j, i)));
+        top = w[j - j0] > top ? w[j - j0] : top;
+    }
+    for (size_t j = j0; j < j1; j++)
+        sum += clamped_nearest(w[j - j0] * (32767.0f / top), 0, 32767) *
+               (int8_t)code_block(a->v, a, j, i)[2 + i % TERN_BLOCK];
+    return (float)sum * (top / 32767.0f);
+}
+
 static float chunk_value(tern_format cache, const tern_attend_args *a, size_t j0, size_t j1,
                          const float *e, size_t i) {
     float o = 0.0f;
 
+    if (cache == TERN_FORMAT_Q8_0)
+        return chunk_codes(a, j0, j1, e, i);
     for (size_t j = j0; j < j1; j++)
-        o += e[j - j0] * cached(cache, a->v, a, j, i);
+        o += e[j - j0] * tern_ref_value(cache, a->v, j * a->dim + i);
     return o;
 }
 

@@ -18,6 +18,7 @@ typedef enum scores {
     SCORES_EQUAL,  /* all keys the same */
     SCORES_RISING, /* every chunk has a new maximum */
     SCORES_ANY,    /* queries of every exponent: infinite and NaN scores */
+    SCORES_BYTES,  /* rows of blocks that nobody stored: scales below 0, infinite, NaN */
     SCORES_COUNT
 } scores;
 
@@ -75,6 +76,8 @@ static check_buffer cache_rows(const attention *a, scores kind, bool keys, check
         }
         tern_ref_store(a->cache, row, a->dim, (uint8_t *)buffer.data + j * row_bytes);
     }
+    for (size_t i = 0; kind == SCORES_BYTES && info->block_elements > 1 && i < buffer.bytes; i++)
+        ((uint8_t *)buffer.data)[i] = (uint8_t)check_below(rng, 256);
     return buffer;
 }
 

@@ -320,10 +320,15 @@ typedef enum tern_attend_step {
 #define TERN_ATTEND_PADDED(dim) (((size_t)(dim) + 15) / 16 * 16)
 #define TERN_ATTEND_STATE(dim) (TERN_ATTEND_PADDED(dim) + 16)
 
-/* States of the heads, and for four of them scores, weighted values and lanes of 16 scores. */
+/*
+ * States of the heads, and for four of them scores, weighted values and lanes of 16 scores. For a
+ * cache in blocks: the query heads and the weights of four as 16-bit codes, and scales.
+ */
+#define TERN_ATTEND_BLOCKS(dim) (((size_t)(dim) + 31) / 32)
 #define TERN_ATTEND_SCRATCH(dim, heads)                                                            \
-    ((size_t)(heads)*TERN_ATTEND_STATE(dim) +                                                      \
-     4 * ((size_t)TERN_ATTEND_CHUNK + TERN_ATTEND_STATE(dim) + 16 * 16))
+    ((size_t)(heads) * (TERN_ATTEND_STATE(dim) + 16 * TERN_ATTEND_BLOCKS(dim) + 16) +              \
+     4 * ((size_t)TERN_ATTEND_CHUNK + TERN_ATTEND_STATE(dim) + 16 * 16) +                          \
+     256 * TERN_ATTEND_BLOCKS(dim) + 16)
 
 typedef struct tern_attend_args {
     const float *q;

@@ -15,6 +15,7 @@
 typedef __m256 vf;
 typedef __m256i vi;
 typedef __m256i vb;
+typedef __m256i vh;
 
 static inline vf vf_zero(void) {
     return _mm256_setzero_ps();
@@ -24,6 +25,13 @@ static inline vf vf_set1(float x) {
 }
 static inline vf vf_load(const float *p) {
     return _mm256_loadu_ps(p);
+}
+static inline vf vf_repeat2(const float *p) {
+    const __m128 four = _mm_loadu_ps(p);
+    return _mm256_set_m128(_mm_unpackhi_ps(four, four), _mm_unpacklo_ps(four, four));
+}
+static inline vf vf_repeat4(const float *p) {
+    return _mm256_set_m128(_mm_broadcast_ss(p + 1), _mm_broadcast_ss(p));
 }
 static inline void vf_store(float *p, vf v) {
     _mm256_storeu_ps(p, v);
@@ -221,6 +229,42 @@ static inline vi vi_load_i8(const int8_t *p) {
 
 static inline vi vi_load_u8(const uint8_t *p) {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+}
+
+static inline void vi_store_i16(int16_t *p, vi v) {
+    const __m128i packed =
+        _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    _mm_storeu_si128((__m128i *)p, packed);
+}
+
+static inline vh vh_load(const int16_t *p) {
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+static inline vh vh_load_i8(const int8_t *p) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)p));
+}
+
+static inline vh vh_zip_i8(const int8_t *a, const int8_t *b) {
+    return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)a),
+                                                  _mm_loadl_epi64((const __m128i *)b)));
+}
+
+static inline vh vh_splat2(const int16_t *p) {
+    int32_t two;
+    memcpy(&two, p, sizeof two);
+    return _mm256_set1_epi32(two);
+}
+
+static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+}
+
+static inline vi vi_sums(vi a, vi b, vi c, vi d, vi e, vi f, vi g, vi h) {
+    const vi abcd = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
+    const vi efgh = _mm256_hadd_epi32(_mm256_hadd_epi32(e, f), _mm256_hadd_epi32(g, h));
+    return _mm256_add_epi32(_mm256_permute2x128_si256(abcd, efgh, 0x20),
+                            _mm256_permute2x128_si256(abcd, efgh, 0x31));
 }
 
 static inline vb vb_load(const void *p) {

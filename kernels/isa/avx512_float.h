@@ -15,6 +15,7 @@
 typedef __m512 vf;
 typedef __m512i vi;
 typedef __m512i vb;
+typedef __m512i vh;
 
 static inline __mmask16 lanes_below(size_t n) {
     return (__mmask16)((UINT32_C(1) << n) - 1);
@@ -28,6 +29,16 @@ static inline vf vf_set1(float x) {
 }
 static inline vf vf_load(const float *p) {
     return _mm512_loadu_ps(p);
+}
+static inline vf vf_repeat2(const float *p) {
+    const __m512 eight = _mm512_castps256_ps512(_mm256_loadu_ps(p));
+    return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7),
+                                 eight);
+}
+static inline vf vf_repeat4(const float *p) {
+    const __m512 four = _mm512_castps128_ps512(_mm_loadu_ps(p));
+    return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),
+                                 four);
 }
 static inline void vf_store(float *p, vf v) {
     _mm512_storeu_ps(p, v);
@@ -202,6 +213,52 @@ static inline vi vi_load_i8(const int8_t *p) {
 
 static inline vi vi_load_u8(const uint8_t *p) {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+
+static inline void vi_store_i16(int16_t *p, vi v) {
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(v));
+}
+
+static inline vh vh_load(const int16_t *p) {
+    return _mm512_loadu_si512(p);
+}
+
+static inline vh vh_load_i8(const int8_t *p) {
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)p));
+}
+
+static inline vh vh_zip_i8(const int8_t *a, const int8_t *b) {
+    const __m128i x = _mm_loadu_si128((const __m128i *)a);
+    const __m128i y = _mm_loadu_si128((const __m128i *)b);
+    return _mm512_cvtepi8_epi16(_mm256_set_m128i(_mm_unpackhi_epi8(x, y), _mm_unpacklo_epi8(x, y)));
+}
+
+static inline vh vh_splat2(const int16_t *p) {
+    int32_t two;
+    memcpy(&two, p, sizeof two);
+    return _mm512_set1_epi32(two);
+}
+
+static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+}
+
+/* Four sums in each quarter, of that quarter of a, b, c and d. */
+static inline vi quarter_sums(vi a, vi b, vi c, vi d) {
+    const vi ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    const vi cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+    return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+}
+
+static inline vi vi_sums(vi a, vi b, vi c, vi d, vi e, vi f, vi g, vi h, vi i, vi j, vi k, vi l,
+                         vi m, vi n, vi o, vi p) {
+    const vi ad = quarter_sums(a, b, c, d), eh = quarter_sums(e, f, g, h);
+    const vi il = quarter_sums(i, j, k, l), mp = quarter_sums(m, n, o, p);
+    const vi ah =
+        _mm512_add_epi32(_mm512_shuffle_i32x4(ad, eh, 0x44), _mm512_shuffle_i32x4(ad, eh, 0xee));
+    const vi ip =
+        _mm512_add_epi32(_mm512_shuffle_i32x4(il, mp, 0x44), _mm512_shuffle_i32x4(il, mp, 0xee));
+    return _mm512_add_epi32(_mm512_shuffle_i32x4(ah, ip, 0x88), _mm512_shuffle_i32x4(ah, ip, 0xdd));
 }
 
 static inline vb vb_splat4(const void *p) {

@@ -14,6 +14,7 @@
 
 typedef float32x4_t vf;
 typedef int32x4_t vi;
+typedef int16x8_t vh;
 typedef int8x16_t vb; /* all codes are at most 15, so signed multiplications take them as well */
 
 static inline vf vf_zero(void) {
@@ -24,6 +25,13 @@ static inline vf vf_set1(float x) {
 }
 static inline vf vf_load(const float *p) {
     return vld1q_f32(p);
+}
+static inline vf vf_repeat2(const float *p) {
+    const float32x2_t two = vld1_f32(p);
+    return vcombine_f32(vdup_lane_f32(two, 0), vdup_lane_f32(two, 1));
+}
+static inline vf vf_repeat4(const float *p) {
+    return vdupq_n_f32(*p);
 }
 static inline void vf_store(float *p, vf v) {
     vst1q_f32(p, v);
@@ -235,6 +243,43 @@ static inline vi vi_load_u8(const uint8_t *p) {
     uint32_t four;
     memcpy(&four, p, sizeof four);
     return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four)))));
+}
+
+static inline void vi_store_i16(int16_t *p, vi v) {
+    vst1_s16(p, vmovn_s32(v));
+}
+
+static inline vh vh_load(const int16_t *p) {
+    return vld1q_s16(p);
+}
+
+static inline vh vh_load_i8(const int8_t *p) {
+    return vmovl_s8(vld1_s8(p));
+}
+
+static inline int8x8_t four_bytes(const int8_t *p) {
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    return vreinterpret_s8_u32(vdup_n_u32(four));
+}
+
+static inline vh vh_zip_i8(const int8_t *a, const int8_t *b) {
+    return vmovl_s8(vzip1_s8(four_bytes(a), four_bytes(b)));
+}
+
+static inline vh vh_splat2(const int16_t *p) {
+    int32_t two;
+    memcpy(&two, p, sizeof two);
+    return vreinterpretq_s16_s32(vdupq_n_s32(two));
+}
+
+static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
+    const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
+    return vaddq_s32(sum, vpaddq_s32(low, vmull_high_s16(a, b)));
+}
+
+static inline vi vi_sums(vi a, vi b, vi c, vi d) {
+    return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
 }
 
 /* The shift takes its distance as a constant, so each plane has a line. */

@@ -17,6 +17,7 @@
 typedef float vf;
 typedef int32_t vi;
 typedef uint32_t vb;
+typedef uint32_t vh;
 typedef int32_t vp;
 
 /* Sums in 32 bits: 2^22 products of 3 * 128 stay below 2^31. */
@@ -158,6 +159,39 @@ static inline vi vi_and(vi a, vi b) {
 }
 static inline vi vi_srl4(vi v) {
     return (int32_t)((uint32_t)v >> 4);
+}
+
+static inline void vi_store_i16(int16_t *p, vi v) {
+    *p = (int16_t)v;
+}
+
+static inline vh two_halves(int a, int b) {
+    return (uint16_t)a | (uint32_t)(uint16_t)b << 16;
+}
+
+static inline vh vh_load(const int16_t *p) {
+    return two_halves(p[0], p[1]);
+}
+
+static inline vh vh_load_i8(const int8_t *p) {
+    return two_halves(p[0], p[1]);
+}
+
+static inline vh vh_zip_i8(const int8_t *a, const int8_t *b) {
+    return two_halves(*a, *b);
+}
+
+static inline vh vh_splat2(const int16_t *p) {
+    return vh_load(p);
+}
+
+static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
+    const int32_t low = (int16_t)(uint16_t)a * (int16_t)(uint16_t)b;
+    return sum + low + (int16_t)(uint16_t)(a >> 16) * (int16_t)(uint16_t)(b >> 16);
+}
+
+static inline vi vi_sums(vi a) {
+    return a;
 }
 
 static inline vb vb_load(const void *p) {

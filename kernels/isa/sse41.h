@@ -16,6 +16,7 @@
 typedef __m128 vf;
 typedef __m128i vi;
 typedef __m128i vb;
+typedef __m128i vh;
 typedef __m128i vp; /* 16-bit partial sums, with the budgets of isa/avx2.h */
 
 #define TERN_MACS_2BIT 63
@@ -29,6 +30,13 @@ static inline vf vf_set1(float x) {
 }
 static inline vf vf_load(const float *p) {
     return _mm_loadu_ps(p);
+}
+static inline vf vf_repeat2(const float *p) {
+    const __m128 two = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)p));
+    return _mm_unpacklo_ps(two, two);
+}
+static inline vf vf_repeat4(const float *p) {
+    return _mm_set1_ps(*p);
 }
 static inline void vf_store(float *p, vf v) {
     _mm_storeu_ps(p, v);
@@ -274,6 +282,34 @@ static inline vi vi_load_i8(const int8_t *p) {
 
 static inline vi vi_load_u8(const uint8_t *p) {
     return _mm_cvtepu8_epi32(load_four(p));
+}
+
+static inline void vi_store_i16(int16_t *p, vi v) {
+    _mm_storel_epi64((__m128i *)p, _mm_packs_epi32(v, v));
+}
+
+static inline vh vh_load(const int16_t *p) {
+    return _mm_loadu_si128((const __m128i *)p);
+}
+
+static inline vh vh_load_i8(const int8_t *p) {
+    return _mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)p));
+}
+
+static inline vh vh_zip_i8(const int8_t *a, const int8_t *b) {
+    return _mm_cvtepi8_epi16(_mm_unpacklo_epi8(load_four(a), load_four(b)));
+}
+
+static inline vh vh_splat2(const int16_t *p) {
+    return _mm_shuffle_epi32(load_four(p), 0);
+}
+
+static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
+    return _mm_add_epi32(sum, _mm_madd_epi16(a, b));
+}
+
+static inline vi vi_sums(vi a, vi b, vi c, vi d) {
+    return _mm_hadd_epi32(_mm_hadd_epi32(a, b), _mm_hadd_epi32(c, d));
 }
 
 static inline vb vb_load(const void *p) {

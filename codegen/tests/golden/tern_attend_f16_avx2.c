@@ -19,8 +19,7 @@ enum {
     HEADS = 4,                        /* that go together */
     SUMS = 8, /* positions whose lanes are folded together */
     FOLDED = 8,                   /* lanes that are left of a score then */
-    SUMS_FLOATS = HEADS * SUMS * FOLDED
-};
+    SUMS_FLOATS = HEADS * SUMS * FOLDED};
 
 /* A cache row, the keys or values of one position, is dim elements. */
 typedef uint16_t element;
@@ -828,6 +827,11 @@ static inline void divide(const float *total, float sum, size_t dim, float *out)
         vf_store_n(out + i, vf_div(vf_load(total + i), divisor), dim - i);
 }
 
+/* Head h of all tokens' heads. */
+static inline const float *query(const tern_attend_args *a, size_t h) {
+    return a->q + h / a->group * a->q_stride + h % a->group * a->dim;
+}
+
 /* The tile of a chunk that begins with head h0 of all tokens', and its scores as weights. */
 static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile *t) {
     const size_t first = chunk * TERN_ATTEND_CHUNK;
@@ -842,7 +846,7 @@ static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile 
     for (size_t h = 0; h < t->n; h++) {
         const size_t token = (h0 + h) / a->group;
         const size_t seen = a->positions + token - first;
-        t->q[h] = a->q + token * a->q_stride + (h0 + h) % a->group * a->dim;
+        t->q[h] = query(a, h0 + h);
         t->seen[h] = seen < TERN_ATTEND_CHUNK ? seen : TERN_ATTEND_CHUNK;
     }
     score(t, a->scale);
@@ -860,6 +864,12 @@ static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile 
 static size_t first_head(const tern_attend_args *a, size_t chunk) {
     const size_t first = chunk * TERN_ATTEND_CHUNK;
     return first < a->positions ? 0 : (first - a->positions + 1) * a->group;
+}
+
+/* The running states of ALL, behind what a tile needs. */
+static float *running_states(const tern_attend_args *a) {
+    float *const parts = a->scratch + SUMS_FLOATS + HEADS * TERN_ATTEND_CHUNK;
+    return parts + HEADS * TERN_ATTEND_STATE(a->dim);
 }
 
 /* One chunk for all heads that see it; its states become `states`, or are merged into them. */
@@ -902,12 +912,6 @@ static void finish(const tern_attend_args *a) {
         }
     }
     write_out(a, total);
-}
-
-/* The running states of ALL, behind what a tile needs. */
-static float *running_states(const tern_attend_args *a) {
-    float *const parts = a->scratch + SUMS_FLOATS + HEADS * TERN_ATTEND_CHUNK;
-    return parts + HEADS * TERN_ATTEND_STATE(a->dim);
 }
 
 /* Chunks [first, last): merged in `total` if they are the first ones, else each in its place. */
