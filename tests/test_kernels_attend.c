@@ -254,7 +254,7 @@ static void test_tokens(void **state) {
     (void)state;
     for (size_t group = 1; group <= 8; group++)
         for (size_t tokens = 1; tokens <= 8; tokens++) {
-            const attention a = {.cache = TERN_FORMAT_F16,
+            const attention a = {.cache = group % 2 ? TERN_FORMAT_F16 : TERN_FORMAT_Q8_0,
                                  .positions = 60 + group + 65 * (tokens % 2),
                                  .tokens = tokens,
                                  .dim = 24,

@@ -157,9 +157,17 @@ static const char *for_pair(const char *isa, const pair *wanted) {
     return !has_pairs && strcmp(isa, "neoni8mm") == 0 ? "neondot" : isa;
 }
 
+/* Attention over codes multiplies pairs of 16-bit numbers: VNNI has that, the sets of NEON do not.
+ */
+static bool pairs_of_codes(const processor *p, const pair *wanted) {
+    return wanted->op == TERN_OP_ATTEND && wanted->format == TERN_FORMAT_Q8_0 &&
+           strstr(p->block, "vnni") != NULL;
+}
+
 static void check_chosen(const processor *p, const pair *wanted) {
     const bool ternary = is_product(wanted->op) && wanted->format == TERN_FORMAT_I2_S;
-    const bool block = is_product(wanted->op) && wanted->format > TERN_FORMAT_BF16 && !ternary;
+    const bool block = pairs_of_codes(p, wanted) ||
+                       (is_product(wanted->op) && wanted->format > TERN_FORMAT_BF16 && !ternary);
     const char *isa = built(for_pair(ternary ? p->ternary : block ? p->block : p->other, wanted));
     const tern_kernel_row *row = tern_kernel_select(p->features, wanted->op, wanted->format);
     char name[128];

@@ -7,6 +7,7 @@
 #include "kernels/isa/avx2_float.h"
 
 typedef __m256i vp; /* 16-bit partial sums */
+typedef __m256i vw;
 
 /*
  * vp_mac adds two products of a 2-bit code and an int8: at most 2 * 2 * 128 = 512 (a 2-bit plane
@@ -63,6 +64,18 @@ static inline vi vi_flush(vi sum, vp part) {
 static inline vi vi_mac_ss(vi sum, vb w, vb x) {
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
     return computed(vi_flush(sum, pairs));
+}
+
+static inline vw vw_zero(void) {
+    return vi_zero();
+}
+
+static inline vw vw_mac(vw sum, vh a, vh b) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+}
+
+static inline vi vw_total(vw sum) {
+    return sum;
 }
 
 #endif

@@ -256,10 +256,6 @@ static inline vh vh_splat2(const int16_t *p) {
     return _mm256_set1_epi32(two);
 }
 
-static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
-}
-
 static inline vi vi_sums(vi a, vi b, vi c, vi d, vi e, vi f, vi g, vi h) {
     const vi abcd = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
     const vi efgh = _mm256_hadd_epi32(_mm256_hadd_epi32(e, f), _mm256_hadd_epi32(g, h));

@@ -7,6 +7,7 @@
 #include "kernels/isa/avx512_float.h"
 
 typedef __m512i vp; /* 16-bit partial sums */
+typedef __m512i vw;
 
 #define TERN_MACS_2BIT 63
 #define TERN_SS_BIAS 0
@@ -43,6 +44,18 @@ static inline vi vi_flush(vi sum, vp part) {
 static inline vi vi_mac_ss(vi sum, vb w, vb x) {
     const __m512i signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), vi_zero(), x);
     return vi_flush(sum, _mm512_maddubs_epi16(_mm512_abs_epi8(w), signed_x));
+}
+
+static inline vw vw_zero(void) {
+    return vi_zero();
+}
+
+static inline vw vw_mac(vw sum, vh a, vh b) {
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+}
+
+static inline vi vw_total(vw sum) {
+    return sum;
 }
 
 #endif

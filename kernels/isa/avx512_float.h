@@ -239,10 +239,6 @@ static inline vh vh_splat2(const int16_t *p) {
     return _mm512_set1_epi32(two);
 }
 
-static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
-    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
-}
-
 /* Four sums in each quarter, of that quarter of a, b, c and d. */
 static inline vi quarter_sums(vi a, vi b, vi c, vi d) {
     const vi ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));

@@ -11,6 +11,7 @@
  * it, gcc 12 copies each accumulator twice around every vpdpbusd of a loop.
  */
 typedef int32_t vp __attribute__((vector_size(64)));
+typedef vp vw;
 
 /* 2^21 sums of four products of at most 3 * 128 stay below 2^31 + 2^31. */
 #define TERN_MACS_2BIT (UINT32_C(1) << 20)
@@ -44,6 +45,18 @@ static inline vi vi_flush(vi sum, vp part) {
 
 static inline vi vi_mac_ss(vi sum, vb w, vb x) {
     return _mm512_dpbusd_epi32(sum, _mm512_xor_si512(w, _mm512_set1_epi8(-128)), x);
+}
+
+static inline vw vw_zero(void) {
+    return vp_zero();
+}
+
+static inline vw vw_mac(vw sum, vh a, vh b) {
+    return (vw)_mm512_dpwssd_epi32((__m512i)sum, a, b);
+}
+
+static inline vi vw_total(vw sum) {
+    return (vi)sum;
 }
 
 #endif

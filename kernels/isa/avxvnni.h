@@ -12,11 +12,14 @@
 #include "kernels/isa/avx2_float.h"
 
 typedef int32_t vp __attribute__((vector_size(32))); /* see isa/avx512vnni.h */
+typedef vp vw;
 
 #ifdef __AVXVNNI__
 #define TERN_DPBUSD _mm256_dpbusd_avx_epi32
+#define TERN_DPWSSD _mm256_dpwssd_avx_epi32
 #else
 #define TERN_DPBUSD _mm256_dpbusd_epi32
+#define TERN_DPWSSD _mm256_dpwssd_epi32
 #endif
 
 /* 2^20 sums of four products of at most 3 * 128 stay below 2^31. */
@@ -51,6 +54,18 @@ static inline vi vi_flush(vi sum, vp part) {
 
 static inline vi vi_mac_ss(vi sum, vb w, vb x) {
     return TERN_DPBUSD(sum, _mm256_xor_si256(w, _mm256_set1_epi8(-128)), x);
+}
+
+static inline vw vw_zero(void) {
+    return vp_zero();
+}
+
+static inline vw vw_mac(vw sum, vh a, vh b) {
+    return (vw)TERN_DPWSSD((__m256i)sum, a, b);
+}
+
+static inline vi vw_total(vw sum) {
+    return (vi)sum;
 }
 
 #endif

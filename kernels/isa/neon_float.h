@@ -15,6 +15,7 @@
 typedef float32x4_t vf;
 typedef int32x4_t vi;
 typedef int16x8_t vh;
+typedef int32x4_t vw;
 typedef int8x16_t vb; /* all codes are at most 15, so signed multiplications take them as well */
 
 static inline vf vf_zero(void) {
@@ -273,9 +274,17 @@ static inline vh vh_splat2(const int16_t *p) {
     return vreinterpretq_s16_s32(vdupq_n_s32(two));
 }
 
-static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
+static inline vw vw_zero(void) {
+    return vi_zero();
+}
+
+static inline vw vw_mac(vw sum, vh a, vh b) {
     const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
     return vaddq_s32(sum, vpaddq_s32(low, vmull_high_s16(a, b)));
+}
+
+static inline vi vw_total(vw sum) {
+    return sum;
 }
 
 static inline vi vi_sums(vi a, vi b, vi c, vi d) {

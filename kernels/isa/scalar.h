@@ -19,6 +19,7 @@ typedef int32_t vi;
 typedef uint32_t vb;
 typedef uint32_t vh;
 typedef int32_t vp;
+typedef int32_t vw;
 
 /* Sums in 32 bits: 2^22 products of 3 * 128 stay below 2^31. */
 #define TERN_MACS_2BIT (UINT32_C(1) << 22)
@@ -185,9 +186,17 @@ static inline vh vh_splat2(const int16_t *p) {
     return vh_load(p);
 }
 
-static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
+static inline vw vw_zero(void) {
+    return 0;
+}
+
+static inline vw vw_mac(vw sum, vh a, vh b) {
     const int32_t low = (int16_t)(uint16_t)a * (int16_t)(uint16_t)b;
     return sum + low + (int16_t)(uint16_t)(a >> 16) * (int16_t)(uint16_t)(b >> 16);
+}
+
+static inline vi vw_total(vw sum) {
+    return sum;
 }
 
 static inline vi vi_sums(vi a) {

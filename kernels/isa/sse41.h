@@ -17,6 +17,7 @@ typedef __m128 vf;
 typedef __m128i vi;
 typedef __m128i vb;
 typedef __m128i vh;
+typedef __m128i vw;
 typedef __m128i vp; /* 16-bit partial sums, with the budgets of isa/avx2.h */
 
 #define TERN_MACS_2BIT 63
@@ -304,8 +305,16 @@ static inline vh vh_splat2(const int16_t *p) {
     return _mm_shuffle_epi32(load_four(p), 0);
 }
 
-static inline vi vi_mac_pairs(vi sum, vh a, vh b) {
+static inline vw vw_zero(void) {
+    return vi_zero();
+}
+
+static inline vw vw_mac(vw sum, vh a, vh b) {
     return _mm_add_epi32(sum, _mm_madd_epi16(a, b));
+}
+
+static inline vi vw_total(vw sum) {
+    return sum;
 }
 
 static inline vi vi_sums(vi a, vi b, vi c, vi d) {
