@@ -89,15 +89,46 @@ def rope(x, angles, pairing):
     return y
 
 
-def attention(q, k, v):
-    """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim]."""
+def attention(q, k, v, kv="f32"):
+    """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim].
+
+    Over a q8_0 cache query heads and weights are 16-bit numbers.
+    """
     n, heads, dim = q.shape
     group = heads // k.shape[1]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+    if kv == "q8_0":
+        q = sixteen_bits(q)
     scores = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(dim)
     scores[:, np.triu(np.ones((n, n), dtype=bool), 1)] = -np.inf
     e = np.exp(scores - scores.max(axis=2, keepdims=True))
-    return np.einsum("hij,jhd->ihd", e / e.sum(axis=2, keepdims=True), v).reshape(n, -1)
+    e /= e.sum(axis=2, keepdims=True)
+    if kv == "q8_0":
+        return weighted_codes(e, v).reshape(n, -1)
+    return np.einsum("hij,jhd->ihd", e, v).reshape(n, -1)
+
+
+def sixteen_bits(x):
+    """x in units of a 32767th of the largest magnitude along the last axis."""
+    unit = np.maximum(np.abs(x).max(axis=-1, keepdims=True), 1e-30) / 32767
+    return np.rint(x / unit) * unit
+
+
+def weighted_codes(e, v):
+    """Sums of e[head, i, j] * v[j, head, dim], for each block of 32 of dim and each 64 positions j.
+
+    A weight times the scale of the value's block becomes a 16-bit number beside the others of its 64.
+    """
+    out = np.zeros((e.shape[1], e.shape[0], v.shape[-1]))
+    for begin in range(0, v.shape[-1], 32):
+        block = v[..., begin : begin + 32]
+        for first in range(0, len(v), 64):
+            chunk = block[first : first + 64]
+            d = block_unit(chunk)[..., 0].T[:, None, :]
+            weights = sixteen_bits(e[:, :, first : first + 64] * d)
+            codes = np.divide(chunk, d[:, 0].T[..., None], out=np.zeros_like(chunk), where=chunk != 0)
+            out[..., begin : begin + 32] += np.einsum("hij,jhd->ihd", weights, codes)
+    return out
 
 
 def store(x, kv):
@@ -112,9 +143,14 @@ def store(x, kv):
 
 def store_block(x):
     """One block of q8_0: a half d, and codes in units of it."""
-    d = (np.abs(x).max(axis=-1, keepdims=True) / 127).astype(np.float16).astype(np.float64)
+    d = block_unit(x)
     units = np.divide(x, d, out=np.zeros_like(x), where=d > 0)
     return np.clip(np.rint(units), -127, 127) * d
+
+
+def block_unit(x):
+    """d of a block, also of one that was stored: its largest code is 127, or the block is 0."""
+    return (np.abs(x).max(axis=-1, keepdims=True) / 127).astype(np.float16).astype(np.float64)
 
 
 # ---- the model ----------------------------------------------------------------------------------
@@ -215,7 +251,7 @@ class Model:
             q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
         k, v = store(rope(k, angles, self.arch.pairing), kv), store(v, kv)
         self.cache.append((k, v))
-        o = attention(rope(q, angles, self.arch.pairing), k, v)
+        o = attention(rope(q, angles, self.arch.pairing), k, v, kv)
         if self.arch.sub_norms:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
         return self._project(layer, "attn_output", o)

@@ -219,6 +219,13 @@ class Operations(unittest.TestCase):
         v = np.array([[[4.0]], [[8]]])
         np.testing.assert_allclose(forward.attention(q, k, v), [[4, 4], [6, 7]])
 
+    def test_attention_over_codes(self):
+        """Weights 1/2 and 1/2, times scales 1 and 2: 16,384 and 32,767 of 32,767, ties to even."""
+        zero = np.zeros((2, 1, 1))
+        v = np.array([[[127.0]], [[254.0]]])
+        got = forward.attention(zero, zero, v, "q8_0")
+        np.testing.assert_allclose(got, [[127], [127 * (16384 + 32767) / 32767]])
+
 
 class WholeModel(unittest.TestCase):
     """One layer with weights simple enough to follow by hand."""
