@@ -6,6 +6,7 @@ set(TERN_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tern)
 install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET tern_program)
   install(TARGETS tern_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(PROGRAMS tools/get-model DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME tern-get-model)
   install(FILES models/tern-small.gguf DESTINATION ${CMAKE_INSTALL_DATADIR}/tern OPTIONAL)
 endif()
 

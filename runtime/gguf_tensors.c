@@ -126,10 +126,15 @@ static tern_status check_range(const tern_gguf_cursor *c, const place *p, uint64
         t->bytes = left;
         return TERN_OK;
     }
-    return tern_fail(c->err, TERN_ERR_TENSOR_RANGE,
-                     "%s: tensor '%.*s': %" PRIu64 " bytes at offset %" PRIu64
-                     " of a data section of %" PRIu64,
-                     c->file->name, TERN_SPAN_ARG(t->name), bytes, p->offset, data_size);
+    uint64_t whole;
+    if (__builtin_add_overflow(c->file->size - data_size, p->offset, &whole) ||
+        __builtin_add_overflow(whole, bytes, &whole))
+        whole = UINT64_MAX;
+    return tern_fail(
+        c->err, TERN_ERR_TENSOR_RANGE,
+        "%s: tensor '%.*s': %" PRIu64 " bytes at offset %" PRIu64 " of a data section of %" PRIu64
+        ": the file has %zu of at least %" PRIu64 " bytes",
+        c->file->name, TERN_SPAN_ARG(t->name), bytes, p->offset, data_size, c->file->size, whole);
 }
 
 /* Refuses what is called I2_S and is something else; see i2s_detect.h. */

@@ -152,15 +152,58 @@ static void test_last_flag_wins_and_values_may_look_like_flags(void **state) {
 
 static void test_operands(void **state) {
     (void)state;
-    const options o = good(COMMAND_INSPECT, "--json m.gguf --ctx 8");
+    const options o = good(COMMAND_VERIFY, "--json r.json --threads 2");
     assert_int_equal(o.n_operands, 1);
-    assert_string_equal(o.operands[0], "m.gguf");
-    const options dashed = good(COMMAND_INSPECT, "-- --json");
+    assert_string_equal(o.operands[0], "r.json");
+    const options dashed = good(COMMAND_VERIFY, "-- --json");
     assert_string_equal(dashed.operands[0], "--json");
     assert_false(options_switch(&dashed, OPT_JSON));
     bad(COMMAND_VERIFY, "", "missing argument: RECEIPT");
     bad(COMMAND_INSPECT, "a b", "unexpected argument 'b'");
-    bad(COMMAND_RUN, "a", "unexpected argument 'a'");
+}
+
+/* Arguments are the model, then the prompt (or text), but for what a flag gave. */
+static void test_places(void **state) {
+    (void)state;
+    set("TERN_MODEL", "variable.gguf");
+    static const struct {
+        command_id command;
+        const char *line, *model, *second;
+    } cases[] = {
+        {COMMAND_RUN, "m.gguf Hello_you", "m.gguf", "Hello you"},
+        {COMMAND_RUN, "-m m.gguf Hello", "m.gguf", "Hello"},
+        {COMMAND_RUN, "Hello --model=m.gguf", "m.gguf", "Hello"},
+        {COMMAND_RUN, "-p Hello m.gguf -n 3", "m.gguf", "Hello"},
+        {COMMAND_RUN, "m.gguf -- -5", "m.gguf", "-5"},
+        {COMMAND_RUN, "m.gguf", "m.gguf", NULL},
+        {COMMAND_RUN, "", "variable.gguf", NULL},
+        {COMMAND_LOGITS, "m.gguf Hello", "m.gguf", "Hello"},
+        {COMMAND_TOKENIZE, "m.gguf Hello", "m.gguf", "Hello"},
+        {COMMAND_PERPLEXITY, "m.gguf t.txt", "m.gguf", "t.txt"},
+        {COMMAND_CROSSVAL, "m.gguf r.json", "m.gguf", "r.json"},
+        {COMMAND_CHAT, "m.gguf", "m.gguf", NULL},
+        {COMMAND_BENCH, "m.gguf -p 8", "m.gguf", NULL},
+        {COMMAND_INSPECT, "--json m.gguf", "m.gguf", NULL},
+        {COMMAND_KERNELS, "m.gguf", "m.gguf", NULL},
+        {COMMAND_TUNE, "m.gguf", "m.gguf", NULL},
+        {COMMAND_VERIFY_DETERMINISM, "m.gguf", "m.gguf", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const options o = good(cases[i].command, cases[i].line);
+        const option_id second = cases[i].command == COMMAND_PERPLEXITY ? OPT_FILE
+                                 : cases[i].command == COMMAND_CROSSVAL ? OPT_REFERENCE
+                                                                        : OPT_PROMPT;
+        assert_string_equal(options_text(&o, OPT_MODEL), cases[i].model);
+        assert_int_equal(options_given(&o, second), cases[i].second != NULL);
+        if (cases[i].second != NULL) {
+            assert_string_equal(options_text(&o, second), cases[i].second);
+        }
+        assert_int_equal(o.n_operands, 0);
+    }
+    bad(COMMAND_RUN, "-m a -p b c", "unexpected argument 'c'");
+    bad(COMMAND_RUN, "-m a b c", "unexpected argument 'c'");
+    bad(COMMAND_CHAT, "a b", "unexpected argument 'b'");
+    bad(COMMAND_BENCH, "-m a b", "unexpected argument 'b'");
 }
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
@@ -476,6 +519,7 @@ int main(void) {
         CLEAN_TEST(test_letters_belong_to_commands),
         CLEAN_TEST(test_last_flag_wins_and_values_may_look_like_flags),
         CLEAN_TEST(test_operands),
+        CLEAN_TEST(test_places),
         CLEAN_TEST(test_bad_values),
         CLEAN_TEST(test_unknown_flags_get_a_hint),
         CLEAN_TEST(test_unknown_commands_get_a_hint),

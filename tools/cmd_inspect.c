@@ -11,6 +11,7 @@
 #include "tools/json.h"
 #include "tools/loader.h"
 #include "tools/memory_plan.h"
+#include "tools/model_hint.h"
 #include "tools/out.h"
 #include "tools/places.h"
 #include "tools/values.h"
@@ -270,19 +271,6 @@ static int print_json(const inspection *n) {
 }
 #endif
 
-/* The operand, or what -m and its kin say; NULL after a complaint. */
-static const char *find_path(const options *o) {
-    if (o->n_operands == 0) {
-        return loader_model_path(o, false);
-    }
-    if (o->values[OPT_MODEL].source == OPTION_FLAG) {
-        complain("inspect: two models, '%.100s' and -m '%.100s'", o->operands[0],
-                 options_text(o, OPT_MODEL));
-        return NULL;
-    }
-    return o->operands[0];
-}
-
 int cmd_inspect(const options *o) {
     uint64_t mask;
     const int checked = loader_check_isa(o, &mask);
@@ -290,7 +278,7 @@ int cmd_inspect(const options *o) {
         return checked;
     }
     char cache[PATH_MAX];
-    inspection n = {.o = o, .path = find_path(o), .params = loader_params(o, cache)};
+    inspection n = {.o = o, .path = loader_model_path(o, false), .params = loader_params(o, cache)};
     tern_error err = {0};
     if (n.path == NULL) {
         return EXIT_USAGE;
@@ -300,7 +288,7 @@ int cmd_inspect(const options *o) {
         return EXIT_USAGE;
     }
     if (tern_gguf_open(n.path, &n.file, &err) != TERN_OK) {
-        return complain_error(&err);
+        return complain_of_model(n.path, o->model_may_be_prompt, &err);
     }
     count_types(&n);
     try_model(&n);

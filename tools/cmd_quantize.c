@@ -7,6 +7,7 @@
 #include "tools/commands.h"
 #include "tools/convert/job.h"
 #include "tools/loader.h"
+#include "tools/model_hint.h"
 #include "tools/out.h"
 
 /* A tensor of the file that is read. */
@@ -148,7 +149,9 @@ int cmd_quantize(const options *o) {
     if (status == TERN_OK) {
         status = quantize(&q, o, &err);
     }
-    const int done = status == TERN_OK ? convert_job_report(&q.job, o) : complain_error(&err);
+    const int done = q.file == NULL      ? complain_of_model(o->operands[0], false, &err)
+                     : status == TERN_OK ? convert_job_report(&q.job, o)
+                                         : complain_error(&err);
     for (size_t i = 0; q.sources != NULL && i < q.job.n; i++) {
         free(q.sources[i].reordered);
     }

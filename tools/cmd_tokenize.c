@@ -11,6 +11,7 @@
 #include "tools/files.h"
 #include "tools/json.h"
 #include "tools/loader.h"
+#include "tools/model_hint.h"
 #include "tools/out.h"
 
 static const size_t input_limit = (size_t)1 << 28; /* bytes; what a tokenizer takes */
@@ -58,7 +59,8 @@ static int open_tokenizer(const options *o, tern_tokenizer **t) {
         return EXIT_USAGE;
     }
     if (tern_tokenizer_open(path, options_text(o, OPT_PRE), t, &err) != TERN_OK) {
-        return complain_error(&err);
+        return own != NULL ? complain_error(&err)
+                           : complain_of_model(path, o->model_may_be_prompt, &err);
     }
     if (options_switch(o, OPT_VERBOSE)) {
         loader_report_tokenizer(*t, NULL);

@@ -14,6 +14,7 @@
 #include "tools/commands.h"
 #include "tools/json.h"
 #include "tools/loader.h"
+#include "tools/model_hint.h"
 #include "tools/out.h"
 
 typedef struct tuning_run {
@@ -211,7 +212,7 @@ static int tune_model(tuning_run *t, const char *path) {
     params.disable = options_text(t->o, OPT_DISABLE);
     params.no_weights = true;
     if (tern_model_open(path, &params, &t->model, &err) != TERN_OK) {
-        return complain_error(&err);
+        return complain_of_model(path, t->o->model_may_be_prompt, &err);
     }
     int status = open_folder(t);
     if (status == EXIT_DONE) {

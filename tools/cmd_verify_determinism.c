@@ -13,6 +13,7 @@
 #include "tools/commands.h"
 #include "tools/determinism.h"
 #include "tools/loader.h"
+#include "tools/model_hint.h"
 #include "tools/out.h"
 
 enum { POSITIONS = 48 };
@@ -175,7 +176,7 @@ static int check_isa(verification *v, const char *isa) {
         params.pre_tokenizer = options_text(v->o, OPT_PRE);
         params.tokenizer = options_text(v->o, OPT_TOKENIZER);
         if (tern_model_open(v->path, &params, &model, &err) != TERN_OK) {
-            return complain_error(&err);
+            return complain_of_model(v->path, v->o->model_may_be_prompt, &err);
         }
         ternary = is_ternary(model, v->kv);
         choose_tokens(v, model);

@@ -8,6 +8,7 @@
 
 #include "runtime/model.h"
 #include "tools/model_folder.h"
+#include "tools/model_hint.h"
 #include "tools/out.h"
 #include "tools/places.h"
 
@@ -125,7 +126,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
         return EXIT_USAGE;
     }
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
-        return complain_error(&err);
+        return complain_of_model(path, o->model_may_be_prompt, &err);
     }
     report_refusals(l->model);
     loader_describe(o, l);

@@ -64,5 +64,5 @@ const char *model_in_folder(const char *folder, const char *name) {
         complain("%.100s: a path that is too long", folder);
         return NULL;
     }
-    return path;
+    return access(path, F_OK) != 0 && access(name, F_OK) == 0 ? name : path;
 }

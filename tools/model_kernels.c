@@ -8,6 +8,7 @@
 #include "runtime/tune_model.h"
 #include "tools/json.h"
 #include "tools/loader.h"
+#include "tools/model_hint.h"
 #include "tools/out.h"
 
 /* Matrices that are alike: of one shape and format, multiplied by the same rows. */
@@ -231,7 +232,7 @@ int model_kernels(const options *o) {
     tern_error err = {0};
     params.no_weights = true;
     if (tern_model_open(path, &params, &s.l.model, &err) != TERN_OK) {
-        return complain_error(&err);
+        return complain_of_model(path, o->model_may_be_prompt, &err);
     }
     loader_describe(o, &s.l);
     s.threads = tern_model_threads(s.l.model, params.threads);

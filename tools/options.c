@@ -252,13 +252,36 @@ static tern_status take_short(arguments *a, const char *flag) {
     return take_flag(a, id, name, flag[2] != '\0' ? flag + 2 : NULL);
 }
 
+static tern_status unexpected(const options *o, const char *text, tern_error *err) {
+    return tern_fail(err, TERN_ERR_ARG, "unexpected argument '%.100s', see `tern %s --help`", text,
+                     command_describe(o->command)->name);
+}
+
 static tern_status take_operand(arguments *a, const char *text) {
     options *o = a->o;
     if (o->n_operands == command_describe(o->command)->max_operands) {
-        return tern_fail(a->err, TERN_ERR_ARG, "unexpected argument '%.100s', see `tern %s --help`",
-                         text, command_describe(o->command)->name);
+        return unexpected(o, text, a->err);
     }
     o->operands[o->n_operands++] = text;
+    return TERN_OK;
+}
+
+/* Gives operands that stand for options to those that no flag has set, in the command's order. */
+static tern_status place_operands(options *o, tern_error *err) {
+    const command_spec *spec = command_describe(o->command);
+    unsigned place = 0;
+    for (unsigned i = 0; i < o->n_operands && spec->n_places > 0; i++) {
+        while (place < spec->n_places && o->values[spec->places[place]].source == OPTION_FLAG) {
+            place++;
+        }
+        if (place == spec->n_places) {
+            return unexpected(o, o->operands[i], err);
+        }
+        const option_id id = spec->places[place];
+        o->model_may_be_prompt |= id == OPT_MODEL && spec->places[spec->n_places - 1] == OPT_PROMPT;
+        o->values[id] = (option_value){.source = OPTION_FLAG, .text = o->operands[i]};
+    }
+    o->n_operands = spec->n_places > 0 ? 0 : o->n_operands;
     return TERN_OK;
 }
 
@@ -320,6 +343,9 @@ tern_status options_parse(options *o, command_id command, int argc, char *const 
     }
     arguments a = {.o = o, .argc = argc, .argv = argv, .err = err};
     tern_status status = take_arguments(&a);
+    if (status == TERN_OK) {
+        status = place_operands(o, err);
+    }
     for (int id = 0; id < OPT_COUNT && status == TERN_OK; id++) {
         status = fill_in(o, (option_id)id, err);
     }

@@ -43,16 +43,6 @@ typedef enum command_id {
         COMMAND_COUNT
 } command_id;
 
-typedef struct command_spec {
-    const char *name;
-    const char *operands; /* as usage shows them; "" for none */
-    unsigned min_operands, max_operands;
-    const char *summary;  /* one line, for `tern help` */
-    const char *details;  /* paragraphs behind it, lines of at most 100 columns; may be "" */
-    const char *examples; /* lines */
-    const char *alias;    /* what other programs call it; NULL: nothing else */
-} command_spec;
-
 typedef enum option_id {
     OPT_MODEL,
     OPT_MODEL_DIR,
@@ -163,6 +153,20 @@ typedef enum option_id {
     OPT_COUNT
 } option_id;
 
+enum { OPTIONS_MAX_OPERANDS = 2 };
+
+typedef struct command_spec {
+    const char *name;
+    const char *operands; /* as usage shows them; "" for none */
+    unsigned min_operands, max_operands;
+    const char *summary;  /* one line, for `tern help` */
+    const char *details;  /* paragraphs behind it, lines of at most 100 columns; may be "" */
+    const char *examples; /* lines */
+    const char *alias;    /* what other programs call it; NULL: nothing else */
+    unsigned n_places;    /* operands stand for these options, in this order, but for those that */
+    option_id places[OPTIONS_MAX_OPERANDS]; /* a flag gave; 0: they are the command's own */
+} command_spec;
+
 typedef enum option_type {
     OPTION_SWITCH, /* no value on the command line; 1/0, true/false, yes/no, on/off in variables */
     OPTION_TEXT,
@@ -205,7 +209,7 @@ typedef struct option_value {
     double real;
 } option_value;
 
-enum { OPTIONS_MAX_OPERANDS = 2, OPTIONS_MAX_REPEATED = 128 };
+enum { OPTIONS_MAX_REPEATED = 128 };
 
 /* One of the values of an option that repeats. */
 typedef struct option_repeated {
@@ -220,6 +224,7 @@ typedef struct options {
     unsigned n_repeated;
     const char *operands[OPTIONS_MAX_OPERANDS];
     unsigned n_operands;
+    bool model_may_be_prompt; /* it was named without -m, where a prompt could stand behind it */
 } options;
 
 const command_spec *command_describe(command_id command);

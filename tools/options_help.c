@@ -75,6 +75,19 @@ static void print_ignored(FILE *out, command_id command) {
     print_wrapped(out, text, IGNORED_INDENT);
 }
 
+/* Which flags the arguments stand for. */
+static void print_places(FILE *out, const command_spec *spec) {
+    const char *names = spec->operands;
+    char name[WORD_BYTES];
+    for (unsigned i = 0; i < spec->n_places && word_next(&names, name); i++) {
+        fprintf(out, "%s%s is --%s", i == 0 ? "\n" : ", ", name,
+                option_describe(spec->places[i])->name);
+    }
+    if (spec->n_places > 0) {
+        fprintf(out, ", where no flag says it.\n");
+    }
+}
+
 void help_print_command(FILE *out, command_id command) {
     const command_spec *spec = command_describe(command);
     fprintf(out, "usage: tern %s [options]%s%s\n\n%s\n", spec->name,
@@ -85,6 +98,7 @@ void help_print_command(FILE *out, command_id command) {
     if (spec->alias != NULL) {
         fprintf(out, "`tern %s` is the same command.\n", spec->alias);
     }
+    print_places(out, spec);
     fprintf(out, "\noptions:\n");
     bool ignores = false;
     for (int id = 0; id < OPT_COUNT; id++) {
@@ -114,8 +128,9 @@ void help_print_program(FILE *out) {
             "  %-18s help on a command (`tern help run`), on `environment`, as `man` page\n\n"
             "examples:\n"
             "  tern run -p 'Once upon a time'\n"
-            "  tern inspect model.gguf\n"
-            "  tern bench -m model.gguf -p 512 -n 64\n\n"
+            "  tern run model.gguf 'Once upon a time'\n"
+            "  tern chat model.gguf\n"
+            "  tern inspect model.gguf\n\n"
             "Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n",
             "help");
 }

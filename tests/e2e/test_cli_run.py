@@ -306,7 +306,7 @@ class Usage(WithModel):
     def test_words_for_help(self):
         self.assertEqual(tern_text("version"), tern_text("--version"))
         self.assertEqual(tern_text("help", "help"), tern_text("help"))
-        self.assert_one_line_error(tern("run", "hello"), 2, ["'hello'", "tern run --help"])
+        self.assert_one_line_error(tern("run", "a", "b", "hello"), 2, ["'hello'", "tern run --help"])
 
     def test_hint(self):
         result = tern("run", "-m", self.model, "-p", "a", "--thread", "2")

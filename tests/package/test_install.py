@@ -96,6 +96,13 @@ def finds_cuda_module(package: Package) -> None:
     print(f"ok: {last}")
 
 
+def fetches_models(package: Package) -> None:
+    """What the program's hints name is installed beside it."""
+    program = package.prefix / "bin" / "tern"
+    if program.exists() and "smollm2" not in run([program.with_name("tern-get-model"), "--list"]):
+        raise SystemExit(f"{program.parent}: tern-get-model does not list smollm2")
+
+
 def refuses(package: Package, kind: str) -> None:
     """find_package says which component there is not."""
     command = [package.args.cmake, "-S", package.args.source / "examples",
@@ -126,6 +133,7 @@ def main() -> int:
                     source = args.source / "examples" / f"{name}.c"
                     package.check(package.with_pkg_config(source, library, language, kind), kind)
         finds_cuda_module(package)
+        fetches_models(package)
         refuses(package, "both")
     return 0
 
