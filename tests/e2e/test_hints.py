@@ -7,7 +7,7 @@ import zipfile
 
 import common
 import gguf_edit
-from common import ROOT, SMALL_MODEL, tern, tern_text
+from common import ROOT, SMALL_MODEL, tern, tern_json, tern_text
 
 PROMPT = "Q: What is 2+2? A:"
 
@@ -26,12 +26,15 @@ class Arguments(common.TernTest):
 
     def test_other_commands(self):
         text = ROOT / "models" / "tern-small.heldout.txt"
-        few = ("--windows", 1, "--json")
-        with_flags = tern_text("perplexity", "-m", SMALL_MODEL, "-f", text, *few)
-        self.assertEqual(tern_text("perplexity", SMALL_MODEL, text, *few).split('"seconds"')[0],
-                         with_flags.split('"seconds"')[0])
-        for words in (["kernels", "--json"], ["inspect", "--json"]):
-            self.assertEqual(tern_text(*words, SMALL_MODEL), tern_text(*words, "-m", SMALL_MODEL))
+        for command, arguments, key in (
+            (["perplexity", "--windows", 1], {"-m": SMALL_MODEL, "-f": text}, "perplexity"),
+            (["kernels"], {"-m": SMALL_MODEL}, "operations"),
+            (["inspect"], {"-m": SMALL_MODEL}, "kernels"),
+        ):
+            with self.subTest(command=command):
+                flags = [word for pair in arguments.items() for word in pair]
+                self.assertEqual(tern_json(*command, *arguments.values())[key],
+                                 tern_json(*command, *flags)[key])
         self.assertEqual(tern("chat", SMALL_MODEL, stdin=b"What is 2+2?\n").stdout, b"4\n")
 
     def test_the_argument_wins_over_the_variable(self):
