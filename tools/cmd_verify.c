@@ -102,7 +102,7 @@ int cmd_verify(const options *o) {
         status = EXIT_FAILED;
     }
     if (status == EXIT_DONE && v.found.n == 0 && options_switch(o, OPT_REPLAY)) {
-        status = receipt_replay(v.receipt, o, &v.found, &v.replay);
+        status = receipt_replay(v.receipt, v.path, o, &v.found, &v.replay);
         v.replayed = status == EXIT_DONE && v.found.n == 0;
     }
     if (status == EXIT_DONE) {

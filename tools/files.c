@@ -92,6 +92,11 @@ int file_check_target(const char *path) {
     return EXIT_DONE;
 }
 
+const char *file_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 int file_sha256(const char *path, char hex[65]) {
     FILE *file = open_file(path);
     if (file == NULL) {

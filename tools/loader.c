@@ -12,6 +12,16 @@
 #include "tools/out.h"
 #include "tools/places.h"
 
+const char *loader_shipped_model(void) {
+    static const char *const places[] = {TERN_DEFAULT_MODEL, TERN_INSTALLED_MODEL};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (access(places[i], R_OK) == 0) {
+            return places[i];
+        }
+    }
+    return NULL;
+}
+
 const char *loader_model_path(const options *o, bool may_use_shipped) {
     const char *path = options_text(o, OPT_MODEL);
     if (options_text(o, OPT_MODEL_DIR) != NULL) {
@@ -24,11 +34,9 @@ const char *loader_model_path(const options *o, bool may_use_shipped) {
         complain("no model: use -m FILE or set TERN_MODEL");
         return NULL;
     }
-    if (access(TERN_DEFAULT_MODEL, R_OK) == 0) {
-        return TERN_DEFAULT_MODEL;
-    }
-    if (access(TERN_INSTALLED_MODEL, R_OK) == 0) {
-        return TERN_INSTALLED_MODEL;
+    const char *shipped = loader_shipped_model();
+    if (shipped != NULL) {
+        return shipped;
     }
     complain("no model given and the small one is not at %s or %s: use -m FILE", TERN_DEFAULT_MODEL,
              TERN_INSTALLED_MODEL);

@@ -23,6 +23,9 @@ typedef struct loaded {
 /* The model's path: --model, else the shipped one; NULL (after a complaint) when there is none. */
 const char *loader_model_path(const options *o, bool may_use_shipped);
 
+/* The path of the small model that comes with tern; NULL: it is not there. */
+const char *loader_shipped_model(void);
+
 /*
  * Opens the model, then a session for it; loader_open does both. EXIT_DONE, or the exit status
  * after a complaint. Call loader_close in any case; *l must be zero-initialised.

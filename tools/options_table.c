@@ -33,7 +33,7 @@ static const option_spec table[OPT_COUNT] = {
                    .commands = EVALUATES | VERIFY | RECEIPTS | TOKENIZE | TUNE | INSPECT | KERNELS,
                    .help = "GGUF model; without it run uses the small model that comes with tern"},
     [OPT_MODEL_DIR] = {"model-dir", 0, NULL, "FOLDER", OPTION_TEXT,
-                       .commands = EVALUATES | TUNE | INSPECT | KERNELS,
+                       .commands = EVALUATES | RECEIPTS | TUNE | INSPECT | KERNELS,
                        .help = "where -m NAME is looked for, and without -m the only model"},
     [OPT_PROMPT] = {"prompt", 'p', NULL, "TEXT", OPTION_TEXT, .one_call = true,
                     .commands = RUN | LOGITS | TOKENIZE | CROSSVAL,

@@ -99,6 +99,41 @@ def other(value):
     return value + ["x"]  # an empty list
 
 
+# Fields whose values must have a form: other values that have it.
+SOUND = {
+    "timestamp": ["2020-02-29T00:00:00.5Z"],
+    "backend": ["cuda"],
+    "run.command": ["bench"],
+    "run.isa": ["scalar", "sse41", "avx2"],
+    "run.disabled": ["avx512"],
+    "run.layout": ["t2r16", "t5r16", "tl1r16", "mixed"],
+    "run.choice": ["table", "tuned", "asked"],
+    "run.kv": ["f32", "f16", "q8_0"],
+    "run.affinity": ["auto", "compact", "none"],
+    "run.numa": ["interleave", "node:0", "node:9", "nodes"],
+    "run.nodes_online": ["0-1", "", "1,0"],
+    "model_info.i2s_layout": ["a", "b", "c", "d"],
+    "model_info.pre_tokenizer": ["default", "smollm", "gpt-2", "llama-bpe"],
+    "model_info.pre_tokenizer_from": ["model", "asked"],
+    "model_info.quantization_type": ["F16", "F32"],
+    "machine.architecture": ["aarch64", "x86_64", "other"],
+    "output.stop": ["end", "length", "context", "stop", "interrupted"],
+    "output.stop_tokens": [[1]],
+    "output.stop_texts": [["x"]],
+    "sampler.logit_bias": [[{"token": 1, "bias": 0.5}]],
+}
+
+
+def others(receipt, path):
+    """Values that say something else than the receipt at a path: any, and those that are as sound."""
+    value = get(receipt, path)
+    yield other(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        near = [value - 1] if isinstance(value, int) else [value * 0.999, value * 1.000001]
+        yield from (v for v in near if v != value)
+    yield from (v for v in SOUND.get(dotted(path), []) if v != value)
+
+
 def dotted(path):
     return "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in path).lstrip(".")
 

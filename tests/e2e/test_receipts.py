@@ -4,6 +4,7 @@
 import concurrent.futures
 import json
 import os
+import re
 import stat
 import tempfile
 import unittest
@@ -209,28 +210,6 @@ class OtherModels(common.TernTest):
 
 
 class Tampering(WithReceipt):
-    # What nothing in the receipt and no replay contradicts when the digest is made anew: only a
-    # signature holds these.
-    FREE = {
-        "timestamp",
-        "model_info.files[0].path",
-        "machine.cores",
-        "run.disabled",
-        "run.chat",
-        "run.batch",
-        "run.numa",
-        "run.nodes_online",
-        "output.ignore_end",
-        "output.stop_tokens",
-        "output.stop_texts",
-        "model_hash_seconds",
-        "test_results.seconds",
-        "performance_baseline.logits_hash_ms",
-        "performance_baseline.memory_usage_mb",
-    }
-    # Times that must fit to the others, and may by chance.
-    TIMES = {f"performance_baseline.{name}_ms" for name in ("p50", "p95", "first_token_latency")}
-
     def test_every_value(self):
         """Whatever is changed, the digest notices, and the line says so."""
         r = self.receipt
@@ -252,24 +231,73 @@ class Tampering(WithReceipt):
             wrong = 7 if isinstance(tools.get(r, path), str) else "seven"
             changed[tools.dotted(path)] = tools.seal(tools.put(r, path, wrong))
         for path in (p for p in tools.members(r) if p[0] != "digest" and p != ("$schema",)):
-            if path[-1] not in ("text_sha256", "choice", "affinity", "numa", "nodes_online"):
+            if path[-1] not in ("text_sha256", "choice", "affinity", "numa", "nodes_online",
+                                "pre_tokenizer_from"):
                 changed[f"drop {tools.dotted(path)}"] = tools.seal(tools.drop(r, path))
         changed["another field"] = tools.seal(r | {"remarks": ""})
         self.assertEqual(set(changed), self.refusals(changed))
 
-    def test_sealed_anew(self):
-        """With a digest that fits, rules and replay find every change but the ones above."""
-        r = self.receipt
+
+class Unprotected(WithReceipt):
+    """Changes with a digest made anew: what rules and replay do not find is what the page lists."""
+
+    KEPT = ("digest", "signature")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        small = ["-m", common.small_model()]
+        text = [*small, "-p", "Once upon a time", "-n", 4, "--temp", 0.5]
+        bench = ["bench", "-m", cls.model, "-p", 20, "-n", 6, "--repeat", 2]
+        runs = {"text": ["run", *text], "chat": ["run", *text, "--chat"], "bench": bench}
+        cls.receipts = {"tokens": cls.receipt}
+        for name, words in runs.items():
+            path = cls.folder / f"{name}.json"
+            tern_text(*words, "--receipt", path)
+            cls.receipts[name] = tools.load(path)
+
+    def unnoticed(self, receipt, changed, model):
+        """Names of changes that pass."""
+        sealed = {name: tools.seal(content) for name, content in changed.items()}
+        refused = self.refusals(sealed, "--replay", "--threads", 1, "-m", model)
+        return set(sealed) - refused
+
+    def values(self, receipt):
+        """{(path, value): changed document}"""
+        found = {}
+        for path in tools.leaves(receipt):
+            if path[0] in self.KEPT:
+                continue
+            for i, value in enumerate(tools.others(receipt, path)):
+                found[tools.dotted(path), i] = tools.put(receipt, path, value)
+        return found
+
+    def test_list_is_complete(self):
+        section = (common.ROOT / "docs" / "receipts.md").read_text().partition("## What only a signature")[2]
+        rows = re.findall(r"(?m)^\| (`.*?) \|", section.partition("\n## ")[0])
+        listed = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+        self.assertGreater(len(listed), 20)
+        passed = set()
+        for name, receipt in self.receipts.items():
+            model = common.small_model() if name in ("text", "chat") else self.model
+            passed |= {path for path, _ in self.unnoticed(receipt, self.values(receipt), model)}
+        self.assertEqual(passed, listed)
+
+    def test_lists_and_optional_fields(self):
+        """No name twice in any list, and only what the table calls optional may be left out."""
+        r = self.receipts["text"]
         changed = {}
-        for path in tools.leaves(r):
+        for path in tools.members(r):
             value = tools.get(r, path)
-            change = "2020-02-29T00:00:00.5Z" if path == ("timestamp",) else tools.other(value)
-            if path[-1] in ("stop_tokens", "stop_texts"):
-                change = [1] if path[-1] == "stop_tokens" else ["x"]
-            if path[0] != "digest":
-                changed[tools.dotted(path)] = tools.seal(tools.put(r, path, change))
-        refused = self.refusals(changed, "--replay", "--threads", 1)
-        self.assertEqual(set(changed) - refused - self.TIMES, self.FREE)
+            if path[0] in self.KEPT:
+                continue
+            changed[f"drop {tools.dotted(path)}"] = tools.drop(r, path)
+            if isinstance(value, list) and value:
+                changed[f"twice {tools.dotted(path)}"] = tools.put(r, path, [*value, value[0]])
+        optional = ("$schema", "model_info.pre_tokenizer_from", "run.choice", "run.affinity",
+                    "run.numa", "run.nodes_online", "prompt.text_from_ids")
+        passed = self.unnoticed(r, changed, common.small_model())
+        self.assertEqual(passed, {f"drop {name}" for name in optional})
 
 
 def change(receipt, dotted, value):
@@ -486,9 +514,29 @@ class Replay(WithReceipt):
         self.assert_refused(self.receipt, "is another model", options=["--replay", "-m", other])
         moved = self.folder / "moved.gguf"
         os.link(self.model, moved)
-        away = change(self.receipt, "model_info.model_path", str(self.folder / "gone.gguf"))
-        self.assert_refused(away, "gone.gguf", options=["--replay"])
+        away = tools.put(self.receipt, ("model_info", "model_path"), "gone.gguf")
+        self.assert_refused(tools.seal(away), '"gone.gguf" is none of model_info.files')
+        away["model_info"]["files"][0]["path"] = "gone.gguf"
+        away = tools.seal(away)
+        self.assert_refused(away, "gone.gguf is neither beside it nor here", options=["--replay"])
         self.assertEqual(self.verify(away, "--replay", "-m", moved)[0], 0)
+
+    def test_where_the_model_lies(self):
+        """A receipt names files, not folders; its model is found beside it, in a folder, or as given."""
+        self.assertNotIn(str(self.folder), json.dumps(self.receipt))
+        self.assertEqual(self.receipt["model_info"]["model_path"], self.model.name)
+        self.assertEqual(self.receipt["model_info"]["files"][0]["path"], self.model.name)
+        self.assertEqual(tern("verify", self.path, "--replay").returncode, 0)
+        with tempfile.TemporaryDirectory() as other:
+            alone = Path(other) / "alone.json"
+            alone.write_text(json.dumps(self.receipt), encoding="utf-8")
+            self.assert_one_line_error(tern("verify", alone, "--replay"), contains=["neither beside"])
+            given = tern("verify", alone, "--replay", "--model-dir", self.folder)
+            self.assertEqual(given.returncode, 0, given.stderr)
+            old = tools.put(self.receipt, ("model_info", "model_path"), str(self.model))
+            old["model_info"]["files"][0]["path"] = str(self.model)  # as earlier versions did
+            alone.write_text(json.dumps(tools.seal(old)), encoding="utf-8")
+            self.assertEqual(tern("verify", alone, "--replay").returncode, 0)
 
     def test_broken_refused_first(self):
         """A receipt that breaks a rule is not run again."""

@@ -31,6 +31,13 @@ void facts_hash_ids(const int32_t *ids, size_t n, char hex[RECEIPT_HEX]) {
     facts_hash(n > 0 ? ids : (const int32_t[]){0}, n * sizeof *ids, hex);
 }
 
+/* Where files lie is nobody's business: receipts name them, and their digests say which they are.
+ */
+static json_t *base_name(const char *path) {
+    const char *name = file_base_name(path);
+    return json_text(name, strlen(name));
+}
+
 json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]) {
     const size_t n = tern_gguf_part_count(model->file);
     json_t *list = json_array();
@@ -43,9 +50,8 @@ json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]) {
             return NULL;
         }
         sha256_add(&all, hex, RECEIPT_HEX - 1);
-        json_array_append_new(list, json_pack("{s:o, s:I, s:s}", "path",
-                                              json_text(part.name, strlen(part.name)), "bytes",
-                                              (json_int_t)part.bytes, "sha256", hex));
+        json_array_append_new(list, json_pack("{s:o, s:I, s:s}", "path", base_name(part.name),
+                                              "bytes", (json_int_t)part.bytes, "sha256", hex));
     }
     if (n > 1) {
         sha256_finish(&all, hex);
@@ -164,7 +170,7 @@ bool facts_tokenizer(const tern_model *model, json_t **out) {
     if (file_sha256(path, hex) != EXIT_DONE) {
         return false;
     }
-    *out = json_pack("{s:o, s:s}", "path", json_text(path, strlen(path)), "sha256", hex);
+    *out = json_pack("{s:o, s:s}", "path", base_name(path), "sha256", hex);
     return true;
 }
 
@@ -182,7 +188,7 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     *hash_seconds = tern_clock_seconds() - start;
     json_t *weights = facts_weights(l->model, type);
     json_t *root = json_object();
-    json_object_set_new(root, "model_path", json_text(info->path, strlen(info->path)));
+    json_object_set_new(root, "model_path", base_name(info->path));
     json_object_set_new(root, "sha256", json_string(hex));
     set_count(root, "file_bytes", info->file_bytes);
     json_object_set_new(root, "files", files);
@@ -193,6 +199,8 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     json_object_set_new(root, "i2s_layout", json_string(options_text(o, OPT_I2S_LAYOUT)));
     json_object_set_new(root, "pre_tokenizer",
                         json_string(l->tokenizer ? tern_tokenizer_pre(l->tokenizer) : ""));
+    json_object_set_new(root, "pre_tokenizer_from",
+                        json_string(options_text(o, OPT_PRE) != NULL ? "asked" : "model"));
     if (tokenizer != NULL) {
         json_object_set_new(root, "tokenizer", tokenizer);
     }

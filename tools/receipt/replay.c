@@ -14,6 +14,7 @@
 #include "tools/places.h"
 #include "tools/receipt/accuracy.h"
 #include "tools/receipt/facts.h"
+#include "tools/receipt/locate.h"
 #include "tools/receipt/rerun.h"
 #include "tools/receipt/rules.h"
 
@@ -21,6 +22,9 @@
 typedef struct replay {
     const json_t *receipt;
     const options *o;
+    const char *document;   /* where the receipt lies */
+    const char *model_path; /* borrowed, or in `path` */
+    char path[PATH_MAX];
     receipt_findings *found;
     tern_model *model;
     tern_session *session;
@@ -31,11 +35,6 @@ typedef struct replay {
 } replay;
 
 /* ---- the model ------------------------------------------------------------------------------- */
-
-static const char *model_path(const replay *p) {
-    const char *path = options_text(p->o, OPT_MODEL);
-    return path != NULL ? path : rule_text(p->receipt, "model_info.model_path");
-}
 
 /* Whether the opened model's files are those of the receipt; *status after a complaint. */
 static bool check_files(const replay *p, int *status) {
@@ -60,7 +59,7 @@ static bool check_files(const replay *p, int *status) {
     json_decref(files);
     if (!same) {
         receipt_find(p->found, "model_info.sha256: %s is another model, its digest is %.16s...",
-                     model_path(p), hex);
+                     p->model_path, hex);
     }
     return same;
 }
@@ -158,8 +157,16 @@ static void check_weights(const replay *p) {
     }
 }
 
-static tern_status open_model(replay *p, tern_error *err) {
+/* How the model's texts are split: recorded, or as the model's file says now; NULL for the latter.
+ */
+static const char *pre_tokenizer(const replay *p) {
     const char *pre = rule_text(p->receipt, "model_info.pre_tokenizer");
+    const bool own = strcmp(rule_text(p->receipt, "model_info.pre_tokenizer_from"), "model") == 0;
+    return own || pre[0] == '\0' ? NULL : pre;
+}
+
+static tern_status open_model(replay *p, tern_error *err) {
+    char tokenizer[PATH_MAX];
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(p->o, OPT_ISA);
     params.disable = options_text(p->o, OPT_DISABLE);
@@ -172,13 +179,12 @@ static tern_status open_model(replay *p, tern_error *err) {
         return status;
     }
     if (receipt_at(p->receipt, "model_info.tokenizer") == NULL) {
-        params.pre_tokenizer = pre[0] != '\0' ? pre : NULL;
+        params.pre_tokenizer = pre_tokenizer(p);
     } else {
-        const char *given = options_text(p->o, OPT_TOKENIZER);
         params.tokenizer =
-            given != NULL ? given : rule_text(p->receipt, "model_info.tokenizer.path");
+            locate_tokenizer(p->receipt, p->o, p->document, p->model_path, tokenizer);
     }
-    return tern_model_open(model_path(p), &params, &p->model, err);
+    return tern_model_open(p->model_path, &params, &p->model, err);
 }
 
 static tern_format cache_format(const replay *p) {
@@ -268,11 +274,51 @@ static void check_stop(const replay *p, const tern_tokenizer *tokenizer, int32_t
             ends = ends || json_integer_value(json_array_get(ids, i)) == next;
         }
     } else if (strcmp(stop, "end") != 0) {
-        return; /* by a limit, which the rules compare */
+        ends = true; /* by a limit, which the rules compare */
+    }
+    if (!rule_flag(p->receipt, "output.ignore_end") && tokenizer != NULL) {
+        for (size_t i = 0; i < p->plan.n_tokens; i++) {
+            if (tern_token_ends_text(tokenizer, p->tokens[i])) {
+                receipt_find(p->found,
+                             "output.ignore_end: is false, but the text went on behind "
+                             "its end, output.ids[%zu]",
+                             i);
+                break;
+            }
+        }
     }
     if (!ends) {
         receipt_find(p->found, "output.stop: is \"%s\", but the model goes on with token %d", stop,
                      next);
+    }
+}
+
+/* What the receipt says of the prompt's text: its digest may be that of what the ids say. */
+static void check_prompt_text(const replay *p, const tern_tokenizer *tokenizer) {
+    const char *recorded = json_string_value(receipt_at(p->receipt, "prompt.text_sha256"));
+    const json_t *from_ids = receipt_at(p->receipt, "prompt.text_from_ids");
+    if (recorded == NULL || tokenizer == NULL) {
+        if (recorded != NULL || from_ids != NULL) {
+            receipt_find(p->found, "prompt.text_sha256: there is no text without a tokenizer");
+        }
+        return;
+    }
+    json_t *hash = receipt_hash_text(tokenizer, p->prompt, p->plan.n_prompt);
+    const char *of_ids = json_string_value(hash);
+    const bool same = of_ids != NULL && strcmp(of_ids, recorded) == 0;
+    if (from_ids != NULL && same != json_is_true(from_ids)) {
+        receipt_find(p->found, "prompt.text_sha256: is %sthe digest of the text of prompt.ids",
+                     same ? "" : "not ");
+    }
+    json_decref(hash);
+}
+
+static void check_pre_tokenizer(const replay *p, const tern_tokenizer *tokenizer) {
+    const char *recorded = rule_text(p->receipt, "model_info.pre_tokenizer");
+    const char *now = tokenizer != NULL ? tern_tokenizer_pre(tokenizer) : "";
+    if (strcmp(recorded, now) != 0) {
+        receipt_find(p->found, "model_info.pre_tokenizer: is \"%.60s\", the model's is \"%.60s\"",
+                     recorded, now);
     }
 }
 
@@ -283,6 +329,8 @@ static void check_text(const replay *p, const rerun_result *result) {
     if (tern_model_tokenizer(p->model, &tokenizer, NULL) != TERN_OK) {
         tokenizer = NULL;
     }
+    check_pre_tokenizer(p, tokenizer);
+    check_prompt_text(p, tokenizer);
     check_stop(p, tokenizer, result->next);
     if (tokenizer == NULL || recorded == NULL) {
         if ((tokenizer == NULL) != (recorded == NULL)) {
@@ -325,6 +373,10 @@ static int replay_all(replay *p, replay_report *report) {
     if (status != EXIT_DONE) {
         return status;
     }
+    p->model_path = locate_model(p->receipt, p->o, p->document, p->path);
+    if (p->model_path == NULL) {
+        return EXIT_FAILED;
+    }
     if (!read_plan(p)) {
         complain("no memory for the replay");
         return EXIT_FAILED;
@@ -347,10 +399,10 @@ static int replay_all(replay *p, replay_report *report) {
     return done == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
-int receipt_replay(const json_t *receipt, const options *o, receipt_findings *f,
+int receipt_replay(const json_t *receipt, const char *path, const options *o, receipt_findings *f,
                    replay_report *report) {
     const double start = tern_clock_seconds();
-    replay p = {.receipt = receipt, .o = o, .found = f};
+    replay p = {.receipt = receipt, .o = o, .document = path, .found = f};
     *report = (replay_report){.seconds = 0.0};
     const int status = replay_all(&p, report);
     report->seconds = tern_clock_seconds() - start;

@@ -17,13 +17,13 @@ typedef struct replay_report {
 } replay_report;
 
 /*
- * Opens the model (--model, else the receipt's path) if its bytes are those that the receipt names,
- * evaluates the prompt and picks the tokens again, on the instruction set, threads, batch and
- * layout of the options. Adds a finding for the first difference, and for facts about the model
+ * Opens the model (locate.h; the receipt lies at `path`) if its bytes are those that the receipt
+ * names, evaluates the prompt and picks the tokens again, on the instruction set, threads, batch
+ * and layout of the options. Adds a finding for the first difference, and for facts about the model
  * that are not so. The receipt has passed receipt_check. The exit status; a finding alone is
  * EXIT_DONE.
  */
-int receipt_replay(const json_t *receipt, const options *o, receipt_findings *f,
+int receipt_replay(const json_t *receipt, const char *path, const options *o, receipt_findings *f,
                    replay_report *report);
 
 #endif

@@ -257,6 +257,20 @@ static void check_points(const json_t *r, receipt_findings *f) {
     }
 }
 
+/* Generation would have stopped in front of them. */
+static void check_stop_tokens(const json_t *r, receipt_findings *f) {
+    const json_t *list = receipt_at(r, "output.stop_tokens");
+    const json_t *ids = receipt_at(r, "output.ids");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        for (size_t k = 0; k < json_array_size(ids); k++) {
+            if (json_equal(json_array_get(list, i), json_array_get(ids, k))) {
+                receipt_find(f, "output.ids[%zu]: is one of output.stop_tokens", k);
+                return;
+            }
+        }
+    }
+}
+
 static void check_stop(const json_t *r, receipt_findings *f) {
     const char *stop = rule_text(r, "output.stop");
     const int64_t n = rule_count(r, "output.tokens");
@@ -279,6 +293,7 @@ static void check_stop(const json_t *r, receipt_findings *f) {
         json_array_size(receipt_at(r, "output.stop_texts")) == 0) {
         receipt_find(f, "output.stop: is \"stop\", but there was nothing to stop at");
     }
+    check_stop_tokens(r, f);
     if (strcmp(stop, "end") == 0 && rule_flag(r, "output.ignore_end")) {
         receipt_find(f, "output.stop: is \"end\", which output.ignore_end forbids");
     }
@@ -307,12 +322,22 @@ static void check_sampler(const json_t *r, receipt_findings *f) {
     }
 }
 
+/* A chat format stands around the prompt's text, so the ids say more than that. */
+static void check_chat(const json_t *r, receipt_findings *f) {
+    if (rule_flag(r, "run.chat") &&
+        (receipt_at(r, "prompt.text_sha256") == NULL || rule_flag(r, "prompt.text_from_ids"))) {
+        receipt_find(f, "run.chat: is true, but the prompt is %s",
+                     receipt_at(r, "prompt.text_sha256") == NULL ? "tokens" : "its text alone");
+    }
+}
+
 static void check_run(const json_t *r, receipt_findings *f) {
     rule_positive(r, f, "prompt.tokens");
     rule_positive(r, f, "run.batch");
     check_ids(r, f, "prompt");
     check_ids(r, f, "output");
     check_points(r, f);
+    check_chat(r, f);
     check_stop(r, f);
     check_sampler(r, f);
 }
@@ -332,6 +357,7 @@ void receipt_check_rules(const json_t *receipt, receipt_findings *f) {
     check_header(receipt, f);
     rules_kernels(receipt, f);
     check_environment(receipt, f);
+    rules_places(receipt, f);
     check_model(receipt, f);
     check_run(receipt, f);
     rules_tests(receipt, f);

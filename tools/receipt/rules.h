@@ -23,6 +23,7 @@ void rule_near(const json_t *r, receipt_findings *f, const char *path, double ex
 void rule_positive(const json_t *r, receipt_findings *f, const char *path);
 
 void rules_kernels(const json_t *r, receipt_findings *f);     /* rules_kernels.c */
+void rules_places(const json_t *r, receipt_findings *f);      /* rules_places.c */
 void rules_tests(const json_t *r, receipt_findings *f);       /* rules_figures.c */
 void rules_performance(const json_t *r, receipt_findings *f); /* rules_figures.c */
 void rules_benchmark(const json_t *r, receipt_findings *f);   /* rules_benchmark.c */

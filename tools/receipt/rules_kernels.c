@@ -25,13 +25,18 @@ static bool is_family(const char *name) {
     return false;
 }
 
-static bool list_has(const json_t *list, const char *text) {
-    for (size_t i = 0; i < json_array_size(list); i++) {
+/* Whether one of the first n texts of the list is that. */
+static bool list_before(const json_t *list, size_t n, const char *text) {
+    for (size_t i = 0; i < n; i++) {
         if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool list_has(const json_t *list, const char *text) {
+    return list_before(list, json_array_size(list), text);
 }
 
 /* The names of a receipt, each with its row; NULL for families and for what is unknown. */
@@ -78,11 +83,8 @@ static void check_name(const json_t *r, const named *k, size_t at, receipt_findi
         receipt_find(f, "kernels[%zu]: \"%s\" needs %s, which machine.instruction_sets lacks", at,
                      name, row->isa);
     }
-    for (size_t i = 0; i < at; i++) {
-        if (strcmp(name, name_at(k, i)) == 0) {
-            receipt_find(f, "kernels[%zu]: \"%.60s\" is there twice", at, name);
-            return;
-        }
+    if (list_before(k->list, at, name)) {
+        receipt_find(f, "kernels[%zu]: \"%.60s\" is there twice", at, name);
     }
 }
 
@@ -108,6 +110,19 @@ static void check_complete(const json_t *r, const named *k, receipt_findings *f)
     }
     if (!names_op(k, TERN_OP_GEMV)) { /* the head multiplies one token at a time */
         receipt_find(f, "kernels: none for gemv, without which nothing is generated");
+    }
+}
+
+/* Ternary products run on rows of the layout that the weights have. */
+static void check_layout(const json_t *r, const named *k, receipt_findings *f) {
+    const char *layout = rule_text(r, "run.layout");
+    for (size_t i = 0; strcmp(layout, "mixed") != 0 && i < k->n; i++) {
+        const tern_kernel_row *row = k->rows[i];
+        if (row != NULL && tern_layout_input(row->layout) == TERN_INPUT_TOKEN &&
+            strcmp(tern_layout_name(row->layout), layout) != 0) {
+            receipt_find(f, "run.layout: is %s, but \"%s\" multiplies in %s", layout, row->name,
+                         tern_layout_name(row->layout));
+        }
     }
 }
 
@@ -176,9 +191,14 @@ static void check_machine(const json_t *r, receipt_findings *f) {
             receipt_find(f, "machine.instruction_sets[%zu]: tern %s knows no \"%.40s\"", i,
                          tern_version(), name);
         }
+        if (list_before(sets, i, name)) {
+            receipt_find(f, "machine.instruction_sets[%zu]: \"%.40s\" is there twice", i, name);
+        }
     }
-    if (!list_has(sets, rule_text(r, "run.isa"))) {
-        receipt_find(f, "run.isa: \"%.40s\" is none of machine.instruction_sets",
+    const size_t n = json_array_size(sets);
+    if (n == 0 ||
+        strcmp(rule_text(r, "run.isa"), json_string_value(json_array_get(sets, n - 1))) != 0) {
+        receipt_find(f, "run.isa: \"%.40s\" is not the last of machine.instruction_sets",
                      rule_text(r, "run.isa"));
     }
     const bool arm = list_has(sets, "neon");
@@ -196,6 +216,7 @@ static void check_names(const json_t *r, const named *k, receipt_findings *f) {
         check_name(r, k, i, f);
     }
     check_complete(r, k, f);
+    check_layout(r, k, f);
     check_families(r, k, f);
 }
 

@@ -68,13 +68,17 @@ static json_t *settings(const receipt_run *run) {
     return root;
 }
 
-static json_t *prompt_json(const prompt *p) {
+static json_t *prompt_json(const prompt *p, const tern_tokenizer *tokenizer) {
     json_t *root = json_object();
     char hex[RECEIPT_HEX];
     set(root, "tokens", count(p->n));
     if (p->text != NULL) {
         facts_hash(p->text, p->size, hex);
+        json_t *hash = receipt_hash_text(tokenizer, p->ids, p->n);
+        const char *of_ids = json_string_value(hash);
         set(root, "text_sha256", json_string(hex));
+        set(root, "text_from_ids", json_boolean(of_ids != NULL && strcmp(of_ids, hex) == 0));
+        json_decref(hash);
     }
     set(root, "ids_sha256", hash_of_ids(p->ids, p->n));
     set(root, "ids", facts_ids(p->ids, p->n));
@@ -205,7 +209,7 @@ static json_t *build(const receipt_run *run, const json_t *benchmark) {
     set(root, "model_info", model);
     set(root, "run", settings(run));
     set(root, "sampler", facts_sampler(run->sampling, run->request->seed));
-    set(root, "prompt", prompt_json(run->prompt));
+    set(root, "prompt", prompt_json(run->prompt, run->l->tokenizer));
     set(root, "output", output_json(run));
     set(root, "test_results", results);
     set(root, "performance_baseline", performance(run, rss, hit_rate));
