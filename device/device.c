@@ -46,14 +46,14 @@ static tern_status open_best(tern_device **device, tern_error *err) {
 
 tern_status tern_device_open(const char *name, tern_device **device, tern_error *err) {
     if (device == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "no place for the device");
+        return tern_fail(err, TERN_ERR_NULL, "no place for the device");
     *device = NULL;
     if (name == NULL || strcmp(name, "auto") == 0)
         return open_best(device, err);
     for (int kind = 0; kind < TERN_DEVICE_COUNT; kind++)
         if (strcmp(name, names[kind]) == 0)
             return openers[kind](device, err);
-    return tern_fail(err, TERN_ERR_ARG, "unknown device '%s' (valid: auto" VALID_NAMES ")", name);
+    return tern_fail(err, TERN_ERR_NAME, "unknown device '%s' (valid: auto" VALID_NAMES ")", name);
 }
 
 void tern_device_close(tern_device **device) {

@@ -7,8 +7,10 @@ tern_status tern_validate_accuracy(const float *reference, const float *output, 
                                    double tolerance, double *mse, tern_error *err) {
     double sum = 0.0;
 
-    if (reference == NULL || output == NULL || n == 0)
-        return tern_fail(err, TERN_ERR_ARG, "no values to compare");
+    if (reference == NULL || output == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_validate_accuracy needs two lists of values");
+    if (n == 0)
+        return tern_fail(err, TERN_ERR_EMPTY, "no values to compare");
     for (size_t i = 0; i < n; i++) {
         const double difference = (double)output[i] - (double)reference[i];
         sum += difference * difference;

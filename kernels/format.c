@@ -53,7 +53,9 @@ tern_status tern_format_bytes(tern_format format, uint64_t rows, uint64_t cols, 
     uint64_t elements;
     uint64_t total;
 
-    if (info == NULL || bytes == NULL)
+    if (bytes == NULL)
+        return TERN_ERR_NULL;
+    if (info == NULL)
         return TERN_ERR_ARG;
     if (rows == 0 || cols == 0 || cols % info->block_elements != 0)
         return TERN_ERR_TENSOR_SHAPE;

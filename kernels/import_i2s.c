@@ -41,9 +41,10 @@ tern_status tern_i2s_import(tern_i2s_order order, const void *file, size_t rows,
     uint64_t bytes;
     float scale;
 
-    if (file == NULL || i2s == NULL || order < TERN_I2S_UNITS_128 || order > TERN_I2S_SEQUENTIAL)
-        return tern_fail(err, TERN_ERR_ARG, "no tensor, no place for it, or order %d is unknown",
-                         (int)order);
+    if (file == NULL || i2s == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "no tensor, or no place for it");
+    if (order < TERN_I2S_UNITS_128 || order > TERN_I2S_SEQUENTIAL)
+        return tern_fail(err, TERN_ERR_ARG, "order %d of I2_S codes is unknown", (int)order);
     if (tern_format_bytes(TERN_FORMAT_I2_S, rows, cols, &bytes) != TERN_OK ||
         (order == TERN_I2S_ROWS_4 && rows % 4 != 0))
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE,

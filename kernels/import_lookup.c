@@ -69,9 +69,10 @@ static tern_status tiled_init(tiled *t, tern_tl_kind kind, size_t rows, size_t c
                               const tern_tl_tiles *tiles, tern_error *err) {
     uint64_t bytes;
 
-    if (tiles == NULL || (kind != TERN_TL1 && kind != TERN_TL2))
-        return tern_fail(err, TERN_ERR_ARG, "no tile sizes, or kind %d is not TL1 or TL2",
-                         (int)kind);
+    if (tiles == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "no tile sizes");
+    if (kind != TERN_TL1 && kind != TERN_TL2)
+        return tern_fail(err, TERN_ERR_ARG, "kind %d is not TL1 or TL2", (int)kind);
     *t = (tiled){.kind = kind, .rows = rows, .cols = cols, .tiles = *tiles};
     if (tern_format_bytes(TERN_FORMAT_I2_S, rows, cols, &bytes) != TERN_OK)
         return fail_shape(t, "not a shape of ternary matrices", err);

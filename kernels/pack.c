@@ -68,7 +68,9 @@ tern_status tern_pack_rows(tern_format format, const void *file, size_t rows, si
 
     if (status != TERN_OK)
         return status;
-    if (file == NULL || out == NULL || r0 % TERN_ROW_GROUP != 0 || r0 > r1 || r1 > rows ||
+    if (file == NULL || out == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "no matrix to pack, or no place to pack it to");
+    if (r0 % TERN_ROW_GROUP != 0 || r0 > r1 || r1 > rows ||
         (r1 % TERN_ROW_GROUP != 0 && r1 != rows))
         return tern_fail(err, TERN_ERR_ARG, "rows [%zu, %zu) of %zu are not whole row groups", r0,
                          r1, rows);
@@ -90,7 +92,7 @@ tern_status tern_unpack(const tern_matrix *packed, void *file, tern_error *err) 
     if (status != TERN_OK)
         return status;
     if (packed->data == NULL || file == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "no matrix to unpack, or no place to unpack it to");
+        return tern_fail(err, TERN_ERR_NULL, "no matrix to unpack, or no place to unpack it to");
     job.scale = packed->scale;
     job.row_scale = packed->row_scale;
     job.packer->unpack(&job, packed->data, file);

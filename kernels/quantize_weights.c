@@ -281,8 +281,10 @@ tern_status tern_quantize_weights(tern_format format, const float *x, size_t row
     uint64_t bytes;
     bool same = true;
 
-    if (info == NULL || x == NULL || file == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "no weights, no place for them, or no format");
+    if (x == NULL || file == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "no weights, or no place for them");
+    if (info == NULL)
+        return tern_fail(err, TERN_ERR_ARG, "format %d is unknown", (int)format);
     if (quantizers[format].block == NULL && quantizers[format].matrix == NULL)
         return tern_fail(err, TERN_ERR_TENSOR_TYPE, "floats cannot be quantized to %s", info->name);
     if (tern_format_bytes(format, rows, cols, &bytes) != TERN_OK)
@@ -303,7 +305,7 @@ tern_status tern_quantize_int8(const float *x, size_t rows, size_t cols, bool by
     uint64_t bytes;
 
     if (x == NULL || codes == NULL || scales == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "no weights, or no place for their codes and scales");
+        return tern_fail(err, TERN_ERR_NULL, "no weights, or no place for their codes and scales");
     if (tern_format_bytes(TERN_FORMAT_INT8, rows, cols, &bytes) != TERN_OK)
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "a matrix of %zu x %zu cannot be int8", rows,
                          cols);

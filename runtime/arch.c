@@ -57,6 +57,18 @@ const char *tern_arch_names(void) {
     return "llama, qwen2, qwen3, bitnet-b1.58, bitnet-25, bitnet";
 }
 
+/* The status for a key that is 0: a model without what it counts is told from one with too much. */
+static tern_status nothing_of(const char *suffix) {
+    static const char *const sizes[] = {"block_count", "embedding_length", "feed_forward_length",
+                                        "attention.head_count", "attention.key_length"};
+    if (strcmp(suffix, "attention.head_count_kv") == 0)
+        return TERN_ERR_NO_KV_HEADS;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (strcmp(suffix, sizes[i]) == 0)
+            return TERN_ERR_NO_SIZE;
+    return TERN_ERR_KEY_RANGE;
+}
+
 /* Reads ARCH.<suffix>; fallback > 0 stands in for a missing key. */
 static tern_status read_u32(const tern_gguf *file, const tern_arch *arch, const char *suffix,
                             uint32_t fallback, uint32_t low, uint32_t high, uint32_t *out,
@@ -70,8 +82,9 @@ static tern_status read_u32(const tern_gguf *file, const tern_arch *arch, const 
             return status;
     }
     if (value < low || value > high)
-        return tern_fail(err, TERN_ERR_KEY_RANGE, "%s: key %s is %u, must be %u to %u",
-                         tern_gguf_name(file), key, value, low, high);
+        return tern_fail(err, value == 0 ? nothing_of(suffix) : TERN_ERR_KEY_RANGE,
+                         "%s: key %s is %u, must be %u to %u", tern_gguf_name(file), key, value,
+                         low, high);
     *out = value;
     return TERN_OK;
 }
@@ -146,7 +159,7 @@ static tern_status read_sizes(const tern_gguf *file, tern_config *c, tern_error 
 
 static tern_status read_heads(const tern_gguf *file, tern_config *c, tern_error *err) {
     if (c->n_head % c->n_head_kv != 0)
-        return tern_fail(err, TERN_ERR_CONFIG, "%s: %u heads cannot share %u key/value heads",
+        return tern_fail(err, TERN_ERR_HEADS, "%s: %u heads cannot share %u key/value heads",
                          tern_gguf_name(file), c->n_head, c->n_head_kv);
     const uint32_t derived = c->n_embd % c->n_head == 0 ? c->n_embd / c->n_head : 0;
     uint32_t value_dim;

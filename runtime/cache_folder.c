@@ -76,7 +76,9 @@ static tern_status check_folder(char *path, tern_error *err) {
 }
 
 tern_status tern_cache_folder_open(const char *path, tern_cache_folder **out, tern_error *err) {
-    if (path == NULL || path[0] == '\0')
+    if (path == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_cache_folder_open: NULL argument");
+    if (path[0] == '\0')
         return tern_fail(err, TERN_ERR_ARG, "a cache folder needs a name");
     tern_cache_folder *f = malloc(sizeof *f);
     char *copy = strdup(path);

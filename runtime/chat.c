@@ -333,12 +333,14 @@ const char *tern_chat_format(const tern_tokenizer *t) {
 
 static tern_status check_messages(const tern_tokenizer *t, const tern_chat_message *messages,
                                   size_t n, tern_error *err) {
-    if (messages == NULL || n == 0)
-        return tern_fail(err, TERN_ERR_ARG, "%s: a chat needs a message", t->file);
+    if (messages == NULL && n > 0)
+        return tern_fail(err, TERN_ERR_NULL, "%s: no messages", t->file);
+    if (n == 0)
+        return tern_fail(err, TERN_ERR_EMPTY, "%s: a chat needs a message", t->file);
     for (size_t i = 0; i < n; i++) {
         const tern_chat_message *m = &messages[i];
         if (m->role == NULL || m->content == NULL)
-            return tern_fail(err, TERN_ERR_ARG, "%s: message %zu has no role or no content",
+            return tern_fail(err, TERN_ERR_NULL, "%s: message %zu has no role or no content",
                              t->file, i);
         if (!is(m->role, "system") && !is(m->role, "user") && !is(m->role, "assistant"))
             return tern_fail(err, TERN_ERR_ARG,
@@ -352,7 +354,7 @@ tern_status tern_chat_tokenize(const tern_tokenizer *t, const tern_chat_message 
                                size_t n_messages, int32_t *ids, size_t capacity, size_t *n,
                                tern_error *err) {
     if (t == NULL || (ids == NULL && capacity > 0) || n == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_chat_tokenize: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_chat_tokenize: NULL argument");
     const tern_status checked = check_messages(t, messages, n_messages, err);
     if (checked != TERN_OK)
         return checked;

@@ -88,7 +88,7 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
                           tern_error *err) {
     if (session == NULL || sampler == NULL || params == NULL || (prompt == NULL && n_prompt > 0) ||
         (params->stop_tokens == NULL && params->n_stop_tokens > 0)) {
-        return tern_fail(err, TERN_ERR_ARG, "generate: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "generate: NULL argument");
     }
     if (n_prompt == 0) {
         return tern_fail(err, TERN_ERR_EMPTY, "generate: the prompt has no tokens");

@@ -39,7 +39,7 @@ fail:
 tern_status tern_gguf_parse(const void *bytes, size_t size, const char *name, tern_gguf **out,
                             tern_error *err) {
     if (bytes == NULL || name == NULL || out == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_gguf_parse: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_gguf_parse: NULL argument");
     return parse(bytes, size, NULL, name, out, err);
 }
 
@@ -53,7 +53,7 @@ tern_status tern_gguf_open_file(const char *path, tern_gguf **out, tern_error *e
 
 tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err) {
     if (path == NULL || out == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_gguf_open: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_gguf_open: NULL argument");
     tern_gguf *file;
     tern_status status = tern_gguf_open_file(path, &file, err);
     if (status == TERN_OK)

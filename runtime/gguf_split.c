@@ -175,8 +175,10 @@ static tern_status adopt(tern_gguf **parts, size_t n, tern_error *err) {
 }
 
 tern_status tern_gguf_join(tern_gguf **parts, size_t n, tern_gguf **out, tern_error *err) {
-    if (parts == NULL || n == 0 || out == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_gguf_join: no parts");
+    if (parts == NULL || out == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_gguf_join: NULL argument");
+    if (n == 0)
+        return tern_fail(err, TERN_ERR_EMPTY, "tern_gguf_join: no parts");
     tern_status status = check_parts(parts, n, err);
     if (status == TERN_OK)
         status = merge_tensors(parts, n, err);

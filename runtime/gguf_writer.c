@@ -52,7 +52,7 @@ static void start_tensor(tern_gguf_writer *w) {
 
 tern_status tern_gguf_writer_begin(tern_gguf_writer *w, tern_error *err) {
     if (!tern_gguf_writer_failed(w) && w->begun)
-        tern_fail(&w->error, TERN_ERR_ARG, "%s: begun twice", w->path);
+        tern_fail(&w->error, TERN_ERR_STATE, "%s: begun twice", w->path);
     tern_gguf_append_descriptions(w);
     if (tern_gguf_writer_failed(w))
         return report(w, err);
@@ -99,7 +99,7 @@ static void writer_free(tern_gguf_writer *w) {
 
 tern_status tern_gguf_writer_new(const char *path, tern_gguf_writer **out, tern_error *err) {
     if (path == NULL || out == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_gguf_writer_new: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_gguf_writer_new: NULL argument");
     tern_gguf_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", path);

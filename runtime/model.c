@@ -304,8 +304,8 @@ static tern_status find_layout(const char *name, tern_layout *out, tern_error *e
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
                                  tern_layout_name(layout));
     }
-    return tern_fail(err, TERN_ERR_ARG, "unknown layout of ternary matrices '%s' (one of %s)", name,
-                     known);
+    return tern_fail(err, TERN_ERR_NAME, "unknown layout of ternary matrices '%s' (one of %s)",
+                     name, known);
 }
 
 static tern_status open_model(const char *path, const tern_model_params *params, tern_model *m,
@@ -345,7 +345,7 @@ tern_status tern_model_open(const char *path, const tern_model_params *params, t
                             tern_error *err) {
     const tern_model_params defaults = tern_model_params_default();
     if (!path || !out)
-        return tern_fail(err, TERN_ERR_ARG,
+        return tern_fail(err, TERN_ERR_NULL,
                          "tern_model_open needs a path and a place for the model");
     tern_model *m = calloc(1, sizeof *m);
     if (!m)

@@ -99,7 +99,7 @@ static tern_status create_temporary(tern_out_file *f, tern_error *err) {
 
 tern_status tern_out_file_create(const char *path, tern_out_file **out, tern_error *err) {
     if (path == NULL || out == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_out_file_create: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_out_file_create: NULL argument");
     tern_status status = check_target(path, err);
     if (status != TERN_OK)
         return status;

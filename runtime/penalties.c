@@ -18,7 +18,7 @@ static tern_status check(const tern_sampler_params *params, uint32_t n_vocab, te
                          (double)params->presence_penalty, (double)params->frequency_penalty);
     }
     if (params->bias == NULL && params->n_bias > 0) {
-        return tern_fail(err, TERN_ERR_ARG, "sampler: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "sampler: NULL argument");
     }
     for (size_t i = 0; i < params->n_bias; i++) {
         const tern_logit_bias *b = &params->bias[i];

@@ -66,7 +66,7 @@ static bool allocate(tern_sampler *s, uint32_t n) {
 tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab,
                              tern_sampler **out, tern_error *err) {
     if (params == NULL || out == NULL) {
-        return tern_fail(err, TERN_ERR_ARG, "sampler: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "sampler: NULL argument");
     }
     const tern_status status = check_params(params, n_vocab, err);
     if (status != TERN_OK) {
@@ -229,7 +229,7 @@ static uint32_t pick_in_order(tern_sampler *s, const float *logits, float max) {
 tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *token,
                               tern_error *err) {
     if (s == NULL || logits == NULL || token == NULL) {
-        return tern_fail(err, TERN_ERR_ARG, "sampler: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "sampler: NULL argument");
     }
     const tern_status status = check_finite(logits, s->n_vocab, err);
     if (status != TERN_OK) {

@@ -287,7 +287,7 @@ static bool pick(picking *p, uint32_t *id) {
 tern_status tern_sampler_pick_from(tern_sampler *s, const tern_logit_source *source, int32_t *token,
                                    tern_error *err) {
     if (s == NULL || source == NULL || token == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "sampler: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "sampler: NULL argument");
     picking p = {.s = s, .source = source};
     const tern_chacha random = s->random;
     uint32_t id;

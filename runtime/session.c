@@ -74,8 +74,8 @@ static tern_inputs lay_out_inputs(const tern_scratch *w, const tern_config *c, s
                          .bx_sum = take(t, n * w->blocks, sizeof(int32_t))};
 }
 
-/* All of a session's memory, in one place; called once to size the arena and once to fill it. */
-static void lay_out(tern_session *s, uint32_t threads, taker *t) {
+/* The scratch arena; called once to size it and once to fill it. */
+static void lay_out_scratch(tern_session *s, uint32_t threads, taker *t) {
     const tern_config *c = &s->model->config;
     tern_scratch *w = &s->scratch;
     const size_t heads = (size_t)c->n_head * c->head_dim;
@@ -107,16 +107,25 @@ static void lay_out(tern_session *s, uint32_t threads, taker *t) {
         w->lower = take(t, c->n_vocab, sizeof(float));
         w->upper = take(t, c->n_vocab, sizeof(float));
     }
+}
+
+/* The cache arena, likewise. */
+static void lay_out_cache(tern_session *s, uint32_t threads, taker *t) {
+    const tern_config *c = &s->model->config;
+    (void)threads;
     const size_t rows = times(t, times(t, c->n_layer, c->n_head_kv), s->n_ctx);
     s->cache_k = take(t, rows, s->kv_row_bytes);
     s->cache_v = take(t, rows, s->kv_row_bytes);
     s->tokens = take(t, s->n_ctx, sizeof *s->tokens);
 }
 
-/* Bytes of the session's arena. */
-static tern_status plan(tern_session *s, uint32_t threads, size_t *bytes, tern_error *err) {
+typedef void lay_out(tern_session *s, uint32_t threads, taker *t);
+
+/* Bytes of an arena of the session. */
+static tern_status plan(tern_session *s, lay_out *fill, uint32_t threads, size_t *bytes,
+                        tern_error *err) {
     taker planner = {.arena = NULL};
-    lay_out(s, threads, &planner);
+    fill(s, threads, &planner);
     if (planner.overflow)
         return tern_fail(err, TERN_ERR_NOMEM, "a session of %u positions exceeds the address space",
                          s->n_ctx);
@@ -124,20 +133,23 @@ static tern_status plan(tern_session *s, uint32_t threads, size_t *bytes, tern_e
     return TERN_OK;
 }
 
-static tern_status allocate(tern_session *s, tern_error *err) {
+/* Maps an arena and fills it; `missing` is what the system's refusal is reported as. */
+static tern_status allocate(tern_session *s, lay_out *fill, tern_arena *arena, tern_status missing,
+                            tern_error *err) {
+    const uint32_t threads = tern_team_size(s->team);
     size_t bytes = 0;
-    tern_status status = plan(s, tern_team_size(s->team), &bytes, err);
-    if (status == TERN_OK)
-        status = tern_arena_new(bytes, false, &s->arena, err);
+    tern_status status = plan(s, fill, threads, &bytes, err);
+    if (status == TERN_OK && tern_arena_new(bytes, false, arena, NULL) != TERN_OK)
+        status = tern_fail(err, missing, "%s: cannot map %zu bytes for %u positions",
+                           tern_status_str(missing), bytes, s->n_ctx);
     if (status == TERN_OK)
         status = tern_model_note_refusal(
-            s->model,
-            tern_place_memory(s->model->topology, &s->model->places, s->arena.base, bytes),
+            s->model, tern_place_memory(s->model->topology, &s->model->places, arena->base, bytes),
             &s->refused, err);
     if (status != TERN_OK)
         return status;
-    taker filler = {.arena = &s->arena, .err = err};
-    lay_out(s, tern_team_size(s->team), &filler);
+    taker filler = {.arena = arena, .err = err};
+    fill(s, threads, &filler);
     return filler.status;
 }
 
@@ -196,16 +208,19 @@ static tern_status start_team(tern_session *s, uint32_t threads, tern_error *err
 tern_status tern_session_bytes(const tern_model *model, const tern_session_params *params,
                                uint64_t *bytes, tern_error *err) {
     if (!model || !params || !bytes)
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_bytes: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_bytes: NULL argument");
     tern_status status = check_params(model, params, err);
     if (status != TERN_OK)
         return status;
     tern_session s = {.team = NULL};
     configure(&s, model, params);
-    size_t size = 0;
-    status = plan(&s, tern_model_threads(model, params->threads), &size, err);
+    const uint32_t threads = tern_model_threads(model, params->threads);
+    size_t cache = 0, scratch = 0;
+    status = plan(&s, lay_out_cache, threads, &cache, err);
     if (status == TERN_OK)
-        *bytes = size;
+        status = plan(&s, lay_out_scratch, threads, &scratch, err);
+    if (status == TERN_OK)
+        *bytes = (uint64_t)cache + scratch;
     return status;
 }
 
@@ -214,9 +229,9 @@ tern_status tern_session_new(const tern_model *model, const tern_session_params 
     const tern_session_params defaults = tern_session_params_default();
     const tern_session_params *p = params ? params : &defaults;
     if (!model || !out)
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_new needs a model and a place");
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_new needs a model and a place");
     if (!model->runnable)
-        return tern_fail(err, TERN_ERR_ARG, "the model was opened without its weights");
+        return tern_fail(err, TERN_ERR_STATE, "the model was opened without its weights");
     tern_status status = check_params(model, p, err);
     if (status != TERN_OK)
         return status;
@@ -226,7 +241,9 @@ tern_status tern_session_new(const tern_model *model, const tern_session_params 
     configure(s, model, p);
     status = start_team(s, tern_model_threads(model, p->threads), err);
     if (status == TERN_OK)
-        status = allocate(s, err);
+        status = allocate(s, lay_out_cache, &s->cache_arena, TERN_ERR_CACHE_MEMORY, err);
+    if (status == TERN_OK)
+        status = allocate(s, lay_out_scratch, &s->scratch_arena, TERN_ERR_SCRATCH_MEMORY, err);
     if (status != TERN_OK) {
         tern_session_free(&s);
         return status;
@@ -239,7 +256,8 @@ void tern_session_free(tern_session **session) {
     if (!session || !*session)
         return;
     tern_team_free(&(*session)->team);
-    tern_arena_free(&(*session)->arena);
+    tern_arena_free(&(*session)->scratch_arena);
+    tern_arena_free(&(*session)->cache_arena);
     free(*session);
     *session = NULL;
 }
@@ -270,9 +288,11 @@ float *tern_session_logits(tern_session *s) {
 }
 
 tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *err) {
-    if (!s || position > s->position)
-        return tern_fail(err, TERN_ERR_ARG, "cannot rewind to position %u of %u", position,
-                         s ? s->position : 0);
+    if (!s)
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_rewind needs a session");
+    if (position > s->position)
+        return tern_fail(err, TERN_ERR_POSITION, "cannot rewind to position %u of %u", position,
+                         s->position);
     tern_session_move(s, position);
     return TERN_OK;
 }
@@ -283,8 +303,11 @@ tern_status tern_session_check(const tern_session *s, const int32_t *tokens, siz
                                uint32_t position, tern_error *err) {
     if (n == 0)
         return tern_fail(err, TERN_ERR_EMPTY, "an empty sequence cannot be evaluated");
+    if (n > s->n_ctx)
+        return tern_fail(err, TERN_ERR_CONTEXT, "%zu tokens exceed the context of %u positions", n,
+                         s->n_ctx);
     if (n > s->n_ctx - position)
-        return tern_fail(err, TERN_ERR_CONTEXT,
+        return tern_fail(err, TERN_ERR_FULL,
                          "%zu tokens at position %u exceed the context of %u positions", n,
                          position, s->n_ctx);
     const uint32_t vocabulary = s->model->config.n_vocab;
@@ -320,7 +343,8 @@ tern_session_work tern_session_work_done(const tern_session *s) {
 tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
                               tern_logits_mode mode, float *logits, tern_error *err) {
     if (!s || !tokens || (mode != TERN_LOGITS_NONE && !logits))
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_eval needs a session, tokens and logits");
+        return tern_fail(err, TERN_ERR_NULL,
+                         "tern_session_eval needs a session, tokens and logits");
     if ((uintptr_t)logits % TERN_ALIGN != 0)
         return tern_fail(err, TERN_ERR_UNALIGNED, "the logits buffer is not aligned to %d bytes",
                          TERN_ALIGN);

@@ -70,7 +70,8 @@ typedef void tern_product_observer(void *user, const tern_linear *linear, const 
 struct tern_session {
     const tern_model *model;
     tern_team *team;
-    tern_arena arena;
+    tern_arena cache_arena;   /* keys, values, tokens */
+    tern_arena scratch_arena; /* everything else */
     tern_scratch scratch;
     tern_format kv;
     const tern_kernel_row *attend;
@@ -105,7 +106,8 @@ enum tern_products {
 
 /*
  * Whether n tokens can be appended behind the first `position` ones of the session: TERN_ERR_EMPTY,
- * TERN_ERR_CONTEXT, TERN_ERR_TOKEN_RANGE.
+ * TERN_ERR_CONTEXT (more tokens than the context), TERN_ERR_FULL (no room behind `position`),
+ * TERN_ERR_TOKEN_RANGE.
  */
 TERN_MUST_CHECK tern_status tern_session_check(const tern_session *s, const int32_t *tokens,
                                                size_t n, uint32_t position, tern_error *err);

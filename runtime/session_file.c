@@ -82,7 +82,7 @@ static tern_status write_session(const tern_session *s, saving *w, tern_error *e
 
 tern_status tern_session_save(const tern_session *s, const char *path, tern_error *err) {
     if (!s || !path)
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_save needs a session and a path");
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_save needs a session and a path");
     saving w = {.file = NULL};
     tern_status status = tern_model_unchanged(s->model, err); /* else its identity means nothing */
     if (status == TERN_OK)
@@ -285,7 +285,7 @@ static tern_status open_file(const char *path, FILE **out, tern_error *err) {
 tern_status tern_session_restore(tern_session *s, const char *path, tern_error *err) {
     FILE *file = NULL;
     if (!s || !path)
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_restore needs a session and a path");
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_restore needs a session and a path");
     tern_status status = tern_model_unchanged(s->model, err);
     if (status == TERN_OK)
         status = open_file(path, &file, err);

@@ -46,9 +46,9 @@ tern_status tern_check_logits(const float *logits, size_t rows, size_t n_vocab, 
 
 tern_status tern_session_last_logits(tern_session *s, const float **logits, tern_error *err) {
     if (!s || !logits)
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_last_logits: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_last_logits: NULL argument");
     if (s->last.state == TERN_LAST_NONE)
-        return tern_fail(err, TERN_ERR_ARG, "no token was evaluated last: there are no logits");
+        return tern_fail(err, TERN_ERR_STATE, "no token was evaluated last: there are no logits");
     if (s->last.state == TERN_LAST_HIDDEN) {
         tern_stages_run(s->stages, s->team, exact_part, s, TERN_STAGE_HEAD);
         count_head(s, TERN_RAN_HEAD_GEMV);
@@ -136,7 +136,7 @@ tern_status tern_session_pick(tern_session *s, tern_sampler *sampler, int32_t *t
                               tern_error *err) {
     const float *logits;
     if (!s || !sampler || !token)
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_pick: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_pick: NULL argument");
     if (s->last.state == TERN_LAST_HIDDEN && tern_head_is_imaged(&s->model->image)) {
         const tern_logit_source source = {
             .user = s, .bounds = scan_bounds, .rows = scan_rows, .all = scan_all};

@@ -18,7 +18,7 @@ size_t tern_session_common_prefix(const tern_session *s, const int32_t *tokens, 
 tern_status tern_session_reuse(tern_session *s, const int32_t *tokens, size_t n, size_t *reused,
                                tern_error *err) {
     if (!s || !tokens || !reused)
-        return tern_fail(err, TERN_ERR_ARG, "tern_session_reuse: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_reuse: NULL argument");
     const tern_status status = tern_session_check(s, tokens, n, 0, err);
     if (status != TERN_OK)
         return status;

@@ -272,7 +272,7 @@ static tern_status visit_all(walk *c) {
 tern_status tern_synth(const char *preset, const char *out_path, uint64_t seed,
                        tern_synth_progress *progress, void *user, tern_error *err) {
     if (preset == NULL || out_path == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_synth: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_synth: NULL argument");
     walk c = {.seed = seed, .progress = progress, .user = user, .err = err};
     uint8_t *piece = NULL;
     tern_status status = tern_synth_find_model(preset, &c.m, err);

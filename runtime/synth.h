@@ -27,7 +27,7 @@ typedef void tern_synth_progress(uint64_t done, uint64_t total, void *user);
 
 /*
  * Writes the model of a preset to out_path; progress may be NULL. On failure no file is left.
- * TERN_ERR_ARG for an unknown preset (the message lists the known ones), TERN_ERR_IO,
+ * TERN_ERR_NAME for an unknown preset (the message lists the known ones), TERN_ERR_IO,
  * TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_synth(const char *preset, const char *out_path, uint64_t seed,

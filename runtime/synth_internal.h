@@ -55,7 +55,7 @@ typedef struct tern_synth_model {
     const char *pre;
 } tern_synth_model;
 
-/* The model of a preset; TERN_ERR_ARG with a message that lists the known names. */
+/* The model of a preset; TERN_ERR_NAME with a message that lists the known names. */
 tern_status tern_synth_find_model(const char *preset, const tern_synth_model **out,
                                   tern_error *err);
 

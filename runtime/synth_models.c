@@ -212,5 +212,5 @@ tern_status tern_synth_find_model(const char *preset, const tern_synth_model **o
         snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
                  models[i].preset.name);
     }
-    return tern_fail(err, TERN_ERR_ARG, "unknown preset '%.64s'; there are %s", preset, names);
+    return tern_fail(err, TERN_ERR_NAME, "unknown preset '%.64s'; there are %s", preset, names);
 }

@@ -17,7 +17,7 @@ struct tern_text_stream {
 tern_status tern_text_stream_new(const tern_tokenizer *t, bool strip_first, tern_text_stream **out,
                                  tern_error *err) {
     if (t == NULL || out == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_text_stream_new: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_text_stream_new: NULL argument");
     const size_t raw = TERN_UTF8_MAX_BYTES + t->max_piece; /* max_piece is below the file's size */
     tern_text_stream *s = malloc(sizeof *s + raw + TERN_UTF8_REPLACEMENT_BYTES * raw);
     if (s == NULL)

@@ -186,7 +186,7 @@ static void test_refused(void **state) {
     assert_int_equal(chmod(at("open"), 0777), 0);
     refuse(at("open"), "others could have written");
     assert_int_equal(tern_cache_folder_open("", &f, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_cache_folder_open(NULL, &f, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_cache_folder_open(NULL, &f, NULL), TERN_ERR_NULL);
     refuse("/proc/tern", "/proc/tern: ");
 }
 

@@ -166,13 +166,13 @@ static void refusals(void **state) {
     size_t n = 0;
     int32_t ids[2];
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
-    assert_int_equal(tern_chat_tokenize(f.t, NULL, 0, NULL, 0, &n, &f.err), TERN_ERR_ARG);
-    assert_int_equal(tern_chat_tokenize(NULL, one, 1, NULL, 0, &n, &f.err), TERN_ERR_ARG);
+    assert_int_equal(tern_chat_tokenize(f.t, NULL, 0, NULL, 0, &n, &f.err), TERN_ERR_EMPTY);
+    assert_int_equal(tern_chat_tokenize(NULL, one, 1, NULL, 0, &n, &f.err), TERN_ERR_NULL);
     const tern_chat_message odd[] = {{"robot", "Hi"}}, empty[] = {{"user", NULL}};
     assert_int_equal(tern_chat_tokenize(f.t, odd, 1, NULL, 0, &n, &f.err), TERN_ERR_ARG);
     assert_non_null(strstr(f.err.message, "'robot'"));
-    assert_int_equal(tern_chat_tokenize(f.t, empty, 1, NULL, 0, &n, &f.err), TERN_ERR_ARG);
-    assert_int_equal(tern_chat_tokenize(f.t, one, 1, ids, 2, &n, &f.err), TERN_ERR_ARG);
+    assert_int_equal(tern_chat_tokenize(f.t, empty, 1, NULL, 0, &n, &f.err), TERN_ERR_NULL);
+    assert_int_equal(tern_chat_tokenize(f.t, one, 1, ids, 2, &n, &f.err), TERN_ERR_BUFFER);
     assert_true(n > 2);
     tokenizer_close(&f);
     c.chat_template = "{{ messages }}";

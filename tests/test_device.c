@@ -23,10 +23,10 @@ static void test_names(void **state) {
     (void)state;
     assert_string_equal(tern_device_name(TERN_DEVICE_CUDA), "cuda");
     assert_null(tern_device_name(TERN_DEVICE_COUNT));
-    assert_int_equal(tern_device_open("gpu", &d, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_device_open("gpu", &d, &err), TERN_ERR_NAME);
     assert_string_equal(err.message, "unknown device 'gpu' (valid: auto, cpu, cuda, level-zero)");
     assert_null(d);
-    assert_int_equal(tern_device_open("cpu", NULL, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_device_open("cpu", NULL, &err), TERN_ERR_NULL);
     assert_int_equal(tern_device_open("cpu", &d, &err), TERN_OK);
     assert_int_equal(d->kind, TERN_DEVICE_CPU);
     assert_string_equal(d->note, "");

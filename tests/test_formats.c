@@ -73,7 +73,7 @@ static void test_bytes_refused(void **state) {
         assert_int_equal(tern_format_bytes(bad[i].format, bad[i].rows, bad[i].cols, &bytes),
                          TERN_ERR_TENSOR_SHAPE);
     assert_int_equal(tern_format_bytes(TERN_FORMAT_NONE, 4, 4, &bytes), TERN_ERR_ARG);
-    assert_int_equal(tern_format_bytes(TERN_FORMAT_F32, 4, 4, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_format_bytes(TERN_FORMAT_F32, 4, 4, NULL), TERN_ERR_NULL);
 }
 
 static void test_packed_bytes(void **state) {

@@ -313,9 +313,9 @@ static void test_stop_tokens(void **state) {
     params.stop_tokens = NULL;
     assert_int_equal(
         tern_generate(session, sampler, prompt, N_PROMPT, &params, NULL, NULL, &g, NULL),
-        TERN_ERR_ARG);
+        TERN_ERR_NULL);
     assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT, NULL, NULL, NULL, &g, NULL),
-                     TERN_ERR_ARG);
+                     TERN_ERR_NULL);
     tern_sampler_free(&sampler);
     tern_session_free(&session);
 }
@@ -333,9 +333,9 @@ static void test_errors_leave_the_session_alone(void **state) {
         const int32_t *prompt;
         size_t n;
         tern_status status;
-    } cases[] = {{NULL, sampler, prompt, 1, TERN_ERR_ARG},
-                 {session, NULL, prompt, 1, TERN_ERR_ARG},
-                 {session, sampler, NULL, 1, TERN_ERR_ARG},
+    } cases[] = {{NULL, sampler, prompt, 1, TERN_ERR_NULL},
+                 {session, NULL, prompt, 1, TERN_ERR_NULL},
+                 {session, sampler, NULL, 1, TERN_ERR_NULL},
                  {session, sampler, NULL, 0, TERN_ERR_EMPTY},
                  {session, sampler, bad, 2, TERN_ERR_TOKEN_RANGE},
                  {session, sampler, nine, 9, TERN_ERR_CONTEXT}};

@@ -405,11 +405,11 @@ static void test_arguments(void **state) {
     (void)state;
     tern_error err = {0};
     tern_gguf *file = NULL;
-    assert_int_equal(tern_gguf_open(NULL, &file, &err), TERN_ERR_ARG);
-    assert_int_equal(tern_gguf_open("x", NULL, &err), TERN_ERR_ARG);
-    assert_int_equal(tern_gguf_parse(NULL, 1, "x", &file, &err), TERN_ERR_ARG);
-    assert_int_equal(tern_gguf_parse("x", 1, NULL, &file, &err), TERN_ERR_ARG);
-    assert_int_equal(tern_gguf_parse("x", 1, "x", NULL, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_gguf_open(NULL, &file, &err), TERN_ERR_NULL);
+    assert_int_equal(tern_gguf_open("x", NULL, &err), TERN_ERR_NULL);
+    assert_int_equal(tern_gguf_parse(NULL, 1, "x", &file, &err), TERN_ERR_NULL);
+    assert_int_equal(tern_gguf_parse("x", 1, NULL, &file, &err), TERN_ERR_NULL);
+    assert_int_equal(tern_gguf_parse("x", 1, "x", NULL, NULL), TERN_ERR_NULL);
 }
 
 int main(void) {

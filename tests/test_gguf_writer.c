@@ -311,7 +311,7 @@ static void test_bad_metadata(void **state) {
     assert_int_equal(tern_gguf_writer_finish(&w, &err), TERN_ERR_ARG);
     w = writer_new(*state);
     assert_int_equal(tern_gguf_writer_begin(w, &err), TERN_OK);
-    assert_int_equal(tern_gguf_writer_begin(w, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_gguf_writer_begin(w, &err), TERN_ERR_STATE);
     tern_gguf_writer_abort(&w);
 }
 
@@ -319,8 +319,8 @@ static void test_bad_paths(void **state) {
     const folder *f = *state;
     tern_error err = {0};
     tern_gguf_writer *w = NULL;
-    assert_int_equal(tern_gguf_writer_new(NULL, &w, &err), TERN_ERR_ARG);
-    assert_int_equal(tern_gguf_writer_new(f->file, NULL, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_gguf_writer_new(NULL, &w, &err), TERN_ERR_NULL);
+    assert_int_equal(tern_gguf_writer_new(f->file, NULL, &err), TERN_ERR_NULL);
     assert_int_equal(tern_gguf_writer_new(f->path, &w, &err), TERN_ERR_IO); /* a folder */
     assert_int_equal(tern_gguf_writer_new("/dev/full", &w, &err), TERN_ERR_IO);
     assert_non_null(strstr(err.message, "/dev/full"));

@@ -482,13 +482,13 @@ static void test_generate(void **state) {
         tern_session *s = tiny_session(model, (tern_session_params){.kv = TERN_FORMAT_F16});
         const float *a, *b;
         const int32_t tokens[] = {1, 2, 3};
-        assert_int_equal(tern_session_last_logits(s, &a, NULL), TERN_ERR_ARG);
+        assert_int_equal(tern_session_last_logits(s, &a, NULL), TERN_ERR_STATE);
         assert_int_equal(tern_session_eval(s, tokens, 3, TERN_LOGITS_NONE, NULL, NULL), TERN_OK);
         assert_int_equal(tern_session_last_logits(s, &a, NULL), TERN_OK);
         float *kept = tiny_floats(model->config.n_vocab);
         memcpy(kept, a, model->config.n_vocab * sizeof *kept);
         assert_int_equal(tern_session_rewind(s, 0, NULL), TERN_OK);
-        assert_int_equal(tern_session_last_logits(s, &b, NULL), TERN_ERR_ARG);
+        assert_int_equal(tern_session_last_logits(s, &b, NULL), TERN_ERR_STATE);
         b = tiny_eval(s, tokens, 3);
         assert_memory_equal(kept, b, model->config.n_vocab * sizeof *kept);
         free(kept);

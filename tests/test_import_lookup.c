@@ -179,7 +179,7 @@ static void test_refused_shapes(void **state) {
     expect_shape_error(TERN_TL2, 64, 272, (tern_tl_tiles){32, 96, 32});
     expect_shape_error(TERN_TL2, 48, 512, (tern_tl_tiles){32, 96, 32});
     expect_shape_error(TERN_TL1, 64, SIZE_MAX / 2, good);
-    assert_int_equal(tern_tl_bytes(TERN_TL1, 64, 128, NULL, &bytes, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_tl_bytes(TERN_TL1, 64, 128, NULL, &bytes, NULL), TERN_ERR_NULL);
     assert_int_equal(tern_tl_bytes((tern_tl_kind)3, 64, 128, &good, &bytes, NULL), TERN_ERR_ARG);
 }
 

@@ -59,7 +59,7 @@ static void check_shape(const char *name, const tern_model *model, tern_format k
     tiny_same_cache(fresh, decoded, p.n + p.m);
     if (p.spare == 0) /* the last token had the last position */
         assert_int_equal(tern_session_eval(decoded, tokens, 1, TERN_LOGITS_NONE, NULL, NULL),
-                         TERN_ERR_CONTEXT);
+                         TERN_ERR_FULL);
     tern_session_free(&decoded);
     tern_session_free(&fresh);
 }

@@ -128,7 +128,7 @@ static void test_this_machine(void **state) {
     free(os);
     tern_topology_free(&t);
     tern_topology_free(NULL);
-    assert_int_equal(tern_topology_new(NULL, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_topology_new(NULL, NULL), TERN_ERR_NULL);
 }
 
 /* ---- plain machines -------------------------------------------------------------------------- */
@@ -372,11 +372,11 @@ static void test_check(void **state) {
     const tern_places nonsense = {.affinity = (tern_affinity)7};
     assert_int_equal(tern_places_check(t, &none, &err), TERN_OK);
     assert_int_equal(tern_places_check(t, &nonsense, &err), TERN_ERR_ARG);
-    assert_int_equal(tern_places_check(t, &missing, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_places_check(t, &missing, &err), TERN_ERR_PLACES);
     tern_numa_name(&missing, text, sizeof text);
     assert_string_equal(text, "node:1");
     const tern_places compact = {.affinity = TERN_AFFINITY_COMPACT};
-    const tern_status wanted = tern_topology_supported() ? TERN_OK : TERN_ERR_ARG;
+    const tern_status wanted = tern_topology_supported() ? TERN_OK : TERN_ERR_PLACES;
     assert_int_equal(tern_places_check(t, &node, &err), wanted);
     assert_int_equal(tern_places_check(t, &compact, &err), wanted);
     if (wanted != TERN_OK)

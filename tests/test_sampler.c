@@ -447,7 +447,6 @@ static void test_bad_parameters(void **state) {
         {.top_p = 1.0F, .repetition_penalty = NAN},
         {.top_p = 1.0F, .presence_penalty = NAN},
         {.top_p = 1.0F, .frequency_penalty = INFINITY},
-        {.top_p = 1.0F, .n_bias = 1},
         {.top_p = 1.0F, .bias = &infinite, .n_bias = 1},
     };
     const tern_logit_bias *const out_of_range[] = {&outside, &below};
@@ -462,11 +461,13 @@ static void test_bad_parameters(void **state) {
         const tern_sampler_params p = {.top_p = 1.0F, .bias = out_of_range[i], .n_bias = 1};
         assert_int_equal(tern_sampler_new(&p, 8, &s, NULL), TERN_ERR_TOKEN_RANGE);
     }
+    const tern_sampler_params no_list = {.top_p = 1.0F, .n_bias = 1};
+    assert_int_equal(tern_sampler_new(&no_list, 8, &s, NULL), TERN_ERR_NULL);
     const tern_sampler_params good = tern_sampler_params_default();
     assert_int_equal(tern_sampler_new(&good, 0, &s, NULL), TERN_ERR_ARG);
     assert_int_equal(tern_sampler_new(&good, UINT32_MAX, &s, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_sampler_new(NULL, 8, &s, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_sampler_new(&good, 8, NULL, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_sampler_new(NULL, 8, &s, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_sampler_new(&good, 8, NULL, NULL), TERN_ERR_NULL);
     assert_null(s);
     tern_sampler_free(&s);
     tern_sampler_free(NULL);
@@ -492,9 +493,9 @@ static void test_nonfinite_logits_are_named(void **state) {
     }
     tern_sampler *s = make(0.0F, 0, 1.0F, 42, 4);
     int32_t token;
-    assert_int_equal(tern_sampler_pick(s, NULL, &token, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_sampler_pick(NULL, (float[4]){0}, &token, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_sampler_pick(s, (float[4]){0}, NULL, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_sampler_pick(s, NULL, &token, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_sampler_pick(NULL, (float[4]){0}, &token, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_sampler_pick(s, (float[4]){0}, NULL, NULL), TERN_ERR_NULL);
     tern_sampler_free(&s);
 }
 

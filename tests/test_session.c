@@ -113,11 +113,11 @@ static void test_refused_parameters(void **state) {
     check_refused(f, (tern_session_params){.kv = f16, .threads = 100000}, TERN_ERR_ARG, "100000");
     check_refused(f, (tern_session_params){.kv = f16, .n_batch = 1u << 31}, TERN_ERR_ARG,
                   "2147483648");
-    assert_int_equal(tern_session_new(NULL, &good, &s, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_session_new(f->model, &good, NULL, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_session_bytes(NULL, &good, &bytes, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_session_bytes(f->model, NULL, &bytes, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_session_bytes(f->model, &good, NULL, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_session_new(NULL, &good, &s, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_session_new(f->model, &good, NULL, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_session_bytes(NULL, &good, &bytes, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_session_bytes(f->model, NULL, &bytes, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_session_bytes(f->model, &good, NULL, NULL), TERN_ERR_NULL);
 }
 
 /* Whether a row with this operation is among those that the session has executed. */
@@ -198,7 +198,7 @@ static void test_no_weights(void **state) {
     assert_int_equal(tern_synth("llama-tiny-q8_0", path, 1, NULL, NULL, NULL), TERN_OK);
     assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
     unlink(path);
-    assert_int_equal(tern_session_new(model, &defaults, &s, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_session_new(model, &defaults, &s, &err), TERN_ERR_STATE);
     assert_non_null(strstr(err.message, "without its weights"));
     assert_int_equal(tern_session_bytes(model, &defaults, &bytes, NULL), TERN_OK);
     assert_true(bytes > tern_model_kv_bytes(model, TRAINED, TERN_FORMAT_F16));
@@ -227,9 +227,9 @@ static void test_no_memory(void **state) {
     assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
     const tern_status status = tern_session_new(f->model, &params, &s, &err);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
-    assert_int_equal(status, TERN_ERR_NOMEM);
+    assert_int_equal(status, err.status);
+    assert_true(status == TERN_ERR_CACHE_MEMORY || status == TERN_ERR_SCRATCH_MEMORY);
     assert_null(s);
-    assert_int_equal(err.status, TERN_ERR_NOMEM);
     s = tiny_session(f->model, params);
     eval(s, 0, 1, NULL);
     tern_session_free(&s);
@@ -253,7 +253,7 @@ static void test_full_context(void **state) {
     eval(s, 0, CONTEXT, want);
     assert_int_equal(tern_session_position(s), CONTEXT);
     assert_int_equal(tern_session_eval(s, f->tokens, 1, TERN_LOGITS_NONE, NULL, &err),
-                     TERN_ERR_CONTEXT);
+                     TERN_ERR_FULL);
     assert_non_null(strstr(err.message, "1 tokens at position 24 exceed the context of 24"));
     assert_int_equal(tern_session_position(s), CONTEXT);
 
@@ -282,7 +282,7 @@ static void test_context_of_one(void **state) {
     eval(f->session, 0, 1, want);
     check_floats("logits", want, got, f->n_vocab);
     assert_int_equal(tern_session_eval(one, f->tokens, 1, TERN_LOGITS_NONE, NULL, NULL),
-                     TERN_ERR_CONTEXT);
+                     TERN_ERR_FULL);
     tern_session_free(&one);
     free(want);
     free(got);
@@ -319,12 +319,12 @@ static void test_refused_eval(void **state) {
     float *logits = tern_session_logits(f->session);
     int32_t tokens[CONTEXT] = {1, 2, 3};
     const tern_logits_mode last = TERN_LOGITS_LAST;
-    check_eval_refused(f, NULL, 1, last, logits, TERN_ERR_ARG, "needs a session");
-    check_eval_refused(f, tokens, 1, last, NULL, TERN_ERR_ARG, "needs a session");
-    check_eval_refused(f, tokens, 1, TERN_LOGITS_ALL, NULL, TERN_ERR_ARG, "needs a session");
+    check_eval_refused(f, NULL, 1, last, logits, TERN_ERR_NULL, "needs a session");
+    check_eval_refused(f, tokens, 1, last, NULL, TERN_ERR_NULL, "needs a session");
+    check_eval_refused(f, tokens, 1, TERN_LOGITS_ALL, NULL, TERN_ERR_NULL, "needs a session");
     check_eval_refused(f, tokens, 0, last, logits, TERN_ERR_EMPTY, "empty");
     check_eval_refused(f, tokens, 1, last, logits + 1, TERN_ERR_UNALIGNED, "64 bytes");
-    check_eval_refused(f, tokens, CONTEXT - 4, last, logits, TERN_ERR_CONTEXT,
+    check_eval_refused(f, tokens, CONTEXT - 4, last, logits, TERN_ERR_FULL,
                        "20 tokens at position 5 exceed the context of 24");
     check_eval_refused(f, tokens, SIZE_MAX, last, logits, TERN_ERR_CONTEXT, "context of 24");
     tokens[2] = -1;
@@ -338,7 +338,7 @@ static void test_refused_eval(void **state) {
     check_eval_refused(f, tokens, 3, last, logits, TERN_ERR_TOKEN_RANGE, "-2147483648");
     tokens[2] = vocabulary - 1; /* the last one is fine */
     assert_int_equal(tern_session_eval(f->session, tokens, 3, last, logits, NULL), TERN_OK);
-    assert_int_equal(tern_session_eval(NULL, tokens, 3, last, logits, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_session_eval(NULL, tokens, 3, last, logits, NULL), TERN_ERR_NULL);
 }
 
 /* ---- rewinding and the cache
@@ -361,10 +361,10 @@ static void test_rewind(void **state) {
         check_floats("logits", want, got, f->n_vocab);
     }
     assert_int_equal(tern_session_rewind(s, 12, NULL), TERN_OK); /* to where it is */
-    assert_int_equal(tern_session_rewind(s, 13, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_session_rewind(s, 13, &err), TERN_ERR_POSITION);
     assert_non_null(strstr(err.message, "13"));
     assert_int_equal(tern_session_position(s), 12);
-    assert_int_equal(tern_session_rewind(NULL, 0, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_session_rewind(NULL, 0, NULL), TERN_ERR_NULL);
     free(want);
     free(got);
 }

@@ -282,10 +282,10 @@ static void test_wrong_files(void **state) {
     assert_int_equal(mkfifo(path, 0600), 0);
     check_file_refused(f, path, TERN_ERR_IO, "not a regular file");
     unlink(path);
-    assert_int_equal(tern_session_restore(NULL, path, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_session_restore(f->session, NULL, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_session_save(NULL, path, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_session_save(f->session, NULL, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_session_restore(NULL, path, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_session_restore(f->session, NULL, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_session_save(NULL, path, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_session_save(f->session, NULL, NULL), TERN_ERR_NULL);
 }
 
 /* A model of the same geometry with other weights. */

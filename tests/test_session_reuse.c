@@ -111,12 +111,12 @@ static void test_refused(void **state) {
     check_sync(f, tokens, 6, tern_session_common_prefix(f->session, tokens, 6));
     check_refused(f, tokens, 0, TERN_ERR_EMPTY);
     check_refused(f, tokens, CONTEXT + 1, TERN_ERR_CONTEXT);
-    check_refused(f, NULL, 1, TERN_ERR_ARG);
+    check_refused(f, NULL, 1, TERN_ERR_NULL);
     tokens[8] = -1;
     check_refused(f, tokens, 9, TERN_ERR_TOKEN_RANGE);
-    assert_int_equal(tern_session_reuse(NULL, tokens, 3, &reused, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_session_reuse(f->session, tokens, 3, NULL, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_session_sync(NULL, tokens, 3, NULL, NULL, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_session_reuse(NULL, tokens, 3, &reused, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_session_reuse(f->session, tokens, 3, NULL, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_session_sync(NULL, tokens, 3, NULL, NULL, NULL), TERN_ERR_NULL);
     /* an unaligned buffer shows only when the rest is evaluated: what was known stays */
     assert_int_equal(tern_session_sync(f->session, tokens, 8, tern_session_logits(f->session) + 1,
                                        &reused, NULL),

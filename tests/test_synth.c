@@ -195,15 +195,15 @@ static void test_presets_and_arguments(void **state) {
     (void)state;
     tern_error err = {0};
     size_t n = 0;
-    assert_int_equal(tern_synth("bitnet-3b", path, 1, NULL, NULL, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_synth("bitnet-3b", path, 1, NULL, NULL, &err), TERN_ERR_NAME);
     assert_non_null(strstr(err.message, "'bitnet-3b'"));
     for (const tern_synth_preset *p; (p = tern_synth_preset_at(n)) != NULL; n++) {
         assert_non_null(strstr(err.message, p->name)); /* the message lists every one */
         assert_true(strlen(p->description) > 10);
     }
     assert_int_equal(n, 22);
-    assert_int_equal(tern_synth(NULL, path, 1, NULL, NULL, &err), TERN_ERR_ARG);
-    assert_int_equal(tern_synth("bitnet-tiny", NULL, 1, NULL, NULL, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_synth(NULL, path, 1, NULL, NULL, &err), TERN_ERR_NULL);
+    assert_int_equal(tern_synth("bitnet-tiny", NULL, 1, NULL, NULL, &err), TERN_ERR_NULL);
     assert_int_equal(tern_synth("bitnet-tiny", folder, 1, NULL, NULL, &err), TERN_ERR_IO);
     assert_non_null(strstr(err.message, folder));
 }

@@ -97,7 +97,7 @@ static void arguments(void **state) {
     (void)state;
     tern_text_stream *s = NULL;
     tern_error err = {0};
-    assert_int_equal(tern_text_stream_new(NULL, false, &s, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_text_stream_new(NULL, false, &s, &err), TERN_ERR_NULL);
     assert_null(s);
     tern_text_stream_free(&s);
     tern_text_stream_free(NULL);

@@ -157,19 +157,19 @@ static void small_buffers_are_refused(void **state) {
     assert_int_equal(tokenizer_open(&f, &bpe, NULL), TERN_OK);
     int32_t ids[2] = {-7, -7};
     size_t n = 0;
-    assert_int_equal(tern_tokenize(f.t, "abc", 3, 0, ids, 2, &n, &f.err), TERN_ERR_ARG);
+    assert_int_equal(tern_tokenize(f.t, "abc", 3, 0, ids, 2, &n, &f.err), TERN_ERR_BUFFER);
     assert_int_equal(n, 3);
     assert_memory_equal(f.err.message, "case.gguf: ", 11);
     char text[1];
     assert_int_equal(tern_detokenize(f.t, ids, 0, true, text, 1, &n, NULL), TERN_OK);
     assert_int_equal(n, 0);
     const int32_t two[] = {'a', 'b'};
-    assert_int_equal(tern_detokenize(f.t, two, 2, true, text, 1, &n, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_detokenize(f.t, two, 2, true, text, 1, &n, NULL), TERN_ERR_BUFFER);
     assert_int_equal(n, 2);
-    assert_int_equal(tern_tokenize(NULL, "", 0, 0, NULL, 0, &n, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_tokenize(f.t, NULL, 1, 0, NULL, 0, &n, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_tokenize(NULL, "", 0, 0, NULL, 0, &n, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_tokenize(f.t, NULL, 1, 0, NULL, 0, &n, NULL), TERN_ERR_NULL);
     assert_int_equal(tern_tokenize(f.t, "", (size_t)1 << 40, 0, NULL, 0, &n, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_detokenize(f.t, NULL, 1, true, NULL, 0, &n, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_detokenize(f.t, NULL, 1, true, NULL, 0, &n, NULL), TERN_ERR_NULL);
     tokenizer_close(&f);
 }
 

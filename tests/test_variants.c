@@ -270,8 +270,8 @@ static void test_open_refuses(void **state) {
     check_not_opened("/nowhere/model.gguf", NULL, TERN_ERR_IO, "/nowhere/model.gguf");
     check_not_opened("/tmp", NULL, TERN_ERR_IO, "/tmp");
     check_not_opened("/nowhere/model.gguf", "avx1024", TERN_ERR_ISA, "scalar");
-    assert_int_equal(tern_model_open(NULL, NULL, &model, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_model_open("/tmp", NULL, NULL, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_model_open(NULL, NULL, &model, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_model_open("/tmp", NULL, NULL, NULL), TERN_ERR_NULL);
     tiny_path(path); /* an empty file */
     check_not_opened(path, NULL, TERN_ERR_TRUNCATED, path);
     unlink(path);

@@ -29,7 +29,7 @@ int cmd_synth(const options *o) {
     const tern_status status =
         tern_synth(preset, o->operands[0], options_integer(o, OPT_SEED), progress_update, &p, &err);
     progress_end(&p);
-    if (status == TERN_ERR_ARG) {
+    if (status == TERN_ERR_NAME) {
         complain("%s", err.message);
         return EXIT_USAGE;
     }

@@ -92,7 +92,7 @@ static int make_ids(conversion *c) {
         if (status == TERN_OK) {
             return EXIT_DONE;
         }
-        if (status != TERN_ERR_ARG || c->n <= capacity) {
+        if (status != TERN_ERR_BUFFER || c->n <= capacity) {
             return complain_error(&err);
         }
         free(c->ids);

@@ -188,7 +188,7 @@ struct tern_device {
  * Opens "cpu", "cuda", "level-zero", or "auto" (also NULL): CUDA where it works, else the
  * processor, with the reason in (*device)->note. A device that is asked for by name and cannot be
  * had is an error: TERN_ERR_DEVICE with the reason; TERN_ERR_UNIMPLEMENTED for level-zero;
- * TERN_ERR_ARG for an unknown name.
+ * TERN_ERR_NAME for an unknown name.
  */
 TERN_MUST_CHECK tern_status tern_device_open(const char *name, tern_device **device,
                                              tern_error *err);

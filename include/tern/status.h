@@ -44,7 +44,11 @@ const char *tern_version(void);
     X(ERR_NOMEM, 2, "out of memory")                                                               \
     X(ERR_ARENA, 3, "arena exhausted")                                                             \
     X(ERR_IO, 4, "file cannot be opened, read or written")                                         \
+    X(ERR_NULL, 5, "required pointer is NULL")                                                     \
     X(ERR_CHANGED, 6, "file changed while it was in use")                                          \
+    X(ERR_BUFFER, 7, "buffer is too small")                                                        \
+    X(ERR_NAME, 8, "unknown name")                                                                 \
+    X(ERR_STATE, 9, "not possible in this state")                                                  \
     X(ERR_TRUNCATED, 10, "file ends too early")                                                    \
     X(ERR_MAGIC, 11, "not a GGUF file")                                                            \
     X(ERR_VERSION, 12, "unsupported GGUF version")                                                 \
@@ -67,6 +71,9 @@ const char *tern_version(void);
     X(ERR_PARTS, 29, "parts of a split model do not fit together")                                 \
     X(ERR_ARCH, 30, "model architecture is not supported")                                         \
     X(ERR_CONFIG, 31, "inconsistent model configuration")                                          \
+    X(ERR_NO_KV_HEADS, 32, "model has no key/value heads")                                         \
+    X(ERR_HEADS, 33, "heads cannot share the key/value heads")                                     \
+    X(ERR_NO_SIZE, 34, "model has no layers, heads or width")                                      \
     X(ERR_TOKENIZER_MISSING, 40, "model file has no tokenizer")                                    \
     X(ERR_TOKENIZER_MODEL, 41, "tokenizer model is not supported")                                 \
     X(ERR_TOKENIZER_PRE, 42, "pre-tokenizer is not supported")                                     \
@@ -80,11 +87,16 @@ const char *tern_version(void);
     X(ERR_SESSION, 54, "not a session file, or a damaged one")                                     \
     X(ERR_SESSION_MODEL, 55, "session file of another model or cache format")                      \
     X(ERR_IMAGE, 56, "not a packed image of these weights, or a damaged one")                      \
+    X(ERR_FULL, 57, "no room behind this position of the context")                                 \
+    X(ERR_POSITION, 58, "position behind the end of the sequence")                                 \
+    X(ERR_CACHE_MEMORY, 59, "no memory for the key/value cache")                                   \
     X(ERR_ISA, 60, "unknown or unsupported instruction set")                                       \
     X(ERR_KERNEL, 61, "no kernel for this operation and format")                                   \
     X(ERR_UNALIGNED, 62, "buffer is misaligned")                                                   \
     X(ERR_ACCURACY, 63, "results differ by more than is allowed")                                  \
     X(ERR_STRICT, 64, "strict mode refuses what would stand in")                                   \
+    X(ERR_PLACES, 65, "no such NUMA node, or no hwloc to bind with")                               \
+    X(ERR_SCRATCH_MEMORY, 66, "no memory for a session's scratch")                                 \
     X(ERR_DEVICE, 70, "device cannot be used")                                                     \
     X(ERR_UNIMPLEMENTED, 71, "not implemented on this device")
 

@@ -186,7 +186,7 @@ enum {
 /*
  * Text (any bytes; each invalid UTF-8 byte becomes U+FFFD for byte-level BPE) to token ids. Writes
  * at most capacity ids and always sets *n to the full count, so that a call with capacity 0 sizes
- * the buffer; TERN_ERR_ARG when the buffer was too small (capacity > 0).
+ * the buffer; TERN_ERR_BUFFER when it was too small (capacity > 0).
  */
 TERN_MUST_CHECK tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size,
                                           unsigned flags, int32_t *ids, size_t capacity, size_t *n,
@@ -290,7 +290,7 @@ int tern_session_refused(const tern_session *s);             /* errno of the fir
                                                                 too, that the system refused; 0 */
 uint32_t tern_session_batch(const tern_session *s); /* tokens handled in one pass, at most */
 
-/* Forgets the positions from `position` on; TERN_ERR_ARG if there are fewer. */
+/* Forgets the positions from `position` on; TERN_ERR_POSITION if there are fewer. */
 TERN_MUST_CHECK tern_status tern_session_rewind(tern_session *s, uint32_t position,
                                                 tern_error *err);
 
@@ -303,7 +303,7 @@ typedef enum tern_logits_mode {
 /*
  * Appends n tokens to the sequence and computes logits into `logits` (64-byte aligned, see
  * tern_session_logits for a buffer of the session's own). On any error nothing was appended.
- * Errors: TERN_ERR_ARG (NULL), TERN_ERR_EMPTY (n == 0), TERN_ERR_TOKEN_RANGE, TERN_ERR_CONTEXT,
+ * Errors: TERN_ERR_NULL, TERN_ERR_EMPTY (n == 0), TERN_ERR_TOKEN_RANGE, TERN_ERR_CONTEXT,
  * TERN_ERR_UNALIGNED, TERN_ERR_NONFINITE.
  */
 TERN_MUST_CHECK tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
@@ -315,7 +315,7 @@ float *tern_session_logits(tern_session *s);
 
 /*
  * What may follow the token that was evaluated last, until the session is changed again;
- * TERN_ERR_ARG when there is none, TERN_ERR_NONFINITE.
+ * TERN_ERR_STATE when there is none, TERN_ERR_NONFINITE.
  *
  * last_logits: its logits, [n_vocab] in the buffer of tern_session_logits. They are computed when
  * they are not there yet.

@@ -33,15 +33,15 @@ tern_status tern_places_check(const tern_topology *t, const tern_places *wish, t
                          (int)wish->affinity, (int)wish->numa);
     tern_numa_name(wish, numa, sizeof numa);
     if (!tern_topology_supported() && wish->affinity > TERN_AFFINITY_NONE)
-        return tern_fail(err, TERN_ERR_ARG, "affinity %s: this tern was built without hwloc",
+        return tern_fail(err, TERN_ERR_PLACES, "affinity %s: this tern was built without hwloc",
                          tern_affinity_name(wish->affinity));
     if (!tern_topology_supported() && wish->numa != TERN_NUMA_NONE)
-        return tern_fail(err, TERN_ERR_ARG, "numa %s: this tern was built without hwloc", numa);
+        return tern_fail(err, TERN_ERR_PLACES, "numa %s: this tern was built without hwloc", numa);
     if (wish->numa == TERN_NUMA_STRICT && wish->affinity == TERN_AFFINITY_NONE)
         return tern_fail(err, TERN_ERR_ARG,
                          "numa strict: threads without an affinity have no node of their own");
     if (wish->numa == TERN_NUMA_NODE && tern_find_node(t, wish->node) == t->n_nodes)
-        return tern_fail(err, TERN_ERR_ARG, "numa %s: the nodes that may be used are %s", numa,
+        return tern_fail(err, TERN_ERR_PLACES, "numa %s: the nodes that may be used are %s", numa,
                          t->nodes_online[0] ? t->nodes_online : "not known");
     return TERN_OK;
 }

@@ -226,7 +226,7 @@ tern_status tern_topology_for(const tern_places *wish, tern_topology **out, tern
 
 tern_status tern_topology_new(tern_topology **out, tern_error *err) {
     if (!out)
-        return tern_fail(err, TERN_ERR_ARG, "tern_topology_new needs a place for the topology");
+        return tern_fail(err, TERN_ERR_NULL, "tern_topology_new needs a place for the topology");
     return tern_topology_for(NULL, out, err);
 }
 

@@ -36,7 +36,7 @@ tern_status tern_detokenize(const tern_tokenizer *t, const int32_t *ids, size_t 
                             bool skip_special, char *text, size_t capacity, size_t *size,
                             tern_error *err) {
     if (t == NULL || (ids == NULL && n > 0) || (text == NULL && capacity > 0) || size == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_detokenize: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_detokenize: NULL argument");
     if (n > SIZE_MAX / TERN_UTF8_REPLACEMENT_BYTES / (t->max_piece + 1))
         return tern_fail(err, TERN_ERR_ARG, "%s: %zu tokens are too many", t->file, n);
     const size_t raw_size = join_pieces(t, ids, n, !skip_special, NULL);
@@ -53,7 +53,7 @@ tern_status tern_detokenize(const tern_tokenizer *t, const int32_t *ids, size_t 
     free(raw);
     *size = total;
     if (capacity > 0 && total > capacity)
-        return tern_fail(err, TERN_ERR_ARG, "%s: the text has %zu bytes, the buffer holds %zu",
+        return tern_fail(err, TERN_ERR_BUFFER, "%s: the text has %zu bytes, the buffer holds %zu",
                          t->file, total, capacity);
     return TERN_OK;
 }

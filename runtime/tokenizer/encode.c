@@ -35,7 +35,7 @@ tern_status tern_encoder_finish(tern_encoder *e, tern_status status, size_t *n, 
                          tern_status_str(status));
     *n = e->n;
     if (e->capacity > 0 && e->n > e->capacity)
-        return tern_fail(err, TERN_ERR_ARG, "%s: the text has %zu tokens, the buffer holds %zu",
+        return tern_fail(err, TERN_ERR_BUFFER, "%s: the text has %zu tokens, the buffer holds %zu",
                          e->t->file, e->n, e->capacity);
     return TERN_OK;
 }
@@ -237,7 +237,7 @@ tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse) {
 tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size, unsigned flags,
                           int32_t *ids, size_t capacity, size_t *n, tern_error *err) {
     if (t == NULL || (text == NULL && size > 0) || (ids == NULL && capacity > 0) || n == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_tokenize: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_tokenize: NULL argument");
     if (size > TERN_TOKENIZER_MAX_TEXT)
         return tern_fail(err, TERN_ERR_ARG, "%s: a text of %zu bytes is too long, at most %d",
                          t->file, size, (int)TERN_TOKENIZER_MAX_TEXT);

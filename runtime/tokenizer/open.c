@@ -114,7 +114,7 @@ static tern_status open_gguf(const char *path, const char *pre, tern_tokenizer *
 tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer, tern_tokenizer **out,
                                 tern_error *err) {
     if (path == NULL || out == NULL)
-        return tern_fail(err, TERN_ERR_ARG, "tern_tokenizer_open: NULL argument");
+        return tern_fail(err, TERN_ERR_NULL, "tern_tokenizer_open: NULL argument");
     char magic[4] = "";
     FILE *file = fopen(path, "rb");
     if (file == NULL)

@@ -103,6 +103,15 @@ class Links(unittest.TestCase):
         self.assertGreater(len(known_tests()), 30)
         self.assertEqual([], list(problems_of_requirements()))
 
+    def test_status_codes(self):
+        """docs/errors.md lists the codes of the header, all of them and in its words."""
+        header = (documents.ROOT / "include" / "tern" / "status.h").read_text()
+        known = re.findall(r'X\((\w+), (\d+), +"([^"]*)"\)', header)
+        page = (documents.ROOT / "docs" / "errors.md").read_text()
+        listed = re.findall(r"^\| (\d+) \| `TERN_(\w+)` \| (.*) \|$", page, re.M)
+        self.assertGreater(len(known), 50)
+        self.assertEqual(known, [(name, value, text) for value, name, text in listed])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -130,7 +130,7 @@ static void read_sizes(reading *r, hf_config *c) {
         fail_key(r, TERN_ERR_CONFIG, "head_dim", "is odd");
     }
     if (r->status == TERN_OK && c->n_head % c->n_head_kv != 0) {
-        fail_key(r, TERN_ERR_CONFIG, "num_key_value_heads", "does not divide the number of heads");
+        fail_key(r, TERN_ERR_HEADS, "num_key_value_heads", "does not divide the number of heads");
     }
     c->norm_eps = (float)read_real(r, r->root, "rms_norm_eps", (double)NAN);
 }
