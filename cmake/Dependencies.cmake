@@ -1,5 +1,5 @@
-# What the core needs: cpuinfo, PCRE2, threads. What features need: jansson (--json, receipts), utf8proc (normal forms of
-# Unicode in a tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
+# What the core needs: cpuinfo, PCRE2, threads. What features need: utf8proc (normal forms of Unicode in a
+# tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
 # optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
@@ -18,14 +18,6 @@ else()
 endif()
 set(TERN_KERNEL_LIBRARIES ${TERN_CPUINFO} Threads::Threads m ${CMAKE_DL_LIBS})
 set(TERN_LIBRARIES ${TERN_KERNEL_LIBRARIES} PkgConfig::PCRE2)
-
-pkg_check_modules(JANSSON IMPORTED_TARGET jansson)
-if(JANSSON_FOUND)
-  set(TERN_JSON_LIBRARIES PkgConfig::JANSSON)
-  set(TERN_JSON_DEFINITIONS TERN_HAVE_JANSSON=1)
-else()
-  message(STATUS "tern: jansson was not found: the program is built without --json, receipts and references")
-endif()
 
 pkg_check_modules(SODIUM IMPORTED_TARGET libsodium)
 if(SODIUM_FOUND)

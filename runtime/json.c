@@ -16,15 +16,13 @@ typedef struct tern_json_parser {
     size_t n, capacity;
     uint32_t open[TERN_JSON_MAX_DEPTH]; /* numbers of the arrays and objects around */
     size_t depth;
+    uint32_t line; /* that `at` is in; texts have none in them, and are written over */
     const char *name;
     tern_error *err;
 } tern_json_parser;
 
 static tern_status fail(const tern_json_parser *p, const char *what) {
-    size_t line = 1;
-    for (size_t i = 0; i < p->at && i < p->size; i++)
-        line += p->bytes[i] == '\n';
-    return tern_fail(p->err, TERN_ERR_JSON, "%s: line %zu, byte %zu: %s", p->name, line, p->at,
+    return tern_fail(p->err, TERN_ERR_JSON, "%s: line %u, byte %zu: %s", p->name, p->line, p->at,
                      what);
 }
 
@@ -38,14 +36,14 @@ static tern_json_value *add(tern_json_parser *p, tern_json_type type, tern_span 
         p->values = grown;
         p->capacity = capacity;
     }
-    p->values[p->n] = (tern_json_value){type, 0, 1, text};
+    p->values[p->n] = (tern_json_value){type, 0, 1, p->line, text};
     return &p->values[p->n++];
 }
 
 static void skip_space(tern_json_parser *p) {
     while (p->at < p->size && (p->bytes[p->at] == ' ' || p->bytes[p->at] == '\n' ||
                                p->bytes[p->at] == '\r' || p->bytes[p->at] == '\t'))
-        p->at++;
+        p->line += p->bytes[p->at++] == '\n';
 }
 
 static char peek(const tern_json_parser *p) {
@@ -287,9 +285,9 @@ static tern_status parse(tern_json_parser *p) {
     return p->at == p->size ? TERN_OK : fail(p, "something follows the value");
 }
 
-tern_status tern_json_parse(char *bytes, size_t size, const char *name, tern_json *out,
-                            tern_error *err) {
-    tern_json_parser p = {.bytes = bytes, .size = size, .name = name, .err = err};
+tern_status tern_json_parse_lines(char *bytes, size_t size, const char *name, uint32_t line,
+                                  tern_json *out, tern_error *err) {
+    tern_json_parser p = {.bytes = bytes, .size = size, .line = line, .name = name, .err = err};
     /* A value takes a byte at least, so their numbers fit too. */
     const tern_status status =
         size <= INT32_MAX ? parse(&p) : tern_fail(err, TERN_ERR_JSON, "%s: too large", name);
@@ -300,6 +298,11 @@ tern_status tern_json_parse(char *bytes, size_t size, const char *name, tern_jso
     }
     *out = (tern_json){bytes, p.values};
     return TERN_OK;
+}
+
+tern_status tern_json_parse(char *bytes, size_t size, const char *name, tern_json *out,
+                            tern_error *err) {
+    return tern_json_parse_lines(bytes, size, name, 1, out, err);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -387,10 +390,12 @@ bool tern_json_integer(const tern_json_value *v, int64_t *out) {
     int64_t value = 0;
     for (size_t i = negative ? 1 : 0; i < v->text.size; i++) {
         const int digit = v->text.data[i] - '0';
-        if (digit < 0 || digit > 9 || value > (INT64_MAX - digit) / 10)
+        if (digit < 0 || digit > 9 || value < (INT64_MIN + digit) / 10)
             return false;
-        value = 10 * value + digit;
+        value = 10 * value - digit; /* below 0, where there is one number more */
     }
-    *out = negative ? -value : value;
+    if (!negative && value == INT64_MIN)
+        return false;
+    *out = negative ? value : -value;
     return true;
 }

@@ -38,6 +38,7 @@ typedef struct tern_json_value {
     tern_json_type type;
     uint32_t count; /* elements, or members */
     uint32_t size;  /* values in this one, itself included */
+    uint32_t line;  /* where it begins, from 1 on */
     tern_span text; /* of a string, without escapes, not terminated; of a number as written */
 } tern_json_value;
 
@@ -52,6 +53,10 @@ typedef struct tern_json {
  */
 TERN_MUST_CHECK tern_status tern_json_parse(char *bytes, size_t size, const char *name,
                                             tern_json *out, tern_error *err);
+
+/* The same for bytes that begin in line `line` of what `name` is. */
+TERN_MUST_CHECK tern_status tern_json_parse_lines(char *bytes, size_t size, const char *name,
+                                                  uint32_t line, tern_json *out, tern_error *err);
 
 /* The same for a file of at most `limit` bytes; TERN_ERR_IO too. */
 TERN_MUST_CHECK tern_status tern_json_read(const char *path, size_t limit, tern_json *out,

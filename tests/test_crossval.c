@@ -101,8 +101,6 @@ static void test_judgement(void **state) {
 
 /* ---- references ------------------------------------------------------------------------------ */
 
-#ifdef TERN_HAVE_JANSSON
-
 static const char complete[] =
     "{\"tern_reference\": 1, \"engine\": {\"name\": \"e\", \"version\": \"2\"},\n"
     " \"model\": {\"sha256\": \"ab\"}, \"cases\": [{\"name\": \"c\", \"text\": \"hi\",\n"
@@ -145,7 +143,8 @@ static void assert_refused(const char *from, const char *to, const char *message
                            at + strlen(from));
     reference *r = NULL;
     tern_error err = {0};
-    assert_int_equal(reference_parse("r.json", json, (size_t)n, &r, &err), TERN_ERR_ARG);
+    const tern_status status = reference_parse("r.json", json, (size_t)n, &r, &err);
+    assert_true(status == TERN_ERR_ARG || status == TERN_ERR_JSON);
     assert_null(r);
     if (strstr(err.message, message) == NULL) {
         fail_msg("%s: %s", to, err.message);
@@ -177,26 +176,10 @@ static void test_refusals(void **state) {
     assert_refused("\"c.f32\"", "\"a/c.f32\"", "plain name");
     assert_refused("\"c.f32\"", "\"\"", "plain name");
     assert_refused("\"c.f32\"", "7", "logits is not a text");
-    assert_refused("\"text\": \"hi\"", "\"text\": \"hi\", \"text\": \"ho\"", "duplicate");
+    assert_refused("\"text\": \"hi\"", "\"text\": \"hi\", \"text\": \"ho\"",
+                   "\"text\" occurs twice");
     assert_refused("\"name\": \"e\"", "\"name\": [\"e\"]", "name is not a text");
 }
-
-#else
-
-static void test_reference(void **state) {
-    (void)state;
-    reference *r = NULL;
-    tern_error err = {0};
-    assert_int_equal(reference_parse("r.json", "{}", 2, &r, &err), TERN_ERR_ARG);
-    assert_non_null(strstr(err.message, "jansson"));
-}
-
-static void test_refusals(void **state) {
-    (void)state;
-    skip();
-}
-
-#endif
 
 int main(void) {
     const struct CMUnitTest tests[] = {

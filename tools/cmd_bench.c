@@ -257,11 +257,11 @@ static int measure(bench *b) {
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int report(bench *b) {
-    int status = options_switch(b->o, OPT_JSON)       ? JSON_OR_NOTHING(bench_print_json(b))
+    int status = options_switch(b->o, OPT_JSON)       ? bench_print_json(b)
                  : options_switch(b->o, OPT_MARKDOWN) ? bench_print_markdown(b)
                                                       : bench_print_text(b);
     if (status == EXIT_DONE && options_given(b->o, OPT_RECEIPT)) {
-        status = JSON_OR_NOTHING(bench_write_receipt(b));
+        status = bench_write_receipt(b);
     }
     return status;
 }
@@ -288,7 +288,7 @@ int cmd_bench(const options *o) {
     b->o = o;
     int status = EXIT_DONE;
     if (options_given(o, OPT_RECEIPT)) {
-        status = JSON_OR_NOTHING(receipt_check_target(o));
+        status = receipt_check_target(o);
     }
     if (status == EXIT_DONE) {
         status = open_all(b);

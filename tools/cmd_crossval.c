@@ -88,7 +88,7 @@ static int compare(const options *o, loaded *l, crossval *x) {
         return status;
     }
     if (options_switch(o, OPT_JSON)) {
-        status = JSON_OR_NOTHING(crossval_print_json(x, l));
+        status = crossval_print_json(x, l);
     } else {
         crossval_print(x, &l->info);
     }

@@ -186,10 +186,9 @@ static int print_text(const inspection *n) {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-#ifdef TERN_HAVE_JANSSON
 static void set_key(json_t *object, tern_span key, json_t *value) {
     json_t *name = json_text(key.data, key.size);
-    json_object_set_new_nocheck(object, name != NULL ? json_string_value(name) : "", value);
+    (void)json_object_add_new(object, name != NULL ? json_string_value(name) : "", value);
     json_decref(name);
 }
 
@@ -269,7 +268,6 @@ static int print_json(const inspection *n) {
     const int status = json_print(root);
     return status == EXIT_DONE && !runs_here(n) ? EXIT_FAILED : status;
 }
-#endif
 
 int cmd_inspect(const options *o) {
     uint64_t mask;
@@ -296,7 +294,7 @@ int cmd_inspect(const options *o) {
     if (says_nothing(n.status)) {
         status = complain_error(&n.why);
     } else {
-        status = options_switch(o, OPT_JSON) ? JSON_OR_NOTHING(print_json(&n)) : print_text(&n);
+        status = options_switch(o, OPT_JSON) ? print_json(&n) : print_text(&n);
     }
     loader_close(&n.l);
     tern_gguf_close(&n.file);

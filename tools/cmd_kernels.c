@@ -121,7 +121,6 @@ static void print_markdown(const listing *l) {
     }
 }
 
-#ifdef TERN_HAVE_JANSSON
 /* Formats whose matrices the row multiplies, or the one that it reads. */
 static json_t *formats_of(const tern_kernel_row *row) {
     json_t *list = json_array();
@@ -151,7 +150,6 @@ static int print_json(const listing *l) {
     }
     return json_print(list);
 }
-#endif
 
 static void find_cuda(listing *l) {
     tern_device *device = NULL;
@@ -177,7 +175,7 @@ int cmd_kernels(const options *o) {
     find_cuda(&l);
     l.rows = tern_kernel_rows(&l.n);
     if (options_switch(o, OPT_JSON)) {
-        return JSON_OR_NOTHING(print_json(&l));
+        return print_json(&l);
     }
     if (options_switch(o, OPT_MARKDOWN)) {
         print_markdown(&l);

@@ -47,7 +47,6 @@ static void show_progress(const perplexity_result *r, size_t windows, void *user
             terminal && r->windows < windows ? "" : "\n");
 }
 
-#ifdef TERN_HAVE_JANSSON
 static int print_json(const loaded *l, const perplexity_params *p, const perplexity_result *r,
                       const text_file *t) {
     char hex[65];
@@ -67,7 +66,6 @@ static int print_json(const loaded *l, const perplexity_params *p, const perplex
     }
     return json_print(root);
 }
-#endif
 
 static void print_result(const perplexity_params *p, const perplexity_result *r,
                          const text_file *t) {
@@ -100,7 +98,7 @@ static int measure(const options *o, loaded *l, const text_file *t) {
         return EXIT_FAILED;
     }
     if (options_switch(o, OPT_JSON)) {
-        return JSON_OR_NOTHING(print_json(l, &p, &r, t));
+        return print_json(l, &p, &r, t);
     }
     print_result(&p, &r, t);
     return EXIT_DONE;

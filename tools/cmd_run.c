@@ -93,13 +93,12 @@ static int write_receipt(run *r) {
                                   .answer = &r->answerer,
                                   .watch = &r->watch};
     receipt_watch_logits(&r->watch, r->answerer.n_tokens, true);
-    return JSON_OR_NOTHING(receipt_write(&finished, NULL));
+    return receipt_write(&finished, NULL);
 }
 
 /* ---- what is told -----------------------------------------------------------------------------
  */
 
-#ifdef TERN_HAVE_JANSSON
 static int print_json(const run *r) {
     json_t *root = json_object();
     figures_set_answer(root, &r->answerer, &r->l);
@@ -109,11 +108,10 @@ static int print_json(const run *r) {
     json_object_set_new(root, "reused_tokens", json_integer((json_int_t)r->n_reused));
     return json_print(root);
 }
-#endif
 
 static int finish(const run *r) {
     if (r->json) {
-        const int status = JSON_OR_NOTHING(print_json(r));
+        const int status = print_json(r);
         return status == EXIT_DONE ? interrupt_status(status) : status;
     }
     out_print("\n");
@@ -181,7 +179,7 @@ static bool check_options(const options *o) {
 
 /* A receipt is asked for as proof: no answer without it, if that can be told beforehand. */
 static int check_target(const options *o) {
-    return options_given(o, OPT_RECEIPT) ? JSON_OR_NOTHING(receipt_check_target(o)) : EXIT_DONE;
+    return options_given(o, OPT_RECEIPT) ? receipt_check_target(o) : EXIT_DONE;
 }
 
 int cmd_run(const options *o) {

@@ -153,7 +153,6 @@ static int make_text(conversion *c) {
 /* ---- output -----------------------------------------------------------------------------------
  */
 
-#ifdef TERN_HAVE_JANSSON
 static int print_json(const conversion *c) {
     json_t *ids = json_array(), *pieces = json_array();
     for (size_t i = 0; i < c->n; i++) {
@@ -170,7 +169,6 @@ static int print_json(const conversion *c) {
     json_object_set_new(root, "tokenizer", json_text(file, strlen(file)));
     return json_print(root);
 }
-#endif
 
 /* A piece on one line: newlines, backslashes and control characters are escaped. */
 static void print_piece(const char *piece, size_t size) {
@@ -200,7 +198,7 @@ static void print_pieces(const conversion *c) {
 
 static int print_result(const conversion *c) {
     if (options_switch(c->o, OPT_JSON)) {
-        return JSON_OR_NOTHING(print_json(c));
+        return print_json(c);
     }
     if (options_switch(c->o, OPT_PIECES)) {
         print_pieces(c);

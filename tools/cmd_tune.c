@@ -23,9 +23,7 @@ typedef struct tuning_run {
     tern_tuning choices;
     tern_cache_folder *folder;
     bool json;
-#ifdef TERN_HAVE_JANSSON
     json_t *list; /* of all keys */
-#endif
 } tuning_run;
 
 static int compare(const void *a, const void *b) {
@@ -82,22 +80,18 @@ static void print_figure(const figure *f) {
     }
 }
 
-#ifdef TERN_HAVE_JANSSON
 static json_t *figure_json(const figure *f) {
     return json_pack("{s:s, s:s, s:o, s:o, s:b, s:b}", "kernel", f->row->name, "layout",
                      tern_layout_name(f->row->layout), "seconds", json_number(f->seconds),
                      "gweights_per_second", json_number(f->gweights), "measured", f->seconds > 0.0,
                      "chosen", f->chosen);
 }
-#endif
 
 /* Prints or collects the candidates of one key. */
 static void report(tuning_run *t, const tern_tune_times *times, const tern_tune_choice *choice) {
     const tern_tune_key *key = &choice->key;
     const size_t n = times->n_gemv + times->n_gemm;
-#ifdef TERN_HAVE_JANSSON
     json_t *list = json_array();
-#endif
     if (!t->json) {
         out_print("%s %zu x %zu, %u thread%s: %s\n", tern_format_describe(key->format)->name,
                   key->rows, key->cols, key->threads, key->threads > 1 ? "s" : "",
@@ -112,11 +106,8 @@ static void report(tuning_run *t, const tern_tune_times *times, const tern_tune_
         if (!t->json) {
             print_figure(&f);
         }
-#ifdef TERN_HAVE_JANSSON
         json_array_append_new(list, figure_json(&f));
-#endif
     }
-#ifdef TERN_HAVE_JANSSON
     json_array_append_new(
         t->list,
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o}", "format",
@@ -124,7 +115,6 @@ static void report(tuning_run *t, const tern_tune_times *times, const tern_tune_
                   (json_int_t)key->cols, "threads", (json_int_t)key->threads, "stream",
                   (json_int_t)key->stream, "layout", tern_layout_name(choice->layout), "gemv",
                   choice->gemv->name, "gemm", choice->gemm->name, "candidates", list));
-#endif
 }
 
 /* All keys of the model for one number of threads. */
@@ -193,14 +183,12 @@ static int finish(tuning_run *t) {
     if (tern_tune_save(t->folder, &t->model->guard, &t->choices, &err) != TERN_OK) {
         return complain_error(&err);
     }
-#ifdef TERN_HAVE_JANSSON
     if (t->json) {
         return json_print(json_pack("{s:o, s:s, s:o, s:O}", "processor",
                                     json_text(tern_cpu_name(), strlen(tern_cpu_name())), "isa",
                                     tern_model_isa(t->model), "folder",
                                     json_text(where, strlen(where)), "choices", t->list));
     }
-#endif
     out_print("%zu choices kept in %s\n", t->choices.n, where);
     return EXIT_DONE;
 }
@@ -232,13 +220,9 @@ int cmd_tune(const options *o) {
     if (path == NULL) {
         return EXIT_USAGE;
     }
-#ifdef TERN_HAVE_JANSSON
     t.list = json_array();
-#endif
     const int status = tune_model(&t, path);
-#ifdef TERN_HAVE_JANSSON
     json_decref(t.list);
-#endif
     tern_cache_folder_close(&t.folder);
     tern_tuning_free(&t.choices);
     tern_model_free(&t.model);

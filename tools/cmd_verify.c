@@ -17,8 +17,6 @@ int cmd_keygen(const options *o) {
     return sign_make_keys(o->operands[0]);
 }
 
-#ifdef TERN_HAVE_JANSSON
-
 typedef struct verification {
     const options *o;
     const char *path;
@@ -112,13 +110,3 @@ int cmd_verify(const options *o) {
     json_decref(v.receipt);
     return status;
 }
-
-#else
-
-int cmd_verify(const options *o) {
-    (void)o;
-    complain("this build of tern cannot read receipts (library jansson)");
-    return EXIT_FAILED;
-}
-
-#endif

@@ -92,7 +92,6 @@ void memory_plan_print(const memory_plan *plan, const tern_model_info *m) {
     }
 }
 
-#ifdef TERN_HAVE_JANSSON
 json_t *memory_plan_json(const memory_plan *p) {
     return json_pack("{s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:i, s:s, s:b}", "file",
                      (json_int_t)p->file, "in_place", (json_int_t)p->in_place, "packed",
@@ -102,4 +101,3 @@ json_t *memory_plan_json(const memory_plan *p) {
                      (json_int_t)p->available, "n_ctx", (int)p->n_ctx, "kv",
                      tern_format_describe(p->kv_format)->name, "fits", memory_plan_fits(p));
 }
-#endif

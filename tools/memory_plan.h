@@ -35,8 +35,6 @@ bool memory_plan_fits(const memory_plan *plan);
 /* Lines for people, with the formula of the cache and its numbers. */
 void memory_plan_print(const memory_plan *plan, const tern_model_info *info);
 
-#ifdef TERN_HAVE_JANSSON
 json_t *memory_plan_json(const memory_plan *plan);
-#endif
 
 #endif

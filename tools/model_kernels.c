@@ -170,7 +170,6 @@ static int print_text(const survey *s) {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-#ifdef TERN_HAVE_JANSSON
 static json_t *names_json(const char *list) {
     json_t *names = json_array();
     while (*list != '\0') {
@@ -219,7 +218,6 @@ static int print_json(const survey *s) {
                                 "threads", (json_int_t)s->threads, "matrices", kinds, "operations",
                                 others));
 }
-#endif
 
 int model_kernels(const options *o) {
     survey s = {.o = o, .tunes = loader_tunes(o)};
@@ -237,8 +235,7 @@ int model_kernels(const options *o) {
     loader_describe(o, &s.l);
     s.threads = tern_model_threads(s.l.model, params.threads);
     find_kinds(&s);
-    const int status =
-        options_switch(o, OPT_JSON) ? JSON_OR_NOTHING(print_json(&s)) : print_text(&s);
+    const int status = options_switch(o, OPT_JSON) ? print_json(&s) : print_text(&s);
     loader_close(&s.l);
     return status;
 }

@@ -356,11 +356,6 @@ tern_status options_parse(options *o, command_id command, int argc, char *const 
     if (o->n_operands < spec->min_operands) {
         return tern_fail(err, TERN_ERR_ARG, "missing argument: %s", spec->operands);
     }
-#ifndef TERN_HAVE_JANSSON
-    if (options_switch(o, OPT_JSON) || options_given(o, OPT_RECEIPT)) {
-        return tern_fail(err, TERN_ERR_ARG, "this build of tern has no JSON (library jansson)");
-    }
-#endif
     return TERN_OK;
 }
 

@@ -75,9 +75,9 @@ static tern_status check_node(const tern_places *places, tern_error *err) {
         return status;
     }
     if (tern_find_node(t, places->node) == t->n_nodes) {
-        status = tern_fail(err, TERN_ERR_ARG, "--numa node:%u: this machine has %u node%s: %s",
-                           places->node, t->n_nodes, t->n_nodes == 1 ? "" : "s",
-                           node_numbers(t).text);
+        status =
+            tern_fail(err, TERN_ERR_ARG, "--numa node:%u: this machine has %u node%s: %s",
+                      places->node, t->n_nodes, t->n_nodes == 1 ? "" : "s", node_numbers(t).text);
     }
     tern_topology_free(&t);
     return status;
@@ -192,7 +192,6 @@ bool places_print(const tern_model *m) {
     return true;
 }
 
-#ifdef TERN_HAVE_JANSSON
 void places_set_json(json_t *root, const tern_model *model) {
     char numa[32];
     tern_numa_name(&model->places, numa, sizeof numa);
@@ -223,4 +222,3 @@ bool places_set_machine_json(json_t *root, const tern_model *m) {
     free(places);
     return true;
 }
-#endif

@@ -31,12 +31,10 @@ const char *places_no_replicas(const tern_model *model);
  * below, after a complaint. */
 bool places_print(const tern_model *model);
 
-#ifdef TERN_HAVE_JANSSON
 /* affinity, numa, nodes_online */
 void places_set_json(json_t *root, const tern_model *model);
 
 /* machine: processors, cores, sockets, nodes, and where the threads of a session would run */
 bool places_set_machine_json(json_t *root, const tern_model *model);
-#endif
 
 #endif

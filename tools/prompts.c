@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/json.h"
+#include "tools/json/read.h"
 #include "tools/out.h"
 
 static const char *shown(const char *path) {
@@ -35,14 +35,13 @@ static int add(prompts *p, const char *text, size_t size) {
     return EXIT_DONE;
 }
 
-#ifdef TERN_HAVE_JANSSON
 static int add_json(prompts *p, const char *path, size_t line, const char *text, size_t size) {
-    json_error_t error;
-    json_t *root = json_read(text, size, &error);
+    tern_error err = {0};
+    json_t *root = json_read_lines(text, size, shown(path), (uint32_t)line, &err);
     const json_t *value = json_object_get(root, "prompt");
     int status = EXIT_FAILED;
     if (root == NULL) {
-        complain("%s: line %zu: %s", shown(path), line, error.text);
+        (void)complain_error(&err);
     } else if (!json_is_string(value)) {
         complain("%s: line %zu: the object has no text \"prompt\"", shown(path), line);
     } else {
@@ -51,13 +50,6 @@ static int add_json(prompts *p, const char *path, size_t line, const char *text,
     json_decref(root);
     return status;
 }
-#else
-static int add_json(prompts *p, const char *path, size_t line, const char *text, size_t size) {
-    (void)p, (void)text, (void)size;
-    complain("%s: line %zu: this build of tern has no JSON (library jansson)", shown(path), line);
-    return EXIT_USAGE;
-}
-#endif
 
 static int read_lines(FILE *file, const char *path, prompts *p) {
     char *text = NULL;

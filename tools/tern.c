@@ -84,6 +84,5 @@ static int dispatch(int argc, char *const *argv) {
 
 int main(int argc, char **argv) {
     signals_install();
-    json_watch_memory();
     return out_finish(dispatch(argc, argv));
 }

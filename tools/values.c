@@ -157,7 +157,6 @@ void value_text(const tern_gguf_value *value, char *text, size_t size) {
 
 /* ---- for programs ---------------------------------------------------------------------------- */
 
-#ifdef TERN_HAVE_JANSSON
 static json_t *scalar_json(tern_gguf_type type, const scalar *s) {
     if (type == TERN_GGUF_BOOL) {
         return json_boolean(s->u != 0);
@@ -189,4 +188,3 @@ json_t *value_json(const tern_gguf_value *value) {
     return json_pack("{s:s, s:I, s:o}", "array", tern_gguf_value_type_name(value->element), "count",
                      (json_int_t)value->count, "first", first);
 }
-#endif

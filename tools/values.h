@@ -12,9 +12,7 @@
 /* The value as one line of printable text, always terminated. */
 void value_text(const tern_gguf_value *value, char *text, size_t size);
 
-#ifdef TERN_HAVE_JANSSON
 /* A scalar, or for arrays {"array": type, "count": n, "first": [...]}. */
 json_t *value_json(const tern_gguf_value *value);
-#endif
 
 #endif

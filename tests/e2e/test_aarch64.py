@@ -19,7 +19,7 @@ import gguf_edit
 from common import ROOT, comma, prompt, tern_text
 
 PROGRAMS = ("aarch64-linux-gnu-gcc", "qemu-aarch64", "cmake", "ctest", "ninja")
-LIBRARIES = ("pkgconfig/libpcre2-8.pc", "pkgconfig/cmocka.pc", "pkgconfig/jansson.pc")
+LIBRARIES = ("pkgconfig/libpcre2-8.pc", "pkgconfig/cmocka.pc")
 LIBRARIES += ("libcpuinfo.so.0",)
 TESTS = ("select", "kernels_matmul", "kernels_rows", "kernels_attend")
 SETS_OF = {  # processors of qemu, and the instruction sets that must be chosen there

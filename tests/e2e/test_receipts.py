@@ -415,7 +415,7 @@ class Rules(WithReceipt):
             b"": "line",
             b"[]": "not a JSON object",
             b"{": "line 1",
-            b'{"a":1,"a":2}': "duplicate",
+            b'{"a":1,"a":2}': "occurs twice",
             b'{"tokens":[1]}': "this is no receipt",
             b"\xff\xfe": "line 1",
             b"[" * 100000: "line 1",

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/json/write.h"
 #include "tools/receipt/receipt.h"
 #include "tools/receipt/sign.h"
 
@@ -24,8 +25,8 @@ static void check_findings(const receipt_findings *f) {
 static void check_round_trip(const json_t *receipt) {
     char before[RECEIPT_HEX], after[RECEIPT_HEX];
     tern_error err = {0};
-    char *text = json_dumps(receipt, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    json_t *again = text != NULL ? receipt_parse(text, strlen(text), &err) : NULL;
+    char *text = json_dump(receipt, (json_style){.indent = 2});
+    json_t *again = text != NULL ? receipt_parse(text, strlen(text), "again", &err) : NULL;
     if (again == NULL) {
         abort();
     }
@@ -41,7 +42,7 @@ static void check_round_trip(const json_t *receipt) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tern_error err = {0};
     receipt_findings found = {0};
-    json_t *receipt = receipt_parse((const char *)data, size, &err);
+    json_t *receipt = receipt_parse((const char *)data, size, "fuzz", &err);
     if (receipt == NULL) {
         if (err.message[0] == '\0') {
             abort();

@@ -27,7 +27,6 @@ void figures_print(const answerer *a, const loaded *l) {
                   answer_end_name(a->end));
 }
 
-#ifdef TERN_HAVE_JANSSON
 static json_t *token_list(const answerer *a) {
     json_t *list = json_array();
     for (size_t i = 0; i < a->n_tokens; i++) {
@@ -73,4 +72,3 @@ void figures_set_process(json_t *root, const loaded *l) {
     places_set_json(root, l->model);
     json_object_set_new(root, "model", json_text(l->info.path, strlen(l->info.path)));
 }
-#endif

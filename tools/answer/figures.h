@@ -11,7 +11,6 @@
 /* One line on standard error. */
 void figures_print(const answerer *a, const loaded *l);
 
-#ifdef TERN_HAVE_JANSSON
 /* Sets text, tokens, the figures of time and number, and "stop". */
 void figures_set_answer(json_t *root, const answerer *a, const loaded *l);
 
@@ -23,6 +22,5 @@ void figures_set_choices(json_t *root, const options *o);
 
 /* Sets what belongs to the whole process: memory, model, threads, kernels. */
 void figures_set_process(json_t *root, const loaded *l);
-#endif
 
 #endif

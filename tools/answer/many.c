@@ -18,9 +18,7 @@ typedef struct many {
     tern_generation total; /* numbers and times of all answers */
     uint64_t dequantized;
     bool json, failed;
-#ifdef TERN_HAVE_JANSSON
     json_t *results;
-#endif
 } many;
 
 bool many_wanted(const options *o) {
@@ -44,7 +42,6 @@ static void add_to_total(many *m) {
 /* ---- the results of each -----------------------------------------------------------------------
  */
 
-#ifdef TERN_HAVE_JANSSON
 static void keep_result(many *m, size_t number, uint64_t round, const tern_error *err) {
     json_t *result =
         json_pack("{s:I, s:I}", "prompt", (json_int_t)number, "round", (json_int_t)round);
@@ -64,7 +61,6 @@ static int print_json(many *m) {
     figures_set_choices(root, m->o);
     return json_print(root);
 }
-#endif
 
 static void report(many *m, size_t number, uint64_t round, const tern_error *err) {
     if (!m->json && err == NULL) {
@@ -76,13 +72,9 @@ static void report(many *m, size_t number, uint64_t round, const tern_error *err
     } else if (!m->json) {
         complain("prompt %zu: %s", number, err->message);
     }
-#ifdef TERN_HAVE_JANSSON
     if (m->json) {
         keep_result(m, number, round, err);
     }
-#else
-    (void)round;
-#endif
 }
 
 /* ---- one after the other -----------------------------------------------------------------------
@@ -117,12 +109,10 @@ static void answer_rounds(many *m, const prompt *p, size_t number) {
 
 static int finish(many *m) {
     int status = loader_check_file(m->l);
-#ifdef TERN_HAVE_JANSSON
     if (m->json && status == EXIT_DONE) {
         status = print_json(m);
     }
     json_decref(m->results);
-#endif
     if (options_switch(m->o, OPT_STRICT) && m->dequantized > 0) {
         complain("strict: %" PRIu64 " rows of weights were expanded to floats", m->dequantized);
         return EXIT_FAILED;
@@ -143,9 +133,7 @@ int many_answer(const options *o, const loaded *l, const answer_options *how, an
             return status;
         }
     }
-#ifdef TERN_HAVE_JANSSON
     m.results = json_array();
-#endif
     interrupt_catch();
     for (size_t i = 0; i < p->n && !interrupt_seen(); i++) {
         answer_rounds(&m, &p->items[i], i + 1);

@@ -114,12 +114,10 @@ double bench_ratio(double x, double y);
 int bench_print_text(const bench *b);
 int bench_print_markdown(const bench *b);
 
-#ifdef TERN_HAVE_JANSSON
 json_t *bench_figures(const bench *b); /* those that a receipt holds too */
 int bench_print_json(const bench *b);
 
 /* Runs the main point once more, watched, in a session of its own, and writes the receipt. */
 int bench_write_receipt(bench *b);
-#endif
 
 #endif

@@ -7,8 +7,6 @@
 #include "tools/places.h"
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 static void set_number(json_t *root, const char *key, double x) {
     json_object_set_new(root, key, json_number(x));
 }
@@ -239,4 +237,3 @@ int bench_print_json(const bench *b) {
     json_object_set_new(root, "model", json_text(b->l.info.path, strlen(b->l.info.path)));
     return json_print(root);
 }
-#endif

@@ -4,8 +4,6 @@
 #include "tools/bench/bench.h"
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 typedef struct recording {
     answerer answerer;
     receipt_watch watch;
@@ -64,4 +62,3 @@ int bench_write_receipt(bench *b) {
     answerer_close(&r.answerer);
     return status;
 }
-#endif

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "tools/json.h"
-
-#ifdef TERN_HAVE_JANSSON
+#include "tools/json/read.h"
+#include "tools/json/write.h"
 
 enum { VERSION = 1 };
 
@@ -26,7 +25,7 @@ static json_t *messages_json(const dialogue *d) {
 char *dialogue_to_json(const char *name, const dialogue *d, uint64_t attempts, tern_error *err) {
     json_t *root = json_pack("{s:i, s:o, s:o}", "tern_chat", VERSION, "attempts",
                              json_unsigned(attempts), "messages", messages_json(d));
-    char *text = root != NULL ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    char *text = root != NULL ? json_dump(root, (json_style){.indent = 1}) : NULL;
     json_decref(root);
     if (text == NULL) {
         (void)tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", name);
@@ -95,32 +94,12 @@ static tern_status read_root(const char *name, const json_t *root, dialogue *d, 
 
 tern_status dialogue_from_json(const char *name, const char *text, size_t size, dialogue *d,
                                uint64_t *attempts, tern_error *err) {
-    json_error_t error;
-    json_t *root = json_read(text, size, &error);
+    tern_error own = {0};
+    json_t *root = json_read(text, size, name, &own);
     if (root == NULL) {
-        return tern_fail(err, TERN_ERR_IO, "%s: line %d: %s", name, error.line, error.text);
+        return tern_fail(err, own.status, "%s", own.message);
     }
     const tern_status status = read_root(name, root, d, attempts, err);
     json_decref(root);
     return status;
 }
-
-#else
-
-static tern_status no_json(const char *name, tern_error *err) {
-    return tern_fail(err, TERN_ERR_ARG, "%s: this build of tern has no JSON (library jansson)",
-                     name);
-}
-
-char *dialogue_to_json(const char *name, const dialogue *d, uint64_t attempts, tern_error *err) {
-    (void)d, (void)attempts, (void)no_json(name, err);
-    return NULL;
-}
-
-tern_status dialogue_from_json(const char *name, const char *text, size_t size, dialogue *d,
-                               uint64_t *attempts, tern_error *err) {
-    (void)text, (void)size, (void)d, (void)attempts;
-    return no_json(name, err);
-}
-
-#endif

@@ -3,8 +3,7 @@
 #define TERN_TOOLS_CHAT_DIALOGUE_JSON_H
 
 /*
- * Dialogues as JSON: {"tern_chat": 1, "attempts": n, "messages": [{"role", "content"}]}. Builds
- * without jansson refuse both ways.
+ * Dialogues as JSON: {"tern_chat": 1, "attempts": n, "messages": [{"role", "content"}]}.
  */
 
 #include <stdint.h>

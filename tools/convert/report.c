@@ -73,7 +73,6 @@ static int report_text(const convert_job *job, const options *o) {
     return EXIT_DONE;
 }
 
-#ifdef TERN_HAVE_JANSSON
 static int report_json(const convert_job *job, const options *o) {
     json_t *list = json_array();
     for (size_t i = 0; i < job->n; i++) {
@@ -89,8 +88,7 @@ static int report_json(const convert_job *job, const options *o) {
                                 json_text(o->operands[1], strlen(o->operands[1])), "weight_bytes",
                                 (json_int_t)all_bytes(job), "tensors", list));
 }
-#endif
 
 int convert_job_report(const convert_job *job, const options *o) {
-    return options_switch(o, OPT_JSON) ? JSON_OR_NOTHING(report_json(job, o)) : report_text(job, o);
+    return options_switch(o, OPT_JSON) ? report_json(job, o) : report_text(job, o);
 }

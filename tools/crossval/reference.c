@@ -32,14 +32,12 @@ void reference_free(reference **r) {
     *r = NULL;
 }
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "tools/json.h"
+#include "tools/json/read.h"
 
 /* Where the parser is, for messages. */
 typedef struct place {
@@ -291,10 +289,10 @@ static tern_status read_head(const place *p, const json_t *root, reference *r) {
 tern_status reference_parse(const char *path, const char *json, size_t size, reference **out,
                             tern_error *err) {
     place p = {path, "", err};
-    json_error_t problem;
-    json_t *root = json_read(json, size, &problem);
+    tern_error own = {0};
+    json_t *root = json_read(json, size, path, &own);
     if (root == NULL) {
-        return REFUSE(&p, "%s: line %d: %s", path, problem.line, problem.text);
+        return tern_fail(err, own.status, "%s", own.message);
     }
     reference *r = calloc(1, sizeof *r);
     tern_status status = r != NULL ? read_head(&p, root, r) : no_memory(&p);
@@ -309,13 +307,3 @@ tern_status reference_parse(const char *path, const char *json, size_t size, ref
     *out = r;
     return TERN_OK;
 }
-
-#else
-
-tern_status reference_parse(const char *path, const char *json, size_t size, reference **out,
-                            tern_error *err) {
-    (void)json, (void)size, (void)out;
-    return tern_fail(err, TERN_ERR_ARG, "%s: this build reads no JSON, it has no jansson", path);
-}
-
-#endif

@@ -109,8 +109,6 @@ void crossval_print(const crossval *x, const tern_model_info *info) {
 
 /* ---- for programs ---------------------------------------------------------------------------- */
 
-#ifdef TERN_HAVE_JANSSON
-
 static json_t *number_or_null(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
@@ -206,5 +204,3 @@ int crossval_print_json(const crossval *x, const loaded *l) {
     json_object_set_new(root, "cases", cases);
     return json_print(root);
 }
-
-#endif

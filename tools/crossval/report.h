@@ -30,9 +30,7 @@ crossval_total crossval_add_up(const crossval *x);
 
 void crossval_print(const crossval *x, const tern_model_info *info);
 
-#ifdef TERN_HAVE_JANSSON
 /* One line; the exit status of printing it. */
 int crossval_print_json(const crossval *x, const loaded *l);
-#endif
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +33,7 @@ static void add_number(sha256 *h, const json_t *value) {
     const double x = json_number_value(value);
     uint64_t bits;
     if (json_is_integer(value)) {
-        (void)snprintf(text, sizeof text, "i%" JSON_INTEGER_FORMAT ";", json_integer_value(value));
+        (void)snprintf(text, sizeof text, "i%lld;", json_integer_value(value));
     } else if (fabs(x) <= 0x1p53 && floor(x) == x) {
         (void)snprintf(text, sizeof text, "i%" PRId64 ";", (int64_t)x);
     } else {
@@ -69,7 +67,7 @@ static void add_object(sha256 *h, const json_t *object, const char *const *witho
     if (keys == NULL) {
         return; /* noted: the digest is wrong, and nobody may believe it */
     }
-    /* The iteration does not change the object; jansson wants it writable all the same. */
+    /* The iteration does not change the object; the tree wants it writable all the same. */
     json_object_foreach((json_t *)(uintptr_t)object, key, member) {
         if (!is_listed(key, without)) {
             keys[n++] = key;
@@ -131,5 +129,3 @@ void receipt_digest_of(const json_t *receipt, char hex[RECEIPT_HEX]) {
     static const char *const without[] = {"digest", "signature", NULL};
     receipt_digest(receipt, without, hex);
 }
-
-#endif

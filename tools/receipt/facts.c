@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/receipt/facts.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -313,5 +311,3 @@ json_t *facts_sampler(const tern_sampler_params *s, uint64_t seed) {
     json_object_set_new(root, "sha256", json_string(hex));
     return root;
 }
-
-#endif

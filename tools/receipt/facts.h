@@ -6,8 +6,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 /*
  * Family of a row in the vocabulary of other validators: "i2s_gemv" (ternary products by
  * multiplication), "tl1_matmul", "tl2_matmul" (by table lookup), "rope_apply", "attention_real";
@@ -56,5 +54,4 @@ json_t *facts_sampler(const tern_sampler_params *sampling, uint64_t seed);
  */
 json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]);
 
-#endif
 #endif

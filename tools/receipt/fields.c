@@ -3,13 +3,12 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/json/write.h"
 #include "tools/receipt/fields.h"
 #include "tools/words.h"
 
@@ -131,7 +130,7 @@ static bool fits(const receipt_field *f, const json_t *value) {
 
 /* A value as a line shows it: short, and without control characters. */
 static void show(const json_t *value, char *text, size_t size) {
-    char *dump = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+    char *dump = json_dump(value, (json_style){.ascii = true});
     (void)snprintf(text, size, "%s", dump != NULL ? dump : "?");
     if (dump != NULL && strlen(dump) >= size) {
         memcpy(text + size - 4, "...", 4);
@@ -222,5 +221,3 @@ json_t *receipt_at(const json_t *root, const char *path) {
     }
     return (json_t *)(uintptr_t)value;
 }
-
-#endif

@@ -3,8 +3,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,8 @@
 
 #include "runtime/out_file.h"
 #include "tools/files.h"
+#include "tools/json/read.h"
+#include "tools/json/write.h"
 #include "tools/out.h"
 
 int receipt_check_target(const options *o) {
@@ -24,13 +24,10 @@ int receipt_check_target(const options *o) {
     return file_check_target(options_text(o, OPT_RECEIPT));
 }
 
-json_t *receipt_parse(const char *bytes, size_t size, tern_error *err) {
-    json_error_t error;
-    json_t *root = json_read(bytes, size, &error);
-    if (root == NULL) {
-        (void)tern_fail(err, TERN_ERR_ARG, "line %d: %s", error.line, error.text);
-    } else if (!json_is_object(root)) {
-        (void)tern_fail(err, TERN_ERR_ARG, "not a JSON object");
+json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_error *err) {
+    json_t *root = json_read(bytes, size, name, err);
+    if (root != NULL && !json_is_object(root)) {
+        (void)tern_fail(err, TERN_ERR_ARG, "%s: line 1: not a JSON object", name);
         json_decref(root);
         root = NULL;
     }
@@ -44,16 +41,16 @@ json_t *receipt_read(const char *path) {
     if (file_read(path, RECEIPT_MAX_BYTES, &bytes, &size) != EXIT_DONE) {
         return NULL;
     }
-    json_t *root = receipt_parse(bytes, size, &err);
+    json_t *root = receipt_parse(bytes, size, path, &err);
     free(bytes);
     if (root == NULL) {
-        complain("%s: %s", path, err.message);
+        (void)complain_error(&err);
     }
     return root;
 }
 
 int receipt_save(const json_t *receipt, const char *path) {
-    char *text = json_dumps(receipt, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = json_dump(receipt, (json_style){.indent = 2});
     tern_out_file *file = NULL;
     tern_error err = {0};
     if (text == NULL || json_memory_failed()) {
@@ -76,5 +73,3 @@ int receipt_save(const json_t *receipt, const char *path) {
     free(text);
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
-
-#endif

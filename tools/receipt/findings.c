@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,5 +38,3 @@ void receipt_findings_free(receipt_findings *f) {
     free(f->lines);
     *f = (receipt_findings){0};
 }
-
-#endif

@@ -12,9 +12,8 @@
  *   validated  receipt_check holds the document against every rule, without the model.
  *   replayed   receipt_replay runs it again and compares tokens and logits bit for bit.
  *
- * A document is a jansson tree throughout: fields.c describes it once, for writing (nothing that
- * breaks a rule is ever saved) and for reading. Without jansson there are no receipts; commands say
- * so when the option is read.
+ * A document is a JSON tree throughout: fields.c describes it once, for writing (nothing that
+ * breaks a rule is ever saved) and for reading.
  */
 
 #include <stdbool.h>
@@ -85,8 +84,6 @@ typedef struct receipt_run {
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-#ifdef TERN_HAVE_JANSSON
-
 /*
  * Builds the receipt of a run, testing as it goes, and saves it under --receipt's name, signed if
  * --sign-key is given. `benchmark` (may be NULL, is borrowed) goes in as it is. The exit status,
@@ -95,7 +92,7 @@ typedef struct receipt_run {
 int receipt_write(const receipt_run *run, const json_t *benchmark);
 
 /* The document in bytes; NULL with a message in err. The caller decrefs it. */
-json_t *receipt_parse(const char *bytes, size_t size, tern_error *err);
+json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_error *err);
 
 /* The document in a file ("-": standard input); NULL after a complaint. The caller decrefs it. */
 json_t *receipt_read(const char *path);
@@ -141,5 +138,4 @@ void receipt_digest(const json_t *value, const char *const *without, char hex[RE
 /* The digest of a receipt: of everything but its own digest and signature. */
 void receipt_digest_of(const json_t *receipt, char hex[RECEIPT_HEX]);
 
-#endif
 #endif

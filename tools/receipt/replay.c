@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/receipt/replay.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -414,5 +412,3 @@ int receipt_replay(const json_t *receipt, const char *path, const options *o, re
     free(p.bias);
     return status;
 }
-
-#endif

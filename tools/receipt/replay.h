@@ -6,8 +6,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 /* What a replay did, for the summary. */
 typedef struct replay_report {
     char isa[32], layout[16];
@@ -26,5 +24,4 @@ typedef struct replay_report {
 int receipt_replay(const json_t *receipt, const char *path, const options *o, receipt_findings *f,
                    replay_report *report);
 
-#endif
 #endif

@@ -6,8 +6,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -389,5 +387,3 @@ void receipt_check(const json_t *receipt, receipt_findings *f) {
                      value, hex);
     }
 }
-
-#endif

@@ -6,8 +6,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 int64_t rule_count(const json_t *root, const char *path);
 double rule_number(const json_t *root, const char *path); /* of integers too */
 const char *rule_text(const json_t *root, const char *path);
@@ -28,5 +26,4 @@ void rules_tests(const json_t *r, receipt_findings *f);       /* rules_figures.c
 void rules_performance(const json_t *r, receipt_findings *f); /* rules_figures.c */
 void rules_benchmark(const json_t *r, receipt_findings *f);   /* rules_benchmark.c */
 
-#endif
 #endif

@@ -3,8 +3,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <string.h>
 
 #include "tools/receipt/rules.h"
@@ -74,5 +72,3 @@ void rules_benchmark(const json_t *r, receipt_findings *f) {
                       "output.max_tokens");
     rule_positive(r, f, "benchmark.repeat");
 }
-
-#endif

@@ -3,8 +3,6 @@
 
 #include "tools/receipt/rules.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -238,5 +236,3 @@ void rules_performance(const json_t *r, receipt_findings *f) {
     }
     check_cache(r, f);
 }
-
-#endif

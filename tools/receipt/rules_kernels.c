@@ -3,8 +3,6 @@
 
 #include "tools/receipt/rules.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,5 +239,3 @@ void rules_kernels(const json_t *r, receipt_findings *f) {
     check_machine(r, f);
     free(k.rows);
 }
-
-#endif

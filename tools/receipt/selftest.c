@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/receipt/selftest.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,5 +206,3 @@ json_t *selftest_results(const receipt_run *run, double kv_hit_rate) {
                      "tests", t.list, "accuracy_tests", accurate, "determinism_tests", same,
                      "kv_cache_tests", cache);
 }
-
-#endif

@@ -6,8 +6,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 /*
  * Runs them: accuracy of the products on the model's weights; the run's first tokens twice more,
  * once with its own settings and once with other threads and batches; its prompt and first tokens
@@ -20,5 +18,4 @@ json_t *selftest_results(const receipt_run *run, double kv_hit_rate);
  */
 double selftest_hit_rate(const tern_session_work *before, const tern_session_work *after);
 
-#endif
 #endif

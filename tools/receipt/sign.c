@@ -107,8 +107,6 @@ int sign_make_keys(const char *path) {
 
 /* ---- signatures ------------------------------------------------------------------------------ */
 
-#ifdef TERN_HAVE_JANSSON
-
 /* What is signed; returns its length. */
 static size_t message(const json_t *receipt, char text[LINE_BYTES]) {
     char hex[RECEIPT_HEX];
@@ -172,7 +170,6 @@ bool sign_check(const json_t *receipt, const char *path, receipt_findings *f) {
     return true;
 }
 
-#endif
 #else
 
 static const char missing[] = "this build of tern cannot sign or check signatures (library sodium)";
@@ -182,8 +179,6 @@ int sign_make_keys(const char *path) {
     complain("%s", missing);
     return EXIT_FAILED;
 }
-
-#ifdef TERN_HAVE_JANSSON
 
 int sign_receipt(json_t *receipt, const char *path) {
     (void)receipt;
@@ -201,5 +196,4 @@ bool sign_check(const json_t *receipt, const char *path, receipt_findings *f) {
     return path == NULL; /* whoever did not ask for it may go on without */
 }
 
-#endif
 #endif

@@ -15,8 +15,6 @@
 /* Makes a key pair: `path` (mode 0600) and `path`.pub, neither of which may exist. Exit status. */
 int sign_make_keys(const char *path);
 
-#ifdef TERN_HAVE_JANSSON
-
 /* Adds "signature" to a receipt that has its digest. The exit status, after a complaint. */
 int sign_receipt(json_t *receipt, const char *secret_key_path);
 
@@ -27,5 +25,4 @@ int sign_receipt(json_t *receipt, const char *secret_key_path);
  */
 bool sign_check(const json_t *receipt, const char *public_key_path, receipt_findings *f);
 
-#endif
 #endif

@@ -3,8 +3,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -270,5 +268,3 @@ int receipt_write(const receipt_run *run, const json_t *benchmark) {
     json_decref(receipt);
     return status;
 }
-
-#endif
