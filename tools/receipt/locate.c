@@ -3,8 +3,6 @@
 
 #include "tools/receipt/locate.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,5 +60,3 @@ const char *locate_tokenizer(const json_t *receipt, const options *o, const char
                        find_recorded(recorded, path);
     return found ? path : recorded; /* which fails with the name of what is missing */
 }
-
-#endif

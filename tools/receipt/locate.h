@@ -11,8 +11,6 @@
 
 #include "tools/receipt/receipt.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 /*
  * The model's path: --model-dir and -m, else the name beside the receipt `document`, else the path
  * as it was recorded (earlier versions did), else the model that comes with tern. May lie in
@@ -26,5 +24,4 @@ const char *locate_model(const json_t *receipt, const options *o, const char *do
 const char *locate_tokenizer(const json_t *receipt, const options *o, const char *document,
                              const char *model, char path[PATH_MAX]);
 
-#endif
 #endif

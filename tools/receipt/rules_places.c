@@ -3,8 +3,6 @@
 
 #include "tools/receipt/rules.h"
 
-#ifdef TERN_HAVE_JANSSON
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,5 +70,3 @@ void rules_places(const json_t *r, receipt_findings *f) {
     check_nodes(r, f);
     check_names(r, f);
 }
-
-#endif
