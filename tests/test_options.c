@@ -11,72 +11,8 @@
 
 #include <cmocka.h>
 
-#include "tools/options.h"
+#include "tests/options_case.h"
 #include "tools/words.h"
-
-enum { MAX_ARGUMENTS = 16 };
-
-/* Parses arguments given as one string of words; '_' stands for a space inside a word. */
-static tern_status parse(options *o, command_id command, const char *line, tern_error *err) {
-    static char words[MAX_ARGUMENTS][128];
-    char *argv[MAX_ARGUMENTS];
-    int argc = 0;
-    for (const char *c = line; *c != '\0';) {
-        const size_t n = strcspn(c, " ");
-        assert_true(argc < MAX_ARGUMENTS && n < sizeof *words);
-        memcpy(words[argc], c, n);
-        words[argc][n] = '\0';
-        for (char *w = words[argc]; *w != '\0'; w++) {
-            *w = *w == '_' ? ' ' : *w;
-        }
-        argv[argc] = words[argc];
-        argc++;
-        c += n + (c[n] == ' ');
-    }
-    return options_parse(o, command, argc, argv, err);
-}
-
-static options good(command_id command, const char *line) {
-    options o;
-    tern_error err = {0};
-    const tern_status status = parse(&o, command, line, &err);
-    if (status != TERN_OK) {
-        fail_msg("'%s': %s", line, err.message);
-    }
-    return o;
-}
-
-/* The line must be refused with a message that contains `part`. */
-static void bad(command_id command, const char *line, const char *part) {
-    options o;
-    tern_error err = {0};
-    assert_int_equal(parse(&o, command, line, &err), TERN_ERR_ARG);
-    if (strstr(err.message, part) == NULL) {
-        fail_msg("'%s': '%s' does not contain '%s'", line, err.message, part);
-    }
-    assert_null(strchr(err.message, '\n'));
-}
-
-/* Every variable of the table is unset before a test. */
-static int clean_environment(void **state) {
-    (void)state;
-    for (int id = 0; id < OPT_COUNT; id++) {
-        const option_spec *spec = option_describe((option_id)id);
-        char name[WORD_BYTES];
-        if (option_variable(spec, name, sizeof name)) {
-            (void)unsetenv(name);
-        }
-        const char *list = spec->variables;
-        while (word_next(&list, name)) {
-            (void)unsetenv(name);
-        }
-    }
-    return 0;
-}
-
-static void set(const char *name, const char *value) {
-    assert_int_equal(setenv(name, value, 1), 0);
-}
 
 /* ---- flags ----------------------------------------------------------------------------------- */
 
@@ -279,82 +215,6 @@ static void test_word_distance(void **state) {
     assert_int_equal(word_distance("ca", "abc"), 3); /* restricted: no letter twice */
 }
 
-/* ---- environment ----------------------------------------------------------------------------- */
-
-static void test_environment_mirrors_flags(void **state) {
-    (void)state;
-    set("TERN_MODEL", "e.gguf");
-    set("TERN_TOP_K", "3");
-    set("TERN_JSON", "yes");
-    set("TERN_THREADS", "2");
-    const options o = good(COMMAND_RUN, "");
-    assert_string_equal(options_text(&o, OPT_MODEL), "e.gguf");
-    assert_int_equal(options_integer(&o, OPT_TOP_K), 3);
-    assert_int_equal(options_integer(&o, OPT_THREADS), 2);
-    assert_true(options_switch(&o, OPT_JSON) && options_given(&o, OPT_JSON));
-}
-
-static void test_older_variables(void **state) {
-    (void)state;
-    set("BITNET_SEED", "7");
-    set("BITNET_DETERMINISTIC", "1");
-    set("BITNET_STRICT_MODE", "true");
-    set("BITNET_GGUF", "b.gguf");
-    set("RAYON_NUM_THREADS", "3");
-    set("IE_REQUIRE_MODEL", "1");
-    set("AFFINITY", "scatter");
-    set("IE_TP_USE_AFFINITY", "0");
-    const options o = good(COMMAND_RUN, "");
-    assert_string_equal(options_text(&o, OPT_AFFINITY), "scatter");
-    assert_true(options_given(&o, OPT_USE_AFFINITY));
-    assert_false(options_switch(&o, OPT_USE_AFFINITY));
-    assert_int_equal(options_integer(&o, OPT_SEED), 7);
-    assert_true(options_switch(&o, OPT_DETERMINISTIC));
-    assert_true(options_switch(&o, OPT_STRICT));
-    assert_true(options_switch(&o, OPT_REQUIRE_MODEL));
-    assert_string_equal(options_text(&o, OPT_MODEL), "b.gguf");
-    assert_int_equal(options_integer(&o, OPT_THREADS), 3);
-}
-
-static void test_order_of_precedence(void **state) {
-    (void)state;
-    set("BITNET_SEED", "7");
-    set("TERN_SEED", "8");
-    const options environment = good(COMMAND_RUN, "");
-    assert_int_equal(options_integer(&environment, OPT_SEED), 8);
-    const options flag = good(COMMAND_RUN, "--seed 9");
-    assert_int_equal(options_integer(&flag, OPT_SEED), 9);
-    set("TERN_SEED", "");
-    const options empty = good(COMMAND_RUN, "");
-    assert_int_equal(options_integer(&empty, OPT_SEED), 7);
-    set("TERN_JSON", "1");
-    const options off = good(COMMAND_RUN, "--json=no");
-    assert_false(options_switch(&off, OPT_JSON));
-}
-
-static void test_bad_variables_are_errors(void **state) {
-    (void)state;
-    set("TERN_THREADS", "many");
-    bad(COMMAND_RUN, "", "TERN_THREADS wants an integer from 0 to 1024, not 'many'");
-    (void)good(COMMAND_RUN, "--threads 1"); /* the flag wins */
-    (void)good(COMMAND_INSPECT, "");        /* no command that takes it */
-    (void)unsetenv("TERN_THREADS");
-    set("RAYON_NUM_THREADS", "-1");
-    bad(COMMAND_RUN, "", "RAYON_NUM_THREADS wants");
-    (void)unsetenv("RAYON_NUM_THREADS");
-    set("BITNET_DETERMINISTIC", "perhaps");
-    bad(COMMAND_RUN, "", "BITNET_DETERMINISTIC wants 1 or 0, not 'perhaps'");
-}
-
-static void test_options_of_one_call_have_no_variable(void **state) {
-    (void)state;
-    set("TERN_PROMPT", "x");
-    set("TERN_TOKENS", "1");
-    const options o = good(COMMAND_RUN, "");
-    assert_null(options_text(&o, OPT_PROMPT));
-    assert_null(options_text(&o, OPT_TOKENS));
-}
-
 /* ---- options that repeat, and options without effect -------------------------------------------
  */
 
@@ -376,17 +236,6 @@ static void test_repeated(void **state) {
     assert_string_equal(options_nth(&environment, OPT_STOP, 0)->text, "c");
 }
 
-static void check_remarks(const options *o, const char *expected) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    options_print_remarks(o, out);
-    assert_int_equal(fclose(out), 0);
-    assert_string_equal(text, expected);
-    free(text);
-}
-
 static void test_options_without_effect(void **state) {
     (void)state;
     const options none = good(COMMAND_RUN, "-n 5");
@@ -402,11 +251,14 @@ static void test_options_without_effect(void **state) {
     set("PRECISION", "int4w");
     set("IE_ACT_PREC", "bf16");
     const options hints = good(COMMAND_RUN, "");
+    check_remarks(&hints,
+                  "tern: IE_ACT_PREC has no effect: the format of the weights decides it\n");
+    const options loud = good(COMMAND_RUN, "-v");
     check_remarks(
-        &hints, "tern: PRECISION has no effect: the model's file decides how its weights are "
-                "stored\ntern: IE_ACT_PREC has no effect: the format of the weights decides it\n");
-    set("PRECISION", "int3w");
-    bad(COMMAND_RUN, "", "PRECISION wants one of");
+        &loud, "tern: PRECISION has no effect: the model's file decides how its weights are "
+               "stored\ntern: IE_ACT_PREC has no effect: the format of the weights decides it\n");
+    set("IE_PRECISION", "int3w");
+    bad(COMMAND_RUN, "", "IE_PRECISION wants one of");
 }
 
 /* ---- the tables and help --------------------------------------------------------------------- */
@@ -433,7 +285,7 @@ static void test_table_is_consistent(void **state) {
         tern_error err = {0};
         static const char *const operands[] = {"", "x", "x y"};
         const unsigned n = command_describe((command_id)c)->min_operands;
-        assert_int_equal(parse(&o, (command_id)c, operands[n], &err), TERN_OK);
+        assert_int_equal(options_of(&o, (command_id)c, operands[n], &err), TERN_OK);
     }
 }
 
@@ -511,7 +363,6 @@ static void test_help_texts(void **state) {
 }
 
 int main(void) {
-#define CLEAN_TEST(f) cmocka_unit_test_setup(f, clean_environment)
     const struct CMUnitTest tests[] = {
         CLEAN_TEST(test_defaults),
         CLEAN_TEST(test_flags),
@@ -524,11 +375,6 @@ int main(void) {
         CLEAN_TEST(test_unknown_flags_get_a_hint),
         CLEAN_TEST(test_unknown_commands_get_a_hint),
         CLEAN_TEST(test_word_distance),
-        CLEAN_TEST(test_environment_mirrors_flags),
-        CLEAN_TEST(test_older_variables),
-        CLEAN_TEST(test_order_of_precedence),
-        CLEAN_TEST(test_bad_variables_are_errors),
-        CLEAN_TEST(test_options_of_one_call_have_no_variable),
         CLEAN_TEST(test_repeated),
         CLEAN_TEST(test_options_without_effect),
         CLEAN_TEST(test_table_is_consistent),

@@ -7,12 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- hints ----------------------------------------------------------------------------------- */
+#include "tools/environment_names.h"
 
-/* One mistake is near, and one more for every four letters. */
-static bool is_near(size_t distance, const char *word) {
-    return distance <= 1 + strlen(word) / 4 && distance < strlen(word);
-}
+/* ---- hints ----------------------------------------------------------------------------------- */
 
 const char *command_nearest(const char *name) {
     const char *best = NULL;
@@ -20,7 +17,7 @@ const char *command_nearest(const char *name) {
     for (int i = 0; i < COMMAND_COUNT; i++) {
         const char *candidate = command_describe((command_id)i)->name;
         const size_t distance = word_distance(name, candidate);
-        if (distance < best_distance && is_near(distance, candidate)) {
+        if (distance < best_distance && word_is_near(distance, candidate)) {
             best = candidate;
             best_distance = distance;
         }
@@ -38,7 +35,7 @@ static bool nearest_flag(command_id command, const char *word, char nearest[WORD
             char candidate[WORD_BYTES];
             while (word_next(&lists[k], candidate)) {
                 const size_t distance = word_distance(word, candidate);
-                if (distance < best && is_near(distance, candidate)) {
+                if (distance < best && word_is_near(distance, candidate)) {
                     best = distance;
                     strcpy(nearest, candidate);
                 }
@@ -111,6 +108,11 @@ static bool parse_value(const option_spec *spec, const char *text, option_value 
         return true;
     }
     return false;
+}
+
+bool option_accepts(const option_spec *spec, const char *text) {
+    option_value value;
+    return parse_value(spec, text, &value);
 }
 
 void option_expectation(const option_spec *spec, char *text, size_t size) {
@@ -345,6 +347,9 @@ tern_status options_parse(options *o, command_id command, int argc, char *const 
     tern_status status = take_arguments(&a);
     if (status == TERN_OK) {
         status = place_operands(o, err);
+    }
+    if (status == TERN_OK) {
+        status = environment_check(err);
     }
     for (int id = 0; id < OPT_COUNT && status == TERN_OK; id++) {
         status = fill_in(o, (option_id)id, err);

@@ -238,14 +238,20 @@ bool option_applies(option_id id, command_id command);
 /* The option of a command whose long flag or one of its aliases is name[n]. */
 bool option_find(command_id command, const char *name, size_t n, option_id *id);
 
-/* Writes a line for each option that was given and has no effect: its flag or variable, and why. */
+/*
+ * Writes a line for each option that was given and has no effect: its flag or variable, and why.
+ * With --verbose also for variables of other programs that are set and not taken.
+ */
 void options_print_remarks(const options *o, FILE *out);
 
 /* TERN_ variable of an option into name; false when it has none. */
 bool option_variable(const option_spec *spec, char *name, size_t size);
 
-/* The value of the first of the option's variables that is set and not empty, and its name; NULL
- * when there is none. */
+/*
+ * The value of the first of the option's variables that is set and not empty, and its name; NULL
+ * when there is none. Names that other programs use for other things (PRECISION, AFFINITY: those
+ * without TERN_, BITNET_ or IE_) only count with a value that the option accepts.
+ */
 const char *option_environment(const option_spec *spec, char name[WORD_BYTES]);
 
 /* Whether an earlier row of the table has the same long flag, and so the same variable. */
@@ -254,6 +260,9 @@ bool option_is_repeated(option_id id);
 /* Its help with the choices, whether it repeats, and the default: what every page says of it.
  * Returns the length, less than size. */
 size_t option_help(const option_spec *spec, char *text, size_t size);
+
+/* Whether a text is a value of the option. */
+bool option_accepts(const option_spec *spec, const char *text);
 
 /* What a value of the option must be ("an integer from 0 to 1024"). */
 void option_expectation(const option_spec *spec, char *text, size_t size);

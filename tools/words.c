@@ -29,6 +29,10 @@ size_t word_distance(const char *a, const char *b) {
     return rows[na % 3][nb];
 }
 
+bool word_is_near(size_t distance, const char *word) {
+    return distance <= 1 + strlen(word) / 4 && distance < strlen(word);
+}
+
 bool word_next(const char **list, char word[WORD_BYTES]) {
     if (*list == NULL) {
         return false;

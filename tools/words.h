@@ -13,6 +13,10 @@ enum { WORD_BYTES = 64 }; /* of the longest word, terminator included */
  */
 size_t word_distance(const char *a, const char *b);
 
+/* Whether a word so far away may have been meant: one mistake, and one more for every four letters.
+ */
+bool word_is_near(size_t distance, const char *word);
+
 /* Copies the next word of a list separated by spaces and moves *list behind it; false at its end.
  */
 bool word_next(const char **list, char word[WORD_BYTES]);

@@ -3,34 +3,40 @@
 
 #include <string.h>
 
+#include "tools/environment_names.h"
 #include "tools/pages/pages.h"
 
-/* Variables that no flag stands behind. */
+/* Acceptance criteria that a variable bears on, by the number that docs/requirements.md has. */
 static const struct {
-    const char *name, *values, *meaning;
-} others[] = {
-    {"NO_COLOR", "any text", "`tern chat`: remarks are not dim"},
-    {"XDG_STATE_HOME", "a folder",
-     "`tern chat`: its history is in `tern/history` there, without it "
-     "in `~/.local/state/tern/history`"},
-    {"XDG_CACHE_HOME", "a folder",
-     "without `TERN_CACHE`, whose folder is also that of `tools/get-model` and the tests (models are "
-     "in `models` there): `tern` in this folder; without both `~/.cache/tern`"},
-    {"TERN_CUDA_MODULE", "a file", "the CUDA module, in place of the one beside the library"},
-    {"TERN_TEST_SMOLLM2", "a file", "the SmolLM2 model of the tests"},
-    {"RUNS", "a number", "`make bench-model`: rounds of every measurement"},
-    {"PROMPTS", "a file", "`make bench-model`: prompts to answer, one a line"},
+    option_id id;
+    const char *criteria;
+} bears_on[] = {
+    {OPT_MODEL, "AC8"},
+    {OPT_TEMPERATURE, "AC3, AC6"},
+    {OPT_TOP_K, "AC3"},
+    {OPT_TOP_P, "AC3"},
+    {OPT_SEED, "AC3, AC6"},
+    {OPT_THREADS, "AC6"},
+    {OPT_DETERMINISTIC, "AC3, AC6"},
+    {OPT_STRICT, "AC1, AC9"},
 };
 
-/* Names that other programs know for things that tern does not have. */
-static const struct {
-    const char *names, *what;
-} not_taken[] = {
-    {"IE_HOT_REPLICATE IE_HOT_REPL_LIMIT_MB", "copies of weights for each socket"},
-    {"IE_PREFETCH_DISTANCE IE_NT_RATIO", "how memory is read"},
-    {"IE_DEDUP IE_DEDUP_STRICT IE_DEDUP_POLICY IE_DEDUP_CACHE_MB IE_DEDUP_DEBUG",
-     "sharing equal parts of weights"},
+static const char *const criteria[] = {
+    "AC1: products run on the quantized weights, none is expanded to floats (M111, M112)",
+    "AC3: greedy, top-k and top-p with a seed give the same text in every run (M272)",
+    "AC6: two whole runs at temperature 1 are identical (M273)",
+    "AC8: everything needed is read from the model's metadata (M197)",
+    "AC9: continuous integration fails unless real kernels ran (M317)",
 };
+
+static const char *criteria_of(const option_spec *spec) {
+    for (size_t i = 0; i < sizeof bears_on / sizeof *bears_on; i++) {
+        if (option_describe(bears_on[i].id) == spec) {
+            return bears_on[i].criteria;
+        }
+    }
+    return "";
+}
 
 /* Markdown of a cell: | would end it. */
 static void print_cell(FILE *out, const char *text) {
@@ -68,13 +74,14 @@ static void print_row(FILE *out, const option_spec *spec, const char *variable) 
     print_cell(out, expected);
     print_cell(out, spec->fallback != NULL ? spec->fallback : "");
     print_cell(out, spec->remark != NULL ? spec->remark : spec->help);
+    print_cell(out, criteria_of(spec));
     print_commands(out, spec->name);
 }
 
 static void print_table(FILE *out, bool effective) {
     fprintf(out,
-            "| variable | older names | flag | values | default | %s | commands |\n"
-            "|---|---|---|---|---|---|---|\n",
+            "| variable | older names | flag | values | default | %s | AC | commands |\n"
+            "|---|---|---|---|---|---|---|---|\n",
             effective ? "meaning" : "why it has no effect");
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
@@ -83,6 +90,29 @@ static void print_table(FILE *out, bool effective) {
             option_variable(spec, variable, sizeof variable)) {
             print_row(out, spec, variable);
         }
+    }
+}
+
+/* What tern does not have. */
+static void print_unused(FILE *out) {
+    fprintf(out, "\n## Older names that change nothing\n"
+                 "These stand for things that tern does not have. A value that they could not have "
+                 "is an error; another changes nothing,\nwhich `--verbose` says.\n\n"
+                 "| variable | values | what it stands for |\n|---|---|---|\n");
+    const option_spec *spec;
+    for (size_t i = 0; (spec = environment_unused(i)) != NULL; i++) {
+        char expected[256];
+        option_expectation(spec, expected, sizeof expected);
+        fprintf(out, "| `%s` | %s | %s |\n", spec->name, expected, spec->help);
+    }
+}
+
+static void print_criteria(FILE *out) {
+    fprintf(out, "\nDefaults in this table are those of the first command named where they differ. "
+                 "AC: acceptance criteria that the variable\nbears on "
+                 "([requirements.md](requirements.md)).\n\n");
+    for (size_t i = 0; i < sizeof criteria / sizeof *criteria; i++) {
+        fprintf(out, "- %s\n", criteria[i]);
     }
 }
 
@@ -96,24 +126,28 @@ void page_print_environment(FILE *out) {
             "command that takes it. A flag on the command\nline wins over the environment, the "
             "`TERN_` variable over older names, and of those the first. An empty variable counts"
             " as\nnot set. A value that the flag would refuse is an error (exit status 2), never"
-            " ignored. Flags that belong to one call, such\nas `--prompt`, have no variable.\n\n");
+            " ignored. Flags that belong to one call, such\nas `--prompt`, have no variable.\n\n"
+            "A name that begins with `TERN_` and is not on this page is an error too, with the "
+            "nearest name; what a container platform\nsets for a service called tern "
+            "(`TERN_SERVICE_HOST`, `TERN_PORT=tcp://...`) is left alone, and so is what begins "
+            "with `TERN_TEST_`,\n`TERN_FUZZ_`, `TERN_FAULTS_` or `TERN_EMULATE`: tests read "
+            "those. Names that begin with none of `TERN_`, `BITNET_` and `IE_`\n(`PRECISION`, "
+            "`AFFINITY`, `RAYON_NUM_THREADS`) are used by other programs as well: they count with "
+            "a value that the flag takes;\nwith another one they are ignored, which `--verbose` "
+            "says.\n\n");
     print_table(out, true);
+    print_criteria(out);
     fprintf(out,
-            "\nDefaults in this table are those of the first command named where they differ.\n"
             "\n## Accepted without effect\n"
-            "Variables of other programs: values are checked, and a remark on standard error "
-            "says why nothing changes.\n\n");
+            "Variables and flags of other programs, accepted so that scripts go on working. They "
+            "change nothing at all: no precision,\nno bit, no speed. Values are checked, and a "
+            "remark on standard error says why nothing changes (for `PRECISION` with "
+            "`--verbose`).\n\n");
     print_table(out, false);
     fprintf(out, "\n## Variables without a flag\n| variable | values | meaning |\n|---|---|---|\n");
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        fprintf(out, "| `%s` | %s | %s |\n", others[i].name, others[i].values, others[i].meaning);
+    const environment_name *other;
+    for (size_t i = 0; (other = environment_other(i)) != NULL; i++) {
+        fprintf(out, "| `%s` | %s | %s |\n", other->name, other->values, other->meaning);
     }
-    fprintf(out, "\n## Older names that are not taken\n"
-                 "These stand for things that tern does not have; they are not read.\n\n"
-                 "| names | what they stand for |\n|---|---|\n");
-    for (size_t i = 0; i < sizeof not_taken / sizeof *not_taken; i++) {
-        fputs("| ", out);
-        print_names(out, not_taken[i].names);
-        fprintf(out, " | %s |\n", not_taken[i].what);
-    }
+    print_unused(out);
 }
