@@ -3,12 +3,13 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test bench bench-model report receipt dist clean \
+.PHONY: all deps demo test test-deps test-build test-long bench bench-build bench-model report receipt dist clean \
         debug clang asan ubsan tsan scalar-only aarch64 cuda fuzz fuzz-run emulate
 
+# What a user needs: the program, the libraries, their pages.
 all:
 	cmake --preset release
-	cmake --build --preset release -j $(JOBS)
+	cmake --build --preset release -j $(JOBS) --target tern_user
 
 deps:
 	tools/install-deps
@@ -17,16 +18,28 @@ demo: deps
 	@$(MAKE) --no-print-directory all
 	@tools/demo $(BUILD)/tern
 
-test: deps
+test-deps: deps
 	tools/install-deps --python .venv || echo "make test: tests of the oracle will be skipped" >&2
 	tools/install-deps --aarch64 || echo "make test: the test on ARM will be skipped" >&2
 	tools/install-deps --fuzz || echo "make test: the fuzz targets will be skipped" >&2
+
+test-build: test-deps
 	cmake --preset release -DTERN_TEST_PYTHON="$$(tools/install-deps --which-python .venv)"
 	cmake --build --preset release -j $(JOBS)
-	ctest --preset release -j $(JOBS)
 
-bench: all
+# A few minutes: every kernel row, every unit, the program end to end.
+test: test-build
+	ctest --preset release -j $(JOBS) -LE long --output-junit tests-short.xml
+
+# The rest: fuzzing, each failure of each command, ARM, packages, the commands of all pages.
+test-long: test-build
+	ctest --preset release -j $(JOBS) -L long --output-junit tests-long.xml
+
+bench: bench-build
 	$(BUILD)/bench/bench_kernels
+
+bench-build: all
+	cmake --build --preset release -j $(JOBS) --target bench_kernels
 
 # A whole model, RUNS times, strictly: random tokens, then the prompts of a file, one a line
 # (docs/performance.md).
@@ -49,7 +62,7 @@ dist:
 
 # Measures every kernel and writes $(REPORT)/report.html (docs/performance.md).
 REPORT ?= out/report
-report: all
+report: bench-build
 	tools/install-deps --report .venv
 	.venv/bin/python3 tools/report $(REPORT)
 
@@ -72,7 +85,7 @@ cuda: deps
 	TERN_TEST_DEVICE=required ctest --preset release -R '^device'
 
 # Every row of the table on a processor that this machine need not be (docs/building.md).
-emulate: all
+emulate: bench-build
 	tests/emulate/bochs-run -v -- $(BUILD)/bench/bench_kernels --check
 	tests/emulate/receipt $(BUILD)/tern
 
