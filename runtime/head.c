@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/weight_check.h"
+
 /* ---- the image ----------------------------------------------------------------------------- */
 
 /* At least u / (1 - k u) for all k that are met here: k u < 2^-11. */
@@ -93,7 +95,7 @@ static void image_row(const imaging *m, size_t r, float *x, int8_t *q) {
     m->scale[r] = scale;
     m->error[r] = (float)((difference + chain * ROUNDING * weights) * UPWARDS);
     m->norm[r] = (float)(codes * UPWARDS);
-    if (!isfinite(m->error[r]) || !isfinite(m->norm[r])) { /* a weight that is no number */
+    if (!isfinite(m->error[r]) || !isfinite(m->norm[r])) { /* squares beyond the largest float */
         memset(q, 0, cols);
         m->scale[r] = 0.0f;
         m->error[r] = INFINITY;
@@ -114,6 +116,9 @@ static tern_status image_rows(tern_load_job *job, tern_worker worker, size_t beg
     tern_status status = TERN_OK;
     for (size_t r0 = begin; r0 < end && status == TERN_OK; r0 += TERN_ROW_GROUP) {
         const size_t rows = end - r0 < TERN_ROW_GROUP ? end - r0 : TERN_ROW_GROUP;
+        status = tern_weight_check(m->head.format, m->head.data, cols, r0, r0 + rows, err);
+        if (status != TERN_OK)
+            return status;
         for (size_t i = 0; i < rows; i++) {
             image_row(m, r0 + i, x, q);
             memcpy(codes + i * cols, q, cols);

@@ -26,7 +26,7 @@ typedef struct tern_head_image {
     tern_linear scan;   /* INT8R16 with a scale a row; only its gemv is used. No rows: no image */
     const float *error; /* [n_vocab] at least |w - w'| + g_n |w| */
     const float *norm;  /* [n_vocab] at least |w'| */
-    float largest;      /* of error + norm; infinite when some row is not finite */
+    float largest;      /* of error + norm; infinite when some row's squares are */
 } tern_head_image;
 
 /* Whether the head has an image, or in a model without weights would have one. */
@@ -42,7 +42,8 @@ typedef struct tern_head_slack {
 
 /*
  * Makes the image of a head in layout ROWS in the loader's arena; leaves *out without rows for
- * heads that are no larger than their image would be. TERN_ERR_NOMEM, TERN_ERR_ARENA.
+ * heads that are no larger than their image would be. The job that it notes checks the head's rows
+ * (weight_check.h). TERN_ERR_NOMEM, TERN_ERR_ARENA.
  */
 TERN_MUST_CHECK tern_status tern_load_head_image(tern_loader *l, const tern_linear *head,
                                                  tern_head_image *out, tern_error *err);

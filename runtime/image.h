@@ -21,8 +21,12 @@
 
 enum { TERN_IMAGE_HEADER_BYTES = 2 << 20, TERN_IMAGE_PIECE_BYTES = 4 << 20 };
 
-/* Add 1 whenever the same file and the same plan give other bytes in the arena than before. */
-enum { TERN_IMAGE_PACKING = 1 };
+/*
+ * Add 1 whenever the same file and the same plan give other bytes in the arena than before, or are
+ * refused: an image is written when the whole file has been checked, so who maps it need not check
+ * those contents again. 2: weights that are not finite.
+ */
+enum { TERN_IMAGE_PACKING = 2 };
 
 /* Which image: two models with the same key have the same arena. */
 typedef struct tern_image_key {

@@ -39,6 +39,8 @@ static tern_status load_projection(tern_loader *l, uint32_t layer, const char *p
     char suffix[48];
     snprintf(suffix, sizeof suffix, "%s.weight", part);
     tern_status status = tern_load_linear(l, named(layer, suffix).text, rows, cols, out, err);
+    if (status == TERN_OK && out->matrix.layout == TERN_LAYOUT_ROWS)
+        status = tern_loader_check_unpacked(l, named(layer, suffix).text, false, err);
     if (status == TERN_OK)
         status = tern_loader_note_linear(l, out, TERN_HEAT_ONCE, err);
     if (status != TERN_OK || !bias)
@@ -81,16 +83,21 @@ static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, 
 static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
     const tern_config *c = &m->config;
     const bool own = !c->arch->embedding_head && tern_gguf_find_tensor(l->file, "output.weight");
+    const char *name = own ? "output.weight" : "token_embd.weight";
     tern_status s;
     if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->own.embedding,
                                  err)) ||
         (s = tern_load_vector(l, "output_norm.weight", c->n_embd, false, &m->own.output_norm, err)))
         return s;
-    s = tern_load_linear(l, own ? "output.weight" : "token_embd.weight", c->n_vocab, c->n_embd,
-                         &m->own.head, err);
+    s = tern_load_linear(l, name, c->n_vocab, c->n_embd, &m->own.head, err);
     if (s == TERN_OK && !m->exact_head)
         s = tern_load_head_image(l, &m->own.head, &m->image, err);
-    const tern_heat heat = tern_head_is_imaged(&m->image) ? TERN_HEAT_SOME : TERN_HEAT_ONCE;
+    const bool imaged = tern_head_is_imaged(&m->image);
+    if (s == TERN_OK && !imaged && m->own.head.matrix.layout == TERN_LAYOUT_ROWS)
+        s = tern_loader_check_unpacked(l, name, false, err);
+    if (s == TERN_OK && own) /* rows are read where they lie, a few for each token */
+        s = tern_loader_check_unpacked(l, "token_embd.weight", true, err);
+    const tern_heat heat = imaged ? TERN_HEAT_SOME : TERN_HEAT_ONCE;
     return s ? s : tern_loader_note_linear(l, &m->own.head, heat, err);
 }
 

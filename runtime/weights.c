@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/weight_check.h"
+
 /* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector. */
 static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne0, size_t ne1,
                                const tern_gguf_tensor **out, tern_error *err) {
@@ -96,9 +98,17 @@ static tern_status pack_rows(tern_load_job *job, tern_worker worker, size_t r0, 
                              tern_error *err) {
     const packing *p = (const packing *)(const void *)job;
     const tern_matrix *m = &p->matrix;
+    tern_status status = TERN_OK;
     (void)worker;
-    return tern_pack_rows(m->format, p->source, m->rows, m->cols, m->layout, r0, r1, p->target,
-                          err);
+    /* Group by group: what was checked is still in the cache when it is packed. */
+    for (size_t r = r0; r < r1 && status == TERN_OK; r += TERN_ROW_GROUP) {
+        const size_t end = r1 - r < TERN_ROW_GROUP ? r1 : r + TERN_ROW_GROUP;
+        status = tern_weight_check(m->format, p->source, m->cols, r, end, err);
+        if (status == TERN_OK)
+            status = tern_pack_rows(m->format, p->source, m->rows, m->cols, m->layout, r, end,
+                                    p->target, err);
+    }
+    return status;
 }
 
 /* The codes of an I2_S tensor in the order of TERN_FORMAT_I2_S, in memory for the caller to free.
@@ -211,7 +221,8 @@ static tern_status read_scale(const tern_loader *l, const char *name, const tern
     const float scale =
         tern_format_scale(tern_format_from_gguf(t->type), t->data, t->ne[1], t->ne[0]);
     if (!isfinite(scale) || scale < 0.0f)
-        return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s has scale %g",
+        return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                         "%s: tensor %s has scale %g, must be finite and not negative",
                          tern_gguf_name(l->file), name, (double)scale);
     *out = scale;
     return TERN_OK;
@@ -228,12 +239,9 @@ static tern_status read_row_scales(tern_loader *l, const char *name, const tern_
         return status;
     if (l->stage == TERN_LOAD_FILL)
         (void)tern_ternary_row_scales(matrix->format, t->data, matrix->rows, matrix->cols, scales);
-    for (size_t r = 0; r < matrix->rows; r++) {
-        same = same && memcmp(&scales[r], scales, sizeof *scales) == 0;
-        if (!isfinite(scales[r]))
-            return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s: row %zu has scale %g",
-                             tern_gguf_name(l->file), name, r, (double)scales[r]);
-    }
+    for (size_t r = 0; r < matrix->rows && same; r++) /* all are finite: they are checked when the
+                                                         rows are packed */
+        same = memcmp(&scales[r], scales, sizeof *scales) == 0;
     matrix->scale = scales[0];
     matrix->row_scale = same ? NULL : scales;
     return TERN_OK;
@@ -301,6 +309,14 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     if (status == TERN_OK)
         *out = linear;
     return status;
+}
+
+tern_status tern_loader_check_unpacked(tern_loader *l, const char *name, bool drop,
+                                       tern_error *err) {
+    return l->stage == TERN_LOAD_FILL
+               ? tern_weight_note_check(&l->jobs, l->file, tern_gguf_find_tensor(l->file, name),
+                                        drop, err)
+               : TERN_OK;
 }
 
 tern_status tern_loader_note_linear(tern_loader *l, const tern_linear *linear, tern_heat heat,

@@ -53,7 +53,7 @@ typedef struct tern_embedding {
  */
 typedef enum tern_load_stage {
     TERN_LOAD_PLAN, /* add up the bytes of the arena and check shapes; data is not read */
-    TERN_LOAD_FILL, /* write what is small, note down as jobs what is large */
+    TERN_LOAD_FILL, /* write what is small, note down as jobs what is large; all of it is checked */
     TERN_LOAD_USE   /* the arena holds everything: check it and choose what runs on it */
 } tern_load_stage;
 
@@ -101,6 +101,13 @@ void tern_loader_choose(const tern_loader *loader, tern_linear *linear);
  */
 TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *name, size_t rows,
                                              size_t cols, tern_linear *out, tern_error *err);
+
+/*
+ * Has the threads that pack check a loaded matrix that nobody packs (weight_check.h), in
+ * TERN_LOAD_FILL. `drop`: what was read of the file for it is given back.
+ */
+TERN_MUST_CHECK tern_status tern_loader_check_unpacked(tern_loader *loader, const char *name,
+                                                       bool drop, tern_error *err);
 
 /* Lists a loaded matrix as hot where it was not packed. */
 TERN_MUST_CHECK tern_status tern_loader_note_linear(tern_loader *loader, const tern_linear *linear,

@@ -440,7 +440,7 @@ static void test_limit(void **state) {
     params.cache_limit = (uint64_t)info.st_size * 5 / 2; /* room for two */
     params.layout = "t5r16";
     assert_false(load(params));
-    usleep(50000); /* times of files go by the ticks of the system's clock */
+    usleep(50000);               /* times of files go by the ticks of the system's clock */
     assert_true(load(cached())); /* now the other one was used longer ago */
     params.layout = "tl1r16";
     assert_false(load(params));
@@ -500,13 +500,29 @@ static void test_shared(void **state) {
     tern_model_free(&b);
 }
 
+/* An image holds only what was checked: of weights that cannot be there is none. */
+static void test_bad_weights_make_no_image(void **state) {
+    tiny_file file = tiny_read("llama-tiny-q8_0");
+    const uint16_t nan = 0x7e00;
+    (void)state;
+    memcpy(tiny_find(&file, "blk.1.attn_k.weight")->data, &nan, sizeof nan);
+    tiny_write(&file, path);
+    tiny_file_free(&file);
+    for (int i = 0; i < 2; i++) {
+        const tern_model_params params = cached();
+        tern_model *model = NULL;
+        assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_ERR_TENSOR_DATA);
+        assert_int_equal(count_files("image-"), 0);
+    }
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_teardown(f, remove_cache)
     const struct CMUnitTest tests[] = {
         TEST(test_same_logits),     TEST(test_key),        TEST(test_use),
         TEST(test_damaged),         TEST(test_every_byte), TEST(test_content),
         TEST(test_changed_weights), TEST(test_folders),    TEST(test_limit),
-        TEST(test_at_once),         TEST(test_shared),
+        TEST(test_at_once),         TEST(test_shared),     TEST(test_bad_weights_make_no_image),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

@@ -293,6 +293,21 @@ class BadModels(common.TernTest):
                 data = query.data[:at] + struct.pack("<f", scale) + query.data[at + 4 :]
                 self.tensor(query.name, query.name, data=data)
 
+    def test_block_scales(self):
+        """So must the scale of every block, whatever runs the model: else it answers nonsense."""
+        file = gguf_edit.read(common.synth("llama-tiny-q4_1", self.folder.name))
+        for name in ("blk.1.attn_k.weight", "output.weight", "token_embd.weight"):
+            tensor = file.tensor(name)
+            sound = tensor.data
+            for value in (math.nan, math.inf, -math.inf):
+                at = (tensor.ne[0] * tensor.ne[1] // 32 - 1) * (34 if tensor.kind == Q8_0 else 20)
+                tensor.data = sound[:at] + struct.pack("<e", value) + sound[at + 2 :]
+                row = f"row {tensor.ne[1] - 1}, block {tensor.ne[0] // 32 - 1}"
+                with self.subTest(name=name, value=value):
+                    for use in (self.logits, self.run_text):
+                        self.refused(file.to_bytes(), name, row, str(value), use=use)
+            tensor.data = sound
+
     def test_code_3(self):
         query = self.file.tensor("blk.1.ffn_up.weight")
         for at in (0, 77, query.ne[0] * query.ne[1] // 4 - 1):
