@@ -3,95 +3,75 @@
 #include "dispatch/cpu.h"
 
 #include <cpuinfo.h>
-#include <stdbool.h>
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
-
 #ifdef __aarch64__
-#include <asm/hwcap.h>
 #include <sys/auxv.h>
+#endif
+
+#include "dispatch/features.h"
+#include "dispatch/processors.h"
+
+#if defined(__x86_64__)
+uint64_t tern_cpu_own_word(void) {
+    enum { OSXSAVE = 1 << 27 };
+    tern_x86_words w = {0};
+    unsigned eax, ebx, ecx, edx, subleaves;
+    if (!__get_cpuid(1, &eax, &ebx, &w.leaf1_ecx, &edx))
+        return 0;
+    if ((w.leaf1_ecx & OSXSAVE) != 0) {
+        __asm__ volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
+        w.xcr0 = (uint64_t)edx << 32 | eax;
+    }
+    if (__get_cpuid_count(7, 0, &subleaves, &w.leaf7_ebx, &w.leaf7_ecx, &edx) && subleaves >= 1)
+        (void)__get_cpuid_count(7, 1, &w.leaf7_1_eax, &ebx, &ecx, &edx);
+    return tern_features_of_x86(&w);
+}
+#elif defined(__aarch64__)
+uint64_t tern_cpu_own_word(void) {
+    return tern_features_of_arm(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+}
+#else
+uint64_t tern_cpu_own_word(void) {
+    return 0;
+}
 #endif
 
 static uint64_t bit_if(bool present, uint64_t bit) {
     return present ? bit : 0;
 }
 
-/* Integer matrix products of ARM: Debian 12's cpuinfo has no query for them, Linux tells. */
-static bool has_arm_i8mm(void) {
-#if defined(__aarch64__) && defined(HWCAP2_I8MM)
-    return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
-#else
-    return false;
-#endif
-}
-
-/*
- * AVX-VNNI, which the cpuinfo of Debian 12 does not know: bit 4 of EAX in subleaf 1 of leaf 7. The
- * operating system saves the registers if it saves those of AVX2, which cpuinfo has asked XGETBV.
- */
-static bool has_avxvnni(void) {
-#ifdef __x86_64__
-    unsigned subleaves, eax, ebx, ecx, edx;
-    return cpuinfo_has_x86_avx2() && __get_cpuid_count(7, 0, &subleaves, &ebx, &ecx, &edx) &&
-           subleaves >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax >> 4 & 1) != 0;
-#else
-    return false;
-#endif
-}
-
-/*
- * Where cpuinfo has nothing to say (it reads /proc, which a container may lack): what the
- * compiler's own library finds by CPUID, or the kernel tells every process. Sets without such a
- * query, and other machines, run what is weaker.
- */
-static uint64_t announced_without_files(void) {
-    uint64_t mask = 0;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    mask |= bit_if(__builtin_cpu_supports("sse4.1"), TERN_CPU_MASK(SSE41));
-    mask |= bit_if(__builtin_cpu_supports("avx2"), TERN_CPU_MASK(AVX2));
-    mask |= bit_if(__builtin_cpu_supports("fma"), TERN_CPU_MASK(FMA));
-    /* F16C has no query in older compilers: bit 29 of ECX in leaf 1, its registers are AVX's. */
-    unsigned eax, ebx, ecx, edx;
-    const bool leaf = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0;
-    mask |=
-        bit_if(leaf && __builtin_cpu_supports("avx2") && (ecx >> 29 & 1) != 0, TERN_CPU_MASK(F16C));
-    mask |= bit_if(__builtin_cpu_supports("avx512f"), TERN_CPU_MASK(AVX512F));
-    mask |= bit_if(__builtin_cpu_supports("avx512bw"), TERN_CPU_MASK(AVX512BW));
-    mask |= bit_if(__builtin_cpu_supports("avx512vl"), TERN_CPU_MASK(AVX512VL));
-    mask |= bit_if(__builtin_cpu_supports("avx512dq"), TERN_CPU_MASK(AVX512DQ));
-    mask |= bit_if(__builtin_cpu_supports("avx512vnni"), TERN_CPU_MASK(AVX512VNNI));
-    mask |= bit_if(__builtin_cpu_supports("avx512vbmi"), TERN_CPU_MASK(AVX512VBMI));
-    mask |= bit_if(__builtin_cpu_supports("gfni"), TERN_CPU_MASK(GFNI));
-#elif defined(__aarch64__)
-    mask |= bit_if((getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0, TERN_CPU_MASK(NEON));
-    mask |= bit_if((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0, TERN_CPU_MASK(DOTPROD));
-    mask |= bit_if(has_arm_i8mm(), TERN_CPU_MASK(I8MM));
-#endif
-    return mask;
-}
-
-uint64_t tern_cpu_announced(void) {
+bool tern_cpu_cpuinfo_word(uint64_t *features, uint64_t *silent) {
     uint64_t mask = 0;
     if (!cpuinfo_initialize())
-        return announced_without_files();
+        return false;
     mask |= bit_if(cpuinfo_has_x86_sse4_1(), TERN_CPU_MASK(SSE41));
     mask |= bit_if(cpuinfo_has_x86_avx2(), TERN_CPU_MASK(AVX2));
     mask |= bit_if(cpuinfo_has_x86_f16c(), TERN_CPU_MASK(F16C));
     mask |= bit_if(cpuinfo_has_x86_fma3(), TERN_CPU_MASK(FMA));
-    mask |= bit_if(has_avxvnni(), TERN_CPU_MASK(AVXVNNI));
     mask |= bit_if(cpuinfo_has_x86_avx512f(), TERN_CPU_MASK(AVX512F));
     mask |= bit_if(cpuinfo_has_x86_avx512bw(), TERN_CPU_MASK(AVX512BW));
     mask |= bit_if(cpuinfo_has_x86_avx512vl(), TERN_CPU_MASK(AVX512VL));
     mask |= bit_if(cpuinfo_has_x86_avx512dq(), TERN_CPU_MASK(AVX512DQ));
     mask |= bit_if(cpuinfo_has_x86_avx512vnni(), TERN_CPU_MASK(AVX512VNNI));
     mask |= bit_if(cpuinfo_has_x86_avx512vbmi(), TERN_CPU_MASK(AVX512VBMI));
-    mask |= bit_if(cpuinfo_has_x86_gfni(), TERN_CPU_MASK(GFNI));
     mask |= bit_if(cpuinfo_has_arm_neon(), TERN_CPU_MASK(NEON));
     mask |= bit_if(cpuinfo_has_arm_neon_dot(), TERN_CPU_MASK(DOTPROD));
-    mask |= bit_if(has_arm_i8mm(), TERN_CPU_MASK(I8MM));
-    return mask;
+    *features = mask;
+    /* Debian 12's knows neither AVX-VNNI nor I8MM, and GFNI only beside AVX-512. */
+    *silent = TERN_CPU_MASK(AVXVNNI) | TERN_CPU_MASK(I8MM) | TERN_CPU_MASK(GFNI);
+    return true;
+}
+
+uint64_t tern_cpu_announced(void) {
+    const uint64_t own = tern_cpu_own_word();
+    uint64_t features, silent;
+    if (tern_cpu_cpuinfo_word(&features, &silent))
+        features |= own & silent;
+    else
+        features = own;
+    return features & tern_believed_features(NULL);
 }
 
 const char *tern_cpu_name(void) {

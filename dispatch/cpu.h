@@ -2,6 +2,7 @@
 #ifndef TERN_DISPATCH_CPU_H
 #define TERN_DISPATCH_CPU_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -34,8 +35,19 @@ enum {
 #define TERN_CPU_MASK(name) (UINT64_C(1) << TERN_CPU_BIT_##name)
 
 /*
- * Features that this machine announces, by cpuinfo and, for what it does not know, by Linux.
- * Thread-safe; the same value every time.
+ * Features that the processor itself tells, by CPUID, or Linux on ARM. Needs no file and no memory,
+ * so it is what is left where cpuinfo cannot start (it reads /proc and /sys, which a container may
+ * lack), and it is the same: test_select holds both together.
+ */
+uint64_t tern_cpu_own_word(void);
+
+/* Features that cpuinfo tells, and those that it has no word for; false: it cannot start. */
+bool tern_cpu_cpuinfo_word(uint64_t *features, uint64_t *silent);
+
+/*
+ * Features that this machine announces, by cpuinfo and, for what it does not tell, by itself;
+ * without those that TERN_PROCESSOR lacks (dispatch/processors.h). Thread-safe; the same value
+ * every time.
  */
 uint64_t tern_cpu_announced(void);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dispatch/cpu.h"
+#include "dispatch/processors.h"
 #include "dispatch/select.h"
 #include "gen/kernels.h"
 #include "tern/kernels.h"
@@ -176,11 +178,28 @@ static const char *given(const char *argument, const char *variable) {
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
+static tern_status check_processor(tern_error *err) {
+    char valid[512] = "";
+    size_t count, used = 0;
+    bool known;
+    const tern_known_processor *processors = tern_known_processors(&count);
+    (void)tern_believed_features(&known);
+    for (size_t i = 0; !known && i < count; i++)
+        used += (size_t)snprintf(valid + used, sizeof valid - used, "%s%s", used > 0 ? ", " : "",
+                                 processors[i].name);
+    return known ? TERN_OK
+                 : tern_fail(err, TERN_ERR_ISA,
+                             "TERN_PROCESSOR: unknown processor '%.64s' (valid: %s)",
+                             getenv("TERN_PROCESSOR"), valid);
+}
+
 tern_status tern_cpu_mask(const char *isa, const char *disable, uint64_t *mask, tern_error *err) {
     const char *wanted = given(isa, "TERN_ISA");
     const char *unwanted = given(disable, "TERN_DISABLE");
     uint64_t features = tern_cpu_features();
 
+    if (check_processor(err) != TERN_OK)
+        return TERN_ERR_ISA;
     if (unwanted != NULL && tern_disable_isas(features, unwanted, &features, err) != TERN_OK)
         return TERN_ERR_ISA;
     if (wanted != NULL)

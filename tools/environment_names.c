@@ -15,6 +15,8 @@ static const environment_name others[] = {
      "without `TERN_CACHE`, whose folder is also that of `tools/get-model` and the tests (models "
      "are "
      "in `models` there): `tern` in this folder; without both `~/.cache/tern`"},
+    {"TERN_PROCESSOR", "a name, see [building.md](building.md#on-another-processor)",
+     "take away what that processor lacks of this one's features, as if the program ran there"},
     {"TERN_CUDA_MODULE", "a file", "the CUDA module, in place of the one beside the library"},
     {"TERN_TEST_SMOLLM2", "a file", "the SmolLM2 model of the tests"},
     {"RUNS", "a number", "`make bench-model`: rounds of every measurement"},

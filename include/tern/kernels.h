@@ -41,8 +41,8 @@
  * What happens when. Nothing runs when the library is loaded. The first tern_cpu_mask asks cpuinfo
  * (which allocates) and executes each instruction set once, with a handler for SIGILL in place
  * meanwhile; later calls only read what was found. It is also the only function that looks at the
- * environment (TERN_ISA, TERN_DISABLE). There is no other global state but a counter
- * (tern_dequantize_calls).
+ * environment (TERN_ISA, TERN_DISABLE, TERN_PROCESSOR). There is no other global state but a
+ * counter (tern_dequantize_calls).
  */
 
 #include <stdbool.h>
@@ -460,7 +460,7 @@ const tern_kernel_row *tern_kernel_find(const char *name);
  * instruction set `isa` (a name of the table; NULL: the environment's TERN_ISA, else everything)
  * and without those of `disable` (comma-separated names; NULL: TERN_DISABLE, else none). An unknown
  * name, or one that this machine cannot run or that is disabled, is TERN_ERR_ISA; the message lists
- * the valid names.
+ * the valid names. TERN_PROCESSOR of the environment takes away what that processor lacks.
  */
 TERN_MUST_CHECK tern_status tern_cpu_mask(const char *isa, const char *disable, uint64_t *mask,
                                           tern_error *err);
