@@ -7,7 +7,8 @@ install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET tern_program)
   install(TARGETS tern_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(PROGRAMS tools/get-model DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME tern-get-model)
-  install(FILES models/tern-small.gguf DESTINATION ${CMAKE_INSTALL_DATADIR}/tern OPTIONAL)
+  install(FILES models/tern-small.gguf models/generation_config.json
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/tern OPTIONAL)
 endif()
 
 # tern_install(NAME TARGET KIND): a library, and the file that imports it as tern::NAME.

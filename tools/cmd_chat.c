@@ -13,6 +13,8 @@
 #include "tools/interrupt.h"
 #include "tools/out.h"
 
+enum { TINY_MILLIONS = 500 }; /* of parameters: below, facts and sums are mostly guessed */
+
 /* A system message comes first; formats without a place for one leave it out. */
 static int begin_dialogue(chat *c) {
     const char *system = options_text(c->o, OPT_SYSTEM);
@@ -54,10 +56,15 @@ static int prepare(chat *c) {
 
 static void greet(const chat *c) {
     const char *name = c->l.info.name[0] != '\0' ? c->l.info.name : c->l.info.path;
-    chat_remark(c,
-                "%.100s, %" PRIu32 " positions; /help lists commands, Ctrl-C stops an answer, "
-                "Ctrl-D ends",
-                name, tern_session_context(c->l.session));
+    const double millions = (double)c->l.info.parameters / 1e6;
+    char chosen[256];
+    sampling_describe(&c->options.chosen, chosen, sizeof chosen);
+    chat_remark(c, "%.100s, %.*f million parameters%s, %" PRIu32 " positions", name,
+                millions < 10.0, millions,
+                millions < TINY_MILLIONS ? ": a tiny model, which is often wrong" : "",
+                tern_session_context(c->l.session));
+    chat_remark(c, "%s, seed %" PRIu64 "; /settings tells all", chosen, c->options.request.seed);
+    chat_remark(c, "/help lists commands, Ctrl-C stops an answer, Ctrl-D ends");
 }
 
 static void ask(chat *c) {

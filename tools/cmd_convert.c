@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tools/answer/recommended.h"
 #include "tools/commands.h"
 #include "tools/convert/hf_metadata.h"
 #include "tools/convert/hf_tensors.h"
@@ -93,6 +94,16 @@ static tern_status read_folder(conversion *c, const options *o, tern_error *err)
     return status == TERN_OK ? convert_job_plan(&c->job, &formats, err) : status;
 }
 
+/* How to sample, for tern chat; what cannot be read is told and left out. */
+static void put_recommended(tern_gguf_writer *w, const char *folder) {
+    recommended found;
+    tern_error err = {0};
+    if (recommended_in_folder(folder, &found, &err) != TERN_OK) {
+        complain("%s: left out", err.message);
+    }
+    recommended_put(&found, w);
+}
+
 static tern_status convert(conversion *c, const options *o, tern_error *err) {
     char name[256];
     tern_gguf_writer *w = NULL;
@@ -103,6 +114,7 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     if (status == TERN_OK) {
         folder_name(o->operands[0], name, sizeof name);
         hf_metadata_put(w, &c->config, name, main_format(&c->job));
+        put_recommended(w, o->operands[0]);
         status = hf_tokenizer_put(w, o->operands[0], c->config.n_vocab, &c->remark, err);
     }
     if (status == TERN_OK) {

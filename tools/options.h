@@ -55,6 +55,7 @@ typedef enum option_id {
     OPT_SYSTEM,
     OPT_NO_HISTORY,
     OPT_TEMPERATURE,
+    OPT_GREEDY,
     OPT_TOP_K,
     OPT_TOP_P,
     OPT_MIN_P,
@@ -188,6 +189,8 @@ typedef struct option_spec {
     bool one_call;         /* belongs to one call: no TERN_ variable */
     bool repeats;          /* may be given several times: each counts */
     const char *fallback;  /* value when nothing is given; NULL: unset */
+    const char *shown;     /* the default as pages show it, where that is not fallback; NULL: it is
+                            */
     unsigned commands;     /* bit 1 << command_id for each command that takes it */
     const char *help;
     const char *word;   /* a flag of several letters behind one dash ("ngl"); NULL: none */
@@ -253,6 +256,9 @@ bool option_variable(const option_spec *spec, char *name, size_t size);
  * without TERN_, BITNET_ or IE_) only count with a value that the option accepts.
  */
 const char *option_environment(const option_spec *spec, char name[WORD_BYTES]);
+
+/* The default as pages show it; NULL: there is none. */
+const char *option_default(const option_spec *spec);
 
 /* Whether an earlier row of the table has the same long flag, and so the same variable. */
 bool option_is_repeated(option_id id);

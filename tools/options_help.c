@@ -37,13 +37,17 @@ static void print_flag(FILE *out, const option_spec *spec) {
     fprintf(out, "%*s", at < INDENT ? INDENT - at : 1, "");
 }
 
+const char *option_default(const option_spec *spec) {
+    return spec->shown != NULL ? spec->shown : spec->fallback;
+}
+
 size_t option_help(const option_spec *spec, char *text, size_t size) {
     const bool chooses = spec->type == OPTION_CHOICE;
-    const bool falls_back = spec->fallback != NULL;
+    const char *value = option_default(spec);
     const int n =
         snprintf(text, size, "%s%s%s%s%s%s%s", spec->help, chooses ? ": " : "",
                  chooses ? spec->choices : "", spec->repeats ? "; may be repeated" : "",
-                 falls_back ? " [" : "", falls_back ? spec->fallback : "", falls_back ? "]" : "");
+                 value != NULL ? " [" : "", value != NULL ? value : "", value != NULL ? "]" : "");
     return (size_t)n < size ? (size_t)n : size - 1;
 }
 

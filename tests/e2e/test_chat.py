@@ -116,7 +116,7 @@ class Pipe(Chat):
     def test_system_prompt(self):
         with tempfile.TemporaryDirectory() as folder:
             model = common.synth("bitnet-tiny", folder)
-            options = ("-m", model, "-n", 12, "--ignore-eos")
+            options = ("-m", model, "-n", 12, "--ignore-eos", "--greedy")
             without = talk("hello", options=options).stdout
             told = talk("hello", options=(*options, "--system", "Be brief.")).stdout
             self.assertNotEqual(told, without)
@@ -329,7 +329,9 @@ class OnATerminal(Chat):
     def test_questions_and_end(self):
         with self.terminal() as chat:
             greeting = chat.prompt()
-            self.assertIn("512 positions; /help", greeting)
+            self.assertRegex(greeting, r"2\.6 million parameters: a tiny .*, 512 positions\)")
+            self.assertRegex(greeting, r"greedy \(generation_config\.json\), seed 42; /settings")
+            self.assertIn("/help lists commands", greeting)
             for question, answer in ANSWERS.items():
                 self.assertEqual(chat.ask(question), answer + "\n")
             chat.type("\x04")

@@ -434,6 +434,24 @@ class Convert(common.FolderTest):
         self.assertEqual(file.number("general.file_type"), 32)
         self.assertEqual(file.text("general.name"), "llama")
 
+    def test_recommended_sampling(self):
+        """What generation_config.json recommends goes into the metadata; what is wrong is left out."""
+        model = Folder(self.dir / "sampled")
+        beside = self.dir / "sampled" / "generation_config.json"
+        out = self.dir / "sampled.gguf"
+        model.write()
+        beside.write_text('{"temperature": 0.5, "top_k": 20, "top_p": 0.75, "repetition_penalty": 1.25}')
+        tern_text("convert", model.path, out, "--json")
+        file = gguf_edit.read(out)
+        for key, value in {"temp": 0.5, "top_k": 20, "top_p": 0.75, "penalty_repeat": 1.25}.items():
+            self.assertEqual(file.number(f"general.sampling.{key}"), value)
+        self.assertNotIn("general.sampling.min_p", file)
+        beside.write_text('{"temperature": -1, "top_k": 20}')
+        result = tern("convert", model.path, self.dir / "unsampled.gguf", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("temperature is -1", result.stderr.decode())
+        self.assertNotIn("general.sampling.top_k", gguf_edit.read(self.dir / "unsampled.gguf"))
+
 
 if __name__ == "__main__":
     common.main()

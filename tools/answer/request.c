@@ -90,15 +90,12 @@ static int read_lists(const options *o, const loaded *l, answer_options *a) {
 int answer_options_read(const options *o, const loaded *l, answer_options *a) {
     *a = (answer_options){.sampling = tern_sampler_params_default()};
     tern_sampler_params *s = &a->sampling;
-    s->temperature = (float)options_real(o, OPT_TEMPERATURE);
-    s->top_k = (uint32_t)options_integer(o, OPT_TOP_K);
-    s->top_p = (float)options_real(o, OPT_TOP_P);
-    s->min_p = (float)options_real(o, OPT_MIN_P);
+    const int status = sampling_read(o, l, o->command == COMMAND_CHAT, &a->chosen);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    sampling_apply(&a->chosen, s);
     s->seed = options_integer(o, OPT_SEED);
-    s->repetition_penalty = (float)options_real(o, OPT_REPEAT_PENALTY);
-    s->presence_penalty = (float)options_real(o, OPT_PRESENCE_PENALTY);
-    s->frequency_penalty = (float)options_real(o, OPT_FREQUENCY_PENALTY);
-    s->repeat_last_n = (uint32_t)options_integer(o, OPT_REPEAT_LAST_N);
     const uint64_t batch = options_integer(o, OPT_BATCH);
     a->request =
         (answer_request){.piece = batch > 0 ? batch : DEFAULT_BATCH,

@@ -5,10 +5,12 @@
 /* From options to how is answered, for all commands that answer. */
 
 #include "tools/answer/answer.h"
+#include "tools/answer/sampling.h"
 #include "tools/loader.h"
 
 /* What the options say of sampling and of ends; owns the lists that both point at. */
 typedef struct answer_options {
+    sampling chosen; /* what is in `sampling`, with its sources */
     tern_sampler_params sampling;
     answer_request request; /* all but the prompt, drop_space and the sink */
     tern_logit_bias *bias;

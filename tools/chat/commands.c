@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lines that begin with '/' do. */
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/answer/figures.h"
@@ -10,7 +13,8 @@
 #include "tools/out.h"
 #include "tools/words.h"
 
-/* Each returns false to end the program; argument: what stands behind the name, "" for nothing. */
+/* Each returns false to end the program; argument: what stands behind the name, "" for nothing. One
+ * in brackets may be left out. */
 typedef struct chat_command_spec {
     const char *name, *argument, *help; /* argument "": takes none */
     bool (*run)(chat *c, const char *argument);
@@ -73,6 +77,30 @@ static bool regen(chat *c, const char *argument) {
     return true;
 }
 
+static bool settings(chat *c, const char *argument) {
+    (void)argument;
+    sampling_print(&c->options.chosen, stderr);
+    (void)fprintf(stderr, "  %-18s %" PRIu64 "\n", "seed", c->options.request.seed);
+    return true;
+}
+
+static bool seed(chat *c, const char *argument) {
+    if (argument[0] != '\0') {
+        char *end;
+        errno = 0;
+        const unsigned long long number = strtoull(argument, &end, 10);
+        if (!isdigit((unsigned char)argument[0]) || *end != '\0' || errno != 0) {
+            complain("/seed wants a number from 0 to %" PRIu64 ", not '%.60s'", UINT64_MAX,
+                     argument);
+            c->failed = true;
+            return true;
+        }
+        c->options.request.seed = number;
+    }
+    chat_remark(c, "seed %" PRIu64, c->options.request.seed);
+    return true;
+}
+
 static bool leave(chat *c, const char *argument) {
     (void)c;
     (void)argument;
@@ -85,6 +113,8 @@ static const chat_command_spec commands[] = {
     {"/regen", "", "answer the last question again, with the next seed", regen},
     {"/save", "FILE", "save the conversation", save},
     {"/load", "FILE", "go on with a saved conversation", load},
+    {"/settings", "", "how tokens are picked, and who says so", settings},
+    {"/seed", "[N]", "show the seed of the random numbers, or take another", seed},
     {"/stats", "", "figures of the last answer", stats},
     {"/exit", "", "end (also Ctrl-D)", leave},
 };
@@ -131,7 +161,7 @@ bool chat_command(chat *c, const char *line) {
         if (strcmp(spec->name, name) != 0) {
             continue;
         }
-        if ((spec->argument[0] == '\0') != (argument[0] == '\0')) {
+        if (spec->argument[0] != '[' && (spec->argument[0] == '\0') != (argument[0] == '\0')) {
             complain("usage: %s%s%s", name, spec->argument[0] != '\0' ? " " : "", spec->argument);
             c->failed = true;
             return true;

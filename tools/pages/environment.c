@@ -72,7 +72,7 @@ static void print_row(FILE *out, const option_spec *spec, const char *variable) 
     print_names(out, spec->variables);
     fprintf(out, " | `--%s` | ", spec->name);
     print_cell(out, expected);
-    print_cell(out, spec->fallback != NULL ? spec->fallback : "");
+    print_cell(out, option_default(spec) != NULL ? option_default(spec) : "");
     print_cell(out, spec->remark != NULL ? spec->remark : spec->help);
     print_cell(out, criteria_of(spec));
     print_commands(out, spec->name);

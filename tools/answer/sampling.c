@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/answer/sampling.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/model.h"
+#include "tools/out.h"
+
+static const char *const names[SAMPLING_COUNT] = {
+    [SAMPLING_TEMPERATURE] = "temperature",
+    [SAMPLING_TOP_K] = "top-k",
+    [SAMPLING_TOP_P] = "top-p",
+    [SAMPLING_MIN_P] = "min-p",
+    [SAMPLING_REPETITION] = "repeat penalty",
+    [SAMPLING_PRESENCE] = "presence penalty",
+    [SAMPLING_FREQUENCY] = "frequency penalty",
+    [SAMPLING_LAST_N] = "repeat-last-n",
+};
+
+static const char *const sources[] = {
+    [SAMPLING_BY_DEFAULT] = "default",
+    [SAMPLING_BY_METADATA] = "the model's metadata",
+    [SAMPLING_BY_FILE] = "generation_config.json",
+    [SAMPLING_BY_VARIABLE] = "environment",
+    [SAMPLING_BY_FLAG] = "flag",
+};
+
+/* Of a conversation with a model that recommends nothing. */
+static const recommended usual = {
+    .has = {[SAMPLING_TEMPERATURE] = true, [SAMPLING_TOP_P] = true},
+    .values = {[SAMPLING_TEMPERATURE] = 0.7, [SAMPLING_TOP_P] = 0.95},
+};
+
+/* The value with which a parameter does nothing. */
+static double neutral(int p) {
+    return strtod(option_describe(sampling_option((sampling_parameter)p))->fallback, NULL);
+}
+
+static void take(sampling *s, const recommended *r, sampling_source source) {
+    for (int p = 0; p < SAMPLING_COUNT; p++) {
+        if (r->has[p]) {
+            s->values[p] = r->values[p];
+            s->sources[p] = source;
+        }
+    }
+}
+
+/* One line about what cannot be used. */
+static int leave_out(const options *o, const tern_error *err) {
+    if (options_switch(o, OPT_STRICT)) {
+        complain("strict: %s", err->message);
+        return EXIT_FAILED;
+    }
+    complain("%s: what it recommends for sampling is not used", err->message);
+    return EXIT_DONE;
+}
+
+static int take_recommended(const options *o, const loaded *l, sampling *s) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(l->info.path, '/');
+    const int n = slash != NULL ? (int)(slash - l->info.path) : 1;
+    (void)snprintf(folder, sizeof folder, "%.*s", n, slash != NULL ? l->info.path : ".");
+    recommended found;
+    tern_error err = {0};
+    int status = EXIT_DONE;
+    take(s, &usual, SAMPLING_BY_DEFAULT);
+    if (recommended_in_metadata(l->model->file, &found, &err) != TERN_OK) {
+        status = leave_out(o, &err);
+    }
+    take(s, &found, SAMPLING_BY_METADATA);
+    if (status == EXIT_DONE && recommended_in_folder(folder, &found, &err) != TERN_OK) {
+        status = leave_out(o, &err);
+    }
+    take(s, &found, SAMPLING_BY_FILE);
+    return status;
+}
+
+static void take_options(const options *o, sampling *s) {
+    for (int p = 0; p < SAMPLING_COUNT; p++) {
+        const option_id id = sampling_option((sampling_parameter)p);
+        if (!options_given(o, id)) {
+            continue;
+        }
+        const bool whole = option_describe(id)->type == OPTION_INTEGER;
+        s->values[p] = whole ? (double)options_integer(o, id) : options_real(o, id);
+        s->sources[p] =
+            o->values[id].source == OPTION_FLAG ? SAMPLING_BY_FLAG : SAMPLING_BY_VARIABLE;
+    }
+}
+
+/* --greedy, where no --temp says otherwise nearer by. */
+static int take_greedy(const options *o, sampling *s) {
+    const option_source greedy = o->values[OPT_GREEDY].source;
+    const option_source given = o->values[OPT_TEMPERATURE].source;
+    if (!options_switch(o, OPT_GREEDY) || given > greedy) {
+        return EXIT_DONE;
+    }
+    if (given == greedy && s->values[SAMPLING_TEMPERATURE] != 0.0) {
+        complain("--greedy is --temp 0: not with another temperature");
+        return EXIT_USAGE;
+    }
+    s->values[SAMPLING_TEMPERATURE] = 0.0;
+    s->sources[SAMPLING_TEMPERATURE] =
+        greedy == OPTION_FLAG ? SAMPLING_BY_FLAG : SAMPLING_BY_VARIABLE;
+    return EXIT_DONE;
+}
+
+int sampling_read(const options *o, const loaded *l, bool as_recommended, sampling *out) {
+    *out = (sampling){.sources = {SAMPLING_BY_DEFAULT}};
+    for (int p = 0; p < SAMPLING_COUNT; p++) {
+        out->values[p] = neutral(p);
+    }
+    const int status = as_recommended ? take_recommended(o, l, out) : EXIT_DONE;
+    take_options(o, out);
+    return status == EXIT_DONE ? take_greedy(o, out) : status;
+}
+
+void sampling_apply(const sampling *s, tern_sampler_params *params) {
+    params->temperature = (float)s->values[SAMPLING_TEMPERATURE];
+    params->top_k = (uint32_t)s->values[SAMPLING_TOP_K];
+    params->top_p = (float)s->values[SAMPLING_TOP_P];
+    params->min_p = (float)s->values[SAMPLING_MIN_P];
+    params->repetition_penalty = (float)s->values[SAMPLING_REPETITION];
+    params->presence_penalty = (float)s->values[SAMPLING_PRESENCE];
+    params->frequency_penalty = (float)s->values[SAMPLING_FREQUENCY];
+    params->repeat_last_n = (uint32_t)s->values[SAMPLING_LAST_N];
+}
+
+/* Whether a parameter decides anything: at temperature 0 none that cuts off tokens does. */
+static bool counts(const sampling *s, int p) {
+    const bool greedy = s->values[SAMPLING_TEMPERATURE] == 0.0;
+    return p != SAMPLING_LAST_N && s->values[p] != neutral(p) &&
+           !(greedy && p >= SAMPLING_TOP_K && p <= SAMPLING_MIN_P);
+}
+
+void sampling_describe(const sampling *s, char *text, size_t size) {
+    size_t n = 0;
+    text[0] = '\0';
+    if (s->values[SAMPLING_TEMPERATURE] == 0.0) {
+        n = (size_t)snprintf(text, size, "greedy (%s)", sources[s->sources[SAMPLING_TEMPERATURE]]);
+    }
+    for (int p = 0; p < SAMPLING_COUNT && n < size; p++) {
+        if (counts(s, p)) {
+            n += (size_t)snprintf(text + n, size - n, "%s%s %g (%s)", n > 0 ? ", " : "", names[p],
+                                  s->values[p], sources[s->sources[p]]);
+        }
+    }
+}
+
+void sampling_print(const sampling *s, FILE *out) {
+    for (int p = 0; p < SAMPLING_COUNT; p++) {
+        (void)fprintf(out, "  %-18s %-8g %s\n", names[p], s->values[p], sources[s->sources[p]]);
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_ANSWER_SAMPLING_H
+#define TERN_TOOLS_ANSWER_SAMPLING_H
+
+/*
+ * How tokens are picked, and who says so. Each parameter comes from the first of: its flag, its
+ * variable, generation_config.json beside the model, the model's own metadata, a default.
+ */
+
+#include "tools/answer/recommended.h"
+#include "tools/loader.h"
+
+typedef enum sampling_source {
+    SAMPLING_BY_DEFAULT,
+    SAMPLING_BY_METADATA,
+    SAMPLING_BY_FILE,
+    SAMPLING_BY_VARIABLE,
+    SAMPLING_BY_FLAG
+} sampling_source;
+
+typedef struct sampling {
+    double values[SAMPLING_COUNT];
+    sampling_source sources[SAMPLING_COUNT];
+} sampling;
+
+/*
+ * as_recommended: of a conversation, where what the model recommends counts, and without it
+ * temperature 0.7 and top-p 0.95; otherwise only flags and variables do, and the default is the
+ * likeliest token. What cannot be read is told in one line and left out; with --strict that fails.
+ * EXIT_DONE, or the exit status after a complaint.
+ */
+int sampling_read(const options *o, const loaded *l, bool as_recommended, sampling *out);
+
+/* Puts the values into *params; its seed and bias stay. */
+void sampling_apply(const sampling *s, tern_sampler_params *params);
+
+/* "temperature 0.7 (default), top-p 0.95 (default)": those that do something, or "greedy". */
+void sampling_describe(const sampling *s, char *text, size_t size);
+
+/* A line for each: name, value, source. */
+void sampling_print(const sampling *s, FILE *out);
+
+#endif
