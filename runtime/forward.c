@@ -60,14 +60,17 @@ static size_t kv_width(const tern_config *c) {
     return (size_t)c->n_head_kv * c->head_dim;
 }
 
-/* x[T][n_embd] = rows of the embedding. */
+/* x[T][n_embd] = rows of the embedding, or the caller's own. */
 static void embed(const pass *p) {
     const tern_embedding *e = &p->weights->embedding;
     const size_t width = p->config->n_embd;
     const tern_part part = my_tokens(p);
     for (size_t t = part.begin; t < part.end; t++)
-        e->row->fn.embed(e->data + (size_t)p->batch->tokens[t] * e->row_bytes, width,
-                         p->in->x + t * width);
+        if (p->batch->rows)
+            memcpy(p->in->x + t * width, p->batch->rows + t * width, width * sizeof(float));
+        else
+            e->row->fn.embed(e->data + (size_t)p->batch->tokens[t] * e->row_bytes, width,
+                             p->in->x + t * width);
 }
 
 /* cosine, sine[T][n_rot/2] of the positions; read behind the barrier that follows q, k and v. */

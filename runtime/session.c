@@ -299,8 +299,7 @@ tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *
 
 /* ---- evaluation ---------------------------------------------------------------------------- */
 
-tern_status tern_session_check(const tern_session *s, const int32_t *tokens, size_t n,
-                               uint32_t position, tern_error *err) {
+static tern_status check_room(const tern_session *s, size_t n, uint32_t position, tern_error *err) {
     if (n == 0)
         return tern_fail(err, TERN_ERR_EMPTY, "an empty sequence cannot be evaluated");
     if (n > s->n_ctx)
@@ -310,6 +309,14 @@ tern_status tern_session_check(const tern_session *s, const int32_t *tokens, siz
         return tern_fail(err, TERN_ERR_FULL,
                          "%zu tokens at position %u exceed the context of %u positions", n,
                          position, s->n_ctx);
+    return TERN_OK;
+}
+
+tern_status tern_session_check(const tern_session *s, const int32_t *tokens, size_t n,
+                               uint32_t position, tern_error *err) {
+    const tern_status status = check_room(s, n, position, err);
+    if (status != TERN_OK)
+        return status;
     const uint32_t vocabulary = s->model->config.n_vocab;
     for (size_t i = 0; i < n; i++)
         if (tokens[i] < 0 || (uint32_t)tokens[i] >= vocabulary)
@@ -340,23 +347,34 @@ tern_session_work tern_session_work_done(const tern_session *s) {
     return s->work;
 }
 
-tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
-                              tern_logits_mode mode, float *logits, tern_error *err) {
-    if (!s || !tokens || (mode != TERN_LOGITS_NONE && !logits))
+/* Tokens, or rows of floats in their place. */
+typedef struct inputs {
+    const int32_t *tokens; /* [n]; NULL: rows */
+    const float *rows;     /* [n][n_embd] */
+    size_t n;
+} inputs;
+
+static tern_status check_call(const tern_session *s, const void *in, tern_logits_mode mode,
+                              const float *logits, tern_error *err) {
+    if (!s || !in || (mode != TERN_LOGITS_NONE && !logits))
         return tern_fail(err, TERN_ERR_NULL,
-                         "tern_session_eval needs a session, tokens and logits");
+                         "tern_session_eval needs a session, tokens (or rows) and logits");
     if ((uintptr_t)logits % TERN_ALIGN != 0)
         return tern_fail(err, TERN_ERR_UNALIGNED, "the logits buffer is not aligned to %d bytes",
                          TERN_ALIGN);
-    tern_status status = tern_session_check(s, tokens, n, s->position, err);
-    if (status != TERN_OK)
-        return status;
-    const size_t n_vocab = s->model->config.n_vocab;
+    return TERN_OK;
+}
+
+/* Behind the sequence; what is asked for was checked. */
+static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode mode, float *logits,
+                            tern_error *err) {
+    const size_t n = in->n, n_vocab = s->model->config.n_vocab, n_embd = s->model->config.n_embd;
     for (size_t first = 0; first < n; first += s->n_batch) {
         const size_t size = n - first < s->n_batch ? n - first : s->n_batch;
         const bool last = first + size == n;
         tern_batch batch = {.session = s,
-                            .tokens = tokens + first,
+                            .tokens = in->tokens ? in->tokens + first : NULL,
+                            .rows = in->rows ? in->rows + first * n_embd : NULL,
                             .n = size,
                             .position = s->position + first,
                             .n_logits = mode == TERN_LOGITS_ALL            ? size
@@ -365,13 +383,63 @@ tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
                             .logits = mode == TERN_LOGITS_ALL ? logits + first * n_vocab : logits};
         tern_forward(&batch);
         note_pass(s, &batch);
-        status = tern_check_logits(batch.logits, batch.n_logits, n_vocab, err);
+        const tern_status status = tern_check_logits(batch.logits, batch.n_logits, n_vocab, err);
         if (status != TERN_OK) {
             s->last.state = TERN_LAST_NONE;
             return status;
         }
     }
-    memcpy(s->tokens + s->position, tokens, n * sizeof *tokens);
+    for (size_t i = 0; i < n; i++)
+        s->tokens[s->position + i] = in->tokens ? in->tokens[i] : TERN_NO_TOKEN;
     s->position += (uint32_t)n;
+    return TERN_OK;
+}
+
+tern_status tern_session_eval_at(tern_session *s, uint32_t position, const int32_t *tokens,
+                                 size_t n, tern_logits_mode mode, float *logits, tern_error *err) {
+    tern_status status = check_call(s, tokens, mode, logits, err);
+    if (status != TERN_OK)
+        return status;
+    if (position > s->position && position < s->n_ctx)
+        return tern_fail(err, TERN_ERR_POSITION,
+                         "cannot evaluate at position %u: the sequence has %u tokens", position,
+                         s->position);
+    status = tern_session_check(s, tokens, n, position < s->n_ctx ? position : s->n_ctx, err);
+    if (status != TERN_OK)
+        return status;
+    tern_session_move(s, position);
+    return evaluate(s, &(inputs){.tokens = tokens, .n = n}, mode, logits, err);
+}
+
+tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
+                              tern_logits_mode mode, float *logits, tern_error *err) {
+    return tern_session_eval_at(s, s ? s->position : 0, tokens, n, mode, logits, err);
+}
+
+tern_status tern_session_eval_rows(tern_session *s, const float *rows, size_t n,
+                                   tern_logits_mode mode, float *logits, tern_error *err) {
+    tern_status status = check_call(s, rows, mode, logits, err);
+    if (status == TERN_OK)
+        status = check_room(s, n, s->position, err);
+    if (status != TERN_OK)
+        return status;
+    const size_t n_embd = s->model->config.n_embd;
+    for (size_t i = 0; i < n * n_embd; i++)
+        if (!isfinite(rows[i]))
+            return tern_fail(err, TERN_ERR_NONFINITE, "element %zu of row %zu is not finite",
+                             i % n_embd, i / n_embd);
+    return evaluate(s, &(inputs){.rows = rows, .n = n}, mode, logits, err);
+}
+
+tern_status tern_model_embed(const tern_model *m, int32_t token, float *row, tern_error *err) {
+    if (!m || !row)
+        return tern_fail(err, TERN_ERR_NULL, "tern_model_embed needs a model and a place");
+    if (!m->runnable)
+        return tern_fail(err, TERN_ERR_STATE, "the model was opened without its weights");
+    if (token < 0 || (uint32_t)token >= m->config.n_vocab)
+        return tern_fail(err, TERN_ERR_TOKEN_RANGE, "token %d is outside the vocabulary of %u",
+                         token, m->config.n_vocab);
+    const tern_embedding *e = &m->own.embedding;
+    e->row->fn.embed(e->data + (size_t)token * e->row_bytes, m->config.n_embd, row);
     return TERN_OK;
 }

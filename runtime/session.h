@@ -141,7 +141,8 @@ static inline void tern_session_move(tern_session *s, uint32_t position) {
 /* One pass over a batch; forward.c. */
 typedef struct tern_batch {
     tern_session *session;
-    const int32_t *tokens; /* [n] */
+    const int32_t *tokens; /* [n]; NULL: rows */
+    const float *rows;     /* [n][n_embd] in place of the embedding's rows of tokens */
     size_t n;              /* 1 .. n_batch */
     size_t position;       /* of tokens[0] */
     size_t n_logits;       /* the last n_logits tokens get logits: 0 .. n */

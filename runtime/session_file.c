@@ -83,6 +83,12 @@ static tern_status write_session(const tern_session *s, saving *w, tern_error *e
 tern_status tern_session_save(const tern_session *s, const char *path, tern_error *err) {
     if (!s || !path)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_save needs a session and a path");
+    for (uint32_t i = 0; i < s->position; i++)
+        if (s->tokens[i] == TERN_NO_TOKEN)
+            return tern_fail(err, TERN_ERR_STATE,
+                             "%s: position %u came from a row, not from a token: such a session "
+                             "cannot be saved",
+                             path, i);
     saving w = {.file = NULL};
     tern_status status = tern_model_unchanged(s->model, err); /* else its identity means nothing */
     if (status == TERN_OK)

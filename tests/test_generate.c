@@ -320,6 +320,101 @@ static void test_stop_tokens(void **state) {
     tern_session_free(&session);
 }
 
+/* ---- somebody else's forward pass --------------------------------------------------------------
+ */
+
+/* A session in the guise of a caller's own model, which counts what it is asked. */
+typedef struct guise {
+    tern_session *session;
+    size_t calls, tokens;
+    size_t fail_at; /* call that fails, from 1; 0: none */
+} guise;
+
+static tern_status forward_in_guise(const int32_t *tokens, size_t n, float *logits, void *user,
+                                    tern_error *err) {
+    guise *g = user;
+    g->tokens += n;
+    if (++g->calls == g->fail_at) {
+        return tern_fail(err, TERN_ERR_DEVICE, "the model broke down");
+    }
+    return tern_session_eval(g->session, tokens, n, TERN_LOGITS_LAST, logits, err);
+}
+
+/* Sampler, stops and callback do over a caller's forward pass what they do over a session. */
+static void test_own_forward(void **state) {
+    (void)state;
+    tern_generate_params params = {.max_tokens = 12, .ignore_end = true};
+    for (int kind = 0; kind < 4; kind++) {
+        tern_session *session = new_session(64, 1), *behind = new_session(64, 1);
+        tern_sampler *sampler = new_sampler(kind == 0 ? 0.0F : 0.9F, 3);
+        seen want = {.stop_after = kind == 2 ? 5 : 0}, got = {.stop_after = want.stop_after};
+        tern_generation a, b;
+        guise g = {.session = behind};
+        const size_t room = kind == 3 ? N_PROMPT + 7 : 0;
+        const tern_forward_model own = {.forward = forward_in_guise, .user = &g, .n_ctx = room};
+        assert_int_equal(
+            tern_generate(session, sampler, prompt, N_PROMPT, &params, see, &want, &a, NULL),
+            TERN_OK);
+        tern_sampler_reset(sampler, 3);
+        assert_int_equal(
+            tern_generate_with(&own, sampler, prompt, N_PROMPT, &params, see, &got, &b, NULL),
+            TERN_OK);
+        assert_int_equal(b.stop, kind == 3 ? TERN_STOP_CONTEXT : a.stop);
+        assert_int_equal(got.n, kind == 3 ? 7 : want.n);
+        assert_memory_equal(want.tokens, got.tokens, got.n * sizeof *got.tokens);
+        assert_int_equal(b.n_prompt, N_PROMPT);
+        assert_int_equal(b.n_generated, got.n);
+        assert_int_equal(g.calls, 1 + got.n);
+        assert_int_equal(g.tokens, N_PROMPT + got.n);
+        tern_sampler_free(&sampler);
+        tern_session_free(&session);
+        tern_session_free(&behind);
+    }
+}
+
+/* A stop token, an end of the text, and what is refused. */
+static void test_own_forward_ends(void **state) {
+    (void)state;
+    tern_session *session = new_session(64, 1);
+    tern_sampler *sampler = new_sampler(0.0F, 3);
+    guise g = {.session = session};
+    tern_forward_model own = {.forward = forward_in_guise, .user = &g};
+    tern_generate_params params = {.max_tokens = 4, .ignore_end = true};
+    seen all = {0}, cut = {0};
+    tern_generation r = {.n_generated = 99};
+    tern_error err = {0};
+    assert_int_equal(
+        tern_generate_with(&own, sampler, prompt, N_PROMPT, &params, see, &all, NULL, NULL),
+        TERN_OK);
+    params.stop_tokens = &all.tokens[2];
+    params.n_stop_tokens = 1;
+    assert_int_equal(tern_session_rewind(session, 0, NULL), TERN_OK);
+    assert_int_equal(
+        tern_generate_with(&own, sampler, prompt, N_PROMPT, &params, see, &cut, &r, NULL), TERN_OK);
+    assert_int_equal(r.stop, TERN_STOP_TOKEN);
+    assert_true(cut.n <= 2);
+    r.n_generated = 99;
+    g.fail_at = g.calls + 2;
+    params.n_stop_tokens = 0;
+    assert_int_equal(
+        tern_generate_with(&own, sampler, prompt, N_PROMPT, &params, NULL, NULL, &r, &err),
+        TERN_ERR_DEVICE);
+    assert_string_equal(err.message, "the model broke down");
+    assert_int_equal(r.n_generated, 99);
+    assert_int_equal(tern_generate_with(NULL, sampler, prompt, 1, &params, NULL, NULL, &r, NULL),
+                     TERN_ERR_NULL);
+    assert_int_equal(tern_generate_with(&own, sampler, prompt, 0, &params, NULL, NULL, &r, NULL),
+                     TERN_ERR_EMPTY);
+    own.n_ctx = 2;
+    assert_int_equal(tern_generate_with(&own, sampler, prompt, 3, &params, NULL, NULL, &r, NULL),
+                     TERN_ERR_CONTEXT);
+    own.forward = NULL;
+    assert_int_equal(tern_generate_with(&own, sampler, prompt, 1, &params, NULL, NULL, &r, NULL),
+                     TERN_ERR_NULL);
+    tern_sampler_free(&sampler);
+    tern_session_free(&session);
+}
+
 static void test_errors_leave_the_session_alone(void **state) {
     (void)state;
     tern_session *session = new_session(8, 1);
@@ -384,6 +479,8 @@ int main(void) {
         cmocka_unit_test(test_context_stops),
         cmocka_unit_test(test_end_of_text_stops_and_is_not_reported),
         cmocka_unit_test(test_stop_tokens),
+        cmocka_unit_test(test_own_forward),
+        cmocka_unit_test(test_own_forward_ends),
         cmocka_unit_test(test_errors_leave_the_session_alone),
         cmocka_unit_test(test_no_allocation),
     };

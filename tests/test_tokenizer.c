@@ -200,6 +200,19 @@ static void scores_decide(void **state) {
     tokenizer_close(&f);
 }
 
+/* The tokenizer's other name. */
+static void sentencepiece(void **state) {
+    (void)state;
+    tokenizer_case other = spm;
+    tokenizer_fixture f;
+    other.model = "sentencepiece";
+    assert_int_equal(tokenizer_open(&f, &other, NULL), TERN_OK);
+    assert_string_equal(tern_tokenizer_kind(f.t), "SentencePiece scores");
+    EXPECT_IDS(f.t, "hell", TERN_TOKENIZE_SPECIAL, S_BOS, S_SPACE_HE, S_LL);
+    EXPECT_TEXT(f.t, true, "he", S_SPACE_HE);
+    tokenizer_close(&f);
+}
+
 static void bytes_stand_in(void **state) {
     (void)state;
     tokenizer_fixture f;
@@ -248,6 +261,7 @@ int main(void) {
         cmocka_unit_test(pieces_of_tokens),
         cmocka_unit_test(small_buffers_are_refused),
         cmocka_unit_test(scores_decide),
+        cmocka_unit_test(sentencepiece),
         cmocka_unit_test(bytes_stand_in),
         cmocka_unit_test(one_leading_space_is_dropped),
         cmocka_unit_test(long_words_take_no_quadratic_time),

@@ -128,7 +128,7 @@ static int converse(chat *c) {
 int cmd_chat(const options *o) {
     chat c = {.o = o, .terminal = isatty(STDIN_FILENO) == 1};
     (void)umask(S_IRWXG | S_IRWXO); /* what is saved is the user's alone */
-    int status = loader_open(o, !options_switch(o, OPT_REQUIRE_MODEL), &c.l);
+    int status = loader_open(o, true, &c.l);
     if (status == EXIT_DONE) {
         status = check_format(&c);
     }

@@ -98,6 +98,25 @@ static int evaluate(const options *o, const loaded *l, const prompt *p, float *b
     return EXIT_DONE;
 }
 
+/* With --recompute: each position from the first token on, so that nothing in the cache was there
+ * before. Logits go where those of evaluate go. */
+static int recompute(const options *o, const loaded *l, const prompt *p, float *buffer, sink *s,
+                     float *last) {
+    const size_t n_vocab = l->info.n_vocab;
+    for (size_t n = options_switch(o, OPT_ALL) ? 1 : p->n; n <= p->n; n++) {
+        tern_error err = {0};
+        if (tern_session_eval_at(l->session, 0, p->ids, n, TERN_LOGITS_LAST, buffer, &err) !=
+            TERN_OK) {
+            return complain_error(&err);
+        }
+        if (!sink_add(s, buffer, n_vocab)) {
+            return EXIT_FAILED;
+        }
+    }
+    memcpy(last, buffer, n_vocab * sizeof *last);
+    return EXIT_DONE;
+}
+
 /* The largest piece's logits, 64-byte aligned; NULL after a complaint. */
 static float *allocate_logits(const options *o, const loaded *l, size_t n_prompt) {
     const size_t split = options_integer(o, OPT_SPLIT);
@@ -198,7 +217,8 @@ static int logits_of(const options *o, const loaded *l, const prompt *p, float *
     sink s = {0};
     int status = sink_open(&s, options_switch(o, OPT_SHA256), options_text(o, OPT_OUTPUT));
     if (status == EXIT_DONE) {
-        status = evaluate(o, l, p, buffer, &s, last);
+        status = options_switch(o, OPT_RECOMPUTE) ? recompute(o, l, p, buffer, &s, last)
+                                                  : evaluate(o, l, p, buffer, &s, last);
     }
     if (status == EXIT_DONE) {
         status = loader_check_file(l);

@@ -189,7 +189,7 @@ int cmd_run(const options *o) {
     }
     int status = check_target(o);
     if (status == EXIT_DONE) {
-        status = loader_open(o, !options_switch(o, OPT_REQUIRE_MODEL), &r.l);
+        status = loader_open(o, true, &r.l);
     }
     if (status == EXIT_DONE) {
         status = read_prompt(&r);

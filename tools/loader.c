@@ -30,7 +30,7 @@ const char *loader_model_path(const options *o, bool may_use_shipped) {
     if (path != NULL) {
         return path;
     }
-    if (!may_use_shipped) {
+    if (!may_use_shipped || options_switch(o, OPT_REQUIRE_MODEL)) {
         complain("no model: use -m FILE or set TERN_MODEL");
         return NULL;
     }
@@ -79,10 +79,13 @@ void loader_describe(const options *o, loaded *l) {
 
 static tern_image_use image_use(const options *o) {
     const char *name = options_text(o, OPT_PRETRANSPOSE);
+    if (name[0] == 'w') { /* woh, wxh: single matrices, in other programs */
+        complain("--pretranspose %s: all matrices are packed, so all of them are kept", name);
+    }
     if (strcmp(name, "large") == 0) {
         return TERN_IMAGES_LARGE;
     }
-    return strcmp(name, "all") == 0 ? TERN_IMAGES_ALL : TERN_IMAGES_NONE;
+    return strcmp(name, "none") == 0 ? TERN_IMAGES_NONE : TERN_IMAGES_ALL; /* all, woh, wxh */
 }
 
 static void report_loading(const loaded *l) {

@@ -78,6 +78,7 @@ typedef enum option_id {
     OPT_OUTPUT,
     OPT_DUMP_KV,
     OPT_SPLIT,
+    OPT_RECOMPUTE,
     OPT_FILE,
     OPT_STRIDE,
     OPT_WINDOWS,

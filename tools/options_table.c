@@ -22,6 +22,7 @@ enum {
     CONVERT = 1 << COMMAND_CONVERT,
     RECODES = QUANTIZE | CONVERT,                                 /* commands that write a model */
     EVALUATES = ANSWERS | LOGITS | BENCH | PERPLEXITY | CROSSVAL, /* commands that run a model */
+    FALLS_BACK = EVALUATES | VERIFY | TUNE | TOKENIZE, /* to the small model, without -m */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
 
@@ -121,6 +122,10 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_SPLIT] = {"split", 0, NULL, "N", OPTION_INTEGER, .max = INT32_MAX, .fallback = "0",
                    .commands = LOGITS,
                    .help = "feed the prompt in pieces of N tokens; 0: at once. Changes no bit"},
+    [OPT_RECOMPUTE] = {"recompute", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                       .commands = LOGITS,
+                       .help = "every position from the first token on, nothing from the cache. "
+                               "Changes no bit"},
     [OPT_FILE] = {"file", 'f', NULL, "FILE", OPTION_TEXT, .one_call = true,
                   .commands = RUN | LOGITS | PERPLEXITY | TOKENIZE | BENCH,
                   .help = "the text or prompt; - reads standard input (bench: in place of random "
@@ -257,10 +262,10 @@ static const option_spec table[OPT_COUNT] = {
                       .commands = EVALUATES | INSPECT | KERNELS,
                       .help = "neither read nor write the cache folder"},
     [OPT_PRETRANSPOSE] = {"pretranspose", 0, NULL, "WHICH", OPTION_CHOICE,
-                          .choices = "large all none", .fallback = "large",
+                          .choices = "large all none woh wxh", .fallback = "large",
                           .variables = "IE_PRETRANSPOSE", .commands = EVALUATES,
                           .help = "packed weights to keep for the next start: those of 64 MiB and "
-                                  "more"},
+                                  "more (woh, wxh: as all)"},
     [OPT_CONTEXT] = {"ctx", 'c', "ctx-size context", "N", OPTION_INTEGER, .max = UINT32_MAX,
                      .fallback = "0", .commands = EVALUATES | INSPECT,
                      .help = "positions of context; 0: as trained, at most 4096 (perplexity: 512)"},
@@ -298,7 +303,7 @@ static const option_spec table[OPT_COUNT] = {
                     .commands = EVALUATES | INSPECT | RECEIPTS,
                     .help = "refuse whatever would stand in for a kernel, metadata or a setting"},
     [OPT_REQUIRE_MODEL] = {"require-model", 0, NULL, NULL, OPTION_SWITCH,
-                           .variables = "IE_REQUIRE_MODEL", .commands = ANSWERS,
+                           .variables = "IE_REQUIRE_MODEL", .commands = FALLS_BACK,
                            .help = "fail without -m, do not fall back to the small model"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
@@ -321,7 +326,7 @@ static const option_spec table[OPT_COUNT] = {
                                   .variables = "IE_ACT_PREC", .commands = EVALUATES,
                                   .help = "how activations are computed",
                                   .remark = "the format of the weights decides it"},
-    [OPT_DEVICE] = {"device", 0, NULL, "NAME", OPTION_CHOICE, .choices = "auto cpu",
+    [OPT_DEVICE] = {"device", 0, NULL, "NAME", OPTION_CHOICE, .choices = "auto cpu cuda",
                     .one_call = true, .commands = EVALUATES, .help = "where the model runs",
                     .remark = "models run on the processor"},
     [OPT_GPU_LAYERS] = {"n-gpu-layers", 0, "gpu-layers", "N", OPTION_INTEGER, .max = INT32_MAX,

@@ -304,11 +304,39 @@ typedef enum tern_logits_mode {
  * Appends n tokens to the sequence and computes logits into `logits` (64-byte aligned, see
  * tern_session_logits for a buffer of the session's own). On any error nothing was appended.
  * Errors: TERN_ERR_NULL, TERN_ERR_EMPTY (n == 0), TERN_ERR_TOKEN_RANGE, TERN_ERR_CONTEXT,
- * TERN_ERR_UNALIGNED, TERN_ERR_NONFINITE.
+ * TERN_ERR_FULL, TERN_ERR_UNALIGNED, TERN_ERR_NONFINITE.
  */
 TERN_MUST_CHECK tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
                                               tern_logits_mode mode, float *logits,
                                               tern_error *err);
+
+/*
+ * The same at a position that the caller chooses: what the sequence had from there on is forgotten.
+ * TERN_ERR_POSITION when the sequence does not reach that far, TERN_ERR_FULL when the context does
+ * not. At position 0 everything is computed anew, from nothing that the cache held.
+ */
+TERN_MUST_CHECK tern_status tern_session_eval_at(tern_session *s, uint32_t position,
+                                                 const int32_t *tokens, size_t n,
+                                                 tern_logits_mode mode, float *logits,
+                                                 tern_error *err);
+
+/*
+ * Appends n positions whose embeddings the caller brings, rows[n][n_embd] (tern_model_describe), in
+ * place of tokens: soft prompts, other models' outputs. Rows of tern_model_embed give the bits that
+ * their tokens give. tern_session_tokens has TERN_NO_TOKEN there, which no token equals, and such a
+ * session cannot be saved (TERN_ERR_STATE). TERN_ERR_NONFINITE when a number of a row is not
+ * finite, other errors as above.
+ */
+TERN_MUST_CHECK tern_status tern_session_eval_rows(tern_session *s, const float *rows, size_t n,
+                                                   tern_logits_mode mode, float *logits,
+                                                   tern_error *err);
+
+enum { TERN_NO_TOKEN = -1 };
+
+/* The embedding of a token, row[n_embd]. Errors: TERN_ERR_NULL, TERN_ERR_TOKEN_RANGE,
+ * TERN_ERR_STATE (a model opened without its weights). */
+TERN_MUST_CHECK tern_status tern_model_embed(const tern_model *model, int32_t token, float *row,
+                                             tern_error *err);
 
 /* A buffer of n_vocab floats owned by the session, for LAST. */
 float *tern_session_logits(tern_session *s);
@@ -490,6 +518,31 @@ TERN_MUST_CHECK tern_status tern_generate(tern_session *session, tern_sampler *s
                                           const tern_generate_params *params,
                                           tern_token_callback *callback, void *user,
                                           tern_generation *result, tern_error *err);
+
+/*
+ * A forward pass of the caller's own. Computes into logits[n_vocab], 64-byte aligned, what may
+ * follow when `tokens` are appended to all tokens of the calls before: the prompt first, then each
+ * token that was accepted.
+ */
+typedef tern_status tern_forward_fn(const int32_t *tokens, size_t n, float *logits, void *user,
+                                    tern_error *err);
+
+typedef struct tern_forward_model {
+    tern_forward_fn *forward;
+    void *user;
+    const tern_tokenizer *tokenizer; /* whose end-of-text tokens end the text; NULL: none do */
+    size_t n_ctx;                    /* tokens that fit, prompt included; 0: any number */
+} tern_forward_model;
+
+/*
+ * tern_generate over somebody else's forward pass: the same loop, sampler, stops and callbacks.
+ * The vocabulary's size is the sampler's. An error of `forward` ends it and is its error.
+ */
+TERN_MUST_CHECK tern_status tern_generate_with(const tern_forward_model *model,
+                                               tern_sampler *sampler, const int32_t *prompt,
+                                               size_t n_prompt, const tern_generate_params *params,
+                                               tern_token_callback *callback, void *user,
+                                               tern_generation *result, tern_error *err);
 
 /* ---- when things go wrong -------------------------------------------------------------------- */
 

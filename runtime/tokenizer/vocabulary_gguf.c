@@ -176,12 +176,15 @@ static tern_status read_model(tern_vocabulary *v, const tern_gguf *file, tern_er
     const tern_status status = read_string(file, "tokenizer.ggml.model", &model, err);
     if (status != TERN_OK)
         return status;
-    v->kind = tern_spans_equal(model, text_span("llama")) ? TERN_VOCABULARY_SCORES
-                                                          : TERN_VOCABULARY_BYTE_BPE;
+    v->kind = tern_spans_equal(model, text_span("llama")) ||
+                      tern_spans_equal(model, text_span("sentencepiece"))
+                  ? TERN_VOCABULARY_SCORES
+                  : TERN_VOCABULARY_BYTE_BPE;
     if (v->kind != TERN_VOCABULARY_SCORES && !tern_spans_equal(model, text_span("gpt2")))
-        return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
-                         "%s: tokenizer model '%.*s' is not supported (gpt2 and llama are)",
-                         v->file, SPAN_ARG(model));
+        return tern_fail(
+            err, TERN_ERR_TOKENIZER_MODEL,
+            "%s: tokenizer model '%.*s' is not supported (gpt2, llama and sentencepiece are)",
+            v->file, SPAN_ARG(model));
     return TERN_OK;
 }
 

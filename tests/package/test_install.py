@@ -17,6 +17,8 @@ from pathlib import Path
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 GEMV = r"^tern_gemv_i2_s_\w+, tern \d+\.\d+\.\d+\nmean squared error [\d.]+e-0[5-9] of"
+OWN_FORWARD = r"^(cab){13}c$"
+EXAMPLES = {"gemv": "tern-kernels", "generate": "tern", "own_forward": "tern"}
 GENERATE = r"\n\d+ tokens behind 5$"
 
 
@@ -49,6 +51,7 @@ class Package:
         library, pattern, operands = {
             "gemv": ("libtern-kernels", GEMV, []),
             "generate": ("libtern", GENERATE, [small, "Once upon a time"]),
+            "own_forward": ("libtern", OWN_FORWARD, ["abc", "b"]),
         }[program.name]
         text = run([program, *operands], env)
         if not re.search(pattern, text.rstrip()):
@@ -128,7 +131,7 @@ def main() -> int:
         for kind in ["static"] + ["shared"] * args.shared:
             for language in ["C"] + ["CXX"] * bool(args.cxx):
                 build = package.with_cmake(language, kind)
-                for name, library in (("gemv", "tern-kernels"), ("generate", "tern")):
+                for name, library in EXAMPLES.items():
                     package.check(build / name, kind)
                     source = args.source / "examples" / f"{name}.c"
                     package.check(package.with_pkg_config(source, library, language, kind), kind)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, options and variables of other programs: what each does, or what is said of it."""
+
+import json
+import re
+import tempfile
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import tern, tern_text
+
+# Every command that takes the small model where none is named, with what else it needs.
+FALLS_BACK = {
+    "run": ["-p", "abc", "-n", 1],
+    "chat": [],
+    "logits": ["-p", "abc"],
+    "bench": ["-p", 2, "-n", 1, "--repeat", 1],
+    "perplexity": ["-f", "FILE"],
+    "crossval": ["--reference", common.ROOT / "tests" / "golden" / "tern-small-transformers.json"],
+    "tokenize": ["-p", "abc"],
+    "tune": [],
+    "verify-determinism": [],
+}
+
+
+class Names(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = common.small_model()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def file(self, name, data):
+        path = Path(self.folder.name) / name
+        path.write_bytes(data)
+        return path
+
+    def test_require_model(self):
+        """Without -m nothing stands in, whatever the command; with -m it is no matter."""
+        text = self.file("text", b"one two three")
+        for command, rest in FALLS_BACK.items():
+            words = [text if word == "FILE" else word for word in rest]
+            for more, env in ((["--require-model"], {}), ([], {"IE_REQUIRE_MODEL": "1"})):
+                with self.subTest(command=command, more=more):
+                    result = tern(command, *words, *more, env=env)
+                    self.assert_one_line_error(result, 2, ["no model", "-m FILE"])
+        named = ("logits", "-m", self.model, "-p", "abc", "--sha256")
+        self.assertEqual(
+            tern_text(*named), tern_text(*named, env={"IE_REQUIRE_MODEL": "1", "TERN_MODEL": "none"})
+        )
+        fallback = tern("logits", "-p", "abc", "--sha256", env={"IE_REQUIRE_MODEL": "0"})
+        self.assertEqual((fallback.returncode, fallback.stderr), (0, b""))
+
+    def test_every_fallback_is_known(self):
+        """A command that takes the small model has --require-model, and stands in the list above."""
+        text = tern_text("help")
+        commands = re.findall(r"^  ([a-z-]+) +", text, re.M)
+        found = {c for c in commands if c not in ("help", "tern") and "--require-model" in tern_text("help", c)}
+        self.assertEqual(found, set(FALLS_BACK))
+
+    def test_soft_hints(self):
+        """Scopes and devices that tern does not tell apart: one line that says so, the same answer."""
+        run = ("run", "-m", self.model, "-p", "Q: What is 2+2? A:", "-n", 2)
+        plain = tern(*run)
+        cache = Path(self.folder.name) / "cache"
+        for name in ("woh", "wxh"):
+            with self.subTest(pretranspose=name):
+                said = tern(*run, "--pretranspose", name, "--cache-dir", cache)
+                self.assertEqual((said.returncode, said.stdout), (0, plain.stdout))
+                self.assertEqual(len(said.stderr.splitlines()), 1)
+                self.assertIn(f"--pretranspose {name}: all matrices".encode(), said.stderr)
+        self.assertTrue(list(cache.rglob("*")), "nothing was kept")
+        said = tern(*run, "--device", "cuda")
+        self.assertEqual((said.returncode, said.stdout), (0, plain.stdout))
+        self.assertEqual(said.stderr, b"tern: --device has no effect: models run on the processor\n")
+        result = tern(*run, "--device", "cuda", "--strict")
+        self.assert_one_line_error(result, 2, ["strict: --device would have no effect"])
+        self.assertEqual(tern(*run, "--device", "cpu", "--strict").returncode, 0)
+        self.assertEqual(tern(*run, "--device", "abacus").returncode, 2)
+
+    def test_compat_check(self):
+        """As text and as JSON, under both names: 0 only for a model that runs here."""
+        file = gguf_edit.read(self.model)
+        architecture = file.text("general.architecture")
+        del file[f"{architecture}.block_count"]
+        file["general.architecture"] = gguf_edit.string("unheard-of")
+        broken = self.file("broken.gguf", file.to_bytes())
+        for command in ("inspect", "compat-check"):
+            for model, status in ((self.model, 0), (broken, 1)):
+                with self.subTest(command=command, model=model):
+                    self.assertEqual(tern(command, model).returncode, status)
+                    result = tern(command, model, "--json")
+                    self.assertEqual(result.returncode, status)
+                    answer = json.loads(result.stdout)
+                    self.assertEqual(answer["runs_here"], status == 0)
+                    self.assertEqual("unheard-of" in answer["why"], status == 1)
+
+    def test_recompute(self):
+        """Each position from nothing gives what the cache gives."""
+        for model, kv in ((self.model, "f16"), (common.synth("bitnet-tiny", self.folder.name), "q8_0")):
+            options = ("logits", "-m", model, "--tokens", "1,5,9,2,7,3,8,4,6,11,10", "--kv", kv, "--sha256")
+            with self.subTest(model=model.name):
+                whole = tern_text(*options, "--all")
+                self.assertEqual(whole, tern_text(*options, "--all", "--recompute"))
+                last = tern_text(*options)
+                self.assertNotEqual(whole, last)
+                self.assertEqual(last, tern_text(*options, "--recompute"))
+
+
+if __name__ == "__main__":
+    common.main()
