@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer/internal.h"
+#include "runtime/chat_styles.h"
 
 /*
  * Chat formats, recognised rather than executed: a template is a program, the formats in use are
@@ -78,10 +78,6 @@ static void put_control(tern_chat_builder *b, const char *text) {
 
 static bool is(const char *role, const char *name) {
     return strcmp(role, name) == 0;
-}
-
-static bool template_has(const tern_tokenizer *t, const char *text) {
-    return memmem(t->chat_template.data, t->chat_template.size, text, strlen(text)) != NULL;
 }
 
 /* ---- ChatML ---- */
@@ -247,7 +243,7 @@ static void build_llama2(tern_chat_builder *b, const tern_chat_message *messages
 
 /* Questions and answers as plain text; the format has no place for a system message. */
 static void build_qa(tern_chat_builder *b, const tern_chat_message *messages, size_t n) {
-    const bool ends = template_has(b->e->t, "eos_token");
+    const bool ends = tern_chat_template_has(b->e->t, "eos_token");
     for (size_t i = 0; i < n; i++) {
         if (is(messages[i].role, "user")) {
             put_text(b, "Q: ");
@@ -268,67 +264,28 @@ static void build_qa(tern_chat_builder *b, const tern_chat_message *messages, si
 
 typedef void tern_chat_build(tern_chat_builder *b, const tern_chat_message *messages, size_t n);
 
-typedef struct tern_chat_style {
-    const char *name;
-    tern_chat_build *build;
-    bool (*matches)(const tern_tokenizer *t);
-} tern_chat_style;
-
-/* The template inside the published file puts an end token before the answer: the trained format
- * is the one of the model's own tokenizer configuration, which capitalises role names. */
-static bool is_bitnet(const tern_tokenizer *t) {
-    return tern_token_find_text(t, "<|eot_id|>") >= 0 &&
-           (t->bitnet || template_has(t, "BITNET") || template_has(t, "capitalize"));
-}
-
-static bool is_chatml(const tern_tokenizer *t) {
-    return template_has(t, "<|im_start|>");
-}
-
-static bool is_llama3(const tern_tokenizer *t) {
-    return template_has(t, "<|start_header_id|>") && template_has(t, "<|end_header_id|>");
-}
-
-/* As falcon3, but the user's message ends with the end token too. */
-static bool is_zephyr(const tern_tokenizer *t) {
-    return template_has(t, "'<|user|>\n' + message['content'] + eos_token") ||
-           template_has(t, "'<|user|>\\n' + message['content'] + eos_token");
-}
-
-static bool is_falcon3(const tern_tokenizer *t) {
-    return template_has(t, "<|user|>") && template_has(t, "<|assistant|>");
-}
-
-static bool is_falcon_e(const tern_tokenizer *t) {
-    return t->chat_template.size > 0 && strcmp(t->pre, "falcon_e") == 0;
-}
-
-static bool is_llama2(const tern_tokenizer *t) {
-    return template_has(t, "[INST]");
-}
-
-static bool is_qa(const tern_tokenizer *t) {
-    return template_has(t, "Q: ");
-}
-
-/* The first that matches; the most distinctive marks come first. */
-static const tern_chat_style styles[] = {
-    {"bitnet", build_bitnet, is_bitnet},    {"chatml", build_chatml, is_chatml},
-    {"llama3", build_llama3, is_llama3},    {"zephyr", build_zephyr, is_zephyr},
-    {"falcon3", build_falcon3, is_falcon3}, {"falcon-e", build_falcon_e, is_falcon_e},
-    {"llama2", build_llama2, is_llama2},    {"qa", build_qa, is_qa},
+static tern_chat_build *const builders[TERN_CHAT_COUNT] = {
+    [TERN_CHAT_BITNET] = build_bitnet,   [TERN_CHAT_CHATML] = build_chatml,
+    [TERN_CHAT_LLAMA3] = build_llama3,   [TERN_CHAT_ZEPHYR] = build_zephyr,
+    [TERN_CHAT_FALCON3] = build_falcon3, [TERN_CHAT_FALCON_E] = build_falcon_e,
+    [TERN_CHAT_LLAMA2] = build_llama2,   [TERN_CHAT_QA] = build_qa,
 };
 
-static const tern_chat_style *find_style(const tern_tokenizer *t) {
-    for (size_t i = 0; i < sizeof styles / sizeof styles[0]; i++)
-        if (styles[i].matches(t))
-            return &styles[i];
-    return NULL;
+const char *tern_chat_format(const tern_tokenizer *t) {
+    return tern_chat_name(tern_chat_recognise(t));
 }
 
-const char *tern_chat_format(const tern_tokenizer *t) {
-    const tern_chat_style *style = find_style(t);
-    return style != NULL ? style->name : "none";
+tern_status tern_tokenizer_set_chat_format(tern_tokenizer *t, const char *name, tern_error *err) {
+    if (t == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_tokenizer_set_chat_format: NULL argument");
+    tern_chat_format_id id = TERN_CHAT_BITNET;
+    while (name != NULL && id < TERN_CHAT_COUNT && strcmp(tern_chat_name(id), name) != 0)
+        id++;
+    if (name != NULL && id == TERN_CHAT_COUNT)
+        return tern_fail(err, TERN_ERR_ARG, "%s: chat format '%.32s' is none of: %s", t->file, name,
+                         tern_chat_names());
+    t->chat_format = name != NULL ? id : TERN_CHAT_UNKNOWN;
+    return TERN_OK;
 }
 
 static tern_status check_messages(const tern_tokenizer *t, const tern_chat_message *messages,
@@ -358,16 +315,17 @@ tern_status tern_chat_tokenize(const tern_tokenizer *t, const tern_chat_message 
     const tern_status checked = check_messages(t, messages, n_messages, err);
     if (checked != TERN_OK)
         return checked;
-    const tern_chat_style *style = find_style(t);
-    if (style == NULL)
+    const tern_chat_format_id format = tern_chat_recognise(t);
+    if (format == TERN_CHAT_UNKNOWN)
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
-                         "%s: the model has no chat format that is known here%s", t->file,
-                         t->chat_template.size == 0 ? " (no tokenizer.chat_template)" : "");
+                         "%s: the model has no chat format that is known here (%s)", t->file,
+                         t->chat_template.size == 0 ? "no tokenizer.chat_template"
+                                                    : "its tokenizer.chat_template is another");
     tern_encoder e = {.t = t, .ids = ids, .capacity = capacity};
     tern_chat_builder b = {.e = &e};
     if (t->add_bos)
         put_id(&b, t->bos);
-    style->build(&b, messages, n_messages);
+    builders[format](&b, messages, n_messages);
     flush_text(&b);
     free(b.text);
     return tern_encoder_finish(&e, b.status, n, err);

@@ -23,8 +23,7 @@ static tern_status adopt(tern_model *m, const char *path, const char *pre, tern_
     return TERN_OK;
 }
 
-tern_status tern_model_open_tokenizer(tern_model *m, const tern_model_params *params,
-                                      tern_error *err) {
+static tern_status open_any(tern_model *m, const tern_model_params *params, tern_error *err) {
     if (params->tokenizer != NULL)
         return adopt(m, params->tokenizer, params->pre_tokenizer, err);
     const tern_status status = tern_tokenizer_new(
@@ -36,4 +35,12 @@ tern_status tern_model_open_tokenizer(tern_model *m, const tern_model_params *pa
         (void)adopt(m, beside, NULL, &m->tokenizer_error);
     free(beside);
     return TERN_OK;
+}
+
+tern_status tern_model_open_tokenizer(tern_model *m, const tern_model_params *params,
+                                      tern_error *err) {
+    const tern_status status = open_any(m, params, err);
+    return status == TERN_OK && m->tokenizer != NULL && params->chat_format != NULL
+               ? tern_tokenizer_set_chat_format(m->tokenizer, params->chat_format, err)
+               : status;
 }

@@ -36,7 +36,7 @@ static void files_beside(void **state) {
     write_file(folder, names[1],
                "{\"bos_token\": {\"content\": \"<b>\"}, \"eos_token\": \"<e>\", "
                "\"add_bos_token\": true, \"chat_template\": [{\"name\": \"default\", "
-               "\"template\": \"<|im_start|>\"}]}");
+               "\"template\": \"<|im_start|> <|im_end|> assistant\"}]}");
     write_file(folder, names[2], "{\"eos_token_id\": [4, 2, 4000]}");
     write_file(folder, names[3], "{\"a\": 0}");
     write_file(folder, names[4], "a b");

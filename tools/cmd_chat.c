@@ -31,7 +31,9 @@ static int check_format(const chat *c) {
         return EXIT_FAILED;
     }
     if (strcmp(tern_chat_format(c->l.tokenizer), "none") == 0) {
-        complain("%s: the model has no chat format that tern knows; try tern run", c->l.info.path);
+        complain("%s: no chat format that tern knows: --chat-template NAME says which one to use, "
+                 "and tern run needs none",
+                 c->l.info.path);
         return EXIT_FAILED;
     }
     return EXIT_DONE;

@@ -73,6 +73,7 @@ static void try_model(inspection *n) {
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.strict = options_switch(n->o, OPT_STRICT);
     params.tokenizer = options_text(n->o, OPT_TOKENIZER);
+    params.chat_format = loader_chat_format(n->o);
     params.no_weights = true;
     loaded *l = &n->l;
     n->status = tern_model_open(n->path, &params, &l->model, &n->why);

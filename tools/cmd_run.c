@@ -165,6 +165,8 @@ static bool check_options(const options *o) {
     const bool cache = options_given(o, OPT_PROMPT_CACHE);
     if (o->values[OPT_SYSTEM].source == OPTION_FLAG && !options_switch(o, OPT_CHAT)) {
         complain("--system is part of a chat: use --chat too");
+    } else if (o->values[OPT_CHAT_TEMPLATE].source == OPTION_FLAG && !options_switch(o, OPT_CHAT)) {
+        complain("--chat-template is part of a chat: use --chat too");
     } else if (many_wanted(o) && receipt) {
         complain("--receipt is of one answer: not with --prompts-file or --rounds");
     } else if (many_wanted(o) && cache) {

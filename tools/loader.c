@@ -128,6 +128,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     params.i2s_order = loader_i2s_order(o);
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.tokenizer = options_text(o, OPT_TOKENIZER);
+    params.chat_format = loader_chat_format(o);
     params.strict = options_switch(o, OPT_STRICT);
     params.cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params.images = image_use(o);
@@ -168,6 +169,11 @@ int loader_check_file(const loaded *l) {
 
 const char *loader_layout(const options *o) {
     const char *name = options_text(o, OPT_LAYOUT);
+    return name != NULL && strcmp(name, "auto") == 0 ? NULL : name;
+}
+
+const char *loader_chat_format(const options *o) {
+    const char *name = options_text(o, OPT_CHAT_TEMPLATE);
     return name != NULL && strcmp(name, "auto") == 0 ? NULL : name;
 }
 

@@ -62,6 +62,9 @@ tern_model_params loader_params(const options *o, char cache[PATH_MAX]);
 /* The layout that --layout names; NULL: none. */
 const char *loader_layout(const options *o);
 
+/* The chat format that --chat-template names; NULL: what the model's template is. */
+const char *loader_chat_format(const options *o);
+
 /* The folder for what can be made again, in the options or in path; NULL: there is none. */
 const char *loader_cache(const options *o, char path[PATH_MAX]);
 

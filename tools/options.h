@@ -66,6 +66,7 @@ typedef enum option_id {
     OPT_LOGIT_BIAS,
     OPT_SEED,
     OPT_CHAT,
+    OPT_CHAT_TEMPLATE,
     OPT_SPECIAL,
     OPT_IGNORE_EOS,
     OPT_STOP,

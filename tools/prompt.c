@@ -81,6 +81,15 @@ static tern_status tokenize(const options *o, const loaded *l, const prompt *p, 
                          capacity, n, err);
 }
 
+static int complain_of_text(const loaded *l, const tern_error *err) {
+    if (err->status == TERN_ERR_TOKENIZER_DATA &&
+        strcmp(tern_chat_format(l->tokenizer), "none") == 0) {
+        complain("%s: --chat-template NAME says which one to use", err->message);
+        return EXIT_FAILED;
+    }
+    return complain_error(err);
+}
+
 int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
     if (l->tokenizer == NULL) {
         complain("%s; give the prompt as --tokens", l->tokenizer_error.message);
@@ -89,7 +98,7 @@ int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
     tern_error err = {0};
     size_t n = 0;
     if (tokenize(o, l, p, NULL, 0, &n, &err) != TERN_OK) {
-        return complain_error(&err);
+        return complain_of_text(l, &err);
     }
     p->ids = malloc((n + 1) * sizeof *p->ids);
     if (p->ids == NULL) {

@@ -47,6 +47,7 @@ typedef struct tern_model_params {
     const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
     const char *tokenizer;     /* file as in tern_tokenizer_open in place of the model's own; NULL:
                                   its own, or else a tokenizer.json in the same folder */
+    const char *chat_format;   /* name as in tern_chat_format; NULL: recognised from the file */
     uint32_t threads;          /* used while loading; 0: tern_topology_threads */
     tern_places places;        /* of the weights, and of the threads and memory of every session */
     bool replicate;            /* a copy of hot weights on every NUMA node that threads are bound
@@ -238,6 +239,11 @@ TERN_MUST_CHECK tern_status tern_chat_tokenize(const tern_tokenizer *t,
 
 /* Name of the recognised chat format ("chatml", "llama3", "bitnet", "qa", ...), or "none". */
 const char *tern_chat_format(const tern_tokenizer *t);
+
+/* The format for all chats from here on, whatever the template says, by that name; NULL: what is
+ * recognised. TERN_ERR_ARG for another name. tern_model_params.chat_format does it for a model. */
+TERN_MUST_CHECK tern_status tern_tokenizer_set_chat_format(tern_tokenizer *t, const char *name,
+                                                           tern_error *err);
 
 /*
  * Text of tokens as they arrive, never splitting a UTF-8 character: push returns the bytes that are

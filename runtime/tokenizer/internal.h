@@ -29,6 +29,7 @@ struct tern_tokenizer {
     int32_t bos, eos, unknown;
     char pre[TERN_TOKENIZER_NAME_BYTES]; /* "" when it has no name */
     tern_span chat_template;             /* size 0: none */
+    unsigned chat_format;                /* tern_chat_format_id that was set; 0: none */
 
     size_t n_tokens;
     tern_span *tokens; /* [n_tokens] text: in the file or in text_bytes */

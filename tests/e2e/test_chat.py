@@ -13,6 +13,7 @@ import unittest
 from pathlib import Path
 
 import common
+import gguf_edit
 from common import tern, tern_json, tern_text
 from terminal import Terminal
 
@@ -187,7 +188,39 @@ class Pipe(Chat):
             data[at : at + 9] = b"unknown__"
             path.write_bytes(data)
             result = talk("hello", options=("-m", path))
-            self.assert_one_line_error(result, contains=[str(path), "no chat format", "tern run"])
+            self.assert_one_line_error(
+                result, contains=[str(path), "no chat format", "--chat-template NAME", "tern run"]
+            )
+
+    def with_template(self, text):
+        file = gguf_edit.read(common.small_model())
+        file["tokenizer.chat_template"] = gguf_edit.string(text)
+        path = Path(self.folder.name) / "templated.gguf"
+        path.write_bytes(file.to_bytes())
+        return path
+
+    def test_a_template_that_is_another(self):
+        """It is said, and --chat-template says what to do."""
+        model = self.with_template("role + ': ' + text + '<|eot_id|>' # Q: what? A: this")
+        self.assert_one_line_error(talk("hello", options=("-m", model)), contains=["--chat-template NAME"])
+        refused = tern("run", "--chat", model, "hello")
+        self.assert_one_line_error(refused, contains=["another", "--chat-template NAME"])
+        named = talk("What is 2+2?", options=("-m", model, "--chat-template", "qa", "--greedy"))
+        self.assertEqual((named.returncode, named.stdout), (0, b"4\n"))
+        run = tern_text("run", "--chat", "--chat-template", "qa", model, "What is 2+2?")
+        self.assertEqual(run, "4\n")
+
+    def test_names_of_templates(self):
+        """Every name that the option takes is a format, and takes the place of the model's own."""
+        told = re.search(r"--chat-template NAME +(.*?)\n +--", tern_text("help", "inspect"), re.S)
+        names = re.search(r": auto (.*) \[auto\]", " ".join(told[1].split()))[1].split()
+        self.assertIn("chatml", names)
+        for name in names:
+            said = tern_json("inspect", common.small_model(), "--chat-template", name)
+            self.assertEqual(said["tokenizer"]["chat_format"], name)
+        self.assert_one_line_error(talk("x", options=("--chat-template", "vicuna")), 2, names)
+        without = tern("run", "-p", "x", "--chat-template", "qa")
+        self.assert_one_line_error(without, 2, ["use --chat too"])
 
 
 class Regenerate(Chat):

@@ -11,13 +11,13 @@ import gguf
 
 PRES = ["llama-bpe", "dbrx", "qwen2", "gpt-2", "smollm", "falcon", "falcon3", "default"]
 TEMPLATES = [
-    "<|im_start|>system\nBe kind<|im_end|>",
-    "<|start_header_id|><|end_header_id|>",
-    "<|user|><|assistant|>",
-    "{{ '<|user|>\n' + message['content'] + eos_token }}",
-    "[INST]",
-    "Q: eos_token",
-    "BITNET",
+    "<|im_start|>system\nBe kind<|im_end|><|im_start|>assistant",
+    "<|start_header_id|><|end_header_id|><|eot_id|>",
+    "<|user|><|assistant|>eos_token",
+    "{{ '<|user|>\n' + message['content'] + eos_token + '<|assistant|>' }}",
+    "[INST] <<SYS>> [/INST]",
+    "'Q: ' ' A:' eos_token",
+    "BITNETAssistant: ",
 ]
 SPECIALS = ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|user|>", "<s>"]
 MERGES = ["h e", "l l", "he ll", "hell o", "\u0120 w", "1 2"]
@@ -57,7 +57,7 @@ def main(folder):
 
     def spm(w):
         w.add_token_scores([-float(i) for i in range(len(tokens) + len(SPECIALS))])
-        w.add_chat_template("[INST]")
+        w.add_chat_template("[INST] <<SYS>> [/INST]")
     write(os.path.join(folder, "spm"), "llama", tokens, spm)
 
 
