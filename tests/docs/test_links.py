@@ -6,6 +6,8 @@ import unittest
 
 import documents
 
+REQUIREMENTS = 382  # M1 to this one
+
 
 def problems_of_links():
     for path in documents.paths():
@@ -44,9 +46,18 @@ def source_of(test):
     return None
 
 
-def problems_of_shown(shown, patterns):
+def parts_of(shown):
     """What shows a row is split by semicolons: tests with their functions, commands, words."""
-    for part in shown.split(";"):
+    return shown.split(";")
+
+
+def is_a_test(part, patterns):
+    found = re.match(r"\s*([a-z][a-z0-9_]*)", part)
+    return found is not None and any(re.fullmatch(pattern, found[1]) for pattern in patterns)
+
+
+def problems_of_shown(shown, patterns):
+    for part in parts_of(shown):
         found = re.match(r"\s*([a-z][a-z0-9_]*)(\*?)(?:: *((?:test_\w+(?:, *)?)+))?", part)
         if found is None or not (found[3] or "_" in found[1]):
             continue
@@ -75,15 +86,38 @@ def problems_of_place(where):
                 yield f"{found[1]} does not hold {name}"
 
 
-def problems_of_requirements():
-    """Rows are | M1 | what | where | shown by |."""
-    patterns = known_tests()
-    text = (documents.ROOT / "docs" / "requirements.md").read_text()
+def requirement_rows(text):
+    """Rows are | M1, M2 | what | where | shown by |; gives their line and cells."""
     for number, line in enumerate(text.split("\n"), 1):
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if re.fullmatch(r"M\d+", cells[0]) and len(cells) == 4:
-            for problem in [*problems_of_place(cells[2]), *problems_of_shown(cells[3], patterns)]:
-                yield f"requirements.md:{number}: {cells[0]}: {problem}"
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+        if re.match(r"M\d", cells[0]):
+            yield number, cells
+
+
+def problems_of_row(cells, patterns):
+    if re.fullmatch(r"M\d+(, M\d+)*", cells[0]) is None or len(cells) != 4:
+        yield f"is no row of four cells: {len(cells)}"
+        return
+    yield from problems_of_place(cells[2])
+    yield from problems_of_shown(cells[3], patterns)
+    if not cells[1].startswith("not yet") and not any(
+        is_a_test(part, patterns) for part in parts_of(cells[3])
+    ):
+        yield "names no test, and does not begin with 'not yet'"
+
+
+def problems_of_requirements(text, patterns):
+    """Every requirement has one row; a row shows code that exists and a test that exists."""
+    seen = {}
+    for number, cells in requirement_rows(text):
+        for problem in problems_of_row(cells, patterns):
+            yield f"requirements.md:{number}: {cells[0]}: {problem}"
+        for one in re.findall(r"M(\d+)", cells[0]):
+            if int(one) in seen:
+                yield f"requirements.md:{number}: M{one} is in line {seen[int(one)]} already"
+            seen[int(one)] = number
+    for missing in sorted(set(range(1, REQUIREMENTS + 1)) - set(seen)):
+        yield f"requirements.md: M{missing} has no row"
 
 
 class Links(unittest.TestCase):
@@ -101,7 +135,36 @@ class Links(unittest.TestCase):
 
     def test_requirements(self):
         self.assertGreater(len(known_tests()), 30)
-        self.assertEqual([], list(problems_of_requirements()))
+        text = (documents.ROOT / "docs" / "requirements.md").read_text()
+        self.assertEqual([], list(problems_of_requirements(text, known_tests())))
+
+    def test_requirements_that_lie(self):
+        """Rows that say what is not so are found, whichever way they say it."""
+        patterns = known_tests()
+        for row, problem in (
+            ("| M1 | done | `runtime/none.c` | gguf |", "there is no runtime/none.c"),
+            ("| M1 | done | `runtime/arena.c: nobody` | gguf |", "does not hold nobody"),
+            ("| M1 | done | `runtime/arena.c` | gguf: test_none |", "gguf has no test_none"),
+            ("| M1, M2 | done | `runtime/arena.c` | no_such |", "there is no test no_such"),
+            ("| M1, M2 | done | `runtime/arena.c` | `make` |", "names no test"),
+            ("| M1+M2 | done | `runtime/arena.c` | gguf |", "is no row of four cells"),
+            ("| M1 | done | gguf |", "is no row of four cells"),
+            ("| M1 | not yet: nothing | | |\n| M1 | not yet | | |", "M1 is in line 1 already"),
+            ("| M1 | not yet | | |", "M2 has no row"),
+        ):
+            found = list(problems_of_requirements(row, patterns))
+            self.assertTrue(any(problem in one for one in found), (row, problem, found[:3]))
+
+    def test_workflow(self):
+        """What runs on every change holds both receipts to the rules and keeps them."""
+        path = documents.ROOT / ".github" / "workflows" / "inference-validation.yml"
+        text = path.read_text()
+        self.assertIn("on: [push, pull_request]", text)
+        for receipt in ("build/ci/inference.json", "ci/inference.json"):
+            self.assertIn(f"run: tools/receipt-gate {receipt}", text)
+        kept = text.partition("actions/upload-artifact")[2]
+        for line in ("build/ci/*.json", "ci/*.json", "if: always()"):
+            self.assertIn(f" {line}\n", kept)
 
     def test_status_codes(self):
         """docs/errors.md lists the codes of the header, all of them and in its words."""
