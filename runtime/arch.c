@@ -2,6 +2,7 @@
 
 #include "runtime/arch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,16 @@ static tern_status read_heads(const tern_gguf *file, tern_config *c, tern_error 
     return TERN_OK;
 }
 
+/* 0 says the usual one, in files and in the programs that write them. */
+static tern_status read_attention_scale(const tern_gguf *file, tern_config *c, tern_error *err) {
+    const float usual = 1.0f / sqrtf((float)c->head_dim);
+    const tern_status status =
+        read_f32(file, c->arch, "attention.scale", usual, 0.0f, 1e6f, &c->attention_scale, err);
+    if (status == TERN_OK && c->attention_scale == 0.0f)
+        c->attention_scale = usual;
+    return status;
+}
+
 static tern_status read_vocabulary(const tern_gguf *file, tern_config *c, tern_error *err) {
     const tern_gguf_tensor *embedding = tern_gguf_find_tensor(file, "token_embd.weight");
     if (!embedding)
@@ -212,6 +223,7 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
                          tern_gguf_name(file), (int)(name.size < 64 ? name.size : 64), name.data,
                          tern_arch_names());
     if ((status = read_sizes(file, &c, err)) || (status = read_heads(file, &c, err)) ||
+        (status = read_attention_scale(file, &c, err)) ||
         (status = read_rope_scaling(file, &c, err)) || (status = read_vocabulary(file, &c, err)))
         return status;
     *out = c;

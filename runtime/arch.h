@@ -43,7 +43,8 @@ typedef struct tern_config {
     uint32_t n_ctx; /* trained for */
     float norm_eps;
     float rope_base;
-    float rope_scale; /* multiplies angles: 1 / factor of linear scaling */
+    float rope_scale;      /* multiplies angles: 1 / factor of linear scaling */
+    float attention_scale; /* multiplies q . k: 1 / sqrt(head_dim) unless the file has its own */
 } tern_config;
 
 /*

@@ -59,6 +59,15 @@ static bool equal_values(const tern_gguf_value *a, const tern_gguf_value *b) {
            size == tern_gguf_value_bytes(b) && memcmp(a->data, b->data, size) == 0;
 }
 
+/* Whether a key says something of the model, which only the first part is asked for. */
+static bool is_of_the_model(tern_span key) {
+    static const char *const others[] = {"split.", "general."};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (key.size > strlen(others[i]) && memcmp(key.data, others[i], strlen(others[i])) == 0)
+            return false;
+    return true;
+}
+
 /* Most parts but the first have no metadata of the model; those that have must agree. */
 static tern_status check_metadata(const tern_gguf *first, const tern_gguf *part, tern_error *err) {
     for (size_t i = 0; i < part->n_values; i++) {
@@ -68,6 +77,10 @@ static tern_status check_metadata(const tern_gguf *first, const tern_gguf *part,
             return tern_fail(err, TERN_ERR_PARTS,
                              "%s: key '%.*s' is not as in %s: a part of another model", part->name,
                              TERN_SPAN_ARG(value->key), first->name);
+        if (other == NULL && is_of_the_model(value->key))
+            return tern_fail(err, TERN_ERR_PARTS,
+                             "%s: key '%.*s' is not in %s, which has the model's metadata",
+                             part->name, TERN_SPAN_ARG(value->key), first->name);
     }
     return TERN_OK;
 }

@@ -111,49 +111,6 @@ static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
     return load_head(l, m, err);
 }
 
-/* Tensors of a block that load_layer reads, without "blk.<n>.". */
-static const char *const block_tensors[] = {
-    "attn_norm.weight", "attn_q.weight",   "attn_k.weight", "attn_v.weight",  "attn_output.weight",
-    "ffn_norm.weight",  "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"};
-static const char *const sub_norm_tensors[] = {"attn_sub_norm.weight", "ffn_sub_norm.weight"};
-static const char *const qk_norm_tensors[] = {"attn_q_norm.weight", "attn_k_norm.weight"};
-static const char *const bias_tensors[] = {"attn_q.bias", "attn_k.bias", "attn_v.bias"};
-
-static bool is_listed(tern_span name, const char *const *list, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (strlen(list[i]) == name.size && memcmp(list[i], name.data, name.size) == 0)
-            return true;
-    return false;
-}
-
-static bool is_used(tern_span suffix, const tern_arch *arch) {
-    return is_listed(suffix, block_tensors, sizeof block_tensors / sizeof *block_tensors) ||
-           (arch->sub_norms && is_listed(suffix, sub_norm_tensors, 2)) ||
-           (arch->qk_norms && is_listed(suffix, qk_norm_tensors, 2)) ||
-           (arch->qkv_bias && is_listed(suffix, bias_tensors, 3));
-}
-
-/*
- * A block tensor that the forward pass has no place for means that the file is of another graph: it
- * is refused rather than run wrongly. Rotation tables are an exception: they repeat the metadata.
- */
-static tern_status refuse_unused(const tern_model *m, tern_error *err) {
-    for (size_t i = 0; i < tern_gguf_tensor_count(m->file); i++) {
-        const tern_span name = tern_gguf_tensor_at(m->file, i)->name;
-        if (name.size < 5 || memcmp(name.data, "blk.", 4) != 0)
-            continue;
-        const char *dot = memchr(name.data + 4, '.', name.size - 4);
-        const size_t start = dot ? (size_t)(dot + 1 - name.data) : name.size;
-        const tern_span suffix = {.data = name.data + start, .size = name.size - start};
-        const bool table = suffix.size >= 13 && memcmp(suffix.data, "attn_rot_embd", 13) == 0;
-        if (!table && !is_used(suffix, m->config.arch))
-            return tern_fail(err, TERN_ERR_ARCH, "%s: architecture %s does not use tensor %.*s",
-                             tern_gguf_name(m->file), m->config.arch->name,
-                             (int)(name.size < 64 ? name.size : 64), name.data);
-    }
-    return TERN_OK;
-}
-
 /* Plans again with what the tuner has chosen, if it has chosen anything. */
 static tern_status tune(tern_model *m, const tern_model_params *params, tern_loader *l,
                         uint32_t threads, tern_error *err) {
@@ -224,9 +181,7 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
                           .hot = params->replicate ? &m->replicas.hot : NULL,
                           .stage = TERN_LOAD_PLAN};
     tern_hash64_start(&loader.pieces);
-    tern_status status = refuse_unused(m, err);
-    if (status == TERN_OK)
-        status = load_all(&loader, m, err);
+    tern_status status = load_all(&loader, m, err);
     if (status == TERN_OK && !params->no_weights)
         status = tern_team_new_placed(threads, m->topology, &m->places, &loader.team, err);
     if (status == TERN_OK && params->tune)
@@ -329,7 +284,8 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if ((s = find_layout(params->layout, &m->ternary, err)))
         return s;
     if ((s = tern_gguf_open(path, &m->file, err)) ||
-        (s = tern_config_read(m->file, &m->config, err)) || (s = copy_name(m, err)) ||
+        (s = tern_config_read(m->file, &m->config, err)) ||
+        (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
         (s = select_rows(m, err)) ||
         (s = tern_config_frequencies(m->file, &m->config, &m->frequency, err)))
         return s;
@@ -395,6 +351,7 @@ void tern_model_free(tern_model **model) {
     tern_model_free_replicas(m);
     tern_topology_free(&m->topology);
     tern_tuning_free(&m->tuning);
+    tern_unused_free(&m->unused);
     tern_gguf_close(&m->file);
     free(m->frequency);
     free(m->layers);

@@ -12,6 +12,7 @@
 #include "runtime/head.h"
 #include "runtime/places/placement.h"
 #include "runtime/places/replica.h"
+#include "runtime/unused.h"
 #include "runtime/weights.h"
 #include "tern/tern.h"
 
@@ -102,6 +103,7 @@ struct tern_model {
     double *frequency;         /* [n_rot / 2], radians per position */
     tern_tokenizer *tokenizer; /* NULL: see tokenizer_error */
     tern_error tokenizer_error;
+    tern_unused unused; /* in the file, and not known */
     char *name;    /* general.name or "" */
     bool runnable; /* weights are loaded */
     bool strict;

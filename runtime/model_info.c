@@ -127,6 +127,11 @@ size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows,
     return s->ran ? list_rows(s->model, s->kv, s->ran, rows, capacity) : 0;
 }
 
+size_t tern_model_unused(const tern_model *m, const char *const **names) {
+    *names = (const char *const *)m->unused.names;
+    return m->unused.n;
+}
+
 size_t tern_model_refusals(const tern_model *m, const tern_kernel_refusal **refusals) {
     *refusals = m->guard.refused;
     return m->guard.n_refused;

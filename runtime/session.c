@@ -2,7 +2,6 @@
 
 #include "runtime/session.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,7 +182,7 @@ static void configure(tern_session *s, const tern_model *model, const tern_sessi
     s->kv_row_bytes = tern_cache_row_bytes(p->kv, model->config.head_dim);
     s->attend = model->rows.attend[p->kv];
     s->store = model->rows.store[p->kv];
-    s->attend_scale = 1.0f / sqrtf((float)model->config.head_dim);
+    s->attend_scale = model->config.attention_scale;
     s->n_ctx = p->n_ctx ? p->n_ctx : tern_model_default_context(model);
     s->n_batch = p->n_batch ? p->n_batch : DEFAULT_BATCH;
     if (s->n_batch > s->n_ctx)

@@ -34,6 +34,17 @@ static tern_status check_metadata(const tern_model *m, tern_error *err) {
     return TERN_OK;
 }
 
+/* What nobody here has heard of may change what the model says. */
+static tern_status check_unused(const tern_model *m, tern_error *err) {
+    char others[48] = "";
+    if (m->unused.n == 0)
+        return TERN_OK;
+    if (m->unused.n > 1)
+        snprintf(others, sizeof others, " and %zu more", m->unused.n - 1);
+    return tern_fail(err, TERN_ERR_STRICT, "%s: strict: unknown %s%s would be left out",
+                     tern_gguf_name(m->file), m->unused.names[0], others);
+}
+
 /* A vocabulary for byte-level BPE that names no pre-tokenizer is cut by a guess. */
 static tern_status check_tokenizer(const tern_model *m, const tern_model_params *params,
                                    tern_error *err) {
@@ -122,8 +133,8 @@ tern_status tern_strict_plan(const tern_model *m, const tern_model_params *param
                          "%s: strict: the processor announces %s, which does not work here: a "
                          "weaker set would stand in",
                          tern_gguf_name(m->file), refused);
-    if ((status = check_metadata(m, err)) || (status = check_tokenizer(m, params, err)) ||
-        (status = check_blocks(m, err)))
+    if ((status = check_metadata(m, err)) || (status = check_unused(m, err)) ||
+        (status = check_tokenizer(m, params, err)) || (status = check_blocks(m, err)))
         return status;
     return check_rows(m, err);
 }

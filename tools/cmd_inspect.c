@@ -80,6 +80,7 @@ static void try_model(inspection *n) {
     if (n->status != TERN_OK) {
         return;
     }
+    loader_report_unused(l->model, n->path);
     loader_describe(n->o, l);
     tern_session_params session = tern_session_params_default();
     session.n_ctx = (uint32_t)options_integer(n->o, OPT_CONTEXT);
@@ -218,6 +219,16 @@ static json_t *parts_json(const inspection *n) {
     return list;
 }
 
+static json_t *unused_json(const inspection *n) {
+    const char *const *names;
+    const size_t count = tern_model_unused(n->l.model, &names);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, json_text(names[i], strlen(names[i])));
+    }
+    return list;
+}
+
 static bool add_model(const inspection *n, json_t *root) {
     const tern_model_info *m = &n->l.info;
     const tern_tokenizer *t = n->l.tokenizer;
@@ -234,6 +245,7 @@ static bool add_model(const inspection *n, json_t *root) {
     json_object_set_new(root, "parameters", json_integer((json_int_t)m->parameters));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
     json_set_kernels(root, &n->l);
+    json_object_set_new(root, "unused", unused_json(n));
     places_set_json(root, n->l.model);
     if (t != NULL) {
         json_object_set_new(

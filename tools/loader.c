@@ -67,6 +67,23 @@ static void report_refusals(const tern_model *model) {
     }
 }
 
+void loader_report_unused(const tern_model *model, const char *path) {
+    enum { SHOWN = 6 };
+    const char *const *names;
+    const size_t n = tern_model_unused(model, &names);
+    char line[SHOWN * 100] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < n && i < SHOWN; i++) {
+        used +=
+            (size_t)snprintf(line + used, sizeof line - used, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    if (n > SHOWN) {
+        complain("%s: not known, and left out: %s and %zu more", path, line, n - SHOWN);
+    } else if (n > 0) {
+        complain("%s: not known, and left out: %s", path, line);
+    }
+}
+
 void loader_describe(const options *o, loaded *l) {
     if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK) {
         l->tokenizer = NULL;
@@ -140,6 +157,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
         return complain_of_model(path, o->model_may_be_prompt, &err);
     }
+    loader_report_unused(l->model, path);
     report_refusals(l->model);
     loader_describe(o, l);
     tern_model_describe_loading(l->model, &l->loading);

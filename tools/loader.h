@@ -43,6 +43,9 @@ void loader_close(loaded *l);
  */
 int loader_check_isa(const options *o, uint64_t *mask);
 
+/* Names, in one line on standard error, what the file holds and tern does not know; if anything. */
+void loader_report_unused(const tern_model *model, const char *path);
+
 /* Fills tokenizer, info and kernels of *l from its open model. */
 void loader_describe(const options *o, loaded *l);
 

@@ -126,6 +126,13 @@ size_t tern_model_kernels(const tern_model *model, tern_format kv, const tern_ke
                           size_t capacity);
 
 /*
+ * What the file says or holds that tern has not heard of and did not use, printable: "key
+ * llama.foo", "tensor bar.weight" (docs/strict.md). Normally nothing; of a strict model never
+ * anything. Sets *names to an array owned by the model, returns how many there are.
+ */
+size_t tern_model_unused(const tern_model *model, const char *const **names);
+
+/*
  * Rows that were refused while the model was loaded, because on its weights (or on made-up input)
  * they gave other bits than the scalar rows: a sound row took the place of each. Normally none.
  * Sets *refusals to an array owned by the model, returns how many there are.

@@ -115,6 +115,11 @@ class Agreement(common.TernTest):
 
         self.check(self.edited("rope", edit), 40, "--noise", "4")
 
+    def test_attention_scale(self):
+        key = "bitnet-b1.58.attention.scale"
+        edit = lambda f: f.__setitem__(key, gguf_edit.f32(0.5))
+        self.check(self.edited("scale", edit), 40, "--noise", "4")
+
     def test_small_model(self):
         self.check(common.small_model(), 48, "--noise", "4")
 

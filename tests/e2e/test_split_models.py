@@ -165,6 +165,7 @@ class SplitModels(common.TernTest):
         name = part_name(1, 3)
         key = "general.architecture"
         self.edited(1, lambda p: p.__setitem__(key, gguf_edit.string("llama")), name, key)
+        self.edited(2, lambda p: p.__setitem__("bitnet-b1.58.logit_scale", gguf_edit.f32(2.0)), "logit_scale")
         same = cut(self.file, 3)
         same[1][key] = gguf_edit.string(self.file.text(key))  # agrees: fine
         self.assertEqual(self.hash(self.write(same)[0]), self.hash(self.whole))

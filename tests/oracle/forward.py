@@ -89,17 +89,17 @@ def rope(x, angles, pairing):
     return y
 
 
-def attention(q, k, v, kv="f32"):
+def attention(q, k, v, kv="f32", scale=None):
     """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim].
 
-    Over a q8_0 cache query heads and weights are 16-bit numbers.
+    scale: of the scores, 1 / sqrt(dim) unless a file has its own. Over a q8_0 cache query heads and weights are 16-bit numbers.
     """
     n, heads, dim = q.shape
     group = heads // k.shape[1]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
     if kv == "q8_0":
         q = sixteen_bits(q)
-    scores = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(dim)
+    scores = np.einsum("ihd,jhd->hij", q, k) * (scale or 1 / np.sqrt(dim))
     scores[:, np.triu(np.ones((n, n), dtype=bool), 1)] = -np.inf
     e = np.exp(scores - scores.max(axis=2, keepdims=True))
     e /= e.sum(axis=2, keepdims=True)
@@ -251,7 +251,7 @@ class Model:
             q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
         k, v = store(rope(k, angles, self.arch.pairing), kv), store(v, kv)
         self.cache.append((k, v))
-        o = attention(rope(q, angles, self.arch.pairing), k, v, kv)
+        o = attention(rope(q, angles, self.arch.pairing), k, v, kv, self._get("attention.scale"))
         if self.arch.sub_norms:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
         return self._project(layer, "attn_output", o)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model is used whole or not at all: what a file asks for is done, makes no difference, or is refused."""
+
+import math
+import struct
+import tempfile
+from pathlib import Path
+
+import common
+import gguf_edit
+from common import tern, tern_json, tern_text
+from gguf_edit import BOOL, f32, i32s, string, u32
+
+F32 = 0
+PAGE = common.ROOT / "docs" / "strict.md"
+
+
+def boolean(value):
+    return BOOL, bytes([value])
+
+
+def rows_of_the_page():
+    """(keys, what they run with) of the table of keys."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("| key, behind"))
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            return
+        names, kind = [cell.strip() for cell in line.split(" | ")[:2]]
+        yield [name.strip("`| ") for name in names.split(", ")], kind
+
+
+# What a key of each kind may be, and what is refused; the context of the model is 64.
+VALUES = {
+    "anything": ([u32(3), f32(0.5), i32s([1, 2])], []),
+    "0": ([u32(0), f32(0.0), boolean(0)], [u32(2), f32(0.25), f32(math.nan), string("0"), i32s([0])]),
+    "1": ([f32(1.0), u32(1)], [f32(1.5), f32(0.0), string("1")]),
+    "0 or 1": ([f32(0.0), f32(1.0), u32(1)], [f32(0.5), u32(2), f32(-1.0)]),
+    "false": ([boolean(0)], [boolean(1), string("false")]),
+    "true": ([boolean(1)], [boolean(0)]),
+    "0 or at least the context": ([u32(0), u32(64), u32(4096)], [u32(63), u32(1), string("64")]),
+    "a known layout": ([string("reference"), string("Meta AI original pth")], [string("x"), u32(0)]),
+    "never": ([], [u32(0), f32(1.0), i32s([0, 0])]),
+}
+
+
+class WholeModels(common.TernTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.keep = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.keep.name)
+        cls.model = common.synth("llama-tiny-q8_0", cls.folder)
+        cls.path = cls.folder / "edited.gguf"
+        cls.expected = tern_text("logits", "-m", cls.model, "--tokens", "1,2,3", "--sha256")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.keep.cleanup()
+
+    def fresh(self, preset="llama-tiny-q8_0"):
+        return gguf_edit.read(common.synth(preset, self.folder))
+
+    def logits(self, file, *options):
+        self.path.write_bytes(file.to_bytes())
+        return tern("logits", "-m", self.path, "--tokens", "1,2,3", "--sha256", *options)
+
+    def refused(self, file, *words):
+        """In both modes, in one line."""
+        for options in ((), ("--strict",)):
+            result = self.logits(file, *options)
+            self.assert_one_line_error(result, contains=["edited.gguf", *words])
+
+    def silent(self, file):
+        """The same logits, strictly, without a word."""
+        result = self.logits(file, "--strict")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, b"")
+        self.assertEqual(result.stdout.decode().split(), self.expected.split())
+
+    # ---- keys ----
+
+    def test_every_key(self):
+        """As docs/strict.md has it: what a key may be changes nothing, what it may not is refused."""
+        seen = 0
+        for names, kind in rows_of_the_page():
+            if kind == "read and checked":
+                continue
+            for name in names:
+                key = f"llama.{name}x" if name.endswith(".") else f"llama.{name}"
+                fine, wrong = VALUES[kind]
+                file = self.fresh()
+                file["llama.context_length"] = u32(64)
+                for value in fine:
+                    file[key] = value
+                    with self.subTest(key=key, value=value):
+                        self.silent(file)
+                for value in wrong:
+                    file[key] = value
+                    with self.subTest(key=key, value=value):
+                        result = self.logits(file)
+                        self.assert_one_line_error(result, contains=["edited.gguf", key])
+                        self.assertIn(b"is not supported", result.stderr)
+                        seen += 1
+        self.assertGreater(seen, 100)
+
+    def test_attention_scale(self):
+        """Twice the scale is twice the queries, to the bit; 0 and the usual one change nothing."""
+        file = self.fresh("llama-tiny-f32")
+        before = self.logits(file).stdout
+        head_dim = file.number("llama.embedding_length") / file.number("llama.attention.head_count")
+        usual = struct.unpack("<f", struct.pack("<f", 1 / math.sqrt(head_dim)))[0]
+        for value in (0.0, usual):
+            file["llama.attention.scale"] = f32(value)
+            self.assertEqual(self.logits(file).stdout, before)
+        file["llama.attention.scale"] = f32(2 * usual)
+        scaled = self.logits(file).stdout
+        self.assertNotEqual(scaled, before)
+        del file["llama.attention.scale"]
+        for block in range(file.number("llama.block_count")):
+            query = file.tensor(f"blk.{block}.attn_q.weight")
+            floats = struct.unpack(f"<{len(query.data) // 4}f", query.data)
+            query.data = struct.pack(f"<{len(floats)}f", *(2 * x for x in floats))
+        self.assertEqual(self.logits(file).stdout, scaled)
+        for value in (-1.0, math.nan, math.inf, 1e7):
+            file["llama.attention.scale"] = f32(value)
+            self.refused(file, "llama.attention.scale")
+
+    def test_published(self):
+        """Keys of ordinary published files, of converters and of who quantized them."""
+        file = self.fresh()
+        for key, value in {
+            "general.type": string("model"),
+            "general.basename": string("tiny"),
+            "general.license": string("mit"),
+            "general.base_model.count": u32(1),
+            "general.base_model.0.name": string("Tiny"),
+            "general.sampling.temp": f32(0.5),
+            "llama.tensor_data_layout": string("Meta AI original pth"),
+            "llama.rope.scaling.type": string("linear"),
+            "llama.rope.scaling.factor": f32(1.0),
+            "llama.rope.scaling.original_context_length": u32(64),
+            "quantize.imatrix.file": string("a.dat"),
+            "mradermacher.quantize_version": string("2"),
+            "tokenizer.ggml.padding_token_id": u32(1),
+            "llamas.foo": u32(1),
+        }.items():
+            file[key] = value
+        self.silent(file)
+
+    def test_unknown(self):
+        """Keys and tensors that nobody has heard of: one line with their names; refused strictly."""
+        file = self.fresh()
+        file["llama.vortex"] = u32(1)
+        file["llama.evil\x1b[2J\n"] = u32(1)
+        file.tensors.append(gguf_edit.Tensor("extra.weight", [32], F32, bytes(128)))
+        result = self.logits(file)
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stdout.decode().split(), self.expected.split())
+        lines = result.stderr.decode().splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        for word in ("edited.gguf", "left out", "key llama.vortex, key llama.evil?[2J?, tensor extra."):
+            self.assertIn(word, lines[0])
+        result = self.logits(file, "--strict")
+        self.assert_one_line_error(result, contains=["strict: unknown key llama.vortex and 2 more"])
+        unused = tern_json("inspect", self.path)["unused"]
+        self.assertEqual(unused[0], "key llama.vortex")
+        self.assertEqual(unused[2], "tensor extra.weight")
+        for i in range(20):
+            file[f"llama.more{i}"] = u32(i)
+        lines = self.logits(file).stderr.decode().splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("and 17 more", lines[0])
+
+    # ---- tensors ----
+
+    def test_fewer_blocks(self):
+        """Blocks that are not counted would not be run."""
+        for preset in ("llama-tiny-q8_0", "bitnet-tiny"):
+            file = self.fresh(preset)
+            arch = file.text("general.architecture")
+            self.assertEqual(file.number(f"{arch}.block_count"), 2)
+            file[f"{arch}.block_count"] = u32(1)
+            self.refused(file, "blk.1.", "is of block 1", "block_count is 1")
+
+    def test_fewer_blocks_in_parts(self):
+        """Also where the blocks that are left over lie in another file."""
+        whole = self.fresh()
+        whole["llama.block_count"] = u32(1)
+        first = [t for t in whole.tensors if not t.name.startswith("blk.1.")]
+        second = [t for t in whole.tensors if t.name.startswith("blk.1.")]
+        for i, (keys, tensors) in enumerate(((whole.keys, first), ([], second))):
+            part = gguf_edit.Gguf(list(keys), tensors)
+            part["split.no"] = u32(i)
+            part["split.count"] = u32(2)
+            path = self.folder / f"edited-{i + 1:05}-of-00002.gguf"
+            path.write_bytes(part.to_bytes())
+        result = tern("logits", "-m", path, "--tokens", 1)
+        self.assert_one_line_error(result, contains=["blk.1.", "block_count is 1"])
+
+    def test_tensors(self):
+        """Tensors of the graph that it has no place for."""
+        for name in (
+            "output.bias",
+            "output_norm.bias",
+            "token_embd.bias",
+            "token_embd_norm.weight",
+            "rope_factors_long.weight",
+            "position_embd.weight",
+            "cls.weight",
+            "blk.attn_q.weight",
+            "blk.x.attn_q.weight",
+            "blk.00.attn_q.weight",
+            "blk.4294967296.attn_q.weight",
+            "blk.2.attn_norm.weight",
+            "blk.0.attn_q.weight.extra",
+            "blk.2.attn_rot_embd",
+        ):
+            file = self.fresh()
+            file.tensors.append(gguf_edit.Tensor(name, [96], F32, bytes(4 * 96)))
+            with self.subTest(name=name):
+                self.refused(file, name)
+        file = self.fresh()
+        file.tensors.append(gguf_edit.Tensor("blk.1.attn_rot_embd", [96], F32, bytes(4 * 96)))
+        self.silent(file)
+
+    def test_head_of_bitnet(self):
+        """The embedding is the head; a head of its own is left out, silently if it is the same."""
+        file = self.fresh("bitnet-tiny")
+        before = self.logits(file, "--strict")
+        embedding = file.tensor("token_embd.weight")
+        head = gguf_edit.Tensor("output.weight", embedding.ne, embedding.kind, embedding.data)
+        file.tensors.append(head)
+        result = self.logits(file, "--strict")
+        self.assertEqual((result.stdout, result.stderr), (before.stdout, b""))
+        head.data = head.data[:-2] + b"\0\0" if head.data[-2:] != b"\0\0" else head.data[2:] + b"\1\1"
+        result = self.logits(file)
+        self.assertEqual(result.stdout, before.stdout)
+        self.assertIn(b"left out: tensor output.weight", result.stderr)
+        self.assert_one_line_error(self.logits(file, "--strict"), contains=["tensor output.weight"])
+
+
+if __name__ == "__main__":
+    common.main()
