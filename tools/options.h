@@ -54,6 +54,7 @@ typedef enum option_id {
     OPT_CHAT_TOKENS,
     OPT_SYSTEM,
     OPT_NO_HISTORY,
+    OPT_ON_FULL,
     OPT_TEMPERATURE,
     OPT_GREEDY,
     OPT_TOP_K,

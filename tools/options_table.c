@@ -58,6 +58,10 @@ static const option_spec table[OPT_COUNT] = {
                     .help = "what the model is told before the conversation (run: with --chat)"},
     [OPT_NO_HISTORY] = {"no-history", 0, NULL, NULL, OPTION_SWITCH, .commands = CHAT,
                         .help = "neither read nor write the file of lines typed before"},
+    [OPT_ON_FULL] = {"on-full", 0, NULL, "WHAT", OPTION_CHOICE, .choices = "stop drop",
+                     .fallback = "stop", .commands = CHAT,
+                     .help = "when the context is full: stop refuses questions, drop forgets the "
+                             "oldest ones"},
     [OPT_TEMPERATURE] = {"temp", 't', "temperature", "T", OPTION_REAL, .high = 1000.0,
                          .fallback = "0", .shown = "0; chat: the model's, or 0.7",
                          .commands = ANSWERS, .help = "temperature; 0 takes the most likely token"},

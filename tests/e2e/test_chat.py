@@ -107,12 +107,70 @@ class Pipe(Chat):
     def test_context_end(self):
         result = talk("word " * 600, "What is 2+2?")
         self.assertEqual((result.returncode, result.stdout), (1, b"4\n"))
-        self.assertRegex(result.stderr.decode(), r"is \d+ tokens long, .* room for 512: /clear .*--ctx")
+        self.assertRegex(result.stderr.decode(), r"is \d+ tokens long, .* room for 512: /trim .*/clear .*--ctx")
 
     def test_no_room_for_a_question(self):
         result = talk("What is 2+2?", "What is 3+3?", "/clear", "What is 3+3?", options=("--ctx", 16))
         self.assertEqual((result.returncode, result.stdout), (1, b"4\n6\n"))
         self.assertIn("/clear begins a new one", result.stderr.decode())
+
+    def test_trim(self):
+        """The older half goes, and what is left is answered as if it had been all."""
+        lines = ["What is 2+2?", "What is 17+25?", "What is 3+3?", "What is 5+5?"]
+        sampled = ("--temp", 1.2, "--seed", 3, "-n", 12)
+        for n, left in ((1, 0), (2, 1), (3, 1)):
+            with self.subTest(questions=n):
+                trimmed = talk(*lines[:n], "/trim", f"/save {self.saved}", lines[3], options=sampled)
+                self.assertEqual(trimmed.returncode, 0, trimmed.stderr)
+                kept = json.loads(self.saved.read_text())["messages"]
+                self.assertEqual([m["content"] for m in kept[::2]], lines[n - left : n])
+                Path(f"{self.saved}.session").unlink()
+                again = talk(f"/load {self.saved}", lines[3], options=sampled)
+                self.assertEqual(trimmed.stdout.splitlines()[-1:], again.stdout.splitlines()[-1:])
+                self.saved.unlink()
+        self.assertEqual(talk("/trim", "What is 2+2?").stdout, b"4\n")
+
+    def test_full_context_drops_the_oldest(self):
+        """Every question is answered, as a conversation of what is left would be."""
+        lines = ["What is 2+2?", "What is 3+3?", "What is 17+25?"] * 8
+        full = talk(*lines, options=("--ctx", 96))
+        self.assertEqual(full.returncode, 1)
+        self.assertIn("--on-full drop", full.stderr.decode())
+        options = ("--ctx", 96, "--on-full", "drop", "--ignore-eos", "-n", 8)
+        dropped = talk(*lines, f"/save {self.saved}", options=options)
+        self.assertEqual(dropped.returncode, 0, dropped.stderr)
+        told = re.findall(r"the oldest (\d+) questions are forgotten", dropped.stderr.decode())
+        left = json.loads(self.saved.read_text())["messages"]
+        self.assertEqual(sum(map(int, told)) + len(left) // 2, len(lines))
+        self.assertGreater(len(told), 2)
+        self.assertLess(len(told), 12, "half of the context is free afterwards")
+
+    def test_answers_behind_what_was_dropped(self):
+        """They are those of a conversation that never had more, and the system prompt stays."""
+        system = ("--system", "Be kind.")
+        model = common.synth("llama-tiny-f16", self.folder.name)
+        options = ("-m", model, "--greedy", "--ctx", 256, "--on-full", "drop", "--ignore-eos", "-n", 8, *system)
+        lines, told = [], b""
+        while not told:
+            lines.append(f"question {len(lines)}")
+            told = talk(*lines, f"/save {self.saved}", options=options).stderr
+            self.assertLess(len(lines), 30)
+        saved = json.loads(self.saved.read_text())
+        self.assertEqual(saved["messages"][0]["role"], "system")
+        self.assertEqual(saved["messages"][-2]["content"], lines[-1])
+        answer = saved["messages"].pop()
+        del saved["messages"][-1]
+        Path(f"{self.saved}.session").unlink()
+        self.saved.write_text(json.dumps(saved))
+        again = talk(f"/load {self.saved}", lines[-1], f"/save {self.saved}2", options=options)
+        self.assertEqual((again.returncode, again.stderr), (0, b""))
+        fresh = json.loads(Path(f"{self.saved}2").read_text())["messages"]
+        self.assertEqual(fresh[-1], answer)
+
+    def test_one_question_too_long_to_make_room_for(self):
+        result = talk("What is 2+2?", "word " * 600, "What is 3+3?", options=("--on-full", "drop"))
+        self.assertEqual((result.returncode, result.stdout), (1, b"4\n6\n"))
+        self.assertIn("tokens long", result.stderr.decode())
 
     def test_system_prompt(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -450,7 +508,7 @@ class OnATerminal(Chat):
     def test_context_remark(self):
         with self.terminal("--ctx", 40, "--ignore-eos") as chat:
             chat.prompt()
-            self.assertIn("context of 40 positions is full: /clear", chat.ask("What is 2+2?"))
+            self.assertIn("context of 40 positions is full: /trim", chat.ask("What is 2+2?"))
 
     def test_ctrl_c_stops_an_answer(self):
         """The program goes on, and knows what had been said."""

@@ -30,6 +30,17 @@ static bool clear(chat *c, const char *argument) {
     return true;
 }
 
+/* The older half of the conversation; of one question, that one. */
+static bool trim(chat *c, const char *argument) {
+    (void)argument;
+    const size_t gone = (dialogue_exchanges(&c->dialogue) + 1) / 2;
+    dialogue_forget(&c->dialogue, gone);
+    c->attempts = 0;
+    chat_remark(c, "%zu questions are forgotten, %zu are left", gone,
+                dialogue_exchanges(&c->dialogue));
+    return true;
+}
+
 static bool save(chat *c, const char *argument) {
     if (!chat_save(c, argument)) {
         c->failed = true;
@@ -110,6 +121,7 @@ static bool leave(chat *c, const char *argument) {
 static const chat_command_spec commands[] = {
     {"/help", "", "this list", help},
     {"/clear", "", "begin a new conversation", clear},
+    {"/trim", "", "forget the older half of the conversation", trim},
     {"/regen", "", "answer the last question again, with the next seed", regen},
     {"/save", "FILE", "save the conversation", save},
     {"/load", "FILE", "go on with a saved conversation", load},

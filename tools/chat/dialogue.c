@@ -55,8 +55,28 @@ bool dialogue_drop(dialogue *d, const char *role) {
     return true;
 }
 
+static bool has_system(const dialogue *d) {
+    return d->n > 0 && strcmp(d->messages[0].role, "system") == 0;
+}
+
+size_t dialogue_exchanges(const dialogue *d) {
+    return (d->n - has_system(d)) / 2; /* a question that waits for its answer is half a pair */
+}
+
+void dialogue_forget(dialogue *d, size_t n) {
+    const size_t first = has_system(d);
+    const size_t gone = 2 * (n < dialogue_exchanges(d) ? n : dialogue_exchanges(d));
+    for (size_t i = 0; i < gone; i++) {
+        free((void *)d->messages[first + i].content);
+    }
+    d->n -= gone;
+    for (size_t i = first; i < d->n; i++) {
+        d->messages[i] = d->messages[i + gone];
+    }
+}
+
 void dialogue_clear(dialogue *d, bool keep_system) {
-    const bool kept = keep_system && d->n > 0 && strcmp(d->messages[0].role, "system") == 0;
+    const bool kept = keep_system && has_system(d);
     while (d->n > (size_t)kept) {
         free((void *)d->messages[--d->n].content);
     }

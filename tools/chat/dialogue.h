@@ -27,6 +27,12 @@ bool dialogue_add(dialogue *d, const char *role, const char *content, size_t siz
 /* Takes the last message away, when it is of this role; whether it was. */
 bool dialogue_drop(dialogue *d, const char *role);
 
+/* How many questions have been answered. */
+size_t dialogue_exchanges(const dialogue *d);
+
+/* Forgets the oldest n of them, at most all, with their answers. The system's message stays. */
+void dialogue_forget(dialogue *d, size_t n);
+
 /* All but what the system said, if keep_system. */
 void dialogue_clear(dialogue *d, bool keep_system);
 void dialogue_free(dialogue *d);

@@ -55,12 +55,46 @@ bool chat_tokenize(chat *c) {
     return true;
 }
 
+/* What is forgotten is told, in a pipe too. */
+static void tell_forgotten(const chat *c, size_t forgotten) {
+    if (c->terminal) {
+        chat_remark(c, "the context was full: the oldest %zu questions are forgotten", forgotten);
+    } else {
+        complain("the context was full: the oldest %zu questions are forgotten", forgotten);
+    }
+}
+
+/*
+ * With --on-full drop: when less than a quarter of the context is left for an answer, the oldest
+ * questions go until half of it is free, so that not every turn has to forget and to evaluate the
+ * rest again. False after a complaint.
+ */
+static bool make_room(chat *c) {
+    const size_t context = tern_session_context(c->l.session);
+    if (strcmp(options_text(c->o, OPT_ON_FULL), "drop") != 0 || c->n_ids + context / 4 <= context) {
+        return true;
+    }
+    size_t forgotten = 0;
+    while (c->n_ids > context / 2 && dialogue_exchanges(&c->dialogue) > 0) {
+        dialogue_forget(&c->dialogue, 1);
+        forgotten++;
+        if (!chat_tokenize(c)) {
+            return false;
+        }
+    }
+    if (forgotten > 0) {
+        tell_forgotten(c, forgotten);
+    }
+    return true;
+}
+
 /* Whether the tokens fit with room for an answer; the session then holds what it has of them. */
 static bool reuse(chat *c) {
     const uint32_t context = tern_session_context(c->l.session);
     if (c->n_ids >= context) {
         complain("the conversation is %zu tokens long, the context has room for %" PRIu32
-                 ": /clear begins a new one, --ctx makes more room",
+                 ": /trim forgets its older half, /clear begins a new one, --ctx makes more room, "
+                 "--on-full drop forgets by itself",
                  c->n_ids, context);
         return false;
     }
@@ -103,8 +137,8 @@ static void remark_end(const chat *c) {
     case ANSWER_CONTEXT:
         chat_remark(c,
                     "the context of %" PRIu32
-                    " positions is full: /clear begins a new conversation, "
-                    "--ctx makes more room",
+                    " positions is full: /trim forgets the older half, /clear begins a new "
+                    "conversation, --ctx makes more room",
                     tern_session_context(c->l.session));
         break;
     case ANSWER_INTERRUPTED:
@@ -117,7 +151,7 @@ static void remark_end(const chat *c) {
 }
 
 static bool answer(chat *c) {
-    if (!chat_tokenize(c) || !reuse(c)) {
+    if (!chat_tokenize(c) || !make_room(c) || !reuse(c)) {
         return false;
     }
     answer_request request = c->options.request;
