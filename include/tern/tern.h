@@ -560,8 +560,8 @@ TERN_MUST_CHECK tern_status tern_generate_with(const tern_forward_model *model,
 /* ---- when things go wrong -------------------------------------------------------------------- */
 
 /*
- * For programs that want more than to die by a signal. The library installs no handlers of its own;
- * these two may be called in one (they are async-signal-safe) and from any thread.
+ * For programs that want more than to die by a signal. The library installs no handlers for them
+ * (only one of SIGILL for the microseconds in which it tries instructions); these two may be called in one (they are async-signal-safe) and from any thread.
  *
  * A model's file is read through a map. When somebody shortens the file, or its disk fails, the
  * next access raises SIGBUS. tern_mapped_file tells which file holds the address (si_addr), NULL
