@@ -2,6 +2,7 @@
 
 #include "runtime/session.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
