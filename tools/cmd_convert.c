@@ -80,6 +80,9 @@ static tern_status read_folder(conversion *c, const options *o, tern_error *err)
     if (status != TERN_OK) {
         return status;
     }
+    if (c->config.unknown[0] != '\0') {
+        complain("%s/config.json: not known, and left out: %s", folder, c->config.unknown);
+    }
     if (options_switch(o, OPT_TERNARIZE) && c->config.weights == HF_WEIGHTS_TERNARY) {
         return tern_fail(err, TERN_ERR_ARG, "%s: is ternary already: leave --ternarize out",
                          folder);

@@ -286,6 +286,17 @@ class Convert(common.FolderTest):
             ({"rope_scaling": {"rope_type": "linear"}}, ["factor", "missing"]),
             ({"partial_rotary_factor": 0.5}, ["partial_rotary_factor"]),
             ({"use_sliding_window": True}, ["use_sliding_window"]),
+            ({"sliding_window": 2}, ["sliding_window", "is 2"]),
+            ({"sliding_window": 511, "use_sliding_window": None}, ["sliding_window", "511"]),
+            ({"layer_types": ["full_attention", "sliding_attention"]}, ["layer_types"]),
+            ({"num_local_experts": 8}, ["num_local_experts", "8"]),
+            ({"is_causal": False}, ["is_causal", "false"]),
+            ({"rope_interleaved": True}, ["rope_interleaved", "true"]),
+            ({"logits_scaling": 0.5}, ["logits_scaling"]),
+            ({"attention_multiplier": 0.5}, ["attention_multiplier"]),
+            ({"final_logit_softcapping": 30.0}, ["final_logit_softcapping"]),
+            ({"attention_chunk_size": 64}, ["attention_chunk_size"]),
+            ({"rope_scaling": LLAMA3 | {"attention_factor": 1.5}}, ["attention_factor"]),
             ({"quantization_config": {"quant_method": "gptq"}}, ["quant_method", "gptq", "bitnet"]),
             ({"quantization_config": PACKED}, ["q_proj", "BF16", "packed"]),
             ({"head_dim": 17}, ["head_dim", "odd"]),
@@ -295,6 +306,38 @@ class Convert(common.FolderTest):
                 model = Folder(self.dir / "bad", tie_word_embeddings=True)
                 model.config |= change
                 self.refused(model, *words)
+
+    def test_neutral_configurations(self):
+        """What published files say beside, and what says that there is none: the same model, silently."""
+        model = Folder(self.dir / "neutral", tie_word_embeddings=True)
+        expected = self.convert(model)[0].read_bytes()
+        for change in (
+            {"sliding_window": None, "use_sliding_window": False, "max_window_layers": 2},
+            {"sliding_window": 4, "use_sliding_window": False},
+            {"sliding_window": 512},
+            {"layer_types": ["full_attention", "full_attention"], "is_causal": True},
+            {"num_local_experts": 0, "logits_scaling": 1.0, "clip_qkv": None},
+            {"_name_or_path": "x", "torch_dtype": "bfloat16", "pretraining_tp": 1},
+            {"rope_interleaved": False, "is_llama_config": True, "use_cache": True},
+        ):
+            with self.subTest(change=change):
+                model.config |= change
+                (self.dir / "out.gguf").unlink(missing_ok=True)
+                result = tern("convert", model.write(), self.dir / "out.gguf")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertNotIn(b"not known", result.stderr)
+                self.assertEqual((self.dir / "out.gguf").read_bytes(), expected)
+                for key in change:
+                    del model.config[key]
+
+    def test_unknown_configuration(self):
+        """Keys that tern has not heard of are named in one line."""
+        model = Folder(self.dir / "unknown", tie_word_embeddings=True)
+        model.config |= {"vortex": 3, "evil\u001b[2J": [1, {"a": 2}], "x" * 500: 1}
+        result = tern("convert", model.write(), self.dir / "out.gguf")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count(b"not known"), 1)
+        self.assertIn(b"config.json: not known, and left out: vortex, evil?[2J", result.stderr)
 
     def test_refused_tensors(self):
         model = Folder(self.dir / "bad")

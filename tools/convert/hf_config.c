@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/json.h"
+#include "tools/convert/hf_keys.h"
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
 
@@ -153,6 +154,9 @@ static void read_rope(reading *r, hf_config *c) {
     if (type == NULL || tern_json_is_string(type, "default")) {
         return;
     }
+    if (read_real(r, scaling, "attention_factor", 1.0) != 1.0) {
+        fail_key(r, TERN_ERR_CONFIG, "attention_factor", "other than 1 is not supported");
+    }
     if (tern_json_is_string(type, "linear")) {
         c->rope_linear = (float)read_real(r, scaling, "factor", (double)NAN);
     } else if (tern_json_is_string(type, "llama3")) {
@@ -230,6 +234,9 @@ tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) 
         read_sizes(&r, &c);
         read_rope(&r, &c);
         read_quantization(&r, family, &c);
+    }
+    if (r.status == TERN_OK) {
+        r.status = hf_keys_check(path, json.values, c.n_ctx, c.unknown, sizeof c.unknown, err);
     }
     tern_json_free(&json);
     if (r.status == TERN_OK) {

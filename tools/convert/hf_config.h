@@ -40,6 +40,7 @@ typedef struct hf_config {
     hf_llama3_rope llama3;
     hf_weights weights;
     hf_scale scale;
+    char unknown[400]; /* keys that tern has not heard of, with commas; "": none */
 } hf_config;
 
 /*

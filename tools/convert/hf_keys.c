@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/convert/hf_keys.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a value must be; null always says that there is none. */
+typedef enum allowed {
+    ANYTHING, /* hf_config.c reads it, or no weight and no product depends on it */
+    OFF,      /* false or 0 */
+    ON,       /* true */
+    ONE,      /* 1 */
+    WINDOW,   /* 0, or at least the context, or switched off by use_sliding_window */
+    LAYERS,   /* a list of "full_attention" */
+    NULL_ONLY
+} allowed;
+
+static const struct rule {
+    const char *name;
+    allowed value;
+} rules[] = {
+    /* read */
+    {"architectures", ANYTHING},
+    {"num_hidden_layers", ANYTHING},
+    {"hidden_size", ANYTHING},
+    {"intermediate_size", ANYTHING},
+    {"num_attention_heads", ANYTHING},
+    {"num_key_value_heads", ANYTHING},
+    {"vocab_size", ANYTHING},
+    {"max_position_embeddings", ANYTHING},
+    {"head_dim", ANYTHING},
+    {"rms_norm_eps", ANYTHING},
+    {"rope_theta", ANYTHING},
+    {"rope_scaling", ANYTHING},
+    {"rope_parameters", ANYTHING},
+    {"partial_rotary_factor", ANYTHING},
+    {"quantization_config", ANYTHING},
+    {"hidden_act", ANYTHING},
+    {"tie_word_embeddings", ANYTHING},
+    {"use_sliding_window", ANYTHING},
+    /* tensors decide: a bias or a norm without a place is refused */
+    {"attention_bias", ANYTHING},
+    {"mlp_bias", ANYTHING},
+    {"qkv_bias", ANYTHING},
+    /* of training, of the program that wrote the file, of sampling */
+    {"model_type", ANYTHING},
+    {"torch_dtype", ANYTHING},
+    {"dtype", ANYTHING},
+    {"transformers_version", ANYTHING},
+    {"transformers.js_config", ANYTHING},
+    {"auto_map", ANYTHING},
+    {"use_cache", ANYTHING},
+    {"cache_implementation", ANYTHING},
+    {"bos_token_id", ANYTHING},
+    {"eos_token_id", ANYTHING},
+    {"pad_token_id", ANYTHING},
+    {"sep_token_id", ANYTHING},
+    {"unk_token_id", ANYTHING},
+    {"initializer_range", ANYTHING},
+    {"attention_dropout", ANYTHING},
+    {"hidden_dropout", ANYTHING},
+    {"resid_pdrop", ANYTHING},
+    {"embd_pdrop", ANYTHING},
+    {"pretraining_tp", ANYTHING},
+    {"gradient_checkpointing", ANYTHING},
+    {"is_llama_config", ANYTHING},
+    {"weight_bits", ANYTHING},
+    {"input_bits", ANYTHING},
+    {"max_window_layers", ANYTHING},
+    {"sliding_window_pattern", ANYTHING},
+    {"output_attentions", ANYTHING},
+    {"output_hidden_states", ANYTHING},
+    {"return_dict", ANYTHING},
+    {"torchscript", ANYTHING},
+    {"id2label", ANYTHING},
+    {"label2id", ANYTHING},
+    {"problem_type", ANYTHING},
+    {"is_decoder", ANYTHING},
+    {"chunk_size_feed_forward", ANYTHING},
+    {"temperature", ANYTHING},
+    {"top_p", ANYTHING},
+    {"top_k", ANYTHING},
+    {"max_length", ANYTHING},
+    {"unsloth_version", ANYTHING},
+    {"unsloth_fixed", ANYTHING},
+    /* other graphs */
+    {"sliding_window", WINDOW},
+    {"attention_chunk_size", WINDOW},
+    {"layer_types", LAYERS},
+    {"is_causal", ON},
+    {"is_encoder_decoder", OFF},
+    {"add_cross_attention", OFF},
+    {"rope_interleaved", OFF},
+    {"use_mrope", OFF},
+    {"use_qk_norm", OFF},
+    {"qk_layernorm", OFF},
+    {"use_parallel_residual", OFF},
+    {"parallel_attn", OFF},
+    {"alibi", OFF},
+    {"clip_qkv", OFF},
+    {"attn_logit_softcapping", OFF},
+    {"final_logit_softcapping", OFF},
+    {"num_experts", OFF},
+    {"num_local_experts", OFF},
+    {"n_routed_experts", OFF},
+    {"num_nextn_predict_layers", OFF},
+    {"logit_scale", ONE},
+    {"logits_scaling", ONE},
+    {"embedding_multiplier", ONE},
+    {"residual_multiplier", ONE},
+    {"attention_multiplier", NULL_ONLY},
+    {"query_pre_attn_scalar", NULL_ONLY},
+    {"rope_local_base_freq", NULL_ONLY},
+    {"no_rope_layers", NULL_ONLY},
+};
+
+static bool is_named(const tern_json_value *key, const char *name) {
+    return key->text.size == strlen(name) && memcmp(key->text.data, name, key->text.size) == 0;
+}
+
+static const struct rule *find_rule(const tern_json_value *key) {
+    static const struct rule private = {"_",
+                                        ANYTHING}; /* what transformers notes down for itself */
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (is_named(key, rules[i].name)) {
+            return &rules[i];
+        }
+    }
+    return key->text.size > 0 && key->text.data[0] == '_' ? &private : NULL;
+}
+
+/* A number, or a boolean as 0 and 1. */
+static bool read_number(const tern_json_value *v, double *out) {
+    char text[64];
+    if (v->type == TERN_JSON_TRUE || v->type == TERN_JSON_FALSE) {
+        *out = v->type == TERN_JSON_TRUE;
+        return true;
+    }
+    if (v->type != TERN_JSON_NUMBER || v->text.size >= sizeof text) {
+        return false;
+    }
+    memcpy(text, v->text.data, v->text.size);
+    text[v->text.size] = '\0';
+    *out = strtod(text, NULL);
+    return true;
+}
+
+/* Whether every layer attends to everything. */
+static bool is_full_attention(const tern_json_value *v) {
+    if (v->type != TERN_JSON_ARRAY) {
+        return false;
+    }
+    for (size_t i = 1; i < v->size; i += v[i].size) {
+        if (!tern_json_is_string(v + i, "full_attention")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_neutral(allowed kind, const tern_json_value *v, const tern_json_value *root,
+                       uint32_t n_ctx) {
+    const tern_json_value *window = tern_json_get(root, "use_sliding_window");
+    const bool off = window != NULL && window->type == TERN_JSON_FALSE;
+    double value;
+    if (kind == ANYTHING || v->type == TERN_JSON_NULL) {
+        return true;
+    }
+    if (kind == LAYERS) {
+        return is_full_attention(v);
+    }
+    if (kind == NULL_ONLY || !read_number(v, &value)) {
+        return false;
+    }
+    switch (kind) {
+    case OFF:
+        return value == 0.0;
+    case WINDOW:
+        return value == 0.0 || value >= n_ctx || off;
+    default:
+        return value == 1.0;
+    }
+}
+
+static tern_status refuse(const char *path, const tern_json_value *key, const tern_json_value *v,
+                          tern_error *err) {
+    const int size = (int)(key->text.size < 64 ? key->text.size : 64);
+    double value;
+    if (v->type == TERN_JSON_NUMBER && read_number(v, &value)) {
+        return tern_fail(err, TERN_ERR_CONFIG, "%s: \"%.*s\" is %g, which is not supported", path,
+                         size, key->text.data, value);
+    }
+    return tern_fail(err, TERN_ERR_CONFIG, "%s: \"%.*s\" %s, which is not supported", path, size,
+                     key->text.data,
+                     v->type == TERN_JSON_TRUE    ? "is true"
+                     : v->type == TERN_JSON_FALSE ? "is false"
+                                                  : "is set");
+}
+
+tern_status hf_keys_check(const char *path, const tern_json_value *root, uint32_t n_ctx,
+                          char *unknown, size_t size, tern_error *err) {
+    size_t used = 0;
+    unknown[0] = '\0';
+    const size_t end = root->type == TERN_JSON_OBJECT ? root->size : 0;
+    for (size_t i = 1; i < end;) {
+        const tern_json_value *key = root + i, *v = key + 1;
+        const struct rule *rule = find_rule(key);
+        i += 1 + v->size;
+        if (rule != NULL && !is_neutral(rule->value, v, root, n_ctx)) {
+            return refuse(path, key, v, err);
+        }
+        if (rule == NULL && used + key->text.size + 3 < size) {
+            used += (size_t)snprintf(unknown + used, size - used, "%s%.*s", used > 0 ? ", " : "",
+                                     (int)key->text.size, key->text.data);
+        }
+    }
+    return TERN_OK;
+}
