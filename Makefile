@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test test-deps test-build test-long bench bench-build bench-model report receipt dist clean \
+.PHONY: all deps demo test test-deps test-build test-long mutants bench bench-build bench-model report receipt dist clean \
         debug clang asan ubsan tsan scalar-only aarch64 cuda fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
@@ -34,6 +34,14 @@ test: test-build
 # The rest: fuzzing, each failure of each command, ARM, packages, the commands of all pages.
 test-long: test-build
 	ctest --preset release -j $(JOBS) -L long --output-junit tests-long.xml
+
+# Breaks the source in small ways and says which test notices: `make mutants MUTANTS="--row M257"`
+# (docs/building.md). An hour or more of two cores, less when its journal knows most of them.
+MUTANTS ?=
+mutants: deps
+	tools/install-deps --python .venv
+	tests/mutants/mutants.py -j $(JOBS) --ninja 2 --cmake=-DTERN_CUDA=OFF \
+	  --cmake=-DTERN_TEST_PYTHON="$$(tools/install-deps --which-python .venv)" $(MUTANTS)
 
 bench: bench-build
 	$(BUILD)/bench/bench_kernels
