@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "runtime/metrics.h"
 #include "runtime/synth.h"
 #include "tern/tern.h"
 
@@ -161,6 +163,33 @@ static void test_greedy_decode_16_tokens(void **state) { /* AC:1 */
     for (size_t i = 1; i < s.n; i++) {
         assert_true(s.seconds[i] >= s.seconds[i - 1]);
     }
+    tern_sampler_free(&sampler);
+    tern_session_free(&session);
+}
+
+enum { NAP_MS = 4, NAPS = 5 };
+
+static bool nap(int32_t token, double seconds, void *user) {
+    (void)token, (void)seconds, (void)user;
+    return nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL) == 0;
+}
+
+/* What the caller does with a token is part of its time, so each takes at least its nap. */
+static void test_times_are_milliseconds(void **state) {
+    (void)state;
+    tern_session *session = new_session(64, 1);
+    tern_sampler *sampler = new_sampler(0.0F, 42);
+    tern_generation g;
+    const double start = tern_clock_seconds();
+    assert_int_equal(tern_generate(session, sampler, prompt, N_PROMPT,
+                                   &(tern_generate_params){.max_tokens = NAPS, .ignore_end = true},
+                                   nap, NULL, &g, NULL),
+                     TERN_OK);
+    const double whole = 1e3 * (tern_clock_seconds() - start);
+    assert_true(g.p50_ms >= NAP_MS && g.p95_ms >= g.p50_ms);
+    assert_true(g.p95_ms <= whole && (NAPS + 1) / 2 * g.p50_ms <= whole);
+    assert_true(1e3 * g.decode_seconds >= NAPS * NAP_MS && 1e3 * g.decode_seconds <= whole);
+    assert_true(1e3 * g.first_token_seconds <= whole - NAPS * NAP_MS);
     tern_sampler_free(&sampler);
     tern_session_free(&session);
 }
@@ -473,6 +502,7 @@ static void test_no_allocation(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy_decode_16_tokens),
+        cmocka_unit_test(test_times_are_milliseconds),
         cmocka_unit_test(test_two_runs_are_identical),
         cmocka_unit_test(test_a_second_call_goes_on),
         cmocka_unit_test(test_caller_stops),

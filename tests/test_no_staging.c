@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "runtime/model.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
@@ -46,6 +47,50 @@ static void test_nothing_is_dequantized(void **state) {
     for (size_t i = 0; tiny_presets[i] != NULL; i++)
         for (size_t k = 0; k < n_isas; k++)
             check_no_staging(tiny_presets[i], isas[k]);
+}
+
+/* What a format's matrices take in memory is near what they take in the file: floats would be 3 to
+ * 20 times as much. */
+static void check_linear(const tern_linear *linear, const tern_session *s) {
+    const tern_kernel_row *ran[64];
+    const size_t n = tern_session_kernels(s, ran, 64);
+    const tern_matrix *m = &linear->matrix;
+    const tern_format want = tern_format_from_gguf(linear->tensor->type);
+    const size_t stored = tern_packed_bytes(m->layout, m->rows, m->cols);
+    const size_t filed = linear->tensor->bytes;
+    bool gemv = false, gemm = false;
+    const bool floats = want <= TERN_FORMAT_BF16; /* of the file */
+    if (m->format != want || linear->gemv->layout != m->layout ||
+        linear->gemm->layout != m->layout || (m->layout == TERN_LAYOUT_ROWS) != floats)
+        check_fail("%.*s is multiplied as %s", (int)linear->tensor->name.size,
+                   linear->tensor->name.data, tern_format_describe(m->format)->name);
+    if (m->layout != TERN_LAYOUT_ROWS && stored > filed + filed / 2 + 4096)
+        check_fail("a matrix of %zu bytes takes %zu", filed, stored);
+    for (size_t i = 0; i < n; i++) {
+        gemv = gemv || ran[i] == linear->gemv;
+        gemm = gemm || ran[i] == linear->gemm;
+    }
+    assert_true(gemv && gemm);
+}
+
+/* The counter sees one function only. So the products that were made are of the formats that the
+ * file has, and read matrices of the sizes that these have: there is no place for floats. */
+static void test_matrices_keep_their_format(void **state) {
+    (void)state;
+    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
+        int32_t prompt[PROMPT];
+        tern_model *model = tiny_open(tiny_presets[i], NULL);
+        tern_session *s = tiny_session(
+            model, (tern_session_params){.n_ctx = 64, .threads = 2, .kv = TERN_FORMAT_F16});
+        check_case("%s", tiny_presets[i]);
+        tiny_prompt(model, 1, prompt, PROMPT);
+        decode(s, prompt);
+        for (uint32_t l = 0; l < model->config.n_layer; l++)
+            for (size_t k = 0; k < TERN_LAYER_LINEARS; k++)
+                check_linear(tern_layer_linear(&model->layers[l], k), s);
+        tern_session_free(&s);
+        tern_model_free(&model);
+    }
 }
 
 /* Positive control: one row of every format, counted one by one. */
@@ -89,6 +134,7 @@ static void test_formats_are_covered(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_dequantized),
+        cmocka_unit_test(test_matrices_keep_their_format),
         cmocka_unit_test(test_the_counter_counts),
         cmocka_unit_test(test_formats_are_covered),
     };

@@ -33,10 +33,22 @@ typedef struct shape {
 static const shape shapes[] = {{1, 1, 0}, {5, 1, 0}, {5, 1, 20}, {5, 7, 0}, {63, 3, 0}, {70, 2, 9}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-static size_t vocabulary(const tern_model *model) {
+static uint32_t vocabulary(const tern_model *model) {
     tern_model_info info;
     tern_model_describe(model, &info);
     return info.n_vocab;
+}
+
+typedef struct kept {
+    int32_t *tokens;
+    size_t n;
+} kept;
+
+static bool keep(int32_t token, double seconds, void *user) {
+    kept *k = user;
+    (void)seconds;
+    k->tokens[k->n++] = token;
+    return true;
 }
 
 static void check_shape(const char *name, const tern_model *model, tern_format kv, shape p) {
@@ -62,6 +74,50 @@ static void check_shape(const char *name, const tern_model *model, tern_format k
                          TERN_ERR_FULL);
     tern_session_free(&decoded);
     tern_session_free(&fresh);
+}
+
+/* The decode loop evaluates each token once, where it belongs, and leaves what a fresh pass leaves. */
+static void check_generated(const char *name, const tern_model *model, shape p) {
+    int32_t tokens[MAX_TOKENS];
+    const tern_sampler_params greedy = tern_sampler_params_default();
+    const tern_session_params params = {.n_ctx = p.n + p.m, .n_batch = 16, .threads = 2, .kv = TERN_FORMAT_F16};
+    tern_session *decoded = tiny_session(model, params);
+    tern_session *fresh = tiny_session(model, params);
+    tern_sampler *sampler = NULL;
+    kept k = {.tokens = tokens, .n = p.n};
+    tern_generation g;
+    check_case("%s: prompt of %u, %u generated", name, p.n, p.m);
+    tiny_prompt(model, 5, tokens, p.n);
+    assert_int_equal(tern_sampler_new(&greedy, vocabulary(model), &sampler, NULL), TERN_OK);
+    assert_int_equal(tern_generate(decoded, sampler, tokens, p.n,
+                                   &(tern_generate_params){.max_tokens = p.m, .ignore_end = true},
+                                   keep, &k, &g, NULL),
+                     TERN_OK);
+    const tern_session_work work = tern_session_work_done(decoded);
+    assert_int_equal(k.n, p.n + p.m);
+    assert_int_equal(work.tokens, p.n + p.m);
+    assert_int_equal(work.passes, (p.n + 15) / 16 + p.m);
+    uint64_t found = 0; /* positions that a pass finds in the cache: 16, 32 ..., then p.n ... */
+    for (uint32_t i = 0; i < p.n; i += 16)
+        found += i;
+    for (uint32_t i = 0; i < p.m; i++)
+        found += p.n + i;
+    assert_int_equal(work.reused, found);
+    tiny_eval(fresh, tokens, p.n + p.m);
+    tiny_same_cache(fresh, decoded, p.n + p.m);
+    tern_sampler_free(&sampler);
+    tern_session_free(&decoded);
+    tern_session_free(&fresh);
+}
+
+static void test_decoding_evaluates_each_token_once(void **state) {
+    (void)state;
+    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
+        tern_model *model = tiny_open(tiny_presets[i], NULL);
+        check_generated(tiny_presets[i], model, (shape){5, 7, 0});
+        check_generated(tiny_presets[i], model, (shape){40, 3, 0});
+        tern_model_free(&model);
+    }
 }
 
 static void test_tiny_models(void **state) {
@@ -91,6 +147,7 @@ static void test_shipped_model(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decoding_evaluates_each_token_once),
         cmocka_unit_test(test_tiny_models),
         cmocka_unit_test(test_shipped_model),
     };

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "runtime/model.h"
 #include "runtime/synth.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
@@ -182,6 +183,24 @@ static void test_bytes(void **state) {
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_Q4_0), 0);
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_F16), 2 * 2 * 2 * 2 * 64 * 64);
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_F32), 2 * 4 * 2 * 2 * 64 * 64);
+}
+
+/* More layers of the same shape take more cache and nothing else: scratch is shared by all. */
+static void test_layers_share_buffers(void **state) {
+    const fixture *f = *state;
+    static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
+    for (uint32_t threads = 1; threads <= 2; threads++)
+        for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+            const tern_session_params p = {
+                .n_ctx = 64, .n_batch = 4, .threads = threads, .kv = formats[i]};
+            tern_model deep = *f->model;
+            uint64_t few = 0, many = 0;
+            deep.config.n_layer *= 5;
+            check_case("%u threads, %s", threads, tern_format_describe(formats[i])->name);
+            assert_int_equal(tern_session_bytes(f->model, &p, &few, NULL), TERN_OK);
+            assert_int_equal(tern_session_bytes(&deep, &p, &many, NULL), TERN_OK);
+            assert_int_equal(many - few, 4 * tern_model_kv_bytes(f->model, 64, formats[i]));
+        }
 }
 
 /* A model without its weights can be planned with, not run. */
@@ -442,6 +461,7 @@ int main(void) {
         WITH_SESSION(test_refused_parameters),
         WITH_SESSION(test_work),
         WITH_SESSION(test_bytes),
+        WITH_SESSION(test_layers_share_buffers),
         cmocka_unit_test(test_no_weights),
         WITH_SESSION(test_full_context),
         WITH_SESSION(test_context_of_one),

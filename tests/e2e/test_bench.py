@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tern bench: figures that follow from others, sweeps, work-touch, zeros, wrong use."""
 
+import re
 import unittest
 
 import common
@@ -189,6 +190,26 @@ class Bench(common.FolderTest):
         lines = tern_text("bench", "-m", self.model, *QUICK, "--markdown").splitlines()
         self.assertEqual(len(lines), 3)
         self.assertEqual({line.count("|") for line in lines}, {11})
+
+    def test_markdown_figures(self):
+        """Bytes, coverage and bandwidth are those of --json, as far as they do not depend on time, and
+        follow from each other as far as they do."""
+        model = common.small_model()
+        r = tern_json("bench", "-m", model, *QUICK)
+        row = tern_text("bench", "-m", model, *QUICK, "--markdown").splitlines()[2]
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        number = [[float(x) for x in re.findall(r"[\d.]+", cell)] for cell in cells]
+        self.assertEqual(cells[1], "1")
+        self.assertEqual(cells[5], f"{r['mb_per_token']:.0f}")
+        self.assertEqual(cells[6], f"{100 * r['coverage']:.0f} %")
+        decode_tps, (gbs, memory), share = number[3][0], number[7], number[8][0]
+        self.assertAlmostEqual(gbs, 1e-3 * r["mb_per_token"] * decode_tps, delta=0.06 + 0.01 * gbs)
+        self.assertGreater(gbs, 0)
+        self.assertAlmostEqual(share, 100 * gbs / memory, delta=0.5 + 100 * 0.06 / memory + 0.02 * share)
+        p50, p95 = number[4]
+        self.assertLessEqual(p50, p95)
+        self.assertGreater(4 * 100 * (p95 + 0.05), 4e3 / decode_tps)
+        self.assertLessEqual(p50, 4e3 / decode_tps * 1.5 + 0.1)
 
     def test_tokens_of_a_text(self):
         model = common.small_model()

@@ -5,8 +5,10 @@ import json
 import math
 import os
 import re
+import socket
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import common
@@ -97,6 +99,25 @@ class SmallModel(common.TernTest):
             result.stdout.decode(), tern_text(*arguments[:1], "-m", self.model, *arguments[1:])
         )
 
+    def test_every_token_is_flushed(self):
+        """Each token is a write of its own: a socket of datagrams keeps them apart."""
+        arguments = ("run", "-m", self.model, "-p", "Once upon a time", "-n", 24, "--ignore-eos")
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with ours, its, subprocess.Popen(
+            common.command(*arguments),
+            env=common.clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=its,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            whole, parts = tern_text(*arguments).encode(), []
+            ours.settimeout(common.TIMEOUT)
+            while sum(map(len, parts)) < len(whole):
+                parts.append(ours.recv(65536))
+            self.assertEqual(process.wait(common.TIMEOUT), 0)
+        self.assertEqual(b"".join(parts), whole)
+        self.assertGreaterEqual(len(parts), 24)
+
     def test_threads_and_isas_agree(self):
         texts = set()
         for isa in common.runnable_isas():
@@ -120,6 +141,49 @@ class Json(WithModel):
         self.assertGreater(answer["rss_mib"], 0)
         self.assertGreater(answer["bytes_per_token"], 0)
         self.assertLessEqual(answer["p50_ms"], answer["p95_ms"])
+
+    def timed(self, n):
+        """The figures of a run, and the seconds that reading the prompt and decoding took."""
+        start = time.monotonic()
+        a = tern_json("run", "-m", self.model, "-p", "hello", "-n", n, "--ignore-eos")
+        wall = time.monotonic() - start
+        prefill = a["prompt_tokens"] / a["prefill_tps"]
+        decode = a["generated_tokens"] / a["decode_tps"]
+        self.assertLess(prefill + decode, wall)
+        return a, prefill, decode
+
+    def test_rates(self):
+        """Three rates of two times, which lie around the first token and inside the run."""
+        a, prefill, decode = self.timed(12)
+        self.assertAlmostEqual(a["true_tps"] * (prefill + decode) / 12, 1, delta=1e-9)
+        self.assertLessEqual(1e3 * prefill, a["first_token_ms"] * (1 + 1e-9))
+        self.assertLessEqual(a["first_token_ms"], 1e3 * (prefill + decode) * (1 + 1e-9))
+
+    def test_percentiles(self):
+        """Of one token both are its time, of which decoding consists but for what hardly counts; of
+        twelve the 95th is the longest."""
+        runs = {n: self.timed(n) for n in (1, 12)}
+        self.assertEqual(runs[1][0]["p50_ms"], runs[1][0]["p95_ms"])
+        for n, (a, _, decode) in runs.items():
+            self.assertLessEqual(a["p50_ms"], a["p95_ms"])
+            self.assertLessEqual(a["p95_ms"], 1e3 * decode * (1 + 1e-9))
+            self.assertGreater(100 * n * a["p95_ms"], 1e3 * decode)
+
+    def test_printed_figures(self):
+        """The line for people has the same figures: rates of times that hold the percentiles."""
+        result = tern("run", "-m", self.model, "-p", "hello", "-n", 1, "--ignore-eos", "--verbose")
+        line = re.search(
+            rb"prompt (\d+) tokens, ([\d.]+)/s \| generated 1, ([\d.]+)/s, p50 ([\d.]+) ms, p95 ([\d.]+) ms \| "
+            rb"first after ([\d.]+) ms",
+            result.stderr,
+        )
+        self.assertIsNotNone(line, result.stderr)
+        n, prefill_tps, decode_tps, p50, p95, first = map(float, line.groups())
+        self.assertEqual(p50, p95)
+        self.assertLessEqual(p50, 1e3 / decode_tps * 1.01 + 0.01)
+        self.assertGreater(100 * (p50 + 0.01), 1e3 / decode_tps)
+        self.assertLessEqual(1e3 * n / prefill_tps, first * 1.01 + 0.1)
+        self.assertLessEqual(first, 1e3 * (n / prefill_tps + 1 / decode_tps) * 1.01 + 0.1)
 
     def test_kernels_are_rows(self):
         names = {row["name"] for row in json.loads(tern_text("kernels", "--json"))}

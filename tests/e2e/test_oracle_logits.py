@@ -68,9 +68,9 @@ class Agreement(common.TernTest):
                 model = common.synth(preset, self.folder.name)
                 self.check(model, 80, "--cosine", "0.9999", "--noise", "4", kv="q8_0")
 
-    def edited(self, name, edit):
-        """The tiny bitnet under another name, or with another setting."""
-        file = gguf_edit.read(common.synth("bitnet-tiny", self.folder.name))
+    def edited(self, name, edit, preset="bitnet-tiny"):
+        """A tiny model under another name, or with another setting."""
+        file = gguf_edit.read(common.synth(preset, self.folder.name))
         edit(file)
         path = Path(self.folder.name) / f"{name}.gguf"
         path.write_bytes(file.to_bytes())
@@ -119,6 +119,18 @@ class Agreement(common.TernTest):
         key = "bitnet-b1.58.attention.scale"
         edit = lambda f: f.__setitem__(key, gguf_edit.f32(0.5))
         self.check(self.edited("scale", edit), 40, "--noise", "4")
+
+    def test_rope_of_a_part(self):
+        """Whole models that turn only some dimensions of a head, in both pairings; it matters which."""
+        for preset, prefix in (("bitnet-tiny", "bitnet-b1.58"), ("llama-tiny-f32", "llama")):
+            for size in (10, 4):
+
+                def edit(file):
+                    key = f"{prefix}.rope.dimension_count"
+                    self.assertGreater(file.number(key), size)
+                    file[key] = gguf_edit.u32(size)
+
+                self.check(self.edited(f"part{size}", edit, preset), 40, "--noise", "4")
 
     def test_small_model(self):
         self.check(common.small_model(), 48, "--noise", "4")
