@@ -5,6 +5,7 @@
     tests/mutants/mutants.py                      all of the list (tests/mutants/*.toml)
     tests/mutants/mutants.py --only ID --row M257 some
     tests/mutants/mutants.py --sample 10 --seed 7 ten, the same ten for the same seed
+    tests/mutants/mutants.py --check              only whether each fits its place and its row
 
 Works on a copy below build/mutants, with a build of its own, and leaves your files alone. A mutant
 names a definition, an expression in it that is there once, what to put there, and the row of
@@ -197,6 +198,22 @@ def summary(results):
     return 1 if bad or not results else 0
 
 
+def check(mutants, options):
+    """Whether each is where it says it is, without building anything."""
+    files, bad = tree.tracked(options.root), 0
+    shown = listing.rows((options.root / options.requirements).read_text(encoding="utf-8"))
+    everything = {name for tests in shown.values() for name in tests}
+    for mutant in mutants:
+        try:
+            listing.tests_of(mutant, shown, everything)
+            places.find(options.root, files, mutant.folder, mutant.function, mutant.find)
+        except (places.NoPlace, listing.BadList) as error:
+            print(f"{mutant.id} ({mutant.row}): {error}")
+            bad += 1
+    print(f"{len(mutants)} mutants, {bad} without a place")
+    return 1 if bad else 0
+
+
 def choose(mutants, options):
     if options.only:
         missing = sorted(set(options.only) - {mutant.id for mutant in mutants})
@@ -225,6 +242,7 @@ def parse(argv):
     add("--sample", type=int, metavar="N", help="N of them, chosen by --seed")
     add("--seed", default="0", help="any text")
     add("--list", action="store_true", help="say which mutants these are, and end")
+    add("--check", action="store_true", help="only say which fit no place")
     add("-j", "--jobs", type=int, default=1, metavar="N", help="N copies of the tree at once")
     add("--ninja", type=int, default=cores, metavar="N", help="compilers at once, in each copy")
     add("--work", type=Path, help="the folder of the copies (build/mutants)")
@@ -249,6 +267,8 @@ def main(argv=None):
         if options.list:
             print("\n".join(f"{mutant.id} ({mutant.row})" for mutant in mutants))
             return 0
+        if options.check:
+            return check(mutants, options)
         return summary(Run(options, mutants).all())
     except (listing.BadList, tree.Failed) as error:
         print(f"mutants: {error}", file=sys.stderr)
