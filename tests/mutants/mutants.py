@@ -104,7 +104,7 @@ def judge(mutant, site, tests, work, baseline):
     running = {name: words for name, words in tests.items() if problems[name] is None}
     if not running:
         return NO_TEST, "; ".join(filter(None, problems.values()))
-    work.write(site.path, site.changed(mutant.change))
+    work.write(site.path, site.text(mutant.change))
     try:
         output = work.make([work.tests[name] for name in running])
         if output is not None:
@@ -119,7 +119,7 @@ def judge(mutant, site, tests, work, baseline):
                 problems[name] = f"{name} failed elsewhere: {', '.join(verdict.failed)}"
         return SURVIVED, "; ".join(filter(None, problems.values()))
     finally:
-        work.restore(site.path)
+        work.write(site.path, site.text())
 
 
 class Run:

@@ -24,8 +24,9 @@ class Site:
     found: str
     after: str
 
-    def changed(self, replacement):
-        return self.before + replacement + self.after
+    def text(self, replacement=None):
+        """The whole file, as it is or with something else in that place."""
+        return self.before + (self.found if replacement is None else replacement) + self.after
 
 
 def is_python(path, text):

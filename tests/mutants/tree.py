@@ -174,9 +174,6 @@ class Tree:
         path = self.source / file
         path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
-    def restore(self, file):
-        shutil.copyfile(self.root / file, self.source / file)
-
     def targets(self, tests):
         """What the commands and variables of these tests name of the build; all of it where they
         name the folder itself."""
