@@ -36,11 +36,11 @@ endfunction()
 
 if(NOT TERN_PREGENERATED)
   tern_find_python(TERN_CODEGEN_PYTHON)
-  file(GLOB templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.j2
-       ${PROJECT_SOURCE_DIR}/kernels/cuda/*.j2 ${PROJECT_SOURCE_DIR}/bench/*.j2)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${templates}
-               ${PROJECT_SOURCE_DIR}/kernels/kernels.toml ${PROJECT_SOURCE_DIR}/codegen/gen.py
-               ${PROJECT_SOURCE_DIR}/codegen/spec.py ${PROJECT_SOURCE_DIR}/include/tern/kernels.h
+  file(GLOB generator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.j2
+       ${PROJECT_SOURCE_DIR}/kernels/cuda/*.j2 ${PROJECT_SOURCE_DIR}/bench/*.j2
+       ${PROJECT_SOURCE_DIR}/codegen/*.py)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${generator}
+               ${PROJECT_SOURCE_DIR}/kernels/kernels.toml ${PROJECT_SOURCE_DIR}/include/tern/kernels.h
                ${PROJECT_SOURCE_DIR}/dispatch/cpu.h)
   execute_process(COMMAND ${TERN_CODEGEN_PYTHON} ${PROJECT_SOURCE_DIR}/codegen/gen.py
                           --out ${TERN_GEN_DIR}

@@ -26,7 +26,7 @@ BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
  * and template kernels/{template}.{suffix}.j2. Do not edit.
  */
 
-#include "{header}"
+{head}
 
 """
 ORIGIN = "Generated from kernels/kernels.toml"  # in every list; kernels have BANNER
@@ -66,19 +66,28 @@ def render_row(env: jinja2.Environment, row: table.Row) -> str:
         vectors=16 // row.isa.lanes,  # vectors that hold the sixteen virtual lanes
         token_tiles=token_tiles(row.tokens) if row.op.tiled else [],
     )
-    header = "kernels/isa/cuda.cuh" if row.isa.is_cuda else "gen/kernels.h"
+    head = f'#include "tern/kernels.h"\n\n{prototype(row)}'
     if row.isa.is_cuda:  # all rows are compiled together
+        head = '#include "kernels/isa/cuda.cuh"'
         text = f"namespace code_of_{row.name} {{\n{text}}} // namespace code_of_{row.name}\n"
-    banner = BANNER.format(row=row.name, template=row.template, suffix=row.suffix, header=header)
+    banner = BANNER.format(row=row.name, template=row.template, suffix=row.suffix, head=head)
     return tidy(banner + text)
+
+
+def prototype(row: table.Row) -> str:
+    """A row's file declares that row alone, so that one row more compiles no other file again."""
+    return f"tern_{row.op.type}_fn {row.name};"
 
 
 def render_proof(env: jinja2.Environment, isa: table.Isa) -> str:
     text = env.get_template("proof.c.j2").render(isa=isa, lanes=isa.lanes)
-    banner = BANNER.format(
-        row=f"isa.{isa.name}", template="proof", suffix="c", header="gen/kernels.h"
-    )
+    head = f'#include "tern/kernels.h"\n\n{proof_prototype(isa)}'
+    banner = BANNER.format(row=f"isa.{isa.name}", template="proof", suffix="c", head=head)
     return tidy(banner + text)
+
+
+def proof_prototype(isa: table.Isa) -> str:
+    return f"bool tern_proof_{isa.name}(void);"
 
 
 def wrap(line: str, indent: int = 0) -> list[str]:
@@ -130,15 +139,12 @@ def op_list(spec: table.Spec, op: table.Op) -> str:
 
 def declarations(spec: table.Spec) -> str:
     """Prototypes of every row that the build compiles."""
-    types = {"gemv": "matmul", "gemm": "matmul", "rope_norm": "rope", "rope_neox": "rope"}
-    types |= {"gate_silu": "gate", "gate_relu2": "gate"}
-    types |= {f"bias_{act}": "bias" for act in ("relu", "relu2", "silu", "gelu", "tanh")}
     out = [f"/* {ORIGIN}. */", '#include "tern/kernels.h"', ""]
     for isa in spec.processor_isas():
         out.append(f"#if {have(isa)}")
         for row in (r for r in spec.rows if r.isa is isa):
-            out.append(f"tern_{types.get(row.op.name, row.op.name)}_fn {row.name};")
-        out += [f"bool tern_proof_{isa.name}(void);", "#endif"]
+            out.append(prototype(row))
+        out += [proof_prototype(isa), "#endif"]
     return "\n".join(out) + "\n"
 
 

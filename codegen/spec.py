@@ -7,7 +7,7 @@ Every complaint is a SpecError that names the entry of the table and what is wro
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 try:
@@ -15,29 +15,8 @@ try:
 except ModuleNotFoundError:  # Python before 3.11
     import tomli as tomllib
 
-ARCHES = ("any", "x86_64", "aarch64", "cuda")
-NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
-
-
-class SpecError(Exception):
-    """The table is wrong; the text says which entry and why."""
-
-
-@dataclass(frozen=True)
-class Isa:
-    """One instruction set: what its code needs and how its files are compiled."""
-
-    name: str
-    arch: str
-    needs: tuple[str, ...]
-    cflags: tuple[str, ...]
-    lanes: int
-    chains: int
-
-    @property
-    def is_cuda(self) -> bool:
-        """Rows are CUDA C++ from templates of their own, in a module of their own."""
-        return self.arch == "cuda"
+from checks import SpecError, as_list, check_keys, check_type
+from isas import Isa, load_groups, load_isas
 
 
 @dataclass(frozen=True)
@@ -48,6 +27,7 @@ class Op:
     templates: dict[str | None, str]
     tiled: bool
     test: str  # compares the rows with the reference: tests/test_<name>.c
+    type: str  # of its function: tern_<type>_fn
 
 
 PREFETCH = 4096  # bytes ahead, unless an entry says otherwise
@@ -66,6 +46,14 @@ class Row:
     other_layout: bool = False  # not the layout that section [format] gives the format
     own_template: str | None = None  # instead of the operation's
     prefetch: int = PREFETCH  # bytes of weights ahead that a product asks the memory for
+    ahead_of: Isa | None = None  # a stronger set whose rows stand behind this one
+
+    @property
+    def strength(self) -> tuple[int, int]:
+        """Rows of an operation and operand are preferred in falling order of this."""
+        if self.isa.is_cuda:
+            return (-1, 0)  # never compared with rows of a processor
+        return (self.ahead_of.strength, 1) if self.ahead_of else (self.isa.strength, 0)
 
     @property
     def operand(self) -> str | None:
@@ -103,6 +91,7 @@ class Spec:
     ops: dict[str, Op] = field(default_factory=dict)
     layouts: dict[str, str] = field(default_factory=dict)  # of section [format]
     known_layouts: set[str] = field(default_factory=set)
+    groups: dict[str, list[str]] = field(default_factory=dict)  # of section [group]
     rows: list[Row] = field(default_factory=list)
 
     def processor_isas(self) -> list[Isa]:
@@ -110,62 +99,11 @@ class Spec:
         return [isa for isa in self.isas.values() if not isa.is_cuda]
 
 
-def check_keys(where: str, entry: dict, required: set[str], optional: set[str] = frozenset()):
-    """Refuses unknown and missing keys of one table entry."""
-    if not isinstance(entry, dict):
-        raise SpecError(f"{where}: expected a table")
-    for key in entry:
-        if key not in required | optional:
-            raise SpecError(f"{where}: unknown key '{key}'")
-    for key in sorted(required - entry.keys()):
-        raise SpecError(f"{where}: key '{key}' is missing")
-
-
-def check_type(where: str, entry: dict, key: str, kind: type) -> None:
-    if key not in entry:
-        return
-    is_bool = isinstance(entry[key], bool)  # which is an int to Python
-    if not isinstance(entry[key], kind) or is_bool != (kind is bool):
-        raise SpecError(f"{where}: key '{key}' must be of type {kind.__name__}")
-
-
-def as_list(where: str, key: str, value) -> list[str]:
-    """A string, or a non-empty list of distinct strings."""
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, list) or not items or not all(isinstance(i, str) for i in items):
-        raise SpecError(f"{where}: key '{key}' must be a name or a list of names")
-    for item in items:
-        if items.count(item) > 1:
-            raise SpecError(f"{where}: '{item}' stands twice in key '{key}'")
-    return items
-
-
-def load_isa(name: str, entry: dict, features: set[str]) -> Isa:
-    where = f"isa.{name}"
-    if not NAME.match(name):
-        raise SpecError(f"{where}: not a valid name")
-    kinds = {"arch": str, "needs": list, "cflags": list, "lanes": int, "chains": int}
-    check_keys(where, entry, set(kinds))
-    for key, kind in kinds.items():
-        check_type(where, entry, key, kind)
-    if entry["arch"] not in ARCHES:
-        raise SpecError(f"{where}: unknown arch '{entry['arch']}' (one of {', '.join(ARCHES)})")
-    if entry["lanes"] not in (1, 4, 8, 16):
-        raise SpecError(f"{where}: lanes must be 1, 4, 8 or 16, not {entry['lanes']}")
-    if entry["chains"] < 1:
-        raise SpecError(f"{where}: chains must be at least 1")
-    for need in entry["needs"]:
-        if need not in features:
-            raise SpecError(f"{where}: feature '{need}' is not in dispatch/cpu.h")
-    lists = tuple(entry["needs"]), tuple(entry["cflags"])
-    return Isa(name, entry["arch"], *lists, entry["lanes"], entry["chains"])
-
-
 def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> Op:
     where = f"op.{name}"
-    check_keys(where, entry, {"template", "test"}, {"tiled"})
-    check_type(where, entry, "tiled", bool)
-    check_type(where, entry, "test", str)
+    check_keys(where, entry, {"template", "test"}, {"tiled", "type"})
+    for key, kind in {"tiled": bool, "test": str, "type": str}.items():
+        check_type(where, entry, key, kind)
     if name not in known_ops:
         raise SpecError(f"{where}: operation is not in TERN_OP_LIST of include/tern/kernels.h")
     template = entry["template"]
@@ -175,7 +113,8 @@ def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> 
     for file in templates.values():
         check_template(where, file, template_dir)
     check_test(where, name, entry["test"], template_dir.parent / "tests")
-    return Op(name, templates, entry.get("tiled", False), entry["test"])
+    tiled = entry.get("tiled", False)
+    return Op(name, templates, tiled, entry["test"], entry.get("type", name))
 
 
 def check_test(where: str, op: str, name: str, folder: Path) -> None:
@@ -197,14 +136,16 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
     if not isinstance(entry, dict):
         raise SpecError(f"kernel {index}: expected a table")
     where = f"kernel {index} ({entry.get('op', '?')})"
-    check_keys(where, entry, {"op", "isa"}, {"format", "layout", "tile", "template", "prefetch"})
-    for key in ("op", "template"):
+    optional = {"format", "layout", "tile", "template", "prefetch", "ahead_of"}
+    check_keys(where, entry, {"op", "isa"}, optional)
+    for key in ("op", "template", "ahead_of"):
         check_type(where, entry, key, str)
     op = spec.ops.get(entry["op"])
     if op is None:
         raise SpecError(f"{where}: unknown op '{entry['op']}'")
     formats = as_list(where, "format", entry["format"]) if "format" in entry else [None]
-    isas = as_list(where, "isa", entry["isa"])
+    isas = list_isas(where, entry, spec)
+    ahead_of = load_ahead_of(where, entry, spec)
     rows, tokens = load_tile(where, entry, op)
     prefetch = load_prefetch(where, entry, op)
     other = load_layout(where, entry, op, spec)
@@ -218,18 +159,33 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
         if None not in op.templates and (other or fmt) not in op.templates:
             raise SpecError(f"{where}: op '{op.name}' has no template for '{other or fmt}'")
         for isa in isas:
-            if isa not in spec.isas:
-                raise SpecError(f"{where}: unknown isa '{isa}'")
             layout = spec.layouts[fmt] if op.tiled else ("rows" if fmt else "none")
             is_other = other is not None and other != layout
             place = other if is_other else layout
-            found.append(
-                Row(op, fmt, place, spec.isas[isa], rows, tokens, is_other, template, prefetch)
-            )
+            facts = (rows, tokens, is_other, template, prefetch, ahead_of)
+            found.append(Row(op, fmt, place, spec.isas[isa], *facts))
     for row in found:
         check_tile(row)
         check_cuda_template(row, template_dir)
     return found
+
+
+def list_isas(where: str, entry: dict, spec: Spec) -> list[str]:
+    """Key 'isa', with groups replaced by their members."""
+    isas: list[str] = []
+    for name in as_list(where, "isa", entry["isa"]):
+        if name not in spec.isas and name not in spec.groups:
+            raise SpecError(f"{where}: unknown isa '{name}'")
+        isas += spec.groups.get(name, [name])
+    return as_list(where, "isa", isas)
+
+
+def load_ahead_of(where: str, entry: dict, spec: Spec) -> Isa | None:
+    """Key 'ahead_of': a measured exception from the order of strength."""
+    name = entry.get("ahead_of")
+    if name is not None and name not in spec.isas:
+        raise SpecError(f"{where}: unknown isa '{name}' in key 'ahead_of'")
+    return spec.isas[name] if name else None
 
 
 def load_layout(where: str, entry: dict, op: Op, spec: Spec) -> str | None:
@@ -299,6 +255,54 @@ def check_rows(rows: list[Row], reference: set[str]) -> None:
             raise SpecError(f"{row.name}: has no scalar sibling")
 
 
+def rows_like(spec: Spec) -> list[Row]:
+    """Rows that sets name themselves, in key 'kernels': those of the set they are like, again."""
+    found = []
+    for isa in spec.isas.values():
+        for wanted in isa.kernels:
+            op, _, operand = wanted.partition(" ")
+            rows = [
+                row
+                for row in spec.rows
+                if row.isa.name == isa.like and row.op.name == op
+                and (not operand or row.operand == operand)
+            ]
+            if not rows:
+                raise SpecError(f"isa.{isa.name}: {isa.like} has no row '{wanted}'")
+            found += [replace(row, isa=isa, ahead_of=None) for row in rows]
+    for row in found:
+        check_tile(row)
+    return found
+
+
+def in_order(spec: Spec) -> list[Row]:
+    """Rows by operation, then by operand, then strongest set first, then as the table has them."""
+    ops = list(spec.ops)
+    operands = list(dict.fromkeys(row.operand for row in spec.rows))
+    return sorted(
+        spec.rows,
+        key=lambda row: (
+            ops.index(row.op.name), operands.index(row.operand), [-x for x in row.strength]
+        ),
+    )
+
+
+def check_order(rows: list[Row]) -> None:
+    """Every row is the first choice of some processor, or shares its set with one that is."""
+    for place, row in enumerate(rows):
+        for later in rows[place + 1 :]:
+            if (later.op, later.operand) != (row.op, row.operand) or later.isa.is_cuda:
+                break
+            if set(row.isa.needs) < set(later.isa.needs):
+                raise SpecError(
+                    f"{row.name}: would hide {later.name}, whose set is stronger and could"
+                    " never be chosen"
+                )
+        if row.ahead_of and row.ahead_of.strength <= row.isa.strength:
+            name = row.ahead_of.name
+            raise SpecError(f"{row.name}: key 'ahead_of' names {name}, no stronger set")
+
+
 def names_of_list(text: str, macro: str) -> list[str]:
     """First arguments (lower case) of the X(...) entries of an X-macro list in a C header."""
     body = re.search(rf"#define {macro}\(X\)((?:.*\\\n)*.*\n)", text)
@@ -317,11 +321,12 @@ def load(root: Path, table: Path | None = None) -> Spec:
     header = (root / "include" / "tern" / "kernels.h").read_text(encoding="utf-8")
     cpu = (root / "dispatch" / "cpu.h").read_text(encoding="utf-8")
     features = {name.upper() for name in names_of_list(cpu, "TERN_CPU_LIST")}
-    check_keys(path.name, data, {"isa", "format", "op", "kernel"})
-    for section in ("isa", "format", "op"):
+    check_keys(path.name, data, {"isa", "format", "op", "kernel"}, {"group"})
+    for section in ("isa", "format", "op", "group"):
         check_type(path.name, data, section, dict)
     spec = Spec()
-    spec.isas = {n: load_isa(n, e, features) for n, e in data["isa"].items()}
+    spec.isas = load_isas(data["isa"], features)
+    spec.groups = load_groups(data.get("group", {}), spec.isas)
     spec.known_layouts = set(names_of_list(header, "TERN_LAYOUT_LIST"))
     formats = set(names_of_list(header, "TERN_FORMAT_LIST"))
     for fmt, layout in data["format"].items():
@@ -334,6 +339,9 @@ def load(root: Path, table: Path | None = None) -> Spec:
     spec.ops = {n: load_op(n, e, ops, root / "kernels") for n, e in data["op"].items()}
     for index, entry in enumerate(data["kernel"], start=1):
         spec.rows += load_rows(index, entry, spec, root / "kernels")
+    spec.rows += rows_like(spec)
+    spec.rows = in_order(spec)
+    check_order(spec.rows)
     check_rows(spec.rows, formats_with_reference(root))
     return spec
 

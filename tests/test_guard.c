@@ -197,6 +197,18 @@ static void test_wrong_operation(void **state) {
     assert_null(tern_guard_operation(&guard, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, NULL, 0));
 }
 
+/* An operation that the guard cannot try has no row that it trusts, however sound. */
+static void test_unknown_operation(void **state) {
+    tern_kernel_row scalar = *tern_kernel_select(0, TERN_OP_ADD, TERN_FORMAT_NONE);
+    scalar.op = TERN_OP_COUNT;
+    tern_kernel_row table[] = {row_like(&scalar, "untried"), scalar};
+    (void)state;
+    tern_guard guard = {.table = table, .count = 2, .mask = 1};
+    assert_ptr_equal(tern_guard_operation(&guard, TERN_OP_COUNT, TERN_FORMAT_NONE, NULL, 0),
+                     &table[1]);
+    assert_int_equal(guard.n_refused, 1);
+}
+
 static tern_attend_fn *scalar_attend;
 
 /* Leaves out the last position. */
@@ -273,6 +285,7 @@ int main(void) {
         cmocka_unit_test(test_disable_by_environment),
         cmocka_unit_test(test_wrong_product),
         cmocka_unit_test(test_wrong_operation),
+        cmocka_unit_test(test_unknown_operation),
         cmocka_unit_test(test_wrong_attend),
         cmocka_unit_test(test_record_full),
         cmocka_unit_test(test_real_rows),

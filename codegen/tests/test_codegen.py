@@ -12,10 +12,12 @@ import re
 import shutil
 import sys
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 from common import FIXTURE, ROOT, TABLE, InFolder
 import gen
+import isas
 import spec as table
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -257,11 +259,100 @@ class LiveText(Text):
 class Facts(unittest.TestCase):
     def test_facts_of_a_row(self) -> None:
         facts = (
-            "TERN_ROW(GEMV, I2_S, T2R16, avx512, (TERN_CPU_MASK(AVX2) | TERN_CPU_MASK(AVX512F)), "
-            "16, 1, tern_gemv_i2_s_16x1_avx512, NULL)"
+            "TERN_ROW(GEMV, I2_S, T2R16, avx512, (TERN_CPU_MASK(AVX2) | TERN_CPU_MASK(F16C) | "
+            "TERN_CPU_MASK(AVX512F)), 16, 1, tern_gemv_i2_s_16x1_avx512, NULL)"
         )
         text = gen.outputs(table.load(ROOT, FIXTURE))["gemv.inc"]
         self.assertIn(facts, " ".join(text.split()))
+
+
+class Inheritance(InFolder):
+    """What a set has of the one that it extends, and where its rows stand."""
+
+    def load(self, text: str = TABLE) -> table.Spec:
+        path = self.folder / "table.toml"
+        path.write_text(text, encoding="utf-8")
+        return table.load(ROOT, path)
+
+    def names(self, spec: table.Spec, op: str, operand: str | None) -> list[str]:
+        rows = [row for row in spec.rows if row.op.name == op and row.operand == operand]
+        return [row.isa.name for row in rows]
+
+    def test_facts(self) -> None:
+        found = self.load().isas
+        self.assertEqual(found["avxvnni"].needs, ("AVX2", "F16C", "AVXVNNI"))
+        self.assertEqual(found["avxvnni"].cflags, ("-mavx2", "-mf16c", "-mavxvnni"))
+        self.assertEqual((found["avxvnni"].lanes, found["avx512"].lanes), (8, 16))
+        self.assertEqual((found["avx512"].arch, found["avx512"].chains), ("x86_64", 2))
+        self.assertEqual(found["avx512"].proof, ("vp_mac", "vf_mul"))
+
+    def test_rows_of_a_set_that_names_them(self) -> None:
+        spec = self.load()
+        own = [row.name for row in spec.rows if row.isa.name == "avxvnni"]
+        self.assertEqual(own, ["tern_gemv_q4_1_16x1_avxvnni", "tern_softmax_avxvnni"])
+
+    def test_rows_like_those_of_another_set(self) -> None:
+        wanted = 'like = "scalar"\nkernels = ["add", "attend f32"]'
+        spec = self.load(TABLE.replace('kernels = ["gemv q4_1", "softmax"]', wanted))
+        own = [row.name for row in spec.rows if row.isa.name == "avxvnni"]
+        self.assertEqual(own, ["tern_attend_f32_avxvnni", "tern_add_avxvnni"])
+
+    def test_the_strongest_set_comes_first(self) -> None:
+        spec = self.load()
+        self.assertEqual(self.names(spec, "add", None), ["avx512", "avx2", "scalar"])
+        self.assertEqual(
+            self.names(spec, "softmax", None), ["avx512", "avxvnni", "avx2", "scalar", "cuda"]
+        )
+        moved = TABLE.replace('isa = ["avx512", "avx2"]', 'isa = ["avx2"]') + (
+            '\n[[kernel]]\nop = "gemv"\nformat = ["i2_s", "q4_1"]\nisa = ["avx512"]\n'
+            "tile = { rows = 16, tokens = 1 }\n"
+        )
+        self.assertEqual(self.names(self.load(moved), "gemv", "i2_s"), ["avx512", "avx2", "scalar"])
+
+    def test_tiles_of_a_set_keep_the_order_of_the_table(self) -> None:
+        entry = '[[kernel]]\nop = "gemv"\nformat = ["i2_s"]\nisa = ["avx2"]\n'
+        entry += "tile = { rows = 8, tokens = 1 }\n\n"
+        first = TABLE.replace("[[kernel]]", entry + "[[kernel]]", 1)
+        rows = [row for row in self.load(first).rows if row.operand == "i2_s"]
+        self.assertEqual(
+            [f"{row.rows} {row.isa.name}" for row in rows],
+            ["16 avx512", "8 avx2", "16 avx2", "4 scalar"],
+        )
+
+    def test_a_measured_exception(self) -> None:
+        ahead = TABLE + '\n[[kernel]]\nop = "add"\nisa = "avxvnni"\nahead_of = "avx512"\n'
+        names = self.names(self.load(ahead), "add", None)
+        self.assertEqual(names, ["avxvnni", "avx512", "avx2", "scalar"])
+
+    def test_a_row_declares_itself_alone(self) -> None:
+        files = gen.outputs(self.load())
+        text = files["kernels/tern_gemv_i2_s_16x1_avx2.c"]
+        declared = re.findall(r"^tern_\w+_fn (\w+);$", text, re.M)
+        self.assertEqual(declared, ["tern_gemv_i2_s_16x1_avx2"])
+        self.assertIn("tern_matmul_fn tern_gemv_i2_s_16x1_avx2;", text)
+        self.assertNotIn('"gen/', text)
+
+    def test_one_row_more_changes_no_other_row(self) -> None:
+        before = gen.outputs(self.load())
+        more = TABLE.replace('kernels = ["gemv q4_1", ', 'kernels = ["gemv q4_1", "gemv i2_s", ')
+        after = gen.outputs(self.load(more))
+        changed = sorted(name for name in after if after[name] != before.get(name))
+        kernels = [name for name in changed if name.startswith("kernels/")]
+        self.assertEqual(kernels, ["kernels/tern_gemv_i2_s_16x1_avxvnni.c"])
+
+    def test_the_proof_executes_what_is_new(self) -> None:
+        files = gen.outputs(self.load())
+        for name, verbs in (("avxvnni", ["vp_mac"]), ("avx512", ["vp_mac", "vf_mul"])):
+            text = files[f"kernels/proof_{name}.c"]
+            works = re.findall(r"^static bool (\w+)_works\(void\)", text, re.M)
+            self.assertEqual(works, verbs)
+            self.assertIn(" && ".join(f"{verb}_works()" for verb in verbs), text)
+
+    def test_every_verb_that_may_be_named_has_a_proof(self) -> None:
+        env = gen.environment()
+        for verb in isas.PROVABLE:
+            isa = replace(self.load().isas["avx2"], proof=(verb,))
+            self.assertIn(f"static bool {verb}_works(void)", gen.render_proof(env, isa))
 
 
 class Helpers(unittest.TestCase):

@@ -130,7 +130,7 @@ REFUSED = {
     ),
     "row without op": ('op = "add"\n', "", r"kernel \d+ \(\?\): key 'op' is missing"),
     "row without isa": (
-        'op = "add"\nisa = ["avx512", "avx2", "scalar"]',
+        'op = "add"\nisa = ["every"]',
         'op = "add"',
         r"kernel \d+ \(add\): key 'isa' is missing",
     ),
@@ -145,7 +145,7 @@ REFUSED = {
         r"kernel \d+ .*: key 'op' must be of type str",
     ),
     "row of an unknown isa": (
-        'op = "add"\nisa = ["avx512"',
+        'op = "add"\nisa = ["every"',
         'op = "add"\nisa = ["avx1024"',
         r"kernel \d+ \(add\): unknown isa 'avx1024'",
     ),
@@ -155,13 +155,13 @@ REFUSED = {
         r"kernel \d+ \(attend\): unknown format 'f31'",
     ),
     "empty list": (
-        'op = "add"\nisa = ["avx512", "avx2", "scalar"]',
+        'op = "add"\nisa = ["every"]',
         'op = "add"\nisa = []',
         r"kernel \d+ \(add\): key 'isa' must be a name or a list",
     ),
     "name twice in a list": (
-        'op = "add"\nisa = ["avx512", "avx2"',
-        'op = "add"\nisa = ["avx2", "avx2"',
+        'op = "add"\nisa = ["every"',
+        'op = "add"\nisa = ["every", "avx2"',
         r"kernel \d+ \(add\): 'avx2' stands twice in key 'isa'",
     ),
     "missing tile": (
@@ -219,8 +219,85 @@ REFUSED = {
         '[[kernel]]\nop = "add"\nisa = "avx2"\n\n[[kernel]]\n',
         r"tern_add_avx2: stands twice in the table",
     ),
+    "set that extends nothing known": (
+        'extends = "avx2"\nneeds = ["AVXVNNI"]',
+        'extends = "avx3"\nneeds = ["AVXVNNI"]',
+        r"isa\.avxvnni: 'avx3', which it extends, does not stand before it",
+    ),
+    "set that extends a later one": (
+        'extends = "avx2"\nneeds = ["AVXVNNI"]',
+        'extends = "avx512"\nneeds = ["AVXVNNI"]',
+        r"isa\.avxvnni: 'avx512', which it extends, does not stand before it",
+    ),
+    "set with nothing new": (
+        'needs = ["AVXVNNI"]',
+        "needs = []",
+        r"isa\.avxvnni: needs nothing that isa\.avx2 does not",
+    ),
+    "set before one that it contains": (
+        "[isa.avx2]",
+        '[isa.early]\narch = "x86_64"\nneeds = ["AVX2", "F16C", "FMA"]\ncflags = []\nlanes = 8\n'
+        'registers = 16\nchains = 1\nproof = ["vf_mul"]\n\n[isa.avx2]',
+        r"isa\.early: must stand behind isa\.avx2, whose features it has",
+    ),
+    "set without proof": (
+        'proof = ["vp_mac"]\n',
+        "proof = []\n",
+        r"isa\.avxvnni: key 'proof' must name what shows",
+    ),
+    "proof that nobody wrote": (
+        'proof = ["vp_mac"]\n',
+        'proof = ["vp_fly"]\n',
+        r"isa\.avxvnni: no proof executes 'vp_fly' \(one of vf_mul, ",
+    ),
+    "rows of a set that has none": (
+        '"gemv q4_1", "softmax"',
+        '"gemv bf16"',
+        r"isa\.avxvnni: avx2 has no row 'gemv bf16'",
+    ),
+    "rows like those of nothing": (
+        'kernels = ["gemv q4_1", "softmax"]',
+        'like = "sse2"\nkernels = ["gemv q4_1"]',
+        r"isa\.avxvnni: 'sse2' of key 'like' does not stand before it",
+    ),
+    "rows like nothing": (
+        'proof = ["vf_mul"]\n',
+        'proof = ["vf_mul"]\nkernels = ["add"]\n',
+        r"isa\.scalar: key 'kernels' needs 'extends' or 'like'",
+    ),
+    "group of an unknown set": (
+        'every = ["avx2", "avx512", "scalar"]',
+        'every = ["avx2", "avx1024", "scalar"]',
+        r"group\.every: unknown isa 'avx1024'",
+    ),
+    "group with the name of a set": (
+        "every = [",
+        'avx2 = ["scalar"]\nevery = [',
+        r"group\.avx2: an instruction set has that name",
+    ),
+    "row ahead of one that contains its set": (
+        'op = "softmax"\nisa = ["avx512", "avx2", "cuda", "scalar"]',
+        'op = "softmax"\nisa = ["avx512", "cuda", "scalar"]\n\n'
+        '[[kernel]]\nop = "softmax"\nisa = "avx2"\nahead_of = "avx512"',
+        r"tern_softmax_avx2: would hide tern_softmax_avx512, whose set is stronger",
+    ),
+    "row ahead of an unknown set": (
+        'op = "add"\n',
+        'op = "add"\nahead_of = "avx1024"\n',
+        r"kernel \d+ \(add\): unknown isa 'avx1024' in key 'ahead_of'",
+    ),
+    "row ahead of a weaker set": (
+        'op = "softmax"\nisa = ["avx512", "avx2", "cuda", "scalar"]',
+        'op = "softmax"\nahead_of = "scalar"\nisa = ["avx512", "avx2", "scalar"]',
+        r"tern_softmax_avx512: key 'ahead_of' names scalar, no stronger set",
+    ),
+    "no registers": (
+        "registers = 16\n",
+        "registers = 0\n",
+        r"isa\.scalar: registers must be at least 1",
+    ),
     "no scalar sibling": (
-        'op = "add"\nisa = ["avx512", "avx2", "scalar"]',
+        'op = "add"\nisa = ["every"]',
         'op = "add"\nisa = ["avx512", "avx2"]',
         r"tern_add_avx512: has no scalar sibling",
     ),
@@ -248,7 +325,7 @@ class Refused(InFolder):
 
     def test_the_table_itself_is_fine(self) -> None:
         names = [row.name for row in table.load(ROOT, FIXTURE).rows]
-        self.assertEqual(len(names), 20)
+        self.assertEqual(len(names), 22)
         self.assertEqual(names[:2], ["tern_gemv_i2_s_16x1_avx512", "tern_gemv_i2_s_16x1_avx2"])
         self.assertEqual(names[-1], "tern_add_scalar")
 

@@ -263,7 +263,6 @@ static inline vb vb_splat4(const void *p) {
     return _mm512_set1_epi32(four);
 }
 
-#ifndef TERN_CODES_BY_TABLE /* avx512vbmi.h has its own */
 static inline vb vb_load(const void *p) {
     return _mm512_loadu_si512(p);
 }
@@ -275,9 +274,7 @@ static inline vb vb_plane2(vb c, int plane) {
                                          : _mm512_srli_epi16(c, 6);
     return _mm512_and_si512(shifted, _mm512_set1_epi8(3));
 }
-#endif
 
-#ifndef TERN_CODES_BY_TABLE
 /* The next base-3 digits of signed fractions: what stays when a digit is carried out. */
 static inline vb vb_tripled(vb c) {
     return _mm512_add_epi8(c, _mm512_add_epi8(c, c));
@@ -297,7 +294,6 @@ static inline vb vb_trit(vb c, int n) {
     const vb some = _mm512_maskz_mov_epi8(not_below, one);
     return _mm512_mask_add_epi8(some, above, some, one);
 }
-#endif
 
 static inline vb vb_nibble_lo(vb c) {
     return _mm512_and_si512(c, _mm512_set1_epi8(15));

@@ -4,8 +4,14 @@
 
 /* AVX-512 with VNNI and VBMI: vpermb and vpermi2b look up bytes in tables of 64 and 128. */
 
-#define TERN_CODES_BY_TABLE
+/* The verbs that this set replaces have another name in what it inherits. */
+#define vb_load vb_load_inherited
+#define vb_plane2 vb_plane2_inherited
+#define vb_trit vb_trit_inherited
 #include "kernels/isa/avx512vnni.h"
+#undef vb_load
+#undef vb_plane2
+#undef vb_trit
 
 /* Held in a register, since gcc 12 would load the codes anew for each of the four planes. */
 static inline vb vb_load(const void *p) {

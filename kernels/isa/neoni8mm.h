@@ -53,31 +53,4 @@ static inline vi vi_second_token(vi rows01, vi rows23) {
     return vuzp2q_s32(rows01, rows23);
 }
 
-/*
- * What the other sets multiply with, by smmla as well: kernels/proof.c.j2 executes it before any
- * row is. Four more columns are zeros, the second token is the first.
- */
-typedef int32x4_t vp;
-
-static inline vb vb_splat4(const void *p) {
-    int32_t four;
-    memcpy(&four, p, sizeof four);
-    return vreinterpretq_s8_s32(vdupq_n_s32(four));
-}
-
-static inline vp vp_zero(void) {
-    return vdupq_n_s32(0);
-}
-
-static inline vp vp_mac(vp sum, vb codes, vb x) {
-    const vb none = vdupq_n_s8(0);
-    const vi rows01 = vi_mmla(vi_zero(), vb_rows01(codes, none), x);
-    const vi rows23 = vi_mmla(vi_zero(), vb_rows23(codes, none), x);
-    return vaddq_s32(sum, vi_first_token(rows01, rows23));
-}
-
-static inline vi vi_flush(vi sum, vp part) {
-    return vaddq_s32(sum, part);
-}
-
 #endif

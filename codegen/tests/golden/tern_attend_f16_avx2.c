@@ -4,7 +4,9 @@
  * and template kernels/attend.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_attend_fn tern_attend_f16_avx2;
 
 /*
  * Causal attention of the query heads of some tokens over one key/value head, in chunks of

@@ -4,7 +4,9 @@
  * and template kernels/embed.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_embed_fn tern_embed_q4_1_avx2;
 
 /* One row of an embedding matrix, from the file's own layout to floats. */
 #include "kernels/isa/avx2.h"

@@ -4,7 +4,9 @@
  * and template kernels/embed_super.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_embed_fn tern_embed_q4_k_avx2;
 
 /* One row of an embedding matrix of a K-quant: super-blocks of 256 columns. */
 #include "kernels/isa/avx2.h"

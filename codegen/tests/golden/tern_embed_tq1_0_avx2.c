@@ -4,7 +4,9 @@
  * and template kernels/embed_tq.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_embed_fn tern_embed_tq1_0_avx2;
 
 /* One row of an embedding matrix in a ternary format with a scale for every 256 columns. */
 #include "kernels/isa/avx2.h"

@@ -4,7 +4,9 @@
  * and template kernels/elementwise.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_gate_fn tern_gate_silu_avx2;
 
 /* One result per element of a row, or of two. */
 #include "kernels/isa/avx2.h"

@@ -4,7 +4,9 @@
  * and template kernels/matmul_float.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_matmul_fn tern_gemm_f16_1x2_avx2;
 
 /*
  * Matrix product over float weights in the file's own layout: lanes are the sixteen virtual

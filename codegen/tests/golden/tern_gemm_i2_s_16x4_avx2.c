@@ -4,7 +4,9 @@
  * and template kernels/matmul_ternary_gemm.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_matmul_fn tern_gemm_i2_s_16x4_avx2;
 
 /*
  * Ternary matrix product: lanes are rows. A 64-byte chunk holds 16 rows x CHUNK_COLS columns as

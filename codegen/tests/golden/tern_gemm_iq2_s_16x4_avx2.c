@@ -4,7 +4,9 @@
  * and template kernels/matmul_int.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_matmul_fn tern_gemm_iq2_s_16x4_avx2;
 
 /*
  * Matrix product over iq2_s in its R16 layout: lanes are rows,

@@ -4,7 +4,9 @@
  * and template kernels/matmul_block_pairs.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_matmul_fn tern_gemm_q8_0_16x4_neoni8mm;
 
 /*
  * Matrix product over block formats in the R16 layouts: lanes are rows. Each 32-column block has

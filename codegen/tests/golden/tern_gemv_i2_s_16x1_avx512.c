@@ -4,7 +4,9 @@
  * and template kernels/matmul_ternary.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_matmul_fn tern_gemv_i2_s_16x1_avx512;
 
 /*
  * Ternary matrix product: lanes are rows. A 64-byte chunk holds 16 rows x CHUNK_COLS columns as

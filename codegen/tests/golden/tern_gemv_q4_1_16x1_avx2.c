@@ -4,7 +4,9 @@
  * and template kernels/matmul_block.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_matmul_fn tern_gemv_q4_1_16x1_avx2;
 
 /*
  * Matrix product over block formats in the R16 layouts: lanes are rows. Each 32-column block has

@@ -4,7 +4,9 @@
  * and template kernels/matmul_q6_k.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_matmul_fn tern_gemv_q6_k_16x1_avx2;
 
 /*
  * Matrix product over Q6_K in its R16 layout: lanes are rows. A super-block of 256 columns has 16

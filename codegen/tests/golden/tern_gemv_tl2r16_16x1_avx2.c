@@ -4,7 +4,9 @@
  * and template kernels/matmul_lookup.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_matmul_fn tern_gemv_tl2r16_16x1_avx2;
 
 /*
  * Ternary matrix product by table lookup, layout TL2R16: lanes are rows. The products of

@@ -4,7 +4,9 @@
  * and template kernels/layernorm.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_layernorm_fn tern_layernorm_avx2;
 
 /* Normalization of one row to mean 0 and variance 1, then scale and shift by column. */
 #include <math.h>

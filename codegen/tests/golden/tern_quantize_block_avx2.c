@@ -4,7 +4,9 @@
  * and template kernels/quantize_block.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_quantize_block_fn tern_quantize_block_avx2;
 
 /* Activations of one token to int8 with one scale per 32 columns, as block products read them. */
 #include "kernels/isa/avx2.h"

@@ -4,7 +4,9 @@
  * and template kernels/quantize_token.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_quantize_token_fn tern_quantize_token_avx2;
 
 /* Activations of one token to int8 with one scale, as ternary products read them. */
 #include "kernels/isa/avx2.h"

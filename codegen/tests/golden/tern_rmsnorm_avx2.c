@@ -4,7 +4,9 @@
  * and template kernels/rmsnorm.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_rmsnorm_fn tern_rmsnorm_avx2;
 
 /* Root mean square normalization of one row. */
 #include <math.h>

@@ -4,7 +4,9 @@
  * and template kernels/rope.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_rope_fn tern_rope_neox_avx2;
 
 /* Rotary position embedding of one head, in place. */
 #include "kernels/isa/avx2.h"

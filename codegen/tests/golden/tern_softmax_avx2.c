@@ -4,7 +4,9 @@
  * and template kernels/softmax.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_softmax_fn tern_softmax_avx2;
 
 /* Softmax of one row, in place. */
 #include "kernels/isa/avx2.h"

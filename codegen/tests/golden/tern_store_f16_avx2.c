@@ -4,7 +4,9 @@
  * and template kernels/store.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_store_fn tern_store_f16_avx2;
 
 /* One row of floats to the format of the key/value cache. */
 #include "kernels/isa/avx2.h"

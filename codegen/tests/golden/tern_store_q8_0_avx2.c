@@ -4,7 +4,9 @@
  * and template kernels/store_block.c.j2. Do not edit.
  */
 
-#include "gen/kernels.h"
+#include "tern/kernels.h"
+
+tern_store_fn tern_store_q8_0_avx2;
 
 /* One row of floats to the key/value cache in Q8_0: a half and 32 codes a block. */
 #include "kernels/isa/avx2.h"
