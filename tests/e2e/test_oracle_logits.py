@@ -120,6 +120,7 @@ class Agreement(common.TernTest):
         edit = lambda f: f.__setitem__(key, gguf_edit.f32(0.5))
         self.check(self.edited("scale", edit), 40, "--noise", "4")
 
+<<<<<<< HEAD
     def test_rope_of_a_part(self):
         """Whole models that turn only some dimensions of a head, in both pairings; it matters which."""
         for preset, prefix in (("bitnet-tiny", "bitnet-b1.58"), ("llama-tiny-f32", "llama")):
@@ -131,12 +132,69 @@ class Agreement(common.TernTest):
                     file[key] = gguf_edit.u32(size)
 
                 self.check(self.edited(f"part{size}", edit, preset), 40, "--noise", "4")
+=======
+    def test_as_many_key_value_heads_as_heads(self):
+        """Groups of one: keys and values are projected by matrices as large as those of the queries."""
+
+        def edit(file):
+            file["bitnet-b1.58.attention.head_count_kv"] = gguf_edit.u32(4)
+            for n, (to, like) in itertools.product(range(2), (("k", "q"), ("v", "output"))):
+                matrix, other = (file.tensor(f"blk.{n}.attn_{x}.weight") for x in (to, like))
+                matrix.ne, matrix.data = list(other.ne), other.data
+
+        model = self.edited("groups-of-one", edit)
+        answer = common.tern_json("inspect", model)["geometry"]
+        self.assertEqual((answer["n_head"], answer["n_head_kv"]), (4, 4))
+        for length, kv in itertools.product((1, 80), ("f16", "f32")):
+            with self.subTest(length=length, kv=kv):
+                self.check(model, length, "--noise", "4", kv=kv)
+
+    def test_sizes_of_2b(self):
+        """A bitnet file that tells nothing but its layers has the sizes of BitNet b1.58 2B4T."""
+        told = self.edited("told", lambda file: resize_to_2b(file, told=True))
+        silent = self.edited("silent", lambda file: resize_to_2b(file, told=False))
+        left = [key for key, _, _ in gguf_edit.read(silent).keys if key.startswith("bitnet-")]
+        self.assertEqual(left, ["bitnet-b1.58.block_count"])
+        geometry = common.tern_json("inspect", silent)["geometry"]
+        self.assertEqual(geometry, common.tern_json("inspect", told)["geometry"])
+        self.assertEqual(geometry["n_ctx_train"], 4096)
+        ids = comma(prompt(30, 515))
+        one, two = (tern_text("logits", "-m", m, "--tokens", ids, "--sha256") for m in (told, silent))
+        self.assertEqual(one, two)
+        self.check(told, 30, "--noise", "4")
+>>>>>>> 14393ba (Tests: groups of one in a whole model, and a bitnet file that tells nothing but its layers)
 
     def test_small_model(self):
         self.check(common.small_model(), 48, "--noise", "4")
 
     def test_smollm2(self):
         self.check(common.smollm2(), 16, "--noise", "2")
+
+
+def resize_to_2b(file, told):
+    """One layer of the geometry of BitNet b1.58 2B4T with random weights, the same in every call."""
+    prefix, random = "bitnet-b1.58", np.random.default_rng(5)
+    file.keys = [entry for entry in file.keys if not entry[0].startswith("bitnet-")]
+    file[f"{prefix}.block_count"] = gguf_edit.u32(1)
+    if told:
+        sizes = {"embedding_length": 2560, "feed_forward_length": 6912, "context_length": 4096}
+        sizes |= {"attention.head_count": 20, "attention.head_count_kv": 5}
+        for key, value in sizes.items():
+            file[f"{prefix}.{key}"] = gguf_edit.u32(value)
+        file[f"{prefix}.attention.layer_norm_rms_epsilon"] = gguf_edit.f32(1e-5)
+        file[f"{prefix}.rope.freq_base"] = gguf_edit.f32(500000.0)
+    file.tensors = [t for t in file.tensors if not t.name.startswith("blk.1.")]
+    for t in file.tensors:
+        t.ne = [{256: 2560, 640: 6912, 128: 640}.get(n, n) for n in t.ne]
+        count = int(np.prod(t.ne))
+        if len(t.ne) == 1:
+            t.data = random.uniform(0.5, 1.5, count).astype("<f4").tobytes()
+        elif t.name == "token_embd.weight":
+            t.data = random.normal(0, 1, count).astype("<f2").tobytes()
+        else:
+            codes = random.integers(0, 3, (4, count // 4), dtype=np.uint8)
+            scale = np.array([0.03] + [0] * 7, "<f4")
+            t.data = (codes[0] << 6 | codes[1] << 4 | codes[2] << 2 | codes[3]).tobytes() + scale.tobytes()
 
 
 def rename_architecture(file, name):
@@ -150,7 +208,7 @@ def rename_architecture(file, name):
 if __name__ == "__main__":
     try:
         import gguf  # noqa: F401
-        import numpy  # noqa: F401
+        import numpy as np
     except ImportError as missing:
         print(f"skipped: {missing} (pip install -r tests/oracle/requirements.txt)")
         sys.exit(common.SKIPPED)
