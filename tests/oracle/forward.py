@@ -89,7 +89,7 @@ def rope(x, angles, pairing):
     return y
 
 
-def attention(q, k, v, kv="f32", scale=None):
+def attention(q, k, v, kv="f32", scale=0.0):
     """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim].
 
     scale: of the scores, 1 / sqrt(dim) unless a file has its own. Over a q8_0 cache query heads and weights are 16-bit numbers.
@@ -251,7 +251,7 @@ class Model:
             q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
         k, v = store(rope(k, angles, self.arch.pairing), kv), store(v, kv)
         self.cache.append((k, v))
-        o = attention(rope(q, angles, self.arch.pairing), k, v, kv, self._get("attention.scale"))
+        o = attention(rope(q, angles, self.arch.pairing), k, v, kv, self._get("attention.scale", 0.0))
         if self.arch.sub_norms:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
         return self._project(layer, "attn_output", o)
