@@ -28,7 +28,8 @@ SHORTER = [
     (r"^(tools|tests)/install-deps.*", ":"),  # make test calls it
     (r"^apt-get install .*", ":"),
     (r"^ctest\b", "ctest_listed"),
-    (r"^cmake --build\b.*", ":"),  # the build that is being tested; package_install installs one
+    (r"^cmake --build\b.*", ":"),  # the build that is being tested
+    (r"^cmake --install build$", 'cmake --install "$BUILD" --prefix "$HOME/.local" > installed.txt'),
     (r"^cmake --preset (\S+).*", r"cmake --list-presets | grep -q '\"\1\"'"),
     (r"tools/get-model smollm2", 'echo "$SMOLLM2"'),
     (r"i2_s_8x1_avx2", "i2_s_16x1_avx2"),  # the row that a reader is shown how to add
@@ -152,6 +153,7 @@ def furnish(folder):
     return kept | {
         "PATH": f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "BUILD": str(_options.build),
+        "HOME": str(folder / "home"),
         "SMOLLM2": str(smollm2()),
         "LC_ALL": "C.UTF-8",
         "TERN_TEST_EVERY": "40",  # kernel tests take fewer shapes
