@@ -38,29 +38,21 @@ uint64_t tern_cpu_own_word(void) {
 }
 #endif
 
-static uint64_t bit_if(bool present, uint64_t bit) {
-    return present ? bit : 0;
+/* An answer of cpuinfo: false, true, or that it has no such question. */
+enum { SILENT = 2 };
+
+static void note(int answer, uint64_t feature, uint64_t *features, uint64_t *silent) {
+    *features |= answer == true ? feature : 0;
+    *silent |= answer == SILENT ? feature : 0;
 }
 
 bool tern_cpu_cpuinfo_word(uint64_t *features, uint64_t *silent) {
-    uint64_t mask = 0;
+    *features = *silent = 0;
     if (!cpuinfo_initialize())
         return false;
-    mask |= bit_if(cpuinfo_has_x86_sse4_1(), TERN_CPU_MASK(SSE41));
-    mask |= bit_if(cpuinfo_has_x86_avx2(), TERN_CPU_MASK(AVX2));
-    mask |= bit_if(cpuinfo_has_x86_f16c(), TERN_CPU_MASK(F16C));
-    mask |= bit_if(cpuinfo_has_x86_fma3(), TERN_CPU_MASK(FMA));
-    mask |= bit_if(cpuinfo_has_x86_avx512f(), TERN_CPU_MASK(AVX512F));
-    mask |= bit_if(cpuinfo_has_x86_avx512bw(), TERN_CPU_MASK(AVX512BW));
-    mask |= bit_if(cpuinfo_has_x86_avx512vl(), TERN_CPU_MASK(AVX512VL));
-    mask |= bit_if(cpuinfo_has_x86_avx512dq(), TERN_CPU_MASK(AVX512DQ));
-    mask |= bit_if(cpuinfo_has_x86_avx512vnni(), TERN_CPU_MASK(AVX512VNNI));
-    mask |= bit_if(cpuinfo_has_x86_avx512vbmi(), TERN_CPU_MASK(AVX512VBMI));
-    mask |= bit_if(cpuinfo_has_arm_neon(), TERN_CPU_MASK(NEON));
-    mask |= bit_if(cpuinfo_has_arm_neon_dot(), TERN_CPU_MASK(DOTPROD));
-    *features = mask;
-    /* Debian 12's knows neither AVX-VNNI nor I8MM, and GFNI only beside AVX-512. */
-    *silent = TERN_CPU_MASK(AVXVNNI) | TERN_CPU_MASK(I8MM) | TERN_CPU_MASK(GFNI);
+#define ASK(name, bit, said, asked) note((asked), TERN_CPU_MASK(name), features, silent);
+    TERN_CPU_LIST(ASK)
+#undef ASK
     return true;
 }
 

@@ -6,28 +6,33 @@
 #include <stdint.h>
 
 /*
- * Processor features that rows of the kernel table may require. The names are the ones that
- * kernels.toml uses; cpu.c maps cpuinfo to them and is the only file that includes <cpuinfo.h>.
+ * Processor features that rows of the kernel table may require, each in one line: its name in
+ * kernels.toml, its bit in masks, where the processor says it, and cpuinfo's query.
+ *
+ * X86(word, bit, state): a bit of tern_x86_words (dispatch/features.h; Intel's manual, volume 2,
+ * CPUID), and the registers that the operating system must save: NONE besides SSE's, YMM, ZMM.
+ * ARM(word, bit): a bit of HWCAP or HWCAP2 of Linux (asm/hwcap.h).
+ * SILENT: Debian 12's cpuinfo knows neither AVX-VNNI nor I8MM, and GFNI only beside AVX-512.
  */
 #define TERN_CPU_LIST(X)                                                                           \
-    X(SSE41, 0)                                                                                    \
-    X(AVX2, 1)                                                                                     \
-    X(F16C, 2)                                                                                     \
-    X(FMA, 3)                                                                                      \
-    X(AVXVNNI, 4)                                                                                  \
-    X(AVX512F, 5)                                                                                  \
-    X(AVX512BW, 6)                                                                                 \
-    X(AVX512VL, 7)                                                                                 \
-    X(AVX512DQ, 8)                                                                                 \
-    X(AVX512VNNI, 9)                                                                               \
-    X(AVX512VBMI, 10)                                                                              \
-    X(GFNI, 11)                                                                                    \
-    X(NEON, 32)                                                                                    \
-    X(DOTPROD, 33)                                                                                 \
-    X(I8MM, 34)
+    X(SSE41, 0, X86(leaf1_ecx, 19, NONE), cpuinfo_has_x86_sse4_1())                                \
+    X(AVX2, 1, X86(leaf7_ebx, 5, YMM), cpuinfo_has_x86_avx2())                                     \
+    X(F16C, 2, X86(leaf1_ecx, 29, YMM), cpuinfo_has_x86_f16c())                                    \
+    X(FMA, 3, X86(leaf1_ecx, 12, YMM), cpuinfo_has_x86_fma3())                                     \
+    X(AVXVNNI, 4, X86(leaf7_1_eax, 4, YMM), SILENT)                                                \
+    X(AVX512F, 5, X86(leaf7_ebx, 16, ZMM), cpuinfo_has_x86_avx512f())                              \
+    X(AVX512BW, 6, X86(leaf7_ebx, 30, ZMM), cpuinfo_has_x86_avx512bw())                            \
+    X(AVX512VL, 7, X86(leaf7_ebx, 31, ZMM), cpuinfo_has_x86_avx512vl())                            \
+    X(AVX512DQ, 8, X86(leaf7_ebx, 17, ZMM), cpuinfo_has_x86_avx512dq())                            \
+    X(AVX512VNNI, 9, X86(leaf7_ecx, 11, ZMM), cpuinfo_has_x86_avx512vnni())                        \
+    X(AVX512VBMI, 10, X86(leaf7_ecx, 1, ZMM), cpuinfo_has_x86_avx512vbmi())                        \
+    X(GFNI, 11, X86(leaf7_ecx, 8, NONE), SILENT)                                                   \
+    X(NEON, 32, ARM(hwcap, 1), cpuinfo_has_arm_neon())                                             \
+    X(DOTPROD, 33, ARM(hwcap, 20), cpuinfo_has_arm_neon_dot())                                     \
+    X(I8MM, 34, ARM(hwcap2, 13), SILENT)
 
 enum {
-#define TERN_CPU_BIT(name, bit) TERN_CPU_BIT_##name = (bit),
+#define TERN_CPU_BIT(name, bit, said, asked) TERN_CPU_BIT_##name = (bit),
     TERN_CPU_LIST(TERN_CPU_BIT)
 #undef TERN_CPU_BIT
 };

@@ -54,7 +54,7 @@ static void feature_names(uint64_t mask, char *text, size_t size) {
         const char *name;
         uint64_t bit;
     } features[] = {
-#define FEATURE(name, bit) {#name, UINT64_C(1) << (bit)},
+#define FEATURE(name, bit, said, asked) {#name, UINT64_C(1) << (bit)},
         TERN_CPU_LIST(FEATURE)
 #undef FEATURE
     };
