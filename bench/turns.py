@@ -28,6 +28,7 @@ class Side:
     version: str = ""
     timeout: float = 600.0
     figures: dict[str, list[float]] = field(default_factory=dict)  # by run
+    told: dict = field(default_factory=dict)  # the last JSON of tern bench
 
 
 def last_object(text: str) -> dict:
@@ -64,6 +65,7 @@ def read_figures(side: Side, output: str) -> dict[str, float]:
         told = last_object(output)
         if not (told.get("generated_tokens") or told.get("prompt_tokens")):
             raise TurnError("printed no JSON of tern bench that evaluated a token")
+        side.told = told
         found = {k: float(told[k]) for k in TERN_FIGURES if told.get(k)}
     wrong = [name for name, value in found.items() if not 0 < value < float("inf")]
     if wrong or not found:

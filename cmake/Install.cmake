@@ -7,6 +7,7 @@ install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET tern_program)
   install(TARGETS tern_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(PROGRAMS tools/get-model DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME tern-get-model)
+  install(DIRECTORY docs/schemas/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tern/schemas)
   install(FILES models/tern-small.gguf models/generation_config.json
           DESTINATION ${CMAKE_INSTALL_DATADIR}/tern OPTIONAL)
 endif()

@@ -260,6 +260,9 @@ static int report(bench *b) {
     int status = options_switch(b->o, OPT_JSON)       ? bench_print_json(b)
                  : options_switch(b->o, OPT_MARKDOWN) ? bench_print_markdown(b)
                                                       : bench_print_text(b);
+    if (status == EXIT_DONE && options_given(b->o, OPT_RECORD)) {
+        status = bench_write_record(b);
+    }
     if (status == EXIT_DONE && options_given(b->o, OPT_RECEIPT)) {
         status = bench_write_receipt(b);
     }
@@ -288,7 +291,10 @@ int cmd_bench(const options *o) {
     b->o = o;
     int status = EXIT_DONE;
     if (options_given(o, OPT_RECEIPT)) {
-        status = receipt_check_target(o);
+        status = receipt_check_target(o, OPT_RECEIPT);
+    }
+    if (status == EXIT_DONE && options_given(o, OPT_RECORD)) {
+        status = receipt_check_target(o, OPT_RECORD);
     }
     if (status == EXIT_DONE) {
         status = open_all(b);

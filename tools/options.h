@@ -85,6 +85,7 @@ typedef enum option_id {
     OPT_STRIDE,
     OPT_WINDOWS,
     OPT_RECEIPT,
+    OPT_RECORD,
     OPT_SIGN_KEY,
     OPT_REPLAY,
     OPT_PUBLIC_KEY,

@@ -147,8 +147,11 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_RECEIPT] = {"receipt", 0, NULL, "FILE", OPTION_TEXT, .one_call = true,
                      .commands = RUN | BENCH,
                      .help = "test the run and write a receipt of it, for tern verify"},
+    [OPT_RECORD] = {"record", 0, NULL, "FILE", OPTION_TEXT, .one_call = true, .commands = BENCH,
+                    .help = "write what was measured, every sample of it, with model and machine, "
+                            "for tern verify"},
     [OPT_SIGN_KEY] = {"sign-key", 0, NULL, "FILE", OPTION_TEXT, .commands = RUN | BENCH,
-                      .help = "sign the receipt with this secret key (tern keygen)"},
+                      .help = "sign the receipt or record with this secret key (tern keygen)"},
     [OPT_REPLAY] = {"replay", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = RECEIPTS,
                     .help = "run it again and compare tokens and logits, bit for bit"},
     [OPT_PUBLIC_KEY] = {"public-key", 0, NULL, "FILE", OPTION_TEXT, .commands = RECEIPTS,

@@ -38,6 +38,8 @@ static int help(const char *topic) {
         page_print_environment(stdout);
     } else if (strcmp(topic, "man") == 0) {
         page_print_man(stdout);
+    } else if (page_print_schema(stdout, topic)) {
+        return EXIT_DONE;
     } else if (command_find(topic, &command)) {
         help_print_command(stdout, command);
     } else {

@@ -14,6 +14,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
+import documents  # noqa: E402
 import stats  # noqa: E402
 import turns  # noqa: E402
 
@@ -86,12 +87,15 @@ class Program(unittest.TestCase):
         found = json.loads(out.read_text())
         self.assertEqual(found["a"]["runs"], {"decode_tps": [10, 20, 10]})
         self.assertEqual(found["b"]["medians"], {"decode_tps": 12})
-        self.assertEqual(found["b"]["command"], b)
+        self.assertEqual(shlex.split(found["b"]["command"])[2:], [self.folder.name, *shlex.split(b)[3:]])
         self.assertEqual(found["a"]["name"], "old")
         self.assertIn("Python 3", found["a"]["version"])
         self.assertAlmostEqual(found["ratios"]["decode_tps"]["ratio"], 1.2)
         self.assertAlmostEqual(found["ratios"]["decode_tps"]["median"], 1.2)
         self.assertGreater(found["machine"]["cores"], 0)
+        self.assertNotIn(str(self.folder), out.read_text())
+        self.assertEqual(found, documents.seal(found))
+        self.assertEqual(found["a"]["program_sha256"], documents.file_sha256(Path(sys.executable)))
         self.assertEqual([p.name for p in self.folder.glob(".*")], [])  # nothing left behind
 
     def test_another_engine(self) -> None:

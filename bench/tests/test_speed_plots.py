@@ -13,9 +13,9 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RECEIPTS = ROOT / "docs" / "receipts"
-CONTEXTS = RECEIPTS / "bitnet-2b-avx2-contexts-f16.json"
-BATCHES = RECEIPTS / "bitnet-2b-avx2-batches.json"
+RECEIPTS = ROOT / "docs" / "receipts" / "amd-epyc-zen3-avx2"
+CONTEXTS = RECEIPTS / "bitnet-2b-contexts-f16.json"
+BATCHES = RECEIPTS / "bitnet-2b-batches.json"
 
 
 @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")

@@ -13,7 +13,7 @@ _UNITS = r"tok/s|tokens?/s\b|tokens (?:a|per) second|[GM]B/s|GiB/s|[GM] ?(?:weig
 _CLAIM = re.compile(
     rf"\d[\d., ]*(?:{_UNITS})|\d[\d.,]* ?(?:times|x|×|%) (?:faster|slower|as fast|the speed)", re.I
 )
-_RECEIPT = re.compile(r"\]\(([^()\s]*(?:receipts|report|ci)/[\w.-]+\.json)\)")
+_RECEIPT = re.compile(r"\]\(([^()\s]*(?:receipts|report|ci)/(?:[\w.-]+/)?[\w.-]+\.json)\)")
 
 
 def receipts(path, text):

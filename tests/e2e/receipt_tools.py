@@ -96,7 +96,9 @@ def other(value):
         if len(value) in (64, 128) and set(value) <= set("0123456789abcdef"):
             return ("0" if value[0] != "0" else "1") + value[1:]
         return value + "x"
-    return value + ["x"]  # an empty list
+    if value is None:
+        return 1
+    return value + ["x"] if isinstance(value, list) else value | {"x": "x"}  # an empty one
 
 
 # Fields whose values must have a form: other values that have it.

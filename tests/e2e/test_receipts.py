@@ -192,7 +192,7 @@ class Writing(WithReceipt):
             changed = tools.put(r, ("benchmark", field), tools.other(r["benchmark"][field]))
             self.assert_refused(tools.seal(changed), f"benchmark.{named}")
         outside = tools.put(r, ("benchmark", "read_low_gbs"), 2 * r["benchmark"]["read_high_gbs"])
-        self.assert_refused(tools.seal(outside), "benchmark.read_gbs")
+        self.assert_refused(tools.seal(outside), "benchmark.read_low_gbs")
         self.assert_refused(tools.seal(tools.drop(r, ("benchmark",))), "benchmark: is missing")
 
 
@@ -232,7 +232,7 @@ class Tampering(WithReceipt):
             changed[tools.dotted(path)] = tools.seal(tools.put(r, path, wrong))
         for path in (p for p in tools.members(r) if p[0] != "digest" and p != ("$schema",)):
             if path[-1] not in ("text_sha256", "choice", "affinity", "numa", "nodes_online",
-                                "pre_tokenizer_from"):
+                                "pre_tokenizer_from", "commit"):
                 changed[f"drop {tools.dotted(path)}"] = tools.seal(tools.drop(r, path))
         changed["another field"] = tools.seal(r | {"remarks": ""})
         self.assertEqual(set(changed), self.refusals(changed))
@@ -295,7 +295,7 @@ class Unprotected(WithReceipt):
             if isinstance(value, list) and value:
                 changed[f"twice {tools.dotted(path)}"] = tools.put(r, path, [*value, value[0]])
         optional = ("$schema", "model_info.pre_tokenizer_from", "run.choice", "run.affinity",
-                    "run.numa", "run.nodes_online", "prompt.text_from_ids")
+                    "run.numa", "run.nodes_online", "prompt.text_from_ids", "versions.commit")
         passed = self.unnoticed(r, changed, common.small_model())
         self.assertEqual(passed, {f"drop {name}" for name in optional})
 

@@ -114,8 +114,12 @@ double bench_ratio(double x, double y);
 int bench_print_text(const bench *b);
 int bench_print_markdown(const bench *b);
 
-json_t *bench_figures(const bench *b); /* those that a receipt holds too */
+json_t *bench_figures(const bench *b);               /* those that a receipt holds too */
+void bench_set_sweeps(json_t *root, const bench *b); /* and what else was measured */
 int bench_print_json(const bench *b);
+
+/* Writes everything that was measured, every sample of it, as a benchmark document (--record). */
+int bench_write_record(const bench *b);
 
 /* Runs the main point once more, watched, in a session of its own, and writes the receipt. */
 int bench_write_receipt(bench *b);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tern bench says to programs, and its receipt. */
+/* What tern bench says to programs. */
 
 #include <string.h>
 
 #include "tools/bench/bench.h"
 #include "tools/places.h"
-#include "tools/receipt/receipt.h"
+#include "tools/receipt/facts.h"
 
 static void set_number(json_t *root, const char *key, double x) {
     json_object_set_new(root, key, json_number(x));
@@ -13,6 +13,28 @@ static void set_number(json_t *root, const char *key, double x) {
 
 static void set_count(json_t *root, const char *key, uint64_t n) {
     json_object_set_new(root, key, json_integer((json_int_t)n));
+}
+
+static json_t *list_of(const series *s) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n; i++) {
+        json_array_append_new(list, json_number(s->values[i]));
+    }
+    return list;
+}
+
+/* Every sample: value i of each list is of round i. */
+static json_t *rounds(const bench_point *p) {
+    json_t *root = json_object();
+    json_object_set_new(root, "prefill_tps", list_of(&p->prefill_tps));
+    json_object_set_new(root, "first_token_ms", list_of(&p->first_ms));
+    json_object_set_new(root, "decode_tps", list_of(&p->decode_tps));
+    json_object_set_new(root, "p50_ms", list_of(&p->p50_ms));
+    json_object_set_new(root, "p95_ms", list_of(&p->p95_ms));
+    json_object_set_new(root, "read_gbs", list_of(&p->read_gbs));
+    json_object_set_new(root, "head_rows", list_of(&p->head_rows));
+    json_object_set_new(root, "joules_per_token", list_of(&p->joules));
+    return root;
 }
 
 /* What every point has. */
@@ -37,23 +59,7 @@ static void set_point(json_t *root, const bench *b, const bench_point *p) {
     if (p->joules.n > 0) {
         set_number(root, "joules_per_token", series_median(&p->joules));
     }
-}
-
-static json_t *list_of(const series *s) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < s->n; i++) {
-        json_array_append_new(list, json_number(s->values[i]));
-    }
-    return list;
-}
-
-/* Value i of each list is of round i. */
-static json_t *rounds(const bench_point *p) {
-    json_t *root = json_object();
-    json_object_set_new(root, "prefill_tps", list_of(&p->prefill_tps));
-    json_object_set_new(root, "decode_tps", list_of(&p->decode_tps));
-    json_object_set_new(root, "read_gbs", list_of(&p->read_gbs));
-    return root;
+    json_object_set_new(root, "rounds", rounds(p));
 }
 
 static json_t *points(const bench *b, const bench_point *list, size_t n) {
@@ -61,7 +67,6 @@ static json_t *points(const bench *b, const bench_point *list, size_t n) {
     for (size_t i = 0; i < n; i++) {
         json_t *point = json_object();
         set_point(point, b, &list[i]);
-        json_object_set_new(point, "rounds", rounds(&list[i]));
         json_array_append_new(root, point);
     }
     return root;
@@ -77,6 +82,9 @@ static json_t *batches(const bench *b) {
         set_number(batch, "all_ratio", series_median(&s->all_ratio));
         set_number(batch, "pick_ms", series_median(&s->pick_ms));
         set_number(batch, "pick_ratio", series_median(&s->pick_ratio));
+        json_object_set_new(batch, "rounds",
+                            json_pack("{s:o, s:o}", "all_ms", list_of(&s->all_ms), "pick_ms",
+                                      list_of(&s->pick_ms)));
         json_array_append_new(root, batch);
     }
     return root;
@@ -207,9 +215,7 @@ json_t *bench_figures(const bench *b) {
     return root;
 }
 
-int bench_print_json(const bench *b) {
-    json_t *root = bench_figures(b);
-    json_object_set_new(root, "rounds", rounds(&b->main));
+void bench_set_sweeps(json_t *root, const bench *b) {
     if (b->n_depths > 0) {
         json_object_set_new(root, "depths", points(b, b->depths, b->n_depths));
     }
@@ -228,12 +234,18 @@ int bench_print_json(const bench *b) {
     if (b->touch.words != NULL) {
         set_touch(root, &b->touch);
     }
+}
+
+int bench_print_json(const bench *b) {
+    json_t *root = bench_figures(b);
+    bench_set_sweeps(root, b);
     json_set_loading(root, &b->l);
     json_set_kernels(root, &b->l);
     places_set_json(root, b->l.model);
     json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
     json_object_set_new(root, "deterministic",
                         json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));
+    json_object_set_new(root, "versions", facts_versions());
     json_object_set_new(root, "model", json_text(b->l.info.path, strlen(b->l.info.path)));
     return json_print(root);
 }

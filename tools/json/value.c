@@ -286,6 +286,10 @@ bool json_is_true(const json_t *value) {
     return is(value, JSON_TRUE);
 }
 
+bool json_is_null(const json_t *value) {
+    return is(value, JSON_NULL);
+}
+
 bool json_is_boolean(const json_t *value) {
     return is(value, JSON_TRUE) || is(value, JSON_FALSE);
 }

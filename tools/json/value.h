@@ -105,6 +105,7 @@ bool json_is_integer(const json_t *value);
 bool json_is_number(const json_t *value);
 bool json_is_boolean(const json_t *value);
 bool json_is_true(const json_t *value);
+bool json_is_null(const json_t *value);
 
 /* The same type and content; members in any order. */
 bool json_equal(const json_t *a, const json_t *b);

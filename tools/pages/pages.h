@@ -17,6 +17,10 @@ void page_print_bash(FILE *out);
 void page_print_zsh(FILE *out);
 void page_print_fish(FILE *out);
 
+/* The JSON Schema of a kind of document by its file's name, "receipt.schema.json"; false for other
+ * names. */
+bool page_print_schema(FILE *out, const char *name);
+
 /* ---- of the pages alone ------------------------------------------------------------------------
  */
 

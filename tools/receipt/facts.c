@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "bench/commit.h"
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
 #include "runtime/metrics.h"
@@ -238,6 +240,17 @@ static const char *architecture(void) {
 #endif
 }
 
+json_t *facts_now(void) {
+    char text[32];
+    const time_t seconds = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) {
+        return NULL;
+    }
+    return json_string(text);
+}
+
 json_t *facts_machine(const tern_model *model) {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const char *cpu = tern_cpu_name();
@@ -265,7 +278,8 @@ static const char *compiler(void) {
 }
 
 json_t *facts_versions(void) {
-    return json_pack("{s:s, s:s}", "tern", tern_version(), "compiler", compiler());
+    return json_pack("{s:s, s:s, s:s}", "tern", tern_version(), "compiler", compiler(), "commit",
+                     TERN_COMMIT);
 }
 
 json_t *facts_environment(const receipt_run *run) {

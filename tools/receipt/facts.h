@@ -31,6 +31,9 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds);
  * complaint. */
 bool facts_tokenizer(const tern_model *model, json_t **out);
 
+/* The time: RFC 3339, UTC. */
+json_t *facts_now(void);
+
 json_t *facts_machine(const tern_model *model);
 json_t *facts_versions(void);
 

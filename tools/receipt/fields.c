@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which fields a receipt has, and their types. */
+/* Which fields a document has, and their types. */
 
 #include "tools/receipt/receipt.h"
 
@@ -16,6 +16,14 @@ enum { PATH_BYTES = 160, SHOWN_BYTES = 256 }; /* of fields in the table; more de
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
+/* A document that is being checked. */
+typedef struct check {
+    const document_type *type;
+    const json_t *lacking; /* origin.not_recorded */
+    bool *met;             /* [size of lacking] */
+    receipt_findings *out;
+} check;
+
 /* A place in a document: as the table names it, and as a reader does ("a.b[3]"). */
 typedef struct place {
     const receipt_field *field; /* NULL: the document itself */
@@ -24,12 +32,10 @@ typedef struct place {
 } place;
 
 /* The row of a path below `parent`. What lies below a row stands behind it, without a gap. */
-static const receipt_field *find(const char *path, const receipt_field *parent) {
-    size_t count;
-    const receipt_field *fields = receipt_fields(&count);
-    const receipt_field *end = fields + count;
+static const receipt_field *find(const check *c, const char *path, const receipt_field *parent) {
+    const receipt_field *end = c->type->fields + c->type->n;
     const size_t n = parent != NULL ? strlen(parent->path) : 0;
-    for (const receipt_field *f = parent != NULL ? parent + 1 : fields; f < end; f++) {
+    for (const receipt_field *f = parent != NULL ? parent + 1 : c->type->fields; f < end; f++) {
         if (n > 0 && strncmp(f->path, parent->path, n) != 0) {
             return NULL;
         }
@@ -41,7 +47,8 @@ static const receipt_field *find(const char *path, const receipt_field *parent) 
 }
 
 /* The field of a member: of its name, else of any name. NULL: the table has none. */
-static const receipt_field *find_member(const place *at, const char *key, place *member) {
+static const receipt_field *find_member(const check *c, const place *at, const char *key,
+                                        place *member) {
     const char *dot = at->path[0] != '\0' ? "." : "";
     const receipt_field *f = NULL;
     if (strlen(at->path) + strlen(key) + 2 > PATH_BYTES) {
@@ -51,11 +58,11 @@ static const receipt_field *find_member(const place *at, const char *key, place 
                    key);
     if (strpbrk(key, ".*[]") == NULL) { /* these have a meaning in the table */
         (void)snprintf(member->path, PATH_BYTES, "%s%s%s", at->path, dot, key);
-        f = find(member->path, at->field);
+        f = find(c, member->path, at->field);
     }
     if (f == NULL) {
         (void)snprintf(member->path, PATH_BYTES, "%s%s*", at->path, dot);
-        f = find(member->path, at->field);
+        f = find(c, member->path, at->field);
     }
     member->field = f;
     return f;
@@ -138,72 +145,127 @@ static void show(const json_t *value, char *text, size_t size) {
     free(dump);
 }
 
-static void check_value(const json_t *value, const receipt_field *f, const place *at,
-                        receipt_findings *out);
+static void check_value(const check *c, const json_t *value, const place *at);
 
 /* Fields of an object that are not there. */
-static void check_missing(const json_t *object, const place *at, receipt_findings *out) {
+static void check_missing(const check *c, const json_t *object, const place *at) {
     const size_t n = strlen(at->path);
-    size_t count;
-    const receipt_field *fields = receipt_fields(&count);
-    for (size_t i = 0; i < count; i++) {
-        const char *path = fields[i].path;
-        if (n > 0 && (strncmp(path, at->path, n) != 0 || path[n] != '.')) {
+    for (size_t i = 0; i < c->type->n; i++) {
+        const receipt_field *f = &c->type->fields[i];
+        if (n > 0 && (strncmp(f->path, at->path, n) != 0 || f->path[n] != '.')) {
             continue;
         }
-        const char *key = path + n + (n > 0);
+        const char *key = f->path + n + (n > 0);
         const bool direct = strpbrk(key, ".*[") == NULL;
-        if (direct && !fields[i].optional && json_object_get(object, key) == NULL) {
-            receipt_find(out, "%s%s%s: is missing", at->shown, n > 0 ? "." : "", key);
+        if (direct && !f->optional && json_object_get(object, key) == NULL) {
+            receipt_find(c->out, "%s%s%s: is missing", at->shown, n > 0 ? "." : "", key);
         }
     }
 }
 
-static void check_members(const json_t *object, const place *at, receipt_findings *out) {
+static void check_members(const check *c, const json_t *object, const place *at) {
     const char *key;
     json_t *member;
     json_object_foreach((json_t *)(uintptr_t)object, key, member) {
         place inner;
-        const receipt_field *f = find_member(at, key, &inner);
-        if (f == NULL) {
-            receipt_find(out, "%s%s%.64s: is no field of a receipt", at->shown,
-                         at->path[0] != '\0' ? "." : "", key);
+        if (find_member(c, at, key, &inner) == NULL) {
+            receipt_find(c->out, "%s%s%.64s: is no field of a %s", at->shown,
+                         at->path[0] != '\0' ? "." : "", key, c->type->name);
         } else {
-            check_value(member, f, &inner, out);
+            check_value(c, member, &inner);
         }
     }
-    check_missing(object, at, out);
+    check_missing(c, object, at);
 }
 
-static void check_value(const json_t *value, const receipt_field *f, const place *at,
-                        receipt_findings *out) {
+/* Whether the field is null and listed among those that were not recorded. */
+static bool is_lacking(const check *c, const json_t *value, const receipt_field *f) {
+    if (!json_is_null(value) || !field_may_lack(c->type, f)) {
+        return false;
+    }
+    for (size_t i = 0; i < json_array_size(c->lacking); i++) {
+        const char *path = json_string_value(json_array_get(c->lacking, i));
+        if (path != NULL && strcmp(path, f->path) == 0) {
+            c->met[i] = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_elements(const check *c, const json_t *list, const place *at) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        place inner;
+        (void)snprintf(inner.path, PATH_BYTES, "%.*s[]", PATH_BYTES - 3, at->path);
+        (void)snprintf(inner.shown, SHOWN_BYTES, "%.*s[%zu]", SHOWN_BYTES - 24, at->shown, i);
+        inner.field = find(c, inner.path, at->field);
+        if (inner.field != NULL) {
+            check_value(c, json_array_get(list, i), &inner);
+        }
+    }
+}
+
+static void check_value(const check *c, const json_t *value, const place *at) {
+    const receipt_field *f = at->field;
+    if (is_lacking(c, value, f)) {
+        return;
+    }
     if (!fits(f, value)) {
         char text[64];
         show(value, text, sizeof text);
-        receipt_find(out, "%s: is %s, must be %s%s", at->shown, text,
+        receipt_find(c->out, "%s: is %s, must be %s%s", at->shown, text,
                      f->words != NULL && strchr(f->words, ' ') != NULL ? "one of: " : "",
                      wanted(f));
         return;
     }
     if (f->type == FIELD_OBJECT) {
-        check_members(value, at, out);
+        check_members(c, value, at);
+    } else if (f->type == FIELD_LIST) {
+        check_elements(c, value, at);
     }
-    for (size_t i = 0; f->type == FIELD_LIST && i < json_array_size(value); i++) {
-        place inner;
-        (void)snprintf(inner.path, PATH_BYTES, "%.*s[]", PATH_BYTES - 3, at->path);
-        (void)snprintf(inner.shown, SHOWN_BYTES, "%.*s[%zu]", SHOWN_BYTES - 24, at->shown, i);
-        const receipt_field *element = inner.field = find(inner.path, f);
-        if (element != NULL) {
-            check_value(json_array_get(value, i), element, &inner, out);
+}
+
+/* What is listed as not recorded must be null somewhere. */
+static void check_lacking(const check *c) {
+    for (size_t i = 0; i < json_array_size(c->lacking); i++) {
+        if (!c->met[i]) {
+            receipt_find(c->out, "origin.not_recorded[%zu]: \"%.80s\" is no field that is null", i,
+                         json_string_value(json_array_get(c->lacking, i)));
         }
     }
 }
 
-bool receipt_check_fields(const json_t *receipt, receipt_findings *f) {
+bool receipt_check_fields(const json_t *receipt, const document_type *type, receipt_findings *f) {
     const place root = {NULL, "", ""};
     const size_t before = f->n;
-    check_members(receipt, &root, f);
+    check c = {.type = type, .out = f};
+    c.lacking = type->may_lack ? receipt_at(receipt, "origin.not_recorded") : NULL;
+    c.met = calloc(json_array_size(c.lacking) + 1, sizeof *c.met);
+    if (c.met == NULL) {
+        f->out_of_memory = true;
+        return false;
+    }
+    check_members(&c, receipt, &root);
+    if (f->n == before) {
+        check_lacking(&c);
+    }
+    free(c.met);
     return f->n == before && !f->out_of_memory;
+}
+
+const document_type *receipt_type(const json_t *receipt, receipt_findings *f) {
+    const json_t *schema = json_object_get(receipt, "$schema");
+    for (int kind = 0; kind < DOCUMENT_KINDS; kind++) {
+        const document_type *type = document_describe((document_kind)kind);
+        if (schema == NULL ||
+            (json_is_string(schema) && strcmp(json_string_value(schema), type->schema) == 0)) {
+            return type;
+        }
+    }
+    const char *text = json_string_value(schema);
+    receipt_find(f, "$schema: is \"%.60s\", which tern %s does not know", text != NULL ? text : "",
+                 tern_version());
+    return NULL;
 }
 
 json_t *receipt_at(const json_t *root, const char *path) {

@@ -15,13 +15,13 @@
 #include "tools/json/write.h"
 #include "tools/out.h"
 
-int receipt_check_target(const options *o) {
+int receipt_check_target(const options *o, option_id option) {
     const char *key = options_text(o, OPT_SIGN_KEY);
     if (key != NULL && access(key, R_OK) != 0) {
         complain("%s: %s", key, strerror(errno));
         return EXIT_FAILED;
     }
-    return file_check_target(options_text(o, OPT_RECEIPT));
+    return file_check_target(options_text(o, option));
 }
 
 json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_error *err) {

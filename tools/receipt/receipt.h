@@ -4,7 +4,8 @@
 
 /*
  * Receipts: what a run was, written down so that somebody else can check it (docs/receipts.md has
- * every field and rule).
+ * every field and rule). Benchmarks and comparisons are documents of their own kinds, with the same
+ * digest, fields of their own (fields.h) and rules of their own.
  *
  *   written    a command keeps a receipt_watch while it generates, then calls receipt_write, which
  *              adds the model's hash, tests of its own and the machine, and saves a JSON document.
@@ -24,8 +25,11 @@
 #include "tools/answer/answer.h"
 #include "tools/json.h"
 #include "tools/loader.h"
+#include "tools/receipt/fields.h"
 
 #define RECEIPT_SCHEMA "urn:tern:receipt:1.0.0"
+#define BENCHMARK_SCHEMA "urn:tern:benchmark:1.0.0"
+#define COMPARISON_SCHEMA "urn:tern:comparison:1.0.0"
 #define RECEIPT_VERSION "1.0.0"
 #define RECEIPT_DIGEST "sha256-canonical-json" /* docs/receipts.md */
 
@@ -91,15 +95,21 @@ typedef struct receipt_run {
  */
 int receipt_write(const receipt_run *run, const json_t *benchmark);
 
+/*
+ * Seals a document with its digest, signs it if --sign-key is given, and saves it at `path`. The
+ * exit status, after a complaint where it is not EXIT_DONE: what would not pass is not written.
+ */
+int receipt_finish(json_t *receipt, const options *o, const char *path);
+
 /* The document in bytes; NULL with a message in err. The caller decrefs it. */
 json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_error *err);
 
 /* The document in a file ("-": standard input); NULL after a complaint. The caller decrefs it. */
 json_t *receipt_read(const char *path);
 
-/* Before a run with --receipt: whether it can be written there, and signed with the key that is
- * asked for. EXIT_DONE, or EXIT_FAILED after a complaint. */
-int receipt_check_target(const options *o);
+/* Before a run with --receipt, or with --record (the option): whether it can be written there, and
+ * signed with the key that is asked for. EXIT_DONE, or EXIT_FAILED after a complaint. */
+int receipt_check_target(const options *o, option_id option);
 
 /* Saves a document as indented JSON: a temporary file beside it, then its name. The exit status. */
 int receipt_save(const json_t *receipt, const char *path);
@@ -119,13 +129,17 @@ typedef struct receipt_findings {
 void receipt_find(receipt_findings *f, const char *format, ...) TERN_PRINTF(2, 3);
 void receipt_findings_free(receipt_findings *f);
 
-/* Adds a finding for every broken rule; a document without findings is valid. */
-void receipt_check(const json_t *receipt, receipt_findings *f);
+/* Adds a finding for every broken rule; a document without findings is valid. Its kind, NULL for
+ * one that is not known. */
+const document_type *receipt_check(const json_t *receipt, receipt_findings *f);
 
 /* The same in two halves: fields and their types; what they say (only for a document that has the
  * right fields). Everything but digest and signature. */
-bool receipt_check_fields(const json_t *receipt, receipt_findings *f);
-void receipt_check_rules(const json_t *receipt, receipt_findings *f);
+bool receipt_check_fields(const json_t *receipt, const document_type *type, receipt_findings *f);
+void receipt_check_rules(const json_t *receipt, receipt_findings *f); /* of a run */
+
+/* What kind of document it is: a run's unless "$schema" names another. NULL after a finding. */
+const document_type *receipt_type(const json_t *receipt, receipt_findings *f);
 
 /* The member that a path such as "model_info.sha256" leads to, or NULL. */
 json_t *receipt_at(const json_t *root, const char *path);

@@ -33,6 +33,11 @@ const char *rule_text(const json_t *root, const char *path) {
     return text != NULL ? text : "";
 }
 
+bool rule_known(const json_t *root, const char *path) {
+    const json_t *value = receipt_at(root, path);
+    return value != NULL && !json_is_null(value);
+}
+
 bool rule_flag(const json_t *root, const char *path) {
     return json_is_true(receipt_at(root, path));
 }
@@ -45,7 +50,7 @@ void rule_equal_counts(const json_t *r, receipt_findings *f, const char *path, i
     }
 }
 
-/* Numbers that were computed from each other in double: a difference of 1e-9 of them is rounding.
+/* Numbers that were computed from others in double: a difference of 1e-9 of them is rounding.
  */
 static bool near(double a, double b) {
     return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)) + 1e-12;
@@ -55,6 +60,13 @@ void rule_near(const json_t *r, receipt_findings *f, const char *path, double ex
                const char *why) {
     if (!near(rule_number(r, path), expected)) {
         receipt_find(f, "%s: is %.9g, must be %.9g: %s", path, rule_number(r, path), expected, why);
+    }
+}
+
+void rule_near_in(const rule_place *p, const char *path, double expected, const char *why) {
+    if (rule_known(p->object, path) && !near(rule_number(p->object, path), expected)) {
+        receipt_find(p->found, "%s.%s: is %.9g, must be %.9g: %s", p->shown, path,
+                     rule_number(p->object, path), expected, why);
     }
 }
 
@@ -94,19 +106,19 @@ static bool is_time(const char *text) {
            minute <= 59 && second <= 60;
 }
 
-static void check_header(const json_t *r, receipt_findings *f) {
-    const char *schema = json_string_value(receipt_at(r, "$schema"));
-    if (schema != NULL && strcmp(schema, RECEIPT_SCHEMA) != 0) {
-        receipt_find(f, "$schema: is \"%.60s\", must be \"%s\"", schema, RECEIPT_SCHEMA);
-    }
-    if (!is_time(rule_text(r, "timestamp"))) {
+void rules_header(const json_t *r, receipt_findings *f) {
+    if (rule_known(r, "timestamp") && !is_time(rule_text(r, "timestamp"))) {
         receipt_find(f, "timestamp: is \"%.40s\", must be a time of RFC 3339 in UTC",
                      rule_text(r, "timestamp"));
     }
-    if (strcmp(rule_text(r, "compute_path"), "real") != 0) {
+    if (rule_known(r, "compute_path") && strcmp(rule_text(r, "compute_path"), "real") != 0) {
         receipt_find(f, "compute_path: is \"%.40s\", must be \"real\"",
                      rule_text(r, "compute_path"));
     }
+}
+
+static void check_header(const json_t *r, receipt_findings *f) {
+    rules_header(r, f);
     if (strcmp(rule_text(r, "backend"), "cpu") != 0) {
         receipt_find(f, "backend: is \"%s\", but every kernel of a receipt runs on the cpu",
                      rule_text(r, "backend"));
@@ -165,24 +177,8 @@ static void check_files(const json_t *r, receipt_findings *f) {
     }
 }
 
-static void check_model(const json_t *r, receipt_findings *f) {
-    static const char *const sizes[] = {
-        "file_bytes",          "layers",   "hidden_size", "ffn_size",       "num_attention_heads",
-        "num_key_value_heads", "head_dim", "vocab_size",  "context_length", "parameters",
-        "weight_bytes"};
-    char path[64];
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        (void)snprintf(path, sizeof path, "model_info.%s", sizes[i]);
-        rule_positive(r, f, path);
-    }
-    check_files(r, f);
-    const int64_t heads = rule_count(r, "model_info.num_attention_heads");
-    const int64_t shared = rule_count(r, "model_info.num_key_value_heads");
-    if (shared > 0 && heads % shared != 0) {
-        receipt_find(f,
-                     "model_info.num_key_value_heads: %" PRId64 " do not divide %" PRId64 " heads",
-                     shared, heads);
-    }
+/* Most weights are in one of the formats that there are. */
+static void check_formats(const json_t *r, receipt_findings *f) {
     const char *type = rule_text(r, "model_info.quantization_type");
     const char *format;
     json_t *weights;
@@ -190,11 +186,36 @@ static void check_model(const json_t *r, receipt_findings *f) {
     json_object_foreach(receipt_at(r, "model_info.weight_formats"), format, weights) {
         known = known || strcasecmp(type, format) == 0;
     }
-    if (!known) {
+    if (!known && rule_known(r, "model_info.weight_formats")) {
         receipt_find(f,
                      "model_info.quantization_type: \"%.40s\" is none of model_info.weight_formats",
                      type);
     }
+}
+
+void rules_model(const json_t *r, receipt_findings *f) {
+    static const char *const sizes[] = {
+        "file_bytes",          "layers",   "hidden_size", "ffn_size",       "num_attention_heads",
+        "num_key_value_heads", "head_dim", "vocab_size",  "context_length", "parameters",
+        "weight_bytes"};
+    char path[64];
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        (void)snprintf(path, sizeof path, "model_info.%s", sizes[i]);
+        if (rule_known(r, path)) {
+            rule_positive(r, f, path);
+        }
+    }
+    if (rule_known(r, "model_info.files")) {
+        check_files(r, f);
+    }
+    const int64_t heads = rule_count(r, "model_info.num_attention_heads");
+    const int64_t shared = rule_count(r, "model_info.num_key_value_heads");
+    if (shared > 0 && heads % shared != 0) {
+        receipt_find(f,
+                     "model_info.num_key_value_heads: %" PRId64 " do not divide %" PRId64 " heads",
+                     shared, heads);
+    }
+    check_formats(r, f);
     if (rule_count(r, "run.dequantized_rows") != 0) {
         receipt_find(f,
                      "run.dequantized_rows: %" PRId64
@@ -356,7 +377,7 @@ void receipt_check_rules(const json_t *receipt, receipt_findings *f) {
     rules_kernels(receipt, f);
     check_environment(receipt, f);
     rules_places(receipt, f);
-    check_model(receipt, f);
+    rules_model(receipt, f);
     check_run(receipt, f);
     rules_tests(receipt, f);
     rules_performance(receipt, f);
@@ -364,20 +385,19 @@ void receipt_check_rules(const json_t *receipt, receipt_findings *f) {
     rules_benchmark(receipt, f);
 }
 
-void receipt_check(const json_t *receipt, receipt_findings *f) {
-    char hex[RECEIPT_HEX];
-    const char *version = json_string_value(receipt_at(receipt, "schema_version"));
-    if (version == NULL) {
-        receipt_find(f, "schema_version: is missing, this is no receipt");
-        return;
-    }
-    if (strcmp(version, RECEIPT_VERSION) != 0) {
-        receipt_find(f, "schema_version: is \"%.40s\", must be \"%s\"", version, RECEIPT_VERSION);
-        return; /* the fields of another version are not known */
-    }
-    if (receipt_check_fields(receipt, f)) {
+static void check_rules_of(const json_t *receipt, const document_type *type, receipt_findings *f) {
+    if (type == &document_benchmark) {
+        rules_benchmark_document(receipt, f);
+    } else if (type == &document_comparison) {
+        rules_comparison(receipt, f);
+    } else {
         receipt_check_rules(receipt, f);
     }
+}
+
+/* The content has the digest that the document says. */
+static void check_digest(const json_t *receipt, receipt_findings *f) {
+    char hex[RECEIPT_HEX];
     receipt_digest_of(receipt, hex);
     f->out_of_memory |=
         json_memory_failed(); /* then digests, and what they were compared with, lie */
@@ -386,4 +406,25 @@ void receipt_check(const json_t *receipt, receipt_findings *f) {
         receipt_find(f, "digest.value: is %.16s..., but the content has %.16s...: it was changed",
                      value, hex);
     }
+}
+
+const document_type *receipt_check(const json_t *receipt, receipt_findings *f) {
+    const char *version = json_string_value(receipt_at(receipt, "schema_version"));
+    if (version == NULL) {
+        receipt_find(f, "schema_version: is missing, this is no receipt");
+        return NULL;
+    }
+    const document_type *type = receipt_type(receipt, f);
+    if (type == NULL) {
+        return NULL;
+    }
+    if (strcmp(version, RECEIPT_VERSION) != 0) {
+        receipt_find(f, "schema_version: is \"%.40s\", must be \"%s\"", version, RECEIPT_VERSION);
+        return type; /* the fields of another version are not known */
+    }
+    if (receipt_check_fields(receipt, type, f)) {
+        check_rules_of(receipt, type, f);
+    }
+    check_digest(receipt, f);
+    return type;
 }

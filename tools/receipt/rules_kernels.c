@@ -33,10 +33,6 @@ static bool list_before(const json_t *list, size_t n, const char *text) {
     return false;
 }
 
-static bool list_has(const json_t *list, const char *text) {
-    return list_before(list, json_array_size(list), text);
-}
-
 /* The names of a receipt, each with its row; NULL for families and for what is unknown. */
 typedef struct named {
     const json_t *list;
@@ -77,7 +73,8 @@ static void check_name(const json_t *r, const named *k, size_t at, receipt_findi
     } else if (row == NULL && !is_family(name)) {
         receipt_find(f, "kernels[%zu]: \"%.60s\" is no kernel of tern %s", at, name,
                      tern_version());
-    } else if (row != NULL && !list_has(receipt_at(r, "machine.instruction_sets"), row->isa)) {
+    } else if (row != NULL && rule_known(r, "machine.instruction_sets") &&
+               !rule_list_has(receipt_at(r, "machine.instruction_sets"), row->isa)) {
         receipt_find(f, "kernels[%zu]: \"%s\" needs %s, which machine.instruction_sets lacks", at,
                      name, row->isa);
     }
@@ -151,7 +148,7 @@ static void check_families(const json_t *r, const named *k, receipt_findings *f)
                                                {"tl1r16", "tl1_matmul"},
                                                {"tl2r16", "tl2_matmul"}};
     for (size_t i = 0; i < FAMILIES; i++) {
-        const bool there = list_has(k->list, families[i]);
+        const bool there = rule_list_has(k->list, families[i]);
         if (there != names_family(k, families[i])) {
             receipt_find(f, "kernels: \"%s\" is %s, but %s row of that family is", families[i],
                          there ? "there" : "missing", there ? "no" : "a");
@@ -168,7 +165,7 @@ static void check_families(const json_t *r, const named *k, receipt_findings *f)
         check_mixed(r, k, f);
     }
     for (size_t i = 0; i < 4; i++) {
-        if (strcmp(by_layout[i][0], layout) == 0 && !list_has(k->list, by_layout[i][1])) {
+        if (strcmp(by_layout[i][0], layout) == 0 && !rule_list_has(k->list, by_layout[i][1])) {
             receipt_find(f, "kernels: \"%s\" is missing, which i2_s weights in layout %s need",
                          by_layout[i][1], by_layout[i][0]);
         }
@@ -199,8 +196,8 @@ static void check_machine(const json_t *r, receipt_findings *f) {
         receipt_find(f, "run.isa: \"%.40s\" is not the last of machine.instruction_sets",
                      rule_text(r, "run.isa"));
     }
-    const bool arm = list_has(sets, "neon");
-    const bool intel = list_has(sets, "sse41");
+    const bool arm = rule_list_has(sets, "neon");
+    const bool intel = rule_list_has(sets, "sse41");
     const char *architecture = rule_text(r, "machine.architecture");
     if ((arm && strcmp(architecture, "aarch64") != 0) ||
         (intel && strcmp(architecture, "x86_64") != 0)) {
@@ -209,33 +206,53 @@ static void check_machine(const json_t *r, receipt_findings *f) {
     }
 }
 
+/* Looks the names up; to be closed. False after a finding. */
+static bool open_names(const json_t *r, named *k, receipt_findings *f) {
+    size_t most;
+    (void)tern_kernel_rows(&most);
+    *k = (named){.list = receipt_at(r, "kernels")};
+    k->n = json_array_size(k->list);
+    if (k->n < 1 || k->n > most + FAMILIES) {
+        receipt_find(f, "kernels: %zu names, must be 1 to %zu", k->n, most + FAMILIES);
+        return false;
+    }
+    k->rows = calloc(k->n, sizeof *k->rows);
+    if (k->rows == NULL) {
+        f->out_of_memory = true;
+        return false;
+    }
+    for (size_t i = 0; i < k->n; i++) {
+        k->rows[i] = tern_kernel_find(name_at(k, i));
+    }
+    return true;
+}
+
 static void check_names(const json_t *r, const named *k, receipt_findings *f) {
     for (size_t i = 0; i < k->n; i++) {
         check_name(r, k, i, f);
     }
-    check_complete(r, k, f);
-    check_layout(r, k, f);
-    check_families(r, k, f);
+    if (rule_known(r, "run.layout")) {
+        check_layout(r, k, f);
+    }
+    if (rule_known(r, "machine.instruction_sets")) {
+        check_machine(r, f);
+    }
+}
+
+void rules_kernel_names(const json_t *r, receipt_findings *f) {
+    named k;
+    if (open_names(r, &k, f)) {
+        check_names(r, &k, f);
+        free(k.rows);
+    }
 }
 
 void rules_kernels(const json_t *r, receipt_findings *f) {
-    named k = {.list = receipt_at(r, "kernels")};
-    size_t most;
-    (void)tern_kernel_rows(&most);
-    k.n = json_array_size(k.list);
-    if (k.n < 1 || k.n > most + FAMILIES) {
-        receipt_find(f, "kernels: %zu names, must be 1 to %zu", k.n, most + FAMILIES);
-        return;
+    named k;
+    if (open_names(r, &k, f)) {
+        check_names(r, &k, f);
+        check_complete(r, &k, f);
+        check_families(r, &k, f);
+        free(k.rows);
     }
-    k.rows = calloc(k.n, sizeof *k.rows);
-    if (k.rows == NULL) {
-        f->out_of_memory = true;
-        return;
-    }
-    for (size_t i = 0; i < k.n; i++) {
-        k.rows[i] = tern_kernel_find(name_at(&k, i));
-    }
-    check_names(r, &k, f);
-    check_machine(r, f);
-    free(k.rows);
 }

@@ -36,7 +36,7 @@ static bool read_nodes(const char *list, unsigned long node, bool *has) {
     return true;
 }
 
-static void check_nodes(const json_t *r, receipt_findings *f) {
+void rules_nodes(const json_t *r, receipt_findings *f) {
     const char *numa = rule_text(r, "run.numa");
     const char *online = rule_text(r, "run.nodes_online");
     tern_places places = {.node = 0};
@@ -44,6 +44,9 @@ static void check_nodes(const json_t *r, receipt_findings *f) {
     if (json_object_get(receipt_at(r, "run"), "numa") != NULL &&
         !places_parse_numa(numa, &places)) {
         receipt_find(f, "run.numa: is \"%.40s\", must be none, interleave, node:X or strict", numa);
+        return;
+    }
+    if (!rule_known(r, "run.nodes_online")) {
         return;
     }
     if (!read_nodes(online, places.node, &has)) {
@@ -67,6 +70,6 @@ static void check_names(const json_t *r, receipt_findings *f) {
 }
 
 void rules_places(const json_t *r, receipt_findings *f) {
-    check_nodes(r, f);
+    rules_nodes(r, f);
     check_names(r, f);
 }

@@ -33,17 +33,6 @@ static json_t *hash_of_ids(const int32_t *ids, size_t n) {
     return json_string(hex);
 }
 
-static json_t *now(void) {
-    char text[32];
-    const time_t seconds = time(NULL);
-    struct tm utc;
-    if (gmtime_r(&seconds, &utc) == NULL ||
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) {
-        return NULL;
-    }
-    return json_string(text);
-}
-
 /* ---- what ran -------------------------------------------------------------------------------- */
 
 static json_t *settings(const receipt_run *run) {
@@ -198,7 +187,7 @@ static json_t *build(const receipt_run *run, const json_t *benchmark) {
     }
     set(root, "$schema", json_string(RECEIPT_SCHEMA));
     set(root, "schema_version", json_string(RECEIPT_VERSION));
-    set(root, "timestamp", now());
+    set(root, "timestamp", facts_now());
     set(root, "compute_path", json_string(facts_compute_path(kernels)));
     set(root, "backend", json_string("cpu"));
     set(root, "kernels", kernels);
@@ -224,7 +213,7 @@ static json_t *build(const receipt_run *run, const json_t *benchmark) {
 /* Complains about each finding, and fails when there are any, or when memory was short. */
 static int check(const json_t *receipt, const char *path) {
     receipt_findings f = {0};
-    receipt_check(receipt, &f);
+    (void)receipt_check(receipt, &f);
     const int status = f.n == 0 && !f.out_of_memory ? EXIT_DONE : EXIT_FAILED;
     if (f.out_of_memory) {
         complain("no memory for the receipt");
@@ -238,9 +227,12 @@ static int check(const json_t *receipt, const char *path) {
     return status;
 }
 
-static int finish(const receipt_run *run, json_t *receipt) {
-    const char *path = options_text(run->o, OPT_RECEIPT);
-    const char *key = options_text(run->o, OPT_SIGN_KEY);
+int receipt_finish(json_t *receipt, const options *o, const char *path) {
+    const char *key = options_text(o, OPT_SIGN_KEY);
+    if (json_memory_failed()) {
+        complain("no memory for the receipt");
+        return EXIT_FAILED;
+    }
     seal(receipt);
     if (key != NULL) {
         const int status = sign_receipt(receipt, key);
@@ -257,14 +249,13 @@ int receipt_write(const receipt_run *run, const json_t *benchmark) {
         return complain_error(&run->watch->error);
     }
     json_t *receipt = build(run, benchmark);
-    if (receipt == NULL || json_memory_failed()) {
+    if (receipt == NULL) {
         if (json_memory_failed()) {
             complain("no memory for the receipt");
         }
-        json_decref(receipt);
         return EXIT_FAILED;
     }
-    const int status = finish(run, receipt);
+    const int status = receipt_finish(receipt, run->o, options_text(run->o, OPT_RECEIPT));
     json_decref(receipt);
     return status;
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields of a receipt, schema 1.0.0; docs/receipts.md says what each means. */
+/* The fields of a run's receipt, schema 1.0.0; docs/receipts.md says what each means. */
 
 #include "tools/receipt/fields.h"
 
+#include "tools/receipt/fields_shared.h"
 #include "tools/receipt/receipt.h"
-
-#define MUST(path, type)                                                                           \
-    { path, FIELD_##type, false, NULL }
-#define MAY(path, type)                                                                            \
-    { path, FIELD_##type, true, NULL }
-#define CHOICE(path, words)                                                                        \
-    { path, FIELD_TEXT, false, words }
 
 static const receipt_field fields[] = {
     MAY("$schema", TEXT),
@@ -30,47 +24,18 @@ static const receipt_field fields[] = {
     MUST("environment.COMPILER", TEXT),
     MUST("environment.OS", TEXT),
     MUST("environment.CPU_BRAND", ANY_TEXT),
-    MUST("model_info", OBJECT),
-    MUST("model_info.model_path", ANY_TEXT),
-    MUST("model_info.sha256", HASH),
-    MUST("model_info.file_bytes", COUNT),
-    MUST("model_info.files", LIST),
-    MUST("model_info.files[]", OBJECT),
-    MUST("model_info.files[].path", ANY_TEXT),
-    MUST("model_info.files[].bytes", COUNT),
-    MUST("model_info.files[].sha256", HASH),
-    MUST("model_info.architecture", TEXT),
-    MUST("model_info.name", ANY_TEXT),
-    MUST("model_info.quantization_type", TEXT),
-    MUST("model_info.weight_formats", OBJECT),
-    MUST("model_info.weight_formats.*", COUNT),
-    CHOICE("model_info.i2s_layout", "a b c d"),
-    MUST("model_info.pre_tokenizer", ANY_TEXT),
-    {"model_info.pre_tokenizer_from", FIELD_TEXT, true, "model asked"},
-    MAY("model_info.tokenizer", OBJECT),
-    MUST("model_info.tokenizer.path", ANY_TEXT),
-    MUST("model_info.tokenizer.sha256", HASH),
-    MUST("model_info.layers", COUNT),
-    MUST("model_info.hidden_size", COUNT),
-    MUST("model_info.ffn_size", COUNT),
-    MUST("model_info.num_attention_heads", COUNT),
-    MUST("model_info.num_key_value_heads", COUNT),
-    MUST("model_info.head_dim", COUNT),
-    MUST("model_info.vocab_size", COUNT),
-    MUST("model_info.context_length", COUNT),
-    MUST("model_info.parameters", COUNT),
-    MUST("model_info.weight_bytes", COUNT),
+    MODEL_ROWS,
     MUST("run", OBJECT),
     CHOICE("run.command", "run bench"),
     MUST("run.isa", TEXT),
     MUST("run.disabled", ANY_TEXT),
     CHOICE("run.layout", "t2r16 t5r16 tl1r16 tl2r16 mixed"),
-    {"run.choice", FIELD_TEXT, true, "table tuned asked"},
+    MAY_CHOICE("run.choice", "table tuned asked"),
     CHOICE("run.kv", "f32 f16 q8_0"),
     MUST("run.context", COUNT),
     MUST("run.batch", COUNT),
     MUST("run.threads", COUNT),
-    {"run.affinity", FIELD_TEXT, true, "auto compact scatter none"},
+    MAY_CHOICE("run.affinity", "auto compact scatter none"),
     MAY("run.numa", TEXT),
     MAY("run.nodes_online", ANY_TEXT),
     MUST("run.chat", BOOL),
@@ -164,66 +129,13 @@ static const receipt_field fields[] = {
     MUST("cross_validation.cpp_reference_available", BOOL),
     MUST("cross_validation.tolerance", NUMBER),
     MUST("cross_validation.parity_tests_passed", COUNT),
-    MUST("machine", OBJECT),
-    MUST("machine.cpu", ANY_TEXT),
-    MUST("machine.cores", COUNT),
-    CHOICE("machine.architecture", "x86_64 aarch64 other"),
-    MUST("machine.os", TEXT),
-    MUST("machine.instruction_sets", LIST),
-    MUST("machine.instruction_sets[]", TEXT),
-    MUST("versions", OBJECT),
-    MUST("versions.tern", TEXT),
-    MUST("versions.compiler", TEXT),
+    MACHINE_ROWS,
     MUST("model_hash_seconds", NUMBER),
-    MAY("benchmark", OBJECT),
-    MUST("benchmark.prompt_tokens", COUNT),
-    MUST("benchmark.generated_tokens", COUNT),
-    MUST("benchmark.depth", COUNT),
-    MUST("benchmark.repeat", COUNT),
-    MUST("benchmark.prefill_tps", NUMBER),
-    MUST("benchmark.prefill_spread_percent", NUMBER),
-    MUST("benchmark.decode_tps", NUMBER),
-    MUST("benchmark.decode_spread_percent", NUMBER),
-    MUST("benchmark.first_token_ms", NUMBER),
-    MUST("benchmark.p50_ms", NUMBER),
-    MUST("benchmark.p95_ms", NUMBER),
-    MUST("benchmark.rss_mib", NUMBER),
-    MUST("benchmark.bytes_per_token", COUNT),
-    MUST("benchmark.bandwidth_gbs", NUMBER),
-    MUST("benchmark.read_gbs", NUMBER),
-    MUST("benchmark.bandwidth_fraction", NUMBER),
-    MAY("benchmark.threads", COUNT),
-    MAY("benchmark.attention_bytes", COUNT),
-    MAY("benchmark.feed_forward_bytes", COUNT),
-    MAY("benchmark.head_bytes", COUNT),
-    MAY("benchmark.cache_bytes", COUNT),
-    MAY("benchmark.head_rows", NUMBER),
-    MAY("benchmark.mb_per_token", NUMBER),
-    MAY("benchmark.bytes_touched", NUMBER),
-    MAY("benchmark.coverage", NUMBER),
-    MAY("benchmark.read_low_gbs", NUMBER),
-    MAY("benchmark.read_high_gbs", NUMBER),
-    MAY("benchmark.prefill_gweights", NUMBER),
-    MAY("benchmark.decode_gweights", NUMBER),
-    MAY("benchmark.peak_gmacs", NUMBER),
-    MAY("benchmark.peak_isa", TEXT),
-    MAY("benchmark.peak_unit", TEXT),
-    MAY("benchmark.prefill_peak_fraction", NUMBER),
-    MAY("benchmark.decode_peak_fraction", NUMBER),
-    MAY("benchmark.joules_per_token", NUMBER),
-    MAY("benchmark.load_ms", NUMBER),
-    MAY("benchmark.first_token_with_load_ms", NUMBER),
-    MAY("benchmark.kv_bytes", COUNT),
-    MUST("digest", OBJECT),
-    CHOICE("digest.algorithm", RECEIPT_DIGEST),
-    MUST("digest.value", HASH),
-    MAY("signature", OBJECT),
-    CHOICE("signature.algorithm", "ed25519"),
-    MUST("signature.public_key", HASH),
-    MUST("signature.value", KEY),
+    /* of tern bench */
+    FIGURE_ROWS(MAY),
+    SEAL_ROWS,
 };
 
-const receipt_field *receipt_fields(size_t *n) {
-    *n = sizeof fields / sizeof *fields;
-    return fields;
-}
+const document_type document_run = {
+    "receipt", RECEIPT_SCHEMA, "What a run of tern was", fields, sizeof fields / sizeof *fields,
+    false};

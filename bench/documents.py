@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents of measurements, as `tern verify` reads them: their digest, and how they are written
+(docs/receipts.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import struct
+import tempfile
+from pathlib import Path
+
+VERSION = "1.0.0"
+COMPARISON = "urn:tern:comparison:1.0.0"
+BENCHMARK = "urn:tern:benchmark:1.0.0"
+MEASURED = {"kind": "measured", "note": "", "not_recorded": []}
+
+
+def canonical(value) -> bytes:
+    """The form of a value that its digest is made of: the same however the JSON is written."""
+    if value is None:
+        return b"n"
+    if isinstance(value, bool):
+        return b"t" if value else b"f"
+    if isinstance(value, (int, float)):
+        whole = isinstance(value, int) or (abs(value) <= 2.0**53 and value == int(value))
+        return b"i%d;" % int(value) if whole else b"r%s;" % struct.pack(">d", value).hex().encode()
+    if isinstance(value, str):
+        text = value.encode()
+        return b"s%d:%s" % (len(text), text)
+    if isinstance(value, list):
+        return b"[" + b"".join(canonical(element) for element in value) + b"]"
+    parts = sorted((name.encode(), member) for name, member in value.items())
+    return b"{" + b"".join(b"%d:%s" % (len(n), n) + canonical(m) for n, m in parts) + b"}"
+
+
+def seal(document: dict) -> dict:
+    """The document with the digest of its content."""
+    content = {k: v for k, v in document.items() if k not in ("digest", "signature")}
+    value = hashlib.sha256(canonical(content)).hexdigest()
+    return content | {"digest": {"algorithm": "sha256-canonical-json", "value": value}}
+
+
+def write(path: Path, content: dict) -> None:
+    """Complete, or not at all."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1)
+            file.write("\n")
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def file_sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def model(path: Path) -> dict:
+    """A model by name, size and digest: where it lies is nobody's business."""
+    return {"path": path.name, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
+
+
+def processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor()
+    found = re.search(r"^model name\s*: (.*)$", text, re.M)
+    return found[1] if found else platform.processor()
+
+
+def machine() -> dict:
+    release = re.match(r"[\d.]*", platform.release())[0]
+    return {"cpu": processor(), "cores": len(os.sched_getaffinity(0)),
+            "architecture": platform.machine(), "os": f"{platform.system()} {release}",
+            "load_average": os.getloadavg()[0]}

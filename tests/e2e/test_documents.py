@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmark and comparison documents: written by real measurements, held to their rules; the documents
+behind the repository's claims; JSON Schemas of every kind."""
+
+import concurrent.futures
+import importlib.util
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import common
+import json_schema
+import receipt_tools as tools
+from common import ROOT, tern, tern_json, tern_text
+
+KINDS = ("receipt", "benchmark", "comparison")
+
+
+def schema(kind):
+    return tools.load(ROOT / "docs" / "schemas" / f"{kind}.schema.json")
+
+
+def validate(document, kind):
+    """What is wrong by the schema: by a validator of others too, where there is one."""
+    found = list(json_schema.problems(document, schema(kind)))
+    if importlib.util.find_spec("jsonschema"):
+        import jsonschema
+
+        theirs = list(jsonschema.Draft202012Validator(schema(kind)).iter_errors(document))
+        assert bool(theirs) == bool(found), (theirs, found)
+    return found
+
+
+def every(n, mapping):
+    """Each n-th of many changes: enough where all are found in the same way."""
+    return dict(list(mapping.items())[::n])
+
+
+class Documents(common.TernTest):
+    """A benchmark with every sweep and a comparison, made here, once for all tests."""
+
+    keep = None
+
+    @classmethod
+    def setUpClass(cls):
+        if Documents.keep is None:
+            Documents.make()
+
+    @staticmethod
+    def make():
+        cls = Documents
+        cls.keep = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.keep.name)
+        cls.model = common.synth("bitnet-tiny", cls.folder)
+        cls.documents = {"receipt": tools.load(ROOT / "ci" / "inference.json")}
+        cls.benchmark_path = cls.folder / "benchmark.json"
+        bench = ["bench", "-m", cls.model, "-p", 20, "-n", 6, "--repeat", 3, "--threads", 1]
+        sweeps = ["--depths", "0,16", "--thread-counts", "1,2", "--batch-sizes", "2", "--stages"]
+        more = ["--sparsity", "--touch-bytes", 4096, "--record", cls.benchmark_path]
+        cls.printed = tern_json(*bench, *sweeps, *more)
+        cls.documents["benchmark"] = tools.load(cls.benchmark_path)
+        cls.comparison_path = cls.folder / "comparison.json"
+        side = [str(w) for w in common.command("bench", "-m", cls.model, "-p", 8, "-n", 4, "--repeat", 1)]
+        command = [sys.executable, ROOT / "bench" / "compare-engines", "--runs", "3"]
+        command += ["--model", cls.model, "--out", cls.comparison_path]
+        for letter, threads in (("a", "1"), ("b", "2")):
+            command += [f"--{letter}", shlex.join([*side, "--json", "--threads", threads])]
+        done = subprocess.run([str(w) for w in command], capture_output=True, text=True, timeout=300,
+                              env=common.clean_environment())
+        if done.returncode:
+            raise AssertionError(done.stderr)
+        cls.documents["comparison"] = tools.load(cls.comparison_path)
+
+    def refused(self, changed):
+        """Which of {name: document} are refused."""
+
+        def one(item):
+            path = self.folder / f"{id(item)}.json"
+            path.write_text(json.dumps(item[1]), encoding="utf-8")
+            result = tern("verify", path)
+            path.unlink()
+            self.assertIn(result.returncode, (0, 1))
+            return result.returncode == 1 and item[0]
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return {name for name in pool.map(one, changed.items()) if name}
+
+    def assert_refused(self, document, text):
+        path = self.folder / "refused.json"
+        path.write_text(json.dumps(tools.seal(document)), encoding="utf-8")
+        result = tern("verify", path)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(text, result.stderr.decode())
+
+
+class Writing(Documents):
+    def test_benchmark(self):
+        """What --record writes is what --json prints, with model, machine and commit beside it."""
+        d = self.documents["benchmark"]
+        for key, value in d["benchmark"].items():
+            self.assertEqual(value, self.printed[key], key)
+        self.assertEqual(d["kernels"], self.printed["kernels"])
+        self.assertEqual((d["$schema"], d["compute_path"]), ("urn:tern:benchmark:1.0.0", "real"))
+        self.assertEqual(d["model_info"]["model_path"], self.model.name)
+        self.assertTrue(d["versions"]["commit"])
+        self.assertEqual(d["origin"], {"kind": "measured", "note": "", "not_recorded": []})
+        self.assertNotIn(str(self.folder), json.dumps(d))
+        text = tern_text("verify", self.benchmark_path)
+        self.assertIn("medians of 3 rounds", text)
+        self.assertEqual(tern_json("verify", self.benchmark_path)["kind"], "benchmark")
+
+    def test_comparison(self):
+        d = self.documents["comparison"]
+        self.assertEqual(d["a"]["compute_path"], "real")
+        self.assertEqual(d["models"][0]["path"], self.model.name)
+        self.assertNotIn(str(self.folder), json.dumps(d))
+        self.assertIn("b / a", tern_text("verify", self.comparison_path))
+        self.assertEqual(tern_json("verify", self.comparison_path)["kind"], "comparison")
+
+    def test_no_replay(self):
+        result = tern("verify", self.benchmark_path, "--replay")
+        self.assert_one_line_error(result, contains=["nothing to run again"])
+
+    def test_cannot_be_written(self):
+        bench = ["bench", "-m", self.model, "-p", 1, "-n", 1, "--repeat", 1]
+        result = tern(*bench, "--record", self.folder / "no" / "b.json")
+        self.assertEqual((result.returncode, result.stdout), (1, b""))
+
+
+class Rules(Documents):
+    def test_every_value(self):
+        """Whatever is changed or left out, the digest notices."""
+        for kind in ("benchmark", "comparison"):
+            d = self.documents[kind]
+            changed = {}
+            for path in tools.leaves(d):
+                changed[f"set {tools.dotted(path)}"] = tools.put(d, path, tools.other(tools.get(d, path)))
+            for path in tools.members(d):
+                if path != ("$schema",):
+                    changed[f"drop {tools.dotted(path)}"] = tools.drop(d, path)
+            changed = every(7, changed)
+            self.assertEqual(self.refused(changed), set(changed))
+
+    def unnoticed(self, kind):
+        """Fields that can be changed with a digest made anew."""
+        d = self.documents[kind]
+        changed = {}
+        for path in tools.leaves(d):
+            if path[0] != "digest":
+                for i, value in enumerate(tools.others(d, path)):
+                    changed[tools.dotted(path), i] = tools.seal(tools.put(d, path, value))
+        passed = set(changed) - self.refused(changed)
+        return {re.sub(r"\[\d+\]", "[]", path) for path, _ in passed}
+
+    def test_figures_follow_from_samples(self):
+        """With a digest made anew: no median, spread, ratio or sum passes that its samples do not have."""
+        passed = self.unnoticed("benchmark")
+        figures = {name for name in passed if re.match(r"benchmark\.(?!.*rounds)", name)}
+        measured = r"rss_mib|threads|depth|prompt_tokens|generated_tokens|tokens|bytes|gweights"
+        loose = rf"benchmark\.(.*\.)?({measured}|zero_groups\.\d+|touch\.\w+)$|.*\.stages\[\]\.stage$"
+        self.assertEqual({name for name in figures if not re.match(loose, name)}, set())
+        passed = self.unnoticed("comparison")
+        self.assertEqual({name for name in passed if name.startswith(("ratios", "level"))}, set())
+        self.assertEqual({name for name in passed if "medians" in name or "spread" in name}, set())
+        self.assertFalse({name for name in passed if ".runs." in name})
+
+    def test_by_name(self):
+        d = self.documents["benchmark"]
+        cases = {
+            "decode_tps": "the median of its rounds",
+            "decode_spread_percent": "(largest - smallest) / median",
+            "bandwidth_gbs": "bytes of a token * decode_tps",
+            "coverage": "model_info.file_bytes",
+            "decode_gweights": "weights * decode_tps",
+            "kv_bytes": "cache_bytes of a position",
+            "first_token_with_load_ms": "load_ms and the first",
+            "read_low_gbs": "the smallest of its rounds",
+        }
+        for key, text in cases.items():
+            value = tools.other(d["benchmark"][key])
+            self.assert_refused(tools.put(d, ("benchmark", key), value), text)
+        samples = d["benchmark"]["rounds"]["decode_tps"]
+        short = tools.put(d, ("benchmark", "rounds", "decode_tps"), samples[1:])
+        self.assert_refused(short, "benchmark.rounds.decode_tps: 2 values, must be 3")
+        batch = ("benchmark", "batches", 1, "pick_ratio")
+        self.assert_refused(tools.put(d, batch, 9), "over those of one token")
+        whole = ("benchmark", "stages", "decode", "rounds", "whole_ms", 0)
+        self.assert_refused(tools.put(d, whole, 2 * tools.get(d, whole)), "its parts make")
+        self.assert_refused(tools.put(d, ("kernels",), ["tern_mock_avx2"]), "is a mock")
+        c = self.documents["comparison"]
+        mocked = tools.put(c, ("a", "kernels"), ["tern_mock"])
+        self.assert_refused(mocked, "a: names a mock")
+        self.assert_refused(tools.put(c, ("a", "compute_path"), "other"), 'must be "real"')
+        for key, text in (("low", "Student"), ("high", "Student"), ("ratio", "geometric mean")):
+            path = ("ratios", "decode_tps", key)
+            self.assert_refused(tools.put(c, path, tools.other(tools.get(c, path))), text)
+
+    def test_what_was_not_recorded(self):
+        """A field may be null where the document says so, and only in what was imported."""
+        d = self.documents["benchmark"]
+        lacking = tools.put(d, ("machine",), None)
+        self.assert_refused(lacking, "machine: is null")
+        lacking["origin"] = {"kind": "imported", "note": "of old", "not_recorded": ["machine"]}
+        self.assertEqual(self.refused({"imported": tools.seal(lacking)}), set())
+        self.assert_refused(tools.put(lacking, ("origin", "kind"), "measured"), "origin.kind")
+        self.assert_refused(tools.put(lacking, ("origin", "note"), ""), "origin.note")
+        more = tools.put(lacking, ("origin", "not_recorded"), ["machine", "run.kv"])
+        self.assert_refused(more, '"run.kv" is no field that is null')
+        never = tools.put(lacking, ("digest",), None)
+        never["origin"]["not_recorded"].append("digest")
+        path = self.folder / "never.json"
+        path.write_text(json.dumps(never), encoding="utf-8")
+        self.assertIn("digest: is null", tern("verify", path).stderr.decode())
+
+    def test_another_schema(self):
+        d = self.documents["benchmark"]
+        self.assert_refused(tools.put(d, ("$schema",), "urn:tern:other:1.0.0"), "does not know")
+        self.assert_refused(tools.put(d, ("schema_version",), "1.0.1"), 'must be "1.0.0"')
+
+
+class Committed(common.TernTest):
+    """The documents behind the claims of docs/."""
+
+    def test_all_are_good(self):
+        paths = sorted((ROOT / "docs" / "receipts").rglob("*.json"))
+        self.assertGreater(len(paths), 15)
+        for path in [*paths, ROOT / "ci" / "inference.json"]:
+            with self.subTest(path.name):
+                result = tern("verify", path)
+                self.assertEqual(result.returncode, 0, result.stderr.decode())
+
+    def test_no_folders(self):
+        """They name files, not where these lay."""
+        for path in (ROOT / "docs" / "receipts").rglob("*.json"):
+            self.assertNotRegex(path.read_text(), r'["\s=](/\w+){2,}', path.name)
+
+
+class Schemas(Documents):
+    def test_up_to_date(self):
+        for kind in KINDS:
+            name = f"{kind}.schema.json"
+            self.assertEqual((ROOT / "docs" / "schemas" / name).read_text(), tern_text("help", name),
+                             f"run: build/tern help {name} > docs/schemas/{name}")
+
+    def test_good_documents(self):
+        for kind in KINDS:
+            self.assertEqual(schema(kind)["$id"], self.documents[kind]["$schema"])
+            self.assertEqual(validate(self.documents[kind], kind), [])
+        for path in (ROOT / "docs" / "receipts").rglob("*.json"):
+            document = tools.load(path)
+            kind = document["$schema"].split(":")[2]
+            self.assertEqual(validate(document, kind), [], path.name)
+
+    def test_bad_documents(self):
+        """What has another type, is missing or is not known breaks the schema, and `tern verify` says so."""
+        for kind in KINDS:
+            d = self.documents[kind]
+            changed = {"more": d | {"remarks": ""}}
+            for path in tools.leaves(d):
+                wrong = 7 if isinstance(tools.get(d, path), (str, list, dict)) else "seven"
+                changed[f"set {tools.dotted(path)}"] = tools.put(d, path, wrong)
+            for path in tools.members(d):
+                changed[f"drop {tools.dotted(path)}"] = tools.drop(d, path)
+            bad = {name for name, document in changed.items() if next(
+                json_schema.problems(document, schema(kind)), None)}
+            kept = {name for name in changed if name not in bad}
+            self.assertTrue(all(name.startswith("drop ") for name in kept), kept)
+            bad = every(9, {name: changed[name] for name in sorted(bad)})
+            self.assertEqual(set(bad) - self.refused(bad), set())
+
+
+if __name__ == "__main__":
+    common.main()

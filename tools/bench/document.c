@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The benchmark document of tern bench --record: figures with every sample, model and machine. */
+
+#include <inttypes.h>
+
+#include "tools/bench/bench.h"
+#include "tools/places.h"
+#include "tools/receipt/facts.h"
+#include "tools/receipt/receipt.h"
+
+static void set(json_t *object, const char *key, json_t *value) {
+    json_object_set_new(object, key, value);
+}
+
+static json_t *count(uint64_t n) {
+    return json_integer((json_int_t)n);
+}
+
+static json_t *settings(const bench *b) {
+    const options *o = b->o;
+    const char *disabled = options_text(o, OPT_DISABLE);
+    json_t *root = json_object();
+    set(root, "command", json_string("bench"));
+    set(root, "isa", json_string(tern_model_isa(b->l.model)));
+    set(root, "disabled", json_string(disabled != NULL ? disabled : ""));
+    set(root, "layout", json_string(tern_model_layout(b->l.model)));
+    set(root, "choice", json_string(tern_model_choice(b->l.model)));
+    set(root, "kv", json_string(tern_format_describe(loader_kv_format(o))->name));
+    set(root, "context", count(b->context));
+    set(root, "batch", count(tern_session_batch(b->l.session)));
+    set(root, "threads", count(b->main.threads));
+    places_set_json(root, b->l.model);
+    set(root, "strict", json_boolean(options_switch(o, OPT_STRICT)));
+    set(root, "exact_head", json_boolean(options_switch(o, OPT_EXACT_HEAD)));
+    set(root, "seed", json_sprintf("%" PRIu64, options_integer(o, OPT_SEED)));
+    set(root, "weights", json_string(b->l.loading.mapped ? "mapped" : "packed"));
+    set(root, "dequantized_rows", count(b->dequantized));
+    return root;
+}
+
+static json_t *figures(const bench *b) {
+    json_t *root = bench_figures(b);
+    bench_set_sweeps(root, b);
+    return root;
+}
+
+/* Sets "kernels" and "refused_kernels" alone of what json_set_kernels has. */
+static void set_kernels(json_t *root, const bench *b) {
+    json_t *all = json_object();
+    json_set_kernels(all, &b->l);
+    json_object_set(root, "kernels", json_object_get(all, "kernels"));
+    json_object_set(root, "refused_kernels", json_object_get(all, "refused_kernels"));
+    json_decref(all);
+}
+
+int bench_write_record(const bench *b) {
+    double hash_seconds = 0.0;
+    json_t *model = facts_model(&b->l, b->o, &hash_seconds);
+    if (model == NULL) {
+        return EXIT_FAILED;
+    }
+    json_t *root = json_object();
+    set(root, "$schema", json_string(BENCHMARK_SCHEMA));
+    set(root, "schema_version", json_string(RECEIPT_VERSION));
+    set(root, "origin",
+        json_pack("{s:s, s:s, s:o}", "kind", "measured", "note", "", "not_recorded", json_array()));
+    set(root, "timestamp", facts_now());
+    set_kernels(root, b);
+    set(root, "compute_path", json_string(facts_compute_path(json_object_get(root, "kernels"))));
+    set(root, "backend", json_string("cpu"));
+    set(root, "deterministic", json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));
+    set(root, "model_info", model);
+    set(root, "run", settings(b));
+    set(root, "benchmark", figures(b));
+    set(root, "machine", facts_machine(b->l.model));
+    set(root, "versions", facts_versions());
+    set(root, "model_hash_seconds", json_number(hash_seconds));
+    const int status = receipt_finish(root, b->o, options_text(b->o, OPT_RECORD));
+    json_decref(root);
+    return status;
+}
