@@ -188,12 +188,31 @@ static bool find_short(command_id command, char letter, option_id *id) {
     return false;
 }
 
+/* The first command that takes a flag, "--name" or "-x"; NULL: none. */
+static const char *command_with(const char *flag) {
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        option_id id;
+        if (strncmp(flag, "--", 2) == 0
+                ? option_find((command_id)i, flag + 2, strlen(flag + 2), &id)
+                : find_short((command_id)i, flag[1], &id)) {
+            return command_describe((command_id)i)->name;
+        }
+    }
+    return NULL;
+}
+
 static tern_status unknown_flag(const arguments *a, const char *flag) {
     char nearest[WORD_BYTES];
     const char *command = command_describe(a->o->command)->name;
     char word[WORD_BYTES];
     const size_t n = strcspn(flag, "=");
     (void)snprintf(word, sizeof word, "%.*s", (int)(n < WORD_BYTES ? n : WORD_BYTES - 1), flag);
+    const char *other = word[1] == '-' || word[2] == '\0' ? command_with(word) : NULL;
+    if (other != NULL) {
+        return tern_fail(a->err, TERN_ERR_ARG,
+                         "unknown option '%s', which `tern %s` has; see `tern %s --help`", word,
+                         other, command);
+    }
     if (strncmp(word, "--", 2) == 0 && nearest_flag(a->o->command, word + 2, nearest)) {
         return tern_fail(a->err, TERN_ERR_ARG, "unknown option '%s', did you mean --%s?", word,
                          nearest);
@@ -359,7 +378,8 @@ tern_status options_parse(options *o, command_id command, int argc, char *const 
     }
     const command_spec *spec = command_describe(command);
     if (o->n_operands < spec->min_operands) {
-        return tern_fail(err, TERN_ERR_ARG, "missing argument: %s", spec->operands);
+        return tern_fail(err, TERN_ERR_ARG, "missing argument: %s, see `tern %s --help`",
+                         spec->operands, spec->name);
     }
     return TERN_OK;
 }

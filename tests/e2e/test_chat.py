@@ -152,6 +152,8 @@ class Pipe(Chat):
         options = ("-m", model, "--greedy", "--ctx", 256, "--on-full", "drop", "--ignore-eos", "-n", 8, *system)
         lines, told = [], b""
         while not told:
+            for path in self.saved.parent.glob(f"{self.saved.name}*"):
+                path.unlink()
             lines.append(f"question {len(lines)}")
             told = talk(*lines, f"/save {self.saved}", options=options).stderr
             self.assertLess(len(lines), 30)

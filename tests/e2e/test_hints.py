@@ -50,6 +50,27 @@ class Arguments(common.TernTest):
         self.assertEqual(result.returncode, 0, result.stderr)
 
 
+class Words(common.TernTest):
+    def test_what_stands_where_a_command_should(self):
+        for word, hint in (
+            ("-m", "as in `tern run -m`"),
+            ("--temp", "as in `tern run --temp`"),
+            ("model.gguf", "as in `tern chat model.gguf`"),
+            ("chatt", "did you mean 'chat'?"),
+            ("nonsense", "see `tern help`"),
+        ):
+            self.assert_one_line_error(tern(word, "x"), 2, [hint])
+
+    def test_what_is_missing(self):
+        for command, *parts in (
+            (["quantize"], "IN OUT", "tern quantize --help"),
+            (["verify"], "RECEIPT", "tern verify --help"),
+            (["inspect"], "behind the command", "TERN_MODEL"),
+            (["perplexity", "-m", SMALL_MODEL], "behind the model", "-f FILE"),
+        ):
+            self.assert_one_line_error(tern(*command), 2, parts)
+
+
 class Hints(common.FolderTest):
     """One line each, with the file's name and what to do."""
 
