@@ -5,27 +5,25 @@
 #include <string.h>
 
 #include "tools/commands.h"
+#include "tools/crossval/ask.h"
 #include "tools/crossval/report.h"
 #include "tools/files.h"
 #include "tools/loader.h"
 #include "tools/out.h"
 
+/* What to compare with: --reference, or what an engine that is installed says to --prompt. */
 static int read_reference(const options *o, reference **r) {
     const char *path = options_text(o, OPT_REFERENCE);
-    if (path == NULL) {
+    if (path != NULL) {
+        return crossval_read(path, r);
+    }
+    if (options_text(o, OPT_PROMPT) == NULL) {
         complain("nothing to compare with: use --reference FILE, which tools/crossval-reference "
-                 "makes of another engine");
+                 "makes of another engine, or -p TEXT, to ask one that is installed");
         return EXIT_USAGE;
     }
-    char *json = NULL;
-    size_t size = 0;
-    tern_error err = {0};
-    int status = file_read(path, REFERENCE_MAX_BYTES, &json, &size);
-    if (status == EXIT_DONE && reference_parse(path, json, size, r, &err) != TERN_OK) {
-        status = complain_error(&err);
-    }
-    free(json);
-    return status;
+    const char *model = loader_model_path(o, true);
+    return model != NULL ? crossval_ask(model, options_text(o, OPT_PROMPT), r) : EXIT_USAGE;
 }
 
 /* A reference of another model would compare nothing. */

@@ -111,7 +111,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          "a\n"
          "cosine is below --tolerance or a greedy token differs where the reference was not "
          "nearly\n"
-         "undecided. -p takes only the cases of that text.\n",
+         "undecided. -p takes only the cases of that text; without a reference it asks an engine\n"
+         "that tools/crossval-reference has installed.\n",
          "  tern crossval -m model.gguf --reference reference.json\n"
          "  tern crossval -m model.gguf --reference reference.json -p 'Once upon a time' --json\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_REFERENCE}},

@@ -2,6 +2,7 @@
 """tern crossval: against stored answers of other engines, and its figures against NumPy's."""
 
 import json
+import struct
 import sys
 import tempfile
 import unittest.mock
@@ -238,6 +239,75 @@ class Figures(common.TernTest):
             changed.write_text(json.dumps(reference))
             status, found = crossval(model, changed)
             self.assertEqual((status, found["cases"][0]["text_equal"]), (1, False))
+
+
+class Ask(common.FolderTest):
+    """Without a reference an engine that is installed is asked. One stands in here: a script in place
+    of its Python, which gives what the real one answered."""
+
+    def setUp(self):
+        self.home = self.dir / self.id().rpartition(".")[2]
+        self.home.mkdir()
+
+    def install(self, body):
+        place = self.home / "reference" / "transformers"
+        (place / "bin").mkdir(parents=True)
+        requirements = common.ROOT / "tools" / "reference" / "requirements-transformers.txt"
+        (place / "installed.txt").write_text(requirements.read_text())
+        python = place / "bin" / "python"
+        python.write_text(f"#!/bin/sh\n{body}\n")
+        python.chmod(0o755)
+
+    def ask(self, *options, prompt="Once upon a time"):
+        env = {"TERN_CACHE": str(self.home), "TMPDIR": str(self.home)}
+        return tern("crossval", "-m", common.small_model(), "-p", prompt, *options, env=env)
+
+    def left(self):
+        return sorted(p.name for p in self.home.iterdir() if p.name.startswith("tern-crossval"))
+
+    def test_nobody(self):
+        result = self.ask()
+        self.assert_one_line_error(result, 2, ["no other engine is installed", "--reference FILE"])
+        self.assertEqual(self.left(), [])
+
+    def test_installed(self):
+        golden = GOLDEN / "tern-small-transformers.json"
+        arguments = self.home / "arguments"
+        self.install(f'printf "%s\\n" "$@" > {arguments}\nfor file; do :; done\ncp {golden} "$file"')
+        result = self.ask("--json")
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        found = json.loads(result.stdout)
+        self.assertEqual([case["name"] for case in found["cases"]], ["story"])
+        self.assertTrue(found["passed"])
+        said = arguments.read_text().splitlines()
+        self.assertEqual(said[1:5], [str(common.small_model()), "--installed", "-p", "Once upon a time"])
+        self.assertEqual(self.left(), [])
+
+    def test_failure(self):
+        self.install("echo broken >&2; exit 1")
+        result = self.ask()
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"could not ask another engine", result.stderr)
+        self.assertEqual(self.left(), [])
+
+
+class Dump(common.FolderTest):
+    def test_raw_floats(self):
+        """Logits that a program in C would fwrite, and one line of JSON by hand: the shipped I2_S model
+        as the oracle computes it, within the 1e-5 that is asked beside a reference implementation."""
+        model, tokens = common.small_model(), prompt(24, 1024)
+        logits = forward.Model(Container(model)).logits(tokens, "f32")
+        with open(self.dir / "dump.f32", "wb") as file:
+            for row in logits:
+                file.write(struct.pack(f"<{len(row)}f", *row))
+        line = '{"tern_reference": 1, "cases": [{"tokens": [%s], "logits": "dump.f32"}]}'
+        path = self.dir / "reference.json"
+        path.write_text(line % comma(tokens))
+        status, found = crossval(model, path, "--kv", "f32")
+        print(f"scaled MSE {found['scaled_mse']:.3g}, cosine {found['cosine_min']:.9f}", flush=True)
+        self.assertEqual((status, found["positions"], found["top1"]), (0, 24, 1))
+        self.assertLess(found["scaled_mse"], 1e-5)
+        self.assertGreater(found["cosine_min"], 0.99)
 
 
 class Oracle(common.FolderTest):
