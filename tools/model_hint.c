@@ -132,7 +132,8 @@ static void hint_content(const char *path, const tern_error *err, char *hint) {
         what = cut_short;
     } else if (err->status == TERN_ERR_ARCH) {
         (void)snprintf(hint, HINT_BYTES, "`%s smollm2` fetches a model that runs", get_model());
-    } else if (err->status == TERN_ERR_PARTS) {
+    } else if (err->status == TERN_ERR_PARTS ||
+               (err->status == TERN_ERR_IO && strstr(path, "-of-") != NULL)) {
         what = "all parts of a split model belong in one folder, under the names they came with";
     }
     if (what != NULL) {

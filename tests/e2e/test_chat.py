@@ -434,6 +434,25 @@ class OnATerminal(Chat):
             chat.type("/exit\r")
             self.assertEqual(chat.end(), 0)
 
+    def test_names_do_not_command_the_terminal(self):
+        """Control characters of a model's name are shown as '?'."""
+        file = gguf_edit.read(common.small_model())
+        file["general.name"] = gguf_edit.string("a\x1b]0;owned\x07\x9b31mb")
+        path = Path(self.folder.name) / "named.gguf"
+        path.write_bytes(file.to_bytes())
+        with self.terminal("-m", path) as chat:
+            greeting = chat.prompt()
+            self.assertIn("(a?]0;owned???31mb,", greeting)
+            self.assertNotIn("\x9b", greeting)
+
+    def test_other_names_of_commands(self):
+        with self.terminal() as chat:
+            chat.prompt()
+            self.assertIn("/exit", chat.ask("/?"))
+            self.assertNotIn("/quit", chat.ask("/help"))
+            chat.type("/quit\r")
+            self.assertEqual(chat.end(), 0)
+
     def test_editing(self):
         with self.terminal() as chat:
             chat.prompt()

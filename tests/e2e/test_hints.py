@@ -139,6 +139,15 @@ class Hints(common.FolderTest):
         path = self.file("unknown.gguf", file.to_bytes())
         self.hint(path, "'nonsense'", "llama", "get-model smollm2", commands=("run", "kernels", "tune"))
 
+    def test_parts_that_are_missing(self):
+        file = gguf_edit.read(common.small_model())
+        for key, value in (("split.no", 0), ("split.count", 2), ("split.tensors.count", 46)):
+            file[key] = gguf_edit.u32(value)
+        path = self.file("split-00001-of-00002.gguf", file.to_bytes())
+        self.hint(path, "split-00002-of-00002.gguf", "No such file", "belong in one folder")
+        renamed = self.file("renamed.gguf", file.to_bytes())
+        self.hint(renamed, "-00001-of-00002.gguf", "belong in one folder")
+
     def test_sound_files_have_none(self):
         self.assertEqual(tern("run", common.small_model(), "x", "-n", 1).stderr, b"")
 

@@ -13,8 +13,8 @@
 #include "tools/out.h"
 #include "tools/words.h"
 
-/* Each returns false to end the program; argument: what stands behind the name, "" for nothing. One
- * in brackets may be left out. */
+/* help NULL: another name of a command. Each returns false to end the program; argument: what
+ * stands behind the name, "" for nothing. One in brackets may be left out. */
 typedef struct chat_command_spec {
     const char *name, *argument, *help; /* argument "": takes none */
     bool (*run)(chat *c, const char *argument);
@@ -129,12 +129,15 @@ static const chat_command_spec commands[] = {
     {"/seed", "[N]", "show the seed of the random numbers, or take another", seed},
     {"/stats", "", "figures of the last answer", stats},
     {"/exit", "", "end (also Ctrl-D)", leave},
+    {"/quit", "", NULL, leave},
+    {"/bye", "", NULL, leave},
+    {"/?", "", NULL, help},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static bool help(chat *c, const char *argument) {
     (void)c, (void)argument;
-    for (int i = 0; i < COMMANDS; i++) {
+    for (int i = 0; i < COMMANDS && commands[i].help != NULL; i++) {
         (void)fprintf(stderr, "  %s %-*s %s\n", commands[i].name,
                       (int)(12 - strlen(commands[i].name)), commands[i].argument, commands[i].help);
     }

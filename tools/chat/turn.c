@@ -19,6 +19,16 @@ static bool may_dim(void) {
            terminal != NULL && strcmp(terminal, "dumb") != 0;
 }
 
+/* Terminals take some characters for commands; a model, its name too, has none to give. The bytes
+ * of one at the start of bytes[size]: those of two (U+0080 to U+009F) begin with c2. 0: none. */
+static size_t control_size(const char *bytes, size_t size) {
+    const unsigned char c = (unsigned char)bytes[0];
+    if (c == 0xc2 && size > 1 && ((unsigned char)bytes[1] & 0xe0) == 0x80) {
+        return 2;
+    }
+    return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
+}
+
 void chat_remark(const chat *c, const char *format, ...) {
     if (!c->terminal) {
         return;
@@ -28,6 +38,12 @@ void chat_remark(const chat *c, const char *format, ...) {
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    const size_t size = strlen(line);
+    for (size_t i = 0; i < size; i++) {
+        const size_t n = control_size(line + i, size - i);
+        memset(line + i, '?', n);
+        i += n > 0 ? n - 1 : 0;
+    }
     const bool dim = may_dim();
     (void)fprintf(stderr, "%s(%s)%s\n", dim ? "\033[2m" : "", line, dim ? "\033[0m" : "");
 }
@@ -106,18 +122,14 @@ static bool reuse(chat *c) {
     return true;
 }
 
-/* Terminals take some characters for commands; a model has none to give. In UTF-8 those of two
- * bytes (U+0080 to U+009F) begin with c2. */
+/* Nothing else goes to a terminal. */
 static bool write_printable(const char *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) {
-        const unsigned char c = (unsigned char)bytes[i];
-        const bool long_control =
-            c == 0xc2 && i + 1 < size && ((unsigned char)bytes[i + 1] & 0xe0) == 0x80;
-        const bool control = (c < ' ' && c != '\n' && c != '\t') || c == 0x7f || long_control;
-        i += long_control;
-        if (!(control ? out_write("?", 1) : out_write(bytes + i, 1))) {
+        const size_t n = control_size(bytes + i, size - i);
+        if (!(n > 0 ? out_write("?", 1) : out_write(bytes + i, 1))) {
             return false;
         }
+        i += n > 0 ? n - 1 : 0;
     }
     return true;
 }
