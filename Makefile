@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test test-deps test-build test-long mutants bench bench-build bench-model report receipt dist clean \
-        debug clang asan ubsan tsan scalar-only aarch64 cuda fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks scalar-only aarch64 cuda fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -42,6 +42,11 @@ mutants: deps
 	tools/install-deps --python .venv
 	tests/mutants/mutants.py -j $(JOBS) --ninja 2 --cmake=-DTERN_CUDA=OFF \
 	  --cmake=-DTERN_TEST_PYTHON="$$(tools/install-deps --which-python .venv)" $(MUTANTS)
+
+# The whole suite on each machine that this one can pretend to be (docs/building.md): an hour or two.
+MASKS ?= --output-on-failure -j $(JOBS)
+masks: test-build
+	tests/machines/run.py --build $(BUILD) -- $(MASKS)
 
 bench: bench-build
 	$(BUILD)/bench/bench_kernels

@@ -4,8 +4,10 @@
 #include "tern/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *tern_version(void) {
     return TERN_VERSION;
@@ -61,16 +63,43 @@ static void sanitise(char *message) {
     }
 }
 
+static bool inside_character(char c) {
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* A message that is too long loses its middle: paths are what is long, and what is wrong stands
+ * behind them. */
+static void copy_ends(const char *whole, char *message) {
+    static const char gap[] = "...";
+    const size_t bytes = strlen(whole);
+    size_t head = TERN_ERROR_MESSAGE_BYTES / 3;
+    if (bytes < TERN_ERROR_MESSAGE_BYTES) {
+        memcpy(message, whole, bytes + 1);
+        return;
+    }
+    while (inside_character(whole[head]))
+        head--;
+    size_t tail = TERN_ERROR_MESSAGE_BYTES - head - sizeof gap;
+    while (inside_character(whole[bytes - tail]))
+        tail--;
+    memcpy(message, whole, head);
+    memcpy(message + head, gap, sizeof gap - 1);
+    memcpy(message + head + sizeof gap - 1, whole + bytes - tail, tail + 1);
+}
+
 tern_status tern_fail(tern_error *err, tern_status status, const char *format, ...) {
     if (err == NULL)
         return status;
     err->status = status;
+    enum { WHOLE_BYTES = 9000 }; /* two paths fit */
+    char whole[WHOLE_BYTES];
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(err->message, sizeof err->message, format, args);
+    int length = vsnprintf(whole, sizeof whole, format, args);
     va_end(args);
     if (length < 0) /* only a broken format or locale can cause this; say what is known */
-        snprintf(err->message, sizeof err->message, "%s", tern_status_str(status));
-    sanitise(err->message);
+        snprintf(whole, sizeof whole, "%s", tern_status_str(status));
+    sanitise(whole);
+    copy_ends(whole, err->message);
     return status;
 }

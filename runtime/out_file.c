@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -72,15 +73,29 @@ static tern_status check_target(const char *path, tern_error *err) {
     return tern_fail(err, TERN_ERR_IO, "%s: exists and is not a regular file", path);
 }
 
+/* Bytes of the path that a temporary name begins with: all of them, or so many that the name of the
+ * file is no longer than a folder takes. Not cut inside a character. */
+static size_t stem_bytes(const char *path, size_t suffix) {
+    const char *slash = strrchr(path, '/');
+    const size_t bytes = strlen(path), folder = slash != NULL ? (size_t)(slash + 1 - path) : 0;
+    if (bytes - folder + suffix <= NAME_MAX)
+        return bytes;
+    size_t stem = folder + NAME_MAX - suffix;
+    while (stem > folder && ((unsigned char)path[stem] & 0xC0) == 0x80)
+        stem--;
+    return stem;
+}
+
 /* Creates PATH.tmp-PID, or PATH.tmp-PID-N when that name is taken. Listed before it exists, so that
  * no signal can fall in between. */
 static tern_status create_temporary(tern_out_file *f, tern_error *err) {
-    const size_t size = strlen(f->path) + 48; /* ".tmp-", a process id and an attempt fit */
+    enum { SUFFIX = 48 }; /* ".tmp-", a process id and an attempt fit */
+    const size_t stem = stem_bytes(f->path, SUFFIX), size = stem + SUFFIX;
     f->temporary = malloc(size);
     if (f->temporary == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", f->path);
     for (int i = 0; i < NAME_ATTEMPTS; i++) {
-        int n = snprintf(f->temporary, size, "%s.tmp-%ld", f->path, (long)getpid());
+        int n = snprintf(f->temporary, size, "%.*s.tmp-%ld", (int)stem, f->path, (long)getpid());
         if (i > 0)
             snprintf(f->temporary + n, size - (size_t)n, "-%d", i);
         list(f->temporary);

@@ -149,25 +149,50 @@ static void test_sanitised(void **state) {
     }
 }
 
-/* A long message is cut to the buffer, and a character that the cut hits does not stay broken. */
+/* A long message loses its middle: the path's beginning and what is wrong stay. */
 static void test_long_message(void **state) {
     (void)state;
-    char text[TERN_ERROR_MESSAGE_BYTES + 100];
-    memset(text, 'x', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
-    memcpy(text + TERN_ERROR_MESSAGE_BYTES - 2, "\xc3\xa9", 2);
+    char path[5000];
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    memcpy(path, "/models/", 8);
     tern_error err = {0};
-    (void)tern_fail(&err, TERN_ERR_ARG, "%s", text);
+    (void)tern_fail(&err, TERN_ERR_ARG, "%s: line %d: %s", path, 7, "a comma is missing");
     assert_int_equal(strlen(err.message), TERN_ERROR_MESSAGE_BYTES - 1);
-    assert_int_equal(err.message[TERN_ERROR_MESSAGE_BYTES - 3], 'x');
-    assert_int_equal(err.message[TERN_ERROR_MESSAGE_BYTES - 2], '?');
+    assert_memory_equal(err.message, "/models/xxx", 11);
+    assert_non_null(strstr(err.message, "x...x"));
+    assert_non_null(strstr(err.message, "x: line 7: a comma is missing"));
+    path[TERN_ERROR_MESSAGE_BYTES - 1] = '\0'; /* one that just fits is whole */
+    (void)tern_fail(&err, TERN_ERR_ARG, "%s", path);
+    assert_string_equal(err.message, path);
+}
+
+/* No character that a cut meets stays broken. */
+static void test_long_characters(void **state) {
+    (void)state;
+    static const char *const characters[] = {"\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x99\x82"};
+    for (size_t i = 0; i < sizeof characters / sizeof *characters; i++)
+        for (int shift = 0; shift < 8; shift++) {
+            char text[2000] = "";
+            memset(text, 'a', (size_t)shift);
+            while (strlen(text) + 5 < sizeof text)
+                strcat(text, characters[i]);
+            tern_error err = {0};
+            (void)tern_fail(&err, TERN_ERR_ARG, "%s", text);
+            assert_null(strchr(err.message, '?'));
+            const char *at = err.message + shift, *gap = strstr(err.message, "...");
+            const size_t size = strlen(characters[i]);
+            assert_int_equal((size_t)(gap - at) % size, 0);
+            assert_int_equal(strlen(gap + 3) % size, 0);
+            assert_memory_equal(gap + 3, characters[i], size);
+        }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),        cmocka_unit_test(test_distinct),
         cmocka_unit_test(test_message),      cmocka_unit_test(test_sanitised),
-        cmocka_unit_test(test_long_message),
+        cmocka_unit_test(test_long_message), cmocka_unit_test(test_long_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,8 @@ SHORTER = [
     (r"(?<![\w./-])make(?= |$)", "make -n"),
     (r"^(tools|tests)/install-deps.*", ":"),  # make test calls it
     (r"^apt-get install .*", ":"),
-    (r"^ctest\b", "ctest_listed"),
+    (r"^(TERN_PROCESSOR=\S+ )?ctest\b", r"\1ctest_listed"),
+    (r"^(tests/machines/run.py .*) -- .*", r"\1 --list"),
     (r"^cmake --build\b.*", ":"),  # the build that is being tested
     (r"^cmake --install build$", 'cmake --install "$BUILD" --prefix "$HOME/.local" > installed.txt'),
     (r"^cmake --preset (\S+).*", r"cmake --list-presets | grep -q '\"\1\"'"),

@@ -134,4 +134,5 @@ class Build(common.TernTest):
 
 if __name__ == "__main__":
     os.environ.pop("TERN_ISA", None)
+    os.environ.pop("TERN_PROCESSOR", None)  # QEMU is the processor
     common.main()

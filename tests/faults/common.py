@@ -107,6 +107,11 @@ class Case:
 MOMENTARY = (b"available here and now", b"nodes (online")
 
 
+def bare_environment():
+    pretended = {"TERN_PROCESSOR": os.environ.get("TERN_PROCESSOR", "")}
+    return {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1"} | pretended
+
+
 def comparable(case, stdout):
     if case.compare == "json" and stdout:
         return strip(json.loads(stdout))
@@ -157,7 +162,7 @@ class Faults:
                 copy.write_bytes(model.read_bytes())
             paths = {"OUT": out, "MODEL": copy, **self.inputs}
             arguments = [str(paths.get(a, a)) for a in case.arguments]
-            environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1"}
+            environment = bare_environment()
             environment |= {name: value.replace("FOLDER", str(folder)) for name, value in case.environment.items()}
             environment["LD_PRELOAD"] = str(self.shim)
             environment["TERN_FAULTS_KINDS"] = "alloc,system"

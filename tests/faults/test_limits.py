@@ -34,7 +34,7 @@ def limited(*pairs):
 def tern(*arguments, limits=None, env=None, cwd=None, stdout=subprocess.PIPE):
     environment = env
     if env is None:
-        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1"}
+        environment = common.bare_environment()
     return subprocess.run(
         [FAULTS.tern, *map(str, arguments)],
         stdout=stdout,
