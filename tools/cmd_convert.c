@@ -97,14 +97,19 @@ static tern_status read_folder(conversion *c, const options *o, tern_error *err)
     return status == TERN_OK ? convert_job_plan(&c->job, &formats, err) : status;
 }
 
-/* How to sample, for tern chat; what cannot be read is told and left out. */
-static void put_recommended(tern_gguf_writer *w, const char *folder) {
+/* How to sample, for tern chat; what makes no sense is told and left out. */
+static tern_status put_recommended(tern_gguf_writer *w, const char *folder, tern_error *err) {
     recommended found;
-    tern_error err = {0};
-    if (recommended_in_folder(folder, &found, &err) != TERN_OK) {
-        complain("%s: left out", err.message);
+    tern_error problem = {0};
+    const tern_status status = recommended_in_folder(folder, &found, &problem);
+    if (status == TERN_ERR_NOMEM || status == TERN_ERR_IO) {
+        return tern_fail(err, status, "%s", problem.message);
+    }
+    if (status != TERN_OK) {
+        complain("%s: left out", problem.message);
     }
     recommended_put(&found, w);
+    return TERN_OK;
 }
 
 static tern_status convert(conversion *c, const options *o, tern_error *err) {
@@ -117,7 +122,9 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     if (status == TERN_OK) {
         folder_name(o->operands[0], name, sizeof name);
         hf_metadata_put(w, &c->config, name, main_format(&c->job));
-        put_recommended(w, o->operands[0]);
+        status = put_recommended(w, o->operands[0], err);
+    }
+    if (status == TERN_OK) {
         status = hf_tokenizer_put(w, o->operands[0], c->config.n_vocab, &c->remark, err);
     }
     if (status == TERN_OK) {

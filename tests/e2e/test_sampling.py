@@ -141,11 +141,14 @@ class Sampling(common.FolderTest):
                 self.check_left_out(str(self.config), *parts)
 
     def test_files_that_are_none(self):
+        """They cannot be read, and then there is no chat."""
         os.mkfifo(self.config)
-        self.check_left_out(str(self.config), "not a regular file")
+        refused = tern("chat", self.model, stdin=b"")
+        self.assert_one_line_error(refused, 1, [str(self.config), "not a regular file"])
         self.config.unlink()
         self.config.mkdir()
-        self.check_left_out(str(self.config), "is a directory")
+        refused = tern("chat", self.model, stdin=b"")
+        self.assert_one_line_error(refused, 1, [str(self.config), "is a directory"])
         self.config.rmdir()
 
     def test_bad_metadata(self):

@@ -64,7 +64,7 @@ static tern_status read_json(const char *path, tern_json *json, tern_error *err)
     const size_t size = tern_file_map_size(map);
     char *bytes = NULL;
     if (size > CONFIG_LIMIT) {
-        status = tern_fail(err, TERN_ERR_IO, "%s: %zu bytes, at most %d are read", path, size,
+        status = tern_fail(err, TERN_ERR_CONFIG, "%s: %zu bytes, at most %d are read", path, size,
                            CONFIG_LIMIT);
     } else if ((bytes = malloc(size)) == NULL) {
         status = tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for %zu bytes", path, size);

@@ -47,8 +47,12 @@ static void take(sampling *s, const recommended *r, sampling_source source) {
     }
 }
 
-/* One line about what cannot be used. */
+/* One line about what cannot be used. What could not be read for now is no such thing: the answers
+ * would be others the next time. */
 static int leave_out(const options *o, const tern_error *err) {
+    if (err->status == TERN_ERR_NOMEM || err->status == TERN_ERR_IO) {
+        return complain_error(err);
+    }
     if (options_switch(o, OPT_STRICT)) {
         complain("strict: %s", err->message);
         return EXIT_FAILED;

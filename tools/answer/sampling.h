@@ -26,7 +26,8 @@ typedef struct sampling {
 /*
  * as_recommended: of a conversation, where what the model recommends counts, and without it
  * temperature 0.7 and top-p 0.95; otherwise only flags and variables do, and the default is the
- * likeliest token. What cannot be read is told in one line and left out; with --strict that fails.
+ * likeliest token. What makes no sense is told in one line and left out; with --strict, and
+ * when it cannot be read, that fails.
  * EXIT_DONE, or the exit status after a complaint.
  */
 int sampling_read(const options *o, const loaded *l, bool as_recommended, sampling *out);
