@@ -47,7 +47,7 @@ class Names(common.TernTest):
             for more, env in ((["--require-model"], {}), ([], {"IE_REQUIRE_MODEL": "1"})):
                 with self.subTest(command=command, more=more):
                     result = tern(command, *words, *more, env=env)
-                    self.assert_one_line_error(result, 2, ["no model", "-m FILE"])
+                    self.assert_one_line_error(result, 2, ["no model", "TERN_MODEL"])
         named = ("logits", "-m", self.model, "-p", "abc", "--sha256")
         self.assertEqual(
             tern_text(*named), tern_text(*named, env={"IE_REQUIRE_MODEL": "1", "TERN_MODEL": "none"})
