@@ -21,18 +21,23 @@ import documents
 
 SECONDS = 300  # for one document
 
-# (pattern, what runs instead): the same program with less to do. `make -n` and `ctest -N` show that the
-# target and the tests exist; a test of their own or continuous integration runs them for real.
-SHORTER = [
-    (r"(?<![\w./-])make(?= |$)", "make -n"),
-    (r"^(tools|tests)/install-deps.*", ":"),  # make test calls it
-    (r"^apt-get install .*", ":"),
-    (r"^(TERN_PROCESSOR=\S+ )?ctest\b", r"\1ctest_listed"),
+# (name, pattern, what runs instead, why). Only these and what stands in ELSEWHERE are not executed;
+# docs/README.md lists both, word for word. A test of their own or continuous integration runs them.
+NOT_RUN = [
+    ("make", r"(?<![\w./-])make(?= |$)", "make -n", "`make -n` shows that the target exists"),
+    ("tools/install-deps", r"^tools/install-deps.*", ":", "`make test` calls it"),
+    ("ctest", r"^(TERN_PROCESSOR=\S+ )?ctest\b", r"\1ctest_listed", "`ctest -N` shows that the tests exist"),
+    ("cmake --build", r"^cmake --build\b.*", ":", "the build that is being tested"),
+    ("cmake --preset", r"^cmake --preset (\S+).*", r"cmake --list-presets | grep -q '\"\1\"'",
+     "the preset exists"),
+    ("tools/get-model", r"tools/get-model smollm2", 'echo "$SMOLLM2"',
+     "needs a network; a model that was fetched before stands in"),
+]  # fmt: skip
+
+# (pattern, what runs instead): the same program with less to do.
+SHORTER = [(pattern, instead) for _, pattern, instead, _ in NOT_RUN] + [
     (r"^(tests/machines/run.py .*) -- .*", r"\1 --list"),
-    (r"^cmake --build\b.*", ":"),  # the build that is being tested
     (r"^cmake --install build$", 'cmake --install "$BUILD" --prefix "$HOME/.local" > installed.txt'),
-    (r"^cmake --preset (\S+).*", r"cmake --list-presets | grep -q '\"\1\"'"),
-    (r"tools/get-model smollm2", 'echo "$SMOLLM2"'),
     (r"i2_s_8x1_avx2", "i2_s_16x1_avx2"),  # the row that a reader is shown how to add
     (r"--preset bitnet-2b\b", "--preset bitnet-tiny"),
     (r"-p 512 -n 64\b", "-p 64 -n 8"),
@@ -53,9 +58,8 @@ ELSEWHERE = {
     "build/bench/bench_kernels --check": "bench_kernels_answers",
     "tools/crossval-reference": "installs other engines, gigabytes; e2e_crossval has what it wrote",
     "tools/report": "bench_report; needs matplotlib",
-    "tests/emulate/": "needs Bochs and minutes",
+    "tests/mutants/mutants.py": "builds broken copies of the source; `make mutants` does it",
     "build-fuzz/": "the test of the fuzz targets runs them",
-    "build-aarch64/": "e2e_aarch64 builds for ARM",
 }
 
 # What a page takes for granted, made by its first commands.
@@ -169,6 +173,26 @@ def looks_like_command(line):
     return re.match(r"(\$ |build/tern |tern [a-z-]+ |make\b|ctest |tools/\w|cmake --)", line)
 
 
+def command_lines():
+    """Every line of the pages' and the help texts' commands."""
+    for path in documents.paths():
+        for block in documents.blocks(path.read_text()):
+            for line in block.text.split("\n"):
+                if block.language == "sh":
+                    yield line
+                elif block.language == "console" and line.startswith("$ "):
+                    yield line[2:]
+    for command in commands_of_tern():
+        told = subprocess.run([_options.tern, "help", command], capture_output=True, text=True, check=True)
+        yield from told.stdout.partition("\nexamples:\n")[2].partition("\n\n")[0].split("\n")
+
+
+def not_executed(line):
+    """The names under which the list of docs/README.md has the line."""
+    found = {name for name, pattern, _, _ in NOT_RUN if re.search(pattern, line)}
+    return found | {begin for begin in ELSEWHERE if line.strip().startswith(begin)}
+
+
 class Commands(unittest.TestCase):
     def run_script(self, text):
         with tempfile.TemporaryDirectory() as name:
@@ -178,6 +202,21 @@ class Commands(unittest.TestCase):
                                     stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
         output = (result.stdout + result.stderr).decode(errors="replace")
         self.assertEqual(0, result.returncode, output[-2000:])
+
+    def test_list_of_what_is_not_executed(self):
+        """The page lists it, with the reasons; nothing else becomes nothing, and no entry is idle."""
+        reasons = {name: why for name, _, _, why in NOT_RUN} | ELSEWHERE
+        page = (documents.ROOT / "docs" / "README.md").read_text()
+        section = page.partition("\n## Commands that are not executed\n")[2]
+        listed = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", section, re.M))
+        self.assertEqual(reasons, listed)
+        met = set()
+        for line in command_lines():
+            names = not_executed(line)
+            met |= names
+            if shorten(line).strip() == ":" or not shorten(line).strip():
+                self.assertTrue(names or not line.strip(), line)
+        self.assertEqual(set(reasons), met)
 
     def test_no_command_escapes(self):
         """A block that is not `sh` or `console` holds no commands."""
