@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tern convert: a Hugging Face model's folder as a GGUF file. */
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/answer/recommended.h"
@@ -137,7 +140,25 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     return status;
 }
 
+/* Whether the folder is one; a complaint says what to use for a file. */
+static bool check_folder(const char *folder) {
+    struct stat info;
+    if (stat(folder, &info) != 0) {
+        complain("%s: %s", folder, strerror(errno));
+    } else if (!S_ISDIR(info.st_mode)) {
+        complain("%s: is a file; convert takes the folder of a Hugging Face model, and `tern "
+                 "quantize` takes GGUF files",
+                 folder);
+    } else {
+        return true;
+    }
+    return false;
+}
+
 int cmd_convert(const options *o) {
+    if (!check_folder(o->operands[0])) {
+        return EXIT_FAILED;
+    }
     conversion c = {.files = {.n = 0}};
     tern_error err = {0};
     const tern_status status = convert(&c, o, &err);

@@ -274,6 +274,10 @@ size_t option_help(const option_spec *spec, char *text, size_t size);
 /* Whether a text is a value of the option. */
 bool option_accepts(const option_spec *spec, const char *text);
 
+/* Which flags a command's arguments stand for, as a sentence; "" where they are its own. Returns
+ * the length. */
+size_t help_places(const command_spec *spec, char *text, size_t size);
+
 /* What a value of the option must be ("an integer from 0 to 1024"). */
 void option_expectation(const option_spec *spec, char *text, size_t size);
 

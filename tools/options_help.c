@@ -79,17 +79,19 @@ static void print_ignored(FILE *out, command_id command) {
     print_wrapped(out, text, IGNORED_INDENT);
 }
 
-/* Which flags the arguments stand for. */
-static void print_places(FILE *out, const command_spec *spec) {
+size_t help_places(const command_spec *spec, char *text, size_t size) {
     const char *names = spec->operands;
     char name[WORD_BYTES];
-    for (unsigned i = 0; i < spec->n_places && word_next(&names, name); i++) {
-        fprintf(out, "%s%s is --%s", i == 0 ? "\n" : ", ", name,
-                option_describe(spec->places[i])->name);
+    size_t n = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < spec->n_places && n < size && word_next(&names, name); i++) {
+        n += (size_t)snprintf(text + n, size - n, "%s%s is --%s", i == 0 ? "" : ", ", name,
+                              option_describe(spec->places[i])->name);
     }
-    if (spec->n_places > 0) {
-        fprintf(out, ", where no flag says it.\n");
+    if (n > 0 && n < size) {
+        n += (size_t)snprintf(text + n, size - n, ", where no flag says it.");
     }
+    return n;
 }
 
 void help_print_command(FILE *out, command_id command) {
@@ -102,7 +104,10 @@ void help_print_command(FILE *out, command_id command) {
     if (spec->alias != NULL) {
         fprintf(out, "`tern %s` is the same command.\n", spec->alias);
     }
-    print_places(out, spec);
+    char places[128];
+    if (help_places(spec, places, sizeof places) > 0) {
+        fprintf(out, "\n%s\n", places);
+    }
     fprintf(out, "\noptions:\n");
     bool ignores = false;
     for (int id = 0; id < OPT_COUNT; id++) {

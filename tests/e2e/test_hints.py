@@ -71,6 +71,11 @@ class Words(common.TernTest):
             self.assert_one_line_error(tern(*command), 2, parts)
 
 
+    def test_what_cannot_be_converted(self):
+        self.assert_one_line_error(tern("convert", SMALL_MODEL, "out.gguf"), 1, ["is a file", "tern quantize"])
+        self.assert_one_line_error(tern("convert", "/nonexistent", "out.gguf"), 1, ["/nonexistent: No such"])
+
+
 class Hints(common.FolderTest):
     """One line each, with the file's name and what to do."""
 

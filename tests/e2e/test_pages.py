@@ -38,6 +38,21 @@ class Environment(common.TernTest):
             self.assertIn(f"`{name}`", page)
 
 
+    def test_what_the_source_reads_is_known(self):
+        """No variable that the library, a test or a tool reads is refused as unknown."""
+        folders = ("runtime", "dispatch", "device", "tools", "tests", "bench", "kernels")
+        names = set()
+        for path in (path for folder in folders for path in (ROOT / folder).rglob("*.[ch]")):
+            names.update(re.findall(r'getenv\("(TERN_\w+)"\)', path.read_text()))
+        for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+            names.update(re.findall(r'environ(?:\.get\(|\[)"(TERN_\w+)"', path.read_text()))
+        self.assertGreater(len(names), 10)
+        for name in names:
+            with self.subTest(name=name):
+                self.assertNotIn(b"unknown variable", tern("completion", "bash", env={name: "x"}).stderr)
+        self.assertIn(b"unknown variable", tern("completion", "bash", env={"TERN_TMEP": "x"}).stderr)
+
+
 class Manual(common.TernTest):
     def test_everything_is_there(self):
         page = tern_text("help", "man").replace("\\-", "-")

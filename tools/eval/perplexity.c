@@ -119,7 +119,8 @@ static tern_status check(const tern_session *session, const perplexity_params *p
                          p->stride);
     }
     if (perplexity_windows(p, n) == 0) {
-        return tern_fail(err, TERN_ERR_ARG, "%zu tokens are less than one window of %zu", n,
+        return tern_fail(err, TERN_ERR_ARG,
+                         "%zu tokens are less than one window of %zu; --ctx N takes others", n,
                          p->ctx);
     }
     return TERN_OK;

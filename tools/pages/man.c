@@ -80,6 +80,10 @@ static void print_command(FILE *out, command_id command) {
         fputs(".PP\n", out);
         print_words(out, spec->details);
     }
+    if (help_places(spec, text, sizeof text) > 0) {
+        fputs(".PP\n", out);
+        print_words(out, text);
+    }
     print_lines(out, spec->examples);
     fputs(".PP\nOptions:\n", out);
     char all[4096] = "";
