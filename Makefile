@@ -65,7 +65,7 @@ bench-model: all
 
 # The receipt that the documents link: a run of the small model, tested, written, and run again.
 receipt: all
-	$(BUILD)/tern run -m models/tern-small.gguf -p 'Once upon a time' -n 64 --temp 0.7 --top-p 0.95 --seed 42 --deterministic --strict --ignore-eos --receipt ci/inference.json
+	$(BUILD)/tern run -m models/tern-small.gguf -p 'Once upon a time' -n 64 --temp 0.7 --top-p 0.95 --seed 42 --deterministic --strict --ignore-eos --receipt ci/inference.json --force
 	tools/receipt-gate ci/inference.json $(BUILD)/tern
 
 # build/tern-<version>.tar.gz, which builds without Python.

@@ -153,9 +153,7 @@ tern_status tern_cache_folder_create(const tern_cache_folder *folder, const char
     char *path;
     tern_status status = file_path(folder, name, &path, err);
     if (status == TERN_OK)
-        status = tern_out_file_create(path, out, err);
-    if (status == TERN_OK)
-        tern_out_file_lazy(*out);
+        status = tern_out_file_create(path, TERN_OUT_CACHE, out, err);
     free(path);
     return status;
 }

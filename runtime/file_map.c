@@ -30,14 +30,18 @@ static struct {
     atomic_bool taken;
     _Atomic(const char *) path;
     uintptr_t begin, end;
+    dev_t device;
+    ino_t inode;
 } listed[LISTED];
 
-static void list(const tern_file_map *m) {
+static void list(const tern_file_map *m, const struct stat *info) {
     for (int i = 0; i < LISTED; i++) {
         if (atomic_exchange(&listed[i].taken, true))
             continue;
         listed[i].begin = (uintptr_t)m->bytes;
         listed[i].end = (uintptr_t)m->bytes + m->size;
+        listed[i].device = info->st_dev;
+        listed[i].inode = info->st_ino;
         atomic_store(&listed[i].path, m->path); /* orders what is above before it */
         return;
     }
@@ -63,6 +67,15 @@ const char *tern_mapped_file(const void *address) {
             return path;
     }
     return NULL;
+}
+
+bool tern_file_is_mapped(const struct stat *info) {
+    for (int i = 0; i < LISTED; i++) {
+        if (atomic_load(&listed[i].path) != NULL && listed[i].device == info->st_dev &&
+            listed[i].inode == info->st_ino)
+            return true;
+    }
+    return false;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -122,7 +135,7 @@ static tern_status map_file(tern_file_map *m, tern_error *err) {
     m->bytes = bytes;
     m->size = (size_t)info.st_size;
     m->changed = info.st_mtim;
-    list(m);
+    list(m, &info);
     return TERN_OK;
 }
 

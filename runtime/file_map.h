@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "runtime/hash64.h"
 #include "tern/status.h"
@@ -33,6 +34,9 @@ int tern_file_map_descriptor(const tern_file_map *map); /* open for reading, of 
  * back). *newest becomes the later of it and of those times, in seconds. False: it cannot be asked.
  */
 bool tern_file_map_stamp(const tern_file_map *map, tern_hash64 *hash, int64_t *newest);
+
+/* Whether a map of this process reads the file that stat told about, by whatever name. */
+bool tern_file_is_mapped(const struct stat *info);
 
 /* TERN_ERR_CHANGED when length or time of the last change are not what they were at opening. */
 TERN_MUST_CHECK tern_status tern_file_map_unchanged(const tern_file_map *map, tern_error *err);

@@ -97,7 +97,8 @@ static void writer_free(tern_gguf_writer *w) {
     free(w);
 }
 
-tern_status tern_gguf_writer_new(const char *path, tern_gguf_writer **out, tern_error *err) {
+tern_status tern_gguf_writer_new(const char *path, tern_out_mode mode, tern_gguf_writer **out,
+                                 tern_error *err) {
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_gguf_writer_new: NULL argument");
     tern_gguf_writer *w = calloc(1, sizeof *w);
@@ -108,7 +109,7 @@ tern_status tern_gguf_writer_new(const char *path, tern_gguf_writer **out, tern_
     w->chunk = malloc(CHUNK_BYTES);
     const tern_status status =
         w->path != NULL && w->chunk != NULL
-            ? tern_out_file_create(path, &w->file, err)
+            ? tern_out_file_create(path, mode, &w->file, err)
             : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", path);
     if (status != TERN_OK) {
         writer_free(w);

@@ -13,14 +13,15 @@
 #include <stdint.h>
 
 #include "runtime/gguf.h"
+#include "runtime/out_file.h"
 #include "tern/kernels.h"
 #include "tern/status.h"
 
 typedef struct tern_gguf_writer tern_gguf_writer;
 
-/* Refuses a path that exists and is not a regular file, and a folder that cannot be written. */
-TERN_MUST_CHECK tern_status tern_gguf_writer_new(const char *path, tern_gguf_writer **out,
-                                                 tern_error *err);
+/* Refuses what tern_out_file_create refuses, and a folder that cannot be written. */
+TERN_MUST_CHECK tern_status tern_gguf_writer_new(const char *path, tern_out_mode mode,
+                                                 tern_gguf_writer **out, tern_error *err);
 
 /*
  * Metadata, kept in order. Errors (memory, an unusable key or tensor) are remembered and returned

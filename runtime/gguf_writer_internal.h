@@ -6,7 +6,6 @@
 
 #include "runtime/gguf_internal.h"
 #include "runtime/gguf_writer.h"
-#include "runtime/out_file.h"
 
 typedef struct tern_gguf_described {
     char *name; /* owned */

@@ -81,6 +81,11 @@ static tern_status write_session(const tern_session *s, saving *w, tern_error *e
 }
 
 tern_status tern_session_save(const tern_session *s, const char *path, tern_error *err) {
+    return tern_session_write(s, path, TERN_OUT_REPLACE, err);
+}
+
+tern_status tern_session_write(const tern_session *s, const char *path, tern_out_mode mode,
+                               tern_error *err) {
     if (!s || !path)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_save needs a session and a path");
     for (uint32_t i = 0; i < s->position; i++)
@@ -92,7 +97,7 @@ tern_status tern_session_save(const tern_session *s, const char *path, tern_erro
     saving w = {.file = NULL};
     tern_status status = tern_model_unchanged(s->model, err); /* else its identity means nothing */
     if (status == TERN_OK)
-        status = tern_out_file_create(path, &w.file, err);
+        status = tern_out_file_create(path, mode, &w.file, err);
     if (status != TERN_OK)
         return status;
     status = write_session(s, &w, err);

@@ -269,7 +269,7 @@ static tern_status visit_all(walk *c) {
     return status;
 }
 
-tern_status tern_synth(const char *preset, const char *out_path, uint64_t seed,
+tern_status tern_synth(const char *preset, const char *out_path, tern_out_mode mode, uint64_t seed,
                        tern_synth_progress *progress, void *user, tern_error *err) {
     if (preset == NULL || out_path == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_synth: NULL argument");
@@ -278,7 +278,7 @@ tern_status tern_synth(const char *preset, const char *out_path, uint64_t seed,
     tern_status status = tern_synth_find_model(preset, &c.m, err);
     if (status != TERN_OK)
         return status;
-    status = tern_gguf_writer_new(out_path, &c.w, err);
+    status = tern_gguf_writer_new(out_path, mode, &c.w, err);
     if (status != TERN_OK)
         return status;
     put_geometry(c.w, c.m);

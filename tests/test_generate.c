@@ -69,7 +69,7 @@ static int open_model(void **state) {
         return -1;
     }
     (void)snprintf(path, sizeof path, "%s/m.gguf", folder);
-    if (tern_synth("bitnet-tiny", path, 1, NULL, NULL, &err) != TERN_OK ||
+    if (tern_synth("bitnet-tiny", path, TERN_OUT_REPLACE, 1, NULL, NULL, &err) != TERN_OK ||
         tern_model_open(path, NULL, &model, &err) != TERN_OK) {
         print_error("%s\n", err.message);
         return -1;

@@ -50,7 +50,7 @@ static int remove_cache(void **state) {
 /* The model of a preset at `path`. */
 static void write_model(const char *preset, uint64_t seed) {
     tern_error err = {.status = TERN_OK};
-    if (tern_synth(preset, path, seed, NULL, NULL, &err) != TERN_OK)
+    if (tern_synth(preset, path, TERN_OUT_REPLACE, seed, NULL, NULL, &err) != TERN_OK)
         check_fail("%s", err.message);
 }
 

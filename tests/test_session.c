@@ -214,7 +214,8 @@ static void test_no_weights(void **state) {
     char path[TINY_PATH_BYTES];
     (void)state;
     tiny_path(path);
-    assert_int_equal(tern_synth("llama-tiny-q8_0", path, 1, NULL, NULL, NULL), TERN_OK);
+    assert_int_equal(tern_synth("llama-tiny-q8_0", path, TERN_OUT_REPLACE, 1, NULL, NULL, NULL),
+                     TERN_OK);
     assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
     unlink(path);
     assert_int_equal(tern_session_new(model, &defaults, &s, &err), TERN_ERR_STATE);

@@ -296,7 +296,8 @@ static void test_other_model(void **state) {
     char path[TINY_PATH_BYTES];
     tiny_path(path);
     check_case("another model");
-    assert_int_equal(tern_synth("bitnet-tiny", path, 2, NULL, NULL, NULL), TERN_OK);
+    assert_int_equal(tern_synth("bitnet-tiny", path, TERN_OUT_REPLACE, 2, NULL, NULL, NULL),
+                     TERN_OK);
     assert_int_equal(tern_model_open(path, NULL, &other, NULL), TERN_OK);
     unlink(path);
     tern_session *s = open_session(other, 4, 1, TERN_FORMAT_F16);

@@ -36,7 +36,7 @@ static int folder_free(void **state) {
 static tern_gguf *synth(const char *preset, uint64_t seed) {
     tern_error err = {0};
     tern_gguf *file = NULL;
-    assert_int_equal(tern_synth(preset, path, seed, NULL, NULL, &err), TERN_OK);
+    assert_int_equal(tern_synth(preset, path, TERN_OUT_REPLACE, seed, NULL, NULL, &err), TERN_OK);
     assert_int_equal(tern_gguf_open(path, &file, &err), TERN_OK);
     assert_string_equal(err.message, "");
     return file;
@@ -157,7 +157,8 @@ static void test_bitnet_2b(void **state) {
     uint64_t total = 0;
     tern_error err = {0};
     unlink(path);
-    const tern_status status = tern_synth("bitnet-2b", path, 1, keep_total, &total, &err);
+    const tern_status status =
+        tern_synth("bitnet-2b", path, TERN_OUT_REPLACE, 1, keep_total, &total, &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, handler);
     assert_int_equal(status, TERN_ERR_IO);
@@ -186,7 +187,8 @@ static void count_calls(uint64_t done, uint64_t total, void *user) {
 static void test_progress(void **state) {
     (void)state;
     uint64_t calls[3] = {0, 0, 0};
-    assert_int_equal(tern_synth("bitnet-tiny", path, 1, count_calls, calls, NULL), TERN_OK);
+    assert_int_equal(tern_synth("bitnet-tiny", path, TERN_OUT_REPLACE, 1, count_calls, calls, NULL),
+                     TERN_OK);
     assert_true(calls[0] >= 24);
     assert_int_equal(calls[1], calls[2]);
 }
@@ -195,16 +197,19 @@ static void test_presets_and_arguments(void **state) {
     (void)state;
     tern_error err = {0};
     size_t n = 0;
-    assert_int_equal(tern_synth("bitnet-3b", path, 1, NULL, NULL, &err), TERN_ERR_NAME);
+    assert_int_equal(tern_synth("bitnet-3b", path, TERN_OUT_REPLACE, 1, NULL, NULL, &err),
+                     TERN_ERR_NAME);
     assert_non_null(strstr(err.message, "'bitnet-3b'"));
     for (const tern_synth_preset *p; (p = tern_synth_preset_at(n)) != NULL; n++) {
         assert_non_null(strstr(err.message, p->name)); /* the message lists every one */
         assert_true(strlen(p->description) > 10);
     }
     assert_int_equal(n, 22);
-    assert_int_equal(tern_synth(NULL, path, 1, NULL, NULL, &err), TERN_ERR_NULL);
-    assert_int_equal(tern_synth("bitnet-tiny", NULL, 1, NULL, NULL, &err), TERN_ERR_NULL);
-    assert_int_equal(tern_synth("bitnet-tiny", folder, 1, NULL, NULL, &err), TERN_ERR_IO);
+    assert_int_equal(tern_synth(NULL, path, TERN_OUT_REPLACE, 1, NULL, NULL, &err), TERN_ERR_NULL);
+    assert_int_equal(tern_synth("bitnet-tiny", NULL, TERN_OUT_REPLACE, 1, NULL, NULL, &err),
+                     TERN_ERR_NULL);
+    assert_int_equal(tern_synth("bitnet-tiny", folder, TERN_OUT_REPLACE, 1, NULL, NULL, &err),
+                     TERN_ERR_IO);
     assert_non_null(strstr(err.message, folder));
 }
 

@@ -53,7 +53,7 @@ tern_model *tiny_open_with(const char *preset, tern_model_params params) {
     tern_model *model = NULL;
     char path[TINY_PATH_BYTES];
     tiny_path(path);
-    tern_status status = tern_synth(preset, path, SEED, NULL, NULL, &err);
+    tern_status status = tern_synth(preset, path, TERN_OUT_REPLACE, SEED, NULL, NULL, &err);
     if (status == TERN_OK)
         status = tern_model_open(path, &params, &model, &err);
     unlink(path);
@@ -138,7 +138,7 @@ tiny_file tiny_read(const char *preset) {
     tiny_file file = {.source = NULL, .alignment = 32};
     char path[TINY_PATH_BYTES];
     tiny_path(path);
-    tern_status status = tern_synth(preset, path, SEED, NULL, NULL, &err);
+    tern_status status = tern_synth(preset, path, TERN_OUT_REPLACE, SEED, NULL, NULL, &err);
     if (status == TERN_OK)
         status = tern_gguf_open(path, &file.source, &err);
     unlink(path);
@@ -194,7 +194,7 @@ tiny_tensor *tiny_add(tiny_file *file, const char *name, tern_format format, uin
 void tiny_write(const tiny_file *file, const char *path) {
     tern_error err = {0};
     tern_gguf_writer *w = NULL;
-    check_ok(tern_gguf_writer_new(path, &w, &err), &err);
+    check_ok(tern_gguf_writer_new(path, TERN_OUT_REPLACE, &w, &err), &err);
     for (size_t i = 0; i < tern_gguf_value_count(file->source); i++)
         tern_gguf_put_value(w, tern_gguf_value_at(file->source, i));
     if (file->alignment != 32)

@@ -290,11 +290,8 @@ int cmd_bench(const options *o) {
     }
     b->o = o;
     int status = EXIT_DONE;
-    if (options_given(o, OPT_RECEIPT)) {
-        status = receipt_check_target(o, OPT_RECEIPT);
-    }
-    if (status == EXIT_DONE && options_given(o, OPT_RECORD)) {
-        status = receipt_check_target(o, OPT_RECORD);
+    if (options_given(o, OPT_RECEIPT) || options_given(o, OPT_RECORD)) {
+        status = receipt_check_key(o);
     }
     if (status == EXIT_DONE) {
         status = open_all(b);

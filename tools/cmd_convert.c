@@ -14,6 +14,7 @@
 #include "tools/convert/hf_metadata.h"
 #include "tools/convert/hf_tensors.h"
 #include "tools/out.h"
+#include "tools/targets.h"
 
 typedef struct conversion {
     hf_config config;
@@ -120,7 +121,7 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     tern_gguf_writer *w = NULL;
     tern_status status = read_folder(c, o, err);
     if (status == TERN_OK) {
-        status = tern_gguf_writer_new(o->operands[1], &w, err);
+        status = tern_gguf_writer_new(o->operands[1], targets_mode(o), &w, err);
     }
     if (status == TERN_OK) {
         folder_name(o->operands[0], name, sizeof name);

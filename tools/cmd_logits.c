@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/out_file.h"
 #include "runtime/utf8.h"
 #include "tools/commands.h"
 #include "tools/loader.h"
 #include "tools/out.h"
 #include "tools/sha256.h"
+#include "tools/targets.h"
 
 enum { TOP = 10, CHUNK = 4096 };
 
@@ -21,11 +21,11 @@ typedef struct sink {
     tern_out_file *file;
 } sink;
 
-static int sink_open(sink *s, bool hashed, const char *path) {
+static int sink_open(sink *s, bool hashed, const char *path, tern_out_mode mode) {
     s->hashed = hashed;
     sha256_start(&s->hash);
     tern_error err = {0};
-    if (path != NULL && tern_out_file_create(path, &s->file, &err) != TERN_OK) {
+    if (path != NULL && tern_out_file_create(path, mode, &s->file, &err) != TERN_OK) {
         return complain_error(&err);
     }
     return EXIT_DONE;
@@ -168,7 +168,7 @@ static int dump_cache(const options *o, const loaded *l) {
         return EXIT_FAILED;
     }
     sink s = {0};
-    int status = sink_open(&s, false, path);
+    int status = sink_open(&s, false, path, targets_mode(o));
     if (status == EXIT_DONE) {
         status = add_cache(l, &s, row);
     }
@@ -215,7 +215,8 @@ static void print_top(const loaded *l, float *logits) {
 static int logits_of(const options *o, const loaded *l, const prompt *p, float *buffer,
                      float *last) {
     sink s = {0};
-    int status = sink_open(&s, options_switch(o, OPT_SHA256), options_text(o, OPT_OUTPUT));
+    int status =
+        sink_open(&s, options_switch(o, OPT_SHA256), options_text(o, OPT_OUTPUT), targets_mode(o));
     if (status == EXIT_DONE) {
         status = options_switch(o, OPT_RECOMPUTE) ? recompute(o, l, p, buffer, &s, last)
                                                   : evaluate(o, l, p, buffer, &s, last);

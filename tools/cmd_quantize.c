@@ -9,6 +9,7 @@
 #include "tools/loader.h"
 #include "tools/model_hint.h"
 #include "tools/out.h"
+#include "tools/targets.h"
 
 /* A tensor of the file that is read. */
 typedef struct source {
@@ -124,7 +125,7 @@ static tern_status quantize(quantization *q, const options *o, tern_error *err) 
         status = convert_job_plan(&q->job, &formats, err);
     }
     if (status == TERN_OK) {
-        status = tern_gguf_writer_new(o->operands[1], &w, err);
+        status = tern_gguf_writer_new(o->operands[1], targets_mode(o), &w, err);
     }
     if (status == TERN_OK) {
         copy_metadata(q->file, w);

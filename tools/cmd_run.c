@@ -181,7 +181,7 @@ static bool check_options(const options *o) {
 
 /* A receipt is asked for as proof: no answer without it, if that can be told beforehand. */
 static int check_target(const options *o) {
-    return options_given(o, OPT_RECEIPT) ? receipt_check_target(o, OPT_RECEIPT) : EXIT_DONE;
+    return options_given(o, OPT_RECEIPT) ? receipt_check_key(o) : EXIT_DONE;
 }
 
 int cmd_run(const options *o) {

@@ -5,6 +5,7 @@
 #include "tools/commands.h"
 #include "tools/out.h"
 #include "tools/progress.h"
+#include "tools/targets.h"
 
 static int list_presets(void) {
     const tern_synth_preset *preset;
@@ -26,8 +27,8 @@ int cmd_synth(const options *o) {
     }
     progress p = progress_start(options_switch(o, OPT_VERBOSE));
     tern_error err = {0};
-    const tern_status status =
-        tern_synth(preset, o->operands[0], options_integer(o, OPT_SEED), progress_update, &p, &err);
+    const tern_status status = tern_synth(preset, o->operands[0], targets_mode(o),
+                                          options_integer(o, OPT_SEED), progress_update, &p, &err);
     progress_end(&p);
     if (status == TERN_ERR_NAME) {
         complain("%s", err.message);

@@ -94,7 +94,8 @@ static const command_spec commands[COMMAND_COUNT] = {
                        "write a model of a real model's geometry with random weights",
                        "The same preset and seed give the same bytes on every machine.\n",
                        "  tern synth --list\n"
-                       "  tern synth --preset bitnet-2b bitnet-2b.gguf --seed 1\n"},
+                       "  tern synth --preset bitnet-2b bitnet-2b.gguf --seed 1\n",
+                       .files = {FILE_WRITTEN}},
     [COMMAND_VERIFY_DETERMINISM] =
         {"verify-determinism", "[MODEL]", 0, 1, "show that a model has one answer on this machine",
          "Runs the same tokens on every instruction set of this machine, in every packed layout,\n"
@@ -129,12 +130,13 @@ static const command_spec commands[COMMAND_COUNT] = {
          "Reads any model that tern runs and keeps all its metadata. Prints how many tensors keep\n"
          "their values and by how much the others change. Ternary weights keep theirs in i2_s,\n"
          "tq1_0 and tq2_0 (if the scale fits 16 bits); others are not made ternary without "
-         "--force.\n"
+         "--force-ternary.\n"
          "Embeddings and output head stay as they are for ternary types and become q8_0 for other\n"
          "types below 8 bits, unless they are quantized already. Where blocks do not fit, q4_k\n"
          "becomes q5_0, q5_k and q6_k q8_0, and blocks of 32 f16.\n",
          "  tern quantize model.gguf smaller.gguf --type q4_k\n"
-         "  tern quantize model.gguf model-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n"},
+         "  tern quantize model.gguf model-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n",
+         .files = {FILE_READ, FILE_WRITTEN}},
     [COMMAND_VERIFY] =
         {"verify", "RECEIPT", 1, 1, "check a receipt, and run it again",
          "Holds a receipt that `tern run --receipt` or `tern bench --receipt` wrote against every\n"
@@ -144,13 +146,15 @@ static const command_spec commands[COMMAND_COUNT] = {
          "tokens and logits bit for bit, on any instruction set, thread count, batch and layout.\n",
          "  tern verify ci/inference.json\n"
          "  tern verify receipt.json --replay -m model.gguf --isa scalar\n"
-         "  tern verify receipt.json --public-key signing.key.pub --json\n"},
+         "  tern verify receipt.json --public-key signing.key.pub --json\n",
+         .files = {FILE_READ}},
     [COMMAND_KEYGEN] =
         {"keygen", "FILE", 1, 1, "make a key pair to sign receipts with",
          "Writes FILE, the secret key, which only its owner may read, and FILE.pub,\n"
          "the public key. Existing files are never overwritten.\n",
          "  tern keygen signing.key\n"
-         "  tern run -p 'Hello' --receipt receipt.json --sign-key signing.key\n"},
+         "  tern run -p 'Hello' --receipt receipt.json --sign-key signing.key\n",
+         .files = {FILE_WRITTEN}},
     [COMMAND_TOKENIZE] =
         {"tokenize", "[MODEL] [PROMPT]", 0, 2, "turn text into token ids, or ids into text",
          "The text comes from -p, -f or a pipe on standard input, and every byte of it counts, a\n"
@@ -171,7 +175,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          "are; --type and its kin as in quantize.\n",
          "  tern convert SmolLM2-135M-Instruct smollm2.gguf --type q8_0\n"
          "  tern convert bitnet-b1.58-2B-4T bitnet-2b.gguf\n"
-         "  tern convert falcon-e-prequantized falcon-e.gguf --ternarize --type tq2_0\n"},
+         "  tern convert falcon-e-prequantized falcon-e.gguf --ternarize --type tq2_0\n",
+         .files = {FILE_READ, FILE_WRITTEN}},
 };
 
 const command_spec *command_describe(command_id command) {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/out_file.h"
 #include "tools/out.h"
 #include "tools/sha256.h"
 
@@ -79,16 +78,6 @@ int file_read(const char *path, size_t limit, char **bytes, size_t *size) {
     content[n] = '\0';
     *bytes = content;
     *size = n;
-    return EXIT_DONE;
-}
-
-int file_check_target(const char *path) {
-    tern_out_file *file = NULL;
-    tern_error err = {0};
-    if (tern_out_file_create(path, &file, &err) != TERN_OK) {
-        return complain_error(&err);
-    }
-    tern_out_file_discard(&file);
     return EXIT_DONE;
 }
 

@@ -11,9 +11,6 @@
  * 0 behind *size bytes. More than limit bytes are refused. */
 int file_read(const char *path, size_t limit, char **bytes, size_t *size);
 
-/* Whether a file could be written there, before the work for it begins; leaves none. */
-int file_check_target(const char *path);
-
 /* What stands behind the last '/' of a path; all of it without one. */
 const char *file_base_name(const char *path);
 

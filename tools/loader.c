@@ -11,6 +11,7 @@
 #include "tools/model_hint.h"
 #include "tools/out.h"
 #include "tools/places.h"
+#include "tools/targets.h"
 
 const char *loader_shipped_model(void) {
     static const char *const places[] = {TERN_DEFAULT_MODEL, TERN_INSTALLED_MODEL};
@@ -156,6 +157,10 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     }
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
         return complain_of_model(path, o->model_may_be_prompt, &err);
+    }
+    const int writable = targets_check(o); /* the model's file has its name only now */
+    if (writable != EXIT_DONE) {
+        return writable;
     }
     loader_report_unused(l->model, path);
     report_refusals(l->model);

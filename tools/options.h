@@ -111,6 +111,7 @@ typedef enum option_id {
     OPT_EMBEDDING_TYPE,
     OPT_OUTPUT_TYPE,
     OPT_FORCE,
+    OPT_FORCE_TERNARY,
     OPT_TERNARIZE,
     OPT_THREADS,
     OPT_AFFINITY,
@@ -160,6 +161,9 @@ typedef enum option_id {
 
 enum { OPTIONS_MAX_OPERANDS = 2 };
 
+/* What becomes of a file that an option or operand names (tools/targets.h). */
+typedef enum file_use { FILE_NONE, FILE_READ, FILE_WRITTEN } file_use;
+
 typedef struct command_spec {
     const char *name;
     const char *operands; /* as usage shows them; "" for none */
@@ -170,6 +174,7 @@ typedef struct command_spec {
     const char *alias;    /* what other programs call it; NULL: nothing else */
     unsigned n_places;    /* operands stand for these options, in this order, but for those that */
     option_id places[OPTIONS_MAX_OPERANDS]; /* a flag gave; 0: they are the command's own */
+    file_use files[OPTIONS_MAX_OPERANDS];   /* of operands that are the command's own */
 } command_spec;
 
 typedef enum option_type {
@@ -190,6 +195,7 @@ typedef struct option_spec {
     double low, high;      /* REAL */
     const char *choices;   /* CHOICE: words separated by spaces */
     const char *variables; /* older environment variables, separated by spaces; NULL: none */
+    file_use file;         /* TEXT: the value is the name of a file; a folder's is none */
     bool one_call;         /* belongs to one call: no TERN_ variable */
     bool repeats;          /* may be given several times: each counts */
     const char *fallback;  /* value when nothing is given; NULL: unset */

@@ -20,7 +20,8 @@ enum {
     RECEIPTS = 1 << COMMAND_VERIFY,
     TOKENIZE = 1 << COMMAND_TOKENIZE,
     CONVERT = 1 << COMMAND_CONVERT,
-    RECODES = QUANTIZE | CONVERT,                                 /* commands that write a model */
+    RECODES = QUANTIZE | CONVERT,                    /* commands that write a model */
+    WRITES = RECODES | SYNTH | RUN | BENCH | LOGITS, /* commands that write other files */
     EVALUATES = ANSWERS | LOGITS | BENCH | PERPLEXITY | CROSSVAL, /* commands that run a model */
     FALLS_BACK = EVALUATES | VERIFY | TUNE | TOKENIZE, /* to the small model, without -m */
     EVERY = (1 << COMMAND_COUNT) - 1
@@ -30,7 +31,8 @@ enum {
 #define ROW_TYPES "f32 f16 bf16 q8_0 q6_k q5_k q5_0 q4_k q4_1 q4_0 tq2_0 tq1_0"
 
 static const option_spec table[OPT_COUNT] = {
-    [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, .variables = "BITNET_GGUF",
+    [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
+                   .variables = "BITNET_GGUF",
                    .commands = EVALUATES | VERIFY | RECEIPTS | TOKENIZE | TUNE | INSPECT | KERNELS,
                    .help = "GGUF model; without it run uses the small model that comes with tern"},
     [OPT_MODEL_DIR] = {"model-dir", 0, NULL, "FOLDER", OPTION_TEXT,
@@ -42,8 +44,8 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_TOKENS] = {"tokens", 0, NULL, "IDS", OPTION_TEXT, .one_call = true,
                     .commands = RUN | LOGITS,
                     .help = "token ids such as 1,2,3 in place of a prompt; nothing is added"},
-    [OPT_PROMPTS_FILE] = {"prompts-file", 0, NULL, "FILE", OPTION_TEXT, .one_call = true,
-                          .commands = RUN,
+    [OPT_PROMPTS_FILE] = {"prompts-file", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
+                          .one_call = true, .commands = RUN,
                           .help = "a prompt a line, as text or {\"prompt\": ...}; - for a pipe"},
     [OPT_ROUNDS] = {"rounds", 0, NULL, "N", OPTION_INTEGER, .min = 1, .max = 1000000,
                     .fallback = "1", .commands = RUN,
@@ -112,8 +114,8 @@ static const option_spec table[OPT_COUNT] = {
                         .help = "end before this token"},
     [OPT_ECHO] = {"echo", 0, NULL, NULL, OPTION_SWITCH, .commands = RUN,
                   .help = "print the prompt before the generated text"},
-    [OPT_PROMPT_CACHE] = {"prompt-cache", 0, "session", "FILE", OPTION_TEXT, .one_call = true,
-                          .commands = RUN,
+    [OPT_PROMPT_CACHE] = {"prompt-cache", 0, "session", "FILE", OPTION_TEXT, .file = FILE_READ,
+                          .one_call = true, .commands = RUN,
                           .help = "a session file: what it knows of the prompt is not computed "
                                   "again; written when the answer is done"},
     [OPT_PROMPT_CACHE_RO] = {"prompt-cache-ro", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
@@ -122,9 +124,10 @@ static const option_spec table[OPT_COUNT] = {
                  .help = "all positions, not only the last one"},
     [OPT_SHA256] = {"sha256", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = LOGITS,
                     .help = "print the SHA-256 of the logits"},
-    [OPT_OUTPUT] = {"output", 'o', NULL, "FILE", OPTION_TEXT, .one_call = true, .commands = LOGITS,
-                    .help = "save the logits"},
-    [OPT_DUMP_KV] = {"dump-kv", 0, NULL, "FILE", OPTION_TEXT, .one_call = true, .commands = LOGITS,
+    [OPT_OUTPUT] = {"output", 'o', NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN,
+                    .one_call = true, .commands = LOGITS, .help = "save the logits"},
+    [OPT_DUMP_KV] = {"dump-kv", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN,
+                     .one_call = true, .commands = LOGITS,
                      .help = "save keys and values as floats: layer, keys then values, key/value "
                              "head, position, head dimension"},
     [OPT_SPLIT] = {"split", 0, NULL, "N", OPTION_INTEGER, .max = INT32_MAX, .fallback = "0",
@@ -134,7 +137,7 @@ static const option_spec table[OPT_COUNT] = {
                        .commands = LOGITS,
                        .help = "every position from the first token on, nothing from the cache. "
                                "Changes no bit"},
-    [OPT_FILE] = {"file", 'f', NULL, "FILE", OPTION_TEXT, .one_call = true,
+    [OPT_FILE] = {"file", 'f', NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .one_call = true,
                   .commands = RUN | LOGITS | PERPLEXITY | TOKENIZE | BENCH,
                   .help = "the text or prompt; - reads standard input (bench: in place of random "
                           "tokens)"},
@@ -144,20 +147,24 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_WINDOWS] = {"windows", 0, "chunks", "N", OPTION_INTEGER, .max = UINT32_MAX,
                      .fallback = "0", .commands = PERPLEXITY,
                      .help = "take at most N windows; 0: all"},
-    [OPT_RECEIPT] = {"receipt", 0, NULL, "FILE", OPTION_TEXT, .one_call = true,
-                     .commands = RUN | BENCH,
+    [OPT_RECEIPT] = {"receipt", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN,
+                     .one_call = true, .commands = RUN | BENCH,
                      .help = "test the run and write a receipt of it, for tern verify"},
-    [OPT_RECORD] = {"record", 0, NULL, "FILE", OPTION_TEXT, .one_call = true, .commands = BENCH,
+    [OPT_RECORD] = {"record", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN, .one_call = true,
+                    .commands = BENCH,
                     .help = "write what was measured, every sample of it, with model and machine, "
                             "for tern verify"},
-    [OPT_SIGN_KEY] = {"sign-key", 0, NULL, "FILE", OPTION_TEXT, .commands = RUN | BENCH,
+    [OPT_SIGN_KEY] = {"sign-key", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
+                      .commands = RUN | BENCH,
                       .help = "sign the receipt or record with this secret key (tern keygen)"},
     [OPT_REPLAY] = {"replay", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = RECEIPTS,
                     .help = "run it again and compare tokens and logits, bit for bit"},
-    [OPT_PUBLIC_KEY] = {"public-key", 0, NULL, "FILE", OPTION_TEXT, .commands = RECEIPTS,
+    [OPT_PUBLIC_KEY] = {"public-key", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
+                        .commands = RECEIPTS,
                         .help = "the receipt must be signed by the key in this file"},
-    [OPT_REFERENCE] = {"reference", 0, NULL, "FILE", OPTION_TEXT, .one_call = true,
-                       .commands = CROSSVAL, .help = "what another engine answered, as JSON"},
+    [OPT_REFERENCE] = {"reference", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
+                       .one_call = true, .commands = CROSSVAL,
+                       .help = "what another engine answered, as JSON"},
     [OPT_TOLERANCE] = {"tolerance", 0, NULL, "C", OPTION_REAL, .low = 0.0, .high = 1.0,
                        .fallback = "0.99", .commands = CROSSVAL,
                        .help = "least mean cosine of logits, keys and values"},
@@ -214,8 +221,11 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_OUTPUT_TYPE] = {"output-type", 0, NULL, "TYPE", OPTION_CHOICE,
                          .choices = ROW_TYPES " i2_s", .one_call = true, .commands = RECODES,
                          .help = "format of the output head"},
-    [OPT_FORCE] = {"force", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = RECODES,
-                   .help = "make weights ternary that are not, whatever it costs"},
+    [OPT_FORCE] = {"force", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = WRITES,
+                   .help = "replace files that exist; never those that are read"},
+    [OPT_FORCE_TERNARY] = {"force-ternary", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                           .commands = RECODES,
+                           .help = "make weights ternary that are not, whatever it costs"},
     [OPT_TERNARIZE] = {"ternarize", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
                        .commands = CONVERT,
                        .help =
@@ -289,7 +299,7 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_PRE] = {"pre", 0, NULL, "NAME", OPTION_TEXT,
                  .commands = EVALUATES | INSPECT | VERIFY | TOKENIZE,
                  .help = "pre-tokenizer, in place of the one that the file names"},
-    [OPT_TOKENIZER] = {"tokenizer", 0, NULL, "FILE", OPTION_TEXT,
+    [OPT_TOKENIZER] = {"tokenizer", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
                        .commands = EVALUATES | INSPECT | VERIFY | RECEIPTS | TOKENIZE,
                        .help = "tokenizer.json, JSON vocabulary or GGUF file, in place of the "
                                "model's own tokenizer"},

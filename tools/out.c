@@ -68,7 +68,8 @@ void complain(const char *format, ...) {
 
 int complain_error(const tern_error *err) {
     complain("%s", err->message[0] != '\0' ? err->message : tern_status_str(err->status));
-    return err->status == TERN_ERR_ISA ? EXIT_USAGE : EXIT_FAILED;
+    const bool usage = err->status == TERN_ERR_ISA || err->status == TERN_ERR_EXISTS;
+    return usage ? EXIT_USAGE : EXIT_FAILED;
 }
 
 bool wants_remarks(bool verbose) {

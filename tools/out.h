@@ -26,7 +26,8 @@ int out_finish(int status);
 /* "tern: " and a line on standard error. */
 void complain(const char *format, ...) TERN_PRINTF(1, 2);
 
-/* Complains about a failed call; the exit status: EXIT_USAGE for a wrong instruction set. */
+/* Complains about a failed call; the exit status: EXIT_USAGE for a wrong instruction set, and for a
+ * file that is not replaced. */
 int complain_error(const tern_error *err);
 
 /* Whether remarks (metrics, progress) are wanted on standard error. */

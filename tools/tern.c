@@ -11,6 +11,7 @@
 #include "tools/out.h"
 #include "tools/pages/pages.h"
 #include "tools/signals.h"
+#include "tools/targets.h"
 
 static int (*const functions[COMMAND_COUNT])(const options *) = {
 #define COMMAND_FUNCTION(id, name) [COMMAND_##id] = cmd_##name,
@@ -87,7 +88,8 @@ static int dispatch(int argc, char *const *argv) {
         return EXIT_USAGE;
     }
     options_print_remarks(&o, stderr);
-    return functions[command](&o);
+    const int status = targets_check(&o);
+    return status == EXIT_DONE ? functions[command](&o) : status;
 }
 
 int main(int argc, char **argv) {

@@ -396,18 +396,18 @@ TERN_MUST_CHECK tern_status tern_session_sync(tern_session *s, const int32_t *to
                                               float *logits, size_t *reused, tern_error *err);
 
 /*
- * Sessions as files (docs/sessions.md). save writes tokens, keys and values: it is written beside
- * its path and renamed, so a full disk leaves nothing and an old file stays. restore puts them in
- * place of what the session held; generation then goes on with the same bits as without the detour,
- * on every instruction set and for any number of threads. The last token's logits are not kept: use
- * tern_session_reuse or evaluate something. A sampler's random stream is no part of it.
+ * Sessions as files (docs/sessions.md). save writes tokens, keys and values, and replaces what is
+ * at its path when all is written: a full disk leaves nothing, and an old file stays. restore puts
+ * them in place of what the session held; generation then goes on with the same bits as without the
+ * detour, on every instruction set and for any number of threads. The last token's logits are not
+ * kept: use tern_session_reuse or evaluate something. A sampler's random stream is no part of it.
  *
  * restore needs the same model (tern_model_identity) and cache format, and a context that is large
  * enough. The file may be anybody's: it is checked to its end before the session is touched, and
  * when restore fails the session is as it was (only when the file changes in between, empty).
- * Errors: TERN_ERR_IO, TERN_ERR_NOMEM, TERN_ERR_CHANGED, TERN_ERR_SESSION (not a session file,
- * truncated, damaged, another version), TERN_ERR_SESSION_MODEL, TERN_ERR_CONTEXT,
- * TERN_ERR_TOKEN_RANGE.
+ * Errors: TERN_ERR_IO, TERN_ERR_NOMEM, TERN_ERR_CHANGED, TERN_ERR_EXISTS (save, over the model's
+ * own file), TERN_ERR_SESSION (not a session file, truncated, damaged, another version),
+ * TERN_ERR_SESSION_MODEL, TERN_ERR_CONTEXT, TERN_ERR_TOKEN_RANGE.
  */
 TERN_MUST_CHECK tern_status tern_session_save(const tern_session *s, const char *path,
                                               tern_error *err);
@@ -561,7 +561,8 @@ TERN_MUST_CHECK tern_status tern_generate_with(const tern_forward_model *model,
 
 /*
  * For programs that want more than to die by a signal. The library installs no handlers for them
- * (only one of SIGILL for the microseconds in which it tries instructions); these two may be called in one (they are async-signal-safe) and from any thread.
+ * (only one of SIGILL for the microseconds in which it tries instructions); these two may be called
+ * in one (they are async-signal-safe) and from any thread.
  *
  * A model's file is read through a map. When somebody shortens the file, or its disk fails, the
  * next access raises SIGBUS. tern_mapped_file tells which file holds the address (si_addr), NULL

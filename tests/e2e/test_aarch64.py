@@ -126,7 +126,7 @@ class Aarch64(common.TernTest):
             for processor in SETS_OF:
                 text = self.emulate(processor, "verify", path, "--replay", "--threads", 1)
                 self.assertIn("16 tokens and 2 digests of logits, the same bits", text)
-            self.emulate("max", *options, "--receipt", path, "--threads", 1)
+            self.emulate("max", *options, "--receipt", path, "--force", "--threads", 1)
             self.assertIn("aarch64", path.read_text(encoding="utf-8"))
             self.assertIn("the same bits", tern_text("verify", path, "--replay"))
 

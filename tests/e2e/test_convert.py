@@ -33,12 +33,12 @@ TOKENS = [5, 17, 90, 2, 2, 33, 71, 8, 60, 41, 12, 96, 3, 55]
 class Convert(common.FolderTest):
     def convert(self, model, *options, files=1):
         out = self.dir / "out.gguf"
-        said = tern_json("convert", model.write(files), out, *options)
+        said = tern_json("convert", model.write(files), out, *options, "--force")
         return out, {t["name"]: t for t in said["tensors"]}
 
     def logits(self, path, vocabulary=97):
         out = self.dir / "logits.f32"
-        options = ("--all", "--kv", "f32", "--output", out)
+        options = ("--all", "--kv", "f32", "--output", out, "--force")
         tern_text("logits", "-m", path, "--tokens", comma(TOKENS), *options)
         return np.fromfile(out, "<f4").reshape(-1, vocabulary).astype(np.float64)
 
@@ -214,7 +214,7 @@ class Convert(common.FolderTest):
             self.dir / "masters", weights="master", hidden_size=256, intermediate_size=512
         )
         result = tern("convert", model.write(), self.dir / "x.gguf", "--type", "i2_s")
-        self.assert_one_line_error(result, contains=["blk.0.attn_q.weight", "bf16", "--force"])
+        self.assert_one_line_error(result, contains=["blk.0.attn_q.weight", "bf16", "--force-ternary"])
         _, said = self.agree(model, "--ternarize", bound=1e-2)
         self.assertEqual(said["blk.1.attn_k.weight"]["outcome"], "lossless")
         _, said = self.convert(model, "--ternarize", "--type", "tq2_0")
@@ -357,7 +357,7 @@ class Convert(common.FolderTest):
         model.tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = Stored(np.ones(8))
         model.tensors["lm_head.weight"] = model.tensors["model.embed_tokens.weight"]
         model.tensors["model.position_ids"] = Stored(np.arange(4), "I64")
-        result = tern("convert", model.write(), self.dir / "out.gguf")
+        result = tern("convert", model.write(), self.dir / "out.gguf", "--force")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(b"model.position_ids (I64) has no place", result.stderr)
         self.assertEqual((self.dir / "out.gguf").read_bytes(), expected)
@@ -419,7 +419,7 @@ class Convert(common.FolderTest):
             json.dumps({"eos_token": "<|end|>", "chat_template": "{{ 'x' }}"} | (config or {}))
         )
         (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [262, 263]}))
-        return folder, out, tern("convert", folder, out)
+        return folder, out, tern("convert", folder, out, "--force")
 
     def test_byte_level_tokenizer(self):
         folder, out, result = self.tokenizer()
@@ -453,7 +453,7 @@ class Convert(common.FolderTest):
         self.assertFalse(out.exists())
 
     def test_no_tokenizer(self):
-        result = tern("convert", Folder(self.dir / "mute").write(), self.dir / "out.gguf")
+        result = tern("convert", Folder(self.dir / "mute").write(), self.dir / "out.gguf", "--force")
         self.assertEqual(result.returncode, 0)
         self.assertIn(b"no tokenizer.json", result.stderr)
 

@@ -117,7 +117,7 @@ class Output(common.TernTest):
 
     def logits(self, ids, *options):
         path = Path(self.folder.name) / "logits.f32"
-        tern_text("logits", "-m", self.model, "--tokens", comma(ids), "--output", path, *options)
+        tern_text("logits", "-m", self.model, "--tokens", comma(ids), "--output", path, "--force", *options)
         return path.read_bytes()
 
     def test_hash_is_of_the_output(self):

@@ -28,7 +28,7 @@ class Agreement(common.TernTest):
     def check(self, model, length, *options, kv="f16"):
         ids = comma(prompt(length, gguf_edit.vocabulary(model)))
         logits = Path(self.folder.name) / "logits.f32"
-        tern_text("logits", "-m", model, "--tokens", ids, "--all", "--kv", kv, "--output", logits)
+        tern_text("logits", "-m", model, "--tokens", ids, "--all", "--kv", kv, "--force", "--output", logits)
         result = subprocess.run(
             [
                 sys.executable,
@@ -96,7 +96,7 @@ class Agreement(common.TernTest):
                 ids = comma(prompt(40, gguf_edit.vocabulary(model)))
                 dump = Path(self.folder.name) / "cache.f32"
                 arguments = ("-m", model, "--tokens", ids, "--kv", kv, "--split", 7)
-                tern_text("logits", *arguments, "--dump-kv", dump, "--sha256")
+                tern_text("logits", *arguments, "--dump-kv", dump, "--force", "--sha256")
                 options = ("--kv", kv, "--compare-kv", dump, "--cosine", "0.9999")
                 command = [sys.executable, ORACLE, model, "--tokens", ids, *options]
                 result = subprocess.run(command, capture_output=True, text=True)

@@ -59,7 +59,7 @@ class Perplexity(common.TernTest):
 
     def logits(self, ids):
         path = Path(self.folder.name) / "logits.f32"
-        tern_text("logits", "-m", self.model, "--tokens", comma(ids), "--all", "--output", path)
+        tern_text("logits", "-m", self.model, "--tokens", comma(ids), "--all", "--output", path, "--force")
         return np.fromfile(path, "<f4").reshape(len(ids), -1).astype(np.float64)
 
     def expected(self, ctx, stride):

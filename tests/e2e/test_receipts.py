@@ -44,7 +44,7 @@ class WithReceipt(common.TernTest):
         """A run of the model with a receipt; what it printed."""
         ids = comma(prompt(5, 256))
         run = ["run", "-m", cls.model, "--tokens", ids, "-n", TOKENS, "--ignore-eos"]
-        return tern_text(*run, "--receipt", path, *options, **kwargs)
+        return tern_text(*run, "--receipt", path, "--force", *options, **kwargs)
 
     def verify(self, receipt, *options, name=None):
         """Verifies a document: exit status and the lines on standard error."""
@@ -204,7 +204,7 @@ class OtherModels(common.TernTest):
             for preset in common.FLOATS + common.QUANTIZED:
                 with self.subTest(preset):
                     model = common.synth(preset, folder)
-                    run = ["run", "-m", model, "--tokens", "9,8,7", "-n", 4, "--receipt", path]
+                    run = ["run", "-m", model, "--tokens", "9,8,7", "-n", 4, "--receipt", path, "--force"]
                     tern_text(*run)
                     self.assertEqual(tern("verify", path, "--replay", "--isa", "scalar").returncode, 0)
 
@@ -563,10 +563,10 @@ class Signing(WithReceipt):
         content = self.mine.read_text(), self.public.read_text()
         self.assertRegex(content[0], r"^tern-ed25519-secret-key [0-9a-f]{64}\n$")
         self.assertRegex(content[1], r"^tern-ed25519-public-key [0-9a-f]{64}\n$")
-        self.assert_one_line_error(tern("keygen", self.mine), contains=["mine"])
+        self.assert_one_line_error(tern("keygen", self.mine), 2, contains=["mine"])
         lone = self.folder / "lone"
         lone.with_suffix(".pub").write_text("x", encoding="utf-8")
-        self.assert_one_line_error(tern("keygen", lone), contains=["lone.pub"])
+        self.assert_one_line_error(tern("keygen", lone), 2, contains=["lone.pub"])
         self.assertFalse(lone.exists())
         self.assertEqual(content, (self.mine.read_text(), self.public.read_text()))
 

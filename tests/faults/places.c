@@ -125,7 +125,8 @@ void shim_line(int fd, const char *format, ...) {
     va_start(args, format);
     const int n = vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    (void)shim_call(SYS_write, fd, (long)line, n < (int)sizeof line ? n : (int)sizeof line - 1, 0);
+    (void)shim_call(SYS_write, fd, (long)line, n < (int)sizeof line ? n : (int)sizeof line - 1, 0,
+                    0);
 }
 
 void shim_places_report(int fd) {

@@ -45,12 +45,12 @@ static bool perform(void) {
         return true;
     value++;
     if (strncmp(act, "signal=", 7) == 0) {
-        (void)shim_call(SYS_tgkill, getpid(), gettid(), atoi(value), 0);
+        (void)shim_call(SYS_tgkill, getpid(), gettid(), atoi(value), 0, 0);
     } else if (strncmp(act, "truncate=", 9) == 0) {
-        (void)shim_call(SYS_truncate, (long)value, 4096, 0, 0);
+        (void)shim_call(SYS_truncate, (long)value, 4096, 0, 0, 0);
     } else if (strncmp(act, "touch=", 6) == 0) {
         const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-        (void)shim_call(SYS_utimensat, AT_FDCWD, (long)value, (long)times, 0);
+        (void)shim_call(SYS_utimensat, AT_FDCWD, (long)value, (long)times, 0, 0);
     }
     return false;
 }
@@ -133,7 +133,7 @@ static void report(void) {
         return;
     own = true;
     const int flags = O_WRONLY | O_CREAT | O_TRUNC;
-    const int fd = (int)shim_call(SYS_openat, AT_FDCWD, (long)path, flags, 0666);
+    const int fd = (int)shim_call(SYS_openat, AT_FDCWD, (long)path, flags, 0666, 0);
     shim_places_report(fd);
     for (size_t i = 0; i < BLOCKS; i++)
         if (blocks[i].address != NULL && blocks[i].address != &given_back && blocks[i].place != 0)

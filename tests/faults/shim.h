@@ -40,7 +40,7 @@ bool shim_own(bool own);
 
 /* system.c: traps system calls; shim_call makes one that is not trapped. */
 bool shim_trap_system(const char *hidden);
-long shim_call(long number, long a, long b, long c, long d);
+long shim_call(long number, long a, long b, long c, long d, long e);
 
 /* places.c: the table of places. IDs are small numbers; 0 is none. */
 void shim_places_begin(void);

@@ -27,7 +27,8 @@ static const struct {
     {SYS_write, "write", ENOSPC},    {SYS_close, "close", EIO},
     {SYS_fsync, "fsync", ENOSPC},    {SYS_pipe2, "pipe2", EMFILE},
     {SYS_fstat, "fstat", EIO},       {SYS_newfstatat, "newfstatat", EIO},
-    {SYS_renameat, "renameat", EIO},
+    {SYS_renameat, "renameat", EIO}, {SYS_renameat2, "renameat2", EIO},
+    {SYS_linkat, "linkat", EIO},
 #ifdef SYS_rename
     {SYS_rename, "rename", EIO},
 #endif
@@ -36,18 +37,18 @@ enum { TRAPPED = sizeof trapped / sizeof *trapped };
 
 static const char *hidden_folder; /* NULL: none */
 
-long shim_call(long number, long a, long b, long c, long d) {
-    return syscall(number, a, b, c, d, 0L, (long)PASS);
+long shim_call(long number, long a, long b, long c, long d, long e) {
+    return syscall(number, a, b, c, d, e, (long)PASS);
 }
 
 typedef struct call {
-    long number, arguments[4];
+    long number, arguments[5];
 } call;
 
 #if defined(__x86_64__)
 static call read_call(const ucontext_t *u) {
     const greg_t *r = u->uc_mcontext.gregs;
-    return (call){r[REG_RAX], {r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10]}};
+    return (call){r[REG_RAX], {r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8]}};
 }
 static void answer(ucontext_t *u, long result) {
     u->uc_mcontext.gregs[REG_RAX] = result;
@@ -55,7 +56,7 @@ static void answer(ucontext_t *u, long result) {
 #elif defined(__aarch64__)
 static call read_call(const ucontext_t *u) {
     const unsigned long long *r = u->uc_mcontext.regs;
-    return (call){(long)r[8], {(long)r[0], (long)r[1], (long)r[2], (long)r[3]}};
+    return (call){(long)r[8], {(long)r[0], (long)r[1], (long)r[2], (long)r[3], (long)r[4]}};
 }
 static void answer(ucontext_t *u, long result) {
     u->uc_mcontext.regs[0] = (unsigned long long)result;
@@ -63,7 +64,7 @@ static void answer(ucontext_t *u, long result) {
 #endif
 
 static bool hides(const call *c) {
-    return hidden_folder != NULL && c->number == SYS_openat &&
+    return hidden_folder != NULL && (c->number == SYS_openat || c->number == SYS_linkat) &&
            strncmp((const char *)c->arguments[1], hidden_folder, strlen(hidden_folder)) == 0;
 }
 
@@ -81,12 +82,12 @@ static void on_call(int number, siginfo_t *info, void *context) {
     } else if (i < TRAPPED && shim_event(SHIM_SYSTEM, trapped[i].name)) {
         /* A descriptor is closed even where close reports an error. */
         if (c.number == SYS_close)
-            (void)shim_call(SYS_close, c.arguments[0], 0, 0, 0);
+            (void)shim_call(SYS_close, c.arguments[0], 0, 0, 0, 0);
         result = -trapped[i].error;
     } else {
         errno = 0;
-        result =
-            shim_call(c.number, c.arguments[0], c.arguments[1], c.arguments[2], c.arguments[3]);
+        result = shim_call(c.number, c.arguments[0], c.arguments[1], c.arguments[2], c.arguments[3],
+                           c.arguments[4]);
         result = result == -1 ? -errno : result;
     }
     answer(context, result);

@@ -25,7 +25,7 @@ TEXT = "Q: What is 17+25? A:"
 INNER = 6  # frames from the inside that tell places of slow cases apart
 TRIES = 5
 MANY = 1000  # calls from one place: the last one is like the first
-TALK = b"What is 2+2?\n/regen\n/save OUT\n/clear\n/load OUT\nAnd \\\n3+3?\n/exit\n"
+TALK = b"What is 2+2?\n/regen\n/save! OUT\n/clear\n/load OUT\nAnd \\\n3+3?\n/exit\n"
 REFERENCE = common.ROOT / "tests" / "golden" / "tern-small-transformers.json"
 SAVED = re.compile(rb'\{\n "tern_chat": .*\n\}\n?', re.DOTALL)
 RECEIPT = re.compile(rb'\{\n  "\$schema": .*\n\}\n?', re.DOTALL)
@@ -45,8 +45,8 @@ def cases(library):
         Case("run-stdin", ["run", "-n", "4", "--threads", "1"], stdin=b"Once upon a time"),
         Case("inspect", ["inspect", str(common.SMALL_MODEL)], momentary=True),
         Case("inspect-json", ["inspect", str(common.SMALL_MODEL), "--json"], compare="json"),
-        Case("logits", ["logits", "-p", TEXT, "--threads", "1", "--all", "--sha256", "--output", "OUT"]),
-        Case("synth", ["synth", "--preset", "llama-tiny-q4_0", "OUT"]),
+        Case("logits", ["logits", "-p", TEXT, "--threads", "1", "--all", "--sha256", "--force", "--output", "OUT"]),
+        Case("synth", ["synth", "--preset", "llama-tiny-q4_0", "OUT", "--force"]),
         Case("kernels-json", ["kernels", "--json"], compare="json", keeps=True, environment=NO_CUDA),
         # Without cpuinfo the processor has no name, without memory the reason of no CUDA is another.
         Case("kernels", ["kernels"], compare="none", keeps=True, environment=NO_CUDA),
@@ -54,8 +54,8 @@ def cases(library):
         Case("usage", ["run", "--nonsense"], status=2),
         # Where the answer cannot be printed it ends there, and so does what is saved of it.
         Case("cache", [*run, "--prompt-cache", "OUT"], slow=True, old=False, whole=SESSION),
-        Case("receipt", [*run, "--receipt", "OUT"], slow=True, compare_file="none", whole=RECEIPT, complaints=RECEIPT_TESTS),
-        Case("quantize", ["quantize", "TINY", "OUT", "--type", "q8_0"], slow=True),
+        Case("receipt", [*run, "--receipt", "OUT", "--force"], slow=True, compare_file="none", whole=RECEIPT, complaints=RECEIPT_TESTS),
+        Case("quantize", ["quantize", "TINY", "OUT", "--type", "q8_0", "--force"], slow=True),
         Case("perplexity", ["perplexity", "-m", "TINY", "-f", __file__, "--windows", "1"], slow=True),
         Case("tokenize", ["tokenize", "-p", TEXT], slow=True),
         Case(
@@ -82,7 +82,7 @@ def cases(library):
             environment={"XDG_STATE_HOME": "FOLDER", "TERM": "xterm"},
         ),
         Case("crossval", ["crossval", "--reference", str(REFERENCE), "-p", TEXT], slow=True),
-        Case("convert", ["convert", "HF", "OUT", "--type", "q8_0"], slow=True),
+        Case("convert", ["convert", "HF", "OUT", "--type", "q8_0", "--force"], slow=True),
         Case("keygen", ["keygen", "OUT"], old=False, beside=".pub", pair=True, compare_file="none", whole=SECRET),
         Case("prompts", ["run", "--prompts-file", "PROMPTS", "-n", "2", "--threads", "1"], slow=True, complaints=2),
         Case("verify-receipt", ["verify", "RECEIPT", "--replay"], compare="none", slow=True),
@@ -142,7 +142,8 @@ class Sweep:
             self.hit.add(place.hash)  # it crashed there, which is known
         problem = common.judge(self.case, outcome, self.good, place, at.endswith("+"))
         stack = self.symbols.stack(place)
-        written = "< tern_out_file_" in stack and "tern_out_file_discard" not in stack
+        # Where a file without a name cannot be had, one with a temporary name is made.
+        written = "< tern_out_file_write" in stack or "< tern_out_file_commit" in stack
         if not problem and written and outcome.status == self.case.status and place.kind == common.SYSTEM:
             problem = "a write that failed is taken for a success"
         if problem:

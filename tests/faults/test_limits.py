@@ -139,8 +139,8 @@ class Limits(unittest.TestCase):
 
 class Disks(unittest.TestCase):
     WRITERS = (
-        ["synth", "--preset", "llama-tiny-q4_0"],
-        ["logits", "-p", TEXT, "--all", "--output"],
+        ["synth", "--force", "--preset", "llama-tiny-q4_0"],
+        ["logits", "-p", TEXT, "--force", "--all", "--output"],
     )
 
     def written(self, arguments, limits=None):

@@ -19,8 +19,8 @@ from common import OLD, Case
 
 TEXT = "Q: What is 17+25? A:"
 RUN = Case("run", ["run", "-m", "MODEL", "-p", TEXT, "--threads", "2"])
-LOGITS = Case("logits", ["logits", "-m", "MODEL", "-p", TEXT, "--threads", "1", "--output", "OUT"])
-SYNTH = Case("synth", ["synth", "--preset", "llama-tiny-q4_0", "OUT"])
+LOGITS = Case("logits", ["logits", "-m", "MODEL", "-p", TEXT, "--threads", "1", "--output", "OUT", "--force"])
+SYNTH = Case("synth", ["synth", "--preset", "llama-tiny-q4_0", "OUT", "--force"])
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 SHORTER = "it became shorter while it was in use"
 FAULTS = None  # set by main
@@ -75,7 +75,7 @@ class Signals(unittest.TestCase):
             with self.subTest(signal=number.name), tempfile.TemporaryDirectory() as folder:
                 out = Path(folder) / "out"
                 out.write_bytes(OLD)
-                command = [FAULTS.tern, "synth", "--preset", "smollm2-135m", out]
+                command = [FAULTS.tern, "synth", "--preset", "smollm2-135m", out, "--force"]
                 with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
                     while sum(p.stat().st_size for p in Path(folder).iterdir()) < 4 << 20:
                         self.assertIsNone(process.poll())

@@ -39,7 +39,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argv;
     const int fd = mkstemp(path);
     must(fd >= 0 && close(fd) == 0);
-    must(tern_synth("bitnet-tiny", path, 1, NULL, NULL, NULL) == TERN_OK);
+    must(tern_synth("bitnet-tiny", path, TERN_OUT_REPLACE, 1, NULL, NULL, NULL) == TERN_OK);
     must(tern_model_open(path, &params, &model, NULL) == TERN_OK);
     must(unlink(path) == 0);
     for (size_t i = 0; i < FORMATS; i++) {

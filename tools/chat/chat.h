@@ -8,6 +8,7 @@
  * the same bits as if all had been evaluated again.
  */
 
+#include "runtime/out_file.h"
 #include "tools/answer/request.h"
 #include "tools/chat/dialogue.h"
 #include "tools/chat/line.h"
@@ -44,11 +45,11 @@ line_kind chat_read_message(chat *c);
 bool chat_command(chat *c, const char *line);
 
 /*
- * A conversation as a file: the dialogue as JSON in `path`, keys and values in `path`.session. load
- * replaces the conversation, or leaves it alone when the file is not good; a session that does not
- * fit only costs time. False after a complaint.
+ * A conversation as a file: the dialogue as JSON in `path`, keys and values in `path`.session.
+ * mode: whether these may be there already. load replaces the conversation, or leaves it alone when
+ * the file is not good; a session that does not fit only costs time. False after a complaint.
  */
-bool chat_save(const chat *c, const char *path);
+bool chat_save(const chat *c, const char *path, tern_out_mode mode);
 bool chat_load(chat *c, const char *path);
 
 /* A line for who types: "(...)" on standard error, dim unless NO_COLOR; nothing otherwise. */

@@ -41,22 +41,57 @@ static bool trim(chat *c, const char *argument) {
     return true;
 }
 
-static bool save(chat *c, const char *argument) {
-    if (!chat_save(c, argument)) {
-        c->failed = true;
-        return true;
+/*
+ * The file that an argument names, to be freed: as a shell would take it, without the quotes around
+ * it, and with the home folder for a ~ that is not quoted. NULL after a complaint.
+ */
+static char *file_argument(const char *argument) {
+    const char *home = getenv("HOME");
+    size_t n = strlen(argument);
+    while (n > 0 && argument[n - 1] == ' ') {
+        n--;
     }
-    chat_remark(c, "%zu messages saved in %s", c->dialogue.n, argument);
+    const bool quoted =
+        n > 1 && (argument[0] == '"' || argument[0] == '\'') && argument[n - 1] == argument[0];
+    const bool tilde = argument[0] == '~' && (n == 1 || argument[1] == '/') && home != NULL;
+    const size_t skip = quoted || tilde ? 1 : 0;
+    char *path;
+    if (asprintf(&path, "%s%.*s", tilde ? home : "", (int)(n - skip - (quoted ? 1 : 0)),
+                 argument + skip) < 0) {
+        complain("no memory for the name of a file");
+        return NULL;
+    }
+    return path;
+}
+
+static bool save_as(chat *c, const char *argument, tern_out_mode mode) {
+    char *path = file_argument(argument);
+    if (path == NULL || !chat_save(c, path, mode)) {
+        c->failed = true;
+    } else {
+        chat_remark(c, "%zu messages saved in %s", c->dialogue.n, path);
+    }
+    free(path);
     return true;
 }
 
+static bool save(chat *c, const char *argument) {
+    return save_as(c, argument, TERN_OUT_NEW);
+}
+
+static bool save_over(chat *c, const char *argument) {
+    return save_as(c, argument, TERN_OUT_REPLACE);
+}
+
 static bool load(chat *c, const char *argument) {
-    if (!chat_load(c, argument)) {
+    char *path = file_argument(argument);
+    if (path == NULL || !chat_load(c, path)) {
         c->failed = true;
-        return true;
+    } else {
+        chat_remark(c, "%zu messages, %" PRIu32 " positions", c->dialogue.n,
+                    tern_session_position(c->l.session));
     }
-    chat_remark(c, "%zu messages, %" PRIu32 " positions", c->dialogue.n,
-                tern_session_position(c->l.session));
+    free(path);
     return true;
 }
 
@@ -124,6 +159,7 @@ static const chat_command_spec commands[] = {
     {"/trim", "", "forget the older half of the conversation", trim},
     {"/regen", "", "answer the last question again, with the next seed", regen},
     {"/save", "FILE", "save the conversation", save},
+    {"/save!", "FILE", "the same, in place of a file that exists", save_over},
     {"/load", "FILE", "go on with a saved conversation", load},
     {"/settings", "", "how tokens are picked, and who says so", settings},
     {"/seed", "[N]", "show the seed of the random numbers, or take another", seed},

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/out_file.h"
+#include "runtime/session_file.h"
 #include "tools/chat/chat.h"
 #include "tools/chat/dialogue_json.h"
 #include "tools/files.h"
@@ -23,9 +23,10 @@ static char *session_path(const char *path) {
     return text;
 }
 
-static tern_status write_text(const char *path, const char *text, tern_error *err) {
+static tern_status write_text(const char *path, const char *text, tern_out_mode mode,
+                              tern_error *err) {
     tern_out_file *file;
-    tern_status status = tern_out_file_create(path, &file, err);
+    tern_status status = tern_out_file_create(path, mode, &file, err);
     if (status != TERN_OK) {
         return status;
     }
@@ -37,20 +38,25 @@ static tern_status write_text(const char *path, const char *text, tern_error *er
     return status;
 }
 
-bool chat_save(const chat *c, const char *path) {
+bool chat_save(const chat *c, const char *path, tern_out_mode mode) {
     tern_error err = {0};
     char *session = session_path(path);
     if (session == NULL) {
         return false;
     }
     char *text = dialogue_to_json(path, &c->dialogue, c->attempts, &err);
-    tern_status status = text != NULL ? write_text(path, text, &err) : err.status;
+    tern_status status = text != NULL ? tern_out_file_check(session, mode, &err) : err.status;
     if (status == TERN_OK) {
-        status = tern_session_save(c->l.session, session, &err);
+        status = write_text(path, text, mode, &err);
+    }
+    if (status == TERN_OK) {
+        status = tern_session_write(c->l.session, session, mode, &err);
     }
     free(text);
     free(session);
-    if (status != TERN_OK) {
+    if (status == TERN_ERR_EXISTS && mode == TERN_OUT_NEW) {
+        complain("%s; /save! replaces it", err.message);
+    } else if (status != TERN_OK) {
         (void)complain_error(&err);
     }
     return status == TERN_OK;

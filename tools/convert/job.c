@@ -75,8 +75,8 @@ static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, tern_tea
             status = job->begin(t, job->user, err);
         }
         if (status == TERN_OK) {
-            status =
-                convert_recode(t, team, options_switch(o, OPT_FORCE), w, &job->results[i], err);
+            status = convert_recode(t, team, options_switch(o, OPT_FORCE_TERNARY), w,
+                                    &job->results[i], err);
         }
         if (job->done != NULL) {
             job->done(t, job->user);

@@ -37,7 +37,7 @@ TERN_MUST_CHECK tern_status convert_job_plan(convert_job *job, const convert_for
 
 /*
  * Describes the tensors to the writer, which has all metadata, writes and finishes it. Progress by
- * --verbose, threads by --threads, --force as it says.
+ * --verbose, threads by --threads, --force-ternary as it says.
  */
 TERN_MUST_CHECK tern_status convert_job_write(convert_job *job, tern_gguf_writer **w,
                                               const options *o, tern_error *err);

@@ -125,7 +125,7 @@ static tern_status judge(const convert_tensor *t, const row_sums *total, bool fo
     if (ternary && !force && error > SCALE_ROUNDING) {
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
                          "tensor %s (%s) is not ternary with one scale for %s: %s would change it "
-                         "by %.1f %% (root mean square); --force does it all the same",
+                         "by %.1f %% (root mean square); --force-ternary does it all the same",
                          t->name, t->origin,
                          t->target == TERN_FORMAT_I2_S ? "all" : "each 256 columns",
                          tern_format_describe(t->target)->name, 100.0 * error);

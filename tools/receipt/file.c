@@ -9,19 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/out_file.h"
 #include "tools/files.h"
 #include "tools/json/read.h"
 #include "tools/json/write.h"
 #include "tools/out.h"
 
-int receipt_check_target(const options *o, option_id option) {
+int receipt_check_key(const options *o) {
     const char *key = options_text(o, OPT_SIGN_KEY);
     if (key != NULL && access(key, R_OK) != 0) {
         complain("%s: %s", key, strerror(errno));
         return EXIT_FAILED;
     }
-    return file_check_target(options_text(o, option));
+    return EXIT_DONE;
 }
 
 json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_error *err) {
@@ -49,7 +48,7 @@ json_t *receipt_read(const char *path) {
     return root;
 }
 
-int receipt_save(const json_t *receipt, const char *path) {
+int receipt_save(const json_t *receipt, const char *path, tern_out_mode mode) {
     char *text = json_dump(receipt, (json_style){.indent = 2});
     tern_out_file *file = NULL;
     tern_error err = {0};
@@ -58,7 +57,7 @@ int receipt_save(const json_t *receipt, const char *path) {
         free(text);
         return EXIT_FAILED;
     }
-    tern_status status = tern_out_file_create(path, &file, &err);
+    tern_status status = tern_out_file_create(path, mode, &file, &err);
     if (status == TERN_OK) {
         status = tern_out_file_write(file, text, strlen(text), &err);
     }

@@ -26,6 +26,7 @@
 #include "tools/json.h"
 #include "tools/loader.h"
 #include "tools/receipt/fields.h"
+#include "tools/targets.h"
 
 #define RECEIPT_SCHEMA "urn:tern:receipt:1.0.0"
 #define BENCHMARK_SCHEMA "urn:tern:benchmark:1.0.0"
@@ -107,12 +108,12 @@ json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_err
 /* The document in a file ("-": standard input); NULL after a complaint. The caller decrefs it. */
 json_t *receipt_read(const char *path);
 
-/* Before a run with --receipt, or with --record (the option): whether it can be written there, and
- * signed with the key that is asked for. EXIT_DONE, or EXIT_FAILED after a complaint. */
-int receipt_check_target(const options *o, option_id option);
+/* Before a run with --receipt or --record: whether it can be signed with the key that is asked for.
+ * EXIT_DONE, or EXIT_FAILED after a complaint. */
+int receipt_check_key(const options *o);
 
-/* Saves a document as indented JSON: a temporary file beside it, then its name. The exit status. */
-int receipt_save(const json_t *receipt, const char *path);
+/* Saves a document as indented JSON. The exit status. */
+int receipt_save(const json_t *receipt, const char *path, tern_out_mode mode);
 
 /* SHA-256 of the text of ids, as tern_detokenize gives it without control tokens; NULL: no memory.
  */

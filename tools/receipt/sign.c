@@ -6,13 +6,13 @@
 #ifdef TERN_HAVE_SODIUM
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "runtime/out_file.h"
 
 enum {
     KEY_BYTES = 32, /* of a seed and of a public key */
@@ -26,34 +26,46 @@ static const char public_label[] = "tern-ed25519-public-key ";
 
 /* ---- key files ------------------------------------------------------------------------------- */
 
-/* Writes label and key into a file that must not exist. False after a complaint. */
-static bool write_key(const char *path, mode_t mode, const char *label,
-                      const unsigned char key[KEY_BYTES]) {
+/* Begins a key file with label and key, which must not exist. */
+static tern_status write_key(const char *path, tern_out_mode mode, const char *label,
+                             const unsigned char key[KEY_BYTES], tern_out_file **file,
+                             tern_error *err) {
     char line[sizeof secret_label + KEY_HEX + 1];
     char hex[KEY_HEX];
-    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (file < 0) {
-        complain("%s: %s", path, strerror(errno));
-        return false;
+    tern_status status = tern_out_file_create(path, mode, file, err);
+    if (status != TERN_OK) {
+        return status;
     }
     sodium_bin2hex(hex, sizeof hex, key, KEY_BYTES);
     const int n = snprintf(line, sizeof line, "%s%s\n", label, hex);
-    const ssize_t written = write(file, line, (size_t)n);
-    int error = written < 0 ? errno : written < n ? ENOSPC : 0;
+    status = tern_out_file_write(*file, line, (size_t)n, err);
     sodium_memzero(line, sizeof line);
     sodium_memzero(hex, sizeof hex);
-    if (error == 0 && fsync(file) != 0) {
-        error = errno;
+    return status;
+}
+
+/* Both files or none. */
+static tern_status write_pair(const char *path, const unsigned char seed[KEY_BYTES],
+                              const char *public_path, const unsigned char public[KEY_BYTES],
+                              tern_error *err) {
+    tern_out_file *secret_file = NULL;
+    tern_out_file *public_file = NULL;
+    tern_status status = write_key(path, TERN_OUT_SECRET, secret_label, seed, &secret_file, err);
+    if (status == TERN_OK) {
+        status = write_key(public_path, TERN_OUT_NEW, public_label, public, &public_file, err);
     }
-    if (close(file) != 0 && error == 0) {
-        error = errno;
+    if (status == TERN_OK) {
+        status = tern_out_file_commit(&secret_file, err);
     }
-    if (error != 0) {
-        complain("%s: %s", path, strerror(error));
-        (void)unlink(path);
-        return false;
+    if (status == TERN_OK) {
+        status = tern_out_file_commit(&public_file, err);
+        if (status != TERN_OK) {
+            (void)unlink(path); /* half a pair is of no use */
+        }
     }
-    return true;
+    tern_out_file_discard(&secret_file);
+    tern_out_file_discard(&public_file);
+    return status;
 }
 
 /* Reads a key file of that label. False after a complaint. */
@@ -91,18 +103,15 @@ int sign_make_keys(const char *path) {
     }
     randombytes_buf(seed, sizeof seed);
     (void)crypto_sign_seed_keypair(public, secret, seed); /* always 0 */
-    bool made = write_key(path, 0600, secret_label, seed);
-    if (made && !write_key(public_path, 0644, public_label, public)) {
-        (void)unlink(path); /* half a pair is of no use */
-        made = false;
-    }
+    tern_error err = {0};
+    const tern_status status = write_pair(path, seed, public_path, public, &err);
     sodium_memzero(seed, sizeof seed);
     sodium_memzero(secret, sizeof secret);
-    if (made) {
+    if (status == TERN_OK) {
         out_print("secret key  %s\npublic key  %s\n", path, public_path);
     }
     free(public_path);
-    return made ? EXIT_DONE : EXIT_FAILED;
+    return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
 /* ---- signatures ------------------------------------------------------------------------------ */

@@ -241,7 +241,7 @@ int receipt_finish(json_t *receipt, const options *o, const char *path) {
         }
     }
     const int status = check(receipt, path);
-    return status == EXIT_DONE ? receipt_save(receipt, path) : status;
+    return status == EXIT_DONE ? receipt_save(receipt, path, targets_mode(o)) : status;
 }
 
 int receipt_write(const receipt_run *run, const json_t *benchmark) {
