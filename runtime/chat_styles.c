@@ -48,8 +48,8 @@ static const template_kind kinds[] = {
      "<|im_start|> <|im_end|> <|endoftext|> <|vision_start|> <|vision_end|> <|image_pad|> "
      "<|video_pad|>"},
     {TERN_CHAT_LLAMA3,
-     {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"},
-     {NULL},
+     {"<|start_header_id|>", "<|eot_id|>"},
+     {"<|end_header_id|>\n\n", "<|end_header_id|>\\n\\n"},
      "<|start_header_id|> <|end_header_id|> <|eot_id|> <|eom_id|> <|python_tag|> <|image|> "
      "<|begin_of_text|> <|end_of_text|>"},
     /* As falcon3, but the user's message ends with the end token too. */

@@ -89,7 +89,7 @@ static void chatml_default_system(void **state) {
 static void llama3(void **state) {
     (void)state;
     tokenizer_case c =
-        with_template("<|start_header_id|> <|end_header_id|> <|eot_id|>", "llama-bpe");
+        with_template("<|start_header_id|> <|end_header_id|>\\n\\n <|eot_id|>", "llama-bpe");
     c.true_key = "tokenizer.ggml.add_bos_token";
     c.id_key = "tokenizer.ggml.bos_token_id";
     c.id = BOS;
@@ -199,7 +199,8 @@ static void other_templates(void **state) {
         "'[gMASK]<sop><|user|>\n' + text '<|assistant|>' eos_token",
         "'<|user|>' + text + '<|assistant|>'",
         "<|start_header_id|> <|end_header_id|>",
-        "<|start_header_id|> <|end_header_id|> <|eot_id|> <|im_start|>",
+        "<|start_header_id|> <|end_header_id|>\n <|eot_id|>",
+        "<|start_header_id|> <|end_header_id|>\n\n <|eot_id|> <|im_start|>",
         "[INST] text [/INST]",
         "[AVAILABLE_TOOLS] [INST] <<SYS>> [/INST]",
         "'<start_of_turn>user' 'Q: ' ' A:'",

@@ -12,7 +12,7 @@ import gguf
 PRES = ["llama-bpe", "dbrx", "qwen2", "gpt-2", "smollm", "falcon", "falcon3", "default"]
 TEMPLATES = [
     "<|im_start|>system\nBe kind<|im_end|><|im_start|>assistant",
-    "<|start_header_id|><|end_header_id|><|eot_id|>",
+    "<|start_header_id|><|end_header_id|>\n\n<|eot_id|>",
     "<|user|><|assistant|>eos_token",
     "{{ '<|user|>\n' + message['content'] + eos_token + '<|assistant|>' }}",
     "[INST] <<SYS>> [/INST]",
