@@ -92,7 +92,7 @@ def rope(x, angles, pairing):
 def attention(q, k, v, kv="f32", scale=0.0):
     """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim].
 
-    scale: of the scores, 1 / sqrt(dim) unless a file has its own. Over a q8_0 cache query heads and weights are 16-bit numbers.
+    scale: of the scores; 0: 1 / sqrt(dim). Over a q8_0 cache query heads and weights are 16-bit numbers.
     """
     n, heads, dim = q.shape
     group = heads // k.shape[1]
