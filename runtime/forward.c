@@ -11,6 +11,7 @@
  * residual stream in each core's cache, and neither anybody who waits nor a barrier behind them.
  */
 
+#include <math.h>
 #include <string.h>
 
 #include "runtime/attention.h"
@@ -19,7 +20,7 @@
 
 /* One worker's view of the running batch. */
 typedef struct pass {
-    const tern_batch *batch;
+    tern_batch *batch;
     const tern_session *session;
     const tern_model *model;
     const tern_config *config;
@@ -28,6 +29,7 @@ typedef struct pass {
     const tern_inputs *in; /* what this worker reads: everybody's, or its own for a single token */
     tern_stages *stages;   /* NULL: nobody measures */
     tern_worker worker;
+    size_t layer; /* that runs */
 } pass;
 
 static bool is_alone(const pass *p) {
@@ -82,6 +84,30 @@ static void find_angles(const pass *p) {
                          p->s->sine + t * half);
 }
 
+/* ---- overflows (overflow.h) ---------------------------------------------------------------- */
+
+/* The part of an input that this worker looks at: where everybody made all of it, only a share. */
+static tern_part my_share(const pass *p, size_t width) {
+    return is_alone(p) ? tern_team_split(p->worker, width, 1) : (tern_part){0, width};
+}
+
+/* x[width], that this worker made, and perhaps others for themselves, must be finite. */
+static void watch(const pass *p, const float *x, size_t width, tern_overflow_place place) {
+    const tern_part part = my_share(p, width);
+    if (!tern_all_below(x + part.begin, part.end - part.begin, INFINITY))
+        tern_overflow_note(&p->batch->overflow, p->layer, place);
+}
+
+/* The same where rmsnorm follows: the sum of squares must be finite, too. */
+static void watch_squares(const pass *p, const float *x, size_t width, tern_overflow_place place) {
+    const tern_part part = my_share(p, width);
+    if (!tern_all_below(x + part.begin, part.end - part.begin, TERN_SQUARES_LIMIT) &&
+        !tern_squares_fit(x, width))
+        tern_overflow_note(&p->batch->overflow, p->layer, place);
+}
+
+/* ---- steps --------------------------------------------------------------------------------- */
+
 /* The forms of norm[t][width] that the next matrices read. */
 static void prepare(const pass *p, size_t t, size_t width, unsigned forms) {
     const tern_scratch *s = p->s;
@@ -99,9 +125,10 @@ static void prepare(const pass *p, size_t t, size_t width, unsigned forms) {
 
 /* norm[T][width] = rmsnorm(x[T][width]) * g, and its quantized forms. x may be norm itself. */
 static void norm(const pass *p, const float *x, size_t x_stride, const float *g, size_t width,
-                 unsigned forms) {
+                 unsigned forms, tern_overflow_place place) {
     const tern_part part = my_tokens(p);
     for (size_t t = part.begin; t < part.end; t++) {
+        watch_squares(p, x + t * x_stride, width, place);
         p->model->rows.rmsnorm->fn.rmsnorm(x + t * x_stride, g, width, p->config->norm_eps,
                                            p->in->norm + t * p->s->width);
         prepare(p, t, width, forms);
@@ -129,6 +156,8 @@ static void multiply(const pass *p, const tern_linear *linear, size_t t0, size_t
 static void turn(const pass *p, float *head, const float *g, const float *cosine,
                  const float *sine) {
     const tern_row_set *rows = &p->model->rows;
+    if (g && !tern_squares_fit(head, p->config->head_dim))
+        tern_overflow_note(&p->batch->overflow, p->layer, TERN_OVERFLOW_QUERY);
     if (g)
         rows->rmsnorm->fn.rmsnorm(head, g, p->config->head_dim, p->config->norm_eps, head);
     rows->rope->fn.rope(head, cosine, sine, p->config->n_rot / 2);
@@ -141,6 +170,7 @@ static void rotate_and_store(const pass *p, size_t layer) {
     const tern_session *session = p->session;
     const size_t half = c->n_rot / 2;
     const size_t group = c->n_head / c->n_head_kv;
+    const float limit = tern_cache_limit(session->kv);
     const tern_part part = tern_team_split(p->worker, p->batch->n * c->n_head_kv, 1);
     for (size_t i = part.begin; i < part.end; i++) {
         const size_t t = i / c->n_head_kv;
@@ -154,6 +184,10 @@ static void rotate_and_store(const pass *p, size_t layer) {
         for (size_t g = 0; g < group; g++)
             turn(p, q + g * c->head_dim, l->q_norm, cosine, sine);
         turn(p, k, l->k_norm, cosine, sine);
+        if (!tern_all_below(q, group * c->head_dim, INFINITY))
+            tern_overflow_note(&p->batch->overflow, layer, TERN_OVERFLOW_QUERY);
+        if (!tern_all_below(k, c->head_dim, limit) || !tern_all_below(v, c->head_dim, limit))
+            tern_overflow_note(&p->batch->overflow, layer, TERN_OVERFLOW_CACHE);
         session->store->fn.store(k, c->head_dim,
                                  tern_cache_head(session, session->cache_k, layer, h) + offset);
         session->store->fn.store(v, c->head_dim,
@@ -167,7 +201,7 @@ static void add_and_norm(const pass *p, const float *g, unsigned forms) {
     const tern_part part = my_tokens(p);
     for (size_t t = part.begin; t < part.end; t++)
         p->model->rows.add->fn.add(p->in->x + t * width, p->s->out + t * width, width);
-    norm(p, p->in->x, width, g, width, forms);
+    norm(p, p->in->x, width, g, width, forms, TERN_OVERFLOW_SUM);
 }
 
 /* norm[T][n_ff] = act(gate) * up, with the block's norm behind it if it has one. */
@@ -176,12 +210,16 @@ static void gate(const pass *p, const float *sub_norm, unsigned forms) {
     const tern_part part = my_tokens(p);
     for (size_t t = part.begin; t < part.end; t++) {
         float *y = p->in->norm + t * p->s->width;
+        if (p->config->arch->gate == TERN_OP_GATE_RELU2) /* makes 0 of a NaN */
+            watch(p, p->s->gate + t * width, width, TERN_OVERFLOW_GATE);
         p->model->rows.gate->fn.gate(p->s->gate + t * width, p->s->up + t * width, width, y);
-        if (!sub_norm)
-            prepare(p, t, width, forms);
+        if (sub_norm)
+            continue;
+        watch(p, y, width, TERN_OVERFLOW_ACTIVATION);
+        prepare(p, t, width, forms);
     }
     if (sub_norm)
-        norm(p, p->in->norm, p->s->width, sub_norm, width, forms);
+        norm(p, p->in->norm, p->s->width, sub_norm, width, forms, TERN_OVERFLOW_ACTIVATION);
 }
 
 /* norm[T][n_head * head_dim]: attended, normed or not, in the forms that the output projection
@@ -190,10 +228,11 @@ static void finish_attention(const pass *p, const float *sub_norm, unsigned form
     const size_t width = head_width(p->config);
     const tern_part part = my_tokens(p);
     if (sub_norm) {
-        norm(p, p->s->attended, width, sub_norm, width, forms);
+        norm(p, p->s->attended, width, sub_norm, width, forms, TERN_OVERFLOW_ATTENTION);
         return;
     }
     for (size_t t = part.begin; t < part.end; t++) {
+        watch(p, p->s->attended + t * width, width, TERN_OVERFLOW_ATTENTION);
         memcpy(p->in->norm + t * p->s->width, p->s->attended + t * width, width * sizeof(float));
         prepare(p, t, width, forms);
     }
@@ -235,29 +274,31 @@ static unsigned qkv_forms(const tern_layer *l) {
 }
 
 static void forward(tern_worker worker, void *argument) {
-    const tern_batch *batch = argument;
+    tern_batch *batch = argument;
     const tern_model *m = batch->session->model;
     const tern_weight_set *w = tern_model_weights(m, tern_team_place(worker.team, worker.index));
     const tern_scratch *s = &batch->session->scratch;
     const bool own = batch->n == 1 && worker.index > 0;
-    const pass p = {.batch = batch,
-                    .session = batch->session,
-                    .model = m,
-                    .config = &m->config,
-                    .weights = w,
-                    .s = s,
-                    .in = own ? &s->own[worker.index - 1] : &s->in,
-                    .stages = batch->session->stages,
-                    .worker = worker};
+    pass p = {.batch = batch,
+              .session = batch->session,
+              .model = m,
+              .config = &m->config,
+              .weights = w,
+              .s = s,
+              .in = own ? &s->own[worker.index - 1] : &s->in,
+              .stages = batch->session->stages,
+              .worker = worker};
     const size_t width = m->config.n_embd;
 
     embed(&p);
     find_angles(&p);
     tern_stage_end(p.stages, worker, TERN_STAGE_EMBED);
-    norm(&p, p.in->x, width, w->layers[0].attn_norm, width, qkv_forms(&w->layers[0]));
+    norm(&p, p.in->x, width, w->layers[0].attn_norm, width, qkv_forms(&w->layers[0]),
+         TERN_OVERFLOW_EMBEDDING);
     meet_by_token(&p, TERN_STAGE_NORM);
     for (size_t n = 0; n < m->config.n_layer; n++) {
         const bool last = n + 1 == m->config.n_layer;
+        p.layer = n;
         forward_layer(&p, n, last ? w->output_norm : w->layers[n + 1].attn_norm,
                       last ? w->head.form | m->image.scan.form : qkv_forms(&w->layers[n + 1]));
     }

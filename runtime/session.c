@@ -380,10 +380,13 @@ static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode 
                             .n_logits = mode == TERN_LOGITS_ALL            ? size
                                         : mode == TERN_LOGITS_LAST && last ? 1
                                                                            : 0,
-                            .logits = mode == TERN_LOGITS_ALL ? logits + first * n_vocab : logits};
+                            .logits = mode == TERN_LOGITS_ALL ? logits + first * n_vocab : logits,
+                            .overflow = TERN_NO_OVERFLOW};
         tern_forward(&batch);
         note_pass(s, &batch);
-        const tern_status status = tern_check_logits(batch.logits, batch.n_logits, n_vocab, err);
+        tern_status status = tern_overflow_tell(&batch.overflow, s->kv, err);
+        if (status == TERN_OK)
+            status = tern_check_logits(batch.logits, batch.n_logits, n_vocab, err);
         if (status != TERN_OK) {
             s->last.state = TERN_LAST_NONE;
             return status;

@@ -7,6 +7,7 @@
 #include "runtime/arena.h"
 #include "runtime/attention.h"
 #include "runtime/model.h"
+#include "runtime/overflow.h"
 #include "runtime/stages.h"
 #include "runtime/team.h"
 #include "tern/tern.h"
@@ -147,9 +148,13 @@ typedef struct tern_batch {
     size_t position;       /* of tokens[0] */
     size_t n_logits;       /* the last n_logits tokens get logits: 0 .. n */
     float *logits;         /* [n_logits][n_vocab] */
+    tern_overflow overflow;
 } tern_batch;
 
-/* Writes the batch's keys and values behind position and the logits asked for. */
+/*
+ * Writes the batch's keys and values behind position and the logits asked for. batch->overflow says
+ * where numbers overflowed; the logits, which may do so too, are the caller's to check.
+ */
 void tern_forward(tern_batch *batch);
 
 /* Start of K or V of a layer and head in a cache. */

@@ -60,7 +60,7 @@ static void test_texts(void **state) {
         {50, "token id out of range"},
         {51, "sequence exceeds the context"},
         {52, "empty sequence"},
-        {53, "logits are not finite"},
+        {53, "numbers are not finite"},
         {54, "not a session file, or a damaged one"},
         {55, "session file of another model or cache format"},
         {56, "not a packed image of these weights, or a damaged one"},

@@ -83,7 +83,7 @@ const char *tern_version(void);
     X(ERR_TOKEN_RANGE, 50, "token id out of range")                                                \
     X(ERR_CONTEXT, 51, "sequence exceeds the context")                                             \
     X(ERR_EMPTY, 52, "empty sequence")                                                             \
-    X(ERR_NONFINITE, 53, "logits are not finite")                                                  \
+    X(ERR_NONFINITE, 53, "numbers are not finite")                                                 \
     X(ERR_SESSION, 54, "not a session file, or a damaged one")                                     \
     X(ERR_SESSION_MODEL, 55, "session file of another model or cache format")                      \
     X(ERR_IMAGE, 56, "not a packed image of these weights, or a damaged one")                      \
