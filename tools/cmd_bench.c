@@ -4,12 +4,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "runtime/chacha.h"
 #include "runtime/metrics.h"
 #include "runtime/model.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/touch_options.h"
 #include "tools/commands.h"
 #include "tools/receipt/receipt.h"
 #include "tools/text_file.h"
@@ -130,29 +130,6 @@ static void take_random(bench *b) {
     }
 }
 
-static int open_touch(bench *b) {
-    const size_t bytes = options_integer(b->o, OPT_TOUCH_BYTES);
-    const size_t stride = options_integer(b->o, OPT_TOUCH_STRIDE);
-    const char hint = options_text(b->o, OPT_TOUCH_HINT)[1]; /* auto, on, off */
-    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (bytes == 0) {
-        return EXIT_DONE;
-    }
-    if (stride % sizeof(uint64_t) != 0) {
-        complain("--touch-stride: %zu is no multiple of 8", stride);
-        return EXIT_USAGE;
-    }
-    if (!touch_open(&b->touch, bytes, stride,
-                    hint == 'n'   ? TOUCH_HINT_ON
-                    : hint == 'f' ? TOUCH_HINT_OFF
-                                  : TOUCH_HINT_AUTO,
-                    cache > 0 ? (size_t)cache : 0)) {
-        complain("no memory for %zu bytes to touch", bytes);
-        return EXIT_FAILED;
-    }
-    return EXIT_DONE;
-}
-
 static int prepare(bench *b) {
     const tern_sampler_params params = tern_sampler_params_default();
     tern_error err = {0};
@@ -167,10 +144,10 @@ static int prepare(bench *b) {
     (void)energy_open(&b->energy, ENERGY_FOLDER);
     if (options_given(b->o, OPT_FILE)) {
         const int status = take_text(b);
-        return status == EXIT_DONE ? open_touch(b) : status;
+        return status == EXIT_DONE ? touch_open_as_asked(b->o, &b->touch) : status;
     }
     take_random(b);
-    return open_touch(b);
+    return touch_open_as_asked(b->o, &b->touch);
 }
 
 /* Model and session, with the time that they take; the child that measures memory comes first. */
@@ -246,12 +223,7 @@ static int measure(bench *b) {
     if (status == EXIT_DONE) {
         status = measure_threads(b);
     }
-    if (status == EXIT_DONE && options_switch(b->o, OPT_VERIFY_TOUCH) && b->touch.words != NULL &&
-        !touch_is_complete(&b->touch)) {
-        complain("verify-touch: not every word was read");
-        return EXIT_FAILED;
-    }
-    return status;
+    return status == EXIT_DONE ? touch_verify_as_asked(b->o, &b->touch) : status;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

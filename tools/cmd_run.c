@@ -7,6 +7,7 @@
 #include "tools/answer/figures.h"
 #include "tools/answer/many.h"
 #include "tools/answer/request.h"
+#include "tools/bench/touch_options.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
 #include "tools/json.h"
@@ -23,6 +24,7 @@ typedef struct run {
     answer_options options;
     answerer answerer;
     receipt_watch watch; /* with --receipt */
+    touch touch;         /* with --touch-bytes */
     bool json;
 } run;
 
@@ -44,10 +46,13 @@ static int prepare(run *r) {
         return status;
     }
     tern_error err = {0};
-    return answerer_open(&r->answerer, r->l.session, r->l.tokenizer, &r->options.sampling, &err) ==
-                   TERN_OK
-               ? EXIT_DONE
-               : complain_error(&err);
+    if (answerer_open(&r->answerer, r->l.session, r->l.tokenizer, &r->options.sampling, &err) !=
+        TERN_OK) {
+        return complain_error(&err);
+    }
+    const int opened = touch_open_as_asked(r->o, &r->touch);
+    r->answerer.touch = r->touch.words != NULL ? &r->touch : NULL;
+    return opened;
 }
 
 static int answer(run *r) {
@@ -104,6 +109,7 @@ static int print_json(const run *r) {
     figures_set_answer(root, &r->answerer, &r->l);
     figures_set_process(root, &r->l);
     figures_set_choices(root, r->o);
+    touch_set_json(root, r->answerer.touch);
     json_object_set_new(root, "prompt_tokens", json_integer((json_int_t)r->prompt.n));
     json_object_set_new(root, "reused_tokens", json_integer((json_int_t)r->n_reused));
     return json_print(root);
@@ -213,6 +219,10 @@ int cmd_run(const options *o) {
         const int written = write_receipt(&r);
         status = written == EXIT_DONE ? status : written;
     }
+    if (status == EXIT_DONE) {
+        status = touch_verify_as_asked(o, &r.touch);
+    }
+    touch_free(&r.touch);
     receipt_watch_free(&r.watch);
     answerer_close(&r.answerer);
     answer_options_free(&r.options);

@@ -34,7 +34,9 @@ class Bench(common.FolderTest):
         self.assertLessEqual(r["read_gbs"], r["read_high_gbs"])
         self.assertGreater(r["load_ms"], 0)
         self.assertGreater(r["first_token_with_load_ms"], r["load_ms"])
-        self.assertEqual({len(v) for v in r["rounds"].values()}, {2})
+        lengths = {name: len(v) for name, v in r["rounds"].items()}
+        self.assertIn(lengths.pop("joules_per_token"), (0, 2))  # not every machine counts them
+        self.assertEqual(set(lengths.values()), {2})
         self.assertNotIn("stages", r)
 
     def test_bytes_by_hand(self):

@@ -99,6 +99,22 @@ class Names(common.TernTest):
                     self.assertEqual(answer["runs_here"], status == 0)
                     self.assertEqual("unheard-of" in answer["why"], status == 1)
 
+    def test_work_touch(self):
+        """The variables that count for the bench count for a run: within its window, in its one line."""
+        env = {"IE_BYTES_PER_TOKEN": "64000000", "IE_STRIDE_BYTES": "8", "IE_VERIFY_TOUCH": "1"}
+        run = ("run", "-m", self.model, "-p", "Once upon a time", "-n", 6, "--ignore-eos")
+        plain, touched = common.tern_json(*run), common.tern_json(*run, env=env)
+        self.assertNotIn("touch", plain)
+        self.assertEqual(plain["text"], touched["text"])
+        touch = touched["touch"]
+        self.assertEqual((touch["bytes_per_token"], touch["stride"], touch["tokens"]), (64000000, 8, 6))
+        self.assertTrue(touch["complete"])
+        self.assertLess(6e-3 * touch["ms_per_token"], 6 / touched["decode_tps"])
+        many = common.tern_json(*run, "--rounds", 3, env=env)["touch"]
+        self.assertEqual(many["tokens"], 18)
+        result = tern(*run, env=env | {"IE_STRIDE_BYTES": "12"})
+        self.assert_one_line_error(result, 2, ["--touch-stride: 12"])
+
     def test_recompute(self):
         """Each position from nothing gives what the cache gives."""
         for model, kv in ((self.model, "f16"), (common.synth("bitnet-tiny", self.folder.name), "q8_0")):

@@ -97,6 +97,9 @@ static bool on_token(int32_t token, double seconds, void *user) {
     (void)seconds;
     answerer *a = user;
     a->tokens[a->n_tokens++] = token;
+    if (a->touch != NULL) {
+        touch_token(a->touch);
+    }
     if (a->stream == NULL) {
         char number[16];
         return give(a, number, (size_t)snprintf(number, sizeof number, "%" PRId32 " ", token));

@@ -14,6 +14,7 @@
 
 #include "tern/tern.h"
 #include "tools/answer/stops.h"
+#include "tools/bench/touch.h"
 
 /*
  * Takes text that is certain to belong to the answer. Called behind every token, then with size 0
@@ -64,6 +65,8 @@ typedef struct answerer {
     uint64_t dequantized; /* weights expanded to floats while generating: must be 0 */
     uint64_t kv_hits;     /* positions found in the cache, over all passes of the answer */
     uint64_t kv_misses;   /* positions computed */
+
+    touch *touch; /* read besides every token; NULL: nothing is. Set by who opens the answerer */
 
     size_t text_capacity, text_given; /* bytes of text that the sink has had */
     bool drop_space;                  /* still to be done */

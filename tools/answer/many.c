@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/answer/figures.h"
+#include "tools/bench/touch_options.h"
 #include "tools/interrupt.h"
 #include "tools/json.h"
 #include "tools/out.h"
@@ -59,6 +60,7 @@ static int print_json(many *m) {
     figures_set_rates(root, &m->total, m->l);
     figures_set_process(root, m->l);
     figures_set_choices(root, m->o);
+    touch_set_json(root, m->answerer->touch);
     return json_print(root);
 }
 

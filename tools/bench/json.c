@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/bench/bench.h"
+#include "tools/bench/touch_options.h"
 #include "tools/places.h"
 #include "tools/receipt/facts.h"
 
@@ -164,17 +165,6 @@ static void set_stages(json_t *root, const bench *b) {
     json_object_set_new(root, "stages", kinds);
 }
 
-static void set_touch(json_t *root, const touch *t) {
-    json_t *touched = json_object();
-    set_count(touched, "bytes_per_token", t->steps * t->stride * sizeof *t->words);
-    set_count(touched, "stride", t->stride * sizeof *t->words);
-    set_count(touched, "tokens", t->tokens);
-    set_number(touched, "ms_per_token", 1e3 * bench_ratio(t->seconds, (double)t->tokens));
-    json_object_set_new(touched, "non_temporal", json_boolean(t->non_temporal));
-    json_object_set_new(touched, "complete", json_boolean(touch_is_complete(t)));
-    json_object_set_new(root, "touch", touched);
-}
-
 /* Bytes and weights by component, and the limits of the processor. */
 static void set_work(json_t *root, const bench *b) {
     const tern_model_info *i = &b->l.info;
@@ -231,9 +221,7 @@ void bench_set_sweeps(json_t *root, const bench *b) {
     if (b->sparsity.n_layer > 0) {
         set_sparsity(root, &b->sparsity);
     }
-    if (b->touch.words != NULL) {
-        set_touch(root, &b->touch);
-    }
+    touch_set_json(root, &b->touch);
 }
 
 int bench_print_json(const bench *b) {
