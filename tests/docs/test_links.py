@@ -120,6 +120,17 @@ def problems_of_requirements(text, patterns):
         yield f"requirements.md: M{missing} has no row"
 
 
+def endless_loops(text):
+    """Names of the functions with `for (;;)`, `for (...;; ...)`, `do` or `while (true)`."""
+    function, found = "", []
+    for line in text.split("\n"):
+        begin = re.match(r"(?!static const|typedef|struct|enum)[A-Za-z][\w *]*?\b(\w+)\(", line)
+        function = begin[1] if begin else function
+        if re.search(r"\bfor \([^;]*;\s*;|\bdo \{|\bwhile \((true|1)\)", line):
+            found.append(function)
+    return found
+
+
 class Links(unittest.TestCase):
     def test_links(self):
         self.assertEqual([], list(problems_of_links()))
@@ -154,6 +165,20 @@ class Links(unittest.TestCase):
         ):
             found = list(problems_of_requirements(row, patterns))
             self.assertTrue(any(problem in one for one in found), (row, problem, found[:3]))
+
+    def test_loops(self):
+        """docs/bounds.md lists every loop of the library that has no condition, with its function."""
+        found = set()
+        for path in sorted(documents.ROOT.glob("*/**/*.[ch]")) + sorted(documents.ROOT.glob("kernels/**/*.j2")):
+            name = str(path.relative_to(documents.ROOT))
+            if name.split("/")[0] in ("kernels", "dispatch", "runtime", "device") and "reference" not in name:
+                found |= {(name, function) for function in endless_loops(path.read_text())}
+        page = (documents.ROOT / "docs" / "bounds.md").read_text()
+        listed = set(re.findall(r"^\| `([\w./]+)` \| `(\w+)` \| .+ \|$", page, re.M))
+        self.assertEqual(found, listed)
+        self.assertEqual(endless_loops("int f(int i) {\n    do {\n    } while (i);\n}\n"), ["f"])
+        self.assertEqual(endless_loops("void g(void) {\n    for (int i = 0;; i++)\n"), ["g"])
+        self.assertEqual(endless_loops("void g(void) {\n    for (int i = 0; i < 2; i++)\n"), [])
 
     def test_workflow(self):
         """What runs on every change holds both receipts to the rules and keeps them."""
