@@ -11,6 +11,10 @@
 
 enum { STEP = 1 << 16 }; /* bytes asked for at a time */
 
+const char *file_shown(const char *path) {
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 static FILE *open_file(const char *path) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
     if (file == NULL) {
@@ -25,7 +29,7 @@ static int close_file(FILE *file, const char *path) {
         (void)fclose(file); /* was only read */
     }
     if (problem != 0) {
-        complain("%s: %s", path, strerror(problem));
+        complain("%s: %s", file_shown(path), strerror(problem));
         return EXIT_FAILED;
     }
     return EXIT_DONE;
@@ -58,7 +62,7 @@ int file_read(const char *path, size_t limit, char **bytes, size_t *size) {
     int status = EXIT_DONE;
     do {
         if (!grow(&content, &capacity, n)) {
-            complain("%s: no memory for more than %zu bytes", path, n);
+            complain("%s: no memory for more than %zu bytes", file_shown(path), n);
             status = EXIT_FAILED;
             break;
         }
@@ -68,7 +72,7 @@ int file_read(const char *path, size_t limit, char **bytes, size_t *size) {
     const int closed = close_file(file, path);
     status = status == EXIT_DONE ? closed : status;
     if (status == EXIT_DONE && n > limit) {
-        complain("%s is longer than %zu bytes", path, limit);
+        complain("%s: longer than %zu bytes", file_shown(path), limit);
         status = EXIT_FAILED;
     }
     if (status != EXIT_DONE) {

@@ -14,6 +14,9 @@ int file_read(const char *path, size_t limit, char **bytes, size_t *size);
 /* What stands behind the last '/' of a path; all of it without one. */
 const char *file_base_name(const char *path);
 
+/* How messages call a file: "-" is standard input. */
+const char *file_shown(const char *path);
+
 /* SHA-256 of a file's bytes as 64 lower-case hexadecimal digits. */
 int file_sha256(const char *path, char hex[65]);
 

@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/files.h"
 #include "tools/json/read.h"
 #include "tools/out.h"
-
-static const char *shown(const char *path) {
-    return strcmp(path, "-") == 0 ? "standard input" : path;
-}
 
 static int add(prompts *p, const char *text, size_t size) {
     if (p->n == p->capacity) {
@@ -37,13 +34,13 @@ static int add(prompts *p, const char *text, size_t size) {
 
 static int add_json(prompts *p, const char *path, size_t line, const char *text, size_t size) {
     tern_error err = {0};
-    json_t *root = json_read_lines(text, size, shown(path), (uint32_t)line, &err);
+    json_t *root = json_read_lines(text, size, file_shown(path), (uint32_t)line, &err);
     const json_t *value = json_object_get(root, "prompt");
     int status = EXIT_FAILED;
     if (root == NULL) {
         (void)complain_error(&err);
     } else if (!json_is_string(value)) {
-        complain("%s: line %zu: the object has no text \"prompt\"", shown(path), line);
+        complain("%s: line %zu: the object has no text \"prompt\"", file_shown(path), line);
     } else {
         status = add(p, json_string_value(value), json_string_length(value));
     }
@@ -67,7 +64,7 @@ static int read_lines(FILE *file, const char *path, prompts *p) {
     }
     free(text);
     if (status == EXIT_DONE && !feof(file)) {
-        complain("%s: %s", shown(path), strerror(errno));
+        complain("%s: %s", file_shown(path), strerror(errno));
         return EXIT_FAILED;
     }
     return status;
@@ -84,7 +81,7 @@ int prompts_read(const char *path, prompts *p) {
         (void)fclose(file); /* only read */
     }
     if (status == EXIT_DONE && p->n == 0) {
-        complain("%s: it has no prompts", shown(path));
+        complain("%s: it has no prompts", file_shown(path));
         return EXIT_FAILED;
     }
     return status;

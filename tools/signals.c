@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include "tern/tern.h"
 #include "tools/interrupt.h"
 #include "tools/out.h"
+
+enum { STACK_BYTES = 1 << 16 };
 
 /* Nothing but async-signal-safe functions below. */
 
@@ -19,7 +22,8 @@ static void restore(int number) {
 }
 
 static void on_end(int number) {
-    if (number != SIGPIPE && interrupt_note(number)) {
+    const bool asks = number == SIGINT || number == SIGTERM || number == SIGHUP;
+    if (asks && interrupt_note(number)) {
         return;
     }
     tern_temporary_files_remove();
@@ -38,7 +42,9 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     (void)context;
     const char *path = tern_mapped_file(info->si_addr);
     if (path == NULL) {
-        restore(number); /* not ours: the access faults again, as without a handler */
+        tern_temporary_files_remove();
+        restore(number); /* not ours: the access faults again, or the signal was sent */
+        (void)raise(number);
         return;
     }
     while (atomic_flag_test_and_set(&told)) {
@@ -61,20 +67,55 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     _exit(EXIT_FAILED);
 }
 
+/* Only where nobody has decided otherwise: what was ignored at the start (nohup) stays so, and a
+ * sanitizer keeps its handlers. */
 static void install(int number) {
     struct sigaction action;
-    if (sigaction(number, NULL, &action) != 0 || action.sa_handler == SIG_IGN) {
+    if (sigaction(number, NULL, &action) != 0 || action.sa_handler != SIG_DFL) {
         return;
     }
-    action = (struct sigaction){.sa_handler = on_end, .sa_flags = SA_RESTART};
+    action = (struct sigaction){.sa_handler = on_end, .sa_flags = SA_RESTART | SA_ONSTACK};
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(number, &action, NULL);
 }
 
+/* Handlers have a stack of their own on this thread: its own may be what ran out. */
+static void take_stack(void) {
+    static _Alignas(16) char bytes[STACK_BYTES];
+    const stack_t stack = {.ss_sp = bytes, .ss_size = sizeof bytes};
+    stack_t before;
+    if (sigaltstack(NULL, &before) == 0 && (before.ss_flags & SS_DISABLE) != 0) {
+        (void)sigaltstack(&stack, NULL);
+    }
+}
+
+/* A write beyond `ulimit -f` fails with EFBIG, which is told, in place of ending the process. */
+static void ignore_file_limit(void) {
+    struct sigaction action;
+    if (sigaction(SIGXFSZ, NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
+        action.sa_handler = SIG_IGN;
+        (void)sigaction(SIGXFSZ, &action, NULL);
+    }
+}
+
 void signals_install(void) {
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    static const int ending[] = {
+        SIGINT,    SIGTERM, SIGHUP,  SIGPIPE, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM,
+        SIGVTALRM, SIGPROF, SIGPOLL, SIGABRT, SIGSEGV, SIGILL,  SIGFPE,  SIGTRAP, SIGSYS,
+#ifdef SIGPWR
+        SIGPWR,
+#endif
+#ifdef SIGSTKFLT
+        SIGSTKFLT,
+#endif
+    };
+    take_stack();
+    ignore_file_limit();
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
         install(ending[i]);
+    }
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+        install(number);
     }
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     (void)sigemptyset(&action.sa_mask);

@@ -11,6 +11,7 @@
 #include "tools/out.h"
 #include "tools/pages/pages.h"
 #include "tools/signals.h"
+#include "tools/streams.h"
 #include "tools/targets.h"
 
 static int (*const functions[COMMAND_COUNT])(const options *) = {
@@ -93,6 +94,9 @@ static int dispatch(int argc, char *const *argv) {
 }
 
 int main(int argc, char **argv) {
+    if (!streams_take()) {
+        return EXIT_FAILED; /* nobody could be told */
+    }
     signals_install();
     return out_finish(dispatch(argc, argv));
 }

@@ -136,6 +136,26 @@ class Limits(unittest.TestCase):
                 )
                 self.assertEqual(result.returncode, 1 if fd == 1 else 0, result.stderr)
 
+    def test_closed_input_is_no_file(self):
+        """The first file that is opened does not become standard input, nor what is asked of it."""
+        for command in ("chat", "run", "tokenize", "run -f -", "run --prompts-file -"):
+            with self.subTest(command=command):
+                line = f'exec <&-; exec "$0" {command}'
+                result = subprocess.run(
+                    ["sh", "-c", line, FAULTS.tern], capture_output=True, timeout=common.TIMEOUT
+                )
+                self.assertEqual((result.returncode, result.stdout), (1, b""))
+                self.assertTrue(common.one_line(result.stderr.decode()), result.stderr)
+                self.assertIn(b"standard input: Bad file descriptor", result.stderr)
+
+    def test_closed_output_is_no_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "out"
+            line = 'exec >&- 2>&-; exec "$0" synth --preset llama-tiny-q4_0 "$1"'
+            result = subprocess.run(["sh", "-c", line, FAULTS.tern, out], timeout=common.TIMEOUT)
+            self.assertEqual(result.returncode, 0)
+            self.assertEqual(out.read_bytes()[:4], b"GGUF")
+
 
 class Disks(unittest.TestCase):
     WRITERS = (
@@ -152,10 +172,10 @@ class Disks(unittest.TestCase):
             return result, {p.name: p.read_bytes() for p in Path(folder).iterdir()}
 
     def test_size_limit(self):
-        """RLIMIT_FSIZE, as quotas: the write fails (the signal is ignored, as shells may)."""
+        """RLIMIT_FSIZE, as quotas: the write fails, and the signal does not end the program."""
         def limits(size):
             def apply():
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
                 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
             return apply
@@ -167,6 +187,7 @@ class Disks(unittest.TestCase):
                     self.assertEqual(result.returncode, 1)
                     self.assertTrue(common.one_line(result.stderr.decode()), result.stderr)
                     self.assertIn(b"out", result.stderr)
+                    self.assertIn(b"ulimit -f", result.stderr)
                     self.assertEqual(files, {"out": OLD})
 
     def test_full_output(self):

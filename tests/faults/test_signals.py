@@ -22,6 +22,11 @@ RUN = Case("run", ["run", "-m", "MODEL", "-p", TEXT, "--threads", "2"])
 LOGITS = Case("logits", ["logits", "-m", "MODEL", "-p", TEXT, "--threads", "1", "--output", "OUT", "--force"])
 SYNTH = Case("synth", ["synth", "--preset", "llama-tiny-q4_0", "OUT", "--force"])
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+OTHERS = [
+    signal.Signals[name]
+    for name in "SIGQUIT SIGPIPE SIGXCPU SIGUSR1 SIGUSR2 SIGALRM SIGVTALRM SIGPROF SIGPOLL SIGABRT SIGSEGV SIGBUS "
+    "SIGILL SIGFPE SIGTRAP SIGRTMIN SIGRTMAX".split()
+]
 SHORTER = "it became shorter while it was in use"
 FAULTS = None  # set by main
 
@@ -32,6 +37,18 @@ def first_events(case):
         common.skip("system calls cannot be trapped here")
     assert good.status == 0, good.stderr
     return good, sorted({p.first for p in good.report.places.values()})
+
+
+def largest_file(process, folder):
+    """Bytes of what a process writes in a folder, whether it has a name or not."""
+    sizes = [0]
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        try:
+            if os.readlink(link).startswith(folder):
+                sizes.append(link.stat().st_size)
+        except OSError:  # closed meanwhile
+            continue
+    return max(sizes)
 
 
 class Signals(unittest.TestCase):
@@ -69,21 +86,34 @@ class Signals(unittest.TestCase):
         by_signal, ordered = self.sweep(LOGITS, signal.SIGPIPE)
         self.assertEqual(ordered, 0)
 
-    def test_long_write(self):
+    def end_long_write(self, number, nameless):
         """A big file is being written: nothing of it remains, the old one does."""
-        for number in ENDING:
-            with self.subTest(signal=number.name), tempfile.TemporaryDirectory() as folder:
-                out = Path(folder) / "out"
-                out.write_bytes(OLD)
-                command = [FAULTS.tern, "synth", "--preset", "smollm2-135m", out, "--force"]
-                with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-                    while sum(p.stat().st_size for p in Path(folder).iterdir()) < 4 << 20:
-                        self.assertIsNone(process.poll())
-                        time.sleep(0.002)
-                    process.send_signal(number)
-                    self.assertEqual(process.wait(30), -number)
-                self.assertEqual([p.name for p in Path(folder).iterdir()], ["out"])
-                self.assertEqual(out.read_bytes(), OLD)
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "out"
+            out.write_bytes(OLD)
+            environment = dict(os.environ)
+            if not nameless:  # without /proc a file has to have a name before it is whole
+                environment |= {"LD_PRELOAD": str(FAULTS.shim), "TERN_FAULTS_HIDE": "/proc"}
+                environment |= {"TERN_FAULTS_KINDS": "system", "TERN_FAULTS_LOG": "/dev/null"}
+            command = [FAULTS.tern, "synth", "--preset", "smollm2-135m", out, "--force"]
+            with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment) as process:
+                while largest_file(process.pid, folder) < 4 << 20:
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.002)
+                self.assertEqual(len(os.listdir(folder)), 1 if nameless else 2)
+                process.send_signal(number)
+                self.assertEqual(process.wait(30), -number)
+            self.assertEqual(os.listdir(folder), ["out"])
+            self.assertEqual(out.read_bytes(), OLD)
+
+    def test_long_write(self):
+        for number in (*ENDING, *OTHERS):
+            for nameless in (True, False):
+                with self.subTest(signal=number.name, nameless=nameless):
+                    self.end_long_write(number, nameless)
+
+    def test_killed(self):
+        self.end_long_write(signal.SIGKILL, nameless=True)
 
     def test_second_signal_ends_at_once(self):
         """Two signals while it stands still: the first is noted, the second one kills."""
