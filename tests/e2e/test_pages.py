@@ -38,6 +38,21 @@ class Environment(common.TernTest):
             self.assertIn(f"`{name}`", page)
 
 
+    def test_each_name_has_one_meaning(self):
+        """No variable stands in two rows, and the criteria that are named are explained."""
+        rows = [line.split(" | ") for line in tern_text("help", "environment.md").splitlines() if line[:3] == "| `"]
+        names = [name for row in rows for cell in row[:2] for name in re.findall(r"`([A-Z]\w+)`", cell)
+                 if not cell.startswith("without")]  # fmt: skip
+        self.assertIn("IE_HOT_REPLICATE", names)
+        self.assertIn("IE_DEDUP_STRICT", names)
+        self.assertEqual(len(names), len(set(names)), sorted(n for n in set(names) if names.count(n) > 1))
+        page = tern_text("help", "environment.md")
+        named = set(re.findall(r"\bAC\d+", "".join(cell for row in rows for cell in row)))
+        self.assertIn("AC3", named)
+        for criterion in named:
+            self.assertIn(f"\n- {criterion}: ", page)
+            self.assertRegex(page, rf"\n- {criterion}: .*\(M\d+")
+
     def test_what_the_source_reads_is_known(self):
         """No variable that the library, a test or a tool reads is refused as unknown."""
         folders = ("runtime", "dispatch", "device", "tools", "tests", "bench", "kernels")
