@@ -179,6 +179,8 @@ static void test_bad_values(void **state) {
 
 static void test_unknown_flags_get_a_hint(void **state) {
     (void)state;
+    bad(COMMAND_RUN, "-model m.gguf", "unknown option '-model', did you mean --model?");
+    bad(COMMAND_RUN, "-threads=2", "unknown option '-threads', did you mean --threads?");
     bad(COMMAND_CHAT, "-p hello", "unknown option '-p', which `tern run` has");
     bad(COMMAND_CHAT, "--prompt=hello", "unknown option '--prompt', which `tern run` has");
     bad(COMMAND_RUN, "--preset x", "'--preset', which `tern synth` has; see `tern run --help`");

@@ -263,6 +263,11 @@ static tern_status take_short(arguments *a, const char *flag) {
     if (find_word(a->o->command, flag + 1, &id)) {
         return take_flag(a, id, flag, NULL);
     }
+    const size_t n = strcspn(flag + 1, "=");
+    if (n > 1 && option_find(a->o->command, flag + 1, n, &id)) { /* "-temp" is not -t emp */
+        return tern_fail(a->err, TERN_ERR_ARG, "unknown option '-%.*s', did you mean --%.*s?",
+                         (int)n, flag + 1, (int)n, flag + 1);
+    }
     if (!find_short(a->o->command, flag[1], &id)) {
         return unknown_flag(a, flag);
     }
