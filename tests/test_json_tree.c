@@ -75,9 +75,9 @@ static char *read_and_write(tern_error *err) {
                                1, (json_int_t)2, 0.5, 1, "root", root);
     json_object_set_new(packed, "number", json_sprintf("%d", 5));
     json_object_set_new(packed, "number", json_unsigned(UINT64_MAX));
-    json_decref(packed);
     char *text = json_dump(root, (json_style){.indent = 0});
-    char *more = json_dump(root, (json_style){.indent = 2, .ascii = true});
+    char *more = json_dump(packed, (json_style){.indent = 2, .ascii = true}); /* grows twice */
+    json_decref(packed);
     json_decref(root);
     free(more);
     if (root != NULL && json_memory_failed() && err->status == TERN_OK) {
