@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test test-deps test-build test-long mutants bench bench-build bench-model report receipt dist clean \
+.PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-build bench-model perf-receipts performance-page report receipt dist clean \
         debug clang asan ubsan tsan masks scalar-only aarch64 cuda fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
@@ -48,7 +48,10 @@ MASKS ?= --output-on-failure -j $(JOBS)
 masks: test-build
 	tests/machines/run.py --build $(BUILD) -- $(MASKS)
 
-bench: bench-build
+# Kernels; with PROMPTS or RUNS, which are a whole model's, what bench-model does.
+bench: $(if $(PROMPTS)$(filter command environment,$(firstword $(origin RUNS))),bench-model,bench-kernels)
+
+bench-kernels: bench-build
 	$(BUILD)/bench/bench_kernels
 
 bench-build: all
@@ -62,6 +65,15 @@ PROMPTS ?=
 bench-model: all
 	$(BUILD)/tern bench -m $(MODEL) --repeat $(RUNS) --strict
 	$(if $(PROMPTS),$(BUILD)/tern run -m $(MODEL) --prompts-file $(PROMPTS) --rounds $(RUNS) --strict --json)
+
+# Everything that docs/performance.md shows, measured here into docs/receipts/MACHINE, and the page of it. SMOLLM2: a
+# GGUF file of SmolLM2-135M-Instruct, for its receipts too.
+perf-receipts: all
+	tools/perf-receipts --tern $(BUILD)/tern $(if $(SMOLLM2),--smollm2 $(SMOLLM2)) $(if $(ONLY),--only '$(ONLY)')
+	tools/performance-page
+
+performance-page:
+	tools/performance-page
 
 # The receipt that the documents link: a run of the small model, tested, written, and run again.
 receipt: all

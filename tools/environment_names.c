@@ -19,8 +19,9 @@ static const environment_name others[] = {
      "take away what that processor lacks of this one's features, as if the program ran there"},
     {"TERN_CUDA_MODULE", "a file", "the CUDA module, in place of the one beside the library"},
     {"TERN_TEST_SMOLLM2", "a file", "the SmolLM2 model of the tests"},
-    {"RUNS", "a number", "`make bench-model`: rounds of every measurement"},
-    {"PROMPTS", "a file", "`make bench-model`: prompts to answer, one a line"},
+    {"RUNS", "a number",
+     "`make bench`, `make bench-model`: rounds of every measurement of a model"},
+    {"PROMPTS", "a file", "`make bench`, `make bench-model`: prompts to answer, one a line"},
 };
 
 const environment_name *environment_other(size_t i) {

@@ -14,7 +14,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
-import documents  # noqa: E402
+import sealing  # noqa: E402
 import stats  # noqa: E402
 import turns  # noqa: E402
 
@@ -94,8 +94,8 @@ class Program(unittest.TestCase):
         self.assertAlmostEqual(found["ratios"]["decode_tps"]["median"], 1.2)
         self.assertGreater(found["machine"]["cores"], 0)
         self.assertNotIn(str(self.folder), out.read_text())
-        self.assertEqual(found, documents.seal(found))
-        self.assertEqual(found["a"]["program_sha256"], documents.file_sha256(Path(sys.executable)))
+        self.assertEqual(found, sealing.seal(found))
+        self.assertEqual(found["a"]["program_sha256"], sealing.file_sha256(Path(sys.executable)))
         self.assertEqual([p.name for p in self.folder.glob(".*")], [])  # nothing left behind
 
     def test_another_engine(self) -> None:

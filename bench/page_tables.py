@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/performance.md, from the documents in docs/receipts (tools/performance-page).
+
+A folder of docs/receipts is a set: what one machine measured. Which table a document belongs to
+follows from what is in it, so a set may have fewer documents than another.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import results
+
+ROOT = Path(__file__).resolve().parents[1]
+RECEIPTS = ROOT / "docs" / "receipts"
+KERNEL_REPORT = ROOT / "docs" / "report" / "bench.json"
+
+PRODUCTS = ("qkv", "out", "gate_up", "down")
+STAGES = {  # line of the table: stages, and which time
+    "products of the layers": (PRODUCTS, "work_ms"),
+    "scan of the head, exact rows": (("head", "scan", "rows"), "work_ms"),
+    "attention": (("attention",), "work_ms"),
+    "norms, activation, quantization, rope, embedding":
+        (("embed", "norm", "rope", "attended", "activation"), "work_ms"),
+    "choice of the token": (("alone",), "work_ms"),
+}
+
+
+class PageError(Exception):
+    """What is asked for is in no document."""
+
+
+def load(name: str) -> dict:
+    """A document by its set and name, "amd-epyc-zen3-avx2/bitnet-2b-2threads"."""
+    path = RECEIPTS / f"{name}.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PageError(f"{path}: {error.strerror}") from None
+
+
+def at(document: dict, path: str):
+    """The value at "benchmark.depths[3].decode_tps"; of documents of one kind in short without what
+    they begin with."""
+    value = document
+    for key in re.findall(r"[^.\[\]]+", path):
+        try:
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise PageError(f"{path}: no such field") from None
+    return value
+
+
+def sets() -> list[str]:
+    return sorted(path.name for path in RECEIPTS.iterdir() if path.is_dir())
+
+
+def documents(name: str, kind: str) -> dict[str, dict]:
+    """The documents of one kind in a set, by name."""
+    found = {p.stem: load(f"{name}/{p.stem}") for p in sorted((RECEIPTS / name).glob("*.json"))}
+    return {k: d for k, d in found.items() if d["$schema"].split(":")[2] == kind}
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("| --- ", "|---").replace(
+        "|--- |", "|---|")
+
+
+def link(name: str, document: str) -> str:
+    return f"[{document}.json](receipts/{name}/{document}.json)"
+
+
+def percent(x: float, digits: int = 0) -> str:
+    return f"{100 * x:.{digits}f} %"
+
+
+# ---- what was measured -----------------------------------------------------------------------------
+
+
+def is_main(d: dict) -> bool:
+    b = d["benchmark"]
+    swept = any(key in b for key in ("depths", "thread_counts", "batches", "stages", "touch"))
+    return bool(b["prefill_tps"] and b["decode_tps"]) and not swept and not d["run"]["exact_head"]
+
+
+def known(values) -> list:
+    return list(dict.fromkeys(v for v in values if v is not None))
+
+
+def facts(name: str) -> str:
+    """Processor, kernels, determinism and version, each in a line."""
+    found = documents(name, "benchmark")
+    machines = known(json.dumps(d["machine"]) for d in found.values() if d["machine"])
+    lines = []
+    for text in machines:
+        m = json.loads(text)
+        sets_of = ", ".join(m["instruction_sets"])
+        lines.append(f"- *Processor*: {m['cpu']}, {m['cores']} cores, {m['os']}; instruction sets {sets_of}.")
+    for note in known(d["origin"]["note"] for d in found.values() if d["origin"]["note"]):
+        lines.append(f"- *Processor*: not in the documents, which are imported; they quote: {note}")
+    isas = known(d["run"]["isa"] for d in found.values())
+    rows = known(k for d in found.values() for k in d["kernels"] if re.search(r"_gem[vm]_", k))
+    lines.append(f"- *Kernels*: {', '.join(isas)}; products by {', '.join(f'`{row}`' for row in rows)}. Each"
+                 " document lists all that ran; compute path: "
+                 f"{', '.join(known(d['compute_path'] for d in found.values())) or 'not recorded'}.")
+    flags = known(d["deterministic"] for d in found.values())
+    asked = {True: "asked for", False: "not asked for by a flag"}
+    lines.append(f"- *Determinism*: {' and '.join(asked[f] for f in flags)}; tokens are the same bits in any case"
+                 " ([determinism](determinism.md)), times are not.")
+    versions = known(f"tern {d['versions']['tern']}, commit {d['versions']['commit']}, "
+                     f"{d['versions']['compiler']}" for d in found.values() if d["versions"])
+    if versions:
+        lines.append(f"- *Version*: {'; '.join(versions)}.")
+    return "\n".join(lines)
+
+
+def models_table(name: str) -> str:
+    rows = []
+    for document, d in documents(name, "benchmark").items():
+        b = d["benchmark"]
+        if not is_main(d) or b["prompt_tokens"] < 64:
+            continue
+        rows.append([
+            d["model_info"]["model_path"].removesuffix(".gguf"), str(b["threads"]),
+            f"{b['prefill_tps']:.1f} (spread {b['prefill_spread_percent']:.0f} %)",
+            f"{b['decode_tps']:.1f} (spread {b['decode_spread_percent']:.0f} %)",
+            f"{b['p50_ms']:.1f} / {b['p95_ms']:.1f}", f"{1e-6 * b['bytes_per_token']:.0f}",
+            f"{b['bandwidth_gbs']:.1f} of {b['read_gbs']:.1f}", percent(b["bandwidth_fraction"]),
+            link(name, document)])
+    return table(["model", "threads", "prefill, tokens/s", "decode, tokens/s", "ms a token, p50 / p95",
+                  "MB a token", "GB/s", "of what the memory gives", "receipt"], rows)
+
+
+def short_table(name: str) -> str:
+    """Prompts of a few tokens: what the first token takes."""
+    rows = []
+    for document, d in documents(name, "benchmark").items():
+        b = d["benchmark"]
+        if is_main(d) and b["prompt_tokens"] < 64:
+            rows.append([d["model_info"]["model_path"].removesuffix(".gguf"), str(b["threads"]),
+                         str(b["prompt_tokens"]), f"{b['first_token_ms']:.0f}", f"{b['rss_mib']:.0f}",
+                         link(name, document)])
+    head = ["model", "threads", "tokens of prompt", "first token, ms", "memory, MiB", "receipt"]
+    return "First tokens:\n\n" + table(head, rows) if rows else ""
+
+
+def sweeps_table(name: str) -> str:
+    rows = []
+    for document, d in documents(name, "benchmark").items():
+        b = d["benchmark"]
+        what = []
+        if "depths" in b:
+            places = ", ".join(f"{p['depth']}: {p['decode_tps']:.1f}" for p in b["depths"])
+            what.append(f"behind so many tokens {places}")
+        if "thread_counts" in b:
+            what.append("by threads " + ", ".join(f"{p['threads']}: {p['decode_tps']:.1f}"
+                                                  for p in b["thread_counts"]))
+        if "batches" in b:
+            passes = ", ".join(f"{p['tokens']}: {p['pick_ratio']:.2f}" for p in b["batches"][1:])
+            what.append(f"passes of several tokens take so many times one of one: {passes}")
+        if "touch" in b:
+            what.append(f"{1e-6 * b['touch']['bytes_per_token']:.0f} MB more touched for every token")
+        if d["run"]["exact_head"] or "exact-head" in document:
+            what.append("the whole head is read for every token (`--exact-head`)")
+        if what:
+            kv = d["run"]["kv"] or ("q8_0" if "q8_0" in document else "f16")
+            rows.append([d["model_info"]["model_path"].removesuffix(".gguf"), kv, f"{b['decode_tps']:.1f}",
+                         "; ".join(what), link(name, document)])
+    head = ["model", "cache", "decode, tokens/s", "and", "receipt"]
+    return f"Sweeps:\n\n{table(head, rows)}" if rows else ""
+
+
+def stage_shares(kind: dict) -> list[float]:
+    times = {s["stage"]: s for s in kind["stages"]}
+    sums = [sum(times[stage][key] for stage in stages if stage in times) for stages, key in STAGES.values()]
+    return [x / kind["whole_ms"] for x in (*sums, kind["wait_ms"])]
+
+
+def stages_table(name: str) -> str:
+    columns = []
+    for document, d in documents(name, "benchmark").items():
+        for kind in ("decode", "prefill"):
+            found = d["benchmark"].get("stages", {}).get(kind)
+            if found:
+                title = {"decode": "decoding", "prefill": "prompt"}[kind]
+                threads = "1 thread" if found["threads"] == 1 else f"{found['threads']} threads"
+                columns.append((f"{title}, {threads}", stage_shares(found), document))
+    columns.sort(key=lambda column: column[0].startswith("prompt"))
+    rows = [[what, *(percent(shares[i], 1) for _, shares, _ in columns)]
+            for i, what in enumerate([*STAGES, "waits"])]
+    links = ", ".join(dict.fromkeys(link(name, document) for *_, document in columns))
+    head = ["", *(title for title, *_ in columns)]
+    intro = (f"Shares of the time of a token (`--stages`), medians of the rounds, from {links}; what the stages"
+             " are stands [below](#where-the-time-goes):")
+    return f"{intro}\n\n{table(head, rows)}" if columns else ""
+
+
+def threads_of(side: dict) -> str:
+    found = re.search(r"--threads[ =](\d+)", side["command"])
+    return str(side["threads"] or (found[1] if found else "all"))
+
+
+def prompt_of(side: dict) -> str:
+    found = re.search(r"-p (\d+)", side["command"])
+    return found[1] if found else ""
+
+
+def ratio(d: dict, figure: str) -> str:
+    found = d["ratios"].get(figure)
+    return f"{found['ratio']:.2f} [{found['low']:.2f}, {found['high']:.2f}]" if found else ""
+
+
+def comparisons_table(name: str) -> str:
+    rows, versions = [], []
+    for document, d in documents(name, "comparison").items():
+        if not document.startswith("comparison-"):
+            continue
+        beside = re.sub(r"-\d+(threads?|tokens)$", "", document.removeprefix("comparison-"))
+        rows.append([beside, threads_of(d["b"]), prompt_of(d["b"]), ratio(d, "decode_tps"),
+                     ratio(d, "prefill_tps"), link(name, document)])
+        versions.append(f"- {beside}: {d['a']['version']}")
+    head = ["beside", "threads", "tokens of prompt", "ratio of decoding", "ratio of prefill", "receipt"]
+    intro = ("Beside other programs and builds, runs in turns; ratios above 1 mean that tern is faster, with"
+             " their 95 % interval:")
+    return "\n\n".join([intro, table(head, rows), "\n".join(dict.fromkeys(versions))]) if rows else ""
+
+
+# ---- kernels alone ---------------------------------------------------------------------------------
+
+
+def kernel(op: str, weights: str, level: str, shape: str | None = None) -> results.Benchmark | None:
+    """The benchmark of the report's AVX2 row, one thread."""
+    for b in results.load(str(KERNEL_REPORT)).benchmarks.values():
+        label = b.label
+        if (label.get("op"), b.weights, label.get("level"), label.get("isa")) == (op, weights, level, "avx2") \
+                and label.get("threads", "1") == "1" and shape in (None, label.get("shape")):
+            return b
+    return None
+
+
+def kernels_table() -> str:
+    rows = []
+    formats = dict.fromkeys(b.weights for b in results.load(str(KERNEL_REPORT)).benchmarks.values()
+                            if b.label.get("op") == "gemv" and b.label.get("isa") == "avx2")
+    for weights in formats:
+        cache, memory = kernel("gemv", weights, "cache"), kernel("gemv", weights, "memory", "6912x2560")
+        gemm = kernel("gemm", weights, "cache")
+        if cache and memory and gemm:
+            peak = gemm.figure("peak_percent")
+            rows.append([weights, f"{cache.figure('macs') / 1e9:.0f}", f"{memory.figure('macs') / 1e9:.0f}",
+                         f"{memory.figure('read_percent'):.0f} %", f"{gemm.figure('macs') / 1e9:.0f}",
+                         f"{peak:.0f} %" if peak else "-"])
+    return table(["weights", "gemv, from the cache", "gemv, from memory (6912 x 2560)", "of the bus",
+                  "gemm of 128 tokens, from the cache", "of the peak"], rows)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/performance.md is what tools/performance-page makes of its template and the receipts."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import json
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "docs")]
+import page_tables  # noqa: E402
+import test_claims  # noqa: E402
+
+SET = "amd-epyc-zen3-avx2"
+
+
+def script():
+    path = str(ROOT / "tools" / "performance-page")
+    spec = importlib.util.spec_from_loader("performance_page",
+                                           importlib.machinery.SourceFileLoader("performance_page", path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.script = script()
+        self.template = self.script.TEMPLATE.read_text()
+        temporary = tempfile.TemporaryDirectory(prefix="tern-page-")
+        self.addCleanup(temporary.cleanup)
+        self.receipts = Path(temporary.name) / "receipts"
+        shutil.copytree(page_tables.RECEIPTS, self.receipts)
+
+    def made(self) -> str:
+        with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
+            return self.script.page(self.template)
+
+    def change(self, name: str, edit) -> None:
+        path = self.receipts / SET / f"{name}.json"
+        document = json.loads(path.read_text())
+        edit(document)
+        path.write_text(json.dumps(document))
+
+    def test_up_to_date(self):
+        self.assertEqual(self.script.PAGE.read_text(), self.script.page(self.template),
+                         "run: tools/performance-page")
+
+    def test_figures_come_from_the_receipts(self):
+        """Another figure in a receipt is another one on the page, in tables and in prose."""
+        def slower(document):
+            document["benchmark"]["depths"][3]["decode_tps"] = 12.34
+            document["benchmark"]["decode_tps"] = 56.78
+
+        self.change("bitnet-2b-contexts-f16", slower)
+        self.change("comparison-bitnet.cpp-1thread", lambda d: d["ratios"]["decode_tps"].update(ratio=9.87))
+        made = self.made()
+        for text in ("| 56.8 |", "4070: 12.3", "decoding runs at 12.3 tokens/s", "| 9.87 ["):
+            self.assertIn(text, made)
+            self.assertNotIn(text, self.script.PAGE.read_text())
+
+    def test_machines_side_by_side(self):
+        """A second folder is a section of its own, with what it has."""
+        other = self.receipts / "other-machine"
+        other.mkdir()
+        name = "bitnet-2b-2threads"
+        document = json.loads((self.receipts / SET / f"{name}.json").read_text())
+        document["machine"] = {"cpu": "Some Processor", "cores": 7, "os": "Linux 1", "instruction_sets": ["scalar"]}
+        document["versions"] = {"tern": "9.9.9", "compiler": "cc", "commit": "abc"}
+        document["origin"]["note"] = ""
+        document["compute_path"] = "real"
+        (other / f"{name}.json").write_text(json.dumps(document))
+        section = self.made().partition("### On other-machine\n")[2].partition("\n### ")[0]
+        for text in ("Some Processor, 7 cores", "compute path: real", "*Determinism*", "`tern_gemv_i2_s_16x1_avx2`",
+                     "tern 9.9.9, commit abc", f"receipts/other-machine/{name}.json"):
+            self.assertIn(text, section)
+        self.assertNotIn("Beside other programs", section)
+
+    def test_no_figure_by_hand(self):
+        """Prose of the template claims no speed: placeholders do."""
+        text = re.sub(r"\{\{ .+? \}\}", "", self.template)
+        found = [m[0] for m in test_claims._CLAIM.finditer(test_claims.documents.prose(text))]
+        self.assertEqual(found, [])
+
+    def test_what_is_not_there(self):
+        with self.assertRaises(page_tables.PageError):
+            self.script.fill('{{ figure("none", "benchmark.decode_tps") }}')
+        with self.assertRaises(page_tables.PageError):
+            self.script.fill(f'{{{{ figure("{SET}/bitnet-2b-2threads", "benchmark.none") }}}}')
+
+
+if __name__ == "__main__":
+    unittest.main()
