@@ -334,7 +334,7 @@ class Convert(common.FolderTest):
         """Keys that tern has not heard of are named in one line."""
         model = Folder(self.dir / "unknown", tie_word_embeddings=True)
         model.config |= {"vortex": 3, "evil\u001b[2J": [1, {"a": 2}], "x" * 500: 1}
-        result = tern("convert", model.write(), self.dir / "out.gguf")
+        result = tern("convert", model.write(), self.dir / "unknown.gguf")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr.count(b"not known"), 1)
         self.assertIn(b"config.json: not known, and left out: vortex, evil?[2J", result.stderr)
