@@ -125,8 +125,8 @@ static int finish(const run *r) {
     if (wants_remarks(options_switch(r->o, OPT_VERBOSE))) {
         figures_print(&r->answerer, &r->l);
         if (r->n_reused > 0) {
-            (void)fprintf(stderr, "%zu more tokens of the prompt were in %s\n", r->n_reused,
-                          options_text(r->o, OPT_PROMPT_CACHE));
+            remark("%zu more tokens of the prompt were in %s\n", r->n_reused,
+                   options_text(r->o, OPT_PROMPT_CACHE));
         }
     }
     if (r->answerer.end == ANSWER_CONTEXT) {

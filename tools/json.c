@@ -2,6 +2,7 @@
 #include "tools/json.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/json/write.h"
 #include "tools/out.h"
@@ -13,7 +14,7 @@ int json_print(json_t *root) {
         complain("no memory for JSON");
         return EXIT_FAILED;
     }
-    out_print("%s\n", line);
+    (void)(out_write(line, strlen(line)) && out_write("\n", 1));
     free(line);
     return EXIT_DONE;
 }

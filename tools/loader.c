@@ -108,14 +108,14 @@ static tern_image_use image_use(const options *o) {
 
 static void report_loading(const loaded *l) {
     const tern_model_loading *t = &l->loading;
-    (void)fprintf(stderr, "loaded in %.3f s: ", t->seconds);
+    remark("loaded in %.3f s: ", t->seconds);
     if (t->content_seconds > 0.0) {
-        (void)fprintf(stderr, "contents %.3f, cache %.3f, ", t->content_seconds, t->image_seconds);
+        remark("contents %.3f, cache %.3f, ", t->content_seconds, t->image_seconds);
     }
-    (void)fprintf(stderr, "weights %.3f, %s\n", t->weights_seconds,
-                  t->mapped ? "mapped from the cache" : "packed");
+    remark("weights %.3f, %s\n", t->weights_seconds,
+           t->mapped ? "mapped from the cache" : "packed");
     if (t->problem.status != TERN_OK) {
-        (void)fprintf(stderr, "cache not used: %s\n", t->problem.message);
+        remark("cache not used: %s\n", t->problem.message);
     }
 }
 
@@ -179,9 +179,9 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
 void loader_report_tokenizer(const tern_tokenizer *t, const char *model) {
     if (model == NULL || strcmp(tern_tokenizer_file(t), model) != 0) {
         const char *pre = tern_tokenizer_pre(t);
-        (void)fprintf(stderr, "tokenizer: %s, %s%s%s, %zu tokens\n", tern_tokenizer_file(t),
-                      tern_tokenizer_kind(t), pre[0] != '\0' ? ", pre-tokenizer " : "", pre,
-                      tern_tokenizer_size(t));
+        remark("tokenizer: %s, %s%s%s, %zu tokens\n", tern_tokenizer_file(t),
+               tern_tokenizer_kind(t), pre[0] != '\0' ? ", pre-tokenizer " : "", pre,
+               tern_tokenizer_size(t));
     }
 }
 

@@ -5,8 +5,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdio_ext.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tools/visible.h"
+
+enum { PIECE_BYTES = 4096 };
 
 static int write_error; /* errno of the first failed write to standard output, or 0 */
 
@@ -19,21 +24,59 @@ static bool note(bool written) {
     return write_error == 0;
 }
 
-bool out_write(const char *bytes, size_t size) {
+static bool write_all(const char *bytes, size_t size) {
     errno = 0;
-    return write_error == 0 && note(fwrite(bytes, 1, size, stdout) == size);
+    return note(fwrite(bytes, 1, size, stdout) == size);
+}
+
+static bool is_terminal(void) {
+    static int known = -1;
+    if (known < 0) {
+        known = isatty(STDOUT_FILENO) == 1;
+    }
+    return known == 1;
+}
+
+/* In pieces that end behind a whole character. */
+static bool write_visible(const char *bytes, size_t size) {
+    char piece[PIECE_BYTES];
+    bool good = true;
+    for (size_t at = 0; good && at < size;) {
+        size_t n = size - at < sizeof piece ? size - at : sizeof piece;
+        while (at + n < size && n > 1 && ((unsigned char)bytes[at + n] & 0xc0) == 0x80) {
+            n--;
+        }
+        good = write_all(piece, visible_copy(bytes + at, n, true, piece));
+        at += n;
+    }
+    return good;
+}
+
+bool out_write(const char *bytes, size_t size) {
+    return write_error == 0 && (is_terminal() ? write_visible : write_all)(bytes, size);
 }
 
 bool out_print(const char *format, ...) {
     if (write_error != 0) {
         return false;
     }
-    va_list args;
+    char line[PIECE_BYTES];
+    char *longer = NULL;
+    va_list args, again;
     va_start(args, format);
-    errno = 0;
-    const int n = vprintf(format, args);
+    va_copy(again, args);
+    const int n = vsnprintf(line, sizeof line, format, args);
+    const bool fits = n >= 0 && (size_t)n < sizeof line;
+    errno = ENOMEM;
+    const bool made = fits || vasprintf(&longer, format, again) >= 0;
+    va_end(again);
     va_end(args);
-    return note(n >= 0);
+    if (!made) {
+        return note(false);
+    }
+    const bool written = write_visible(fits ? line : longer, (size_t)n);
+    free(longer);
+    return written;
 }
 
 bool out_flush(void) {
@@ -51,19 +94,24 @@ int out_finish(int status) {
     return status == EXIT_DONE ? EXIT_FAILED : status;
 }
 
-/* Control characters (from arguments and files) become '?', so that a line stays a line. */
 void complain(const char *format, ...) {
     char line[1024];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    for (char *c = line; *c != '\0'; c++) {
-        if ((unsigned char)*c < ' ' || *c == 0x7f) {
-            *c = '?';
-        }
-    }
-    fprintf(stderr, "tern: %s\n", line);
+    const size_t n = visible_copy(line, strlen(line), false, line);
+    fprintf(stderr, "tern: %.*s\n", (int)n, line);
+}
+
+void remark(const char *format, ...) {
+    char line[PIECE_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    const size_t n = visible_copy(line, strlen(line), true, line);
+    (void)fprintf(stderr, "%.*s", (int)n, line);
 }
 
 int complain_error(const tern_error *err) {

@@ -14,7 +14,11 @@
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Writes to standard output. False once any write has failed; callers may ignore it. */
+/*
+ * Standard output. False once any write has failed; callers may ignore it. out_write gives a file
+ * or pipe exactly these bytes, a terminal what can be seen of them (tools/visible.h); out_print
+ * writes lines for people, of which only that remains everywhere.
+ */
 bool out_write(const char *bytes, size_t size);
 bool out_print(const char *format, ...) TERN_PRINTF(1, 2);
 bool out_flush(void);
@@ -23,8 +27,11 @@ bool out_flush(void);
  * or EXIT_FAILED where that was EXIT_DONE and something could not be written. */
 int out_finish(int status);
 
-/* "tern: " and a line on standard error. */
+/* "tern: " and a line on standard error, of what can be seen. */
 void complain(const char *format, ...) TERN_PRINTF(1, 2);
+
+/* A text on standard error, of what can be seen. */
+void remark(const char *format, ...) TERN_PRINTF(1, 2);
 
 /* Complains about a failed call; the exit status: EXIT_USAGE for a wrong instruction set, and for a
  * file that is not replaced. */

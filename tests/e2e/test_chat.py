@@ -442,7 +442,7 @@ class OnATerminal(Chat):
         path.write_bytes(file.to_bytes())
         with self.terminal("-m", path) as chat:
             greeting = chat.prompt()
-            self.assertIn("(a?]0;owned???31mb,", greeting)
+            self.assertIn("(a?]0;owned??31mb,", greeting)
             self.assertNotIn("\x9b", greeting)
 
     def test_other_names_of_commands(self):

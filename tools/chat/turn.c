@@ -11,22 +11,13 @@
 #include "tools/chat/chat.h"
 #include "tools/interrupt.h"
 #include "tools/out.h"
+#include "tools/visible.h"
 
 static bool may_dim(void) {
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
     return isatty(STDERR_FILENO) == 1 && (no_color == NULL || no_color[0] == '\0') &&
            terminal != NULL && strcmp(terminal, "dumb") != 0;
-}
-
-/* Terminals take some characters for commands; a model, its name too, has none to give. The bytes
- * of one at the start of bytes[size]: those of two (U+0080 to U+009F) begin with c2. 0: none. */
-static size_t control_size(const char *bytes, size_t size) {
-    const unsigned char c = (unsigned char)bytes[0];
-    if (c == 0xc2 && size > 1 && ((unsigned char)bytes[1] & 0xe0) == 0x80) {
-        return 2;
-    }
-    return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
 }
 
 void chat_remark(const chat *c, const char *format, ...) {
@@ -38,12 +29,7 @@ void chat_remark(const chat *c, const char *format, ...) {
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    const size_t size = strlen(line);
-    for (size_t i = 0; i < size; i++) {
-        const size_t n = control_size(line + i, size - i);
-        memset(line + i, '?', n);
-        i += n > 0 ? n - 1 : 0;
-    }
+    line[visible_copy(line, strlen(line), false, line)] = '\0';
     const bool dim = may_dim();
     (void)fprintf(stderr, "%s(%s)%s\n", dim ? "\033[2m" : "", line, dim ? "\033[0m" : "");
 }
@@ -122,23 +108,9 @@ static bool reuse(chat *c) {
     return true;
 }
 
-/* Nothing else goes to a terminal. */
-static bool write_printable(const char *bytes, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        const size_t n = control_size(bytes + i, size - i);
-        if (!(n > 0 ? out_write("?", 1) : out_write(bytes + i, 1))) {
-            return false;
-        }
-        i += n > 0 ? n - 1 : 0;
-    }
-    return true;
-}
-
 static bool show(const char *bytes, size_t size, void *user) {
     (void)user;
-    const bool written =
-        isatty(STDOUT_FILENO) == 1 ? write_printable(bytes, size) : out_write(bytes, size);
-    return written && out_flush() && !interrupt_seen();
+    return out_write(bytes, size) && out_flush() && !interrupt_seen();
 }
 
 static void remark_end(const chat *c) {
