@@ -4,65 +4,44 @@
  * scale and size, so that nothing in the file tells them apart. docs/formats.md has the orders.
  */
 
-#include <string.h>
-
-#include "kernels/ternary.h"
-
-/* A code of the file. */
-typedef struct place {
-    size_t byte;
-    unsigned shift;
-} place;
+#include "kernels/import.h"
 
 /* Units of 4 * strands codes: strand s, in bits 7 - 2s and 6 - 2s, has `strands` codes in a row. */
-static place strided(size_t element, size_t strands) {
-    const size_t in_unit = element % (4 * strands);
-    return (place){element / (4 * strands) * strands + in_unit % strands,
-                   6 - 2 * (unsigned)(in_unit / strands)};
-}
-
-static place place_of(tern_i2s_order order, size_t row, size_t col, size_t cols) {
-    switch (order) {
-    case TERN_I2S_UNITS_64:
-        return strided(row * cols + col, 16);
-    case TERN_I2S_ROWS_4:
-        return (place){row / 4 * cols + col, 6 - 2 * (unsigned)(row % 4)};
-    case TERN_I2S_SEQUENTIAL:
-        return strided(row * cols + col, 1);
-    default:
-        return strided(row * cols + col, 32);
+static inline void read_strided(const uint8_t *file, size_t strands, size_t first, size_t n,
+                                uint8_t *codes) {
+    for (size_t i = 0; i < n;) {
+        const size_t in_unit = (first + i) % (4 * strands);
+        const uint8_t *strand = file + (first + i) / (4 * strands) * strands + in_unit % strands;
+        const unsigned shift = 6 - 2 * (unsigned)(in_unit / strands);
+        const size_t left = strands - in_unit % strands;
+        const size_t end = i + (left < n - i ? left : n - i);
+        for (const uint8_t *byte = strand; i < end; i++, byte++)
+            codes[i] = *byte >> shift & 3;
     }
 }
 
-tern_status tern_i2s_import(tern_i2s_order order, const void *file, size_t rows, size_t cols,
-                            void *i2s, tern_error *err) {
-    const uint8_t *source = file;
-    uint8_t *stream = i2s;
-    uint64_t bytes;
-    float scale;
+/* Column k of rows 4g .. 4g + 3 in byte k of group g. */
+static void read_of_four(const uint8_t *file, size_t cols, size_t row, uint8_t *codes) {
+    const uint8_t *group = file + row / 4 * cols;
+    const unsigned shift = 6 - 2 * (unsigned)(row % 4);
 
-    if (file == NULL || i2s == NULL)
-        return tern_fail(err, TERN_ERR_NULL, "no tensor, or no place for it");
-    if (order < TERN_I2S_UNITS_128 || order > TERN_I2S_SEQUENTIAL)
-        return tern_fail(err, TERN_ERR_ARG, "order %d of I2_S codes is unknown", (int)order);
-    if (tern_format_bytes(TERN_FORMAT_I2_S, rows, cols, &bytes) != TERN_OK ||
-        (order == TERN_I2S_ROWS_4 && rows % 4 != 0))
-        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
-                         "a matrix of %zu x %zu has no I2_S tensor of order %d", rows, cols,
-                         (int)order);
-    const tern_status status = tern_ternary_tensor_scale(source, rows * cols / 4, &scale, err);
-    if (status != TERN_OK)
-        return status;
-    memset(stream, 0, (size_t)bytes);
-    for (size_t row = 0; row < rows; row++)
-        for (size_t col = 0; col < cols; col++) {
-            const place at = place_of(order, row, col, cols);
-            const uint8_t code = source[at.byte] >> at.shift & 3;
-            if (code == 3)
-                return tern_fail(err, TERN_ERR_TENSOR_DATA, "code 3 at row %zu, column %zu", row,
-                                 col);
-            tern_ternary_write(TERN_FORMAT_I2_S, &code, row * cols + col, 1, stream);
-        }
-    memcpy(stream + rows * cols / 4, &scale, sizeof scale);
-    return TERN_OK;
+    for (size_t k = 0; k < cols; k++)
+        codes[k] = group[k] >> shift & 3;
+}
+
+void tern_i2s_read_row(tern_i2s_order order, const uint8_t *file, size_t cols, size_t row,
+                       uint8_t *codes) {
+    switch (order) {
+    case TERN_I2S_UNITS_64:
+        read_strided(file, 16, row * cols, cols, codes);
+        break;
+    case TERN_I2S_ROWS_4:
+        read_of_four(file, cols, row, codes);
+        break;
+    case TERN_I2S_SEQUENTIAL:
+        read_strided(file, 1, row * cols, cols, codes);
+        break;
+    default:
+        tern_ternary_read(TERN_FORMAT_I2_S, file, row * cols, cols, codes);
+    }
 }

@@ -5,9 +5,10 @@
  * not hold. docs/formats.md has the addressing.
  */
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "kernels/ternary.h"
+#include "kernels/import.h"
 
 enum {
     TL2_ROWS = 32,     /* rows of a TL2 register block */
@@ -20,7 +21,7 @@ typedef struct tiled {
     size_t rows, cols;
     tern_tl_tiles tiles;
     size_t triple_cols; /* TL2: columns in triples; the others are pairs */
-    size_t signs_at, pairs_at, scale_at;
+    size_t signs_at, pairs_at, used, scale_at;
 } tiled;
 
 /* ---- shapes -------------------------------------------------------------------------------- */
@@ -33,6 +34,20 @@ static tern_status fail_shape(const tiled *t, const char *what, tern_error *err)
                      t->tiles.block_rows, what);
 }
 
+bool tern_tl_scale_at(tern_tl_kind kind, uint64_t rows, uint64_t cols, uint64_t *at) {
+    uint64_t bytes;
+
+    if (tern_format_bytes(TERN_FORMAT_I2_S, rows, cols, &bytes) != TERN_OK ||
+        rows % TL2_ROWS != 0 || (kind == TERN_TL2 && cols < 256))
+        return false;
+    *at = rows * cols / 4;
+    if (kind == TERN_TL2) {
+        const uint64_t nominal = (cols - 256) * rows / 3 * 5 / 8 + 256 * rows / 2 * 4 / 8;
+        *at = (nominal + 31) / 32 * 32;
+    }
+    return true;
+}
+
 static tern_status check_tl1(tiled *t, tern_error *err) {
     const tern_tl_tiles *s = &t->tiles;
 
@@ -42,7 +57,7 @@ static tern_status check_tl1(tiled *t, tern_error *err) {
         return fail_shape(t, "rows do not divide", err);
     if (s->cols == 0 || s->cols % (256 / s->block_rows) != 0 || t->cols % s->cols != 0)
         return fail_shape(t, "columns do not divide", err);
-    t->scale_at = t->rows * t->cols / 4;
+    t->used = t->scale_at;
     return TERN_OK;
 }
 
@@ -51,31 +66,29 @@ static tern_status check_tl2(tiled *t, tern_error *err) {
 
     if (s->rows == 0 || s->rows % TL2_ROWS != 0 || t->rows % s->rows != 0)
         return fail_shape(t, "rows do not divide", err);
-    if (s->cols == 0 || s->cols % 24 != 0 || t->cols < 256)
-        return fail_shape(t, "columns of tiles must be a multiple of 24, of the matrix 256 or more",
-                          err);
+    if (s->cols == 0 || s->cols % 24 != 0)
+        return fail_shape(t, "columns of tiles must be a multiple of 24", err);
     t->triple_cols = t->cols / s->cols * s->cols;
     if ((t->cols - t->triple_cols) % TL2_PAIR_COLS != 0)
         return fail_shape(t, "what the tiles leave over is no multiple of 32 columns", err);
     t->signs_at = t->triple_cols * t->rows / 6;
     t->pairs_at = t->signs_at + t->triple_cols * t->rows / 24;
-    const size_t used = t->pairs_at + (t->cols - t->triple_cols) * t->rows / 4;
-    const size_t nominal = (t->cols - 256) * t->rows / 3 * 5 / 8 + 256 * t->rows / 2 * 4 / 8;
-    t->scale_at = (nominal + 31) / 32 * 32;
-    return used <= t->scale_at ? TERN_OK : fail_shape(t, "the sections exceed the tensor", err);
+    t->used = t->pairs_at + (t->cols - t->triple_cols) * t->rows / 4;
+    return t->used <= t->scale_at ? TERN_OK : fail_shape(t, "the sections exceed the tensor", err);
 }
 
 static tern_status tiled_init(tiled *t, tern_tl_kind kind, size_t rows, size_t cols,
                               const tern_tl_tiles *tiles, tern_error *err) {
-    uint64_t bytes;
+    uint64_t scale_at;
 
     if (tiles == NULL)
         return tern_fail(err, TERN_ERR_NULL, "no tile sizes");
     if (kind != TERN_TL1 && kind != TERN_TL2)
         return tern_fail(err, TERN_ERR_ARG, "kind %d is not TL1 or TL2", (int)kind);
     *t = (tiled){.kind = kind, .rows = rows, .cols = cols, .tiles = *tiles};
-    if (tern_format_bytes(TERN_FORMAT_I2_S, rows, cols, &bytes) != TERN_OK)
-        return fail_shape(t, "not a shape of ternary matrices", err);
+    if (!tern_tl_scale_at(kind, rows, cols, &scale_at))
+        return fail_shape(t, "not a shape of such matrices", err);
+    t->scale_at = (size_t)scale_at;
     return kind == TERN_TL1 ? check_tl1(t, err) : check_tl2(t, err);
 }
 
@@ -91,23 +104,30 @@ tern_status tern_tl_bytes(tern_tl_kind kind, size_t rows, size_t cols, const ter
 
 /* ---- addresses ----------------------------------------------------------------------------- */
 
-/* A nibble of the file. */
-typedef struct place {
-    size_t byte;
-    unsigned shift;
-} place;
+/* Where a row has its bytes of a section, in the order of its columns: tile by tile, block by
+ * block. */
+typedef struct row_walk {
+    size_t first;               /* byte of the file */
+    size_t tiles, tile_bytes;   /* tiles, and from one to the next */
+    size_t blocks, block_bytes; /* in a tile */
+    size_t quads, quad_bytes;   /* in a block: bytes of the row */
+} row_walk;
 
-/* TL1: the nibble of columns k, k + 1 of a row. */
-static place tl1_place(const tiled *t, size_t row, size_t k) {
-    const size_t bm = t->tiles.block_rows, by = 256 / bm, p = k / 2;
-    const size_t half_tile = t->tiles.cols / 2;
-    size_t at = row / t->tiles.rows * (t->cols / t->tiles.cols) + p / half_tile;
+/* TL1: blocks of 64 bytes for bm rows and by columns, 16 rows and 4 columns side by side. */
+static row_walk tl1_walk(const tiled *t, size_t row) {
+    const size_t bm = t->tiles.block_rows, by = 256 / bm, lanes = 16;
+    const size_t in_tile = row % t->tiles.rows;
+    row_walk w = {.tiles = t->cols / t->tiles.cols,
+                  .tile_bytes = (size_t)t->tiles.rows * t->tiles.cols / 4,
+                  .blocks = t->tiles.cols / by,
+                  .block_bytes = bm * by / 4,
+                  .quads = by / 4,
+                  .quad_bytes = lanes};
 
-    at = at * (t->tiles.rows / bm) + row % t->tiles.rows / bm;
-    at = at * (t->tiles.cols / by) + p % half_tile / (by / 2);
-    at = at * (bm / 16) + row % bm / 16;
-    at = at * (by / 4) + p % (by / 2) / 2;
-    return (place){at * 16 + row % 16, p % 2 == 0 ? 4 : 0};
+    w.first = row / t->tiles.rows * w.tiles * w.tile_bytes +
+              in_tile / bm * w.blocks * w.block_bytes + in_tile % bm / lanes * w.quads * lanes +
+              row % lanes;
+    return w;
 }
 
 /* TL2 keeps the second and third eight of its 32 rows in each other's place. */
@@ -116,125 +136,186 @@ static size_t tl2_lane(size_t row) {
     return order[row % TL2_ROWS / 8] * 8 + row % 8;
 }
 
-/* Tile of TL2: (row tile, column tile, register block), counted in blocks of 32 rows. */
-static size_t tl2_tile(const tiled *t, size_t row, size_t tile, size_t tiles) {
-    const size_t at = row / t->tiles.rows * tiles + tile;
-    return at * (t->tiles.rows / TL2_ROWS) + row % t->tiles.rows / TL2_ROWS;
+/* A section of TL2 whose tiles have `blocks` blocks of 32 bytes for 32 rows. */
+static row_walk tl2_walk(const tiled *t, size_t row, size_t at, size_t tiles, size_t blocks) {
+    const size_t registers = t->tiles.rows / TL2_ROWS;
+    row_walk w = {.tiles = tiles,
+                  .tile_bytes = registers * blocks * TL2_ROWS,
+                  .blocks = blocks,
+                  .block_bytes = TL2_ROWS,
+                  .quads = 1};
+
+    w.first = at + (row / t->tiles.rows * tiles * registers + row % t->tiles.rows / TL2_ROWS) *
+                       blocks * TL2_ROWS;
+    return w;
 }
 
-static place tl2_triple(const tiled *t, size_t row, size_t k) {
-    const size_t triple = k / 3, per_tile = t->tiles.cols / 3;
-    const size_t tile = tl2_tile(t, row, triple / per_tile, t->triple_cols / t->tiles.cols);
-    const size_t at = tile * (t->tiles.cols / 6) + triple % per_tile / 2;
-    return (place){at * 32 + tl2_lane(row), triple % 2 == 0 ? 4 : 0};
+static row_walk triples_walk(const tiled *t, size_t row) {
+    row_walk w = tl2_walk(t, row, 0, t->triple_cols / t->tiles.cols, t->tiles.cols / 6);
+    w.first += tl2_lane(row);
+    return w;
 }
 
-/* Byte and bit of a triple's sign; words are little-endian, the first triple in the top bits. */
-static place tl2_sign(const tiled *t, size_t row, size_t k) {
-    const size_t triple = k / 3, per_tile = t->tiles.cols / 3, half = row % TL2_ROWS / 16;
-    const size_t tile = tl2_tile(t, row, triple / per_tile, t->triple_cols / t->tiles.cols);
-    const size_t word = (tile * (t->tiles.cols / 24) + triple % per_tile / 8) * 16 + row % 16;
-    const size_t bit = 15 - (2 * (triple % 8) + half);
-    return (place){t->signs_at + 2 * word + bit / 8, (unsigned)bit % 8};
+/* Words of two bytes, for eight triples of rows r and r + 16. */
+static row_walk signs_walk(const tiled *t, size_t row) {
+    row_walk w = tl2_walk(t, row, t->signs_at, t->triple_cols / t->tiles.cols, t->tiles.cols / 24);
+    w.first += row % 16 * 2;
+    return w;
 }
 
-static place tl2_pair(const tiled *t, size_t row, size_t k) {
-    const size_t pair = (k - t->triple_cols) / 2, per_tile = TL2_PAIR_COLS / 2;
-    const size_t tiles = (t->cols - t->triple_cols) / TL2_PAIR_COLS;
-    const size_t tile = tl2_tile(t, row, pair / per_tile, tiles);
-    const size_t at = tile * 8 + pair % per_tile / 2;
-    return (place){t->pairs_at + at * 32 + tl2_lane(row), pair % 2 == 0 ? 4 : 0};
+static row_walk pairs_walk(const tiled *t, size_t row) {
+    if (t->kind == TERN_TL1)
+        return tl1_walk(t, row);
+    row_walk w = tl2_walk(t, row, t->pairs_at, (t->cols - t->triple_cols) / TL2_PAIR_COLS,
+                          TL2_PAIR_COLS / 4);
+    w.first += tl2_lane(row);
+    return w;
 }
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* Weights that the nibble at column k stands for: 3 in TL2's triples, else 2. */
-static size_t width_at(const tiled *t, size_t k) {
-    return t->kind == TERN_TL2 && k < t->triple_cols ? 3 : 2;
+/* Two pairs of weights, the first in the high nibble. */
+static void get_pairs(uint8_t byte, uint8_t *codes) {
+    static const uint8_t pairs[16][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2},
+                                         {2, 0}, {2, 1}, {2, 2}, {3, 3}, {3, 3}, {3, 3},
+                                         {3, 3}, {3, 3}, {3, 3}, {3, 3}};
+    memcpy(codes, pairs[byte >> 4], 2);
+    memcpy(codes + 2, pairs[byte & 15], 2);
 }
 
-static place pair_place(const tiled *t, size_t row, size_t k) {
-    return t->kind == TERN_TL1 ? tl1_place(t, row, k) : tl2_pair(t, row, k);
+static uint8_t put_pairs(const uint8_t *codes) {
+    return (uint8_t)((3 * codes[0] + codes[1]) << 4 | (3 * codes[2] + codes[3]));
 }
 
-/* Codes of the nibble at (row, k). False for an index that no writer uses. */
-static bool get(const tiled *t, const uint8_t *file, size_t row, size_t k, uint8_t *codes) {
-    const bool triple = width_at(t, k) == 3;
-    const place at = triple ? tl2_triple(t, row, k) : pair_place(t, row, k);
-    const int index = file[at.byte] >> at.shift & 15;
+/* The three weights of a magnitude; no writer gives 0 a sign. */
+static void get_triple(int magnitude, bool negative, uint8_t *codes) {
+    const int value = 13 + (negative ? -magnitude : magnitude); /* 9 * c0 + 3 * c1 + c2 */
 
-    if (!triple) {
-        codes[0] = (uint8_t)(index / 3);
-        codes[1] = (uint8_t)(index % 3);
-        return index < 9;
+    if (magnitude > 13 || (negative && magnitude == 0)) {
+        memset(codes, TERN_NO_WEIGHT, 3);
+        return;
     }
-    const place sign = tl2_sign(t, row, k);
-    const bool negative = file[sign.byte] >> sign.shift & 1;
-    const int value = 13 + (negative ? -index : index); /* 9 * c0 + 3 * c1 + c2 */
     codes[0] = (uint8_t)(value / 9);
     codes[1] = (uint8_t)(value / 3 % 3);
     codes[2] = (uint8_t)(value % 3);
-    return index < 14;
 }
 
-static void put(const tiled *t, const uint8_t *codes, size_t row, size_t k, uint8_t *file) {
-    if (width_at(t, k) == 2) {
-        const place at = pair_place(t, row, k);
-        file[at.byte] = (uint8_t)(file[at.byte] | (3 * codes[0] + codes[1]) << at.shift);
-        return;
-    }
-    const place at = tl2_triple(t, row, k), sign = tl2_sign(t, row, k);
-    const int value = 9 * codes[0] + 3 * codes[1] + codes[2] - 13;
-    file[at.byte] = (uint8_t)(file[at.byte] | (value < 0 ? -value : value) << at.shift);
-    file[sign.byte] = (uint8_t)(file[sign.byte] | (value < 0) << sign.shift);
+static int triple_value(const uint8_t *codes) {
+    return 9 * codes[0] + 3 * codes[1] + codes[2] - 13;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static uint8_t *get_row_pairs(const row_walk *w, const uint8_t *file, uint8_t *codes) {
+    for (size_t tile = 0; tile < w->tiles; tile++)
+        for (size_t block = 0; block < w->blocks; block++)
+            for (size_t quad = 0; quad < w->quads; quad++, codes += 4)
+                get_pairs(file[w->first + tile * w->tile_bytes + block * w->block_bytes +
+                               quad * w->quad_bytes],
+                          codes);
+    return codes;
+}
+
+static void put_row_pairs(const row_walk *w, const uint8_t *codes, uint8_t *file) {
+    for (size_t tile = 0; tile < w->tiles; tile++)
+        for (size_t block = 0; block < w->blocks; block++)
+            for (size_t quad = 0; quad < w->quads; quad++, codes += 4)
+                file[w->first + tile * w->tile_bytes + block * w->block_bytes +
+                     quad * w->quad_bytes] = put_pairs(codes);
+}
+
+/* Bit of the sign of the first of two triples of a block; the second's is two below. */
+static unsigned sign_bit(size_t block, size_t row) {
+    return 15 - (unsigned)(4 * (block % 4) + row % TL2_ROWS / 16);
+}
+
+static uint8_t *get_row_triples(const tiled *t, const uint8_t *file, size_t row, uint8_t *codes) {
+    const row_walk w = triples_walk(t, row), s = signs_walk(t, row);
+
+    for (size_t tile = 0; tile < w.tiles; tile++)
+        for (size_t block = 0; block < w.blocks; block++, codes += 6) {
+            const uint8_t byte = file[w.first + tile * w.tile_bytes + block * w.block_bytes];
+            const uint8_t *sign = file + s.first + tile * s.tile_bytes + block / 4 * s.block_bytes;
+            const unsigned word = sign[0] | (unsigned)sign[1] << 8, bit = sign_bit(block, row);
+            get_triple(byte >> 4, word >> bit & 1, codes);
+            get_triple(byte & 15, word >> (bit - 2) & 1, codes + 3);
+        }
+    return codes;
+}
+
+/* Bytes of signs are shared by two rows: they are 0 before. */
+static const uint8_t *put_row_triples(const tiled *t, const uint8_t *codes, size_t row,
+                                      uint8_t *file) {
+    const row_walk w = triples_walk(t, row), s = signs_walk(t, row);
+
+    for (size_t tile = 0; tile < w.tiles; tile++)
+        for (size_t block = 0; block < w.blocks; block++, codes += 6) {
+            const int high = triple_value(codes), low = triple_value(codes + 3);
+            uint8_t *sign = file + s.first + tile * s.tile_bytes + block / 4 * s.block_bytes;
+            const unsigned bit = sign_bit(block, row);
+            const unsigned word = (unsigned)(high < 0) << bit | (unsigned)(low < 0) << (bit - 2);
+            file[w.first + tile * w.tile_bytes + block * w.block_bytes] =
+                (uint8_t)(abs(high) << 4 | abs(low));
+            sign[0] = (uint8_t)(sign[0] | word);
+            sign[1] = (uint8_t)(sign[1] | word >> 8);
+        }
+    return codes;
+}
+
+void tern_tl_read_row(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
+                      size_t row, uint8_t *codes) {
+    tiled t;
+    (void)tiled_init(&t, how->kind, rows, cols, &how->tiles, NULL); /* was checked */
+    if (t.kind == TERN_TL2)
+        codes = get_row_triples(&t, file, row, codes);
+    const row_walk pairs = pairs_walk(&t, row);
+    (void)get_row_pairs(&pairs, file, codes);
 }
 
 /* ---- entry points -------------------------------------------------------------------------- */
 
-tern_status tern_tl_import(tern_tl_kind kind, const void *file, size_t rows, size_t cols,
-                           const tern_tl_tiles *tiles, void *i2s, tern_error *err) {
-    const uint8_t *source = file;
-    uint8_t *stream = i2s, codes[3];
+tern_status tern_tl_check(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
+                          tern_error *err) {
     tiled t;
-    float scale;
-    tern_status status = tiled_init(&t, kind, rows, cols, tiles, err);
+    const tern_status status = tiled_init(&t, how->kind, rows, cols, &how->tiles, err);
 
-    if (status == TERN_OK)
-        status = tern_ternary_tensor_scale(source, t.scale_at, &scale, err);
     if (status != TERN_OK)
         return status;
-    memset(stream, 0, rows * cols / 4 + TERN_I2S_TRAILER_BYTES);
-    for (size_t row = 0; row < rows; row++)
-        for (size_t k = 0; k < cols; k += width_at(&t, k)) {
-            if (!get(&t, source, row, k, codes))
-                return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                                 "an index that no weights have, at row %zu, column %zu", row, k);
-            tern_ternary_write(TERN_FORMAT_I2_S, codes, row * cols + k, width_at(&t, k), stream);
-        }
-    memcpy(stream + rows * cols / 4, &scale, sizeof scale);
+    for (size_t at = t.used; at < t.scale_at; at++)
+        if (file[at] != 0)
+            return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                             "byte %zu, behind the weights, is not 0: other tile sizes?", at);
     return TERN_OK;
 }
 
 tern_status tern_tl_export(tern_tl_kind kind, const void *i2s, size_t rows, size_t cols,
                            const tern_tl_tiles *tiles, void *file, tern_error *err) {
     const uint8_t *stream = i2s;
-    uint8_t *target = file, codes[3];
+    uint8_t *target = file;
     tiled t;
     tern_status status = tiled_init(&t, kind, rows, cols, tiles, err);
+    uint8_t *row_codes = status == TERN_OK ? malloc(cols) : NULL;
 
-    if (status != TERN_OK)
-        return status;
-    memset(target, 0, t.scale_at + TERN_I2S_TRAILER_BYTES);
-    for (size_t row = 0; row < rows; row++)
-        for (size_t k = 0; k < cols; k += width_at(&t, k)) {
-            const size_t n = width_at(&t, k);
-            tern_ternary_read(TERN_FORMAT_I2_S, stream, row * cols + k, n, codes);
-            if (tern_ternary_invalid(codes, n))
-                return tern_ternary_fail(TERN_FORMAT_I2_S, stream, cols, row, err);
-            put(&t, codes, row, k, target);
+    if (status == TERN_OK && row_codes == NULL)
+        status = tern_fail(err, TERN_ERR_NOMEM, "no memory for a row of %zu columns", cols);
+    if (status == TERN_OK)
+        memset(target, 0, t.scale_at + TERN_I2S_TRAILER_BYTES);
+    for (size_t row = 0; status == TERN_OK && row < rows; row++) {
+        const uint8_t *codes = row_codes;
+        tern_ternary_read(TERN_FORMAT_I2_S, stream, row * cols, cols, row_codes);
+        if (tern_ternary_invalid(codes, cols)) {
+            status = tern_ternary_fail(TERN_FORMAT_I2_S, stream, cols, row, err);
+            break;
         }
-    memcpy(target + t.scale_at, stream + rows * cols / 4, sizeof(float));
-    return TERN_OK;
+        if (kind == TERN_TL2)
+            codes = put_row_triples(&t, codes, row, target);
+        const row_walk pairs = pairs_walk(&t, row);
+        put_row_pairs(&pairs, codes, target);
+    }
+    if (status == TERN_OK)
+        memcpy(target + t.scale_at, stream + rows * cols / 4, sizeof(float));
+    free(row_codes);
+    return status;
 }
 
 bool tern_tl_tiles_known(tern_tl_kind kind, size_t rows, size_t cols, tern_tl_tiles *tiles) {

@@ -61,6 +61,18 @@ static tern_status job_init(tern_pack_job *job, tern_format format, tern_layout 
     return TERN_OK;
 }
 
+/* Rows [r0, r1), to the place of the first group. */
+static tern_status pack_groups(const tern_pack_job *job, size_t r0, size_t r1, uint8_t *out,
+                               tern_error *err) {
+    tern_status status = TERN_OK;
+
+    for (size_t row = r0; row < r1 && status == TERN_OK; row += TERN_ROW_GROUP) {
+        status = job->packer->pack(job, row, out, err);
+        out += job->group_bytes;
+    }
+    return status;
+}
+
 tern_status tern_pack_rows(tern_format format, const void *file, size_t rows, size_t cols,
                            tern_layout layout, size_t r0, size_t r1, void *out, tern_error *err) {
     tern_pack_job job;
@@ -78,10 +90,18 @@ tern_status tern_pack_rows(tern_format format, const void *file, size_t rows, si
         return tern_fail(err, TERN_ERR_UNALIGNED, "packed matrix is not aligned to %d bytes",
                          (int)TERN_ALIGN);
     job.file = file;
-    for (size_t row = r0; row < r1 && status == TERN_OK; row += TERN_ROW_GROUP)
-        status = job.packer->pack(&job, row,
-                                  (uint8_t *)out + row / TERN_ROW_GROUP * job.group_bytes, err);
-    return status;
+    return pack_groups(&job, r0, r1, (uint8_t *)out + r0 / TERN_ROW_GROUP * job.group_bytes, err);
+}
+
+tern_status tern_pack_strip(const uint8_t *strip, size_t cols, tern_layout layout, size_t rows,
+                            uint8_t *out, tern_error *err) {
+    tern_pack_job job;
+    const tern_status status = job_init(&job, TERN_FORMAT_I2_S, layout, TERN_STRIP_ROWS, cols, err);
+
+    if (status != TERN_OK)
+        return status;
+    job.file = strip;
+    return pack_groups(&job, 0, rows, out, err);
 }
 
 tern_status tern_unpack(const tern_matrix *packed, void *file, tern_error *err) {

@@ -11,7 +11,8 @@
 #include "tern/kernels.h"
 
 enum {
-    TERN_CHUNK_BYTES = 64 /* one chunk of any R16 layout: 4 bytes for each of 16 rows */
+    TERN_CHUNK_BYTES = 64, /* one chunk of any R16 layout: 4 bytes for each of 16 rows */
+    TERN_STRIP_ROWS = 32   /* of a foreign ternary tensor: whole units of I2_S for every width */
 };
 
 typedef struct tern_packer tern_packer;
@@ -55,6 +56,13 @@ extern const tern_packer tern_packer_q4_0r16;
 extern const tern_packer tern_packer_q4_1r16;
 extern const tern_packer tern_packer_q5_0r16;
 extern const tern_packer tern_packer_q8_0r16;
+
+/*
+ * The first `rows` rows, 16 or 32, of an I2_S stream of TERN_STRIP_ROWS rows to where their groups
+ * lie in a packed matrix (pack.c).
+ */
+tern_status tern_pack_strip(const uint8_t *strip, size_t cols, tern_layout layout, size_t rows,
+                            uint8_t *out, tern_error *err);
 
 /*
  * The 16 rows from row0 of an I2_S or TQ2_0 matrix, cols a multiple of 128, as T2R16, several times

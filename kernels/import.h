@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_KERNELS_IMPORT_H
+#define TERN_KERNELS_IMPORT_H
+
+/*
+ * Ternary tensors that files hold in another way than TERN_FORMAT_I2_S means: codes in another
+ * order, codes of another meaning, the tiles of table-lookup kernels. All of them become I2_S, a
+ * range of rows at a time, so that threads can share a matrix.
+ */
+
+#include "kernels/ternary.h"
+
+enum { TERN_NO_WEIGHT = 3 /* in a map: no weight has this code */ };
+
+/* How a tensor is to be read. */
+typedef struct tern_import {
+    tern_tl_kind kind;    /* 0: I2_S */
+    tern_tl_tiles tiles;  /* of TL1 and TL2 */
+    tern_i2s_order order; /* of I2_S */
+    uint8_t map[4];       /* of I2_S: weight + 1 of each code of the file, or TERN_NO_WEIGHT */
+} tern_import;
+
+/* What the published models' map is: 0, 1, 2 and nothing. */
+extern const uint8_t tern_usual_map[4];
+
+/* Whether the tensor is TERN_FORMAT_I2_S as it is. */
+bool tern_import_is_plain(const tern_import *how);
+
+/*
+ * Checks the shape, and what the tensor holds besides rows: its scale, which is set, and the
+ * padding of TL2. TERN_ERR_TENSOR_SHAPE, TERN_ERR_TENSOR_DATA.
+ */
+tern_status tern_import_check(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
+                              float *scale, tern_error *err);
+
+/*
+ * Codes of rows [r0, r1) of a tensor that was checked, to an I2_S stream of their own. Behind them
+ * come rows of zeros, up to a multiple of 32: whole units for every width. The stream takes that
+ * many rows * cols / 4 bytes. TERN_ERR_TENSOR_DATA names the row and the column of what is no
+ * weight; TERN_ERR_NOMEM.
+ */
+tern_status tern_import_rows(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
+                             size_t r0, size_t r1, uint8_t *stream, tern_error *err);
+
+/* As tern_pack_rows, from such a tensor. */
+tern_status tern_import_pack(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
+                             tern_layout layout, size_t r0, size_t r1, uint8_t *out,
+                             tern_error *err);
+
+/* A whole tensor to one of TERN_FORMAT_I2_S, scale and zeros behind it included. */
+tern_status tern_import_tensor(const tern_import *how, const uint8_t *file, size_t rows,
+                               size_t cols, uint8_t *i2s, tern_error *err);
+
+/* ---- of each kind ---------------------------------------------------------------------------- */
+
+/* The codes of a row, as the file has them (import_i2s.c). */
+void tern_i2s_read_row(tern_i2s_order order, const uint8_t *file, size_t cols, size_t row,
+                       uint8_t *codes);
+
+/* The codes of a row of a checked TL1 or TL2 tensor; TERN_NO_WEIGHT for an index that stands for
+ * nothing (import_lookup.c). */
+void tern_tl_read_row(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
+                      size_t row, uint8_t *codes);
+
+/*
+ * Where the scale lies, which depends on rows and columns alone, so that it also gives the size of
+ * a tensor of unknown tiles: TERN_I2S_TRAILER_BYTES more. False for shapes that no tiles fit.
+ */
+bool tern_tl_scale_at(tern_tl_kind kind, uint64_t rows, uint64_t cols, uint64_t *at);
+
+/* Checks shape and tiles, and that what lies between the sections and the scale is 0. */
+tern_status tern_tl_check(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
+                          tern_error *err);
+
+#endif
