@@ -30,16 +30,17 @@ static tern_status check_i2s(const tern_import *how, size_t rows, size_t cols, t
 }
 
 tern_status tern_import_check(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
-                              float *scale, tern_error *err) {
-    uint64_t at = (uint64_t)rows * cols / 4;
-    const tern_status status = how->kind == 0 ? check_i2s(how, rows, cols, err)
-                                              : tern_tl_check(how, file, rows, cols, err);
+                              tern_error *err) {
+    return how->kind == 0 ? check_i2s(how, rows, cols, err)
+                          : tern_tl_check(how, file, rows, cols, err);
+}
 
-    if (status != TERN_OK)
-        return status;
+size_t tern_import_scale_at(const tern_import *how, size_t rows, size_t cols) {
+    uint64_t at = (uint64_t)rows * cols / 4;
+
     if (how->kind != 0)
         (void)tern_tl_scale_at(how->kind, rows, cols, &at); /* the shape was checked */
-    return tern_ternary_tensor_scale(file, (size_t)at, scale, err);
+    return (size_t)at;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -125,8 +126,11 @@ tern_status tern_import_tensor(const tern_import *how, const uint8_t *file, size
                                size_t cols, uint8_t *i2s, tern_error *err) {
     const size_t whole = rows / TERN_STRIP_ROWS * TERN_STRIP_ROWS, codes = rows * cols / 4;
     float scale;
-    tern_status status = tern_import_check(how, file, rows, cols, &scale, err);
+    tern_status status = tern_import_check(how, file, rows, cols, err);
 
+    if (status == TERN_OK)
+        status =
+            tern_ternary_tensor_scale(file, tern_import_scale_at(how, rows, cols), &scale, err);
     if (status == TERN_OK && whole > 0)
         status = tern_import_rows(how, file, rows, cols, 0, whole, i2s, err);
     if (status == TERN_OK && whole < rows) { /* its padding must not go behind the tensor */

@@ -27,11 +27,14 @@ extern const uint8_t tern_usual_map[4];
 bool tern_import_is_plain(const tern_import *how);
 
 /*
- * Checks the shape, and what the tensor holds besides rows: its scale, which is set, and the
- * padding of TL2. TERN_ERR_TENSOR_SHAPE, TERN_ERR_TENSOR_DATA.
+ * Checks the shape, and of TL2 that what lies behind the weights is 0. TERN_ERR_TENSOR_SHAPE,
+ * TERN_ERR_TENSOR_DATA.
  */
 tern_status tern_import_check(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
-                              float *scale, tern_error *err);
+                              tern_error *err);
+
+/* The byte of a checked tensor where its scale, a float, lies. */
+size_t tern_import_scale_at(const tern_import *how, size_t rows, size_t cols);
 
 /*
  * Codes of rows [r0, r1) of a tensor that was checked, to an I2_S stream of their own. Behind them

@@ -14,9 +14,13 @@
 #include <stdint.h>
 
 #include "runtime/hash64.h"
+#include "tern/kernels.h"
 #include "tern/status.h"
 
 typedef struct tern_gguf tern_gguf;
+
+/* Types of tensors that others use for something else, too: the bytes tell (gguf_tl.c). */
+enum { TERN_GGUF_TL1 = 38, TERN_GGUF_TL2 = 39 };
 
 typedef enum tern_gguf_type {
     TERN_GGUF_U8,
@@ -65,6 +69,19 @@ typedef struct tern_gguf_tensor {
  * "unknown" for ids that nobody uses. Static storage.
  */
 const char *tern_gguf_type_name(uint32_t type);
+
+/*
+ * The same for a tensor: two types of the list have two meanings, which the bytes tell apart
+ * ("tl2", "mxfp4"). Static storage.
+ */
+const char *tern_gguf_tensor_type(const tern_gguf_tensor *tensor);
+
+/* Which tiled ternary tensor it is; 0: none. */
+tern_tl_kind tern_gguf_tiled(const tern_gguf_tensor *tensor);
+
+/* The format that tern computes with: I2_S for tiled tensors too; NONE for what it does not know.
+ */
+tern_format tern_gguf_format(const tern_gguf_tensor *tensor);
 
 /* Name of a metadata type ("u32", "array"); type < TERN_GGUF_TYPE_COUNT. Static storage. */
 const char *tern_gguf_value_type_name(tern_gguf_type type);

@@ -91,6 +91,15 @@ tern_status tern_gguf_parse_tensors(tern_gguf_cursor *c);
  */
 tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *bytes);
 
+/* Bytes of a tensor of type 38, 39 in the shape as TL1, TL2; 0: no tiles fit the shape. */
+uint64_t tern_gguf_tl_bytes(const tern_gguf_tensor *t);
+
+/*
+ * Bytes of a tensor of type 38 or 39, whose extent is known, as what it is: TL1, TL2 or MXFP4; 0
+ * when none has that size. `bitnet`: the model is one of ternary weights.
+ */
+uint64_t tern_gguf_tl_detect(const tern_gguf_tensor *t, uint32_t alignment, bool last, bool bitnet);
+
 /*
  * Sorts by_name, which has n_tensors entries; the first of two equal names, or NULL when all
  * differ.

@@ -159,11 +159,19 @@ static int compare_offsets(const void *a, const void *b) {
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+/* Whether the architecture is one of ternary weights. */
+static bool is_bitnet(const tern_gguf *file) {
+    tern_span name = {.data = "", .size = 0};
+    (void)tern_gguf_string(file, "general.architecture", &name, NULL);
+    return name.size >= 6 && memcmp(name.data, "bitnet", 6) == 0;
+}
+
 /* Sorts places by offset; afterwards every tensor has its data pointer and extent. */
 static tern_status lay_out(const tern_gguf_cursor *c, place *places) {
     const tern_gguf *file = c->file;
     const uint8_t *data = NULL;
     uint64_t data_size = 0;
+    const bool bitnet = is_bitnet(file);
     tern_status status = find_data(c, &data, &data_size);
     if (status != TERN_OK)
         return status;
@@ -175,6 +183,8 @@ static tern_status lay_out(const tern_gguf_cursor *c, place *places) {
         t->extent = end > places[i].offset ? end - places[i].offset : 0;
         if (t->extent > 0 && tern_format_from_gguf(t->type) == TERN_FORMAT_I2_S)
             status = check_i2s(c, t, last);
+        if (t->type == TERN_GGUF_TL1 || t->type == TERN_GGUF_TL2)
+            t->bytes = tern_gguf_tl_detect(t, file->alignment, last, bitnet);
         if (status == TERN_OK)
             status = check_range(c, &places[i], data_size);
         if (status != TERN_OK)

@@ -9,8 +9,7 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* Whether a tensor of `bytes` takes the place: padded, or at the end of the file also bare. */
-static bool takes(const tern_i2s_place *p, uint64_t bytes) {
+bool tern_i2s_takes(const tern_i2s_place *p, uint64_t bytes) {
     return p->extent == round_up(bytes, p->alignment) || (p->last && p->extent == bytes);
 }
 
@@ -19,14 +18,14 @@ tern_i2s_kind tern_i2s_detect(const tern_i2s_place *p) {
     const uint64_t n = p->rows * p->cols;
     const uint64_t codes = n / 4;
 
-    if (n % 4 == 0 &&
-        (takes(p, codes + TERN_I2S_TRAILER_BYTES) || (p->last && p->extent == codes + SCALE_BYTES)))
+    if (n % 4 == 0 && (tern_i2s_takes(p, codes + TERN_I2S_TRAILER_BYTES) ||
+                       (p->last && p->extent == codes + SCALE_BYTES)))
         return TERN_I2S_ONE_SCALE;
-    if (takes(p, p->rows * round_up(p->cols, 256) / 4))
+    if (tern_i2s_takes(p, p->rows * round_up(p->cols, 256) / 4))
         return TERN_I2S_NO_SCALE;
-    if (n % 32 == 0 && takes(p, n / 32 * 10))
+    if (n % 32 == 0 && tern_i2s_takes(p, n / 32 * 10))
         return TERN_I2S_SCALE_32;
-    if (n % 256 == 0 && takes(p, n / 256 * 66))
+    if (n % 256 == 0 && tern_i2s_takes(p, n / 256 * 66))
         return TERN_I2S_SCALE_256;
     return TERN_I2S_UNKNOWN;
 }

@@ -32,6 +32,9 @@ typedef struct tern_i2s_place {
  */
 tern_i2s_kind tern_i2s_detect(const tern_i2s_place *place);
 
+/* Whether a tensor of `bytes` takes the place: padded, or at the end of the file also bare. */
+bool tern_i2s_takes(const tern_i2s_place *place, uint64_t bytes);
+
 /* "blocks of 32 weights with a scale each", for messages. Static storage. */
 const char *tern_i2s_kind_text(tern_i2s_kind kind);
 

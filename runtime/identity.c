@@ -47,8 +47,8 @@ static bool matters(tern_span key, const char *arch) {
 }
 
 static uint64_t compute(const tern_model *m) {
-    /* The order of I2_S codes comes from outside the file and changes every weight. */
-    uint64_t sum = (uint64_t)m->i2s_order;
+    /* How codes are read comes from outside the file and changes every weight. */
+    uint64_t sum = tern_reading_hash(&m->reading);
     for (size_t i = 0; i < tern_gguf_value_count(m->file); i++) {
         const tern_gguf_value *value = tern_gguf_value_at(m->file, i);
         if (matters(value->key, m->config.arch->name))

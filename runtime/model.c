@@ -176,7 +176,7 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
     tern_loader loader = {.file = m->file,
                           .guard = &m->guard,
                           .arena = &m->weights,
-                          .i2s_order = params->i2s_order,
+                          .reading = &m->reading,
                           .ternary = m->ternary,
                           .hot = params->replicate ? &m->replicas.hot : NULL,
                           .stage = TERN_LOAD_PLAN};
@@ -279,9 +279,10 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     m->guard = tern_guard_new(mask);
     m->strict = params->strict;
     m->exact_head = params->exact_head;
-    m->i2s_order = params->i2s_order;
     m->choice = params->layout ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
-    if ((s = find_layout(params->layout, &m->ternary, err)))
+    if ((s = find_layout(params->layout, &m->ternary, err)) ||
+        (s = tern_reading_init(&m->reading, params->i2s_order, params->i2s_map, params->tl_tiles,
+                               err)))
         return s;
     if ((s = tern_gguf_open(path, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) ||

@@ -107,9 +107,9 @@ struct tern_model {
     char *name;    /* general.name or "" */
     bool runnable; /* weights are loaded */
     bool strict;
-    bool exact_head; /* no image of the head */
-    uint64_t packed; /* bytes of the arena */
-    tern_i2s_order i2s_order;
+    bool exact_head;           /* no image of the head */
+    uint64_t packed;           /* bytes of the arena */
+    tern_reading reading;      /* of ternary tensors */
     _Atomic uint64_t identity; /* 0: not asked for yet; identity.c */
 };
 

@@ -45,7 +45,7 @@ static bool is_wanted(const tern_model_params *params, uint64_t bytes) {
 
 static uint64_t hash_plan(const tern_model *m, const tern_loader *loader) {
     tern_hash64 h = loader->pieces;
-    const uint64_t outside[] = {(uint64_t)m->i2s_order, loader->bytes};
+    const uint64_t outside[] = {tern_reading_hash(&m->reading), loader->bytes};
     tern_hash64_add(&h, outside, sizeof outside);
     return tern_hash64_value(&h);
 }

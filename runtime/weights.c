@@ -23,10 +23,10 @@ static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne
     return TERN_OK;
 }
 
-static tern_status type_error(const tern_loader *l, const char *name, uint32_t type,
+static tern_status type_error(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
                               const char *use, tern_error *err) {
     return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %u (%s), which %s",
-                     tern_gguf_name(l->file), name, type, tern_gguf_type_name(type), use);
+                     tern_gguf_name(l->file), name, t->type, tern_gguf_tensor_type(t), use);
 }
 
 tern_status tern_loader_take(tern_loader *l, const char *what, size_t count, size_t size,
@@ -65,7 +65,7 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
     const tern_kernel_row *row =
         format <= TERN_FORMAT_BF16 ? tern_kernel_select(0, TERN_OP_EMBED, format) : NULL;
     if (!row)
-        return type_error(l, name, t->type, "is not a float type", err);
+        return type_error(l, name, t, "is not a float type", err);
     status = tern_loader_take(l, name, n, sizeof(float), &memory, err);
     if (status == TERN_OK)
         status = note(l, memory, n * sizeof(float), TERN_HEAT_EVERYBODY, t, err);
@@ -89,8 +89,8 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
 
 typedef struct packing {
     tern_load_job job;
-    const uint8_t *source;
     tern_matrix matrix;
+    tern_import how; /* of ternary tensors in the file */
     void *target;
 } packing;
 
@@ -100,38 +100,23 @@ static tern_status pack_rows(tern_load_job *job, tern_worker worker, size_t r0, 
     const tern_matrix *m = &p->matrix;
     tern_status status = TERN_OK;
     (void)worker;
+    if (m->format == TERN_FORMAT_I2_S && !tern_import_is_plain(&p->how))
+        return tern_import_pack(&p->how, job->source, m->rows, m->cols, m->layout, r0, r1,
+                                p->target, err);
     /* Group by group: what was checked is still in the cache when it is packed. */
     for (size_t r = r0; r < r1 && status == TERN_OK; r += TERN_ROW_GROUP) {
         const size_t end = r1 - r < TERN_ROW_GROUP ? r1 : r + TERN_ROW_GROUP;
-        status = tern_weight_check(m->format, p->source, m->cols, r, end, err);
+        status = tern_weight_check(m->format, job->source, m->cols, r, end, err);
         if (status == TERN_OK)
-            status = tern_pack_rows(m->format, p->source, m->rows, m->cols, m->layout, r, end,
+            status = tern_pack_rows(m->format, job->source, m->rows, m->cols, m->layout, r, end,
                                     p->target, err);
     }
     return status;
 }
 
-/* The codes of an I2_S tensor in the order of TERN_FORMAT_I2_S, in memory for the caller to free.
- */
-static tern_status reorder(const tern_loader *l, const tern_gguf_tensor *t, uint8_t **out,
-                           tern_error *err) {
-    uint64_t bytes;
-    const tern_status status = tern_format_bytes(TERN_FORMAT_I2_S, t->ne[1], t->ne[0], &bytes);
-    if (status != TERN_OK)
-        return status;
-    *out = malloc((size_t)bytes);
-    if (!*out)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory to reorder %llu bytes",
-                         (unsigned long long)bytes);
-    return tern_i2s_import(l->i2s_order, t->data, t->ne[1], t->ne[0], *out, err);
-}
-
-/*
- * Notes down that a matrix is to be packed into `target`: from `codes`, which then belong to the
- * job, or if they are NULL from the file.
- */
+/* Notes down that a matrix is to be packed from the file into `target`. */
 static tern_status note_packing(tern_loader *l, const tern_gguf_tensor *t,
-                                const tern_matrix *matrix, uint8_t *codes, void *target,
+                                const tern_matrix *matrix, const tern_import *how, void *target,
                                 tern_error *err) {
     packing *p = malloc(sizeof *p);
     if (!p)
@@ -140,48 +125,26 @@ static tern_status note_packing(tern_loader *l, const tern_gguf_tensor *t,
                            .rows = matrix->rows,
                            .row_bytes = (size_t)(t->bytes / matrix->rows),
                            .source = t->data,
-                           .memory = codes,
                            .file = l->file,
                            .tensor = t},
-                   .source = codes ? codes : t->data,
                    .matrix = *matrix,
+                   .how = *how,
                    .target = target};
     tern_load_jobs_add(&l->jobs, &p->job);
     return TERN_OK;
 }
 
-/* The same for a tensor whose codes must be put in order before. It is packed now: the memory that
- * this takes shall be that of one tensor. */
-static tern_status pack_reordered(tern_loader *l, const tern_gguf_tensor *t,
-                                  const tern_matrix *matrix, void *target, tern_error *err) {
-    uint8_t *codes = NULL;
-    tern_error problem = {.status = TERN_OK};
-    if (reorder(l, t, &codes, &problem) != TERN_OK) {
-        free(codes);
-        return tern_fail(err, problem.status, "%s: tensor %.*s: %s", tern_gguf_name(l->file),
-                         (int)t->name.size, t->name.data, problem.message);
-    }
-    const tern_status status = note_packing(l, t, matrix, codes, target, err);
-    if (status != TERN_OK) {
-        free(codes);
-        return status;
-    }
-    return tern_load_jobs_run(&l->jobs, l->team, err);
-}
-
 static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor *t,
-                        tern_matrix *matrix, tern_error *err) {
+                        tern_matrix *matrix, const tern_import *how, tern_error *err) {
     void *memory;
     const size_t bytes = tern_packed_bytes(matrix->layout, matrix->rows, matrix->cols);
     const int kinds[2] = {(int)matrix->format, (int)matrix->layout};
     tern_hash64_add(&l->pieces, kinds, sizeof kinds);
     const tern_status status = tern_loader_take(l, name, bytes, 1, &memory, err);
     matrix->data = memory;
-    if (status != TERN_OK || l->stage != TERN_LOAD_FILL)
-        return status;
-    return matrix->format == TERN_FORMAT_I2_S && l->i2s_order != TERN_I2S_UNITS_128
-               ? pack_reordered(l, t, matrix, memory, err)
-               : note_packing(l, t, matrix, NULL, memory, err);
+    return status == TERN_OK && l->stage == TERN_LOAD_FILL
+               ? note_packing(l, t, matrix, how, memory, err)
+               : status;
 }
 
 /* Float matrices are read in place, unless the file's alignment is smaller than an element. */
@@ -209,17 +172,34 @@ static tern_status place_rows(tern_loader *l, const char *name, const tern_gguf_
 static tern_layout layout_of(const tern_loader *l, const tern_gguf_tensor *t, tern_format format,
                              size_t rows, size_t cols) {
     const tern_layout own = tern_format_layout(format);
+    if (format == TERN_FORMAT_I2_S)
+        return l->ternary;
     if (own == TERN_LAYOUT_NONE || tern_layout_input(own) != TERN_INPUT_TOKEN)
         return own;
     return tern_ternary_row_scales(format, t->data, rows, cols, NULL) ? l->ternary
                                                                       : TERN_LAYOUT_Q4_0R16;
 }
 
-/* I2_S: behind the codes. */
+/* How the codes of an I2_S, TL1 or TL2 tensor are read. */
+static tern_status find_reading(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                                tern_import *how, tern_error *err) {
+    tern_error problem = {.status = TERN_OK};
+    tern_status status = tern_reading_of(l->reading, t, how, &problem);
+    if (status == TERN_OK)
+        status = tern_import_check(how, t->data, t->ne[1], t->ne[0], &problem);
+    return status == TERN_OK ? TERN_OK
+                             : tern_fail(err, status, "%s: tensor %s: %s", tern_gguf_name(l->file),
+                                         name, problem.message);
+}
+
+/* I2_S, TL1, TL2: how the tensor is read; its scale, behind the codes. */
 static tern_status read_scale(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
-                              float *out, tern_error *err) {
-    const float scale =
-        tern_format_scale(tern_format_from_gguf(t->type), t->data, t->ne[1], t->ne[0]);
+                              tern_import *how, float *out, tern_error *err) {
+    float scale;
+    const tern_status status = find_reading(l, name, t, how, err);
+    if (status != TERN_OK)
+        return status;
+    memcpy(&scale, t->data + tern_import_scale_at(how, t->ne[1], t->ne[0]), sizeof scale);
     if (!isfinite(scale) || scale < 0.0f)
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
                          "%s: tensor %s has scale %g, must be finite and not negative",
@@ -286,9 +266,9 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     tern_status status = find_tensor(l, name, cols, rows, &t, err);
     if (status != TERN_OK)
         return status;
-    const tern_format format = tern_format_from_gguf(t->type);
+    const tern_format format = tern_gguf_format(t);
     if (format == TERN_FORMAT_NONE || t->bytes == 0)
-        return type_error(l, name, t->type, "has no kernels", err);
+        return type_error(l, name, t, "has no kernels", err);
     const tern_layout layout = layout_of(l, t, format, rows, cols);
     tern_linear linear = {.form = tern_layout_input(layout), .tensor = t};
     linear.matrix = (tern_matrix){.format = format, .layout = layout, .rows = rows, .cols = cols};
@@ -296,14 +276,15 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     tern_loader_choose(l, &linear);
     if (!linear.gemv || !linear.gemm)
         return no_row(l, name, format, err);
+    tern_import how = {.kind = 0};
     if (format == TERN_FORMAT_I2_S)
-        status = read_scale(l, name, t, &linear.matrix.scale, err);
+        status = read_scale(l, name, t, &how, &linear.matrix.scale, err);
     else if (linear.form == TERN_INPUT_TOKEN)
         status = read_row_scales(l, name, t, &linear.matrix, err);
     if (status == TERN_OK && linear.matrix.layout == TERN_LAYOUT_ROWS)
         status = place_rows(l, name, t, &linear.matrix, err);
     else if (status == TERN_OK)
-        status = pack(l, name, t, &linear.matrix, err);
+        status = pack(l, name, t, &linear.matrix, &how, err);
     if (status == TERN_OK)
         status = check_rows(l, name, &linear, err);
     if (status == TERN_OK)
@@ -337,7 +318,7 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
     const tern_format format = tern_format_from_gguf(t->type);
     tern_embedding embedding = {.data = t->data};
     if (format == TERN_FORMAT_NONE || !tern_kernel_select(0, TERN_OP_EMBED, format))
-        return type_error(l, name, t->type, "cannot be used as embedding", err);
+        return type_error(l, name, t, "cannot be used as embedding", err);
     status = tern_format_bytes(format, 1, cols, &bytes);
     if (status != TERN_OK)
         return tern_fail(err, status, "%s: tensor %s: %zu columns do not suit its type",

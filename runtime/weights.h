@@ -13,6 +13,7 @@
 #include "runtime/hash64.h"
 #include "runtime/load_jobs.h"
 #include "runtime/places/replica.h"
+#include "runtime/reading.h"
 #include "runtime/team.h"
 #include "runtime/tune.h"
 #include "tern/kernels.h"
@@ -64,11 +65,11 @@ typedef struct tern_loader {
     tern_arena *arena; /* sized by TERN_LOAD_PLAN */
     tern_team *team;
     tern_load_stage stage;
-    tern_load_jobs jobs;       /* of TERN_LOAD_FILL; the owner runs and frees them */
-    tern_i2s_order i2s_order;  /* of I2_S tensors in the file */
-    tern_layout ternary;       /* layout of ternary matrices; it changes no bit of a product */
-    const tern_tuning *tuning; /* choices that come before the table's; NULL: none */
-    uint32_t tune_threads;     /* of their keys */
+    tern_load_jobs jobs;         /* of TERN_LOAD_FILL; the owner runs and frees them */
+    const tern_reading *reading; /* of ternary tensors in the file */
+    tern_layout ternary;         /* layout of ternary matrices; it changes no bit of a product */
+    const tern_tuning *tuning;   /* choices that come before the table's; NULL: none */
+    uint32_t tune_threads;       /* of their keys */
     uint64_t tune_stream;
     size_t bytes;
     tern_hot_list *hot; /* gets what is not packed by who reads it; NULL: nobody wants to know */

@@ -21,6 +21,7 @@ typedef struct conversion {
     hf_files files;
     hf_tensors tensors;
     convert_job job;
+    convert_formats formats;
     const char *remark; /* on the tokenizer, or NULL */
 } conversion;
 
@@ -79,8 +80,10 @@ static tern_format main_format(const convert_job *job) {
 
 static tern_status read_folder(conversion *c, const options *o, tern_error *err) {
     const char *folder = o->operands[0];
-    const convert_formats formats = convert_job_formats(o);
-    tern_status status = hf_config_read(folder, &c->config, err);
+    tern_status status = convert_job_formats(o, &c->formats, err);
+    if (status == TERN_OK) {
+        status = hf_config_read(folder, &c->config, err);
+    }
     if (status != TERN_OK) {
         return status;
     }
@@ -98,7 +101,7 @@ static tern_status read_folder(conversion *c, const options *o, tern_error *err)
     if (status == TERN_OK) {
         status = hf_tensors_add(&c->config, &c->files, &c->tensors, &c->job, warn_skipped, err);
     }
-    return status == TERN_OK ? convert_job_plan(&c->job, &formats, err) : status;
+    return status == TERN_OK ? convert_job_plan(&c->job, &c->formats, err) : status;
 }
 
 /* How to sample, for tern chat; what makes no sense is told and left out. */
@@ -125,7 +128,7 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     }
     if (status == TERN_OK) {
         folder_name(o->operands[0], name, sizeof name);
-        hf_metadata_put(w, &c->config, name, main_format(&c->job));
+        hf_metadata_put(w, &c->config, name, convert_file_type(&c->formats, main_format(&c->job)));
         status = put_recommended(w, o->operands[0], err);
     }
     if (status == TERN_OK) {

@@ -20,7 +20,8 @@ enum { MAX_TYPES = 64 };
 
 /* Tensors of one type. */
 typedef struct type_sum {
-    uint32_t type;
+    const char *name; /* of the type; static storage */
+    tern_format format;
     uint64_t tensors, elements, bytes;
 } type_sum;
 
@@ -41,13 +42,14 @@ static void count_types(inspection *n) {
     for (size_t i = 0; i < tern_gguf_tensor_count(n->file); i++) {
         const tern_gguf_tensor *t = tern_gguf_tensor_at(n->file, i);
         size_t k = 0;
-        while (k < n->n_types && n->types[k].type != t->type) {
+        const char *name = tern_gguf_tensor_type(t);
+        while (k < n->n_types && n->types[k].name != name) {
             k++;
         }
         if (k == MAX_TYPES) {
             k--; /* more types than formats exist: the last entry takes the rest */
         } else if (k == n->n_types) {
-            n->types[n->n_types++] = (type_sum){.type = t->type};
+            n->types[n->n_types++] = (type_sum){.name = name, .format = tern_gguf_format(t)};
         }
         n->types[k].tensors++;
         n->types[k].elements += t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
@@ -59,7 +61,7 @@ static void count_types(inspection *n) {
 static uint64_t float_matrices(const inspection *n) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < n->n_types; i++) {
-        const tern_format f = tern_format_from_gguf(n->types[i].type);
+        const tern_format f = n->types[i].format;
         const bool floats = f == TERN_FORMAT_F32 || f == TERN_FORMAT_F16 || f == TERN_FORMAT_BF16;
         bytes += floats ? n->types[i].bytes : 0;
     }
@@ -69,7 +71,6 @@ static uint64_t float_matrices(const inspection *n) {
 /* Everything that can be said about running the model, without reading its weights. */
 static void try_model(inspection *n) {
     tern_model_params params = n->params;
-    params.i2s_order = loader_i2s_order(n->o);
     params.pre_tokenizer = options_text(n->o, OPT_PRE);
     params.strict = options_switch(n->o, OPT_STRICT);
     params.tokenizer = options_text(n->o, OPT_TOKENIZER);
@@ -131,9 +132,9 @@ static void print_tensors(const inspection *n) {
     out_print("\ntensors\n");
     for (size_t i = 0; i < n->n_types; i++) {
         const type_sum *t = &n->types[i];
-        out_print("  %-10s %5" PRIu64 " tensors %14" PRIu64 " weights %10.1f MiB%s\n",
-                  tern_gguf_type_name(t->type), t->tensors, t->elements, mib(t->bytes),
-                  tern_format_from_gguf(t->type) == TERN_FORMAT_NONE ? "  (not supported)" : "");
+        out_print("  %-10s %5" PRIu64 " tensors %14" PRIu64 " weights %10.1f MiB%s\n", t->name,
+                  t->tensors, t->elements, mib(t->bytes),
+                  t->format == TERN_FORMAT_NONE ? "  (not supported)" : "");
     }
 }
 
@@ -199,10 +200,9 @@ static json_t *types_json(const inspection *n) {
     for (size_t i = 0; i < n->n_types; i++) {
         const type_sum *t = &n->types[i];
         json_array_append_new(
-            list, json_pack("{s:s, s:I, s:I, s:I, s:b}", "type", tern_gguf_type_name(t->type),
-                            "tensors", (json_int_t)t->tensors, "weights", (json_int_t)t->elements,
-                            "bytes", (json_int_t)t->bytes, "supported",
-                            tern_format_from_gguf(t->type) != TERN_FORMAT_NONE));
+            list, json_pack("{s:s, s:I, s:I, s:I, s:b}", "type", t->name, "tensors",
+                            (json_int_t)t->tensors, "weights", (json_int_t)t->elements, "bytes",
+                            (json_int_t)t->bytes, "supported", t->format != TERN_FORMAT_NONE));
     }
     return list;
 }
@@ -294,7 +294,8 @@ int cmd_inspect(const options *o) {
     if (n.path == NULL) {
         return EXIT_USAGE;
     }
-    if (places_read(o, &n.params, &err) != TERN_OK) {
+    if (loader_set_reading(o, &n.params, &err) != TERN_OK ||
+        places_read(o, &n.params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }

@@ -14,8 +14,8 @@
 /* A tensor of the file that is read. */
 typedef struct source {
     const tern_gguf_tensor *tensor;
-    const uint8_t *bytes; /* those of the tensor, or of `reordered` */
-    uint8_t *reordered;   /* I2_S in the order of the published files; owned */
+    const uint8_t *bytes; /* those of the tensor, or `imported` */
+    uint8_t *imported;    /* ternary weights as I2_S of the published files; owned */
     tern_format format;
     float scale;
 } source;
@@ -24,6 +24,8 @@ typedef struct quantization {
     tern_gguf *file;
     source *sources; /* [tensors] */
     convert_job job;
+    convert_formats formats;
+    tern_reading reading; /* of the file that is read */
 } quantization;
 
 static void source_row(const void *context, size_t row, float *out) {
@@ -37,31 +39,49 @@ static void drop_source(const convert_tensor *t, void *user) {
     tern_gguf_drop_pages(q->file, s->tensor);
 }
 
-/* Another order of I2_S is brought into the usual one first. */
-static tern_status reorder(source *s, tern_i2s_order order, size_t rows, tern_error *err) {
+/* What is to be written, and how the file's ternary tensors are read. */
+static tern_status read_options(quantization *q, const options *o, tern_error *err) {
+    tern_model_params params = tern_model_params_default();
+    tern_status status = convert_job_formats(o, &q->formats, err);
+    if (status == TERN_OK) {
+        status = loader_set_reading(o, &params, err);
+    }
+    return status == TERN_OK ? tern_reading_init(&q->reading, params.i2s_order, params.i2s_map,
+                                                 params.tl_tiles, err)
+                             : status;
+}
+
+/* Ternary weights that the file holds in another way are brought into the usual one first. */
+static tern_status import_ternary(source *s, const tern_reading *reading, size_t rows,
+                                  tern_error *err) {
     const size_t cols = (size_t)s->tensor->ne[0];
     uint64_t bytes;
-    tern_status status = tern_format_bytes(TERN_FORMAT_I2_S, rows, cols, &bytes);
+    tern_import how;
+    tern_status status = tern_reading_of(reading, s->tensor, &how, err);
+    if (status != TERN_OK || tern_import_is_plain(&how)) {
+        return status;
+    }
+    status = tern_format_bytes(TERN_FORMAT_I2_S, rows, cols, &bytes);
     if (status != TERN_OK) {
         return status;
     }
-    s->reordered = malloc((size_t)bytes);
-    if (s->reordered == NULL) {
+    s->imported = malloc((size_t)bytes);
+    if (s->imported == NULL) {
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to reorder a tensor");
     }
-    s->bytes = s->reordered;
-    return tern_i2s_import(order, s->tensor->data, rows, cols, s->reordered, err);
+    s->bytes = s->imported;
+    return tern_import_tensor(&how, s->tensor->data, rows, cols, s->imported, err);
 }
 
-static tern_status add_tensor(quantization *q, const options *o, size_t index, tern_error *err) {
+static tern_status add_tensor(quantization *q, size_t index, tern_error *err) {
     const tern_gguf_tensor *from = tern_gguf_tensor_at(q->file, index);
-    const tern_format format = tern_format_from_gguf(from->type);
+    const tern_format format = tern_gguf_format(from);
     source *s = &q->sources[index];
     if (format == TERN_FORMAT_NONE || from->bytes == 0) {
         return tern_fail(err, TERN_ERR_TENSOR_TYPE,
                          "%s: tensor %.*s has type %s, which cannot be read here",
                          tern_gguf_name(q->file), (int)from->name.size, from->name.data,
-                         tern_gguf_type_name(from->type));
+                         tern_gguf_tensor_type(from));
     }
     convert_tensor *t = convert_job_add(&q->job);
     if (t == NULL) {
@@ -73,15 +93,16 @@ static tern_status add_tensor(quantization *q, const options *o, size_t index, t
     memcpy(t->ne, from->ne, sizeof t->ne);
     t->rows = (size_t)(from->ne[1] * from->ne[2] * from->ne[3]);
     t->cols = (size_t)from->ne[0];
-    t->origin = tern_format_describe(format)->name;
+    t->origin = tern_gguf_tensor_type(from);
     t->source = format;
     t->row = source_row;
     t->context = s;
-    const tern_i2s_order order = loader_i2s_order(o);
-    if (format == TERN_FORMAT_I2_S && order != TERN_I2S_UNITS_128) {
-        const tern_status status = reorder(s, order, t->rows, err);
+    if (format == TERN_FORMAT_I2_S) {
+        tern_error why = {.status = TERN_OK};
+        const tern_status status = import_ternary(s, &q->reading, t->rows, &why);
         if (status != TERN_OK) {
-            return status;
+            return tern_fail(err, status, "%s: tensor %s: %s", tern_gguf_name(q->file), t->name,
+                             why.message);
         }
     }
     s->scale = tern_format_scale(format, s->bytes, t->rows, t->cols);
@@ -111,7 +132,6 @@ static void copy_metadata(const tern_gguf *file, tern_gguf_writer *w) {
 
 static tern_status quantize(quantization *q, const options *o, tern_error *err) {
     const size_t n = tern_gguf_tensor_count(q->file);
-    const convert_formats formats = convert_job_formats(o);
     tern_gguf_writer *w = NULL;
     q->sources = calloc(n + 1, sizeof *q->sources); /* + 1: never of size 0 */
     if (q->sources == NULL) {
@@ -119,17 +139,17 @@ static tern_status quantize(quantization *q, const options *o, tern_error *err) 
     }
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < n; i++) {
-        status = add_tensor(q, o, i, err);
+        status = add_tensor(q, i, err);
     }
     if (status == TERN_OK) {
-        status = convert_job_plan(&q->job, &formats, err);
+        status = convert_job_plan(&q->job, &q->formats, err);
     }
     if (status == TERN_OK) {
         status = tern_gguf_writer_new(o->operands[1], targets_mode(o), &w, err);
     }
     if (status == TERN_OK) {
         copy_metadata(q->file, w);
-        tern_gguf_put_u32(w, "general.file_type", tern_gguf_file_type(formats.body));
+        tern_gguf_put_u32(w, "general.file_type", convert_file_type(&q->formats, q->formats.body));
         tern_gguf_put_u32(w, "general.quantization_version", 2);
         q->job.done = drop_source;
         q->job.user = q;
@@ -146,6 +166,10 @@ int cmd_quantize(const options *o) {
         complain("quantize needs --type TYPE, the format of the weights, such as q8_0 or i2_s");
         return EXIT_USAGE;
     }
+    if (read_options(&q, o, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return EXIT_USAGE;
+    }
     tern_status status = tern_gguf_open(o->operands[0], &q.file, &err);
     if (status == TERN_OK) {
         status = quantize(&q, o, &err);
@@ -154,7 +178,7 @@ int cmd_quantize(const options *o) {
                      : status == TERN_OK ? convert_job_report(&q.job, o)
                                          : complain_error(&err);
     for (size_t i = 0; q.sources != NULL && i < q.job.n; i++) {
-        free(q.sources[i].reordered);
+        free(q.sources[i].imported);
     }
     free(q.sources);
     convert_job_free(&q.job);

@@ -172,7 +172,10 @@ static int check_isa(verification *v, const char *isa) {
         tern_error err = {0};
         params.isa = isa;
         params.layout = layouts[i];
-        params.i2s_order = loader_i2s_order(v->o);
+        if (loader_set_reading(v->o, &params, &err) != TERN_OK) {
+            (void)complain_error(&err);
+            return EXIT_USAGE;
+        }
         params.pre_tokenizer = options_text(v->o, OPT_PRE);
         params.tokenizer = options_text(v->o, OPT_TOKENIZER);
         if (tern_model_open(v->path, &params, &model, &err) != TERN_OK) {

@@ -143,7 +143,6 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     }
     char cache[PATH_MAX];
     tern_model_params params = loader_params(o, cache);
-    params.i2s_order = loader_i2s_order(o);
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.tokenizer = options_text(o, OPT_TOKENIZER);
     params.chat_format = loader_chat_format(o);
@@ -151,7 +150,8 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     params.cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params.images = image_use(o);
     tern_error err = {0};
-    if (places_read(o, &params, &err) != TERN_OK) {
+    if (loader_set_reading(o, &params, &err) != TERN_OK ||
+        places_read(o, &params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }
@@ -215,8 +215,13 @@ bool loader_tunes(const options *o) {
     return !options_switch(o, OPT_NO_TUNE) && !options_switch(o, OPT_DETERMINISTIC);
 }
 
-tern_i2s_order loader_i2s_order(const options *o) {
-    return (tern_i2s_order)(options_text(o, OPT_I2S_LAYOUT)[0] - 'a'); /* one of the choices */
+tern_status loader_set_reading(const options *o, tern_model_params *params, tern_error *err) {
+    tern_reading reading;
+    params->i2s_order =
+        (tern_i2s_order)(options_text(o, OPT_I2S_LAYOUT)[0] - 'a'); /* one of the choices */
+    params->i2s_map = options_text(o, OPT_I2S_MAP);
+    params->tl_tiles = options_text(o, OPT_TL_TILES);
+    return tern_reading_init(&reading, params->i2s_order, params->i2s_map, params->tl_tiles, err);
 }
 
 tern_format loader_kv_format(const options *o) {

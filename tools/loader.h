@@ -74,8 +74,9 @@ const char *loader_cache(const options *o, char path[PATH_MAX]);
 /* Whether measurements choose kernels: not with --no-tune, nor with --deterministic. */
 bool loader_tunes(const options *o);
 
-/* The order of codes that --i2s-layout names. */
-tern_i2s_order loader_i2s_order(const options *o);
+/* How ternary tensors are read: --i2s-layout, --i2s-map, --tl-tiles. TERN_ERR_ARG: wrong usage. */
+TERN_MUST_CHECK tern_status loader_set_reading(const options *o, tern_model_params *params,
+                                               tern_error *err);
 
 /* --kv as a format. */
 tern_format loader_kv_format(const options *o);

@@ -126,6 +126,8 @@ typedef enum option_id {
     OPT_NO_TUNE,
     OPT_CACHE,
     OPT_I2S_LAYOUT,
+    OPT_I2S_MAP,
+    OPT_TL_TILES,
     OPT_CACHE_LIMIT,
     OPT_NO_CACHE,
     OPT_PRETRANSPOSE,

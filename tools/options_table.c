@@ -214,8 +214,8 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_MARKDOWN] = {"markdown", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
                       .commands = KERNELS | BENCH, .help = "write a Markdown table"},
     [OPT_TYPE] =
-        {"type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES " i2_s", .one_call = true,
-         .commands = RECODES,
+        {"type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES " i2_s tl1 tl2",
+         .one_call = true, .commands = RECODES,
          .help = "format of the matrices; vectors become f32. convert: without it as they are"},
     [OPT_EMBEDDING_TYPE] = {"embedding-type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES,
                             .one_call = true, .commands = RECODES,
@@ -278,6 +278,14 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_I2S_LAYOUT] = {"i2s-layout", 0, NULL, "ORDER", OPTION_CHOICE, .choices = "a b c d",
                         .fallback = "a", .commands = EVALUATES | INSPECT | VERIFY | QUANTIZE,
                         .help = "order of the codes in I2_S tensors, which no file tells"},
+    [OPT_I2S_MAP] = {"i2s-map", 0, NULL, "WEIGHTS", OPTION_TEXT,
+                     .commands = EVALUATES | INSPECT | VERIFY | QUANTIZE,
+                     .help = "weights that codes 0 to 3 of I2_S tensors stand for, such as "
+                             "0,1,-1,x; without it -1,0,1,x"},
+    [OPT_TL_TILES] = {"tl-tiles", 0, NULL, "TILES", OPTION_TEXT,
+                      .commands = EVALUATES | INSPECT | VERIFY | RECODES,
+                      .help = "tile sizes of TL1 and TL2 tensors that are not built in, such as "
+                              "256x128x32 or 640x2560=160x64x32,..."},
     [OPT_CACHE_LIMIT] = {"cache-limit", 0, NULL, "MB", OPTION_INTEGER, .min = 1,
                          .max = UINT64_C(1) << 40, .fallback = "8192", .commands = EVALUATES,
                          .help = "keep at most MB MiB of packed weights, the last used ones"},

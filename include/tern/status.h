@@ -74,6 +74,7 @@ const char *tern_version(void);
     X(ERR_NO_KV_HEADS, 32, "model has no key/value heads")                                         \
     X(ERR_HEADS, 33, "heads cannot share the key/value heads")                                     \
     X(ERR_NO_SIZE, 34, "model has no layers, heads or width")                                      \
+    X(ERR_TILES, 38, "tile sizes of a tensor are not known")                                       \
     X(ERR_TOKENIZER_MISSING, 40, "model file has no tokenizer")                                    \
     X(ERR_TOKENIZER_MODEL, 41, "tokenizer model is not supported")                                 \
     X(ERR_TOKENIZER_PRE, 42, "pre-tokenizer is not supported")                                     \

@@ -44,6 +44,12 @@ typedef struct tern_model_params {
     const char *layout;  /* packed layout of ternary matrices: "t2r16", "t5r16", ...; NULL: the
                             tuner's choice, else "t2r16" */
     tern_i2s_order i2s_order;  /* of the codes in I2_S tensors, which no file tells */
+    const char *i2s_map;       /* their meaning: weights of codes 0 to 3, such as "0,1,-1,x" (x: no
+                                  weight), or a name of docs/formats.md; NULL: "-1,0,1,x", and
+                                  tern_model_doubt says when that is improbable */
+    const char *tl_tiles;      /* tile sizes of TL1 and TL2 tensors, which no file tells:
+                                  "256x128x32" or "1536x4096=256x128x32,..."; NULL: those that are
+                                  known for the shapes */
     const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
     const char *tokenizer;     /* file as in tern_tokenizer_open in place of the model's own; NULL:
                                   its own, or else a tokenizer.json in the same folder */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "runtime/gguf_writer.h"
+
 static bool is_float(tern_format format) {
     return format <= TERN_FORMAT_BF16;
 }
@@ -53,6 +55,18 @@ static tern_format wanted(const convert_formats *asked, const char *name, tern_f
     }
     const tern_format own = embedding ? asked->embedding : asked->output;
     return own != TERN_FORMAT_NONE ? own : embedding_format(asked->body, source);
+}
+
+bool convert_is_tiled(const convert_formats *asked, const char *name, tern_format target) {
+    return asked->tiled != 0 && target == TERN_FORMAT_I2_S && strcmp(name, "output.weight") != 0;
+}
+
+uint32_t convert_file_type(const convert_formats *asked, tern_format most) {
+    enum { FILE_TYPE_TL1 = 38, FILE_TYPE_TL2 = 39 };
+    if (asked->tiled != 0 && most == TERN_FORMAT_I2_S) {
+        return asked->tiled == TERN_TL1 ? FILE_TYPE_TL1 : FILE_TYPE_TL2;
+    }
+    return tern_gguf_file_type(most);
 }
 
 tern_status convert_format_choose(const convert_formats *asked, const char *name,

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runtime/reading.h"
 #include "tern/kernels.h"
 
 /* What was asked for; TERN_FORMAT_NONE: nothing, the rules below decide. */
@@ -14,7 +15,15 @@ typedef struct convert_formats {
     tern_format body;      /* of matrices; without it they stay as they are */
     tern_format embedding; /* of token_embd.weight */
     tern_format output;    /* of output.weight */
+    tern_tl_kind tiled;   /* the body, which is I2_S, is written in tiles: TL1, TL2; 0: it is not */
+    tern_reading reading; /* which has their sizes */
 } convert_formats;
+
+/* Whether a tensor that becomes I2_S is written in tiles: all but the output head are. */
+bool convert_is_tiled(const convert_formats *asked, const char *name, tern_format target);
+
+/* general.file_type of a file whose weights mostly are `most`. */
+uint32_t convert_file_type(const convert_formats *asked, tern_format most);
 
 /* The format of that name ("q4_0"); NONE for NULL or an unknown name. */
 tern_format convert_format_find(const char *name);

@@ -23,7 +23,7 @@ static void put_f32(keys *k, const char *suffix, float value) {
 }
 
 void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
-                     tern_format weights) {
+                     uint32_t file_type) {
     keys k = {.w = w, .architecture = c->architecture};
     tern_gguf_put_string(w, "general.architecture", c->architecture);
     tern_gguf_put_string(w, "general.name", name);
@@ -43,6 +43,6 @@ void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
     put_u32(&k, "attention.key_length", c->head_dim);
     put_u32(&k, "attention.value_length", c->head_dim);
     put_f32(&k, "attention.layer_norm_rms_epsilon", c->norm_eps);
-    tern_gguf_put_u32(w, "general.file_type", tern_gguf_file_type(weights));
+    tern_gguf_put_u32(w, "general.file_type", file_type);
     tern_gguf_put_u32(w, "general.quantization_version", 2);
 }

@@ -8,8 +8,7 @@
 #include "tools/convert/hf_config.h"
 
 /* The keys that say what the model is: general.* and those of its architecture. */
-void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
-                     tern_format weights);
+void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name, uint32_t file_type);
 
 /*
  * The keys tokenizer.*, from FOLDER/tokenizer.json and what lies beside it. Tokens are filled up to

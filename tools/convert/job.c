@@ -29,35 +29,70 @@ void convert_job_free(convert_job *job) {
     *job = (convert_job){.n = 0};
 }
 
-convert_formats convert_job_formats(const options *o) {
-    return (convert_formats){.body = convert_format_find(options_text(o, OPT_TYPE)),
+tern_status convert_job_formats(const options *o, convert_formats *out, tern_error *err) {
+    const char *type = options_text(o, OPT_TYPE);
+    *out = (convert_formats){.body = convert_format_find(type),
                              .embedding = convert_format_find(options_text(o, OPT_EMBEDDING_TYPE)),
                              .output = convert_format_find(options_text(o, OPT_OUTPUT_TYPE))};
+    if (type != NULL && (strcmp(type, "tl1") == 0 || strcmp(type, "tl2") == 0)) {
+        out->tiled = strcmp(type, "tl1") == 0 ? TERN_TL1 : TERN_TL2;
+        out->body = TERN_FORMAT_I2_S;
+    }
+    return tern_reading_init(&out->reading, TERN_I2S_UNITS_128, NULL, options_text(o, OPT_TL_TILES),
+                             err);
+}
+
+/* Tile sizes of a tensor that is written in tiles, and the bytes that it then takes. */
+static tern_status plan_tiles(const convert_formats *formats, convert_tensor *t, tern_error *err) {
+    size_t bytes;
+    tern_error why = {.status = TERN_OK};
+    tern_status status =
+        tern_reading_tiles(&formats->reading, formats->tiled, t->rows, t->cols, &t->tiles, &why);
+    if (status == TERN_OK) {
+        status = tern_tl_bytes(formats->tiled, t->rows, t->cols, &t->tiles, &bytes, &why);
+    }
+    if (status != TERN_OK) {
+        return tern_fail(err, status, "tensor %s: %s", t->name, why.message);
+    }
+    t->tiled = formats->tiled;
+    t->bytes = bytes;
+    return TERN_OK;
+}
+
+static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t, tern_error *err) {
+    const tern_status status = convert_format_choose(formats, t->name, t->source, t->rows, t->cols,
+                                                     t->n_dims == 1, &t->target, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    if (t->target != t->source) {
+        t->as_is = NULL;
+    }
+    return convert_is_tiled(formats, t->name, t->target)
+               ? plan_tiles(formats, t, err)
+               : tern_format_bytes(t->target, t->rows, t->cols, &t->bytes);
 }
 
 tern_status convert_job_plan(convert_job *job, const convert_formats *formats, tern_error *err) {
-    for (size_t i = 0; i < job->n; i++) {
-        convert_tensor *t = &job->tensors[i];
-        tern_status status = convert_format_choose(formats, t->name, t->source, t->rows, t->cols,
-                                                   t->n_dims == 1, &t->target, err);
-        if (status == TERN_OK) {
-            status = tern_format_bytes(t->target, t->rows, t->cols, &t->bytes);
-        }
-        if (status != TERN_OK) {
-            return status;
-        }
-        if (t->target != t->source) {
-            t->as_is = NULL;
-        }
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < job->n; i++) {
+        status = plan_tensor(formats, &job->tensors[i], err);
     }
-    return TERN_OK;
+    return status;
+}
+
+/* The number of the type in the file. */
+static uint32_t type_of(const convert_tensor *t) {
+    if (t->tiled != 0) {
+        return t->tiled == TERN_TL1 ? TERN_GGUF_TL1 : TERN_GGUF_TL2;
+    }
+    return tern_format_describe(t->target)->gguf_type;
 }
 
 static void describe(const convert_job *job, tern_gguf_writer *w) {
     for (size_t i = 0; i < job->n; i++) {
         const convert_tensor *t = &job->tensors[i];
-        tern_gguf_put_tensor(w, t->name, tern_format_describe(t->target)->gguf_type, t->n_dims,
-                             t->ne, t->bytes);
+        tern_gguf_put_tensor(w, t->name, type_of(t), t->n_dims, t->ne, t->bytes);
     }
 }
 

@@ -25,12 +25,13 @@ convert_tensor *convert_job_add(convert_job *job);
 
 void convert_job_free(convert_job *job);
 
-/* --type, --embedding-type and --output-type. */
-convert_formats convert_job_formats(const options *o);
+/* --type, --embedding-type, --output-type and --tl-tiles. TERN_ERR_ARG: these are no tiles. */
+TERN_MUST_CHECK tern_status convert_job_formats(const options *o, convert_formats *out,
+                                                tern_error *err);
 
 /*
  * Sets target and bytes of every tensor; those whose format does not change keep as_is, the others
- * lose it.
+ * lose it. TERN_ERR_TILES, TERN_ERR_TENSOR_SHAPE: a matrix cannot be written in tiles.
  */
 TERN_MUST_CHECK tern_status convert_job_plan(convert_job *job, const convert_formats *formats,
                                              tern_error *err);

@@ -106,6 +106,21 @@ static tern_status recode_piece(piece *p, tern_team *team, row_sums *total, tern
     return TERN_OK;
 }
 
+/* A whole I2_S tensor to the file, in tiles where it is to be. */
+static tern_status write_tiles(const convert_tensor *t, const uint8_t *i2s, tern_gguf_writer *w,
+                               tern_error *err) {
+    tern_error why = {.status = TERN_OK};
+    uint8_t *file = malloc((size_t)t->bytes);
+    if (file == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "tensor %s: no memory for its tiles", t->name);
+    }
+    tern_status status = tern_tl_export(t->tiled, i2s, t->rows, t->cols, &t->tiles, file, &why);
+    status = status == TERN_OK ? tern_gguf_writer_data(w, file, (size_t)t->bytes, err)
+                               : tern_fail(err, status, "tensor %s: %s", t->name, why.message);
+    free(file);
+    return status;
+}
+
 static tern_status copy_bytes(const convert_tensor *t, tern_gguf_writer *w, tern_error *err) {
     tern_status status = TERN_OK;
     for (uint64_t at = 0; status == TERN_OK && at < t->bytes; at += COPIED_AT_ONCE) {
@@ -149,7 +164,9 @@ static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_
         p->first = first;
         p->rows = t->rows - first < step ? t->rows - first : step;
         status = recode_piece(p, team, total, err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK && t->tiled != 0) {
+            status = write_tiles(t, p->out, w, err); /* all rows are one piece */
+        } else if (status == TERN_OK) {
             const size_t bytes = p->row_bytes > 0 ? p->rows * p->row_bytes : (size_t)t->bytes;
             status = tern_gguf_writer_data(w, p->out, bytes, err);
         }
@@ -160,21 +177,24 @@ static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_
 tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
                            tern_gguf_writer *w, convert_result *result, tern_error *err) {
     if (t->as_is != NULL) {
-        *result = (convert_result){.outcome = CONVERT_COPIED};
-        return copy_bytes(t, w, err);
+        *result = (convert_result){.outcome = t->tiled ? CONVERT_LOSSLESS : CONVERT_COPIED};
+        return t->tiled ? write_tiles(t, t->as_is, w, err) : copy_bytes(t, w, err);
     }
     const size_t step = rows_of_piece(t);
-    uint64_t row_bytes = 0;
+    uint64_t row_bytes = 0, all_bytes = 0;
     if (t->target != TERN_FORMAT_I2_S &&
         tern_format_bytes(t->target, 1, t->cols, &row_bytes) != TERN_OK) {
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "tensor %s: %zu columns cannot be %s", t->name,
                          t->cols, tern_format_describe(t->target)->name);
     }
+    if (row_bytes == 0) {
+        (void)!tern_format_bytes(t->target, t->rows, t->cols, &all_bytes); /* was planned */
+    }
     row_sums total = {.same = true};
     piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f};
     p.x = calloc(step * t->cols, sizeof *p.x);
     p.back = calloc(tern_team_size(team) * t->cols, sizeof *p.back);
-    p.out = malloc(row_bytes > 0 ? step * (size_t)row_bytes : (size_t)t->bytes);
+    p.out = malloc(row_bytes > 0 ? step * (size_t)row_bytes : (size_t)all_bytes);
     p.sums = calloc(step, sizeof *p.sums);
     tern_status status = TERN_OK;
     if (p.x == NULL || p.back == NULL || p.out == NULL || p.sums == NULL) {

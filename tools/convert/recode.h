@@ -25,8 +25,11 @@ typedef struct convert_tensor {
     const char *origin; /* what it is, for people: "bf16"; static storage */
     tern_format source; /* what it is, for the choice of a format */
     tern_format target;
-    uint64_t bytes;       /* in the target format */
-    const uint8_t *as_is; /* [bytes] its bytes, where source == target and they are just copied */
+    uint64_t bytes;     /* in the file */
+    tern_tl_kind tiled; /* the target is I2_S, and written in these tiles; 0: as it is */
+    tern_tl_tiles tiles;
+    const uint8_t *
+        as_is; /* its bytes in the target format, where source == target and they are just copied */
     convert_row_fn *row;
     const void *context; /* of row; borrowed */
 } convert_tensor;

@@ -13,6 +13,9 @@ static const char *const outcomes[] = {
     [CONVERT_COPIED] = "copied", [CONVERT_LOSSLESS] = "lossless", [CONVERT_LOSSY] = "lossy"};
 
 static const char *target_name(const convert_tensor *t) {
+    if (t->tiled != 0) {
+        return t->tiled == TERN_TL1 ? "tl1" : "tl2";
+    }
     return tern_format_describe(t->target)->name;
 }
 
@@ -27,6 +30,7 @@ static uint64_t all_bytes(const convert_job *job) {
 static bool same_line(const convert_job *job, size_t i, size_t k) {
     return job->results[i].outcome == job->results[k].outcome &&
            job->tensors[i].target == job->tensors[k].target &&
+           job->tensors[i].tiled == job->tensors[k].tiled &&
            strcmp(job->tensors[i].origin, job->tensors[k].origin) == 0;
 }
 

@@ -50,22 +50,26 @@ static void trial_free(trial *t) {
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* I2_S in another order than TERN_FORMAT_I2_S means is brought into it. */
+/* Ternary weights that the file holds in another way than TERN_FORMAT_I2_S are brought into it. */
 static tern_status read_weights(trial *t, tern_error *err) {
     const tern_gguf_tensor *tensor = t->linear->tensor;
     const tern_format format = t->linear->matrix.format;
     const size_t rows = t->linear->matrix.rows;
     uint64_t bytes = 0;
+    tern_import how;
     t->file = tensor->data;
-    if (format != TERN_FORMAT_I2_S || t->model->i2s_order == TERN_I2S_UNITS_128) {
+    if (format != TERN_FORMAT_I2_S) {
         return TERN_OK;
     }
-    tern_status status = tern_format_bytes(format, rows, t->cols, &bytes);
+    tern_status status = tern_reading_of(&t->model->reading, tensor, &how, err);
+    if (status != TERN_OK || tern_import_is_plain(&how)) {
+        return status;
+    }
+    status = tern_format_bytes(format, rows, t->cols, &bytes);
     if (status == TERN_OK) {
         t->file = t->reordered = take((size_t)bytes, 1);
         status = t->reordered != NULL
-                     ? tern_i2s_import(t->model->i2s_order, tensor->data, rows, t->cols,
-                                       t->reordered, err)
+                     ? tern_import_tensor(&how, tensor->data, rows, t->cols, t->reordered, err)
                      : tern_fail(err, TERN_ERR_NOMEM, "no memory to measure accuracy");
     }
     return status;

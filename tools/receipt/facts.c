@@ -158,6 +158,13 @@ static void set_count(json_t *object, const char *key, uint64_t value) {
     json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
+/* The text of an option, where it has one. */
+static void set_given(json_t *object, const char *key, const options *o, option_id id) {
+    if (options_text(o, id) != NULL) {
+        json_object_set_new(object, key, json_string(options_text(o, id)));
+    }
+}
+
 bool facts_tokenizer(const tern_model *model, json_t **out) {
     const tern_tokenizer *t;
     char hex[RECEIPT_HEX];
@@ -197,6 +204,8 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     json_object_set_new(root, "quantization_type", json_string(type));
     json_object_set_new(root, "weight_formats", weights);
     json_object_set_new(root, "i2s_layout", json_string(options_text(o, OPT_I2S_LAYOUT)));
+    set_given(root, "i2s_map", o, OPT_I2S_MAP);
+    set_given(root, "tl_tiles", o, OPT_TL_TILES);
     json_object_set_new(root, "pre_tokenizer",
                         json_string(l->tokenizer ? tern_tokenizer_pre(l->tokenizer) : ""));
     json_object_set_new(root, "pre_tokenizer_from",

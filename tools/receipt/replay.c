@@ -155,6 +155,10 @@ static void check_weights(const replay *p) {
     }
 }
 
+static const char *text_or_null(const replay *p, const char *path) {
+    return receipt_at(p->receipt, path) == NULL ? NULL : rule_text(p->receipt, path);
+}
+
 /* How the model's texts are split: recorded, or as the model's file says now; NULL for the latter.
  */
 static const char *pre_tokenizer(const replay *p) {
@@ -171,6 +175,8 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.layout = loader_layout(p->o);
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
     params.i2s_order = (tern_i2s_order)(rule_text(p->receipt, "model_info.i2s_layout")[0] - 'a');
+    params.i2s_map = text_or_null(p, "model_info.i2s_map");
+    params.tl_tiles = text_or_null(p, "model_info.tl_tiles");
     params.strict = options_switch(p->o, OPT_STRICT);
     const tern_status status = places_read(p->o, &params, err);
     if (status != TERN_OK) {
