@@ -187,18 +187,12 @@ static uint8_t put_pairs(const uint8_t *codes) {
     return (uint8_t)((3 * codes[0] + codes[1]) << 4 | (3 * codes[2] + codes[3]));
 }
 
-/* The three weights of a magnitude; no writer gives 0 a sign. */
-static void get_triple(int magnitude, bool negative, uint8_t *codes) {
-    const int value = 13 + (negative ? -magnitude : magnitude); /* 9 * c0 + 3 * c1 + c2 */
-
-    if (magnitude > 13 || (negative && magnitude == 0)) {
-        memset(codes, TERN_NO_WEIGHT, 3);
-        return;
-    }
-    codes[0] = (uint8_t)(value / 9);
-    codes[1] = (uint8_t)(value / 3 % 3);
-    codes[2] = (uint8_t)(value % 3);
-}
+/* The three weights of a magnitude, with 16 where it is negative; no writer gives 0 a sign. */
+static const uint8_t triples[32][3] = {
+    {1, 1, 1}, {1, 1, 2}, {1, 2, 0}, {1, 2, 1}, {1, 2, 2}, {2, 0, 0}, {2, 0, 1}, {2, 0, 2},
+    {2, 1, 0}, {2, 1, 1}, {2, 1, 2}, {2, 2, 0}, {2, 2, 1}, {2, 2, 2}, {3, 3, 3}, {3, 3, 3},
+    {3, 3, 3}, {1, 1, 0}, {1, 0, 2}, {1, 0, 1}, {1, 0, 0}, {0, 2, 2}, {0, 2, 1}, {0, 2, 0},
+    {0, 1, 2}, {0, 1, 1}, {0, 1, 0}, {0, 0, 2}, {0, 0, 1}, {0, 0, 0}, {3, 3, 3}, {3, 3, 3}};
 
 static int triple_value(const uint8_t *codes) {
     return 9 * codes[0] + 3 * codes[1] + codes[2] - 13;
@@ -237,8 +231,8 @@ static uint8_t *get_row_triples(const tiled *t, const uint8_t *file, size_t row,
             const uint8_t byte = file[w.first + tile * w.tile_bytes + block * w.block_bytes];
             const uint8_t *sign = file + s.first + tile * s.tile_bytes + block / 4 * s.block_bytes;
             const unsigned word = sign[0] | (unsigned)sign[1] << 8, bit = sign_bit(block, row);
-            get_triple(byte >> 4, word >> bit & 1, codes);
-            get_triple(byte & 15, word >> (bit - 2) & 1, codes + 3);
+            memcpy(codes, triples[byte >> 4 | (word >> bit & 1) << 4], 3);
+            memcpy(codes + 3, triples[(byte & 15) | (word >> (bit - 2) & 1) << 4], 3);
         }
     return codes;
 }

@@ -148,12 +148,23 @@ void tern_ternary_read(tern_format format, const uint8_t *file, size_t first, si
 }
 
 /* An I2_S unit may hold the ends of two rows: the new codes are added to what is there. */
-static void write_i2s(const uint8_t *codes, size_t first, size_t n, uint8_t *file) {
+static void add_i2s(const uint8_t *codes, size_t first, size_t n, uint8_t *file) {
     for (size_t i = 0; i < n; i++) {
         const size_t e = first + i;
         uint8_t *byte = file + e / TERN_I2S_UNIT * TERN_I2S_UNIT_BYTES + e % TERN_I2S_UNIT_BYTES;
         *byte = (uint8_t)(*byte | codes[i] << i2s_shift[e % TERN_I2S_UNIT / TERN_I2S_UNIT_BYTES]);
     }
+}
+
+static void write_i2s(const uint8_t *codes, size_t first, size_t n, uint8_t *file) {
+    const size_t before = (TERN_I2S_UNIT - first % TERN_I2S_UNIT) % TERN_I2S_UNIT;
+    size_t i = before < n ? before : n;
+
+    add_i2s(codes, first, i, file);
+    for (; i + TERN_I2S_UNIT <= n; i += TERN_I2S_UNIT)
+        write_planes(codes + i, i2s_shift,
+                     file + (first + i) / TERN_I2S_UNIT * TERN_I2S_UNIT_BYTES);
+    add_i2s(codes + i, first + i, n - i, file);
 }
 
 void tern_ternary_write(tern_format format, const uint8_t *codes, size_t first, size_t n,

@@ -177,7 +177,9 @@ static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_
 tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
                            tern_gguf_writer *w, convert_result *result, tern_error *err) {
     if (t->as_is != NULL) {
-        *result = (convert_result){.outcome = t->tiled ? CONVERT_LOSSLESS : CONVERT_COPIED};
+        const bool same =
+            !t->tiled && strcmp(t->origin, tern_format_describe(t->target)->name) == 0;
+        *result = (convert_result){.outcome = same ? CONVERT_COPIED : CONVERT_LOSSLESS};
         return t->tiled ? write_tiles(t, t->as_is, w, err) : copy_bytes(t, w, err);
     }
     const size_t step = rows_of_piece(t);
