@@ -51,6 +51,7 @@ static void test_texts(void **state) {
         {32, "model has no key/value heads"},
         {33, "heads cannot share the key/value heads"},
         {34, "model has no layers, heads or width"},
+        {38, "tile sizes of a tensor are not known"},
         {40, "model file has no tokenizer"},
         {41, "tokenizer model is not supported"},
         {42, "pre-tokenizer is not supported"},
