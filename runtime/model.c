@@ -247,6 +247,13 @@ static tern_status copy_name(tern_model *m, tern_error *err) {
     return m->name ? TERN_OK : tern_fail(err, TERN_ERR_NOMEM, "no memory for the model's name");
 }
 
+/* What codes of I2_S mean is asked of their shares, unless it was said. */
+static void doubt_codes(tern_model *m) {
+    const tern_code_shares shares = tern_code_shares_count(m->file);
+    if (m->reading.map_given || !tern_code_shares_doubt(&shares, m->doubt))
+        m->doubt[0] = '\0';
+}
+
 /* The layout of ternary matrices by its name; NULL means the usual one. */
 static tern_status find_layout(const char *name, tern_layout *out, tern_error *err) {
     char known[128] = "";
@@ -290,6 +297,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
         (s = select_rows(m, err)) ||
         (s = tern_config_frequencies(m->file, &m->config, &m->frequency, err)))
         return s;
+    doubt_codes(m);
     m->own.layers = m->layers = calloc(m->config.n_layer, sizeof *m->layers);
     if (!m->layers)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);

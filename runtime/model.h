@@ -6,6 +6,7 @@
 
 #include "runtime/arch.h"
 #include "runtime/arena.h"
+#include "runtime/code_shares.h"
 #include "runtime/file_map.h"
 #include "runtime/gguf.h"
 #include "runtime/guard.h"
@@ -104,13 +105,14 @@ struct tern_model {
     tern_tokenizer *tokenizer; /* NULL: see tokenizer_error */
     tern_error tokenizer_error;
     tern_unused unused; /* in the file, and not known */
-    char *name;    /* general.name or "" */
-    bool runnable; /* weights are loaded */
+    char *name;         /* general.name or "" */
+    bool runnable;      /* weights are loaded */
     bool strict;
-    bool exact_head;           /* no image of the head */
-    uint64_t packed;           /* bytes of the arena */
-    tern_reading reading;      /* of ternary tensors */
-    _Atomic uint64_t identity; /* 0: not asked for yet; identity.c */
+    bool exact_head;              /* no image of the head */
+    uint64_t packed;              /* bytes of the arena */
+    tern_reading reading;         /* of ternary tensors */
+    char doubt[TERN_DOUBT_BYTES]; /* about the meaning of codes; empty: none */
+    _Atomic uint64_t identity;    /* 0: not asked for yet; identity.c */
 };
 
 /* Threads for those who ask for `threads`, where 0 leaves it to the topology. */

@@ -132,6 +132,10 @@ size_t tern_model_unused(const tern_model *m, const char *const **names) {
     return m->unused.n;
 }
 
+const char *tern_model_doubt(const tern_model *m) {
+    return m->doubt[0] != '\0' ? m->doubt : NULL;
+}
+
 size_t tern_model_refusals(const tern_model *m, const tern_kernel_refusal **refusals) {
     *refusals = m->guard.refused;
     return m->guard.n_refused;

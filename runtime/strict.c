@@ -45,6 +45,13 @@ static tern_status check_unused(const tern_model *m, tern_error *err) {
                      tern_gguf_name(m->file), m->unused.names[0], others);
 }
 
+/* Codes whose meaning is a guess that their shares speak against. */
+static tern_status check_codes(const tern_model *m, tern_error *err) {
+    return m->doubt[0] == '\0' ? TERN_OK
+                               : tern_fail(err, TERN_ERR_STRICT, "%s: strict: %s",
+                                           tern_gguf_name(m->file), m->doubt);
+}
+
 /* A vocabulary for byte-level BPE that names no pre-tokenizer is cut by a guess. */
 static tern_status check_tokenizer(const tern_model *m, const tern_model_params *params,
                                    tern_error *err) {
@@ -134,7 +141,8 @@ tern_status tern_strict_plan(const tern_model *m, const tern_model_params *param
                          "weaker set would stand in",
                          tern_gguf_name(m->file), refused);
     if ((status = check_metadata(m, err)) || (status = check_unused(m, err)) ||
-        (status = check_tokenizer(m, params, err)) || (status = check_blocks(m, err)))
+        (status = check_codes(m, err)) || (status = check_tokenizer(m, params, err)) ||
+        (status = check_blocks(m, err)))
         return status;
     return check_rows(m, err);
 }

@@ -82,6 +82,7 @@ static void try_model(inspection *n) {
         return;
     }
     loader_report_unused(l->model, n->path);
+    loader_report_doubt(l->model, n->path);
     loader_describe(n->o, l);
     tern_session_params session = tern_session_params_default();
     session.n_ctx = (uint32_t)options_integer(n->o, OPT_CONTEXT);
@@ -246,6 +247,10 @@ static bool add_model(const inspection *n, json_t *root) {
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
     json_set_kernels(root, &n->l);
     json_object_set_new(root, "unused", unused_json(n));
+    const char *doubt = tern_model_doubt(n->l.model);
+    if (doubt != NULL) {
+        json_object_set_new(root, "doubt", json_string(doubt));
+    }
     places_set_json(root, n->l.model);
     if (t != NULL) {
         json_object_set_new(

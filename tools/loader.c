@@ -85,6 +85,13 @@ void loader_report_unused(const tern_model *model, const char *path) {
     }
 }
 
+void loader_report_doubt(const tern_model *model, const char *path) {
+    const char *doubt = tern_model_doubt(model);
+    if (doubt != NULL) {
+        complain("%s: %s", path, doubt);
+    }
+}
+
 void loader_describe(const options *o, loaded *l) {
     if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK) {
         l->tokenizer = NULL;
@@ -163,6 +170,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
         return writable;
     }
     loader_report_unused(l->model, path);
+    loader_report_doubt(l->model, path);
     report_refusals(l->model);
     loader_describe(o, l);
     tern_model_describe_loading(l->model, &l->loading);

@@ -46,6 +46,9 @@ int loader_check_isa(const options *o, uint64_t *mask);
 /* Names, in one line on standard error, what the file holds and tern does not know; if anything. */
 void loader_report_unused(const tern_model *model, const char *path);
 
+/* The same of what speaks against how codes are read. */
+void loader_report_doubt(const tern_model *model, const char *path);
+
 /* Fills tokenizer, info and kernels of *l from its open model. */
 void loader_describe(const options *o, loaded *l);
 

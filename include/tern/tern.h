@@ -139,6 +139,13 @@ size_t tern_model_kernels(const tern_model *model, tern_format kv, const tern_ke
 size_t tern_model_unused(const tern_model *model, const char *const **names);
 
 /*
+ * Why the codes of the model's I2_S tensors probably mean other weights than they were read as, in
+ * a line; NULL: nothing speaks for it, or tern_model_params.i2s_map said what they mean. A strict
+ * model never has a doubt. docs/formats.md has the rule.
+ */
+const char *tern_model_doubt(const tern_model *model);
+
+/*
  * Rows that were refused while the model was loaded, because on its weights (or on made-up input)
  * they gave other bits than the scalar rows: a sound row took the place of each. Normally none.
  * Sets *refusals to an array owned by the model, returns how many there are.
