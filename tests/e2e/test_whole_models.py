@@ -103,6 +103,22 @@ class WholeModels(common.TernTest):
                         seen += 1
         self.assertGreater(seen, 100)
 
+    def test_read_keys(self):
+        """Values of keys that are read, and ask for another graph."""
+        for changes, words in (
+            ({"attention.value_length": u32(8)}, ["key length 24", "value length 8"]),
+            ({"attention.head_count": i32s([4, 4])}, ["attention.head_count"]),
+            ({"attention.head_count_kv": i32s([2, 2])}, ["attention.head_count_kv"]),
+            ({"feed_forward_length": i32s([160, 160])}, ["feed_forward_length"]),
+            ({"rope.scaling.type": string("yarn"), "rope.scaling.factor": f32(2.0)}, ["'yarn'"]),
+            ({"rope.scaling.type": string("longrope"), "rope.scale_linear": f32(2.0)}, ["'longrope'"]),
+        ):
+            file = self.fresh()
+            for name, value in changes.items():
+                file[f"llama.{name}"] = value
+            with self.subTest(changes=changes):
+                self.refused(file, *words)
+
     def test_attention_scale(self):
         """Twice the scale is twice the queries, to the bit; 0 and the usual one change nothing."""
         file = self.fresh("llama-tiny-f32")
