@@ -97,6 +97,8 @@ static void test_refusals(void **state) {
     assert_string_equal(err.message, "scale -1 at byte 32");
     assert_int_equal(tern_i2s_import(TERN_I2S_ROWS_4, file, 1, 128, i2s, &err),
                      TERN_ERR_TENSOR_SHAPE);
+    assert_int_equal(tern_i2s_import(TERN_I2S_ROWS_4, file, 2, 64, i2s, &err),
+                     TERN_ERR_TENSOR_SHAPE);
     assert_int_equal(tern_i2s_import(TERN_I2S_UNITS_64, file, 1, 64, i2s, &err),
                      TERN_ERR_TENSOR_SHAPE);
     assert_int_equal(tern_i2s_import((tern_i2s_order)4, file, 1, 128, i2s, &err), TERN_ERR_ARG);

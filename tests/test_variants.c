@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/model.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
@@ -169,6 +170,26 @@ static bool has_misaligned(const tiny_file *file) {
 }
 
 /* Files with general.alignment below 32, the data moved byte by byte: the same logits. */
+/* Floats are read where their type may lie, whatever the file's alignment. */
+static void check_places(const tiny_file *file) {
+    char path[TINY_PATH_BYTES];
+    tern_model *model = NULL;
+    tiny_path(path);
+    tiny_write(file, path);
+    assert_int_equal(tern_model_open(path, NULL, &model, NULL), TERN_OK);
+    unlink(path);
+    for (uint32_t l = 0; l < model->config.n_layer; l++) {
+        assert_int_equal((uintptr_t)model->layers[l].ffn_norm % sizeof(float), 0);
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+            const tern_matrix *m = &tern_layer_linear(&model->layers[l], i)->matrix;
+            const size_t element =
+                m->layout == TERN_LAYOUT_ROWS ? tern_format_describe(m->format)->block_bytes : 64;
+            assert_int_equal((uintptr_t)m->data % element, 0);
+        }
+    }
+    tern_model_free(&model);
+}
+
 static void check_alignment(const char *preset, uint32_t alignment) {
     static const char *const fillers[] = {"", "x", "xx", "xxx"};
     tiny_file plain = tiny_read(preset);
@@ -180,6 +201,7 @@ static void check_alignment(const char *preset, uint32_t alignment) {
         check_case("%s with alignment %u, moved by %zu", preset, alignment, i);
         misaligned = misaligned || has_misaligned(&loose);
         check_logits(&plain, &loose, true);
+        check_places(&loose);
     }
     if (misaligned != (alignment < 2))
         check_fail("float tensors are %saligned", misaligned ? "mis" : "");

@@ -151,7 +151,29 @@ class BadModels(common.TernTest):
     def test_architecture(self):
         for name in ("mamba", "", "llama2", "x" * 300):
             with self.subTest(name=name):
-                self.set_key("general.architecture", string(name))
+                known = ("llama, ", "qwen2, ", "qwen3, ", "bitnet-b1.58, ", "bitnet-25, ", "bitnet)")
+                self.set_key("general.architecture", string(name), *known)
+
+    def test_geometry_of_2b(self):
+        """What a bitnet file does not say is as in BitNet b1.58 2B4T: shown where it fits this file,
+        named where it does not."""
+        file = self.fresh()
+        for key in ("context_length", "rope.freq_base", "attention.layer_norm_rms_epsilon"):
+            del file[f"{self.arch}.{key}"]
+        path = Path(self.folder.name) / "silent.gguf"
+        path.write_bytes(file.to_bytes())
+        self.assertEqual(common.tern_json("inspect", path)["geometry"]["n_ctx_train"], 4096)
+        for key, value in (("rope.freq_base", 500000.0), ("attention.layer_norm_rms_epsilon", 1e-5)):
+            file[f"{self.arch}.{key}"] = gguf_edit.f32(value)
+        file[f"{self.arch}.context_length"] = gguf_edit.u32(4096)
+        named = path.with_name("named.gguf")
+        named.write_bytes(file.to_bytes())
+        arguments = ("--tokens", "1,2,3,4,5,6,7,8", "--sha256")
+        answers = {common.tern_text("logits", "-m", p, *arguments) for p in (path, named)}
+        self.assertEqual(len(answers), 1)
+        self.edited(lambda f: f.__delitem__(f"{self.arch}.embedding_length"), "2560")
+        self.edited(lambda f: f.__delitem__(f"{self.arch}.feed_forward_length"), "6912")
+        self.edited(lambda f: f.__delitem__(f"{self.arch}.block_count"), "blk.2.")
 
     def test_missing_keys(self):
         """llama has no values to fall back to; those that bitnet has do not fit this file."""

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests with threads, built anew with the thread sanitizer: a race, or a barrier that is missing,
+ends them. Scalar rows only: what threads share is the same for all, and these are quickly built.
+
+    python3 tests/e2e/test_thread_sanitizer.py --tern build/tern [Threads.test_session ...]
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import common
+
+TESTS = (
+    "attention", "forward", "generate", "head", "image_cache", "load_jobs", "metrics", "parity", "replica",
+    "session", "session_file", "session_reuse", "stages", "team", "tune", "weights",
+)  # fmt: skip
+OPTIONS = ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O2"]
+RACE = """
+#include <pthread.h>
+static int shared;
+static void *add(void *p) { shared++; return p; }
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, add, 0);
+    shared++;
+    return pthread_join(t, 0);
+}
+"""
+FOUND = 66  # the sanitizer's exit status
+
+
+def environment():
+    options = f"halt_on_error=1:exitcode={FOUND}"
+    return common.clean_environment(TSAN_OPTIONS=options)
+
+
+def run(command, seconds=900, **options):
+    return subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=seconds, **options
+    )
+
+
+def why_not():
+    """None where a race is found as it must be; else what is missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "race.c"), Path(folder, "race")
+        source.write_text(RACE)
+        compiler = os.environ.get("CC", "cc")
+        built = run([compiler, "-g", "-fsanitize=thread", source, "-o", program, "-pthread"])
+        if built.returncode:
+            return f"{compiler} has no thread sanitizer"
+        if run([program], env=environment()).returncode != FOUND:
+            return "the thread sanitizer does not run here"
+    return None
+
+
+class Threads(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        missing = why_not() if shutil.which("ninja") else "ninja is not installed"
+        if missing:
+            raise unittest.SkipTest(missing)
+        cls.build = Path(common._options.tern).parent / "tsan"
+        targets = [f"test_{name}" for name in TESTS]
+        for command in (["cmake", "--preset", "tsan", "-B", cls.build, *OPTIONS], ["ninja", "-C", cls.build, *targets]):
+            result = run(command, cwd=common.ROOT)
+            if result.returncode:
+                raise AssertionError(result.stdout[-3000:] + result.stderr[-1000:])
+
+    def check(self, name):
+        result = run([self.build / "tests" / f"test_{name}"], env=environment(), cwd=self.build)
+        self.assertEqual(result.returncode, 0, (result.stdout + result.stderr)[-4000:])
+
+
+for _name in TESTS:
+    setattr(Threads, f"test_{_name}", lambda self, name=_name: self.check(name))
+
+
+if __name__ == "__main__":
+    common.main()
