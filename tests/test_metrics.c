@@ -98,6 +98,7 @@ static void test_percentiles_by_nearest_rank(void **state) {
     }
     tern_latencies_sort(l);
     assert_true(tern_latencies_percentile(l, 0.50) == 10.0);
+    assert_true(tern_latencies_percentile(l, 0.52) == 11.0); /* rank 10.4 is not reached by 10 */
     assert_true(tern_latencies_percentile(l, 0.95) == 19.0);
     assert_true(tern_latencies_percentile(l, 1.00) == 20.0);
     assert_true(tern_latencies_percentile(l, 1e-9) == 1.0);

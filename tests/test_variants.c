@@ -3,11 +3,12 @@
  * Models whose files differ from the usual ones in a way that is allowed: which head is used,
  * biases, rotation factors, loose alignment, weights that overflow; and opening a model at all.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/model.h"
+#include "runtime/session.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
@@ -251,6 +252,10 @@ static void test_norm_formats(void **state) {
 /* Finite weights whose products are not: the logits are refused, the session is not changed. */
 static void test_nonfinite_logits(void **state) {
     const int32_t tokens[] = {3, 4, 5};
+    const float rows[3][2] = {{1, 2}, {3, -INFINITY}, {NAN, 0}};
+    assert_int_equal(tern_check_logits(rows[0], 1, 2, NULL), TERN_OK);
+    assert_int_equal(tern_check_logits(rows[0], 2, 2, NULL), TERN_ERR_NONFINITE);
+    assert_int_equal(tern_check_logits(rows[2], 1, 2, NULL), TERN_ERR_NONFINITE);
     tern_error err = {0};
     tiny_file file = tiny_read("llama-tiny-f32");
     (void)state;

@@ -223,7 +223,8 @@ def choose(mutants, options):
     if options.row:
         mutants = [mutant for mutant in mutants if mutant.row in options.row]
     if options.by:
-        mutants = [mutant for mutant in mutants if set(listing.parts(mutant.by)) & set(options.by)]
+        named = {mutant: set(listing.parts(mutant.by)) if mutant.by else set() for mutant in mutants}
+        mutants = [mutant for mutant in mutants if named[mutant] and named[mutant] <= set(options.by)]
     if options.sample is not None:
         chosen = sorted(mutants, key=lambda mutant: mutant.id)
         mutants = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
@@ -238,7 +239,7 @@ def parse(argv):
     add = parser.add_argument
     add("--only", nargs="+", metavar="ID", help="only these mutants")
     add("--row", nargs="+", metavar="M1", help="only mutants of these rows")
-    add("--by", nargs="+", metavar="TEST", help="only mutants that name one of these tests in `by`")
+    add("--by", nargs="+", metavar="TEST", help="only mutants whose `by` names nothing but these tests")
     add("--sample", type=int, metavar="N", help="N of them, chosen by --seed")
     add("--seed", default="0", help="any text")
     add("--list", action="store_true", help="say which mutants these are, and end")
