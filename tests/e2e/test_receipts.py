@@ -319,7 +319,8 @@ class Rules(WithReceipt):
         for backend in ("cuda", "metal"):
             self.assert_rule("backend", backend)
         self.assert_rule("backend", "tpu", "one of: cpu cuda metal")
-        for time in ("yesterday", "2026-02-29T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01"):
+        for time in ("yesterday", "2026-02-29T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01",
+                     "2026-01-01T00:00:00.25"):
             self.assert_rule("timestamp", time)
         self.assertEqual(self.verify(change(self.receipt, "timestamp", "2028-02-29T23:59:60.25Z"))[0], 0)
 
@@ -340,6 +341,9 @@ class Rules(WithReceipt):
         for family in ("i2s_gemv", "rope_apply", "attention_real"):
             rest = [k for k in kernels if k != family]
             self.assert_rule("kernels", rest, f'"{family}" is missing')
+        for family, op in (("rope_apply", "_rope_"), ("attention_real", "_attend_")):
+            rest = [k for k in kernels if k != family and op not in k]
+            self.assert_rule("kernels", rest, f'"{family}" is missing, which every run needs')
         self.assert_rule("run.choice", "mixed", "run.choice:", "table tuned asked")
         mixed = tools.put(self.receipt, ("run", "layout"), "mixed")
         self.assert_refused(tools.seal(mixed), "of one layout of ternary weights", "mixes no layouts")
@@ -363,6 +367,10 @@ class Rules(WithReceipt):
         r = self.receipt
         results = r["test_results"]
         self.assert_rule("test_results.failed", 1, "test_results.failed: is 1, must be 0")
+        agreed = tools.put(r, ("test_results", "failed"), 1)
+        agreed["test_results"]["passed"] -= 1
+        agreed["test_results"]["tests"][0]["result"] = "failed"
+        self.assert_refused(tools.seal(agreed), "test_results.failed: is 1, must be 0")
         tests = [dict(results["tests"][0], result="failed"), *results["tests"][1:]]
         self.assert_rule("test_results.tests", tests, "i2s_accuracy has not passed")
         self.assert_rule("test_results.tests", results["tests"][:-1], "has not passed")
@@ -390,6 +398,11 @@ class Rules(WithReceipt):
         self.assert_rule(f"{base}.tokens_generated", TOKENS + 1)
         self.assert_rule(f"{base}.cache_efficiency.kv_cache_hit_rate", 1)
         self.assert_rule(f"{base}.cache_efficiency.tensor_cache_misses", 1)
+        reused = speed["cache_efficiency"]["positions_reused"]
+        self.assert_rule(f"{base}.cache_efficiency.positions_reused", reused + 1)
+        self.assert_rule(f"{base}.p95_ms", 2 * speed["decode_time_ms"])
+        self.assert_rule("environment.BITNET_SEED", "43")
+        self.assert_rule("environment.COMPILER", "another compiler")
         self.assert_rule("run.dequantized_rows", 3)
         self.assert_rule("output.ids", r["output"]["ids"][:-1], "output.tokens")
         self.assert_rule("output.ids", [*r["output"]["ids"][:-1], 10**6], "the vocabulary has")
@@ -510,6 +523,7 @@ class Replay(WithReceipt):
             self.assert_refused(changed, "output.ids[", options=["--replay"])
 
     def test_another_model(self):
+        self.assert_refused(change(self.receipt, "model_info.sha256", "0" * 64), "model_info.sha256")
         other = common.synth(self.preset, self.folder, seed=2)
         self.assert_refused(self.receipt, "is another model", options=["--replay", "-m", other])
         moved = self.folder / "moved.gguf"
