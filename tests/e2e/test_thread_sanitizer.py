@@ -14,10 +14,6 @@ from pathlib import Path
 
 import common
 
-TESTS = (
-    "attention", "generate", "image_cache", "load_jobs", "metrics", "parity", "session", "session_file",
-    "session_reuse", "stages", "team", "tune", "weights",
-)  # fmt: skip
 # Of programs that would take minutes: the functions that run.
 ONLY = {"parity": "test_decoding_evaluates_each_token_once"}
 OPTIONS = ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O2"]
@@ -84,8 +80,44 @@ class Threads(unittest.TestCase):
         self.assertEqual(result.returncode, 0, (result.stdout + result.stderr)[-4000:])
 
 
-for _name in TESTS:
-    setattr(Threads, f"test_{_name}", lambda self, name=_name: self.check(name))
+    def test_attention(self):
+        self.check("attention")
+
+    def test_generate(self):
+        self.check("generate")
+
+    def test_image_cache(self):
+        self.check("image_cache")
+
+    def test_load_jobs(self):
+        self.check("load_jobs")
+
+    def test_metrics(self):
+        self.check("metrics")
+
+    def test_parity(self):
+        self.check("parity")
+
+    def test_session(self):
+        self.check("session")
+
+    def test_session_file(self):
+        self.check("session_file")
+
+    def test_session_reuse(self):
+        self.check("session_reuse")
+
+    def test_stages(self):
+        self.check("stages")
+
+    def test_team(self):
+        self.check("team")
+
+    def test_tune(self):
+        self.check("tune")
+
+    def test_weights(self):
+        self.check("weights")
 
 
 if __name__ == "__main__":
