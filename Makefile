@@ -48,6 +48,19 @@ MASKS ?= --output-on-failure -j $(JOBS)
 masks: test-build
 	tests/machines/run.py --build $(BUILD) -- $(MASKS)
 
+# Names that others use too: what the environment says counts when it is a number, or a file.
+without_digits = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
+ifeq ($(origin RUNS),environment)
+  ifneq ($(if $(RUNS),$(call without_digits,$(RUNS)),empty),)
+    undefine RUNS
+  endif
+endif
+ifeq ($(origin PROMPTS),environment)
+  ifeq ($(wildcard $(PROMPTS)),)
+    undefine PROMPTS
+  endif
+endif
+
 # Kernels; with PROMPTS or RUNS, which are a whole model's, what bench-model does.
 bench: $(if $(PROMPTS)$(filter command environment,$(firstword $(origin RUNS))),bench-model,bench-kernels)
 

@@ -2,7 +2,9 @@
 """What does not open says what to do next; arguments without flags mean what they say."""
 
 import gzip
+import shutil
 import subprocess
+import unittest
 import zipfile
 
 import common
@@ -74,6 +76,24 @@ class Words(common.TernTest):
     def test_what_cannot_be_converted(self):
         self.assert_one_line_error(tern("convert", SMALL_MODEL, "out.gguf"), 1, ["is a file", "tern quantize"])
         self.assert_one_line_error(tern("convert", "/nonexistent", "out.gguf"), 1, ["/nonexistent: No such"])
+
+
+    @unittest.skipUnless(shutil.which("make"), "no make")
+    def test_names_of_the_makefile_that_others_use(self):
+        """RUNS and PROMPTS of the environment count only when they make sense; on the line always."""
+        def plan(*words, **env):
+            outer = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "RUNS", "PROMPTS")  # of `make test`
+            clean = {k: v for k, v in common.clean_environment().items() if k not in outer} | env
+            command = ["make", "-n", "bench-model", *words]
+            done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, check=True)
+            return done.stdout
+
+        for value, rounds in (("yes", 3), ("", 3), ("5", 5), ("1 2", 3)):
+            self.assertIn(f"--repeat {rounds} ", plan(RUNS=value), value)
+        self.assertIn("--repeat yes ", plan("RUNS=yes"))
+        self.assertNotIn("--prompts-file", plan(PROMPTS="ask me"))
+        self.assertIn("--prompts-file README.md", plan(PROMPTS="README.md"))
+        self.assertIn("--prompts-file nowhere", plan("PROMPTS=nowhere"))
 
 
 class Hints(common.FolderTest):
