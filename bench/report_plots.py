@@ -8,6 +8,7 @@ to the table turn up here by themselves.
 from __future__ import annotations
 
 import io
+import math
 import re
 from dataclasses import dataclass, field
 
@@ -40,6 +41,19 @@ STYLE = {
     "legend.fontsize": 8.5,
 }
 WIDTH = 5.2  # inches: readable where a phone shows it
+ROOFLINE = (7.2, 6.0)
+
+# Formats by what their names say, in the order of the legend; a format of no family is one of "other".
+# Few colours that can be told apart; names stand beside the points.
+FAMILIES = {
+    "ternary": r"i2_s|t5r16|tl\d|tq\d",
+    "2 and 3 bits": r"i?q[23]_|int2",
+    "4 bits": r"i?q4_|int4",
+    "5 and 6 bits": r"q[56]_",
+    "8 bits": r"q8_|int8",
+    "16-bit floats": r"b?f16",
+    "32-bit floats": r"f32",
+}
 
 
 @dataclass
@@ -69,12 +83,25 @@ def colours(names: list[str]) -> dict[str, str]:
     return {name: shade(COLOURS[i % n], i // n) for i, name in enumerate(names)}
 
 
-def finish(figure, name: str, title: str, alt: str) -> Plot:
+def family_of(weights: str) -> str:
+    return next((name for name, names in FAMILIES.items() if re.match(names, weights)), "other")
+
+
+def entitle(figure, title: str, machine: str) -> None:
+    """What it shows, and where that was measured; above the axes and a legend of one line."""
+    axes = figure.axes[0]
+    for text, above, style in ((title, 40, {"fontsize": 12, "weight": "bold"}), (machine, 26, {"fontsize": 9})):
+        axes.annotate(text, (0.5, 1.0), xycoords="axes fraction", xytext=(0, above),
+                      textcoords="offset points", ha="center", **style)
+
+
+def finish(figure, name: str, title: str, alt: str, machine: str = "") -> Plot:
+    entitle(figure, title, machine)
     text = io.StringIO()
     figure.savefig(text, format="svg", transparent=True, bbox_inches="tight",
                    metadata={"Date": None, "Creator": "tern"})
     raster = io.BytesIO()
-    figure.savefig(raster, format="png", dpi=80, facecolor="white", bbox_inches="tight",
+    figure.savefig(raster, format="png", dpi=100, facecolor="white", bbox_inches="tight",
                    metadata={"Software": "tern"})
     pyplot.close(figure)
     svg = text.getvalue()
@@ -133,33 +160,71 @@ def draw_roofs(axes, roofs: Roofs, left: float, right: float) -> None:
                   label=f"{unit}, {peak / 1e9:.3g} G/s")
 
 
-def roofline(all_of: list[bench.Benchmark], isa: str, tints: dict[str, str]) -> Plot | None:
+def spread_out(heights: list[float], least: float) -> list[float]:
+    """Ascending heights, moved as little as needed to be `least` apart."""
+    placed: list[float] = []
+    for height in heights:
+        placed.append(max(height, placed[-1] + least) if placed else height)
+    excess = (placed[-1] - heights[-1]) / 2 if placed else 0.0  # half of it downwards
+    return [height - excess for height in placed]
+
+
+def name_points(axes, points: list[tuple[float, float, bench.Benchmark]], tints: dict[str, str],
+                right: float) -> None:
+    """Names of formats in a column at the right edge of their cluster, each with a line to its point."""
+    points = sorted(points, key=lambda point: point[1])
+    heights = spread_out([math.log10(y) for _, y, _ in points], 0.055)
+    for (x, y, b), height in zip(points, heights):
+        tint = tints[family_of(b.weights)]
+        axes.annotate(b.weights, (x, y), (right, 10**height), fontsize=7, color=tint, va="center",
+                      arrowprops={"arrowstyle": "-", "color": tint, "linewidth": 0.5, "shrinkB": 3})
+
+
+def draw_points(axes, points: list[bench.Benchmark], shapes: dict[str, str], tints: dict[str, str]) -> None:
+    """From the caches filled and named, from memory open."""
+    named: dict[str, list[tuple[float, float, bench.Benchmark]]] = {}
+    for b in points:
+        x, y = b.figure("macs") / b.figure("bytes"), b.figure("macs") / 1e9
+        tint = tints[family_of(b.weights)]
+        from_memory = b.label.get("level") == "memory"
+        axes.plot(x, y, shapes[b.label["op"]], markersize=6, markeredgecolor=tint,
+                  markerfacecolor="none" if from_memory else tint)
+        if not from_memory and b.label["op"] in ("gemv", "gemm"):
+            named.setdefault(b.label["op"], []).append((x, y, b))
+    for found in named.values():
+        name_points(axes, found, tints, 1.9 * max(x for x, *_ in found))
+
+
+def draw_key(axes, shapes: dict[str, str], tints: dict[str, str], families: list[str]) -> None:
+    for op, shape in shapes.items():
+        axes.plot([], [], shape, color="#8c8c8c", label=op)
+    axes.plot([], [], "o", color="#8c8c8c", label="filled: from the caches")
+    axes.plot([], [], "o", markeredgecolor="#8c8c8c", markerfacecolor="none", label="open: from memory")
+    for family in families:
+        axes.plot([], [], "s", color=tints[family], label=family)
+
+
+def roofline(all_of: list[bench.Benchmark], isa: str, machine: str) -> Plot | None:
     points, roofs = points_of(all_of, isa), roofs_of(all_of, isa)
     if not points or not roofs.peak:
         return None
     xs = [b.figure("macs") / b.figure("bytes") for b in points]
-    left, right = min(xs) / 2, max(xs) * 2
-    figure, axes = pyplot.subplots(figsize=(WIDTH, 4.6))
+    left, right = min(xs) / 2, max(xs) * 5
+    figure, axes = pyplot.subplots(figsize=ROOFLINE)
     draw_roofs(axes, roofs, left, right)
     shapes = dict(zip(in_order(b.label["op"] for b in points), MARKERS * 9))
-    for b, x in zip(points, xs):
-        tint = tints[b.weights]
-        filled = tint if b.label.get("level") != "memory" else "none"
-        axes.plot(x, b.figure("macs") / 1e9, shapes[b.label["op"]], markersize=6,
-                  markeredgecolor=tint, markerfacecolor=filled)
-    for op, shape in shapes.items():
-        axes.plot([], [], shape, color="#8c8c8c", label=op)
-    for fmt in in_order(b.weights for b in points):
-        axes.plot([], [], "o", color=tints[fmt], label=fmt)
+    tints = colours([*FAMILIES, "other"])
+    draw_points(axes, points, shapes, tints)
+    draw_key(axes, shapes, tints, [f for f in tints if f in {family_of(b.weights) for b in points}])
     axes.set(xscale="log", yscale="log", xlim=(left, right),
              xlabel="multiply-accumulates for each byte of weights",
              ylabel="G multiply-accumulates a second")
-    figure.legend(*axes.get_legend_handles_labels(), loc="upper center", ncols=3,
+    figure.legend(*axes.get_legend_handles_labels(), loc="upper center", ncols=4,
                   bbox_to_anchor=(0.5, 0.02))
     best = max(points, key=lambda b: b.figure("macs"))
     alt = (f"Roofline of {isa}: {len(points)} points. The fastest is {best.name} with "
            f"{best.figure('macs') / 1e9:.0f} G multiply-accumulates a second.")
-    return finish(figure, f"roofline-{isa}", f"Roofline of {isa}", alt)
+    return finish(figure, f"roofline-{isa}", f"Roofline of {isa}, one thread", alt, machine)
 
 
 # ---- bars ------------------------------------------------------------------------------------------
@@ -188,10 +253,10 @@ def draw_bars(axes, members: list[bench.Benchmark], formats: list[str], isas: li
     axes.set_yticks(range(len(formats)), formats)
     axes.set_xlabel("G weights x tokens a second")
     axes.invert_yaxis()
-    axes.margins(x=0.12)
+    axes.margins(x=0.12, y=0.01)
 
 
-def bars(all_of: list[bench.Benchmark], tints: dict[str, str]) -> list[Plot]:
+def bars(all_of: list[bench.Benchmark], tints: dict[str, str], machine: str) -> list[Plot]:
     """One picture for each operation on matrices and each place and shape."""
     groups: dict[tuple[str, str, str], list[bench.Benchmark]] = {}
     for b in all_of:
@@ -213,7 +278,7 @@ def bars(all_of: list[bench.Benchmark], tints: dict[str, str]) -> list[Plot]:
         alt = (f"Bars of {title}: {len(members)} rows. The fastest is {best.weights} on "
                f"{best.label['isa']} with {best.figure('macs') / 1e9:.3g} G a second.")
         name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-        plots.append(finish(figure, f"bars-{name}", title, alt))
+        plots.append(finish(figure, f"bars-{name}", title, alt, machine))
     return plots
 
 
@@ -223,6 +288,6 @@ def draw_all(found: bench.Results) -> list[Plot]:
         isas = in_order(b.label["isa"] for b in all_of)
         listed = found.context.get("isas", "").split()
         isas.sort(key=lambda isa: listed.index(isa) if isa in listed else len(listed))
-        formats = colours(in_order(b.weights for b in all_of))
-        lines = [roofline(all_of, isa, formats) for isa in reversed(isas)]
-        return [p for p in lines if p] + bars(all_of, colours(list(reversed(isas))))
+        machine = found.context.get("processor", "")
+        lines = [roofline(all_of, isa, machine) for isa in reversed(isas)]
+        return [p for p in lines if p] + bars(all_of, colours(list(reversed(isas))), machine)

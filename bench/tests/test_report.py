@@ -145,6 +145,31 @@ class ProgramTests(InFolder):
             self.assertIn(word, text)
 
     @unittest.skipUnless(HAVE_PLOTS, "needs matplotlib")
+    def test_pictures_explain_themselves(self) -> None:
+        """Title and machine on each; what filled and open points are; formats in families, and by name."""
+        import report_plots
+
+        plots = {plot.name: plot.svg for plot in report_plots.draw_all(results.load(str(self.json)))}
+        for name, svg in plots.items():
+            self.assertIn("Fast &amp; &lt;Loud&gt;", svg, name)
+            self.assertIn("Roofline of" if name.startswith("roofline") else "from ", svg)
+        for text in ("filled: from the caches", "open: from memory", "ternary", "other", ">i2_s<", ">zz9<"):
+            self.assertIn(text, plots["roofline-wide"])
+        names = [f for f in "i2_s t5r16 tl1r16 tl2r16 q4_0 q4_1 q5_0 q8_0 q4_k q5_k q6_k iq2_s int8 int4 f16 bf16 f32"
+                 .split() if report_plots.family_of(f) == "other"]
+        self.assertEqual(names, [])
+        self.assertLessEqual(len(report_plots.FAMILIES) + 1, len(report_plots.COLOURS))
+
+    def test_spread_out(self) -> None:
+        if not HAVE_PLOTS:
+            self.skipTest("needs matplotlib")
+        import report_plots
+
+        placed = report_plots.spread_out([0.0, 0.01, 0.02, 1.0], 0.1)
+        self.assertTrue(all(b - a > 0.0999 for a, b in zip(placed, placed[1:])))
+        self.assertEqual(report_plots.spread_out([], 0.1), [])
+
+    @unittest.skipUnless(HAVE_PLOTS, "needs matplotlib")
     def test_same_input_same_files(self) -> None:
         for name in ("a", "b"):
             self.report(str(self.folder / name), str(self.json))

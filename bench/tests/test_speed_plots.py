@@ -45,13 +45,18 @@ class SpeedPlots(unittest.TestCase):
                 "wait_ms": 0.92, "outside_ms": 0.03, "whole_ms": 8.0}
         runs = {"old": {}, "new": {"stages": {"decode": kind}}}
         self.assertEqual(plots.stage_bars(runs, "prefill"), {})
+        title, machine = plots.title_of({"a": plots.load(BATCHES)})
+        self.assertEqual(title, "What a token costs: bitnet-2b.gguf")
+        self.assertEqual(machine, "measured on amd-epyc-zen3-avx2")  # imported: the folder says it
         bars = plots.stage_bars(runs, "decode")["new"]
         self.assertEqual(list(bars), ["qkv", "down", "waits", "all other"])
         self.assertAlmostEqual(sum(bars.values()), kind["whole_ms"])
         self.assertAlmostEqual(bars["all other"], 0.08)
         with tempfile.TemporaryDirectory() as folder:
             staged = Path(folder) / "staged.json"
-            staged.write_text(json.dumps(json.loads(BATCHES.read_text()) | {"stages": {"decode": kind}}))
+            document = json.loads(BATCHES.read_text())
+            document["benchmark"]["stages"] = {"decode": kind}
+            staged.write_text(json.dumps(document))
             heights = []
             for out, receipts in (("two.png", f"{CONTEXTS},{BATCHES}"), ("three.png", f"{CONTEXTS},{staged}")):
                 done = self.draw(Path(folder) / out, f"a={receipts}")
@@ -64,7 +69,7 @@ class SpeedPlots(unittest.TestCase):
             out = Path(folder) / "out.png"
             other = self.draw(out, f"a={ROOT / 'ci' / 'inference.json'}")
             self.assertEqual((other.returncode, out.exists()), (1, False))
-            self.assertIn("no output of tern bench", other.stderr)
+            self.assertIn("no benchmark of tern bench", other.stderr)
             self.assertEqual(self.draw(out, "a=missing.json").returncode, 1)
             self.assertEqual(self.draw(out, "missing").returncode, 2)
 
