@@ -36,6 +36,7 @@ static void merges_follow_rank(void **state) {
     EXPECT_IDS(f.t, "hello wll", 0, HELLO, SPACE_W, LL);
     EXPECT_IDS(f.t, "lll", 0, LL, 'l'); /* of equal ranks the leftmost */
     EXPECT_IDS(f.t, "hehe\n", 0, HE, HE, '\n');
+    EXPECT_IDS(f.t, "ohe", 0, 'o', HE); /* "h e" before "o h", which would begin further left */
     EXPECT_TEXT(f.t, false, "hello w\n", HELLO, SPACE_W, '\n');
     tokenizer_close(&f);
 }
@@ -197,6 +198,17 @@ static void scores_decide(void **state) {
     EXPECT_IDS(f.t, "lll", 0, S_SPACE, S_LL, S_L);
     EXPECT_IDS(f.t, "he</s>he", TERN_TOKENIZE_PARSE, S_SPACE_HE, S_EOS, S_SPACE_HE);
     assert_int_equal(tern_tokenize(f.t, "", 0, 0, NULL, 0, &(size_t){0}, NULL), TERN_OK);
+    tokenizer_close(&f);
+
+    /* Of two that overlap the better score, not the one further left. */
+    static const char *const tokens[] = {"<unk>", "<s>", "</s>", "\u2581", "a",
+                                         "b",     "c",   "ab",   "bc",     NULL};
+    static const int32_t types[] = {2, 3, 3, 1, 1, 1, 1, 1, 1};
+    static const float scores[] = {0, 0, 0, -9, -9, -9, -9, -5, -1};
+    const tokenizer_case overlap = {
+        .model = "llama", .tokens = tokens, .types = types, .scores = scores};
+    assert_int_equal(tokenizer_open(&f, &overlap, NULL), TERN_OK);
+    EXPECT_IDS(f.t, "abc", 0, 3, 4, 8);
     tokenizer_close(&f);
 }
 
