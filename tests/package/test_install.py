@@ -117,6 +117,20 @@ def refuses(package: Package, kind: str) -> None:
         raise SystemExit(f"find_package accepts {kind}: {done.stderr}")
 
 
+SYSTEM = {"c", "m", "dl", "pthread", "atomic", "gcc_s"}
+NEEDED = {"libtern-kernels": {"cpuinfo"}, "libtern": {"cpuinfo", "pcre2-8", "utf8proc", "hwloc"}}
+
+
+def needs_no_more(package: Package) -> None:
+    """The shared libraries load what docs/dependencies.md names for them, and nothing else."""
+    for name, allowed in NEEDED.items():
+        text = run(["readelf", "--dynamic", package.libdir / f"{name}.so"])
+        needed = set(re.findall(r"NEEDED.*\[lib([\w.+-]+?)\.so[\d.]*\]", text))
+        if needed - SYSTEM - allowed or not needed:
+            raise SystemExit(f"{name}.so needs {sorted(needed)}, more than {sorted(allowed)}")
+        print(f"ok: {name}.so needs {' '.join(sorted(needed - SYSTEM))}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cmake", default="cmake")
@@ -135,6 +149,8 @@ def main() -> int:
                     package.check(build / name, kind)
                     source = args.source / "examples" / f"{name}.c"
                     package.check(package.with_pkg_config(source, library, language, kind), kind)
+        if args.shared:
+            needs_no_more(package)
         finds_cuda_module(package)
         fetches_models(package)
         refuses(package, "both")
