@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "runtime/in_file.h"
 #include "runtime/utf8.h"
 
 typedef struct tern_json_parser {
@@ -344,12 +345,13 @@ static tern_status read_bytes(FILE *file, const char *path, size_t limit, char *
 }
 
 tern_status tern_json_read(const char *path, size_t limit, tern_json *out, tern_error *err) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
+    FILE *file = NULL;
+    tern_status status = tern_in_file_open(path, TERN_IN_FILE, &file, err);
+    if (status != TERN_OK)
+        return status;
     char *bytes = NULL;
     size_t size = 0;
-    const tern_status status = read_bytes(file, path, limit, &bytes, &size, err);
+    status = read_bytes(file, path, limit, &bytes, &size, err);
     (void)fclose(file);
     return status == TERN_OK ? tern_json_parse(bytes, size, path, out, err) : status;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/hash64.h"
+#include "runtime/in_file.h"
 #include "runtime/out_file.h"
 
 uint64_t tern_session_header_hash(const tern_session_header *header) {
@@ -274,32 +275,13 @@ tern_status tern_session_read(tern_session *s, FILE *in, const char *name, tern_
     return take_body(&r, hash);
 }
 
-/* Opens a regular file; opening a FIFO must not hang, nor can it be read twice. */
-static tern_status open_file(const char *path, FILE **out, tern_error *err) {
-    struct stat info;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        (void)close(fd);
-        return tern_fail(err, TERN_ERR_IO, "%s: not a regular file", path);
-    }
-    FILE *file = fdopen(fd, "rb");
-    if (!file) {
-        (void)close(fd);
-        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to read it", path);
-    }
-    *out = file;
-    return TERN_OK;
-}
-
 tern_status tern_session_restore(tern_session *s, const char *path, tern_error *err) {
     FILE *file = NULL;
     if (!s || !path)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_restore needs a session and a path");
     tern_status status = tern_model_unchanged(s->model, err);
     if (status == TERN_OK)
-        status = open_file(path, &file, err);
+        status = tern_in_file_open(path, TERN_IN_FILE, &file, err);
     if (status != TERN_OK)
         return status;
     status = tern_session_read(s, file, path, err);

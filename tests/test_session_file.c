@@ -278,7 +278,7 @@ static void test_wrong_files(void **state) {
     check_file_refused(f, path, TERN_ERR_SESSION, "not a session file: 0 bytes");
     unlink(path);
     check_file_refused(f, path, TERN_ERR_IO, "No such file");
-    check_file_refused(f, "/tmp", TERN_ERR_IO, "/tmp: not a regular file");
+    check_file_refused(f, "/tmp", TERN_ERR_IO, "/tmp: is a directory");
     assert_int_equal(mkfifo(path, 0600), 0);
     check_file_refused(f, path, TERN_ERR_IO, "not a regular file");
     unlink(path);

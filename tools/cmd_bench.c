@@ -261,10 +261,7 @@ int cmd_bench(const options *o) {
         return EXIT_FAILED;
     }
     b->o = o;
-    int status = EXIT_DONE;
-    if (options_given(o, OPT_RECEIPT) || options_given(o, OPT_RECORD)) {
-        status = receipt_check_key(o);
-    }
+    int status = receipt_check_key(o);
     if (status == EXIT_DONE) {
         status = open_all(b);
     }

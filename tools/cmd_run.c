@@ -185,17 +185,12 @@ static bool check_options(const options *o) {
     return false;
 }
 
-/* A receipt is asked for as proof: no answer without it, if that can be told beforehand. */
-static int check_target(const options *o) {
-    return options_given(o, OPT_RECEIPT) ? receipt_check_key(o) : EXIT_DONE;
-}
-
 int cmd_run(const options *o) {
     run r = {.o = o, .json = options_switch(o, OPT_JSON)};
     if (!check_options(o)) {
         return EXIT_USAGE;
     }
-    int status = check_target(o);
+    int status = receipt_check_key(o);
     if (status == EXIT_DONE) {
         status = loader_open(o, true, &r.l);
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/in_file.h"
 #include "tools/out.h"
 #include "tools/sha256.h"
 
@@ -15,10 +16,12 @@ const char *file_shown(const char *path) {
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-static FILE *open_file(const char *path) {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
-    if (file == NULL) {
-        complain("%s: %s", path, strerror(errno));
+FILE *file_open_text(const char *path) {
+    FILE *file = stdin;
+    tern_error err = {0};
+    if (strcmp(path, "-") != 0 && tern_in_file_open(path, TERN_IN_TEXT, &file, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return NULL;
     }
     return file;
 }
@@ -51,7 +54,7 @@ static bool grow(char **bytes, size_t *capacity, size_t size) {
 }
 
 int file_read(const char *path, size_t limit, char **bytes, size_t *size) {
-    FILE *file = open_file(path);
+    FILE *file = file_open_text(path);
     if (file == NULL) {
         return EXIT_FAILED;
     }
@@ -91,7 +94,7 @@ const char *file_base_name(const char *path) {
 }
 
 int file_sha256(const char *path, char hex[65]) {
-    FILE *file = open_file(path);
+    FILE *file = file_open_text(path);
     if (file == NULL) {
         return EXIT_FAILED;
     }

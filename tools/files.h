@@ -6,6 +6,10 @@
  */
 
 #include <stddef.h>
+#include <stdio.h>
+
+/* Opens a text ("-": standard input, which is not to be closed); NULL after a complaint. */
+FILE *file_open_text(const char *path);
 
 /* Reads all of a file ("-": standard input) into *bytes, which the caller frees, with a terminating
  * 0 behind *size bytes. More than limit bytes are refused. */

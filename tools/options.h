@@ -151,6 +151,7 @@ typedef enum option_id {
     OPT_ACTIVATION_PRECISION,
     OPT_DEVICE,
     OPT_GPU_LAYERS,
+    OPT_FLASH_ATTENTION,
     OPT_NO_MMAP,
     OPT_MLOCK,
     OPT_COLOR,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/prompts.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/files.h"
 #include "tools/json/read.h"
 #include "tools/out.h"
+
+static const size_t file_limit = (size_t)1 << 28; /* bytes; more are no prompts */
 
 static int add(prompts *p, const char *text, size_t size) {
     if (p->n == p->capacity) {
@@ -48,38 +48,31 @@ static int add_json(prompts *p, const char *path, size_t line, const char *text,
     return status;
 }
 
-static int read_lines(FILE *file, const char *path, prompts *p) {
-    char *text = NULL;
-    size_t capacity = 0;
+static int read_lines(const char *path, const char *bytes, size_t size, prompts *p) {
     int status = EXIT_DONE;
-    ssize_t n;
-    for (size_t line = 1;
-         status == EXIT_DONE && (errno = 0, n = getline(&text, &capacity, file)) >= 0; line++) {
-        size_t size = (size_t)n;
-        size -= size > 0 && text[size - 1] == '\n';
-        size -= size > 0 && text[size - 1] == '\r';
-        if (size > 0) {
-            status = text[0] == '{' ? add_json(p, path, line, text, size) : add(p, text, size);
+    const char *end = bytes + size;
+    for (size_t line = 1; status == EXIT_DONE && bytes < end; line++) {
+        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        size_t n = (size_t)((newline != NULL ? newline : end) - bytes);
+        const char *next = newline != NULL ? newline + 1 : end;
+        n -= n > 0 && bytes[n - 1] == '\r';
+        if (n > 0) {
+            status = bytes[0] == '{' ? add_json(p, path, line, bytes, n) : add(p, bytes, n);
         }
-    }
-    free(text);
-    if (status == EXIT_DONE && !feof(file)) {
-        complain("%s: %s", file_shown(path), strerror(errno));
-        return EXIT_FAILED;
+        bytes = next;
     }
     return status;
 }
 
 int prompts_read(const char *path, prompts *p) {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-    if (file == NULL) {
-        complain("%s: %s", path, strerror(errno));
-        return EXIT_FAILED;
+    char *bytes;
+    size_t size;
+    int status = file_read(path, file_limit, &bytes, &size);
+    if (status != EXIT_DONE) {
+        return status;
     }
-    const int status = read_lines(file, path, p);
-    if (file != stdin) {
-        (void)fclose(file); /* only read */
-    }
+    status = read_lines(path, bytes, size, p);
+    free(bytes);
     if (status == EXIT_DONE && p->n == 0) {
         complain("%s: it has no prompts", file_shown(path));
         return EXIT_FAILED;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/in_file.h"
 #include "runtime/tokenizer/internal.h"
 
 static bool is_bitnet(const char *architecture) {
@@ -116,9 +117,10 @@ tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer, ter
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_tokenizer_open: NULL argument");
     char magic[4] = "";
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
+    FILE *file = NULL;
+    const tern_status status = tern_in_file_open(path, TERN_IN_FILE, &file, err);
+    if (status != TERN_OK)
+        return status;
     const size_t got = fread(magic, 1, sizeof magic, file);
     (void)fclose(file);
     if (got == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0)

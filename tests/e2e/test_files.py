@@ -120,6 +120,55 @@ class Replacing(FolderTest):
         self.assertTrue((self.dir / "quoted").exists())
 
 
+class Words(FolderTest):
+    """What has no effect, or could have none, is refused before any work."""
+
+    def test_empty_names(self):
+        model = common.small_model()
+        for arguments in (
+            ("run", *PROMPT, "--receipt", ""),
+            ("run", "-f", ""),
+            ("run", "-m", "", *PROMPT),
+            ("logits", *PROMPT, "--output", ""),
+            ("logits", *PROMPT, "--dump-kv", ""),
+            ("quantize", model, "", "--type", "q8_0"),
+            ("quantize", "", "x", "--type", "q8_0"),
+            ("verify", ""),
+            ("keygen", ""),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_one_line_error(tern(*arguments), 2, ["the name of the file is empty"])
+
+    def test_keys_without_a_receipt(self):
+        key = self.dir / "key"
+        tern_text("keygen", key)
+        for command in ("run", "bench"):
+            result = tern(command, *(PROMPT if command == "run" else ()), "--sign-key", key)
+            self.assert_one_line_error(result, 2, ["--sign-key", "--receipt"])
+        env = {"TERN_SIGN_KEY": str(key)}  # for every run that has a receipt
+        self.assertEqual(tern("run", *PROMPT, "-n", 1, env=env).returncode, 0)
+
+    def test_no_key(self):
+        text = self.dir / "text"
+        text.write_text("no key")
+        result = tern("run", *PROMPT, "--receipt", self.dir / "r", "--sign-key", text)
+        self.assert_one_line_error(result, 1, ["text: no key"])
+
+    def test_stop_tokens(self):
+        self.assert_one_line_error(
+            tern("run", *PROMPT, "--stop-token", 99999), 2, ["--stop-token 99999", "ends at 1023"]
+        )
+        self.assertEqual(tern("run", *PROMPT, "-n", 1, "--stop-token", 1023).returncode, 0)
+
+    def test_flash_attention(self):
+        """Not -f a."""
+        for words in (("-fa", "on"), ("--flash-attn", "auto")):
+            result = tern("run", *PROMPT, "-n", 1, *words)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(b"has no effect", result.stderr)
+        self.assert_one_line_error(tern("run", *PROMPT, "-fa", "yes"), 2, ["-fa", "on off auto"])
+
+
 class Reading(FolderTest):
     """Input is never output: not by another name, a link, or a part of it."""
 

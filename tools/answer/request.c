@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,13 @@ static int read_lists(const options *o, const loaded *l, answer_options *a) {
         }
     }
     for (size_t i = 0; i < r->n_stop_tokens; i++) {
-        a->stop_tokens[i] = (int32_t)options_nth(o, OPT_STOP_TOKEN, i)->integer;
+        const uint64_t id = options_nth(o, OPT_STOP_TOKEN, i)->integer;
+        if (id >= l->info.n_vocab) {
+            complain("--stop-token %" PRIu64 ": the vocabulary ends at %u", id,
+                     l->info.n_vocab - 1);
+            return EXIT_USAGE;
+        }
+        a->stop_tokens[i] = (int32_t)id;
     }
     for (size_t i = 0; i < r->stops.n; i++) {
         a->stop_texts[i] = options_nth(o, OPT_STOP, i)->text;

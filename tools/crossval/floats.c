@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "runtime/in_file.h"
 #include "tern/tern.h"
 
 tern_status float_file_open(float_file *f, const char *folder, const char *name, size_t width,
@@ -17,12 +18,12 @@ tern_status float_file_open(float_file *f, const char *folder, const char *name,
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a file name");
     }
     struct stat st;
-    f->file = fopen(f->path, "rbe");
-    if (f->file == NULL || fstat(fileno(f->file), &st) != 0) {
-        return tern_fail(err, TERN_ERR_IO, "%s: %s", f->path, strerror(errno));
+    const tern_status status = tern_in_file_open(f->path, TERN_IN_FILE, &f->file, err);
+    if (status != TERN_OK) {
+        return status;
     }
-    if (!S_ISREG(st.st_mode)) {
-        return tern_fail(err, TERN_ERR_IO, "%s is no regular file", f->path);
+    if (fstat(fileno(f->file), &st) != 0) {
+        return tern_fail(err, TERN_ERR_IO, "%s: %s", f->path, strerror(errno));
     }
     const size_t size = (size_t)st.st_size;
     const size_t row = width * sizeof(float); /* a vocabulary's or a head's: far from overflow */

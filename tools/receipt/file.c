@@ -3,24 +3,24 @@
 
 #include "tools/receipt/receipt.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tools/files.h"
 #include "tools/json/read.h"
 #include "tools/json/write.h"
 #include "tools/out.h"
+#include "tools/receipt/sign.h"
 
 int receipt_check_key(const options *o) {
     const char *key = options_text(o, OPT_SIGN_KEY);
-    if (key != NULL && access(key, R_OK) != 0) {
-        complain("%s: %s", key, strerror(errno));
-        return EXIT_FAILED;
+    const bool signs = options_given(o, OPT_RECEIPT) || options_given(o, OPT_RECORD);
+    if (!signs && o->values[OPT_SIGN_KEY].source == OPTION_FLAG) {
+        complain("--sign-key signs a receipt: use --receipt FILE too");
+        return EXIT_USAGE;
     }
-    return EXIT_DONE;
+    return !signs || key == NULL || sign_check_secret(key) ? EXIT_DONE : EXIT_FAILED;
 }
 
 json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_error *err) {

@@ -108,8 +108,8 @@ json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_err
 /* The document in a file ("-": standard input); NULL after a complaint. The caller decrefs it. */
 json_t *receipt_read(const char *path);
 
-/* Before a run with --receipt or --record: whether it can be signed with the key that is asked for.
- * EXIT_DONE, or EXIT_FAILED after a complaint. */
+/* Before a run: whether --sign-key has something to sign, and a key to do it with. EXIT_DONE, or
+ * after a complaint EXIT_USAGE or EXIT_FAILED. */
 int receipt_check_key(const options *o);
 
 /* Saves a document as indented JSON. The exit status. */

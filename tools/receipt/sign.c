@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/in_file.h"
 #include "runtime/out_file.h"
 
 enum {
@@ -72,9 +73,10 @@ static tern_status write_pair(const char *path, const unsigned char seed[KEY_BYT
 static bool read_key(const char *path, const char *label, unsigned char key[KEY_BYTES]) {
     char line[LINE_BYTES] = "";
     size_t n = 0;
-    FILE *f = fopen(path, "re");
-    if (f == NULL) {
-        complain("%s: %s", path, strerror(errno));
+    FILE *f = NULL;
+    tern_error err = {0};
+    if (tern_in_file_open(path, TERN_IN_FILE, &f, &err) != TERN_OK) {
+        (void)complain_error(&err);
         return false;
     }
     const bool read = fgets(line, sizeof line, f) != NULL;
@@ -89,6 +91,13 @@ static bool read_key(const char *path, const char *label, unsigned char key[KEY_
     if (!good) {
         complain("%s: no key: one line '%s' and 64 hexadecimal digits", path, label);
     }
+    return good;
+}
+
+bool sign_check_secret(const char *path) {
+    unsigned char seed[KEY_BYTES];
+    const bool good = read_key(path, secret_label, seed);
+    sodium_memzero(seed, sizeof seed);
     return good;
 }
 
@@ -182,6 +191,12 @@ bool sign_check(const json_t *receipt, const char *path, receipt_findings *f) {
 #else
 
 static const char missing[] = "this build of tern cannot sign or check signatures (library sodium)";
+
+bool sign_check_secret(const char *path) {
+    (void)path;
+    complain("%s", missing);
+    return false;
+}
 
 int sign_make_keys(const char *path) {
     (void)path;

@@ -15,6 +15,9 @@
 /* Makes a key pair: `path` (mode 0600) and `path`.pub, neither of which may exist. Exit status. */
 int sign_make_keys(const char *path);
 
+/* Whether a file holds a secret key to sign with; false after a complaint. */
+bool sign_check_secret(const char *path);
+
 /* Adds "signature" to a receipt that has its digest. The exit status, after a complaint. */
 int sign_receipt(json_t *receipt, const char *secret_key_path);
 

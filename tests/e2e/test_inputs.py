@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is read: pipes that nobody writes to, devices without an end, folders; and the pipes of a shell."""
+
+import os
+import socket
+import subprocess
+import unittest
+
+import common
+from common import FolderTest, command, clean_environment, tern
+
+SECONDS = 20  # where a program that waits for a writer would wait for ever
+
+
+class Inputs(FolderTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = common.small_model()
+        cls.pipe = cls.dir / "pipe"
+        os.mkfifo(cls.pipe)
+        cls.hf = cls.dir / "hf"
+        cls.hf.mkdir()
+        os.mkfifo(cls.hf / "config.json")
+        cls.key = cls.dir / "key"
+        tern("keygen", cls.key)
+
+    def assert_refused(self, arguments, *words, status=1):
+        result = subprocess.run(
+            command(*arguments),
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+        )
+        self.assert_one_line_error(result, status, words)
+
+    def everything(self, path):
+        """Command lines that read this file, one for each way in which files are read."""
+        small = ("-m", self.model)
+        return [
+            ("inspect", path),
+            ("run", "-m", path, "-p", "a"),
+            ("run", *small, "-p", "a", "--tokenizer", path),
+            ("run", *small, "-f", path),
+            ("run", *small, "--prompts-file", path),
+            ("run", *small, "-p", "a", "-n", 1, "--prompt-cache", path),
+            ("run", *small, "-p", "a", "-n", 1, "--receipt", self.dir / "r", "--sign-key", path),
+            ("logits", *small, "-f", path),
+            ("perplexity", *small, "-f", path),
+            ("tokenize", *small, "-f", path),
+            ("quantize", path, self.dir / "out", "--type", "f16"),
+            ("verify", path),
+            ("crossval", *small, "--reference", path),
+            ("verify-determinism", "-m", path),
+        ]
+
+    def test_named_pipes(self):
+        for arguments in self.everything(self.pipe):
+            with self.subTest(arguments=arguments[:1]):
+                self.assert_refused(arguments, "pipe")
+        self.assert_refused(("convert", self.hf, self.dir / "out"), "config.json")
+
+    def test_sockets_and_folders(self):
+        name = self.dir / "socket"
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(str(name))
+            for path in (name, self.dir):
+                for arguments in self.everything(path):
+                    if arguments[0] != "inspect" or path != self.dir:
+                        with self.subTest(arguments=arguments[:1], path=path.name):
+                            self.assert_refused(arguments, path.name)
+
+    def test_no_end(self):
+        """A device without an end is read as far as such a text may be long."""
+        small = ("-m", self.model)
+        for arguments in (
+            ("run", *small, "--prompts-file", "/dev/zero"),
+            ("run", *small, "-f", "/dev/zero"),
+            ("tokenize", *small, "-f", "/dev/zero"),
+            ("verify", "/dev/zero"),
+        ):
+            with self.subTest(arguments=arguments[-1]):
+                self.assert_refused(arguments, "/dev/zero: longer than")
+        with open("/dev/zero", "rb") as zero:
+            result = subprocess.run(
+                command("run", *small, "--prompts-file", "-"),
+                stdin=zero,
+                env=clean_environment(),
+                capture_output=True,
+                timeout=SECONDS,
+            )
+        self.assert_one_line_error(result, 1, ["standard input: longer than"])
+
+    def test_pipes_of_a_shell(self):
+        tokenize = " ".join(map(str, command("tokenize", "-m", self.model)))
+        wanted = tern("tokenize", "-m", self.model, "-p", "Once upon a time").stdout
+        for line in (
+            f"{tokenize} -f <(sleep 0.2; printf 'Once upon a time')",
+            f"printf 'Once upon a time' | {tokenize} -f -",
+            f"printf 'Once upon a time' | {tokenize} -f /dev/stdin",
+            f"(printf 'Once upon a time' > {self.pipe} &) ; {tokenize} -f - < {self.pipe}",
+        ):
+            with self.subTest(line=line):
+                result = subprocess.run(
+                    ["bash", "-c", line], env=clean_environment(), capture_output=True, timeout=SECONDS
+                )
+                self.assertEqual((result.stdout, result.stderr), (wanted, b""))
+
+
+if __name__ == "__main__":
+    common.main()
