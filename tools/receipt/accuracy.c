@@ -185,12 +185,12 @@ static double row_error(trial *t, const tern_kernel_row *row) {
 }
 
 double accuracy_tolerance(const char *name) {
-    if (strcmp(name, "tl1") == 0 || strcmp(name, "tl2") == 0) {
-        return 1e-4;
+    if (strcmp(name, "f32") == 0 || strcmp(name, "f16") == 0 || strcmp(name, "bf16") == 0) {
+        return 1e-11;
     }
-    const bool floats =
-        strcmp(name, "f32") == 0 || strcmp(name, "f16") == 0 || strcmp(name, "bf16") == 0;
-    return floats ? 1e-11 : 1e-5;
+    /* Rows of weights that are not ternary may all be alike, so that chance is not averaged away:
+     * docs/numerics.md, "Accuracy of a model". */
+    return strcmp(name, "i2s") == 0 ? 1e-5 : 1e-4;
 }
 
 static const char *name_of(tern_layout layout, tern_format format) {

@@ -25,7 +25,10 @@ typedef struct accuracy {
     bool passed;
 } accuracy;
 
-/* The tolerance for a name: 1e-5, 1e-4 for tl1 and tl2, 1e-11 for floats. */
+/* The activations, for receipts. */
+#define ACCURACY_INPUTS "random sign, magnitude uniform in [0.5, 1)"
+
+/* The tolerance for a name: 1e-5 for i2s, 1e-4 for tl1, tl2 and block formats, 1e-11 for floats. */
 double accuracy_tolerance(const char *name);
 
 /* Measures all; writes at most ACCURACY_MAX and sets *n. TERN_ERR_NOMEM. */

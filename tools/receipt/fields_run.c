@@ -95,6 +95,7 @@ static const receipt_field fields[] = {
     MUST("test_results.accuracy_tests.*.mse", NUMBER),
     MUST("test_results.accuracy_tests.*.tolerance", NUMBER),
     MUST("test_results.accuracy_tests.*.passed", BOOL),
+    MAY("test_results.accuracy_tests.*.inputs", TEXT),
     MUST("test_results.accuracy_tests.*.tensor", TEXT),
     MUST("test_results.accuracy_tests.*.gemv", TEXT),
     MUST("test_results.accuracy_tests.*.gemm", TEXT),

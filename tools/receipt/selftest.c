@@ -26,9 +26,10 @@ static void note(tests *t, const char *name, bool passed) {
 /* ---- accuracy -------------------------------------------------------------------------------- */
 
 static json_t *accuracy_json(const accuracy *a) {
-    return json_pack("{s:f, s:f, s:b, s:o, s:s, s:s}", "mse", a->mse, "tolerance", a->tolerance,
-                     "passed", a->passed, "tensor", json_text(a->tensor, a->tensor_size), "gemv",
-                     a->gemv->name, "gemm", a->gemm->name);
+    return json_pack("{s:f, s:f, s:b, s:s, s:o, s:s, s:s}", "mse", a->mse, "tolerance",
+                     a->tolerance, "passed", a->passed, "inputs", ACCURACY_INPUTS, "tensor",
+                     json_text(a->tensor, a->tensor_size), "gemv", a->gemv->name, "gemm",
+                     a->gemm->name);
 }
 
 static json_t *test_accuracy(tests *t) {
