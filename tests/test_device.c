@@ -119,35 +119,37 @@ static void test_level_zero(void **state) {
 
 /* ---- block-sparse products ----------------------------------------------------------------- */
 
-enum { SPARSE_ROWS = 37, SPARSE_COLS = 90, BLOCK_ROWS = 3, BLOCK_COLS = 6 };
+enum { SPARSE_ROWS = 37, SPARSE_COLS = 90 };
 
 typedef struct sparse {
     tern_block_sparse w;
-    uint32_t start[BLOCK_ROWS + 1];
-    uint32_t column[BLOCK_ROWS * BLOCK_COLS];
-    float blocks[BLOCK_ROWS * BLOCK_COLS * 256];
+    uint32_t start[SPARSE_ROWS + 1];
+    uint32_t column[SPARSE_ROWS * SPARSE_COLS];
+    float blocks[64 * 4 * 4 * SPARSE_ROWS]; /* of any size below, with what lies past the edge */
     float dense[SPARSE_ROWS * SPARSE_COLS];
     float x[SPARSE_COLS];
     float bias[SPARSE_ROWS];
 } sparse;
 
-/* About half of the blocks; what lies past the matrix's edge is NaN, which must not be read. */
-static void sparse_fill(sparse *s, check_rng *rng) {
+/* About half of the blocks of h x w; what lies past the matrix's edge is NaN, which must not be
+ * read. */
+static void sparse_fill(sparse *s, uint32_t h, uint32_t w, check_rng *rng) {
     uint32_t n = 0;
 
     memset(s, 0, sizeof *s);
-    for (uint32_t i = 0; i < BLOCK_ROWS; i++) {
-        for (uint32_t j = 0; j < BLOCK_COLS; j++) {
+    for (uint32_t i = 0; i * h < SPARSE_ROWS; i++) {
+        for (uint32_t j = 0; j * w < SPARSE_COLS; j++) {
             if (check_below(rng, 2) == 0)
                 continue;
             s->column[n] = j;
-            for (uint32_t e = 0; e < 256; e++) {
-                const uint32_t r = i * 16 + e / 16;
-                const uint32_t k = j * 16 + e % 16;
+            assert_true((n + 1) * h * w <= sizeof s->blocks / sizeof *s->blocks);
+            for (uint32_t e = 0; e < h * w; e++) {
+                const uint32_t r = i * h + e / w;
+                const uint32_t k = j * w + e % w;
                 const bool inside = r < SPARSE_ROWS && k < SPARSE_COLS;
-                s->blocks[n * 256 + e] = inside ? check_normal(rng) : (float)NAN;
+                s->blocks[n * h * w + e] = inside ? check_normal(rng) : (float)NAN;
                 if (inside)
-                    s->dense[r * SPARSE_COLS + k] = s->blocks[n * 256 + e];
+                    s->dense[r * SPARSE_COLS + k] = s->blocks[n * h * w + e];
             }
             n++;
         }
@@ -157,7 +159,10 @@ static void sparse_fill(sparse *s, check_rng *rng) {
         s->x[k] = k % 7 == 0 ? -0.0f : check_normal(rng);
     for (int r = 0; r < SPARSE_ROWS; r++)
         s->bias[r] = check_normal(rng);
-    s->w = (tern_block_sparse){SPARSE_ROWS, SPARSE_COLS, s->start, s->column, s->blocks, NULL};
+    s->w =
+        (tern_block_sparse){SPARSE_ROWS, SPARSE_COLS, s->start, s->column, s->blocks, NULL, h, w};
+    if (h == 16 && w == 16)
+        s->w.block_rows = s->w.block_cols = 0; /* the usual size */
 }
 
 /* The dense product of the reference. */
@@ -184,13 +189,17 @@ static void test_block_sparse(void **state) {
     (void)state;
     assert_int_equal(tern_device_open("cpu", &cpu, &err), TERN_OK);
     tern_device *const devices[] = {cpu, NULL, &slot};
-    for (uint64_t seed = 0; seed < 40; seed++) {
+    static const uint32_t sizes[][2] = {{16, 16}, {4, 4},  {1, 1},   {8, 32}, {32, 8},
+                                        {3, 5},   {1, 90}, {37, 16}, {64, 4}, {5, 100}};
+    for (uint64_t seed = 0; seed < 80; seed++) {
+        const uint32_t *size = sizes[seed % 10];
         check_rng rng = {seed};
-        sparse_fill(&s, &rng);
-        s.w.bias = seed % 2 == 0 ? s.bias : NULL;
+        sparse_fill(&s, size[0], size[1], &rng);
+        s.w.bias = seed % 4 < 2 ? s.bias : NULL;
         sparse_expect(&s, want);
         for (int i = 0; i < 3; i++) {
-            check_case("block-sparse, seed %d, device %d", (int)seed, i);
+            check_case("block-sparse, blocks of %u x %u, seed %d, device %d", size[0], size[1],
+                       (int)seed, i);
             memset(y, 0, sizeof y);
             assert_int_equal(tern_device_gemv_block_sparse_f32(devices[i], &s.w, s.x, y, &err),
                              TERN_OK);
@@ -207,9 +216,9 @@ static void test_block_sparse_refused(void **state) {
     float y[SPARSE_ROWS];
 
     (void)state;
-    sparse_fill(&s, &rng);
+    sparse_fill(&s, 16, 16, &rng);
     assert_true(s.start[1] >= 2);
-    s.column[0] = BLOCK_COLS;
+    s.column[0] = 6; /* 0 .. 5 are there */
     assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &s.w, s.x, y, &err), TERN_ERR_ARG);
     assert_string_equal(err.message, "gemv_block_sparse_f32: block 0 is out of place");
     s.column[0] = s.column[1];
