@@ -42,7 +42,7 @@ enum {
 /*
  * Features that the processor itself tells, by CPUID, or Linux on ARM. Needs no file and no memory,
  * so it is what is left where cpuinfo cannot start (it reads /proc and /sys, which a container may
- * lack), and it is the same: test_select holds both together.
+ * lack), and it is the same: tests/test_features.c holds both together.
  */
 uint64_t tern_cpu_own_word(void);
 
