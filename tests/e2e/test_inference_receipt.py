@@ -35,7 +35,7 @@ class Inference(common.TernTest):
         folder = Path(common.command()[0]).parent / "ci"
         folder.mkdir(exist_ok=True)
         cls.path = folder / "inference.json"
-        result = in_root(*RUN, "--receipt", cls.path)
+        result = in_root(*RUN, "--receipt", cls.path, "--force")
         if result.returncode:
             raise AssertionError(result.stderr)
 
@@ -61,7 +61,7 @@ class Inference(common.TernTest):
     def test_end_of_text(self):
         """A run that the model ended by itself."""
         path = self.path.with_name("ended.json")
-        words = ["-p", "Q: What is 2+2? A:", "--receipt", path]
+        words = ["-p", "Q: What is 2+2? A:", "--receipt", path, "--force"]
         self.assertEqual(in_root(*RUN[:3], *words).returncode, 0)
         self.assertEqual(tools.load(path)["output"]["stop"], "end")
         self.assert_replays(path)

@@ -30,7 +30,7 @@ class ReceiptFormats(common.FolderTest):
         """The accuracy tests of a receipt that was written and verified."""
         model, receipt = self.dir / f"{kind}.gguf", self.dir / f"{kind}.json"
         tiles = ("--tl-tiles", "32x32")
-        tern_text("quantize", common.small_model(), model, "--type", kind, "--force", *tiles)
+        tern_text("quantize", common.small_model(), model, "--type", kind, *tiles)
         options = ("-p", "One day", "-n", "2", "--receipt", receipt, *tiles)
         tern_text("run", "-m", model, *options)
         self.assertIn("good", tern_text("verify", receipt))

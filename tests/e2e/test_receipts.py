@@ -232,7 +232,7 @@ class Tampering(WithReceipt):
             changed[tools.dotted(path)] = tools.seal(tools.put(r, path, wrong))
         for path in (p for p in tools.members(r) if p[0] != "digest" and p != ("$schema",)):
             if path[-1] not in ("text_sha256", "choice", "affinity", "numa", "nodes_online",
-                                "pre_tokenizer_from", "commit"):
+                                "pre_tokenizer_from", "commit", "inputs"):
                 changed[f"drop {tools.dotted(path)}"] = tools.seal(tools.drop(r, path))
         changed["another field"] = tools.seal(r | {"remarks": ""})
         self.assertEqual(set(changed), self.refusals(changed))
@@ -295,7 +295,9 @@ class Unprotected(WithReceipt):
             if isinstance(value, list) and value:
                 changed[f"twice {tools.dotted(path)}"] = tools.put(r, path, [*value, value[0]])
         optional = ("$schema", "model_info.pre_tokenizer_from", "run.choice", "run.affinity",
-                    "run.numa", "run.nodes_online", "prompt.text_from_ids", "versions.commit")
+                    "run.numa", "run.nodes_online", "prompt.text_from_ids", "versions.commit",
+                    *(f"test_results.accuracy_tests.{name}.inputs"
+                      for name in r["test_results"]["accuracy_tests"]))
         passed = self.unnoticed(r, changed, common.small_model())
         self.assertEqual(passed, {f"drop {name}" for name in optional})
 
@@ -377,6 +379,7 @@ class Rules(WithReceipt):
         for name in results["accuracy_tests"]:
             path = f"test_results.accuracy_tests.{name}"
             self.assert_rule(f"{path}.mse", 0.1, f"{path}: mse 0.1 of at most")
+            self.assert_rule(f"{path}.inputs", "others", f"{path}.inputs: must be")
             self.assert_rule(f"{path}.tolerance", 1, f"{path}.tolerance: is 1, must be")
             self.assert_rule(f"{path}.passed", False, "passed: false")
             self.assert_rule(f"{path}.gemv", "gemv_f32", "is no kernel of tern")

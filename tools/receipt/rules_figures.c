@@ -67,11 +67,18 @@ static bool measures_something(const json_t *r, const char *format) {
            json_object_get(receipt_at(r, "model_info.weight_formats"), format) != NULL;
 }
 
+/* That of this version, or what earlier ones had for formats of blocks. */
+static bool is_tolerance(const char *format, double tolerance) {
+    const bool blocks = strcmp(format, "tl1") != 0 && strcmp(format, "tl2") != 0;
+    return tolerance == accuracy_tolerance(format) ||
+           (blocks && tolerance == 1e-5 && accuracy_tolerance(format) == 1e-4);
+}
+
 static void check_accuracy(const json_t *r, const char *name, const json_t *test,
                            receipt_findings *f) {
     static const char suffix[] = "_accuracy";
     const size_t n = strlen(name);
-    const double mse = rule_number(test, "mse");
+    const double mse = rule_number(test, "mse"), tolerance = rule_number(test, "tolerance");
     char format[24];
     if (n < sizeof suffix || n - sizeof suffix + 2 > sizeof format ||
         strcmp(name + n - (sizeof suffix - 1), suffix) != 0) {
@@ -79,17 +86,21 @@ static void check_accuracy(const json_t *r, const char *name, const json_t *test
         return;
     }
     (void)snprintf(format, sizeof format, "%.*s", (int)(n - (sizeof suffix - 1)), name);
-    const double tolerance = accuracy_tolerance(format);
     if (!measures_something(r, format)) {
         receipt_find(f, "test_results.accuracy_tests.%s: the model has no such weights", name);
     }
-    if (rule_number(test, "tolerance") > tolerance) { /* earlier versions had smaller ones */
-        receipt_find(f, "test_results.accuracy_tests.%s.tolerance: is %g, must be at most %g", name,
-                     rule_number(test, "tolerance"), tolerance);
+    if (!is_tolerance(format, tolerance)) {
+        receipt_find(f, "test_results.accuracy_tests.%s.tolerance: is %g, must be %g", name,
+                     tolerance, accuracy_tolerance(format));
     }
-    if (mse > rule_number(test, "tolerance") || !rule_flag(test, "passed")) {
+    if (json_object_get(test, "inputs") != NULL &&
+        strcmp(rule_text(test, "inputs"), ACCURACY_INPUTS) != 0) {
+        receipt_find(f, "test_results.accuracy_tests.%s.inputs: must be \"%s\"", name,
+                     ACCURACY_INPUTS);
+    }
+    if (mse > tolerance || !rule_flag(test, "passed")) {
         receipt_find(f, "test_results.accuracy_tests.%s: mse %g of at most %g, passed: %s", name,
-                     mse, rule_number(test, "tolerance"), rule_flag(test, "passed") ? "true" : "false");
+                     mse, tolerance, rule_flag(test, "passed") ? "true" : "false");
     }
     if (!has_passed(receipt_at(r, "test_results.tests"), name)) {
         receipt_find(f, "test_results.tests: %s has not passed", name);
