@@ -6,8 +6,8 @@
 
 A machine is a processor (TERN_PROCESSOR), one for each set of kernels that can run here, or this
 one without cpuinfo, or with one core. What a machine's run said is kept in BUILD/masks/NAME.log and
-what came of it in BUILD/masks/NAME.json; a machine that was green with the same program and the
-same arguments is not run again, so the command goes on where it was stopped. Fails unless all are
+what came of it in BUILD/masks/NAME.json; a machine that was green with the same program, tests and
+arguments is not run again, so the command goes on where it was stopped. Fails unless all are
 green.
 """
 
@@ -40,9 +40,10 @@ def pretended(build):
 
 
 def stamp(build, arguments):
-    """What must be the same for an older result to count: every program, and what ctest is told."""
+    """What must be the same for an older result to count: every program and test, and what ctest is told."""
     digest = hashlib.sha256(repr(arguments).encode())
-    programs = [build / "tern", *sorted((build / "tests").glob("test_*"))]
+    tests = Path(__file__).resolve().parents[1]
+    programs = [build / "tern", *sorted((build / "tests").glob("test_*")), *sorted(tests.rglob("*.py"))]
     for path in programs:
         if path.is_file():
             digest.update(path.name.encode() + path.read_bytes())
