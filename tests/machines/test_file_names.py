@@ -5,6 +5,7 @@ are read and written, or refused in one line that says why."""
 
 import os
 import sys
+import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
@@ -39,6 +40,8 @@ class Names(common.FolderTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        if os.pathconf(cls.dir, "PC_NAME_MAX") != NAME_MAX or os.pathconf(cls.dir, "PC_PATH_MAX") != PATH_MAX:
+            raise unittest.SkipTest("the file system of temporary files takes other names")
         cls.model = common.synth("bitnet-tiny", cls.dir)
         cls.logits = tern_text("logits", "-m", cls.model, *IDS, "--sha256").split()[0]
 
