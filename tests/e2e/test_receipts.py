@@ -365,6 +365,27 @@ class Rules(WithReceipt):
         if len(sets) > 1:  # scalar code says nothing about the processor
             self.assert_rule("machine.architecture", other)
 
+    def test_nodes(self):
+        """Nodes are a list as the system prints it, with the one that memory was asked for."""
+        for numa in ("nodes", "node:", "node:x", "node:4294967296"):
+            self.assert_rule("run.numa", numa, "run.numa: is")
+        for online in ("1,0", "0-", "0,", "a", "3-1", "0,0"):
+            self.assert_rule("run.nodes_online", online, "is no list of nodes")
+        r = tools.put(self.receipt, ("run", "nodes_online"), "0-1,4")
+        for node, status in ((0, 0), (1, 0), (4, 0), (3, 1), (5, 1)):
+            there = change(r, "run.numa", f"node:{node}")
+            self.assertEqual(self.verify(there)[0], status, node)
+
+    def test_what_ran_on_what(self):
+        """Sets once each, the last one in use; rows of the layout; no stop token in the text; names of files."""
+        sets = self.receipt["machine"]["instruction_sets"]
+        self.assert_rule("machine.instruction_sets", [*sets, sets[0]], "is there twice")
+        if len(sets) > 1:
+            self.assert_rule("run.isa", sets[0], "is not the last of machine.instruction_sets")
+        self.assert_rule("run.layout", "t5r16", "run.layout: is t5r16, but")
+        self.assert_rule("output.stop_tokens", [self.receipt["output"]["ids"][3]], "is one of output.stop_tokens")
+        self.assert_rule("run.chat", True, "run.chat: is true, but the prompt is tokens")
+
     def test_tests(self):
         r = self.receipt
         results = r["test_results"]

@@ -20,7 +20,7 @@
 static const receipt_field fields[] = {
     ORIGIN_ROWS,
     CHOICE("comparison", "b/a"),
-    CHOICE("method", "pairs independent"),
+    CHOICE("method", "pairs"),
     MUST("level", NUMBER),
     MUST("models", LIST),
     MUST("models[]", OBJECT),

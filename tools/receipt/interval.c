@@ -78,31 +78,17 @@ static interval mean_of(const double *logs, size_t n) {
     return (interval){mean, spread / freedom / (double)n, freedom};
 }
 
-/* Logarithms of b[i], over a[i] where there is an a. */
-static interval mean_log(const double *a, const double *b, size_t n) {
+interval interval_of_pairs(const double *a, const double *b, size_t n) {
     double *logs = malloc(n * sizeof *logs);
     interval result = {0.0, 0.0, 1.0};
     for (size_t i = 0; logs != NULL && i < n; i++) {
-        logs[i] = log(a != NULL ? b[i] / a[i] : b[i]);
+        logs[i] = log(b[i] / a[i]);
     }
     if (logs != NULL) {
         result = mean_of(logs, n);
     }
     free(logs);
     return result;
-}
-
-interval interval_of_pairs(const double *a, const double *b, size_t n) {
-    return mean_log(a, b, n);
-}
-
-interval interval_of_sides(const double *a, size_t n_a, const double *b, size_t n_b) {
-    const interval x = mean_log(NULL, a, n_a);
-    const interval y = mean_log(NULL, b, n_b);
-    const double variance = x.variance + y.variance;
-    const double below = x.variance * x.variance / x.freedom + y.variance * y.variance / y.freedom;
-    return (interval){y.log - x.log, variance,
-                      below > 0.0 ? variance * variance / below : fmin(x.freedom, y.freedom)};
 }
 
 double interval_bound(const interval *e, double level, int sign) {

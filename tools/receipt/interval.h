@@ -4,7 +4,6 @@
 
 /* Ratios of repeated measurements with their intervals, as bench/stats.py computes them. */
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* exp(log) is the ratio; variance is that of log, freedom its degrees of freedom. */
@@ -14,9 +13,6 @@ typedef struct interval {
 
 /* b over a, n > 1 positive values each: pairs that were measured one right after the other. */
 interval interval_of_pairs(const double *a, const double *b, size_t n);
-
-/* The same of values measured independently (Welch, with Satterthwaite's degrees of freedom). */
-interval interval_of_sides(const double *a, size_t n_a, const double *b, size_t n_b);
 
 /* The bound of the ratio below (sign -1) or above (+1) which it lies with the probability `level`
  * on both sides together. */

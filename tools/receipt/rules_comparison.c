@@ -77,11 +77,8 @@ static double *values_of(const json_t *list) {
     return values;
 }
 
-/* The median of b[i] / a[i]; of independent values that of the medians. */
-static double middle(const json_t *a, const json_t *b, bool pairs) {
-    if (!pairs) {
-        return rule_median(b) / rule_median(a);
-    }
+/* The median of b[i] / a[i]. */
+static double median_of_pairs(const json_t *a, const json_t *b) {
     json_t *ratios = json_array();
     for (size_t i = 0; i < json_array_size(a); i++) {
         json_array_append_new(ratios, json_number(json_number_value(json_array_get(b, i)) /
@@ -93,21 +90,19 @@ static double middle(const json_t *a, const json_t *b, bool pairs) {
 }
 
 static void check_ratio(const json_t *r, const rule_place *p, const json_t *a, const json_t *b) {
-    const bool pairs = strcmp(rule_text(r, "method"), "pairs") == 0;
-    const size_t n_a = json_array_size(a);
-    const size_t n_b = json_array_size(b);
+    const size_t n = json_array_size(a);
     double *x = values_of(a);
     double *y = values_of(b);
-    if (x == NULL || y == NULL || n_a < 2 || n_b < 2 || (pairs && n_a != n_b)) {
-        receipt_find(p->found, "%s: must come from runs of both sides%s, all above 0", p->shown,
-                     pairs ? ", as many of each" : "");
+    if (x == NULL || y == NULL || n < 2 || n != json_array_size(b)) {
+        receipt_find(p->found, "%s: must come from as many runs of both sides, all above 0",
+                     p->shown);
     } else {
-        const interval e = pairs ? interval_of_pairs(x, y, n_a) : interval_of_sides(x, n_a, y, n_b);
+        const interval e = interval_of_pairs(x, y, n);
         const double level = rule_number(r, "level");
         rule_near_in(p, "ratio", exp(e.log), "the geometric mean of b / a");
         rule_near_in(p, "low", interval_bound(&e, level, -1), "Student's interval");
         rule_near_in(p, "high", interval_bound(&e, level, +1), "Student's interval");
-        rule_near_in(p, "median", middle(a, b, pairs), "the median of b / a");
+        rule_near_in(p, "median", median_of_pairs(a, b), "the median of b / a");
     }
     free(x);
     free(y);
