@@ -317,7 +317,8 @@ class Rules(WithReceipt):
         for version in ("1.0", "1.0.1", "2.0.0", ""):
             self.assert_rule("schema_version", version, 'schema_version: is "')
         self.assert_refused(tools.drop(self.receipt, ("schema_version",)), "this is no receipt")
-        self.assert_rule("compute_path", "mock", 'compute_path: is "mock"')
+        for path in ("mock", "Real", "emulated"):
+            self.assert_rule("compute_path", path, f'compute_path: is "{path}", must be "real"')
         for backend in ("cuda", "metal"):
             self.assert_rule("backend", backend)
         self.assert_rule("backend", "tpu", "one of: cpu cuda metal")
