@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes go into the GGUF reader; what it accepts must be readable to the last byte. */
+/*
+ * Any bytes go into the GGUF reader; what it accepts must be readable to the last byte, ternary
+ * tensors in every order, meaning and cut of their codes.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "kernels/pack.h"
 #include "runtime/gguf.h"
+#include "runtime/reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,6 +36,37 @@ static void touch_tensor(const tern_gguf_tensor *tensor) {
         abort();
     sink += tensor->data[0];
     sink += tensor->data[tensor->extent - 1];
+}
+
+/* The first rows of an I2_S, TL1 or TL2 tensor, as one reading has them. */
+static void import_rows(const tern_gguf_tensor *tensor, const tern_reading *reading) {
+    const size_t rows = (size_t)(tensor->ne[1] * tensor->ne[2] * tensor->ne[3]);
+    const size_t cols = (size_t)tensor->ne[0];
+    const size_t end = rows < TERN_STRIP_ROWS ? rows : TERN_STRIP_ROWS;
+    tern_import how;
+    if (tern_reading_of(reading, tensor, &how, NULL) != TERN_OK ||
+        tern_import_check(&how, tensor->data, rows, cols, NULL) != TERN_OK)
+        return;
+    uint8_t *stream = malloc(TERN_STRIP_ROWS * cols / 4);
+    if (stream != NULL &&
+        tern_import_rows(&how, tensor->data, rows, cols, 0, end, stream, NULL) == TERN_OK)
+        sink += stream[0];
+    if (stream != NULL && rows > end) /* and the last ones */
+        sink += (uint64_t)tern_import_rows(&how, tensor->data, rows, cols, rows - end, rows, stream,
+                                           NULL);
+    free(stream);
+}
+
+static void touch_ternary(const tern_gguf_tensor *tensor) {
+    static const char *const tiles[] = {NULL, "32x32", "64x64x64", "32x96", "64x480", "96x24"};
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+        tern_reading reading;
+        const tern_i2s_order order = (tern_i2s_order)(i % 4);
+        if (tern_reading_init(&reading, order, i % 2 ? "zero-first" : NULL, tiles[i], NULL) !=
+            TERN_OK)
+            abort();
+        import_rows(tensor, &reading);
+    }
 }
 
 /* Typed access to keys that the input may hold, whatever their types. */
@@ -62,8 +98,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     for (size_t i = 0; i < tern_gguf_value_count(file); i++)
         touch_value(tern_gguf_value_at(file, i));
-    for (size_t i = 0; i < tern_gguf_tensor_count(file); i++)
-        touch_tensor(tern_gguf_tensor_at(file, i));
+    for (size_t i = 0; i < tern_gguf_tensor_count(file); i++) {
+        const tern_gguf_tensor *tensor = tern_gguf_tensor_at(file, i);
+        touch_tensor(tensor);
+        if (tern_gguf_format(tensor) == TERN_FORMAT_I2_S)
+            touch_ternary(tensor);
+    }
     touch_typed(file);
     tern_gguf_close(&file);
     return 0;

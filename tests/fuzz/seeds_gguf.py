@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""First inputs of fuzz_gguf: tests/fuzz/seeds_gguf.py FOLDER
+
+Files of one ternary tensor each, in the types and sizes that are told apart by their bytes.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+import gguf_edit
+
+ROWS, COLS = 64, 256
+I2_S, TL1, TL2 = 36, 38, 39
+SCALE = bytes.fromhex("0000003f").ljust(32, b"\0")
+ZERO_PAIRS = b"\x44"  # index 4 twice
+
+
+def main(folder):
+    n = ROWS * COLS
+    triples = bytes(ROWS * 192 // 6) + bytes(ROWS * 192 // 24)  # 0 0 0, no signs
+    tl2 = (triples + ZERO_PAIRS * (ROWS * 64 // 4)).ljust(64 * ROWS, b"\0") + SCALE
+    tensors = {
+        "i2_s": (I2_S, b"\x55" * (n // 4) + SCALE),
+        "tl1": (TL1, ZERO_PAIRS * (n // 4) + SCALE),
+        "tl2": (TL2, tl2),
+        "mxfp4": (TL2, bytes(n // 32 * 17)),
+    }
+    for name, (kind, data) in tensors.items():
+        tensor = gguf_edit.Tensor("t", [COLS, ROWS], kind, data)
+        keys = [["general.architecture", *gguf_edit.string("bitnet")]]
+        (folder / f"seed-{name}.gguf").write_bytes(gguf_edit.Gguf(keys, [tensor]).to_bytes())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
