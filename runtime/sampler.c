@@ -65,7 +65,9 @@ static bool allocate(tern_sampler *s, uint32_t n) {
 
 tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab,
                              tern_sampler **out, tern_error *err) {
-    if (params == NULL || out == NULL) {
+    const tern_sampler_params defaults = tern_sampler_params_default();
+    params = params != NULL ? params : &defaults;
+    if (out == NULL) {
         return tern_fail(err, TERN_ERR_NULL, "sampler: NULL argument");
     }
     const tern_status status = check_params(params, n_vocab, err);

@@ -4,7 +4,8 @@
 
 /*
  * The kernel library (libtern-kernels): formats, packed matrices, and the contract of every
- * operation. This header and status.h are all that there is to know.
+ * operation. This header and status.h are all that there is to know; tern_status_str, there, gives
+ * a status that a call refuses with (22, say) its text.
  *
  * How to use this library; examples/gemv.c is the whole of it on a page:
  *  1. tern_cpu_mask says what this machine can run. Once.

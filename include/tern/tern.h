@@ -490,6 +490,7 @@ typedef struct tern_sampler_params {
 
 tern_sampler_params tern_sampler_params_default(void); /* greedy, seed 42, looks back at 64 */
 
+/* params may be NULL: the defaults. */
 TERN_MUST_CHECK tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab,
                                              tern_sampler **out, tern_error *err);
 void tern_sampler_free(tern_sampler **s);
