@@ -27,7 +27,7 @@ class Isa:
     registers: int
     strength: int  # place in the table, 0 the weakest
     proof: tuple[str, ...] = ()  # verbs that show, when executed, that the processor has the set
-    like: str | None = None  # the set whose rows `kernels` names
+    like: tuple[str, ...] = ()  # sets whose rows `kernels` names: the first that has one
     kernels: tuple[str, ...] = ()  # "op" or "op format": rows that this set compiles as well
 
     @property
@@ -59,11 +59,7 @@ def load_isa(name: str, entry: dict, features: set[str], known: dict[str, Isa]) 
     facts = {key: entry[key] if key in entry else getattr(parent, key) for key in INHERITED}
     check_facts(where, facts)
     check_lists(where, entry, features)
-    like = entry.get("like", parent.name if parent else None)
-    if like is not None and like not in known:
-        raise SpecError(f"{where}: '{like}' of key 'like' does not stand before it")
-    if "kernels" in entry and like is None:
-        raise SpecError(f"{where}: key 'kernels' needs 'extends' or 'like'")
+    like = load_like(where, entry, parent, known)
     own = {key: tuple(entry.get(key, ())) for key in LISTS}
     for key in ("needs", "cflags"):
         own[key] = (getattr(parent, key) if parent else ()) + own[key]
@@ -90,6 +86,17 @@ def check_lists(where: str, entry: dict, features: set[str]) -> None:
     for verb in entry.get("proof", ()):
         if verb not in PROVABLE:
             raise SpecError(f"{where}: no proof executes '{verb}' (one of {', '.join(PROVABLE)})")
+
+
+def load_like(where: str, entry: dict, parent: Isa | None, known: dict[str, Isa]) -> tuple[str, ...]:
+    """Where the rows of key 'kernels' come from: key 'like', or the sets that this one extends."""
+    if "like" in entry:
+        if entry["like"] not in known:
+            raise SpecError(f"{where}: '{entry['like']}' of key 'like' does not stand before it")
+        return (entry["like"],)
+    if "kernels" in entry and parent is None:
+        raise SpecError(f"{where}: key 'kernels' needs 'extends' or 'like'")
+    return (parent.name, *parent.like) if parent else ()
 
 
 def load_parent(where: str, entry: dict, known: dict[str, Isa]) -> Isa | None:

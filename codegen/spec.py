@@ -257,22 +257,30 @@ def check_rows(rows: list[Row], reference: set[str]) -> None:
 
 def rows_like(spec: Spec) -> list[Row]:
     """Rows that sets name themselves, in key 'kernels': those of the set they are like, again."""
-    found = []
+    found: list[Row] = []
     for isa in spec.isas.values():
         for wanted in isa.kernels:
-            op, _, operand = wanted.partition(" ")
-            rows = [
-                row
-                for row in spec.rows
-                if row.isa.name == isa.like and row.op.name == op
-                and (not operand or row.operand == operand)
+            found += [
+                replace(row, isa=isa, ahead_of=None)
+                for row in rows_named(spec.rows + found, isa, wanted)
             ]
-            if not rows:
-                raise SpecError(f"isa.{isa.name}: {isa.like} has no row '{wanted}'")
-            found += [replace(row, isa=isa, ahead_of=None) for row in rows]
     for row in found:
         check_tile(row)
     return found
+
+
+def rows_named(rows: list[Row], isa: Isa, wanted: str) -> list[Row]:
+    """Rows "op" or "op operand" of the first set that `isa` is like and that has any."""
+    op, _, operand = wanted.partition(" ")
+    for name in isa.like:
+        found = [
+            row
+            for row in rows
+            if row.isa.name == name and row.op.name == op and operand in ("", row.operand)
+        ]
+        if found:
+            return found
+    raise SpecError(f"isa.{isa.name}: {' and '.join(isa.like)} has no row '{wanted}'")
 
 
 def in_order(spec: Spec) -> list[Row]:

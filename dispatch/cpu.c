@@ -24,7 +24,8 @@ uint64_t tern_cpu_own_word(void) {
         __asm__ volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
         w.xcr0 = (uint64_t)edx << 32 | eax;
     }
-    if (__get_cpuid_count(7, 0, &subleaves, &w.leaf7_ebx, &w.leaf7_ecx, &edx) && subleaves >= 1)
+    if (__get_cpuid_count(7, 0, &subleaves, &w.leaf7_ebx, &w.leaf7_ecx, &w.leaf7_edx) &&
+        subleaves >= 1)
         (void)__get_cpuid_count(7, 1, &w.leaf7_1_eax, &ebx, &ecx, &edx);
     return tern_features_of_x86(&w);
 }

@@ -12,7 +12,7 @@
 /* Registers of CPUID, and of XGETBV: which registers the operating system saves. */
 typedef struct tern_x86_words {
     uint32_t leaf1_ecx;
-    uint32_t leaf7_ebx, leaf7_ecx;
+    uint32_t leaf7_ebx, leaf7_ecx, leaf7_edx;
     uint32_t leaf7_1_eax; /* 0 without that subleaf */
     uint64_t xcr0;        /* 0 without OSXSAVE */
 } tern_x86_words;

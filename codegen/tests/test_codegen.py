@@ -297,6 +297,15 @@ class Inheritance(InFolder):
         own = [row.name for row in spec.rows if row.isa.name == "avxvnni"]
         self.assertEqual(own, ["tern_attend_f32_avxvnni", "tern_add_avxvnni"])
 
+    def test_rows_of_a_set_farther_up(self) -> None:
+        more = (
+            '[isa.gfni]\nextends = "avxvnni"\nneeds = ["GFNI"]\ncflags = []\n'
+            'proof = ["vp_mac"]\nkernels = ["add", "softmax"]\n\n[isa.avx512]'
+        )
+        spec = self.load(TABLE.replace("[isa.avx512]", more))
+        own = [row.name for row in spec.rows if row.isa.name == "gfni"]
+        self.assertEqual(own, ["tern_softmax_gfni", "tern_add_gfni"])
+
     def test_the_strongest_set_comes_first(self) -> None:
         spec = self.load()
         self.assertEqual(self.names(spec, "add", None), ["avx512", "avx2", "scalar"])
