@@ -159,6 +159,22 @@ static tern_status quantize(quantization *q, const options *o, tern_error *err) 
     return status;
 }
 
+/* Other programs may run what tern does not: it is written, and said. */
+static void warn_unless_it_runs(const options *o) {
+    tern_model_params params = tern_model_params_default();
+    tern_model *model = NULL;
+    tern_error why = {0};
+    params.no_weights = true;
+    tern_status status = loader_set_reading(o, &params, &why);
+    if (status == TERN_OK) {
+        status = tern_model_open(o->operands[1], &params, &model, &why);
+    }
+    if (status != TERN_OK) {
+        complain("%s: written, but tern does not run it: %s", o->operands[1], why.message);
+    }
+    tern_model_free(&model);
+}
+
 int cmd_quantize(const options *o) {
     quantization q = {.file = NULL};
     tern_error err = {0};
@@ -177,6 +193,9 @@ int cmd_quantize(const options *o) {
     const int done = q.file == NULL      ? complain_of_model(o->operands[0], false, &err)
                      : status == TERN_OK ? convert_job_report(&q.job, o)
                                          : complain_error(&err);
+    if (done == EXIT_DONE) {
+        warn_unless_it_runs(o);
+    }
     for (size_t i = 0; q.sources != NULL && i < q.job.n; i++) {
         free(q.sources[i].imported);
     }

@@ -148,6 +148,16 @@ class Words(FolderTest):
         env = {"TERN_SIGN_KEY": str(key)}  # for every run that has a receipt
         self.assertEqual(tern("run", *PROMPT, "-n", 1, env=env).returncode, 0)
 
+    def test_a_model_that_does_not_run(self):
+        """It is written, for other programs, and said."""
+        file = gguf_edit.read(synth("llama-tiny-q8_0", self.dir, seed=5))
+        file["general.architecture"] = gguf_edit.string("other")
+        (self.dir / "other.gguf").write_bytes(file.to_bytes())
+        result = tern("quantize", self.dir / "other.gguf", self.dir / "o4.gguf", "--type", "q4_0")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count(b"\n"), 1)
+        self.assertIn(b"but tern does not run it", result.stderr)
+
     def test_no_key(self):
         text = self.dir / "text"
         text.write_text("no key")
