@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/targets.h"
 
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -48,15 +48,19 @@ static bool same_file(const char *a, const char *b) {
 static bool is_part(const char *path, const char *folder) {
     const char *slash = strrchr(path, '/');
     const char *dot = strrchr(path, '.');
+    char parent[PATH_MAX] = ".";
     struct stat info;
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode) ||
         (dot != NULL && strcmp(dot, ".gguf") == 0)) {
         return false;
     }
-    char *parent = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    const bool part = parent == NULL || same_file(parent, folder);
-    free(parent);
-    return part;
+    if (slash != NULL && (size_t)(slash - path) + 2 > sizeof parent) {
+        return false; /* no file can have such a name */
+    }
+    if (slash != NULL) {
+        (void)stpcpy(mempcpy(parent, path, (size_t)(slash - path) + 1), "");
+    }
+    return same_file(parent, folder);
 }
 
 /* Whether the command reads what stands at files[at].path; false after a complaint. */
