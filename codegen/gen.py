@@ -205,7 +205,8 @@ def isa_list(spec: table.Spec) -> str:
 
 def cmake_list(spec: table.Spec) -> str:
     """Sources and flags per instruction set, for cmake/Codegen.cmake."""
-    out = [f"# {ORIGIN}.", f"set(TERN_ISAS {' '.join(spec.isas)})"]
+    names = "".join(f"\n    {name}" for name in spec.isas)
+    out = [f"# {ORIGIN}.", f"set(TERN_ISAS{names})"]
     for isa in spec.isas.values():
         files = "".join(f"\n    {r.file}" for r in spec.rows if r.isa is isa)
         if not isa.is_cuda:

@@ -20,7 +20,7 @@ typedef struct listing {
     uint64_t machine;                    /* features of this processor */
     uint64_t mask;                       /* those that --isa leaves */
     bool has_cuda;                       /* a device can be opened */
-    char cuda[TERN_ERROR_MESSAGE_BYTES]; /* its name, or that there is none */
+    char cuda[TERN_ERROR_MESSAGE_BYTES]; /* its name, or why not */
 } listing;
 
 static bool is_cuda(const tern_kernel_row *row) {
@@ -158,7 +158,7 @@ static void find_cuda(listing *l) {
     if (l->has_cuda) {
         (void)snprintf(l->cuda, sizeof l->cuda, "cuda: %s", device->name);
     } else {
-        (void)stpcpy(l->cuda, "no CUDA device"); /* tern_device_open says why, to who asks for one */
+        memcpy(l->cuda, err.message, sizeof l->cuda);
     }
     tern_device_close(&device);
 }

@@ -193,6 +193,10 @@ static tern_status choose_device(cuda_device *cuda, tern_error *err) {
         error = cuda->rt->device_set(0);
     if (error == TERN_CUDA_SUCCESS)
         error = cuda->rt->properties(0, &p);
+    /* CUDA's own words for this speak of versions; mostly there is no GPU. */
+    if (error == TERN_CUDA_NO_DRIVER)
+        return tern_fail(err, TERN_ERR_DEVICE, "cuda: no device, or no driver for it (error %d)",
+                         error);
     if (error != TERN_CUDA_SUCCESS)
         return cuda_check(cuda, error, "no device", err);
     if (p.major * 10 + p.minor < TERN_CUDA_CAPABILITY_MIN)

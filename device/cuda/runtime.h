@@ -17,7 +17,12 @@
 #endif
 
 /* cudaError_t values that mean something to the module. */
-enum { TERN_CUDA_SUCCESS = 0, TERN_CUDA_NO_MEMORY = 2, TERN_CUDA_NO_DEVICE = 100 };
+enum {
+    TERN_CUDA_SUCCESS = 0,
+    TERN_CUDA_NO_MEMORY = 2,
+    TERN_CUDA_NO_DRIVER = 35, /* none, or one that is too old */
+    TERN_CUDA_NO_DEVICE = 100
+};
 
 typedef struct tern_cuda_properties {
     char name[128];
