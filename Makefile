@@ -16,7 +16,7 @@ deps:
 
 demo: deps
 	@$(MAKE) --no-print-directory all
-	@tools/demo $(BUILD)/tern
+	@lab/demo $(BUILD)/tern
 
 test-deps: deps
 	tools/install-deps --python .venv || echo "make test: tests of the oracle will be skipped" >&2
@@ -82,16 +82,16 @@ bench-model: all
 # Everything that docs/performance.md shows, measured here into docs/receipts/MACHINE, and the page of it. SMOLLM2: a
 # GGUF file of SmolLM2-135M-Instruct, for its receipts too.
 perf-receipts: all
-	tools/perf-receipts --tern $(BUILD)/tern $(if $(SMOLLM2),--smollm2 $(SMOLLM2)) $(if $(ONLY),--only '$(ONLY)')
-	tools/performance-page
+	lab/perf-receipts --tern $(BUILD)/tern $(if $(SMOLLM2),--smollm2 $(SMOLLM2)) $(if $(ONLY),--only '$(ONLY)')
+	lab/performance-page
 
 performance-page:
-	tools/performance-page
+	lab/performance-page
 
 # The receipt that the documents link: a run of the small model, tested, written, and run again.
 receipt: all
 	$(BUILD)/tern run -m models/tern-small.gguf -p 'Once upon a time' -n 64 --temp 0.7 --top-p 0.95 --seed 42 --deterministic --strict --ignore-eos --receipt ci/inference.json --force
-	tools/receipt-gate ci/inference.json $(BUILD)/tern
+	lab/receipt-gate ci/inference.json $(BUILD)/tern
 
 # build/tern-<version>.tar.gz, which builds without Python.
 dist:
@@ -102,7 +102,7 @@ dist:
 REPORT ?= out/report
 report: bench-build
 	tools/install-deps --report .venv
-	.venv/bin/python3 tools/report $(REPORT)
+	.venv/bin/python3 lab/report $(REPORT)
 
 # Each preset: configure, build, run its tests.
 debug clang asan ubsan tsan scalar-only:

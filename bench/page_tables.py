@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/performance.md, from the documents in docs/receipts (tools/performance-page).
+"""The tables of docs/performance.md, from the documents in docs/receipts (lab/performance-page).
 
 A folder of docs/receipts is a set: what one machine measured. Which table a document belongs to
 follows from what is in it, so a set may have fewer documents than another.

@@ -41,7 +41,7 @@ endforeach()
 
 # A release tarball, with the generated sources.
 if(NOT TERN_PREGENERATED)
-  add_custom_target(dist VERBATIM COMMAND ${TERN_CODEGEN_PYTHON} ${PROJECT_SOURCE_DIR}/tools/make-dist
+  add_custom_target(dist VERBATIM COMMAND ${TERN_CODEGEN_PYTHON} ${PROJECT_SOURCE_DIR}/lab/make-dist
     --version ${PROJECT_VERSION} --gen ${TERN_GEN_DIR}
     --out ${PROJECT_BINARY_DIR}/tern-${PROJECT_VERSION}.tar.gz)
 endif()

@@ -1,6 +1,7 @@
 # The two libraries. libtern-kernels holds kernels/, dispatch/, device/ and the generated rows, and needs
-# nothing but cpuinfo; libtern holds the same objects and runtime/. Every file is compiled once,
-# position independent, and goes into the static and into the shared library.
+# nothing but cpuinfo; libtern holds the same objects, base/ and runtime/. Every file is compiled once,
+# position independent, and goes into the static and into the shared library. authoring/ is a library
+# that is not installed: what only reads models does not link what writes them.
 #
 # Targets: tern_kernels, tern (static); tern_kernels_shared, tern_shared.
 
@@ -8,7 +9,7 @@ option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c device/*.c)
 list(FILTER kernel_sources EXCLUDE REGEX "/reference[^/]*$")
-file(GLOB runtime_sources CONFIGURE_DEPENDS runtime/*.c runtime/*/*.c)
+file(GLOB runtime_sources CONFIGURE_DEPENDS base/*.c base/*/*.c runtime/*/*.c)
 add_library(tern_kernel_objects OBJECT ${kernel_sources} ${TERN_KERNEL_SOURCES})
 add_library(tern_runtime_objects OBJECT ${runtime_sources})
 set_source_files_properties(device/load_cuda.c PROPERTIES
@@ -61,3 +62,8 @@ tern_add_libraries("" STATIC)
 if(TERN_SHARED)
   tern_add_libraries(_shared SHARED)
 endif()
+
+file(GLOB authoring_sources CONFIGURE_DEPENDS authoring/*.c)
+add_library(tern_authoring STATIC ${authoring_sources})
+target_include_directories(tern_authoring PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(tern_authoring PUBLIC tern)

@@ -2,7 +2,7 @@
 /* Arenas: aligned zeroed pieces that do not overlap, refusals that change nothing, overflow. */
 #include <string.h>
 
-#include "runtime/arena.h"
+#include "base/arena.h"
 #include "tern/kernels.h"
 #include "tests/check.h"
 

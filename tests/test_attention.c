@@ -9,7 +9,7 @@
 
 #include "dispatch/select.h"
 #include "kernels/reference.h"
-#include "runtime/rope.h"
+#include "runtime/model/rope.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/cache_folder.h"
+#include "base/cache_folder.h"
 #include "tern/tern.h"
 #include "tests/check.h"
 

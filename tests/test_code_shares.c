@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/code_shares.h"
+#include "runtime/gguf/code_shares.h"
 #include "tests/check.h"
 #include "tests/gguf_bytes.h"
 

@@ -7,9 +7,9 @@
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
+#include "base/sha256.h"
 #include "tools/determinism.h"
 #include "tools/out.h"
-#include "tools/sha256.h"
 
 enum { TOKENS = 12 };
 

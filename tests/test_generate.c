@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "runtime/metrics.h"
-#include "runtime/synth.h"
+#include "authoring/synth.h"
+#include "base/metrics.h"
 #include "tern/tern.h"
 
 /* ---- counting allocations ----------------------------------------------------------------------

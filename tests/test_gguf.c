@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/gguf.h"
+#include "runtime/gguf/gguf.h"
 #include "tests/gguf_bytes.h"
 
 static const uint8_t minimal_metadata[] = {

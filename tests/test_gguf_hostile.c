@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/gguf.h"
+#include "runtime/gguf/gguf.h"
 #include "tests/gguf_bytes.h"
 
 /* Parses, expects the status and a one-line message that contains `text`, and frees the bytes. */

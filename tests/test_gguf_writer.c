@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/gguf_writer.h"
+#include "authoring/gguf_writer.h"
 
 /* An empty folder of our own, and a path in it. */
 typedef struct folder {

@@ -10,7 +10,7 @@
 
 #include "dispatch/cpu.h"
 #include "dispatch/proof.h"
-#include "runtime/guard.h"
+#include "runtime/tune/guard.h"
 #include "tests/matmul_case.h"
 
 /* ---- instruction sets ---------------------------------------------------------------------- */

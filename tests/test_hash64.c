@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* XXH64: values that other implementations give, and pieces that add up. */
-#include "runtime/hash64.h"
+#include "base/hash64.h"
 
 #include "tests/check.h"
 
@@ -11,7 +11,8 @@ static uint64_t hash(const void *bytes, size_t n) {
     return tern_hash64_value(&h);
 }
 
-/* From python-xxhash 4.1.0, xxh64_intdigest: of nothing, of text, of the bytes 0, 1, 2 ... n - 1. */
+/* From python-xxhash 4.1.0, xxh64_intdigest: of nothing, of text, of the bytes 0, 1, 2 ... n - 1.
+ */
 static void test_known_values(void **state) {
     static const struct {
         size_t n;

@@ -16,11 +16,11 @@
 
 #include <cmocka.h>
 
+#include "base/chacha.h"
 #include "kernels/half.h"
-#include "runtime/chacha.h"
-#include "runtime/head.h"
-#include "runtime/logit_source.h"
-#include "runtime/session.h"
+#include "runtime/model/head.h"
+#include "runtime/sample/logit_source.h"
+#include "runtime/session/session.h"
 #include "tests/tiny_model.h"
 
 static double uniform(tern_chacha *c) {

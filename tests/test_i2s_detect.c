@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of the tensors that are called I2_S, and what is made of them. */
 
-#include "runtime/i2s_detect.h"
+#include "runtime/gguf/i2s_detect.h"
 #include "tests/check.h"
 
 static tern_i2s_kind detect(uint64_t rows, uint64_t cols, uint64_t extent, uint32_t alignment,

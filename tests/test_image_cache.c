@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/content.h"
-#include "runtime/image.h"
-#include "runtime/synth.h"
+#include "authoring/synth.h"
+#include "runtime/model/content.h"
+#include "runtime/model/image.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

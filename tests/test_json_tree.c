@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/json.h"
-#include "tools/json/read.h"
-#include "tools/json/write.h"
+#include "base/json/read.h"
+#include "base/json/reader.h"
+#include "base/json/write.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

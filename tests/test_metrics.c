@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/metrics.h"
+#include "base/metrics.h"
 
 static void test_clock_goes_forward(void **state) {
     (void)state;

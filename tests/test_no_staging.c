@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "runtime/model.h"
+#include "runtime/model/model.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

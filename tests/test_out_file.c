@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/file_map.h"
-#include "runtime/out_file.h"
+#include "base/file_map.h"
+#include "base/out_file.h"
 #include "tern/tern.h"
 #include "tests/check.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/chacha.h"
+#include "base/chacha.h"
 #include "tern/tern.h"
 #include "tests/check.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "runtime/places/placement.h"
-#include "runtime/places/quota.h"
+#include "runtime/threads/placement.h"
+#include "runtime/threads/quota.h"
 #include "tests/check.h"
 
 enum { MAX_THREADS = 64 };

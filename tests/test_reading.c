@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/reading.h"
+#include "runtime/gguf/reading.h"
 #include "tests/check.h"
 #include "tests/gguf_bytes.h"
 

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "runtime/arena.h"
+#include "base/arena.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/reference.h"
-#include "runtime/rope.h"
+#include "runtime/model/rope.h"
 #include "tests/check.h"
 #include "tests/table.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/chacha.h"
+#include "base/chacha.h"
 #include "tern/tern.h"
 
 /* ---- ChaCha8 --------------------------------------------------------------------------------- */

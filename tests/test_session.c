@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "runtime/model.h"
-#include "runtime/synth.h"
+#include "authoring/synth.h"
+#include "runtime/model/model.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
@@ -404,7 +404,7 @@ static void test_cache_range(void **state) {
     assert_ptr_equal((const uint8_t *)tern_session_kv(s, false, 1, 1, 0) + 2 * 64 * 2,
                      tern_session_kv(s, false, 1, 1, 2)); /* positions of 64 halves */
     const uint8_t *first = tern_session_kv(s, false, 0, 0, 0);
-    assert_ptr_equal(first + CONTEXT * 64 * 2, tern_session_kv(s, false, 0, 1, 0)); /* heads */
+    assert_ptr_equal(first + CONTEXT * 64 * 2, tern_session_kv(s, false, 0, 1, 0));     /* heads */
     assert_ptr_equal(first + 2 * CONTEXT * 64 * 2, tern_session_kv(s, false, 1, 0, 0)); /* layers */
 }
 

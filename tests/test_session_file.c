@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/hash64.h"
-#include "runtime/session_file.h"
-#include "runtime/synth.h"
+#include "authoring/synth.h"
+#include "base/hash64.h"
+#include "runtime/session/session_file.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

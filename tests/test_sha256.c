@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/sha256.h"
+#include "base/sha256.h"
 
 static void assert_digest(const char *text, const char *expected) {
     sha256 h;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "dispatch/cpu.h"
-#include "runtime/places/placement.h"
-#include "runtime/places/speed.h"
-#include "runtime/tune_cores.h"
-#include "runtime/tune_file.h"
+#include "runtime/threads/placement.h"
+#include "runtime/threads/speed.h"
+#include "runtime/tune/cores.h"
+#include "runtime/tune/file.h"
 #include "tests/check.h"
 
 enum { MAX_CORES = 12 };

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/metrics.h"
-#include "runtime/session.h"
+#include "base/metrics.h"
+#include "runtime/session/session.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "authoring/synth.h"
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
-#include "runtime/strict.h"
-#include "runtime/synth.h"
+#include "runtime/model/strict.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

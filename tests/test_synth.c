@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "runtime/gguf.h"
-#include "runtime/synth_internal.h"
+#include "authoring/synth_internal.h"
+#include "runtime/gguf/gguf.h"
 
 static char folder[] = "/tmp/tern-synth-XXXXXX";
 static char path[sizeof folder + 16];

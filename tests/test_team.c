@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/team.h"
+#include "runtime/threads/team.h"
 #include "tests/check.h"
 
 enum { MAX_TEAM = 16 };

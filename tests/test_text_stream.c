@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/utf8.h"
+#include "base/utf8.h"
 #include "tests/tokenizer_case.h"
 
 static const char *const extra[] = {"\u0120end", "<s>", NULL};

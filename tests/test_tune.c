@@ -6,7 +6,7 @@
 
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
-#include "runtime/tune_measure.h"
+#include "runtime/tune/measure.h"
 #include "tests/check.h"
 
 /* ---- picking --------------------------------------------------------------------------------- */

@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "authoring/synth.h"
+#include "base/hash64.h"
 #include "dispatch/cpu.h"
-#include "runtime/hash64.h"
-#include "runtime/model.h"
-#include "runtime/synth.h"
-#include "runtime/tune_file.h"
-#include "runtime/tune_model.h"
+#include "runtime/model/model.h"
+#include "runtime/model/tune_model.h"
+#include "runtime/tune/file.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 #include "tests/tune_forge.h"

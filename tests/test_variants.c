@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/session.h"
+#include "runtime/session/session.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/weight_check.h"
+#include "runtime/model/weight_check.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

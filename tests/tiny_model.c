@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "authoring/gguf_writer.h"
+#include "authoring/synth.h"
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
-#include "runtime/gguf_writer.h"
-#include "runtime/synth.h"
 #include "tests/check.h"
 
 enum { MAX_TENSORS = 64, SEED = 1 };

@@ -3,11 +3,11 @@
 #define TERN_TESTS_TINY_MODEL_H
 
 /*
- * Tiny models with random weights (runtime/synth.h), in temporary files that are gone when a test
+ * Tiny models with random weights (authoring/synth.h), in temporary files that are gone when a test
  * is over, and copies of them with something changed.
  */
 
-#include "runtime/gguf.h"
+#include "runtime/gguf/gguf.h"
 #include "tern/tern.h"
 
 enum { TINY_PATH_BYTES = 64 };

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/hash64.h"
-#include "runtime/tune_file.h"
+#include "base/hash64.h"
+#include "runtime/tune/file.h"
 
 /* The text of such a file, with list[n] for its choices, to be freed; NULL without memory. */
 static inline char *forge_tuning(const tern_tune_machine *machine, const char *list, size_t n,

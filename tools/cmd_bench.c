@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "runtime/chacha.h"
-#include "runtime/metrics.h"
-#include "runtime/model.h"
+#include "base/chacha.h"
+#include "base/metrics.h"
+#include "runtime/model/model.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/touch_options.h"
 #include "tools/commands.h"

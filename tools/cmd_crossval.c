@@ -18,7 +18,7 @@ static int read_reference(const options *o, reference **r) {
         return crossval_read(path, r);
     }
     if (options_text(o, OPT_PROMPT) == NULL) {
-        complain("nothing to compare with: use --reference FILE, which tools/crossval-reference "
+        complain("nothing to compare with: use --reference FILE, which lab/crossval-reference "
                  "makes of another engine, or -p TEXT, to ask one that is installed");
         return EXIT_USAGE;
     }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/gguf.h"
+#include "runtime/gguf/gguf.h"
 #include "tools/commands.h"
 #include "tools/json.h"
 #include "tools/loader.h"

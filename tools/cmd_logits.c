@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/utf8.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 #include "tools/commands.h"
 #include "tools/loader.h"
 #include "tools/out.h"
-#include "tools/sha256.h"
 #include "tools/targets.h"
 
 enum { TOP = 10, CHUNK = 4096 };

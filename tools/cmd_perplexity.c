@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sha256.h"
 #include "tools/commands.h"
 #include "tools/eval/perplexity.h"
 #include "tools/json.h"
 #include "tools/loader.h"
 #include "tools/out.h"
-#include "tools/sha256.h"
 #include "tools/text_file.h"
 
 /* Windows of --ctx tokens; without it 512, or what the model was trained for if that is less. */

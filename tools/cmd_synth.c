@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tern synth: a model file with random weights in a real model's geometry. */
 
-#include "runtime/synth.h"
+#include "authoring/synth.h"
 #include "tools/commands.h"
 #include "tools/out.h"
 #include "tools/progress.h"

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/metrics.h"
 #include "dispatch/cpu.h"
-#include "runtime/metrics.h"
-#include "runtime/tune_file.h"
-#include "runtime/tune_model.h"
+#include "runtime/model/tune_model.h"
+#include "runtime/tune/file.h"
 #include "tools/commands.h"
 #include "tools/json.h"
 #include "tools/loader.h"

@@ -108,12 +108,12 @@ static const command_spec commands[COMMAND_COUNT] = {
     [COMMAND_CROSSVAL] =
         {"crossval", "[MODEL] [REFERENCE]", 0, 2, "compare with what another engine answered",
          "The reference holds prompts as token ids, logits, greedy tokens, and maybe keys and\n"
-         "values; docs/validation.md describes it, tools/crossval-reference makes one. Fails when "
+         "values; docs/validation.md describes it, lab/crossval-reference makes one. Fails when "
          "a\n"
          "cosine is below --tolerance or a greedy token differs where the reference was not "
          "nearly\n"
          "undecided. -p takes only the cases of that text; without a reference it asks an engine\n"
-         "that tools/crossval-reference has installed.\n",
+         "that lab/crossval-reference has installed.\n",
          "  tern crossval -m model.gguf --reference reference.json\n"
          "  tern crossval -m model.gguf --reference reference.json -p 'Once upon a time' --json\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_REFERENCE}},

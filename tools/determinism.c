@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sha256.h"
 #include "tools/out.h"
-#include "tools/sha256.h"
 
 static size_t cache_bytes(const record *r) {
     return (size_t)r->layers * 2 * r->heads * r->positions * r->row_bytes;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/in_file.h"
+#include "base/in_file.h"
+#include "base/sha256.h"
 #include "tools/out.h"
-#include "tools/sha256.h"
 
 enum { STEP = 1 << 16 }; /* bytes asked for at a time */
 

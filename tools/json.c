@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/json/write.h"
+#include "base/json/write.h"
 #include "tools/out.h"
 
 int json_print(json_t *root) {

@@ -4,7 +4,7 @@
 
 /* JSON of the program: values, one line of output, and what several commands say alike. */
 
-#include "tools/json/value.h"
+#include "base/json/value.h"
 #include "tools/loader.h"
 
 /* Prints root as one line and frees it; the exit status. NULL (no memory) is a failure. */

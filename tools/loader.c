@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/model.h"
+#include "runtime/model/model.h"
 #include "tools/model_folder.h"
 #include "tools/model_hint.h"
 #include "tools/out.h"

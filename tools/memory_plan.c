@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "runtime/metrics.h"
+#include "base/metrics.h"
 #include "tools/out.h"
 
 tern_status memory_plan_make(const tern_model *model, const tern_session_params *params,

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/model.h"
-#include "runtime/tune_model.h"
+#include "runtime/model/model.h"
+#include "runtime/model/tune_model.h"
 #include "tools/json.h"
 #include "tools/loader.h"
 #include "tools/model_hint.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/model.h"
+#include "runtime/model/model.h"
 #include "tools/out.h"
 
 bool places_parse_numa(const char *text, tern_places *out) {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "runtime/metrics.h"
+#include "base/metrics.h"
 #include "tools/out.h"
 
 progress progress_start(bool verbose) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/read.h"
 #include "tools/files.h"
-#include "tools/json/read.h"
 #include "tools/out.h"
 
 static const size_t file_limit = (size_t)1 << 28; /* bytes; more are no prompts */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "runtime/file_map.h"
+#include "base/file_map.h"
 #include "tools/out.h"
 
 /* A file of the command line. */

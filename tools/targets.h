@@ -8,7 +8,7 @@
  * whatever name, link or second name of it is given.
  */
 
-#include "runtime/out_file.h"
+#include "base/out_file.h"
 #include "tools/options.h"
 
 /*

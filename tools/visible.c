@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/utf8.h"
+#include "base/utf8.h"
 
 static bool is_visible(uint32_t code, bool lines) {
     if (code == '\n' || code == '\t') {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/perf-receipts: the recipes behind docs/performance.md; what the bench targets of the Makefile run."""
+"""lab/perf-receipts: the recipes behind docs/performance.md; what the bench targets of the Makefile run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(*words, **variables):
 class Recipes(unittest.TestCase):
     def test_list(self):
         """Every recipe that requirements name is there."""
-        listed = run(ROOT / "tools" / "perf-receipts", "--tern", TERN, "--list").stdout
+        listed = run(ROOT / "lab" / "perf-receipts", "--tern", TERN, "--list").stdout
         for words in ("-p 16 ", "--touch-bytes 64000000 --verify-touch", "--strict", "--exact-head", "--stages",
                       "--batch-sizes 2,4,8,16", "--kv q8_0"):
             self.assertIn(words, listed)
@@ -37,7 +37,7 @@ class Recipes(unittest.TestCase):
             model, out = Path(folder) / "bitnet-2b.gguf", Path(folder) / "set"
             environment = {"TERN_CACHE": str(Path(folder) / "cache")}
             self.assertEqual(run(TERN, "synth", "--preset", "bitnet-tiny", model).returncode, 0)
-            command = [ROOT / "tools" / "perf-receipts", "--tern", TERN, "--bitnet", model, "--models", folder,
+            command = [ROOT / "lab" / "perf-receipts", "--tern", TERN, "--bitnet", model, "--models", folder,
                        "--out", out, "--only", "short-prompt"]
             done = run(*command, **environment)
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md is what tools/performance-page makes of its template and the receipts."""
+"""docs/performance.md is what lab/performance-page makes of its template and the receipts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SET = "amd-epyc-zen3-avx2"
 
 
 def script():
-    path = str(ROOT / "tools" / "performance-page")
+    path = str(ROOT / "lab" / "performance-page")
     spec = importlib.util.spec_from_loader("performance_page",
                                            importlib.machinery.SourceFileLoader("performance_page", path))
     module = importlib.util.module_from_spec(spec)
@@ -52,7 +52,7 @@ class Page(unittest.TestCase):
 
     def test_up_to_date(self):
         self.assertEqual(self.script.PAGE.read_text(), self.script.page(self.template),
-                         "run: tools/performance-page")
+                         "run: lab/performance-page")
 
     def test_figures_come_from_the_receipts(self):
         """Another figure in a receipt is another one on the page, in tables and in prose."""

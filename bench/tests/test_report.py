@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of tools/report on a small result: structure of the page, files, what is left out.
+"""Tests of lab/report on a small result: structure of the page, files, what is left out.
 
 The page is tested everywhere; the plots where matplotlib is installed.
 """
@@ -119,7 +119,7 @@ class PageTests(InFolder):
 
 class ProgramTests(InFolder):
     def report(self, *arguments: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, str(ROOT / "tools" / "report"), *arguments]
+        command = [sys.executable, str(ROOT / "lab" / "report"), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     @unittest.skipUnless(HAVE_PLOTS, "needs matplotlib")

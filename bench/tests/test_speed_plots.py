@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of tools/speed-plots on the committed receipts."""
+"""Tests of lab/speed-plots on the committed receipts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCHES = RECEIPTS / "bitnet-2b-batches.json"
 @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
 class SpeedPlots(unittest.TestCase):
     def draw(self, out, *receipts):
-        command = [sys.executable, ROOT / "tools" / "speed-plots", out, *receipts]
+        command = [sys.executable, ROOT / "lab" / "speed-plots", out, *receipts]
         return subprocess.run(command, capture_output=True, text=True)
 
     def test_picture(self):
@@ -37,7 +37,7 @@ class SpeedPlots(unittest.TestCase):
     def test_stages(self):
         """A receipt with stages adds a row of pictures, also behind one without."""
         spec = importlib.util.spec_from_loader(
-            "speed_plots", importlib.machinery.SourceFileLoader("speed_plots", str(ROOT / "tools" / "speed-plots")))
+            "speed_plots", importlib.machinery.SourceFileLoader("speed_plots", str(ROOT / "lab" / "speed-plots")))
         plots = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(plots)
         work = {"qkv": 2.0, "rope": 0.05, "down": 5.0, "scan": 0.0}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/utf8.h"
 #include "runtime/tokenizer/internal.h"
-#include "runtime/utf8.h"
 
 /*
  * Byte-level BPE. Tokens and merges are written in an alphabet that has a visible character for

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "runtime/tokenizer/internal.h"
-#include "runtime/utf8.h"
 
 /* Tokens that stand for nothing in a text: marks for the model, and places nobody uses. */
 static bool is_silent(tern_token_type type) {

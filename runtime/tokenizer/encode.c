@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "runtime/tokenizer/internal.h"
-#include "runtime/utf8.h"
 
 bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need) {
     if (need <= *capacity && *buffer != NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/utf8.h"
 #include "runtime/tokenizer/internal.h"
-#include "runtime/utf8.h"
 
 /*
  * The longest token that fits, again and again: for vocabularies that have neither merges nor

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/gguf.h"
+#include "runtime/gguf/gguf.h"
 
 /* Empty when slots == NULL. */
 typedef struct tern_span_index {

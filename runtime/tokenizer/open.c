@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/in_file.h"
+#include "base/in_file.h"
 #include "runtime/tokenizer/internal.h"
 
 static bool is_bitnet(const char *architecture) {

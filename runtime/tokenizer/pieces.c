@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "runtime/tokenizer/internal.h"
-#include "runtime/utf8.h"
 
 /*
  * The bytes that tokens stand for. Most texts differ from their bytes only by a leading space, so

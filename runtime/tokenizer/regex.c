@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "runtime/tokenizer/regex_rewrite.h"
-#include "runtime/utf8.h"
 
 struct tern_regex {
     pcre2_code *code;

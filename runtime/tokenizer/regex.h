@@ -13,7 +13,7 @@
  * {n,m}, verbs.
  */
 
-#include "runtime/gguf.h"
+#include "runtime/gguf/gguf.h"
 #include "tern/status.h"
 
 typedef struct tern_regex tern_regex;                 /* compiled, immutable */

@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_TOKENIZER_REGEX_REWRITE_H
 #define TERN_RUNTIME_TOKENIZER_REGEX_REWRITE_H
 
-#include "runtime/gguf.h"
+#include "runtime/gguf/gguf.h"
 #include "tern/status.h"
 
 typedef struct tern_regex_text {

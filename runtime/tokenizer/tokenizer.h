@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_TOKENIZER_TOKENIZER_H
 #define TERN_RUNTIME_TOKENIZER_TOKENIZER_H
 
-#include "runtime/gguf.h"
+#include "runtime/gguf/gguf.h"
 #include "runtime/tokenizer/vocabulary.h"
 #include "tern/tern.h"
 

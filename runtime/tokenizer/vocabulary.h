@@ -18,8 +18,8 @@
  *   tokenizer.chat_template       chat_template, size 0: none
  */
 
-#include "runtime/gguf.h"
-#include "runtime/json.h"
+#include "base/json/reader.h"
+#include "runtime/gguf/gguf.h"
 
 typedef enum tern_vocabulary_kind {
     TERN_VOCABULARY_BYTE_BPE, /* merges over the byte alphabet */

@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_TOKENIZER_WHITE_SPACE_H
 #define TERN_RUNTIME_TOKENIZER_WHITE_SPACE_H
 
-#include "runtime/gguf.h"
+#include "runtime/gguf/gguf.h"
 
 /* Bytes of Unicode's White_Space that a UTF-8 text begins with, and ends with. */
 size_t tern_space_before(tern_span text);

@@ -56,8 +56,8 @@ ELSEWHERE = {
     ".venv/bin/python3 tests/e2e/": "a test of ctest",
     "python3 -m venv": "make test does it",
     "build/bench/bench_kernels --check": "bench_kernels_answers",
-    "tools/crossval-reference": "installs other engines, gigabytes; e2e_crossval has what it wrote",
-    "tools/report": "bench_report; needs matplotlib",
+    "lab/crossval-reference": "installs other engines, gigabytes; e2e_crossval has what it wrote",
+    "lab/report": "bench_report; needs matplotlib",
     "tests/mutants/mutants.py": "builds broken copies of the source; `make mutants` does it",
     "build-fuzz/": "the test of the fuzz targets runs them",
 }

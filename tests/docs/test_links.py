@@ -156,11 +156,11 @@ class Links(unittest.TestCase):
         patterns = known_tests()
         for row, problem in (
             ("| M1 | done | `runtime/none.c` | gguf |", "there is no runtime/none.c"),
-            ("| M1 | done | `runtime/arena.c: nobody` | gguf |", "does not hold nobody"),
-            ("| M1 | done | `runtime/arena.c` | gguf: test_none |", "gguf has no test_none"),
-            ("| M1, M2 | done | `runtime/arena.c` | no_such |", "there is no test no_such"),
-            ("| M1, M2 | done | `runtime/arena.c` | `make` |", "names no test"),
-            ("| M1+M2 | done | `runtime/arena.c` | gguf |", "is no row of four cells"),
+            ("| M1 | done | `base/arena.c: nobody` | gguf |", "does not hold nobody"),
+            ("| M1 | done | `base/arena.c` | gguf: test_none |", "gguf has no test_none"),
+            ("| M1, M2 | done | `base/arena.c` | no_such |", "there is no test no_such"),
+            ("| M1, M2 | done | `base/arena.c` | `make` |", "names no test"),
+            ("| M1+M2 | done | `base/arena.c` | gguf |", "is no row of four cells"),
             ("| M1 | done | gguf |", "is no row of four cells"),
             ("| M1 | not yet: nothing | | |\n| M1 | not yet | | |", "M1 is in line 1 already"),
             ("| M1 | not yet | | |", "M2 has no row"),
@@ -173,7 +173,7 @@ class Links(unittest.TestCase):
         found = set()
         for path in sorted(documents.ROOT.glob("*/**/*.[ch]")) + sorted(documents.ROOT.glob("kernels/**/*.j2")):
             name = str(path.relative_to(documents.ROOT))
-            if name.split("/")[0] in ("kernels", "dispatch", "runtime", "device") and "reference" not in name:
+            if name.split("/")[0] in ("kernels", "dispatch", "base", "runtime", "authoring", "device") and "reference" not in name:
                 found |= {(name, function) for function in endless_loops(path.read_text())}
         page = (documents.ROOT / "docs" / "bounds.md").read_text()
         listed = set(re.findall(r"^\| `([\w./]+)` \| `(\w+)` \| .+ \|$", page, re.M))
@@ -188,7 +188,7 @@ class Links(unittest.TestCase):
         text = path.read_text()
         self.assertIn("on: [push, pull_request]", text)
         for receipt in ("build/ci/inference.json", "ci/inference.json"):
-            self.assertIn(f"run: tools/receipt-gate {receipt}", text)
+            self.assertIn(f"run: lab/receipt-gate {receipt}", text)
         kept = text.partition("actions/upload-artifact")[2]
         for line in ("build/ci/*.json", "ci/*.json", "if: always()"):
             self.assertIn(f" {line}\n", kept)

@@ -252,7 +252,7 @@ class Ask(common.FolderTest):
     def install(self, body):
         place = self.home / "reference" / "transformers"
         (place / "bin").mkdir(parents=True)
-        requirements = common.ROOT / "tools" / "reference" / "requirements-transformers.txt"
+        requirements = common.ROOT / "lab" / "reference" / "requirements-transformers.txt"
         (place / "installed.txt").write_text(requirements.read_text())
         python = place / "bin" / "python"
         python.write_text(f"#!/bin/sh\n{body}\n")
@@ -361,7 +361,7 @@ if __name__ == "__main__":
     except ImportError as missing:
         print(f"skipped: {missing} (pip install -r tests/oracle/requirements.txt)")
         sys.exit(common.SKIPPED)
-    sys.path[:0] = [str(common.ROOT / "tools" / "reference"), str(common.ROOT / "tests" / "oracle")]
+    sys.path[:0] = [str(common.ROOT / "lab" / "reference"), str(common.ROOT / "tests" / "oracle")]
     import forward
     import reference
     from container import Container

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "kernels/pack.h"
-#include "runtime/gguf.h"
-#include "runtime/reading.h"
+#include "runtime/gguf/gguf.h"
+#include "runtime/gguf/reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/json.h"
-#include "tools/json/read.h"
-#include "tools/json/write.h"
+#include "base/json/read.h"
+#include "base/json/reader.h"
+#include "base/json/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

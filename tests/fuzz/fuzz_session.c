@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/hash64.h"
-#include "runtime/session_file.h"
-#include "runtime/synth.h"
+#include "authoring/synth.h"
+#include "base/hash64.h"
+#include "runtime/session/session_file.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/metrics.h"
+#include "base/metrics.h"
 
 const char *answer_end_name(answer_end end) {
     static const char *const names[] = {[ANSWER_COMPLETE] = "end",

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/metrics.h"
+#include "base/metrics.h"
 #include "tools/places.h"
 
 static double rate(size_t n, double seconds) {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/file_map.h"
-#include "runtime/json.h"
+#include "base/file_map.h"
+#include "base/json/reader.h"
 
 enum { CONFIG_LIMIT = 1 << 20, NUMBER_BYTES = 64 };
 

@@ -5,8 +5,8 @@
 /* What the makers of a model recommend for sampling: generation_config.json, or general.sampling.*
  * keys of a GGUF file. */
 
-#include "runtime/gguf.h"
-#include "runtime/gguf_writer.h"
+#include "authoring/gguf_writer.h"
+#include "runtime/gguf/gguf.h"
 #include "tern/tern.h"
 #include "tools/options.h"
 

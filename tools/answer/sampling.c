@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/model.h"
+#include "runtime/model/model.h"
 #include "tools/out.h"
 
 static const char *const names[SAMPLING_COUNT] = {

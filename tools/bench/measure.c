@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/metrics.h"
 #include "bench/peaks.h"
-#include "runtime/metrics.h"
-#include "runtime/team.h"
+#include "runtime/threads/team.h"
 #include "tools/bench/bench.h"
 
 enum { BATCH_ROUNDS = 5 }; /* passes of each size in one of the --repeat rounds */

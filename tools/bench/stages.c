@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "runtime/metrics.h"
-#include "runtime/session.h"
+#include "base/metrics.h"
+#include "runtime/session/session.h"
 #include "tools/bench/bench.h"
 
 bool bench_stage_ran(const bench_stage *s) {

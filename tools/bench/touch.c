@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/metrics.h"
+#include "base/metrics.h"
 
 enum { WORD = sizeof(uint64_t), AHEAD = 512 }; /* words between a read and what is fetched: 4 KiB */
 

@@ -8,7 +8,7 @@
  * the same bits as if all had been evaluated again.
  */
 
-#include "runtime/out_file.h"
+#include "base/out_file.h"
 #include "tools/answer/request.h"
 #include "tools/chat/dialogue.h"
 #include "tools/chat/line.h"

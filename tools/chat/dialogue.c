@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/utf8.h"
+#include "base/utf8.h"
 
 static const char *const roles[] = {"system", "user", "assistant"};
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "tools/json/read.h"
-#include "tools/json/write.h"
+#include "base/json/read.h"
+#include "base/json/write.h"
 
 enum { VERSION = 1 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/session_file.h"
+#include "runtime/session/session_file.h"
 #include "tools/chat/chat.h"
 #include "tools/chat/dialogue_json.h"
 #include "tools/files.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/gguf_writer.h"
+#include "authoring/gguf_writer.h"
 
 static bool is_float(tern_format format) {
     return format <= TERN_FORMAT_BF16;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "runtime/reading.h"
+#include "runtime/gguf/reading.h"
 #include "tern/kernels.h"
 
 /* What was asked for; TERN_FORMAT_NONE: nothing, the rules below decide. */

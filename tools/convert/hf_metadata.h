@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "runtime/gguf_writer.h"
+#include "authoring/gguf_writer.h"
 #include "tools/convert/hf_config.h"
 
 /* The keys that say what the model is: general.* and those of its architecture. */

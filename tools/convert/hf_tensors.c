@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/rope.h"
+#include "runtime/model/rope.h"
 
 /* What is special about a tensor of a block. */
 typedef enum part_kind {

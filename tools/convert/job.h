@@ -4,7 +4,7 @@
 
 /* All tensors of a file that is written, and what became of them: quantize and convert share it. */
 
-#include "runtime/gguf_writer.h"
+#include "authoring/gguf_writer.h"
 #include "tools/convert/formats.h"
 #include "tools/convert/recode.h"
 #include "tools/options.h"

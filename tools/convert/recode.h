@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/gguf_writer.h"
-#include "runtime/team.h"
+#include "authoring/gguf_writer.h"
+#include "runtime/threads/team.h"
 #include "tern/kernels.h"
 
 enum { CONVERT_NAME_BYTES = 256 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/file_map.h"
-#include "runtime/json.h"
+#include "base/file_map.h"
+#include "base/json/reader.h"
 
 enum { LENGTH_BYTES = 8 /* of the header's length, in front of it */ };
 

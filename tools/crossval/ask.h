@@ -2,7 +2,7 @@
 #ifndef TERN_TOOLS_CROSSVAL_ASK_H
 #define TERN_TOOLS_CROSSVAL_ASK_H
 
-/* Another engine, asked by the script tools/crossval-reference where one is installed. */
+/* Another engine, asked by the script lab/crossval-reference where one is installed. */
 
 #include "tools/crossval/reference.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "runtime/in_file.h"
+#include "base/in_file.h"
 #include "tern/tern.h"
 
 tern_status float_file_open(float_file *f, const char *folder, const char *name, size_t width,

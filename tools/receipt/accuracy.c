@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/chacha.h"
-#include "runtime/model.h"
+#include "base/chacha.h"
+#include "runtime/model/model.h"
 
 enum { SEED = 1 };
 

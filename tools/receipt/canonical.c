@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/sha256.h"
+#include "base/sha256.h"
 
 static void add_text(sha256 *h, const char *text) {
     sha256_add(h, text, strlen(text));

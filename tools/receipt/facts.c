@@ -9,14 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/metrics.h"
+#include "base/sha256.h"
 #include "bench/commit.h"
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
-#include "runtime/metrics.h"
-#include "runtime/model.h"
+#include "runtime/model/model.h"
 #include "tools/files.h"
 #include "tools/out.h"
-#include "tools/sha256.h"
 
 /* ---- hashes ---------------------------------------------------------------------------------- */
 

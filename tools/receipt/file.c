@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/read.h"
+#include "base/json/write.h"
 #include "tools/files.h"
-#include "tools/json/read.h"
-#include "tools/json/write.h"
 #include "tools/out.h"
 #include "tools/receipt/sign.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/metrics.h"
-#include "runtime/model.h"
+#include "base/metrics.h"
+#include "runtime/model/model.h"
 #include "tools/out.h"
 #include "tools/places.h"
 #include "tools/receipt/accuracy.h"

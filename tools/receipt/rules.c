@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sha256.h"
 #include "dispatch/select.h"
 #include "tools/receipt/accuracy.h"
 #include "tools/receipt/facts.h"
 #include "tools/receipt/rules.h"
-#include "tools/sha256.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/stages.h"
+#include "runtime/session/stages.h"
 
 /* ---- passes of several tokens ---------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/metrics.h"
+#include "base/metrics.h"
 #include "tools/out.h"
 #include "tools/receipt/accuracy.h"
 #include "tools/receipt/rerun.h"

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/in_file.h"
-#include "runtime/out_file.h"
+#include "base/in_file.h"
+#include "base/out_file.h"
 
 enum {
     KEY_BYTES = 32, /* of a seed and of a public key */

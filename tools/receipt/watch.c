@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "runtime/metrics.h"
+#include "base/metrics.h"
+#include "base/sha256.h"
 #include "tools/receipt/receipt.h"
-#include "tools/sha256.h"
 
 receipt_watch receipt_watch_begin(tern_session *session) {
     return (receipt_watch){.session = session, .before = tern_session_work_done(session)};

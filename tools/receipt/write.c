@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/metrics.h"
+#include "base/metrics.h"
 #include "tools/out.h"
 #include "tools/places.h"
 #include "tools/receipt/facts.h"

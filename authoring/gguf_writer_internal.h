@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_AUTHORING_GGUF_WRITER_INTERNAL_H
+#define TERN_AUTHORING_GGUF_WRITER_INTERNAL_H
+
+/* What gguf_writer.c (the file) and gguf_put.c (its description) share. */
+
+#include "authoring/gguf_writer.h"
+#include "runtime/gguf/internal.h"
+
+typedef struct tern_gguf_described {
+    char *name; /* owned */
+    uint32_t type;
+    uint32_t n_dims;
+    uint64_t ne[4];
+    uint64_t bytes;
+} tern_gguf_described;
+
+typedef struct tern_byte_list {
+    uint8_t *bytes;
+    size_t size, capacity;
+} tern_byte_list;
+
+struct tern_gguf_writer {
+    char *path; /* for messages */
+    tern_out_file *file;
+    tern_error error; /* the first one; every later call returns it */
+    bool begun;
+    uint32_t alignment;
+
+    tern_byte_list metadata; /* records as in the file; from begin on also the descriptions */
+    uint64_t n_values;
+    tern_gguf_described *tensors;
+    size_t n_tensors, tensors_capacity;
+
+    size_t current; /* tensor that receives data */
+    uint64_t left;  /* bytes that it still needs */
+    uint8_t *chunk; /* [CHUNK_BYTES] not written yet */
+    size_t chunk_used;
+};
+
+static inline bool tern_gguf_writer_failed(const tern_gguf_writer *w) {
+    return w->error.status != TERN_OK;
+}
+
+/* Appends the descriptions of all tensors, with their offsets, behind the metadata. */
+void tern_gguf_append_descriptions(tern_gguf_writer *w);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "authoring/synth.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "authoring/synth_internal.h"
+
+typedef tern_synth_model model;
+
+/* ---- metadata ------------------------------------------------------------------------------ */
+
+static void put_u32(tern_gguf_writer *w, const model *m, const char *suffix, uint32_t value) {
+    char key[96];
+    snprintf(key, sizeof key, "%s.%s", m->architecture, suffix);
+    tern_gguf_put_u32(w, key, value);
+}
+
+static void put_f32(tern_gguf_writer *w, const model *m, const char *suffix, float value) {
+    char key[96];
+    snprintf(key, sizeof key, "%s.%s", m->architecture, suffix);
+    tern_gguf_put_f32(w, key, value);
+}
+
+static void put_geometry(tern_gguf_writer *w, const model *m) {
+    tern_gguf_put_string(w, "general.architecture", m->architecture);
+    tern_gguf_put_string(w, "general.name", m->preset.name);
+    put_u32(w, m, "vocab_size", m->n_vocab);
+    put_u32(w, m, "context_length", m->n_ctx);
+    put_u32(w, m, "embedding_length", m->n_embd);
+    put_u32(w, m, "block_count", m->n_layer);
+    put_u32(w, m, "feed_forward_length", m->n_ff);
+    put_u32(w, m, "rope.dimension_count", m->head_dim);
+    put_f32(w, m, "rope.freq_base", m->rope_base);
+    put_u32(w, m, "attention.head_count", m->n_head);
+    put_u32(w, m, "attention.head_count_kv", m->n_head_kv);
+    if (m->n_head * m->head_dim != m->n_embd) { /* else that is what the keys mean when missing */
+        put_u32(w, m, "attention.key_length", m->head_dim);
+        put_u32(w, m, "attention.value_length", m->head_dim);
+    }
+    put_f32(w, m, "attention.layer_norm_rms_epsilon", 1e-5f);
+    tern_gguf_put_u32(w, "general.file_type", tern_gguf_file_type(m->body));
+    tern_gguf_put_u32(w, "general.quantization_version", 2);
+}
+
+/* The format that the 2B model was trained with: "User: ...<|eot_id|>Assistant: ". */
+static const char bitnet_template[] =
+    "{% for message in messages %}{{ message['role'] | capitalize + ': ' + message['content'] | "
+    "trim + '<|eot_id|>' }}{% endfor %}{% if add_generation_prompt %}{{ 'Assistant: ' }}{% endif "
+    "%}";
+
+static const char chatml_template[] =
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + "
+    "message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}"
+    "{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+static void put_special_ids(tern_gguf_writer *w, const model *m) {
+    const bool llama3 = m->tokens == TERN_SYNTH_LLAMA3;
+    const uint32_t first = llama3 ? m->n_vocab - m->n_special : 0;
+    tern_gguf_put_u32(w, "tokenizer.ggml.bos_token_id", llama3 ? first : 1);
+    tern_gguf_put_u32(w, "tokenizer.ggml.eos_token_id", llama3 ? first + 1 : 2);
+    if (!llama3)
+        tern_gguf_put_u32(w, "tokenizer.ggml.unknown_token_id", 0);
+    tern_gguf_put_u32(w, "tokenizer.ggml.padding_token_id", llama3 ? first + 1 : 2);
+    tern_gguf_put_bool(w, "tokenizer.ggml.add_bos_token", llama3);
+    tern_gguf_put_string(w, "tokenizer.chat_template", llama3 ? bitnet_template : chatml_template);
+}
+
+static tern_status put_tokenizer(tern_gguf_writer *w, const model *m, tern_error *err) {
+    tern_synth_vocab vocab;
+    tern_status status = tern_synth_vocab_new(m->tokens, m->n_vocab, m->n_special, &vocab, err);
+    if (status != TERN_OK)
+        return status;
+    float *scores = calloc(vocab.n_tokens, sizeof *scores); /* all zero, as converters write them */
+    if (scores == NULL) {
+        status = tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu scores", vocab.n_tokens);
+        goto done;
+    }
+    tern_gguf_put_string(w, "tokenizer.ggml.model", "gpt2");
+    tern_gguf_put_string(w, "tokenizer.ggml.pre", m->pre);
+    tern_gguf_put_strings(w, "tokenizer.ggml.tokens", vocab.tokens, vocab.n_tokens);
+    tern_gguf_put_f32s(w, "tokenizer.ggml.scores", scores, vocab.n_tokens);
+    tern_gguf_put_i32s(w, "tokenizer.ggml.token_type", vocab.types, vocab.n_tokens);
+    tern_gguf_put_strings(w, "tokenizer.ggml.merges", vocab.merges, vocab.n_merges);
+    put_special_ids(w, m);
+
+done:
+    free(scores);
+    tern_synth_vocab_free(&vocab);
+    return status;
+}
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+typedef struct tensor {
+    char name[32];
+    tern_format format;
+    uint32_t n_dims;
+    uint64_t ne[2];
+    uint64_t bytes;
+    float sd; /* of a matrix or a bias; 0 for norms */
+} tensor;
+
+/* What happens to the tensors of a model, one after the other. */
+typedef struct walk {
+    const model *m;
+    tern_gguf_writer *w;
+    uint64_t seed;
+    uint64_t index; /* of the next tensor */
+    uint64_t done, total;
+    tern_synth_progress *progress;
+    void *user;
+    uint8_t *piece; /* NULL while tensors are only described */
+    tern_error *err;
+} walk;
+
+static tern_status write_piece(walk *c, const uint8_t *bytes, size_t size) {
+    tern_status status = tern_gguf_writer_data(c->w, bytes, size, c->err);
+    c->done += size;
+    if (status == TERN_OK && c->progress != NULL)
+        c->progress(c->done, c->total, c->user);
+    return status;
+}
+
+static tern_status write_tensor(walk *c, const tensor *t) {
+    tern_synth_stream stream;
+    if (t->sd == 0)
+        tern_synth_stream_norm(&stream, c->seed, c->index);
+    else
+        tern_synth_stream_weights(&stream, t->format, t->sd, c->seed, c->index);
+    uint64_t left = t->ne[0] * t->ne[1];
+    while (left > 0) {
+        const size_t n = left < TERN_SYNTH_PIECE ? (size_t)left : TERN_SYNTH_PIECE;
+        const size_t size = tern_synth_stream_fill(&stream, c->piece, n);
+        tern_status status = write_piece(c, c->piece, size);
+        if (status != TERN_OK)
+            return status;
+        left -= n;
+    }
+    if (t->format != TERN_FORMAT_I2_S)
+        return TERN_OK;
+    tern_synth_stream_trailer(&stream, c->piece);
+    return write_piece(c, c->piece, TERN_SYNTH_TRAILER);
+}
+
+static tern_status visit(walk *c, tensor *t) {
+    const tern_format_info *info = tern_format_describe(t->format);
+    tern_status status = tern_format_bytes(t->format, t->ne[1], t->ne[0], &t->bytes);
+    if (status != TERN_OK)
+        return tern_fail(c->err, status, "preset %s: tensor %s of %" PRIu64 " x %" PRIu64,
+                         c->m->preset.name, t->name, t->ne[0], t->ne[1]);
+    if (c->piece != NULL) {
+        status = write_tensor(c, t);
+    } else {
+        tern_gguf_put_tensor(c->w, t->name, info->gguf_type, t->n_dims, t->ne, t->bytes);
+        c->total += t->bytes;
+    }
+    c->index++;
+    return status;
+}
+
+static void name_tensor(tensor *t, int layer, const char *name) {
+    if (layer < 0)
+        snprintf(t->name, sizeof t->name, "%s.weight", name);
+    else
+        snprintf(t->name, sizeof t->name, "blk.%d.%s.weight", layer, name);
+}
+
+static tern_status visit_norm(walk *c, int layer, const char *name, uint64_t n) {
+    tensor t = {.format = TERN_FORMAT_F32, .n_dims = 1, .ne = {n, 1}};
+    name_tensor(&t, layer, name);
+    return visit(c, &t);
+}
+
+/* A bias for results of deviation 1 and more. */
+static tern_status visit_bias(walk *c, int layer, const char *name, uint64_t n) {
+    tensor t = {.format = TERN_FORMAT_F32, .n_dims = 1, .ne = {n, 1}, .sd = 0.5f};
+    snprintf(t.name, sizeof t.name, "blk.%d.%s.bias", layer, name);
+    return visit(c, &t);
+}
+
+/* A matrix whose product with a vector of n_in values of variance 1 has deviation `gain`. */
+static tern_status visit_matrix(walk *c, int layer, const char *name, tern_format format,
+                                uint64_t n_in, uint64_t n_out, float gain) {
+    tensor t = {.format = format, .n_dims = 2, .ne = {n_in, n_out}};
+    t.sd = gain / (float)sqrt((double)n_in);
+    name_tensor(&t, layer, name);
+    return visit(c, &t);
+}
+
+/*
+ * Deviation of the logits. A softmax over them is neither flat nor one token; rows of the embedding
+ * have deviation LOGIT_GAIN / sqrt(n_embd) then, being the head as well.
+ */
+static const float LOGIT_GAIN = 2.5f;
+
+/*
+ * Deviation of each of the 2 * n_layer residual additions. Their variances add up to 25, against
+ * LOGIT_GAIN^2 / n_embd of the embedding that they are added to: with tied embeddings a token would
+ * otherwise meet its own row in the head and predict itself. What is left of that is
+ * LOGIT_GAIN / 2, half a deviation of the logits.
+ */
+static float residual_gain(const model *m) {
+    return (float)sqrt(2.0 * (double)LOGIT_GAIN * (double)LOGIT_GAIN / (double)m->n_layer);
+}
+
+/* The matrix of a projection, and what else the model has for its results. */
+static tern_status visit_projection(walk *c, int i, const char *name, uint64_t n_out, float gain,
+                                    const char *norm) {
+    const model *m = c->m;
+    tern_status status = visit_matrix(c, i, name, m->body, m->n_embd, n_out, gain);
+    if (status == TERN_OK && m->qkv_bias)
+        status = visit_bias(c, i, name, n_out);
+    if (status == TERN_OK && m->qk_norms && norm != NULL)
+        status = visit_norm(c, i, norm, m->head_dim);
+    return status;
+}
+
+static tern_status visit_attention(walk *c, int i) {
+    const model *m = c->m;
+    const uint64_t q = (uint64_t)m->n_head * m->head_dim, kv = (uint64_t)m->n_head_kv * m->head_dim;
+    tern_status status = visit_norm(c, i, "attn_norm", m->n_embd);
+    if (status == TERN_OK)
+        status = visit_projection(c, i, "attn_q", q, m->score_gain, "attn_q_norm");
+    if (status == TERN_OK)
+        status = visit_projection(c, i, "attn_k", kv, m->score_gain, "attn_k_norm");
+    if (status == TERN_OK)
+        status = visit_projection(c, i, "attn_v", kv, 1.0f, NULL);
+    if (status == TERN_OK && m->sub_norms)
+        status = visit_norm(c, i, "attn_sub_norm", q);
+    if (status == TERN_OK)
+        status = visit_matrix(c, i, "attn_output", m->body, q, m->n_embd, residual_gain(m));
+    return status;
+}
+
+static tern_status visit_ffn(walk *c, int i) {
+    const model *m = c->m;
+    tern_status status = visit_norm(c, i, "ffn_norm", m->n_embd);
+    if (status == TERN_OK)
+        status = visit_matrix(c, i, "ffn_gate", m->body, m->n_embd, m->n_ff, 1.0f);
+    if (status == TERN_OK)
+        status = visit_matrix(c, i, "ffn_up", m->body, m->n_embd, m->n_ff, 1.0f);
+    if (status == TERN_OK && m->sub_norms)
+        status = visit_norm(c, i, "ffn_sub_norm", m->n_ff);
+    if (status == TERN_OK)
+        status = visit_matrix(c, i, "ffn_down", m->body, m->n_ff, m->n_embd, residual_gain(m));
+    return status;
+}
+
+/* Every tensor of the model in the order of the file. */
+static tern_status visit_all(walk *c) {
+    const model *m = c->m;
+    c->index = 0;
+    tern_status status =
+        visit_matrix(c, -1, "token_embd", m->embedding, m->n_embd, m->n_vocab, LOGIT_GAIN);
+    for (uint32_t i = 0; status == TERN_OK && i < m->n_layer; i++) {
+        status = visit_attention(c, (int)i);
+        if (status == TERN_OK)
+            status = visit_ffn(c, (int)i);
+    }
+    if (status == TERN_OK)
+        status = visit_norm(c, -1, "output_norm", m->n_embd);
+    if (status == TERN_OK && m->output_head)
+        status = visit_matrix(c, -1, "output", m->wide_head ? m->embedding : m->body, m->n_embd,
+                              m->n_vocab, LOGIT_GAIN);
+    return status;
+}
+
+tern_status tern_synth(const char *preset, const char *out_path, tern_out_mode mode, uint64_t seed,
+                       tern_synth_progress *progress, void *user, tern_error *err) {
+    if (preset == NULL || out_path == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_synth: NULL argument");
+    walk c = {.seed = seed, .progress = progress, .user = user, .err = err};
+    uint8_t *piece = NULL;
+    tern_status status = tern_synth_find_model(preset, &c.m, err);
+    if (status != TERN_OK)
+        return status;
+    status = tern_gguf_writer_new(out_path, mode, &c.w, err);
+    if (status != TERN_OK)
+        return status;
+    put_geometry(c.w, c.m);
+    status = put_tokenizer(c.w, c.m, err);
+    if (status == TERN_OK)
+        status = visit_all(&c); /* describes */
+    if (status == TERN_OK)
+        status = tern_gguf_writer_begin(c.w, err);
+    if (status != TERN_OK)
+        goto done;
+    piece = malloc((size_t)TERN_SYNTH_PIECE * sizeof(float)); /* F32 is the widest format */
+    if (piece == NULL) {
+        status = tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a piece", out_path);
+        goto done;
+    }
+    c.piece = piece;
+    status = visit_all(&c); /* writes */
+    if (status == TERN_OK)
+        status = tern_gguf_writer_finish(&c.w, err);
+
+done:
+    free(piece);
+    tern_gguf_writer_abort(&c.w); /* nothing to do after finish */
+    return status;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The presets of tern_synth. */
+#include <stdio.h>
+#include <string.h>
+
+#include "authoring/synth_internal.h"
+
+#define BITNET_GRAPH                                                                               \
+    .architecture = "bitnet-b1.58", .rope_base = 500000.0f, .sub_norms = true,                     \
+    .tokens = TERN_SYNTH_LLAMA3, .pre = "llama-bpe"
+
+#define BITNET BITNET_GRAPH, .body = TERN_FORMAT_I2_S, .embedding = TERN_FORMAT_F16
+
+/* Every width a multiple of 256, the block of the TQ formats. */
+#define BITNET_TINY_256                                                                            \
+    BITNET_GRAPH, .n_layer = 2, .n_embd = 256, .n_ff = 768, .n_head = 4, .n_head_kv = 2,           \
+                  .head_dim = 64, .n_vocab = 515, .n_special = 10, .n_ctx = 512,                   \
+                  .score_gain = SHARP
+
+#define LLAMA .architecture = "llama", .tokens = TERN_SYNTH_CHATML, .pre = "smollm"
+
+/* Blocks of 32 columns: 24 values a head leave a tail of 8 lanes, 307 tokens one of 3 rows. */
+#define LLAMA_TINY_BLOCKS                                                                          \
+    LLAMA, .n_layer = 2, .n_embd = 96, .n_ff = 160, .n_head = 4, .n_head_kv = 2, .head_dim = 24,   \
+           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
+           .score_gain = SHARP
+
+/* Super-blocks of 256 columns. */
+#define LLAMA_TINY_SUPERS                                                                          \
+    LLAMA, .n_layer = 2, .n_embd = 256, .n_ff = 512, .n_head = 4, .n_head_kv = 2, .head_dim = 64,  \
+           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
+           .score_gain = SHARP
+
+/* Float formats can have any width. */
+#define LLAMA_TINY_FLOATS                                                                          \
+    LLAMA, .n_layer = 2, .n_embd = 88, .n_ff = 150, .n_head = 4, .n_head_kv = 2, .head_dim = 22,   \
+           .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
+           .score_gain = SHARP
+
+/* Heads whose width is not n_embd / n_head, as Qwen 3 has them. */
+#define QWEN_TINY                                                                                  \
+    .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2, .n_embd = 96, .n_ff = 160,          \
+    .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
+    .rope_base = 1000000.0f, .score_gain = SHARP, .body = TERN_FORMAT_Q4_0,                        \
+    .embedding = TERN_FORMAT_Q8_0
+
+/*
+ * Falcon 3: heads of 256 in four groups, whatever the width, as llama with ternary matrices, float
+ * embeddings and a float head of its own. Falcon-E: the same graph, tied.
+ */
+#define FALCON_TINY                                                                                \
+    .architecture = "llama", .tokens = TERN_SYNTH_CHATML, .n_layer = 2, .n_embd = 128,             \
+    .n_ff = 256, .n_vocab = 307, .n_special = 3, .n_ctx = 512, .score_gain = SHARP,                \
+    .body = TERN_FORMAT_I2_S, .embedding = TERN_FORMAT_F16
+
+#define SMOLLM2_135M                                                                               \
+    LLAMA, .n_layer = 30, .n_embd = 576, .n_ff = 1536, .n_head = 9, .n_head_kv = 3,                \
+           .head_dim = 64, .n_vocab = 49152, .n_special = 17, .n_ctx = 8192,                       \
+           .rope_base = 100000.0f, .score_gain = SOFT
+
+/*
+ * Sharp attention makes the next token depend on the context, not only on the last token, and lets
+ * greedy decoding wander. Through many layers it also makes the model chaotic: one activation that
+ * rounds the other way changes the logits visibly. So deep models have less of it.
+ */
+#define SHARP 2.0f
+#define SOFT 1.4f
+
+static const tern_synth_model models[] = {
+    {{"bitnet-2b", "BitNet b1.58 2B4T: 30 layers of 2560, I2_S, F16 embeddings (1.2 GB)"},
+     BITNET,
+     .n_layer = 30,
+     .n_embd = 2560,
+     .n_ff = 6912,
+     .n_head = 20,
+     .n_head_kv = 5,
+     .head_dim = 128,
+     .n_vocab = 128256,
+     .n_special = 256,
+     .n_ctx = 4096,
+     .score_gain = SOFT},
+    {{"bitnet-tiny", "the bitnet-b1.58 graph with 2 layers of 256, for tests (0.6 MB)"},
+     BITNET,
+     .n_layer = 2,
+     .n_embd = 256,
+     .n_ff = 640,
+     .n_head = 4,
+     .n_head_kv = 2,
+     .head_dim = 64,
+     .n_vocab = 515,
+     .n_special = 10,
+     .n_ctx = 512,
+     .score_gain = SHARP},
+    {{"bitnet-tiny-odd", "bitnet-tiny with widths that are no multiple of 128"},
+     BITNET,
+     .n_layer = 2,
+     .n_embd = 192,
+     .n_ff = 320,
+     .n_head = 4,
+     .n_head_kv = 2,
+     .head_dim = 48,
+     .n_vocab = 515,
+     .n_special = 10,
+     .n_ctx = 512,
+     .score_gain = SHARP},
+    {{"bitnet-tiny-tq1_0", "bitnet-tiny in TQ1_0, with TQ2_0 embeddings"},
+     BITNET_TINY_256,
+     .body = TERN_FORMAT_TQ1_0,
+     .embedding = TERN_FORMAT_TQ2_0},
+    {{"bitnet-tiny-tq2_0", "bitnet-tiny in TQ2_0, with TQ1_0 embeddings"},
+     BITNET_TINY_256,
+     .body = TERN_FORMAT_TQ2_0,
+     .embedding = TERN_FORMAT_TQ1_0},
+    {{"llama-tiny-q4_0", "the llama graph with 2 layers of 96, Q4_0, for tests"},
+     LLAMA_TINY_BLOCKS,
+     .body = TERN_FORMAT_Q4_0,
+     .embedding = TERN_FORMAT_Q4_0},
+    {{"llama-tiny-q4_1", "llama-tiny in Q4_1, with Q8_0 embeddings and an output head"},
+     LLAMA_TINY_BLOCKS,
+     .body = TERN_FORMAT_Q4_1,
+     .embedding = TERN_FORMAT_Q8_0,
+     .output_head = true},
+    {{"llama-tiny-q5_0", "llama-tiny in Q5_0"},
+     LLAMA_TINY_BLOCKS,
+     .body = TERN_FORMAT_Q5_0,
+     .embedding = TERN_FORMAT_Q5_0},
+    {{"llama-tiny-q8_0", "llama-tiny in Q8_0"},
+     LLAMA_TINY_BLOCKS,
+     .body = TERN_FORMAT_Q8_0,
+     .embedding = TERN_FORMAT_Q8_0},
+    {{"llama-tiny-q4_k", "llama-tiny in Q4_K, 256 wide, with Q6_K embeddings"},
+     LLAMA_TINY_SUPERS,
+     .body = TERN_FORMAT_Q4_K,
+     .embedding = TERN_FORMAT_Q6_K},
+    {{"llama-tiny-q5_k", "llama-tiny in Q5_K, 256 wide, with an output head"},
+     LLAMA_TINY_SUPERS,
+     .body = TERN_FORMAT_Q5_K,
+     .embedding = TERN_FORMAT_Q4_K,
+     .output_head = true},
+    {{"llama-tiny-q6_k", "llama-tiny in Q6_K, 256 wide, with an output head"},
+     LLAMA_TINY_SUPERS,
+     .body = TERN_FORMAT_Q6_K,
+     .embedding = TERN_FORMAT_Q5_K,
+     .output_head = true},
+    {{"llama-tiny-iq2_s", "llama-tiny in IQ2_S, 256 wide, with Q4_K embeddings"},
+     LLAMA_TINY_SUPERS,
+     .body = TERN_FORMAT_IQ2_S,
+     .embedding = TERN_FORMAT_Q4_K},
+    {{"qwen2-tiny", "the qwen2 graph with 2 layers of 96, Q4_0: biases of q, k and v"},
+     QWEN_TINY,
+     .architecture = "qwen2",
+     .qkv_bias = true},
+    {{"qwen3-tiny", "the qwen3 graph with 2 layers of 96, Q4_0: norms of each head"},
+     QWEN_TINY,
+     .architecture = "qwen3",
+     .qk_norms = true,
+     .output_head = true},
+    {{"falcon3-tiny", "Falcon 3 1.58 bit with 2 layers of 128: heads of 256, I2_S, an output head"},
+     FALCON_TINY,
+     .n_head = 8,
+     .n_head_kv = 4,
+     .head_dim = 256,
+     .rope_base = 1000042.0f,
+     .pre = "falcon3",
+     .output_head = true,
+     .wide_head = true},
+    {{"falcon-e-tiny", "Falcon-E with 2 layers of 128: heads of 64, I2_S, tied embeddings"},
+     FALCON_TINY,
+     .n_head = 4,
+     .n_head_kv = 2,
+     .head_dim = 64,
+     .rope_base = 10000.0f,
+     .pre = "falcon_e"},
+    {{"llama-tiny-f16", "llama-tiny in F16, 88 wide"},
+     LLAMA_TINY_FLOATS,
+     .body = TERN_FORMAT_F16,
+     .embedding = TERN_FORMAT_F16},
+    {{"llama-tiny-bf16", "llama-tiny in BF16, 88 wide"},
+     LLAMA_TINY_FLOATS,
+     .body = TERN_FORMAT_BF16,
+     .embedding = TERN_FORMAT_BF16},
+    {{"llama-tiny-f32", "llama-tiny in F32, 88 wide, with an output head"},
+     LLAMA_TINY_FLOATS,
+     .body = TERN_FORMAT_F32,
+     .embedding = TERN_FORMAT_F32,
+     .output_head = true},
+    {{"smollm2-135m", "SmolLM2 135M: 30 layers of 576, Q4_1, Q8_0 embeddings (98 MB)"},
+     SMOLLM2_135M,
+     .body = TERN_FORMAT_Q4_1,
+     .embedding = TERN_FORMAT_Q8_0},
+    {{"smollm2-135m-q8_0", "SmolLM2 135M in Q8_0 (145 MB)"},
+     SMOLLM2_135M,
+     .body = TERN_FORMAT_Q8_0,
+     .embedding = TERN_FORMAT_Q8_0},
+};
+
+enum { N_MODELS = sizeof models / sizeof models[0] };
+
+const tern_synth_preset *tern_synth_preset_at(size_t index) {
+    return index < N_MODELS ? &models[index].preset : NULL;
+}
+
+tern_status tern_synth_find_model(const char *preset, const tern_synth_model **out,
+                                  tern_error *err) {
+    char names[512] = "";
+    for (size_t i = 0; i < N_MODELS; i++) {
+        if (strcmp(models[i].preset.name, preset) == 0) {
+            *out = &models[i];
+            return TERN_OK;
+        }
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
+                 models[i].preset.name);
+    }
+    return tern_fail(err, TERN_ERR_NAME, "unknown preset '%.64s'; there are %s", preset, names);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random weights. Integers come from xoshiro256** (Blackman and Vigna, "Scrambled linear
+ * pseudorandom number generators", 2018), seeded by splitmix64. The few floats are computed by
+ * single, correctly rounded operations, so every machine makes the same bytes.
+ */
+#include <string.h>
+
+#include "authoring/synth_internal.h"
+#include "kernels/codes.h"
+#include "kernels/half.h"
+#include "kernels/ternary.h"
+
+/* Marks a stream of norm weights: no weight has this deviation. */
+static const float NORM_SD = -1.0f;
+
+static uint64_t rotate_left(uint64_t x, int bits) {
+    return x << bits | x >> (64 - bits);
+}
+
+static inline uint64_t next(uint64_t s[4]) {
+    const uint64_t result = rotate_left(s[1] * 5, 7) * 9;
+    const uint64_t t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate_left(s[3], 45);
+    return result;
+}
+
+static uint64_t splitmix(uint64_t *x) {
+    uint64_t z = (*x += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* Mixes the seed before the index is added, so that (seed, index + 1) is not (seed + 1, index). */
+static void seed_stream(uint64_t state[4], uint64_t seed, uint64_t index) {
+    uint64_t x = splitmix(&seed) + index;
+    for (int i = 0; i < 4; i++)
+        state[i] = splitmix(&x);
+}
+
+/* ---- float formats: a sum of four bytes is close to normal, and one table turns it into bits --
+ */
+
+static uint32_t encode(tern_format format, float value) {
+    switch (format) {
+    case TERN_FORMAT_F16:
+        return tern_f32_to_f16(value);
+    case TERN_FORMAT_BF16:
+        return tern_f32_to_bf16(value);
+    default:
+        return tern_f32_to_bits(value);
+    }
+}
+
+/* The sum of four uniform bytes has mean 510 and variance 4 * (256^2 - 1) / 12 = 147.80^2. */
+static void init_values(tern_synth_stream *s) {
+    const float step = s->sd / 147.80f;
+    for (int i = 0; i < TERN_SYNTH_VALUES; i++)
+        s->values[i] = encode(s->format, (float)(i - 510) * step);
+}
+
+/* Two sums of four bytes from 64 random bits. */
+static inline void two_sums(uint64_t r, uint32_t sums[2]) {
+    const uint64_t even = UINT64_C(0x00ff00ff00ff00ff);
+    const uint64_t pairs = (r & even) + (r >> 8 & even); /* four lanes of 16 bits, each <= 510 */
+    sums[0] = (uint32_t)((pairs & 0xffff) + (pairs >> 16 & 0xffff));
+    sums[1] = (uint32_t)((pairs >> 32 & 0xffff) + (pairs >> 48));
+}
+
+static void fill_16(tern_synth_stream *s, uint8_t *out, size_t n) {
+    for (size_t i = 0; i < n; i += 2) {
+        uint32_t sums[2];
+        two_sums(next(s->state), sums);
+        const uint32_t pair = s->values[sums[0]] | s->values[sums[1]] << 16;
+        memcpy(out + 2 * i, &pair, i + 1 < n ? 4 : 2);
+    }
+}
+
+static void fill_32(tern_synth_stream *s, uint8_t *out, size_t n) {
+    for (size_t i = 0; i < n; i += 2) {
+        uint32_t sums[2];
+        two_sums(next(s->state), sums);
+        const uint32_t pair[2] = {s->values[sums[0]], s->values[sums[1]]};
+        memcpy(out + 4 * i, pair, i + 1 < n ? 8 : 4);
+    }
+}
+
+static void fill_norm(tern_synth_stream *s, uint8_t *out, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const float value = (float)(896 + (next(s->state) >> 56)) / 1024.0f; /* exact */
+        memcpy(out + 4 * i, &value, sizeof value);
+    }
+}
+
+/* ---- ternary ------------------------------------------------------------------------------- */
+
+/* The 81 ways to put four codes 0, 1, 2 into a byte. */
+static void init_codes(tern_synth_stream *s) {
+    for (int i = 0; i < 81; i++)
+        s->codes[i] = (uint8_t)(i / 27 << 6 | i / 9 % 3 << 4 | i / 3 % 3 << 2 | i % 3);
+}
+
+/*
+ * Bytes of four codes, exactly uniform: 16 random bits times 81 give the byte's number in the upper
+ * half; the 2^16 mod 81 = 7 smallest lower halves are drawn once too often and are thrown away.
+ */
+static void fill_ternary(tern_synth_stream *s, uint8_t *out, size_t n) {
+    for (size_t i = 0; i < n / 4;) {
+        uint64_t r = next(s->state);
+        for (int lane = 0; lane < 4 && i < n / 4; lane++, r >>= 16) {
+            const uint32_t product = (uint32_t)(r & 0xffff) * 81;
+            if ((product & 0xffff) >= 7)
+                out[i++] = s->codes[product >> 16];
+        }
+    }
+}
+
+void tern_synth_stream_trailer(const tern_synth_stream *s, uint8_t *out) {
+    /* -1, 0, +1 have variance 2/3: the scale is sd * sqrt(3/2). */
+    const float scale = s->sd * 1.2247449f;
+    memset(out, 0, TERN_SYNTH_TRAILER);
+    memcpy(out, &scale, sizeof scale);
+}
+
+/* ---- blocks: random codes, a scale that varies by a quarter --------------------------- */
+
+static void random_bytes(tern_synth_stream *s, uint8_t *out, size_t n) {
+    for (size_t i = 0; i < n; i += 8) {
+        const uint64_t r = next(s->state);
+        memcpy(out + i, &r, 8);
+    }
+}
+
+/* [0.75, 1.25) in steps of 1/512. */
+static float variation(uint64_t r) {
+    return (float)(384 + (r & 255)) / 512.0f;
+}
+
+/* Codes -8..7 have deviation 4.61; d has either sign, so that the mean of -1/2 cancels. */
+static void make_q4_0(tern_synth_stream *s, uint8_t *block) {
+    const uint64_t r = next(s->state);
+    const float d = s->sd / 4.61f * variation(r);
+    tern_f16_store(block, r >> 63 ? -d : d);
+    random_bytes(s, block + 2, 16);
+}
+
+/* Codes 0..15 have mean 7.5, the minimum lies between -7 and -8 steps. */
+static void make_q4_1(tern_synth_stream *s, uint8_t *block) {
+    const uint64_t r = next(s->state);
+    const float d = s->sd / 4.61f * variation(r);
+    tern_f16_store(block, d);
+    tern_f16_store(block + 2, -d * ((float)(7 * 256 + (r >> 56)) / 256.0f));
+    random_bytes(s, block + 4, 16);
+}
+
+/* Codes -16..15 have deviation 9.23; d has either sign, as for Q4_0. */
+static void make_q5_0(tern_synth_stream *s, uint8_t *block) {
+    const uint64_t r = next(s->state);
+    const float d = s->sd / 9.23f * variation(r);
+    const uint32_t high = (uint32_t)(r >> 8);
+    tern_f16_store(block, r >> 63 ? -d : d);
+    memcpy(block + 2, &high, sizeof high);
+    random_bytes(s, block + 6, 16);
+}
+
+/* Codes -127..127 have deviation 73.6; quantizers never write -128. */
+static void make_q8_0(tern_synth_stream *s, uint8_t *block) {
+    const uint64_t r = next(s->state);
+    tern_f16_store(block, s->sd / 73.6f * variation(r));
+    random_bytes(s, block + 2, 32);
+    for (int i = 2; i < 34; i++)
+        block[i] = block[i] == 0x80 ? 0x81 : block[i];
+}
+
+/* Uniform in [0, n), but for n / 2^32. */
+static unsigned below(tern_synth_stream *s, uint32_t n) {
+    return (unsigned)((next(s->state) >> 32) * n >> 32);
+}
+
+/* Five ternary codes, or four and a 0, as the base-3 fraction that TQ1_0 stores. */
+static uint8_t five_codes(tern_synth_stream *s, bool four) {
+    const unsigned v = four ? 3 * below(s, 81) : below(s, 243);
+    return (uint8_t)((256 * v + 242) / 243);
+}
+
+/* Codes -1, 0, +1 have variance 2/3, see above. */
+static void make_tq(tern_synth_stream *s, uint8_t *block) {
+    const float vary = variation(next(s->state));
+    const size_t n = s->format == TERN_FORMAT_TQ1_0 ? 52 : 64; /* bytes of codes */
+    for (size_t i = 0; i < n; i++)
+        block[i] = n == 64 ? s->codes[below(s, 81)] : five_codes(s, i >= 48);
+    tern_f16_store(block + n, s->sd * 1.2247449f * (s->varied ? vary : 1.0f));
+}
+
+/* ---- super-blocks of 256: random codes, scales that vary by two --------------------------------
+ */
+
+/*
+ * Scales 32..63 are 48.4 in the mean square, minima differ from them by at most one: with dmin as
+ * many times d as the codes are in the mean, the mean of the weights is 0. `deviation` and `mean`
+ * are those of the codes.
+ */
+static void make_minima(tern_synth_stream *s, uint8_t *block, float deviation, float mean) {
+    const float d = s->sd / (deviation * 48.4f) * variation(next(s->state));
+    uint8_t scale[8], min[8];
+    uint64_t r = next(s->state);
+
+    for (int i = 0; i < 8; i++, r >>= 8) {
+        scale[i] = (uint8_t)(32 | (r & 31));
+        min[i] = (uint8_t)(scale[i] ^ (r >> 7 & 1));
+    }
+    tern_f16_store(block, d);
+    tern_f16_store(block + 2, d * mean);
+    tern_k_put_scales(scale, min, block + TERN_K_SCALES);
+}
+
+static void make_q4_k(tern_synth_stream *s, uint8_t *block) {
+    make_minima(s, block, 4.61f, 7.5f);
+    random_bytes(s, block + TERN_Q4_K_NIBBLES, 128);
+}
+
+static void make_q5_k(tern_synth_stream *s, uint8_t *block) {
+    make_minima(s, block, 9.23f, 15.5f);
+    random_bytes(s, block + TERN_Q5_K_HIGH, 160);
+}
+
+/* Codes -32..31 have deviation 18.5, scales of either sign and magnitude 64..127 97.3. */
+static void make_q6_k(tern_synth_stream *s, uint8_t *block) {
+    random_bytes(s, block, TERN_Q6_K_D);
+    for (int i = TERN_Q6_K_SCALES; i < TERN_Q6_K_D; i++) {
+        const int magnitude = 64 | (block[i] & 63);
+        block[i] = (uint8_t)(block[i] & 0x80 ? -magnitude : magnitude);
+    }
+    tern_f16_store(block + TERN_Q6_K_D, s->sd / (18.5f * 97.3f) * variation(next(s->state)));
+}
+
+/*
+ * Levels of the grid have an RMS of 24.43, odd factors 1 .. 31 one of 18.47, and a weight is an
+ * eighth of their product with d: 56.39 d. Signs make the mean 0.
+ */
+static void make_iq2_s(tern_synth_stream *s, uint8_t *block) {
+    tern_f16_store(block, s->sd / 56.39f * variation(next(s->state)));
+    random_bytes(s, block + 2, 80);
+}
+
+static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
+    static void (*const make[TERN_FORMAT_COUNT])(tern_synth_stream *, uint8_t *) = {
+        [TERN_FORMAT_Q4_0] = make_q4_0, [TERN_FORMAT_Q4_1] = make_q4_1,
+        [TERN_FORMAT_Q5_0] = make_q5_0, [TERN_FORMAT_Q8_0] = make_q8_0,
+        [TERN_FORMAT_Q4_K] = make_q4_k, [TERN_FORMAT_Q5_K] = make_q5_k,
+        [TERN_FORMAT_Q6_K] = make_q6_k, [TERN_FORMAT_TQ1_0] = make_tq,
+        [TERN_FORMAT_TQ2_0] = make_tq,  [TERN_FORMAT_IQ2_S] = make_iq2_s,
+    };
+    const tern_format_info *info = tern_format_describe(s->format);
+    for (size_t i = 0; i < n / info->block_elements; i++, out += info->block_bytes)
+        make[s->format](s, out);
+}
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+void tern_synth_stream_weights(tern_synth_stream *s, tern_format format, float sd, uint64_t seed,
+                               uint64_t index) {
+    seed_stream(s->state, seed, index);
+    s->format = format;
+    s->sd = sd;
+    init_values(s);
+    init_codes(s);
+    s->varied = index % 2 != 0; /* both kinds of TQ matrices in one model */
+}
+
+void tern_synth_stream_norm(tern_synth_stream *s, uint64_t seed, uint64_t index) {
+    seed_stream(s->state, seed, index);
+    s->format = TERN_FORMAT_F32;
+    s->sd = NORM_SD;
+}
+
+size_t tern_synth_stream_fill(tern_synth_stream *s, uint8_t *out, size_t n) {
+    const tern_format_info *info = tern_format_describe(s->format);
+    switch (s->format) {
+    case TERN_FORMAT_F32:
+        if (s->sd == NORM_SD)
+            fill_norm(s, out, n);
+        else
+            fill_32(s, out, n);
+        break;
+    case TERN_FORMAT_F16:
+    case TERN_FORMAT_BF16:
+        fill_16(s, out, n);
+        break;
+    case TERN_FORMAT_I2_S:
+        fill_ternary(s, out, n);
+        break;
+    default:
+        fill_blocks(s, out, n);
+        break;
+    }
+    return n / info->block_elements * info->block_bytes;
+}

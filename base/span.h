@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_BASE_SPAN_H
+#define TERN_BASE_SPAN_H
+
+#include <stddef.h>
+
+/* Bytes that belong to somebody else; not terminated, may hold any byte. */
+typedef struct tern_span {
+    const char *data;
+    size_t size;
+} tern_span;
+
+#endif

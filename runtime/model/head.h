@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_MODEL_HEAD_H
+#define TERN_RUNTIME_MODEL_HEAD_H
+
+/*
+ * The certified output head. A float head is most of what a small model reads for a token, and
+ * nearly all of it only to learn that a token is not the likeliest. So the head is kept a second
+ * time in int8, at half the bytes of f16 or less. A scan of that image gives each logit within a
+ * proven bound, and whoever needs a logit's exact bits asks for the rows that matter
+ * (logit_source.h): those are the canonical products of the float rows, so nothing that is decided
+ * with them differs from what the whole float head decides.
+ *
+ * The bound. Row w, hidden state x; w' = scale * codes is the row's image, x' = codes * d the
+ * quantized state, y the canonical float sum of w*x, a the scan's float result.
+ *   |y - a| <= |y - w.x| + |(w - w').x| + |w'.(x - x')| + |w'.x' - a|
+ *           <= g_n |w||x| + |w - w'||x| + |w'||x - x'| + g_b |w'||x'|
+ * by Cauchy and Schwarz, |.| being Euclidean norms. g_k = k u / (1 - k u) with u = 2^-24 bounds
+ * what k roundings can do to a sum of products (Higham, Accuracy and Stability of Numerical
+ * Algorithms, 2nd ed., section 3.1): k is a product's rounding and the longest chain of additions
+ * behind it. Of these, |w - w'| + g_n |w| and |w'| are kept for each row, rounded up.
+ */
+
+#include "runtime/model/weights.h"
+
+typedef struct tern_head_image {
+    tern_linear scan;   /* INT8R16 with a scale a row; only its gemv is used. No rows: no image */
+    const float *error; /* [n_vocab] at least |w - w'| + g_n |w| */
+    const float *norm;  /* [n_vocab] at least |w'| */
+    float largest;      /* of error + norm; infinite when some row's squares are */
+} tern_head_image;
+
+/* Whether the head has an image, or in a model without weights would have one. */
+static inline bool tern_head_is_imaged(const tern_head_image *image) {
+    return image->scan.matrix.rows > 0;
+}
+
+/* How far the scan of one hidden state may be off: row r by error[r] * x + norm[r] * y. */
+typedef struct tern_head_slack {
+    float x, y;
+    bool certain; /* false: numbers are so large that no bound holds */
+} tern_head_slack;
+
+/*
+ * Makes the image of a head in layout ROWS in the loader's arena; leaves *out without rows for
+ * heads that are no larger than their image would be. The job that it notes checks the head's rows
+ * (weight_check.h). TERN_ERR_NOMEM, TERN_ERR_ARENA.
+ */
+TERN_MUST_CHECK tern_status tern_load_head_image(tern_loader *l, const tern_linear *head,
+                                                 tern_head_image *out, tern_error *err);
+
+/* x[cols] and its form for the scan: q[cols], d[ceil(cols / 32)]. */
+tern_head_slack tern_head_slack_of(const tern_head_image *image, const float *x, const int8_t *q,
+                                   const float *d);
+
+/*
+ * Bounds of the logits of rows [r0, r1): lower holds the scan's results and becomes lower bounds.
+ */
+void tern_head_bounds(const tern_head_image *image, tern_head_slack slack, size_t r0, size_t r1,
+                      float *lower, float *upper);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "dispatch/select.h"
+#include "runtime/model/model_image.h"
+#include "runtime/model/model_replicas.h"
+#include "runtime/model/strict.h"
+#include "runtime/model/tune_model.h"
+#include "runtime/threads/bind.h"
+#include "runtime/threads/team.h"
+#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tune/cores.h"
+
+tern_model_params tern_model_params_default(void) {
+    return (tern_model_params){.isa = NULL};
+}
+
+/* ---- weights ------------------------------------------------------------------------------- */
+
+/* A tensor of layer n: blk.<n>.<suffix>. */
+typedef struct block_name {
+    char text[64];
+} block_name;
+
+static block_name named(uint32_t layer, const char *suffix) {
+    block_name name;
+    snprintf(name.text, sizeof name.text, "blk.%u.%s", layer, suffix);
+    return name;
+}
+
+static tern_status load_projection(tern_loader *l, uint32_t layer, const char *part, size_t rows,
+                                   size_t cols, bool bias, tern_linear *out, tern_error *err) {
+    char suffix[48];
+    snprintf(suffix, sizeof suffix, "%s.weight", part);
+    tern_status status = tern_load_linear(l, named(layer, suffix).text, rows, cols, out, err);
+    if (status == TERN_OK && out->matrix.layout == TERN_LAYOUT_ROWS)
+        status = tern_loader_check_unpacked(l, named(layer, suffix).text, false, err);
+    if (status == TERN_OK)
+        status = tern_loader_note_linear(l, out, TERN_HEAT_ONCE, err);
+    if (status != TERN_OK || !bias)
+        return status;
+    snprintf(suffix, sizeof suffix, "%s.bias", part);
+    return tern_load_vector(l, named(layer, suffix).text, rows, true, &out->bias, err);
+}
+
+static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, tern_layer *out,
+                              tern_error *err) {
+    const size_t width = c->n_embd;
+    const size_t heads = (size_t)c->n_head * c->head_dim;
+    const size_t kv = (size_t)c->n_head_kv * c->head_dim;
+    const bool sub = c->arch->sub_norms;
+    const bool bias = c->arch->qkv_bias;
+    const bool qk = c->arch->qk_norms;
+    tern_status s;
+    if ((s = tern_load_vector(l, named(n, "attn_norm.weight").text, width, false, &out->attn_norm,
+                              err)) ||
+        (s = load_projection(l, n, "attn_q", heads, width, bias, &out->q, err)) ||
+        (s = load_projection(l, n, "attn_k", kv, width, bias, &out->k, err)) ||
+        (s = load_projection(l, n, "attn_v", kv, width, bias, &out->v, err)) ||
+        (qk && (s = tern_load_vector(l, named(n, "attn_q_norm.weight").text, c->head_dim, false,
+                                     &out->q_norm, err))) ||
+        (qk && (s = tern_load_vector(l, named(n, "attn_k_norm.weight").text, c->head_dim, false,
+                                     &out->k_norm, err))) ||
+        (sub && (s = tern_load_vector(l, named(n, "attn_sub_norm.weight").text, heads, false,
+                                      &out->attn_sub_norm, err))) ||
+        (s = load_projection(l, n, "attn_output", width, heads, false, &out->o, err)) ||
+        (s = tern_load_vector(l, named(n, "ffn_norm.weight").text, width, false, &out->ffn_norm,
+                              err)) ||
+        (s = load_projection(l, n, "ffn_gate", c->n_ff, width, false, &out->gate, err)) ||
+        (s = load_projection(l, n, "ffn_up", c->n_ff, width, false, &out->up, err)) ||
+        (sub && (s = tern_load_vector(l, named(n, "ffn_sub_norm.weight").text, c->n_ff, false,
+                                      &out->ffn_sub_norm, err))))
+        return s;
+    return load_projection(l, n, "ffn_down", width, c->n_ff, false, &out->down, err);
+}
+
+static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
+    const tern_config *c = &m->config;
+    const bool own = !c->arch->embedding_head && tern_gguf_find_tensor(l->file, "output.weight");
+    const char *name = own ? "output.weight" : "token_embd.weight";
+    tern_status s;
+    if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->own.embedding,
+                                 err)) ||
+        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, false, &m->own.output_norm, err)))
+        return s;
+    s = tern_load_linear(l, name, c->n_vocab, c->n_embd, &m->own.head, err);
+    if (s == TERN_OK && !m->exact_head)
+        s = tern_load_head_image(l, &m->own.head, &m->image, err);
+    const bool imaged = tern_head_is_imaged(&m->image);
+    if (s == TERN_OK && !imaged && m->own.head.matrix.layout == TERN_LAYOUT_ROWS)
+        s = tern_loader_check_unpacked(l, name, false, err);
+    if (s == TERN_OK && own) /* rows are read where they lie, a few for each token */
+        s = tern_loader_check_unpacked(l, "token_embd.weight", true, err);
+    const tern_heat heat = imaged ? TERN_HEAT_SOME : TERN_HEAT_ONCE;
+    return s ? s : tern_loader_note_linear(l, &m->own.head, heat, err);
+}
+
+static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
+    tern_hot_clear(l->hot);
+    for (uint32_t n = 0; n < m->config.n_layer; n++) {
+        const tern_status status = load_layer(l, &m->config, n, &m->layers[n], err);
+        if (status != TERN_OK)
+            return status;
+    }
+    return load_head(l, m, err);
+}
+
+/* Plans again with what the tuner has chosen, if it has chosen anything. */
+static tern_status tune(tern_model *m, const tern_model_params *params, tern_loader *l,
+                        uint32_t threads, tern_error *err) {
+    l->tune_threads = l->team ? tern_team_size(l->team) : threads;
+    l->tune_stream = tern_tune_stream_of(m);
+    tern_tune_model(m, l->tune_threads, l->team, params->cache);
+    if (m->tuning.n == 0)
+        return TERN_OK;
+    if (m->choice == TERN_CHOICE_TABLE)
+        m->choice = TERN_CHOICE_TUNED;
+    l->tuning = &m->tuning;
+    l->bytes = 0;
+    tern_hash64_start(&l->pieces);
+    return load_all(l, m, err);
+}
+
+/* Everything that an image of the arena holds. */
+static tern_status pack_weights(tern_loader *l, tern_model *m, tern_error *err) {
+    l->stage = TERN_LOAD_FILL;
+    tern_status status = load_all(l, m, err);
+    if (status == TERN_OK)
+        status = tern_load_jobs_run(&l->jobs, l->team, err);
+    tern_load_jobs_free(&l->jobs); /* an error may have left some */
+    tern_arena_rewind(l->arena);
+    return status;
+}
+
+static tern_status fill_weights(tern_loader *l, tern_model *m, const tern_model_params *params,
+                                tern_error *err) {
+    const double begin = tern_clock_seconds();
+    tern_status status = m->loading.mapped ? TERN_OK : pack_weights(l, m, err);
+    l->stage = TERN_LOAD_USE;
+    if (status == TERN_OK)
+        status = load_all(l, m, err);
+    if (status == TERN_OK)
+        status = tern_model_make_replicas(m, params->replicate_limit, l->team, err);
+    if (status == TERN_OK && m->strict)
+        status = tern_strict_loaded(m, err);
+    if (status == TERN_OK)
+        status = tern_gguf_unchanged(m->file, err);
+    m->loading.weights_seconds = tern_clock_seconds() - begin;
+    return status;
+}
+
+/* Whether it matters on which node weights lie. A mapped image lies where it was first read. */
+static bool has_places(const tern_model *m) {
+    return m->topology->n_nodes > 1 || m->places.numa != TERN_NUMA_NONE;
+}
+
+/* The arena, where the NUMA policy wants it. */
+static tern_status reserve_weights(tern_model *m, size_t bytes, tern_error *err) {
+    const tern_status status = tern_arena_new(bytes, true, &m->weights, err);
+    if (status != TERN_OK)
+        return status;
+    const int refused =
+        tern_place_memory(m->topology, &m->places, m->weights.base, m->weights.size);
+    return tern_model_note_refusal(m, refused, &m->refused, err);
+}
+
+/* Adds up the memory, fills it, or maps it filled, and takes it into use: tern_load_stage. */
+static tern_status load_weights(tern_model *m, const tern_model_params *params, tern_error *err) {
+    const uint32_t threads = tern_model_threads(m, params->threads);
+    tern_loader loader = {.file = m->file,
+                          .guard = &m->guard,
+                          .arena = &m->weights,
+                          .reading = &m->reading,
+                          .ternary = m->ternary,
+                          .hot = params->replicate ? &m->replicas.hot : NULL,
+                          .stage = TERN_LOAD_PLAN};
+    tern_hash64_start(&loader.pieces);
+    tern_status status = load_all(&loader, m, err);
+    if (status == TERN_OK && !params->no_weights)
+        status = tern_team_new_placed(threads, m->topology, &m->places, &loader.team, err);
+    if (status == TERN_OK && params->tune)
+        status = tune(m, params, &loader, threads, err);
+    m->packed = loader.bytes;
+    if (status == TERN_OK && params->replicate)
+        status = tern_model_plan_replicas(m, params->replicate_limit, threads, err);
+    if (status == TERN_OK && m->strict)
+        status = tern_strict_plan(m, params, err);
+    if (status == TERN_OK && !params->no_weights) {
+        if (!has_places(m))
+            tern_model_find_image(m, params, &loader);
+        if (!m->loading.mapped)
+            status = reserve_weights(m, loader.bytes, err);
+        if (status == TERN_OK)
+            status = fill_weights(&loader, m, params, err);
+    }
+    tern_team_free(&loader.team);
+    if (params->no_weights)
+        return status;
+    if (status == TERN_OK)
+        tern_model_keep_image(m);
+    m->runnable = status == TERN_OK;
+    return status;
+}
+
+/* ---- everything else ------------------------------------------------------------------------ */
+
+static tern_status select_rows(tern_model *m, tern_error *err) {
+    const tern_arch *a = m->config.arch;
+    const struct {
+        const tern_kernel_row **slot;
+        tern_op op;
+        tern_format format;
+    } wanted[] = {
+        {&m->rows.quantize_token, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE},
+        {&m->rows.quantize_block, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE},
+        {&m->rows.rmsnorm, TERN_OP_RMSNORM, TERN_FORMAT_NONE},
+        {&m->rows.rope, a->rope, TERN_FORMAT_NONE},
+        {&m->rows.gate, a->gate, TERN_FORMAT_NONE},
+        {&m->rows.add, TERN_OP_ADD, TERN_FORMAT_NONE},
+#define CACHE_ROWS(format)                                                                         \
+    {&m->rows.attend[format], TERN_OP_ATTEND, format},                                             \
+        {&m->rows.store[format], TERN_OP_STORE, format}
+        CACHE_ROWS(TERN_FORMAT_F32),
+        CACHE_ROWS(TERN_FORMAT_F16),
+        CACHE_ROWS(TERN_FORMAT_Q8_0),
+#undef CACHE_ROWS
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        *wanted[i].slot = tern_guard_operation(&m->guard, wanted[i].op, wanted[i].format, NULL, 0);
+        if (!*wanted[i].slot)
+            return tern_fail(err, TERN_ERR_KERNEL, "%s: no kernel for operation %s",
+                             tern_gguf_name(m->file), tern_op_name(wanted[i].op));
+    }
+    return TERN_OK;
+}
+
+static tern_status copy_name(tern_model *m, tern_error *err) {
+    tern_span name = {.data = "", .size = 0};
+    (void)tern_gguf_string(m->file, "general.name", &name, NULL);
+    m->name = strndup(name.data, name.size);
+    return m->name ? TERN_OK : tern_fail(err, TERN_ERR_NOMEM, "no memory for the model's name");
+}
+
+/* What codes of I2_S mean is asked of their shares, unless it was said. */
+static void doubt_codes(tern_model *m) {
+    const tern_code_shares shares = tern_code_shares_count(m->file);
+    if (m->reading.map_given || !tern_code_shares_doubt(&shares, m->doubt))
+        m->doubt[0] = '\0';
+}
+
+/* The layout of ternary matrices by its name; NULL means the usual one. */
+static tern_status find_layout(const char *name, tern_layout *out, tern_error *err) {
+    char known[128] = "";
+    size_t used = 0;
+
+    *out = tern_format_layout(TERN_FORMAT_I2_S);
+    if (!name)
+        return TERN_OK;
+    for (int l = 0; l < TERN_LAYOUT_COUNT; l++) {
+        const tern_layout layout = (tern_layout)l;
+        if (!tern_layout_holds(layout, TERN_FORMAT_I2_S))
+            continue;
+        if (strcmp(tern_layout_name(layout), name) == 0) {
+            *out = layout;
+            return TERN_OK;
+        }
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
+                                 tern_layout_name(layout));
+    }
+    return tern_fail(err, TERN_ERR_NAME, "unknown layout of ternary matrices '%s' (one of %s)",
+                     name, known);
+}
+
+static tern_status open_model(const char *path, const tern_model_params *params, tern_model *m,
+                              tern_error *err) {
+    uint64_t mask;
+    tern_status s = tern_cpu_mask(params->isa, params->disable, &mask, err);
+    if (s != TERN_OK)
+        return s;
+    m->guard = tern_guard_new(mask);
+    m->strict = params->strict;
+    m->exact_head = params->exact_head;
+    m->choice = params->layout ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
+    if ((s = find_layout(params->layout, &m->ternary, err)) ||
+        (s = tern_reading_init(&m->reading, params->i2s_order, params->i2s_map, params->tl_tiles,
+                               err)))
+        return s;
+    if ((s = tern_gguf_open(path, &m->file, err)) ||
+        (s = tern_config_read(m->file, &m->config, err)) ||
+        (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
+        (s = select_rows(m, err)) ||
+        (s = tern_config_frequencies(m->file, &m->config, &m->frequency, err)))
+        return s;
+    doubt_codes(m);
+    m->own.layers = m->layers = calloc(m->config.n_layer, sizeof *m->layers);
+    if (!m->layers)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
+    m->places = params->places;
+    if ((s = tern_topology_for(&m->places, &m->topology, err)) ||
+        (s = tern_places_check(m->topology, &m->places, err)))
+        return s;
+    if (params->tune)
+        tern_tune_cores(&m->guard, params->cache, !params->no_weights, m->topology);
+    s = tern_model_open_tokenizer(m, params, err);
+    if (s != TERN_OK)
+        return s;
+    return load_weights(m, params, err);
+}
+
+tern_status tern_model_open(const char *path, const tern_model_params *params, tern_model **out,
+                            tern_error *err) {
+    const tern_model_params defaults = tern_model_params_default();
+    if (!path || !out)
+        return tern_fail(err, TERN_ERR_NULL,
+                         "tern_model_open needs a path and a place for the model");
+    tern_model *m = calloc(1, sizeof *m);
+    if (!m)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);
+    const double begin = tern_clock_seconds();
+    const tern_status status = open_model(path, params ? params : &defaults, m, err);
+    m->loading.seconds = tern_clock_seconds() - begin;
+    if (status != TERN_OK) {
+        tern_model_free(&m);
+        return status;
+    }
+    *out = m;
+    return TERN_OK;
+}
+
+tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused, tern_error *err) {
+    if (error && tern_model_must_bind(m))
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "strict: the system does not bind threads or memory as asked for: %s",
+                         strerror(error));
+    if (*refused == 0)
+        *refused = error;
+    return TERN_OK;
+}
+
+const tern_topology *tern_model_topology(const tern_model *m) {
+    return m->topology;
+}
+
+tern_status tern_model_unchanged(const tern_model *model, tern_error *err) {
+    return tern_gguf_unchanged(model->file, err);
+}
+
+void tern_model_free(tern_model **model) {
+    if (!model || !*model)
+        return;
+    tern_model *m = *model;
+    tern_tokenizer_free(&m->tokenizer);
+    tern_model_release_weights(m);
+    tern_model_free_replicas(m);
+    tern_topology_free(&m->topology);
+    tern_tuning_free(&m->tuning);
+    tern_unused_free(&m->unused);
+    tern_gguf_close(&m->file);
+    free(m->frequency);
+    free(m->layers);
+    free(m->name);
+    free(m);
+    *model = NULL;
+}

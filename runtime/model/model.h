@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_MODEL_MODEL_H
+#define TERN_RUNTIME_MODEL_MODEL_H
+
+/* What a tern_model is made of. Immutable after tern_model_open. */
+
+#include "base/arena.h"
+#include "base/file_map.h"
+#include "runtime/gguf/code_shares.h"
+#include "runtime/gguf/gguf.h"
+#include "runtime/model/arch.h"
+#include "runtime/model/head.h"
+#include "runtime/model/unused.h"
+#include "runtime/model/weights.h"
+#include "runtime/threads/placement.h"
+#include "runtime/threads/replica.h"
+#include "runtime/tune/guard.h"
+#include "tern/tern.h"
+
+enum { TERN_LAYER_LINEARS = 7 };
+
+typedef struct tern_layer {
+    const float *attn_norm;       /* [n_embd] */
+    const float *attn_sub_norm;   /* [n_head * head_dim], or NULL */
+    const float *ffn_norm;        /* [n_embd] */
+    const float *ffn_sub_norm;    /* [n_ff], or NULL */
+    tern_linear q;                /* n_embd -> n_head * head_dim */
+    const float *q_norm, *k_norm; /* [head_dim], or NULL */
+    tern_linear k, v;             /* n_embd -> n_head_kv * head_dim */
+    tern_linear o;                /* n_head * head_dim -> n_embd */
+    tern_linear gate, up;         /* n_embd -> n_ff */
+    tern_linear down;             /* n_ff -> n_embd */
+} tern_layer;
+
+/* Linear map i < TERN_LAYER_LINEARS of a layer, in the order of the struct. */
+static inline const tern_linear *tern_layer_linear(const tern_layer *l, size_t i) {
+    const tern_linear *const all[TERN_LAYER_LINEARS] = {&l->q,    &l->k,  &l->v,   &l->o,
+                                                        &l->gate, &l->up, &l->down};
+    return all[i];
+}
+
+/* What a worker reads: the model's weights, or with what lies in the replica of its node. */
+typedef struct tern_weight_set {
+    const tern_layer *layers; /* [n_layer] */
+    tern_embedding embedding;
+    const float *output_norm; /* [n_embd] */
+    tern_linear head;         /* n_embd -> n_vocab */
+} tern_weight_set;
+
+/* Hot weights on every node; model_replicas.h. */
+typedef struct tern_model_replicas {
+    tern_hot_list hot; /* what could be copied; empty unless that was asked for */
+    size_t bytes;      /* of one replica */
+    uint32_t n;        /* planned, or there */
+    tern_replicas copies;
+    tern_weight_set *sets; /* [nodes] without layers: none there; NULL: no replicas. Owns layers */
+} tern_model_replicas;
+
+/* Rows for everything that is not a matrix product, selected once. */
+typedef struct tern_row_set {
+    const tern_kernel_row *quantize_token, *quantize_block, *rmsnorm, *rope, *gate, *add;
+    /* by format of the cache; NULL: not a format of caches */
+    const tern_kernel_row *attend[TERN_FORMAT_COUNT], *store[TERN_FORMAT_COUNT];
+} tern_row_set;
+
+static inline bool tern_is_cache_format(const tern_row_set *rows, tern_format kv) {
+    return (unsigned)kv < TERN_FORMAT_COUNT && rows->attend[kv];
+}
+
+/* Where layouts and rows come from, as tern_model_choice says it. */
+typedef enum tern_choice {
+    TERN_CHOICE_TABLE, /* its order of preference */
+    TERN_CHOICE_TUNED, /* measurements, here or kept from before */
+    TERN_CHOICE_ASKED  /* the layout was named; the rest is as it would have been */
+} tern_choice;
+
+typedef struct tern_image_work tern_image_work;
+
+struct tern_model {
+    tern_gguf *file;
+    tern_config config;
+    tern_topology *topology;
+    tern_places places;  /* of weights and sessions */
+    int refused;         /* errno of the first binding that the system refused; 0: none */
+    tern_guard guard;    /* features that rows may use, and what was found out about rows */
+    tern_layout ternary; /* packed layout of ternary matrices, but for what `tuning` has */
+    tern_tuning tuning;  /* choices in place of the table's */
+    tern_choice choice;
+    tern_row_set rows;
+    tern_arena weights;          /* packed matrices and vectors; over packed_image where it is */
+    tern_file_map *packed_image; /* NULL: weights were packed */
+    tern_image_work *image_work; /* NULL: no image is being written; model_image.c */
+    tern_model_loading loading;
+    tern_layer *layers;  /* [n_layer] those of `own` */
+    tern_weight_set own; /* as they were loaded */
+    tern_model_replicas replicas;
+    tern_head_image image;     /* of the head; no rows: it is small, or shall be read itself */
+    double *frequency;         /* [n_rot / 2], radians per position */
+    tern_tokenizer *tokenizer; /* NULL: see tokenizer_error */
+    tern_error tokenizer_error;
+    tern_unused unused; /* in the file, and not known */
+    char *name;         /* general.name or "" */
+    bool runnable;      /* weights are loaded */
+    bool strict;
+    bool exact_head;              /* no image of the head */
+    uint64_t packed;              /* bytes of the arena */
+    tern_reading reading;         /* of ternary tensors */
+    char doubt[TERN_DOUBT_BYTES]; /* about the meaning of codes; empty: none */
+    _Atomic uint64_t identity;    /* 0: not asked for yet; identity.c */
+};
+
+/* Threads for those who ask for `threads`, where 0 leaves it to the topology. */
+static inline uint32_t tern_model_threads(const tern_model *m, uint32_t threads) {
+    return threads ? threads : tern_topology_threads(m->topology);
+}
+
+/* What a worker at that place reads. */
+static inline const tern_weight_set *tern_model_weights(const tern_model *m, tern_place place) {
+    const bool bound = place.first < place.end;
+    const tern_weight_set *set =
+        m->replicas.sets && bound ? &m->replicas.sets[place.node] : &m->own;
+    return set->layers ? set : &m->own;
+}
+
+/* Whether what the system refuses, of threads and memory at places, is an error. */
+static inline bool tern_model_must_bind(const tern_model *m) {
+    return m->strict || m->places.numa == TERN_NUMA_STRICT;
+}
+
+/*
+ * A binding that the system refused, an errno or 0. A strict model, and the NUMA policy "strict",
+ * take it for an error; otherwise it is kept in *refused, the first one.
+ */
+TERN_MUST_CHECK tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused,
+                                                    tern_error *err);
+
+/*
+ * Fills tokenizer, or tokenizer_error where nothing was asked for and the file has none: with the
+ * one that params name, the file's own, or a tokenizer.json beside the file.
+ */
+TERN_MUST_CHECK tern_status tern_model_open_tokenizer(tern_model *m,
+                                                      const tern_model_params *params,
+                                                      tern_error *err);
+
+#endif

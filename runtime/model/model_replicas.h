@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_MODEL_MODEL_REPLICAS_H
+#define TERN_RUNTIME_MODEL_MODEL_REPLICAS_H
+
+/*
+ * A model's hot weights on every node (places/replica.h), for models that are opened with
+ * `replicate`. The loader lists them in m->replicas.hot, while planning and while loading; readers
+ * ask tern_model_weights (model.h).
+ */
+
+#include "runtime/model/model.h"
+
+/*
+ * After planning: which pieces fit, the bytes of a replica, and how many there would be for the
+ * workers of that many threads. TERN_ERR_NOMEM.
+ */
+TERN_MUST_CHECK tern_status tern_model_plan_replicas(tern_model *m, uint64_t limit,
+                                                     uint32_t threads, tern_error *err);
+
+/*
+ * After everything has been loaded: makes what was planned, for the nodes of the team. Nodes for
+ * which there is no memory are left out and told in tern_model_loading.replica_problem; a strict
+ * model, and the NUMA policy "strict", refuse that (TERN_ERR_STRICT).
+ */
+TERN_MUST_CHECK tern_status tern_model_make_replicas(tern_model *m, uint64_t limit, tern_team *team,
+                                                     tern_error *err);
+
+void tern_model_free_replicas(tern_model *m);
+
+#endif

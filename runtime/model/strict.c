@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/model/strict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dispatch/select.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+/* ---- what the file does not say ------------------------------------------------------------ */
+
+/* Keys that a bitnet file may lack: those of the published 2B model stand in (arch.c). */
+static tern_status check_metadata(const tern_model *m, tern_error *err) {
+    static const char *const keys[] = {"block_count",
+                                       "embedding_length",
+                                       "feed_forward_length",
+                                       "attention.head_count",
+                                       "attention.head_count_kv",
+                                       "context_length",
+                                       "attention.layer_norm_rms_epsilon",
+                                       "rope.freq_base"};
+    const char *arch = m->config.arch->name;
+    char key[128];
+    if (strncmp(arch, "bitnet", 6) != 0)
+        return TERN_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        snprintf(key, sizeof key, "%s.%s", arch, keys[i]);
+        if (!tern_gguf_find(m->file, key))
+            return tern_fail(err, TERN_ERR_STRICT,
+                             "%s: strict: key %s is missing, BitNet 2B4T's value would stand in",
+                             tern_gguf_name(m->file), key);
+    }
+    return TERN_OK;
+}
+
+/* What nobody here has heard of may change what the model says. */
+static tern_status check_unused(const tern_model *m, tern_error *err) {
+    char others[48] = "";
+    if (m->unused.n == 0)
+        return TERN_OK;
+    if (m->unused.n > 1)
+        snprintf(others, sizeof others, " and %zu more", m->unused.n - 1);
+    return tern_fail(err, TERN_ERR_STRICT, "%s: strict: unknown %s%s would be left out",
+                     tern_gguf_name(m->file), m->unused.names[0], others);
+}
+
+/* Codes whose meaning is a guess that their shares speak against. */
+static tern_status check_codes(const tern_model *m, tern_error *err) {
+    return m->doubt[0] == '\0' ? TERN_OK
+                               : tern_fail(err, TERN_ERR_STRICT, "%s: strict: %s",
+                                           tern_gguf_name(m->file), m->doubt);
+}
+
+/* A vocabulary for byte-level BPE that names no pre-tokenizer is cut by a guess. */
+static tern_status check_tokenizer(const tern_model *m, const tern_model_params *params,
+                                   tern_error *err) {
+    const bool guessed = m->tokenizer && !params->pre_tokenizer &&
+                         strcmp(tern_tokenizer_pre(m->tokenizer), "default") == 0 &&
+                         !tern_gguf_find(m->file, "tokenizer.ggml.pre");
+    if (guessed)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "%s: strict: the file names no pre-tokenizer, 'default' would stand in",
+                         tern_gguf_name(m->file));
+    if (m->tokenizer && strcmp(tern_tokenizer_kind(m->tokenizer), "longest match") == 0)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "%s: strict: the vocabulary has neither merges nor scores, the longest "
+                         "match would stand in",
+                         tern_tokenizer_file(m->tokenizer));
+    return TERN_OK;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* A scalar row where the instruction set in use has others. */
+static bool is_weak(const tern_model *m, const tern_kernel_row *row) {
+    return strcmp(row->isa, "scalar") == 0 &&
+           strcmp(tern_isa_of_mask(m->guard.mask), "scalar") != 0;
+}
+
+static tern_status weak_row(const tern_model *m, const tern_kernel_row *row, tern_error *err) {
+    return tern_fail(err, TERN_ERR_STRICT, "%s: strict: no kernel of %s for %s, %s would stand in",
+                     tern_gguf_name(m->file), tern_isa_of_mask(m->guard.mask),
+                     tern_op_name(row->op), row->name);
+}
+
+/* A matrix of a block: quantized, in the layout that was asked for, with rows of its own. */
+static tern_status check_linear(const tern_model *m, const tern_linear *l, tern_error *err) {
+    const tern_format_info *format = tern_format_describe(l->matrix.format);
+    const tern_span name = l->tensor->name;
+    const int size = (int)(name.size < 64 ? name.size : 64);
+    const bool ternary =
+        tern_layout_input(tern_format_layout(l->matrix.format)) == TERN_INPUT_TOKEN;
+    if (l->form == TERN_INPUT_FLOAT)
+        return tern_fail(
+            err, TERN_ERR_STRICT,
+            "%s: strict: tensor %.*s is %s, floats: there is no quantized kernel for it",
+            tern_gguf_name(m->file), size, name.data, format->name);
+    if (ternary && l->form != TERN_INPUT_TOKEN)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "%s: strict: tensor %.*s (%s) has several scales a row, layout %s cannot "
+                         "hold it, %s would stand in",
+                         tern_gguf_name(m->file), size, name.data, format->name,
+                         tern_layout_name(m->ternary), tern_layout_name(l->matrix.layout));
+    return TERN_OK;
+}
+
+static tern_status check_blocks(const tern_model *m, tern_error *err) {
+    for (uint32_t n = 0; n < m->config.n_layer; n++)
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+            const tern_status status = check_linear(m, tern_layer_linear(&m->layers[n], i), err);
+            if (status != TERN_OK)
+                return status;
+        }
+    return TERN_OK;
+}
+
+/* Every row that a session could use. */
+static tern_status check_rows(const tern_model *m, tern_error *err) {
+    static const tern_format caches[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+        const tern_kernel_row *rows[64];
+        const size_t n = tern_model_kernels(m, caches[i], rows, 64);
+        for (size_t k = 0; k < n && k < 64; k++)
+            if (is_weak(m, rows[k]))
+                return weak_row(m, rows[k], err);
+    }
+    return TERN_OK;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------
+ */
+
+tern_status tern_strict_plan(const tern_model *m, const tern_model_params *params,
+                             tern_error *err) {
+    const char *refused;
+    tern_status status;
+    if (tern_cpu_refused(&refused, 1) > 0)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "%s: strict: the processor announces %s, which does not work here: a "
+                         "weaker set would stand in",
+                         tern_gguf_name(m->file), refused);
+    if ((status = check_metadata(m, err)) || (status = check_unused(m, err)) ||
+        (status = check_codes(m, err)) || (status = check_tokenizer(m, params, err)) ||
+        (status = check_blocks(m, err)))
+        return status;
+    return check_rows(m, err);
+}
+
+tern_status tern_strict_loaded(const tern_model *m, tern_error *err) {
+    if (m->guard.n_refused > 0)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "%s: strict: kernel %s gives wrong results on this machine (seen at %s): "
+                         "another would stand in",
+                         tern_gguf_name(m->file), m->guard.refused[0].row->name,
+                         m->guard.refused[0].where);
+    return check_rows(m, err);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/model/tune_model.h"
+
+#include "dispatch/cpu.h"
+#include "runtime/tune/file.h"
+
+const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
+    const size_t in_layers = (size_t)m->config.n_layer * TERN_LAYER_LINEARS;
+    if (i < in_layers)
+        return tern_layer_linear(&m->layers[i / TERN_LAYER_LINEARS], i % TERN_LAYER_LINEARS);
+    if (i == in_layers)
+        return &m->own.head;
+    return i == in_layers + 1 && tern_head_is_imaged(&m->image) ? &m->image.scan : NULL;
+}
+
+uint64_t tern_tune_stream_of(const tern_model *m) {
+    const tern_linear *linear;
+    uint64_t bytes = 0;
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++)
+        bytes += tern_linear_bytes(linear);
+    return tern_tune_stream(bytes, tern_cpu_cache_bytes());
+}
+
+size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[TERN_TUNE_KEYS]) {
+    const uint64_t stream = tern_tune_stream_of(m);
+    tern_tuning seen = {.n = 0};
+    const tern_linear *linear;
+    size_t n = 0;
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL && n < TERN_TUNE_KEYS; i++) {
+        const tern_tune_choice choice = {.key = tern_tune_key_of(&linear->matrix, threads, stream)};
+        if ((linear->form == TERN_INPUT_TOKEN && m->choice == TERN_CHOICE_ASKED) ||
+            tern_tuning_find(&seen, &choice.key))
+            continue;
+        if (tern_tuning_set(&seen, &choice, NULL) != TERN_OK)
+            break;
+        keys[n++] = choice.key;
+    }
+    tern_tuning_free(&seen);
+    return n;
+}
+
+const tern_tune_choice *tern_model_tuned(const tern_model *m, const tern_linear *linear) {
+    tern_matrix planned = linear->matrix; /* as it was when its key was made */
+    if (linear->form == TERN_INPUT_TOKEN)
+        planned.layout = m->ternary;
+    const tern_tune_key key = tern_tune_key_of(&planned, 0, 0);
+    for (size_t i = 0; i < m->tuning.n; i++) {
+        const tern_tune_key *known = &m->tuning.choices[i].key;
+        if (known->format == key.format && known->rows == key.rows && known->cols == key.cols)
+            return &m->tuning.choices[i];
+    }
+    return NULL;
+}
+
+/* Measures the keys for which there is no choice; how many got one. */
+static size_t measure_missing(const tern_guard *guard, tern_team *team, const tern_tune_key *keys,
+                              size_t n, tern_tuning *known) {
+    tern_tuner *tuner = NULL;
+    tern_tune_times times;
+    size_t added = 0;
+    for (size_t i = 0; i < n; i++) {
+        tern_tune_choice choice = {.key = keys[i]};
+        if (tern_tuning_find(known, &keys[i]))
+            continue;
+        if (!tuner &&
+            tern_tuner_new(guard, team, keys[i].stream, &tern_tune_quick, &tuner, NULL) != TERN_OK)
+            break;
+        if (!tern_tuner_measure(tuner, keys[i].format, keys[i].rows, keys[i].cols, &times))
+            continue;
+        tern_tune_decide(&times, TERN_TUNE_MARGIN, &choice);
+        added += tern_tuning_set(known, &choice, NULL) == TERN_OK;
+    }
+    tern_tuner_free(&tuner);
+    return added;
+}
+
+/* The model's choices are those of its keys alone: others in the file may be for matrices whose
+ * layout was asked for. */
+static void take_choices(tern_model *m, const tern_tuning *known, const tern_tune_key *keys,
+                         size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const tern_tune_choice *choice = tern_tuning_find(known, &keys[i]);
+        if (choice && tern_tuning_set(&m->tuning, choice, NULL) != TERN_OK)
+            return;
+    }
+}
+
+void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *path) {
+    tern_tune_key keys[TERN_TUNE_KEYS];
+    tern_tuning known = {.n = 0};
+    tern_cache_folder *folder = NULL;
+    const size_t n = tern_tune_keys(m, threads, keys);
+    if (path && tern_cache_folder_open(path, &folder, NULL) == TERN_OK)
+        tern_tune_load(folder, &m->guard, &known);
+    if (team && measure_missing(&m->guard, team, keys, n, &known) > 0 && folder)
+        tern_tune_save(folder, &m->guard, &known, NULL);
+    take_choices(m, &known, keys, n);
+    tern_tuning_free(&known);
+    tern_cache_folder_close(&folder);
+}

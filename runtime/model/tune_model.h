@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_MODEL_TUNE_MODEL_H
+#define TERN_RUNTIME_MODEL_TUNE_MODEL_H
+
+/* The matrices of a model and what is chosen for them. */
+
+#include "runtime/model/model.h"
+#include "runtime/tune/measure.h"
+
+enum { TERN_TUNE_KEYS = 64 };
+
+/* Linear map number i of the model: those of the layers, the head, its image; NULL behind them. */
+const tern_linear *tern_model_linear(const tern_model *m, size_t i);
+
+/*
+ * What was measured for a linear map of the model and decides its layout and rows; NULL: they are
+ * the table's, or the layout was asked for. Valid as long as the model.
+ */
+const tern_tune_choice *tern_model_tuned(const tern_model *m, const tern_linear *linear);
+
+/* The `stream` of the model's keys. */
+uint64_t tern_tune_stream_of(const tern_model *m);
+
+/*
+ * The different keys of a model whose linear maps are planned: without ternary matrices if their
+ * layout was asked for. Writes at most TERN_TUNE_KEYS (models have four to eight kinds of
+ * matrices; what goes beyond is not tuned), returns how many.
+ */
+size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[TERN_TUNE_KEYS]);
+
+/*
+ * Fills m->tuning, for models whose linear maps are planned: with what the folder (NULL: none)
+ * holds, and, when there is a team, with measurements of what it lacks, which are kept there.
+ * Whatever fails leaves the table's choice.
+ */
+void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *folder);
+
+#endif

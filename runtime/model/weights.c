@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/model/weights.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/model/weight_check.h"
+
+/* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector. */
+static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne0, size_t ne1,
+                               const tern_gguf_tensor **out, tern_error *err) {
+    const char *path = tern_gguf_name(l->file);
+    const tern_gguf_tensor *t = tern_gguf_find_tensor(l->file, name);
+    if (!t)
+        return tern_fail(err, TERN_ERR_TENSOR_MISSING, "%s: tensor %s is missing", path, name);
+    if (t->ne[0] != ne0 || t->ne[1] != ne1 || t->ne[2] != 1 || t->ne[3] != 1)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                         "%s: tensor %s is %llu x %llu, must be %zu x %zu", path, name,
+                         (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], ne0, ne1);
+    *out = t;
+    return TERN_OK;
+}
+
+static tern_status type_error(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                              const char *use, tern_error *err) {
+    return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %u (%s), which %s",
+                     tern_gguf_name(l->file), name, t->type, tern_gguf_tensor_type(t), use);
+}
+
+tern_status tern_loader_take(tern_loader *l, const char *what, size_t count, size_t size,
+                             void **out, tern_error *err) {
+    const uint64_t shape[2] = {count, size};
+    *out = NULL;
+    if (l->stage != TERN_LOAD_PLAN)
+        return tern_arena_take(l->arena, count, size, out, err);
+    tern_hash64_add(&l->pieces, what, strlen(what) + 1);
+    tern_hash64_add(&l->pieces, shape, sizeof shape);
+    if (!tern_arena_reserve(&l->bytes, count, size))
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: weights need more than %zu bytes of memory",
+                         tern_gguf_name(l->file), SIZE_MAX);
+    return TERN_OK;
+}
+
+static tern_status note(tern_loader *l, const void *data, size_t bytes, tern_heat heat,
+                        const tern_gguf_tensor *t, tern_error *err) {
+    const tern_hot_piece piece = {
+        .data = data, .bytes = bytes, .heat = heat, .in_file = data == t->data};
+    return tern_hot_add(l->hot, piece, err);
+}
+
+tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool optional,
+                             const float **out, tern_error *err) {
+    const tern_gguf_tensor *t;
+    void *memory;
+    if (optional && !tern_gguf_find_tensor(l->file, name)) {
+        *out = NULL;
+        return TERN_OK;
+    }
+    tern_status status = find_tensor(l, name, n, 1, &t, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_format format = tern_format_from_gguf(t->type);
+    const tern_kernel_row *row =
+        format <= TERN_FORMAT_BF16 ? tern_kernel_select(0, TERN_OP_EMBED, format) : NULL;
+    if (!row)
+        return type_error(l, name, t, "is not a float type", err);
+    status = tern_loader_take(l, name, n, sizeof(float), &memory, err);
+    if (status == TERN_OK)
+        status = note(l, memory, n * sizeof(float), TERN_HEAT_EVERYBODY, t, err);
+    float *values = memory;
+    if (status != TERN_OK || l->stage == TERN_LOAD_PLAN)
+        return status;
+    if (l->stage == TERN_LOAD_FILL) {
+        if (format == TERN_FORMAT_F32) /* a file may be aligned to less than a float */
+            memcpy(values, t->data, n * sizeof *values);
+        else
+            row->fn.embed(t->data, n, values);
+        return TERN_OK;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s: element %zu is not finite",
+                             tern_gguf_name(l->file), name, i);
+    *out = values;
+    return TERN_OK;
+}
+
+typedef struct packing {
+    tern_load_job job;
+    tern_matrix matrix;
+    tern_import how; /* of ternary tensors in the file */
+    void *target;
+} packing;
+
+static tern_status pack_rows(tern_load_job *job, tern_worker worker, size_t r0, size_t r1,
+                             tern_error *err) {
+    const packing *p = (const packing *)(const void *)job;
+    const tern_matrix *m = &p->matrix;
+    tern_status status = TERN_OK;
+    (void)worker;
+    if (m->format == TERN_FORMAT_I2_S && !tern_import_is_plain(&p->how))
+        return tern_import_pack(&p->how, job->source, m->rows, m->cols, m->layout, r0, r1,
+                                p->target, err);
+    /* Group by group: what was checked is still in the cache when it is packed. */
+    for (size_t r = r0; r < r1 && status == TERN_OK; r += TERN_ROW_GROUP) {
+        const size_t end = r1 - r < TERN_ROW_GROUP ? r1 : r + TERN_ROW_GROUP;
+        status = tern_weight_check(m->format, job->source, m->cols, r, end, err);
+        if (status == TERN_OK)
+            status = tern_pack_rows(m->format, job->source, m->rows, m->cols, m->layout, r, end,
+                                    p->target, err);
+    }
+    return status;
+}
+
+/* Notes down that a matrix is to be packed from the file into `target`. */
+static tern_status note_packing(tern_loader *l, const tern_gguf_tensor *t,
+                                const tern_matrix *matrix, const tern_import *how, void *target,
+                                tern_error *err) {
+    packing *p = malloc(sizeof *p);
+    if (!p)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to pack weights");
+    *p = (packing){.job = {.make = pack_rows,
+                           .rows = matrix->rows,
+                           .row_bytes = (size_t)(t->bytes / matrix->rows),
+                           .source = t->data,
+                           .file = l->file,
+                           .tensor = t},
+                   .matrix = *matrix,
+                   .how = *how,
+                   .target = target};
+    tern_load_jobs_add(&l->jobs, &p->job);
+    return TERN_OK;
+}
+
+static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                        tern_matrix *matrix, const tern_import *how, tern_error *err) {
+    void *memory;
+    const size_t bytes = tern_packed_bytes(matrix->layout, matrix->rows, matrix->cols);
+    const int kinds[2] = {(int)matrix->format, (int)matrix->layout};
+    tern_hash64_add(&l->pieces, kinds, sizeof kinds);
+    const tern_status status = tern_loader_take(l, name, bytes, 1, &memory, err);
+    matrix->data = memory;
+    return status == TERN_OK && l->stage == TERN_LOAD_FILL
+               ? note_packing(l, t, matrix, how, memory, err)
+               : status;
+}
+
+/* Float matrices are read in place, unless the file's alignment is smaller than an element. */
+static tern_status place_rows(tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                              tern_matrix *matrix, tern_error *err) {
+    const size_t element = tern_format_describe(matrix->format)->block_bytes;
+    matrix->data = t->data;
+    if ((uintptr_t)t->data % element == 0)
+        return TERN_OK;
+    void *memory;
+    const tern_status status = tern_loader_take(l, name, (size_t)t->bytes, 1, &memory, err);
+    if (status != TERN_OK || l->stage == TERN_LOAD_PLAN)
+        return status;
+    if (l->stage == TERN_LOAD_FILL)
+        memcpy(memory, t->data, (size_t)t->bytes);
+    matrix->data = memory;
+    return TERN_OK;
+}
+
+/*
+ * The layout of a matrix: its format's own, or for ternary matrices the one that was asked for. TQ
+ * blocks whose scales differ within a row are no ternary matrix; Q4_0R16 holds them with their
+ * scales.
+ */
+static tern_layout layout_of(const tern_loader *l, const tern_gguf_tensor *t, tern_format format,
+                             size_t rows, size_t cols) {
+    const tern_layout own = tern_format_layout(format);
+    if (format == TERN_FORMAT_I2_S)
+        return l->ternary;
+    if (own == TERN_LAYOUT_NONE || tern_layout_input(own) != TERN_INPUT_TOKEN)
+        return own;
+    return tern_ternary_row_scales(format, t->data, rows, cols, NULL) ? l->ternary
+                                                                      : TERN_LAYOUT_Q4_0R16;
+}
+
+/* How the codes of an I2_S, TL1 or TL2 tensor are read. */
+static tern_status find_reading(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                                tern_import *how, tern_error *err) {
+    tern_error problem = {.status = TERN_OK};
+    tern_status status = tern_reading_of(l->reading, t, how, &problem);
+    if (status == TERN_OK)
+        status = tern_import_check(how, t->data, t->ne[1], t->ne[0], &problem);
+    return status == TERN_OK ? TERN_OK
+                             : tern_fail(err, status, "%s: tensor %s: %s", tern_gguf_name(l->file),
+                                         name, problem.message);
+}
+
+/* I2_S, TL1, TL2: how the tensor is read; its scale, behind the codes. */
+static tern_status read_scale(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                              tern_import *how, float *out, tern_error *err) {
+    float scale;
+    const tern_status status = find_reading(l, name, t, how, err);
+    if (status != TERN_OK)
+        return status;
+    memcpy(&scale, t->data + tern_import_scale_at(how, t->ne[1], t->ne[0]), sizeof scale);
+    if (!isfinite(scale) || scale < 0.0f)
+        return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                         "%s: tensor %s has scale %g, must be finite and not negative",
+                         tern_gguf_name(l->file), name, (double)scale);
+    *out = scale;
+    return TERN_OK;
+}
+
+/* Ternary TQ: a scale for each row, or one for the matrix when all are the same. */
+static tern_status read_row_scales(tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                                   tern_matrix *matrix, tern_error *err) {
+    void *memory;
+    const tern_status status = tern_loader_take(l, name, matrix->rows, sizeof(float), &memory, err);
+    float *scales = memory;
+    bool same = true;
+    if (status != TERN_OK || l->stage == TERN_LOAD_PLAN)
+        return status;
+    if (l->stage == TERN_LOAD_FILL)
+        (void)tern_ternary_row_scales(matrix->format, t->data, matrix->rows, matrix->cols, scales);
+    for (size_t r = 0; r < matrix->rows && same; r++) /* all are finite: they are checked when the
+                                                         rows are packed */
+        same = memcmp(&scales[r], scales, sizeof *scales) == 0;
+    matrix->scale = scales[0];
+    matrix->row_scale = same ? NULL : scales;
+    return TERN_OK;
+}
+
+static tern_status no_row(const tern_loader *l, const char *name, tern_format format,
+                          tern_error *err) {
+    return tern_fail(err, TERN_ERR_KERNEL, "%s: tensor %s: no kernels for format %s",
+                     tern_gguf_name(l->file), name, tern_format_describe(format)->name);
+}
+
+/* Replaces rows that do not multiply these weights as the scalar rows do. */
+static tern_status check_rows(const tern_loader *l, const char *name, tern_linear *linear,
+                              tern_error *err) {
+    const tern_matrix *m = &linear->matrix;
+    if (l->stage != TERN_LOAD_USE)
+        return TERN_OK;
+    linear->gemv = tern_guard_product(l->guard, TERN_OP_GEMV, m, linear->gemv, name);
+    linear->gemm = tern_guard_product(l->guard, TERN_OP_GEMM, m, linear->gemm, name);
+    return linear->gemv && linear->gemm ? TERN_OK : no_row(l, name, m->format, err);
+}
+
+void tern_loader_choose(const tern_loader *l, tern_linear *linear) {
+    tern_matrix *m = &linear->matrix;
+    const tern_tune_key key = tern_tune_key_of(m, l->tune_threads, l->tune_stream);
+    const tern_tune_choice *choice = tern_tuning_find(l->tuning, &key);
+    if (choice) {
+        m->layout = choice->layout;
+        linear->gemv = choice->gemv;
+        linear->gemm = choice->gemm;
+        return;
+    }
+    linear->gemv =
+        tern_guard_select(l->guard, (tern_kernel_use){TERN_OP_GEMV, m->format, m->layout});
+    linear->gemm =
+        tern_guard_select(l->guard, (tern_kernel_use){TERN_OP_GEMM, m->format, m->layout});
+}
+
+tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size_t cols,
+                             tern_linear *out, tern_error *err) {
+    const tern_gguf_tensor *t;
+    tern_status status = find_tensor(l, name, cols, rows, &t, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_format format = tern_gguf_format(t);
+    if (format == TERN_FORMAT_NONE || t->bytes == 0)
+        return type_error(l, name, t, "has no kernels", err);
+    const tern_layout layout = layout_of(l, t, format, rows, cols);
+    tern_linear linear = {.form = tern_layout_input(layout), .tensor = t};
+    linear.matrix = (tern_matrix){.format = format, .layout = layout, .rows = rows, .cols = cols};
+    linear.matrix.scale = 1.0f;
+    tern_loader_choose(l, &linear);
+    if (!linear.gemv || !linear.gemm)
+        return no_row(l, name, format, err);
+    tern_import how = {.kind = 0};
+    if (format == TERN_FORMAT_I2_S)
+        status = read_scale(l, name, t, &how, &linear.matrix.scale, err);
+    else if (linear.form == TERN_INPUT_TOKEN)
+        status = read_row_scales(l, name, t, &linear.matrix, err);
+    if (status == TERN_OK && linear.matrix.layout == TERN_LAYOUT_ROWS)
+        status = place_rows(l, name, t, &linear.matrix, err);
+    else if (status == TERN_OK)
+        status = pack(l, name, t, &linear.matrix, &how, err);
+    if (status == TERN_OK)
+        status = check_rows(l, name, &linear, err);
+    if (status == TERN_OK)
+        *out = linear;
+    return status;
+}
+
+tern_status tern_loader_check_unpacked(tern_loader *l, const char *name, bool drop,
+                                       tern_error *err) {
+    return l->stage == TERN_LOAD_FILL
+               ? tern_weight_note_check(&l->jobs, l->file, tern_gguf_find_tensor(l->file, name),
+                                        drop, err)
+               : TERN_OK;
+}
+
+tern_status tern_loader_note_linear(tern_loader *l, const tern_linear *linear, tern_heat heat,
+                                    tern_error *err) {
+    const tern_gguf_tensor *t = linear->tensor;
+    return linear->matrix.layout == TERN_LAYOUT_ROWS
+               ? note(l, linear->matrix.data, (size_t)t->bytes, heat, t, err)
+               : TERN_OK;
+}
+
+tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, size_t cols,
+                                tern_embedding *out, tern_error *err) {
+    const tern_gguf_tensor *t;
+    uint64_t bytes = 0;
+    tern_status status = find_tensor(l, name, cols, rows, &t, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_format format = tern_format_from_gguf(t->type);
+    tern_embedding embedding = {.data = t->data};
+    if (format == TERN_FORMAT_NONE || !tern_kernel_select(0, TERN_OP_EMBED, format))
+        return type_error(l, name, t, "cannot be used as embedding", err);
+    status = tern_format_bytes(format, 1, cols, &bytes);
+    if (status != TERN_OK)
+        return tern_fail(err, status, "%s: tensor %s: %zu columns do not suit its type",
+                         tern_gguf_name(l->file), name, cols);
+    embedding.row_bytes = (size_t)bytes;
+    tern_matrix placed = {.format = format, .layout = TERN_LAYOUT_ROWS};
+    if (format <= TERN_FORMAT_BF16) { /* block formats are read byte by byte */
+        status = place_rows(l, name, t, &placed, err);
+        embedding.data = placed.data;
+    }
+    if (status == TERN_OK)
+        embedding.row =
+            l->stage == TERN_LOAD_USE
+                ? tern_guard_operation(l->guard, TERN_OP_EMBED, format, embedding.data, cols)
+                : tern_guard_select(l->guard,
+                                    (tern_kernel_use){TERN_OP_EMBED, format, TERN_LAYOUT_ROWS});
+    if (status == TERN_OK && !embedding.row)
+        return no_row(l, name, format, err);
+    if (status == TERN_OK)
+        status = note(l, embedding.data, (size_t)t->bytes, TERN_HEAT_SOME, t, err);
+    if (status == TERN_OK)
+        *out = embedding;
+    return status;
+}
+
+uint64_t tern_linear_bytes(const tern_linear *linear) {
+    const tern_matrix *m = &linear->matrix;
+    const size_t packed = tern_packed_bytes(m->layout, m->rows, m->cols);
+    return packed ? packed : linear->tensor->bytes;
+}

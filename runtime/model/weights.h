@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_MODEL_WEIGHTS_H
+#define TERN_RUNTIME_MODEL_WEIGHTS_H
+
+/*
+ * From the tensors of a file to what kernels read: float vectors, matrices in the layout of the
+ * rows that were selected for them, embedding rows in the file's own layout.
+ */
+
+#include "base/arena.h"
+#include "base/hash64.h"
+#include "runtime/gguf/gguf.h"
+#include "runtime/gguf/reading.h"
+#include "runtime/model/load_jobs.h"
+#include "runtime/threads/replica.h"
+#include "runtime/threads/team.h"
+#include "runtime/tune/guard.h"
+#include "runtime/tune/tune.h"
+#include "tern/kernels.h"
+
+/* One linear map: the matrix, the rows that multiply by it, an optional bias[rows]. */
+typedef struct tern_linear {
+    tern_matrix matrix;
+    const tern_kernel_row *gemv;
+    const tern_kernel_row *gemm;
+    tern_input_form form;
+    const float *bias;              /* NULL: none */
+    const tern_gguf_tensor *tensor; /* where it came from */
+} tern_linear;
+
+/*
+ * The row that multiplies by `tokens` tokens at once: gemv for one, gemm from two on. Let a pass
+ * read b bytes of w weights at B bytes a second, and multiply at V weights a second with gemv, at
+ * G(n) weights times tokens with a gemm tile of n. n tokens take n * max(b / B, w / V) by gemv,
+ * max(b / B, n * w / G(n)) by gemm. Both terms of gemm are smaller from n = 2 on where G(2) >= V,
+ * which holds because a tile unpacks a weight once for all of its tokens. Passes of more tokens
+ * than a tile has are gemm's own affair: its template knows in which order they are taken
+ * (TERN_MANY_TOKENS).
+ */
+static inline const tern_kernel_row *tern_linear_row(const tern_linear *linear, size_t tokens) {
+    return tokens == 1 ? linear->gemv : linear->gemm;
+}
+
+/* An embedding matrix, read row by row in the file's own layout. */
+typedef struct tern_embedding {
+    const uint8_t *data;
+    size_t row_bytes;
+    const tern_kernel_row *row;
+} tern_embedding;
+
+/*
+ * The same calls load a model's tensors up to three times. What packing fills in is what an image
+ * on disk holds, so a mapped image skips TERN_LOAD_FILL.
+ */
+typedef enum tern_load_stage {
+    TERN_LOAD_PLAN, /* add up the bytes of the arena and check shapes; data is not read */
+    TERN_LOAD_FILL, /* write what is small, note down as jobs what is large; all of it is checked */
+    TERN_LOAD_USE   /* the arena holds everything: check it and choose what runs on it */
+} tern_load_stage;
+
+/* What tensors are needed from a file and where their memory comes from. */
+typedef struct tern_loader {
+    const tern_gguf *file;
+    tern_guard *guard; /* selects rows and checks them on the weights */
+    tern_arena *arena; /* sized by TERN_LOAD_PLAN */
+    tern_team *team;
+    tern_load_stage stage;
+    tern_load_jobs jobs;         /* of TERN_LOAD_FILL; the owner runs and frees them */
+    const tern_reading *reading; /* of ternary tensors in the file */
+    tern_layout ternary;         /* layout of ternary matrices; it changes no bit of a product */
+    const tern_tuning *tuning;   /* choices that come before the table's; NULL: none */
+    uint32_t tune_threads;       /* of their keys */
+    uint64_t tune_stream;
+    size_t bytes;
+    tern_hot_list *hot; /* gets what is not packed by who reads it; NULL: nobody wants to know */
+    tern_hash64 pieces; /* planning: of every piece and what it is made of; started by the owner */
+} tern_loader;
+
+/*
+ * count * size bytes of the arena, or only their sum in TERN_LOAD_PLAN (*out stays NULL then). What
+ * is taken must be made from the file alone, not from the instruction set or the number of threads:
+ * it is kept on disk and used by others (runtime/model/image.h). `what` names it for the hash of
+ * the plan.
+ */
+TERN_MUST_CHECK tern_status tern_loader_take(tern_loader *loader, const char *what, size_t count,
+                                             size_t size, void **out, tern_error *err);
+
+/*
+ * Copies the F32 (or F16, BF16) vector `name` of n elements into the arena; *out is set in
+ * TERN_LOAD_USE. A missing tensor leaves it NULL when `optional`. Every element must be finite.
+ */
+TERN_MUST_CHECK tern_status tern_load_vector(tern_loader *loader, const char *name, size_t n,
+                                             bool optional, const float **out, tern_error *err);
+
+/*
+ * Layout and rows of *linear, whose matrix has a shape and its usual layout: the tuner's choice, or
+ * the table's, NULL where it has none.
+ */
+void tern_loader_choose(const tern_loader *loader, tern_linear *linear);
+
+/* Loads the matrix `name` of rows x cols: selects rows for its format, packs it where they want so.
+ */
+TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *name, size_t rows,
+                                             size_t cols, tern_linear *out, tern_error *err);
+
+/*
+ * Has the threads that pack check a loaded matrix that nobody packs (weight_check.h), in
+ * TERN_LOAD_FILL. `drop`: what was read of the file for it is given back.
+ */
+TERN_MUST_CHECK tern_status tern_loader_check_unpacked(tern_loader *loader, const char *name,
+                                                       bool drop, tern_error *err);
+
+/* Lists a loaded matrix as hot where it was not packed. */
+TERN_MUST_CHECK tern_status tern_loader_note_linear(tern_loader *loader, const tern_linear *linear,
+                                                    tern_heat heat, tern_error *err);
+
+/* The embedding rows of `name`, in place. */
+TERN_MUST_CHECK tern_status tern_load_embedding(tern_loader *loader, const char *name, size_t rows,
+                                                size_t cols, tern_embedding *out, tern_error *err);
+
+/* Row r of a float matrix, whose layout is ROWS; r may be its number of rows. */
+static inline const uint8_t *tern_float_row(const tern_matrix *m, size_t r) {
+    return (const uint8_t *)m->data + r * m->cols * tern_format_describe(m->format)->block_bytes;
+}
+
+/* Bytes that one multiplication by the matrix reads. */
+uint64_t tern_linear_bytes(const tern_linear *linear);
+
+#endif

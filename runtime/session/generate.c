@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The decode loop. Every reported token is evaluated before the next one is picked, the last one
+ * too: afterwards the session holds the prompt and all reported tokens, ready to go on, and n
+ * tokens cost exactly n decode steps. Nothing is allocated in the loop.
+ */
+
+#include <stdlib.h>
+
+#include "base/metrics.h"
+#include "runtime/sample/sampler.h"
+#include "tern/tern.h"
+
+/* What the loop needs of a model: a session, or a forward pass of the caller's. */
+typedef struct generate_source {
+    tern_status (*append)(void *self, const int32_t *tokens, size_t n, tern_error *err);
+    tern_status (*pick)(void *self, tern_sampler *sampler, int32_t *token, tern_error *err);
+    bool (*is_full)(const void *self);
+    void *self;
+} generate_source;
+
+typedef struct generate_call {
+    generate_source source;
+    tern_sampler *sampler;
+    const tern_tokenizer *tokenizer; /* NULL: no token of the model ends the text */
+    tern_generate_params params;
+    tern_token_callback *callback;
+    void *user;
+    double start;
+    tern_latencies latencies;
+    tern_generation result;
+} generate_call;
+
+/* Whether the token ends the text, and then why. */
+static bool ends_text(generate_call *g, int32_t token) {
+    if (g->tokenizer != NULL && tern_token_ends_text(g->tokenizer, token)) {
+        g->result.stop = TERN_STOP_END;
+        return true;
+    }
+    for (size_t i = 0; i < g->params.n_stop_tokens; i++) {
+        if (g->params.stop_tokens[i] == token) {
+            g->result.stop = TERN_STOP_TOKEN;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tells the sampler and the caller about a token; false when it wants no more. */
+static bool report(generate_call *g, int32_t token) {
+    tern_sampler_accept(g->sampler, token);
+    const double seconds = tern_clock_seconds() - g->start;
+    if (g->result.n_generated++ == 0) {
+        g->result.first_token_seconds = seconds;
+    }
+    return g->callback == NULL || g->callback(token, seconds, g->user);
+}
+
+static tern_status decode(generate_call *g, tern_error *err) {
+    g->result.stop = TERN_STOP_LENGTH;
+    while (g->result.n_generated < g->params.max_tokens) {
+        if (g->source.is_full(g->source.self)) {
+            g->result.stop = TERN_STOP_CONTEXT;
+            return TERN_OK;
+        }
+        const double begin = tern_clock_seconds();
+        int32_t token;
+        tern_status status = g->source.pick(g->source.self, g->sampler, &token, err);
+        if (status != TERN_OK) {
+            return status;
+        }
+        if (ends_text(g, token)) {
+            return TERN_OK;
+        }
+        const bool more = report(g, token);
+        status = g->source.append(g->source.self, &token, 1, err);
+        if (status != TERN_OK) {
+            return status;
+        }
+        tern_latencies_add(&g->latencies, tern_clock_seconds() - begin);
+        if (!more) {
+            g->result.stop = TERN_STOP_CALLER;
+            return TERN_OK;
+        }
+    }
+    return TERN_OK;
+}
+
+static void summarize(generate_call *g) {
+    tern_latencies_sort(&g->latencies);
+    g->result.p50_ms = 1e3 * tern_latencies_percentile(&g->latencies, 0.50);
+    g->result.p95_ms = 1e3 * tern_latencies_percentile(&g->latencies, 0.95);
+}
+
+static tern_status check_call(const void *model, const tern_sampler *sampler, const int32_t *prompt,
+                              size_t n_prompt, const tern_generate_params *params,
+                              tern_error *err) {
+    if (model == NULL || sampler == NULL || params == NULL || (prompt == NULL && n_prompt > 0) ||
+        (params->stop_tokens == NULL && params->n_stop_tokens > 0)) {
+        return tern_fail(err, TERN_ERR_NULL, "generate: NULL argument");
+    }
+    return n_prompt > 0 ? TERN_OK
+                        : tern_fail(err, TERN_ERR_EMPTY, "generate: the prompt has no tokens");
+}
+
+/* The whole call; *result is written only when it succeeds. */
+static tern_status generate(generate_call *g, const int32_t *prompt, size_t n_prompt,
+                            tern_generation *result, tern_error *err) {
+    g->start = tern_clock_seconds();
+    g->result.n_prompt = n_prompt;
+    tern_status status = g->source.append(g->source.self, prompt, n_prompt, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    const double prefilled = tern_clock_seconds();
+    for (size_t i = 0; i < n_prompt; i++) {
+        tern_sampler_accept(g->sampler, prompt[i]);
+    }
+    g->result.prefill_seconds = prefilled - g->start;
+    status = decode(g, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    g->result.decode_seconds = tern_clock_seconds() - prefilled;
+    summarize(g);
+    if (result != NULL) {
+        *result = g->result;
+    }
+    return TERN_OK;
+}
+
+/* ---- a session --------------------------------------------------------------------------------
+ */
+
+static tern_status append_to_session(void *self, const int32_t *tokens, size_t n, tern_error *err) {
+    return tern_session_eval(self, tokens, n, TERN_LOGITS_NONE, NULL, err);
+}
+
+static tern_status pick_of_session(void *self, tern_sampler *sampler, int32_t *token,
+                                   tern_error *err) {
+    return tern_session_pick(self, sampler, token, err);
+}
+
+static bool session_is_full(const void *self) {
+    return tern_session_position(self) == tern_session_context(self);
+}
+
+tern_status tern_generate(tern_session *session, tern_sampler *sampler, const int32_t *prompt,
+                          size_t n_prompt, const tern_generate_params *params,
+                          tern_token_callback *callback, void *user, tern_generation *result,
+                          tern_error *err) {
+    const tern_status status = check_call(session, sampler, prompt, n_prompt, params, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    generate_call g = {.source = {append_to_session, pick_of_session, session_is_full, session},
+                       .sampler = sampler,
+                       .params = *params,
+                       .callback = callback,
+                       .user = user};
+    if (!params->ignore_end &&
+        tern_model_tokenizer(tern_session_model(session), &g.tokenizer, NULL) != TERN_OK) {
+        g.tokenizer = NULL; /* a model without a tokenizer has no end-of-text token */
+    }
+    return generate(&g, prompt, n_prompt, result, err);
+}
+
+/* ---- a forward pass of the caller's ------------------------------------------------------------
+ */
+
+typedef struct foreign {
+    const tern_forward_model *model;
+    float *logits; /* that follow the tokens so far */
+    size_t n;      /* of them */
+} foreign;
+
+static tern_status append_to_foreign(void *self, const int32_t *tokens, size_t n, tern_error *err) {
+    foreign *f = self;
+    if (f->model->n_ctx > 0 && n > f->model->n_ctx - f->n) {
+        return tern_fail(err, TERN_ERR_CONTEXT, "%zu tokens exceed the context of %zu", n,
+                         f->model->n_ctx);
+    }
+    f->n += n;
+    return f->model->forward(tokens, n, f->logits, f->model->user, err);
+}
+
+static tern_status pick_of_foreign(void *self, tern_sampler *sampler, int32_t *token,
+                                   tern_error *err) {
+    const foreign *f = self;
+    return tern_sampler_pick(sampler, f->logits, token, err);
+}
+
+static bool foreign_is_full(const void *self) {
+    const foreign *f = self;
+    return f->model->n_ctx > 0 && f->n >= f->model->n_ctx;
+}
+
+tern_status tern_generate_with(const tern_forward_model *model, tern_sampler *sampler,
+                               const int32_t *prompt, size_t n_prompt,
+                               const tern_generate_params *params, tern_token_callback *callback,
+                               void *user, tern_generation *result, tern_error *err) {
+    tern_status status = check_call(model, sampler, prompt, n_prompt, params, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    if (model->forward == NULL) {
+        return tern_fail(err, TERN_ERR_NULL, "generate: no forward pass");
+    }
+    const size_t lines = ((size_t)sampler->n_vocab * sizeof(float) + TERN_ALIGN - 1) / TERN_ALIGN;
+    foreign f = {.model = model, .logits = aligned_alloc(TERN_ALIGN, lines * TERN_ALIGN)};
+    if (f.logits == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "generate: no memory for the logits of %u tokens",
+                         sampler->n_vocab);
+    }
+    generate_call g = {.source = {append_to_foreign, pick_of_foreign, foreign_is_full, &f},
+                       .sampler = sampler,
+                       .tokenizer = params->ignore_end ? NULL : model->tokenizer,
+                       .params = *params,
+                       .callback = callback,
+                       .user = user};
+    status = generate(&g, prompt, n_prompt, result, err);
+    free(f.logits);
+    return status;
+}

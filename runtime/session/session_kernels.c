@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which kernels a session uses, or could use. */
+
+#include "runtime/session/session.h"
+
+/* Appends a row that is not there yet. Beyond capacity only the count grows. */
+static size_t add_row(const tern_kernel_row *row, const tern_kernel_row **rows, size_t capacity,
+                      size_t count) {
+    for (size_t i = 0; i < count && i < capacity; i++)
+        if (rows[i] == row)
+            return count;
+    if (count < capacity)
+        rows[count] = row;
+    return count + 1;
+}
+
+/* The rows behind one linear map: gemv, gemm or both, by two bits of tern_products. */
+static size_t add_linear(const tern_linear *linear, unsigned products, const tern_kernel_row **rows,
+                         size_t capacity, size_t n) {
+    if (products & TERN_RAN_GEMV)
+        n = add_row(linear->gemv, rows, capacity, n);
+    if (products & TERN_RAN_GEMM)
+        n = add_row(linear->gemm, rows, capacity, n);
+    return n;
+}
+
+/* Rows of a forward pass with these products, bits of tern_products. */
+static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
+                        const tern_kernel_row **rows, size_t capacity) {
+    const unsigned in_head = products / TERN_RAN_HEAD_GEMV;
+    const tern_row_set *r = &m->rows;
+    size_t n = add_row(m->own.embedding.row, rows, capacity, 0);
+    n = add_row(r->rmsnorm, rows, capacity, n);
+    unsigned forms =
+        m->own.head.form | m->image.scan.form; /* made even when nobody asks for logits */
+    for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+            const tern_linear *linear = tern_layer_linear(&m->layers[layer], i);
+            forms |= linear->form;
+            n = add_linear(linear, products, rows, capacity, n);
+        }
+    if (forms & TERN_INPUT_TOKEN)
+        n = add_row(r->quantize_token, rows, capacity, n);
+    if (forms & TERN_INPUT_BLOCK)
+        n = add_row(r->quantize_block, rows, capacity, n);
+    n = add_row(r->rope, rows, capacity, n);
+    n = add_row(r->store[kv], rows, capacity, n);
+    n = add_row(r->attend[kv], rows, capacity, n);
+    n = add_row(r->gate, rows, capacity, n);
+    n = add_row(r->add, rows, capacity, n);
+    if (m->image.scan.gemv && products & TERN_RAN_HEAD_SCAN)
+        n = add_row(m->image.scan.gemv, rows, capacity, n);
+    return add_linear(&m->own.head, in_head, rows, capacity, n);
+}
+
+size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,
+                          size_t capacity) {
+    return list_rows(m, kv, TERN_RAN_ALL, rows, capacity);
+}
+
+size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows, size_t capacity) {
+    return s->ran ? list_rows(s->model, s->kv, s->ran, rows, capacity) : 0;
+}

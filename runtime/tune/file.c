@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/tune/file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash64.h"
+#include "base/json/reader.h"
+#include "dispatch/cpu.h"
+#include "runtime/threads/team.h"
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+/* Printable characters that JSON needs no escapes for. */
+static void copy_plain(const char *text, char *out, size_t size) {
+    size_t n = 0;
+    for (; text[n] != '\0' && n + 1 < size; n++)
+        out[n] =
+            text[n] >= ' ' && text[n] <= '~' && text[n] != '"' && text[n] != '\\' ? text[n] : '?';
+    out[n] = '\0';
+}
+
+static uint64_t hash_table(const tern_guard *guard) {
+    tern_hash64 h;
+    tern_hash64_start(&h);
+    for (size_t i = 0; i < guard->count; i++) {
+        const tern_kernel_row *row = &guard->table[i];
+        const uint64_t facts[] = {row->op,    row->format,    row->layout,
+                                  row->needs, row->rows_tile, row->tokens_tile};
+        tern_hash64_add(&h, row->name, strlen(row->name) + 1);
+        tern_hash64_add(&h, facts, sizeof facts);
+    }
+    return tern_hash64_value(&h);
+}
+
+tern_tune_machine tern_tune_this_machine(const tern_guard *guard) {
+    tern_tune_machine m = {
+        .features = guard->mask, .cores = tern_processor_count(), .table = hash_table(guard)};
+    copy_plain(tern_cpu_name(), m.processor, sizeof m.processor);
+    copy_plain(tern_version(), m.version, sizeof m.version);
+    return m;
+}
+
+/* The members that tell machines apart, as they stand in the file and as they are hashed. */
+static int describe(const tern_tune_machine *m, char *text, size_t size) {
+    return snprintf(text, size,
+                    "\"kind\":\"tern tuning 1\",\"processor\":\"%s\",\"features\":\"%" PRIx64
+                    "\",\"cores\":%u,\"version\":\"%s\",\"table\":\"%016" PRIx64 "\"",
+                    m->processor, m->features, m->cores, m->version, m->table);
+}
+
+static uint64_t hash(const void *bytes, size_t n) {
+    tern_hash64 h;
+    tern_hash64_start(&h);
+    tern_hash64_add(&h, bytes, n);
+    return tern_hash64_value(&h);
+}
+
+void tern_tune_name(const tern_tune_machine *m, char name[TERN_TUNE_NAME_BYTES]) {
+    char text[512];
+    const int n = describe(m, text, sizeof text);
+    (void)snprintf(name, TERN_TUNE_NAME_BYTES, "tuning-%016" PRIx64, hash(text, (size_t)n));
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* What ends the file: the hash of everything before it. */
+#define CHECK_FORMAT ",\"check\":\"%016" PRIx64 "\"}\n"
+enum { CHECK_BYTES = 10 + 16 + 3 };
+
+static bool is_whole(const char *bytes, size_t size) {
+    char expected[CHECK_BYTES + 1];
+    if (size < CHECK_BYTES)
+        return false;
+    (void)snprintf(expected, sizeof expected, CHECK_FORMAT, hash(bytes, size - CHECK_BYTES));
+    return memcmp(bytes + size - CHECK_BYTES, expected, CHECK_BYTES) == 0;
+}
+
+static bool number(const tern_json_value *v, const char *key, int64_t most, int64_t *out) {
+    return tern_json_integer(tern_json_get(v, key), out) && *out >= 1 && *out <= most;
+}
+
+/* The row of that name; NULL for anything else. */
+static const tern_kernel_row *row_named(const tern_guard *guard, const tern_json_value *v) {
+    for (size_t i = 0; i < guard->count; i++)
+        if (tern_json_is_string(v, guard->table[i].name))
+            return &guard->table[i];
+    return NULL;
+}
+
+/* A choice that the guard's rows allow; false for others, which another build may have meant. */
+static bool read_choice(const tern_guard *guard, const tern_json_value *v, tern_tune_choice *out) {
+    int64_t rows, cols, threads, stream;
+    if (!number(v, "rows", INT64_C(1) << 40, &rows) ||
+        !number(v, "cols", INT64_C(1) << 40, &cols) ||
+        !number(v, "threads", UINT32_MAX, &threads) || !number(v, "stream", INT64_MAX, &stream))
+        return false;
+    int format = 0;
+    while (format < TERN_FORMAT_COUNT &&
+           !tern_json_is_string(tern_json_get(v, "format"),
+                                tern_format_describe((tern_format)format)->name))
+        format++;
+    *out = (tern_tune_choice){.key = {.format = (tern_format)format,
+                                      .rows = (size_t)rows,
+                                      .cols = (size_t)cols,
+                                      .threads = (uint32_t)threads,
+                                      .stream = (uint64_t)stream},
+                              .gemv = row_named(guard, tern_json_get(v, "gemv")),
+                              .gemm = row_named(guard, tern_json_get(v, "gemm"))};
+    if (format == TERN_FORMAT_COUNT || !out->gemv || !out->gemm)
+        return false;
+    out->layout = out->gemv->layout;
+    return tern_tune_is_possible(guard, out);
+}
+
+/* Whether the members of the document are those of the machine. */
+static bool is_of(const tern_json_value *v, const tern_tune_machine *m) {
+    char features[20], table[20];
+    int64_t cores;
+    (void)snprintf(features, sizeof features, "%" PRIx64, m->features);
+    (void)snprintf(table, sizeof table, "%016" PRIx64, m->table);
+    return tern_json_is_string(tern_json_get(v, "kind"), "tern tuning 1") &&
+           tern_json_is_string(tern_json_get(v, "processor"), m->processor) &&
+           tern_json_is_string(tern_json_get(v, "features"), features) &&
+           number(v, "cores", UINT32_MAX, &cores) && (uint32_t)cores == m->cores &&
+           tern_json_is_string(tern_json_get(v, "version"), m->version) &&
+           tern_json_is_string(tern_json_get(v, "table"), table);
+}
+
+static tern_status read_choices(const tern_guard *guard, const tern_json_value *list,
+                                tern_tuning *out, tern_error *err) {
+    tern_status status = TERN_OK;
+    const tern_json_value *v = list + 1;
+    const uint32_t n = list->count < TERN_TUNE_FILE_CHOICES ? list->count : TERN_TUNE_FILE_CHOICES;
+    for (uint32_t i = 0; status == TERN_OK && i < n; i++, v += v->size) {
+        tern_tune_choice choice;
+        if (read_choice(guard, v, &choice))
+            status = tern_tuning_set(out, &choice, err);
+    }
+    return status;
+}
+
+/* Speeds of kinds of cores, falling as announced; none where the list is not that. */
+static tern_core_speeds read_cores(const tern_json_value *list) {
+    const tern_core_speeds none = {.n = 0};
+    tern_core_speeds s = none;
+    if (!list || list->type != TERN_JSON_ARRAY || list->count > TERN_CORE_KINDS)
+        return none;
+    const tern_json_value *v = list + 1;
+    for (; s.n < list->count; s.n++, v += v->size) {
+        int64_t announced, measured;
+        if (!number(v, "announced", s.n > 0 ? s.announced[s.n - 1] - 1 : TERN_FULL_SPEED,
+                    &announced) ||
+            !number(v, "measured", TERN_FULL_SPEED, &measured))
+            return none;
+        s.announced[s.n] = (uint32_t)announced;
+        s.measured[s.n] = (uint32_t)measured;
+    }
+    return s;
+}
+
+tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
+                            const tern_tune_machine *machine, const tern_guard *guard,
+                            tern_tuning *out, tern_error *err) {
+    tern_json json = {0};
+    if (!is_whole(bytes, size)) {
+        free(bytes);
+        return tern_fail(err, TERN_ERR_JSON, "%s: %zu bytes that do not end with their hash", name,
+                         size);
+    }
+    tern_status status = tern_json_parse(bytes, size, name, &json, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_json_value *list = tern_json_get(json.values, "choices");
+    if (!is_of(json.values, machine) || !list || list->type != TERN_JSON_ARRAY)
+        status = tern_fail(err, TERN_ERR_JSON, "%s: of another machine or build", name);
+    else
+        status = read_choices(guard, list, out, err);
+    if (status == TERN_OK)
+        out->cores = read_cores(tern_json_get(json.values, "speeds"));
+    tern_json_free(&json);
+    return status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Bytes of the longest choice: five numbers, a format and two rows' names; of eight speeds too. */
+enum { CHOICE_BYTES = 512 };
+
+static int print_choice(const tern_tune_choice *c, char *text, size_t size) {
+    return snprintf(
+        text, size,
+        "{\"format\":\"%s\",\"rows\":%zu,\"cols\":%zu,\"threads\":%u,\"stream\":%" PRIu64
+        ",\"gemv\":\"%s\",\"gemm\":\"%s\"}",
+        tern_format_describe(c->key.format)->name, c->key.rows, c->key.cols, c->key.threads,
+        c->key.stream, c->gemv->name, c->gemm->name);
+}
+
+static size_t print_cores(const tern_core_speeds *s, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "],\"speeds\":[");
+    for (uint32_t k = 0; k < s->n; k++)
+        used += (size_t)snprintf(text + used, size - used, "%s{\"announced\":%u,\"measured\":%u}",
+                                 k > 0 ? "," : "", s->announced[k], s->measured[k]);
+    return used;
+}
+
+char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning, size_t *size) {
+    /* The newest choices, where there are too many. */
+    const size_t n = tuning->n < TERN_TUNE_FILE_CHOICES ? tuning->n : TERN_TUNE_FILE_CHOICES;
+    const size_t room = (n + 3) * CHOICE_BYTES;
+    char *text = malloc(room);
+    if (!text)
+        return NULL;
+    size_t used = 0;
+    text[used++] = '{';
+    used += (size_t)describe(machine, text + used, room - used);
+    used += (size_t)snprintf(text + used, room - used, ",\"choices\":[");
+    for (size_t i = tuning->n - n; i < tuning->n; i++) {
+        used += (size_t)snprintf(text + used, room - used, i > tuning->n - n ? ",\n" : "\n");
+        used += (size_t)print_choice(&tuning->choices[i], text + used, room - used);
+    }
+    used += print_cores(&tuning->cores, text + used, room - used);
+    used += (size_t)snprintf(text + used, room - used, "]");
+    used += (size_t)snprintf(text + used, room - used, CHECK_FORMAT, hash(text, used));
+    *size = used;
+    return text;
+}
+
+/* ---- in the folder --------------------------------------------------------------------------- */
+
+/* The bytes of a file of the folder, from malloc; NULL when it is missing or too large. */
+static char *read_file(const tern_cache_folder *folder, const char *name, size_t *size) {
+    tern_file_map *map = NULL;
+    char *bytes = NULL;
+    if (tern_cache_folder_map(folder, name, &map, NULL) != TERN_OK)
+        return NULL;
+    *size = tern_file_map_size(map);
+    if (*size <= TERN_TUNE_FILE_LIMIT && (bytes = malloc(*size)) != NULL)
+        memcpy(bytes, tern_file_map_bytes(map), *size);
+    tern_file_map_close(&map);
+    return bytes;
+}
+
+void tern_tune_load(const tern_cache_folder *folder, const tern_guard *guard, tern_tuning *tuning) {
+    const tern_tune_machine machine = tern_tune_this_machine(guard);
+    char name[TERN_TUNE_NAME_BYTES];
+    size_t size;
+    tern_tune_name(&machine, name);
+    char *bytes = read_file(folder, name, &size);
+    if (bytes && tern_tune_parse(bytes, size, name, &machine, guard, tuning, NULL) != TERN_OK)
+        tern_tuning_free(tuning);
+}
+
+static tern_status write_file(const tern_cache_folder *folder, const char *name, const char *text,
+                              size_t size, tern_error *err) {
+    tern_out_file *file = NULL;
+    tern_status status = tern_cache_folder_create(folder, name, &file, err);
+    if (status == TERN_OK)
+        status = tern_out_file_write(file, text, size, err);
+    if (status == TERN_OK)
+        return tern_out_file_commit(&file, err);
+    tern_out_file_discard(&file);
+    return status;
+}
+
+tern_status tern_tune_save(const tern_cache_folder *folder, const tern_guard *guard,
+                           const tern_tuning *tuning, tern_error *err) {
+    const tern_tune_machine machine = tern_tune_this_machine(guard);
+    char name[TERN_TUNE_NAME_BYTES];
+    tern_tuning all = {.n = 0};
+    tern_status status = TERN_OK;
+    size_t size;
+    tern_tune_name(&machine, name);
+    tern_tune_load(folder, guard, &all);
+    for (size_t i = 0; status == TERN_OK && i < tuning->n; i++)
+        status = tern_tuning_set(&all, &tuning->choices[i], err);
+    if (tuning->cores.n > 0)
+        all.cores = tuning->cores;
+    char *text = status == TERN_OK ? tern_tune_text(&machine, &all, &size) : NULL;
+    if (status == TERN_OK && !text)
+        status = tern_fail(err, TERN_ERR_NOMEM, "no memory to write %zu choices of kernels", all.n);
+    if (text)
+        status = write_file(folder, name, text, size, err);
+    free(text);
+    tern_tuning_free(&all);
+    return status;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/tune/guard.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cache_row.h"
+
+tern_guard tern_guard_new(uint64_t mask) {
+    tern_guard guard = {.mask = mask};
+    guard.table = tern_kernel_rows(&guard.count);
+    return guard;
+}
+
+/* ---- the record ---------------------------------------------------------------------------- */
+
+static bool is_refused(const tern_guard *g, const tern_kernel_row *row) {
+    for (size_t i = 0; i < g->n_refused; i++)
+        if (g->refused[i].row == row)
+            return true;
+    return false;
+}
+
+static bool is_sound(const tern_guard *g, const tern_kernel_row *row) {
+    for (size_t i = 0; i < g->n_sound; i++)
+        if (g->sound[i] == row)
+            return true;
+    return false;
+}
+
+/* Beyond capacity a row is checked again at its next use, nothing worse. */
+static void accept(tern_guard *g, const tern_kernel_row *row) {
+    if (g->n_sound < TERN_GUARD_ROWS)
+        g->sound[g->n_sound++] = row;
+}
+
+static void refuse(tern_guard *g, const tern_kernel_row *row, const char *where) {
+    tern_kernel_refusal *r = &g->refused[g->n_refused++];
+    r->row = row;
+    snprintf(r->where, sizeof r->where, "%s", where);
+}
+
+/* The first row for the use in the table from `row` on. */
+static const tern_kernel_row *select_from(const tern_guard *g, tern_kernel_use use,
+                                          const tern_kernel_row *row) {
+    const tern_kernel_row *end = g->table + g->count;
+    while ((row = tern_select_row(row, (size_t)(end - row), g->mask, use)) != NULL &&
+           is_refused(g, row))
+        row++;
+    return row;
+}
+
+const tern_kernel_row *tern_guard_select(const tern_guard *g, tern_kernel_use use) {
+    return select_from(g, use, g->table);
+}
+
+const tern_kernel_row *tern_guard_next(const tern_guard *g, tern_kernel_use use,
+                                       const tern_kernel_row *row) {
+    return select_from(g, use, row + 1);
+}
+
+static const tern_kernel_row *scalar_sibling(const tern_guard *g, tern_kernel_use use) {
+    return tern_select_row(g->table, g->count, 0, use);
+}
+
+/* ---- made-up numbers ----------------------------------------------------------------------- */
+
+/* Uniform in [-1, 1) with an outlier now and then, as activations have them. */
+static void make_floats(float *x, size_t n) {
+    uint32_t state = 20240229;
+    for (size_t i = 0; i < n; i++) {
+        state = state * 1664525u + 1013904223u;
+        x[i] = (float)((int32_t)state >> 8) * 0x1p-23f;
+        if (state >> 26 == 0)
+            x[i] *= 24.0f;
+    }
+}
+
+/* The same number, or both NaN: sign and payload of a NaN are left open (docs/numerics.md). */
+static bool same_floats(const float *a, const float *b, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0 && !(isnan(a[i]) && isnan(b[i])))
+            return false;
+    return true;
+}
+
+/* ---- products ------------------------------------------------------------------------------ */
+
+/* Operands of one check, in a single allocation. */
+typedef struct trial {
+    void *memory;
+    tern_activations x;
+    size_t tokens, rows;
+    float *got, *expected; /* [tokens][rows] */
+} trial;
+
+static size_t aligned(size_t bytes) {
+    return (bytes + TERN_ALIGN - 1) / TERN_ALIGN * TERN_ALIGN;
+}
+
+static bool trial_new(trial *t, const tern_matrix *w, size_t tokens) {
+    const size_t q_stride = (w->cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    const size_t blocks = (w->cols + TERN_BLOCK - 1) / TERN_BLOCK;
+    t->tokens = tokens;
+    t->rows = w->rows < TERN_ROW_GROUP ? w->rows : TERN_ROW_GROUP;
+    const size_t sizes[] = {tokens * q_stride,
+                            tokens * w->cols * sizeof(float),
+                            tokens * blocks * sizeof(float),
+                            tokens * blocks * sizeof(int32_t),
+                            tokens * t->rows * sizeof(float),
+                            tokens * t->rows * sizeof(float)};
+    size_t total = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        total += aligned(sizes[i]);
+    uint8_t *at = t->memory = aligned_alloc(TERN_ALIGN, total);
+    if (at == NULL)
+        return false;
+    memset(at, 0, total);
+    int8_t *q = (int8_t *)at;
+    float *x = (float *)(at += aligned(sizes[0]));
+    float *d = (float *)(at += aligned(sizes[1]));
+    int32_t *sum = (int32_t *)(at += aligned(sizes[2]));
+    t->got = (float *)(at += aligned(sizes[3]));
+    t->expected = (float *)(at + aligned(sizes[4]));
+    make_floats(x, tokens * w->cols);
+    for (size_t i = 0; i < tokens; i++) {
+        const float *row = x + i * w->cols;
+        if (tern_layout_input(w->layout) == TERN_INPUT_TOKEN)
+            tern_kernel_select(0, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE)
+                ->fn.quantize_token(row, w->cols, q + i * q_stride, d + i, sum + i);
+        else
+            tern_kernel_select(0, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE)
+                ->fn.quantize_block(row, w->cols, q + i * q_stride, d + i * blocks,
+                                    sum + i * blocks);
+    }
+    t->x = (tern_activations){w->cols, x, w->cols, q, q_stride, d, sum, d, sum, blocks};
+    return true;
+}
+
+static bool same_product(const tern_kernel_row *row, const tern_kernel_row *scalar,
+                         const tern_matrix *w, size_t tokens, bool *ran) {
+    trial t;
+    *ran = trial_new(&t, w, tokens);
+    if (!*ran)
+        return false;
+    const tern_tile tile = {0, t.tokens, 0, t.rows};
+    row->fn.matmul(w, &t.x, &tile, t.got, t.rows);
+    scalar->fn.matmul(w, &t.x, &tile, t.expected, t.rows);
+    const bool right = same_floats(t.got, t.expected, t.tokens * t.rows);
+    free(t.memory);
+    return right;
+}
+
+/* A tile and a token more; of gemm also so many tokens that the row may take them in another way.
+ */
+static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
+                             const tern_matrix *w, bool *ran) {
+    return same_product(row, scalar, w, (size_t)row->tokens_tile + 1, ran) &&
+           (row->op != TERN_OP_GEMM || same_product(row, scalar, w, TERN_MANY_TOKENS + 1, ran));
+}
+
+const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_matrix *w,
+                                          const tern_kernel_row *preferred, const char *where) {
+    const tern_kernel_use use = {op, w->format, w->layout};
+    const tern_kernel_row *scalar = scalar_sibling(g, use);
+    const tern_kernel_row *row;
+    bool ran = true;
+
+    while ((row = preferred != NULL && !is_refused(g, preferred)
+                      ? preferred
+                      : tern_guard_select(g, use)) != NULL &&
+           row != scalar && !is_sound(g, row)) {
+        if (product_is_right(row, scalar, w, &ran))
+            accept(g, row);
+        else if (!ran || g->n_refused == TERN_GUARD_REFUSALS)
+            return NULL;
+        else
+            refuse(g, row, where);
+    }
+    return row;
+}
+
+/* ---- other operations ---------------------------------------------------------------------- */
+
+/* Not a multiple of any vector, and more than one attention chunk of positions. */
+enum { SAMPLE = 77, POSITIONS = TERN_ATTEND_CHUNK + 3, DIM = 24, GROUP = 2 };
+enum { ROW_MAX = 1536 }; /* elements of an embedding row: whole blocks of any format, below both */
+
+typedef struct sample {
+    float a[POSITIONS * DIM];
+    float b[POSITIONS * DIM];
+    const void *row; /* EMBED */
+    size_t n;
+} sample;
+
+typedef struct outcome {
+    _Alignas(TERN_ALIGN) float floats[POSITIONS * DIM];
+    _Alignas(TERN_ALIGN) float scratch[TERN_ATTEND_SCRATCH(DIM, GROUP)];
+    _Alignas(TERN_ALIGN) int8_t q[2 * TERN_Q_PAD];
+    int32_t sums[4];
+} outcome;
+
+static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store, const sample *in,
+                       outcome *out) {
+    /* No format has longer rows than F32. */
+    _Alignas(TERN_ALIGN) uint8_t cache[2][POSITIONS * DIM * sizeof(float)];
+    const size_t row_bytes = tern_cache_row_bytes(row->format, DIM);
+    for (size_t j = 0; j < POSITIONS; j++) {
+        store->fn.store(in->a + j * DIM, DIM, cache[0] + j * row_bytes);
+        store->fn.store(in->b + j * DIM, DIM, cache[1] + j * row_bytes);
+    }
+    const tern_attend_args args = {.q = in->b,
+                                   .k = cache[0],
+                                   .v = cache[1],
+                                   .positions = POSITIONS,
+                                   .tokens = 1,
+                                   .dim = DIM,
+                                   .group = GROUP,
+                                   .scale = 0.25f,
+                                   .out = out->floats,
+                                   .scratch = out->scratch};
+    row->fn.attend(&args);
+    memset(out->scratch, 0, sizeof out->scratch);
+}
+
+/* Runs the row; false when this file does not know how to. */
+static bool run_operation(const tern_kernel_row *row, const sample *in, outcome *out) {
+    memcpy(out->floats, in->a, sizeof in->a);
+    switch (row->op) {
+    case TERN_OP_QUANTIZE_TOKEN:
+        row->fn.quantize_token(in->a, SAMPLE, out->q, out->floats, out->sums);
+        return true;
+    case TERN_OP_QUANTIZE_BLOCK:
+        row->fn.quantize_block(in->a, SAMPLE, out->q, out->floats, out->sums);
+        return true;
+    case TERN_OP_RMSNORM:
+        row->fn.rmsnorm(in->a, in->b, SAMPLE, 1e-5f, out->floats);
+        return true;
+    case TERN_OP_LAYERNORM:
+        row->fn.layernorm(in->a, in->b, in->b + 1, SAMPLE, 1e-5f, out->floats);
+        return true;
+    case TERN_OP_ROPE_NORM:
+    case TERN_OP_ROPE_NEOX:
+        row->fn.rope(out->floats, in->b, in->b + SAMPLE, SAMPLE / 2);
+        return true;
+    case TERN_OP_ATTEND:
+        run_attend(row, tern_kernel_select(0, TERN_OP_STORE, row->format), in, out);
+        return true;
+    case TERN_OP_SOFTMAX:
+        row->fn.softmax(out->floats, SAMPLE);
+        return true;
+    case TERN_OP_GATE_SILU:
+    case TERN_OP_GATE_RELU2:
+        row->fn.gate(in->a, in->b, SAMPLE, out->floats);
+        return true;
+    case TERN_OP_BIAS_RELU:
+    case TERN_OP_BIAS_RELU2:
+    case TERN_OP_BIAS_SILU:
+    case TERN_OP_BIAS_GELU:
+    case TERN_OP_BIAS_TANH:
+        row->fn.bias(in->a, in->b, SAMPLE, out->floats);
+        return true;
+    case TERN_OP_TANH:
+        row->fn.tanh(in->a, SAMPLE, out->floats);
+        return true;
+    case TERN_OP_ADD:
+        row->fn.add(out->floats, in->b, SAMPLE);
+        return true;
+    case TERN_OP_EMBED:
+        row->fn.embed(in->row, in->n, out->floats);
+        return true;
+    case TERN_OP_STORE:
+        row->fn.store(in->a, SAMPLE, out->floats);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool operation_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
+                               const sample *in) {
+    outcome got, expected;
+    memset(&got, 0, sizeof got);
+    memset(&expected, 0, sizeof expected);
+    if (!run_operation(row, in, &got) || !run_operation(scalar, in, &expected))
+        return false; /* what nobody here can try is not trusted */
+    return same_floats(got.floats, expected.floats, POSITIONS * DIM) &&
+           memcmp(got.q, expected.q, sizeof got.q) == 0 &&
+           memcmp(got.sums, expected.sums, sizeof got.sums) == 0;
+}
+
+const tern_kernel_row *tern_guard_operation(tern_guard *g, tern_op op, tern_format format,
+                                            const void *row_data, size_t n) {
+    const tern_layout layout = format == TERN_FORMAT_NONE ? TERN_LAYOUT_NONE : TERN_LAYOUT_ROWS;
+    const tern_kernel_use use = {op, format, layout};
+    const tern_kernel_row *scalar = scalar_sibling(g, use);
+    const tern_kernel_row *row;
+    sample in = {.row = row_data, .n = n < ROW_MAX ? n : ROW_MAX};
+
+    make_floats(in.a, POSITIONS * DIM);
+    memcpy(in.b, in.a + 1, sizeof in.b - sizeof *in.b);
+    while ((row = tern_guard_select(g, use)) != NULL && row != scalar && !is_sound(g, row)) {
+        if (operation_is_right(row, scalar, &in))
+            accept(g, row);
+        else if (g->n_refused == TERN_GUARD_REFUSALS)
+            return NULL;
+        else
+            refuse(g, row, tern_op_name(op));
+    }
+    return row;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_TUNE_MEASURE_H
+#define TERN_RUNTIME_TUNE_MEASURE_H
+
+/*
+ * How long the candidates of a matrix take, measured as they will run: by all threads of the team
+ * at once, each with its part of the rows, on weights that come from where the model's will come
+ * from. For that the tuner walks through memory of `stream` bytes as decoding walks through a
+ * model. What the bytes say is no matter: no kernel's work depends on values.
+ */
+
+#include "runtime/threads/team.h"
+#include "runtime/tune/tune.h"
+
+/* Tokens of a batch with which gemm rows are measured: the default batch of a session. */
+enum { TERN_TUNE_TOKENS = 128 };
+
+typedef struct tern_tune_effort {
+    size_t rounds;         /* measurements of each candidate, at most TERN_TUNE_ROUNDS */
+    double sample_seconds; /* of one measurement, at least */
+    double budget_seconds; /* for all keys together; 0: as long as it takes */
+} tern_tune_effort;
+
+enum { TERN_TUNE_ROUNDS = 64 };
+
+/* For the load of a model, where somebody waits; and for `tern tune`. */
+extern const tern_tune_effort tern_tune_quick, tern_tune_thorough;
+
+typedef struct tern_tuner tern_tuner;
+
+/* `guard` and `team` are borrowed; `stream` as in the key. Takes stream bytes of memory. */
+TERN_MUST_CHECK tern_status tern_tuner_new(const tern_guard *guard, tern_team *team,
+                                           uint64_t stream, const tern_tune_effort *effort,
+                                           tern_tuner **out, tern_error *err);
+
+/* Frees and sets to NULL. NULL and *NULL are fine. */
+void tern_tuner_free(tern_tuner **tuner);
+
+/*
+ * Measures the candidates for a rows x cols matrix of `format`; candidates that cannot win have
+ * seconds 0. False: the budget is spent, or memory is short; nothing was measured. The arrays of
+ * *times belong to the tuner, until its next call.
+ */
+bool tern_tuner_measure(tern_tuner *tuner, tern_format format, size_t rows, size_t cols,
+                        tern_tune_times *times);
+
+/*
+ * Seconds that the team takes for a batch of tokens with the table's own row for the format, the
+ * least of all rounds; 0: there is no row, or memory is short.
+ */
+double tern_tuner_batch_seconds(tern_tuner *tuner, tern_format format, size_t rows, size_t cols);
+
+#endif
