@@ -54,13 +54,13 @@ static void compress(uint32_t state[8], const uint8_t *block) {
     }
 }
 
-void sha256_start(sha256 *h) {
+void tern_sha256_start(tern_sha256 *h) {
     /* Fractional parts of the square roots of the first eight primes (FIPS 180-4, 5.3.3). */
-    *h = (sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
-                            0x1f83d9ab, 0x5be0cd19}};
+    *h = (tern_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+                                 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 }
 
-void sha256_add(sha256 *h, const void *bytes, size_t size) {
+void tern_sha256_add(tern_sha256 *h, const void *bytes, size_t size) {
     const uint8_t *next = bytes;
     while (size > 0) {
         const size_t at = (size_t)(h->bytes % sizeof h->block);
@@ -76,16 +76,16 @@ void sha256_add(sha256 *h, const void *bytes, size_t size) {
     }
 }
 
-void sha256_finish(sha256 *h, char hex[65]) {
+void tern_sha256_finish(tern_sha256 *h, char hex[65]) {
     static const uint8_t padding[64] = {0x80};
     const uint64_t bits = 8 * h->bytes;
     const size_t at = (size_t)(h->bytes % sizeof h->block);
-    sha256_add(h, padding, at < 56 ? 56 - at : 120 - at);
+    tern_sha256_add(h, padding, at < 56 ? 56 - at : 120 - at);
     uint8_t length[8];
     for (unsigned i = 0; i < 8; i++) {
         length[i] = (uint8_t)(bits >> (56 - 8 * i));
     }
-    sha256_add(h, length, sizeof length);
+    tern_sha256_add(h, length, sizeof length);
     for (int i = 0; i < 8; i++) {
         (void)snprintf(hex + (size_t)i * 8, 9, "%08x", h->state[i]);
     }

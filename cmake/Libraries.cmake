@@ -9,7 +9,7 @@ option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c device/*.c)
 list(FILTER kernel_sources EXCLUDE REGEX "/reference[^/]*$")
-file(GLOB runtime_sources CONFIGURE_DEPENDS base/*.c base/*/*.c runtime/*/*.c)
+file(GLOB runtime_sources CONFIGURE_DEPENDS base/*.c runtime/*/*.c)
 add_library(tern_kernel_objects OBJECT ${kernel_sources} ${TERN_KERNEL_SOURCES})
 add_library(tern_runtime_objects OBJECT ${runtime_sources})
 set_source_files_properties(device/load_cuda.c PROPERTIES
@@ -62,6 +62,12 @@ tern_add_libraries("" STATIC)
 if(TERN_SHARED)
   tern_add_libraries(_shared SHARED)
 endif()
+
+# JSON as a tree of values, for programs that write documents.
+file(GLOB json_tree_sources CONFIGURE_DEPENDS base/json_tree/*.c)
+add_library(tern_json_tree STATIC ${json_tree_sources})
+target_include_directories(tern_json_tree PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(tern_json_tree PUBLIC tern)
 
 file(GLOB authoring_sources CONFIGURE_DEPENDS authoring/*.c)
 add_library(tern_authoring STATIC ${authoring_sources})

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tools/words.h"
+#include "tools/cli/words.h"
 
 enum { MAX_ARGUMENTS = 16 };
 

@@ -4,7 +4,7 @@
 
 /* Command lines for the tests of options and of variables. */
 
-#include "tools/options.h"
+#include "tools/cli/options.h"
 
 /* Parses arguments given as one string of words; '_' stands for a space inside a word. */
 tern_status options_of(options *o, command_id command, const char *line, tern_error *err);

@@ -8,8 +8,8 @@
 #include "tests/tiny_model.h"
 
 #include "base/sha256.h"
-#include "tools/determinism.h"
-#include "tools/out.h"
+#include "tools/cli/out.h"
+#include "tools/commands/determinism.h"
 
 enum { TOKENS = 12 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/json/reader.h"
+#include "base/json.h"
 
 static tern_status parse(const char *text, size_t size, tern_json *out, tern_error *err) {
     char *bytes = malloc(size + 1);

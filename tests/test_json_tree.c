@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/read.h"
-#include "base/json/reader.h"
-#include "base/json/write.h"
+#include "base/json.h"
+#include "base/json_tree/read.h"
+#include "base/json_tree/write.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

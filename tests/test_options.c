@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/options_case.h"
-#include "tools/words.h"
+#include "tools/cli/words.h"
 
 /* ---- flags ----------------------------------------------------------------------------------- */
 

@@ -12,11 +12,11 @@
 #include "base/sha256.h"
 
 static void assert_digest(const char *text, const char *expected) {
-    sha256 h;
+    tern_sha256 h;
     char hex[65];
-    sha256_start(&h);
-    sha256_add(&h, text, strlen(text));
-    sha256_finish(&h, hex);
+    tern_sha256_start(&h);
+    tern_sha256_add(&h, text, strlen(text));
+    tern_sha256_finish(&h, hex);
     assert_string_equal(hex, expected);
 }
 
@@ -35,13 +35,13 @@ static void test_a_million_letters(void **state) {
     (void)state;
     char block[1000];
     memset(block, 'a', sizeof block);
-    sha256 h;
+    tern_sha256 h;
     char hex[65];
-    sha256_start(&h);
+    tern_sha256_start(&h);
     for (int i = 0; i < 1000; i++) {
-        sha256_add(&h, block, sizeof block);
+        tern_sha256_add(&h, block, sizeof block);
     }
-    sha256_finish(&h, hex);
+    tern_sha256_finish(&h, hex);
     assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
@@ -53,16 +53,16 @@ static void test_pieces_do_not_matter(void **state) {
     }
     for (size_t n = 0; n <= sizeof bytes; n++) {
         char whole[65];
-        sha256 h;
-        sha256_start(&h);
-        sha256_add(&h, bytes, n);
-        sha256_finish(&h, whole);
+        tern_sha256 h;
+        tern_sha256_start(&h);
+        tern_sha256_add(&h, bytes, n);
+        tern_sha256_finish(&h, whole);
         for (size_t cut = 0; cut <= n; cut += 1 + n / 7) {
             char pieces[65];
-            sha256_start(&h);
-            sha256_add(&h, bytes, cut);
-            sha256_add(&h, bytes + cut, n - cut);
-            sha256_finish(&h, pieces);
+            tern_sha256_start(&h);
+            tern_sha256_add(&h, bytes, cut);
+            tern_sha256_add(&h, bytes + cut, n - cut);
+            tern_sha256_finish(&h, pieces);
             assert_string_equal(pieces, whole);
         }
     }

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "tern/tern.h"
-#include "tools/commands.h"
-#include "tools/json.h"
-#include "tools/options.h"
-#include "tools/out.h"
+#include "tools/cli/options.h"
+#include "tools/cli/out.h"
+#include "tools/cli/signals.h"
+#include "tools/cli/streams.h"
+#include "tools/cli/targets.h"
+#include "tools/commands/commands.h"
+#include "tools/model/json.h"
 #include "tools/pages/pages.h"
-#include "tools/signals.h"
-#include "tools/streams.h"
-#include "tools/targets.h"
 
 static int (*const functions[COMMAND_COUNT])(const options *) = {
 #define COMMAND_FUNCTION(id, name) [COMMAND_##id] = cmd_##name,

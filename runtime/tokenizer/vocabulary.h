@@ -18,7 +18,7 @@
  *   tokenizer.chat_template       chat_template, size 0: none
  */
 
-#include "base/json/reader.h"
+#include "base/json.h"
 #include "runtime/gguf/gguf.h"
 
 typedef enum tern_vocabulary_kind {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/hash64.h"
-#include "base/json/reader.h"
+#include "base/json.h"
 #include "dispatch/cpu.h"
 #include "runtime/threads/team.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/write.h"
+#include "base/json_tree/write.h"
 #include "tools/receipt/receipt.h"
 #include "tools/receipt/sign.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "tools/places.h"
+#include "tools/model/places.h"
 
 static double rate(size_t n, double seconds) {
     return seconds > 0.0 ? (double)n / seconds : 0.0;

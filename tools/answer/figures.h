@@ -5,8 +5,8 @@
 /* What an answer's figures say: a line for people, keys for programs. */
 
 #include "tools/answer/answer.h"
-#include "tools/json.h"
-#include "tools/loader.h"
+#include "tools/model/json.h"
+#include "tools/model/loader.h"
 
 /* One line on standard error. */
 void figures_print(const answerer *a, const loaded *l);

@@ -7,9 +7,9 @@
 
 #include "tools/answer/figures.h"
 #include "tools/bench/touch_options.h"
-#include "tools/interrupt.h"
-#include "tools/json.h"
-#include "tools/out.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/out.h"
+#include "tools/model/json.h"
 
 typedef struct many {
     const options *o;

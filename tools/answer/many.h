@@ -8,7 +8,7 @@
  */
 
 #include "tools/answer/request.h"
-#include "tools/prompts.h"
+#include "tools/model/prompts.h"
 
 /* Whether the options ask for it. */
 bool many_wanted(const options *o);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file_map.h"
-#include "base/json/reader.h"
+#include "base/json.h"
 
 enum { CONFIG_LIMIT = 1 << 20, NUMBER_BYTES = 64 };
 

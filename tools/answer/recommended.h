@@ -8,7 +8,7 @@
 #include "authoring/gguf_writer.h"
 #include "runtime/gguf/gguf.h"
 #include "tern/tern.h"
-#include "tools/options.h"
+#include "tools/cli/options.h"
 
 typedef enum sampling_parameter {
     SAMPLING_TEMPERATURE,

@@ -6,7 +6,7 @@
 
 #include "tools/answer/answer.h"
 #include "tools/answer/sampling.h"
-#include "tools/loader.h"
+#include "tools/model/loader.h"
 
 /* What the options say of sampling and of ends; owns the lists that both point at. */
 typedef struct answer_options {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtime/model/model.h"
-#include "tools/out.h"
+#include "tools/cli/out.h"
 
 static const char *const names[SAMPLING_COUNT] = {
     [SAMPLING_TEMPERATURE] = "temperature",

@@ -13,9 +13,9 @@
 #include "tools/bench/sparsity.h"
 #include "tools/bench/stages.h"
 #include "tools/bench/touch.h"
-#include "tools/json.h"
-#include "tools/loader.h"
-#include "tools/out.h"
+#include "tools/cli/out.h"
+#include "tools/model/json.h"
+#include "tools/model/loader.h"
 
 enum { BENCH_LIST_MAX = 32 }; /* numbers in --depths and its kin */
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "tools/bench/bench.h"
-#include "tools/places.h"
+#include "tools/model/places.h"
 #include "tools/receipt/facts.h"
 #include "tools/receipt/receipt.h"
 

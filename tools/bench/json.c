@@ -5,7 +5,7 @@
 
 #include "tools/bench/bench.h"
 #include "tools/bench/touch_options.h"
-#include "tools/places.h"
+#include "tools/model/places.h"
 #include "tools/receipt/facts.h"
 
 static void set_number(json_t *root, const char *key, double x) {

@@ -5,8 +5,8 @@
 /* The work-touch that the command line asks for, of `tern bench` and `tern run`. */
 
 #include "tools/bench/touch.h"
-#include "tools/json.h"
-#include "tools/options.h"
+#include "tools/cli/options.h"
+#include "tools/model/json.h"
 
 /* Opens what --touch-bytes asks for; without it *t stays without words. EXIT_DONE, or the exit
  * status after a complaint. */

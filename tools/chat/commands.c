@@ -10,8 +10,8 @@
 
 #include "tools/answer/figures.h"
 #include "tools/chat/chat.h"
-#include "tools/out.h"
-#include "tools/words.h"
+#include "tools/cli/out.h"
+#include "tools/cli/words.h"
 
 /* help NULL: another name of a command. Each returns false to end the program; argument: what
  * stands behind the name, "" for nothing. One in brackets may be left out. */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/json/read.h"
-#include "base/json/write.h"
+#include "base/json_tree/read.h"
+#include "base/json_tree/write.h"
 
 enum { VERSION = 1 };
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "tools/interrupt.h"
-#include "tools/out.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/out.h"
 
 enum { HISTORY_LINES = 1000 };
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "tools/chat/editor.h"
-#include "tools/interrupt.h"
-#include "tools/out.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/out.h"
 
 struct line_reader {
     bool terminal;

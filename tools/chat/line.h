@@ -4,7 +4,7 @@
 
 /*
  * One line of input: from a terminal with editing and history (libedit, where tern was built with
- * it), else as it comes. SIGINT must be caught without SA_RESTART (tools/interrupt.h).
+ * it), else as it comes. SIGINT must be caught without SA_RESTART (tools/cli/interrupt.h).
  */
 
 #include <stdbool.h>

@@ -8,8 +8,8 @@
 #include "runtime/session/session_file.h"
 #include "tools/chat/chat.h"
 #include "tools/chat/dialogue_json.h"
-#include "tools/files.h"
-#include "tools/out.h"
+#include "tools/cli/files.h"
+#include "tools/cli/out.h"
 
 enum { FILE_LIMIT = 1 << 28 }; /* bytes; more is no conversation */
 

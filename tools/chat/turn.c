@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "tools/chat/chat.h"
-#include "tools/interrupt.h"
-#include "tools/out.h"
-#include "tools/visible.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/out.h"
+#include "tools/cli/visible.h"
 
 static bool may_dim(void) {
     const char *no_color = getenv("NO_COLOR");

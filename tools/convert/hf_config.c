@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/reader.h"
+#include "base/json.h"
 #include "tools/convert/hf_keys.h"
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json/reader.h"
+#include "base/json.h"
 
 enum { INDEX_BYTES = 1 << 28, PATH_BYTES = 4096, MAX_FILES = 10000, FILE_NAME_BYTES = 256 };
 

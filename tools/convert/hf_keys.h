@@ -7,7 +7,7 @@
  * each is read, makes no difference, or is refused; others are named (docs/converting.md).
  */
 
-#include "base/json/reader.h"
+#include "base/json.h"
 
 /*
  * Checks the members of `root`, the object of the file `path`, of a model for n_ctx positions.

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/out.h"
-#include "tools/progress.h"
+#include "tools/cli/out.h"
+#include "tools/cli/progress.h"
 
 convert_tensor *convert_job_add(convert_job *job) {
     if (job->n == job->capacity) {

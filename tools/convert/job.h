@@ -5,9 +5,9 @@
 /* All tensors of a file that is written, and what became of them: quantize and convert share it. */
 
 #include "authoring/gguf_writer.h"
+#include "tools/cli/options.h"
 #include "tools/convert/formats.h"
 #include "tools/convert/recode.h"
-#include "tools/options.h"
 
 typedef struct convert_job {
     convert_tensor *tensors; /* [n] in the order of the file; owned */

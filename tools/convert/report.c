@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/cli/out.h"
 #include "tools/convert/job.h"
-#include "tools/json.h"
-#include "tools/out.h"
+#include "tools/model/json.h"
 
 static const char *const outcomes[] = {
     [CONVERT_COPIED] = "copied", [CONVERT_LOSSLESS] = "lossless", [CONVERT_LOSSY] = "lossy"};

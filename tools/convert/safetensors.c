@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file_map.h"
-#include "base/json/reader.h"
+#include "base/json.h"
 
 enum { LENGTH_BYTES = 8 /* of the header's length, in front of it */ };
 

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/files.h"
-#include "tools/out.h"
+#include "tools/cli/files.h"
+#include "tools/cli/out.h"
 
 enum { NOBODY_IS_INSTALLED = 3 }; /* exit status of the script */
 

@@ -37,7 +37,7 @@ void reference_free(reference **r) {
 #include <stdint.h>
 #include <string.h>
 
-#include "base/json/read.h"
+#include "base/json_tree/read.h"
 
 /* Where the parser is, for messages. */
 typedef struct place {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tools/environment_names.h"
+#include "tools/cli/environment_names.h"
 #include "tools/pages/pages.h"
 
 /* Acceptance criteria that a variable bears on, by the number that docs/requirements.md has. */

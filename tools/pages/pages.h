@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "tools/options.h"
+#include "tools/cli/options.h"
 
 void page_print_man(FILE *out);         /* tern(1), man macros */
 void page_print_environment(FILE *out); /* docs/environment.md */

@@ -4,10 +4,10 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "tools/cli/words.h"
 #include "tools/pages/pages.h"
 #include "tools/receipt/fields.h"
 #include "tools/receipt/receipt.h"
-#include "tools/words.h"
 
 /* A schema in work: where it goes, and what of. */
 typedef struct schema {

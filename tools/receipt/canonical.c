@@ -14,21 +14,21 @@
 
 #include "base/sha256.h"
 
-static void add_text(sha256 *h, const char *text) {
-    sha256_add(h, text, strlen(text));
+static void add_text(tern_sha256 *h, const char *text) {
+    tern_sha256_add(h, text, strlen(text));
 }
 
 /* "5:hello" */
-static void add_string(sha256 *h, const char *bytes, size_t size) {
+static void add_string(tern_sha256 *h, const char *bytes, size_t size) {
     char length[32];
     (void)snprintf(length, sizeof length, "%zu:", size);
     add_text(h, length);
-    sha256_add(h, bytes, size);
+    tern_sha256_add(h, bytes, size);
 }
 
 /* "i12;" for whole numbers up to 2^53, however they are written; else "r" and the bits of the
  * double. */
-static void add_number(sha256 *h, const json_t *value) {
+static void add_number(tern_sha256 *h, const json_t *value) {
     char text[32];
     const double x = json_number_value(value);
     uint64_t bits;
@@ -47,7 +47,7 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void add_value(sha256 *h, const json_t *value, const char *const *without);
+static void add_value(tern_sha256 *h, const json_t *value, const char *const *without);
 
 static bool is_listed(const char *key, const char *const *list) {
     for (; list != NULL && *list != NULL; list++) {
@@ -58,7 +58,7 @@ static bool is_listed(const char *key, const char *const *list) {
     return false;
 }
 
-static void add_object(sha256 *h, const json_t *object, const char *const *without) {
+static void add_object(tern_sha256 *h, const json_t *object, const char *const *without) {
     const size_t capacity = json_object_size(object);
     const char **keys = json_reserve((capacity + 1) * sizeof *keys);
     const char *key;
@@ -83,7 +83,7 @@ static void add_object(sha256 *h, const json_t *object, const char *const *witho
     free(keys);
 }
 
-static void add_value(sha256 *h, const json_t *value, const char *const *without) {
+static void add_value(tern_sha256 *h, const json_t *value, const char *const *without) {
     if (value == NULL) { /* there was no memory for it */
         add_text(h, "?");
         return;
@@ -119,10 +119,10 @@ static void add_value(sha256 *h, const json_t *value, const char *const *without
 }
 
 void receipt_digest(const json_t *value, const char *const *without, char hex[RECEIPT_HEX]) {
-    sha256 hash;
-    sha256_start(&hash);
+    tern_sha256 hash;
+    tern_sha256_start(&hash);
     add_value(&hash, value, without);
-    sha256_finish(&hash, hex);
+    tern_sha256_finish(&hash, hex);
 }
 
 void receipt_digest_of(const json_t *receipt, char hex[RECEIPT_HEX]) {

@@ -15,16 +15,16 @@
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
 #include "runtime/model/model.h"
-#include "tools/files.h"
-#include "tools/out.h"
+#include "tools/cli/files.h"
+#include "tools/cli/out.h"
 
 /* ---- hashes ---------------------------------------------------------------------------------- */
 
 void facts_hash(const void *bytes, size_t size, char hex[RECEIPT_HEX]) {
-    sha256 hash;
-    sha256_start(&hash);
-    sha256_add(&hash, bytes, size);
-    sha256_finish(&hash, hex);
+    tern_sha256 hash;
+    tern_sha256_start(&hash);
+    tern_sha256_add(&hash, bytes, size);
+    tern_sha256_finish(&hash, hex);
 }
 
 void facts_hash_ids(const int32_t *ids, size_t n, char hex[RECEIPT_HEX]) {
@@ -41,20 +41,20 @@ static json_t *base_name(const char *path) {
 json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]) {
     const size_t n = tern_gguf_part_count(model->file);
     json_t *list = json_array();
-    sha256 all;
-    sha256_start(&all);
+    tern_sha256 all;
+    tern_sha256_start(&all);
     for (size_t i = 0; list != NULL && i < n; i++) {
         const tern_gguf_part part = tern_gguf_part_at(model->file, i);
         if (file_sha256(part.name, hex) != EXIT_DONE) {
             json_decref(list);
             return NULL;
         }
-        sha256_add(&all, hex, RECEIPT_HEX - 1);
+        tern_sha256_add(&all, hex, RECEIPT_HEX - 1);
         json_array_append_new(list, json_pack("{s:o, s:I, s:s}", "path", base_name(part.name),
                                               "bytes", (json_int_t)part.bytes, "sha256", hex));
     }
     if (n > 1) {
-        sha256_finish(&all, hex);
+        tern_sha256_finish(&all, hex);
     }
     return list;
 }

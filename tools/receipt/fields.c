@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/write.h"
+#include "base/json_tree/write.h"
+#include "tools/cli/words.h"
 #include "tools/receipt/fields.h"
-#include "tools/words.h"
 
 enum { PATH_BYTES = 160, SHOWN_BYTES = 256 }; /* of fields in the table; more deeply nothing goes */
 

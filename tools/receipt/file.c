@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/read.h"
-#include "base/json/write.h"
-#include "tools/files.h"
-#include "tools/out.h"
+#include "base/json_tree/read.h"
+#include "base/json_tree/write.h"
+#include "tools/cli/files.h"
+#include "tools/cli/out.h"
 #include "tools/receipt/sign.h"
 
 int receipt_check_key(const options *o) {

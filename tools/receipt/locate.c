@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/files.h"
-#include "tools/loader.h"
-#include "tools/model_folder.h"
-#include "tools/out.h"
+#include "tools/cli/files.h"
+#include "tools/cli/out.h"
+#include "tools/model/loader.h"
+#include "tools/model/model_folder.h"
 #include "tools/receipt/rules.h"
 
 /* The file of that name in the folder of `neighbour`; false where none can be read there. */

@@ -23,10 +23,10 @@
 
 #include "tern/tern.h"
 #include "tools/answer/answer.h"
-#include "tools/json.h"
-#include "tools/loader.h"
+#include "tools/cli/targets.h"
+#include "tools/model/json.h"
+#include "tools/model/loader.h"
 #include "tools/receipt/fields.h"
-#include "tools/targets.h"
 
 #define RECEIPT_SCHEMA "urn:tern:receipt:1.0.0"
 #define BENCHMARK_SCHEMA "urn:tern:benchmark:1.0.0"

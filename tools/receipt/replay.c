@@ -8,8 +8,8 @@
 
 #include "base/metrics.h"
 #include "runtime/model/model.h"
-#include "tools/out.h"
-#include "tools/places.h"
+#include "tools/cli/out.h"
+#include "tools/model/places.h"
 #include "tools/receipt/accuracy.h"
 #include "tools/receipt/facts.h"
 #include "tools/receipt/locate.h"

@@ -159,17 +159,17 @@ static void check_files(const json_t *r, receipt_findings *f) {
     const size_t n = json_array_size(files);
     char hex[RECEIPT_HEX];
     int64_t bytes = 0;
-    sha256 all;
-    sha256_start(&all);
+    tern_sha256 all;
+    tern_sha256_start(&all);
     for (size_t i = 0; i < n; i++) {
         const json_t *file = json_array_get(files, i);
         if (__builtin_add_overflow(bytes, rule_count(file, "bytes"), &bytes)) {
             receipt_find(f, "model_info.files[%zu].bytes: is too large", i);
             return;
         }
-        sha256_add(&all, rule_text(file, "sha256"), RECEIPT_HEX - 1);
+        tern_sha256_add(&all, rule_text(file, "sha256"), RECEIPT_HEX - 1);
     }
-    sha256_finish(&all, hex);
+    tern_sha256_finish(&all, hex);
     const char *expected = n == 1 ? rule_text(json_array_get(files, 0), "sha256") : hex;
     rule_equal_counts(r, f, "model_info.file_bytes", bytes, "model_info.files have as many");
     if (strcmp(rule_text(r, "model_info.sha256"), expected) != 0) {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/files.h"
-#include "tools/places.h"
+#include "tools/cli/files.h"
+#include "tools/model/places.h"
 
 /* Numbers of nodes in ascending order as the system lists them, "0-1,3", or nothing where that is
  * not known; *has says whether `node` is among them. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "tools/out.h"
+#include "tools/cli/out.h"
 #include "tools/receipt/accuracy.h"
 #include "tools/receipt/rerun.h"
 

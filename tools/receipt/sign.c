@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/receipt/sign.h"
 
-#include "tools/out.h"
+#include "tools/cli/out.h"
 
 #ifdef TERN_HAVE_SODIUM
 

@@ -42,16 +42,16 @@ void receipt_watch_logits(receipt_watch *w, uint64_t after, bool last) {
 
 tern_status receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX], tern_error *err) {
     tern_model_info info;
-    sha256 hash;
+    tern_sha256 hash;
     const float *logits;
     const tern_status status = tern_session_last_logits(session, &logits, err);
     if (status != TERN_OK) {
         return status;
     }
     tern_model_describe(tern_session_model(session), &info);
-    sha256_start(&hash);
-    sha256_add(&hash, logits, info.n_vocab * sizeof(float));
-    sha256_finish(&hash, hex);
+    tern_sha256_start(&hash);
+    tern_sha256_add(&hash, logits, info.n_vocab * sizeof(float));
+    tern_sha256_finish(&hash, hex);
     return TERN_OK;
 }
 

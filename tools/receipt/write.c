@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
-#include "tools/out.h"
-#include "tools/places.h"
+#include "tools/cli/out.h"
+#include "tools/model/places.h"
 #include "tools/receipt/facts.h"
 #include "tools/receipt/selftest.h"
 #include "tools/receipt/sign.h"

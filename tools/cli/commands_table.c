@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of commands. */
+
+#include <string.h>
+
+#include "tools/cli/options.h"
+
+static const command_spec commands[COMMAND_COUNT] = {
+    [COMMAND_RUN] =
+        {"run", "[MODEL] [PROMPT]", 0, 2, "generate text from a prompt",
+         "Writes the generated text to standard output while it is generated. The prompt comes "
+         "from\n"
+         "-p, -f, --tokens, or a pipe on standard input (one newline at the end of a file or pipe "
+         "is\ndropped).\n"
+         "Without -m the small model that comes with tern answers. The same seed, model and "
+         "prompt\n"
+         "give the same text on every machine, whatever the instruction set or thread count.\n",
+         "  tern run -p 'The capital of France is'\n"
+         "  tern run model.gguf 'The capital of France is'\n"
+         "  tern run -m model.gguf --chat -p 'What is 2+2?' -n 64\n"
+         "  tern run -m model.gguf -p 'Once upon a time' --temp 0.8 --top-p 0.95 --seed 7\n"
+         "  echo 'Dear reader,' | tern run -m model.gguf --json\n",
+         .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
+    [COMMAND_CHAT] =
+        {"chat", "[MODEL]", 0, 1, "talk with a model",
+         "A conversation in the model's own chat format. On a terminal lines can be edited and "
+         "are\n"
+         "remembered; from a pipe each line is a message, and each answer is printed. /help lists\n"
+         "what else can be typed: /clear /trim /regen /settings /seed /save /load /stats\n"
+         "/exit. Ctrl-C stops an answer. Tokens are picked as the model recommends (its\n"
+         "generation_config.json or metadata), else with --temp 0.7 --top-p 0.95.\n",
+         "  tern chat model.gguf\n"
+         "  tern chat -m model.gguf --system 'Answer briefly.' --temp 0.7 --top-p 0.9\n"
+         "  printf 'What is 2+2?\\nAnd 3+3?\\n' | tern chat\n",
+         .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_LOGITS] =
+        {"logits", "[MODEL] [PROMPT]", 0, 2, "print, hash or save the logits of a prompt",
+         "Without --output and --sha256 the ten most likely next tokens are printed. Files hold\n"
+         "little-endian 32-bit floats, positions x vocabulary; --sha256 prints the hash of those\n"
+         "bytes, which is the same on every instruction set, for every thread count and split.\n",
+         "  tern logits -m model.gguf -p 'The capital of France is'\n"
+         "  tern logits -m model.gguf --tokens 1,2,3 --all --sha256\n"
+         "  tern logits -m model.gguf -f prompt.txt --all --output logits.f32\n",
+         .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
+    [COMMAND_BENCH] =
+        {"bench", "[MODEL]", 0, 1, "measure prefill and decode against this machine's memory",
+         "Evaluates a prompt of random tokens (or of a text, -f), then decodes. Figures are "
+         "medians\n"
+         "of the repeats. Reading speed of the memory is measured with the same number of threads\n"
+         "around each decoding; the fraction says how much of it decoding used. --depths,\n"
+         "--batch-sizes and --thread-counts take lists and print a table each.\n",
+         "  tern bench model.gguf -p 512 -n 64\n"
+         "  tern bench -m model.gguf -p 0 -n 128 --threads 1 --json\n"
+         "  tern bench -m model.gguf -p 512 -n 64 --depth 2048 --repeat 5\n"
+         "  tern bench -m model.gguf -p 0 --depths 0,64 --batch-sizes 2,4,8 --thread-counts 1,2\n"
+         "  tern bench -m model.gguf -p 128 -n 32 --stages\n"
+         "  tern bench -m model.gguf -f text.txt --sparsity\n",
+         "benchmark", .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_TUNE] = {"tune", "[MODEL]", 0, 1,
+                      "measure which kernels and layouts are the fastest here",
+                      "Measures every kernel and packed layout that could multiply by the model's "
+                      "matrices, with 1\n"
+                      "to --threads threads, at leisure, and keeps the choices in the cache "
+                      "folder, where other\n"
+                      "commands find them. Those measure a little themselves when a model is "
+                      "loaded for the first\n"
+                      "time. Changes no bit of any output. --json prints all figures.\n",
+                      "  tern tune\n"
+                      "  tern tune model.gguf --threads 4\n",
+                      .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_INSPECT] =
+        {"inspect", "[MODEL]", 0, 1, "show what is in a model file and whether it runs here",
+         "Shows metadata, tensors, the memory that the model would take, and the kernels chosen.\n",
+         "  tern inspect model.gguf\n"
+         "  tern inspect model.gguf --ctx 256 --kv f32 --json\n",
+         "compat-check", .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_KERNELS] =
+        {"kernels", "[MODEL]", 0, 1, "list every kernel, whether it runs here and which is chosen",
+         "With MODEL (an argument or -m, not a variable) it lists what that model uses here: for "
+         "each "
+         "kind\n"
+         "of matrix the packed layout, the kernels, and whether the table's order or a "
+         "measurement\n"
+         "chose them (tern tune). Weights are not read, nothing is measured.\n",
+         "  tern kernels\n"
+         "  tern kernels --isa avx2 --markdown\n"
+         "  tern kernels model.gguf --threads 4\n",
+         .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_COMPLETION] = {"completion", "SHELL", 1, 1, "print completion for bash, zsh or fish",
+                            "An installed tern has it already, where shells look for it.\n",
+                            "  tern completion bash > tern.bash && . ./tern.bash\n"
+                            "  tern completion fish > tern.fish\n"},
+    [COMMAND_SYNTH] = {"synth", "[OUT]", 0, 1,
+                       "write a model of a real model's geometry with random weights",
+                       "The same preset and seed give the same bytes on every machine.\n",
+                       "  tern synth --list\n"
+                       "  tern synth --preset bitnet-2b bitnet-2b.gguf --seed 1\n",
+                       .files = {FILE_WRITTEN}},
+    [COMMAND_VERIFY_DETERMINISM] =
+        {"verify-determinism", "[MODEL]", 0, 1, "show that a model has one answer on this machine",
+         "Runs the same tokens on every instruction set of this machine, in every packed layout,\n"
+         "with 1 to 3 threads, the prompt cut in several ways, alone and beside another sequence.\n"
+         "Prints one hash of all keys, values and logits, or the first difference: which run, and\n"
+         "the layer and operation to look at. The hash is the same on every machine.\n",
+         "  tern verify-determinism\n"
+         "  tern verify-determinism -m model.gguf --kv q8_0\n",
+         .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_CROSSVAL] =
+        {"crossval", "[MODEL] [REFERENCE]", 0, 2, "compare with what another engine answered",
+         "The reference holds prompts as token ids, logits, greedy tokens, and maybe keys and\n"
+         "values; docs/validation.md describes it, lab/crossval-reference makes one. Fails when "
+         "a\n"
+         "cosine is below --tolerance or a greedy token differs where the reference was not "
+         "nearly\n"
+         "undecided. -p takes only the cases of that text; without a reference it asks an engine\n"
+         "that lab/crossval-reference has installed.\n",
+         "  tern crossval -m model.gguf --reference reference.json\n"
+         "  tern crossval -m model.gguf --reference reference.json -p 'Once upon a time' --json\n",
+         .n_places = 2, .places = {OPT_MODEL, OPT_REFERENCE}},
+    [COMMAND_PERPLEXITY] =
+        {"perplexity", "[MODEL] [FILE]", 0, 2, "measure how well a model predicts a text",
+         "Cuts the text into windows of --ctx tokens [512] and scores the second half of each, as\n"
+         "other engines do, so that figures compare. Prints e^(mean of -ln p) with its standard\n"
+         "error and an interval. The figures are the same bits on every machine.\n",
+         "  tern perplexity model.gguf text.txt\n"
+         "  tern perplexity -m model.gguf -f text.txt --ctx 256 --stride 128 --json\n",
+         .n_places = 2, .places = {OPT_MODEL, OPT_FILE}},
+    [COMMAND_QUANTIZE] =
+        {"quantize", "IN OUT", 2, 2, "write a model with its weights in another format",
+         "Reads any model that tern runs and keeps all its metadata. Prints how many tensors keep\n"
+         "their values and by how much the others change. Ternary weights keep theirs in i2_s,\n"
+         "tq1_0 and tq2_0 (if the scale fits 16 bits); others are not made ternary without "
+         "--force-ternary.\n"
+         "Embeddings and output head stay as they are for ternary types and become q8_0 for other\n"
+         "types below 8 bits, unless they are quantized already. Where blocks do not fit, q4_k\n"
+         "becomes q5_0, q5_k and q6_k q8_0, and blocks of 32 f16.\n",
+         "  tern quantize model.gguf smaller.gguf --type q4_k\n"
+         "  tern quantize model.gguf model-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n",
+         .files = {FILE_READ, FILE_WRITTEN}},
+    [COMMAND_VERIFY] =
+        {"verify", "RECEIPT", 1, 1, "check a receipt, and run it again",
+         "Holds a receipt that `tern run --receipt` or `tern bench --receipt` wrote against every\n"
+         "rule: what is missing, contradicts itself or was changed is named, one line each, and "
+         "the\n"
+         "exit status is 1. --replay then opens the model, picks every token again and compares\n"
+         "tokens and logits bit for bit, on any instruction set, thread count, batch and layout.\n",
+         "  tern verify ci/inference.json\n"
+         "  tern verify receipt.json --replay -m model.gguf --isa scalar\n"
+         "  tern verify receipt.json --public-key signing.key.pub --json\n",
+         .files = {FILE_READ}},
+    [COMMAND_KEYGEN] =
+        {"keygen", "FILE", 1, 1, "make a key pair to sign receipts with",
+         "Writes FILE, the secret key, which only its owner may read, and FILE.pub,\n"
+         "the public key. Existing files are never overwritten.\n",
+         "  tern keygen signing.key\n"
+         "  tern run -p 'Hello' --receipt receipt.json --sign-key signing.key\n",
+         .files = {FILE_WRITTEN}},
+    [COMMAND_TOKENIZE] =
+        {"tokenize", "[MODEL] [PROMPT]", 0, 2, "turn text into token ids, or ids into text",
+         "The text comes from -p, -f or a pipe on standard input, and every byte of it counts, a\n"
+         "newline at its end too. Without -m and --tokenizer the small model's tokenizer is used.\n"
+         "Weights are not read.\n",
+         "  tern tokenize -p 'The quick brown fox' --pieces\n"
+         "  tern tokenize model.gguf 'The quick brown fox'\n"
+         "  tern tokenize --tokenizer tokenizer.json -f text.txt --add-special --json\n"
+         "  echo '504 357' | tern tokenize -m model.gguf --ids\n",
+         .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
+    [COMMAND_CONVERT] =
+        {"convert", "FOLDER OUT", 2, 2, "make a GGUF file of a Hugging Face model's folder",
+         "Reads config.json, the safetensors files, tokenizer.json and what lies beside it: models "
+         "of\n"
+         "the classes LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM and BitNetForCausalLM.\n"
+         "Ternary weights, packed or as floats to be made ternary, become i2_s, others stay as "
+         "they\n"
+         "are; --type and its kin as in quantize.\n",
+         "  tern convert SmolLM2-135M-Instruct smollm2.gguf --type q8_0\n"
+         "  tern convert bitnet-b1.58-2B-4T bitnet-2b.gguf\n"
+         "  tern convert falcon-e-prequantized falcon-e.gguf --ternarize --type tq2_0\n",
+         .files = {FILE_READ, FILE_WRITTEN}},
+};
+
+const command_spec *command_describe(command_id command) {
+    return &commands[command];
+}
+
+bool command_find(const char *name, command_id *command) {
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        const char *alias = commands[i].alias;
+        if (strcmp(commands[i].name, name) == 0 || (alias != NULL && strcmp(alias, name) == 0)) {
+            *command = (command_id)i;
+            return true;
+        }
+    }
+    return false;
+}

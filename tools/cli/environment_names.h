@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CLI_ENVIRONMENT_NAMES_H
+#define TERN_TOOLS_CLI_ENVIRONMENT_NAMES_H
+
+/*
+ * Names of environment variables beside those of the options: what else reads them, and which are
+ * nobody's. A name that begins with TERN_ and is nobody's is a mistake.
+ */
+
+#include <stddef.h>
+
+#include "tools/cli/options.h"
+
+/* A variable that no flag stands behind. */
+typedef struct environment_name {
+    const char *name, *values, *meaning;
+} environment_name;
+
+/* Number i of these; NULL behind the last. */
+const environment_name *environment_other(size_t i);
+
+/*
+ * Number i of the variables of other programs for things that tern does not have; NULL behind the
+ * last. `name` is the variable's, `help` what it stands for. Values are checked, nothing follows.
+ */
+const option_spec *environment_unused(size_t i);
+
+/*
+ * Looks at all variables: TERN_ERR_ARG for a name that begins with TERN_ and is not known, and for
+ * a value that a variable without effect cannot have. Empty variables count as not set, and what a
+ * container platform sets for a service of the name "tern" (TERN_PORT=tcp://...) as not there.
+ */
+TERN_MUST_CHECK tern_status environment_check(tern_error *err);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CLI_FILES_H
+#define TERN_TOOLS_CLI_FILES_H
+
+/* Whole files. Each function gives EXIT_DONE, or EXIT_FAILED after a complaint that names the file.
+ */
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Opens a text ("-": standard input, which is not to be closed); NULL after a complaint. */
+FILE *file_open_text(const char *path);
+
+/* Reads all of a file ("-": standard input) into *bytes, which the caller frees, with a terminating
+ * 0 behind *size bytes. More than limit bytes are refused. */
+int file_read(const char *path, size_t limit, char **bytes, size_t *size);
+
+/* What stands behind the last '/' of a path; all of it without one. */
+const char *file_base_name(const char *path);
+
+/* How messages call a file: "-" is standard input. */
+const char *file_shown(const char *path);
+
+/* SHA-256 of a file's bytes as 64 lower-case hexadecimal digits. */
+int file_sha256(const char *path, char hex[65]);
+
+#endif

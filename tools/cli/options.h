@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CLI_OPTIONS_H
+#define TERN_TOOLS_CLI_OPTIONS_H
+
+/*
+ * The command line: one table of commands (commands_table.c) and one of options (options_table.c),
+ * from which parsing, the environment, the help texts and the hints all come. A flag wins over the
+ * environment, and that over the default.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tern/status.h"
+#include "tools/cli/words.h"
+
+/* X(ID, name). Each has a row in the command table and a function cmd_<name> in tern.c. */
+#define COMMAND_LIST(X)                                                                            \
+    X(RUN, run)                                                                                    \
+    X(CHAT, chat)                                                                                  \
+    X(LOGITS, logits)                                                                              \
+    X(BENCH, bench)                                                                                \
+    X(TUNE, tune)                                                                                  \
+    X(INSPECT, inspect)                                                                            \
+    X(KERNELS, kernels)                                                                            \
+    X(COMPLETION, completion)                                                                      \
+    X(SYNTH, synth)                                                                                \
+    X(VERIFY_DETERMINISM, verify_determinism)                                                      \
+    X(PERPLEXITY, perplexity)                                                                      \
+    X(QUANTIZE, quantize)                                                                          \
+    X(VERIFY, verify)                                                                              \
+    X(KEYGEN, keygen)                                                                              \
+    X(TOKENIZE, tokenize)                                                                          \
+    X(CROSSVAL, crossval)                                                                          \
+    X(CONVERT, convert)
+
+typedef enum command_id {
+#define COMMAND_ENUM(id, name) COMMAND_##id,
+    COMMAND_LIST(COMMAND_ENUM)
+#undef COMMAND_ENUM
+        COMMAND_COUNT
+} command_id;
+
+typedef enum option_id {
+    OPT_MODEL,
+    OPT_MODEL_DIR,
+    OPT_PROMPT,
+    OPT_TOKENS,
+    OPT_PROMPTS_FILE,
+    OPT_ROUNDS,
+    OPT_MAX_TOKENS,
+    OPT_CHAT_TOKENS,
+    OPT_SYSTEM,
+    OPT_NO_HISTORY,
+    OPT_ON_FULL,
+    OPT_TEMPERATURE,
+    OPT_GREEDY,
+    OPT_TOP_K,
+    OPT_TOP_P,
+    OPT_MIN_P,
+    OPT_REPEAT_PENALTY,
+    OPT_PRESENCE_PENALTY,
+    OPT_FREQUENCY_PENALTY,
+    OPT_REPEAT_LAST_N,
+    OPT_LOGIT_BIAS,
+    OPT_SEED,
+    OPT_CHAT,
+    OPT_CHAT_TEMPLATE,
+    OPT_SPECIAL,
+    OPT_IGNORE_EOS,
+    OPT_STOP,
+    OPT_STOP_TOKEN,
+    OPT_ECHO,
+    OPT_PROMPT_CACHE,
+    OPT_PROMPT_CACHE_RO,
+    OPT_ALL,
+    OPT_SHA256,
+    OPT_OUTPUT,
+    OPT_DUMP_KV,
+    OPT_SPLIT,
+    OPT_RECOMPUTE,
+    OPT_FILE,
+    OPT_STRIDE,
+    OPT_WINDOWS,
+    OPT_RECEIPT,
+    OPT_RECORD,
+    OPT_SIGN_KEY,
+    OPT_REPLAY,
+    OPT_PUBLIC_KEY,
+    OPT_REFERENCE,
+    OPT_TOLERANCE,
+    OPT_BENCH_PROMPT,
+    OPT_BENCH_TOKENS,
+    OPT_DEPTH,
+    OPT_REPEAT,
+    OPT_DEPTHS,
+    OPT_BATCH_SIZES,
+    OPT_THREAD_COUNTS,
+    OPT_STAGES,
+    OPT_SPARSITY,
+    OPT_TOUCH_BYTES,
+    OPT_TOUCH_STRIDE,
+    OPT_TOUCH_HINT,
+    OPT_VERIFY_TOUCH,
+    OPT_PRESET,
+    OPT_LIST,
+    OPT_MARKDOWN,
+    OPT_TYPE,
+    OPT_EMBEDDING_TYPE,
+    OPT_OUTPUT_TYPE,
+    OPT_FORCE,
+    OPT_FORCE_TERNARY,
+    OPT_TERNARIZE,
+    OPT_THREADS,
+    OPT_AFFINITY,
+    OPT_USE_AFFINITY,
+    OPT_NUMA,
+    OPT_REPLICATE,
+    OPT_REPLICATE_LIMIT,
+    OPT_ISA,
+    OPT_DISABLE,
+    OPT_LAYOUT,
+    OPT_EXACT_HEAD,
+    OPT_NO_TUNE,
+    OPT_CACHE,
+    OPT_I2S_LAYOUT,
+    OPT_I2S_MAP,
+    OPT_TL_TILES,
+    OPT_CACHE_LIMIT,
+    OPT_NO_CACHE,
+    OPT_PRETRANSPOSE,
+    OPT_CONTEXT,
+    OPT_BATCH,
+    OPT_KV,
+    OPT_PRE,
+    OPT_TOKENIZER,
+    OPT_IDS,
+    OPT_ADD_SPECIAL,
+    OPT_SKIP_SPECIAL,
+    OPT_PIECES,
+    OPT_LINES,
+    OPT_DETERMINISTIC,
+    OPT_STRICT,
+    OPT_REQUIRE_MODEL,
+    OPT_JSON,
+    OPT_VERBOSE,
+    OPT_HELP,
+    OPT_PRECISION, /* from here on: accepted, and without effect */
+    OPT_ACTIVATION_PRECISION,
+    OPT_DEVICE,
+    OPT_GPU_LAYERS,
+    OPT_FLASH_ATTENTION,
+    OPT_NO_MMAP,
+    OPT_MLOCK,
+    OPT_COLOR,
+    OPT_SIMPLE_IO,
+    OPT_NO_DISPLAY_PROMPT,
+    OPT_NO_WARMUP,
+    OPT_LOG_DISABLE,
+    OPT_COUNT
+} option_id;
+
+enum { OPTIONS_MAX_OPERANDS = 2 };
+
+/* What becomes of a file that an option or operand names (tools/cli/targets.h). */
+typedef enum file_use { FILE_NONE, FILE_READ, FILE_WRITTEN } file_use;
+
+typedef struct command_spec {
+    const char *name;
+    const char *operands; /* as usage shows them; "" for none */
+    unsigned min_operands, max_operands;
+    const char *summary;  /* one line, for `tern help` */
+    const char *details;  /* paragraphs behind it, lines of at most 100 columns; may be "" */
+    const char *examples; /* lines */
+    const char *alias;    /* what other programs call it; NULL: nothing else */
+    unsigned n_places;    /* operands stand for these options, in this order, but for those that */
+    option_id places[OPTIONS_MAX_OPERANDS]; /* a flag gave; 0: they are the command's own */
+    file_use files[OPTIONS_MAX_OPERANDS];   /* of operands that are the command's own */
+} command_spec;
+
+typedef enum option_type {
+    OPTION_SWITCH, /* no value on the command line; 1/0, true/false, yes/no, on/off in variables */
+    OPTION_TEXT,
+    OPTION_INTEGER, /* decimal, min <= x <= max */
+    OPTION_REAL,    /* decimal, min <= x <= max */
+    OPTION_CHOICE   /* one word of choices */
+} option_type;
+
+typedef struct option_spec {
+    const char *name;     /* long flag without its dashes */
+    char letter;          /* short flag, or 0 */
+    const char *aliases;  /* other long flags, separated by spaces; NULL: none */
+    const char *argument; /* name of the value in help; NULL for switches */
+    option_type type;
+    uint64_t min, max;     /* INTEGER */
+    double low, high;      /* REAL */
+    const char *choices;   /* CHOICE: words separated by spaces */
+    const char *variables; /* older environment variables, separated by spaces; NULL: none */
+    file_use file;         /* TEXT: the value is the name of a file; a folder's is none */
+    bool one_call;         /* belongs to one call: no TERN_ variable */
+    bool repeats;          /* may be given several times: each counts */
+    const char *fallback;  /* value when nothing is given; NULL: unset */
+    const char *shown;     /* the default as pages show it, where that is not fallback; NULL: it is
+                            */
+    unsigned commands;     /* bit 1 << command_id for each command that takes it */
+    const char *help;
+    const char *word;   /* a flag of several letters behind one dash ("ngl"); NULL: none */
+    const char *remark; /* why an option of other programs, accepted so that scripts go on working,
+                           has no effect here; NULL: the option has one */
+} option_spec;
+
+typedef enum option_source {
+    OPTION_UNSET,
+    OPTION_DEFAULT,
+    OPTION_ENVIRONMENT,
+    OPTION_FLAG
+} option_source;
+
+typedef struct option_value {
+    option_source source;
+    const char *text;
+    uint64_t integer; /* SWITCH: 0 or 1 */
+    double real;
+} option_value;
+
+enum { OPTIONS_MAX_REPEATED = 128 };
+
+/* One of the values of an option that repeats. */
+typedef struct option_repeated {
+    option_id id;
+    option_value value;
+} option_repeated;
+
+typedef struct options {
+    command_id command;
+    option_value values[OPT_COUNT];                 /* the last one of each */
+    option_repeated repeated[OPTIONS_MAX_REPEATED]; /* in the order given */
+    unsigned n_repeated;
+    const char *operands[OPTIONS_MAX_OPERANDS];
+    unsigned n_operands;
+    bool model_may_be_prompt; /* it was named without -m, where a prompt could stand behind it */
+} options;
+
+const command_spec *command_describe(command_id command);
+bool command_find(const char *name, command_id *command);
+const char *command_nearest(const char *name); /* for a hint; NULL when nothing is near */
+
+/* Rows of the table. */
+const option_spec *option_describe(option_id id);
+bool option_applies(option_id id, command_id command);
+
+/* The option of a command whose long flag or one of its aliases is name[n]. */
+bool option_find(command_id command, const char *name, size_t n, option_id *id);
+
+/*
+ * Writes a line for each option that was given and has no effect: its flag or variable, and why.
+ * With --verbose also for variables of other programs that are set and not taken.
+ */
+void options_print_remarks(const options *o, FILE *out);
+
+/* TERN_ variable of an option into name; false when it has none. */
+bool option_variable(const option_spec *spec, char *name, size_t size);
+
+/*
+ * The value of the first of the option's variables that is set and not empty, and its name; NULL
+ * when there is none. Names that other programs use for other things (PRECISION, AFFINITY: those
+ * without TERN_, BITNET_ or IE_) only count with a value that the option accepts.
+ */
+const char *option_environment(const option_spec *spec, char name[WORD_BYTES]);
+
+/* The default as pages show it; NULL: there is none. */
+const char *option_default(const option_spec *spec);
+
+/* Whether an earlier row of the table has the same long flag, and so the same variable. */
+bool option_is_repeated(option_id id);
+
+/* Its help with the choices, whether it repeats, and the default: what every page says of it.
+ * Returns the length, less than size. */
+size_t option_help(const option_spec *spec, char *text, size_t size);
+
+/* Whether a text is a value of the option. */
+bool option_accepts(const option_spec *spec, const char *text);
+
+/* Which flags a command's arguments stand for, as a sentence; "" where they are its own. Returns
+ * the length. */
+size_t help_places(const command_spec *spec, char *text, size_t size);
+
+/* What a value of the option must be ("an integer from 0 to 1024"). */
+void option_expectation(const option_spec *spec, char *text, size_t size);
+
+/*
+ * Reads the arguments behind the command's name, then the environment, then the defaults.
+ * TERN_ERR_ARG with a message of one line (without the program's name) on anything wrong. With
+ * --help anywhere the rest is not checked and OPT_HELP is set. Strings point into argv and the
+ * environment.
+ */
+TERN_MUST_CHECK tern_status options_parse(options *o, command_id command, int argc,
+                                          char *const *argv, tern_error *err);
+
+/*
+ * With --strict: the name of an option of other programs that was given, asks for another way of
+ * computing and has no effect here; NULL: none.
+ */
+const char *options_ignored_strictly(const options *o);
+
+bool options_given(const options *o, option_id id); /* by flag or environment */
+bool options_switch(const options *o, option_id id);
+uint64_t options_integer(const options *o, option_id id);
+double options_real(const options *o, option_id id);
+const char *options_text(const options *o, option_id id); /* NULL when unset */
+
+/* All values of an option that repeats, in the order given: value number i, NULL behind the last.
+ */
+const option_value *options_nth(const options *o, option_id id, size_t i);
+size_t options_count(const options *o, option_id id);
+
+/* Help texts, at most 100 columns wide. */
+void help_print_program(FILE *out);
+void help_print_command(FILE *out, command_id command);
+void help_print_environment(FILE *out);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CLI_OUT_H
+#define TERN_TOOLS_CLI_OUT_H
+
+/*
+ * Standard output and diagnostics. Write errors are remembered and decide the exit status at the
+ * end, so that a full disk is never taken for success.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tern/status.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/*
+ * Standard output. False once any write has failed; callers may ignore it. out_write gives a file
+ * or pipe exactly these bytes, a terminal what can be seen of them (tools/cli/visible.h); out_print
+ * writes lines for people, of which only that remains everywhere.
+ */
+bool out_write(const char *bytes, size_t size);
+bool out_print(const char *format, ...) TERN_PRINTF(1, 2);
+bool out_flush(void);
+
+/* Flushes and reports a write error, silently when the reader has gone (EPIPE). Returns `status`,
+ * or EXIT_FAILED where that was EXIT_DONE and something could not be written. */
+int out_finish(int status);
+
+/* "tern: " and a line on standard error, of what can be seen. */
+void complain(const char *format, ...) TERN_PRINTF(1, 2);
+
+/* A text on standard error, of what can be seen. */
+void remark(const char *format, ...) TERN_PRINTF(1, 2);
+
+/* Complains about a failed call; the exit status: EXIT_USAGE for a wrong instruction set, and for a
+ * file that is not replaced. */
+int complain_error(const tern_error *err);
+
+/* Whether remarks (metrics, progress) are wanted on standard error. */
+bool wants_remarks(bool verbose);
+
+#endif

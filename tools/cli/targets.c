@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/cli/targets.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file_map.h"
+#include "tools/cli/out.h"
+
+/* A file of the command line. */
+typedef struct named_file {
+    const char *path;
+    char origin[WORD_BYTES + 2]; /* "--output", or what usage calls an operand */
+    file_use use;
+} named_file;
+
+enum { FILES_MAX = OPT_COUNT + OPTIONS_MAX_OPERANDS };
+
+static size_t list_files(const options *o, named_file files[FILES_MAX]) {
+    const command_spec *command = command_describe(o->command);
+    const char *names = command->operands;
+    size_t n = 0;
+    for (unsigned i = 0; i < o->n_operands; i++) {
+        files[n].path = o->operands[i];
+        files[n].use = command->files[i];
+        n += word_next(&names, files[n].origin) && files[n].use != FILE_NONE;
+    }
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const option_spec *spec = option_describe((option_id)id);
+        const char *path = options_text(o, (option_id)id);
+        if (spec->file != FILE_NONE && path != NULL) {
+            files[n] = (named_file){.path = path, .use = spec->file};
+            (void)snprintf(files[n++].origin, sizeof files->origin, "--%s", spec->name);
+        }
+    }
+    return n;
+}
+
+/* Whether both names lead to one file. */
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return strcmp(a, b) == 0 ||
+           (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+/* Whether `path` is a part of a model's folder: a file right in it, and no GGUF file. */
+static bool is_part(const char *path, const char *folder) {
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(path, '.');
+    char parent[PATH_MAX] = ".";
+    struct stat info;
+    if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode) ||
+        (dot != NULL && strcmp(dot, ".gguf") == 0)) {
+        return false;
+    }
+    if (slash != NULL && (size_t)(slash - path) + 2 > sizeof parent) {
+        return false; /* no file can have such a name */
+    }
+    if (slash != NULL) {
+        (void)stpcpy(mempcpy(parent, path, (size_t)(slash - path) + 1), "");
+    }
+    return same_file(parent, folder);
+}
+
+/* Whether the command reads what stands at files[at].path; false after a complaint. */
+static bool check_inputs(const named_file *files, size_t n, size_t at) {
+    const named_file *target = &files[at];
+    struct stat info;
+    const bool there = stat(target->path, &info) == 0;
+    bool read = there && tern_file_is_mapped(&info);
+    for (size_t i = 0; i < n && !read; i++) {
+        const named_file *other = &files[i];
+        if (other->use == FILE_WRITTEN && i < at && same_file(other->path, target->path)) {
+            complain("%s: is named twice, by %s and %s", target->path, other->origin,
+                     target->origin);
+            return false;
+        }
+        read = there && other->use == FILE_READ &&
+               (same_file(other->path, target->path) || is_part(target->path, other->path));
+    }
+    if (read) {
+        complain("%s: is read by this command, which never replaces what it reads", target->path);
+    }
+    return !read;
+}
+
+static int check_target(const options *o, const char *path) {
+    tern_out_file *file = NULL;
+    tern_error err = {0};
+    const tern_status status = tern_out_file_create(path, targets_mode(o), &file, &err);
+    tern_out_file_discard(&file);
+    if (status == TERN_ERR_EXISTS) {
+        complain("%s%s", err.message,
+                 option_applies(OPT_FORCE, o->command) ? "; --force replaces it"
+                                                       : ", and is never replaced");
+        return EXIT_USAGE;
+    }
+    return status == TERN_OK ? EXIT_DONE : complain_error(&err);
+}
+
+int targets_check(const options *o) {
+    named_file files[FILES_MAX];
+    const size_t n = list_files(o, files);
+    for (size_t i = 0; i < n; i++) {
+        if (files[i].path[0] == '\0') {
+            complain("%s: the name of the file is empty", files[i].origin);
+            return EXIT_USAGE;
+        }
+    }
+    int status = EXIT_DONE;
+    for (size_t i = 0; status == EXIT_DONE && i < n; i++) {
+        if (files[i].use == FILE_WRITTEN) {
+            status = check_inputs(files, n, i) ? check_target(o, files[i].path) : EXIT_USAGE;
+        }
+    }
+    return status;
+}
+
+tern_out_mode targets_mode(const options *o) {
+    return options_switch(o, OPT_FORCE) ? TERN_OUT_REPLACE : TERN_OUT_NEW;
+}

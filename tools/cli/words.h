@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CLI_WORDS_H
+#define TERN_TOOLS_CLI_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { WORD_BYTES = 64 }; /* of the longest word, terminator included */
+
+/*
+ * Distance of two words: the fewest insertions, deletions, replacements and swaps of neighbours,
+ * none of which touches a letter twice. Only the first WORD_BYTES bytes count.
+ */
+size_t word_distance(const char *a, const char *b);
+
+/* Whether a word so far away may have been meant: one mistake, and one more for every four letters.
+ */
+bool word_is_near(size_t distance, const char *word);
+
+/* Copies the next word of a list separated by spaces and moves *list behind it; false at its end.
+ */
+bool word_next(const char **list, char word[WORD_BYTES]);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern bench: prefill and decode against the speed of this machine's memory and of its arithmetic.
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/chacha.h"
+#include "base/metrics.h"
+#include "runtime/model/model.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/touch_options.h"
+#include "tools/commands/commands.h"
+#include "tools/model/text_file.h"
+#include "tools/receipt/receipt.h"
+
+enum { MAX_THREADS = 1024, MAX_BATCH = 4096, MAX_DEPTH = 10000000 }; /* as in the option table */
+
+/* ---- what to measure --------------------------------------------------------------------------
+ */
+
+/* Unless they were asked for, the prompt is what the context has room for: a small model has less.
+ */
+static void plan_main(bench *b) {
+    bench_point *p = &b->main;
+    const size_t room = b->context > p->n_decode ? b->context - p->n_decode : 0;
+    p->threads = tern_model_threads(b->l.model, (uint32_t)options_integer(b->o, OPT_THREADS));
+    if (!options_given(b->o, OPT_BENCH_PROMPT) && p->n_prompt > room) {
+        p->n_prompt = room;
+    }
+    p->depth = options_given(b->o, OPT_DEPTH) ? options_integer(b->o, OPT_DEPTH) : p->n_prompt;
+}
+
+/* The points and passes of the sweeps: as the main point but for what the lists say. */
+static int plan_sweeps(bench *b) {
+    uint64_t depths[BENCH_LIST_MAX], threads[BENCH_LIST_MAX], sizes[BENCH_LIST_MAX];
+    size_t n_sizes;
+    if (bench_list(b->o, OPT_DEPTHS, 0, MAX_DEPTH, depths, &b->n_depths) != EXIT_DONE ||
+        bench_list(b->o, OPT_THREAD_COUNTS, 1, MAX_THREADS, threads, &b->n_threads) != EXIT_DONE ||
+        bench_list(b->o, OPT_BATCH_SIZES, 1, MAX_BATCH, sizes, &n_sizes) != EXIT_DONE) {
+        return EXIT_USAGE;
+    }
+    const bool one_first = n_sizes == 0 || sizes[0] == 1; /* else passes of one go in front */
+    b->n_batches = n_sizes + (one_first ? 0 : 1);
+    b->depths = calloc(b->n_depths + 1, sizeof *b->depths);
+    b->threads = calloc(b->n_threads + 1, sizeof *b->threads);
+    b->batches = calloc(b->n_batches + 1, sizeof *b->batches);
+    if (b->depths == NULL || b->threads == NULL || b->batches == NULL) {
+        complain("no memory for the figures");
+        return EXIT_FAILED;
+    }
+    for (size_t i = 0; i < b->n_depths; i++) {
+        b->depths[i] = b->main;
+        b->depths[i].n_prompt = 0;
+        b->depths[i].depth = depths[i];
+    }
+    for (size_t i = 0; i < b->n_threads; i++) {
+        b->threads[i] = b->main;
+        b->threads[i].threads = (uint32_t)threads[i];
+    }
+    for (size_t i = 0; i < b->n_batches; i++) {
+        b->batches[i].tokens = i == 0 && !one_first ? 1 : sizes[one_first ? i : i - 1];
+    }
+    return EXIT_DONE;
+}
+
+/* Whether `n` positions are there; the most that anything needs is kept in *most. */
+static int check_room(const bench *b, size_t n, size_t *most) {
+    if (n > b->context) {
+        complain("%zu tokens do not fit into a context of %u; see --ctx", n, b->context);
+        return EXIT_USAGE;
+    }
+    *most = n > *most ? n : *most;
+    return EXIT_DONE;
+}
+
+static size_t point_end(const bench_point *p) {
+    return p->n_decode > 0 ? (p->depth > 0 ? p->depth : 1) + p->n_decode : p->depth;
+}
+
+static int plan_tokens(bench *b) {
+    b->n_tokens = 1;
+    int status = check_room(b, b->main.n_prompt, &b->n_tokens);
+    if (status == EXIT_DONE) {
+        status = check_room(b, point_end(&b->main), &b->n_tokens);
+    }
+    for (size_t i = 0; i < b->n_depths && status == EXIT_DONE; i++) {
+        status = check_room(b, point_end(&b->depths[i]), &b->n_tokens);
+    }
+    for (size_t i = 0; i < b->n_batches && status == EXIT_DONE; i++) {
+        status = check_room(b, b->main.depth + b->batches[i].tokens, &b->n_tokens);
+    }
+    return status;
+}
+
+static int plan(bench *b) {
+    b->main.n_prompt = options_integer(b->o, OPT_BENCH_PROMPT);
+    b->main.n_decode = options_integer(b->o, OPT_BENCH_TOKENS);
+    b->context = tern_session_context(b->l.session);
+    plan_main(b);
+    const int status = plan_sweeps(b);
+    return status == EXIT_DONE ? plan_tokens(b) : status;
+}
+
+/* ---- what to measure with ---------------------------------------------------------------------
+ */
+
+/* The text of --file, again and again if it is too short. */
+static int take_text(bench *b) {
+    text_file text = {0};
+    const int status = text_file_read(b->o, &b->l, &text);
+    if (status == EXIT_DONE && text.n == 0) {
+        complain("%s: holds no text", text.path);
+        text_file_free(&text);
+        return EXIT_FAILED;
+    }
+    for (size_t i = 0; i < b->n_tokens && status == EXIT_DONE; i++) {
+        b->tokens[i] = text.ids[i % text.n];
+    }
+    text_file_free(&text);
+    return status;
+}
+
+/* Random tokens of the whole vocabulary. */
+static void take_random(bench *b) {
+    tern_chacha random;
+    tern_chacha_seed(&random, options_integer(b->o, OPT_SEED));
+    for (size_t i = 0; i < b->n_tokens; i++) {
+        b->tokens[i] = (int32_t)(tern_chacha_uniform(&random) * (double)b->l.info.n_vocab);
+    }
+}
+
+static int prepare(bench *b) {
+    const tern_sampler_params params = tern_sampler_params_default();
+    tern_error err = {0};
+    b->tokens = calloc(b->n_tokens + 1, sizeof *b->tokens);
+    if (b->tokens == NULL) {
+        complain("no memory for %zu tokens", b->n_tokens);
+        return EXIT_FAILED;
+    }
+    if (tern_sampler_new(&params, b->l.info.n_vocab, &b->sampler, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    (void)energy_open(&b->energy, ENERGY_FOLDER);
+    if (options_given(b->o, OPT_FILE)) {
+        const int status = take_text(b);
+        return status == EXIT_DONE ? touch_open_as_asked(b->o, &b->touch) : status;
+    }
+    take_random(b);
+    return touch_open_as_asked(b->o, &b->touch);
+}
+
+/* Model and session, with the time that they take; the child that measures memory comes first. */
+static int open_all(bench *b) {
+    b->memory = bandwidth_open();
+    const double begin = tern_clock_seconds();
+    const int status = loader_open(b->o, true, &b->l);
+    b->load_seconds = tern_clock_seconds() - begin;
+    return status;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+static int measure_main(bench *b) {
+    const uint64_t before = tern_dequantize_calls();
+    const int status = bench_measure(b, &b->main);
+    b->dequantized = tern_dequantize_calls() - before;
+    b->rss_mib = tern_peak_rss_mib();
+    if (status == EXIT_DONE && options_switch(b->o, OPT_STRICT) && b->dequantized > 0) {
+        complain("strict: %" PRIu64 " rows of weights were expanded to floats", b->dequantized);
+        return EXIT_FAILED;
+    }
+    return status;
+}
+
+/* What the down projections multiply while the prompt is evaluated and tokens are decoded. */
+static int measure_sparsity(bench *b) {
+    tern_error err = {0};
+    const tern_generate_params params = {.max_tokens = b->main.n_decode, .ignore_end = true};
+    const size_t n = b->main.depth > 0 ? b->main.depth : 1;
+    if (!sparsity_open(&b->sparsity, b->l.model)) {
+        complain("no memory to count zeros");
+        return EXIT_FAILED;
+    }
+    sparsity_watch(b->l.session, &b->sparsity);
+    tern_status status = tern_session_rewind(b->l.session, 0, &err);
+    if (status == TERN_OK) {
+        status =
+            tern_generate(b->l.session, b->sampler, b->tokens, n, &params, NULL, NULL, NULL, &err);
+    }
+    sparsity_watch(b->l.session, NULL);
+    return status == TERN_OK ? EXIT_DONE : complain_error(&err);
+}
+
+/* Each number of threads has a session of its own; the last one stays open. */
+static int measure_threads(bench *b) {
+    int status = EXIT_DONE;
+    for (size_t i = 0; i < b->n_threads && status == EXIT_DONE; i++) {
+        tern_session_free(&b->l.session);
+        status = loader_open_session_on(b->o, b->threads[i].threads, &b->l);
+        if (status == EXIT_DONE) {
+            status = bench_measure(b, &b->threads[i]);
+        }
+    }
+    return status;
+}
+
+static int measure(bench *b) {
+    int status = measure_main(b);
+    bench_measure_peak(b);
+    for (size_t i = 0; i < b->n_depths && status == EXIT_DONE; i++) {
+        status = bench_measure(b, &b->depths[i]);
+    }
+    if (status == EXIT_DONE && b->n_batches > 0) {
+        status = bench_measure_batches(b);
+    }
+    if (status == EXIT_DONE && options_switch(b->o, OPT_STAGES)) {
+        status = bench_measure_stages(b);
+    }
+    if (status == EXIT_DONE && options_switch(b->o, OPT_SPARSITY)) {
+        status = measure_sparsity(b);
+    }
+    if (status == EXIT_DONE) {
+        status = measure_threads(b);
+    }
+    return status == EXIT_DONE ? touch_verify_as_asked(b->o, &b->touch) : status;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int report(bench *b) {
+    int status = options_switch(b->o, OPT_JSON)       ? bench_print_json(b)
+                 : options_switch(b->o, OPT_MARKDOWN) ? bench_print_markdown(b)
+                                                      : bench_print_text(b);
+    if (status == EXIT_DONE && options_given(b->o, OPT_RECORD)) {
+        status = bench_write_record(b);
+    }
+    if (status == EXIT_DONE && options_given(b->o, OPT_RECEIPT)) {
+        status = bench_write_receipt(b);
+    }
+    return status;
+}
+
+static void close_all(bench *b) {
+    sparsity_free(&b->sparsity);
+    free(b->stages);
+    touch_free(&b->touch);
+    tern_sampler_free(&b->sampler);
+    free(b->tokens);
+    free(b->depths);
+    free(b->threads);
+    free(b->batches);
+    loader_close(&b->l);
+    bandwidth_close(&b->memory);
+}
+
+int cmd_bench(const options *o) {
+    bench *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        complain("no memory");
+        return EXIT_FAILED;
+    }
+    b->o = o;
+    int status = receipt_check_key(o);
+    if (status == EXIT_DONE) {
+        status = open_all(b);
+    }
+    if (status == EXIT_DONE) {
+        status = plan(b);
+    }
+    if (status == EXIT_DONE) {
+        status = prepare(b);
+    }
+    if (status == EXIT_DONE) {
+        status = measure(b);
+    }
+    if (status == EXIT_DONE) {
+        status = report(b);
+    }
+    close_all(b);
+    free(b);
+    return status;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern chat: a conversation, on a terminal or from a pipe. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/chat/chat.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/out.h"
+#include "tools/commands/commands.h"
+
+enum { TINY_MILLIONS = 500 }; /* of parameters: below, facts and sums are mostly guessed */
+
+/* A system message comes first; formats without a place for one leave it out. */
+static int begin_dialogue(chat *c) {
+    const char *system = options_text(c->o, OPT_SYSTEM);
+    if (system != NULL && !dialogue_add(&c->dialogue, "system", system, strlen(system))) {
+        complain("no memory for the system prompt");
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+static int check_format(const chat *c) {
+    if (c->l.tokenizer == NULL) {
+        complain("%s: a chat needs a tokenizer", c->l.tokenizer_error.message);
+        return EXIT_FAILED;
+    }
+    if (strcmp(tern_chat_format(c->l.tokenizer), "none") == 0) {
+        complain("%s: no chat format that tern knows: --chat-template NAME says which one to use, "
+                 "and tern run needs none",
+                 c->l.info.path);
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+static int prepare(chat *c) {
+    char path[4096];
+    const bool keeps =
+        c->terminal && !options_switch(c->o, OPT_NO_HISTORY) && history_path(path, sizeof path);
+    tern_error err = {0};
+    if (answerer_open(&c->answerer, c->l.session, c->l.tokenizer, &c->options.sampling, &err) !=
+        TERN_OK) {
+        return complain_error(&err);
+    }
+    c->lines = line_reader_open(c->terminal, keeps ? path : NULL);
+    if (c->lines == NULL) {
+        complain("no memory for a line");
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+static void greet(const chat *c) {
+    const char *name = c->l.info.name[0] != '\0' ? c->l.info.name : c->l.info.path;
+    const double millions = (double)c->l.info.parameters / 1e6;
+    char chosen[256];
+    sampling_describe(&c->options.chosen, chosen, sizeof chosen);
+    chat_remark(c, "%.100s, %.*f million parameters%s, %" PRIu32 " positions", name,
+                millions < 10.0, millions,
+                millions < TINY_MILLIONS ? ": a tiny model, which is often wrong" : "",
+                tern_session_context(c->l.session));
+    chat_remark(c, "%s, seed %" PRIu64 "; /settings tells all", chosen, c->options.request.seed);
+    chat_remark(c, "/help lists commands, Ctrl-C stops an answer, Ctrl-D ends");
+}
+
+static void ask(chat *c) {
+    const char *text = c->message + (strncmp(c->message, "//", 2) == 0);
+    if (strlen(c->message) != c->message_size) {
+        complain("a message with a NUL byte is not answered");
+        c->failed = true;
+        return;
+    }
+    c->attempts = 0;
+    if (!dialogue_add(&c->dialogue, "user", text, strlen(text))) {
+        complain("no memory for the conversation");
+        c->failed = true;
+        return;
+    }
+    (void)chat_answer(c);
+}
+
+/* Whether a message is a command: one line that begins with one '/'. */
+static bool is_command(const char *message) {
+    return message[0] == '/' && message[1] != '/' && strchr(message, '\n') == NULL;
+}
+
+/* Reads and answers until the input ends. */
+static int converse(chat *c) {
+    for (bool going = true; going;) {
+        const line_kind kind = chat_read_message(c);
+        if (kind == LINE_END) {
+            if (c->terminal) {
+                (void)fputc('\n', stderr);
+            }
+            break;
+        }
+        if (kind == LINE_FAILED) {
+            return EXIT_FAILED;
+        }
+        if (kind == LINE_CANCELLED && !c->terminal) {
+            return interrupt_status(EXIT_FAILED);
+        }
+        if (kind == LINE_CANCELLED || c->message_size == 0) {
+            interrupt_forget();
+            continue;
+        }
+        if (is_command(c->message)) {
+            going = chat_command(c, c->message);
+        } else {
+            ask(c);
+        }
+        if (interrupt_seen() && !c->terminal) {
+            return interrupt_status(EXIT_FAILED);
+        }
+        if (!out_flush()) { /* nobody reads the answers any more */
+            return EXIT_FAILED;
+        }
+        interrupt_forget();
+    }
+    const int unchanged = loader_check_file(&c->l);
+    return unchanged == EXIT_DONE && c->failed && !c->terminal ? EXIT_FAILED : unchanged;
+}
+
+int cmd_chat(const options *o) {
+    chat c = {.o = o, .terminal = isatty(STDIN_FILENO) == 1};
+    (void)umask(S_IRWXG | S_IRWXO); /* what is saved is the user's alone */
+    int status = loader_open(o, true, &c.l);
+    if (status == EXIT_DONE) {
+        status = check_format(&c);
+    }
+    if (status == EXIT_DONE) {
+        status = answer_options_read(o, &c.l, &c.options);
+    }
+    if (status == EXIT_DONE) {
+        status = begin_dialogue(&c);
+    }
+    if (status == EXIT_DONE) {
+        status = prepare(&c);
+    }
+    if (status == EXIT_DONE) {
+        interrupt_catch_all();
+        greet(&c);
+        status = converse(&c);
+    }
+    line_reader_close(&c.lines);
+    answerer_close(&c.answerer);
+    answer_options_free(&c.options);
+    dialogue_free(&c.dialogue);
+    free(c.ids);
+    free(c.message);
+    loader_close(&c.l);
+    return status;
+}

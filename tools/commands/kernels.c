@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern kernels: every row of the kernel table, whether it runs here, which is chosen and why. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dispatch/cpu.h"
+#include "dispatch/select.h"
+#include "tern/device.h"
+#include "tern/tern.h"
+#include "tools/cli/out.h"
+#include "tools/commands/commands.h"
+#include "tools/model/json.h"
+#include "tools/model/loader.h"
+#include "tools/model/model_kernels.h"
+
+typedef struct listing {
+    const tern_kernel_row *rows;
+    size_t n;
+    uint64_t machine;                    /* features of this processor */
+    uint64_t mask;                       /* those that --isa leaves */
+    bool has_cuda;                       /* a device can be opened */
+    char cuda[TERN_ERROR_MESSAGE_BYTES]; /* its name, or why not */
+} listing;
+
+static bool is_cuda(const tern_kernel_row *row) {
+    return tern_device_of_row(row) == TERN_DEVICE_CUDA;
+}
+
+static bool is_runnable(const listing *l, const tern_kernel_row *row) {
+    if (is_cuda(row)) {
+        return l->has_cuda;
+    }
+    return row->fn.any != NULL && (row->needs & ~l->machine) == 0;
+}
+
+/* The row that runs for what this one is for. */
+static const tern_kernel_row *chosen_for(const listing *l, const tern_kernel_row *row) {
+    return tern_kernel_select_layout(l->mask, row->op, row->format, row->layout);
+}
+
+static bool is_chosen(const listing *l, const tern_kernel_row *row) {
+    return chosen_for(l, row) == row;
+}
+
+static const char *format_name(const tern_kernel_row *row) {
+    const tern_format_info *info = tern_format_describe(row->format);
+    return info != NULL ? info->name : "-";
+}
+
+/* Names of the features in mask, e.g. "AVX512F AVX512BW". */
+static void feature_names(uint64_t mask, char *text, size_t size) {
+    static const struct {
+        const char *name;
+        uint64_t bit;
+    } features[] = {
+#define FEATURE(name, bit, said, asked) {#name, UINT64_C(1) << (bit)},
+        TERN_CPU_LIST(FEATURE)
+#undef FEATURE
+    };
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof features / sizeof *features && used < size; i++) {
+        if ((mask & features[i].bit) != 0) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "",
+                                     features[i].name);
+        }
+    }
+}
+
+/* What the processor lacks: the first feature stands for all, a line has to fit. */
+static void missing_features(const listing *l, const tern_kernel_row *row, char *text,
+                             size_t size) {
+    const uint64_t missing = row->needs & ~l->machine;
+    const uint64_t first = missing & (0 - missing);
+    char name[32];
+    feature_names(first, name, sizeof name);
+    (void)snprintf(text, size, "lacks %s%s", name, missing != first ? " ..." : "");
+}
+
+static void reason(const listing *l, const tern_kernel_row *row, char *text, size_t size) {
+    const tern_kernel_row *chosen = chosen_for(l, row);
+    if (is_cuda(row)) {
+        (void)snprintf(text, size, "%s", l->has_cuda ? "for the CUDA device" : "no CUDA device");
+    } else if (row->fn.any == NULL) {
+        (void)snprintf(text, size, "not built for this architecture");
+    } else if (!is_runnable(l, row)) {
+        missing_features(l, row, text, size);
+    } else if ((row->needs & ~l->mask) != 0) {
+        (void)snprintf(text, size, "left out by the instruction set asked for");
+    } else if (chosen == row) {
+        (void)snprintf(text, size, "first row of the table that runs here");
+    } else if (chosen != NULL && strcmp(chosen->isa, row->isa) == 0) {
+        (void)snprintf(text, size, "%s comes first", chosen->name);
+    } else {
+        (void)snprintf(text, size, "%s comes first", chosen != NULL ? chosen->isa : "another");
+    }
+}
+
+static void print_table(const listing *l) {
+    out_print("%-36s %-5s %-7s %s\n", "KERNEL", "RUNS", "CHOSEN", "WHY");
+    for (size_t i = 0; i < l->n; i++) {
+        const tern_kernel_row *row = &l->rows[i];
+        char why[256];
+        reason(l, row, why, sizeof why);
+        out_print("%-36s %-5s %-7s %s\n", row->name, is_runnable(l, row) ? "yes" : "no",
+                  is_chosen(l, row) ? "yes" : "no", why);
+    }
+    out_print("\n%zu kernels; this processor: %s\n%s\n", l->n, tern_cpu_name(), l->cuda);
+}
+
+static void print_markdown(const listing *l) {
+    out_print("| kernel | operation | format | layout | instruction set | needs |\n"
+              "|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < l->n; i++) {
+        const tern_kernel_row *row = &l->rows[i];
+        char needs[256];
+        feature_names(row->needs, needs, sizeof needs);
+        out_print("| `%s` | %s | %s | %s | %s | %s |\n", row->name, tern_op_name(row->op),
+                  format_name(row), tern_layout_name(row->layout), row->isa, needs);
+    }
+}
+
+/* Formats whose matrices the row multiplies, or the one that it reads. */
+static json_t *formats_of(const tern_kernel_row *row) {
+    json_t *list = json_array();
+    const bool packed = row->layout != TERN_LAYOUT_ROWS && row->layout != TERN_LAYOUT_NONE;
+    for (int format = 0; format < TERN_FORMAT_COUNT; format++) {
+        if (packed ? tern_layout_holds(row->layout, (tern_format)format)
+                   : row->format == (tern_format)format) {
+            json_array_append_new(list,
+                                  json_string(tern_format_describe((tern_format)format)->name));
+        }
+    }
+    return list;
+}
+
+static int print_json(const listing *l) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < l->n; i++) {
+        const tern_kernel_row *row = &l->rows[i];
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:s}", "name", row->name,
+                      "device", tern_device_name(tern_device_of_row(row)), "op",
+                      tern_op_name(row->op), "format", format_name(row), "layout",
+                      tern_layout_name(row->layout), "formats", formats_of(row), "isa", row->isa,
+                      "runnable", is_runnable(l, row), "chosen", is_chosen(l, row), "test",
+                      is_cuda(row) ? "device_cuda_emulated_forward" : tern_op_test(row->op)));
+    }
+    return json_print(list);
+}
+
+static void find_cuda(listing *l) {
+    tern_device *device = NULL;
+    tern_error err = {0};
+    l->has_cuda = tern_device_open("cuda", &device, &err) == TERN_OK;
+    if (l->has_cuda) {
+        (void)snprintf(l->cuda, sizeof l->cuda, "cuda: %s", device->name);
+    } else {
+        memcpy(l->cuda, err.message, sizeof l->cuda);
+    }
+    tern_device_close(&device);
+}
+
+int cmd_kernels(const options *o) {
+    listing l = {.machine = tern_cpu_features()};
+    const int checked = loader_check_isa(o, &l.mask);
+    if (checked != EXIT_DONE) {
+        return checked;
+    }
+    if (o->values[OPT_MODEL].source == OPTION_FLAG) {
+        return model_kernels(o);
+    }
+    find_cuda(&l);
+    l.rows = tern_kernel_rows(&l.n);
+    if (options_switch(o, OPT_JSON)) {
+        return print_json(&l);
+    }
+    if (options_switch(o, OPT_MARKDOWN)) {
+        print_markdown(&l);
+    } else {
+        print_table(&l);
+    }
+    return EXIT_DONE;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern perplexity: how well a model predicts a text. */
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/sha256.h"
+#include "tools/cli/out.h"
+#include "tools/commands/commands.h"
+#include "tools/eval/perplexity.h"
+#include "tools/model/json.h"
+#include "tools/model/loader.h"
+#include "tools/model/text_file.h"
+
+/* Windows of --ctx tokens; without it 512, or what the model was trained for if that is less. */
+static size_t window_length(const options *o, const loaded *l) {
+    const uint64_t ctx = options_integer(o, OPT_CONTEXT);
+    if (ctx > 0) {
+        return ctx;
+    }
+    const size_t trained = tern_model_default_context(l->model);
+    return trained < PERPLEXITY_DEFAULT_CTX ? trained : PERPLEXITY_DEFAULT_CTX;
+}
+
+/* The beginning-of-text token, where the model's tokenizer puts one in front of a text; else -1. */
+static int32_t leading_token(const tern_tokenizer *t) {
+    int32_t first = -1;
+    size_t n = 0;
+    tern_error err = {0};
+    const int32_t bos = tern_token_bos(t);
+    int32_t ids[4]; /* BOS and EOS, at most */
+    if (tern_tokenize(t, "", 0, TERN_TOKENIZE_SPECIAL, ids, 4, &n, &err) == TERN_OK && n > 0) {
+        first = ids[0];
+    }
+    return first == bos ? bos : -1;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* One line that is written over on a terminal, a line a window elsewhere (--verbose). */
+static void show_progress(const perplexity_result *r, size_t windows, void *user) {
+    (void)user;
+    const bool terminal = isatty(STDERR_FILENO) == 1;
+    fprintf(stderr, "%swindow %zu of %zu: perplexity %.4f +- %.4f%s", terminal ? "\r\x1b[K" : "",
+            r->windows, windows, r->value, r->value_error,
+            terminal && r->windows < windows ? "" : "\n");
+}
+
+static int print_json(const loaded *l, const perplexity_params *p, const perplexity_result *r,
+                      const text_file *t) {
+    char hex[65];
+    tern_sha256 h;
+    tern_sha256_start(&h);
+    tern_sha256_add(&h, t->bytes, t->size);
+    tern_sha256_finish(&h, hex);
+    json_t *root = json_pack(
+        "{s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:s, s:i}", "perplexity", r->value,
+        "perplexity_error", r->value_error, "low", r->low, "high", r->high, "nll", r->nll,
+        "nll_error", r->nll_error, "windows", (json_int_t)r->windows, "ctx", (json_int_t)p->ctx,
+        "stride", (json_int_t)p->stride, "scored_tokens", (json_int_t)r->scored, "text_tokens",
+        (json_int_t)t->n, "text_sha256", hex, "threads", (int)tern_session_threads(l->session));
+    if (root != NULL) {
+        json_set_kernels(root, l);
+        json_object_set_new(root, "model", json_string(l->info.path));
+    }
+    return json_print(root);
+}
+
+static void print_result(const perplexity_params *p, const perplexity_result *r,
+                         const text_file *t) {
+    out_print("perplexity %.4f +- %.4f, 95 %% between %.4f and %.4f\n", r->value, r->value_error,
+              r->low, r->high);
+    out_print("-ln p      %.6f +- %.6f nats a token\n", r->nll, r->nll_error);
+    out_print("%zu windows of %zu tokens, stride %zu; %zu of the text's %zu tokens scored\n",
+              r->windows, p->ctx, p->stride, r->scored, t->n);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int measure(const options *o, loaded *l, const text_file *t) {
+    const size_t ctx = window_length(o, l);
+    const size_t stride = options_integer(o, OPT_STRIDE);
+    const perplexity_params p = {.ctx = ctx,
+                                 .stride = stride > 0 ? stride : ctx,
+                                 .max_windows = options_integer(o, OPT_WINDOWS),
+                                 .bos = leading_token(l->tokenizer)};
+    const int status = loader_open_session_of(o, (uint32_t)ctx, l);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    const bool remarks = wants_remarks(options_switch(o, OPT_VERBOSE));
+    perplexity_result r = {0};
+    tern_error err = {0};
+    if (perplexity_run(l->session, &p, t->ids, t->n, remarks ? show_progress : NULL, NULL, &r,
+                       &err) != TERN_OK) {
+        complain("%s: %s", strcmp(t->path, "-") == 0 ? "standard input" : t->path, err.message);
+        return EXIT_FAILED;
+    }
+    if (options_switch(o, OPT_JSON)) {
+        return print_json(l, &p, &r, t);
+    }
+    print_result(&p, &r, t);
+    return EXIT_DONE;
+}
+
+int cmd_perplexity(const options *o) {
+    loaded l = {0};
+    text_file t = {0};
+    int status = loader_open_model(o, true, &l);
+    if (status == EXIT_DONE) {
+        status = text_file_read(o, &l, &t);
+    }
+    if (status == EXIT_DONE) {
+        status = measure(o, &l, &t);
+    }
+    text_file_free(&t);
+    loader_close(&l);
+    return status;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern run: a prompt in, text out while it is made, figures at the end. */
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/answer/figures.h"
+#include "tools/answer/many.h"
+#include "tools/answer/request.h"
+#include "tools/bench/touch_options.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/out.h"
+#include "tools/commands/commands.h"
+#include "tools/model/json.h"
+#include "tools/model/loader.h"
+#include "tools/model/prompt_cache.h"
+#include "tools/receipt/receipt.h"
+
+typedef struct run {
+    const options *o;
+    loaded l;
+    prompt prompt;
+    size_t n_reused; /* of the prompt, from --prompt-cache */
+    answer_options options;
+    answerer answerer;
+    receipt_watch watch; /* with --receipt */
+    touch touch;         /* with --touch-bytes */
+    bool json;
+} run;
+
+/* ---- what is asked ----------------------------------------------------------------------------
+ */
+
+/* Each token comes here before it is evaluated. */
+static bool write_text(const char *bytes, size_t size, void *user) {
+    run *r = user;
+    if (options_given(r->o, OPT_RECEIPT) && r->answerer.n_tokens > 0) {
+        receipt_watch_logits(&r->watch, r->answerer.n_tokens - 1, false);
+    }
+    return (r->json || (out_write(bytes, size) && out_flush())) && !interrupt_seen();
+}
+
+static int prepare(run *r) {
+    const int status = answer_options_read(r->o, &r->l, &r->options);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    tern_error err = {0};
+    if (answerer_open(&r->answerer, r->l.session, r->l.tokenizer, &r->options.sampling, &err) !=
+        TERN_OK) {
+        return complain_error(&err);
+    }
+    const int opened = touch_open_as_asked(r->o, &r->touch);
+    r->answerer.touch = r->touch.words != NULL ? &r->touch : NULL;
+    return opened;
+}
+
+static int answer(run *r) {
+    const options *o = r->o;
+    const bool echo = options_switch(o, OPT_ECHO) && !r->json;
+    answer_request request = answer_options_request(&r->options, o, &r->prompt, write_text, r);
+    const int cached = prompt_cache_restore(o, &r->l, &r->prompt, &r->n_reused);
+    if (cached != EXIT_DONE) {
+        return cached;
+    }
+    request.known = r->prompt.ids;
+    request.n_known = r->n_reused;
+    request.prompt += r->n_reused;
+    request.n_prompt -= r->n_reused;
+    if (echo && r->prompt.text != NULL) {
+        out_write(r->prompt.text, r->prompt.size);
+    }
+    interrupt_catch();
+    tern_error err = {0};
+    r->watch = receipt_watch_begin(r->l.session);
+    if (answerer_answer(&r->answerer, &request, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    const int unchanged = loader_check_file(&r->l);
+    if (unchanged != EXIT_DONE) {
+        return unchanged;
+    }
+    if (options_switch(o, OPT_STRICT) && r->answerer.dequantized > 0) {
+        complain("strict: %" PRIu64 " rows of weights were expanded to floats",
+                 r->answerer.dequantized);
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+/* With --receipt: the run's tests and its receipt. */
+static int write_receipt(run *r) {
+    const receipt_run finished = {.o = r->o,
+                                  .l = &r->l,
+                                  .prompt = &r->prompt,
+                                  .sampling = &r->options.sampling,
+                                  .request = &r->options.request,
+                                  .answer = &r->answerer,
+                                  .watch = &r->watch};
+    receipt_watch_logits(&r->watch, r->answerer.n_tokens, true);
+    return receipt_write(&finished, NULL);
+}
+
+/* ---- what is told -----------------------------------------------------------------------------
+ */
+
+static int print_json(const run *r) {
+    json_t *root = json_object();
+    figures_set_answer(root, &r->answerer, &r->l);
+    figures_set_process(root, &r->l);
+    figures_set_choices(root, r->o);
+    touch_set_json(root, r->answerer.touch);
+    json_object_set_new(root, "prompt_tokens", json_integer((json_int_t)r->prompt.n));
+    json_object_set_new(root, "reused_tokens", json_integer((json_int_t)r->n_reused));
+    return json_print(root);
+}
+
+static int finish(const run *r) {
+    if (r->json) {
+        const int status = print_json(r);
+        return status == EXIT_DONE ? interrupt_status(status) : status;
+    }
+    out_print("\n");
+    out_flush();
+    if (wants_remarks(options_switch(r->o, OPT_VERBOSE))) {
+        figures_print(&r->answerer, &r->l);
+        if (r->n_reused > 0) {
+            remark("%zu more tokens of the prompt were in %s\n", r->n_reused,
+                   options_text(r->o, OPT_PROMPT_CACHE));
+        }
+    }
+    if (r->answerer.end == ANSWER_CONTEXT) {
+        complain("the context of %u positions is full: the answer ends here (-c gives more, up to "
+                 "%u)",
+                 tern_session_context(r->l.session), r->l.info.n_ctx_train);
+    }
+    return interrupt_status(EXIT_DONE);
+}
+
+/* Several answers, in place of one. */
+static int run_many(run *r) {
+    const char *path = options_text(r->o, OPT_PROMPTS_FILE);
+    if (path == NULL) {
+        const prompts one = {.items = &r->prompt, .n = 1};
+        return many_answer(r->o, &r->l, &r->options, &r->answerer, &one);
+    }
+    prompts all = {0};
+    int status = prompts_read(path, &all);
+    if (status == EXIT_DONE) {
+        status = many_answer(r->o, &r->l, &r->options, &r->answerer, &all);
+    }
+    prompts_free(&all);
+    return status;
+}
+
+static int read_prompt(run *r) {
+    if (options_text(r->o, OPT_PROMPTS_FILE) == NULL) {
+        return prompt_read(r->o, &r->l, &r->prompt);
+    }
+    if (options_given(r->o, OPT_PROMPT) || options_given(r->o, OPT_TOKENS) ||
+        options_given(r->o, OPT_FILE)) {
+        complain("--prompts-file excludes --prompt, --file and --tokens");
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
+/* Options that exclude each other; false after a complaint. */
+static bool check_options(const options *o) {
+    const bool receipt = options_given(o, OPT_RECEIPT);
+    const bool cache = options_given(o, OPT_PROMPT_CACHE);
+    if (o->values[OPT_SYSTEM].source == OPTION_FLAG && !options_switch(o, OPT_CHAT)) {
+        complain("--system is part of a chat: use --chat too");
+    } else if (o->values[OPT_CHAT_TEMPLATE].source == OPTION_FLAG && !options_switch(o, OPT_CHAT)) {
+        complain("--chat-template is part of a chat: use --chat too");
+    } else if (many_wanted(o) && receipt) {
+        complain("--receipt is of one answer: not with --prompts-file or --rounds");
+    } else if (many_wanted(o) && cache) {
+        complain("--prompt-cache is for one answer: not with --prompts-file or --rounds");
+    } else if (receipt && cache) {
+        complain("--receipt tells of a run from its beginning: not with --prompt-cache");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+int cmd_run(const options *o) {
+    run r = {.o = o, .json = options_switch(o, OPT_JSON)};
+    if (!check_options(o)) {
+        return EXIT_USAGE;
+    }
+    int status = receipt_check_key(o);
+    if (status == EXIT_DONE) {
+        status = loader_open(o, true, &r.l);
+    }
+    if (status == EXIT_DONE) {
+        status = read_prompt(&r);
+    }
+    if (status == EXIT_DONE) {
+        status = prepare(&r);
+    }
+    const bool many = many_wanted(o);
+    if (status == EXIT_DONE) {
+        status = many ? run_many(&r) : answer(&r);
+    }
+    const bool answered = status == EXIT_DONE && !many;
+    if (answered) {
+        status = finish(&r);
+        const int saved = prompt_cache_save(o, &r.l);
+        status = saved != EXIT_DONE ? saved : status;
+    }
+    if (answered && options_given(o, OPT_RECEIPT)) {
+        const int written = write_receipt(&r);
+        status = written == EXIT_DONE ? status : written;
+    }
+    if (status == EXIT_DONE) {
+        status = touch_verify_as_asked(o, &r.touch);
+    }
+    touch_free(&r.touch);
+    receipt_watch_free(&r.watch);
+    answerer_close(&r.answerer);
+    answer_options_free(&r.options);
+    prompt_free(&r.prompt);
+    loader_close(&r.l);
+    return status;
+}

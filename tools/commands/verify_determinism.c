@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tern verify-determinism: the same tokens through every instruction set, packed layout, thread
+ * count and way of cutting the prompt; all must give the keys, values and logits of the first run.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/cpu.h"
+#include "dispatch/select.h"
+#include "tools/cli/out.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/determinism.h"
+#include "tools/model/loader.h"
+#include "tools/model/model_hint.h"
+
+enum { POSITIONS = 48 };
+
+/* How the tokens are fed. */
+typedef struct feeding {
+    uint32_t threads;
+    uint32_t split; /* tokens a call; 0: all at once */
+    uint32_t batch; /* tokens a pass; 0: the default */
+    bool beside;    /* another sequence of the same model advances in turn */
+} feeding;
+
+static const feeding feedings[] = {
+    {1, 0, 0, false}, {2, 0, 0, false}, {3, 7, 0, false}, {1, 1, 0, false},
+    {2, 1, 0, false}, {2, 0, 5, false}, {3, 5, 2, true},  {2, 1, 0, true},
+};
+static const char *const layouts[] = {"t2r16", "t5r16", "tl1r16", "tl2r16"};
+
+enum { FEEDINGS = sizeof feedings / sizeof *feedings, LAYOUTS = sizeof layouts / sizeof *layouts };
+
+typedef struct verification {
+    const options *o;
+    const char *path;
+    tern_format kv;
+    uint32_t positions;
+    int32_t tokens[POSITIONS];
+    record first; /* of the first run; the others are compared with it */
+    bool have_first;
+    unsigned runs;
+} verification;
+
+static tern_status session_for(const verification *v, const tern_model *model, const feeding *f,
+                               tern_session **out, tern_error *err) {
+    tern_session_params params = tern_session_params_default();
+    params.n_ctx = v->positions;
+    params.threads = f->threads;
+    params.n_batch = f->batch;
+    params.kv = v->kv;
+    return tern_session_new(model, &params, out, err);
+}
+
+/*
+ * The tokens through one session, while another one of other tokens keeps pace if there is one.
+ * `logits` is aligned and takes those of all tokens.
+ */
+static tern_status feed(const verification *v, const feeding *f, tern_session *s,
+                        tern_session *other, float *logits, record *r, tern_error *err) {
+    const uint32_t piece = f->split > 0 ? f->split : v->positions;
+    tern_status status = TERN_OK;
+    for (uint32_t at = 0; status == TERN_OK && at < v->positions; at += piece) {
+        const uint32_t n = v->positions - at < piece ? v->positions - at : piece;
+        if (other != NULL) {
+            status = tern_session_eval(other, v->tokens + v->positions - at - n, n,
+                                       TERN_LOGITS_NONE, NULL, err);
+        }
+        if (status == TERN_OK) {
+            status = tern_session_eval(s, v->tokens + at, n, TERN_LOGITS_ALL, logits, err);
+        }
+        if (status == TERN_OK) {
+            memcpy(r->logits + (size_t)at * r->n_vocab, logits,
+                   (size_t)n * r->n_vocab * sizeof *logits);
+        }
+    }
+    if (status == TERN_OK) {
+        record_cache(r, s);
+    }
+    return status;
+}
+
+static int run(const verification *v, const tern_model *model, const feeding *f, record *r) {
+    float *logits = record_logits_buffer(r);
+    tern_session *s = NULL;
+    tern_session *other = NULL;
+    tern_error err = {0};
+    tern_status status =
+        logits == NULL ? tern_fail(&err, TERN_ERR_NOMEM, "no memory for logits") : TERN_OK;
+    if (status == TERN_OK) {
+        status = session_for(v, model, f, &s, &err);
+    }
+    if (status == TERN_OK && f->beside) {
+        status = session_for(v, model, f, &other, &err);
+    }
+    if (status == TERN_OK) {
+        status = feed(v, f, s, other, logits, r, &err);
+    }
+    tern_session_free(&s);
+    tern_session_free(&other);
+    free(logits);
+    return status == TERN_OK ? EXIT_DONE : complain_error(&err);
+}
+
+/* Compares a run with the first one. */
+static int judge(const verification *v, const char *isa, const char *layout, const feeding *f,
+                 const record *r) {
+    const record_difference d = record_compare(&v->first, r);
+    char where[256];
+    if (d.part == RECORD_SAME) {
+        return EXIT_DONE;
+    }
+    record_describe(r, &d, where, sizeof where);
+    complain("not one answer: %s, %s, %u threads, %u tokens a call, batch %u%s: %s", isa, layout,
+             f->threads, f->split > 0 ? f->split : v->positions, f->batch,
+             f->beside ? ", beside another sequence" : "", where);
+    return EXIT_FAILED;
+}
+
+/* Every way of feeding one opened model. */
+static int check_model(verification *v, const tern_model *model, const char *layout) {
+    record r = {0};
+    int status = EXIT_DONE;
+    for (size_t i = 0; status == EXIT_DONE && i < FEEDINGS; i++) {
+        record *into = v->have_first ? &r : &v->first;
+        record_free(into);
+        if (!record_new(model, v->kv, v->positions, into)) {
+            status = EXIT_FAILED;
+            break;
+        }
+        status = run(v, model, &feedings[i], into);
+        if (status == EXIT_DONE && v->have_first) {
+            status = judge(v, tern_model_isa(model), layout, &feedings[i], into);
+        }
+        v->have_first = v->have_first || status == EXIT_DONE;
+        v->runs++;
+    }
+    record_free(&r);
+    return status;
+}
+
+/* Tokens that differ from each other as far as the vocabulary allows. */
+static void choose_tokens(verification *v, const tern_model *model) {
+    tern_model_info info;
+    tern_model_describe(model, &info);
+    v->positions = info.n_ctx_train < POSITIONS ? info.n_ctx_train : POSITIONS;
+    for (uint32_t i = 0; i < v->positions; i++) {
+        v->tokens[i] = (int32_t)((i * UINT64_C(2654435761) >> 8) % info.n_vocab);
+    }
+}
+
+static bool is_ternary(const tern_model *model, tern_format kv) {
+    const tern_kernel_row *rows[64];
+    const size_t n = tern_model_kernels(model, kv, rows, 64);
+    for (size_t i = 0; i < n && i < 64; i++) {
+        if (tern_layout_input(rows[i]->layout) == TERN_INPUT_TOKEN && rows[i]->op == TERN_OP_GEMV) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One instruction set, in every layout that matters to the model. */
+static int check_isa(verification *v, const char *isa) {
+    bool ternary = true;
+    for (size_t i = 0; i < (ternary ? LAYOUTS : 1); i++) {
+        tern_model_params params = tern_model_params_default();
+        tern_model *model = NULL;
+        tern_error err = {0};
+        params.isa = isa;
+        params.layout = layouts[i];
+        if (loader_set_reading(v->o, &params, &err) != TERN_OK) {
+            (void)complain_error(&err);
+            return EXIT_USAGE;
+        }
+        params.pre_tokenizer = options_text(v->o, OPT_PRE);
+        params.tokenizer = options_text(v->o, OPT_TOKENIZER);
+        if (tern_model_open(v->path, &params, &model, &err) != TERN_OK) {
+            return complain_of_model(v->path, v->o->model_may_be_prompt, &err);
+        }
+        ternary = is_ternary(model, v->kv);
+        choose_tokens(v, model);
+        const int status = check_model(v, model, layouts[i]);
+        tern_model_free(&model);
+        if (status != EXIT_DONE) {
+            return status;
+        }
+        out_print("%-12s %-8s %u runs: the same\n", isa, ternary ? layouts[i] : "", FEEDINGS);
+    }
+    return EXIT_DONE;
+}
+
+int cmd_verify_determinism(const options *o) {
+    verification v = {.o = o, .kv = loader_kv_format(o), .path = loader_model_path(o, true)};
+    uint64_t mask;
+    int status = v.path == NULL ? EXIT_USAGE : loader_check_isa(o, &mask);
+    size_t count;
+    const tern_isa_info *isas = tern_isas(&count);
+    for (size_t i = 0; status == EXIT_DONE && i < count; i++) {
+        if (isas[i].built && (isas[i].needs & ~mask) == 0) {
+            status = check_isa(&v, isas[i].name);
+        }
+    }
+    if (status == EXIT_DONE) {
+        char hex[65];
+        record_hash(&v.first, hex);
+        out_print("one answer   %s  (%u runs of %u tokens)\n", hex, v.runs, v.positions);
+    }
+    record_free(&v.first);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_MODEL_JSON_H
+#define TERN_TOOLS_MODEL_JSON_H
+
+/* JSON of the program: values, one line of output, and what several commands say alike. */
+
+#include "base/json_tree/value.h"
+#include "tools/model/loader.h"
+
+/* Prints root as one line and frees it; the exit status. NULL (no memory) is a failure. */
+int json_print(json_t *root);
+
+/* Sets "isa", "choice" (tern_model_choice), "kernels" (names of the rows in use) and
+ * "refused_kernels" (rows found to be wrong).
+ */
+void json_set_kernels(json_t *root, const loaded *l);
+
+/* Sets "load_seconds" and "weights": "mapped" from the cache, or "packed". */
+void json_set_loading(json_t *root, const loaded *l);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/model/loader.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/model/model.h"
+#include "tools/cli/out.h"
+#include "tools/cli/targets.h"
+#include "tools/model/model_folder.h"
+#include "tools/model/model_hint.h"
+#include "tools/model/places.h"
+
+const char *loader_shipped_model(void) {
+    static const char *const places[] = {TERN_DEFAULT_MODEL, TERN_INSTALLED_MODEL};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (access(places[i], R_OK) == 0) {
+            return places[i];
+        }
+    }
+    return NULL;
+}
+
+const char *loader_model_path(const options *o, bool may_use_shipped) {
+    const char *path = options_text(o, OPT_MODEL);
+    if (options_text(o, OPT_MODEL_DIR) != NULL) {
+        return model_in_folder(options_text(o, OPT_MODEL_DIR), path);
+    }
+    if (path != NULL) {
+        return path;
+    }
+    if (!may_use_shipped || options_switch(o, OPT_REQUIRE_MODEL)) {
+        complain("no model: name its file behind the command, or set TERN_MODEL");
+        return NULL;
+    }
+    const char *shipped = loader_shipped_model();
+    if (shipped != NULL) {
+        return shipped;
+    }
+    complain("no model given and the small one is not at %s or %s: use -m FILE", TERN_DEFAULT_MODEL,
+             TERN_INSTALLED_MODEL);
+    return NULL;
+}
+
+int loader_check_isa(const options *o, uint64_t *mask) {
+    tern_error err = {0};
+    const char *refused[16];
+    const size_t capacity = sizeof refused / sizeof *refused;
+    const size_t n = tern_cpu_refused(refused, capacity);
+    for (size_t i = 0; i < n && i < capacity; i++) {
+        complain("this processor announces %s, which does not work here: not used", refused[i]);
+    }
+    if (tern_cpu_mask(options_text(o, OPT_ISA), options_text(o, OPT_DISABLE), mask, &err) !=
+        TERN_OK) {
+        return complain_error(&err);
+    }
+    return EXIT_DONE;
+}
+
+static void report_refusals(const tern_model *model) {
+    const tern_kernel_refusal *refusals;
+    const size_t n = tern_model_refusals(model, &refusals);
+    for (size_t i = 0; i < n; i++) {
+        complain("kernel %s gives wrong results on this machine (seen at %s): another is used",
+                 refusals[i].row->name, refusals[i].where);
+    }
+}
+
+void loader_report_unused(const tern_model *model, const char *path) {
+    enum { SHOWN = 6 };
+    const char *const *names;
+    const size_t n = tern_model_unused(model, &names);
+    char line[SHOWN * 100] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < n && i < SHOWN; i++) {
+        used +=
+            (size_t)snprintf(line + used, sizeof line - used, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    if (n > SHOWN) {
+        complain("%s: not known, and left out: %s and %zu more", path, line, n - SHOWN);
+    } else if (n > 0) {
+        complain("%s: not known, and left out: %s", path, line);
+    }
+}
+
+void loader_report_doubt(const tern_model *model, const char *path) {
+    const char *doubt = tern_model_doubt(model);
+    if (doubt != NULL) {
+        complain("%s: %s", path, doubt);
+    }
+}
+
+void loader_describe(const options *o, loaded *l) {
+    if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK) {
+        l->tokenizer = NULL;
+    }
+    tern_model_describe(l->model, &l->info);
+    const size_t capacity = sizeof l->kernels / sizeof *l->kernels;
+    const size_t n = tern_model_kernels(l->model, loader_kv_format(o), l->kernels, capacity);
+    l->n_kernels = n < capacity ? n : capacity;
+}
+
+static tern_image_use image_use(const options *o) {
+    const char *name = options_text(o, OPT_PRETRANSPOSE);
+    if (name[0] == 'w') { /* woh, wxh: single matrices, in other programs */
+        complain("--pretranspose %s: all matrices are packed, so all of them are kept", name);
+    }
+    if (strcmp(name, "large") == 0) {
+        return TERN_IMAGES_LARGE;
+    }
+    return strcmp(name, "none") == 0 ? TERN_IMAGES_NONE : TERN_IMAGES_ALL; /* all, woh, wxh */
+}
+
+static void report_loading(const loaded *l) {
+    const tern_model_loading *t = &l->loading;
+    remark("loaded in %.3f s: ", t->seconds);
+    if (t->content_seconds > 0.0) {
+        remark("contents %.3f, cache %.3f, ", t->content_seconds, t->image_seconds);
+    }
+    remark("weights %.3f, %s\n", t->weights_seconds,
+           t->mapped ? "mapped from the cache" : "packed");
+    if (t->problem.status != TERN_OK) {
+        remark("cache not used: %s\n", t->problem.message);
+    }
+}
+
+tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
+    tern_model_params params = tern_model_params_default();
+    params.isa = options_text(o, OPT_ISA);
+    params.disable = options_text(o, OPT_DISABLE);
+    params.exact_head = options_switch(o, OPT_EXACT_HEAD);
+    params.layout = loader_layout(o);
+    params.cache = loader_cache(o, cache);
+    params.tune = loader_tunes(o);
+    params.threads = (uint32_t)options_integer(o, OPT_THREADS);
+    return params;
+}
+
+int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
+    uint64_t mask;
+    const int checked = loader_check_isa(o, &mask);
+    if (checked != EXIT_DONE) {
+        return checked;
+    }
+    const char *path = loader_model_path(o, may_use_shipped);
+    if (path == NULL) {
+        return EXIT_USAGE;
+    }
+    char cache[PATH_MAX];
+    tern_model_params params = loader_params(o, cache);
+    params.pre_tokenizer = options_text(o, OPT_PRE);
+    params.tokenizer = options_text(o, OPT_TOKENIZER);
+    params.chat_format = loader_chat_format(o);
+    params.strict = options_switch(o, OPT_STRICT);
+    params.cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
+    params.images = image_use(o);
+    tern_error err = {0};
+    if (loader_set_reading(o, &params, &err) != TERN_OK ||
+        places_read(o, &params, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return EXIT_USAGE;
+    }
+    if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
+        return complain_of_model(path, o->model_may_be_prompt, &err);
+    }
+    const int writable = targets_check(o); /* the model's file has its name only now */
+    if (writable != EXIT_DONE) {
+        return writable;
+    }
+    loader_report_unused(l->model, path);
+    loader_report_doubt(l->model, path);
+    report_refusals(l->model);
+    loader_describe(o, l);
+    tern_model_describe_loading(l->model, &l->loading);
+    places_report_replicas(&l->loading);
+    if (options_switch(o, OPT_VERBOSE)) {
+        report_loading(l);
+    }
+    if (l->tokenizer != NULL && options_switch(o, OPT_VERBOSE)) {
+        loader_report_tokenizer(l->tokenizer, path);
+    }
+    return EXIT_DONE;
+}
+
+void loader_report_tokenizer(const tern_tokenizer *t, const char *model) {
+    if (model == NULL || strcmp(tern_tokenizer_file(t), model) != 0) {
+        const char *pre = tern_tokenizer_pre(t);
+        remark("tokenizer: %s, %s%s%s, %zu tokens\n", tern_tokenizer_file(t),
+               tern_tokenizer_kind(t), pre[0] != '\0' ? ", pre-tokenizer " : "", pre,
+               tern_tokenizer_size(t));
+    }
+}
+
+int loader_check_file(const loaded *l) {
+    tern_error err = {0};
+    return tern_model_unchanged(l->model, &err) == TERN_OK ? EXIT_DONE : complain_error(&err);
+}
+
+const char *loader_layout(const options *o) {
+    const char *name = options_text(o, OPT_LAYOUT);
+    return name != NULL && strcmp(name, "auto") == 0 ? NULL : name;
+}
+
+const char *loader_chat_format(const options *o) {
+    const char *name = options_text(o, OPT_CHAT_TEMPLATE);
+    return name != NULL && strcmp(name, "auto") == 0 ? NULL : name;
+}
+
+const char *loader_cache(const options *o, char path[PATH_MAX]) {
+    if (options_switch(o, OPT_NO_CACHE)) {
+        return NULL;
+    }
+    if (options_text(o, OPT_CACHE) != NULL) {
+        return options_text(o, OPT_CACHE);
+    }
+    const size_t length = tern_cache_default(path, PATH_MAX);
+    return length > 0 && length < PATH_MAX ? path : NULL;
+}
+
+bool loader_tunes(const options *o) {
+    return !options_switch(o, OPT_NO_TUNE) && !options_switch(o, OPT_DETERMINISTIC);
+}
+
+tern_status loader_set_reading(const options *o, tern_model_params *params, tern_error *err) {
+    tern_reading reading;
+    params->i2s_order =
+        (tern_i2s_order)(options_text(o, OPT_I2S_LAYOUT)[0] - 'a'); /* one of the choices */
+    params->i2s_map = options_text(o, OPT_I2S_MAP);
+    params->tl_tiles = options_text(o, OPT_TL_TILES);
+    return tern_reading_init(&reading, params->i2s_order, params->i2s_map, params->tl_tiles, err);
+}
+
+tern_format loader_kv_format(const options *o) {
+    const char *name = options_text(o, OPT_KV); /* one of the option's choices */
+    int format = 0;
+    if (strcmp(name, "int8") == 0) {
+        return TERN_FORMAT_Q8_0; /* not the weights' int8, which has one scale a row */
+    }
+    while (strcmp(tern_format_describe((tern_format)format)->name, name) != 0)
+        format++;
+    return (tern_format)format;
+}
+
+static int open_session(const options *o, uint32_t n_ctx, uint32_t threads, loaded *l) {
+    tern_session_params params = tern_session_params_default();
+    params.n_ctx = n_ctx;
+    params.n_batch = (uint32_t)options_integer(o, OPT_BATCH);
+    params.threads = threads;
+    params.kv = loader_kv_format(o);
+    tern_error err = {0};
+    if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    places_report(l->session);
+    const uint32_t wanted = tern_model_threads(l->model, params.threads);
+    const uint32_t started = tern_session_threads(l->session);
+    if (started < wanted) {
+        complain("only %u of %u threads could be started: slower, the same answer", started,
+                 wanted);
+    }
+    return EXIT_DONE;
+}
+
+int loader_open_session(const options *o, loaded *l) {
+    return loader_open_session_of(o, (uint32_t)options_integer(o, OPT_CONTEXT), l);
+}
+
+int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l) {
+    return open_session(o, n_ctx, (uint32_t)options_integer(o, OPT_THREADS), l);
+}
+
+int loader_open_session_on(const options *o, uint32_t threads, loaded *l) {
+    return open_session(o, (uint32_t)options_integer(o, OPT_CONTEXT), threads, l);
+}
+
+int loader_open(const options *o, bool may_use_shipped, loaded *l) {
+    const int status = loader_open_model(o, may_use_shipped, l);
+    return status == EXIT_DONE ? loader_open_session(o, l) : status;
+}
+
+void loader_close(loaded *l) {
+    tern_session_free(&l->session);
+    tern_model_free(&l->model);
+}

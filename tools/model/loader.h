@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_MODEL_LOADER_H
+#define TERN_TOOLS_MODEL_LOADER_H
+
+/* From the command line to a model, a session and a prompt; shared by the commands that run one. */
+
+#include <limits.h>
+
+#include "tern/tern.h"
+#include "tools/cli/options.h"
+
+typedef struct loaded {
+    tern_model *model;
+    tern_session *session;
+    const tern_tokenizer *tokenizer; /* NULL: the file has none, see tokenizer_error */
+    tern_error tokenizer_error;
+    tern_model_info info;
+    tern_model_loading loading;
+    const tern_kernel_row *kernels[64];
+    size_t n_kernels;
+} loaded;
+
+/* The model's path: --model, else the shipped one; NULL (after a complaint) when there is none. */
+const char *loader_model_path(const options *o, bool may_use_shipped);
+
+/* The path of the small model that comes with tern; NULL: it is not there. */
+const char *loader_shipped_model(void);
+
+/*
+ * Opens the model, then a session for it; loader_open does both. EXIT_DONE, or the exit status
+ * after a complaint. Call loader_close in any case; *l must be zero-initialised.
+ */
+int loader_open_model(const options *o, bool may_use_shipped, loaded *l);
+int loader_open_session(const options *o, loaded *l);
+int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l);   /* in place of --ctx */
+int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* ... of --threads */
+int loader_open(const options *o, bool may_use_shipped, loaded *l);
+void loader_close(loaded *l);
+
+/*
+ * The features that --isa and --disable (or their variables) leave, or the exit status of what is
+ * wrong with them. Complains of instruction sets that this machine announces but cannot execute.
+ */
+int loader_check_isa(const options *o, uint64_t *mask);
+
+/* Names, in one line on standard error, what the file holds and tern does not know; if anything. */
+void loader_report_unused(const tern_model *model, const char *path);
+
+/* The same of what speaks against how codes are read. */
+void loader_report_doubt(const tern_model *model, const char *path);
+
+/* Fills tokenizer, info and kernels of *l from its open model. */
+void loader_describe(const options *o, loaded *l);
+
+/* After the work: complains, and fails, when the model's file was changed meanwhile. */
+int loader_check_file(const loaded *l);
+
+/* Says on standard error which tokenizer is used, if it is not the model's own (NULL: in any case).
+ */
+void loader_report_tokenizer(const tern_tokenizer *t, const char *model);
+
+/*
+ * Parameters of a model with the options that decide which kernels and layouts it gets; the path of
+ * the cache may lie in `cache`, which must live until the model is open.
+ */
+tern_model_params loader_params(const options *o, char cache[PATH_MAX]);
+
+/* The layout that --layout names; NULL: none. */
+const char *loader_layout(const options *o);
+
+/* The chat format that --chat-template names; NULL: what the model's template is. */
+const char *loader_chat_format(const options *o);
+
+/* The folder for what can be made again, in the options or in path; NULL: there is none. */
+const char *loader_cache(const options *o, char path[PATH_MAX]);
+
+/* Whether measurements choose kernels: not with --no-tune, nor with --deterministic. */
+bool loader_tunes(const options *o);
+
+/* How ternary tensors are read: --i2s-layout, --i2s-map, --tl-tiles. TERN_ERR_ARG: wrong usage. */
+TERN_MUST_CHECK tern_status loader_set_reading(const options *o, tern_model_params *params,
+                                               tern_error *err);
+
+/* --kv as a format. */
+tern_format loader_kv_format(const options *o);
+
+typedef struct prompt {
+    char *text; /* as given; NULL with --tokens */
+    size_t size;
+    int32_t *ids;
+    size_t n;
+} prompt;
+
+/* Reads and tokenizes what --prompt, --file, --tokens or standard input hold, which must fit into
+ * the session. Free in any case. */
+int prompt_read(const options *o, const loaded *l, prompt *p);
+void prompt_free(prompt *p);
+
+/* Gives a prompt that has a text its tokens; EXIT_DONE, or the exit status after a complaint. */
+int prompt_tokenize(const options *o, const loaded *l, prompt *p);
+
+#endif

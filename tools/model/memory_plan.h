@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_MODEL_MEMORY_PLAN_H
+#define TERN_TOOLS_MODEL_MEMORY_PLAN_H
+
+/* The memory that a model and a session of it would take, before any of it is allocated. */
+
+#include "tern/tern.h"
+#include "tools/model/json.h"
+
+/* Bytes. */
+typedef struct memory_plan {
+    uint64_t file;     /* mapped while the model is loaded */
+    uint64_t in_place; /* of the file: matrices of floats, which are read where they are mapped */
+    uint64_t packed;
+    uint64_t replicas; /* of hot weights, on all nodes together */
+    uint64_t replica;  /* one of them */
+    uint32_t n_replicas;
+    const char *no_replicas; /* why there are none; NULL: there are, or nobody asked for them */
+    uint64_t kv;
+    uint64_t scratch;
+    uint64_t needed;    /* all but the file's other parts, which are dropped when they are packed */
+    uint64_t available; /* here and now; 0: not known */
+    uint32_t n_ctx;
+    tern_format kv_format;
+} memory_plan;
+
+/* For an open model (without its weights, too) and the session that --ctx and --kv ask for. */
+TERN_MUST_CHECK tern_status memory_plan_make(const tern_model *model,
+                                             const tern_session_params *params, uint64_t in_place,
+                                             memory_plan *plan, tern_error *err);
+
+/* False only when it is known that it does not. */
+bool memory_plan_fits(const memory_plan *plan);
+
+/* Lines for people, with the formula of the cache and its numbers. */
+void memory_plan_print(const memory_plan *plan, const tern_model_info *info);
+
+json_t *memory_plan_json(const memory_plan *plan);
+
+#endif

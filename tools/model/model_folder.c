@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/model/model_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/cli/out.h"
+
+static char path[4096];
+
+/* Writes folder/name and the suffix to path; false when that is too long. */
+static bool join(const char *folder, const char *name, const char *suffix) {
+    const int n = snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
+    return n > 0 && (size_t)n < sizeof path;
+}
+
+/* A model, and of a split one ("-00002-of-00003.gguf") the first part. */
+static bool is_model(const char *name) {
+    const size_t n = strlen(name);
+    if (n < 6 || strcmp(name + n - 5, ".gguf") != 0) {
+        return false;
+    }
+    unsigned part = 1;
+    unsigned parts = 1;
+    const char *tail = n > 20 ? name + n - 20 : "";
+    return sscanf(tail, "-%5u-of-%5u.gguf", &part, &parts) != 2 || part == 1;
+}
+
+static const char *only_model(const char *folder) {
+    DIR *listing = opendir(folder);
+    if (listing == NULL) {
+        complain("%s: %s", folder, strerror(errno));
+        return NULL;
+    }
+    unsigned found = 0;
+    for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+        if (is_model(entry->d_name) && join(folder, entry->d_name, "")) {
+            found++;
+        }
+    }
+    (void)closedir(listing); /* only read */
+    if (found != 1) {
+        complain("%s: it holds %u models (*.gguf): use -m NAME", folder, found);
+        return NULL;
+    }
+    return path;
+}
+
+const char *model_in_folder(const char *folder, const char *name) {
+    if (name == NULL) {
+        return only_model(folder);
+    }
+    if (strchr(name, '/') != NULL) {
+        return name;
+    }
+    if (join(folder, name, ".gguf") && access(path, R_OK) == 0) {
+        return path;
+    }
+    if (!join(folder, name, "")) {
+        complain("%.100s: a path that is too long", folder);
+        return NULL;
+    }
+    return access(path, F_OK) != 0 && access(name, F_OK) == 0 ? name : path;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_MODEL_MODEL_FOLDER_H
+#define TERN_TOOLS_MODEL_MODEL_FOLDER_H
+
+/*
+ * The path of a model in a folder: of the file `name`, with or without ".gguf", or, where name is
+ * NULL, of the only model there (of a split model the first part). A name with a '/' is a path of
+ * its own. NULL after a complaint. Lives until the next call.
+ */
+const char *model_in_folder(const char *folder, const char *name);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/model/model_kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/model/model.h"
+#include "runtime/model/tune_model.h"
+#include "tools/cli/out.h"
+#include "tools/model/json.h"
+#include "tools/model/loader.h"
+#include "tools/model/model_hint.h"
+
+/* Matrices that are alike: of one shape and format, multiplied by the same rows. */
+typedef struct matrix_kind {
+    const tern_linear *one;
+    bool scan; /* the int8 image of the head: multiplied by one token at a time, never by several */
+    const char *choice;
+    const tern_kernel_row *table_gemv, *table_gemm; /* what the table's order prefers */
+    size_t n;
+    char tensors[160]; /* names without the number of the layer, separated by spaces */
+} matrix_kind;
+
+enum { MAX_KINDS = 64 };
+
+typedef struct survey {
+    const options *o;
+    loaded l;
+    uint32_t threads;
+    bool tunes; /* measurements may choose */
+    matrix_kind kinds[MAX_KINDS];
+    size_t n;
+} survey;
+
+/* "attn_q" of "blk.12.attn_q.weight". */
+static tern_span short_name(const tern_gguf_tensor *t) {
+    tern_span name = t->name;
+    if (name.size > 4 && memcmp(name.data, "blk.", 4) == 0) {
+        const char *dot = memchr(name.data + 4, '.', name.size - 4);
+        const size_t skip = dot != NULL ? (size_t)(dot + 1 - name.data) : 0;
+        name = (tern_span){.data = name.data + skip, .size = name.size - skip};
+    }
+    const char *dot = memchr(name.data, '.', name.size);
+    name.size = dot != NULL ? (size_t)(dot - name.data) : name.size;
+    return name;
+}
+
+/* Appends the name, if it is not there and has room. */
+static void add_name(matrix_kind *kind, tern_span name) {
+    const char *list = kind->tensors;
+    const size_t used = strlen(list);
+    for (const char *word = list; used > 0;) {
+        const size_t n = strcspn(word, " ");
+        if (n == name.size && memcmp(word, name.data, n) == 0) {
+            return;
+        }
+        if (word[n] == '\0') {
+            break;
+        }
+        word += n + 1;
+    }
+    if (used + 1 + name.size < sizeof kind->tensors) {
+        (void)snprintf(kind->tensors + used, sizeof kind->tensors - used, "%s%.*s",
+                       used > 0 ? " " : "", (int)name.size, name.data);
+    }
+}
+
+static bool is_alike(const matrix_kind *kind, const tern_linear *linear, bool scan) {
+    const tern_matrix *a = &kind->one->matrix;
+    const tern_matrix *b = &linear->matrix;
+    return kind->scan == scan && a->format == b->format && a->layout == b->layout &&
+           a->rows == b->rows && a->cols == b->cols && kind->one->gemv == linear->gemv &&
+           kind->one->gemm == linear->gemm;
+}
+
+static const tern_kernel_row *preferred(const tern_model *m, tern_op op,
+                                        const tern_tune_choice *tuned) {
+    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
+    return tern_tune_candidates(&m->guard, op, tuned->key.format, rows) > 0 ? rows[0] : NULL;
+}
+
+static matrix_kind kind_of(const tern_model *m, const tern_linear *linear, bool scan) {
+    const tern_tune_choice *tuned = tern_model_tuned(m, linear);
+    const bool asked = m->choice == TERN_CHOICE_ASKED && linear->form == TERN_INPUT_TOKEN;
+    matrix_kind kind = {.one = linear,
+                        .scan = scan,
+                        .choice = tuned != NULL ? "tuned" : (asked ? "asked" : "table"),
+                        .table_gemv = linear->gemv,
+                        .table_gemm = linear->gemm};
+    if (tuned != NULL) {
+        kind.table_gemv = preferred(m, TERN_OP_GEMV, tuned);
+        kind.table_gemm = preferred(m, TERN_OP_GEMM, tuned);
+    }
+    return kind;
+}
+
+static void find_kinds(survey *s) {
+    const tern_model *m = s->l.model;
+    const tern_linear *linear;
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++) {
+        const bool scan = linear == &m->image.scan;
+        size_t k = 0;
+        while (k < s->n && !is_alike(&s->kinds[k], linear, scan)) {
+            k++;
+        }
+        if (k == MAX_KINDS) {
+            continue; /* models have four to eight */
+        }
+        if (k == s->n) {
+            s->kinds[s->n++] = kind_of(m, linear, scan);
+        }
+        s->kinds[k].n++;
+        add_name(&s->kinds[k], short_name(linear->tensor));
+    }
+}
+
+static bool is_product(const tern_kernel_row *row) {
+    return row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM;
+}
+
+/* Whether a matrix has the table's rows only because nobody has measured it yet. */
+static bool lacks_measurement(const survey *s) {
+    bool lacks = false;
+    for (size_t i = 0; s->tunes && i < s->n; i++) {
+        lacks = lacks || strcmp(s->kinds[i].choice, "table") == 0;
+    }
+    return lacks;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void print_row(const char *use, const tern_kernel_row *row, const tern_kernel_row *table) {
+    out_print("  %-15s %s%s%s\n", use, row->name, row != table ? ", the table has " : "",
+              row != table && table != NULL ? table->name : "");
+}
+
+static void print_kind(const matrix_kind *kind) {
+    const tern_matrix *m = &kind->one->matrix;
+    out_print("\n%s %zu x %zu, %s: %s\n  %zu matri%s: %s%s\n",
+              tern_format_describe(m->format)->name, m->rows, m->cols, tern_layout_name(m->layout),
+              kind->choice, kind->n, kind->n == 1 ? "x" : "ces", kind->tensors,
+              kind->scan ? ", scanned before its exact rows are read" : "");
+    print_row("one token", kind->one->gemv, kind->table_gemv);
+    if (!kind->scan) {
+        print_row("several tokens", kind->one->gemm, kind->table_gemm);
+    }
+}
+
+static int print_text(const survey *s) {
+    out_print("%s: %s, %u thread%s\n", s->l.info.path, tern_model_isa(s->l.model), s->threads,
+              s->threads == 1 ? "" : "s");
+    for (size_t i = 0; i < s->n; i++) {
+        print_kind(&s->kinds[i]);
+    }
+    out_print("\nother operations: table\n");
+    for (size_t i = 0; i < s->l.n_kernels; i++) {
+        const tern_kernel_row *row = s->l.kernels[i];
+        if (!is_product(row)) {
+            out_print("  %-15s %s\n", tern_op_name(row->op), row->name);
+        }
+    }
+    if (lacks_measurement(s)) {
+        out_print(
+            "\nWhat the table chose has not been measured with %u thread%s: the first run does "
+            "it, or tern tune.\n",
+            s->threads, s->threads == 1 ? "" : "s");
+    }
+    return EXIT_DONE;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static json_t *names_json(const char *list) {
+    json_t *names = json_array();
+    while (*list != '\0') {
+        const size_t n = strcspn(list, " ");
+        json_array_append_new(names, json_text(list, n));
+        list += n + (list[n] == ' ');
+    }
+    return names;
+}
+
+static const char *name_of(const tern_kernel_row *row) {
+    return row != NULL ? row->name : "";
+}
+
+static json_t *kind_json(const matrix_kind *kind) {
+    const tern_matrix *m = &kind->one->matrix;
+    json_t *object = json_pack("{s:s, s:I, s:I, s:s, s:s, s:I, s:o, s:b, s:s, s:s}", "format",
+                               tern_format_describe(m->format)->name, "rows", (json_int_t)m->rows,
+                               "cols", (json_int_t)m->cols, "layout", tern_layout_name(m->layout),
+                               "choice", kind->choice, "matrices", (json_int_t)kind->n, "tensors",
+                               names_json(kind->tensors), "scan", kind->scan, "gemv",
+                               kind->one->gemv->name, "table_gemv", name_of(kind->table_gemv));
+    if (!kind->scan) {
+        json_object_set_new(object, "gemm", json_string(kind->one->gemm->name));
+        json_object_set_new(object, "table_gemm", json_string(name_of(kind->table_gemm)));
+    }
+    return object;
+}
+
+static int print_json(const survey *s) {
+    json_t *kinds = json_array();
+    json_t *others = json_array();
+    for (size_t i = 0; i < s->n; i++) {
+        json_array_append_new(kinds, kind_json(&s->kinds[i]));
+    }
+    for (size_t i = 0; i < s->l.n_kernels; i++) {
+        const tern_kernel_row *row = s->l.kernels[i];
+        if (!is_product(row)) {
+            json_array_append_new(
+                others, json_pack("{s:s, s:s}", "op", tern_op_name(row->op), "kernel", row->name));
+        }
+    }
+    return json_print(json_pack("{s:o, s:s, s:s, s:I, s:o, s:o}", "model",
+                                json_text(s->l.info.path, strlen(s->l.info.path)), "isa",
+                                tern_model_isa(s->l.model), "choice", tern_model_choice(s->l.model),
+                                "threads", (json_int_t)s->threads, "matrices", kinds, "operations",
+                                others));
+}
+
+int model_kernels(const options *o) {
+    survey s = {.o = o, .tunes = loader_tunes(o)};
+    const char *path = loader_model_path(o, false);
+    if (path == NULL) {
+        return EXIT_USAGE;
+    }
+    char cache[PATH_MAX];
+    tern_model_params params = loader_params(o, cache);
+    tern_error err = {0};
+    params.no_weights = true;
+    if (tern_model_open(path, &params, &s.l.model, &err) != TERN_OK) {
+        return complain_of_model(path, o->model_may_be_prompt, &err);
+    }
+    loader_describe(o, &s.l);
+    s.threads = tern_model_threads(s.l.model, params.threads);
+    find_kinds(&s);
+    const int status = options_switch(o, OPT_JSON) ? print_json(&s) : print_text(&s);
+    loader_close(&s.l);
+    return status;
+}

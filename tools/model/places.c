@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/model/places.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/model/model.h"
+#include "tools/cli/out.h"
+
+bool places_parse_numa(const char *text, tern_places *out) {
+    static const char node[] = "node:";
+    if (strcmp(text, "none") == 0) {
+        out->numa = TERN_NUMA_NONE;
+    } else if (strcmp(text, "interleave") == 0) {
+        out->numa = TERN_NUMA_INTERLEAVE;
+    } else if (strcmp(text, "strict") == 0) {
+        out->numa = TERN_NUMA_STRICT;
+    } else {
+        const char *digits = text + sizeof node - 1;
+        if (strncmp(text, node, sizeof node - 1) != 0 || digits[0] < '0' || digits[0] > '9') {
+            return false;
+        }
+        char *end;
+        errno = 0;
+        const unsigned long number = strtoul(digits, &end, 10);
+        if (errno != 0 || *end != '\0' || number > UINT32_MAX) {
+            return false;
+        }
+        out->numa = TERN_NUMA_NODE;
+        out->node = (uint32_t)number;
+    }
+    return true;
+}
+
+/* The system's numbers of the nodes: "0, 1". */
+typedef struct node_list {
+    char text[96];
+} node_list;
+
+static node_list node_numbers(const tern_topology *t) {
+    node_list list = {.text = ""};
+    size_t used = 0;
+    for (uint32_t i = 0; i < t->n_nodes && used < sizeof list.text; i++) {
+        const int n = snprintf(list.text + used, sizeof list.text - used, "%s%u", i > 0 ? ", " : "",
+                               t->node_os[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return list;
+}
+
+/* IE_TP_USE_AFFINITY=0 is another program's way to say --affinity none. */
+static tern_affinity read_affinity(const options *o) {
+    const char *name = options_text(o, OPT_AFFINITY); /* one of the option's choices */
+    const bool off = options_given(o, OPT_USE_AFFINITY) && !options_switch(o, OPT_USE_AFFINITY);
+    int affinity = TERN_AFFINITY_AUTO;
+    if (off && !options_given(o, OPT_AFFINITY)) {
+        return TERN_AFFINITY_NONE;
+    }
+    while (strcmp(tern_affinity_name((tern_affinity)affinity), name) != 0) {
+        affinity++;
+    }
+    return (tern_affinity)affinity;
+}
+
+/* Whether the machine has the node; asked of it only here, where a wrong number is wrong usage. */
+static tern_status check_node(const tern_places *places, tern_error *err) {
+    tern_topology *t;
+    if (places->numa != TERN_NUMA_NODE || !tern_topology_supported()) {
+        return TERN_OK;
+    }
+    tern_status status = tern_topology_for(places, &t, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    if (tern_find_node(t, places->node) == t->n_nodes) {
+        status =
+            tern_fail(err, TERN_ERR_ARG, "--numa node:%u: this machine has %u node%s: %s",
+                      places->node, t->n_nodes, t->n_nodes == 1 ? "" : "s", node_numbers(t).text);
+    }
+    tern_topology_free(&t);
+    return status;
+}
+
+tern_status places_read(const options *o, tern_model_params *params, tern_error *err) {
+    tern_places places = {.affinity = read_affinity(o)};
+    if (!places_parse_numa(options_text(o, OPT_NUMA), &places)) {
+        return tern_fail(err, TERN_ERR_ARG,
+                         "--numa wants none, interleave, node:X or strict, not '%.100s'",
+                         options_text(o, OPT_NUMA));
+    }
+    params->places = places;
+    params->replicate = options_switch(o, OPT_REPLICATE);
+    params->replicate_limit = options_integer(o, OPT_REPLICATE_LIMIT) << 20;
+    return check_node(&places, err);
+}
+
+void places_report(const tern_session *session) {
+    const int refused = tern_session_refused(session);
+    if (refused != 0) {
+        complain("the system does not bind threads or memory as asked for (%s): perhaps slower, "
+                 "the same answer",
+                 strerror(refused));
+    }
+}
+
+void places_report_replicas(const tern_model_loading *loading) {
+    if (loading->replica_problem.status != TERN_OK) {
+        complain("%s: weights are read where they lie, perhaps slower, the same answer",
+                 loading->replica_problem.message);
+    }
+}
+
+const char *places_no_replicas(const tern_model *m) {
+    if (m->replicas.n > 0) {
+        return NULL;
+    }
+    if (m->topology->n_nodes < 2) {
+        return "the machine has one NUMA node";
+    }
+    return m->replicas.bytes > 0 ? "threads are not bound to nodes"
+                                 : "nothing fits into --replicate-limit";
+}
+
+/* ---- where threads would run ----------------------------------------------------------------- */
+
+/* The system's numbers of a place's processors: "0-3,8"; "any" where it is not bound. */
+static void list_processors(const tern_topology *t, const tern_place *place, char *text,
+                            size_t size) {
+    size_t used = (size_t)snprintf(text, size, "%s", place->first < place->end ? "" : "any");
+    for (uint32_t i = place->first; i < place->end && used < size;) {
+        const uint32_t begin = t->processors[i].os;
+        uint32_t last = begin;
+        while (++i < place->end && t->processors[i].os == last + 1) {
+            last++;
+        }
+        const char *comma = used > 0 ? "," : "";
+        const int n = last > begin
+                          ? snprintf(text + used, size - used, "%s%u-%u", comma, begin, last)
+                          : snprintf(text + used, size - used, "%s%u", comma, begin);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* Places of as many threads as a session starts by itself, to be freed; NULL after a complaint. */
+static tern_place *plan(const tern_model *m, uint32_t *threads) {
+    tern_error err = {0};
+    *threads = tern_topology_threads(m->topology);
+    tern_place *places = calloc(*threads, sizeof *places);
+    if (places == NULL) {
+        complain("no memory to place %u threads", *threads);
+        return NULL;
+    }
+    if (tern_place_threads(m->topology, &m->places, *threads, places, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        free(places);
+        return NULL;
+    }
+    return places;
+}
+
+static bool is_same_place(const tern_place *a, const tern_place *b) {
+    return a->first == b->first && a->end == b->end && a->share == b->share;
+}
+
+bool places_print(const tern_model *m) {
+    const tern_topology *t = m->topology;
+    char text[256];
+    uint32_t threads;
+    tern_place *places = plan(m, &threads);
+    if (places == NULL) {
+        return false;
+    }
+    tern_numa_name(&m->places, text, sizeof text);
+    out_print("\nmachine      %u sockets, %u nodes (online: %s), %u cores, %u processors%s\n",
+              t->n_sockets, t->n_nodes, t->nodes_online[0] != '\0' ? t->nodes_online : "not known",
+              t->n_cores, t->n, t->foreign ? "; described by a variable of hwloc" : "");
+    out_print("places       affinity %s, numa %s\n", tern_affinity_name(m->places.affinity), text);
+    for (uint32_t i = 0; i < threads;) {
+        const uint32_t begin = i;
+        while (++i < threads && is_same_place(&places[begin], &places[i])) {
+        }
+        list_processors(t, &places[begin], text, sizeof text);
+        out_print("  thread %u", begin);
+        if (i - begin > 1) {
+            out_print(" to %u", i - 1);
+        }
+        out_print(": processors %s, share %u\n", text, places[begin].share);
+    }
+    free(places);
+    return true;
+}
+
+void places_set_json(json_t *root, const tern_model *model) {
+    char numa[32];
+    tern_numa_name(&model->places, numa, sizeof numa);
+    json_object_set_new(root, "affinity", json_string(tern_affinity_name(model->places.affinity)));
+    json_object_set_new(root, "numa", json_string(numa));
+    json_object_set_new(root, "nodes_online",
+                        json_string(tern_topology_nodes_online(model->topology)));
+}
+
+bool places_set_machine_json(json_t *root, const tern_model *m) {
+    const tern_topology *t = m->topology;
+    uint32_t threads;
+    tern_place *places = plan(m, &threads);
+    if (places == NULL) {
+        return false;
+    }
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < threads; i++) {
+        char text[256];
+        list_processors(t, &places[i], text, sizeof text);
+        json_array_append_new(list, json_pack("{s:s, s:i, s:i}", "processors", text, "node",
+                                              (int)places[i].node, "share", (int)places[i].share));
+    }
+    json_object_set_new(root, "machine",
+                        json_pack("{s:i, s:i, s:i, s:i, s:o}", "processors", (int)t->n, "cores",
+                                  (int)t->n_cores, "sockets", (int)t->n_sockets, "nodes",
+                                  (int)t->n_nodes, "threads", list));
+    free(places);
+    return true;
+}

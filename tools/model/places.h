@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_MODEL_PLACES_H
+#define TERN_TOOLS_MODEL_PLACES_H
+
+/* --affinity, --numa, --replicate and what became of them. */
+
+#include "tern/tern.h"
+#include "tools/cli/options.h"
+#include "tools/model/json.h"
+
+/*
+ * What the options ask for, into places, replicate and its limit. TERN_ERR_ARG when --numa is no
+ * policy, or names a node that the machine lacks.
+ */
+TERN_MUST_CHECK tern_status places_read(const options *o, tern_model_params *params,
+                                        tern_error *err);
+
+/* "none", "interleave", "node:X" or "strict" into *out; false when the text is none of them. */
+bool places_parse_numa(const char *text, tern_places *out);
+
+/* A line on standard error where the system refused to bind something for the session. */
+void places_report(const tern_session *session);
+
+/* A line on standard error where a node was left without a replica. */
+void places_report_replicas(const tern_model_loading *loading);
+
+/* Why a model that shall be replicated has no replicas; NULL when it has some. */
+const char *places_no_replicas(const tern_model *model);
+
+/* Lines for people: the machine, and where the threads of a session would run. False, here and
+ * below, after a complaint. */
+bool places_print(const tern_model *model);
+
+/* affinity, numa, nodes_online */
+void places_set_json(json_t *root, const tern_model *model);
+
+/* machine: processors, cores, sockets, nodes, and where the threads of a session would run */
+bool places_set_machine_json(json_t *root, const tern_model *model);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/cli/files.h"
+#include "tools/cli/out.h"
+#include "tools/model/loader.h"
+
+static const size_t prompt_limit = (size_t)1 << 28; /* bytes; more is a mistake, not a prompt */
+
+/* A text of a file, or of standard input ("-"); one newline at the end is dropped. */
+static int read_file(const char *path, prompt *p) {
+    const int status = file_read(path, prompt_limit, &p->text, &p->size);
+    if (status == EXIT_DONE && p->size > 0 && p->text[p->size - 1] == '\n') {
+        p->text[--p->size] = '\0';
+    }
+    return status;
+}
+
+static int read_text(const options *o, prompt *p) {
+    const char *text = options_text(o, OPT_PROMPT);
+    const char *file = options_text(o, OPT_FILE);
+    if (text == NULL && file == NULL && isatty(STDIN_FILENO) == 1) {
+        complain("no prompt: use -p TEXT, -f FILE, --tokens IDS or a pipe on standard input");
+        return EXIT_USAGE;
+    }
+    if (text == NULL || strcmp(text, "-") == 0) {
+        return read_file(file != NULL ? file : "-", p);
+    }
+    p->text = strdup(text);
+    if (p->text == NULL) {
+        complain("no memory for the prompt");
+        return EXIT_FAILED;
+    }
+    p->size = strlen(text);
+    return EXIT_DONE;
+}
+
+/* "1,2,3", spaces allowed around the numbers; the ids' range is the session's business. */
+static int parse_ids(const char *text, prompt *p) {
+    p->ids = malloc((strlen(text) / 2 + 1) * sizeof *p->ids);
+    if (p->ids == NULL) {
+        complain("no memory for the tokens");
+        return EXIT_FAILED;
+    }
+    const char *c = text;
+    for (;;) {
+        char *end;
+        errno = 0;
+        c += strspn(c, " ");
+        const long id = isdigit((unsigned char)*c) ? strtol(c, &end, 10) : -1;
+        if (id < 0 || id > INT32_MAX || errno != 0) {
+            complain("--tokens wants numbers such as 1,2,3, not '%.40s'", c);
+            return EXIT_USAGE;
+        }
+        p->ids[p->n++] = (int32_t)id;
+        c = end + strspn(end, " ");
+        if (*c == '\0') {
+            return EXIT_DONE;
+        }
+        c += *c == ',';
+    }
+}
+
+/* One call of the tokenizer: with or without the chat format around the text. */
+static tern_status tokenize(const options *o, const loaded *l, const prompt *p, int32_t *ids,
+                            size_t capacity, size_t *n, tern_error *err) {
+    if (options_switch(o, OPT_CHAT)) {
+        const char *system = options_text(o, OPT_SYSTEM);
+        const tern_chat_message messages[] = {{"system", system}, {"user", p->text}};
+        const size_t first = system == NULL;
+        return tern_chat_tokenize(l->tokenizer, messages + first, 2 - first, ids, capacity, n, err);
+    }
+    const unsigned parse = options_switch(o, OPT_SPECIAL) ? TERN_TOKENIZE_PARSE : 0;
+    return tern_tokenize(l->tokenizer, p->text, p->size, TERN_TOKENIZE_SPECIAL | parse, ids,
+                         capacity, n, err);
+}
+
+static int complain_of_text(const loaded *l, const tern_error *err) {
+    if (err->status == TERN_ERR_TOKENIZER_DATA &&
+        strcmp(tern_chat_format(l->tokenizer), "none") == 0) {
+        complain("%s: --chat-template NAME says which one to use", err->message);
+        return EXIT_FAILED;
+    }
+    return complain_error(err);
+}
+
+int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
+    if (l->tokenizer == NULL) {
+        complain("%s; give the prompt as --tokens", l->tokenizer_error.message);
+        return EXIT_FAILED;
+    }
+    tern_error err = {0};
+    size_t n = 0;
+    if (tokenize(o, l, p, NULL, 0, &n, &err) != TERN_OK) {
+        return complain_of_text(l, &err);
+    }
+    p->ids = malloc((n + 1) * sizeof *p->ids);
+    if (p->ids == NULL) {
+        complain("no memory for %zu tokens", n);
+        return EXIT_FAILED;
+    }
+    if (n > 0 && tokenize(o, l, p, p->ids, n, &p->n, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    return EXIT_DONE;
+}
+
+/* Whether the session has room; a complaint says what would help. */
+static int check_length(const loaded *l, const prompt *p) {
+    const uint32_t context = tern_session_context(l->session);
+    if (p->n <= context) {
+        return EXIT_DONE;
+    }
+    if (p->n <= l->info.n_ctx_train) {
+        complain("the prompt has %zu tokens, the context %" PRIu32
+                 " positions: --ctx makes more room, up to %" PRIu32,
+                 p->n, context, l->info.n_ctx_train);
+    } else {
+        complain("the prompt has %zu tokens, the context %" PRIu32
+                 " positions; the model was trained for %" PRIu32,
+                 p->n, context, l->info.n_ctx_train);
+    }
+    return EXIT_FAILED;
+}
+
+int prompt_read(const options *o, const loaded *l, prompt *p) {
+    *p = (prompt){0};
+    const char *tokens = options_text(o, OPT_TOKENS);
+    if ((tokens != NULL) + options_given(o, OPT_PROMPT) + options_given(o, OPT_FILE) > 1) {
+        complain("--prompt, --file and --tokens exclude each other");
+        return EXIT_USAGE;
+    }
+    int status = tokens != NULL ? parse_ids(tokens, p) : read_text(o, p);
+    if (status == EXIT_DONE && tokens == NULL) {
+        status = prompt_tokenize(o, l, p);
+    }
+    return status == EXIT_DONE ? check_length(l, p) : status;
+}
+
+void prompt_free(prompt *p) {
+    free(p->text);
+    free(p->ids);
+    *p = (prompt){0};
+}

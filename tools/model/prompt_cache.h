@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_MODEL_PROMPT_CACHE_H
+#define TERN_TOOLS_MODEL_PROMPT_CACHE_H
+
+/* --prompt-cache: a session file that is read before an answer and written behind it. */
+
+#include "tools/model/loader.h"
+
+/*
+ * Brings the session to what the file knows of the prompt; *reused tokens need not be evaluated. 0
+ * without the option, or where there is no file yet. EXIT_DONE, or the exit status after a
+ * complaint.
+ */
+int prompt_cache_restore(const options *o, const loaded *l, const prompt *p, size_t *reused);
+
+/* Writes what the session holds, unless the file is only to be read. */
+int prompt_cache_save(const options *o, const loaded *l);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/model/text_file.h"
+
+#include <stdlib.h>
+
+#include "tools/cli/files.h"
+#include "tools/cli/out.h"
+
+static const size_t text_limit = (size_t)1 << 30; /* bytes; more is a mistake, not a text */
+
+/* The first call says how many ids there are, the second one gives them. */
+static int tokenize(const loaded *l, text_file *t) {
+    tern_error err = {0};
+    if (tern_tokenize(l->tokenizer, t->bytes, t->size, TERN_TOKENIZE_SPECIAL, NULL, 0, &t->n,
+                      &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    t->ids = calloc(t->n + 1, sizeof *t->ids);
+    if (t->ids == NULL) {
+        complain("no memory for %zu tokens", t->n);
+        return EXIT_FAILED;
+    }
+    if (t->n > 0 && tern_tokenize(l->tokenizer, t->bytes, t->size, TERN_TOKENIZE_SPECIAL, t->ids,
+                                  t->n, &t->n, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    return EXIT_DONE;
+}
+
+int text_file_read(const options *o, const loaded *l, text_file *t) {
+    t->path = options_text(o, OPT_FILE);
+    if (t->path == NULL) {
+        complain("no text: name its file behind the model, or use -f FILE, - for standard input");
+        return EXIT_USAGE;
+    }
+    if (l->tokenizer == NULL) {
+        return complain_error(&l->tokenizer_error);
+    }
+    const int status = file_read(t->path, text_limit, &t->bytes, &t->size);
+    return status == EXIT_DONE ? tokenize(l, t) : status;
+}
+
+void text_file_free(text_file *t) {
+    free(t->bytes);
+    free(t->ids);
+}

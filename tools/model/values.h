@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_MODEL_VALUES_H
+#define TERN_TOOLS_MODEL_VALUES_H
+
+/* Metadata values of a model file, for people and for JSON; long arrays and texts are cut. */
+
+#include <stddef.h>
+
+#include "runtime/gguf/gguf.h"
+#include "tools/model/json.h"
+
+/* The value as one line of printable text, always terminated. */
+void value_text(const tern_gguf_value *value, char *text, size_t size);
+
+/* A scalar, or for arrays {"array": type, "count": n, "first": [...]}. */
+json_t *value_json(const tern_gguf_value *value);
+
+#endif
