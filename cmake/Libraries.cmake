@@ -69,7 +69,7 @@ add_library(tern_json_tree STATIC ${json_tree_sources})
 target_include_directories(tern_json_tree PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(tern_json_tree PUBLIC tern)
 
-file(GLOB authoring_sources CONFIGURE_DEPENDS authoring/*.c)
+file(GLOB authoring_sources CONFIGURE_DEPENDS authoring/*.c authoring/convert/*.c)
 add_library(tern_authoring STATIC ${authoring_sources})
 target_include_directories(tern_authoring PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(tern_authoring PUBLIC tern)

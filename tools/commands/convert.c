@@ -9,12 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "authoring/convert/hf_metadata.h"
+#include "authoring/convert/hf_tensors.h"
 #include "tools/answer/recommended.h"
 #include "tools/cli/out.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
-#include "tools/convert/hf_metadata.h"
-#include "tools/convert/hf_tensors.h"
+#include "tools/convert/command.h"
 
 typedef struct conversion {
     hf_config config;
@@ -80,7 +81,7 @@ static tern_format main_format(const convert_job *job) {
 
 static tern_status read_folder(conversion *c, const options *o, tern_error *err) {
     const char *folder = o->operands[0];
-    tern_status status = convert_job_formats(o, &c->formats, err);
+    tern_status status = convert_read_formats(o, &c->formats, err);
     if (status == TERN_OK) {
         status = hf_config_read(folder, &c->config, err);
     }
@@ -138,7 +139,7 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
         c->job.begin = prepare;
         c->job.done = drop_pages;
         c->job.user = c;
-        status = convert_job_write(&c->job, &w, o, err);
+        status = convert_write(&c->job, &w, o, err);
     }
     tern_gguf_writer_abort(&w);
     return status;
@@ -166,7 +167,7 @@ int cmd_convert(const options *o) {
     conversion c = {.files = {.n = 0}};
     tern_error err = {0};
     const tern_status status = convert(&c, o, &err);
-    const int done = status == TERN_OK ? convert_job_report(&c.job, o) : complain_error(&err);
+    const int done = status == TERN_OK ? convert_report(&c.job, o) : complain_error(&err);
     if (status == TERN_OK && c.remark != NULL) {
         complain("%s: %s", o->operands[0], c.remark);
     }

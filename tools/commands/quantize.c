@@ -7,7 +7,7 @@
 #include "tools/cli/out.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
-#include "tools/convert/job.h"
+#include "tools/convert/command.h"
 #include "tools/model/loader.h"
 #include "tools/model/model_hint.h"
 
@@ -42,7 +42,7 @@ static void drop_source(const convert_tensor *t, void *user) {
 /* What is to be written, and how the file's ternary tensors are read. */
 static tern_status read_options(quantization *q, const options *o, tern_error *err) {
     tern_model_params params = tern_model_params_default();
-    tern_status status = convert_job_formats(o, &q->formats, err);
+    tern_status status = convert_read_formats(o, &q->formats, err);
     if (status == TERN_OK) {
         status = loader_set_reading(o, &params, err);
     }
@@ -153,7 +153,7 @@ static tern_status quantize(quantization *q, const options *o, tern_error *err) 
         tern_gguf_put_u32(w, "general.quantization_version", 2);
         q->job.done = drop_source;
         q->job.user = q;
-        status = convert_job_write(&q->job, &w, o, err);
+        status = convert_write(&q->job, &w, o, err);
     }
     tern_gguf_writer_abort(&w);
     return status;
@@ -191,7 +191,7 @@ int cmd_quantize(const options *o) {
         status = quantize(&q, o, &err);
     }
     const int done = q.file == NULL      ? complain_of_model(o->operands[0], false, &err)
-                     : status == TERN_OK ? convert_job_report(&q.job, o)
+                     : status == TERN_OK ? convert_report(&q.job, o)
                                          : complain_error(&err);
     if (done == EXIT_DONE) {
         warn_unless_it_runs(o);

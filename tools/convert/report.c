@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What convert_job_write has done, for people and for programs. */
+/* What convert_write has done, for people and for programs. */
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/cli/out.h"
-#include "tools/convert/job.h"
+#include "tools/convert/command.h"
 #include "tools/model/json.h"
 
 static const char *const outcomes[] = {
@@ -93,6 +93,6 @@ static int report_json(const convert_job *job, const options *o) {
                                 (json_int_t)all_bytes(job), "tensors", list));
 }
 
-int convert_job_report(const convert_job *job, const options *o) {
+int convert_report(const convert_job *job, const options *o) {
     return options_switch(o, OPT_JSON) ? report_json(job, o) : report_text(job, o);
 }

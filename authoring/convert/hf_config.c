@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/convert/hf_config.h"
+#include "authoring/convert/hf_config.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "authoring/convert/hf_keys.h"
 #include "base/json.h"
-#include "tools/convert/hf_keys.h"
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CONVERT_JOB_H
-#define TERN_TOOLS_CONVERT_JOB_H
+#ifndef TERN_AUTHORING_CONVERT_JOB_H
+#define TERN_AUTHORING_CONVERT_JOB_H
 
 /* All tensors of a file that is written, and what became of them: quantize and convert share it. */
 
+#include "authoring/convert/formats.h"
+#include "authoring/convert/recode.h"
 #include "authoring/gguf_writer.h"
-#include "tools/cli/options.h"
-#include "tools/convert/formats.h"
-#include "tools/convert/recode.h"
 
 typedef struct convert_job {
     convert_tensor *tensors; /* [n] in the order of the file; owned */
@@ -25,10 +24,6 @@ convert_tensor *convert_job_add(convert_job *job);
 
 void convert_job_free(convert_job *job);
 
-/* --type, --embedding-type, --output-type and --tl-tiles. TERN_ERR_ARG: these are no tiles. */
-TERN_MUST_CHECK tern_status convert_job_formats(const options *o, convert_formats *out,
-                                                tern_error *err);
-
 /*
  * Sets target and bytes of every tensor; those whose format does not change keep as_is, the others
  * lose it. TERN_ERR_TILES, TERN_ERR_TENSOR_SHAPE: a matrix cannot be written in tiles.
@@ -36,14 +31,17 @@ TERN_MUST_CHECK tern_status convert_job_formats(const options *o, convert_format
 TERN_MUST_CHECK tern_status convert_job_plan(convert_job *job, const convert_formats *formats,
                                              tern_error *err);
 
-/*
- * Describes the tensors to the writer, which has all metadata, writes and finishes it. Progress by
- * --verbose, threads by --threads, --force-ternary as it says.
- */
-TERN_MUST_CHECK tern_status convert_job_write(convert_job *job, tern_gguf_writer **w,
-                                              const options *o, tern_error *err);
+/* How convert_job_write does its work. */
+typedef struct convert_how {
+    uint32_t threads;   /* 0: one a processor */
+    bool force_ternary; /* also weights that are not */
+    /* Called after each tensor; both in bytes of the file. */
+    void (*progress)(uint64_t done, uint64_t total, void *user);
+    void *user;
+} convert_how;
 
-/* What was written, as text or with --json as a line of JSON; the exit status. */
-int convert_job_report(const convert_job *job, const options *o);
+/* Describes the tensors to the writer, which has all metadata, writes and finishes it. */
+TERN_MUST_CHECK tern_status convert_job_write(convert_job *job, tern_gguf_writer **w,
+                                              const convert_how *how, tern_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/convert/recode.h"
+#include "authoring/convert/recode.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CONVERT_HF_FILES_H
-#define TERN_TOOLS_CONVERT_HF_FILES_H
+#ifndef TERN_AUTHORING_CONVERT_HF_FILES_H
+#define TERN_AUTHORING_CONVERT_HF_FILES_H
 
 /* The safetensors files of a folder as one: model.safetensors, or those that an index names. */
 
 #include <stdbool.h>
 
-#include "tools/convert/safetensors.h"
+#include "authoring/convert/safetensors.h"
 
 typedef struct hf_files {
     safetensors **files; /* [n_files] owned */

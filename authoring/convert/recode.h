@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CONVERT_RECODE_H
-#define TERN_TOOLS_CONVERT_RECODE_H
+#ifndef TERN_AUTHORING_CONVERT_RECODE_H
+#define TERN_AUTHORING_CONVERT_RECODE_H
 
 /* One tensor from what it is to the format of a file that is written. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CONVERT_SAFETENSORS_H
-#define TERN_TOOLS_CONVERT_SAFETENSORS_H
+#ifndef TERN_AUTHORING_CONVERT_SAFETENSORS_H
+#define TERN_AUTHORING_CONVERT_SAFETENSORS_H
 
 /*
  * Reader for safetensors files: a JSON header that names tensors, then their data. A file is mapped

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authoring/convert/hf_tensors.h"
 #include "kernels/half.h"
-#include "tools/convert/hf_tensors.h"
 
 /* Element `index` of a tensor of floats. */
 static float load(const safetensors_tensor *t, size_t index) {

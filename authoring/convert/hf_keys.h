@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CONVERT_HF_KEYS_H
-#define TERN_TOOLS_CONVERT_HF_KEYS_H
+#ifndef TERN_AUTHORING_CONVERT_HF_KEYS_H
+#define TERN_AUTHORING_CONVERT_HF_KEYS_H
 
 /*
  * What is known of the keys of config.json, so that a model is converted whole or not at all:

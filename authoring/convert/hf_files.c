@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/convert/hf_files.h"
+#include "authoring/convert/hf_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

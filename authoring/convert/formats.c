@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/convert/formats.h"
+#include "authoring/convert/formats.h"
 
 #include <string.h>
 
@@ -13,13 +13,25 @@ static bool is_ternary(tern_format format) {
     return format == TERN_FORMAT_I2_S || format == TERN_FORMAT_TQ1_0 || format == TERN_FORMAT_TQ2_0;
 }
 
-tern_format convert_format_find(const char *name) {
+static tern_format find_format(const char *name) {
     for (int i = 0; name != NULL && i < TERN_FORMAT_COUNT; i++) {
         if (strcmp(tern_format_describe((tern_format)i)->name, name) == 0) {
             return (tern_format)i;
         }
     }
     return TERN_FORMAT_NONE;
+}
+
+tern_status convert_formats_read(const char *body, const char *embedding, const char *output,
+                                 const char *tl_tiles, convert_formats *out, tern_error *err) {
+    *out = (convert_formats){.body = find_format(body),
+                             .embedding = find_format(embedding),
+                             .output = find_format(output)};
+    if (body != NULL && (strcmp(body, "tl1") == 0 || strcmp(body, "tl2") == 0)) {
+        out->tiled = strcmp(body, "tl1") == 0 ? TERN_TL1 : TERN_TL2;
+        out->body = TERN_FORMAT_I2_S;
+    }
+    return tern_reading_init(&out->reading, TERN_I2S_UNITS_128, NULL, tl_tiles, err);
 }
 
 /* What takes the place of a format whose blocks do not fit. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/convert/hf_tensors.h"
+#include "authoring/convert/hf_tensors.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CONVERT_HF_TENSORS_H
-#define TERN_TOOLS_CONVERT_HF_TENSORS_H
+#ifndef TERN_AUTHORING_CONVERT_HF_TENSORS_H
+#define TERN_AUTHORING_CONVERT_HF_TENSORS_H
 
 /*
  * The tensors of a Hugging Face model as those of a GGUF file: other names, rows of q and k in
  * another order for the llama architecture, ternary weights taken out of their bytes or made.
  */
 
-#include "tools/convert/hf_config.h"
-#include "tools/convert/hf_files.h"
-#include "tools/convert/job.h"
+#include "authoring/convert/hf_config.h"
+#include "authoring/convert/hf_files.h"
+#include "authoring/convert/job.h"
 
 /* Where a tensor of the file that is written comes from: the context of its rows. */
 typedef struct hf_source {

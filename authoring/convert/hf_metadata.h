@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CONVERT_HF_METADATA_H
-#define TERN_TOOLS_CONVERT_HF_METADATA_H
+#ifndef TERN_AUTHORING_CONVERT_HF_METADATA_H
+#define TERN_AUTHORING_CONVERT_HF_METADATA_H
 
 #include <stddef.h>
 
+#include "authoring/convert/hf_config.h"
 #include "authoring/gguf_writer.h"
-#include "tools/convert/hf_config.h"
 
 /* The keys that say what the model is: general.* and those of its architecture. */
 void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name, uint32_t file_type);

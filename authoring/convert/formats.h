@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CONVERT_FORMATS_H
-#define TERN_TOOLS_CONVERT_FORMATS_H
+#ifndef TERN_AUTHORING_CONVERT_FORMATS_H
+#define TERN_AUTHORING_CONVERT_FORMATS_H
 
 /* Which format each tensor of a file that is written gets. */
 
@@ -19,14 +19,19 @@ typedef struct convert_formats {
     tern_reading reading; /* which has their sizes */
 } convert_formats;
 
+/*
+ * By the names of formats, of the body also "tl1" and "tl2", each NULL where it was not asked for;
+ * sizes of tiles as tern_reading_init has them. TERN_ERR_ARG: these are no tiles.
+ */
+TERN_MUST_CHECK tern_status convert_formats_read(const char *body, const char *embedding,
+                                                 const char *output, const char *tl_tiles,
+                                                 convert_formats *out, tern_error *err);
+
 /* Whether a tensor that becomes I2_S is written in tiles: all but the output head are. */
 bool convert_is_tiled(const convert_formats *asked, const char *name, tern_format target);
 
 /* general.file_type of a file whose weights mostly are `most`. */
 uint32_t convert_file_type(const convert_formats *asked, tern_format most);
-
-/* The format of that name ("q4_0"); NONE for NULL or an unknown name. */
-tern_format convert_format_find(const char *name);
 
 /*
  * The format of a tensor that is `source` now. Vectors become f32. Matrices get the body's format,

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/convert/job.h"
+#include "authoring/convert/job.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cli/out.h"
-#include "tools/cli/progress.h"
+#include "runtime/threads/team.h"
 
 convert_tensor *convert_job_add(convert_job *job) {
     if (job->n == job->capacity) {
@@ -27,19 +25,6 @@ void convert_job_free(convert_job *job) {
     free(job->tensors);
     free(job->results);
     *job = (convert_job){.n = 0};
-}
-
-tern_status convert_job_formats(const options *o, convert_formats *out, tern_error *err) {
-    const char *type = options_text(o, OPT_TYPE);
-    *out = (convert_formats){.body = convert_format_find(type),
-                             .embedding = convert_format_find(options_text(o, OPT_EMBEDDING_TYPE)),
-                             .output = convert_format_find(options_text(o, OPT_OUTPUT_TYPE))};
-    if (type != NULL && (strcmp(type, "tl1") == 0 || strcmp(type, "tl2") == 0)) {
-        out->tiled = strcmp(type, "tl1") == 0 ? TERN_TL1 : TERN_TL2;
-        out->body = TERN_FORMAT_I2_S;
-    }
-    return tern_reading_init(&out->reading, TERN_I2S_UNITS_128, NULL, options_text(o, OPT_TL_TILES),
-                             err);
 }
 
 /* Tile sizes of a tensor that is written in tiles, and the bytes that it then takes. */
@@ -97,8 +82,7 @@ static void describe(const convert_job *job, tern_gguf_writer *w) {
 }
 
 static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, tern_team *team,
-                                 const options *o, tern_error *err) {
-    progress p = progress_start(options_switch(o, OPT_VERBOSE));
+                                 const convert_how *how, tern_error *err) {
     uint64_t total = 0, done = 0;
     tern_status status = TERN_OK;
     for (size_t i = 0; i < job->n; i++) {
@@ -110,23 +94,20 @@ static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, tern_tea
             status = job->begin(t, job->user, err);
         }
         if (status == TERN_OK) {
-            status = convert_recode(t, team, options_switch(o, OPT_FORCE_TERNARY), w,
-                                    &job->results[i], err);
+            status = convert_recode(t, team, how->force_ternary, w, &job->results[i], err);
         }
         if (job->done != NULL) {
             job->done(t, job->user);
         }
         done += t->bytes;
-        progress_update(done, total, &p);
+        how->progress(done, total, how->user);
     }
-    progress_end(&p);
     return status;
 }
 
-tern_status convert_job_write(convert_job *job, tern_gguf_writer **w, const options *o,
+tern_status convert_job_write(convert_job *job, tern_gguf_writer **w, const convert_how *how,
                               tern_error *err) {
     tern_team *team = NULL;
-    const uint64_t threads = options_integer(o, OPT_THREADS);
     job->results = calloc(job->n + 1, sizeof *job->results); /* + 1: never of size 0 */
     if (job->results == NULL) {
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the results of %zu tensors", job->n);
@@ -135,10 +116,10 @@ tern_status convert_job_write(convert_job *job, tern_gguf_writer **w, const opti
     tern_status status = tern_gguf_writer_begin(*w, err);
     if (status == TERN_OK) {
         status =
-            tern_team_new(threads > 0 ? (uint32_t)threads : tern_processor_count(), &team, err);
+            tern_team_new(how->threads > 0 ? how->threads : tern_processor_count(), &team, err);
     }
     if (status == TERN_OK) {
-        status = write_tensors(job, *w, team, o, err);
+        status = write_tensors(job, *w, team, how, err);
     }
     tern_team_free(&team);
     return status == TERN_OK ? tern_gguf_writer_finish(w, err) : status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/convert/safetensors.h"
+#include "authoring/convert/safetensors.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

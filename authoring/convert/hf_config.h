@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CONVERT_HF_CONFIG_H
-#define TERN_TOOLS_CONVERT_HF_CONFIG_H
+#ifndef TERN_AUTHORING_CONVERT_HF_CONFIG_H
+#define TERN_AUTHORING_CONVERT_HF_CONFIG_H
 
 /* What the config.json of a Hugging Face model says, checked, in the terms of GGUF. */
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "authoring/convert/hf_metadata.h"
 #include "runtime/tokenizer/vocabulary.h"
-#include "tools/convert/hf_metadata.h"
 
 enum { PATH_BYTES = 4096, FILLER_BYTES = 24 /* "[PAD16777215]" */ };
 
