@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "kernels/half.h"
-#include "runtime/session/overflow.h"
+#include "runtime/forward/overflow.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/arena.h"
 #include "runtime/model/model.h"
-#include "runtime/session/attention.h"
-#include "runtime/session/overflow.h"
-#include "runtime/session/stages.h"
+#include "runtime/forward/attention.h"
+#include "runtime/forward/overflow.h"
+#include "runtime/forward/stages.h"
 #include "runtime/threads/team.h"
 #include "tern/tern.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/session/stages.h"
+#include "runtime/forward/stages.h"
 
 /* ---- passes of several tokens ---------------------------------------------------------------- */
 

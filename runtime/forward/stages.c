@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "runtime/session/stages.h"
+#include "runtime/forward/stages.h"
 
 #include <stdlib.h>
 #include <string.h>

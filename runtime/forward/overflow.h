@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_RUNTIME_SESSION_OVERFLOW_H
-#define TERN_RUNTIME_SESSION_OVERFLOW_H
+#ifndef TERN_RUNTIME_FORWARD_OVERFLOW_H
+#define TERN_RUNTIME_FORWARD_OVERFLOW_H
 
 /*
  * Numbers of a pass that grew beyond what holds them. Weights are finite (weight_check.h), so only

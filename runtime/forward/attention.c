@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "runtime/session/attention.h"
+#include "runtime/forward/attention.h"
 
 #include "runtime/session/session.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_RUNTIME_SESSION_STAGES_H
-#define TERN_RUNTIME_SESSION_STAGES_H
+#ifndef TERN_RUNTIME_FORWARD_STAGES_H
+#define TERN_RUNTIME_FORWARD_STAGES_H
 
 /*
  * Where the time of passes goes, by stage and by thread. Every worker has a record with the moment

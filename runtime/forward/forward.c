@@ -14,8 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/forward/attention.h"
 #include "runtime/model/rope.h"
-#include "runtime/session/attention.h"
 #include "runtime/session/session.h"
 
 /* One worker's view of the running batch. */

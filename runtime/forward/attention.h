@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_RUNTIME_SESSION_ATTENTION_H
-#define TERN_RUNTIME_SESSION_ATTENTION_H
+#ifndef TERN_RUNTIME_FORWARD_ATTENTION_H
+#define TERN_RUNTIME_FORWARD_ATTENTION_H
 
 /*
  * How a batch's attention is split among the workers: blocks of up to TERN_ATTEND_TOKENS tokens,

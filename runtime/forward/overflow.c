@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "runtime/session/overflow.h"
+#include "runtime/forward/overflow.h"
 
 #include <math.h>
 #include <string.h>

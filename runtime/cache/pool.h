@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_CACHE_POOL_H
+#define TERN_RUNTIME_CACHE_POOL_H
+
+/*
+ * Cache memory: a number of pages, each of which holds the keys and values of all layers for
+ * TERN_PAGE positions of one sequence. The pool knows nothing of sequences: who has which page is
+ * the business of whoever uses it (a table of pages for each sequence).
+ *
+ * Keys and values lie apart, each as [page][layer][kv head][TERN_PAGE] rows of head_dim elements of
+ * the format: F32, F16, or Q8_0 (whole blocks). So what a layer and head read of a page is one
+ * contiguous run, and a page moves from one sequence to another by its number.
+ *
+ * One arena holds everything; it is placed where the model's places say. Nothing is allocated
+ * after tern_pool_open, and the memory is not initialized: a position may be read only after it was
+ * stored.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "runtime/model/model.h"
+
+enum { TERN_PAGE = TERN_ATTEND_CHUNK }; /* positions of a page */
+
+typedef struct tern_pool {
+    tern_arena arena;
+    uint8_t *k, *v;    /* page 0 */
+    size_t row_bytes;  /* of one position of one head, of keys or of values */
+    size_t head_bytes; /* TERN_PAGE rows */
+    size_t page_bytes; /* from a page to the next one, of keys or of values */
+    uint32_t n_head_kv;
+    uint32_t n_layer;
+    uint32_t pages;
+    tern_format kv;
+} tern_pool;
+
+/* Pages that hold so many positions of one sequence. */
+static inline uint32_t tern_pages_of(uint32_t positions) {
+    return positions / TERN_PAGE + (positions % TERN_PAGE > 0);
+}
+
+/*
+ * Bytes of a pool of so many pages, keys and values together. kv is a format that
+ * tern_is_cache_format accepts. TERN_ERR_NOMEM when they exceed the address space.
+ */
+TERN_MUST_CHECK tern_status tern_pool_bytes(const tern_model *model, tern_format kv, uint32_t pages,
+                                            size_t *bytes, tern_error *err);
+
+/*
+ * Maps the memory. *refused takes errno of the first place that the system refused, as
+ * tern_model_note_refusal has it. TERN_ERR_NOMEM as above, TERN_ERR_CACHE_MEMORY when the system
+ * has no memory, TERN_ERR_STRICT. On an error *pool is closed.
+ */
+TERN_MUST_CHECK tern_status tern_pool_open(const tern_model *model, tern_format kv, uint32_t pages,
+                                           tern_pool *pool, int *refused, tern_error *err);
+
+/* Gives the memory back; nothing for a pool of zeros or a closed one. */
+void tern_pool_close(tern_pool *pool);
+
+/* Where the keys of a layer and head begin in a page: TERN_PAGE rows of row_bytes. */
+static inline uint8_t *tern_pool_keys(const tern_pool *p, uint32_t page, size_t layer,
+                                      size_t head) {
+    return p->k + page * p->page_bytes + (layer * p->n_head_kv + head) * p->head_bytes;
+}
+
+/* The same for values. */
+static inline uint8_t *tern_pool_values(const tern_pool *p, uint32_t page, size_t layer,
+                                        size_t head) {
+    return p->v + page * p->page_bytes + (layer * p->n_head_kv + head) * p->head_bytes;
+}
+
+/* Bytes from a page's first row to the row of a position, in any layer and head. */
+static inline size_t tern_pool_offset(const tern_pool *p, uint32_t position) {
+    return position % TERN_PAGE * p->row_bytes;
+}
+
+#endif
