@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/architecture.md says about rooms is what the sources include: its picture and its table."""
+
+import importlib.machinery
+import importlib.util
+import re
+import unittest
+
+from documents import ROOT
+
+ROW = re.compile(r"^\| `([\w/]+)/` \| .+ \| (.+) \|$", re.M)
+
+
+def load_script():
+    """lab/rooms-picture as a module; its name has no ending."""
+    loader = importlib.machinery.SourceFileLoader("rooms_picture", str(ROOT / "lab" / "rooms-picture"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class Rooms(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.script = load_script()
+        cls.folders = cls.script.read_includes()
+        cls.rooms = cls.script.among(cls.folders, cls.script.room_of, lambda folder: True)
+        page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+        section = page.partition("\n## Rooms\n")[2].partition("\n## ")[0]
+        cls.table = {room: re.findall(r"`([\w/]+)/`", to) for room, to in ROW.findall(section)}
+
+    def test_the_picture_is_that_of_today(self):
+        drawn = (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8")
+        same = drawn == self.script.picture()
+        self.assertTrue(same, "docs/rooms.svg is out of date: run lab/rooms-picture and look at it")
+
+    def test_the_table_names_every_room(self):
+        self.assertEqual(sorted(self.table), sorted(self.rooms))
+
+    def test_rooms_include_what_the_table_allows(self):
+        for room, included in self.rooms.items():
+            allowed = set(self.table[room]) | set(self.script.OPEN_TO_ALL)
+            self.assertEqual(included - allowed, set(), f"{room}/ includes what the table does not allow")
+
+    def test_imports_point_one_way(self):
+        order = list(self.table)
+        for room, allowed in self.table.items():
+            above = [to for to in allowed if order.index(to) <= order.index(room)]
+            self.assertEqual(above, [], f"{room}/ may include a room that does not stand below it")
+
+
+if __name__ == "__main__":
+    unittest.main()
