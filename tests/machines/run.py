@@ -23,7 +23,7 @@ from pathlib import Path
 
 import machines
 
-FAILED = re.compile(r"^\s*\d+ - (\S+) \((?!Not Run|Disabled)", re.M)
+FAILED = re.compile(r"^\s*\d+ - (\S+) \((?!Not Run|Disabled|Skipped)", re.M)
 SUMMARY = re.compile(r"^(\d+)% tests passed, (\d+) tests failed out of (\d+)$", re.M)
 
 
