@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/span.h"
+#include "tern/span.h"
 #include "tern/status.h"
 
 enum { TERN_JSON_MAX_DEPTH = 64 };

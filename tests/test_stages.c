@@ -40,17 +40,17 @@ static void step_body(tern_worker worker, void *argument) {
 static void test_one_worker(void **state) {
     (void)state;
     uint64_t now = 1000;
-    tern_stages stages;
+    tern_stages *stages = NULL;
     tern_team *team = NULL;
     assert_int_equal(tern_team_new(1, &team, NULL), TERN_OK);
-    assert_true(tern_stages_open(&stages, 1, told, &now));
+    assert_int_equal(tern_stages_new(1, told, &now, &stages, NULL), TERN_OK);
     now = 5000; /* before the beginning: counts for nothing */
-    tern_stages_begin(&stages);
+    tern_stages_begin(stages);
     now += 11;
-    steps s = {.now = &now, .stages = &stages};
-    tern_stages_run(&stages, team, step_body, &s, TERN_STAGE_NORM);
+    steps s = {.now = &now, .stages = stages};
+    tern_stages_run(stages, team, step_body, &s, TERN_STAGE_NORM);
     now += 13;
-    tern_stages_run(&stages, team, step_body, &s, TERN_STAGE_SCAN);
+    tern_stages_run(stages, team, step_body, &s, TERN_STAGE_SCAN);
     static const struct {
         tern_stage stage;
         double work;
@@ -58,14 +58,14 @@ static void test_one_worker(void **state) {
                     {TERN_STAGE_NORM, 7},   {TERN_STAGE_SCAN, 7},  {TERN_STAGE_ROPE, 0}};
     double sum = 0.0;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        assert_true(tern_stages_work(&stages, expected[i].stage) == expected[i].work);
+        assert_true(tern_stages_work(stages, expected[i].stage) == expected[i].work);
         sum += expected[i].work;
     }
     assert_true(sum == (double)(now - 5000)); /* nothing is left for the stages not named */
     for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++)
-        assert_true(tern_stages_wait(&stages, i) == 0.0);
-    tern_stages_begin(&stages);
-    assert_true(tern_stages_work(&stages, TERN_STAGE_QKV) == 0.0);
+        assert_true(tern_stages_wait(stages, i) == 0.0);
+    tern_stages_begin(stages);
+    assert_true(tern_stages_work(stages, TERN_STAGE_QKV) == 0.0);
     tern_stages_free(&stages);
     tern_team_free(&team);
 }
@@ -99,26 +99,26 @@ static void late_body(tern_worker worker, void *argument) {
 static void test_waits(void **state) {
     (void)state;
     turns t = {.now = 100};
-    tern_stages stages;
+    tern_stages *stages = NULL;
     tern_team *team = NULL;
     assert_int_equal(tern_team_new(THREADS, &team, NULL), TERN_OK);
-    assert_true(tern_stages_open(&stages, THREADS, atomic_told, &t));
-    t.stages = &stages;
+    assert_int_equal(tern_stages_new(THREADS, atomic_told, &t, &stages, NULL), TERN_OK);
+    t.stages = stages;
     atomic_fetch_add(&t.now, 9); /* the caller alone */
-    tern_stages_run(&stages, team, late_body, &t, TERN_STAGE_NORM);
-    assert_int_equal(stages.records[0].work[TERN_STAGE_ALONE], 9);
-    assert_int_equal(stages.records[0].wait[TERN_STAGE_ALONE], 0);
-    assert_int_equal(stages.records[0].work[TERN_STAGE_DOWN], 30);
-    assert_int_equal(stages.records[0].wait[TERN_STAGE_DOWN], 0);
+    tern_stages_run(stages, team, late_body, &t, TERN_STAGE_NORM);
+    assert_int_equal(stages->records[0].work[TERN_STAGE_ALONE], 9);
+    assert_int_equal(stages->records[0].wait[TERN_STAGE_ALONE], 0);
+    assert_int_equal(stages->records[0].work[TERN_STAGE_DOWN], 30);
+    assert_int_equal(stages->records[0].wait[TERN_STAGE_DOWN], 0);
     for (uint32_t i = 1; i < THREADS; i++) {
-        assert_int_equal(stages.records[i].work[TERN_STAGE_ALONE], 0);
-        assert_int_equal(stages.records[i].wait[TERN_STAGE_ALONE], 9);
-        assert_int_equal(stages.records[i].work[TERN_STAGE_DOWN], 0);
-        assert_int_equal(stages.records[i].wait[TERN_STAGE_DOWN], 30);
+        assert_int_equal(stages->records[i].work[TERN_STAGE_ALONE], 0);
+        assert_int_equal(stages->records[i].wait[TERN_STAGE_ALONE], 9);
+        assert_int_equal(stages->records[i].work[TERN_STAGE_DOWN], 0);
+        assert_int_equal(stages->records[i].wait[TERN_STAGE_DOWN], 30);
     }
-    assert_true(tern_stages_work(&stages, TERN_STAGE_DOWN) == 10.0); /* the mean of three */
-    assert_true(tern_stages_wait(&stages, TERN_STAGE_DOWN) == 20.0);
-    assert_true(tern_stages_wait(&stages, TERN_STAGE_ALONE) == 6.0);
+    assert_true(tern_stages_work(stages, TERN_STAGE_DOWN) == 10.0); /* the mean of three */
+    assert_true(tern_stages_wait(stages, TERN_STAGE_DOWN) == 20.0);
+    assert_true(tern_stages_wait(stages, TERN_STAGE_ALONE) == 6.0);
     tern_stages_free(&stages);
     tern_team_free(&team);
 }
@@ -189,23 +189,24 @@ static void check_passes(const char *preset, uint32_t threads) {
     tern_sampler *sampler = NULL;
     int32_t tokens[ANSWER], same[ANSWER];
     atomic_uint_least64_t now = 77;
-    tern_stages stages;
+    tern_stages *stages = NULL;
     assert_int_equal(tern_sampler_new(&greedy, model->config.n_vocab, &sampler, NULL), TERN_OK);
     answer(s, sampler, tokens);
-    assert_true(tern_stages_open(&stages, tern_session_threads(watched), ticking, &now));
-    watched->stages = &stages;
-    tern_stages_begin(&stages);
-    const uint64_t begin = stages.records[0].mark;
+    assert_int_equal(tern_stages_new(tern_session_threads(watched), ticking, &now, &stages, NULL),
+                     TERN_OK);
+    assert_int_equal(tern_session_watch(watched, stages, NULL), TERN_OK);
+    tern_stages_begin(stages);
+    const uint64_t begin = stages->records[0].mark;
     answer(watched, sampler, same);
     const uint64_t end = atomic_load(&now) - 1; /* the last look: behind the last pass */
-    watched->stages = NULL;
+    assert_int_equal(tern_session_watch(watched, NULL, NULL), TERN_OK);
     assert_memory_equal(tokens, same, sizeof tokens);
     tiny_same_cache(s, watched, PROMPT + ANSWER);
-    for (uint32_t i = 0; i < stages.count; i++)
-        assert_int_equal(time_of(&stages.records[i]), end - begin);
+    for (uint32_t i = 0; i < stages->count; i++)
+        assert_int_equal(time_of(&stages->records[i]), end - begin);
     for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++) {
-        assert_true((tern_stages_work(&stages, i) > 0.0) == has(model, i));
-        assert_true((tern_stages_wait(&stages, i) > 0.0) == is_waited_for(model, i, threads));
+        assert_true((tern_stages_work(stages, i) > 0.0) == has(model, i));
+        assert_true((tern_stages_wait(stages, i) > 0.0) == is_waited_for(model, i, threads));
     }
     tern_stages_free(&stages);
     tern_sampler_free(&sampler);
@@ -254,24 +255,23 @@ static void test_products(void **state) {
     const tern_session_params params = {.n_ctx = 64, .threads = 1};
     tern_session *s = tiny_session(model, params);
     slow_products clock = {.model = model, .now = 3};
-    tern_stages stages;
+    tern_stages *stages = NULL;
     int32_t tokens[PROMPT];
-    assert_true(tern_stages_open(&stages, 1, slow_time, &clock));
-    s->observer = take_time;
-    s->observer_user = &clock;
-    s->stages = &stages;
+    assert_int_equal(tern_stages_new(1, slow_time, &clock, &stages, NULL), TERN_OK);
+    tern_session_observe(s, take_time, &clock);
+    assert_int_equal(tern_session_watch(s, stages, NULL), TERN_OK);
     tiny_prompt(model, 5, tokens, PROMPT);
     tiny_eval(s, tokens, PROMPT);
     tiny_eval(s, tokens, 1);
     const double passes = 2.0;
     const double layers = passes * model->config.n_layer;
-    assert_true(tern_stages_work(&stages, TERN_STAGE_QKV) == layers * 111);
-    assert_true(tern_stages_work(&stages, TERN_STAGE_OUT) == layers * 1000);
-    assert_true(tern_stages_work(&stages, TERN_STAGE_GATE_UP) == layers * 110000);
-    assert_true(tern_stages_work(&stages, TERN_STAGE_DOWN) == layers * 1000000);
-    assert_true(tern_stages_work(&stages, TERN_STAGE_HEAD) == passes * 5);
-    assert_int_equal(time_of(&stages.records[0]), clock.now - 3);
-    s->stages = NULL;
+    assert_true(tern_stages_work(stages, TERN_STAGE_QKV) == layers * 111);
+    assert_true(tern_stages_work(stages, TERN_STAGE_OUT) == layers * 1000);
+    assert_true(tern_stages_work(stages, TERN_STAGE_GATE_UP) == layers * 110000);
+    assert_true(tern_stages_work(stages, TERN_STAGE_DOWN) == layers * 1000000);
+    assert_true(tern_stages_work(stages, TERN_STAGE_HEAD) == passes * 5);
+    assert_int_equal(time_of(&stages->records[0]), clock.now - 3);
+    assert_int_equal(tern_session_watch(s, NULL, NULL), TERN_OK);
     tern_stages_free(&stages);
     tern_session_free(&s);
     tern_model_free(&model);

@@ -410,7 +410,8 @@ TERN_MUST_CHECK tern_status tern_session_sync(tern_session *s, const int32_t *to
 
 /*
  * Sessions as files (docs/sessions.md). save writes tokens, keys and values, and replaces what is
- * at its path when all is written: a full disk leaves nothing, and an old file stays. restore puts
+ * at its path when all is written: a full disk leaves nothing, and an old file stays. save_new
+ * replaces nothing: TERN_ERR_EXISTS. restore puts
  * them in place of what the session held; generation then goes on with the same bits as without the
  * detour, on every instruction set and for any number of threads. The last token's logits are not
  * kept: use tern_session_reuse or evaluate something. A sampler's random stream is no part of it.
@@ -424,6 +425,8 @@ TERN_MUST_CHECK tern_status tern_session_sync(tern_session *s, const int32_t *to
  */
 TERN_MUST_CHECK tern_status tern_session_save(const tern_session *s, const char *path,
                                               tern_error *err);
+TERN_MUST_CHECK tern_status tern_session_save_new(const tern_session *s, const char *path,
+                                                  tern_error *err);
 TERN_MUST_CHECK tern_status tern_session_restore(tern_session *s, const char *path,
                                                  tern_error *err);
 

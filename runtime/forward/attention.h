@@ -15,8 +15,7 @@
 #include <stdint.h>
 
 #include "runtime/threads/team.h"
-
-enum { TERN_ATTEND_TOKENS = 4 };
+#include "tern/inspect.h"
 
 struct tern_batch;
 

@@ -21,18 +21,31 @@ const char *tern_stage_what(tern_stage stage) {
     return described[stage].what;
 }
 
-bool tern_stages_open(tern_stages *s, uint32_t count, tern_stage_clock *clock, void *user) {
-    *s = (tern_stages){.clock = clock, .user = user, .count = count};
-    s->records = aligned_alloc(TERN_STAGE_LINE, count * sizeof *s->records);
-    if (!s->records)
-        return false;
+tern_status tern_stages_new(uint32_t threads, tern_stage_clock *clock, void *user,
+                            tern_stages **out, tern_error *err) {
+    if (!clock || !out)
+        return tern_fail(err, TERN_ERR_NULL, "stages need a clock and a place for them");
+    if (threads == 0)
+        return tern_fail(err, TERN_ERR_ARG, "stages of no threads");
+    tern_stages *s = malloc(sizeof *s);
+    tern_stage_record *records = aligned_alloc(TERN_STAGE_LINE, threads * sizeof *records);
+    if (!s || !records) {
+        free(records);
+        free(s);
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for the stages of %u threads", threads);
+    }
+    *s = (tern_stages){.clock = clock, .user = user, .count = threads, .records = records};
     tern_stages_begin(s);
-    return true;
+    *out = s;
+    return TERN_OK;
 }
 
-void tern_stages_free(tern_stages *s) {
-    free(s->records);
-    s->records = NULL;
+void tern_stages_free(tern_stages **stages) {
+    if (!stages || !*stages)
+        return;
+    free((*stages)->records);
+    free(*stages);
+    *stages = NULL;
 }
 
 void tern_stages_begin(tern_stages *s) {

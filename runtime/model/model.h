@@ -109,11 +109,6 @@ struct tern_model {
     _Atomic uint64_t identity;    /* 0: not asked for yet; identity.c */
 };
 
-/* Threads for those who ask for `threads`, where 0 leaves it to the topology. */
-static inline uint32_t tern_model_threads(const tern_model *m, uint32_t threads) {
-    return threads ? threads : tern_topology_threads(m->topology);
-}
-
 /* What a worker at that place reads. */
 static inline const tern_weight_set *tern_model_weights(const tern_model *m, tern_place place) {
     const bool bound = place.first < place.end;

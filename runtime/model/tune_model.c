@@ -5,15 +5,6 @@
 #include "dispatch/cpu.h"
 #include "runtime/tune/file.h"
 
-const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
-    const size_t in_layers = (size_t)m->config.n_layer * TERN_LAYER_LINEARS;
-    if (i < in_layers)
-        return tern_layer_linear(&m->layers[i / TERN_LAYER_LINEARS], i % TERN_LAYER_LINEARS);
-    if (i == in_layers)
-        return &m->own.head;
-    return i == in_layers + 1 && tern_head_is_imaged(&m->image) ? &m->image.scan : NULL;
-}
-
 uint64_t tern_tune_stream_of(const tern_model *m) {
     const tern_linear *linear;
     uint64_t bytes = 0;

@@ -9,9 +9,6 @@
 
 enum { TERN_TUNE_KEYS = 64 };
 
-/* Linear map number i of the model: those of the layers, the head, its image; NULL behind them. */
-const tern_linear *tern_model_linear(const tern_model *m, size_t i);
-
 /*
  * What was measured for a linear map of the model and decides its layout and rows; NULL: they are
  * the table's, or the layout was asked for. Valid as long as the model.

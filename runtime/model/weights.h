@@ -16,17 +16,18 @@
 #include "runtime/threads/team.h"
 #include "runtime/tune/guard.h"
 #include "runtime/tune/tune.h"
+#include "tern/inspect.h"
 #include "tern/kernels.h"
 
 /* One linear map: the matrix, the rows that multiply by it, an optional bias[rows]. */
-typedef struct tern_linear {
+struct tern_linear {
     tern_matrix matrix;
     const tern_kernel_row *gemv;
     const tern_kernel_row *gemm;
     tern_input_form form;
     const float *bias;              /* NULL: none */
     const tern_gguf_tensor *tensor; /* where it came from */
-} tern_linear;
+};
 
 /*
  * The row that multiplies by `tokens` tokens at once: gemv for one, gemm from two on. Let a pass

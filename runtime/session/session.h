@@ -63,11 +63,6 @@ typedef struct tern_last {
     bool counted; /* its head is in work.products */
 } tern_last;
 
-/* Shown what goes into a product of several or one tokens, before it is made, by one thread, while
- * others may already make it: it must only look. For measuring. */
-typedef void tern_product_observer(void *user, const tern_linear *linear, const tern_activations *x,
-                                   size_t tokens);
-
 struct tern_session {
     const tern_model *model;
     tern_team *team;

@@ -81,12 +81,8 @@ static tern_status write_session(const tern_session *s, saving *w, tern_error *e
     return status == TERN_OK ? put(w, &hash, sizeof hash, err) : status;
 }
 
-tern_status tern_session_save(const tern_session *s, const char *path, tern_error *err) {
-    return tern_session_write(s, path, TERN_OUT_REPLACE, err);
-}
-
-tern_status tern_session_write(const tern_session *s, const char *path, tern_out_mode mode,
-                               tern_error *err) {
+static tern_status save(const tern_session *s, const char *path, tern_out_mode mode,
+                        tern_error *err) {
     if (!s || !path)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_save needs a session and a path");
     for (uint32_t i = 0; i < s->position; i++)
@@ -106,6 +102,14 @@ tern_status tern_session_write(const tern_session *s, const char *path, tern_out
         return tern_out_file_commit(&w.file, err);
     tern_out_file_discard(&w.file);
     return status;
+}
+
+tern_status tern_session_save(const tern_session *s, const char *path, tern_error *err) {
+    return save(s, path, TERN_OUT_REPLACE, err);
+}
+
+tern_status tern_session_save_new(const tern_session *s, const char *path, tern_error *err) {
+    return save(s, path, TERN_OUT_NEW, err);
 }
 
 /* ---- restoring ----------------------------------------------------------------------------- */

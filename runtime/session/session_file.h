@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "base/out_file.h"
 #include "runtime/session/session.h"
 
 #define TERN_SESSION_MAGIC "TERNSES\n"
@@ -36,10 +35,6 @@ _Static_assert(sizeof(tern_session_header) == 64, "the header of a session file 
 
 /* Of the bytes before `hash`. */
 uint64_t tern_session_header_hash(const tern_session_header *header);
-
-/* tern_session_save, which replaces what is there, with a choice. */
-TERN_MUST_CHECK tern_status tern_session_write(const tern_session *s, const char *path,
-                                               tern_out_mode mode, tern_error *err);
 
 /*
  * tern_session_restore from an open stream that can be read twice: it is checked to its end before

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 KERNELS = ("status.h", "kernels.h", "device.h")
-ALL = (*KERNELS, "topology.h", "tern.h")
+ALL = (*KERNELS, "topology.h", "tern.h", "gguf.h", "inspect.h")
 
 
 def declared(header: Path) -> set[str]:

@@ -40,21 +40,19 @@ void sparsity_count(sparsity_layer *l, const int8_t *q, size_t cols) {
 static void see_product(void *user, const tern_linear *linear, const tern_activations *x,
                         size_t tokens) {
     sparsity *s = user;
-    for (size_t layer = 0; layer < s->n_layer; layer++) {
-        /* by its tensor: a node's workers may read a copy of the layer */
-        if (linear->tensor != s->model->layers[layer].down.tensor ||
-            linear->form == TERN_INPUT_FLOAT) {
-            continue;
-        }
-        for (size_t t = 0; t < tokens; t++) {
-            sparsity_count(&s->layers[layer], x->q + t * x->q_stride, x->cols);
-        }
+    tern_linear_info info;
+    tern_linear_describe(s->model, linear, &info);
+    if (info.stage != TERN_STAGE_DOWN ||
+        tern_layout_input(info.matrix.layout) == TERN_INPUT_FLOAT) {
+        return;
+    }
+    for (size_t t = 0; t < tokens; t++) {
+        sparsity_count(&s->layers[info.layer], x->q + t * x->q_stride, x->cols);
     }
 }
 
 void sparsity_watch(tern_session *session, sparsity *s) {
-    session->observer = s != NULL ? see_product : NULL;
-    session->observer_user = s;
+    tern_session_observe(session, s != NULL ? see_product : NULL, s);
 }
 
 sparsity_layer sparsity_total(const sparsity *s) {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/session/session.h"
+#include "tern/inspect.h"
 
 /* Columns of a group: those of an instruction of dot products, of a chunk of T2R16, of four. */
 #define SPARSITY_GROUPS                                                                            \

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
-#include "runtime/session/session.h"
 #include "tools/bench/bench.h"
 
 bool bench_stage_ran(const bench_stage *s) {
@@ -29,21 +28,51 @@ double bench_stage_gweights(const bench_stage *s) {
 /* ---- what is read ---------------------------------------------------------------------------- */
 
 /* A matrix of which `times` passes read everything and `tokens` tokens are multiplied. */
-static void add_matrix(bench_stage *s, const tern_linear *linear, double times, double tokens) {
-    s->bytes += times * (double)tern_linear_bytes(linear);
-    s->weights += tokens * (double)linear->matrix.rows * (double)linear->matrix.cols;
+static void add_matrix(bench_stage *s, const tern_linear_info *matrix, double times,
+                       double tokens) {
+    s->bytes += times * (double)matrix->bytes;
+    s->weights += tokens * (double)matrix->matrix.rows * (double)matrix->matrix.cols;
 }
 
-static void add_layers(bench_stages *s, const tern_model *m, double passes, double tokens) {
-    for (uint32_t n = 0; n < m->config.n_layer; n++) {
-        const tern_layer *l = &m->layers[n];
-        add_matrix(&s->stage[TERN_STAGE_QKV], &l->q, passes, tokens);
-        add_matrix(&s->stage[TERN_STAGE_QKV], &l->k, passes, tokens);
-        add_matrix(&s->stage[TERN_STAGE_QKV], &l->v, passes, tokens);
-        add_matrix(&s->stage[TERN_STAGE_OUT], &l->o, passes, tokens);
-        add_matrix(&s->stage[TERN_STAGE_GATE_UP], &l->gate, passes, tokens);
-        add_matrix(&s->stage[TERN_STAGE_GATE_UP], &l->up, passes, tokens);
-        add_matrix(&s->stage[TERN_STAGE_DOWN], &l->down, passes, tokens);
+static bool is_in_layer(const tern_linear_info *matrix) {
+    return matrix->stage != TERN_STAGE_HEAD && matrix->stage != TERN_STAGE_SCAN;
+}
+
+static uint64_t matrices_in_layers(const tern_model *m) {
+    const tern_linear *linear;
+    tern_linear_info matrix;
+    uint64_t n = 0;
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++) {
+        tern_linear_describe(m, linear, &matrix);
+        n += is_in_layer(&matrix);
+    }
+    return n;
+}
+
+/* How often a token makes the passes read each matrix, and rows of the head beside its scan. */
+typedef struct readings {
+    double passes, heads, scans, rows;
+} readings;
+
+static void add_head_rows(bench_stage *s, const tern_linear_info *head, double rows) {
+    s->bytes = rows * (double)head->bytes / (double)head->matrix.rows;
+    s->weights = rows * (double)head->matrix.cols;
+}
+
+static void add_matrices(bench_stages *s, const tern_model *m, const readings *r) {
+    const tern_linear *linear;
+    tern_linear_info matrix;
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++) {
+        tern_linear_describe(m, linear, &matrix);
+        bench_stage *stage = &s->stage[matrix.stage];
+        if (is_in_layer(&matrix)) {
+            add_matrix(stage, &matrix, r->passes, 1.0);
+        } else if (matrix.stage == TERN_STAGE_SCAN) {
+            add_matrix(stage, &matrix, r->scans, r->scans);
+        } else {
+            add_matrix(stage, &matrix, r->heads, r->heads);
+            add_head_rows(&s->stage[TERN_STAGE_ROWS], &matrix, r->rows);
+        }
     }
 }
 
@@ -70,22 +99,15 @@ static void count(const bench *b, bench_stages *s, tern_session_work before, siz
     const double tokens = (double)s->tokens;
     const uint64_t passes = now.passes - before.passes;
     const uint64_t scans = now.scans - before.scans;
-    const uint64_t products = passes * m->config.n_layer * TERN_LAYER_LINEARS + scans;
-    const double heads = (double)(now.products - before.products - products) / tokens;
-    const double rows = (double)(now.head_rows - before.head_rows) / tokens;
-    const double width = m->config.n_embd;
+    const uint64_t products = passes * matrices_in_layers(m) + scans;
+    const readings read = {.passes = (double)passes / tokens,
+                           .heads = (double)(now.products - before.products - products) / tokens,
+                           .scans = (double)scans / tokens,
+                           .rows = (double)(now.head_rows - before.head_rows) / tokens};
     for (size_t i = 0; i < TERN_STAGE_COUNT; i++) {
         s->stage[i].bytes = s->stage[i].weights = 0.0;
     }
-    add_layers(s, m, (double)passes / tokens, 1.0);
-    add_matrix(&s->stage[TERN_STAGE_HEAD], &m->own.head, heads, heads);
-    if (scans > 0) {
-        add_matrix(&s->stage[TERN_STAGE_SCAN], &m->image.scan, (double)scans / tokens,
-                   (double)scans / tokens);
-        s->stage[TERN_STAGE_ROWS].bytes =
-            rows * (double)tern_linear_bytes(&m->own.head) / m->config.n_vocab;
-        s->stage[TERN_STAGE_ROWS].weights = rows * width;
-    }
+    add_matrices(s, m, &read);
     s->stage[TERN_STAGE_ATTENTION].bytes =
         positions_read(first, first + s->tokens, n_batch) / tokens *
         (double)tern_model_kv_bytes(m, 1, tern_session_cache(b->l.session));
@@ -139,12 +161,14 @@ static tern_status watch(bench *b, bench_stages *s, tern_stages *found,
                          tern_error *err) {
     const tern_session_work before = tern_session_work_done(b->l.session);
     const size_t first = tern_session_position(b->l.session);
-    b->l.session->stages = found;
+    tern_status status = tern_session_watch(b->l.session, found, err);
     const uint64_t begin = tern_clock_nanoseconds();
     tern_stages_begin(found);
-    const tern_status status = body(b, err);
+    status = status == TERN_OK ? body(b, err) : status;
     const uint64_t end = tern_clock_nanoseconds();
-    b->l.session->stages = NULL;
+    if (status == TERN_OK) {
+        status = tern_session_watch(b->l.session, NULL, err);
+    }
     if (status == TERN_OK) {
         keep(s, found, end - begin);
         count(b, s, before, first, n_batch);
@@ -177,19 +201,19 @@ static tern_status stages_round(bench *b, tern_stages *found, tern_error *err) {
 
 int bench_measure_stages(bench *b) {
     tern_error err = {0};
-    tern_stages found;
+    tern_stages *found = NULL;
     const uint32_t threads = tern_session_threads(b->l.session);
     b->stages = calloc(1, sizeof *b->stages);
-    if (b->stages == NULL || !tern_stages_open(&found, threads, now_ns, NULL)) {
+    if (b->stages == NULL) {
         complain("no memory for the stages");
         return EXIT_FAILED;
     }
     b->stages->prefill.tokens = b->main.n_prompt;
     b->stages->decode.tokens = b->main.n_decode;
     b->stages->prefill.threads = b->stages->decode.threads = threads;
-    tern_status status = TERN_OK;
+    tern_status status = tern_stages_new(threads, now_ns, NULL, &found, &err);
     for (uint64_t i = 0; i < options_integer(b->o, OPT_REPEAT) && status == TERN_OK; i++) {
-        status = stages_round(b, &found, &err);
+        status = stages_round(b, found, &err);
     }
     tern_stages_free(&found);
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "runtime/forward/stages.h"
+#include "tern/inspect.h"
 #include "tools/bench/series.h"
 
 typedef struct bench_stage {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/session/session_file.h"
+#include "base/out_file.h"
 #include "tools/chat/chat.h"
 #include "tools/chat/dialogue_json.h"
 #include "tools/cli/files.h"
@@ -50,7 +50,8 @@ bool chat_save(const chat *c, const char *path, tern_out_mode mode) {
         status = write_text(path, text, mode, &err);
     }
     if (status == TERN_OK) {
-        status = tern_session_write(c->l.session, session, mode, &err);
+        status = mode == TERN_OUT_NEW ? tern_session_save_new(c->l.session, session, &err)
+                                      : tern_session_save(c->l.session, session, &err);
     }
     free(text);
     free(session);

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/model/model.h"
-#include "runtime/model/tune_model.h"
+#include "tern/inspect.h"
 #include "tools/cli/out.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
@@ -13,10 +12,7 @@
 
 /* Matrices that are alike: of one shape and format, multiplied by the same rows. */
 typedef struct matrix_kind {
-    const tern_linear *one;
-    bool scan; /* the int8 image of the head: multiplied by one token at a time, never by several */
-    const char *choice;
-    const tern_kernel_row *table_gemv, *table_gemm; /* what the table's order prefers */
+    tern_linear_info one;
     size_t n;
     char tensors[160]; /* names without the number of the layer, separated by spaces */
 } matrix_kind;
@@ -33,8 +29,7 @@ typedef struct survey {
 } survey;
 
 /* "attn_q" of "blk.12.attn_q.weight". */
-static tern_span short_name(const tern_gguf_tensor *t) {
-    tern_span name = t->name;
+static tern_span short_name(tern_span name) {
     if (name.size > 4 && memcmp(name.data, "blk.", 4) == 0) {
         const char *dot = memchr(name.data + 4, '.', name.size - 4);
         const size_t skip = dot != NULL ? (size_t)(dot + 1 - name.data) : 0;
@@ -65,52 +60,36 @@ static void add_name(matrix_kind *kind, tern_span name) {
     }
 }
 
-static bool is_alike(const matrix_kind *kind, const tern_linear *linear, bool scan) {
-    const tern_matrix *a = &kind->one->matrix;
-    const tern_matrix *b = &linear->matrix;
-    return kind->scan == scan && a->format == b->format && a->layout == b->layout &&
-           a->rows == b->rows && a->cols == b->cols && kind->one->gemv == linear->gemv &&
-           kind->one->gemm == linear->gemm;
+/* The int8 image of the head is multiplied by one token at a time, never by several. */
+static bool is_scan(const tern_linear_info *matrix) {
+    return matrix->stage == TERN_STAGE_SCAN;
 }
 
-static const tern_kernel_row *preferred(const tern_model *m, tern_op op,
-                                        const tern_tune_choice *tuned) {
-    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
-    return tern_tune_candidates(&m->guard, op, tuned->key.format, rows) > 0 ? rows[0] : NULL;
-}
-
-static matrix_kind kind_of(const tern_model *m, const tern_linear *linear, bool scan) {
-    const tern_tune_choice *tuned = tern_model_tuned(m, linear);
-    const bool asked = m->choice == TERN_CHOICE_ASKED && linear->form == TERN_INPUT_TOKEN;
-    matrix_kind kind = {.one = linear,
-                        .scan = scan,
-                        .choice = tuned != NULL ? "tuned" : (asked ? "asked" : "table"),
-                        .table_gemv = linear->gemv,
-                        .table_gemm = linear->gemm};
-    if (tuned != NULL) {
-        kind.table_gemv = preferred(m, TERN_OP_GEMV, tuned);
-        kind.table_gemm = preferred(m, TERN_OP_GEMM, tuned);
-    }
-    return kind;
+static bool is_alike(const tern_linear_info *x, const tern_linear_info *y) {
+    const tern_matrix *a = &x->matrix;
+    const tern_matrix *b = &y->matrix;
+    return is_scan(x) == is_scan(y) && a->format == b->format && a->layout == b->layout &&
+           a->rows == b->rows && a->cols == b->cols && x->gemv == y->gemv && x->gemm == y->gemm;
 }
 
 static void find_kinds(survey *s) {
     const tern_model *m = s->l.model;
     const tern_linear *linear;
     for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++) {
-        const bool scan = linear == &m->image.scan;
+        tern_linear_info matrix;
+        tern_linear_describe(m, linear, &matrix);
         size_t k = 0;
-        while (k < s->n && !is_alike(&s->kinds[k], linear, scan)) {
+        while (k < s->n && !is_alike(&s->kinds[k].one, &matrix)) {
             k++;
         }
         if (k == MAX_KINDS) {
             continue; /* models have four to eight */
         }
         if (k == s->n) {
-            s->kinds[s->n++] = kind_of(m, linear, scan);
+            s->kinds[s->n++] = (matrix_kind){.one = matrix};
         }
         s->kinds[k].n++;
-        add_name(&s->kinds[k], short_name(linear->tensor));
+        add_name(&s->kinds[k], short_name(matrix.tensor));
     }
 }
 
@@ -122,7 +101,7 @@ static bool is_product(const tern_kernel_row *row) {
 static bool lacks_measurement(const survey *s) {
     bool lacks = false;
     for (size_t i = 0; s->tunes && i < s->n; i++) {
-        lacks = lacks || strcmp(s->kinds[i].choice, "table") == 0;
+        lacks = lacks || strcmp(s->kinds[i].one.choice, "table") == 0;
     }
     return lacks;
 }
@@ -135,14 +114,14 @@ static void print_row(const char *use, const tern_kernel_row *row, const tern_ke
 }
 
 static void print_kind(const matrix_kind *kind) {
-    const tern_matrix *m = &kind->one->matrix;
+    const tern_matrix *m = &kind->one.matrix;
     out_print("\n%s %zu x %zu, %s: %s\n  %zu matri%s: %s%s\n",
               tern_format_describe(m->format)->name, m->rows, m->cols, tern_layout_name(m->layout),
-              kind->choice, kind->n, kind->n == 1 ? "x" : "ces", kind->tensors,
-              kind->scan ? ", scanned before its exact rows are read" : "");
-    print_row("one token", kind->one->gemv, kind->table_gemv);
-    if (!kind->scan) {
-        print_row("several tokens", kind->one->gemm, kind->table_gemm);
+              kind->one.choice, kind->n, kind->n == 1 ? "x" : "ces", kind->tensors,
+              is_scan(&kind->one) ? ", scanned before its exact rows are read" : "");
+    print_row("one token", kind->one.gemv, kind->one.table[0]);
+    if (!is_scan(&kind->one)) {
+        print_row("several tokens", kind->one.gemm, kind->one.table[1]);
     }
 }
 
@@ -185,16 +164,17 @@ static const char *name_of(const tern_kernel_row *row) {
 }
 
 static json_t *kind_json(const matrix_kind *kind) {
-    const tern_matrix *m = &kind->one->matrix;
-    json_t *object = json_pack("{s:s, s:I, s:I, s:s, s:s, s:I, s:o, s:b, s:s, s:s}", "format",
-                               tern_format_describe(m->format)->name, "rows", (json_int_t)m->rows,
-                               "cols", (json_int_t)m->cols, "layout", tern_layout_name(m->layout),
-                               "choice", kind->choice, "matrices", (json_int_t)kind->n, "tensors",
-                               names_json(kind->tensors), "scan", kind->scan, "gemv",
-                               kind->one->gemv->name, "table_gemv", name_of(kind->table_gemv));
-    if (!kind->scan) {
-        json_object_set_new(object, "gemm", json_string(kind->one->gemm->name));
-        json_object_set_new(object, "table_gemm", json_string(name_of(kind->table_gemm)));
+    const tern_matrix *m = &kind->one.matrix;
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:s, s:s, s:I, s:o, s:b, s:s, s:s}", "format",
+                  tern_format_describe(m->format)->name, "rows", (json_int_t)m->rows, "cols",
+                  (json_int_t)m->cols, "layout", tern_layout_name(m->layout), "choice",
+                  kind->one.choice, "matrices", (json_int_t)kind->n, "tensors",
+                  names_json(kind->tensors), "scan", is_scan(&kind->one), "gemv",
+                  kind->one.gemv->name, "table_gemv", name_of(kind->one.table[0]));
+    if (!is_scan(&kind->one)) {
+        json_object_set_new(object, "gemm", json_string(kind->one.gemm->name));
+        json_object_set_new(object, "table_gemm", json_string(name_of(kind->one.table[1])));
     }
     return object;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/forward/stages.h"
+#include "tern/inspect.h"
 
 /* ---- passes of several tokens ---------------------------------------------------------------- */
 

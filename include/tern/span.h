@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_BASE_SPAN_H
-#define TERN_BASE_SPAN_H
+#ifndef TERN_SPAN_H
+#define TERN_SPAN_H
 
 #include <stddef.h>
 

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_INSPECT_H
+#define TERN_INSPECT_H
+
+/*
+ * What a program that measures, checks or explains wants to know of a model and a session: the
+ * file, every matrix with its kernels, where the time of passes goes, what is multiplied. Nothing
+ * here changes a result.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/gguf.h"
+#include "tern/tern.h"
+
+TERN_API_BEGIN
+
+/* ---- stages of a pass ------------------------------------------------------------------------ */
+
+/* X(constant, name in tables and JSON, what it is), in the order of a pass. */
+#define TERN_STAGE_LIST(X)                                                                         \
+    X(START, "start", "wake the threads")                                                          \
+    X(EMBED, "embed", "embedding, angles")                                                         \
+    X(NORM, "norm", "residual, norm, quantize")                                                    \
+    X(QKV, "qkv", "q, k, v")                                                                       \
+    X(ROPE, "rope", "rope, store")                                                                 \
+    X(ATTENTION, "attention", "attention")                                                         \
+    X(ATTENDED, "attended", "sub-norm, quantize")                                                  \
+    X(OUT, "out", "output projection")                                                             \
+    X(GATE_UP, "gate_up", "gate, up")                                                              \
+    X(ACTIVATION, "activation", "act(gate) * up, sub-norm, quantize")                              \
+    X(DOWN, "down", "down projection")                                                             \
+    X(HEAD, "head", "all of the head")                                                             \
+    X(SCAN, "scan", "int8 scan of the head")                                                       \
+    X(ROWS, "rows", "exact rows of the head")                                                      \
+    X(ALONE, "alone", "one thread: choice of a token, checks")
+
+typedef enum tern_stage {
+#define TERN_STAGE_CONSTANT(constant, name, what) TERN_STAGE_##constant,
+    TERN_STAGE_LIST(TERN_STAGE_CONSTANT)
+#undef TERN_STAGE_CONSTANT
+        TERN_STAGE_COUNT
+} tern_stage;
+
+/* `stage` is below the count. Static storage. */
+const char *tern_stage_name(tern_stage stage);
+const char *tern_stage_what(tern_stage stage);
+
+/* ---- the matrices of a model ----------------------------------------------------------------- */
+
+/* The file that the model was opened from, owned by the model. */
+const tern_gguf *tern_model_file(const tern_model *model);
+
+/* Threads that a session wants which asks for `threads`: 0 leaves it to the machine. */
+uint32_t tern_model_threads(const tern_model *model, uint32_t threads);
+
+/* A matrix of a model and what multiplies by it, owned by the model. */
+typedef struct tern_linear tern_linear;
+
+/*
+ * Matrix number i of the model: those of all layers, one layer after the other, then the head, then
+ * the head's int8 image if it has one; NULL past the last one.
+ */
+const tern_linear *tern_model_linear(const tern_model *model, size_t i);
+
+typedef struct tern_linear_info {
+    tern_span tensor;                /* its name in the file */
+    tern_stage stage;                /* QKV, OUT, GATE_UP, DOWN, HEAD, or SCAN: the image */
+    uint32_t layer;                  /* n_layer of the model: the head, and its image */
+    tern_matrix matrix;              /* without data in a model without weights */
+    const tern_kernel_row *gemv;     /* multiplies by one token */
+    const tern_kernel_row *gemm;     /* by several; of no use for SCAN */
+    uint64_t bytes;                  /* that one multiplication reads */
+    const char *choice;              /* where layout and rows come from, as tern_model_choice */
+    const tern_kernel_row *table[2]; /* gemv and gemm that the table's order prefers; NULL: none */
+} tern_linear_info;
+
+/* `linear` is the model's, or what an observer of one of its sessions was shown. */
+void tern_linear_describe(const tern_model *model, const tern_linear *linear,
+                          tern_linear_info *out);
+
+/* ---- where the time of passes goes ----------------------------------------------------------- */
+
+/*
+ * Time by stage and by thread. No moment is left out or counted twice: between tern_stages_begin
+ * and the end of the last pass, work and wait of all stages add up to the same time for each
+ * thread. Stages belong to one caller at a time, who frees them when no session is watched any
+ * more.
+ */
+typedef struct tern_stages tern_stages;
+
+/* Nanoseconds that never go back; asked by all threads at once. */
+typedef uint64_t tern_stage_clock(void *user);
+
+/* Stages of so many threads, at least 1. `user` must outlive them. TERN_ERR_NULL, _ARG, _NOMEM. */
+TERN_MUST_CHECK tern_status tern_stages_new(uint32_t threads, tern_stage_clock *clock, void *user,
+                                            tern_stages **out, tern_error *err);
+void tern_stages_free(tern_stages **stages); /* NULL and *NULL are fine */
+
+/* Forgets everything; what passes from now on is measured. */
+void tern_stages_begin(tern_stages *stages);
+
+/* Nanoseconds of a stage, the mean of the threads; not during a pass. */
+double tern_stages_work(const tern_stages *stages, tern_stage stage);
+double tern_stages_wait(const tern_stages *stages, tern_stage stage);
+
+/*
+ * From here on the passes of a session are measured; NULL ends that, at no cost but a look at the
+ * pointer. TERN_ERR_ARG: the stages are not of tern_session_threads threads.
+ */
+TERN_MUST_CHECK tern_status tern_session_watch(tern_session *session, tern_stages *stages,
+                                               tern_error *err);
+
+/* ---- what is multiplied ---------------------------------------------------------------------- */
+
+/*
+ * Shown what goes into a product of one or several tokens, before it is made, by one thread, while
+ * others may already make it: it must only look. x has the form that tern_layout_input names for
+ * the matrix.
+ */
+typedef void tern_product_observer(void *user, const tern_linear *linear, const tern_activations *x,
+                                   size_t tokens);
+
+/* From here on the observer is shown the products of layers and head; NULL ends that. Scans of the
+ * head are not shown. */
+void tern_session_observe(tern_session *session, tern_product_observer *observer, void *user);
+
+/* Tokens of a pass that attention handles together: they read the cache once. */
+enum { TERN_ATTEND_TOKENS = 4 };
+
+TERN_API_END
+
+#endif
