@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/engine/schedule.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tern_schedule {
+    tern_schedule_params params;
+    uint32_t pages_each; /* of a sequence of n_ctx positions */
+    tern_pages *pages;
+    tern_job **running; /* [n_jobs], in the order of jobs */
+    tern_job **waiting; /* [n_queue + n_jobs], likewise */
+    uint32_t n_running, n_waiting;
+    uint32_t *tables; /* [n_jobs][pages_each] */
+    uint32_t *slots;  /* [n_jobs - n_running] that no job has */
+};
+
+static uint32_t pages_of(uint32_t positions) {
+    return positions / TERN_PAGE_TOKENS + (positions % TERN_PAGE_TOKENS > 0);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static tern_status check_params(const tern_schedule_params *p, tern_error *err) {
+    if (p->n_ctx == 0 || p->n_jobs == 0 || p->n_queue == 0 || p->n_batch == 0)
+        return tern_fail(err, TERN_ERR_ARG,
+                         "an engine without positions, sequences, queue or rows");
+    if (p->n_jobs > p->n_batch)
+        return tern_fail(err, TERN_ERR_ARG, "%u sequences at once exceed the %u rows of a pass",
+                         p->n_jobs, p->n_batch);
+    if (p->n_queue > UINT32_MAX - p->n_jobs)
+        return tern_fail(err, TERN_ERR_ARG, "a queue of %u", p->n_queue);
+    return TERN_OK;
+}
+
+tern_status tern_schedule_new(const tern_schedule_params *params, tern_schedule **out,
+                              tern_error *err) {
+    tern_status status = check_params(params, err);
+    if (status != TERN_OK)
+        return status;
+    tern_schedule *s = calloc(1, sizeof *s);
+    if (!s)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a schedule");
+    s->params = *params;
+    s->pages_each = smaller(pages_of(params->n_ctx), params->n_pages);
+    status = tern_pages_new(params->n_pages, &s->pages, err);
+    s->running = calloc(params->n_jobs, sizeof(tern_job *));
+    s->waiting = calloc((size_t)params->n_queue + params->n_jobs, sizeof(tern_job *));
+    s->tables = calloc((size_t)params->n_jobs * s->pages_each, sizeof *s->tables);
+    s->slots = calloc(params->n_jobs, sizeof *s->slots);
+    if (status == TERN_OK && (!s->running || !s->waiting || !s->tables || !s->slots))
+        status = tern_fail(err, TERN_ERR_NOMEM, "no memory for a schedule of %u sequences",
+                           params->n_jobs);
+    if (status != TERN_OK) {
+        tern_schedule_free(&s);
+        return status;
+    }
+    for (uint32_t i = 0; i < params->n_jobs; i++)
+        s->slots[i] = params->n_jobs - 1 - i;
+    *out = s;
+    return TERN_OK;
+}
+
+void tern_schedule_free(tern_schedule **schedule) {
+    if (!schedule || !*schedule)
+        return;
+    tern_schedule *s = *schedule;
+    tern_pages_free(&s->pages);
+    free((void *)s->running);
+    free((void *)s->waiting);
+    free(s->tables);
+    free(s->slots);
+    free(s);
+    *schedule = NULL;
+}
+
+uint32_t tern_schedule_waiting(const tern_schedule *s) {
+    return s->n_waiting;
+}
+uint32_t tern_schedule_running(const tern_schedule *s) {
+    return s->n_running;
+}
+const tern_pages *tern_schedule_pages(const tern_schedule *s) {
+    return s->pages;
+}
+void tern_schedule_forget(tern_schedule *s) {
+    tern_pages_forget(s->pages);
+}
+
+/* ---- the order of jobs ----------------------------------------------------------------------- */
+
+static bool comes_before(const tern_job *a, const tern_job *b) {
+    return a->priority != b->priority ? a->priority > b->priority : a->number < b->number;
+}
+
+static void insert(tern_job **list, uint32_t *n, tern_job *job) {
+    uint32_t i = (*n)++;
+    for (; i > 0 && comes_before(job, list[i - 1]); i--)
+        list[i] = list[i - 1];
+    list[i] = job;
+}
+
+static void take_out(tern_job **list, uint32_t *n, const tern_job *job) {
+    uint32_t i = 0;
+    while (list[i] != job)
+        i++;
+    for (--*n; i < *n; i++)
+        list[i] = list[i + 1];
+}
+
+tern_status tern_schedule_fits(const tern_schedule *s, uint32_t n_tokens, uint64_t most,
+                               tern_error *err) {
+    if (n_tokens == 0)
+        return tern_fail(err, TERN_ERR_EMPTY, "a request without tokens");
+    if (most > s->params.n_ctx)
+        return tern_fail(err, TERN_ERR_CONTEXT,
+                         "a request of %" PRIu64 " positions exceeds the context of %u", most,
+                         s->params.n_ctx);
+    if (pages_of((uint32_t)most) > s->params.n_pages)
+        return tern_fail(err, TERN_ERR_CONTEXT,
+                         "a request of %" PRIu64 " positions exceeds the cache of %" PRIu64, most,
+                         (uint64_t)s->params.n_pages * TERN_PAGE_TOKENS);
+    return TERN_OK;
+}
+
+bool tern_schedule_add(tern_schedule *s, tern_job *job) {
+    if (s->n_waiting >= s->params.n_queue)
+        return false;
+    job->is_running = job->has_read = false;
+    job->n_first = job->n_tokens;
+    job->computed = job->n_pages = job->promised = job->n_known = 0;
+    job->n_shared = job->set_aside = 0;
+    insert(s->waiting, &s->n_waiting, job);
+    return true;
+}
+
+/* ---- memory of a job ------------------------------------------------------------------------- */
+
+/* Pages from the last one to the first, so that the first is the latest used: what follows a page
+ * goes before it does. */
+static void release(tern_schedule *s, tern_job *job) {
+    while (job->n_pages > 0)
+        tern_pages_release(s->pages, job->pages[--job->n_pages]);
+    tern_pages_unreserve(s->pages, job->promised);
+    job->promised = job->computed = job->n_known = 0;
+}
+
+static void stop(tern_schedule *s, tern_job *job) {
+    take_out(s->running, &s->n_running, job);
+    release(s, job);
+    job->is_running = false;
+    s->slots[s->params.n_jobs - 1 - s->n_running] = job->slot;
+}
+
+void tern_schedule_remove(tern_schedule *s, tern_job *job) {
+    if (job->is_running)
+        stop(s, job);
+    else
+        take_out(s->waiting, &s->n_waiting, job);
+}
+
+static void set_aside(tern_schedule *s, tern_job *job) {
+    stop(s, job);
+    job->set_aside++;
+    job->n_guesses = 0;
+    insert(s->waiting, &s->n_waiting, job);
+}
+
+/* Positions that are promised to a job at a time. */
+static uint32_t horizon(const tern_job *job) {
+    return job->most - job->n_tokens < job->ahead ? job->most : job->n_tokens + job->ahead;
+}
+
+static tern_page_key key_of(const tern_schedule *s, const tern_job *job, uint32_t i) {
+    return (tern_page_key){
+        .after = i > 0 ? tern_pages_serial(s->pages, job->pages[i - 1]) : 0,
+        .space = job->space,
+        .tokens = job->tokens + (size_t)i * TERN_PAGE_TOKENS,
+    };
+}
+
+/* Pages that hold the first tokens of a job, into its table, and how many of them somebody uses.
+ * The last token is computed in any case: what follows it is wanted. */
+static uint32_t find_shared(const tern_schedule *s, tern_job *job, uint32_t *used) {
+    const uint32_t most = (job->n_tokens - 1) / TERN_PAGE_TOKENS;
+    uint32_t n = 0;
+    *used = 0;
+    for (; n < most; n++) {
+        const tern_page_key key = key_of(s, job, n);
+        const uint32_t page = tern_pages_find(s->pages, &key);
+        if (page == TERN_NO_PAGE)
+            break;
+        job->pages[n] = page;
+        *used += tern_pages_users(s->pages, page) > 0;
+    }
+    return n;
+}
+
+/* Starts a job that waits; false when its memory is not there. */
+static bool admit(tern_schedule *s, tern_job *job) {
+    uint32_t used;
+    job->slot = s->slots[s->params.n_jobs - 1 - s->n_running];
+    job->pages = s->tables + (size_t)job->slot * s->pages_each;
+    const uint32_t shared = find_shared(s, job, &used);
+    const uint32_t all = pages_of(horizon(job));
+    if (all - used > tern_pages_available(s->pages))
+        return false;
+    for (uint32_t i = 0; i < shared; i++)
+        (void)tern_pages_share(s->pages, job->pages[i]); /* is among what is available */
+    (void)tern_pages_reserve(s->pages, all - shared);
+    job->promised = all - shared;
+    job->n_pages = job->n_known = shared;
+    job->computed = job->n_shared = shared * TERN_PAGE_TOKENS;
+    job->is_running = true;
+    take_out(s->waiting, &s->n_waiting, job);
+    insert(s->running, &s->n_running, job);
+    return true;
+}
+
+static bool must_wait(const tern_job *job) {
+    return job->first && !job->first->has_read;
+}
+
+static void admit_all(tern_schedule *s) {
+    uint32_t i = 0;
+    while (i < s->n_waiting && s->n_running < s->params.n_jobs) {
+        tern_job *job = s->waiting[i];
+        if (must_wait(job))
+            i++;
+        else if (!admit(s, job)) /* leaves the list when it is admitted */
+            return;
+    }
+}
+
+/* Promises memory for so many positions of a running job, and more where there is more. */
+static bool extend(tern_schedule *s, tern_job *job, uint32_t positions) {
+    const uint32_t have = job->n_pages + job->promised;
+    if (pages_of(positions) <= have)
+        return true;
+    const uint32_t wish = pages_of(horizon(job)) - have;
+    const uint32_t need = pages_of(positions) - have;
+    const uint32_t n = wish > need && tern_pages_reserve(s->pages, wish) ? wish : need;
+    if (n == need && !tern_pages_reserve(s->pages, need))
+        return false;
+    job->promised += n;
+    return true;
+}
+
+/* Positions that the next pass needs at least: all tokens have a place by now, or will have. */
+static bool extend_or_trim(tern_schedule *s, tern_job *job) {
+    const uint32_t room = job->most - job->n_tokens;
+    job->n_guesses = smaller(job->n_guesses, room);
+    if (extend(s, job, job->n_tokens + job->n_guesses))
+        return true;
+    job->n_guesses = 0;
+    return extend(s, job, job->n_tokens);
+}
+
+/* Memory for the next token of every running job; false when some of them were set aside for it. */
+static bool extend_all(tern_schedule *s) {
+    bool enough = true;
+    for (uint32_t i = 0; i < s->n_running; i++)
+        while (i < s->n_running && !extend_or_trim(s, s->running[i])) {
+            set_aside(s, s->running[s->n_running - 1]);
+            enough = false;
+        }
+    return enough;
+}
+
+/* ---- a pass ---------------------------------------------------------------------------------- */
+
+static bool decodes(const tern_job *job) {
+    return job->computed + 1 == job->n_tokens;
+}
+
+static void take_pages(tern_schedule *s, tern_job *job, uint32_t positions) {
+    while (job->n_pages < pages_of(positions)) {
+        job->pages[job->n_pages++] = tern_pages_take(s->pages);
+        job->promised--;
+    }
+}
+
+static tern_plan_span span_of(tern_schedule *s, tern_job *job, uint32_t n) {
+    const uint32_t end = job->computed + n;
+    take_pages(s, job, end);
+    return (tern_plan_span){.job = job,
+                            .position = job->computed,
+                            .n = n,
+                            .picks = end >= job->n_tokens ? end - job->n_tokens + 1 : 0};
+}
+
+/* Rows that a pass may have when so many jobs decode. */
+static uint32_t rows_of_pass(const tern_schedule *s, const tern_pass_costs *costs, double gap,
+                             uint32_t n_decode) {
+    if (n_decode == 0 || gap <= 0.0)
+        return s->params.n_batch;
+    const uint32_t rows = tern_pass_costs_rows(costs, gap, s->params.n_batch);
+    return rows > n_decode ? rows : n_decode;
+}
+
+size_t tern_schedule_plan(tern_schedule *s, const tern_pass_costs *costs, double gap,
+                          tern_plan_span *spans) {
+    if (extend_all(s))
+        admit_all(s);
+    uint32_t n_decode = 0;
+    for (uint32_t i = 0; i < s->n_running; i++)
+        n_decode += decodes(s->running[i]);
+    const uint32_t n_read = s->n_running - n_decode;
+    const uint32_t rows = rows_of_pass(s, costs, gap, n_decode);
+    uint32_t left = rows - n_decode;
+    if (left == 0 && n_read > 0 && n_decode < s->params.n_batch)
+        left = 1; /* of the first that reads, so that it arrives */
+    uint32_t guesses = left - smaller(left, n_read > 0);
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        tern_job *job = s->running[i];
+        if (!decodes(job))
+            continue;
+        job->n_guesses = smaller(job->n_guesses, guesses);
+        guesses -= job->n_guesses;
+        left -= job->n_guesses;
+        spans[n++] = span_of(s, job, 1 + job->n_guesses);
+    }
+    for (uint32_t i = 0; i < s->n_running && left > 0; i++) {
+        tern_job *job = s->running[i];
+        if (decodes(job))
+            continue;
+        const uint32_t piece = smaller(job->n_tokens - job->computed, left);
+        left -= piece;
+        spans[n++] = span_of(s, job, piece);
+    }
+    return n;
+}
+
+/* Makes full pages known, whose content is what the job's tokens say. */
+static void make_known(tern_schedule *s, tern_job *job) {
+    for (; (job->n_known + 1) * TERN_PAGE_TOKENS <= job->computed; job->n_known++) {
+        const tern_page_key key = key_of(s, job, job->n_known);
+        job->pages[job->n_known] = tern_pages_know(s->pages, job->pages[job->n_known], &key);
+    }
+}
+
+void tern_schedule_computed(tern_schedule *s, const tern_plan_span *span, uint32_t kept) {
+    tern_job *job = span->job;
+    job->computed += kept;
+    job->n_guesses = 0;
+    job->has_read |= job->computed >= job->n_first;
+    make_known(s, job);
+}
+
+/* ---- in order? ------------------------------------------------------------------------------- */
+
+static bool list_is_sound(tern_job *const *list, uint32_t n, bool running) {
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i]->is_running != running || (i > 0 && !comes_before(list[i - 1], list[i])))
+            return false;
+    return true;
+}
+
+/* How often running jobs have a page in their tables. */
+static uint32_t uses_of(const tern_schedule *s, uint32_t page) {
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < s->n_running; i++)
+        for (uint32_t j = 0; j < s->running[i]->n_pages; j++)
+            uses += s->running[i]->pages[j] == page;
+    return uses;
+}
+
+bool tern_schedule_sound(const tern_schedule *s) {
+    uint32_t promised = 0;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        const tern_job *job = s->running[i];
+        promised += job->promised;
+        if (job->computed > job->n_tokens || job->n_tokens > job->most + 1 ||
+            pages_of(job->computed) > job->n_pages)
+            return false;
+    }
+    for (uint32_t i = 0; i < s->params.n_pages; i++)
+        if (uses_of(s, i) != tern_pages_users(s->pages, i))
+            return false;
+    return promised == tern_pages_count(s->pages).reserved &&
+           list_is_sound(s->running, s->n_running, true) &&
+           list_is_sound(s->waiting, s->n_waiting, false) && tern_pages_sound(s->pages);
+}
