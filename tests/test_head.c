@@ -20,6 +20,7 @@
 #include "kernels/half.h"
 #include "runtime/model/head.h"
 #include "runtime/sample/logit_source.h"
+#include "runtime/sample/sampler.h"
 #include "runtime/session/session.h"
 #include "tests/tiny_model.h"
 
@@ -317,8 +318,29 @@ static void fake_logits(fake *f, tern_chacha *c, size_t kind, float error) {
     }
 }
 
+/* One token in `every` may be picked, others than the last time; 0: all may. */
+static void allow(tern_sampler *a, tern_sampler *b, uint64_t *allowed, uint32_t every,
+                  tern_chacha *c) {
+    memset(allowed, 0, (VOCAB / 64 + 1) * sizeof *allowed);
+    for (uint32_t i = 0; every > 0 && i < VOCAB; i++)
+        if (tern_chacha_next(c) % every == 0 || i == VOCAB - 1)
+            allowed[i / 64] |= UINT64_C(1) << (i % 64);
+    assert_int_equal(tern_sampler_allow(a, every > 0 ? allowed : NULL, NULL), TERN_OK);
+    assert_int_equal(tern_sampler_allow(b, every > 0 ? allowed : NULL, NULL), TERN_OK);
+}
+
+/* Of what may be picked greedily, the best. */
+static void check_allowed(const fake *f, const uint64_t *allowed, int32_t token, bool greedy) {
+    assert_true(allowed[token / 64] >> (token % 64) & 1);
+    for (int32_t i = 0; greedy && i < VOCAB; i++)
+        assert_true(!(allowed[i / 64] >> (i % 64) & 1) || f->exact[i] < f->exact[token] ||
+                    (f->exact[i] == f->exact[token] && i >= token));
+}
+
 /* Picks some tokens both ways; how many were decided by bounds. */
-static size_t compare_picks(const tern_sampler_params *params, size_t kind, float error) {
+static size_t compare_picks(const tern_sampler_params *params, size_t kind, float error,
+                            uint32_t every) {
+    uint64_t allowed[VOCAB / 64 + 1];
     static fake f;
     tern_sampler *whole, *bounded;
     tern_chacha c;
@@ -332,12 +354,17 @@ static size_t compare_picks(const tern_sampler_params *params, size_t kind, floa
         const tern_logit_source source = {
             .user = &f, .bounds = fake_bounds, .rows = fake_rows, .all = fake_all};
         fake_logits(&f, &c, kind, error);
+        allow(whole, bounded, allowed, every, &c);
         assert_int_equal(tern_sampler_pick(whole, f.exact, &expected, NULL), TERN_OK);
         assert_int_equal(tern_sampler_pick_from(bounded, &source, &got, NULL), TERN_OK);
         if (got != expected)
             fail_msg("kind %zu, temperature %g, top-k %u, top-p %g, min-p %g: token %d, not %d",
                      kind, (double)params->temperature, params->top_k, (double)params->top_p,
                      (double)params->min_p, got, expected);
+        if (every > 0)
+            check_allowed(&f, allowed, got,
+                          params->temperature == 0.0f && params->n_bias == 0 &&
+                              params->repeat_last_n == 0);
         tern_sampler_accept(whole, got);
         tern_sampler_accept(bounded, got);
     }
@@ -370,6 +397,7 @@ static void test_picks(void **state) {
         {.temperature = 2.0f, .top_k = 2999},
     };
     static const float errors[] = {0.0f, 0.001f, 0.3f, 20.0f};
+    static const uint32_t every[] = {0, 2, 150, 100000}; /* the last allows one token */
     size_t decided[sizeof params / sizeof *params] = {0};
     (void)state;
     for (size_t p = 0; p < sizeof params / sizeof *params; p++)
@@ -378,12 +406,64 @@ static void test_picks(void **state) {
                 tern_sampler_params full = params[p];
                 full.top_p = full.top_p > 0.0f ? full.top_p : 1.0f;
                 full.seed = 7 + e;
-                decided[p] += compare_picks(&full, kind, errors[e]);
+                decided[p] += compare_picks(&full, kind, errors[e], 0);
+                if ((p + kind + e) % 3 == 0)
+                    (void)compare_picks(&full, kind, errors[e], every[1 + e % 3]);
             }
     /* Of 480 picks each: what selects few tokens is mostly decided, a full softmax never. */
     for (size_t p = 0; p < 11; p++)
         assert_true(decided[p] > 120);
     assert_int_equal(decided[13], 0);
+}
+
+/* The only token that is allowed is picked, however unlikely; to allow none is refused. */
+static void test_allowed(void **state) {
+    (void)state;
+    static const tern_sampler_params params = {.temperature = 1.0f, .top_p = 1.0f};
+    uint64_t allowed[VOCAB / 64 + 1] = {0};
+    static float logits[VOCAB];
+    tern_sampler *s;
+    tern_error err = {0};
+    int32_t token = -1;
+    logits[5] = 90.0f;
+    assert_int_equal(tern_sampler_new(&params, VOCAB, &s, NULL), TERN_OK);
+    assert_int_equal(tern_sampler_allow(s, allowed, &err), TERN_ERR_ARG);
+    assert_string_equal(err.message, "sampler: none of 3000 tokens is allowed");
+    allowed[VOCAB / 64] = UINT64_MAX << (VOCAB % 64); /* tokens that there are not */
+    assert_int_equal(tern_sampler_allow(s, allowed, &err), TERN_ERR_ARG);
+    assert_int_equal(tern_sampler_pick(s, logits, &token, NULL), TERN_OK);
+    assert_int_equal(token, 5);
+    allowed[1999 / 64] |= UINT64_C(1) << (1999 % 64);
+    assert_int_equal(tern_sampler_allow(s, allowed, &err), TERN_OK);
+    assert_int_equal(tern_sampler_pick(s, logits, &token, NULL), TERN_OK);
+    assert_int_equal(token, 1999);
+    assert_int_equal(tern_sampler_allow(s, NULL, &err), TERN_OK);
+    assert_int_equal(tern_sampler_pick(s, logits, &token, NULL), TERN_OK);
+    assert_int_equal(token, 5);
+    tern_sampler_free(&s);
+}
+
+/* Fewer tokens are allowed than top-k keeps, of a vocabulary that is small enough to read whole. */
+static void test_fewer_than_k(void **state) {
+    (void)state;
+    static fake f;
+    static const tern_sampler_params params = {.temperature = 1.0f, .top_k = 40, .top_p = 1.0f};
+    const uint64_t allowed = UINT64_C(1) << 7 | UINT64_C(1) << 44;
+    const tern_logit_source source = {
+        .user = &f, .bounds = fake_bounds, .rows = fake_rows, .all = fake_all};
+    tern_sampler *s;
+    tern_chacha c;
+    tern_chacha_seed(&c, 3);
+    assert_int_equal(tern_sampler_new(&params, 60, &s, NULL), TERN_OK);
+    assert_int_equal(tern_sampler_allow(s, &allowed, NULL), TERN_OK);
+    for (int i = 0; i < 50; i++) {
+        int32_t token = -1;
+        fake_logits(&f, &c, 4, 0.1f);
+        assert_int_equal(tern_sampler_pick_from(s, &source, &token, NULL), TERN_OK);
+        assert_true(token == 7 || token == 44);
+    }
+    assert_int_equal(f.whole, 0);
+    tern_sampler_free(&s);
 }
 
 /* ---- in a session ---------------------------------------------------------------------------- */
@@ -506,8 +586,9 @@ static void test_generate(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),   cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_picks),    cmocka_unit_test(test_states),
+        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_picks),        cmocka_unit_test(test_allowed),
+        cmocka_unit_test(test_fewer_than_k), cmocka_unit_test(test_states),
         cmocka_unit_test(test_generate),
     };
     return cmocka_run_group_tests_name("certified head", tests, NULL, NULL);

@@ -3,18 +3,18 @@
 
 #include <string.h>
 
+#include "base/stops.h"
 #include "tests/check.h"
-#include "tools/answer/stops.h"
 
 /* Feeds a text byte by byte as an answer does; *given is what would have been shown at worst. */
-static size_t end_of(const stops *s, const char *text, size_t size, size_t *given) {
+static size_t end_of(const tern_stops *s, const char *text, size_t size, size_t *given) {
     *given = 0;
     for (size_t n = 1; n <= size; n++) {
-        const size_t matched = stops_match(s, text, n);
+        const size_t matched = tern_stops_match(s, text, n);
         if (matched > 0) {
             return n - matched;
         }
-        const size_t held = stops_held(s, text, n);
+        const size_t held = tern_stops_held(s, text, n);
         assert_true(n - held >= *given); /* nothing given is taken back */
         *given = n - held;
     }
@@ -22,7 +22,7 @@ static size_t end_of(const stops *s, const char *text, size_t size, size_t *give
 }
 
 /* The definition: the first end of any occurrence; of those that end there the longest. */
-static size_t end_by_search(const stops *s, const char *text, size_t size) {
+static size_t end_by_search(const tern_stops *s, const char *text, size_t size) {
     size_t end = size + 1;
     size_t begin = size;
     for (size_t i = 0; i < s->n; i++) {
@@ -40,7 +40,7 @@ static size_t end_by_search(const stops *s, const char *text, size_t size) {
     return begin;
 }
 
-static void check_text(const stops *s, const char *text, size_t size) {
+static void check_text(const tern_stops *s, const char *text, size_t size) {
     size_t given;
     const size_t end = end_of(s, text, size, &given);
     assert_int_equal(end, end_by_search(s, text, size));
@@ -62,7 +62,7 @@ static void test_random_texts(void **state) {
             words[w][n] = '\0';
             texts[w] = words[w];
         }
-        const stops s = {texts, check_below(&rng, 4)};
+        const tern_stops s = {texts, check_below(&rng, 4)};
         char text[40];
         const size_t size = check_below(&rng, sizeof text);
         for (size_t i = 0; i < size; i++) {
@@ -75,7 +75,7 @@ static void test_random_texts(void **state) {
 static void test_known_texts(void **state) {
     (void)state;
     const char *const texts[] = {"\nUser:", "END", "\xe2\x82\xac"};
-    const stops s = {texts, 3};
+    const tern_stops s = {texts, 3};
     size_t given;
     assert_int_equal(end_of(&s, "Paris.\nUser: and", 16, &given), 6);
     assert_int_equal(given, 6);
@@ -83,9 +83,9 @@ static void test_known_texts(void **state) {
     assert_int_equal(end_of(&s, "5 \xe2\x82\xac", 5, &given), 2);
     assert_int_equal(end_of(&s, "a\nUse", 5, &given), 5);
     assert_int_equal(given, 1); /* only what could still be a stop is held */
-    assert_int_equal(stops_held(&s, "a\nUsed", 6), 0);
-    assert_int_equal(stops_match(&(stops){NULL, 0}, "abc", 3), 0);
-    assert_int_equal(stops_held(&(stops){NULL, 0}, "abc", 3), 0);
+    assert_int_equal(tern_stops_held(&s, "a\nUsed", 6), 0);
+    assert_int_equal(tern_stops_match(&(tern_stops){NULL, 0}, "abc", 3), 0);
+    assert_int_equal(tern_stops_held(&(tern_stops){NULL, 0}, "abc", 3), 0);
 }
 
 int main(void) {

@@ -3,7 +3,8 @@
 /*
  * From logits to a token. Every step has one result on every machine (docs/numerics.md):
  *
- *   1. biases and penalties change the logits (penalties.h);
+ *   1. biases and penalties change the logits (penalties.h); those of tokens that are not allowed
+ *      become minus infinity (tern_sampler_allow), so that their probability is 0;
  *   2. x[i] = (logit[i] - max) / temperature; at temperature 0 the largest logit wins, and that is
  * all;
  *   3. top-k keeps the k candidates that come first by logit descending, then id ascending;
@@ -120,6 +121,28 @@ void tern_sampler_accept(tern_sampler *s, int32_t token) {
     tern_penalties_accept(&s->penalties, token);
 }
 
+static bool is_allowed(const uint64_t *allowed, uint32_t token) {
+    return allowed[token / 64] >> (token % 64) & 1;
+}
+
+tern_status tern_sampler_allow(tern_sampler *s, const uint64_t *allowed, tern_error *err) {
+    uint32_t first = 0;
+    while (allowed != NULL && first < s->n_vocab && !is_allowed(allowed, first)) {
+        first++;
+    }
+    if (first == s->n_vocab) {
+        return tern_fail(err, TERN_ERR_ARG, "sampler: none of %u tokens is allowed", s->n_vocab);
+    }
+    s->allowed = allowed;
+    return TERN_OK;
+}
+
+void tern_sampler_forbid(const tern_sampler *s, float *logits) {
+    for (uint32_t i = 0; s->allowed != NULL && i < s->n_vocab; i++) {
+        logits[i] = is_allowed(s->allowed, i) ? logits[i] : -INFINITY;
+    }
+}
+
 int32_t tern_argmax(const float *logits, size_t n) {
     size_t best = 0;
     for (size_t i = 1; i < n; i++) {
@@ -205,7 +228,7 @@ static uint32_t pick_from_all(tern_sampler *s, const float *logits, float max) {
 }
 
 uint32_t tern_sampler_from_top_k(tern_sampler *s, const float *logits, size_t n, float max) {
-    const size_t k = s->params.top_k;
+    const size_t k = s->params.top_k < n ? s->params.top_k : n;
     for (size_t j = 0; j < k; j++) {
         s->p[j] = (logits[tern_candidates_pop(s->heap, n - j)] - max) / s->params.temperature;
     }
@@ -228,6 +251,17 @@ static uint32_t pick_in_order(tern_sampler *s, const float *logits, float max) {
     return tern_candidate_token(s->heap[n - 1 - draw(s, s->heap + n - 1, kept.kept, kept.total)]);
 }
 
+/* The logits to pick from. */
+static const float *change(tern_sampler *s, const float *logits) {
+    const float *changed = tern_penalties_apply(&s->penalties, logits);
+    if (s->allowed == NULL) {
+        return changed;
+    }
+    memcpy(s->exact, changed, s->n_vocab * sizeof *changed);
+    tern_sampler_forbid(s, s->exact);
+    return s->exact;
+}
+
 tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *token,
                               tern_error *err) {
     if (s == NULL || logits == NULL || token == NULL) {
@@ -237,7 +271,7 @@ tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *tok
     if (status != TERN_OK) {
         return status;
     }
-    const float *changed = tern_penalties_apply(&s->penalties, logits);
+    const float *changed = change(s, logits);
     const int32_t best = tern_argmax(changed, s->n_vocab);
     if (s->params.temperature == 0.0F) {
         *token = best;

@@ -70,15 +70,15 @@ static float kth_largest(float *heap, size_t k, const float *x, size_t n) {
     return heap[0];
 }
 
-/* Makes the tokens that reach the floor candidates; false when there are too many to be worth it.
- */
+/* Makes the allowed tokens that reach the floor candidates; false when there are too many to be
+ * worth it. */
 static bool choose(picking *p, float floor) {
     const uint32_t n_vocab = p->s->n_vocab;
     const size_t most = n_vocab / MAX_SHARE + MIN_CANDIDATES;
     p->floor = floor;
     p->n = 0;
     for (uint32_t i = 0; i < n_vocab; i++) {
-        if (p->upper[i] >= floor) {
+        if (p->upper[i] >= floor && p->upper[i] > -INFINITY) {
             if (p->n == most)
                 return false;
             p->s->ids[p->n++] = i;
@@ -277,6 +277,8 @@ static bool pick(picking *p, uint32_t *id) {
         return false;
     tern_penalties_change(&s->penalties, p->lower);
     tern_penalties_change(&s->penalties, p->upper);
+    tern_sampler_forbid(s, p->lower);
+    tern_sampler_forbid(s, p->upper);
     if (s->params.temperature == 0.0F)
         return pick_greedy(p, id);
     if (s->params.top_k > 0 && s->params.top_k < s->n_vocab)

@@ -75,7 +75,7 @@ static void append_text(answerer *a, const char *bytes, size_t size) {
     }
     for (size_t i = 0; i < size && !a->stopped; i++) {
         a->text[a->text_size++] = bytes[i];
-        const size_t matched = stops_match(&a->request->stops, a->text, a->text_size);
+        const size_t matched = tern_stops_match(&a->request->stops, a->text, a->text_size);
         a->text_size -= matched;
         a->stopped = matched > 0;
     }
@@ -108,7 +108,7 @@ static bool on_token(int32_t token, double seconds, void *user) {
     const char *bytes = tern_text_stream_push(a->stream, token, &size);
     append_text(a, bytes, size);
     /* Behind a stop string nothing can follow that would complete another one. */
-    const size_t held = a->stopped ? 0 : stops_held(&a->request->stops, a->text, a->text_size);
+    const size_t held = a->stopped ? 0 : tern_stops_held(&a->request->stops, a->text, a->text_size);
     return give_text(a, held) && !a->stopped && !a->out_of_memory;
 }
 

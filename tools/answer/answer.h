@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/stops.h"
 #include "tern/tern.h"
-#include "tools/answer/stops.h"
 #include "tools/bench/touch.h"
 
 /*
@@ -35,7 +35,7 @@ typedef struct answer_request {
     bool drop_space;            /* one space at the start of the text is no part of it */
     const int32_t *stop_tokens; /* [n_stop_tokens] end the answer as the model's own end does */
     size_t n_stop_tokens;
-    stops stops;       /* of the text, after drop_space */
+    tern_stops stops;  /* of the text, after drop_space */
     answer_sink *sink; /* NULL: nobody listens */
     void *user;
 } answer_request;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/answer/stops.h"
+#include "base/stops.h"
 
 #include <string.h>
 
-size_t stops_match(const stops *s, const char *text, size_t size) {
+size_t tern_stops_match(const tern_stops *s, const char *text, size_t size) {
     size_t longest = 0;
     for (size_t i = 0; i < s->n; i++) {
         const size_t n = strlen(s->texts[i]);
@@ -25,7 +25,7 @@ static size_t held_by(const char *stop, const char *text, size_t size, size_t kn
     return known;
 }
 
-size_t stops_held(const stops *s, const char *text, size_t size) {
+size_t tern_stops_held(const tern_stops *s, const char *text, size_t size) {
     size_t longest = 0;
     for (size_t i = 0; i < s->n; i++) {
         longest = held_by(s->texts[i], text, size, longest);
