@@ -36,9 +36,9 @@ static uint32_t take(tern_pages *p) {
 
 /* 64 tokens of which `number` is one. */
 static const int32_t *tokens_of(int32_t number) {
-    static int32_t tokens[8][TERN_PAGE_TOKENS];
+    static int32_t tokens[8][TERN_PAGE];
     int32_t *t = tokens[number % 8];
-    for (int32_t i = 0; i < TERN_PAGE_TOKENS; i++)
+    for (int32_t i = 0; i < TERN_PAGE; i++)
         t[i] = i == 40 ? number : i;
     return t;
 }
@@ -95,9 +95,9 @@ static void test_found_again(void **state) {
     assert_int_equal(tern_pages_find(p, &key), TERN_NO_PAGE);
     for (int32_t i = 3; i < 500; i++) { /* many of them with the hash of the page */
         uint8_t space[TERN_SPACE_BYTES] = {(uint8_t)i, (uint8_t)(i >> 8)};
-        int32_t tokens[TERN_PAGE_TOKENS];
+        int32_t tokens[TERN_PAGE];
         memcpy(tokens, first.tokens, sizeof tokens);
-        tokens[i % TERN_PAGE_TOKENS] += i;
+        tokens[i % TERN_PAGE] += i;
         key = (tern_page_key){.space = space, .tokens = first.tokens};
         assert_int_equal(tern_pages_find(p, &key), TERN_NO_PAGE);
         key = (tern_page_key){.space = everybody, .tokens = tokens};

@@ -23,8 +23,8 @@ typedef struct sequence {
 
 /* What the positions of pages hold, and which space wrote it. */
 typedef struct memory {
-    uint64_t sums[PAGES][TERN_PAGE_TOKENS];
-    uint8_t spaces[PAGES][TERN_PAGE_TOKENS];
+    uint64_t sums[PAGES][TERN_PAGE];
+    uint8_t spaces[PAGES][TERN_PAGE];
 } memory;
 
 typedef struct world {
@@ -98,7 +98,7 @@ static void compute(world *w, const tern_plan_span *span) {
     const sequence *s = (const sequence *)span->job;
     const uint32_t *pages = span->job->pages;
     for (uint32_t i = 0; i < span->position; i++) {
-        const uint32_t page = pages[i / TERN_PAGE_TOKENS], at = i % TERN_PAGE_TOKENS;
+        const uint32_t page = pages[i / TERN_PAGE], at = i % TERN_PAGE;
         if (w->memory->sums[page][at] != s->sums[i + 1] ||
             w->memory->spaces[page][at] != s->space[0])
             check_fail("position %u of sequence %llu does not hold its keys", i,
@@ -106,7 +106,7 @@ static void compute(world *w, const tern_plan_span *span) {
     }
     uint64_t sum = s->sums[span->position];
     for (uint32_t i = span->position; i < span->position + span->n; i++) {
-        const uint32_t page = pages[i / TERN_PAGE_TOKENS], at = i % TERN_PAGE_TOKENS;
+        const uint32_t page = pages[i / TERN_PAGE], at = i % TERN_PAGE;
         assert_int_equal(tern_pages_users(tern_schedule_pages(w->schedule), page), 1);
         sum = mixed(sum, s->tokens[i]);
         w->memory->sums[page][at] = sum;

@@ -14,7 +14,7 @@ typedef struct page {
     uint64_t after;
     uint32_t bucket;
     uint8_t space[TERN_SPACE_BYTES];
-    int32_t tokens[TERN_PAGE_TOKENS];
+    int32_t tokens[TERN_PAGE];
 } page;
 
 struct tern_pages {
@@ -101,7 +101,7 @@ static uint32_t bucket_of(const tern_pages *p, const tern_page_key *key) {
     tern_hash64_start(&h);
     tern_hash64_add(&h, &key->after, sizeof key->after);
     tern_hash64_add(&h, key->space, TERN_SPACE_BYTES);
-    tern_hash64_add(&h, key->tokens, TERN_PAGE_TOKENS * sizeof *key->tokens);
+    tern_hash64_add(&h, key->tokens, TERN_PAGE * sizeof *key->tokens);
     return (uint32_t)tern_hash64_value(&h) & (p->n_buckets - 1);
 }
 

@@ -11,9 +11,9 @@
  *   cached   by none, but it is full and it is known what it holds, so it can be found again.
  *
  * A page that is known has a serial number, which no other content ever had. What a page holds is
- * decided by its 64 tokens and by all that they follow, so its key is its tokens and the serial of
- * the page before it. Keys are compared as a whole: two prompts whose hashes collide are told
- * apart.
+ * decided by its TERN_PAGE tokens and by all that they follow, so its key is its tokens and the
+ * serial of the page before it. Keys are compared as a whole: two prompts whose hashes collide are
+ * told apart.
  *
  * Memory is promised before it is taken: tern_pages_reserve. A promised page is there when it is
  * taken, if need be in place of the cached page that was last used the longest ago. Nothing is
@@ -21,12 +21,11 @@
  * for the search by key, which follows one chain of a hash table.
  */
 
-#include "tern/kernels.h"
-#include "tern/status.h"
+#include "runtime/cache/pool.h"
 
 enum {
-    TERN_PAGE_TOKENS = TERN_ATTEND_CHUNK, /* positions in a page */
-    TERN_SPACE_BYTES = 32                 /* of the name of who may share a page */
+    TERN_PAGE = TERN_ATTEND_CHUNK, /* positions in a page */
+    TERN_SPACE_BYTES = 32          /* of the name of who may share a page */
 };
 
 #define TERN_NO_PAGE UINT32_MAX
@@ -35,7 +34,7 @@ enum {
 typedef struct tern_page_key {
     uint64_t after;        /* serial of the page before it; 0: it is the first of a sequence */
     const uint8_t *space;  /* [TERN_SPACE_BYTES] pages are found in their own name space only */
-    const int32_t *tokens; /* [TERN_PAGE_TOKENS] */
+    const int32_t *tokens; /* [TERN_PAGE] */
 } tern_page_key;
 
 typedef struct tern_page_counts {

@@ -16,10 +16,6 @@ struct tern_schedule {
     uint32_t *slots;  /* [n_jobs - n_running] that no job has */
 };
 
-static uint32_t pages_of(uint32_t positions) {
-    return positions / TERN_PAGE_TOKENS + (positions % TERN_PAGE_TOKENS > 0);
-}
-
 static uint32_t smaller(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
@@ -47,7 +43,7 @@ tern_status tern_schedule_new(const tern_schedule_params *params, tern_schedule 
     if (!s)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a schedule");
     s->params = *params;
-    s->pages_each = smaller(pages_of(params->n_ctx), params->n_pages);
+    s->pages_each = smaller(tern_pages_of(params->n_ctx), params->n_pages);
     status = tern_pages_new(params->n_pages, &s->pages, err);
     s->running = calloc(params->n_jobs, sizeof(tern_job *));
     s->waiting = calloc((size_t)params->n_queue + params->n_jobs, sizeof(tern_job *));
@@ -121,10 +117,10 @@ tern_status tern_schedule_fits(const tern_schedule *s, uint32_t n_tokens, uint64
         return tern_fail(err, TERN_ERR_CONTEXT,
                          "a request of %" PRIu64 " positions exceeds the context of %u", most,
                          s->params.n_ctx);
-    if (pages_of((uint32_t)most) > s->params.n_pages)
+    if (tern_pages_of((uint32_t)most) > s->params.n_pages)
         return tern_fail(err, TERN_ERR_CONTEXT,
                          "a request of %" PRIu64 " positions exceeds the cache of %" PRIu64, most,
-                         (uint64_t)s->params.n_pages * TERN_PAGE_TOKENS);
+                         (uint64_t)s->params.n_pages * TERN_PAGE);
     return TERN_OK;
 }
 
@@ -180,14 +176,14 @@ static tern_page_key key_of(const tern_schedule *s, const tern_job *job, uint32_
     return (tern_page_key){
         .after = i > 0 ? tern_pages_serial(s->pages, job->pages[i - 1]) : 0,
         .space = job->space,
-        .tokens = job->tokens + (size_t)i * TERN_PAGE_TOKENS,
+        .tokens = job->tokens + (size_t)i * TERN_PAGE,
     };
 }
 
 /* Pages that hold the first tokens of a job, into its table, and how many of them somebody uses.
  * The last token is computed in any case: what follows it is wanted. */
 static uint32_t find_shared(const tern_schedule *s, tern_job *job, uint32_t *used) {
-    const uint32_t most = (job->n_tokens - 1) / TERN_PAGE_TOKENS;
+    const uint32_t most = (job->n_tokens - 1) / TERN_PAGE;
     uint32_t n = 0;
     *used = 0;
     for (; n < most; n++) {
@@ -207,7 +203,7 @@ static bool admit(tern_schedule *s, tern_job *job) {
     job->slot = s->slots[s->params.n_jobs - 1 - s->n_running];
     job->pages = s->tables + (size_t)job->slot * s->pages_each;
     const uint32_t shared = find_shared(s, job, &used);
-    const uint32_t all = pages_of(horizon(job));
+    const uint32_t all = tern_pages_of(horizon(job));
     if (all - used > tern_pages_available(s->pages))
         return false;
     for (uint32_t i = 0; i < shared; i++)
@@ -215,7 +211,7 @@ static bool admit(tern_schedule *s, tern_job *job) {
     (void)tern_pages_reserve(s->pages, all - shared);
     job->promised = all - shared;
     job->n_pages = job->n_known = shared;
-    job->computed = job->n_shared = shared * TERN_PAGE_TOKENS;
+    job->computed = job->n_shared = shared * TERN_PAGE;
     job->is_running = true;
     take_out(s->waiting, &s->n_waiting, job);
     insert(s->running, &s->n_running, job);
@@ -240,10 +236,10 @@ static void admit_all(tern_schedule *s) {
 /* Promises memory for so many positions of a running job, and more where there is more. */
 static bool extend(tern_schedule *s, tern_job *job, uint32_t positions) {
     const uint32_t have = job->n_pages + job->promised;
-    if (pages_of(positions) <= have)
+    if (tern_pages_of(positions) <= have)
         return true;
-    const uint32_t wish = pages_of(horizon(job)) - have;
-    const uint32_t need = pages_of(positions) - have;
+    const uint32_t wish = tern_pages_of(horizon(job)) - have;
+    const uint32_t need = tern_pages_of(positions) - have;
     const uint32_t n = wish > need && tern_pages_reserve(s->pages, wish) ? wish : need;
     if (n == need && !tern_pages_reserve(s->pages, need))
         return false;
@@ -279,7 +275,7 @@ static bool decodes(const tern_job *job) {
 }
 
 static void take_pages(tern_schedule *s, tern_job *job, uint32_t positions) {
-    while (job->n_pages < pages_of(positions)) {
+    while (job->n_pages < tern_pages_of(positions)) {
         job->pages[job->n_pages++] = tern_pages_take(s->pages);
         job->promised--;
     }
@@ -339,7 +335,7 @@ size_t tern_schedule_plan(tern_schedule *s, const tern_pass_costs *costs, double
 
 /* Makes full pages known, whose content is what the job's tokens say. */
 static void make_known(tern_schedule *s, tern_job *job) {
-    for (; (job->n_known + 1) * TERN_PAGE_TOKENS <= job->computed; job->n_known++) {
+    for (; (job->n_known + 1) * TERN_PAGE <= job->computed; job->n_known++) {
         const tern_page_key key = key_of(s, job, job->n_known);
         job->pages[job->n_known] = tern_pages_know(s->pages, job->pages[job->n_known], &key);
     }
@@ -377,7 +373,7 @@ bool tern_schedule_sound(const tern_schedule *s) {
         const tern_job *job = s->running[i];
         promised += job->promised;
         if (job->computed > job->n_tokens || job->n_tokens > job->most + 1 ||
-            pages_of(job->computed) > job->n_pages)
+            tern_pages_of(job->computed) > job->n_pages)
             return false;
     }
     for (uint32_t i = 0; i < s->params.n_pages; i++)
