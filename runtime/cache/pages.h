@@ -23,10 +23,7 @@
 
 #include "runtime/cache/pool.h"
 
-enum {
-    TERN_PAGE = TERN_ATTEND_CHUNK, /* positions in a page */
-    TERN_SPACE_BYTES = 32          /* of the name of who may share a page */
-};
+enum { TERN_SPACE_BYTES = 32 }; /* of the name of who may share a page */
 
 #define TERN_NO_PAGE UINT32_MAX
 
