@@ -18,6 +18,7 @@
 
 #include "base/chacha.h"
 #include "kernels/half.h"
+#include "runtime/forward/internal.h"
 #include "runtime/model/head.h"
 #include "runtime/sample/logit_source.h"
 #include "runtime/sample/sampler.h"
@@ -477,10 +478,11 @@ static int compare_counts(const void *a, const void *b) {
 static void put_state(tern_session *s, tern_chacha *c, size_t kind) {
     const tern_model *m = s->model;
     const size_t width = m->config.n_embd;
-    float *x = s->scratch.in.norm + s->last.row * s->scratch.width;
+    tern_scratch *scratch = &s->runner->scratch;
+    float *x = scratch->in.norm; /* of the pass's only row */
     const uint32_t a = (uint32_t)(tern_chacha_uniform(c) * (double)m->config.n_vocab);
     const uint32_t b = (uint32_t)(tern_chacha_uniform(c) * (double)m->config.n_vocab);
-    float *other = s->scratch.gate;
+    float *other = scratch->gate;
     m->own.embedding.row->fn.embed(m->own.embedding.data + a * m->own.embedding.row_bytes, width,
                                    x);
     m->own.embedding.row->fn.embed(m->own.embedding.data + b * m->own.embedding.row_bytes, width,
@@ -490,9 +492,9 @@ static void put_state(tern_session *s, tern_chacha *c, size_t kind) {
                : kind == 1 ? x[i] + other[i] /* two tokens nearly as likely */
                : kind == 2 ? x[i] - other[i]
                            : x[i] + 0.3f * normal(c);
-    m->rows.quantize_block->fn.quantize_block(x, width, s->scratch.in.bx, s->scratch.in.bx_d,
-                                              s->scratch.in.bx_sum);
-    s->last.state = TERN_LAST_HIDDEN;
+    m->rows.quantize_block->fn.quantize_block(x, width, scratch->in.bx, scratch->in.bx_d,
+                                              scratch->in.bx_sum);
+    s->runner->buffer_row = TERN_NO_ROW;
 }
 
 /* One state: the same token by bounds and by all logits, for each of the samplers. */
@@ -500,9 +502,9 @@ static void check_state(tern_session *s, tern_sampler **pair, size_t n) {
     for (size_t i = 0; i < n; i++) {
         int32_t got = -1, expected = -2;
         const float *logits;
-        s->last.state = TERN_LAST_HIDDEN;
+        s->runner->buffer_row = TERN_NO_ROW;
         assert_int_equal(tern_session_pick(s, pair[2 * i], &got, NULL), TERN_OK);
-        s->last.state = TERN_LAST_HIDDEN;
+        s->runner->buffer_row = TERN_NO_ROW;
         assert_int_equal(tern_session_last_logits(s, &logits, NULL), TERN_OK);
         assert_int_equal(tern_sampler_pick(pair[2 * i + 1], logits, &expected, NULL), TERN_OK);
         if (got != expected)

@@ -404,8 +404,9 @@ static void test_cache_range(void **state) {
     assert_ptr_equal((const uint8_t *)tern_session_kv(s, false, 1, 1, 0) + 2 * 64 * 2,
                      tern_session_kv(s, false, 1, 1, 2)); /* positions of 64 halves */
     const uint8_t *first = tern_session_kv(s, false, 0, 0, 0);
-    assert_ptr_equal(first + CONTEXT * 64 * 2, tern_session_kv(s, false, 0, 1, 0));     /* heads */
-    assert_ptr_equal(first + 2 * CONTEXT * 64 * 2, tern_session_kv(s, false, 1, 0, 0)); /* layers */
+    const size_t page = TERN_ATTEND_CHUNK * 64 * 2; /* of a head: positions lie in whole pages */
+    assert_ptr_equal(first + page, tern_session_kv(s, false, 0, 1, 0));     /* heads */
+    assert_ptr_equal(first + 2 * page, tern_session_kv(s, false, 1, 0, 0)); /* layers */
 }
 
 /* ---- two sessions at once

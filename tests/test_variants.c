@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/session/session.h"
+#include "runtime/forward/overflow.h"
+#include "runtime/model/model.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

@@ -26,12 +26,12 @@ enum { TERN_PAGE = TERN_ATTEND_CHUNK }; /* positions of a page */
 
 typedef struct tern_pool {
     tern_arena arena;
-    uint8_t *k, *v;    /* page 0 */
-    size_t row_bytes;  /* of one position of one head, of keys or of values */
-    size_t head_bytes; /* TERN_PAGE rows */
-    size_t page_bytes; /* from a page to the next one, of keys or of values */
+    uint8_t *k, *v;     /* page 0 */
+    size_t row_bytes;   /* of one position of one head, of keys or of values */
+    size_t head_stride; /* bytes from a head to the next one, within a layer and from the last head
+                           of a layer to the first one of the next */
+    size_t page_stride; /* bytes from a page to the next one */
     uint32_t n_head_kv;
-    uint32_t n_layer;
     uint32_t pages;
     tern_format kv;
 } tern_pool;
@@ -59,21 +59,17 @@ TERN_MUST_CHECK tern_status tern_pool_open(const tern_model *model, tern_format 
 /* Gives the memory back; nothing for a pool of zeros or a closed one. */
 void tern_pool_close(tern_pool *pool);
 
-/* Where the keys of a layer and head begin in a page: TERN_PAGE rows of row_bytes. */
-static inline uint8_t *tern_pool_keys(const tern_pool *p, uint32_t page, size_t layer,
-                                      size_t head) {
-    return p->k + page * p->page_bytes + (layer * p->n_head_kv + head) * p->head_bytes;
+/* Where the keys, or the values, of a layer and head begin in page 0; other pages have theirs
+ * page_stride further on. */
+static inline uint8_t *tern_pool_head(const tern_pool *p, bool value, size_t layer, size_t head) {
+    return (value ? p->v : p->k) + (layer * p->n_head_kv + head) * p->head_stride;
 }
 
-/* The same for values. */
-static inline uint8_t *tern_pool_values(const tern_pool *p, uint32_t page, size_t layer,
-                                        size_t head) {
-    return p->v + page * p->page_bytes + (layer * p->n_head_kv + head) * p->head_bytes;
-}
-
-/* Bytes from a page's first row to the row of a position, in any layer and head. */
-static inline size_t tern_pool_offset(const tern_pool *p, uint32_t position) {
-    return position % TERN_PAGE * p->row_bytes;
+/* The row of a layer, head and position of a sequence with these pages. */
+static inline uint8_t *tern_pool_row(const tern_pool *p, bool value, size_t layer, size_t head,
+                                     const uint32_t *pages, uint32_t position) {
+    return tern_pool_head(p, value, layer, head) + pages[position / TERN_PAGE] * p->page_stride +
+           position % TERN_PAGE * p->row_bytes;
 }
 
 #endif

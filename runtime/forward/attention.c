@@ -2,109 +2,184 @@
 
 #include "runtime/forward/attention.h"
 
-#include "runtime/session/session.h"
+#include "runtime/forward/internal.h"
 
-/* One key/value head and a block of tokens. */
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static size_t group_of(const tern_config *c) {
+    return c->n_head / c->n_head_kv;
+}
+
+void tern_attend_lay_out(const tern_config *c, uint32_t threads, uint32_t n_ctx,
+                         tern_attend_scratch *s, tern_taker *t) {
+    const size_t heads = group_of(c) * TERN_ATTEND_TOKENS;
+    s->stride = TERN_ATTEND_SCRATCH(c->head_dim, heads);
+    s->heads = tern_take(t, threads * s->stride, sizeof(float));
+    if (threads == 1) /* shares nothing */
+        return;
+    const size_t places = tern_taker_times(t, tern_pages_of(n_ctx), heads);
+    const size_t floats = tern_taker_times(t, places, TERN_ATTEND_STATE(c->head_dim));
+    s->states_floats = tern_taker_times(t, c->n_head_kv, floats);
+    s->states = tern_take(t, s->states_floats, sizeof(float));
+    s->n_shares = threads - 1 > c->n_head_kv ? threads - 1 : c->n_head_kv;
+    s->shares = tern_take(t, s->n_shares, sizeof *s->shares);
+}
+
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+/* Whether the row goes on where the one before it ends. */
+static bool follows(const tern_batch *b, size_t row) {
+    const tern_row before = b->rows[row - 1], at = b->rows[row];
+    return at.span == before.span && at.index == before.index + 1;
+}
+
+static tern_attend_block block_at(const tern_batch *b, size_t row) {
+    tern_attend_block block = {.row = row, .rows = 1};
+    while (block.rows < TERN_ATTEND_TOKENS && row + block.rows < b->n &&
+           follows(b, row + block.rows))
+        block.rows++;
+    block.chunks = tern_pages_of(tern_batch_position(b, row + block.rows - 1) + 1);
+    return block;
+}
+
+/* Where what workers share is kept: every head and block has a slot, or every worker has one. */
+static void find_slots(tern_attend_plan *plan, size_t floats, const tern_config *c,
+                       const tern_attend_scratch *s, uint32_t threads) {
+    const size_t items = c->n_head_kv * plan->n;
+    const size_t room = floats > 0 ? s->states_floats / floats : 0;
+    const size_t slots = room < s->n_shares ? room : s->n_shares;
+    plan->slot_by_worker = items > slots;
+    plan->slot_floats = items <= slots || threads - 1 <= slots ? floats : 0;
+}
+
+void tern_attend_make_plan(const tern_batch *batch, size_t first, const tern_config *c,
+                           const tern_attend_scratch *s, uint32_t threads, tern_attend_plan *plan) {
+    size_t chunks = 0, rows = 0; /* the most of any block */
+    plan->n = plan->chunks = 0;
+    for (size_t row = first; row < batch->n; row += plan->blocks[plan->n++].rows) {
+        const tern_attend_block block = block_at(batch, row);
+        plan->blocks[plan->n] = block;
+        plan->chunks += block.chunks;
+        chunks = block.chunks > chunks ? block.chunks : chunks;
+        rows = block.rows > rows ? block.rows : rows;
+    }
+    find_slots(plan, chunks * rows * group_of(c) * TERN_ATTEND_STATE(c->head_dim), c, s, threads);
+}
+
+/* ---- a worker's part ----------------------------------------------------------------------- */
+
+/* One key/value head and a block. */
 typedef struct item {
-    size_t head, token, tokens;
-    size_t chunks; /* that the last token sees */
+    const tern_attend_block *block;
+    size_t head;
+    size_t number; /* in the order of the plan */
+    size_t at;     /* of its first chunk among the chunks of all items */
 } item;
 
-static item item_of(const tern_batch *b, size_t head, size_t block) {
-    item i = {.head = head, .token = block * TERN_ATTEND_TOKENS};
-    const size_t left = b->n - i.token;
-    i.tokens = left < TERN_ATTEND_TOKENS ? left : TERN_ATTEND_TOKENS;
-    const size_t seen = b->position + i.token + i.tokens;
-    i.chunks = (seen + TERN_ATTEND_CHUNK - 1) / TERN_ATTEND_CHUNK;
-    return i;
+/* What one worker does of a layer. */
+typedef struct task {
+    const tern_runner *r;
+    const tern_attend_plan *plan;
+    size_t layer;
+    tern_worker worker;
+    tern_part mine; /* of the chunks of all items */
+} task;
+
+static tern_part part_of(const tern_runner *r, const tern_attend_plan *plan, tern_worker worker) {
+    return tern_team_split(worker, r->model->config.n_head_kv * plan->chunks, 1);
 }
 
-static tern_attend_args args_of(const tern_batch *b, tern_worker worker, size_t layer,
-                                const item *i) {
-    const tern_session *s = b->session;
-    const tern_config *c = &s->model->config;
-    const tern_scratch *w = &s->scratch;
+static tern_attend_args args_of(const task *t, const item *i) {
+    const tern_batch *b = &t->r->batch;
+    const tern_config *c = &t->r->model->config;
+    const tern_scratch *w = &t->r->scratch;
+    const tern_attend_scratch *s = &w->attend;
     const size_t width = (size_t)c->n_head * c->head_dim;
-    const size_t group = c->n_head / c->n_head_kv;
-    const size_t first = i->head * group * c->head_dim;
-    return (tern_attend_args){.q = w->q + i->token * width + first,
+    const size_t first = i->head * group_of(c) * c->head_dim;
+    const uint32_t *pages = b->spans[b->rows[i->block->row].span].pages;
+    return (tern_attend_args){.q = w->q + i->block->row * width + first,
                               .q_stride = width,
-                              .k = tern_cache_head(s, s->cache_k, layer, i->head),
-                              .v = tern_cache_head(s, s->cache_v, layer, i->head),
-                              .positions = b->position + i->token + 1,
-                              .tokens = i->tokens,
+                              .k = tern_pool_row(b->pool, false, t->layer, i->head, pages, 0),
+                              .v = tern_pool_row(b->pool, true, t->layer, i->head, pages, 0),
+                              .positions = tern_batch_position(b, i->block->row) + 1,
+                              .tokens = i->block->rows,
                               .dim = c->head_dim,
-                              .group = group,
-                              .scale = s->attend_scale,
-                              .out = w->attended + i->token * width + first,
+                              .group = group_of(c),
+                              .scale = c->attention_scale,
+                              .out = w->attended + i->block->row * width + first,
                               .out_stride = width,
-                              .scratch = w->attend + worker.index * w->attend_stride};
+                              .scratch = s->heads + t->worker.index * s->stride};
 }
 
-/* Chunks [first, last) of an item, and whatever is then left to do for it. */
-static void attend_chunks(const tern_batch *b, tern_worker worker, size_t layer, const item *i,
-                          size_t first, size_t last) {
-    const tern_session *s = b->session;
-    tern_attend_share *share = &s->scratch.shares[i->head];
-    tern_attend_args args = args_of(b, worker, layer, i);
+/* The slot of a head and block that this worker shares. */
+static size_t slot_of(const task *t, const item *i) {
+    tern_worker owner = t->worker;
+    if (!t->plan->slot_by_worker)
+        return i->number;
+    while (part_of(t->r, t->plan, owner).begin > i->at)
+        owner.index--;
+    return owner.index;
+}
+
+/* Some chunks of an item, and whatever is then left to do for it. */
+static void attend_shared(const task *t, const item *i, tern_part chunks) {
+    const tern_attend_scratch *s = &t->r->scratch.attend;
+    const size_t slot = slot_of(t, i);
+    const size_t mine = chunks.end - chunks.begin;
+    tern_attend_share *share = &s->shares[slot];
+    tern_attend_fn *attend = t->r->model->rows.attend[t->r->batch.kv]->fn.attend;
+    tern_attend_args args = args_of(t, i);
     args.step = TERN_ATTEND_CHUNKS;
-    args.first = first;
-    args.last = last;
-    args.states = s->scratch.states + i->head * s->scratch.states_stride;
-    s->attend->fn.attend(&args);
-    if (first == 0)
-        share->lead = last;
-    const size_t mine = last - first;
-    if (atomic_fetch_add_explicit(&share->done, mine, memory_order_acq_rel) + mine < i->chunks)
+    args.first = chunks.begin;
+    args.last = chunks.end;
+    args.states = s->states + slot * t->plan->slot_floats;
+    attend(&args);
+    if (chunks.begin == 0)
+        share->lead = chunks.end;
+    if (atomic_fetch_add_explicit(&share->done, mine, memory_order_acq_rel) + mine <
+        i->block->chunks)
         return;
     args.step = TERN_ATTEND_FINISH;
     args.first = share->lead - 1;
-    args.last = i->chunks;
-    s->attend->fn.attend(&args);
+    args.last = i->block->chunks;
+    attend(&args);
     atomic_store_explicit(&share->done, 0, memory_order_relaxed);
 }
 
-/* All heads of one block of tokens, split between chunks. */
-static void attend_block(const tern_batch *b, tern_worker worker, size_t layer) {
-    const size_t heads = b->session->model->config.n_head_kv;
-    const size_t chunks = item_of(b, 0, 0).chunks;
-    const tern_part part = tern_team_split(worker, heads * chunks, 1);
-    for (size_t at = part.begin, next; at < part.end; at = next) {
-        const item i = item_of(b, at / chunks, 0);
-        const size_t end = (i.head + 1) * chunks;
-        next = part.end < end ? part.end : end;
-        if (next - at == chunks) {
-            const tern_attend_args args = args_of(b, worker, layer, &i);
-            b->session->attend->fn.attend(&args);
-        } else {
-            attend_chunks(b, worker, layer, &i, at % chunks, at % chunks + next - at);
+/* The item's chunks that are this worker's. */
+static tern_part chunks_of(const task *t, const item *i) {
+    const size_t begin = i->at, end = i->at + i->block->chunks;
+    const size_t middle = begin + i->block->chunks / 2;
+    tern_part part = {t->mine.begin > begin ? t->mine.begin : begin,
+                      t->mine.end < end ? t->mine.end : end};
+    if (t->plan->slot_floats == 0 && t->worker.count > 1)
+        part = middle >= t->mine.begin && middle < t->mine.end ? (tern_part){begin, end}
+                                                               : (tern_part){begin, begin};
+    return (tern_part){part.begin - begin, part.end > part.begin ? part.end - begin : 0};
+}
+
+static void attend_item(const task *t, const item *i) {
+    const tern_part chunks = chunks_of(t, i);
+    if (chunks.end == 0)
+        return;
+    if (chunks.end - chunks.begin < i->block->chunks) {
+        attend_shared(t, i, chunks);
+        return;
+    }
+    const tern_attend_args args = args_of(t, i);
+    t->r->model->rows.attend[t->r->batch.kv]->fn.attend(&args);
+}
+
+void tern_attention(const tern_runner *r, tern_worker worker, size_t layer,
+                    const tern_attend_plan *plan) {
+    const task t = {
+        .r = r, .plan = plan, .layer = layer, .worker = worker, .mine = part_of(r, plan, worker)};
+    item i = {.head = 0};
+    for (; i.head < r->model->config.n_head_kv; i.head++)
+        for (size_t n = 0; n < plan->n; n++) {
+            i.block = &plan->blocks[n];
+            attend_item(&t, &i);
+            i.at += i.block->chunks;
+            i.number++;
         }
-    }
-}
-
-/* Whole items, head by head: a worker gets those whose middle lies in its share of all chunks. */
-static void attend_blocks(const tern_batch *b, tern_worker worker, size_t layer) {
-    const size_t heads = b->session->model->config.n_head_kv;
-    const size_t blocks = (b->n + TERN_ATTEND_TOKENS - 1) / TERN_ATTEND_TOKENS;
-    size_t chunks = 0; /* of a head */
-    for (size_t n = 0; n < blocks; n++)
-        chunks += item_of(b, 0, n).chunks;
-    const tern_part part = tern_team_split(worker, heads * chunks, 1);
-    size_t at = 0;
-    for (size_t n = 0; n < heads * blocks; n++) {
-        const item i = item_of(b, n / blocks, n % blocks);
-        const size_t middle = at + i.chunks / 2;
-        at += i.chunks;
-        if (middle < part.begin || middle >= part.end)
-            continue;
-        const tern_attend_args args = args_of(b, worker, layer, &i);
-        b->session->attend->fn.attend(&args);
-    }
-}
-
-void tern_attention(const tern_batch *batch, tern_worker worker, size_t layer) {
-    if (batch->n <= TERN_ATTEND_TOKENS)
-        attend_block(batch, worker, layer);
-    else
-        attend_blocks(batch, worker, layer);
 }

@@ -86,3 +86,11 @@ tern_status tern_overflow_tell(const tern_overflow *o, tern_format kv, tern_erro
                      cache ? " " : "", cache ? tern_format_describe(kv)->name : "",
                      (unsigned)(found / TERN_OVERFLOW_PLACES));
 }
+
+tern_status tern_check_logits(const float *logits, size_t rows, size_t n_vocab, tern_error *err) {
+    for (size_t i = 0; i < rows * n_vocab; i++)
+        if (!isfinite(logits[i]))
+            return tern_fail(err, TERN_ERR_NONFINITE, "the logit of token %zu is not finite",
+                             i % n_vocab);
+    return TERN_OK;
+}

@@ -51,4 +51,8 @@ void tern_overflow_note(tern_overflow *o, size_t layer, tern_overflow_place plac
 TERN_MUST_CHECK tern_status tern_overflow_tell(const tern_overflow *o, tern_format kv,
                                                tern_error *err);
 
+/* TERN_ERR_NONFINITE, naming the token, when one of logits[rows][n_vocab] is not finite. */
+TERN_MUST_CHECK tern_status tern_check_logits(const float *logits, size_t rows, size_t n_vocab,
+                                              tern_error *err);
+
 #endif

@@ -27,6 +27,7 @@
 #include "runtime/cache/pool.h"
 #include "runtime/forward/stages.h"
 #include "runtime/model/model.h"
+#include "tern/inspect.h"
 #include "tern/tern.h"
 
 typedef struct tern_runner tern_runner;
@@ -98,6 +99,11 @@ TERN_MUST_CHECK tern_status tern_runner_logits(tern_runner *r, size_t first, siz
 /* A buffer of n_vocab floats for one row's logits, which a pick may overwrite. */
 float *tern_runner_buffer(tern_runner *r);
 
+/* A wanted row's logits in that buffer, computed where they are not there already. Errors as
+ * tern_runner_logits. */
+TERN_MUST_CHECK tern_status tern_runner_buffered(tern_runner *r, size_t row, const float **logits,
+                                                 tern_error *err);
+
 /*
  * *token = what tern_sampler_pick gives for the logits of a wanted row, which are not computed
  * where bounds decide (runtime/model/head.h). The sampler belongs to the row's sequence.
@@ -123,11 +129,6 @@ tern_session_work tern_runner_work(const tern_runner *r);
 
 /* Rows that have run, as tern_session_kernels. */
 size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **rows, size_t capacity);
-
-/* Shown what goes into a product of several or one rows, before it is made, by one thread, while
- * others may already make it: it must only look. For measuring. */
-typedef void tern_product_observer(void *user, const tern_linear *linear, const tern_activations *x,
-                                   size_t rows);
 
 /* From the next pass on; NULL: nobody looks. While somebody looks no row is left out. */
 void tern_runner_observe(tern_runner *r, tern_product_observer *observer, void *user);

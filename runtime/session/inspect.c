@@ -11,11 +11,10 @@ tern_status tern_session_watch(tern_session *s, tern_stages *stages, tern_error 
     if (stages && stages->count != threads)
         return tern_fail(err, TERN_ERR_ARG, "stages of %u threads for a session of %u",
                          stages->count, threads);
-    s->stages = stages;
+    tern_runner_measure(s->runner, stages);
     return TERN_OK;
 }
 
 void tern_session_observe(tern_session *s, tern_product_observer *observer, void *user) {
-    s->observer = observer;
-    s->observer_user = user;
+    tern_runner_observe(s->runner, observer, user);
 }

@@ -20,20 +20,26 @@ uint64_t tern_session_header_hash(const tern_session_header *header) {
     return tern_hash64_value(&h);
 }
 
-/* Rows of one head that lie behind each other in the cache: [position][row]. */
+/* Rows of one head that follow each other in the file: [position][row]. */
 static size_t run_bytes(const tern_session *s, uint32_t position) {
-    return position * s->kv_row_bytes;
+    return position * s->pool.row_bytes;
 }
 
 static size_t run_count(const tern_session *s) {
     return (size_t)2 * s->model->config.n_layer * s->model->config.n_head_kv;
 }
 
-/* Run i of the file, in the order [layer][keys, values][kv head]. */
-static uint8_t *run_at(const tern_session *s, size_t i) {
+/* The piece of run i of the file that begins at a position, the first one of a page. Runs are in
+ * the order [layer][keys, values][kv head]. */
+static uint8_t *piece_at(const tern_session *s, size_t i, uint32_t position) {
     const size_t heads = s->model->config.n_head_kv;
-    uint8_t *cache = i / heads % 2 == 0 ? s->cache_k : s->cache_v;
-    return tern_cache_head(s, cache, i / heads / 2, i % heads);
+    return tern_pool_row(&s->pool, i / heads % 2 != 0, i / heads / 2, i % heads, s->sequence.pages,
+                         position);
+}
+
+/* Bytes of that piece when there are so many positions: what the page holds of them. */
+static size_t piece_bytes(const tern_session *s, uint32_t at, uint32_t positions) {
+    return run_bytes(s, positions - at < TERN_PAGE ? positions - at : TERN_PAGE);
 }
 
 static uint64_t file_bytes(const tern_session *s, uint32_t position) {
@@ -44,14 +50,14 @@ static uint64_t file_bytes(const tern_session *s, uint32_t position) {
 static tern_session_header header_of(const tern_session *s) {
     const tern_config *c = &s->model->config;
     tern_session_header h = {.version = TERN_SESSION_VERSION,
-                             .kv = tern_format_describe(s->kv)->gguf_type,
+                             .kv = tern_format_describe(s->pool.kv)->gguf_type,
                              .identity = tern_model_identity(s->model),
                              .n_layer = c->n_layer,
                              .n_head_kv = c->n_head_kv,
                              .head_dim = c->head_dim,
                              .n_vocab = c->n_vocab,
-                             .n_ctx = s->n_ctx,
-                             .position = s->position};
+                             .n_ctx = s->sequence.n_ctx,
+                             .position = s->sequence.position};
     memcpy(h.magic, TERN_SESSION_MAGIC, sizeof h.magic);
     h.hash = tern_session_header_hash(&h);
     return h;
@@ -74,9 +80,10 @@ static tern_status write_session(const tern_session *s, saving *w, tern_error *e
     tern_hash64_start(&w->hash);
     tern_status status = put(w, &header, sizeof header, err);
     if (status == TERN_OK)
-        status = put(w, s->tokens, s->position * sizeof *s->tokens, err);
-    for (size_t i = 0; i < run_count(s) && status == TERN_OK; i++)
-        status = put(w, run_at(s, i), run_bytes(s, s->position), err);
+        status = put(w, s->sequence.tokens, s->sequence.position * sizeof *s->sequence.tokens, err);
+    for (size_t i = 0; i < run_count(s); i++)
+        for (uint32_t at = 0; at < s->sequence.position && status == TERN_OK; at += TERN_PAGE)
+            status = put(w, piece_at(s, i, at), piece_bytes(s, at, s->sequence.position), err);
     const uint64_t hash = tern_hash64_value(&w->hash);
     return status == TERN_OK ? put(w, &hash, sizeof hash, err) : status;
 }
@@ -85,8 +92,8 @@ static tern_status save(const tern_session *s, const char *path, tern_out_mode m
                         tern_error *err) {
     if (!s || !path)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_save needs a session and a path");
-    for (uint32_t i = 0; i < s->position; i++)
-        if (s->tokens[i] == TERN_NO_TOKEN)
+    for (uint32_t i = 0; i < s->sequence.position; i++)
+        if (s->sequence.tokens[i] == TERN_NO_TOKEN)
             return tern_fail(err, TERN_ERR_STATE,
                              "%s: position %u came from a row, not from a token: such a session "
                              "cannot be saved",
@@ -171,7 +178,7 @@ static tern_status check_fit(const loading *r) {
     const tern_session *s = r->session;
     const tern_config *c = &s->model->config;
     const tern_session_header *h = &r->header;
-    const uint32_t kv = tern_format_describe(s->kv)->gguf_type;
+    const uint32_t kv = tern_format_describe(s->pool.kv)->gguf_type;
     if (h->n_layer != c->n_layer || h->n_head_kv != c->n_head_kv || h->head_dim != c->head_dim ||
         h->n_vocab != c->n_vocab)
         return tern_fail(r->err, TERN_ERR_SESSION_MODEL,
@@ -188,10 +195,10 @@ static tern_status check_fit(const loading *r) {
         return tern_fail(r->err, TERN_ERR_SESSION_MODEL,
                          "%s: the session file holds keys and values as %s, this session as %s",
                          r->name, cache_name(h->kv), cache_name(kv));
-    if (h->position > s->n_ctx)
+    if (h->position > s->sequence.n_ctx)
         return tern_fail(r->err, TERN_ERR_CONTEXT,
                          "%s: the session file holds %u positions, the context has %u", r->name,
-                         h->position, s->n_ctx);
+                         h->position, s->sequence.n_ctx);
     return TERN_OK;
 }
 
@@ -259,10 +266,11 @@ static tern_status take_body(loading *r, uint64_t hash) {
     tern_session *s = r->session;
     tern_status status = get_header(r);
     const uint32_t position = r->header.position;
-    if (status == TERN_OK && position <= s->n_ctx)
-        status = get(r, s->tokens, position * sizeof *s->tokens);
-    for (size_t i = 0; i < run_count(s) && status == TERN_OK && position <= s->n_ctx; i++)
-        status = get(r, run_at(s, i), run_bytes(s, position));
+    if (status == TERN_OK && position <= s->sequence.n_ctx)
+        status = get(r, s->sequence.tokens, position * sizeof *s->sequence.tokens);
+    for (size_t i = 0; i < run_count(s) && position <= s->sequence.n_ctx; i++)
+        for (uint32_t at = 0; at < position && status == TERN_OK; at += TERN_PAGE)
+            status = get(r, piece_at(s, i, at), piece_bytes(s, at, position));
     if (status == TERN_OK && tern_hash64_value(&r->hash) != hash)
         status = tern_fail(r->err, TERN_ERR_SESSION, "%s: changed while it was read", r->name);
     tern_session_move(s, status == TERN_OK ? position : 0);

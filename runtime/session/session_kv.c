@@ -10,10 +10,9 @@
 const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
                             uint32_t position) {
     const tern_config *c = &s->model->config;
-    if (layer >= c->n_layer || head >= c->n_head_kv || position >= s->position)
+    if (layer >= c->n_layer || head >= c->n_head_kv || position >= s->sequence.position)
         return NULL;
-    return tern_cache_head(s, value ? s->cache_v : s->cache_k, layer, head) +
-           position * s->kv_row_bytes;
+    return tern_pool_row(&s->pool, value, layer, head, s->sequence.pages, position);
 }
 
 /* Element i of a q8_0 row: blocks of an f16 scale and TERN_BLOCK signed bytes. */
@@ -28,9 +27,9 @@ bool tern_session_kv_floats(const tern_session *s, bool value, uint32_t layer, u
     const size_t dim = s->model->config.head_dim;
     if (!row)
         return false;
-    if (s->kv == TERN_FORMAT_F32)
+    if (s->pool.kv == TERN_FORMAT_F32)
         memcpy(out, row, dim * sizeof *out);
-    else if (s->kv == TERN_FORMAT_F16)
+    else if (s->pool.kv == TERN_FORMAT_F16)
         for (size_t i = 0; i < dim; i++)
             out[i] = tern_f16_load(row + 2 * i);
     else

@@ -5,12 +5,12 @@
 #include "runtime/session/session.h"
 
 const int32_t *tern_session_tokens(const tern_session *s) {
-    return s->tokens;
+    return s->sequence.tokens;
 }
 
 size_t tern_session_common_prefix(const tern_session *s, const int32_t *tokens, size_t n) {
     size_t same = 0;
-    while (same < n && same < s->position && s->tokens[same] == tokens[same])
+    while (same < n && same < s->sequence.position && s->sequence.tokens[same] == tokens[same])
         same++;
     return same;
 }

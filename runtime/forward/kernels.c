@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which kernels a session uses, or could use. */
+/* Which kernels a runner has used, or could use. */
 
-#include "runtime/session/session.h"
+#include "runtime/forward/internal.h"
 
 /* Appends a row that is not there yet. Beyond capacity only the count grows. */
 static size_t add_row(const tern_kernel_row *row, const tern_kernel_row **rows, size_t capacity,
@@ -59,6 +59,6 @@ size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel
     return list_rows(m, kv, TERN_RAN_ALL, rows, capacity);
 }
 
-size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows, size_t capacity) {
-    return s->ran ? list_rows(s->model, s->kv, s->ran, rows, capacity) : 0;
+size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **rows, size_t capacity) {
+    return r->ran ? list_rows(r->model, r->batch.kv, r->ran, rows, capacity) : 0;
 }

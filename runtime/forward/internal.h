@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_FORWARD_INTERNAL_H
+#define TERN_RUNTIME_FORWARD_INTERNAL_H
+
+/*
+ * What a runner is made of, and the batch that runs: its rows, where each belongs, and the blocks
+ * of rows that attention takes together.
+ */
+
+#include "runtime/forward/attention.h"
+#include "runtime/forward/overflow.h"
+#include "runtime/forward/runner.h"
+#include "runtime/threads/team.h"
+
+/* The residual stream of some rows, and what the next matrices read of them. */
+typedef struct tern_inputs {
+    float *x;        /* [T][n_embd]               residual stream */
+    float *norm;     /* [T][width]                input of the next matrices */
+    int8_t *qx;      /* [T][q_stride]             the same, quantized with one scale a row */
+    float *qx_s;     /* [T] */
+    int32_t *qx_sum; /* [T] */
+    int8_t *bx;      /* [T][q_stride]             the same, quantized with one scale a block */
+    float *bx_d;     /* [T][blocks] */
+    int32_t *bx_sum; /* [T][blocks] */
+} tern_inputs;
+
+/* Scratch for a batch of up to n_batch rows; T stands for the rows of the running batch. */
+typedef struct tern_scratch {
+    tern_inputs in;
+    tern_inputs *own;     /* [threads - 1] of one row each, for all workers but the first */
+    float *attended;      /* [T][n_head * head_dim]   what attention gives */
+    float *q;             /* [T][n_head * head_dim] */
+    float *k, *v;         /* [T][n_head_kv * head_dim] */
+    float *gate;          /* [T][n_ff] */
+    float *up;            /* [T][n_ff] */
+    float *out;           /* [T][n_embd]               what is added to the residual stream */
+    float *cosine;        /* [T][n_rot / 2] */
+    float *sine;          /* [T][n_rot / 2] */
+    float *logits;        /* [n_vocab] */
+    float *lower, *upper; /* [n_picks][n_vocab] bounds; NULL when the head has no image */
+    size_t width;         /* widest matrix input, columns */
+    size_t q_stride;      /* width rounded up to TERN_Q_PAD */
+    size_t blocks;        /* ceil(width / TERN_BLOCK) */
+    tern_attend_scratch attend;
+} tern_scratch;
+
+/* Where a row of the batch belongs. */
+typedef struct tern_row {
+    uint32_t span;
+    uint32_t index; /* in the span */
+} tern_row;
+
+/*
+ * The pass that runs, or the last one. Its rows are the spans' unwanted rows, span by span, then
+ * their wanted ones: so what the last layer computes lies together, and wanted row w is row
+ * first_wanted + w.
+ */
+typedef struct tern_batch {
+    const tern_pool *pool;
+    const tern_pass_span *spans; /* [n_spans], of the caller */
+    size_t n_spans;
+    size_t n; /* rows */
+    size_t first_wanted;
+    tern_row *rows;          /* [n] */
+    tern_attend_plan all;    /* how attention splits all rows, */
+    tern_attend_plan wanted; /* and how the wanted ones */
+    tern_overflow *overflow; /* [n_spans] */
+    tern_format kv;          /* of the pool */
+} tern_batch;
+
+enum { TERN_NO_ROW = UINT32_MAX };
+
+struct tern_runner {
+    const tern_model *model;
+    tern_team *team;
+    tern_arena arena;
+    tern_scratch scratch;
+    tern_batch batch;
+    bool *counted;       /* [n_batch] of each wanted row: its head is in work.products */
+    uint32_t buffer_row; /* whose logits scratch.logits holds; TERN_NO_ROW: nobody's */
+    uint32_t n_batch, n_ctx, n_picks;
+    int refused; /* errno of the first binding that the system refused; 0: none */
+    tern_session_work work;
+    unsigned ran;                    /* bits of tern_products */
+    tern_product_observer *observer; /* NULL: nobody looks */
+    void *observer_user;
+    tern_stages *stages; /* of as many workers as the team has; NULL: nobody measures */
+};
+
+/* Which products a runner has made: of one row (gemv) or several (gemm), in the blocks or in the
+ * head. */
+enum tern_products {
+    TERN_RAN_GEMV = 1,
+    TERN_RAN_GEMM = 2,
+    TERN_RAN_HEAD_GEMV = 4,
+    TERN_RAN_HEAD_GEMM = 8,
+    TERN_RAN_HEAD_SCAN = 16,
+    TERN_RAN_ALL = 31
+};
+
+static inline uint32_t tern_batch_position(const tern_batch *b, size_t row) {
+    const tern_row at = b->rows[row];
+    return b->spans[at.span].position + at.index;
+}
+
+/* Rows that have results. */
+static inline size_t tern_batch_wanted(const tern_batch *b) {
+    return b->n - b->first_wanted;
+}
+
+/* What a linear map reads from row t0 on. */
+static inline tern_activations tern_activations_of(const tern_scratch *s, const tern_inputs *in,
+                                                   const tern_linear *linear, size_t t0) {
+    const bool token = linear->form == TERN_INPUT_TOKEN;
+    return (tern_activations){.cols = linear->matrix.cols,
+                              .x = in->norm + t0 * s->width,
+                              .x_stride = s->width,
+                              .q = (token ? in->qx : in->bx) + t0 * s->q_stride,
+                              .q_stride = s->q_stride,
+                              .s = in->qx_s + t0,
+                              .sum = in->qx_sum + t0,
+                              .d = in->bx_d + t0 * s->blocks,
+                              .block_sum = in->bx_sum + t0 * s->blocks,
+                              .d_stride = s->blocks};
+}
+
+/* Runs the batch that stands in the runner; forward.c. */
+void tern_forward(tern_runner *r);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/forward/runner.h"
+
+#include <stdlib.h>
+
+#include "runtime/cache/placed.h"
+#include "runtime/forward/internal.h"
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* Inputs of n rows. */
+static tern_inputs lay_out_inputs(const tern_scratch *w, const tern_config *c, size_t n,
+                                  tern_taker *t) {
+    return (tern_inputs){.x = tern_take(t, n * c->n_embd, sizeof(float)),
+                         .norm = tern_take(t, n * w->width, sizeof(float)),
+                         .qx = tern_take(t, n * w->q_stride, 1),
+                         .qx_s = tern_take(t, n, sizeof(float)),
+                         .qx_sum = tern_take(t, n, sizeof(int32_t)),
+                         .bx = tern_take(t, n * w->q_stride, 1),
+                         .bx_d = tern_take(t, n * w->blocks, sizeof(float)),
+                         .bx_sum = tern_take(t, n * w->blocks, sizeof(int32_t))};
+}
+
+/* What a pass computes with. */
+static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
+    const tern_config *c = &r->model->config;
+    tern_scratch *w = &r->scratch;
+    const size_t heads = (size_t)c->n_head * c->head_dim;
+    const size_t kv = (size_t)c->n_head_kv * c->head_dim;
+    const size_t batch = r->n_batch;
+    const size_t half = c->n_rot / 2;
+    w->width = larger(larger(c->n_embd, c->n_ff), heads);
+    w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
+    tern_attend_lay_out(c, threads, r->n_ctx, &w->attend, t);
+    w->in = lay_out_inputs(w, c, batch, t);
+    w->own = tern_take(t, threads - 1, sizeof *w->own);
+    for (uint32_t i = 0; i + 1 < threads; i++) {
+        const tern_inputs own = lay_out_inputs(w, c, 1, t);
+        if (w->own)
+            w->own[i] = own;
+    }
+    w->attended = tern_take(t, batch * heads, sizeof(float));
+    w->q = tern_take(t, batch * heads, sizeof(float));
+    w->k = tern_take(t, batch * kv, sizeof(float));
+    w->v = tern_take(t, batch * kv, sizeof(float));
+    w->gate = tern_take(t, batch * c->n_ff, sizeof(float));
+    w->up = tern_take(t, batch * c->n_ff, sizeof(float));
+    w->out = tern_take(t, batch * c->n_embd, sizeof(float));
+    w->cosine = tern_take(t, batch * half, sizeof(float));
+    w->sine = tern_take(t, batch * half, sizeof(float));
+}
+
+/* What is known of the rows of a pass. */
+static void lay_out_batch(tern_runner *r, tern_taker *t) {
+    tern_batch *b = &r->batch;
+    b->rows = tern_take(t, r->n_batch, sizeof *b->rows);
+    b->all.blocks = tern_take(t, r->n_batch, sizeof *b->all.blocks);
+    b->wanted.blocks = tern_take(t, r->n_batch, sizeof *b->wanted.blocks);
+    b->overflow = tern_take(t, r->n_batch, sizeof *b->overflow);
+    r->counted = tern_take(t, r->n_batch, sizeof *r->counted);
+}
+
+/* Logits, or bounds of them. */
+static void lay_out_logits(tern_runner *r, tern_taker *t) {
+    const size_t n_vocab = r->model->config.n_vocab;
+    tern_scratch *w = &r->scratch;
+    w->logits = tern_take(t, n_vocab, sizeof(float));
+    if (tern_head_is_imaged(&r->model->image)) {
+        w->lower = tern_take(t, r->n_picks * n_vocab, sizeof(float));
+        w->upper = tern_take(t, r->n_picks * n_vocab, sizeof(float));
+    }
+}
+
+/* All of the arena; called once to size it and once to fill it. */
+static void lay_out(tern_runner *r, uint32_t threads, tern_taker *t) {
+    lay_out_scratch(r, threads, t);
+    lay_out_batch(r, t);
+    lay_out_logits(r, t);
+}
+
+static void configure(tern_runner *r, const tern_model *model, const tern_runner_params *p) {
+    r->model = model;
+    r->n_batch = p->n_batch;
+    r->n_ctx = p->n_ctx;
+    r->n_picks = p->n_picks;
+    r->buffer_row = TERN_NO_ROW;
+}
+
+tern_status tern_runner_bytes(const tern_model *model, const tern_runner_params *params,
+                              size_t *bytes, tern_error *err) {
+    tern_taker planner = {.arena = NULL};
+    tern_runner r = {.team = NULL};
+    configure(&r, model, params);
+    lay_out(&r, params->threads, &planner);
+    return tern_taker_total(&planner, params->n_ctx, bytes, err);
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+/* The team, where the model's places want it. */
+static tern_status start_team(tern_runner *r, uint32_t threads, tern_error *err) {
+    const tern_model *m = r->model;
+    const tern_status status =
+        tern_team_new_placed(threads, m->topology, &m->places, &r->team, err);
+    if (status != TERN_OK)
+        return status;
+    if (m->strict && tern_team_size(r->team) < threads)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "strict: the system starts %u threads of %u, they would stand in",
+                         tern_team_size(r->team), threads);
+    return tern_model_note_refusal(m, tern_team_refused(r->team), &r->refused, err);
+}
+
+/* Maps the scratch for the threads that there are. */
+static tern_status reserve(tern_runner *r, const tern_runner_params *params, tern_error *err) {
+    tern_runner_params p = *params;
+    size_t bytes = 0;
+    p.threads = tern_team_size(r->team);
+    tern_status status = tern_runner_bytes(r->model, &p, &bytes, err);
+    if (status == TERN_OK)
+        status = tern_arena_new_placed(r->model, bytes, p.n_ctx, TERN_ERR_SCRATCH_MEMORY, &r->arena,
+                                       &r->refused, err);
+    tern_taker filler = {.arena = &r->arena, .status = status, .err = err};
+    if (status == TERN_OK)
+        lay_out(r, p.threads, &filler);
+    return filler.status;
+}
+
+tern_status tern_runner_new(const tern_model *model, const tern_runner_params *params,
+                            tern_runner **out, tern_error *err) {
+    tern_runner *r = calloc(1, sizeof *r);
+    if (!r)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
+    configure(r, model, params);
+    r->refused = model->refused;
+    tern_status status = start_team(r, params->threads, err);
+    if (status == TERN_OK)
+        status = reserve(r, params, err);
+    if (status != TERN_OK) {
+        tern_runner_free(&r);
+        return status;
+    }
+    *out = r;
+    return TERN_OK;
+}
+
+void tern_runner_free(tern_runner **runner) {
+    if (!runner || !*runner)
+        return;
+    tern_team_free(&(*runner)->team);
+    tern_arena_free(&(*runner)->arena);
+    free(*runner);
+    *runner = NULL;
+}
+
+uint32_t tern_runner_threads(const tern_runner *r) {
+    return tern_team_size(r->team);
+}
+uint32_t tern_runner_batch(const tern_runner *r) {
+    return r->n_batch;
+}
+int tern_runner_refused(const tern_runner *r) {
+    return r->refused;
+}
+tern_session_work tern_runner_work(const tern_runner *r) {
+    return r->work;
+}
+void tern_runner_observe(tern_runner *r, tern_product_observer *observer, void *user) {
+    r->observer = observer;
+    r->observer_user = user;
+}
+void tern_runner_measure(tern_runner *r, tern_stages *stages) {
+    r->stages = stages;
+}
+
+/* ---- a pass -------------------------------------------------------------------------------- */
+
+/* Appends rows [begin, end) of a span. */
+static void add_rows(tern_batch *b, size_t span, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; i++)
+        b->rows[b->n++] = (tern_row){.span = (uint32_t)span, .index = (uint32_t)i};
+}
+
+/* Lines up the rows of the spans, and splits their attention. */
+static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
+                       size_t n_spans) {
+    tern_batch *b = &r->batch;
+    const tern_config *c = &r->model->config;
+    const uint32_t threads = tern_team_size(r->team);
+    b->pool = pool;
+    b->kv = pool->kv;
+    b->spans = spans;
+    b->n_spans = n_spans;
+    b->n = 0;
+    for (size_t i = 0; i < n_spans; i++) {
+        b->overflow[i] = TERN_NO_OVERFLOW;
+        add_rows(b, i, 0, spans[i].n - spans[i].wanted);
+    }
+    b->first_wanted = b->n;
+    for (size_t i = 0; i < n_spans; i++)
+        add_rows(b, i, spans[i].n - spans[i].wanted, spans[i].n);
+    tern_attend_make_plan(b, 0, c, &r->scratch.attend, threads, &b->all);
+    tern_attend_make_plan(b, b->first_wanted, c, &r->scratch.attend, threads, &b->wanted);
+}
+
+static unsigned product_of(size_t rows) {
+    return rows == 0 ? 0 : rows == 1 ? TERN_RAN_GEMV : TERN_RAN_GEMM;
+}
+
+/* Keeps account of a pass that was made. */
+static void note_pass(tern_runner *r) {
+    const tern_batch *b = &r->batch;
+    r->work.passes++;
+    r->work.tokens += b->n;
+    for (size_t i = 0; i < b->n_spans; i++)
+        r->work.reused += b->spans[i].position;
+    r->work.products += (uint64_t)r->model->config.n_layer * TERN_LAYER_LINEARS;
+    r->ran |= product_of(b->n) | product_of(tern_batch_wanted(b));
+    for (size_t i = 0; i < tern_batch_wanted(b); i++)
+        r->counted[i] = false;
+    r->buffer_row = TERN_NO_ROW;
+}
+
+void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
+                     size_t n_spans) {
+    make_batch(r, pool, spans, n_spans);
+    tern_forward(r);
+    note_pass(r);
+    r->batch.spans = NULL; /* the caller's; so is the pool */
+    r->batch.pool = NULL;
+}
+
+tern_status tern_runner_check(const tern_runner *r, size_t span, tern_error *err) {
+    return tern_overflow_tell(&r->batch.overflow[span], r->batch.kv, err);
+}
