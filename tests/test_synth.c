@@ -204,7 +204,7 @@ static void test_presets_and_arguments(void **state) {
         assert_non_null(strstr(err.message, p->name)); /* the message lists every one */
         assert_true(strlen(p->description) > 10);
     }
-    assert_int_equal(n, 22);
+    assert_true(n >= 22);
     assert_int_equal(tern_synth(NULL, path, TERN_OUT_REPLACE, 1, NULL, NULL, &err), TERN_ERR_NULL);
     assert_int_equal(tern_synth("bitnet-tiny", NULL, TERN_OUT_REPLACE, 1, NULL, NULL, &err),
                      TERN_ERR_NULL);

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out the recipes of docs/adding-a-kernel.md on a copy of the tree, builds it and tests it.
+"""Carries out the recipes of the documents on a copy of the tree, builds it and tests it.
 
-A recipe is a block of code behind a comment that says where it goes:
-    <!-- recipe: FILE -->                 a new file
-    <!-- recipe: FILE before "LINE" -->   in front of the first line that begins like that
+A recipe is a block of code below a comment that says where it goes:
+    <!-- recipe: FILE -->                     a new file
+    <!-- recipe: FILE before "LINE" -->       before the first line that begins like that
+    <!-- recipe: FILE instead of "LINE" -->   in place of the first line that begins like that
 
     tests/docs/test_recipes.py --generator-python PYTHON
 """
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,28 +21,52 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "adding-a-kernel.md"
-RECIPE = re.compile(r'<!-- recipe: (\S+)(?: before "([^"]+)")? -->\n```\w+\n(.*?)```\n', re.S)
+import documents
+
+ROOT = documents.ROOT
+PAGES = [ROOT / "docs" / name for name in ("first-change.md", "adding-a-kernel.md")]
+RECIPE = re.compile(
+    r'<!-- recipe: (\S+)(?: (before|instead of) "([^\n]+)")? -->\n```\w+\n(.*?)```\n', re.S
+)
 NOT_COPIED = shutil.ignore_patterns("build*", ".git", ".venv", "out", "gen", "__pycache__")
-TESTS = ["features", "guard", "kernels_halves", "kernels_matmul", "kernels_rows", "select"]
+TESTS = (
+    "features formats gguf guard kernels_activation kernels_halves kernels_matmul kernels_rows"
+    " no_staging pack select synth weight_check"
+).split()
+EVERY = {"TERN_TEST_EVERY": "4"}  # of the shapes of matrix products
+PROMPT = "1,2,3,5,8,13,21,34,55,89"
 python = "python3"
 
 
-def apply(recipe: re.Match, tree: Path) -> str:
-    """Writes one recipe into the tree; returns the file's name."""
-    name, before, text = recipe.groups()
+def apply(recipe: re.Match, tree: Path) -> None:
+    """Writes one recipe into the tree."""
+    name, how, line, text = recipe.groups()
     path = tree / name
-    if before is None:
+    if how is None:
         assert not path.exists(), f"{name} is not new"
         path.write_text(text, encoding="utf-8")
-        return name
+        return
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    places = [n for n, line in enumerate(lines) if line.startswith(before)]
-    assert places, f"{name} has no line that begins with {before!r}"
-    lines.insert(places[0], text)
+    places = [n for n, one in enumerate(lines) if one.startswith(line)]
+    assert places, f"{name} has no line that begins with {line!r}"
+    lines[places[0] : places[0] + (how == "instead of")] = [text]
     path.write_text("".join(lines), encoding="utf-8")
-    return name
+
+
+def recipes_below(page: Path, anchor: str) -> list[str]:
+    """The files of the recipes of a heading and of the headings below it."""
+    text = page.read_text(encoding="utf-8")
+    files: list[str] = []
+    depth = None
+    for section in documents.sections(text):
+        level = len(section.text) - len(section.text.lstrip("#"))
+        if depth is not None and 0 < level <= depth:
+            break
+        if documents.anchors(f"## {section.title}\n") >= {anchor}:
+            depth = level
+        if depth is not None:
+            files += [recipe[1] for recipe in RECIPE.finditer(section.text)]
+    return files
 
 
 class Recipes(unittest.TestCase):
@@ -50,19 +76,23 @@ class Recipes(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.tree = Path(folder.name) / "tern"
         shutil.copytree(ROOT, cls.tree, ignore=NOT_COPIED, symlinks=True)
-        cls.build = cls.tree / "build"
-        recipes = list(RECIPE.finditer(PAGE.read_text(encoding="utf-8")))
-        cls.touched = [apply(recipe, cls.tree) for recipe in recipes]
+        for page in PAGES:
+            for recipe in RECIPE.finditer(page.read_text(encoding="utf-8")):
+                apply(recipe, cls.tree)
         cls.run_in_tree(
             ["cmake", "-S", ".", "-B", "build", "-G", "Ninja", f"-DTERN_PYTHON={python}"]
-            + ["-DTERN_BENCH=OFF", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DTERN_WERROR=ON"]
+            + ["-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DTERN_WERROR=ON"]
         )
         targets = ["tern_program", *(f"test_{name}" for name in TESTS)]
+        if "bench_kernels" in cls.run_in_tree(["ninja", "-C", "build", "-t", "targets", "all"]):
+            targets.append("bench_kernels")
         cls.run_in_tree(["cmake", "--build", "build", "--target", *targets])
 
     @classmethod
     def run_in_tree(cls, command: list[str]) -> str:
-        done = subprocess.run(command, cwd=cls.tree, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=cls.tree, env=os.environ | EVERY, capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
             end = "\n".join((done.stdout + done.stderr).splitlines()[-60:])
             raise AssertionError(f"{' '.join(command)}: status {done.returncode}\n{end}")
@@ -73,12 +103,25 @@ class Recipes(unittest.TestCase):
         return {row["name"]: row for row in rows}
 
     def test_an_instruction_set_is_three_places(self) -> None:
-        self.assertEqual(
-            self.touched,
-            ["kernels/kernels.toml"]  # a tile is one
-            + ["dispatch/cpu.h", "kernels/kernels.toml", "kernels/isa/avx.h"]
-            + ["dispatch/cpu.h", "kernels/kernels.toml", "kernels/isa/avx512fp16.h"],
-        )
+        page = PAGES[1]
+        for anchor, header in (
+            ("an-instruction-set-is-one-entry-and-one-file-of-verbs", "avx.h"),
+            ("a-set-that-changes-a-verb", "avx512fp16.h"),
+        ):
+            self.assertEqual(
+                recipes_below(page, anchor),
+                ["dispatch/cpu.h", "kernels/kernels.toml", f"kernels/isa/{header}"],
+            )
+
+    def test_places_are_counted(self) -> None:
+        """The table of first-change.md says how many places and files each change touches."""
+        text = PAGES[0].read_text(encoding="utf-8")
+        rows = re.findall(r"^\| \[.+?\]\(([\w.-]*)#([\w-]+)\).* \| (\d+) \| (\d+) \|$", text, re.M)
+        self.assertEqual(len(rows), 4)
+        for file, anchor, places, files in rows:
+            with self.subTest(anchor):
+                found = recipes_below(PAGES[0].parent / (file or PAGES[0].name), anchor)
+                self.assertEqual((len(found), len(set(found))), (int(places), int(files)))
 
     def test_the_rows_are_there(self) -> None:
         rows = self.kernels()
@@ -91,11 +134,28 @@ class Recipes(unittest.TestCase):
             self.assertEqual(names[names.index(name) + 1], name.removesuffix("fp16"))
         tile = names.index("tern_gemv_i2_s_8x1_avx2")
         self.assertEqual(names[tile + 1], "tern_gemv_i2_s_16x1_avx2")
+        self.assertTrue(rows["tern_gate_relu_scalar"]["runnable"])
 
     def test_kernels_equal_the_reference(self) -> None:
         for name in TESTS:
             with self.subTest(name):
                 self.run_in_tree([f"build/tests/test_{name}"])
+
+    def test_benchmarks_answer(self) -> None:
+        if not (self.tree / "build" / "bench" / "bench_kernels").exists():
+            self.skipTest("Google Benchmark is not installed")
+        self.run_in_tree(["build/bench/bench_kernels", "--check"])
+
+    def test_a_model_of_the_new_format_agrees_with_the_oracle(self) -> None:
+        model = ["iq4_nl.gguf", "--tokens", PROMPT]
+        self.run_in_tree(["build/tern", "synth", "--preset", "llama-tiny-iq4_nl", model[0]])
+        self.run_in_tree(["build/tern", "logits", "-m", *model, "--all", "--output", "logits.f32"])
+        oracle = [sys.executable, "tests/oracle/oracle.py", *model, "--compare", "logits.f32"]
+        try:
+            import numpy  # noqa: F401
+        except ImportError:
+            self.skipTest("numpy is not installed")
+        self.run_in_tree([*oracle, "--noise", "4"])
 
     def test_the_generator(self) -> None:
         self.run_in_tree([python, "codegen/tests/test_codegen.py", "LiveText"])
