@@ -67,6 +67,22 @@ uint64_t tern_cpu_announced(void) {
     return features & tern_believed_features(NULL);
 }
 
+const char *tern_cpu_feature_name(uint64_t features) {
+    static const struct {
+        const char *name;
+        uint64_t bit;
+    } known[] = {
+#define FEATURE(name, bit, said, asked) {#name, TERN_CPU_MASK(name)},
+        TERN_CPU_LIST(FEATURE)
+#undef FEATURE
+    };
+    const uint64_t first = features & (0 - features);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].bit == first)
+            return known[i].name;
+    return NULL;
+}
+
 const char *tern_cpu_name(void) {
     if (!cpuinfo_initialize() || cpuinfo_get_packages_count() == 0)
         return "unknown processor";

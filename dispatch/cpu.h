@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tern/processor.h"
+
 /*
  * Processor features that rows of the kernel table may require, each in one line: its name in
  * kernels.toml, its bit in masks, where the processor says it, and cpuinfo's query.
@@ -55,15 +57,6 @@ bool tern_cpu_cpuinfo_word(uint64_t *features, uint64_t *silent);
  * every time.
  */
 uint64_t tern_cpu_announced(void);
-
-/*
- * The announced features whose instruction sets have been executed here and gave the right result
- * (dispatch/proof.h); executed at the first call. Thread-safe; the same value every time.
- */
-uint64_t tern_cpu_features(void);
-
-/* Processor name for reports ("AMD EPYC", ...); static storage, never NULL. */
-const char *tern_cpu_name(void);
 
 /* Bytes of all caches of the last level together; 0 when that is not known. */
 uint64_t tern_cpu_cache_bytes(void);

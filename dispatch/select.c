@@ -53,6 +53,14 @@ const tern_isa_info *tern_isas(size_t *count) {
     return isas;
 }
 
+const char *tern_isa_name(size_t i) {
+    return i < sizeof isas / sizeof *isas ? isas[i].name : NULL;
+}
+
+bool tern_isa_runs(size_t i, uint64_t features) {
+    return i < sizeof isas / sizeof *isas && isas[i].built && (isas[i].needs & ~features) == 0;
+}
+
 const tern_kernel_row *tern_kernel_find(const char *name) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, name) == 0)

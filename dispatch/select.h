@@ -31,9 +31,6 @@ typedef struct tern_kernel_use {
 const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
                                        tern_kernel_use use);
 
-/* The test that compares the rows of an operation with the reference; NULL for an unknown one. */
-const char *tern_op_test(tern_op op);
-
 /* The strongest built instruction set whose needs are all in mask ("scalar" at least). */
 const char *tern_isa_of_mask(uint64_t mask);
 

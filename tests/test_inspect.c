@@ -4,10 +4,12 @@
  * each product as it comes; stages that fit the session.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tern/inspect.h"
+#include "tern/tune.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
@@ -145,6 +147,115 @@ static void test_stages_refused(void **state) {
     tern_model_free(&model);
 }
 
+/* ---- kernels and weights --------------------------------------------------------------------- */
+
+static void test_select(void **state) {
+    (void)state;
+    tern_model_params params = tern_model_params_default();
+    params.isa = "scalar";
+    tern_model *model = tiny_open_with("bitnet-tiny", params);
+    tern_linear_info info;
+    tern_linear_describe(model, tern_model_linear(model, 0), &info);
+    assert_true(tern_model_features(model) == 0);
+    assert_ptr_equal(tern_model_select(model, TERN_OP_GEMV, info.matrix.format, info.matrix.layout),
+                     info.gemv);
+    assert_null(tern_model_select(model, TERN_OP_GEMV, TERN_FORMAT_F32, TERN_LAYOUT_NONE));
+    tern_model_free(&model);
+    size_t i = 0;
+    for (; tern_isa_name(i); i++)
+        assert_int_equal(tern_isa_runs(i, 0), i == 0); /* only "scalar" needs nothing */
+    assert_true(i > 1);
+    assert_false(tern_isa_runs(i, UINT64_MAX));
+    assert_string_equal(tern_isa_name(0), "scalar");
+    assert_string_equal(tern_cpu_feature_name(UINT64_C(6)), "AVX2"); /* the lowest of two */
+    assert_null(tern_cpu_feature_name(UINT64_C(1) << 63));
+}
+
+/* Weights of a plain file lie in it; those of another order are made anew, and mean the same. */
+static void test_weights(void **state) {
+    (void)state;
+    tern_model *model = tiny_open("bitnet-tiny", NULL);
+    tern_linear_info info;
+    const tern_linear *linear = tern_model_linear(model, 0);
+    const void *bytes = NULL;
+    void *made = NULL;
+    tern_linear_describe(model, linear, &info);
+    const tern_gguf_tensor *tensor = NULL;
+    for (size_t i = 0; !tensor; i++) {
+        const tern_gguf_tensor *t = tern_gguf_tensor_at(tern_model_file(model), i);
+        tensor = t->name.data == info.tensor.data ? t : NULL;
+    }
+    assert_int_equal(tern_linear_weights(model, linear, &bytes, &made, NULL), TERN_OK);
+    assert_ptr_equal(bytes, tensor->data);
+    assert_null(made);
+    tern_model_free(&model);
+    tern_model_params params = tern_model_params_default();
+    params.i2s_order = TERN_I2S_SEQUENTIAL;
+    model = tiny_open_with("bitnet-tiny", params);
+    linear = tern_model_linear(model, 0);
+    assert_int_equal(tern_linear_weights(model, linear, &bytes, &made, NULL), TERN_OK);
+    assert_non_null(made);
+    assert_ptr_equal(bytes, made);
+    const float scale =
+        tern_format_scale(TERN_FORMAT_I2_S, bytes, info.matrix.rows, info.matrix.cols);
+    float *row = tiny_floats(info.matrix.cols);
+    tern_dequantize_row(TERN_FORMAT_I2_S, bytes, info.matrix.cols, 0, scale, row);
+    for (size_t i = 0; i < info.matrix.cols; i++) /* code 0, 1, 2: two bits each, in order */
+        assert_true(row[i] == scale * (float)((((const uint8_t *)tern_gguf_find_tensor(
+                                                    tern_model_file(model), "blk.0.attn_q.weight")
+                                                    ->data)[i / 4] >>
+                                                   (6 - 2 * (i % 4)) &
+                                               3) -
+                                              1));
+    free(row);
+    free(made);
+    tern_model_free(&model);
+}
+
+static void test_reading_check(void **state) {
+    (void)state;
+    tern_model_params params = tern_model_params_default();
+    tern_error err = {0};
+    assert_int_equal(tern_reading_check(NULL, &err), TERN_ERR_NULL);
+    assert_int_equal(tern_reading_check(&params, &err), TERN_OK);
+    params.i2s_map = "0,1,2";
+    assert_int_equal(tern_reading_check(&params, &err), TERN_ERR_ARG);
+}
+
+/* ---- tuning ---------------------------------------------------------------------------------- */
+
+static void count_result(const tern_tune_result *result, void *user) {
+    size_t chosen = 0;
+    for (size_t i = 0; i < result->n; i++)
+        chosen += result->candidates[i].chosen;
+    assert_int_equal(chosen, 2);
+    assert_int_equal(result->threads, 1);
+    assert_int_equal(result->gemv->layout, result->layout);
+    ++*(size_t *)user;
+}
+
+static void test_tuning(void **state) {
+    (void)state;
+    tern_model_params params = tern_model_params_default();
+    params.isa = "scalar"; /* one candidate for each operation: nothing to wait for */
+    params.no_weights = true;
+    tern_model *model = tiny_open_with("bitnet-tiny", params);
+    tern_tune_run *run = NULL;
+    size_t reported = 0;
+    assert_int_equal(tern_tune_run_new(NULL, &run, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_tune_run_new(model, &run, NULL), TERN_OK);
+    assert_null(tern_tune_folder(run));
+    assert_int_equal(tern_tune_keep(run, NULL), TERN_ERR_STATE);
+    assert_int_equal(tern_tune_measure(run, 1, NULL, NULL, NULL), TERN_ERR_NULL);
+    assert_int_equal(tern_tune_measure(run, 1, count_result, &reported, NULL), TERN_OK);
+    assert_true(reported > 0);
+    assert_int_equal(tern_tune_count(run), reported);
+    assert_int_equal(tern_tune_open_folder(run, "/proc/tern", NULL), TERN_ERR_IO);
+    tern_tune_run_free(&run);
+    assert_null(run);
+    tern_model_free(&model);
+}
+
 /* What exists is not replaced. */
 static void test_save_new(void **state) {
     (void)state;
@@ -168,8 +279,10 @@ static void test_save_new(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matrices), cmocka_unit_test(test_choice_asked),
-        cmocka_unit_test(test_observer), cmocka_unit_test(test_stages_refused),
+        cmocka_unit_test(test_matrices),      cmocka_unit_test(test_choice_asked),
+        cmocka_unit_test(test_observer),      cmocka_unit_test(test_stages_refused),
+        cmocka_unit_test(test_select),        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_reading_check), cmocka_unit_test(test_tuning),
         cmocka_unit_test(test_save_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,26 @@ const tern_gguf *tern_model_file(const tern_model *model);
 /* Threads that a session wants which asks for `threads`: 0 leaves it to the machine. */
 uint32_t tern_model_threads(const tern_model *model, uint32_t threads);
 
+/* How threads and memory were asked to be placed. */
+tern_places tern_model_places(const tern_model *model);
+
+/* Why a model that was opened with `replicate` has no copies of its hot weights, in a few words;
+ * NULL: it has some. Static storage. */
+const char *tern_model_no_replicas(const tern_model *model);
+
+/* The features that the model's kernels may use: bits of the needs of kernel rows. */
+uint64_t tern_model_features(const tern_model *model);
+
+/* As tern_kernel_select_layout with these features, without the rows of tern_model_refusals. */
+const tern_kernel_row *tern_model_select(const tern_model *model, tern_op op, tern_format format,
+                                         tern_layout layout);
+
+/*
+ * Whether the texts of params on how ternary tensors are read (i2s_order, i2s_map, tl_tiles) say
+ * something: TERN_ERR_ARG, with what is wrong. tern_model_open asks this itself.
+ */
+TERN_MUST_CHECK tern_status tern_reading_check(const tern_model_params *params, tern_error *err);
+
 /* A matrix of a model and what multiplies by it, owned by the model. */
 typedef struct tern_linear tern_linear;
 
@@ -79,6 +99,14 @@ typedef struct tern_linear_info {
 /* `linear` is the model's, or what an observer of one of its sessions was shown. */
 void tern_linear_describe(const tern_model *model, const tern_linear *linear,
                           tern_linear_info *out);
+
+/*
+ * The weights of a matrix as its format has them in files: *bytes lies in the model's file, or in
+ * *made where the file has the codes in another order; free(*made), which is NULL otherwise.
+ * `linear` is no scan. TERN_ERR_NOMEM.
+ */
+TERN_MUST_CHECK tern_status tern_linear_weights(const tern_model *model, const tern_linear *linear,
+                                                const void **bytes, void **made, tern_error *err);
 
 /* ---- where the time of passes goes ----------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
 
 /*
  * The kernel library (libtern-kernels): formats, packed matrices, and the contract of every
- * operation. This header and status.h are all that there is to know; tern_status_str, there, gives
- * a status that a call refuses with (22, say) its text.
+ * operation. This header with the two that it includes is all that there is to know;
+ * tern_status_str, there, gives a status that a call refuses with (22, say) its text.
  *
  * How to use this library; examples/gemv.c is the whole of it on a page:
  *  1. tern_cpu_mask says what this machine can run. Once.
@@ -50,6 +50,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tern/processor.h"
 #include "tern/status.h"
 
 TERN_API_BEGIN
@@ -417,6 +418,9 @@ typedef enum tern_op {
 
 const char *tern_op_name(tern_op op);
 
+/* The test that compares the rows of an operation with the reference; NULL for an unknown one. */
+const char *tern_op_test(tern_op op);
+
 typedef struct tern_kernel_row {
     const char *name; /* tern_<op>_<format>_<tile>_<isa>, unique */
     const char *isa;  /* name in the table: "scalar", "avx2", ... */
@@ -455,23 +459,6 @@ const tern_kernel_row *tern_kernel_rows(size_t *count);
 
 /* The row of that name, or NULL. */
 const tern_kernel_row *tern_kernel_find(const char *name);
-
-/*
- * The features of this machine that were proven to work, as bits of dispatch/cpu.h, restricted to
- * instruction set `isa` (a name of the table; NULL: the environment's TERN_ISA, else everything)
- * and without those of `disable` (comma-separated names; NULL: TERN_DISABLE, else none). An unknown
- * name, or one that this machine cannot run or that is disabled, is TERN_ERR_ISA; the message lists
- * the valid names. TERN_PROCESSOR of the environment takes away what that processor lacks.
- */
-TERN_MUST_CHECK tern_status tern_cpu_mask(const char *isa, const char *disable, uint64_t *mask,
-                                          tern_error *err);
-
-/*
- * Names of the instruction sets that the processor announces but that faulted or gave a wrong
- * result when they were executed here, so that no row of them is used. Writes at most capacity
- * names (static storage), returns how many there are.
- */
-size_t tern_cpu_refused(const char **names, size_t capacity);
 
 /*
  * First built row of the table for (op, format) whose requirements are all in mask; NULL if none.

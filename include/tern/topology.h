@@ -36,6 +36,13 @@ int tern_topology_first_cpu(const tern_topology *t, uint32_t socket);
 /* NUMA nodes that the system has, such as "0-1"; "" where it does not tell. */
 const char *tern_topology_nodes_online(const tern_topology *t);
 
+/* The system's numbers of node i and of processor i, each counted from 0 as the topology does. */
+uint32_t tern_topology_node_number(const tern_topology *t, uint32_t i);
+uint32_t tern_topology_processor_number(const tern_topology *t, uint32_t i);
+
+/* Whether it is another machine's, given by a variable of hwloc: nothing can be bound. */
+bool tern_topology_is_foreign(const tern_topology *t);
+
 /*
  * Threads for those who ask for none: one a core, or one a processor where there is a single core;
  * no more than the group's processor time allows (a container's limit), at least 1.
@@ -66,6 +73,29 @@ typedef struct tern_places {
     tern_numa numa;
     uint32_t node; /* of TERN_NUMA_NODE, as the system numbers it */
 } tern_places;
+
+/* Names as the command line has them. */
+const char *tern_affinity_name(tern_affinity affinity);
+
+/* "none", "interleave", "node:3", "strict" into text. */
+void tern_numa_name(const tern_places *wish, char *text, size_t size);
+
+/* Where one worker runs: on processors [first, end) of the topology; empty: anywhere. */
+typedef struct tern_place {
+    uint32_t first, end;
+    uint32_t socket, node; /* as the topology counts them; 0 where it may run anywhere */
+    uint32_t share;        /* of the work, beside the other workers; at least 1 */
+} tern_place;
+
+/*
+ * places[threads] for a wish that a model was opened with. Cores are taken before siblings of
+ * their threads, fast cores before slow ones; then the workers are ordered by place, so that
+ * neighbours in a matrix are neighbours on the machine. Equal arguments give equal places, which is
+ * why a worker of a session finds on its node what the worker of the same number packed.
+ */
+TERN_MUST_CHECK tern_status tern_place_threads(const tern_topology *t, const tern_places *wish,
+                                               uint32_t threads, tern_place *places,
+                                               tern_error *err);
 
 TERN_API_END
 

@@ -3,6 +3,8 @@
 /* The matrices of a model, for those who look at it. */
 
 #include "tern/inspect.h"
+#include <stdlib.h>
+
 #include "runtime/model/model.h"
 #include "runtime/model/tune_model.h"
 
@@ -12,6 +14,35 @@ const tern_gguf *tern_model_file(const tern_model *m) {
 
 uint32_t tern_model_threads(const tern_model *m, uint32_t threads) {
     return threads ? threads : tern_topology_threads(m->topology);
+}
+
+tern_places tern_model_places(const tern_model *m) {
+    return m->places;
+}
+
+const char *tern_model_no_replicas(const tern_model *m) {
+    if (m->replicas.n > 0)
+        return NULL;
+    if (tern_topology_nodes(m->topology) < 2)
+        return "the machine has one NUMA node";
+    return m->replicas.bytes > 0 ? "threads are not bound to nodes"
+                                 : "nothing fits into --replicate-limit";
+}
+
+uint64_t tern_model_features(const tern_model *m) {
+    return m->guard.mask;
+}
+
+const tern_kernel_row *tern_model_select(const tern_model *m, tern_op op, tern_format format,
+                                         tern_layout layout) {
+    return tern_guard_select(&m->guard, (tern_kernel_use){op, format, layout});
+}
+
+tern_status tern_reading_check(const tern_model_params *params, tern_error *err) {
+    tern_reading reading;
+    if (!params)
+        return tern_fail(err, TERN_ERR_NULL, "tern_reading_check needs parameters");
+    return tern_reading_init(&reading, params->i2s_order, params->i2s_map, params->tl_tiles, err);
 }
 
 const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
@@ -60,4 +91,32 @@ void tern_linear_describe(const tern_model *m, const tern_linear *linear, tern_l
         out->table[1] = preferred(m, TERN_OP_GEMM, tuned);
     }
     find_place(m, linear, out);
+}
+
+tern_status tern_linear_weights(const tern_model *m, const tern_linear *linear, const void **bytes,
+                                void **made, tern_error *err) {
+    const tern_gguf_tensor *tensor = linear->tensor;
+    const tern_matrix *w = &linear->matrix;
+    uint64_t size = 0;
+    tern_import how;
+    *bytes = tensor->data;
+    *made = NULL;
+    if (w->format != TERN_FORMAT_I2_S)
+        return TERN_OK;
+    tern_status status = tern_reading_of(&m->reading, tensor, &how, err);
+    if (status == TERN_OK && !tern_import_is_plain(&how))
+        status = tern_format_bytes(w->format, w->rows, w->cols, &size);
+    if (status != TERN_OK || size == 0)
+        return status;
+    void *imported = malloc((size_t)size);
+    if (!imported)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to reorder a tensor",
+                         tern_gguf_name(m->file));
+    status = tern_import_tensor(&how, tensor->data, w->rows, w->cols, imported, err);
+    if (status != TERN_OK) {
+        free(imported);
+        return status;
+    }
+    *bytes = *made = imported;
+    return TERN_OK;
 }

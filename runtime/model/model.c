@@ -286,11 +286,14 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     m->guard = tern_guard_new(mask);
     m->strict = params->strict;
     m->exact_head = params->exact_head;
+    m->places = params->places;
     m->choice = params->layout ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
     if ((s = find_layout(params->layout, &m->ternary, err)) ||
         (s = tern_reading_init(&m->reading, params->i2s_order, params->i2s_map, params->tl_tiles,
-                               err)))
-        return s;
+                               err)) ||
+        (s = tern_topology_for(&m->places, &m->topology, err)) ||
+        (s = tern_places_check(m->topology, &m->places, err)))
+        return s; /* what was asked for cannot be, whatever the file holds */
     if ((s = tern_gguf_open(path, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) ||
         (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
@@ -301,10 +304,6 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     m->own.layers = m->layers = calloc(m->config.n_layer, sizeof *m->layers);
     if (!m->layers)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
-    m->places = params->places;
-    if ((s = tern_topology_for(&m->places, &m->topology, err)) ||
-        (s = tern_places_check(m->topology, &m->places, err)))
-        return s;
     if (params->tune)
         tern_tune_cores(&m->guard, params->cache, !params->no_weights, m->topology);
     s = tern_model_open_tokenizer(m, params, err);

@@ -26,6 +26,22 @@ uint32_t tern_find_node(const tern_topology *t, uint32_t os) {
     return node;
 }
 
+/* The system's numbers of the nodes: "0, 1". */
+typedef struct node_list {
+    char text[96];
+} node_list;
+
+static node_list node_numbers(const tern_topology *t) {
+    node_list list = {.text = ""};
+    size_t used = 0;
+    for (uint32_t i = 0; i < t->n_nodes && used < sizeof list.text; i++) {
+        const int n = snprintf(list.text + used, sizeof list.text - used, "%s%u", i > 0 ? ", " : "",
+                               t->node_os[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return list;
+}
+
 tern_status tern_places_check(const tern_topology *t, const tern_places *wish, tern_error *err) {
     char numa[32];
     if ((unsigned)wish->affinity > TERN_AFFINITY_SCATTER || (unsigned)wish->numa > TERN_NUMA_STRICT)
@@ -41,8 +57,8 @@ tern_status tern_places_check(const tern_topology *t, const tern_places *wish, t
         return tern_fail(err, TERN_ERR_ARG,
                          "numa strict: threads without an affinity have no node of their own");
     if (wish->numa == TERN_NUMA_NODE && tern_find_node(t, wish->node) == t->n_nodes)
-        return tern_fail(err, TERN_ERR_PLACES, "numa %s: the nodes that may be used are %s", numa,
-                         t->nodes_online[0] ? t->nodes_online : "not known");
+        return tern_fail(err, TERN_ERR_PLACES, "numa %s: this machine has %u node%s: %s", numa,
+                         t->n_nodes, t->n_nodes == 1 ? "" : "s", node_numbers(t).text);
     return TERN_OK;
 }
 

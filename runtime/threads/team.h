@@ -2,39 +2,15 @@
 #ifndef TERN_RUNTIME_THREADS_TEAM_H
 #define TERN_RUNTIME_THREADS_TEAM_H
 
-/*
- * A team of threads that runs one body at a time: the caller is worker 0. Between the steps of a
- * body the workers meet at barriers, so a forward pass is one parallel region. Waiting threads spin
- * briefly and then sleep. How work is split never changes a result.
- */
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+/* What the library alone asks of a team (tern/team.h): where workers run, and shared work. */
 
 #include "runtime/threads/placement.h"
-#include "tern/status.h"
-
-typedef struct tern_team tern_team;
-
-typedef struct tern_worker {
-    tern_team *team;
-    uint32_t index; /* 0 .. count-1 */
-    uint32_t count;
-} tern_worker;
-
-typedef void tern_team_body(tern_worker worker, void *argument);
+#include "tern/team.h"
 
 /*
- * Starts threads - 1 threads, threads >= 1; fewer where the system refuses them (memory, a limit on
- * processes), which no result depends on: tern_team_size tells.
- */
-TERN_MUST_CHECK tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err);
-
-/*
- * The same, with each worker where tern_place_threads puts it and a part of the work that suits its
- * processor. The caller is bound only while a body runs. What the system refuses is not an error
- * here: tern_team_refused tells. The topology must outlive the team.
+ * tern_team_new with each worker where tern_place_threads puts it and a part of the work that suits
+ * its processor. The caller is bound only while a body runs. What the system refuses is not an
+ * error here: tern_team_refused tells. The topology must outlive the team.
  */
 TERN_MUST_CHECK tern_status tern_team_new_placed(uint32_t threads, const tern_topology *topology,
                                                  const tern_places *wish, tern_team **out,
@@ -52,32 +28,11 @@ tern_place tern_team_place(const tern_team *team, uint32_t i);
  */
 bool tern_team_is_near(tern_worker worker, uint32_t other);
 
-/* Stops and joins the threads. NULL and *NULL are fine. */
-void tern_team_free(tern_team **team);
-
-uint32_t tern_team_size(const tern_team *team);
-
-/* Runs body on every worker and returns when all have finished. Not reentrant. */
-void tern_team_run(tern_team *team, tern_team_body *body, void *argument);
-
-/* Called by every worker of a running body: returns when all have come. */
-void tern_team_barrier(tern_worker worker);
-
 /*
- * This worker's part [begin, end) of `count` items in multiples of `unit`. Parts follow each other
- * in the order of the workers; their sizes follow the workers' shares, which are equal but where
- * cores differ. A single unit is worker 0's.
- */
-typedef struct tern_part {
-    size_t begin, end;
-} tern_part;
-tern_part tern_team_split(tern_worker worker, size_t count, size_t unit);
-
-/*
- * The same items, taken piece by piece as workers come free, so that none waits long for one that
- * the system held up, that the memory served last, or whose processor is slower than announced:
- * each takes pieces of its own part from the front, then helps its next neighbours on the same node
- * from the back of theirs. Pieces get smaller towards the end of a part.
+ * The items of tern_team_split, taken piece by piece as workers come free, so that none waits long
+ * for one that the system held up, that the memory served last, or whose processor is slower than
+ * announced: each takes pieces of its own part from the front, then helps its next neighbours on
+ * the same node from the back of theirs. Pieces get smaller towards the end of a part.
  *
  *     tern_pieces pieces = tern_team_pieces(worker, count, unit);
  *     for (tern_part piece; tern_pieces_next(&pieces, &piece);)
@@ -97,8 +52,5 @@ tern_pieces tern_team_pieces(tern_worker worker, size_t count, size_t unit);
 
 /* The next piece, not empty, that is this worker's to do; false: nothing is left for it. */
 bool tern_pieces_next(tern_pieces *pieces, tern_part *piece);
-
-/* Processors that this process may use, at least 1. */
-uint32_t tern_processor_count(void);
 
 #endif

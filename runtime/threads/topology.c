@@ -252,6 +252,18 @@ uint32_t tern_topology_sockets(const tern_topology *t) {
     return t->n_sockets;
 }
 
+uint32_t tern_topology_node_number(const tern_topology *t, uint32_t i) {
+    return t->node_os[i];
+}
+
+uint32_t tern_topology_processor_number(const tern_topology *t, uint32_t i) {
+    return t->processors[i].os;
+}
+
+bool tern_topology_is_foreign(const tern_topology *t) {
+    return t->foreign;
+}
+
 uint32_t tern_topology_nodes(const tern_topology *t) {
     return t->n_nodes;
 }

@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-KERNELS = ("status.h", "kernels.h", "device.h")
-ALL = (*KERNELS, "topology.h", "tern.h", "gguf.h", "inspect.h")
+KERNELS = ("status.h", "processor.h", "kernels.h", "device.h")
+ALL = (*KERNELS, "topology.h", "team.h", "tern.h", "gguf.h", "inspect.h", "tune.h")
 
 
 def declared(header: Path) -> set[str]:

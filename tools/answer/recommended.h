@@ -6,7 +6,7 @@
  * keys of a GGUF file. */
 
 #include "authoring/gguf_writer.h"
-#include "runtime/gguf/gguf.h"
+#include "tern/gguf.h"
 #include "tern/tern.h"
 #include "tools/cli/options.h"
 

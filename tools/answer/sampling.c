@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/model/model.h"
+#include "tern/inspect.h"
 #include "tools/cli/out.h"
 
 static const char *const names[SAMPLING_COUNT] = {
@@ -70,7 +70,7 @@ static int take_recommended(const options *o, const loaded *l, sampling *s) {
     tern_error err = {0};
     int status = EXIT_DONE;
     take(s, &usual, SAMPLING_BY_DEFAULT);
-    if (recommended_in_metadata(l->model->file, &found, &err) != TERN_OK) {
+    if (recommended_in_metadata(tern_model_file(l->model), &found, &err) != TERN_OK) {
         status = leave_out(o, &err);
     }
     take(s, &found, SAMPLING_BY_METADATA);

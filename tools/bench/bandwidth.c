@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
-#include "runtime/threads/team.h"
+#include "tern/team.h"
 
 enum { PASSES = 5, LINE_WORDS = 8, PREFETCH_WORDS = 512 }; /* 64 bytes; 4 KiB ahead */
 static const size_t pass_bytes = (size_t)256 << 20;        /* 10 ms or more */

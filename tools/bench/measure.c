@@ -6,7 +6,7 @@
 
 #include "base/metrics.h"
 #include "bench/peaks.h"
-#include "runtime/threads/team.h"
+#include "tern/team.h"
 #include "tools/bench/bench.h"
 
 enum { BATCH_ROUNDS = 5 }; /* passes of each size in one of the --repeat rounds */

@@ -7,7 +7,7 @@
 
 #include "base/chacha.h"
 #include "base/metrics.h"
-#include "runtime/model/model.h"
+#include "tern/inspect.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/touch_options.h"
 #include "tools/commands/commands.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/gguf/gguf.h"
+#include "tern/inspect.h"
 #include "tools/cli/out.h"
 #include "tools/commands/commands.h"
 #include "tools/model/json.h"
@@ -88,12 +88,13 @@ static void try_model(inspection *n) {
     session.n_ctx = (uint32_t)options_integer(n->o, OPT_CONTEXT);
     session.kv = loader_kv_format(n->o);
     n->status = memory_plan_make(l->model, &session, float_matrices(n), &n->plan, &n->why);
-    n->plan.no_replicas = n->params.replicate ? places_no_replicas(l->model) : NULL;
+    n->plan.no_replicas = n->params.replicate ? tern_model_no_replicas(l->model) : NULL;
 }
 
-/* What went wrong with this moment, not with the model. */
+/* What went wrong with this moment or with the options, not with the model. */
 static bool says_nothing(tern_status status) {
-    return status == TERN_ERR_NOMEM || status == TERN_ERR_IO || status == TERN_ERR_CHANGED;
+    return status == TERN_ERR_ISA || status == TERN_ERR_NOMEM || status == TERN_ERR_IO ||
+           status == TERN_ERR_CHANGED;
 }
 
 static bool runs_here(const inspection *n) {
@@ -288,11 +289,7 @@ static int print_json(const inspection *n) {
 }
 
 int cmd_inspect(const options *o) {
-    uint64_t mask;
-    const int checked = loader_check_isa(o, &mask);
-    if (checked != EXIT_DONE) {
-        return checked;
-    }
+    loader_report_isas();
     char cache[PATH_MAX];
     inspection n = {.o = o, .path = loader_model_path(o, false), .params = loader_params(o, cache)};
     tern_error err = {0};
@@ -310,7 +307,10 @@ int cmd_inspect(const options *o) {
     count_types(&n);
     try_model(&n);
     int status;
-    if (says_nothing(n.status)) {
+    if (n.status != TERN_OK && places_lack_node(&n.params, &n.why)) {
+        (void)complain_error(&n.why);
+        status = EXIT_USAGE;
+    } else if (says_nothing(n.status)) {
         status = complain_error(&n.why);
     } else {
         status = options_switch(o, OPT_JSON) ? print_json(&n) : print_text(&n);

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dispatch/cpu.h"
-#include "dispatch/select.h"
 #include "tern/device.h"
 #include "tern/tern.h"
 #include "tools/cli/out.h"
@@ -50,20 +48,12 @@ static const char *format_name(const tern_kernel_row *row) {
 
 /* Names of the features in mask, e.g. "AVX512F AVX512BW". */
 static void feature_names(uint64_t mask, char *text, size_t size) {
-    static const struct {
-        const char *name;
-        uint64_t bit;
-    } features[] = {
-#define FEATURE(name, bit, said, asked) {#name, UINT64_C(1) << (bit)},
-        TERN_CPU_LIST(FEATURE)
-#undef FEATURE
-    };
+    const char *name;
     size_t used = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < sizeof features / sizeof *features && used < size; i++) {
-        if ((mask & features[i].bit) != 0) {
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "",
-                                     features[i].name);
+    for (; mask != 0 && used < size; mask &= mask - 1) {
+        if ((name = tern_cpu_feature_name(mask)) != NULL) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", name);
         }
     }
 }
@@ -72,10 +62,8 @@ static void feature_names(uint64_t mask, char *text, size_t size) {
 static void missing_features(const listing *l, const tern_kernel_row *row, char *text,
                              size_t size) {
     const uint64_t missing = row->needs & ~l->machine;
-    const uint64_t first = missing & (0 - missing);
-    char name[32];
-    feature_names(first, name, sizeof name);
-    (void)snprintf(text, size, "lacks %s%s", name, missing != first ? " ..." : "");
+    const bool more = (missing & (missing - 1)) != 0;
+    (void)snprintf(text, size, "lacks %s%s", tern_cpu_feature_name(missing), more ? " ..." : "");
 }
 
 static void reason(const listing *l, const tern_kernel_row *row, char *text, size_t size) {
@@ -164,13 +152,14 @@ static void find_cuda(listing *l) {
 }
 
 int cmd_kernels(const options *o) {
+    if (o->values[OPT_MODEL].source == OPTION_FLAG) {
+        loader_report_isas();
+        return model_kernels(o);
+    }
     listing l = {.machine = tern_cpu_features()};
     const int checked = loader_check_isa(o, &l.mask);
     if (checked != EXIT_DONE) {
         return checked;
-    }
-    if (o->values[OPT_MODEL].source == OPTION_FLAG) {
-        return model_kernels(o);
     }
     find_cuda(&l);
     l.rows = tern_kernel_rows(&l.n);

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dispatch/cpu.h"
-#include "dispatch/select.h"
+#include "tern/tern.h"
 #include "tools/cli/out.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/determinism.h"
@@ -197,11 +196,9 @@ int cmd_verify_determinism(const options *o) {
     verification v = {.o = o, .kv = loader_kv_format(o), .path = loader_model_path(o, true)};
     uint64_t mask;
     int status = v.path == NULL ? EXIT_USAGE : loader_check_isa(o, &mask);
-    size_t count;
-    const tern_isa_info *isas = tern_isas(&count);
-    for (size_t i = 0; status == EXIT_DONE && i < count; i++) {
-        if (isas[i].built && (isas[i].needs & ~mask) == 0) {
-            status = check_isa(&v, isas[i].name);
+    for (size_t i = 0; status == EXIT_DONE && tern_isa_name(i) != NULL; i++) {
+        if (tern_isa_runs(i, mask)) {
+            status = check_isa(&v, tern_isa_name(i));
         }
     }
     if (status == EXIT_DONE) {

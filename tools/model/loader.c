@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/model/model.h"
+#include "tern/inspect.h"
 #include "tools/cli/out.h"
 #include "tools/cli/targets.h"
 #include "tools/model/model_folder.h"
@@ -44,14 +44,18 @@ const char *loader_model_path(const options *o, bool may_use_shipped) {
     return NULL;
 }
 
-int loader_check_isa(const options *o, uint64_t *mask) {
-    tern_error err = {0};
+void loader_report_isas(void) {
     const char *refused[16];
     const size_t capacity = sizeof refused / sizeof *refused;
     const size_t n = tern_cpu_refused(refused, capacity);
     for (size_t i = 0; i < n && i < capacity; i++) {
         complain("this processor announces %s, which does not work here: not used", refused[i]);
     }
+}
+
+int loader_check_isa(const options *o, uint64_t *mask) {
+    tern_error err = {0};
+    loader_report_isas();
     if (tern_cpu_mask(options_text(o, OPT_ISA), options_text(o, OPT_DISABLE), mask, &err) !=
         TERN_OK) {
         return complain_error(&err);
@@ -139,15 +143,11 @@ tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
 }
 
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
-    uint64_t mask;
-    const int checked = loader_check_isa(o, &mask);
-    if (checked != EXIT_DONE) {
-        return checked;
-    }
     const char *path = loader_model_path(o, may_use_shipped);
     if (path == NULL) {
         return EXIT_USAGE;
     }
+    loader_report_isas();
     char cache[PATH_MAX];
     tern_model_params params = loader_params(o, cache);
     params.pre_tokenizer = options_text(o, OPT_PRE);
@@ -163,6 +163,10 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
         return EXIT_USAGE;
     }
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
+        if (places_lack_node(&params, &err)) {
+            (void)complain_error(&err);
+            return EXIT_USAGE;
+        }
         return complain_of_model(path, o->model_may_be_prompt, &err);
     }
     const int writable = targets_check(o); /* the model's file has its name only now */
@@ -224,12 +228,11 @@ bool loader_tunes(const options *o) {
 }
 
 tern_status loader_set_reading(const options *o, tern_model_params *params, tern_error *err) {
-    tern_reading reading;
     params->i2s_order =
         (tern_i2s_order)(options_text(o, OPT_I2S_LAYOUT)[0] - 'a'); /* one of the choices */
     params->i2s_map = options_text(o, OPT_I2S_MAP);
     params->tl_tiles = options_text(o, OPT_TL_TILES);
-    return tern_reading_init(&reading, params->i2s_order, params->i2s_map, params->tl_tiles, err);
+    return tern_reading_check(params, err);
 }
 
 tern_format loader_kv_format(const options *o) {

@@ -37,9 +37,12 @@ int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* ..
 int loader_open(const options *o, bool may_use_shipped, loaded *l);
 void loader_close(loaded *l);
 
+/* Complains of instruction sets that this machine announces but cannot execute. */
+void loader_report_isas(void);
+
 /*
- * The features that --isa and --disable (or their variables) leave, or the exit status of what is
- * wrong with them. Complains of instruction sets that this machine announces but cannot execute.
+ * The same; then the features that --isa and --disable (or their variables) leave, or the exit
+ * status of what is wrong with them. For what opens no model: tern_model_open looks itself.
  */
 int loader_check_isa(const options *o, uint64_t *mask);
 

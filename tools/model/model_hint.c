@@ -144,6 +144,9 @@ static void hint_content(const char *path, const tern_error *err, char *hint) {
 int complain_of_model(const char *path, bool may_be_prompt, const tern_error *err) {
     char hint[HINT_BYTES] = "";
     struct stat info;
+    if (err->status == TERN_ERR_ISA) {
+        return complain_error(err); /* whatever the file is */
+    }
     if (stat(path, &info) != 0) {
         if (errno == ENOENT || errno == ENAMETOOLONG) {
             hint_missing(path, may_be_prompt, hint);
@@ -159,5 +162,5 @@ int complain_of_model(const char *path, bool may_be_prompt, const tern_error *er
         return complain_error(err);
     }
     complain("%s; %s", err->message, hint);
-    return err->status == TERN_ERR_ISA ? EXIT_USAGE : EXIT_FAILED;
+    return EXIT_FAILED;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/model/model.h"
+#include "tern/inspect.h"
 #include "tools/cli/out.h"
 
 bool places_parse_numa(const char *text, tern_places *out) {
@@ -34,22 +34,6 @@ bool places_parse_numa(const char *text, tern_places *out) {
     return true;
 }
 
-/* The system's numbers of the nodes: "0, 1". */
-typedef struct node_list {
-    char text[96];
-} node_list;
-
-static node_list node_numbers(const tern_topology *t) {
-    node_list list = {.text = ""};
-    size_t used = 0;
-    for (uint32_t i = 0; i < t->n_nodes && used < sizeof list.text; i++) {
-        const int n = snprintf(list.text + used, sizeof list.text - used, "%s%u", i > 0 ? ", " : "",
-                               t->node_os[i]);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    return list;
-}
-
 /* IE_TP_USE_AFFINITY=0 is another program's way to say --affinity none. */
 static tern_affinity read_affinity(const options *o) {
     const char *name = options_text(o, OPT_AFFINITY); /* one of the option's choices */
@@ -64,25 +48,6 @@ static tern_affinity read_affinity(const options *o) {
     return (tern_affinity)affinity;
 }
 
-/* Whether the machine has the node; asked of it only here, where a wrong number is wrong usage. */
-static tern_status check_node(const tern_places *places, tern_error *err) {
-    tern_topology *t;
-    if (places->numa != TERN_NUMA_NODE || !tern_topology_supported()) {
-        return TERN_OK;
-    }
-    tern_status status = tern_topology_for(places, &t, err);
-    if (status != TERN_OK) {
-        return status;
-    }
-    if (tern_find_node(t, places->node) == t->n_nodes) {
-        status =
-            tern_fail(err, TERN_ERR_ARG, "--numa node:%u: this machine has %u node%s: %s",
-                      places->node, t->n_nodes, t->n_nodes == 1 ? "" : "s", node_numbers(t).text);
-    }
-    tern_topology_free(&t);
-    return status;
-}
-
 tern_status places_read(const options *o, tern_model_params *params, tern_error *err) {
     tern_places places = {.affinity = read_affinity(o)};
     if (!places_parse_numa(options_text(o, OPT_NUMA), &places)) {
@@ -93,7 +58,17 @@ tern_status places_read(const options *o, tern_model_params *params, tern_error 
     params->places = places;
     params->replicate = options_switch(o, OPT_REPLICATE);
     params->replicate_limit = options_integer(o, OPT_REPLICATE_LIMIT) << 20;
-    return check_node(&places, err);
+    return TERN_OK;
+}
+
+bool places_lack_node(const tern_model_params *params, tern_error *err) {
+    if (err->status != TERN_ERR_PLACES || params->places.numa != TERN_NUMA_NODE ||
+        !tern_topology_supported()) {
+        return false;
+    }
+    const tern_error plain = *err;
+    (void)tern_fail(err, plain.status, "--%s", plain.message);
+    return true;
 }
 
 void places_report(const tern_session *session) {
@@ -112,17 +87,6 @@ void places_report_replicas(const tern_model_loading *loading) {
     }
 }
 
-const char *places_no_replicas(const tern_model *m) {
-    if (m->replicas.n > 0) {
-        return NULL;
-    }
-    if (m->topology->n_nodes < 2) {
-        return "the machine has one NUMA node";
-    }
-    return m->replicas.bytes > 0 ? "threads are not bound to nodes"
-                                 : "nothing fits into --replicate-limit";
-}
-
 /* ---- where threads would run ----------------------------------------------------------------- */
 
 /* The system's numbers of a place's processors: "0-3,8"; "any" where it is not bound. */
@@ -130,9 +94,9 @@ static void list_processors(const tern_topology *t, const tern_place *place, cha
                             size_t size) {
     size_t used = (size_t)snprintf(text, size, "%s", place->first < place->end ? "" : "any");
     for (uint32_t i = place->first; i < place->end && used < size;) {
-        const uint32_t begin = t->processors[i].os;
+        const uint32_t begin = tern_topology_processor_number(t, i);
         uint32_t last = begin;
-        while (++i < place->end && t->processors[i].os == last + 1) {
+        while (++i < place->end && tern_topology_processor_number(t, i) == last + 1) {
             last++;
         }
         const char *comma = used > 0 ? "," : "";
@@ -146,13 +110,15 @@ static void list_processors(const tern_topology *t, const tern_place *place, cha
 /* Places of as many threads as a session starts by itself, to be freed; NULL after a complaint. */
 static tern_place *plan(const tern_model *m, uint32_t *threads) {
     tern_error err = {0};
-    *threads = tern_topology_threads(m->topology);
+    const tern_topology *t = tern_model_topology(m);
+    const tern_places wish = tern_model_places(m);
+    *threads = tern_topology_threads(t);
     tern_place *places = calloc(*threads, sizeof *places);
     if (places == NULL) {
         complain("no memory to place %u threads", *threads);
         return NULL;
     }
-    if (tern_place_threads(m->topology, &m->places, *threads, places, &err) != TERN_OK) {
+    if (tern_place_threads(t, &wish, *threads, places, &err) != TERN_OK) {
         (void)complain_error(&err);
         free(places);
         return NULL;
@@ -165,18 +131,22 @@ static bool is_same_place(const tern_place *a, const tern_place *b) {
 }
 
 bool places_print(const tern_model *m) {
-    const tern_topology *t = m->topology;
+    const tern_topology *t = tern_model_topology(m);
     char text[256];
     uint32_t threads;
     tern_place *places = plan(m, &threads);
     if (places == NULL) {
         return false;
     }
-    tern_numa_name(&m->places, text, sizeof text);
+    const tern_places wish = tern_model_places(m);
+    const char *online = tern_topology_nodes_online(t);
+    tern_numa_name(&wish, text, sizeof text);
     out_print("\nmachine      %u sockets, %u nodes (online: %s), %u cores, %u processors%s\n",
-              t->n_sockets, t->n_nodes, t->nodes_online[0] != '\0' ? t->nodes_online : "not known",
-              t->n_cores, t->n, t->foreign ? "; described by a variable of hwloc" : "");
-    out_print("places       affinity %s, numa %s\n", tern_affinity_name(m->places.affinity), text);
+              tern_topology_sockets(t), tern_topology_nodes(t),
+              online[0] != '\0' ? online : "not known", tern_topology_cores(t),
+              tern_topology_processors(t),
+              tern_topology_is_foreign(t) ? "; described by a variable of hwloc" : "");
+    out_print("places       affinity %s, numa %s\n", tern_affinity_name(wish.affinity), text);
     for (uint32_t i = 0; i < threads;) {
         const uint32_t begin = i;
         while (++i < threads && is_same_place(&places[begin], &places[i])) {
@@ -194,15 +164,16 @@ bool places_print(const tern_model *m) {
 
 void places_set_json(json_t *root, const tern_model *model) {
     char numa[32];
-    tern_numa_name(&model->places, numa, sizeof numa);
-    json_object_set_new(root, "affinity", json_string(tern_affinity_name(model->places.affinity)));
+    const tern_places wish = tern_model_places(model);
+    tern_numa_name(&wish, numa, sizeof numa);
+    json_object_set_new(root, "affinity", json_string(tern_affinity_name(wish.affinity)));
     json_object_set_new(root, "numa", json_string(numa));
     json_object_set_new(root, "nodes_online",
-                        json_string(tern_topology_nodes_online(model->topology)));
+                        json_string(tern_topology_nodes_online(tern_model_topology(model))));
 }
 
 bool places_set_machine_json(json_t *root, const tern_model *m) {
-    const tern_topology *t = m->topology;
+    const tern_topology *t = tern_model_topology(m);
     uint32_t threads;
     tern_place *places = plan(m, &threads);
     if (places == NULL) {
@@ -215,10 +186,11 @@ bool places_set_machine_json(json_t *root, const tern_model *m) {
         json_array_append_new(list, json_pack("{s:s, s:i, s:i}", "processors", text, "node",
                                               (int)places[i].node, "share", (int)places[i].share));
     }
-    json_object_set_new(root, "machine",
-                        json_pack("{s:i, s:i, s:i, s:i, s:o}", "processors", (int)t->n, "cores",
-                                  (int)t->n_cores, "sockets", (int)t->n_sockets, "nodes",
-                                  (int)t->n_nodes, "threads", list));
+    json_object_set_new(
+        root, "machine",
+        json_pack("{s:i, s:i, s:i, s:i, s:o}", "processors", (int)tern_topology_processors(t),
+                  "cores", (int)tern_topology_cores(t), "sockets", (int)tern_topology_sockets(t),
+                  "nodes", (int)tern_topology_nodes(t), "threads", list));
     free(places);
     return true;
 }

@@ -8,12 +8,16 @@
 #include "tools/cli/options.h"
 #include "tools/model/json.h"
 
-/*
- * What the options ask for, into places, replicate and its limit. TERN_ERR_ARG when --numa is no
- * policy, or names a node that the machine lacks.
- */
+/* What the options ask for, into places, replicate and its limit. TERN_ERR_ARG when --numa is no
+ * policy. */
 TERN_MUST_CHECK tern_status places_read(const options *o, tern_model_params *params,
                                         tern_error *err);
+
+/*
+ * Whether tern_model_open refused params for a node that the machine lacks, which is wrong usage;
+ * the message then names the option.
+ */
+bool places_lack_node(const tern_model_params *params, tern_error *err);
 
 /* "none", "interleave", "node:X" or "strict" into *out; false when the text is none of them. */
 bool places_parse_numa(const char *text, tern_places *out);
@@ -23,9 +27,6 @@ void places_report(const tern_session *session);
 
 /* A line on standard error where a node was left without a replica. */
 void places_report_replicas(const tern_model_loading *loading);
-
-/* Why a model that shall be replicated has no replicas; NULL when it has some. */
-const char *places_no_replicas(const tern_model *model);
 
 /* Lines for people: the machine, and where the threads of a session would run. False, here and
  * below, after a complaint. */

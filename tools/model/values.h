@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "runtime/gguf/gguf.h"
+#include "tern/gguf.h"
 #include "tools/model/json.h"
 
 /* The value as one line of printable text, always terminated. */

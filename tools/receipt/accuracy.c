@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/chacha.h"
-#include "runtime/model/model.h"
+#include "tern/inspect.h"
 
 enum { SEED = 1 };
 
@@ -15,10 +15,11 @@ enum { SEED = 1 };
 typedef struct trial {
     const tern_model *model;
     const tern_linear *linear;
-    const uint8_t *file; /* the matrix as TERN_FORMAT_... has it in files */
-    uint8_t *reordered;  /* owned; NULL where the file has that order */
-    tern_matrix matrix;  /* of `rows` rows */
-    void *packed;        /* owned; NULL where the model's own matrix is used */
+    tern_linear_info info;
+    const void *file;   /* the matrix as its format has it in files */
+    void *reordered;    /* owned; NULL where the file has that order */
+    tern_matrix matrix; /* of `rows` rows */
+    void *packed;       /* owned; NULL where the model's own matrix is used */
     size_t rows, cols;
     float *x, *w, *expected, *got;
     int8_t *q;
@@ -50,35 +51,10 @@ static void trial_free(trial *t) {
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Ternary weights that the file holds in another way than TERN_FORMAT_I2_S are brought into it. */
-static tern_status read_weights(trial *t, tern_error *err) {
-    const tern_gguf_tensor *tensor = t->linear->tensor;
-    const tern_format format = t->linear->matrix.format;
-    const size_t rows = t->linear->matrix.rows;
-    uint64_t bytes = 0;
-    tern_import how;
-    t->file = tensor->data;
-    if (format != TERN_FORMAT_I2_S) {
-        return TERN_OK;
-    }
-    tern_status status = tern_reading_of(&t->model->reading, tensor, &how, err);
-    if (status != TERN_OK || tern_import_is_plain(&how)) {
-        return status;
-    }
-    status = tern_format_bytes(format, rows, t->cols, &bytes);
-    if (status == TERN_OK) {
-        t->file = t->reordered = take((size_t)bytes, 1);
-        status = t->reordered != NULL
-                     ? tern_import_tensor(&how, tensor->data, rows, t->cols, t->reordered, err)
-                     : tern_fail(err, TERN_ERR_NOMEM, "no memory to measure accuracy");
-    }
-    return status;
-}
-
 /* The first rows as floats, by the one function that expands weights. */
 static void expand(trial *t) {
     const tern_format format = t->matrix.format;
-    const float scale = tern_format_scale(format, t->file, t->linear->matrix.rows, t->cols);
+    const float scale = tern_format_scale(format, t->file, t->info.matrix.rows, t->cols);
     for (size_t r = 0; r < t->rows; r++) {
         tern_dequantize_row(format, t->file, t->cols, r, scale, t->w + r * t->cols);
     }
@@ -86,10 +62,10 @@ static void expand(trial *t) {
 
 /* The model's own packed matrix where it has the layout, else its first rows packed anew. */
 static tern_status place(trial *t, tern_layout layout, tern_error *err) {
-    t->matrix = t->linear->matrix;
+    t->matrix = t->info.matrix;
     t->matrix.rows = t->rows;
     t->matrix.layout = layout;
-    if (layout == t->linear->matrix.layout) {
+    if (layout == t->info.matrix.layout) {
         return TERN_OK;
     }
     t->packed = take(tern_packed_bytes(layout, t->rows, t->cols), 1);
@@ -129,8 +105,10 @@ static bool allocate(trial *t) {
 
 /* Either sign, magnitude in [0.5, 1), quantized as the layout wants it. */
 static void make_activations(trial *t) {
-    const tern_row_set *rows = &t->model->rows;
     const tern_input_form form = tern_layout_input(t->matrix.layout);
+    const tern_op op = form == TERN_INPUT_TOKEN ? TERN_OP_QUANTIZE_TOKEN : TERN_OP_QUANTIZE_BLOCK;
+    const tern_kernel_row *quantize =
+        tern_model_select(t->model, op, TERN_FORMAT_NONE, TERN_LAYOUT_NONE);
     tern_chacha random;
     tern_chacha_seed(&random, SEED);
     for (size_t i = 0; i < ACCURACY_TOKENS * t->cols; i++) {
@@ -142,9 +120,9 @@ static void make_activations(trial *t) {
         int8_t *q = t->q + i * t->input.q_stride;
         const size_t block = i * t->input.d_stride;
         if (form == TERN_INPUT_TOKEN) {
-            rows->quantize_token->fn.quantize_token(x, t->cols, q, t->s + i, t->sum + i);
+            quantize->fn.quantize_token(x, t->cols, q, t->s + i, t->sum + i);
         } else if (form == TERN_INPUT_BLOCK) {
-            rows->quantize_block->fn.quantize_block(x, t->cols, q, t->d + block, t->sum + block);
+            quantize->fn.quantize_block(x, t->cols, q, t->d + block, t->sum + block);
         }
     }
 }
@@ -208,11 +186,11 @@ static const char *name_of(tern_layout layout, tern_format format) {
 }
 
 static const tern_kernel_row *row_of(const tern_model *m, tern_op op, const tern_matrix *w) {
-    return tern_guard_select(&m->guard, (tern_kernel_use){op, w->format, w->layout});
+    return tern_model_select(m, op, w->format, w->layout);
 }
 
 static tern_status measure(trial *t, tern_layout layout, accuracy *out, tern_error *err) {
-    tern_status status = read_weights(t, err);
+    tern_status status = tern_linear_weights(t->model, t->linear, &t->file, &t->reordered, err);
     if (status == TERN_OK) {
         status = allocate(t) ? place(t, layout, err)
                              : tern_fail(err, TERN_ERR_NOMEM, "no memory to measure accuracy");
@@ -220,9 +198,9 @@ static tern_status measure(trial *t, tern_layout layout, accuracy *out, tern_err
     if (status != TERN_OK) {
         return status;
     }
-    const bool own = layout == t->linear->matrix.layout;
-    out->gemv = own ? t->linear->gemv : row_of(t->model, TERN_OP_GEMV, &t->matrix);
-    out->gemm = own ? t->linear->gemm : row_of(t->model, TERN_OP_GEMM, &t->matrix);
+    const bool own = layout == t->info.matrix.layout;
+    out->gemv = own ? t->info.gemv : row_of(t->model, TERN_OP_GEMV, &t->matrix);
+    out->gemm = own ? t->info.gemm : row_of(t->model, TERN_OP_GEMM, &t->matrix);
     if (out->gemv == NULL || out->gemm == NULL) {
         return tern_fail(err, TERN_ERR_KERNEL, "no kernels to measure the accuracy of %s with",
                          tern_layout_name(layout));
@@ -231,8 +209,8 @@ static tern_status measure(trial *t, tern_layout layout, accuracy *out, tern_err
     make_activations(t);
     multiply_floats(t);
     (void)snprintf(out->name, sizeof out->name, "%s", name_of(layout, t->matrix.format));
-    out->tensor = t->linear->tensor->name.data;
-    out->tensor_size = t->linear->tensor->name.size;
+    out->tensor = t->info.tensor.data;
+    out->tensor_size = t->info.tensor.size;
     out->tolerance = accuracy_tolerance(out->name);
     out->mse = fmax(row_error(t, out->gemv), row_error(t, out->gemm));
     out->passed = out->mse <= out->tolerance;
@@ -240,9 +218,10 @@ static tern_status measure(trial *t, tern_layout layout, accuracy *out, tern_err
 }
 
 /* Measures a matrix in a layout unless something of that name was measured before. */
-static tern_status add(const tern_model *model, const tern_linear *linear, tern_layout layout,
-                       accuracy *out, size_t *n, tern_error *err) {
-    const tern_matrix *m = &linear->matrix;
+static tern_status add(const tern_model *model, const tern_linear *linear,
+                       const tern_linear_info *info, tern_layout layout, accuracy *out, size_t *n,
+                       tern_error *err) {
+    const tern_matrix *m = &info->matrix;
     const char *name = name_of(layout, m->format);
     for (size_t i = 0; i < *n; i++) {
         if (strcmp(out[i].name, name) == 0) {
@@ -254,6 +233,7 @@ static tern_status add(const tern_model *model, const tern_linear *linear, tern_
     }
     trial t = {.model = model,
                .linear = linear,
+               .info = *info,
                .rows = m->rows < ACCURACY_ROWS ? m->rows : ACCURACY_ROWS,
                .cols = m->cols};
     const tern_status status = measure(&t, layout, &out[*n], err);
@@ -262,14 +242,15 @@ static tern_status add(const tern_model *model, const tern_linear *linear, tern_
     return status;
 }
 
-static tern_status add_all(const tern_model *model, const tern_linear *linear, accuracy *out,
-                           size_t *n, tern_error *err) {
+static tern_status add_all(const tern_model *model, const tern_linear *linear,
+                           const tern_linear_info *info, accuracy *out, size_t *n,
+                           tern_error *err) {
     static const tern_layout ternary[] = {TERN_LAYOUT_T2R16, TERN_LAYOUT_TL1R16,
                                           TERN_LAYOUT_TL2R16};
-    tern_status status = add(model, linear, linear->matrix.layout, out, n, err);
-    if (linear->form == TERN_INPUT_TOKEN) {
+    tern_status status = add(model, linear, info, info->matrix.layout, out, n, err);
+    if (tern_layout_input(info->matrix.layout) == TERN_INPUT_TOKEN) {
         for (size_t i = 0; status == TERN_OK && i < 3; i++) {
-            status = add(model, linear, ternary[i], out, n, err);
+            status = add(model, linear, info, ternary[i], out, n, err);
         }
     }
     return status;
@@ -277,12 +258,15 @@ static tern_status add_all(const tern_model *model, const tern_linear *linear, a
 
 tern_status accuracy_measure(const tern_model *model, accuracy out[ACCURACY_MAX], size_t *n,
                              tern_error *err) {
+    const tern_linear *linear;
     tern_status status = TERN_OK;
     *n = 0;
-    for (uint32_t layer = 0; layer < model->config.n_layer; layer++) {
-        for (size_t i = 0; status == TERN_OK && i < TERN_LAYER_LINEARS; i++) {
-            status = add_all(model, tern_layer_linear(&model->layers[layer], i), out, n, err);
+    for (size_t i = 0; status == TERN_OK && (linear = tern_model_linear(model, i)) != NULL; i++) {
+        tern_linear_info info;
+        tern_linear_describe(model, linear, &info);
+        if (info.stage != TERN_STAGE_SCAN) { /* the head's own matrix is measured */
+            status = add_all(model, linear, &info, out, n, err);
         }
     }
-    return status == TERN_OK ? add_all(model, &model->own.head, out, n, err) : status;
+    return status;
 }

@@ -12,9 +12,7 @@
 #include "base/metrics.h"
 #include "base/sha256.h"
 #include "bench/commit.h"
-#include "dispatch/cpu.h"
-#include "dispatch/select.h"
-#include "runtime/model/model.h"
+#include "tern/inspect.h"
 #include "tools/cli/files.h"
 #include "tools/cli/out.h"
 
@@ -39,12 +37,13 @@ static json_t *base_name(const char *path) {
 }
 
 json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]) {
-    const size_t n = tern_gguf_part_count(model->file);
+    const tern_gguf *file = tern_model_file(model);
+    const size_t n = tern_gguf_part_count(file);
     json_t *list = json_array();
     tern_sha256 all;
     tern_sha256_start(&all);
     for (size_t i = 0; list != NULL && i < n; i++) {
-        const tern_gguf_part part = tern_gguf_part_at(model->file, i);
+        const tern_gguf_part part = tern_gguf_part_at(file, i);
         if (file_sha256(part.name, hex) != EXIT_DONE) {
             json_decref(list);
             return NULL;
@@ -131,24 +130,26 @@ static void in_capitals(const char *name, char text[16]) {
 
 json_t *facts_weights(const tern_model *m, char quantization_type[16]) {
     uint64_t counts[TERN_FORMAT_COUNT] = {0};
+    uint64_t in_head[TERN_FORMAT_COUNT] = {0};
+    const tern_linear *linear;
     json_t *object = json_object();
     int most = 0;
-    for (uint32_t layer = 0; layer < m->config.n_layer; layer++) {
-        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
-            const tern_matrix *w = &tern_layer_linear(&m->layers[layer], i)->matrix;
-            counts[w->format] += (uint64_t)w->rows * w->cols;
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++) {
+        tern_linear_info info;
+        tern_linear_describe(m, linear, &info);
+        uint64_t *sums = info.stage == TERN_STAGE_HEAD ? in_head : counts;
+        if (info.stage != TERN_STAGE_SCAN) { /* the head a second time */
+            sums[info.matrix.format] += (uint64_t)info.matrix.rows * info.matrix.cols;
         }
     }
     for (int f = 0; f < TERN_FORMAT_COUNT; f++) {
         most = counts[f] > counts[most] ? f : most;
     }
     in_capitals(tern_format_describe((tern_format)most)->name, quantization_type);
-    counts[m->own.head.matrix.format] +=
-        (uint64_t)m->own.head.matrix.rows * m->own.head.matrix.cols;
     for (int f = 0; f < TERN_FORMAT_COUNT; f++) {
-        if (counts[f] > 0) {
+        if (counts[f] + in_head[f] > 0) {
             json_object_set_new(object, tern_format_describe((tern_format)f)->name,
-                                json_integer((json_int_t)counts[f]));
+                                json_integer((json_int_t)(counts[f] + in_head[f])));
         }
     }
     return object;
@@ -170,7 +171,7 @@ bool facts_tokenizer(const tern_model *model, json_t **out) {
     char hex[RECEIPT_HEX];
     *out = NULL;
     if (tern_model_tokenizer(model, &t, NULL) != TERN_OK ||
-        strcmp(tern_tokenizer_file(t), tern_gguf_name(model->file)) == 0) {
+        strcmp(tern_tokenizer_file(t), tern_gguf_name(tern_model_file(model))) == 0) {
         return true;
     }
     const char *path = tern_tokenizer_file(t);
@@ -264,12 +265,10 @@ json_t *facts_machine(const tern_model *model) {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const char *cpu = tern_cpu_name();
     char os[256];
-    size_t count;
-    const tern_isa_info *isas = tern_isas(&count);
     json_t *sets = json_array();
-    for (size_t i = 0; i < count; i++) {
-        if (isas[i].built && (isas[i].needs & ~model->guard.mask) == 0) {
-            json_array_append_new(sets, json_string(isas[i].name));
+    for (size_t i = 0; tern_isa_name(i) != NULL; i++) {
+        if (tern_isa_runs(i, tern_model_features(model))) {
+            json_array_append_new(sets, json_string(tern_isa_name(i)));
         }
     }
     operating_system(os, sizeof os);

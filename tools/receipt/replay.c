@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "runtime/model/model.h"
+#include "tern/inspect.h"
 #include "tools/cli/out.h"
 #include "tools/model/places.h"
 #include "tools/receipt/accuracy.h"
@@ -188,7 +188,11 @@ static tern_status open_model(replay *p, tern_error *err) {
         params.tokenizer =
             locate_tokenizer(p->receipt, p->o, p->document, p->model_path, tokenizer);
     }
-    return tern_model_open(p->model_path, &params, &p->model, err);
+    const tern_status opened = tern_model_open(p->model_path, &params, &p->model, err);
+    if (opened != TERN_OK) {
+        (void)places_lack_node(&params, err);
+    }
+    return opened;
 }
 
 static tern_format cache_format(const replay *p) {
@@ -372,11 +376,8 @@ static tern_status run(replay *p, replay_report *report, tern_error *err) {
 
 static int replay_all(replay *p, replay_report *report) {
     tern_error err = {0};
-    uint64_t mask;
-    int status = loader_check_isa(p->o, &mask);
-    if (status != EXIT_DONE) {
-        return status;
-    }
+    int status = EXIT_DONE;
+    loader_report_isas();
     p->model_path = locate_model(p->receipt, p->o, p->document, p->path);
     if (p->model_path == NULL) {
         return EXIT_FAILED;

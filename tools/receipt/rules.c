@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/sha256.h"
-#include "dispatch/select.h"
 #include "tools/receipt/accuracy.h"
 #include "tools/receipt/facts.h"
 #include "tools/receipt/rules.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dispatch/select.h"
+#include "tern/tern.h"
 #include "tools/receipt/facts.h"
 
 static const char *const families[] = {"i2s_gemv", "tl1_matmul", "tl2_matmul", "rope_apply",
@@ -174,13 +174,11 @@ static void check_families(const json_t *r, const named *k, receipt_findings *f)
 
 static void check_machine(const json_t *r, receipt_findings *f) {
     const json_t *sets = receipt_at(r, "machine.instruction_sets");
-    size_t count;
-    const tern_isa_info *isas = tern_isas(&count);
     for (size_t i = 0; i < json_array_size(sets); i++) {
         const char *name = json_string_value(json_array_get(sets, i));
         bool known = false;
-        for (size_t k = 0; k < count; k++) {
-            known = known || strcmp(isas[k].name, name) == 0;
+        for (size_t k = 0; tern_isa_name(k) != NULL; k++) {
+            known = known || strcmp(tern_isa_name(k), name) == 0;
         }
         if (!known) {
             receipt_find(f, "machine.instruction_sets[%zu]: tern %s knows no \"%.40s\"", i,

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TUNE_H
+#define TERN_TUNE_H
+
+/*
+ * Measuring at leisure which kernels and layouts are fastest for the matrices of a model here, and
+ * keeping the choices where models look for them (docs/tuning.md). A choice changes speed alone.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/tern.h"
+
+TERN_API_BEGIN
+
+/* A row that could multiply by a matrix. */
+typedef struct tern_tune_candidate {
+    const tern_kernel_row *row;
+    double seconds; /* of one token, the median of all rounds; 0: ruled out before */
+    bool chosen;
+} tern_tune_candidate;
+
+/* What was found for all matrices of one kind. */
+typedef struct tern_tune_result {
+    tern_format format;
+    size_t rows, cols;
+    uint32_t threads;
+    uint64_t stream;                       /* bytes of weights between two uses of a matrix */
+    tern_layout layout;                    /* the choice: this, and two rows over it */
+    const tern_kernel_row *gemv, *gemm;    /* NULL: there was no memory to measure */
+    const tern_tune_candidate *candidates; /* [n], those of gemv first */
+    size_t n;
+} tern_tune_result;
+
+/* Called for each kind of matrices; the result is gone when it returns. */
+typedef void tern_tune_report(const tern_tune_result *result, void *user);
+
+/* Measurements for one model, which must outlive them. */
+typedef struct tern_tune_run tern_tune_run;
+
+TERN_MUST_CHECK tern_status tern_tune_run_new(const tern_model *model, tern_tune_run **out,
+                                              tern_error *err);
+void tern_tune_run_free(tern_tune_run **run); /* NULL and *NULL are fine */
+
+/*
+ * Measures every kind of matrices with so many threads, which takes seconds for each; kinds whose
+ * layout was asked for are left out. Only their shapes matter: a model without weights will do.
+ */
+TERN_MUST_CHECK tern_status tern_tune_measure(tern_tune_run *run, uint32_t threads,
+                                              tern_tune_report *report, void *user,
+                                              tern_error *err);
+
+/* Choices so far: one for each kind and number of threads. */
+size_t tern_tune_count(const tern_tune_run *run);
+
+/*
+ * The folder that choices are kept in, which is made if need be: TERN_ERR_IO when it cannot be, or
+ * when nothing can be written there. tern_tune_keep writes the choices, and those that others have
+ * written meanwhile.
+ */
+TERN_MUST_CHECK tern_status tern_tune_open_folder(tern_tune_run *run, const char *path,
+                                                  tern_error *err);
+TERN_MUST_CHECK tern_status tern_tune_keep(const tern_tune_run *run, tern_error *err);
+
+/* The whole path of the folder; NULL before it is open. */
+const char *tern_tune_folder(const tern_tune_run *run);
+
+TERN_API_END
+
+#endif
