@@ -8,6 +8,8 @@ import unittest
 
 from documents import ROOT
 
+# The program is a client of the library: what it needs is in include/tern/.
+PRIVATE = ("runtime", "dispatch", "kernels", "device", "gen")
 ROW = re.compile(r"^\| `([\w/]+)/` \| .+ \| (.+) \|$", re.M)
 
 
@@ -17,6 +19,16 @@ def load_script():
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
     return module
+
+
+def private_includes(name: str, text: str) -> list[str]:
+    """"file:line includes header" for each private header that a file of the program includes."""
+    return [
+        f"{name}:{number} includes {header}"
+        for number, line in enumerate(text.splitlines(), 1)
+        for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', line)
+        if header.split("/")[0] in PRIVATE
+    ]
 
 
 class Rooms(unittest.TestCase):
@@ -47,6 +59,17 @@ class Rooms(unittest.TestCase):
         for room, allowed in self.table.items():
             above = [to for to in allowed if order.index(to) <= order.index(room)]
             self.assertEqual(above, [], f"{room}/ may include a room that does not stand below it")
+
+    def test_the_program_includes_public_headers_only(self):
+        found = []
+        for path in sorted((ROOT / "tools").rglob("*.[ch]")):
+            name = path.relative_to(ROOT).as_posix()
+            found += private_includes(name, path.read_text(encoding="utf-8"))
+        self.assertEqual(found, [], "tools/ includes private headers: make what it needs public")
+
+    def test_a_private_header_is_named(self):
+        text = '#include "tern/tern.h"\n\n#include "dispatch/cpu.h"\n'
+        self.assertEqual(private_includes("tools/x.c", text), ["tools/x.c:3 includes dispatch/cpu.h"])
 
 
 if __name__ == "__main__":
