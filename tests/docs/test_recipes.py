@@ -34,6 +34,13 @@ TESTS = (
     " no_staging pack select synth weight_check"
 ).split()
 EVERY = {"TERN_TEST_EVERY": "4"}  # of the shapes of matrix products
+MORE = """
+[[kernel]]
+op = "gemv"
+format = ["i2_s"]
+isa = ["sse41"]
+tile = { rows = 8, tokens = 1 }
+"""
 PROMPT = "1,2,3,5,8,13,21,34,55,89"
 python = "python3"
 
@@ -83,10 +90,14 @@ class Recipes(unittest.TestCase):
             ["cmake", "-S", ".", "-B", "build", "-G", "Ninja", f"-DTERN_PYTHON={python}"]
             + ["-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DTERN_WERROR=ON"]
         )
-        targets = ["tern_program", *(f"test_{name}" for name in TESTS)]
+        cls.targets = ["tern_program", *(f"test_{name}" for name in TESTS)]
         if "bench_kernels" in cls.run_in_tree(["ninja", "-C", "build", "-t", "targets", "all"]):
-            targets.append("bench_kernels")
-        cls.run_in_tree(["cmake", "--build", "build", "--target", *targets])
+            cls.targets.append("bench_kernels")
+        cls.compile()
+
+    @classmethod
+    def compile(cls) -> str:
+        return cls.run_in_tree(["cmake", "--build", "build", "--target", *cls.targets])
 
     @classmethod
     def run_in_tree(cls, command: list[str]) -> str:
@@ -122,6 +133,13 @@ class Recipes(unittest.TestCase):
             with self.subTest(anchor):
                 found = recipes_below(PAGES[0].parent / (file or PAGES[0].name), anchor)
                 self.assertEqual((len(found), len(set(found))), (int(places), int(files)))
+
+    def test_one_row_more_rebuilds_few_objects(self) -> None:
+        with open(self.tree / "kernels" / "kernels.toml", "a", encoding="utf-8") as table:
+            table.write(MORE)
+        built = [line for line in self.compile().splitlines() if " Building C" in line]
+        self.assertTrue(any("tern_gemv_i2_s_8x1_sse41.c" in line for line in built), built)
+        self.assertLessEqual(len(built), 10, "\n".join(built))
 
     def test_the_rows_are_there(self) -> None:
         rows = self.kernels()
