@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "authoring/synth_internal.h"
+#include "runtime/model/block.h"
 
 typedef tern_synth_model model;
 
@@ -95,8 +96,10 @@ done:
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
+enum { NAME_BYTES = 48 };
+
 typedef struct tensor {
-    char name[32];
+    char name[NAME_BYTES];
     tern_format format;
     uint32_t n_dims;
     uint64_t ne[2];
@@ -107,6 +110,7 @@ typedef struct tensor {
 /* What happens to the tensors of a model, one after the other. */
 typedef struct walk {
     const model *m;
+    const tern_arch *arch;
     tern_gguf_writer *w;
     uint64_t seed;
     uint64_t index; /* of the next tensor */
@@ -162,32 +166,19 @@ static tern_status visit(walk *c, tensor *t) {
     return status;
 }
 
-static void name_tensor(tensor *t, int layer, const char *name) {
-    if (layer < 0)
-        snprintf(t->name, sizeof t->name, "%s.weight", name);
-    else
-        snprintf(t->name, sizeof t->name, "blk.%d.%s.weight", layer, name);
-}
-
-static tern_status visit_norm(walk *c, int layer, const char *name, uint64_t n) {
-    tensor t = {.format = TERN_FORMAT_F32, .n_dims = 1, .ne = {n, 1}};
-    name_tensor(&t, layer, name);
-    return visit(c, &t);
-}
-
-/* A bias for results of deviation 1 and more. */
-static tern_status visit_bias(walk *c, int layer, const char *name, uint64_t n) {
-    tensor t = {.format = TERN_FORMAT_F32, .n_dims = 1, .ne = {n, 1}, .sd = 0.5f};
-    snprintf(t.name, sizeof t.name, "blk.%d.%s.bias", layer, name);
+/* A vector: norms have sd 0. */
+static tern_status visit_vector(walk *c, const char *name, uint64_t n, float sd) {
+    tensor t = {.format = TERN_FORMAT_F32, .n_dims = 1, .ne = {n, 1}, .sd = sd};
+    snprintf(t.name, sizeof t.name, "%s", name);
     return visit(c, &t);
 }
 
 /* A matrix whose product with a vector of n_in values of variance 1 has deviation `gain`. */
-static tern_status visit_matrix(walk *c, int layer, const char *name, tern_format format,
-                                uint64_t n_in, uint64_t n_out, float gain) {
+static tern_status visit_matrix(walk *c, const char *name, tern_format format, uint64_t n_in,
+                                uint64_t n_out, float gain) {
     tensor t = {.format = format, .n_dims = 2, .ne = {n_in, n_out}};
     t.sd = gain / (float)sqrt((double)n_in);
-    name_tensor(&t, layer, name);
+    snprintf(t.name, sizeof t.name, "%s", name);
     return visit(c, &t);
 }
 
@@ -207,46 +198,37 @@ static float residual_gain(const model *m) {
     return (float)sqrt(2.0 * (double)LOGIT_GAIN * (double)LOGIT_GAIN / (double)m->n_layer);
 }
 
-/* The matrix of a projection, and what else the model has for its results. */
-static tern_status visit_projection(walk *c, int i, const char *name, uint64_t n_out, float gain,
-                                    const char *norm) {
-    const model *m = c->m;
-    tern_status status = visit_matrix(c, i, name, m->body, m->n_embd, n_out, gain);
-    if (status == TERN_OK && m->qkv_bias)
-        status = visit_bias(c, i, name, n_out);
-    if (status == TERN_OK && m->qk_norms && norm != NULL)
-        status = visit_norm(c, i, norm, m->head_dim);
-    return status;
+/* Deviation of the results of a matrix: queries and keys, what is added to the stream, the rest. */
+static float matrix_gain(const model *m, const tern_block_tensor *t) {
+    return t->turned ? m->score_gain : t->rows == TERN_SIZE_EMBD ? residual_gain(m) : 1.0f;
 }
 
-static tern_status visit_attention(walk *c, int i) {
-    const model *m = c->m;
-    const uint64_t q = (uint64_t)m->n_head * m->head_dim, kv = (uint64_t)m->n_head_kv * m->head_dim;
-    tern_status status = visit_norm(c, i, "attn_norm", m->n_embd);
-    if (status == TERN_OK)
-        status = visit_projection(c, i, "attn_q", q, m->score_gain, "attn_q_norm");
-    if (status == TERN_OK)
-        status = visit_projection(c, i, "attn_k", kv, m->score_gain, "attn_k_norm");
-    if (status == TERN_OK)
-        status = visit_projection(c, i, "attn_v", kv, 1.0f, NULL);
-    if (status == TERN_OK && m->sub_norms)
-        status = visit_norm(c, i, "attn_sub_norm", q);
-    if (status == TERN_OK)
-        status = visit_matrix(c, i, "attn_output", m->body, q, m->n_embd, residual_gain(m));
-    return status;
-}
+/* Deviation of biases, of results whose own is 1 and more. */
+static const float BIAS_SD = 0.5f;
 
-static tern_status visit_ffn(walk *c, int i) {
+static tern_status visit_block(walk *c, uint32_t layer) {
     const model *m = c->m;
-    tern_status status = visit_norm(c, i, "ffn_norm", m->n_embd);
-    if (status == TERN_OK)
-        status = visit_matrix(c, i, "ffn_gate", m->body, m->n_embd, m->n_ff, 1.0f);
-    if (status == TERN_OK)
-        status = visit_matrix(c, i, "ffn_up", m->body, m->n_embd, m->n_ff, 1.0f);
-    if (status == TERN_OK && m->sub_norms)
-        status = visit_norm(c, i, "ffn_sub_norm", m->n_ff);
-    if (status == TERN_OK)
-        status = visit_matrix(c, i, "ffn_down", m->body, m->n_ff, m->n_embd, residual_gain(m));
+    const tern_block_sizes sizes = {.n_embd = m->n_embd,
+                                    .n_ff = m->n_ff,
+                                    .n_head = m->n_head,
+                                    .n_head_kv = m->n_head_kv,
+                                    .head_dim = m->head_dim};
+    size_t count;
+    const tern_block_tensor *tensors = tern_block_tensors(&count);
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < count; i++) {
+        const tern_block_tensor *t = &tensors[i];
+        const bool bias = t->kind == TERN_BLOCK_BIAS;
+        const size_t columns = tern_block_length(&sizes, t->columns);
+        char name[NAME_BYTES];
+        if (!tern_block_has(c->arch, t) || (bias && !m->biases))
+            continue;
+        snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
+        status = t->kind == TERN_BLOCK_MATRIX
+                     ? visit_matrix(c, name, m->body, columns, tern_block_length(&sizes, t->rows),
+                                    matrix_gain(m, t))
+                     : visit_vector(c, name, columns, bias ? BIAS_SD : 0.0f);
+    }
     return status;
 }
 
@@ -255,16 +237,13 @@ static tern_status visit_all(walk *c) {
     const model *m = c->m;
     c->index = 0;
     tern_status status =
-        visit_matrix(c, -1, "token_embd", m->embedding, m->n_embd, m->n_vocab, LOGIT_GAIN);
-    for (uint32_t i = 0; status == TERN_OK && i < m->n_layer; i++) {
-        status = visit_attention(c, (int)i);
-        if (status == TERN_OK)
-            status = visit_ffn(c, (int)i);
-    }
+        visit_matrix(c, "token_embd.weight", m->embedding, m->n_embd, m->n_vocab, LOGIT_GAIN);
+    for (uint32_t i = 0; status == TERN_OK && i < m->n_layer; i++)
+        status = visit_block(c, i);
     if (status == TERN_OK)
-        status = visit_norm(c, -1, "output_norm", m->n_embd);
+        status = visit_vector(c, "output_norm.weight", m->n_embd, 0.0f);
     if (status == TERN_OK && m->output_head)
-        status = visit_matrix(c, -1, "output", m->wide_head ? m->embedding : m->body, m->n_embd,
+        status = visit_matrix(c, "output.weight", m->wide_head ? m->embedding : m->body, m->n_embd,
                               m->n_vocab, LOGIT_GAIN);
     return status;
 }
@@ -278,6 +257,10 @@ tern_status tern_synth(const char *preset, const char *out_path, tern_out_mode m
     tern_status status = tern_synth_find_model(preset, &c.m, err);
     if (status != TERN_OK)
         return status;
+    c.arch = tern_arch_find((tern_span){c.m->architecture, strlen(c.m->architecture)});
+    if (c.arch == NULL)
+        return tern_fail(err, TERN_ERR_ARCH, "preset %s: architecture '%s' is not known", preset,
+                         c.m->architecture);
     status = tern_gguf_writer_new(out_path, mode, &c.w, err);
     if (status != TERN_OK)
         return status;

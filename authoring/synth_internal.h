@@ -41,14 +41,12 @@ void tern_synth_vocab_free(tern_synth_vocab *vocab);
 /* What differs between presets. */
 typedef struct tern_synth_model {
     tern_synth_preset preset;
-    const char *architecture;
+    const char *architecture; /* which decides what tensors a block has (runtime/arch/arch.h) */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_special, n_ctx;
     float rope_base;
     float score_gain; /* deviation of queries and keys; its square is that of attention scores */
     tern_format body, embedding;
-    bool sub_norms;   /* norms before the output and down projections */
-    bool qkv_bias;    /* biases of the query, key and value projections */
-    bool qk_norms;    /* norms of the heads of queries and keys */
+    bool biases;      /* those that the architecture leaves open */
     bool output_head; /* a matrix of its own, in the body's format, instead of the embeddings */
     bool wide_head;   /* that matrix is in the embeddings' format */
     tern_synth_tokens tokens;

@@ -6,8 +6,8 @@
 #include "authoring/synth_internal.h"
 
 #define BITNET_GRAPH                                                                               \
-    .architecture = "bitnet-b1.58", .rope_base = 500000.0f, .sub_norms = true,                     \
-    .tokens = TERN_SYNTH_LLAMA3, .pre = "llama-bpe"
+    .architecture = "bitnet-b1.58", .rope_base = 500000.0f, .tokens = TERN_SYNTH_LLAMA3,           \
+    .pre = "llama-bpe"
 
 #define BITNET BITNET_GRAPH, .body = TERN_FORMAT_I2_S, .embedding = TERN_FORMAT_F16
 
@@ -149,11 +149,10 @@ static const tern_synth_model models[] = {
     {{"qwen2-tiny", "the qwen2 graph with 2 layers of 96, Q4_0: biases of q, k and v"},
      QWEN_TINY,
      .architecture = "qwen2",
-     .qkv_bias = true},
+     .biases = true},
     {{"qwen3-tiny", "the qwen3 graph with 2 layers of 96, Q4_0: norms of each head"},
      QWEN_TINY,
      .architecture = "qwen3",
-     .qk_norms = true,
      .output_head = true},
     {{"falcon3-tiny", "Falcon 3 1.58 bit with 2 layers of 128: heads of 256, I2_S, an output head"},
      FALCON_TINY,

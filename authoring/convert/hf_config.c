@@ -11,19 +11,6 @@
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
 
-/* What the names of "architectures" stand for. */
-static const struct family {
-    const char *name, *architecture, *activation;
-    bool permuted, sub_norms, qk_norms, qkv_bias, tied, ternary;
-} families[] = {
-    {"LlamaForCausalLM", "llama", "silu", .permuted = true, .qkv_bias = true},
-    {"Qwen2ForCausalLM", "qwen2", "silu", .qkv_bias = true},
-    {"Qwen3ForCausalLM", "qwen3", "silu", .qk_norms = true},
-    {"BitNetForCausalLM", "bitnet-b1.58", "relu2", .sub_norms = true, .tied = true,
-     .ternary = true},
-    {"BitnetForCausalLM", "bitnet", "silu", .sub_norms = true, .tied = true, .ternary = true},
-};
-
 /* A config.json while it is read; the first thing wrong with it stays in *err. */
 typedef struct reading {
     const char *path;
@@ -88,7 +75,7 @@ static void show(const tern_json_value *v, char *text, size_t size) {
 
 static void refuse_value(reading *r, tern_status status, const char *key, const tern_json_value *v,
                          const char *why) {
-    char value[80], what[160];
+    char value[80], what[512];
     show(v, value, sizeof value);
     (void)snprintf(what, sizeof what, "%s, %s", value, why);
     fail_key(r, status, key, what);
@@ -96,24 +83,47 @@ static void refuse_value(reading *r, tern_status status, const char *key, const 
 
 /* ---- parts of the file ----------------------------------------------------------------------- */
 
-static const struct family *read_family(reading *r) {
-    const tern_json_value *list = tern_json_get(r->root, "architectures");
-    const tern_json_value *name = list;
-    if (list != NULL && list->type == TERN_JSON_ARRAY && list->count == 1) {
-        name = list + 1;
-        for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-            if (tern_json_is_string(name, families[i].name)) {
-                return &families[i];
-            }
+static const tern_arch *find_class(const tern_json_value *name) {
+    size_t n;
+    const tern_arch *archs = tern_archs(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (archs[i].hf_class != NULL && tern_json_is_string(name, archs[i].hf_class)) {
+            return &archs[i];
         }
     }
-    if (name == NULL) {
+    return NULL;
+}
+
+static void refuse_class(reading *r, const tern_json_value *name) {
+    char why[400] = "not one of ";
+    const char *comma = "";
+    size_t n, used = strlen(why);
+    const tern_arch *archs = tern_archs(&n);
+    for (size_t i = 0; i < n && used < sizeof why; i++) {
+        if (archs[i].hf_class != NULL) {
+            used +=
+                (size_t)snprintf(why + used, sizeof why - used, "%s%s", comma, archs[i].hf_class);
+            comma = ", ";
+        }
+    }
+    refuse_value(r, TERN_ERR_ARCH, "architectures", name, why);
+}
+
+static const tern_arch *read_architecture(reading *r) {
+    const tern_json_value *list = tern_json_get(r->root, "architectures");
+    const tern_json_value *name = list;
+    if (list == NULL) {
         fail_key(r, TERN_ERR_ARCH, "architectures", "is missing");
         return NULL;
     }
-    refuse_value(r, TERN_ERR_ARCH, "architectures", name,
-                 "not one of LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, "
-                 "BitNetForCausalLM, BitnetForCausalLM");
+    if (list->type == TERN_JSON_ARRAY && list->count == 1) {
+        name = list + 1;
+        const tern_arch *arch = find_class(name);
+        if (arch != NULL) {
+            return arch;
+        }
+    }
+    refuse_class(r, name);
     return NULL;
 }
 
@@ -175,9 +185,9 @@ static void read_rope(reading *r, hf_config *c) {
 }
 
 /* Whether weight_scale multiplies or divides is said by the class of the layers. */
-static void read_quantization(reading *r, const struct family *family, hf_config *c) {
+static void read_quantization(reading *r, hf_config *c) {
     const tern_json_value *q = tern_json_get(r->root, "quantization_config");
-    c->weights = family->ternary ? HF_WEIGHTS_MASTER : HF_WEIGHTS_PLAIN;
+    c->weights = c->arch->ternary ? HF_WEIGHTS_MASTER : HF_WEIGHTS_PLAIN;
     if (q == NULL) {
         return;
     }
@@ -198,28 +208,28 @@ static void read_quantization(reading *r, const struct family *family, hf_config
     c->scale = automatic ? HF_SCALE_MULTIPLIES : HF_SCALE_DIVIDES;
 }
 
-static void read_graph(reading *r, const struct family *family, hf_config *c) {
+/* How config.json calls the function of a gate. */
+static const char *activation_name(tern_op gate) {
+    return gate == TERN_OP_GATE_SILU ? "silu" : "relu2";
+}
+
+static void read_graph(reading *r, hf_config *c) {
     const tern_json_value *act = tern_json_get(r->root, "hidden_act");
     const tern_json_value *tied = tern_json_get(r->root, "tie_word_embeddings");
-    if (act != NULL && !tern_json_is_string(act, family->activation)) {
+    if (act != NULL && !tern_json_is_string(act, activation_name(c->arch->gate))) {
         refuse_value(r, TERN_ERR_CONFIG, "hidden_act", act, "not that of this architecture");
     }
     if (tern_json_is_true(tern_json_get(r->root, "use_sliding_window"))) {
         fail_key(r, TERN_ERR_CONFIG, "use_sliding_window", "is true, which is not supported");
     }
-    c->architecture = family->architecture;
-    c->permuted = family->permuted;
-    c->sub_norms = family->sub_norms;
-    c->qk_norms = family->qk_norms;
-    c->qkv_bias = family->qkv_bias;
-    c->tied = family->tied || tern_json_is_true(tied);
-    c->must_tie = family->tied && !tern_json_is_true(tied);
+    c->must_tie = c->arch->embedding_head && !tern_json_is_true(tied);
+    c->tied = c->must_tie || tern_json_is_true(tied);
 }
 
 tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) {
     char path[PATH_BYTES];
     tern_json json = {.bytes = NULL};
-    hf_config c = {.architecture = NULL};
+    hf_config c = {.arch = NULL};
     if (snprintf(path, sizeof path, "%s/config.json", folder) >= (int)sizeof path) {
         return tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
     }
@@ -228,12 +238,12 @@ tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) 
         return status;
     }
     reading r = {.path = path, .root = json.values, .err = err};
-    const struct family *family = read_family(&r);
-    if (family != NULL) {
-        read_graph(&r, family, &c);
+    c.arch = read_architecture(&r);
+    if (c.arch != NULL) {
+        read_graph(&r, &c);
         read_sizes(&r, &c);
         read_rope(&r, &c);
-        read_quantization(&r, family, &c);
+        read_quantization(&r, &c);
     }
     if (r.status == TERN_OK) {
         r.status = hf_keys_check(path, json.values, c.n_ctx, c.unknown, sizeof c.unknown, err);

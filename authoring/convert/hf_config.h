@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/arch/arch.h"
 #include "tern/status.h"
 
 /* What the matrices of the blocks are, besides what their own type says. */
@@ -29,11 +30,9 @@ typedef struct hf_llama3_rope {
 } hf_llama3_rope;
 
 typedef struct hf_config {
-    const char *architecture; /* general.architecture; static storage */
-    bool permuted;            /* rows of q and k are reordered, because GGUF pairs neighbours */
-    bool sub_norms, qk_norms, qkv_bias; /* qkv_bias: where the files have them */
-    bool tied;                          /* the embedding is the output head */
-    bool must_tie; /* because the architecture knows no other; the folder does not say so */
+    const tern_arch *arch; /* static storage */
+    bool tied;             /* the embedding is the output head */
+    bool must_tie;         /* because the architecture knows no other; the folder does not say so */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     float norm_eps, rope_base;
     float rope_linear; /* factor of linear scaling; 1: none */

@@ -24,8 +24,8 @@ static void put_f32(keys *k, const char *suffix, float value) {
 
 void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
                      uint32_t file_type) {
-    keys k = {.w = w, .architecture = c->architecture};
-    tern_gguf_put_string(w, "general.architecture", c->architecture);
+    keys k = {.w = w, .architecture = c->arch->name};
+    tern_gguf_put_string(w, "general.architecture", c->arch->name);
     tern_gguf_put_string(w, "general.name", name);
     put_u32(&k, "vocab_size", c->n_vocab);
     put_u32(&k, "context_length", c->n_ctx);

@@ -7,50 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/model/block.h"
 #include "runtime/model/rope.h"
 
-/* What is special about a tensor of a block. */
-typedef enum part_kind {
-    PART_NORM,     /* a vector */
-    PART_ROWS,     /* a matrix that is never ternary */
-    PART_MATRIX,   /* may be ternary */
-    PART_HEADS,    /* a matrix whose rows are heads that are turned: may be reordered */
-    PART_BIAS,     /* a vector, optional */
-    PART_HEAD_BIAS /* an optional vector of heads that are turned */
-} part_kind;
-
-typedef enum part_size { SIZE_EMBD, SIZE_FF, SIZE_Q, SIZE_KV, SIZE_HEAD, SIZE_ONE } part_size;
-
-/* Tensors of a block: model.layers.N.<hf> and blk.N.<gguf>. */
-static const struct part {
-    const char *hf, *older; /* older: another name, or NULL */
-    const char *gguf;
-    part_kind kind;
-    part_size rows, cols;
-    enum { ALWAYS, WITH_BIAS, WITH_SUB_NORMS, WITH_QK_NORMS } when;
-} parts[] = {
-    {"input_layernorm.weight", NULL, "attn_norm.weight", PART_NORM, SIZE_ONE, SIZE_EMBD, ALWAYS},
-    {"self_attn.q_proj.weight", NULL, "attn_q.weight", PART_HEADS, SIZE_Q, SIZE_EMBD, ALWAYS},
-    {"self_attn.q_proj.bias", NULL, "attn_q.bias", PART_HEAD_BIAS, SIZE_ONE, SIZE_Q, WITH_BIAS},
-    {"self_attn.q_norm.weight", NULL, "attn_q_norm.weight", PART_NORM, SIZE_ONE, SIZE_HEAD,
-     WITH_QK_NORMS},
-    {"self_attn.k_proj.weight", NULL, "attn_k.weight", PART_HEADS, SIZE_KV, SIZE_EMBD, ALWAYS},
-    {"self_attn.k_proj.bias", NULL, "attn_k.bias", PART_HEAD_BIAS, SIZE_ONE, SIZE_KV, WITH_BIAS},
-    {"self_attn.k_norm.weight", NULL, "attn_k_norm.weight", PART_NORM, SIZE_ONE, SIZE_HEAD,
-     WITH_QK_NORMS},
-    {"self_attn.v_proj.weight", NULL, "attn_v.weight", PART_MATRIX, SIZE_KV, SIZE_EMBD, ALWAYS},
-    {"self_attn.v_proj.bias", NULL, "attn_v.bias", PART_BIAS, SIZE_ONE, SIZE_KV, WITH_BIAS},
-    {"self_attn.attn_sub_norm.weight", "self_attn.inner_attn_ln.weight", "attn_sub_norm.weight",
-     PART_NORM, SIZE_ONE, SIZE_Q, WITH_SUB_NORMS},
-    {"self_attn.o_proj.weight", NULL, "attn_output.weight", PART_MATRIX, SIZE_EMBD, SIZE_Q, ALWAYS},
-    {"post_attention_layernorm.weight", NULL, "ffn_norm.weight", PART_NORM, SIZE_ONE, SIZE_EMBD,
-     ALWAYS},
-    {"mlp.gate_proj.weight", NULL, "ffn_gate.weight", PART_MATRIX, SIZE_FF, SIZE_EMBD, ALWAYS},
-    {"mlp.up_proj.weight", NULL, "ffn_up.weight", PART_MATRIX, SIZE_FF, SIZE_EMBD, ALWAYS},
-    {"mlp.ffn_sub_norm.weight", "mlp.ffn_layernorm.weight", "ffn_sub_norm.weight", PART_NORM,
-     SIZE_ONE, SIZE_FF, WITH_SUB_NORMS},
-    {"mlp.down_proj.weight", NULL, "ffn_down.weight", PART_MATRIX, SIZE_EMBD, SIZE_FF, ALWAYS},
-};
+/* A tensor that the file needs. */
+typedef struct wanted {
+    const char *name; /* in the file */
+    size_t rows, cols;
+    bool vector;
+    bool ternary; /* a matrix that may be ternary */
+    bool turned;  /* its rows, or elements, are heads that RoPE turns */
+} wanted;
 
 typedef struct adding {
     const hf_config *c;
@@ -109,42 +76,44 @@ static tern_status find_scale(const adding *a, hf_source *s) {
     return TERN_OK;
 }
 
-static convert_tensor *add_source(adding *a, const char *name, size_t rows, size_t cols,
-                                  bool vector, hf_source **source) {
+static convert_tensor *add_source(adding *a, const wanted *w, hf_source **source) {
     convert_tensor *t = convert_job_add(a->job);
     if (t == NULL || a->out->n == a->out->capacity) {
         (void)tern_fail(a->err, TERN_ERR_NOMEM, "no memory for %zu tensors", a->out->n);
         return NULL;
     }
     hf_source *s = &a->out->sources[a->out->n++];
-    *s = (hf_source){.rows = rows, .cols = cols, .vector = vector};
-    (void)snprintf(t->name, sizeof t->name, "%s", name);
-    t->n_dims = vector ? 1 : 2;
-    t->ne[0] = cols;
-    t->ne[1] = rows;
+    *s = (hf_source){.rows = w->rows, .cols = w->cols, .vector = w->vector};
+    (void)snprintf(t->name, sizeof t->name, "%s", w->name);
+    t->n_dims = w->vector ? 1 : 2;
+    t->ne[0] = w->cols;
+    t->ne[1] = w->rows;
     t->ne[2] = t->ne[3] = 1;
-    t->rows = rows;
-    t->cols = cols;
+    t->rows = w->rows;
+    t->cols = w->cols;
     t->row = hf_source_row;
     t->context = s;
     *source = s;
     return t;
 }
 
+/* Whether rows of q and k change their order: folders pair the halves of a head. */
+static bool pairs_neighbours(const hf_config *c) {
+    return c->arch->rope == TERN_OP_ROPE_NORM;
+}
+
 /* What kind of thing a tensor of the folder is, and so the one that is written. */
-static tern_status describe(const adding *a, const safetensors_tensor *from, part_kind kind,
+static tern_status describe(const adding *a, const safetensors_tensor *from, const wanted *w,
                             hf_source *s, convert_tensor *t) {
-    const bool matrix = kind == PART_MATRIX || kind == PART_HEADS;
-    const bool heads = kind == PART_HEADS || kind == PART_HEAD_BIAS;
     s->tensor = from;
-    s->head_dim = heads && a->c->permuted ? a->c->head_dim : 0;
-    s->packed = matrix && from->type == SAFETENSORS_U8;
-    s->ternarized = matrix && a->c->weights == HF_WEIGHTS_MASTER;
+    s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
+    s->packed = w->ternary && from->type == SAFETENSORS_U8;
+    s->ternarized = w->ternary && a->c->weights == HF_WEIGHTS_MASTER;
     if (!is_float(from->type) && !s->packed) {
         return tern_fail(a->err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %s", from->file,
                          from->name, safetensors_type_name(from->type));
     }
-    if (matrix && !s->packed && a->c->weights == HF_WEIGHTS_TERNARY) {
+    if (w->ternary && !s->packed && a->c->weights == HF_WEIGHTS_TERNARY) {
         return tern_fail(a->err, TERN_ERR_TENSOR_TYPE,
                          "%s: tensor %s has type %s, but config.json says packed ternary weights",
                          from->file, from->name, safetensors_type_name(from->type));
@@ -166,66 +135,76 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, par
     return check_shape(a, from, s->rows, s->cols, s->vector);
 }
 
-static tern_status add_tensor(adding *a, const safetensors_tensor *from, const char *name,
-                              part_kind kind, size_t rows, size_t cols) {
+static tern_status add_tensor(adding *a, const safetensors_tensor *from, const wanted *w) {
     hf_source *s;
-    const bool vector = kind == PART_NORM || kind == PART_BIAS || kind == PART_HEAD_BIAS;
-    convert_tensor *t = add_source(a, name, rows, cols, vector, &s);
+    convert_tensor *t = add_source(a, w, &s);
     if (t == NULL) {
         return TERN_ERR_NOMEM;
     }
-    const tern_status status = describe(a, from, kind, s, t);
+    const tern_status status = describe(a, from, w, s, t);
     return status == TERN_OK && s->packed ? find_scale(a, s) : status;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
-
-static size_t size_of(const hf_config *c, part_size size) {
-    switch (size) {
-    case SIZE_EMBD:
-        return c->n_embd;
-    case SIZE_FF:
-        return c->n_ff;
-    case SIZE_Q:
-        return (size_t)c->n_head * c->head_dim;
-    case SIZE_KV:
-        return (size_t)c->n_head_kv * c->head_dim;
-    case SIZE_HEAD:
-        return c->head_dim;
-    default:
-        return 1;
-    }
-}
-
-static bool applies(const hf_config *c, const struct part *p) {
-    return p->when == ALWAYS || (p->when == WITH_BIAS && c->qkv_bias) ||
-           (p->when == WITH_SUB_NORMS && c->sub_norms) || (p->when == WITH_QK_NORMS && c->qk_norms);
-}
 
 static tern_status missing(const adding *a, const char *name) {
     return tern_fail(a->err, TERN_ERR_TENSOR_MISSING, "tensor %s is missing in the model's files",
                      name);
 }
 
-static tern_status add_part(adding *a, uint32_t layer, const struct part *p) {
-    char hf[CONVERT_NAME_BYTES], older[CONVERT_NAME_BYTES], gguf[CONVERT_NAME_BYTES];
-    (void)snprintf(hf, sizeof hf, "model.layers.%" PRIu32 ".%s", layer, p->hf);
-    (void)snprintf(gguf, sizeof gguf, "blk.%" PRIu32 ".%s", layer, p->gguf);
-    const safetensors_tensor *from = hf_files_find(a->files, hf);
-    if (from == NULL && p->older != NULL) {
-        (void)snprintf(older, sizeof older, "model.layers.%" PRIu32 ".%s", layer, p->older);
-        from = hf_files_find(a->files, older);
-    }
-    if (from == NULL) {
-        return p->when == WITH_BIAS ? TERN_OK : missing(a, hf);
-    }
-    return add_tensor(a, from, gguf, p->kind, size_of(a->c, p->rows), size_of(a->c, p->cols));
+/* model.layers.<layer>.<name>, or NULL. */
+static const safetensors_tensor *find_in_layer(const adding *a, uint32_t layer, const char *name) {
+    char text[CONVERT_NAME_BYTES];
+    (void)snprintf(text, sizeof text, "model.layers.%" PRIu32 ".%s", layer, name);
+    return hf_files_find(a->files, text);
 }
 
-static tern_status add_outer(adding *a, const char *hf, const char *gguf, part_kind kind,
-                             size_t rows) {
+static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_tensor *t) {
+    const tern_block_sizes sizes = {.n_embd = a->c->n_embd,
+                                    .n_ff = a->c->n_ff,
+                                    .n_head = a->c->n_head,
+                                    .n_head_kv = a->c->n_head_kv,
+                                    .head_dim = a->c->head_dim};
+    char name[CONVERT_NAME_BYTES];
+    const wanted w = {.name = name,
+                      .rows = tern_block_length(&sizes, t->rows),
+                      .cols = tern_block_length(&sizes, t->columns),
+                      .vector = t->kind != TERN_BLOCK_MATRIX,
+                      .ternary = t->kind == TERN_BLOCK_MATRIX,
+                      .turned = t->turned};
+    const safetensors_tensor *from = find_in_layer(a, layer, t->hf);
+    if (from == NULL && t->hf_older != NULL) {
+        from = find_in_layer(a, layer, t->hf_older);
+    }
+    if (from == NULL && t->kind == TERN_BLOCK_BIAS) {
+        return TERN_OK;
+    }
+    if (from == NULL) {
+        (void)snprintf(name, sizeof name, "model.layers.%" PRIu32 ".%s", layer, t->hf);
+        return missing(a, name);
+    }
+    (void)snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
+    return add_tensor(a, from, &w);
+}
+
+static tern_status add_block(adding *a, uint32_t layer) {
+    size_t n;
+    const tern_block_tensor *tensors = tern_block_tensors(&n);
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < n; i++) {
+        if (tern_block_has(a->c->arch, &tensors[i])) {
+            status = add_block_tensor(a, layer, &tensors[i]);
+        }
+    }
+    return status;
+}
+
+/* A tensor outside blocks; rows 0: a vector. */
+static tern_status add_outer(adding *a, const char *hf, const char *gguf, size_t rows) {
     const safetensors_tensor *from = hf_files_find(a->files, hf);
-    return from == NULL ? missing(a, hf) : add_tensor(a, from, gguf, kind, rows, a->c->n_embd);
+    const wanted w = {
+        .name = gguf, .rows = rows > 0 ? rows : 1, .cols = a->c->n_embd, .vector = rows == 0};
+    return from == NULL ? missing(a, hf) : add_tensor(a, from, &w);
 }
 
 /*
@@ -252,7 +231,8 @@ static tern_status add_rope_factors(adding *a) {
     }
     free(frequency);
     hf_source *s;
-    convert_tensor *t = add_source(a, "rope_freqs.weight", 1, half, true, &s);
+    const wanted w = {.name = "rope_freqs.weight", .rows = 1, .cols = half, .vector = true};
+    convert_tensor *t = add_source(a, &w, &s);
     if (t == NULL) {
         return TERN_ERR_NOMEM;
     }
@@ -282,7 +262,7 @@ static tern_status check_head(const adding *a) {
     }
     return tern_fail(a->err, TERN_ERR_ARCH,
                      "%s: tensor %s is not the embedding, which is the head in architecture %s",
-                     head->file, head->name, a->c->architecture);
+                     head->file, head->name, a->c->arch->name);
 }
 
 /* Tensors that nothing asked for: tables that repeat the configuration are fine. */
@@ -294,7 +274,7 @@ static tern_status check_rest(const adding *a, void (*skipped)(const safetensors
         }
         if (is_float(t->type) || t->type == SAFETENSORS_F64) {
             return tern_fail(a->err, TERN_ERR_ARCH, "%s: tensor %s has no place in architecture %s",
-                             t->file, t->name, a->c->architecture);
+                             t->file, t->name, a->c->arch->name);
         }
         skipped(t);
     }
@@ -302,22 +282,19 @@ static tern_status check_rest(const adding *a, void (*skipped)(const safetensors
 }
 
 static tern_status add_all(adding *a) {
-    const size_t n_parts = sizeof parts / sizeof *parts;
     tern_status status =
-        add_outer(a, "model.embed_tokens.weight", "token_embd.weight", PART_ROWS, a->c->n_vocab);
+        add_outer(a, "model.embed_tokens.weight", "token_embd.weight", a->c->n_vocab);
     if (status == TERN_OK && a->c->llama3.factor > 0.0) {
         status = add_rope_factors(a);
     }
     for (uint32_t n = 0; status == TERN_OK && n < a->c->n_layer; n++) {
-        for (size_t i = 0; status == TERN_OK && i < n_parts; i++) {
-            status = applies(a->c, &parts[i]) ? add_part(a, n, &parts[i]) : TERN_OK;
-        }
+        status = add_block(a, n);
     }
     if (status == TERN_OK) {
-        status = add_outer(a, "model.norm.weight", "output_norm.weight", PART_NORM, 1);
+        status = add_outer(a, "model.norm.weight", "output_norm.weight", 0);
     }
     return status == TERN_OK && !a->c->tied
-               ? add_outer(a, "lm_head.weight", "output.weight", PART_ROWS, a->c->n_vocab)
+               ? add_outer(a, "lm_head.weight", "output.weight", a->c->n_vocab)
                : status;
 }
 

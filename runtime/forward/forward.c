@@ -88,7 +88,7 @@ static void find_angles(const pass *p) {
     const size_t half = p->config->n_rot / 2;
     const tern_part part = tern_team_split(p->worker, p->batch->n, 1);
     for (size_t t = part.begin; t < part.end; t++)
-        tern_rope_angles(p->model->frequency, half, tern_batch_position(p->batch, t),
+        tern_rope_angles(p->model->frequency[0], half, tern_batch_position(p->batch, t),
                          p->s->cosine + t * half, p->s->sine + t * half);
 }
 

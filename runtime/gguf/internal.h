@@ -96,9 +96,10 @@ uint64_t tern_gguf_tl_bytes(const tern_gguf_tensor *t);
 
 /*
  * Bytes of a tensor of type 38 or 39, whose extent is known, as what it is: TL1, TL2 or MXFP4; 0
- * when none has that size. `bitnet`: the model is one of ternary weights.
+ * when none has that size. `ternary`: the model is one of ternary weights.
  */
-uint64_t tern_gguf_tl_detect(const tern_gguf_tensor *t, uint32_t alignment, bool last, bool bitnet);
+uint64_t tern_gguf_tl_detect(const tern_gguf_tensor *t, uint32_t alignment, bool last,
+                             bool ternary);
 
 /*
  * Sorts by_name, which has n_tensors entries; the first of two equal names, or NULL when all

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "runtime/arch/arch.h"
 #include "runtime/gguf/i2s_detect.h"
 #include "runtime/gguf/internal.h"
 #include "tern/kernels.h"
@@ -160,10 +161,11 @@ static int compare_offsets(const void *a, const void *b) {
 }
 
 /* Whether the architecture is one of ternary weights. */
-static bool is_bitnet(const tern_gguf *file) {
+static bool is_ternary(const tern_gguf *file) {
     tern_span name = {.data = "", .size = 0};
     (void)tern_gguf_string(file, "general.architecture", &name, NULL);
-    return name.size >= 6 && memcmp(name.data, "bitnet", 6) == 0;
+    const tern_arch *arch = tern_arch_find(name);
+    return arch && arch->ternary;
 }
 
 /* Sorts places by offset; afterwards every tensor has its data pointer and extent. */
@@ -171,7 +173,7 @@ static tern_status lay_out(const tern_gguf_cursor *c, place *places) {
     const tern_gguf *file = c->file;
     const uint8_t *data = NULL;
     uint64_t data_size = 0;
-    const bool bitnet = is_bitnet(file);
+    const bool ternary = is_ternary(file);
     tern_status status = find_data(c, &data, &data_size);
     if (status != TERN_OK)
         return status;
@@ -184,7 +186,7 @@ static tern_status lay_out(const tern_gguf_cursor *c, place *places) {
         if (t->extent > 0 && tern_format_from_gguf(t->type) == TERN_FORMAT_I2_S)
             status = check_i2s(c, t, last);
         if (t->type == TERN_GGUF_TL1 || t->type == TERN_GGUF_TL2)
-            t->bytes = tern_gguf_tl_detect(t, file->alignment, last, bitnet);
+            t->bytes = tern_gguf_tl_detect(t, file->alignment, last, ternary);
         if (status == TERN_OK)
             status = check_range(c, &places[i], data_size);
         if (status != TERN_OK)

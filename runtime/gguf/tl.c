@@ -31,12 +31,12 @@ static uint64_t mxfp4_bytes(const tern_gguf_tensor *t) {
 }
 
 uint64_t tern_gguf_tl_detect(const tern_gguf_tensor *t, uint32_t alignment, bool last,
-                             bool bitnet) {
+                             bool ternary) {
     const tern_i2s_place place = {.extent = t->extent, .alignment = alignment, .last = last};
     const uint64_t tl = tern_gguf_tl_bytes(t), mxfp4 = mxfp4_bytes(t);
     const bool is_tl = tl > 0 && tern_i2s_takes(&place, tl);
     const bool is_mxfp4 = t->type == TERN_GGUF_TL2 && mxfp4 > 0 && tern_i2s_takes(&place, mxfp4);
-    if (is_tl && (!is_mxfp4 || bitnet))
+    if (is_tl && (!is_mxfp4 || ternary))
         return tl;
     return is_mxfp4 ? mxfp4 : 0;
 }

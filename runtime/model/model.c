@@ -23,61 +23,37 @@ tern_model_params tern_model_params_default(void) {
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* A tensor of layer n: blk.<n>.<suffix>. */
-typedef struct block_name {
-    char text[64];
-} block_name;
-
-static block_name named(uint32_t layer, const char *suffix) {
-    block_name name;
-    snprintf(name.text, sizeof name.text, "blk.%u.%s", layer, suffix);
-    return name;
-}
-
-static tern_status load_projection(tern_loader *l, uint32_t layer, const char *part, size_t rows,
-                                   size_t cols, bool bias, tern_linear *out, tern_error *err) {
-    char suffix[48];
-    snprintf(suffix, sizeof suffix, "%s.weight", part);
-    tern_status status = tern_load_linear(l, named(layer, suffix).text, rows, cols, out, err);
+/* A matrix of a block, checked where nobody packs it, listed for replicas. */
+static tern_status load_matrix(tern_loader *l, const char *name, size_t rows, size_t cols,
+                               tern_linear *out, tern_error *err) {
+    tern_status status = tern_load_linear(l, name, rows, cols, out, err);
     if (status == TERN_OK && out->matrix.layout == TERN_LAYOUT_ROWS)
-        status = tern_loader_check_unpacked(l, named(layer, suffix).text, false, err);
-    if (status == TERN_OK)
-        status = tern_loader_note_linear(l, out, TERN_HEAT_ONCE, err);
-    if (status != TERN_OK || !bias)
-        return status;
-    snprintf(suffix, sizeof suffix, "%s.bias", part);
-    return tern_load_vector(l, named(layer, suffix).text, rows, true, &out->bias, err);
+        status = tern_loader_check_unpacked(l, name, false, err);
+    return status ? status : tern_loader_note_linear(l, out, TERN_HEAT_ONCE, err);
 }
 
 static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, tern_layer *out,
                               tern_error *err) {
-    const size_t width = c->n_embd;
-    const size_t heads = (size_t)c->n_head * c->head_dim;
-    const size_t kv = (size_t)c->n_head_kv * c->head_dim;
-    const bool sub = c->arch->sub_norms;
-    const bool bias = c->arch->qkv_bias;
-    const bool qk = c->arch->qk_norms;
-    tern_status s;
-    if ((s = tern_load_vector(l, named(n, "attn_norm.weight").text, width, false, &out->attn_norm,
-                              err)) ||
-        (s = load_projection(l, n, "attn_q", heads, width, bias, &out->q, err)) ||
-        (s = load_projection(l, n, "attn_k", kv, width, bias, &out->k, err)) ||
-        (s = load_projection(l, n, "attn_v", kv, width, bias, &out->v, err)) ||
-        (qk && (s = tern_load_vector(l, named(n, "attn_q_norm.weight").text, c->head_dim, false,
-                                     &out->q_norm, err))) ||
-        (qk && (s = tern_load_vector(l, named(n, "attn_k_norm.weight").text, c->head_dim, false,
-                                     &out->k_norm, err))) ||
-        (sub && (s = tern_load_vector(l, named(n, "attn_sub_norm.weight").text, heads, false,
-                                      &out->attn_sub_norm, err))) ||
-        (s = load_projection(l, n, "attn_output", width, heads, false, &out->o, err)) ||
-        (s = tern_load_vector(l, named(n, "ffn_norm.weight").text, width, false, &out->ffn_norm,
-                              err)) ||
-        (s = load_projection(l, n, "ffn_gate", c->n_ff, width, false, &out->gate, err)) ||
-        (s = load_projection(l, n, "ffn_up", c->n_ff, width, false, &out->up, err)) ||
-        (sub && (s = tern_load_vector(l, named(n, "ffn_sub_norm.weight").text, c->n_ff, false,
-                                      &out->ffn_sub_norm, err))))
-        return s;
-    return load_projection(l, n, "ffn_down", width, c->n_ff, false, &out->down, err);
+    const tern_block_sizes sizes = tern_config_block(c);
+    size_t count;
+    const tern_block_tensor *tensors = tern_block_tensors(&count);
+    for (size_t i = 0; i < count; i++) {
+        const tern_block_tensor *t = &tensors[i];
+        const size_t rows = tern_block_length(&sizes, t->rows);
+        const size_t cols = tern_block_length(&sizes, t->columns);
+        char name[64];
+        if (!tern_block_has(c->arch, t))
+            continue;
+        snprintf(name, sizeof name, "blk.%u.%s", n, t->name);
+        const tern_status status =
+            t->kind == TERN_BLOCK_MATRIX
+                ? load_matrix(l, name, rows, cols, tern_layer_matrix(out, t), err)
+                : tern_load_vector(l, name, cols, t->kind == TERN_BLOCK_BIAS,
+                                   tern_layer_vector(out, t), err);
+        if (status != TERN_OK)
+            return status;
+    }
+    return TERN_OK;
 }
 
 static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
@@ -247,6 +223,14 @@ static tern_status copy_name(tern_model *m, tern_error *err) {
     return m->name ? TERN_OK : tern_fail(err, TERN_ERR_NOMEM, "no memory for the model's name");
 }
 
+static tern_status find_frequencies(tern_model *m, tern_error *err) {
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < TERN_LAYER_KINDS; i++)
+        status = tern_config_frequencies(m->file, &m->config, &m->config.kinds[i], &m->frequency[i],
+                                         err);
+    return status;
+}
+
 /* What codes of I2_S mean is asked of their shares, unless it was said. */
 static void doubt_codes(tern_model *m) {
     const tern_code_shares shares = tern_code_shares_count(m->file);
@@ -297,8 +281,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if ((s = tern_gguf_open(path, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) ||
         (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
-        (s = select_rows(m, err)) ||
-        (s = tern_config_frequencies(m->file, &m->config, &m->frequency, err)))
+        (s = select_rows(m, err)) || (s = find_frequencies(m, err)))
         return s;
     doubt_codes(m);
     m->own.layers = m->layers = calloc(m->config.n_layer, sizeof *m->layers);
@@ -361,7 +344,8 @@ void tern_model_free(tern_model **model) {
     tern_tuning_free(&m->tuning);
     tern_unused_free(&m->unused);
     tern_gguf_close(&m->file);
-    free(m->frequency);
+    for (size_t i = 0; i < TERN_LAYER_KINDS; i++)
+        free(m->frequency[i]);
     free(m->layers);
     free(m->name);
     free(m);

@@ -8,7 +8,8 @@
 #include "base/file_map.h"
 #include "runtime/gguf/code_shares.h"
 #include "runtime/gguf/gguf.h"
-#include "runtime/model/arch.h"
+#include "runtime/model/block.h"
+#include "runtime/model/config.h"
 #include "runtime/model/head.h"
 #include "runtime/model/unused.h"
 #include "runtime/model/weights.h"
@@ -16,28 +17,6 @@
 #include "runtime/threads/replica.h"
 #include "runtime/tune/guard.h"
 #include "tern/tern.h"
-
-enum { TERN_LAYER_LINEARS = 7 };
-
-typedef struct tern_layer {
-    const float *attn_norm;       /* [n_embd] */
-    const float *attn_sub_norm;   /* [n_head * head_dim], or NULL */
-    const float *ffn_norm;        /* [n_embd] */
-    const float *ffn_sub_norm;    /* [n_ff], or NULL */
-    tern_linear q;                /* n_embd -> n_head * head_dim */
-    const float *q_norm, *k_norm; /* [head_dim], or NULL */
-    tern_linear k, v;             /* n_embd -> n_head_kv * head_dim */
-    tern_linear o;                /* n_head * head_dim -> n_embd */
-    tern_linear gate, up;         /* n_embd -> n_ff */
-    tern_linear down;             /* n_ff -> n_embd */
-} tern_layer;
-
-/* Linear map i < TERN_LAYER_LINEARS of a layer, in the order of the struct. */
-static inline const tern_linear *tern_layer_linear(const tern_layer *l, size_t i) {
-    const tern_linear *const all[TERN_LAYER_LINEARS] = {&l->q,    &l->k,  &l->v,   &l->o,
-                                                        &l->gate, &l->up, &l->down};
-    return all[i];
-}
 
 /* What a worker reads: the model's weights, or with what lies in the replica of its node. */
 typedef struct tern_weight_set {
@@ -94,9 +73,9 @@ struct tern_model {
     tern_layer *layers;  /* [n_layer] those of `own` */
     tern_weight_set own; /* as they were loaded */
     tern_model_replicas replicas;
-    tern_head_image image;     /* of the head; no rows: it is small, or shall be read itself */
-    double *frequency;         /* [n_rot / 2], radians per position */
-    tern_tokenizer *tokenizer; /* NULL: see tokenizer_error */
+    tern_head_image image; /* of the head; no rows: it is small, or shall be read itself */
+    double *frequency[TERN_LAYER_KINDS]; /* [n_rot / 2], radians per position */
+    tern_tokenizer *tokenizer;           /* NULL: see tokenizer_error */
     tern_error tokenizer_error;
     tern_unused unused; /* in the file, and not known */
     char *name;         /* general.name or "" */

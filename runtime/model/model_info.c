@@ -12,16 +12,18 @@ static uint64_t count_weights(const tern_linear *linear) {
 
 /* Bytes that a decoded token reads, by component, and the weights that it multiplies. */
 static void describe_work(const tern_model *m, tern_model_info *out) {
-    for (uint32_t n = 0; n < m->config.n_layer; n++) {
-        const tern_layer *l = &m->layers[n];
-        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
-            const tern_linear *linear = tern_layer_linear(l, i);
-            const bool feeds = linear == &l->gate || linear == &l->up || linear == &l->down;
-            *(feeds ? &out->feed_forward_bytes : &out->attention_bytes) +=
+    size_t count;
+    const tern_block_tensor *tensors = tern_block_tensors(&count);
+    for (uint32_t n = 0; n < m->config.n_layer; n++)
+        for (size_t i = 0; i < count; i++) {
+            if (tensors[i].kind != TERN_BLOCK_MATRIX)
+                continue;
+            const tern_linear *linear = tern_layer_matrix(&m->layers[n], &tensors[i]);
+            *(tensors[i].part == TERN_PART_ATTENTION ? &out->attention_bytes
+                                                     : &out->feed_forward_bytes) +=
                 tern_linear_bytes(linear);
             out->block_weights += count_weights(linear);
         }
-    }
     const bool scans = tern_head_is_imaged(&m->image); /* one token is picked by a scan */
     out->head_bytes = tern_linear_bytes(scans ? &m->image.scan : &m->own.head);
     out->head_weights = count_weights(&m->own.head);

@@ -35,20 +35,18 @@ static void move_vector(const finder *f, const float **vector) {
     *vector = find(f, *vector);
 }
 
-static void move_linear(const finder *f, tern_linear *linear) {
-    linear->matrix.data = find(f, linear->matrix.data);
-    move_vector(f, &linear->bias);
+static void move_matrix(const finder *f, tern_matrix *matrix) {
+    matrix->data = find(f, matrix->data);
 }
 
 static void move_layer(const finder *f, tern_layer *l) {
-    const float **const vectors[] = {&l->attn_norm,    &l->attn_sub_norm, &l->ffn_norm,
-                                     &l->ffn_sub_norm, &l->q_norm,        &l->k_norm};
-    tern_linear *const linears[TERN_LAYER_LINEARS] = {&l->q,    &l->k,  &l->v,   &l->o,
-                                                      &l->gate, &l->up, &l->down};
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        move_vector(f, vectors[i]);
-    for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
-        move_linear(f, linears[i]);
+    size_t count;
+    const tern_block_tensor *tensors = tern_block_tensors(&count);
+    for (size_t i = 0; i < count; i++)
+        if (tensors[i].kind == TERN_BLOCK_MATRIX)
+            move_matrix(f, &tern_layer_matrix(l, &tensors[i])->matrix);
+        else
+            move_vector(f, tern_layer_vector(l, &tensors[i]));
 }
 
 /* The model's weights, those that have a copy on the node as they lie there. */
@@ -66,7 +64,7 @@ static tern_status make_set(const tern_model *m, uint32_t node, tern_weight_set 
     out->layers = layers;
     out->embedding.data = find(&f, out->embedding.data);
     move_vector(&f, &out->output_norm);
-    move_linear(&f, &out->head);
+    move_matrix(&f, &out->head.matrix);
     return TERN_OK;
 }
 

@@ -10,7 +10,7 @@
 
 /* ---- what the file does not say ------------------------------------------------------------ */
 
-/* Keys that a bitnet file may lack: those of the published 2B model stand in (arch.c). */
+/* Keys that a file may lack where its architecture has defaults that stand in. */
 static tern_status check_metadata(const tern_model *m, tern_error *err) {
     static const char *const keys[] = {"block_count",
                                        "embedding_length",
@@ -20,16 +20,16 @@ static tern_status check_metadata(const tern_model *m, tern_error *err) {
                                        "context_length",
                                        "attention.layer_norm_rms_epsilon",
                                        "rope.freq_base"};
-    const char *arch = m->config.arch->name;
+    const tern_arch *arch = m->config.arch;
     char key[128];
-    if (strncmp(arch, "bitnet", 6) != 0)
+    if (!arch->defaults)
         return TERN_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        snprintf(key, sizeof key, "%s.%s", arch, keys[i]);
+        snprintf(key, sizeof key, "%s.%s", arch->name, keys[i]);
         if (!tern_gguf_find(m->file, key))
             return tern_fail(err, TERN_ERR_STRICT,
-                             "%s: strict: key %s is missing, BitNet 2B4T's value would stand in",
-                             tern_gguf_name(m->file), key);
+                             "%s: strict: key %s is missing, %s's value would stand in",
+                             tern_gguf_name(m->file), key, arch->defaults->of);
     }
     return TERN_OK;
 }

@@ -237,14 +237,6 @@ static tern_status check_keys(const tern_gguf *file, const tern_config *c, tern_
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
-/* Tensors of a block that load_layer of model.c reads, without "blk.<n>.". */
-static const char *const block_tensors[] = {
-    "attn_norm.weight", "attn_q.weight",   "attn_k.weight", "attn_v.weight",   "attn_output.weight",
-    "ffn_norm.weight",  "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight", NULL};
-static const char *const sub_norm_tensors[] = {"attn_sub_norm.weight", "ffn_sub_norm.weight", NULL};
-static const char *const qk_norm_tensors[] = {"attn_q_norm.weight", "attn_k_norm.weight", NULL};
-static const char *const bias_tensors[] = {"attn_q.bias", "attn_k.bias", "attn_v.bias", NULL};
-
 /* Beginnings of names that tensors of a graph have. */
 static const char *const graph_names[] = {"blk.",          "output",      "token_embd", "rope_",
                                           "position_embd", "token_types", "cls",        "enc.",
@@ -281,10 +273,12 @@ static bool read_block(tern_span name, uint32_t *block, tern_span *suffix) {
 
 /* Rotation tables repeat what the metadata says. */
 static bool is_block_tensor(tern_span suffix, const tern_arch *arch) {
-    return is_listed(suffix, block_tensors) ||
-           (arch->sub_norms && is_listed(suffix, sub_norm_tensors)) ||
-           (arch->qk_norms && is_listed(suffix, qk_norm_tensors)) ||
-           (arch->qkv_bias && is_listed(suffix, bias_tensors)) || begins(suffix, "attn_rot_embd");
+    size_t n;
+    const tern_block_tensor *tensors = tern_block_tensors(&n);
+    for (size_t i = 0; i < n; i++)
+        if (equals(suffix, tensors[i].name))
+            return tern_block_has(arch, &tensors[i]);
+    return begins(suffix, "attn_rot_embd");
 }
 
 static bool is_used(tern_span name, const tern_config *c) {

@@ -8,11 +8,11 @@
  * nobody here has heard of is listed. docs/strict.md has the table of keys, and the tensors.
  */
 
-#include "runtime/model/arch.h"
+#include "runtime/model/config.h"
 
 /* What the value of a key must be for the graph to be the one that tern computes. */
 typedef enum tern_key_kind {
-    TERN_KEY_READ,   /* anything: arch.c reads and checks it */
+    TERN_KEY_READ,   /* anything: config.c reads and checks it */
     TERN_KEY_TELLS,  /* anything: no result depends on it, or only together with a refused key */
     TERN_KEY_ZERO,   /* 0, by which such files say that there is none */
     TERN_KEY_ONE,    /* 1 */

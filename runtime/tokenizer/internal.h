@@ -22,7 +22,7 @@ struct tern_tokenizer {
     char *file;     /* name in messages */
     tern_gguf *own; /* what the texts lie in, when the tokenizer opened it itself */
     tern_vocabulary_kind kind;
-    bool bitnet; /* the architecture is bitnet-b1.58 or bitnet-25 */
+    bool bitnet; /* tern_arch.bitnet_text of the model */
     bool add_bos, add_eos, add_space_prefix;
     bool ignore_merges, closed_merges, byte_fallback, fuse_unknown; /* as in tern_vocabulary */
     bool decodes_bytes, decodes_spaces, drops_space, leftmost_added;
@@ -57,6 +57,9 @@ struct tern_tokenizer {
     float *scores;           /* SCORES: [n_tokens] */
     tern_prefix_set greedy;  /* GREEDY: tokens that text may become */
 };
+
+/* tern_arch.bitnet_text of the architecture of that name; false for NULL and unknown names. */
+bool tern_tokenizer_is_bitnet(const char *architecture);
 
 /* Token with that text, or -1. */
 int32_t tern_token_find(const tern_tokenizer *t, tern_span text);

@@ -8,17 +8,21 @@
 #include <unistd.h>
 
 #include "base/in_file.h"
+#include "runtime/arch/arch.h"
 #include "runtime/tokenizer/internal.h"
 
-static bool is_bitnet(const char *architecture) {
-    return architecture != NULL &&
-           (strcmp(architecture, "bitnet-b1.58") == 0 || strcmp(architecture, "bitnet-25") == 0);
+bool tern_tokenizer_is_bitnet(const char *architecture) {
+    if (architecture == NULL)
+        return false;
+    const tern_arch *arch = tern_arch_find((tern_span){architecture, strlen(architecture)});
+    return arch != NULL && arch->bitnet_text;
 }
 
 tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture, const char *pre,
                                tern_tokenizer **out, tern_error *err) {
     tern_vocabulary *v = NULL;
-    tern_status status = tern_vocabulary_from_gguf(file, is_bitnet(architecture), pre, &v, err);
+    tern_status status =
+        tern_vocabulary_from_gguf(file, tern_tokenizer_is_bitnet(architecture), pre, &v, err);
     if (status == TERN_OK)
         status = tern_tokenizer_build(v, architecture, out, err);
     tern_vocabulary_free(&v);
@@ -34,7 +38,7 @@ static void take_id(const tern_tokenizer *t, const tern_gguf *file, const char *
 }
 
 void tern_tokenizer_complete(tern_tokenizer *t, const tern_gguf *file, const char *architecture) {
-    t->bitnet = is_bitnet(architecture);
+    t->bitnet = tern_tokenizer_is_bitnet(architecture);
     take_id(t, file, "tokenizer.ggml.bos_token_id", &t->bos);
     take_id(t, file, "tokenizer.ggml.eos_token_id", &t->eos);
     if (t->eos >= 0)

@@ -302,8 +302,7 @@ tern_status tern_tokenizer_build(const tern_vocabulary *v, const char *architect
         free(t);
         return no_memory(v, err);
     }
-    t->bitnet = architecture != NULL && (strcmp(architecture, "bitnet-b1.58") == 0 ||
-                                         strcmp(architecture, "bitnet-25") == 0);
+    t->bitnet = tern_tokenizer_is_bitnet(architecture);
     const tern_status status = build(t, v, err);
     if (status != TERN_OK) {
         tern_tokenizer_free(&t);

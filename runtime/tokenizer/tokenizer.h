@@ -8,9 +8,10 @@
 
 /*
  * Builds the tokenizer that a GGUF file describes (docs/tokenizers.md). `architecture` decides
- * only what the file leaves open: bitnet-b1.58 and bitnet-25 files with model gpt2, 128256 tokens
- * and no tokenizer.ggml.pre use llama-bpe. pre overrides the file's pre-tokenizer when not NULL.
- * The tokenizer keeps pointers into `file`, which must outlive it. Immutable, shared by threads.
+ * only what the file leaves open: files of architectures with tern_arch.bitnet_text that have model
+ * gpt2, 128256 tokens and no tokenizer.ggml.pre use llama-bpe. pre overrides the file's
+ * pre-tokenizer when not NULL. The tokenizer keeps pointers into `file`, which must outlive it.
+ * Immutable, shared by threads.
  */
 TERN_MUST_CHECK tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture,
                                                const char *pre, tern_tokenizer **out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "runtime/model/arch.h"
+#include "runtime/model/config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,54 +9,12 @@
 
 #include "runtime/model/rope.h"
 
-static const tern_arch archs[] = {
-    {.name = "llama", .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NORM, .qkv_bias = true},
-    {.name = "qwen2", .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX, .qkv_bias = true},
-    {.name = "qwen3", .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX, .qk_norms = true},
-    {.name = "bitnet-b1.58",
-     .gate = TERN_OP_GATE_RELU2,
-     .rope = TERN_OP_ROPE_NEOX,
-     .sub_norms = true,
-     .embedding_head = true},
-    {.name = "bitnet-25",
-     .gate = TERN_OP_GATE_RELU2,
-     .rope = TERN_OP_ROPE_NEOX,
-     .sub_norms = true,
-     .embedding_head = true},
-    {.name = "bitnet",
-     .gate = TERN_OP_GATE_SILU,
-     .rope = TERN_OP_ROPE_NEOX,
-     .sub_norms = true,
-     .embedding_head = true},
-};
-
-/* BitNet b1.58 2B4T, for keys that a bitnet file lacks. */
-static const tern_config bitnet_2b = {.n_layer = 30,
-                                      .n_embd = 2560,
-                                      .n_ff = 6912,
-                                      .n_head = 20,
-                                      .n_head_kv = 5,
-                                      .n_ctx = 4096,
-                                      .norm_eps = 1e-5f,
-                                      .rope_base = 500000.0f};
-
 enum {
     MAX_LAYERS = 1024,
     MAX_WIDTH = 65535, /* the bound of exact ternary sums, docs/numerics.md */
     MAX_HEADS = 4096,
     MAX_CONTEXT = 1 << 24
 };
-
-const tern_arch *tern_arch_find(tern_span name) {
-    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
-        if (strlen(archs[i].name) == name.size && memcmp(archs[i].name, name.data, name.size) == 0)
-            return &archs[i];
-    return NULL;
-}
-
-const char *tern_arch_names(void) {
-    return "llama, qwen2, qwen3, bitnet-b1.58, bitnet-25, bitnet";
-}
 
 /* The status for a key that is 0: a model without what it counts is told from one with too much. */
 static tern_status nothing_of(const char *suffix) {
@@ -131,14 +89,14 @@ static tern_status read_rope_scaling(const tern_gguf *file, tern_config *c, tern
         return tern_fail(err, TERN_ERR_CONFIG,
                          "%s: rope scaling '%.*s' is not supported (none, linear)",
                          tern_gguf_name(file), (int)(type.size < 32 ? type.size : 32), type.data);
-    c->rope_scale = none ? 1.0f : 1.0f / factor;
+    c->kinds[0].rope_scale = none ? 1.0f : 1.0f / factor;
     return TERN_OK;
 }
 
 static tern_status read_sizes(const tern_gguf *file, tern_config *c, tern_error *err) {
     const tern_arch *a = c->arch;
-    const tern_config none = {0};
-    const tern_config *d = strncmp(a->name, "bitnet", 6) == 0 ? &bitnet_2b : &none;
+    const tern_arch_defaults none = {.of = NULL};
+    const tern_arch_defaults *d = a->defaults ? a->defaults : &none;
     tern_status status;
     if ((status = read_u32(file, a, "block_count", d->n_layer, 1, MAX_LAYERS, &c->n_layer, err)) ||
         (status =
@@ -153,7 +111,7 @@ static tern_status read_sizes(const tern_gguf *file, tern_config *c, tern_error 
         (status = read_f32(file, a, "attention.layer_norm_rms_epsilon", d->norm_eps, 0.0f, 1.0f,
                            &c->norm_eps, err)) ||
         (status = read_f32(file, a, "rope.freq_base", d->rope_base > 0 ? d->rope_base : 10000.0f,
-                           1.0f, 1e12f, &c->rope_base, err)))
+                           1.0f, 1e12f, &c->kinds[0].rope_base, err)))
         return status;
     return TERN_OK;
 }
@@ -211,6 +169,13 @@ static tern_status read_vocabulary(const tern_gguf *file, tern_config *c, tern_e
     return TERN_OK;
 }
 
+static tern_status unknown_architecture(const tern_gguf *file, tern_span name, tern_error *err) {
+    char known[200];
+    return tern_fail(err, TERN_ERR_ARCH, "%s: architecture '%.*s' is not supported (%s)",
+                     tern_gguf_name(file), (int)(name.size < 64 ? name.size : 64), name.data,
+                     tern_arch_names(known, sizeof known));
+}
+
 tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error *err) {
     tern_span name;
     tern_config c = {.arch = NULL};
@@ -219,9 +184,7 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
         return status;
     c.arch = tern_arch_find(name);
     if (!c.arch)
-        return tern_fail(err, TERN_ERR_ARCH, "%s: architecture '%.*s' is not supported (%s)",
-                         tern_gguf_name(file), (int)(name.size < 64 ? name.size : 64), name.data,
-                         tern_arch_names());
+        return unknown_architecture(file, name, err);
     if ((status = read_sizes(file, &c, err)) || (status = read_heads(file, &c, err)) ||
         (status = read_attention_scale(file, &c, err)) ||
         (status = read_rope_scaling(file, &c, err)) || (status = read_vocabulary(file, &c, err)))
@@ -256,8 +219,8 @@ static tern_status read_factors(const tern_gguf *file, size_t half, float **out,
     return TERN_OK;
 }
 
-tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c, double **out,
-                                    tern_error *err) {
+tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c,
+                                    const tern_layer_kind *kind, double **out, tern_error *err) {
     const size_t half = c->n_rot / 2;
     float *factors;
     double *frequency = calloc(half, sizeof *frequency);
@@ -268,7 +231,7 @@ tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c,
         free(frequency);
         return status;
     }
-    tern_rope_frequencies((double)c->rope_base, (double)c->rope_scale, factors, c->n_rot,
+    tern_rope_frequencies((double)kind->rope_base, (double)kind->rope_scale, factors, c->n_rot,
                           frequency);
     free(factors);
     *out = frequency;

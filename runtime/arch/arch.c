@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/arch/arch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const tern_arch_defaults bitnet_2b = {.of = "BitNet 2B4T",
+                                             .n_layer = 30,
+                                             .n_embd = 2560,
+                                             .n_ff = 6912,
+                                             .n_head = 20,
+                                             .n_head_kv = 5,
+                                             .n_ctx = 4096,
+                                             .norm_eps = 1e-5f,
+                                             .rope_base = 500000.0f};
+
+static const tern_arch archs[] = {
+    {.name = "llama",
+     .hf_class = "LlamaForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NORM,
+     .has = TERN_HAS_QKV_BIAS},
+    {.name = "qwen2",
+     .hf_class = "Qwen2ForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_QKV_BIAS},
+    {.name = "qwen3",
+     .hf_class = "Qwen3ForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_QK_NORMS},
+    {.name = "bitnet-b1.58",
+     .hf_class = "BitNetForCausalLM",
+     .gate = TERN_OP_GATE_RELU2,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_SUB_NORMS,
+     .embedding_head = true,
+     .ternary = true,
+     .bitnet_text = true,
+     .defaults = &bitnet_2b},
+    {.name = "bitnet-25",
+     .gate = TERN_OP_GATE_RELU2,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_SUB_NORMS,
+     .embedding_head = true,
+     .ternary = true,
+     .bitnet_text = true,
+     .defaults = &bitnet_2b},
+    {.name = "bitnet",
+     .hf_class = "BitnetForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_SUB_NORMS,
+     .embedding_head = true,
+     .ternary = true,
+     .defaults = &bitnet_2b},
+};
+
+const tern_arch *tern_archs(size_t *n) {
+    *n = sizeof archs / sizeof *archs;
+    return archs;
+}
+
+const tern_arch *tern_arch_find(tern_span name) {
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
+        if (strlen(archs[i].name) == name.size && memcmp(archs[i].name, name.data, name.size) == 0)
+            return &archs[i];
+    return NULL;
+}
+
+const char *tern_arch_names(char *out, size_t size) {
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof archs / sizeof *archs && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", archs[i].name);
+    return out;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_ARCH_ARCH_H
+#define TERN_RUNTIME_ARCH_ARCH_H
+
+/*
+ * Architectures as data: everything that distinguishes one transformer from another. No code
+ * branches on a name; it reads a field of this table. docs/adding-an-architecture.md adds one.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "tern/kernels.h"
+
+/* Tensors that not every block has: bits of tern_arch.has (runtime/model/block.c lists them). */
+typedef enum tern_block_option {
+    TERN_HAS_QKV_BIAS = 1 << 0,      /* q, k and v may have biases */
+    TERN_HAS_QK_NORMS = 1 << 1,      /* norm of every head of q and k, before it is turned */
+    TERN_HAS_ATTN_SUB_NORM = 1 << 2, /* norm of the attended heads, before the output projection */
+    TERN_HAS_FFN_SUB_NORM = 1 << 3,  /* norm of the gated activation, before the down projection */
+    TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM
+} tern_block_option;
+
+/* What stands in for keys that files of an architecture may lack. */
+typedef struct tern_arch_defaults {
+    const char *of; /* the model whose numbers they are, for messages */
+    uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
+    float norm_eps, rope_base;
+} tern_arch_defaults;
+
+typedef struct tern_arch {
+    const char *name;     /* general.architecture */
+    const char *hf_class; /* "architectures" of a Hugging Face config.json; NULL: not converted */
+    tern_op gate;         /* TERN_OP_GATE_SILU or TERN_OP_GATE_RELU2 */
+    tern_op rope;         /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
+    unsigned has;         /* bits of tern_block_option */
+    bool embedding_head;  /* the head is token_embd even if the file has output.weight */
+    bool ternary;         /* trained with ternary weights, which decides what is ambiguous */
+    bool bitnet_text; /* a vocabulary of 128256 tokens that names no pre-tokenizer is Llama 3's, and
+                         with <|eot_id|> and no template chats have the form of BitNet 2B4T */
+    const tern_arch_defaults *defaults; /* NULL: every key must be there */
+} tern_arch;
+
+/* All of them, and how many. Static storage. */
+const tern_arch *tern_archs(size_t *n);
+
+/* The architecture of that name, or NULL. Static storage. */
+const tern_arch *tern_arch_find(tern_span name);
+
+/* Writes "llama, qwen2, ...", for messages, cut off where `size` bytes end; returns `out`. */
+const char *tern_arch_names(char *out, size_t size);
+
+#endif

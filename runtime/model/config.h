@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_MODEL_CONFIG_H
+#define TERN_RUNTIME_MODEL_CONFIG_H
+
+/* The numbers of one model, from the metadata of its file. The forward pass reads them. */
+
+#include <stdint.h>
+
+#include "runtime/arch/arch.h"
+#include "runtime/gguf/gguf.h"
+#include "runtime/model/block.h"
+#include "tern/kernels.h"
+
+/*
+ * What layers of one kind share. Every architecture of today has one kind. One with layers of
+ * several adds to TERN_LAYER_KINDS and says in tern_layer.kind which is which; the forward pass
+ * then needs angles for each kind, and attention that knows the window.
+ */
+typedef struct tern_layer_kind {
+    uint32_t window;  /* positions that a token attends to, its own included; 0: all up to it */
+    float rope_base;  /* the first pair of a head turns by 1 radian a position, the last hardly */
+    float rope_scale; /* multiplies angles: 1 / factor of linear scaling */
+} tern_layer_kind;
+
+enum { TERN_LAYER_KINDS = 1 };
+
+/* Numbers of one model, checked against each other. */
+typedef struct tern_config {
+    const tern_arch *arch;
+    uint32_t n_layer;
+    uint32_t n_embd;
+    uint32_t n_ff;
+    uint32_t n_head;
+    uint32_t n_head_kv;
+    uint32_t head_dim;
+    uint32_t n_rot; /* leading dimensions of a head that RoPE turns; even */
+    uint32_t n_vocab;
+    uint32_t n_ctx; /* trained for */
+    float norm_eps;
+    float attention_scale; /* multiplies q . k: 1 / sqrt(head_dim) unless the file has its own */
+    tern_layer_kind kinds[TERN_LAYER_KINDS];
+} tern_config;
+
+/* What decides the shapes of its blocks' tensors. */
+static inline tern_block_sizes tern_config_block(const tern_config *c) {
+    return (tern_block_sizes){.n_embd = c->n_embd,
+                              .n_ff = c->n_ff,
+                              .n_head = c->n_head,
+                              .n_head_kv = c->n_head_kv,
+                              .head_dim = c->head_dim};
+}
+
+/*
+ * Reads and checks the configuration. The vocabulary size is that of token_embd.weight. Missing
+ * keys take the architecture's defaults, where it has some. Errors: TERN_ERR_ARCH, TERN_ERR_KEY_*,
+ * TERN_ERR_CONFIG, TERN_ERR_TENSOR_MISSING, TERN_ERR_TENSOR_SHAPE.
+ */
+TERN_MUST_CHECK tern_status tern_config_read(const tern_gguf *file, tern_config *out,
+                                             tern_error *err);
+
+/*
+ * The rotation frequencies of a kind of layers, *out [n_rot / 2] radians per position, to be freed:
+ * those of its base, divided by the factors of rope_freqs.weight where the file has them.
+ * TERN_ERR_NOMEM, TERN_ERR_TENSOR_SHAPE, TERN_ERR_TENSOR_DATA.
+ */
+TERN_MUST_CHECK tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c,
+                                                    const tern_layer_kind *kind, double **out,
+                                                    tern_error *err);
+
+#endif
