@@ -109,8 +109,8 @@ static void test_one_answer_bitnet(void **state) { /* AC:6 */
 static void test_one_answer_llama(void **state) {
     (void)state;
     check_preset("llama-tiny-q4_0", TERN_FORMAT_F16, 1 + 2 * SLOW);
-    for (size_t i = 3; tiny_presets[i] != NULL; i++)
-        check_preset(tiny_presets[i], TERN_FORMAT_F16, 3 + 2 * SLOW);
+    for (size_t i = 3; tiny_presets()[i] != NULL; i++)
+        check_preset(tiny_presets()[i], TERN_FORMAT_F16, 3 + 2 * SLOW);
 }
 
 static void test_one_answer_f32_cache(void **state) {
@@ -131,14 +131,14 @@ static void test_one_answer_q8_0_cache(void **state) {
 /* AC:1. The first token alone gives logits that are finite and differ from each other. */
 static void test_bos_nonzero(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
         int32_t bos;
         size_t nonzero = 0;
-        tern_model *model = tiny_open(tiny_presets[i], NULL);
+        tern_model *model = tiny_open(tiny_presets()[i], NULL);
         tern_session *s = tiny_session(model, tern_session_params_default());
         float *logits = tern_session_logits(s);
         const size_t n_vocab = vocabulary(s);
-        check_case("%s", tiny_presets[i]);
+        check_case("%s", tiny_presets()[i]);
         tiny_prompt(model, 1, &bos, 1);
         assert_int_equal(tern_session_eval(s, &bos, 1, TERN_LOGITS_LAST, logits, NULL), TERN_OK);
         float smallest = INFINITY;
@@ -159,12 +159,12 @@ static void test_every_token_matters(void **state) {
     static const int32_t prompts[][3] = {{5, 6, 7}, {5, 6, 8}, {5, 9, 7}, {4, 6, 7}, {6, 5, 7}};
     enum { N = sizeof prompts / sizeof *prompts };
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
         float *logits[N];
-        tern_model *model = tiny_open(tiny_presets[i], NULL);
+        tern_model *model = tiny_open(tiny_presets()[i], NULL);
         tern_session *s = tiny_session(model, params(1, 0, TERN_FORMAT_F32));
         const size_t bytes = vocabulary(s) * sizeof(float);
-        check_case("%s", tiny_presets[i]);
+        check_case("%s", tiny_presets()[i]);
         for (size_t k = 0; k < N; k++) {
             logits[k] = tiny_floats(vocabulary(s));
             assert_int_equal(tern_session_rewind(s, 0, NULL), TERN_OK);
@@ -229,14 +229,14 @@ static void test_greedy_16_tokens(void **state) {
     const char *isas[MAX_ISAS];
     const size_t n_isas = tiny_isas(isas, MAX_ISAS);
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
         int32_t first[GREEDY_TOKENS];
         bool varied = false;
         for (size_t k = 0; k < n_isas; k++) {
-            tern_model *model = tiny_open(tiny_presets[i], isas[k]);
+            tern_model *model = tiny_open(tiny_presets()[i], isas[k]);
             for (uint32_t threads = 1; threads <= 3; threads++) {
                 int32_t tokens[GREEDY_TOKENS];
-                check_case("%s, %s, %u threads: greedy", tiny_presets[i], isas[k], threads);
+                check_case("%s, %s, %u threads: greedy", tiny_presets()[i], isas[k], threads);
                 greedy(model, threads, k == 0 && threads == 1 ? first : tokens);
                 if (k > 0 || threads > 1)
                     check_bytes("tokens", first, tokens, sizeof first);

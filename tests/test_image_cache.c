@@ -163,9 +163,9 @@ static void check_round_trip(const char *preset, tern_model_params params) {
 static void test_same_logits(void **state) {
     static const char *const layouts[] = {"t2r16", "t5r16", "tl1r16", "tl2r16"};
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
-        write_model(tiny_presets[i], 1);
-        check_round_trip(tiny_presets[i], cached());
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
+        write_model(tiny_presets()[i], 1);
+        check_round_trip(tiny_presets()[i], cached());
     }
     write_model("bitnet-tiny-odd", 1);
     for (size_t i = 1; i < 4; i++) {

@@ -66,8 +66,8 @@ static void check_matrices(const char *preset) {
 
 static void test_matrices(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets[i]; i++)
-        check_matrices(tiny_presets[i]);
+    for (size_t i = 0; tiny_presets()[i]; i++)
+        check_matrices(tiny_presets()[i]);
 }
 
 /* A layout that was named, not measured. */

@@ -164,8 +164,8 @@ static void check_eval(const char *preset, uint32_t threads, uint32_t n_batch, t
 
 static void test_eval(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++)
-        check_eval(tiny_presets[i], 1 + (uint32_t)(i % 3), i % 2 ? 128 : 7,
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++)
+        check_eval(tiny_presets()[i], 1 + (uint32_t)(i % 3), i % 2 ? 128 : 7,
                    i % 3 ? TERN_FORMAT_F16 : TERN_FORMAT_Q8_0);
 }
 

@@ -44,9 +44,9 @@ static void test_nothing_is_dequantized(void **state) {
     const char *isas[16];
     const size_t n_isas = tiny_isas(isas, 16);
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++)
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++)
         for (size_t k = 0; k < n_isas; k++)
-            check_no_staging(tiny_presets[i], isas[k]);
+            check_no_staging(tiny_presets()[i], isas[k]);
 }
 
 /* A matrix takes at most 10 bits a weight: floats would take 16 or 32. */
@@ -76,12 +76,12 @@ static void check_linear(const tern_linear *linear, const tern_session *s) {
  * file has, and read matrices of the sizes that these have: there is no place for floats. */
 static void test_matrices_keep_their_format(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
         int32_t prompt[PROMPT];
-        tern_model *model = tiny_open(tiny_presets[i], NULL);
+        tern_model *model = tiny_open(tiny_presets()[i], NULL);
         tern_session *s = tiny_session(
             model, (tern_session_params){.n_ctx = 64, .threads = 2, .kv = TERN_FORMAT_F16});
-        check_case("%s", tiny_presets[i]);
+        check_case("%s", tiny_presets()[i]);
         tiny_prompt(model, 1, prompt, PROMPT);
         decode(s, prompt);
         for (uint32_t l = 0; l < model->config.n_layer; l++)
@@ -111,8 +111,8 @@ static void test_the_counter_counts(void **state) {
 static void test_formats_are_covered(void **state) {
     bool covered[TERN_FORMAT_COUNT] = {false};
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
-        tiny_file file = tiny_read(tiny_presets[i]);
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
+        tiny_file file = tiny_read(tiny_presets()[i]);
         for (size_t k = 0; k < file.n; k++) {
             const tern_format format = tern_format_from_gguf(file.tensors[k].type);
             if (strncmp(file.tensors[k].name, "blk.", 4) == 0 && file.tensors[k].ne[1] > 1 &&

@@ -76,11 +76,13 @@ static void check_shape(const char *name, const tern_model *model, tern_format k
     tern_session_free(&fresh);
 }
 
-/* The decode loop evaluates each token once, where it belongs, and leaves what a fresh pass leaves. */
+/* The decode loop evaluates each token once, where it belongs, and leaves what a fresh pass leaves.
+ */
 static void check_generated(const char *name, const tern_model *model, shape p) {
     int32_t tokens[MAX_TOKENS];
     const tern_sampler_params greedy = tern_sampler_params_default();
-    const tern_session_params params = {.n_ctx = p.n + p.m, .n_batch = 16, .threads = 2, .kv = TERN_FORMAT_F16};
+    const tern_session_params params = {
+        .n_ctx = p.n + p.m, .n_batch = 16, .threads = 2, .kv = TERN_FORMAT_F16};
     tern_session *decoded = tiny_session(model, params);
     tern_session *fresh = tiny_session(model, params);
     tern_sampler *sampler = NULL;
@@ -112,21 +114,21 @@ static void check_generated(const char *name, const tern_model *model, shape p) 
 
 static void test_decoding_evaluates_each_token_once(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
-        tern_model *model = tiny_open(tiny_presets[i], NULL);
-        check_generated(tiny_presets[i], model, (shape){5, 7, 0});
-        check_generated(tiny_presets[i], model, (shape){40, 3, 0});
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
+        tern_model *model = tiny_open(tiny_presets()[i], NULL);
+        check_generated(tiny_presets()[i], model, (shape){5, 7, 0});
+        check_generated(tiny_presets()[i], model, (shape){40, 3, 0});
         tern_model_free(&model);
     }
 }
 
 static void test_tiny_models(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
-        tern_model *model = tiny_open(tiny_presets[i], NULL);
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
+        tern_model *model = tiny_open(tiny_presets()[i], NULL);
         for (size_t f = 0; f < FORMATS; f++)
             for (size_t k = SLOW; k < SHAPES; k += 1 + SLOW)
-                check_shape(tiny_presets[i], model, formats[f], shapes[k]);
+                check_shape(tiny_presets()[i], model, formats[f], shapes[k]);
         tern_model_free(&model);
     }
 }

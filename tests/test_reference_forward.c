@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernels/reference.h"
+#include "runtime/model/model.h"
 #include "runtime/model/rope.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
@@ -19,10 +20,8 @@ enum { TOKENS = 70, MAX_WIDTH = 2048, MAX_BLOCKS = MAX_WIDTH / TERN_BLOCK, MAX_H
 typedef struct plain {
     tiny_file file;
     tern_model_info info;
-    bool bitnet; /* sub-norms, squared ReLU; else SiLU */
-    bool neox;   /* pairing of RoPE; else NORM */
-    bool biases; /* of q, k and v */
-    bool qk_norms;
+    tern_ref_activation gating;
+    tern_ref_pairing pairing;
     float eps;
     double frequency[MAX_HALF];
     tern_format kv;
@@ -35,10 +34,9 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     float base = 0.0f;
     char key[96];
     tern_model_describe(model, &p.info);
-    p.bitnet = strncmp(p.info.architecture, "bitnet", 6) == 0;
-    p.qk_norms = strcmp(p.info.architecture, "qwen3") == 0;
-    p.biases = strcmp(p.info.architecture, "qwen2") == 0;
-    p.neox = strcmp(p.info.architecture, "llama") != 0;
+    p.gating = model->config.arch->gate == TERN_OP_GATE_RELU2 ? TERN_REF_RELU2 : TERN_REF_SILU;
+    p.pairing =
+        model->config.arch->rope == TERN_OP_ROPE_NEOX ? TERN_REF_PAIR_NEOX : TERN_REF_PAIR_NORM;
     snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", p.info.architecture);
     assert_int_equal(tern_gguf_f32(p.file.source, key, &p.eps, NULL), TERN_OK);
     snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
@@ -65,10 +63,21 @@ static uint8_t *cached(const plain *p, uint8_t *cache, size_t layer, size_t head
     return cache + row * p->row_bytes;
 }
 
-static const tiny_tensor *tensor(plain *p, uint32_t layer, const char *name) {
+/* NULL: the file has none. */
+static const tiny_tensor *find(plain *p, uint32_t layer, const char *name, const char *what) {
     char text[64];
-    snprintf(text, sizeof text, "blk.%u.%s.weight", layer, name);
-    return tiny_find(&p->file, text);
+    snprintf(text, sizeof text, "blk.%u.%s.%s", layer, name, what);
+    for (size_t i = 0; i < p->file.n; i++)
+        if (strcmp(p->file.tensors[i].name, text) == 0)
+            return &p->file.tensors[i];
+    return NULL;
+}
+
+static const tiny_tensor *tensor(plain *p, uint32_t layer, const char *name) {
+    const tiny_tensor *t = find(p, layer, name, "weight");
+    if (t == NULL)
+        check_fail("blk.%u.%s.weight is missing", layer, name);
+    return t;
 }
 
 /* y[rows] = W x, from the file's own bytes; x is quantized as the format wants it. */
@@ -106,8 +115,11 @@ static void multiply(const tiny_tensor *w, const float *x, float *y) {
     tern_ref_matmul(&matrix, &in, &all, y, rows);
 }
 
+/* The norm that a block may have at some place; every tensor of a file is used. */
 static void normalize(const plain *p, const tiny_tensor *g, const float *x, float *y) {
     float weights[MAX_WIDTH];
+    if (g == NULL)
+        return;
     memcpy(weights, g->data, g->bytes);
     tern_ref_rmsnorm(x, weights, g->ne[0], p->eps, y);
 }
@@ -117,14 +129,13 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
                    float *out) {
     const size_t dim = p->info.head_dim;
     const size_t group = p->info.n_head / p->info.n_head_kv;
-    const tern_ref_pairing pairing = p->neox ? TERN_REF_PAIR_NEOX : TERN_REF_PAIR_NORM;
     float c[MAX_HALF];
     float s[MAX_HALF];
     tern_rope_angles(p->frequency, dim / 2, position, c, s);
     for (size_t h = 0; h < p->info.n_head; h++)
-        tern_ref_rope(pairing, q + h * dim, c, s, dim / 2);
+        tern_ref_rope(p->pairing, q + h * dim, c, s, dim / 2);
     for (size_t h = 0; h < p->info.n_head_kv; h++) {
-        tern_ref_rope(pairing, k + h * dim, c, s, dim / 2);
+        tern_ref_rope(p->pairing, k + h * dim, c, s, dim / 2);
         tern_ref_store(p->kv, k + h * dim, dim, cached(p, p->k, layer, h, position));
         tern_ref_store(p->kv, v + h * dim, dim, cached(p, p->v, layer, h, position));
         const tern_attend_args args = {.q = q + h * group * dim,
@@ -144,39 +155,34 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
 static void project(plain *p, uint32_t n, const char *name, const char *norm, const float *x,
                     size_t n_heads, float *y) {
     const size_t dim = p->info.head_dim;
-    char text[64];
-    float bias[MAX_WIDTH];
+    float values[MAX_WIDTH];
+    const tiny_tensor *bias = find(p, n, name, "bias");
     multiply(tensor(p, n, name), x, y);
-    if (p->biases) {
-        snprintf(text, sizeof text, "blk.%u.%s.bias", n, name);
-        const tiny_tensor *b = tiny_find(&p->file, text);
-        memcpy(bias, b->data, b->bytes);
-        tern_ref_add(y, bias, n_heads * dim);
+    if (bias != NULL) {
+        memcpy(values, bias->data, bias->bytes);
+        tern_ref_add(y, values, n_heads * dim);
     }
-    for (size_t h = 0; p->qk_norms && norm != NULL && h < n_heads; h++)
-        normalize(p, tensor(p, n, norm), y + h * dim, y + h * dim);
+    for (size_t h = 0; norm != NULL && h < n_heads; h++)
+        normalize(p, find(p, n, norm, "weight"), y + h * dim, y + h * dim);
 }
 
 static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     static float norm[MAX_WIDTH], q[MAX_WIDTH], k[MAX_WIDTH], v[MAX_WIDTH];
     static float heads[MAX_WIDTH], gate[MAX_WIDTH], up[MAX_WIDTH], out[MAX_WIDTH];
-    const tern_ref_activation gating = p->bitnet ? TERN_REF_RELU2 : TERN_REF_SILU;
     normalize(p, tensor(p, n, "attn_norm"), x, norm);
     project(p, n, "attn_q", "attn_q_norm", norm, p->info.n_head, q);
     project(p, n, "attn_k", "attn_k_norm", norm, p->info.n_head_kv, k);
     project(p, n, "attn_v", NULL, norm, p->info.n_head_kv, v);
     attend(p, n, position, q, k, v, heads);
-    if (p->bitnet)
-        normalize(p, tensor(p, n, "attn_sub_norm"), heads, heads);
+    normalize(p, find(p, n, "attn_sub_norm", "weight"), heads, heads);
     multiply(tensor(p, n, "attn_output"), heads, out);
     tern_ref_add(x, out, p->info.n_embd);
 
     normalize(p, tensor(p, n, "ffn_norm"), x, norm);
     multiply(tensor(p, n, "ffn_gate"), norm, gate);
     multiply(tensor(p, n, "ffn_up"), norm, up);
-    tern_ref_gate(gating, gate, up, p->info.n_ff, gate);
-    if (p->bitnet)
-        normalize(p, tensor(p, n, "ffn_sub_norm"), gate, gate);
+    tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
+    normalize(p, find(p, n, "ffn_sub_norm", "weight"), gate, gate);
     multiply(tensor(p, n, "ffn_down"), gate, out);
     tern_ref_add(x, out, p->info.n_embd);
 }
@@ -238,8 +244,8 @@ static void check_preset(const char *preset, tern_format kv) {
 
 static void test_f16_cache(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++)
-        check_preset(tiny_presets[i], TERN_FORMAT_F16);
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++)
+        check_preset(tiny_presets()[i], TERN_FORMAT_F16);
 }
 
 static void test_f32_cache(void **state) {
@@ -250,8 +256,8 @@ static void test_f32_cache(void **state) {
 
 static void test_q8_0_cache(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++)
-        check_preset(tiny_presets[i], TERN_FORMAT_Q8_0);
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++)
+        check_preset(tiny_presets()[i], TERN_FORMAT_Q8_0);
 }
 
 int main(void) {

@@ -280,10 +280,10 @@ static void need_hwloc(void) {
 static void test_models(void **state) {
     (void)state;
     need_hwloc();
-    for (size_t i = 0; tiny_presets[i]; i++) {
-        check_model(tiny_presets[i], TWO_SOCKETS, (tern_model_params){.isa = NULL});
+    for (size_t i = 0; tiny_presets()[i]; i++) {
+        check_model(tiny_presets()[i], TWO_SOCKETS, (tern_model_params){.isa = NULL});
         if (i % 4 == 0)
-            check_model(tiny_presets[i], FOUR_NODES, (tern_model_params){.exact_head = true});
+            check_model(tiny_presets()[i], FOUR_NODES, (tern_model_params){.exact_head = true});
     }
 }
 

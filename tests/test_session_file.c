@@ -78,13 +78,13 @@ static void test_round_trips(void **state) {
     const char *isas[16];
     const size_t n_isas = tiny_isas(isas, 16);
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
-        tern_model *here = tiny_open(tiny_presets[i], NULL);
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
+        tern_model *here = tiny_open(tiny_presets()[i], NULL);
         for (size_t k = 0; k<n_isas; k += n_isas> 1 ? n_isas - 1 : 1) {
-            tern_model *there = tiny_open(tiny_presets[i], isas[k]);
+            tern_model *there = tiny_open(tiny_presets()[i], isas[k]);
             assert_int_equal(tern_model_identity(here), tern_model_identity(there));
             for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-                check_case("%s, cache %s, %s to %s", tiny_presets[i],
+                check_case("%s, cache %s, %s to %s", tiny_presets()[i],
                            tern_format_describe(formats[f])->name, tern_model_isa(here), isas[k]);
                 check_round_trip(here, there, formats[f]);
             }

@@ -15,6 +15,7 @@
 
 #include "authoring/synth_internal.h"
 #include "runtime/gguf/gguf.h"
+#include "tests/tiny_model.h"
 
 static char folder[] = "/tmp/tern-synth-XXXXXX";
 static char path[sizeof folder + 16];
@@ -284,13 +285,8 @@ static void check_moments(const char *preset, const char *name, double gain) {
 
 static void test_moments(void **state) {
     (void)state;
-    static const char *const presets[] = {
-        "bitnet-tiny",      "bitnet-tiny-odd", "bitnet-tiny-tq1_0", "bitnet-tiny-tq2_0",
-        "llama-tiny-q4_0",  "llama-tiny-q4_1", "llama-tiny-q5_0",   "llama-tiny-q8_0",
-        "llama-tiny-q4_k",  "llama-tiny-q5_k", "llama-tiny-q6_k",   "llama-tiny-f16",
-        "llama-tiny-iq2_s", "llama-tiny-bf16", "llama-tiny-f32",    "qwen2-tiny",
-        "qwen3-tiny",       "falcon3-tiny",    "falcon-e-tiny"};
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
+    const char *const *presets = tiny_presets();
+    for (size_t i = 0; presets[i] != NULL; i++) {
         check_moments(presets[i], "token_embd.weight", 2.5);
         check_moments(presets[i], "blk.0.attn_q.weight", 2);
         check_moments(presets[i], "blk.0.attn_v.weight", 1);

@@ -213,9 +213,9 @@ static void check_alignment(const char *preset, uint32_t alignment) {
 
 static void test_alignment(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets[i] != NULL; i++) {
-        check_alignment(tiny_presets[i], 4);
-        check_alignment(tiny_presets[i], 1);
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
+        check_alignment(tiny_presets()[i], 4);
+        check_alignment(tiny_presets()[i], 1);
     }
 }
 

@@ -12,14 +12,21 @@
 #include "dispatch/select.h"
 #include "tests/check.h"
 
-enum { MAX_TENSORS = 64, SEED = 1 };
+enum { MAX_TENSORS = 64, MAX_PRESETS = 64, SEED = 1 };
 
-const char *const tiny_presets[] = {
-    "bitnet-tiny",     "bitnet-tiny-odd", "bitnet-tiny-tq1_0", "bitnet-tiny-tq2_0",
-    "llama-tiny-q4_0", "llama-tiny-q4_1", "llama-tiny-q5_0",   "llama-tiny-q4_k",
-    "llama-tiny-q5_k", "llama-tiny-q6_k", "llama-tiny-iq2_s",  "llama-tiny-q8_0",
-    "llama-tiny-f16",  "llama-tiny-bf16", "llama-tiny-f32",    "qwen2-tiny",
-    "qwen3-tiny",      "falcon3-tiny",    "falcon-e-tiny",     NULL};
+const char *const *tiny_presets(void) {
+    static const char *names[MAX_PRESETS + 1];
+    const tern_synth_preset *preset;
+    size_t n = 0;
+    for (size_t i = 0; (preset = tern_synth_preset_at(i)) != NULL; i++) {
+        if (strstr(preset->name, "-tiny") == NULL)
+            continue;
+        if (n == MAX_PRESETS)
+            check_fail("more than %d tiny presets", MAX_PRESETS);
+        names[n++] = preset->name;
+    }
+    return names;
+}
 
 static void check_ok(tern_status status, const tern_error *err) {
     if (status != TERN_OK)

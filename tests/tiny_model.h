@@ -12,8 +12,9 @@
 
 enum { TINY_PATH_BYTES = 64 };
 
-/* Presets of every weight format and of both block designs; NULL ends the list. */
-extern const char *const tiny_presets[];
+/* Presets of every weight format and of every architecture: all whose name has "-tiny" in it; NULL
+ * ends the list. */
+const char *const *tiny_presets(void);
 
 /* Names of the instruction sets that run here; returns how many. */
 size_t tiny_isas(const char **names, size_t capacity);

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/span.h"
 #include "tern/kernels.h"
+#include "tern/span.h"
 
 /* Tensors that not every block has: bits of tern_arch.has (runtime/model/block.c lists them). */
 typedef enum tern_block_option {

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/taker.h"
-#include "runtime/model/arch.h"
+#include "runtime/model/config.h"
 #include "runtime/threads/team.h"
 #include "tern/inspect.h"
 

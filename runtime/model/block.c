@@ -8,37 +8,38 @@
     .kind = (what), .rows = TERN_SIZE_ONE, .columns = (side), .at = offsetof(tern_layer, member)
 #define NORM(member, side) VECTOR(TERN_BLOCK_NORM, member, side)
 #define BIAS(member, side) VECTOR(TERN_BLOCK_BIAS, member.bias, side), .when = TERN_HAS_QKV_BIAS
-#define MATRIX(member, results, inputs)                                                            \
-    .kind = TERN_BLOCK_MATRIX, .rows = (results), .columns = (inputs),                             \
+#define MATRIX(member, results, inputs, during)                                                    \
+    .kind = TERN_BLOCK_MATRIX, .rows = (results), .columns = (inputs), .stage = (during),          \
     .at = offsetof(tern_layer, member)
-#define FEED_FORWARD .part = TERN_PART_FEED_FORWARD
 
 static const tern_block_tensor tensors[] = {
     {"attn_norm.weight", "input_layernorm.weight", NORM(attn_norm, TERN_SIZE_EMBD)},
-    {"attn_q.weight", "self_attn.q_proj.weight", MATRIX(q, TERN_SIZE_Q, TERN_SIZE_EMBD),
-     .turned = true},
+    {"attn_q.weight", "self_attn.q_proj.weight",
+     MATRIX(q, TERN_SIZE_Q, TERN_SIZE_EMBD, TERN_STAGE_QKV), .turned = true},
     {"attn_q.bias", "self_attn.q_proj.bias", BIAS(q, TERN_SIZE_Q), .turned = true},
     {"attn_q_norm.weight", "self_attn.q_norm.weight", NORM(q_norm, TERN_SIZE_HEAD),
      .when = TERN_HAS_QK_NORMS},
-    {"attn_k.weight", "self_attn.k_proj.weight", MATRIX(k, TERN_SIZE_KV, TERN_SIZE_EMBD),
-     .turned = true},
+    {"attn_k.weight", "self_attn.k_proj.weight",
+     MATRIX(k, TERN_SIZE_KV, TERN_SIZE_EMBD, TERN_STAGE_QKV), .turned = true},
     {"attn_k.bias", "self_attn.k_proj.bias", BIAS(k, TERN_SIZE_KV), .turned = true},
     {"attn_k_norm.weight", "self_attn.k_norm.weight", NORM(k_norm, TERN_SIZE_HEAD),
      .when = TERN_HAS_QK_NORMS},
-    {"attn_v.weight", "self_attn.v_proj.weight", MATRIX(v, TERN_SIZE_KV, TERN_SIZE_EMBD)},
+    {"attn_v.weight", "self_attn.v_proj.weight",
+     MATRIX(v, TERN_SIZE_KV, TERN_SIZE_EMBD, TERN_STAGE_QKV)},
     {"attn_v.bias", "self_attn.v_proj.bias", BIAS(v, TERN_SIZE_KV)},
     {"attn_sub_norm.weight", "self_attn.attn_sub_norm.weight", "self_attn.inner_attn_ln.weight",
      NORM(attn_sub_norm, TERN_SIZE_Q), .when = TERN_HAS_ATTN_SUB_NORM},
-    {"attn_output.weight", "self_attn.o_proj.weight", MATRIX(o, TERN_SIZE_EMBD, TERN_SIZE_Q)},
-    {"ffn_norm.weight", "post_attention_layernorm.weight", FEED_FORWARD,
-     NORM(ffn_norm, TERN_SIZE_EMBD)},
-    {"ffn_gate.weight", "mlp.gate_proj.weight", FEED_FORWARD,
-     MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD)},
-    {"ffn_up.weight", "mlp.up_proj.weight", FEED_FORWARD, MATRIX(up, TERN_SIZE_FF, TERN_SIZE_EMBD)},
-    {"ffn_sub_norm.weight", "mlp.ffn_sub_norm.weight", "mlp.ffn_layernorm.weight", FEED_FORWARD,
+    {"attn_output.weight", "self_attn.o_proj.weight",
+     MATRIX(o, TERN_SIZE_EMBD, TERN_SIZE_Q, TERN_STAGE_OUT)},
+    {"ffn_norm.weight", "post_attention_layernorm.weight", NORM(ffn_norm, TERN_SIZE_EMBD)},
+    {"ffn_gate.weight", "mlp.gate_proj.weight",
+     MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
+    {"ffn_up.weight", "mlp.up_proj.weight",
+     MATRIX(up, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
+    {"ffn_sub_norm.weight", "mlp.ffn_sub_norm.weight", "mlp.ffn_layernorm.weight",
      NORM(ffn_sub_norm, TERN_SIZE_FF), .when = TERN_HAS_FFN_SUB_NORM},
-    {"ffn_down.weight", "mlp.down_proj.weight", FEED_FORWARD,
-     MATRIX(down, TERN_SIZE_EMBD, TERN_SIZE_FF)},
+    {"ffn_down.weight", "mlp.down_proj.weight",
+     MATRIX(down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN)},
 };
 
 const tern_block_tensor *tern_block_tensors(size_t *n) {
@@ -75,9 +76,13 @@ const float **tern_layer_vector(tern_layer *layer, const tern_block_tensor *t) {
     return member(layer, t);
 }
 
-const tern_linear *tern_layer_linear(const tern_layer *layer, size_t i) {
+const tern_block_tensor *tern_block_matrix(size_t i) {
     const tern_block_tensor *t = tensors;
-    for (;; t++)
-        if (t->kind == TERN_BLOCK_MATRIX && i-- == 0)
-            return (const void *)((const uint8_t *)layer + t->at);
+    while (t->kind != TERN_BLOCK_MATRIX || i-- > 0)
+        t++;
+    return t;
+}
+
+const tern_linear *tern_layer_linear(const tern_layer *layer, size_t i) {
+    return (const void *)((const uint8_t *)layer + tern_block_matrix(i)->at);
 }

@@ -46,17 +46,15 @@ typedef enum tern_block_kind {
     TERN_BLOCK_BIAS    /* a vector that files may leave out, the bias of a tern_linear */
 } tern_block_kind;
 
-typedef enum tern_block_part { TERN_PART_ATTENTION, TERN_PART_FEED_FORWARD } tern_block_part;
-
 typedef struct tern_block_tensor {
     const char *name;        /* in GGUF files, after "blk.<n>." */
     const char *hf;          /* in Hugging Face folders, after "model.layers.<n>." */
     const char *hf_older;    /* another name there; NULL: none */
     tern_block_kind kind;    /* what it is */
-    tern_block_part part;    /* what it belongs to */
     tern_block_size rows;    /* results; ONE for vectors */
     tern_block_size columns; /* elements of a row, or of the vector */
     unsigned when;           /* bit of tern_arch.has that such blocks have; 0: every block has it */
+    tern_stage stage;        /* of a pass that multiplies by the matrix */
     bool turned;             /* its rows, or elements, are heads that RoPE turns */
     size_t at;               /* its place in tern_layer, by kind */
 } tern_block_tensor;
@@ -76,6 +74,9 @@ size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side);
 /* Where the layer keeps a matrix of the table, and a norm or bias. */
 tern_linear *tern_layer_matrix(tern_layer *layer, const tern_block_tensor *t);
 const float **tern_layer_vector(tern_layer *layer, const tern_block_tensor *t);
+
+/* Matrix i < TERN_LAYER_LINEARS of the table. */
+const tern_block_tensor *tern_block_matrix(size_t i);
 
 /* Linear map i < TERN_LAYER_LINEARS of a layer, in the order of the table. */
 const tern_linear *tern_layer_linear(const tern_layer *layer, size_t i);

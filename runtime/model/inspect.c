@@ -54,11 +54,6 @@ const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
     return i == in_layers + 1 && tern_head_is_imaged(&m->image) ? &m->image.scan : NULL;
 }
 
-/* The stage of a layer's matrix, in the order of tern_layer_linear. */
-static const tern_stage stages[TERN_LAYER_LINEARS] = {
-    TERN_STAGE_QKV,     TERN_STAGE_QKV,     TERN_STAGE_QKV, TERN_STAGE_OUT,
-    TERN_STAGE_GATE_UP, TERN_STAGE_GATE_UP, TERN_STAGE_DOWN};
-
 /* Whose matrix it is: that of a layer by its tensor, because a node's threads may read a copy. */
 static void find_place(const tern_model *m, const tern_linear *linear, tern_linear_info *out) {
     const size_t in_layers = (size_t)m->config.n_layer * TERN_LAYER_LINEARS;
@@ -66,7 +61,7 @@ static void find_place(const tern_model *m, const tern_linear *linear, tern_line
     while (i < in_layers && tern_model_linear(m, i)->tensor != linear->tensor)
         i++;
     out->layer = (uint32_t)(i / TERN_LAYER_LINEARS);
-    out->stage = i < in_layers ? stages[i % TERN_LAYER_LINEARS]
+    out->stage = i < in_layers ? tern_block_matrix(i % TERN_LAYER_LINEARS)->stage
                                : (linear == &m->image.scan ? TERN_STAGE_SCAN : TERN_STAGE_HEAD);
 }
 

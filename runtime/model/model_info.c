@@ -19,8 +19,9 @@ static void describe_work(const tern_model *m, tern_model_info *out) {
             if (tensors[i].kind != TERN_BLOCK_MATRIX)
                 continue;
             const tern_linear *linear = tern_layer_matrix(&m->layers[n], &tensors[i]);
-            *(tensors[i].part == TERN_PART_ATTENTION ? &out->attention_bytes
-                                                     : &out->feed_forward_bytes) +=
+            const tern_stage stage = tensors[i].stage;
+            const bool attends = stage == TERN_STAGE_QKV || stage == TERN_STAGE_OUT;
+            *(attends ? &out->attention_bytes : &out->feed_forward_bytes) +=
                 tern_linear_bytes(linear);
             out->block_weights += count_weights(linear);
         }

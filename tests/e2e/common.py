@@ -23,26 +23,7 @@ PRETENDED = ("TERN_PROCESSOR",)  # of the machine that the whole suite is to bel
 
 _options = argparse.Namespace(tern=None, model=None)
 
-# Small synthetic models, one or more for each format and architecture.
 FLOATS = ["llama-tiny-f16", "llama-tiny-bf16", "llama-tiny-f32"]
-QUANTIZED = [
-    "bitnet-tiny",
-    "bitnet-tiny-odd",
-    "bitnet-tiny-tq1_0",
-    "bitnet-tiny-tq2_0",
-    "llama-tiny-q4_0",
-    "llama-tiny-q4_1",
-    "llama-tiny-q5_0",
-    "llama-tiny-q8_0",
-    "llama-tiny-q4_k",
-    "llama-tiny-q5_k",
-    "llama-tiny-q6_k",
-    "llama-tiny-iq2_s",
-    "qwen2-tiny",
-    "qwen3-tiny",
-    "falcon3-tiny",
-    "falcon-e-tiny",
-]
 
 
 def clean_environment(**extra):
@@ -81,6 +62,12 @@ def tern_json(*args, **kwargs):
     if len(lines) != 1:
         raise AssertionError(f"{args}: {len(lines)} lines of JSON")
     return json.loads(lines[0])
+
+
+def quantized():
+    """Small synthetic models whose weights are no floats, one or more for each format and architecture."""
+    names = [line.split()[0] for line in tern_text("synth", "--list").splitlines()]
+    return [name for name in names if "-tiny" in name and name not in FLOATS]
 
 
 def synth(preset, folder, seed=1):

@@ -168,7 +168,7 @@ class Maps(common.FolderTest):
     # ---- files that are right ----
 
     def test_sound_models(self):
-        for preset in common.QUANTIZED + common.FLOATS:
+        for preset in common.quantized() + common.FLOATS:
             with self.subTest(preset=preset):
                 for seed in (1, 2):
                     self.sound(common.synth(preset, self.dir, seed))

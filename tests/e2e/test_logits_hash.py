@@ -60,7 +60,7 @@ class OneAnswer(common.TernTest):
         print(f"{model.name}: {len(lengths)} prompts, {runs} runs, {len(seen)} hashes")
 
     def test_synthetic(self):
-        for preset in common.QUANTIZED + common.FLOATS:
+        for preset in common.quantized() + common.FLOATS:
             lengths = LENGTHS if preset in THOROUGH else LENGTHS[::3]
             self.check(common.synth(preset, self.folder.name), lengths)
 

@@ -59,7 +59,7 @@ class Agreement(common.TernTest):
         self.check_presets(common.FLOATS, "--cosine", "0.99999999", "--noise", "4")
 
     def test_quantized(self):
-        self.check_presets(common.QUANTIZED, "--noise", "4")
+        self.check_presets(common.quantized(), "--noise", "4")
 
     def test_q8_0_cache(self):
         """Codes flip where float32 and float64 round apart: less agreement than with halves."""

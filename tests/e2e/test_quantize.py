@@ -159,7 +159,7 @@ class Quantize(common.FolderTest):
     @unittest.skipUnless(gguf, "needs numpy and gguf")
     def test_from_every_format(self):
         """Values are those that the oracle's decoders find, also of I2_S and IQ2_S."""
-        for preset in common.QUANTIZED + common.FLOATS:
+        for preset in common.quantized() + common.FLOATS:
             with self.subTest(preset=preset):
                 source = common.synth(preset, self.dir)
                 out, said = self.quantize(source, "f32", "--embedding-type", "f32")

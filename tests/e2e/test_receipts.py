@@ -201,7 +201,7 @@ class OtherModels(common.TernTest):
         """Receipts of models in every format pass, and replay elsewhere."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "r.json"
-            for preset in common.FLOATS + common.QUANTIZED:
+            for preset in common.FLOATS + common.quantized():
                 with self.subTest(preset):
                     model = common.synth(preset, folder)
                     run = ["run", "-m", model, "--tokens", "9,8,7", "-n", 4, "--receipt", path, "--force"]
