@@ -10,6 +10,7 @@
 #include "runtime/forward/attention.h"
 #include "runtime/forward/overflow.h"
 #include "runtime/forward/runner.h"
+#include "runtime/sample/logit_source.h"
 #include "runtime/threads/team.h"
 
 /* The residual stream of some rows, and what the next matrices read of them. */
@@ -37,7 +38,7 @@ typedef struct tern_scratch {
     float *cosine;        /* [T][n_rot / 2] */
     float *sine;          /* [T][n_rot / 2] */
     float *logits;        /* [n_vocab] */
-    float *lower, *upper; /* [n_picks][n_vocab] bounds; NULL when the head has no image */
+    float *lower, *upper; /* [n_picks][n_vocab] bounds, or in lower logits; NULL: not needed */
     size_t width;         /* widest matrix input, columns */
     size_t q_stride;      /* width rounded up to TERN_Q_PAD */
     size_t blocks;        /* ceil(width / TERN_BLOCK) */
@@ -68,6 +69,15 @@ typedef struct tern_batch {
     tern_format kv;          /* of the pool */
 } tern_batch;
 
+/* A pick that is being made, with others. */
+typedef struct tern_pick_slot {
+    tern_pick *pick;
+    tern_bounded_pick bounded;
+    tern_head_slack slack;
+    bool open;     /* bounds may still be enough */
+    size_t before; /* candidates of the slots before it */
+} tern_pick_slot;
+
 enum { TERN_NO_ROW = UINT32_MAX };
 
 struct tern_runner {
@@ -76,8 +86,9 @@ struct tern_runner {
     tern_arena arena;
     tern_scratch scratch;
     tern_batch batch;
-    bool *counted;       /* [n_batch] of each wanted row: its head is in work.products */
-    uint32_t buffer_row; /* whose logits scratch.logits holds; TERN_NO_ROW: nobody's */
+    tern_pick_slot *slots; /* [n_picks] */
+    bool *counted;         /* [n_batch] of each wanted row: its head is in work.products */
+    uint32_t buffer_row;   /* whose logits scratch.logits holds; TERN_NO_ROW: nobody's */
     uint32_t n_batch, n_ctx, n_picks;
     int refused; /* errno of the first binding that the system refused; 0: none */
     tern_session_work work;
@@ -95,7 +106,8 @@ enum tern_products {
     TERN_RAN_HEAD_GEMV = 4,
     TERN_RAN_HEAD_GEMM = 8,
     TERN_RAN_HEAD_SCAN = 16,
-    TERN_RAN_ALL = 31
+    TERN_RAN_ALL = 31,       /* that a session makes */
+    TERN_RAN_HEAD_SCANS = 32 /* of several rows */
 };
 
 static inline uint32_t tern_batch_position(const tern_batch *b, size_t row) {
@@ -123,6 +135,20 @@ static inline tern_activations tern_activations_of(const tern_scratch *s, const 
                               .block_sum = in->bx_sum + t0 * s->blocks,
                               .d_stride = s->blocks};
 }
+
+/* The same from a wanted row on. */
+tern_activations tern_wanted_activations(const tern_runner *r, const tern_linear *linear,
+                                         size_t row);
+
+/* Counts the head once for a product with n wanted rows, but no row twice, however often it is
+ * asked; `ran` are bits of tern_products. */
+void tern_count_head(tern_runner *r, size_t first, size_t n, unsigned ran);
+
+/* The head as the worker reads it. */
+const tern_linear *tern_head_of(const tern_runner *r, tern_worker worker);
+
+/* tern_runner_logits without a look at them. */
+void tern_runner_multiply_head(tern_runner *r, size_t first, size_t n, float *logits);
 
 /* Runs the batch that stands in the runner; forward.c. */
 void tern_forward(tern_runner *r);

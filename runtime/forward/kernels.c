@@ -28,7 +28,7 @@ static size_t add_linear(const tern_linear *linear, unsigned products, const ter
 /* Rows of a forward pass with these products, bits of tern_products. */
 static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
                         const tern_kernel_row **rows, size_t capacity) {
-    const unsigned in_head = products / TERN_RAN_HEAD_GEMV;
+    const unsigned in_head = products / TERN_RAN_HEAD_GEMV & (TERN_RAN_GEMV | TERN_RAN_GEMM);
     const tern_row_set *r = &m->rows;
     size_t n = add_row(m->own.embedding.row, rows, capacity, 0);
     n = add_row(r->rmsnorm, rows, capacity, n);
@@ -51,6 +51,8 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
     n = add_row(r->add, rows, capacity, n);
     if (m->image.scan.gemv && products & TERN_RAN_HEAD_SCAN)
         n = add_row(m->image.scan.gemv, rows, capacity, n);
+    if (m->image.scan.gemm && products & TERN_RAN_HEAD_SCANS)
+        n = add_row(m->image.scan.gemm, rows, capacity, n);
     return add_linear(&m->own.head, in_head, rows, capacity, n);
 }
 

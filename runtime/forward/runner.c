@@ -71,10 +71,11 @@ static void lay_out_logits(tern_runner *r, tern_taker *t) {
     const size_t n_vocab = r->model->config.n_vocab;
     tern_scratch *w = &r->scratch;
     w->logits = tern_take(t, n_vocab, sizeof(float));
-    if (tern_head_is_imaged(&r->model->image)) {
+    r->slots = tern_take(t, r->n_picks, sizeof *r->slots);
+    if (r->n_picks > 1 || tern_head_is_imaged(&r->model->image))
         w->lower = tern_take(t, r->n_picks * n_vocab, sizeof(float));
+    if (tern_head_is_imaged(&r->model->image))
         w->upper = tern_take(t, r->n_picks * n_vocab, sizeof(float));
-    }
 }
 
 /* All of the arena; called once to size it and once to fill it. */

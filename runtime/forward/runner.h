@@ -120,7 +120,11 @@ typedef struct tern_pick {
     tern_error err;
 } tern_pick;
 
-/* The same for many rows, whose head is scanned together. Every pick gets a status of its own. */
+/*
+ * The same for many rows, which ascend: the head is scanned once for up to n_picks rows that are no
+ * further apart, and read once for those of them that need all logits. Every pick gets a status of
+ * its own.
+ */
 void tern_runner_picks(tern_runner *r, tern_pick *picks, size_t n);
 
 /* What has been done since the runner was made; a pass counts the positions before each span as

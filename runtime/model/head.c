@@ -209,9 +209,12 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
     image.largest = largest_of(&image);
     image.scan.gemv = tern_guard_product(l->guard, TERN_OP_GEMV, &image.scan.matrix,
                                          image.scan.gemv, "output head");
+    image.scan.gemm = tern_guard_product(l->guard, TERN_OP_GEMM, &image.scan.matrix,
+                                         image.scan.gemm, "output head");
     *out = image;
-    return image.scan.gemv ? TERN_OK
-                           : tern_fail(err, TERN_ERR_KERNEL, "no kernels for an int8 head");
+    return image.scan.gemv && image.scan.gemm
+               ? TERN_OK
+               : tern_fail(err, TERN_ERR_KERNEL, "no kernels for an int8 head");
 }
 
 /* ---- bounds -------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@
 #include "runtime/model/weights.h"
 
 typedef struct tern_head_image {
-    tern_linear scan;   /* INT8R16 with a scale a row; only its gemv is used. No rows: no image */
+    tern_linear scan;   /* INT8R16 with a scale a row. No rows: no image */
     const float *error; /* [n_vocab] at least |w - w'| + g_n |w| */
     const float *norm;  /* [n_vocab] at least |w'| */
     float largest;      /* of error + norm; infinite when some row's squares are */

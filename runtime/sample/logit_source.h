@@ -26,4 +26,30 @@ typedef struct tern_logit_source {
 TERN_MUST_CHECK tern_status tern_sampler_pick_from(tern_sampler *s, const tern_logit_source *source,
                                                    int32_t *token, tern_error *err);
 
+/*
+ * The same step by step, for those who pick for several samplers at once. Where tern_bounds_help,
+ * the caller finds bounds; where tern_bounds_choose then is true, it puts exact logits of the
+ * candidates into place, and where tern_bounds_decide is true, there is the token. One false, and
+ * the token has to be picked from all logits, as if nothing had been asked.
+ */
+typedef struct tern_bounded_pick {
+    tern_sampler *sampler;
+    float *lower, *upper; /* [n_vocab] as in tern_logit_source */
+    size_t n;             /* candidates */
+    float floor;          /* every other token's logit is less */
+} tern_bounded_pick;
+
+/* Whether the sampler leaves out any token, so that bounds may be enough. */
+bool tern_bounds_help(const tern_sampler *s);
+
+/* Changes the bounds, and sets n: the candidates are tern_bounds_candidates[n], ascending. */
+bool tern_bounds_choose(tern_bounded_pick *p);
+const uint32_t *tern_bounds_candidates(const tern_bounded_pick *p);
+
+/* Where the exact logits of the candidates go, by token: [n_vocab]. */
+float *tern_bounds_exact(const tern_bounded_pick *p);
+
+/* Draws from the sampler's random stream only where it decides. */
+bool tern_bounds_decide(tern_bounded_pick *p, int32_t *token);
+
 #endif

@@ -17,14 +17,6 @@
 /* With more candidates than a share of 1 in MAX_SHARE, reading all rows in order costs no more. */
 enum { MAX_SHARE = 16, MIN_CANDIDATES = 64 };
 
-typedef struct picking {
-    tern_sampler *s;
-    const tern_logit_source *source;
-    float *lower, *upper;
-    size_t n;    /* candidates in s->ids, with logits in s->exact */
-    float floor; /* every other token's logit is less */
-} picking;
-
 enum { LANES = 16 };
 
 /* The largest of x[n], n >= 1. As tern_argmax, but the compiler can make vectors of it. */
@@ -72,8 +64,8 @@ static float kth_largest(float *heap, size_t k, const float *x, size_t n) {
 
 /* Makes the allowed tokens that reach the floor candidates; false when there are too many to be
  * worth it. */
-static bool choose(picking *p, float floor) {
-    const uint32_t n_vocab = p->s->n_vocab;
+static bool choose(tern_bounded_pick *p, float floor) {
+    const uint32_t n_vocab = p->sampler->n_vocab;
     const size_t most = n_vocab / MAX_SHARE + MIN_CANDIDATES;
     p->floor = floor;
     p->n = 0;
@@ -81,24 +73,18 @@ static bool choose(picking *p, float floor) {
         if (p->upper[i] >= floor && p->upper[i] > -INFINITY) {
             if (p->n == most)
                 return false;
-            p->s->ids[p->n++] = i;
+            p->sampler->ids[p->n++] = i;
         }
     }
     return true;
 }
 
-/* Exact logits of the candidates, with biases and penalties; s->exact holds nothing else. */
-static void evaluate(picking *p) {
-    p->source->rows(p->source->user, p->s->ids, p->n, p->s->exact);
-    tern_penalties_change(&p->s->penalties, p->s->exact);
-}
-
 /* The best candidate: it is the best token, since the floor is at most its lower bound. */
-static uint32_t best_of(const picking *p) {
-    uint32_t best = p->s->ids[0];
+static uint32_t best_of(const tern_bounded_pick *p) {
+    uint32_t best = p->sampler->ids[0];
     for (size_t i = 1; i < p->n; i++)
-        if (p->s->exact[p->s->ids[i]] > p->s->exact[best])
-            best = p->s->ids[i];
+        if (p->sampler->exact[p->sampler->ids[i]] > p->sampler->exact[best])
+            best = p->sampler->ids[i];
     return best;
 }
 
@@ -119,10 +105,10 @@ static float exp_above(float x) {
 }
 
 /* At least the sum of e^((logit - max) / temperature) over the tokens that are no candidates. */
-static double tail_above(const picking *p, float max) {
-    const float t = p->s->params.temperature;
+static double tail_above(const tern_bounded_pick *p, float max) {
+    const float t = p->sampler->params.temperature;
     double sum = 0.0;
-    for (uint32_t i = 0; i < p->s->n_vocab; i++)
+    for (uint32_t i = 0; i < p->sampler->n_vocab; i++)
         if (p->upper[i] < p->floor)
             sum += (double)exp_above((p->upper[i] - max) / t);
     return sum * 1.0001;
@@ -141,8 +127,8 @@ typedef struct shares {
 
 /* s->p by token; what the canonical sum over all tokens, 16 lanes of floats, may be beside theirs.
  */
-static shares share_out(picking *p, float max) {
-    tern_sampler *s = p->s;
+static shares share_out(tern_bounded_pick *p, float max) {
+    tern_sampler *s = p->sampler;
     float *packed = s->packed;
     for (size_t i = 0; i < p->n; i++)
         packed[i] = (s->exact[s->ids[i]] - max) / s->params.temperature;
@@ -167,9 +153,9 @@ static verdict is_less(double x, double y, double slack) {
 }
 
 /* Whether top-p ends a run of candidates with this sum of shares. */
-static verdict is_full(const picking *p, shares f, double sum) {
-    const double top_p = (double)p->s->params.top_p;
-    if (p->s->params.top_p >= 1.0F || sum * f.high * (1.0 + RATIO) < top_p)
+static verdict is_full(const tern_bounded_pick *p, shares f, double sum) {
+    const double top_p = (double)p->sampler->params.top_p;
+    if (p->sampler->params.top_p >= 1.0F || sum * f.high * (1.0 + RATIO) < top_p)
         return NO;
     return sum * f.low * (1.0 - RATIO) >= top_p ? YES : OPEN;
 }
@@ -178,8 +164,8 @@ static verdict is_full(const picking *p, shares f, double sum) {
  * How many candidates are kept, and the sum of their shares; 0: it is not certain. Where candidates
  * end, or one lies below the floor, another token may come next, whose share is below `deepest`.
  */
-static size_t keep(picking *p, shares f, double deepest, double *total) {
-    tern_sampler *s = p->s;
+static size_t keep(tern_bounded_pick *p, shares f, double deepest, double *total) {
+    tern_sampler *s = p->sampler;
     double sum = 0.0, least = 0.0;
     for (size_t kept = 0;; kept++) {
         const uint32_t id = kept < p->n ? tern_candidates_pop(s->heap, p->n - kept) : 0;
@@ -199,11 +185,11 @@ static size_t keep(picking *p, shares f, double deepest, double *total) {
 }
 
 /* The draw of sampler.c, if it is certain. */
-static bool draw(const picking *p, size_t kept, double r, uint32_t *id) {
-    const uint64_t *last = p->s->heap + p->n - 1;
+static bool draw(const tern_bounded_pick *p, size_t kept, double r, uint32_t *id) {
+    const uint64_t *last = p->sampler->heap + p->n - 1;
     double sum = 0.0;
     for (size_t j = 0; j + 1 < kept; j++) {
-        sum += (double)p->s->p[tern_candidate_token(*(last - j))];
+        sum += (double)p->sampler->p[tern_candidate_token(*(last - j))];
         const verdict below = is_less(r, sum, 2 * RATIO);
         if (below == OPEN)
             return false;
@@ -227,13 +213,15 @@ static float reach_of(const tern_sampler_params *params) {
 /* Shares so small that a float could hold them as denormals only are left to the exact way. */
 static const float least_min_p = 0x1p-64F;
 
-static bool pick_nucleus(picking *p, uint32_t *id) {
-    tern_sampler *s = p->s;
-    const float bound = largest(p->lower, s->n_vocab);
-    if ((s->params.min_p > 0.0F && s->params.min_p < least_min_p) ||
-        !choose(p, bound - s->params.temperature * reach_of(&s->params)))
-        return false;
-    evaluate(p);
+static bool choose_nucleus(tern_bounded_pick *p) {
+    const tern_sampler_params *params = &p->sampler->params;
+    const float bound = largest(p->lower, p->sampler->n_vocab);
+    return (params->min_p == 0.0F || params->min_p >= least_min_p) &&
+           choose(p, bound - params->temperature * reach_of(params));
+}
+
+static bool decide_nucleus(tern_bounded_pick *p, uint32_t *id) {
+    tern_sampler *s = p->sampler;
     double total;
     const float max = s->exact[best_of(p)];
     const shares f = share_out(p, max);
@@ -245,59 +233,76 @@ static bool pick_nucleus(picking *p, uint32_t *id) {
 
 /* ---- the pick -------------------------------------------------------------------------------- */
 
-static bool pick_greedy(picking *p, uint32_t *id) {
-    if (!choose(p, largest(p->lower, p->s->n_vocab)))
-        return false;
-    evaluate(p);
-    *id = best_of(p);
-    return true;
+static bool is_top_k(const tern_sampler *s) {
+    return s->params.top_k > 0 && s->params.top_k < s->n_vocab;
 }
 
-static bool pick_top_k(picking *p, uint32_t *id) {
-    tern_sampler *s = p->s;
-    if (!choose(p, kth_largest(s->p, s->params.top_k, p->lower, s->n_vocab)))
-        return false;
-    evaluate(p);
-    const float max = s->exact[best_of(p)];
-    tern_candidates_build(s->heap, s->exact, s->ids, p->n);
-    *id = tern_sampler_from_top_k(s, s->exact, p->n, max);
-    return true;
-}
-
-/* Whether the parameters leave out any token, so that bounds may be enough. */
-static bool is_selective(const tern_sampler *s) {
+bool tern_bounds_help(const tern_sampler *s) {
     const tern_sampler_params *p = &s->params;
-    return p->temperature == 0.0F || (p->top_k > 0 && p->top_k < s->n_vocab) || p->top_p < 1.0F ||
-           p->min_p > 0.0F;
+    return p->temperature == 0.0F || is_top_k(s) || p->top_p < 1.0F || p->min_p > 0.0F;
 }
 
-static bool pick(picking *p, uint32_t *id) {
-    tern_sampler *s = p->s;
-    if (!is_selective(s) || !p->source->bounds(p->source->user, &p->lower, &p->upper))
-        return false;
+bool tern_bounds_choose(tern_bounded_pick *p) {
+    tern_sampler *s = p->sampler;
     tern_penalties_change(&s->penalties, p->lower);
     tern_penalties_change(&s->penalties, p->upper);
     tern_sampler_forbid(s, p->lower);
     tern_sampler_forbid(s, p->upper);
     if (s->params.temperature == 0.0F)
-        return pick_greedy(p, id);
-    if (s->params.top_k > 0 && s->params.top_k < s->n_vocab)
-        return pick_top_k(p, id);
-    return pick_nucleus(p, id);
+        return choose(p, largest(p->lower, s->n_vocab));
+    if (is_top_k(s))
+        return choose(p, kth_largest(s->p, s->params.top_k, p->lower, s->n_vocab));
+    return choose_nucleus(p);
+}
+
+const uint32_t *tern_bounds_candidates(const tern_bounded_pick *p) {
+    return p->sampler->ids;
+}
+
+float *tern_bounds_exact(const tern_bounded_pick *p) {
+    return p->sampler->exact;
+}
+
+static bool decide(tern_bounded_pick *p, uint32_t *id) {
+    tern_sampler *s = p->sampler;
+    tern_penalties_change(&s->penalties, s->exact); /* holds nothing but candidates */
+    if (s->params.temperature > 0.0F && !is_top_k(s))
+        return decide_nucleus(p, id);
+    *id = best_of(p);
+    if (s->params.temperature > 0.0F) {
+        tern_candidates_build(s->heap, s->exact, s->ids, p->n);
+        *id = tern_sampler_from_top_k(s, s->exact, p->n, s->exact[*id]);
+    }
+    return true;
+}
+
+bool tern_bounds_decide(tern_bounded_pick *p, int32_t *token) {
+    const tern_chacha random = p->sampler->random;
+    uint32_t id;
+    const bool decided = decide(p, &id);
+    if (decided)
+        *token = (int32_t)id;
+    else
+        p->sampler->random = random; /* a number that was drawn in vain */
+    return decided;
+}
+
+/* The whole of it, if bounds are enough. */
+static bool pick(tern_sampler *s, const tern_logit_source *source, int32_t *token) {
+    tern_bounded_pick p = {.sampler = s};
+    if (!tern_bounds_help(s) || !source->bounds(source->user, &p.lower, &p.upper) ||
+        !tern_bounds_choose(&p))
+        return false;
+    source->rows(source->user, s->ids, p.n, s->exact);
+    return tern_bounds_decide(&p, token);
 }
 
 tern_status tern_sampler_pick_from(tern_sampler *s, const tern_logit_source *source, int32_t *token,
                                    tern_error *err) {
     if (s == NULL || source == NULL || token == NULL)
         return tern_fail(err, TERN_ERR_NULL, "sampler: NULL argument");
-    picking p = {.s = s, .source = source};
-    const tern_chacha random = s->random;
-    uint32_t id;
-    if (pick(&p, &id)) {
-        *token = (int32_t)id;
+    if (pick(s, source, token))
         return TERN_OK;
-    }
-    s->random = random; /* a number that was drawn in vain */
     const float *logits;
     const tern_status status = source->all(source->user, &logits, err);
     return status == TERN_OK ? tern_sampler_pick(s, logits, token, err) : status;
