@@ -69,6 +69,14 @@ add_library(tern_json_tree STATIC ${json_tree_sources})
 target_include_directories(tern_json_tree PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(tern_json_tree PUBLIC tern)
 
+# Receipts and other documents of measurements: fields, rules, digests, signatures. Not installed.
+file(GLOB receipts_sources CONFIGURE_DEPENDS receipts/*.c)
+add_library(tern_receipts STATIC ${receipts_sources})
+target_include_directories(tern_receipts PUBLIC ${PROJECT_SOURCE_DIR})
+target_compile_definitions(tern_receipts PRIVATE ${TERN_SIGN_DEFINITIONS})
+target_link_libraries(tern_receipts PUBLIC tern tern_json_tree PRIVATE tern_probes
+                      ${TERN_SIGN_LIBRARIES})
+
 file(GLOB authoring_sources CONFIGURE_DEPENDS authoring/*.c authoring/convert/*.c)
 add_library(tern_authoring STATIC ${authoring_sources})
 target_include_directories(tern_authoring PUBLIC ${PROJECT_SOURCE_DIR})

@@ -19,7 +19,7 @@
 #include "tools/bench/energy.h"
 #include "tools/bench/series.h"
 #include "tools/bench/sparsity.h"
-#include "tools/bench/touch.h"
+#include "tools/touch/touch.h"
 
 static void test_series(void **state) {
     (void)state;

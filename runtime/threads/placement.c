@@ -2,6 +2,7 @@
 
 #include "runtime/threads/placement.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,31 @@ void tern_numa_name(const tern_places *wish, char *text, size_t size) {
         (void)snprintf(text, size, "node:%u", wish->node);
     else
         (void)snprintf(text, size, "%s", names[wish->numa]);
+}
+
+bool tern_numa_parse(const char *text, tern_places *out) {
+    static const char node[] = "node:";
+    if (strcmp(text, "none") == 0) {
+        out->numa = TERN_NUMA_NONE;
+    } else if (strcmp(text, "interleave") == 0) {
+        out->numa = TERN_NUMA_INTERLEAVE;
+    } else if (strcmp(text, "strict") == 0) {
+        out->numa = TERN_NUMA_STRICT;
+    } else {
+        const char *digits = text + sizeof node - 1;
+        if (strncmp(text, node, sizeof node - 1) != 0 || digits[0] < '0' || digits[0] > '9') {
+            return false;
+        }
+        char *end;
+        errno = 0;
+        const unsigned long number = strtoul(digits, &end, 10);
+        if (errno != 0 || *end != '\0' || number > UINT32_MAX) {
+            return false;
+        }
+        out->numa = TERN_NUMA_NODE;
+        out->node = (uint32_t)number;
+    }
+    return true;
 }
 
 uint32_t tern_find_node(const tern_topology *t, uint32_t os) {

@@ -62,14 +62,26 @@ class Rooms(unittest.TestCase):
 
     def test_the_program_includes_public_headers_only(self):
         found = []
-        for path in sorted((ROOT / "tools").rglob("*.[ch]")):
-            name = path.relative_to(ROOT).as_posix()
-            found += private_includes(name, path.read_text(encoding="utf-8"))
-        self.assertEqual(found, [], "tools/ includes private headers: make what it needs public")
+        for room in ("tools", "receipts"):
+            for path in sorted((ROOT / room).rglob("*.[ch]")):
+                name = path.relative_to(ROOT).as_posix()
+                found += private_includes(name, path.read_text(encoding="utf-8"))
+        self.assertEqual(found, [], "the program includes private headers: make what it needs public")
 
     def test_a_private_header_is_named(self):
         text = '#include "tern/tern.h"\n\n#include "dispatch/cpu.h"\n'
         self.assertEqual(private_includes("tools/x.c", text), ["tools/x.c:3 includes dispatch/cpu.h"])
+
+    def test_no_cycles(self):
+        """Folders that include each other, directly or by way of others, are one merged node."""
+        folders = self.script.read_includes(self.script.whole_folder_of)
+        self.assertIn("base/json_tree", folders)
+        cycles = [name for name in self.script.merge_cycles(folders) if " + " in name]
+        self.assertEqual(cycles, [], "folders include each other")
+
+    def test_a_cycle_is_named(self):
+        graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}
+        self.assertIn("a + b + c", self.script.merge_cycles(graph))
 
 
 if __name__ == "__main__":

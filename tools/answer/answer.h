@@ -14,7 +14,7 @@
 
 #include "base/stops.h"
 #include "tern/tern.h"
-#include "tools/bench/touch.h"
+#include "tools/touch/touch.h"
 
 /*
  * Takes text that is certain to belong to the answer. Called behind every token, then with size 0

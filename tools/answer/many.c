@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/answer/figures.h"
-#include "tools/bench/touch_options.h"
+#include "tools/touch/touch_options.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/out.h"
 #include "tools/model/json.h"

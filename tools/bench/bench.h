@@ -12,7 +12,7 @@
 #include "tools/bench/series.h"
 #include "tools/bench/sparsity.h"
 #include "tools/bench/stages.h"
-#include "tools/bench/touch.h"
+#include "tools/touch/touch.h"
 #include "tools/cli/out.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"

@@ -5,7 +5,8 @@
 
 #include "tools/bench/bench.h"
 #include "tools/model/places.h"
-#include "tools/receipt/facts.h"
+#include "receipts/facts.h"
+#include "tools/receipt/run_facts.h"
 #include "tools/receipt/receipt.h"
 
 static void set(json_t *object, const char *key, json_t *value) {

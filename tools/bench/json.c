@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "tools/bench/bench.h"
-#include "tools/bench/touch_options.h"
+#include "tools/touch/touch_options.h"
 #include "tools/model/places.h"
-#include "tools/receipt/facts.h"
+#include "receipts/facts.h"
+#include "tools/receipt/run_facts.h"
 
 static void set_number(json_t *root, const char *key, double x) {
     json_object_set_new(root, key, json_number(x));

@@ -88,11 +88,6 @@ int file_read(const char *path, size_t limit, char **bytes, size_t *size) {
     return EXIT_DONE;
 }
 
-const char *file_base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 int file_sha256(const char *path, char hex[65]) {
     FILE *file = file_open_text(path);
     if (file == NULL) {

@@ -15,9 +15,6 @@ FILE *file_open_text(const char *path);
  * 0 behind *size bytes. More than limit bytes are refused. */
 int file_read(const char *path, size_t limit, char **bytes, size_t *size);
 
-/* What stands behind the last '/' of a path; all of it without one. */
-const char *file_base_name(const char *path);
-
 /* How messages call a file: "-" is standard input. */
 const char *file_shown(const char *path);
 

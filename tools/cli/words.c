@@ -32,18 +32,3 @@ size_t word_distance(const char *a, const char *b) {
 bool word_is_near(size_t distance, const char *word) {
     return distance <= 1 + strlen(word) / 4 && distance < strlen(word);
 }
-
-bool word_next(const char **list, char word[WORD_BYTES]) {
-    if (*list == NULL) {
-        return false;
-    }
-    *list += strspn(*list, " ");
-    const size_t n = strcspn(*list, " ");
-    if (n == 0 || n >= WORD_BYTES) {
-        return false;
-    }
-    memcpy(word, *list, n);
-    word[n] = '\0';
-    *list += n;
-    return true;
-}

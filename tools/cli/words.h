@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { WORD_BYTES = 64 }; /* of the longest word, terminator included */
+#include "base/text.h"
 
 /*
  * Distance of two words: the fewest insertions, deletions, replacements and swaps of neighbours,
@@ -16,9 +16,5 @@ size_t word_distance(const char *a, const char *b);
 /* Whether a word so far away may have been meant: one mistake, and one more for every four letters.
  */
 bool word_is_near(size_t distance, const char *word);
-
-/* Copies the next word of a list separated by spaces and moves *list behind it; false at its end.
- */
-bool word_next(const char **list, char word[WORD_BYTES]);
 
 #endif

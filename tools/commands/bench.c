@@ -9,7 +9,7 @@
 #include "base/metrics.h"
 #include "tern/inspect.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/touch_options.h"
+#include "tools/touch/touch_options.h"
 #include "tools/commands/commands.h"
 #include "tools/model/text_file.h"
 #include "tools/receipt/receipt.h"

@@ -7,7 +7,7 @@
 #include "tools/answer/figures.h"
 #include "tools/answer/many.h"
 #include "tools/answer/request.h"
-#include "tools/bench/touch_options.h"
+#include "tools/touch/touch_options.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/out.h"
 #include "tools/commands/commands.h"

@@ -9,31 +9,6 @@
 #include "tern/inspect.h"
 #include "tools/cli/out.h"
 
-bool places_parse_numa(const char *text, tern_places *out) {
-    static const char node[] = "node:";
-    if (strcmp(text, "none") == 0) {
-        out->numa = TERN_NUMA_NONE;
-    } else if (strcmp(text, "interleave") == 0) {
-        out->numa = TERN_NUMA_INTERLEAVE;
-    } else if (strcmp(text, "strict") == 0) {
-        out->numa = TERN_NUMA_STRICT;
-    } else {
-        const char *digits = text + sizeof node - 1;
-        if (strncmp(text, node, sizeof node - 1) != 0 || digits[0] < '0' || digits[0] > '9') {
-            return false;
-        }
-        char *end;
-        errno = 0;
-        const unsigned long number = strtoul(digits, &end, 10);
-        if (errno != 0 || *end != '\0' || number > UINT32_MAX) {
-            return false;
-        }
-        out->numa = TERN_NUMA_NODE;
-        out->node = (uint32_t)number;
-    }
-    return true;
-}
-
 /* IE_TP_USE_AFFINITY=0 is another program's way to say --affinity none. */
 static tern_affinity read_affinity(const options *o) {
     const char *name = options_text(o, OPT_AFFINITY); /* one of the option's choices */
@@ -50,7 +25,7 @@ static tern_affinity read_affinity(const options *o) {
 
 tern_status places_read(const options *o, tern_model_params *params, tern_error *err) {
     tern_places places = {.affinity = read_affinity(o)};
-    if (!places_parse_numa(options_text(o, OPT_NUMA), &places)) {
+    if (!tern_numa_parse(options_text(o, OPT_NUMA), &places)) {
         return tern_fail(err, TERN_ERR_ARG,
                          "--numa wants none, interleave, node:X or strict, not '%.100s'",
                          options_text(o, OPT_NUMA));

@@ -19,9 +19,6 @@ TERN_MUST_CHECK tern_status places_read(const options *o, tern_model_params *par
  */
 bool places_lack_node(const tern_model_params *params, tern_error *err);
 
-/* "none", "interleave", "node:X" or "strict" into *out; false when the text is none of them. */
-bool places_parse_numa(const char *text, tern_places *out);
-
 /* A line on standard error where the system refused to bind something for the session. */
 void places_report(const tern_session *session);
 

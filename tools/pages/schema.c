@@ -6,8 +6,8 @@
 
 #include "tools/cli/words.h"
 #include "tools/pages/pages.h"
-#include "tools/receipt/fields.h"
-#include "tools/receipt/receipt.h"
+#include "receipts/fields.h"
+#include "receipts/document.h"
 
 /* A schema in work: where it goes, and what of. */
 typedef struct schema {

@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_tree/read.h"
 #include "base/json_tree/write.h"
+#include "receipts/sign.h"
 #include "tools/cli/files.h"
 #include "tools/cli/out.h"
-#include "tools/receipt/sign.h"
 
 int receipt_check_key(const options *o) {
     const char *key = options_text(o, OPT_SIGN_KEY);
@@ -20,17 +19,11 @@ int receipt_check_key(const options *o) {
         complain("--sign-key signs a receipt: use --receipt FILE too");
         return EXIT_USAGE;
     }
-    return !signs || key == NULL || sign_check_secret(key) ? EXIT_DONE : EXIT_FAILED;
-}
-
-json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_error *err) {
-    json_t *root = json_read(bytes, size, name, err);
-    if (root != NULL && !json_is_object(root)) {
-        (void)tern_fail(err, TERN_ERR_ARG, "%s: line 1: not a JSON object", name);
-        json_decref(root);
-        root = NULL;
+    if (!signs || key == NULL) {
+        return EXIT_DONE;
     }
-    return root;
+    tern_error err = {0};
+    return sign_check_secret(key, &err) == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
 json_t *receipt_read(const char *path) {

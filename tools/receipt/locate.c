@@ -7,11 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
+#include "receipts/rules.h"
 #include "tools/cli/files.h"
 #include "tools/cli/out.h"
 #include "tools/model/loader.h"
 #include "tools/model/model_folder.h"
-#include "tools/receipt/rules.h"
 
 /* The file of that name in the folder of `neighbour`; false where none can be read there. */
 static bool find_beside(const char *name, const char *neighbour, char path[PATH_MAX]) {

@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "receipts/accuracy.h"
+#include "receipts/facts.h"
+#include "receipts/rerun.h"
+#include "receipts/rules.h"
 #include "tern/inspect.h"
 #include "tools/cli/out.h"
 #include "tools/model/places.h"
-#include "tools/receipt/accuracy.h"
-#include "tools/receipt/facts.h"
 #include "tools/receipt/locate.h"
-#include "tools/receipt/rerun.h"
-#include "tools/receipt/rules.h"
+#include "tools/receipt/run_facts.h"
 
 /* A replay in work; everything is owned. */
 typedef struct replay {

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "receipts/accuracy.h"
+#include "receipts/rerun.h"
 #include "tools/cli/out.h"
-#include "tools/receipt/accuracy.h"
-#include "tools/receipt/rerun.h"
 
 typedef struct tests {
     const receipt_run *run;

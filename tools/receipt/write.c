@@ -13,11 +13,12 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "receipts/facts.h"
+#include "receipts/sign.h"
 #include "tools/cli/out.h"
 #include "tools/model/places.h"
-#include "tools/receipt/facts.h"
+#include "tools/receipt/run_facts.h"
 #include "tools/receipt/selftest.h"
-#include "tools/receipt/sign.h"
 
 static void set(json_t *object, const char *key, json_t *value) {
     json_object_set_new(object, key, value);
@@ -70,24 +71,6 @@ static json_t *prompt_json(const prompt *p, const tern_tokenizer *tokenizer) {
     set(root, "ids_sha256", hash_of_ids(p->ids, p->n));
     set(root, "ids", facts_ids(p->ids, p->n));
     return root;
-}
-
-/* The output's text as the tokenizer has it, before anything is cut off for display. */
-json_t *receipt_hash_text(const tern_tokenizer *t, const int32_t *ids, size_t n) {
-    char hex[RECEIPT_HEX];
-    size_t size = 0;
-    if (tern_detokenize(t, ids, n, true, NULL, 0, &size, NULL) != TERN_OK) {
-        return NULL;
-    }
-    char *text = malloc(size + 1);
-    json_t *result = NULL;
-    if (text != NULL &&
-        (size == 0 || tern_detokenize(t, ids, n, true, text, size, &size, NULL) == TERN_OK)) {
-        facts_hash(text, size, hex);
-        result = json_string(hex);
-    }
-    free(text);
-    return result;
 }
 
 static json_t *output_json(const receipt_run *run) {
@@ -163,12 +146,6 @@ static json_t *cross_validation(void) {
                      "parity_tests_passed", 0);
 }
 
-static void seal(json_t *receipt) {
-    char hex[RECEIPT_HEX];
-    receipt_digest_of(receipt, hex);
-    set(receipt, "digest", json_pack("{s:s, s:s}", "algorithm", RECEIPT_DIGEST, "value", hex));
-}
-
 /* Without digest and signature; NULL after a complaint. */
 static json_t *build(const receipt_run *run, const json_t *benchmark) {
     const double rss = tern_peak_rss_mib(); /* before the tests take memory of their own */
@@ -233,11 +210,11 @@ int receipt_finish(json_t *receipt, const options *o, const char *path) {
         complain("no memory for the receipt");
         return EXIT_FAILED;
     }
-    seal(receipt);
+    receipt_seal(receipt);
     if (key != NULL) {
-        const int status = sign_receipt(receipt, key);
-        if (status != EXIT_DONE) {
-            return status;
+        tern_error err = {0};
+        if (sign_receipt(receipt, key, &err) != TERN_OK) {
+            return complain_error(&err);
         }
     }
     const int status = check(receipt, path);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_BASE_TEXT_H
+#define TERN_BASE_TEXT_H
+
+/* Parts of texts: the words of a list, the last part of a path. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { WORD_BYTES = 64 }; /* of the longest word, terminator included */
+
+/* Copies the next word of a list separated by spaces and moves *list behind it; false at its end.
+ */
+static inline bool word_next(const char **list, char word[WORD_BYTES]) {
+    if (*list == NULL) {
+        return false;
+    }
+    *list += strspn(*list, " ");
+    const size_t n = strcspn(*list, " ");
+    if (n == 0 || n >= WORD_BYTES) {
+        return false;
+    }
+    memcpy(word, *list, n);
+    word[n] = '\0';
+    *list += n;
+    return true;
+}
+
+/* What stands behind the last '/' of a path; all of it without one. */
+static inline const char *file_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+#endif

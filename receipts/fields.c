@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which fields a document has, and their types. */
+
+#include "receipts/document.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_tree/write.h"
+#include "base/text.h"
+#include "receipts/fields.h"
+
+enum { PATH_BYTES = 160, SHOWN_BYTES = 256 }; /* of fields in the table; more deeply nothing goes */
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+/* A document that is being checked. */
+typedef struct check {
+    const document_type *type;
+    const json_t *lacking; /* origin.not_recorded */
+    bool *met;             /* [size of lacking] */
+    receipt_findings *out;
+} check;
+
+/* A place in a document: as the table names it, and as a reader does ("a.b[3]"). */
+typedef struct place {
+    const receipt_field *field; /* NULL: the document itself */
+    char path[PATH_BYTES];
+    char shown[SHOWN_BYTES];
+} place;
+
+/* The row of a path below `parent`. What lies below a row stands behind it, without a gap. */
+static const receipt_field *find(const check *c, const char *path, const receipt_field *parent) {
+    const receipt_field *end = c->type->fields + c->type->n;
+    const size_t n = parent != NULL ? strlen(parent->path) : 0;
+    for (const receipt_field *f = parent != NULL ? parent + 1 : c->type->fields; f < end; f++) {
+        if (n > 0 && strncmp(f->path, parent->path, n) != 0) {
+            return NULL;
+        }
+        if (strcmp(f->path + n, path + n) == 0) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+/* The field of a member: of its name, else of any name. NULL: the table has none. */
+static const receipt_field *find_member(const check *c, const place *at, const char *key,
+                                        place *member) {
+    const char *dot = at->path[0] != '\0' ? "." : "";
+    const receipt_field *f = NULL;
+    if (strlen(at->path) + strlen(key) + 2 > PATH_BYTES) {
+        return NULL;
+    }
+    (void)snprintf(member->shown, SHOWN_BYTES, "%.*s%s%.64s", SHOWN_BYTES - 72, at->shown, dot,
+                   key);
+    if (strpbrk(key, ".*[]") == NULL) { /* these have a meaning in the table */
+        (void)snprintf(member->path, PATH_BYTES, "%s%s%s", at->path, dot, key);
+        f = find(c, member->path, at->field);
+    }
+    if (f == NULL) {
+        (void)snprintf(member->path, PATH_BYTES, "%s%s*", at->path, dot);
+        f = find(c, member->path, at->field);
+    }
+    member->field = f;
+    return f;
+}
+
+static bool is_hex(const char *text, size_t low, size_t high) {
+    const size_t n = strlen(text);
+    return n >= low && n <= high && n % 2 == 0 && strspn(text, "0123456789abcdef") == n;
+}
+
+static bool is_word(const char *text, const char *words) {
+    char word[WORD_BYTES];
+    while (word_next(&words, word)) {
+        if (strcmp(word, text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *wanted(const receipt_field *f) {
+    static const char *const texts[] = {[FIELD_OBJECT] = "an object",
+                                        [FIELD_LIST] = "a list",
+                                        [FIELD_TEXT] = "a text of 1 to 128 bytes",
+                                        [FIELD_ANY_TEXT] = "a text",
+                                        [FIELD_HASH] = "64 lower-case hexadecimal digits",
+                                        [FIELD_KEY] = "128 lower-case hexadecimal digits",
+                                        [FIELD_COUNT] = "an integer from 0 on",
+                                        [FIELD_NUMBER] = "a finite number from 0 on",
+                                        [FIELD_SIGNED] = "a finite number",
+                                        [FIELD_BOOL] = "true or false"};
+    return f->words != NULL ? f->words : texts[f->type];
+}
+
+static bool text_fits(const receipt_field *f, const json_t *value) {
+    const char *text = json_string_value(value);
+    if (text == NULL || strlen(text) != json_string_length(value)) {
+        return false;
+    }
+    switch (f->type) {
+    case FIELD_TEXT:
+        return f->words != NULL ? is_word(text, f->words)
+                                : text[0] != '\0' && strlen(text) <= FIELD_NAME_BYTES;
+    case FIELD_HASH:
+        return is_hex(text, 64, 64);
+    case FIELD_KEY:
+        return is_hex(text, 128, 128);
+    default:
+        return true;
+    }
+}
+
+static bool fits(const receipt_field *f, const json_t *value) {
+    switch (f->type) {
+    case FIELD_OBJECT:
+        return json_is_object(value);
+    case FIELD_LIST:
+        return json_is_array(value);
+    case FIELD_COUNT:
+        return json_is_integer(value) && json_integer_value(value) >= 0;
+    case FIELD_NUMBER:
+        return json_is_number(value) && json_number_value(value) >= 0 &&
+               isfinite(json_number_value(value));
+    case FIELD_SIGNED:
+        return json_is_number(value) && isfinite(json_number_value(value));
+    case FIELD_BOOL:
+        return json_is_boolean(value);
+    default:
+        return text_fits(f, value);
+    }
+}
+
+/* A value as a line shows it: short, and without control characters. */
+static void show(const json_t *value, char *text, size_t size) {
+    char *dump = json_dump(value, (json_style){.ascii = true});
+    (void)snprintf(text, size, "%s", dump != NULL ? dump : "?");
+    if (dump != NULL && strlen(dump) >= size) {
+        memcpy(text + size - 4, "...", 4);
+    }
+    free(dump);
+}
+
+static void check_value(const check *c, const json_t *value, const place *at);
+
+/* Fields of an object that are not there. */
+static void check_missing(const check *c, const json_t *object, const place *at) {
+    const size_t n = strlen(at->path);
+    for (size_t i = 0; i < c->type->n; i++) {
+        const receipt_field *f = &c->type->fields[i];
+        if (n > 0 && (strncmp(f->path, at->path, n) != 0 || f->path[n] != '.')) {
+            continue;
+        }
+        const char *key = f->path + n + (n > 0);
+        const bool direct = strpbrk(key, ".*[") == NULL;
+        if (direct && !f->optional && json_object_get(object, key) == NULL) {
+            receipt_find(c->out, "%s%s%s: is missing", at->shown, n > 0 ? "." : "", key);
+        }
+    }
+}
+
+static void check_members(const check *c, const json_t *object, const place *at) {
+    const char *key;
+    json_t *member;
+    json_object_foreach((json_t *)(uintptr_t)object, key, member) {
+        place inner;
+        if (find_member(c, at, key, &inner) == NULL) {
+            receipt_find(c->out, "%s%s%.64s: is no field of a %s", at->shown,
+                         at->path[0] != '\0' ? "." : "", key, c->type->name);
+        } else {
+            check_value(c, member, &inner);
+        }
+    }
+    check_missing(c, object, at);
+}
+
+/* Whether the field is null and listed among those that were not recorded. */
+static bool is_lacking(const check *c, const json_t *value, const receipt_field *f) {
+    if (!json_is_null(value) || !field_may_lack(c->type, f)) {
+        return false;
+    }
+    for (size_t i = 0; i < json_array_size(c->lacking); i++) {
+        const char *path = json_string_value(json_array_get(c->lacking, i));
+        if (path != NULL && strcmp(path, f->path) == 0) {
+            c->met[i] = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_elements(const check *c, const json_t *list, const place *at) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        place inner;
+        (void)snprintf(inner.path, PATH_BYTES, "%.*s[]", PATH_BYTES - 3, at->path);
+        (void)snprintf(inner.shown, SHOWN_BYTES, "%.*s[%zu]", SHOWN_BYTES - 24, at->shown, i);
+        inner.field = find(c, inner.path, at->field);
+        if (inner.field != NULL) {
+            check_value(c, json_array_get(list, i), &inner);
+        }
+    }
+}
+
+static void check_value(const check *c, const json_t *value, const place *at) {
+    const receipt_field *f = at->field;
+    if (is_lacking(c, value, f)) {
+        return;
+    }
+    if (!fits(f, value)) {
+        char text[64];
+        show(value, text, sizeof text);
+        receipt_find(c->out, "%s: is %s, must be %s%s", at->shown, text,
+                     f->words != NULL && strchr(f->words, ' ') != NULL ? "one of: " : "",
+                     wanted(f));
+        return;
+    }
+    if (f->type == FIELD_OBJECT) {
+        check_members(c, value, at);
+    } else if (f->type == FIELD_LIST) {
+        check_elements(c, value, at);
+    }
+}
+
+/* What is listed as not recorded must be null somewhere. */
+static void check_lacking(const check *c) {
+    for (size_t i = 0; i < json_array_size(c->lacking); i++) {
+        if (!c->met[i]) {
+            receipt_find(c->out, "origin.not_recorded[%zu]: \"%.80s\" is no field that is null", i,
+                         json_string_value(json_array_get(c->lacking, i)));
+        }
+    }
+}
+
+bool receipt_check_fields(const json_t *receipt, const document_type *type, receipt_findings *f) {
+    const place root = {NULL, "", ""};
+    const size_t before = f->n;
+    check c = {.type = type, .out = f};
+    c.lacking = type->may_lack ? receipt_at(receipt, "origin.not_recorded") : NULL;
+    c.met = calloc(json_array_size(c.lacking) + 1, sizeof *c.met);
+    if (c.met == NULL) {
+        f->out_of_memory = true;
+        return false;
+    }
+    check_members(&c, receipt, &root);
+    if (f->n == before) {
+        check_lacking(&c);
+    }
+    free(c.met);
+    return f->n == before && !f->out_of_memory;
+}
+
+const document_type *receipt_type(const json_t *receipt, receipt_findings *f) {
+    const json_t *schema = json_object_get(receipt, "$schema");
+    for (int kind = 0; kind < DOCUMENT_KINDS; kind++) {
+        const document_type *type = document_describe((document_kind)kind);
+        if (schema == NULL ||
+            (json_is_string(schema) && strcmp(json_string_value(schema), type->schema) == 0)) {
+            return type;
+        }
+    }
+    const char *text = json_string_value(schema);
+    receipt_find(f, "$schema: is \"%.60s\", which tern %s does not know", text != NULL ? text : "",
+                 tern_version());
+    return NULL;
+}
+
+json_t *receipt_at(const json_t *root, const char *path) {
+    char key[PATH_BYTES];
+    const json_t *value = root;
+    while (value != NULL && *path != '\0') {
+        const size_t n = strcspn(path, ".");
+        if (n >= sizeof key) {
+            return NULL;
+        }
+        memcpy(key, path, n);
+        key[n] = '\0';
+        value = json_object_get(value, key);
+        path += n + (path[n] == '.');
+    }
+    return (json_t *)(uintptr_t)value;
+}

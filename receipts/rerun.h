@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RECEIPTS_RERUN_H
+#define TERN_RECEIPTS_RERUN_H
+
+/* A recorded run once more, compared step by step with what was recorded. */
+
+#include "receipts/watch.h"
+
+/* What was recorded; everything is borrowed. */
+typedef struct rerun_plan {
+    const int32_t *prompt; /* [n_prompt] */
+    size_t n_prompt;
+    tern_sampler_params sampling;
+    const int32_t *tokens; /* [n_tokens] that must be picked */
+    size_t n_tokens;
+    const receipt_point *points; /* [n_points]; those behind n_tokens are not looked at */
+    size_t n_points;
+} rerun_plan;
+
+typedef enum rerun_part { RERUN_SAME, RERUN_TOKEN, RERUN_LOGITS } rerun_part;
+
+/* The first difference. */
+typedef struct rerun_result {
+    rerun_part part;
+    uint64_t position;        /* generated tokens before it */
+    int32_t expected, got;    /* RERUN_TOKEN */
+    char logits[RECEIPT_HEX]; /* RERUN_LOGITS: their digest in this run */
+    int32_t next;             /* RERUN_SAME: the token that would be picked behind the last one */
+} rerun_result;
+
+/*
+ * Evaluates the prompt in an empty session, picks and evaluates n_tokens tokens, and stops at the
+ * first difference. Errors are those of evaluating.
+ */
+TERN_MUST_CHECK tern_status receipt_rerun(tern_session *session, const rerun_plan *plan,
+                                          rerun_result *out, tern_error *err);
+
+/* "token 17 is 300, recorded was 512" and the like, without a newline. */
+void rerun_describe(const rerun_result *r, char *text, size_t size);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the figures of tern bench must say together: every median is that of its samples, and what
+ * follows from other figures does. */
+
+#include "receipts/rules.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/probe.h"
+
+static double ratio(double x, double y) {
+    return y > 0.0 ? x / y : 0.0;
+}
+
+/* ---- a point --------------------------------------------------------------------------------- */
+
+/* The samples of a figure: as many as rounds (or none, if `may_miss`), with its median and spread.
+ */
+static void check_samples(const rule_place *p, const char *key, const char *spread, int64_t rounds,
+                          bool may_miss) {
+    char path[48];
+    (void)snprintf(path, sizeof path, "rounds.%s", key);
+    const json_t *list = receipt_at(p->object, path);
+    if (!json_is_array(list)) { /* not recorded, or of an earlier version */
+        return;
+    }
+    const int64_t n = (int64_t)json_array_size(list);
+    if (n != rounds && !(may_miss && n == 0)) {
+        receipt_find(p->found, "%s.rounds.%s: %" PRId64 " values, must be %" PRId64, p->shown, key,
+                     n, rounds);
+        return;
+    }
+    rule_near_in(p, key, rule_median(list), "the median of its rounds");
+    if (spread != NULL) {
+        rule_near_in(p, spread, rule_spread(list), "(largest - smallest) / median of the rounds");
+    }
+}
+
+static void check_point(const json_t *r, const rule_place *p) {
+    const int64_t repeat = rule_count(r, "benchmark.repeat");
+    const int64_t prompts = rule_count(p->object, "prompt_tokens") > 0 ? repeat : 0;
+    const int64_t decodes = rule_count(p->object, "generated_tokens") > 0 ? repeat : 0;
+    check_samples(p, "prefill_tps", "prefill_spread_percent", prompts, false);
+    check_samples(p, "first_token_ms", NULL, prompts, false);
+    check_samples(p, "decode_tps", "decode_spread_percent", decodes, false);
+    check_samples(p, "p50_ms", NULL, decodes, false);
+    check_samples(p, "p95_ms", NULL, decodes, false);
+    check_samples(p, "read_gbs", NULL, decodes, true);
+    check_samples(p, "head_rows", NULL, decodes, true);
+    const bool joules = json_object_get(p->object, "joules_per_token") != NULL;
+    check_samples(p, "joules_per_token", NULL, joules ? decodes : 0, false);
+    if (rule_number(p->object, "p50_ms") > rule_number(p->object, "p95_ms")) {
+        receipt_find(p->found, "%s.p50_ms: is more than p95_ms", p->shown);
+    }
+    const double bytes =
+        rule_number(p->object, "bytes_per_token") + rule_number(p->object, "cache_bytes");
+    const double gbs = rule_number(p->object, "decode_tps") * bytes * 1e-9;
+    if (rule_known(r, "model_info.weight_bytes")) {
+        rule_near_in(p, "bytes_per_token", rule_number(r, "model_info.weight_bytes"),
+                     "model_info.weight_bytes");
+    }
+    rule_near_in(p, "bandwidth_gbs", gbs, "bytes of a token * decode_tps");
+    rule_near_in(p, "bandwidth_fraction", ratio(gbs, rule_number(p->object, "read_gbs")),
+                 "bandwidth_gbs / read_gbs");
+}
+
+/* ---- the main point -------------------------------------------------------------------------- */
+
+/* Bytes by component: receipts have all of it, or, of earlier versions, nothing. */
+static void check_components(const json_t *r, const rule_place *p) {
+    const double bytes =
+        rule_number(p->object, "bytes_per_token") + rule_number(p->object, "cache_bytes");
+    const double parts = rule_number(p->object, "attention_bytes") +
+                         rule_number(p->object, "feed_forward_bytes") +
+                         rule_number(p->object, "head_bytes");
+    rule_near_in(p, "bytes_per_token", parts, "attention, feed-forward and head");
+    rule_near_in(p, "mb_per_token", 1e-6 * bytes, "bytes_per_token + cache_bytes");
+    rule_near_in(p, "bytes_touched", bytes * rule_number(p->object, "generated_tokens"),
+                 "bytes of a token * tokens");
+    if (rule_known(r, "model_info.file_bytes")) {
+        rule_near_in(p, "coverage", ratio(bytes, rule_number(r, "model_info.file_bytes")),
+                     "bytes of a token / model_info.file_bytes");
+    }
+}
+
+static void check_limits(const rule_place *p) {
+    const double read = rule_number(p->object, "read_gbs");
+    const double peak = rule_number(p->object, "peak_gmacs");
+    const json_t *list = receipt_at(p->object, "rounds.read_gbs");
+    if (json_is_array(list)) {
+        rule_near_in(p, "read_low_gbs", rule_low(list), "the smallest of its rounds");
+        rule_near_in(p, "read_high_gbs", rule_high(list), "the largest of its rounds");
+    } else if (read < rule_number(p->object, "read_low_gbs") ||
+               read > rule_number(p->object, "read_high_gbs")) {
+        receipt_find(p->found, "%s.read_gbs: is %g, not between read_low_gbs and read_high_gbs",
+                     p->shown, read);
+    }
+    if (json_object_get(p->object, "peak_gmacs") == NULL) {
+        return; /* no kernel for several tokens, so nothing to measure it with */
+    }
+    rule_near_in(p, "prefill_peak_fraction",
+                 ratio(rule_number(p->object, "prefill_gweights"), peak),
+                 "prefill_gweights / peak_gmacs");
+    rule_near_in(p, "decode_peak_fraction", ratio(rule_number(p->object, "decode_gweights"), peak),
+                 "decode_gweights / peak_gmacs");
+}
+
+/* Weights multiplied a second: all for a decoded token, of a prompt those of the head once. */
+static void check_weights(const json_t *r, const rule_place *p) {
+    const json_t *formats = receipt_at(r, "model_info.weight_formats");
+    const double head =
+        rule_number(r, "model_info.vocab_size") * rule_number(r, "model_info.hidden_size");
+    const double tokens = rule_number(p->object, "prompt_tokens");
+    const char *format;
+    json_t *weights;
+    double all = 0.0;
+    if (!json_is_object(formats)) {
+        return;
+    }
+    json_object_foreach((json_t *)(uintptr_t)formats, format, weights) {
+        all += json_number_value(weights);
+    }
+    rule_near_in(p, "decode_gweights", rule_number(p->object, "decode_tps") * all * 1e-9,
+                 "weights * decode_tps");
+    rule_near_in(p, "prefill_gweights",
+                 rule_number(p->object, "prefill_tps") * (all - head + ratio(head, tokens)) * 1e-9,
+                 "weights * prefill_tps");
+}
+
+/* The processor's limit was measured with a unit that its probes know, on an instruction set that
+ * the machine has. */
+static void check_peak(const json_t *r, const rule_place *p) {
+    const char *isa = rule_text(p->object, "peak_isa");
+    const char *unit = rule_text(p->object, "peak_unit");
+    const json_t *sets = receipt_at(r, "machine.instruction_sets");
+    bool known = unit[0] == '\0';
+    for (int i = 0; i < TERN_UNIT_COUNT; i++) {
+        known = known || strcmp(unit, tern_unit_name((tern_unit)i)) == 0;
+    }
+    if (!known) {
+        receipt_find(p->found, "%s.peak_unit: tern %s knows no \"%.40s\"", p->shown, tern_version(),
+                     unit);
+    }
+    if (json_is_array(sets) && isa[0] != '\0' && !rule_list_has(sets, isa)) {
+        receipt_find(p->found, "%s.peak_isa: \"%.40s\" is none of machine.instruction_sets",
+                     p->shown, isa);
+    }
+}
+
+/* Bytes that decoding reads of the cache for a position that a token sees. */
+static double bytes_of_position(const json_t *point) {
+    const double depth = rule_number(point, "depth");
+    const double twice =
+        2.0 * (depth > 0.0 ? depth : 1.0) + rule_number(point, "generated_tokens") + 1.0;
+    return 2.0 * rule_number(point, "cache_bytes") / twice;
+}
+
+/* The cache of the whole context, from what a token in the middle of the decoding reads of it. */
+static void check_cache(const json_t *r, const rule_place *p) {
+    if (rule_number(p->object, "generated_tokens") > 0.0 && rule_known(r, "run.context")) {
+        rule_near_in(p, "kv_bytes", bytes_of_position(p->object) * rule_number(r, "run.context"),
+                     "cache_bytes of a position * run.context");
+    }
+}
+
+static void check_main(const json_t *r, const rule_place *p) {
+    const json_t *first = json_array_get(receipt_at(p->object, "rounds.first_token_ms"), 0);
+    check_point(r, p);
+    if (receipt_at(p->object, "mb_per_token") == NULL) {
+        return; /* of an earlier version */
+    }
+    check_components(r, p);
+    check_limits(p);
+    check_weights(r, p);
+    check_peak(r, p);
+    check_cache(r, p);
+    if (rule_known(r, "run.threads")) {
+        rule_near_in(p, "threads", rule_number(r, "run.threads"), "run.threads");
+    }
+    if (first != NULL) {
+        rule_near_in(p, "first_token_with_load_ms",
+                     rule_number(p->object, "load_ms") + json_number_value(first),
+                     "load_ms and the first of rounds.first_token_ms");
+    }
+}
+
+void rules_benchmark(const json_t *r, receipt_findings *f) {
+    const bool bench = strcmp(rule_text(r, "run.command"), "bench") == 0;
+    const json_t *figures = json_object_get(r, "benchmark");
+    const rule_place main = {figures, "benchmark", f};
+    if (bench != json_is_object(figures)) {
+        receipt_find(f, "benchmark: is %s, but run.command is \"%s\"", bench ? "missing" : "there",
+                     rule_text(r, "run.command"));
+        return;
+    }
+    if (!bench) {
+        return;
+    }
+    const int64_t depth = rule_count(r, "benchmark.depth");
+    rule_equal_counts(r, f, "prompt.tokens", depth > 0 ? depth : 1, "benchmark.depth");
+    rule_equal_counts(r, f, "benchmark.generated_tokens", rule_count(r, "output.max_tokens"),
+                      "output.max_tokens");
+    rule_positive(r, f, "benchmark.repeat");
+    check_main(r, &main);
+}
+
+/* ---- benchmark documents --------------------------------------------------------------------- */
+
+static void check_sweep(const json_t *r, receipt_findings *f, const char *key) {
+    const double position = bytes_of_position(json_object_get(r, "benchmark"));
+    const json_t *list = receipt_at(json_object_get(r, "benchmark"), key);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char shown[64];
+        (void)snprintf(shown, sizeof shown, "benchmark.%s[%zu]", key, i);
+        const rule_place point = {json_array_get(list, i), shown, f};
+        check_point(r, &point);
+        const double found = bytes_of_position(point.object);
+        if (position > 0.0 && found > 0.0 && fabs(found - position) > 1e-9 * position) {
+            receipt_find(f, "%s.cache_bytes: makes %g bytes a position, the main point %g", shown,
+                         found, position);
+        }
+    }
+}
+
+void rules_benchmark_document(const json_t *r, receipt_findings *f) {
+    const rule_place main = {json_object_get(r, "benchmark"), "benchmark", f};
+    rules_header(r, f);
+    rules_origin(r, f);
+    rules_kernel_names(r, f);
+    rules_model(r, f);
+    rules_nodes(r, f);
+    rule_positive(r, f, "benchmark.repeat");
+    check_main(r, &main);
+    check_sweep(r, f, "depths");
+    check_sweep(r, f, "thread_counts");
+    rules_sweeps(r, f);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kernels a receipt may name, must name, and what follows from them. */
+
+#include "receipts/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "receipts/facts.h"
+#include "tern/tern.h"
+
+static const char *const families[] = {"i2s_gemv", "tl1_matmul", "tl2_matmul", "rope_apply",
+                                       "attention_real"};
+
+enum { FAMILIES = sizeof families / sizeof *families, FIRST_NEEDED = 3 /* rope_apply */ };
+
+static bool is_family(const char *name) {
+    for (size_t i = 0; i < FAMILIES; i++) {
+        if (strcmp(families[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether one of the first n texts of the list is that. */
+static bool list_before(const json_t *list, size_t n, const char *text) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The names of a receipt, each with its row; NULL for families and for what is unknown. */
+typedef struct named {
+    const json_t *list;
+    const tern_kernel_row **rows; /* [n], owned */
+    size_t n;
+} named;
+
+static const char *name_at(const named *k, size_t i) {
+    return json_string_value(json_array_get(k->list, i));
+}
+
+static bool names_op(const named *k, tern_op op) {
+    for (size_t i = 0; i < k->n; i++) {
+        if (k->rows[i] != NULL && k->rows[i]->op == op) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a row of the family is named. */
+static bool names_family(const named *k, const char *family) {
+    for (size_t i = 0; i < k->n; i++) {
+        const char *of = k->rows[i] != NULL ? facts_family(k->rows[i]) : NULL;
+        if (of != NULL && strcmp(of, family) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One name: no mock, known to this tern, of an instruction set that the machine has, there once. */
+static void check_name(const json_t *r, const named *k, size_t at, receipt_findings *f) {
+    const char *name = name_at(k, at);
+    const tern_kernel_row *row = k->rows[at];
+    if (strcasestr(name, "mock") != NULL) {
+        receipt_find(f, "kernels[%zu]: \"%.60s\" is a mock", at, name);
+    } else if (row == NULL && !is_family(name)) {
+        receipt_find(f, "kernels[%zu]: \"%.60s\" is no kernel of tern %s", at, name,
+                     tern_version());
+    } else if (row != NULL && rule_known(r, "machine.instruction_sets") &&
+               !rule_list_has(receipt_at(r, "machine.instruction_sets"), row->isa)) {
+        receipt_find(f, "kernels[%zu]: \"%s\" needs %s, which machine.instruction_sets lacks", at,
+                     name, row->isa);
+    }
+    if (list_before(k->list, at, name)) {
+        receipt_find(f, "kernels[%zu]: \"%.60s\" is there twice", at, name);
+    }
+}
+
+/* A forward pass cannot do without these. */
+static void check_complete(const json_t *r, const named *k, receipt_findings *f) {
+    static const tern_op always[] = {TERN_OP_EMBED, TERN_OP_RMSNORM, TERN_OP_STORE, TERN_OP_ATTEND,
+                                     TERN_OP_ADD};
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
+        if (!names_op(k, always[i])) {
+            receipt_find(f, "kernels: none for %s, without which nothing runs",
+                         tern_op_name(always[i]));
+        }
+    }
+    if (!names_op(k, TERN_OP_GATE_SILU) && !names_op(k, TERN_OP_GATE_RELU2)) {
+        receipt_find(f, "kernels: none for the gate, without which nothing runs");
+    }
+    const bool several = rule_count(r, "prompt.tokens") > 1 && rule_count(r, "run.batch") > 1;
+    if (several != names_op(k, TERN_OP_GEMM)) {
+        receipt_find(f, "kernels: gemm %s, with a prompt of %lld tokens in batches of %lld",
+                     several ? "is missing" : "cannot have run",
+                     (long long)rule_count(r, "prompt.tokens"),
+                     (long long)rule_count(r, "run.batch"));
+    }
+    if (!names_op(k, TERN_OP_GEMV)) { /* the head multiplies one token at a time */
+        receipt_find(f, "kernels: none for gemv, without which nothing is generated");
+    }
+}
+
+/* Ternary products run on rows of the layout that the weights have. */
+static void check_layout(const json_t *r, const named *k, receipt_findings *f) {
+    const char *layout = rule_text(r, "run.layout");
+    for (size_t i = 0; strcmp(layout, "mixed") != 0 && i < k->n; i++) {
+        const tern_kernel_row *row = k->rows[i];
+        if (row != NULL && tern_layout_input(row->layout) == TERN_INPUT_TOKEN &&
+            strcmp(tern_layout_name(row->layout), layout) != 0) {
+            receipt_find(f, "run.layout: is %s, but \"%s\" multiplies in %s", layout, row->name,
+                         tern_layout_name(row->layout));
+        }
+    }
+}
+
+/* Several layouts of ternary weights, by the tuner's choice: rows of two and more. */
+static void check_mixed(const json_t *r, const named *k, receipt_findings *f) {
+    const tern_kernel_row *first = NULL;
+    bool several = false;
+    for (size_t i = 0; i < k->n; i++) {
+        const tern_kernel_row *row = k->rows[i];
+        if (row == NULL || tern_layout_input(row->layout) != TERN_INPUT_TOKEN) {
+            continue;
+        }
+        first = first != NULL ? first : row;
+        several = several || row->layout != first->layout;
+    }
+    if (!several) {
+        receipt_find(f, "kernels: of one layout of ternary weights, run.layout says mixed");
+    }
+    if (strcmp(rule_text(r, "run.choice"), "tuned") != 0) {
+        receipt_find(f, "run.choice: \"%s\" mixes no layouts", rule_text(r, "run.choice"));
+    }
+}
+
+/* A family stands there when one of its rows does, and those that a model needs stand there. */
+static void check_families(const json_t *r, const named *k, receipt_findings *f) {
+    static const char *const by_layout[][2] = {{"t2r16", "i2s_gemv"},
+                                               {"t5r16", "i2s_gemv"},
+                                               {"tl1r16", "tl1_matmul"},
+                                               {"tl2r16", "tl2_matmul"}};
+    for (size_t i = 0; i < FAMILIES; i++) {
+        const bool there = rule_list_has(k->list, families[i]);
+        if (there != names_family(k, families[i])) {
+            receipt_find(f, "kernels: \"%s\" is %s, but %s row of that family is", families[i],
+                         there ? "there" : "missing", there ? "no" : "a");
+        }
+        if (i >= FIRST_NEEDED && !there) {
+            receipt_find(f, "kernels: \"%s\" is missing, which every run needs", families[i]);
+        }
+    }
+    if (strcmp(rule_text(r, "model_info.quantization_type"), "I2_S") != 0) {
+        return;
+    }
+    const char *layout = rule_text(r, "run.layout");
+    if (strcmp(layout, "mixed") == 0) {
+        check_mixed(r, k, f);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        if (strcmp(by_layout[i][0], layout) == 0 && !rule_list_has(k->list, by_layout[i][1])) {
+            receipt_find(f, "kernels: \"%s\" is missing, which i2_s weights in layout %s need",
+                         by_layout[i][1], by_layout[i][0]);
+        }
+    }
+}
+
+static void check_machine(const json_t *r, receipt_findings *f) {
+    const json_t *sets = receipt_at(r, "machine.instruction_sets");
+    for (size_t i = 0; i < json_array_size(sets); i++) {
+        const char *name = json_string_value(json_array_get(sets, i));
+        bool known = false;
+        for (size_t k = 0; tern_isa_name(k) != NULL; k++) {
+            known = known || strcmp(tern_isa_name(k), name) == 0;
+        }
+        if (!known) {
+            receipt_find(f, "machine.instruction_sets[%zu]: tern %s knows no \"%.40s\"", i,
+                         tern_version(), name);
+        }
+        if (list_before(sets, i, name)) {
+            receipt_find(f, "machine.instruction_sets[%zu]: \"%.40s\" is there twice", i, name);
+        }
+    }
+    const size_t n = json_array_size(sets);
+    if (n == 0 ||
+        strcmp(rule_text(r, "run.isa"), json_string_value(json_array_get(sets, n - 1))) != 0) {
+        receipt_find(f, "run.isa: \"%.40s\" is not the last of machine.instruction_sets",
+                     rule_text(r, "run.isa"));
+    }
+    const bool arm = rule_list_has(sets, "neon");
+    const bool intel = rule_list_has(sets, "sse41");
+    const char *architecture = rule_text(r, "machine.architecture");
+    if ((arm && strcmp(architecture, "aarch64") != 0) ||
+        (intel && strcmp(architecture, "x86_64") != 0)) {
+        receipt_find(f, "machine.architecture: \"%s\" does not have machine.instruction_sets",
+                     architecture);
+    }
+}
+
+/* Looks the names up; to be closed. False after a finding. */
+static bool open_names(const json_t *r, named *k, receipt_findings *f) {
+    size_t most;
+    (void)tern_kernel_rows(&most);
+    *k = (named){.list = receipt_at(r, "kernels")};
+    k->n = json_array_size(k->list);
+    if (k->n < 1 || k->n > most + FAMILIES) {
+        receipt_find(f, "kernels: %zu names, must be 1 to %zu", k->n, most + FAMILIES);
+        return false;
+    }
+    k->rows = calloc(k->n, sizeof *k->rows);
+    if (k->rows == NULL) {
+        f->out_of_memory = true;
+        return false;
+    }
+    for (size_t i = 0; i < k->n; i++) {
+        k->rows[i] = tern_kernel_find(name_at(k, i));
+    }
+    return true;
+}
+
+static void check_names(const json_t *r, const named *k, receipt_findings *f) {
+    for (size_t i = 0; i < k->n; i++) {
+        check_name(r, k, i, f);
+    }
+    if (rule_known(r, "run.layout")) {
+        check_layout(r, k, f);
+    }
+    if (rule_known(r, "machine.instruction_sets")) {
+        check_machine(r, f);
+    }
+}
+
+void rules_kernel_names(const json_t *r, receipt_findings *f) {
+    named k;
+    if (open_names(r, &k, f)) {
+        check_names(r, &k, f);
+        free(k.rows);
+    }
+}
+
+void rules_kernels(const json_t *r, receipt_findings *f) {
+    named k;
+    if (open_names(r, &k, f)) {
+        check_names(r, &k, f);
+        check_complete(r, &k, f);
+        check_families(r, &k, f);
+        free(k.rows);
+    }
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Digests of the logits while a run is in work. */
+
+#include <stdlib.h>
+
+#include "base/metrics.h"
+#include "base/sha256.h"
+#include "receipts/watch.h"
+
+receipt_watch receipt_watch_begin(tern_session *session) {
+    return (receipt_watch){.session = session, .before = tern_session_work_done(session)};
+}
+
+static bool grow(receipt_watch *w) {
+    if (w->n < w->capacity) {
+        return true;
+    }
+    const size_t capacity = 2 * w->capacity + 16;
+    receipt_point *points = realloc(w->points, capacity * sizeof *points);
+    if (points == NULL) {
+        (void)tern_fail(&w->error, TERN_ERR_NOMEM, "no memory for the digests of logits");
+        return false;
+    }
+    w->points = points;
+    w->capacity = capacity;
+    return true;
+}
+
+void receipt_watch_logits(receipt_watch *w, uint64_t after, bool last) {
+    const bool known = w->n > 0 && w->points[w->n - 1].after == after;
+    if (known || !(last || after % RECEIPT_EVERY == 0) || !grow(w)) {
+        return;
+    }
+    const double start = tern_clock_seconds();
+    receipt_point *point = &w->points[w->n++];
+    point->after = after;
+    if (receipt_hash_logits(w->session, point->sha256, &w->error) != TERN_OK) {
+        w->n--;
+    }
+    w->seconds += tern_clock_seconds() - start;
+}
+
+tern_status receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX], tern_error *err) {
+    tern_model_info info;
+    tern_sha256 hash;
+    const float *logits;
+    const tern_status status = tern_session_last_logits(session, &logits, err);
+    if (status != TERN_OK) {
+        return status;
+    }
+    tern_model_describe(tern_session_model(session), &info);
+    tern_sha256_start(&hash);
+    tern_sha256_add(&hash, logits, info.n_vocab * sizeof(float));
+    tern_sha256_finish(&hash, hex);
+    return TERN_OK;
+}
+
+void receipt_watch_free(receipt_watch *w) {
+    free(w->points);
+    w->points = NULL;
+    w->n = w->capacity = 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_RECEIPT_RUN_FACTS_H
+#define TERN_TOOLS_RECEIPT_RUN_FACTS_H
+
+/* What a receipt says of the files, the machine and the command line (receipts/facts.h has the
+ * rest). Each returns a new tree, or NULL. */
+
+#include "tools/receipt/receipt.h"
+
+/* "model_info"; NULL after a complaint. */
+json_t *facts_model(const loaded *l, const options *o, double *hash_seconds);
+/* {"path", "sha256"} of a tokenizer from a file of its own, NULL for the model's; false after a
+ * complaint. */
+bool facts_tokenizer(const tern_model *model, json_t **out);
+
+json_t *facts_machine(const tern_model *model);
+json_t *facts_versions(void);
+
+/* Settings under the names that other engines read them from, as they were in effect. */
+json_t *facts_environment(const receipt_run *run);
+
+/*
+ * The files of a model, [{"path", "bytes", "sha256"}, ...], and the model's digest: that of its
+ * file, or for several of their digests in hexadecimal, one behind the other. NULL: a
+ * file cannot be read, after a complaint, or there was no memory (json_memory_failed).
+ */
+json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]);
+
+#endif

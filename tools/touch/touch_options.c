@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/touch/touch_options.h"
+
+#include <unistd.h>
+
+#include "tools/cli/out.h"
+
+int touch_open_as_asked(const options *o, touch *t) {
+    const size_t bytes = options_integer(o, OPT_TOUCH_BYTES);
+    const size_t stride = options_integer(o, OPT_TOUCH_STRIDE);
+    const char hint = options_text(o, OPT_TOUCH_HINT)[1]; /* auto, on, off */
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (bytes == 0) {
+        return EXIT_DONE;
+    }
+    if (stride % sizeof(uint64_t) != 0) {
+        complain("--touch-stride: %zu is no multiple of 8", stride);
+        return EXIT_USAGE;
+    }
+    if (!touch_open(t, bytes, stride,
+                    hint == 'n'   ? TOUCH_HINT_ON
+                    : hint == 'f' ? TOUCH_HINT_OFF
+                                  : TOUCH_HINT_AUTO,
+                    cache > 0 ? (size_t)cache : 0)) {
+        complain("no memory for %zu bytes to touch", bytes);
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+int touch_verify_as_asked(const options *o, const touch *t) {
+    if (options_switch(o, OPT_VERIFY_TOUCH) && t->words != NULL && !touch_is_complete(t)) {
+        complain("verify-touch: not every word was read");
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+void touch_set_json(json_t *root, const touch *t) {
+    if (t == NULL || t->words == NULL) {
+        return;
+    }
+    const size_t word = sizeof *t->words;
+    const double seconds = t->tokens > 0 ? t->seconds / (double)t->tokens : 0.0;
+    json_t *touched = json_object();
+    json_object_set_new(touched, "bytes_per_token",
+                        json_integer((json_int_t)(t->steps * t->stride * word)));
+    json_object_set_new(touched, "stride", json_integer((json_int_t)(t->stride * word)));
+    json_object_set_new(touched, "tokens", json_integer((json_int_t)t->tokens));
+    json_object_set_new(touched, "ms_per_token", json_number(1e3 * seconds));
+    json_object_set_new(touched, "non_temporal", json_boolean(t->non_temporal));
+    json_object_set_new(touched, "complete", json_boolean(touch_is_complete(t)));
+    json_object_set_new(root, "touch", touched);
+}
