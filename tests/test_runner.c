@@ -346,7 +346,7 @@ static void test_together(void **state) {
 /* Biases, norms of heads, other products. */
 static void test_architectures(void **state) {
     (void)state;
-    for (const char *const *preset = tiny_presets; *preset; preset++)
+    for (const char *const *preset = tiny_presets(); *preset; preset++)
         check_together(*preset, TERN_FORMAT_F16, 2);
 }
 
