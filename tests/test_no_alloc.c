@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/forward/runner.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
@@ -169,6 +170,58 @@ static void test_eval(void **state) {
                    i % 3 ? TERN_FORMAT_F16 : TERN_FORMAT_Q8_0);
 }
 
+/* Sequences that share passes, and are picked from together: by bounds and from all logits. */
+static void test_passes(void **state) {
+    enum { SEQUENCES = 3, ROUNDS = 70, LONG = 5 };
+    static const tern_sampler_params params[SEQUENCES] = {{.top_p = 1.0f},
+                                                          {.temperature = 0.8f, .top_p = 1.0f},
+                                                          {.temperature = 1.0f, .top_p = 0.9f}};
+    const tern_runner_params wish = {
+        .threads = 2, .n_batch = SEQUENCES * LONG, .n_ctx = CONTEXT, .n_picks = SEQUENCES};
+    tern_model *model = tiny_open("bitnet-tiny", NULL);
+    tern_model_info info;
+    tern_runner *r = NULL;
+    tern_pool pool;
+    tern_pick picks[SEQUENCES];
+    uint32_t pages[SEQUENCES][CONTEXT / TERN_PAGE];
+    int32_t tokens[LONG];
+    int refused = 0;
+    (void)state;
+    tern_model_describe(model, &info);
+    tiny_prompt(model, 3, tokens, LONG);
+    assert_int_equal(tern_runner_new(model, &wish, &r, NULL), TERN_OK);
+    assert_int_equal(tern_pool_open(model, TERN_FORMAT_F16, SEQUENCES * CONTEXT / TERN_PAGE, &pool,
+                                    &refused, NULL),
+                     TERN_OK);
+    for (uint32_t i = 0; i < SEQUENCES; i++) {
+        picks[i] = (tern_pick){.row = i};
+        assert_int_equal(tern_sampler_new(&params[i], info.n_vocab, &picks[i].sampler, NULL),
+                         TERN_OK);
+        for (uint32_t j = 0; j < CONTEXT / TERN_PAGE; j++)
+            pages[i][j] = i * (CONTEXT / TERN_PAGE) + j;
+    }
+    const size_t before = counted();
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        tern_pass_span spans[SEQUENCES];
+        for (size_t i = 0; i < SEQUENCES; i++)
+            spans[i] = (tern_pass_span){.pages = pages[i],
+                                        .position = round,
+                                        .tokens = tokens,
+                                        .n = i == round % SEQUENCES ? LONG : 1,
+                                        .wanted = 1};
+        tern_runner_run(r, &pool, spans, SEQUENCES);
+        tern_runner_picks(r, picks, SEQUENCES);
+    }
+    check_none_since(before);
+    for (size_t i = 0; i < SEQUENCES; i++) {
+        assert_int_equal(picks[i].status, TERN_OK);
+        tern_sampler_free(&picks[i].sampler);
+    }
+    tern_runner_free(&r);
+    tern_pool_close(&pool);
+    tern_model_free(&model);
+}
+
 static void test_sampler(void **state) {
     enum { VOCABULARY = 50000 };
     static const tern_logit_bias bias[] = {{7, 2.0f}, {49999, -100.0f}};
@@ -262,9 +315,8 @@ static void test_generate(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counting_counts),
-        cmocka_unit_test(test_eval),
-        cmocka_unit_test(test_sampler),
+        cmocka_unit_test(test_counting_counts), cmocka_unit_test(test_eval),
+        cmocka_unit_test(test_passes),          cmocka_unit_test(test_sampler),
         cmocka_unit_test(test_generate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

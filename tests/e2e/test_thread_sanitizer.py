@@ -101,6 +101,9 @@ class Threads(unittest.TestCase):
     def test_parity(self):
         self.check("parity")
 
+    def test_runner(self):
+        self.check("runner")
+
     def test_session(self):
         self.check("session")
 
