@@ -120,9 +120,9 @@ typedef struct tern_model_loading {
 void tern_model_describe_loading(const tern_model *model, tern_model_loading *out);
 
 /*
- * Bytes of key/value cache that a session of n_ctx positions takes: 2 * layers * kv heads * n_ctx *
- * bytes of a row: head_dim * 4 (F32), head_dim * 2 (F16), ceil(head_dim / 32) * 34 (Q8_0). 0 when a
- * session cannot have kv.
+ * Bytes of n_ctx positions in the key/value cache: 2 * layers * kv heads * n_ctx * bytes of a row:
+ * head_dim * 4 (F32), head_dim * 2 (F16), ceil(head_dim / 32) * 34 (Q8_0). A session takes whole
+ * pages of TERN_ATTEND_CHUNK positions. 0 when a session cannot have kv.
  */
 uint64_t tern_model_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv);
 

@@ -6,6 +6,12 @@
 #include "base/metrics.h"
 #include "tools/cli/out.h"
 
+/* The positions that a cache for n_ctx has: it is made of pages. */
+static uint32_t whole_pages(uint32_t n_ctx) {
+    const uint32_t page = TERN_ATTEND_CHUNK;
+    return n_ctx / page * page + (n_ctx % page > 0 ? page : 0);
+}
+
 tern_status memory_plan_make(const tern_model *model, const tern_session_params *params,
                              uint64_t in_place, memory_plan *plan, tern_error *err) {
     uint64_t session = 0;
@@ -16,7 +22,7 @@ tern_status memory_plan_make(const tern_model *model, const tern_session_params 
     tern_model_info info;
     tern_model_describe(model, &info);
     const uint32_t n_ctx = params->n_ctx > 0 ? params->n_ctx : tern_model_default_context(model);
-    const uint64_t kv = tern_model_kv_bytes(model, n_ctx, params->kv);
+    const uint64_t kv = tern_model_kv_bytes(model, whole_pages(n_ctx), params->kv);
     *plan = (memory_plan){.file = info.file_bytes,
                           .in_place = in_place,
                           .packed = info.packed_bytes,
@@ -74,9 +80,10 @@ void memory_plan_print(const memory_plan *plan, const tern_model_info *m) {
     print_line("", plan->packed, "weights packed for this processor");
     print_replicas(plan);
     describe_row(plan, m->head_dim, row, sizeof row);
-    (void)snprintf(
-        text, sizeof text, "key/value cache in %s: 2 x %u layers x %u heads x %u positions x %s",
-        tern_format_describe(plan->kv_format)->name, m->n_layer, m->n_head_kv, plan->n_ctx, row);
+    (void)snprintf(text, sizeof text,
+                   "key/value cache in %s: 2 x %u layers x %u heads x %u positions x %s",
+                   tern_format_describe(plan->kv_format)->name, m->n_layer, m->n_head_kv,
+                   whole_pages(plan->n_ctx), row);
     print_line("", plan->kv, text);
     print_line("", plan->scratch, "scratch, and the tokens");
     print_line("", plan->needed,
