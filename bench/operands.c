@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cache_row.h"
 #include "kernels/reference.h"
 #include "kernels/reference_fill.h"
 
@@ -133,15 +134,15 @@ static void float_counts(tern_bench_operands *o) {
 
 /* Floats of keys to rows of the cache, then those of values; as one operand, like a matrix. */
 static bool make_cache(tern_bench_operands *o) {
-    const tern_format_info *info = tern_format_describe(o->row->format);
-    const size_t row_bytes = ATTEND_DIM / info->block_elements * info->block_bytes;
+    const size_t row_bytes = tern_cache_row_bytes(o->row->format, ATTEND_DIM);
     const size_t n = o->shape.n;
     o->matrix_bytes = 2 * n * row_bytes;
     uint8_t *rows = o->packed = tern_bench_zeroed(o->matrix_bytes);
     const size_t heads = o->shape.tokens * ATTEND_GROUP;
     o->queries = tern_bench_zeroed(heads * ATTEND_DIM * sizeof(float));
-    o->scratch = tern_bench_zeroed(TERN_ATTEND_SCRATCH(ATTEND_DIM, heads) * sizeof(float));
-    if (!rows || !o->queries || !o->scratch)
+    o->states = tern_bench_zeroed(tern_attend_state_bytes(heads, ATTEND_DIM));
+    o->scratch = tern_bench_zeroed(tern_attend_scratch_bytes(heads, ATTEND_DIM));
+    if (!rows || !o->queries || !o->states || !o->scratch)
         return false;
     for (size_t i = 0; i < heads * ATTEND_DIM; i++)
         o->queries[i] = uniform(&o->random);
@@ -215,26 +216,26 @@ tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
 void tern_bench_operands_free(tern_bench_operands *o) {
     if (!o)
         return;
-    void *const all[] = {o->file,     o->packed,  o->in0,     o->in1, o->out, o->own_room,
-                         o->expected, o->scratch, o->queries, o->q,   o->d,   o->sum};
+    void *const all[] = {o->file,     o->packed,   o->in0,    o->in1,     o->out,
+                         o->own_room, o->expected, o->states, o->scratch, o->queries,
+                         o->q,        o->d,        o->sum};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(o);
 }
 
-tern_attend_args tern_bench_attention(tern_bench_operands *o, float *out) {
+tern_attend_args tern_bench_attention(tern_bench_operands *o) {
     const tern_bench_shape *s = &o->shape;
-    return (tern_attend_args){.q = o->queries,
+    return (tern_attend_args){.heads = {.positions = s->n - s->tokens + 1,
+                                        .tokens = s->tokens,
+                                        .group = ATTEND_GROUP,
+                                        .dim = ATTEND_DIM},
+                              .q = o->queries,
                               .q_stride = ATTEND_GROUP * ATTEND_DIM,
                               .k = o->matrix.data,
                               .v = (const uint8_t *)o->matrix.data + o->matrix_bytes / 2,
-                              .positions = s->n - s->tokens + 1,
-                              .tokens = s->tokens,
-                              .dim = ATTEND_DIM,
-                              .group = ATTEND_GROUP,
+                              .page_stride = tern_cache_page_bytes(o->row->format, ATTEND_DIM),
                               .scale = 1.0f / sqrtf((float)ATTEND_DIM),
-                              .out = out,
-                              .out_stride = ATTEND_GROUP * ATTEND_DIM,
                               .scratch = o->scratch};
 }
 
@@ -276,8 +277,8 @@ void tern_bench_call(tern_bench_operands *o) {
         break;
     case TERN_OP_ATTEND:
         take_next_copy(o);
-        args = tern_bench_attention(o, o->out);
-        o->row->fn.attend(&args);
+        args = tern_bench_attention(o);
+        tern_attend_all(o->row, &args, o->states, o->out, ATTEND_GROUP * ATTEND_DIM);
         break;
     case TERN_OP_SOFTMAX:
         o->row->fn.softmax(o->out, n);

@@ -23,7 +23,8 @@ struct tern_bench_operands {
     tern_matrix matrix;
     tern_activations x;
     /* float inputs and outputs; what they mean depends on the operation */
-    float *in0, *in1, *out, *expected, *scratch;
+    float *in0, *in1, *out, *expected;
+    void *states, *scratch; /* of attention */
     float *queries; /* [tokens][ATTEND_GROUP][ATTEND_DIM] */
     size_t in_count, out_count;
     /* quantized activations: of products as input, of quantize as output */
@@ -41,7 +42,7 @@ bool tern_bench_is_matmul(const tern_bench_operands *o);
 float tern_bench_scale(void);
 
 tern_tile tern_bench_whole(const tern_bench_operands *o);
-tern_attend_args tern_bench_attention(tern_bench_operands *o, float *out);
+tern_attend_args tern_bench_attention(tern_bench_operands *o);
 
 /* Operations that work in place get a fresh copy of their input in out. */
 void tern_bench_restore(tern_bench_operands *o, float *out);

@@ -76,7 +76,7 @@ def render_row(env: jinja2.Environment, row: table.Row) -> str:
 
 def prototype(row: table.Row) -> str:
     """A row's file declares that row alone, so that one row more compiles no other file again."""
-    return f"tern_{row.op.type}_fn {row.name};"
+    return "\n".join(f"{kind} {name};" for name, kind in row.functions.items())
 
 
 def render_proof(env: jinja2.Environment, isa: table.Isa) -> str:
@@ -126,14 +126,20 @@ def have(isa: table.Isa) -> str:
 
 
 def op_list(spec: table.Spec, op: table.Op) -> str:
-    """TERN_ROW(op, format, layout, isa, needs, rows, tokens, name, function) per row."""
+    """TERN_ROW(op, format, layout, isa, needs, rows, tokens, name, function) per row.
+
+    Rows of several functions are TERN_<OP>_ROW, with all of them.
+    """
+    macro = f"TERN_{op.name.upper()}_ROW" if op.parts else "TERN_ROW"
     out = [f"/* {ORIGIN}: rows of {op.name} in order of preference. */\n"]
     for row in (r for r in spec.rows if r.op is op):
         needs = needs_text(row.isa)
-        head = f"TERN_ROW({op.name.upper()}, {(row.format or 'none').upper()}, {row.layout.upper()}"
+        head = f"{macro}({op.name.upper()}, {(row.format or 'none').upper()}, {row.layout.upper()}"
         args = f"{row.isa.name}, ({needs}), {row.rows}, {row.tokens}, {row.name}"
-        out += [f"#if {have(row.isa)}", wrapped(f"{head}, {args}, {row.name})")]
-        out += ["#else", wrapped(f"{head}, {args}, NULL)"), "#endif"]
+        there = ", ".join(row.functions)
+        missing = ", ".join(["NULL"] * max(1, len(op.parts)))
+        out += [f"#if {have(row.isa)}", wrapped(f"{head}, {args}, {there})")]
+        out += ["#else", wrapped(f"{head}, {args}, {missing})"), "#endif"]
     return "\n".join(out) + "\n"
 
 

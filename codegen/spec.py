@@ -28,6 +28,7 @@ class Op:
     tiled: bool
     test: str  # compares the rows with the reference: tests/test_<name>.c
     type: str  # of its function: tern_<type>_fn
+    parts: tuple[str, ...] = ()  # of several functions: <row>_<part>, tern_<type>_<part>_fn
 
 
 PREFETCH = 4096  # bytes ahead, unless an entry says otherwise
@@ -69,6 +70,13 @@ class Row:
         return "_".join(parts + [self.isa.name])
 
     @property
+    def functions(self) -> dict[str, str]:
+        """The functions of a row and their types."""
+        if not self.op.parts or self.isa.is_cuda:
+            return {self.name: f"tern_{self.op.type}_fn"}
+        return {f"{self.name}_{p}": f"tern_{self.op.type}_{p}_fn" for p in self.op.parts}
+
+    @property
     def template(self) -> str:
         """Path below kernels/, without what tells the language."""
         named = self.op.templates
@@ -101,7 +109,7 @@ class Spec:
 
 def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> Op:
     where = f"op.{name}"
-    check_keys(where, entry, {"template", "test"}, {"tiled", "type"})
+    check_keys(where, entry, {"template", "test"}, {"tiled", "type", "parts"})
     for key, kind in {"tiled": bool, "test": str, "type": str}.items():
         check_type(where, entry, key, kind)
     if name not in known_ops:
@@ -114,7 +122,8 @@ def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> 
         check_template(where, file, template_dir)
     check_test(where, name, entry["test"], template_dir.parent / "tests")
     tiled = entry.get("tiled", False)
-    return Op(name, templates, tiled, entry["test"], entry.get("type", name))
+    parts = tuple(as_list(where, "parts", entry["parts"])) if "parts" in entry else ()
+    return Op(name, templates, tiled, entry["test"], entry.get("type", name), parts)
 
 
 def check_test(where: str, op: str, name: str, folder: Path) -> None:

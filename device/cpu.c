@@ -10,6 +10,7 @@
 #include "device/block_sparse.h"
 #include "device/internal.h"
 #include "dispatch/cpu.h"
+#include "kernels/cache_row.h"
 
 typedef struct cpu_device {
     tern_device base;
@@ -283,23 +284,26 @@ static tern_status cpu_rope(tern_device *d, tern_device_stream *stream, const te
     return TERN_OK;
 }
 
-static void attend_all(const tern_kernel_row *row, const tern_device_attend *a, float *scratch) {
+/* `memory` holds the states of a group's heads, then scratch. */
+static void attend_all(const tern_kernel_row *row, const tern_device_attend *a, uint8_t *memory) {
     const size_t group = a->heads / a->kv_heads;
     const size_t head_bytes = elements_bytes(a->format, a->kv_stride);
 
     for (size_t t = 0; t < a->tokens; t++) {
         for (size_t g = 0; g < a->kv_heads; g++) {
-            const tern_attend_args args = {.q = a->q + t * a->q_stride + g * group * a->dim,
-                                           .k = (const uint8_t *)a->k + g * head_bytes,
-                                           .v = (const uint8_t *)a->v + g * head_bytes,
-                                           .positions = a->before + t + 1,
-                                           .tokens = 1,
-                                           .dim = a->dim,
-                                           .group = group,
-                                           .scale = a->scale,
-                                           .out = a->out + t * a->out_stride + g * group * a->dim,
-                                           .scratch = scratch};
-            row->fn.attend(&args);
+            const tern_attend_args args = {
+                .heads = {.positions = a->before + t + 1,
+                          .tokens = 1,
+                          .group = group,
+                          .dim = a->dim},
+                .q = a->q + t * a->q_stride + g * group * a->dim,
+                .k = (const uint8_t *)a->k + g * head_bytes,
+                .v = (const uint8_t *)a->v + g * head_bytes,
+                .page_stride = tern_cache_page_bytes(a->format, a->dim),
+                .scale = a->scale,
+                .scratch = memory + tern_attend_state_bytes(group, a->dim)};
+            tern_attend_all(row, &args, memory,
+                            a->out + t * a->out_stride + g * group * a->dim, group * a->dim);
         }
     }
 }
@@ -314,8 +318,10 @@ static tern_status cpu_attend(tern_device *d, tern_device_stream *stream,
     const tern_kernel_row *row = select_row(d, TERN_OP_ATTEND, a->format, err);
     if (row == NULL)
         return TERN_ERR_KERNEL;
-    status = cpu_alloc(d, TERN_ATTEND_SCRATCH(a->dim, a->heads / a->kv_heads) * sizeof(float),
-                       &scratch, err);
+    const size_t group = a->heads / a->kv_heads;
+    const size_t bytes =
+        tern_attend_state_bytes(group, a->dim) + tern_attend_scratch_bytes(group, a->dim);
+    status = cpu_alloc(d, bytes, &scratch, err);
     if (status != TERN_OK)
         return status;
     attend_all(row, a, scratch);

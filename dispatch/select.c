@@ -13,18 +13,21 @@
 /* The table as the generator wrote it. Rows of other architectures keep their place, without code.
  */
 static const tern_kernel_row rows[] = {
+#define TERN_ROW_FACTS(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_)                 \
+    .name = #name_, .isa = #isa_, .op = TERN_OP_##op_, .format = TERN_FORMAT_##format_,            \
+    .layout = TERN_LAYOUT_##layout_, .needs = (needs_), .rows_tile = (rows_),                      \
+    .tokens_tile = (tokens_)
 #define TERN_ROW(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_, function_)            \
-    {.name = #name_,                                                                               \
-     .isa = #isa_,                                                                                 \
-     .op = TERN_OP_##op_,                                                                          \
-     .format = TERN_FORMAT_##format_,                                                              \
-     .layout = TERN_LAYOUT_##layout_,                                                              \
-     .needs = (needs_),                                                                            \
-     .rows_tile = (rows_),                                                                         \
-     .tokens_tile = (tokens_),                                                                     \
+    {TERN_ROW_FACTS(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_),                   \
      .fn = {.any = (void (*)(void))(function_)}},
+#define TERN_ATTEND_ROW(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_, chunks_,       \
+                        merge_, finish_)                                                           \
+    {TERN_ROW_FACTS(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_),                   \
+     .fn = {.attend = {chunks_, merge_, finish_}}},
 #include "gen/rows.inc"
+#undef TERN_ATTEND_ROW
 #undef TERN_ROW
+#undef TERN_ROW_FACTS
 };
 
 static const tern_isa_info isas[] = {

@@ -12,4 +12,9 @@ static inline size_t tern_cache_row_bytes(tern_format kv, size_t head_dim) {
     return (head_dim + info->block_elements - 1) / info->block_elements * info->block_bytes;
 }
 
+/* Bytes of the rows of a chunk of positions. */
+static inline size_t tern_cache_page_bytes(tern_format kv, size_t head_dim) {
+    return TERN_ATTEND_CHUNK * tern_cache_row_bytes(kv, head_dim);
+}
+
 #endif

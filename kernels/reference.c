@@ -198,22 +198,35 @@ void tern_ref_store(tern_format cache, const float *x, size_t n, void *out) {
 
 /* ---- attention ----------------------------------------------------------------------------- */
 
+/* The page that position j lies in. */
+static const uint8_t *page_of(const void *rows, const tern_attend_args *a, size_t j) {
+    const size_t chunk = j / TERN_ATTEND_CHUNK;
+    const size_t page = a->pages ? a->pages[chunk] : chunk;
+    return (const uint8_t *)rows + page * a->page_stride;
+}
+
 /* The block of 34 bytes that element i of the row of a position lies in: an f16 scale, 32 codes. */
 static const uint8_t *code_block(const void *rows, const tern_attend_args *a, size_t j, size_t i) {
-    const size_t blocks = (a->dim + TERN_BLOCK - 1) / TERN_BLOCK;
-    return (const uint8_t *)rows + (j * blocks + i / TERN_BLOCK) * 34;
+    const size_t blocks = (a->heads.dim + TERN_BLOCK - 1) / TERN_BLOCK;
+    return page_of(rows, a, j) + (j % TERN_ATTEND_CHUNK * blocks + i / TERN_BLOCK) * 34;
+}
+
+/* Element i of the row of a position, of floats or halves. */
+static float cached(tern_format cache, const void *rows, const tern_attend_args *a, size_t j,
+                    size_t i) {
+    return tern_ref_value(cache, page_of(rows, a, j), j % TERN_ATTEND_CHUNK * a->heads.dim + i);
 }
 
 /* q . k_j over a cache of codes: integers a block, blocks in order. */
 static float code_score(const tern_attend_args *a, const float *q, size_t j) {
-    const float top = largest(q, a->dim, 1e-30f);
+    const float top = largest(q, a->heads.dim, 1e-30f);
     const float inverse = 32767.0f / top;
     float score = 0.0f;
 
-    for (size_t i0 = 0; i0 < a->dim; i0 += TERN_BLOCK) {
+    for (size_t i0 = 0; i0 < a->heads.dim; i0 += TERN_BLOCK) {
         const uint8_t *block = code_block(a->k, a, j, i0);
         int32_t sum = 0;
-        for (size_t i = i0; i < a->dim && i < i0 + TERN_BLOCK; i++)
+        for (size_t i = i0; i < a->heads.dim && i < i0 + TERN_BLOCK; i++)
             sum += clamped_nearest(q[i] * inverse, -32767, 32767) * (int8_t)block[2 + i - i0];
         score += (float)sum * tern_ref_half(tern_ref_read16(block));
     }
@@ -231,8 +244,8 @@ static float score(tern_format cache, const tern_attend_args *a, const float *q,
 
     if (cache == TERN_FORMAT_Q8_0)
         return code_score(a, q, j);
-    for (size_t i = 0; i < a->dim; i++)
-        lanes_add(&dot, q[i] * tern_ref_value(cache, a->k, j * a->dim + i));
+    for (size_t i = 0; i < a->heads.dim; i++)
+        lanes_add(&dot, q[i] * cached(cache, a->k, a, j, i));
     return lanes_total(&dot) * a->scale;
 }
 
@@ -278,7 +291,7 @@ static float chunk_value(tern_format cache, const tern_attend_args *a, size_t j0
     if (cache == TERN_FORMAT_Q8_0)
         return chunk_codes(a, j0, j1, e, i);
     for (size_t j = j0; j < j1; j++)
-        o += e[j - j0] * tern_ref_value(cache, a->v, j * a->dim + i);
+        o += e[j - j0] * cached(cache, a->v, a, j, i);
     return o;
 }
 
@@ -286,36 +299,38 @@ static void attend_head(tern_format cache, const tern_attend_args *a, const floa
     float e[TERN_ATTEND_CHUNK];
     partial all = {0.0f, 0.0f};
 
-    for (size_t j0 = 0; j0 < a->positions; j0 += TERN_ATTEND_CHUNK) {
-        const size_t left = a->positions - j0;
+    for (size_t j0 = 0; j0 < a->heads.positions; j0 += TERN_ATTEND_CHUNK) {
+        const size_t left = a->heads.positions - j0;
         const size_t j1 = j0 + (left < TERN_ATTEND_CHUNK ? left : TERN_ATTEND_CHUNK);
         const partial chunk = chunk_weights(cache, a, q, j0, j1, e);
 
         if (j0 == 0) {
             all = chunk;
-            for (size_t i = 0; i < a->dim; i++)
+            for (size_t i = 0; i < a->heads.dim; i++)
                 out[i] = chunk_value(cache, a, j0, j1, e, i);
             continue;
         }
         const float m = chunk.m > all.m ? chunk.m : all.m;
         const float old = tern_ref_exp(all.m - m);
         const float new = tern_ref_exp(chunk.m - m);
-        for (size_t i = 0; i < a->dim; i++)
+        for (size_t i = 0; i < a->heads.dim; i++)
             out[i] = out[i] * old + chunk_value(cache, a, j0, j1, e, i) * new;
         all.l = all.l * old + chunk.l * new;
         all.m = m;
     }
-    for (size_t i = 0; i < a->dim; i++)
+    for (size_t i = 0; i < a->heads.dim; i++)
         out[i] = out[i] / all.l;
 }
 
-void tern_ref_attend(tern_format cache, const tern_attend_args *args) {
-    for (size_t t = 0; t < args->tokens; t++) {
+void tern_ref_attend(tern_format cache, const tern_attend_args *args, float *out,
+                     size_t out_stride) {
+    const tern_attend_heads *heads = &args->heads;
+    for (size_t t = 0; t < heads->tokens; t++) {
         tern_attend_args token = *args;
-        token.positions += t;
+        token.heads.positions += t;
         token.mask = args->mask ? args->mask + t * args->mask_stride : NULL;
-        for (size_t h = 0; h < args->group; h++)
-            attend_head(cache, &token, args->q + t * args->q_stride + h * args->dim,
-                        args->out + t * args->out_stride + h * args->dim);
+        for (size_t h = 0; h < heads->group; h++)
+            attend_head(cache, &token, args->q + t * args->q_stride + h * heads->dim,
+                        out + t * out_stride + h * heads->dim);
     }
 }

@@ -66,10 +66,11 @@ void tern_ref_add(float *x, const float *y, size_t n);
 void tern_ref_embed(tern_format format, const void *row, size_t n, float *y);
 
 /*
- * `cache` is the format of k, v and of a stored row: F32, F16 or Q8_0. Always all chunks, whatever
- * args->step is; scratch and states are not used.
+ * All chunks, to out[tokens][group][dim]. `cache` is the format of k, v and of a stored row: F32,
+ * F16 or Q8_0. Uses no scratch.
  */
-void tern_ref_attend(tern_format cache, const tern_attend_args *args);
+void tern_ref_attend(tern_format cache, const tern_attend_args *args, float *out,
+                     size_t out_stride);
 void tern_ref_store(tern_format cache, const float *x, size_t n, void *out);
 
 #endif

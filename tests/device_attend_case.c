@@ -39,17 +39,18 @@ static void reference_attend(const shape *s, const tern_device_attend *a, const 
     for (size_t t = 0; t < s->tokens; t++) {
         for (size_t g = 0; g < s->kv_heads; g++) {
             const size_t at = g * a->kv_stride * element_bytes(s);
-            const tern_attend_args args = {.q = (const float *)q->data + t * a->q_stride +
-                                                g * s->group * s->dim,
-                                           .k = (const uint8_t *)k->data + at,
-                                           .v = (const uint8_t *)v->data + at,
-                                           .positions = s->before + t + 1,
-                                           .tokens = 1,
-                                           .dim = s->dim,
-                                           .group = s->group,
-                                           .scale = a->scale,
-                                           .out = out + t * a->out_stride + g * s->group * s->dim};
-            tern_ref_attend(s->cache, &args);
+            const size_t head = g * s->group * s->dim;
+            const tern_attend_args args = {
+                .heads = {.positions = s->before + t + 1,
+                          .tokens = 1,
+                          .group = s->group,
+                          .dim = s->dim},
+                .q = (const float *)q->data + t * a->q_stride + head,
+                .k = (const uint8_t *)k->data + at,
+                .v = (const uint8_t *)v->data + at,
+                .page_stride = TERN_ATTEND_CHUNK * s->dim * element_bytes(s),
+                .scale = a->scale};
+            tern_ref_attend(s->cache, &args, out + t * a->out_stride + head, s->group * s->dim);
         }
     }
 }

@@ -144,14 +144,14 @@ typedef struct row_set {
     tern_matmul_fn *multiply;
     tern_rope_fn *rotate;
     tern_store_fn *store;
-    tern_attend_fn *attend;
+    const tern_kernel_row *attend;
 } row_set;
 
 static row_set rows_of(uint64_t mask, const block *b) {
     return (row_set){.multiply = tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_F32)->fn.matmul,
                      .rotate = tern_kernel_select(mask, b->rope, TERN_FORMAT_NONE)->fn.rope,
                      .store = tern_kernel_select(mask, TERN_OP_STORE, b->cache)->fn.store,
-                     .attend = tern_kernel_select(mask, TERN_OP_ATTEND, b->cache)->fn.attend};
+                     .attend = tern_kernel_select(mask, TERN_OP_ATTEND, b->cache)};
 }
 
 static void multiply(const row_set *r, const float *w, size_t rows, size_t cols, const float *x,
@@ -169,7 +169,7 @@ static void multiply(const row_set *r, const float *w, size_t rows, size_t cols,
 
 /* Scratch of run_block; the caches are [KV_HEADS][POSITIONS][DIM] of the cache's format. */
 typedef struct buffers {
-    float *q, *k, *v, *heads, *scratch;
+    float *q, *k, *v, *heads, *states, *scratch;
     uint8_t *cache_k, *cache_v;
 } buffers;
 
@@ -178,7 +178,8 @@ static buffers buffers_new(void) {
                      .k = tiny_floats(KV_WIDTH),
                      .v = tiny_floats(KV_WIDTH),
                      .heads = tiny_floats(WIDTH),
-                     .scratch = tiny_floats(TERN_ATTEND_SCRATCH(DIM, GROUP)),
+                     .states = tiny_floats(tern_attend_state_bytes(GROUP, DIM) / sizeof(float)),
+                     .scratch = tiny_floats(tern_attend_scratch_bytes(GROUP, DIM) / sizeof(float)),
                      .cache_k = (uint8_t *)tiny_floats((size_t)KV_WIDTH * POSITIONS),
                      .cache_v = (uint8_t *)tiny_floats((size_t)KV_WIDTH * POSITIONS)};
 }
@@ -188,6 +189,7 @@ static void buffers_free(buffers *s) {
     free(s->k);
     free(s->v);
     free(s->heads);
+    free(s->states);
     free(s->scratch);
     free(s->cache_k);
     free(s->cache_v);
@@ -201,17 +203,15 @@ static void run_heads(const block *b, const row_set *r, buffers *s, size_t posit
         uint8_t *v = s->cache_v + h * POSITIONS * row_bytes;
         r->store(s->k + h * DIM, DIM, k + position * row_bytes);
         r->store(s->v + h * DIM, DIM, v + position * row_bytes);
-        const tern_attend_args args = {.q = s->q + h * GROUP * DIM,
-                                       .k = k,
-                                       .v = v,
-                                       .positions = position + 1,
-                                       .tokens = 1,
-                                       .dim = DIM,
-                                       .group = GROUP,
-                                       .scale = 1.0f / sqrtf((float)DIM),
-                                       .out = s->heads + h * GROUP * DIM,
-                                       .scratch = s->scratch};
-        r->attend(&args);
+        const tern_attend_args args = {
+            .heads = {.positions = position + 1, .tokens = 1, .group = GROUP, .dim = DIM},
+            .q = s->q + h * GROUP * DIM,
+            .k = k,
+            .v = v,
+            .page_stride = TERN_ATTEND_CHUNK * row_bytes,
+            .scale = 1.0f / sqrtf((float)DIM),
+            .scratch = s->scratch};
+        tern_attend_all(r->attend, &args, s->states, s->heads + h * GROUP * DIM, GROUP * DIM);
     }
 }
 

@@ -209,30 +209,60 @@ static void test_unknown_operation(void **state) {
     assert_int_equal(guard.n_refused, 1);
 }
 
-static tern_attend_fn *scalar_attend;
+static tern_attend_functions scalar_attend;
 
 /* Leaves out the last position. */
-static void short_attend(const tern_attend_args *args) {
+static void short_chunks(const tern_attend_args *args, size_t first, size_t last, void *states,
+                         size_t stride) {
     tern_attend_args fewer = *args;
-    fewer.positions--;
-    scalar_attend(&fewer);
+    fewer.heads.positions--;
+    scalar_attend.chunks(&fewer, first, last, states, stride);
+}
+
+/* Takes each chunk from where it would be if there were no table of pages. */
+static void pageless_chunks(const tern_attend_args *args, size_t first, size_t last, void *states,
+                            size_t stride) {
+    tern_attend_args pageless = *args;
+    pageless.pages = NULL;
+    scalar_attend.chunks(&pageless, first, last, states, stride);
+}
+
+/* Leaves out the last chunk. */
+static void short_merge(const tern_attend_heads *heads, size_t first, size_t last,
+                        const void *states, size_t stride, void *total) {
+    scalar_attend.merge(heads, first, last - 1, states, stride, total);
+}
+
+/* Leaves out the last head. */
+static void short_finish(const tern_attend_heads *heads, const void *total, float *out,
+                         size_t out_stride) {
+    tern_attend_heads fewer = *heads;
+    fewer.group--;
+    scalar_attend.finish(&fewer, total, out, out_stride);
 }
 
 static const tern_format caches[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
 enum { CACHES = sizeof caches / sizeof *caches };
 
-/* One position of 67 that is left out is seen, in every format of the cache. */
+/* One position of 67 that is left out is seen, a wrong page, and a wrong function of the three. */
 static void test_wrong_attend(void **state) {
     (void)state;
     for (size_t i = 0; i < CACHES; i++) {
         const tern_kernel_row *scalar = tern_kernel_select(0, TERN_OP_ATTEND, caches[i]);
-        tern_kernel_row table[] = {row_like(scalar, "wrong"), *scalar};
-        table[0].fn.attend = short_attend;
-        scalar_attend = scalar->fn.attend;
-        tern_guard guard = {.table = table, .count = 2, .mask = 1};
-        assert_ptr_equal(tern_guard_operation(&guard, TERN_OP_ATTEND, caches[i], NULL, 0),
-                         &table[1]);
-        assert_int_equal(guard.n_refused, 1);
+        const tern_attend_functions right = scalar->fn.attend;
+        const tern_attend_functions wrong[] = {{short_chunks, right.merge, right.finish},
+                                               {pageless_chunks, right.merge, right.finish},
+                                               {right.chunks, short_merge, right.finish},
+                                               {right.chunks, right.merge, short_finish}};
+        scalar_attend = right;
+        for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+            tern_kernel_row table[] = {row_like(scalar, "wrong"), *scalar};
+            table[0].fn.attend = wrong[w];
+            tern_guard guard = {.table = table, .count = 2, .mask = 1};
+            assert_ptr_equal(tern_guard_operation(&guard, TERN_OP_ATTEND, caches[i], NULL, 0),
+                             &table[1]);
+            assert_int_equal(guard.n_refused, 1);
+        }
     }
 }
 

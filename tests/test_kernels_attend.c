@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every attention row of the kernel table against the reference, bit for bit: all head sizes and
- * context lengths around the vector widths and the chunk of positions.
+ * context lengths around the vector widths and the chunk of positions, with the cache in one piece
+ * and in pages.
  */
 
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cache_row.h"
 #include "kernels/reference.h"
 #include "tern/tern.h"
 #include "tests/check.h"
@@ -22,7 +24,7 @@ typedef enum scores {
     SCORES_COUNT
 } scores;
 
-enum { MAX_DIM = 256 };
+enum { MAX_DIM = 256, MAX_CHUNKS = 16 };
 
 typedef enum masking {
     MASK_NONE,
@@ -36,12 +38,41 @@ typedef struct attention {
     size_t positions; /* that the first token sees */
     size_t tokens, dim, group;
     masking masked;
-    check_buffer q, k, v, mask, want, out, scratch;
+    bool paged;
+    uint32_t pages[MAX_CHUNKS]; /* of each chunk */
+    size_t page_stride;
+    check_buffer q, k, v, mask, want, out, states, scratch;
 } attention;
 
 /* Positions that the last token sees. */
 static size_t seen_of(const attention *a) {
     return a->positions + a->tokens - 1;
+}
+
+static size_t chunks_of(const attention *a) {
+    return (seen_of(a) + TERN_ATTEND_CHUNK - 1) / TERN_ATTEND_CHUNK;
+}
+
+/*
+ * In pages: there is one more than the sequence needs, page 0, and between two others lies what
+ * belongs to other heads. The last chunk has the last page, which ends with its last row; the others
+ * stand in falling order.
+ */
+static void lay_out_pages(attention *a) {
+    const size_t chunks = chunks_of(a);
+    a->page_stride = tern_cache_page_bytes(a->cache, a->dim);
+    if (!a->paged)
+        return;
+    a->page_stride = 2 * a->page_stride + 12;
+    for (size_t c = 0; c < chunks; c++)
+        a->pages[c] = (uint32_t)(c + 1 < chunks ? chunks - 1 - c : chunks);
+}
+
+/* Where the row of a position begins in the memory of keys or values. */
+static size_t row_offset(const attention *a, size_t position) {
+    const size_t chunk = position / TERN_ATTEND_CHUNK;
+    return (a->paged ? a->pages[chunk] : chunk) * a->page_stride +
+           position % TERN_ATTEND_CHUNK * tern_cache_row_bytes(a->cache, a->dim);
 }
 
 static float key_factor(scores kind, size_t position) {
@@ -59,12 +90,13 @@ static float key_factor(scores kind, size_t position) {
 static check_buffer cache_rows(const attention *a, scores kind, bool keys, check_place place,
                                check_rng *rng) {
     const tern_format_info *info = tern_format_describe(a->cache);
-    const size_t blocks = (a->dim + info->block_elements - 1) / info->block_elements;
-    const size_t row_bytes = blocks * info->block_bytes;
+    const size_t row_bytes = tern_cache_row_bytes(a->cache, a->dim);
     const size_t align = info->block_elements == 1 ? info->block_bytes : 1;
-    check_buffer buffer = check_buffer_new(seen_of(a) * row_bytes, align, place);
+    const size_t bytes = row_offset(a, seen_of(a) - 1) + row_bytes;
+    check_buffer buffer = check_buffer_new(bytes, align, place);
     float row[MAX_DIM];
 
+    memset(buffer.data, 0xff, buffer.bytes); /* NaN in what is not the sequence's */
     for (size_t j = 0; j < seen_of(a); j++) {
         for (size_t i = 0; i < a->dim; i++) {
             row[i] = check_normal(rng);
@@ -74,7 +106,7 @@ static check_buffer cache_rows(const attention *a, scores kind, bool keys, check
                 row[i] = fabsf(row[i]);
             row[i] *= keys ? key_factor(kind, j) : 1.0f;
         }
-        tern_ref_store(a->cache, row, a->dim, (uint8_t *)buffer.data + j * row_bytes);
+        tern_ref_store(a->cache, row, a->dim, (uint8_t *)buffer.data + row_offset(a, j));
     }
     for (size_t i = 0; kind == SCORES_BYTES && info->block_elements > 1 && i < buffer.bytes; i++)
         ((uint8_t *)buffer.data)[i] = (uint8_t)check_below(rng, 256);
@@ -113,6 +145,7 @@ static attention attention_new(const attention *shape, scores kind, check_place 
                                check_rng *rng) {
     attention a = *shape;
     a.masked = (masking)((a.positions + a.dim / 4 + a.group) % MASK_COUNT);
+    lay_out_pages(&a);
     a.q = check_buffer_new(token_bytes(&a), sizeof(float), place);
     for (size_t i = 0; i < a.q.bytes / sizeof(float); i++)
         ((float *)a.q.data)[i] = kind == SCORES_ANY      ? check_any_finite(rng)
@@ -123,8 +156,9 @@ static attention attention_new(const attention *shape, scores kind, check_place 
     a.mask = mask_of(&a, place, rng);
     a.want = check_buffer_new(token_bytes(&a), sizeof(float), place);
     a.out = check_buffer_new(token_bytes(&a), sizeof(float), place);
-    a.scratch = check_buffer_new(TERN_ATTEND_SCRATCH(a.dim, a.tokens * a.group) * sizeof(float),
-                                 TERN_ALIGN, place);
+    const size_t heads = a.tokens * a.group;
+    a.states = check_buffer_new(tern_attend_state_bytes(heads, a.dim), TERN_ALIGN, place);
+    a.scratch = check_buffer_new(tern_attend_scratch_bytes(heads, a.dim), TERN_ALIGN, place);
     return a;
 }
 
@@ -135,24 +169,31 @@ static void attention_free(attention *a) {
     check_buffer_free(&a->mask);
     check_buffer_free(&a->want);
     check_buffer_free(&a->out);
+    check_buffer_free(&a->states);
     check_buffer_free(&a->scratch);
 }
 
-static tern_attend_args attention_args(const attention *a, float *out) {
-    return (tern_attend_args){.q = a->q.data,
+static tern_attend_args attention_args(const attention *a) {
+    return (tern_attend_args){.heads = {.positions = a->positions,
+                                        .tokens = a->tokens,
+                                        .group = a->group,
+                                        .dim = a->dim},
+                              .q = a->q.data,
                               .q_stride = token_stride(a),
                               .k = a->k.data,
                               .v = a->v.data,
-                              .positions = a->positions,
-                              .tokens = a->tokens,
-                              .dim = a->dim,
-                              .group = a->group,
+                              .pages = a->paged ? a->pages : NULL,
+                              .page_stride = a->page_stride,
                               .scale = 1.0f / sqrtf((float)a->dim),
                               .mask = a->masked == MASK_NONE ? NULL : a->mask.data,
                               .mask_stride = seen_of(a),
-                              .out = out,
-                              .out_stride = token_stride(a),
                               .scratch = a->scratch.data};
+}
+
+/* All steps, to a->out. */
+static void attend(const tern_kernel_row *row, const attention *a, const tern_attend_args *args) {
+    check_canary_fill(a->states.data, a->states.bytes);
+    tern_attend_all(row, args, a->states.data, a->out.data, token_stride(a));
 }
 
 static void check_out(const attention *a) {
@@ -162,36 +203,30 @@ static void check_out(const attention *a) {
 }
 
 /*
- * The chunks in parts, the later ones first, as threads would share them: each cut into runs of
- * `run` chunks, the first of which is longer by `lead`.
+ * The chunks in parts, the later ones first, as threads would share them: the first `lead` chunks in
+ * one place, then runs of `run` chunks with a place for each, which are merged all at once or, when
+ * `run` is 1, one by one.
  */
-static void attend_in_parts(const tern_kernel_row *row, tern_attend_args args, size_t lead,
-                            size_t run) {
-    const size_t seen = args.positions + args.tokens - 1;
-    const size_t chunks = (seen + TERN_ATTEND_CHUNK - 1) / TERN_ATTEND_CHUNK;
+static void attend_in_parts(const tern_kernel_row *row, const attention *a,
+                            const tern_attend_args *args, size_t lead, size_t run) {
+    const tern_attend_functions *f = &row->fn.attend;
+    const size_t chunks = chunks_of(a);
     const size_t first = lead < chunks ? lead : chunks;
-    const size_t place = args.tokens * args.group * TERN_ATTEND_STATE(args.dim);
-    check_buffer states = check_buffer_new(chunks * place * sizeof(float), TERN_ALIGN, CHECK_END);
+    const size_t bytes = tern_attend_state_bytes(a->tokens * a->group, a->dim);
+    check_buffer states = check_buffer_new(chunks * bytes, TERN_ALIGN, CHECK_END);
+    uint8_t *const places = states.data;
 
     check_canary_fill(states.data, states.bytes);
-    args.step = TERN_ATTEND_CHUNKS;
-    args.states = states.data;
-    for (size_t end = chunks; end > first; end = args.first) {
-        args.first = end - first < run ? first : end - run;
-        args.last = end;
-        row->fn.attend(&args);
+    for (size_t end = chunks, from; end > first; end = from) {
+        from = end - first < run ? first : end - run;
+        f->chunks(args, from, end, places + from * bytes, bytes);
     }
-    args.first = 0;
-    args.last = first;
-    row->fn.attend(&args);
-
-    tern_attend_args finish = args;
-    finish.q = NULL;
-    finish.k = finish.v = NULL;
-    finish.step = TERN_ATTEND_FINISH;
-    finish.first = first - 1;
-    finish.last = chunks;
-    row->fn.attend(&finish);
+    f->chunks(args, 0, first, places, 0);
+    for (size_t from = first, end; from < chunks; from = end) {
+        end = run == 1 ? from + 1 : chunks;
+        f->merge(&args->heads, from, end, places + from * bytes, bytes, places);
+    }
+    f->finish(&args->heads, places, a->out.data, token_stride(a));
     check_buffer_free(&states);
 }
 
@@ -199,26 +234,25 @@ static void check_attention(const attention *shape, scores kind) {
     check_rng rng = {shape->positions * 4096 + shape->dim * 8 + shape->group};
     const size_t place = shape->positions + shape->dim + shape->group;
     attention a = attention_new(shape, kind, place % 2 ? CHECK_END : CHECK_START, &rng);
-    const tern_attend_args reference = attention_args(&a, a.want.data);
-    const tern_attend_args args = attention_args(&a, a.out.data);
+    const tern_attend_args args = attention_args(&a);
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
 
-    tern_ref_attend(a.cache, &reference);
+    tern_ref_attend(a.cache, &args, a.want.data, token_stride(&a));
     for (size_t r = 0; r < count; r++) {
         if (rows[r].op != TERN_OP_ATTEND || rows[r].format != a.cache || !table_runnable(&rows[r]))
             continue;
         for (size_t lead = 0; lead < 4; lead++) {
             check_case("%s, %zu positions, %zu tokens, dim %zu, group %zu, scores %d, mask %d, "
-                       "lead %zu",
+                       "paged %d, lead %zu",
                        rows[r].name, a.positions, a.tokens, a.dim, a.group, (int)kind,
-                       (int)a.masked, lead);
+                       (int)a.masked, (int)a.paged, lead);
             check_canary_fill(a.out.data, a.out.bytes);
             check_canary_fill(a.scratch.data, a.scratch.bytes);
             if (lead == 0)
-                rows[r].fn.attend(&args);
+                attend(&rows[r], &a, &args);
             else
-                attend_in_parts(&rows[r], args, lead, 1 + (a.dim + lead) % 2);
+                attend_in_parts(&rows[r], &a, &args, lead, 1 + (a.dim + lead) % 2);
             check_out(&a);
         }
     }
@@ -238,12 +272,13 @@ static void check_shapes(tern_format cache) {
             attention a = {.cache = cache, .positions = positions[p], .dim = dims[d]};
             a.group = 1 + shape % GROUPS;
             a.tokens = 1 + shape / GROUPS % 5;
+            a.paged = shape / SCORES_COUNT % 2;
             if (!table_left_out())
                 check_attention(&a, (scores)(shape % SCORES_COUNT));
         }
     for (int kind = 0; kind < SCORES_COUNT; kind++) {
         const attention a = {
-            .cache = cache, .positions = 1000, .tokens = 1, .dim = 128, .group = 4};
+            .cache = cache, .positions = 1000, .tokens = 1, .dim = 128, .group = 4, .paged = true};
         if (!table_left_out())
             check_attention(&a, (scores)kind);
     }
@@ -258,7 +293,8 @@ static void test_tokens(void **state) {
                                  .positions = 60 + group + 65 * (tokens % 2),
                                  .tokens = tokens,
                                  .dim = 24,
-                                 .group = group};
+                                 .group = group,
+                                 .paged = (group + tokens) % 2};
             if (!table_left_out())
                 check_attention(&a, (scores)((group + tokens) % SCORES_COUNT));
         }
@@ -270,7 +306,7 @@ static void test_later_tokens(void **state) {
         .cache = TERN_FORMAT_F32, .positions = 70, .tokens = 4, .dim = 20, .group = 3};
     check_rng rng = {70};
     attention a = attention_new(&shape, SCORES_NORMAL, CHECK_END, &rng);
-    const tern_attend_args args = attention_args(&a, a.out.data);
+    const tern_attend_args args = attention_args(&a);
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
 
@@ -280,7 +316,7 @@ static void test_later_tokens(void **state) {
     for (size_t r = 0; r < count; r++) {
         if (rows[r].op != TERN_OP_ATTEND || rows[r].format != a.cache || !table_runnable(&rows[r]))
             continue;
-        rows[r].fn.attend(&args);
+        attend(&rows[r], &a, &args);
         for (size_t i = 0; i < shape.group * shape.dim; i++)
             if (!isfinite(((float *)a.out.data)[i]))
                 check_fail("%s: a later token's value in element %zu", rows[r].name, i);
@@ -310,8 +346,8 @@ static void test_causal_mask(void **state) {
     const attention shape = {
         .cache = TERN_FORMAT_F16, .positions = POSITIONS, .tokens = 1, .dim = DIM, .group = 2};
     attention a = attention_new(&shape, SCORES_NORMAL, CHECK_END, &rng);
-    tern_attend_args seen = attention_args(&a, a.want.data);
-    tern_attend_args masked = attention_args(&a, a.out.data);
+    tern_attend_args seen = attention_args(&a);
+    tern_attend_args masked = attention_args(&a);
     check_buffer mask =
         check_buffer_new((size_t)POSITIONS * POSITIONS * sizeof(float), sizeof(float), CHECK_END);
     size_t count;
@@ -326,10 +362,11 @@ static void test_causal_mask(void **state) {
             continue;
         for (size_t t = 0; t < POSITIONS; t++) {
             check_case("%s, token %zu", rows[r].name, t);
-            seen.positions = t + 1;
+            seen.heads.positions = t + 1;
             masked.mask = (const float *)mask.data + t * POSITIONS;
-            rows[r].fn.attend(&seen);
-            rows[r].fn.attend(&masked);
+            attend(&rows[r], &a, &seen);
+            memcpy(a.want.data, a.out.data, a.out.bytes);
+            attend(&rows[r], &a, &masked);
             check_floats("out", a.want.data, a.out.data, 2 * DIM);
         }
     }
@@ -344,7 +381,7 @@ static void test_sensitivity(void **state) {
     const attention shape = {
         .cache = TERN_FORMAT_F32, .positions = POSITIONS, .tokens = 1, .dim = DIM, .group = 1};
     attention a = attention_new(&shape, SCORES_NORMAL, CHECK_END, &rng);
-    tern_attend_args args = attention_args(&a, a.out.data);
+    tern_attend_args args = attention_args(&a);
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
 
@@ -354,14 +391,14 @@ static void test_sensitivity(void **state) {
         if (rows[r].op != TERN_OP_ATTEND || rows[r].format != TERN_FORMAT_F32 ||
             !table_runnable(&rows[r]))
             continue;
-        rows[r].fn.attend(&args);
+        attend(&rows[r], &a, &args);
         memcpy(a.want.data, a.out.data, a.out.bytes);
         for (size_t i = 0; i < 2 * POSITIONS * DIM; i++) {
             float *value =
                 (float *)(i < POSITIONS * DIM ? a.k.data : a.v.data) + i % (POSITIONS * DIM);
             const float kept = *value;
             *value += 4.0f;
-            rows[r].fn.attend(&args);
+            attend(&rows[r], &a, &args);
             *value = kept;
             if (memcmp(a.want.data, a.out.data, a.out.bytes) == 0)
                 check_fail("%s: element %zu of the cache has no effect", rows[r].name, i);

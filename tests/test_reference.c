@@ -285,16 +285,14 @@ static void check_attend_accuracy(tern_format cache, size_t row_bytes, double bo
         e[j] = exp(score * 0.125);
         sum += e[j];
     }
-    const tern_attend_args args = {.q = q,
-                                   .k = k,
-                                   .v = v,
-                                   .positions = ATTEND_POSITIONS,
-                                   .tokens = 1,
-                                   .dim = ATTEND_DIM,
-                                   .group = 1,
-                                   .scale = 0.125f,
-                                   .out = out};
-    tern_ref_attend(cache, &args);
+    const tern_attend_args args = {
+        .heads = {.positions = ATTEND_POSITIONS, .tokens = 1, .group = 1, .dim = ATTEND_DIM},
+        .q = q,
+        .k = k,
+        .v = v,
+        .page_stride = TERN_ATTEND_CHUNK * row_bytes,
+        .scale = 0.125f};
+    tern_ref_attend(cache, &args, out, ATTEND_DIM);
     for (int i = 0; i < ATTEND_DIM; i++) {
         double want = 0.0;
         for (int j = 0; j < ATTEND_POSITIONS; j++)

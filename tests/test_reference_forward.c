@@ -138,16 +138,14 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
         tern_ref_rope(p->pairing, k + h * dim, c, s, dim / 2);
         tern_ref_store(p->kv, k + h * dim, dim, cached(p, p->k, layer, h, position));
         tern_ref_store(p->kv, v + h * dim, dim, cached(p, p->v, layer, h, position));
-        const tern_attend_args args = {.q = q + h * group * dim,
-                                       .k = cached(p, p->k, layer, h, 0),
-                                       .v = cached(p, p->v, layer, h, 0),
-                                       .positions = position + 1,
-                                       .tokens = 1,
-                                       .dim = dim,
-                                       .group = group,
-                                       .scale = 1.0f / sqrtf((float)dim),
-                                       .out = out + h * group * dim};
-        tern_ref_attend(p->kv, &args);
+        const tern_attend_args args = {
+            .heads = {.positions = position + 1, .tokens = 1, .group = group, .dim = dim},
+            .q = q + h * group * dim,
+            .k = cached(p, p->k, layer, h, 0),
+            .v = cached(p, p->v, layer, h, 0),
+            .page_stride = TERN_ATTEND_CHUNK * p->row_bytes,
+            .scale = 1.0f / sqrtf((float)dim)};
+        tern_ref_attend(p->kv, &args, out + h * group * dim, group * dim);
     }
 }
 

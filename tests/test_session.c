@@ -177,7 +177,7 @@ static void test_bytes(void **state) {
         assert_int_equal(tern_session_bytes(f->model, &p, &large, NULL), TERN_OK);
         p.n_ctx = 64;
         assert_int_equal(tern_session_bytes(f->model, &p, &small, NULL), TERN_OK);
-        assert_int_equal(large - small, of_one + 7 * 4 * 4 * TERN_ATTEND_STATE(64) * sizeof(float));
+        assert_int_equal(large - small, of_one + 7 * tern_attend_state_bytes(4 * 4, 64));
     }
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_Q8_0), 2 * 2 * 2 * 64 * 2 * 34);
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_Q4_0), 0);

@@ -41,6 +41,7 @@ SHOWN = {
     "layernorm": "tern_layernorm_avx2",
     "rope": "tern_rope_neox_avx2",
     "attend": "tern_attend_f16_avx2",
+    "attend_codes": "tern_attend_q8_0_avx2",
     "softmax": "tern_softmax_avx2",
     "elementwise": "tern_gate_silu_avx2",
     "embed": "tern_embed_q4_1_avx2",
@@ -187,36 +188,42 @@ class Text(unittest.TestCase):
             self.assertIn(f"template kernels/{row.template}.{row.suffix}.j2", text)
             suffix, head = ("cuh", r"TERN_KERNEL\(\w+, ") if row.isa.is_cuda else ("h", "void ")
             self.assertIn(f'#include "kernels/isa/{row.isa.name}.{suffix}"', text)
-            found = re.findall(rf"^{head}{row.name}\b", text, re.M)
-            self.assertEqual(len(found), 1, row.name)
+            for name in row.functions:
+                found = re.findall(rf"^{head}{name}\b", text, re.M)
+                self.assertEqual(len(found), 1, name)
 
     def test_lists_have_every_row_once_in_order(self) -> None:
         includes = re.findall(r'^#include "gen/(\w+)\.inc"$', self.files["rows.inc"], re.M)
         self.assertEqual(includes, list(self.spec.ops))
         for op in includes:
             text = re.sub(r"\n    ", " ", self.files[f"{op}.inc"])
+            parts = self.spec.ops[op].parts
+            macro = f"TERN_{op.upper()}_ROW" if parts else "TERN_ROW"
             entry = re.compile(
-                r"^#if TERN_HAVE_(\w+)\nTERN_ROW\((.*), (\w+), (\w+)\)\n"
-                r"#else\nTERN_ROW\((.*), (\w+), NULL\)\n#endif\n",
+                rf"^#if TERN_HAVE_(\w+)\n{macro}\((.*\), \d+, \d+), (\w+), (.*)\)\n"
+                rf"#else\n{macro}\((.*\), \d+, \d+), (\w+), (.*)\)\n#endif\n",
                 re.M,
             )
             found = entry.findall(text)
-            self.assertEqual(len(re.findall("TERN_ROW", text)), 2 * len(found), op)
-            for have, facts, name, function, other_facts, other_name in found:
-                self.assertEqual((facts, name, name), (other_facts, other_name, function))
+            rows = {r.name: r for r in self.spec.rows if r.op.name == op}
+            self.assertEqual(len(re.findall(macro, text)), 2 * len(found), op)
+            for have, facts, name, functions, other_facts, other_name, missing in found:
+                self.assertEqual((facts, name), (other_facts, other_name))
                 self.assertTrue(name.endswith("_" + have.lower()), name)
-            names = [name for _, _, name, *_ in found]
-            self.assertEqual(names, [r.name for r in self.spec.rows if r.op.name == op])
+                if not rows[name].isa.is_cuda:
+                    self.assertEqual(functions, ", ".join(rows[name].functions))
+                self.assertEqual(missing, ", ".join(["NULL"] * max(1, len(parts))))
+            self.assertEqual([name for _, _, name, *_ in found], list(rows))
 
     def test_declared_and_compiled_once(self) -> None:
         declared = re.findall(r"^tern_\w+_fn (\w+);$", self.files["kernels.h"], re.M)
         sources = re.findall(r"^    kernels/(\w+)\.c", self.files["sources.cmake"], re.M)
         written = [n[len("kernels/") : -2] for n in self.files if n.startswith("kernels/")]
-        ours = [r.name for r in self.spec.rows if not r.isa.is_cuda]
-        self.assertEqual(sorted(declared), sorted(ours))
+        ours = [r for r in self.spec.rows if not r.isa.is_cuda]
+        self.assertEqual(sorted(declared), sorted(name for r in ours for name in r.functions))
         proofs = [f"proof_{isa.name}" for isa in self.spec.processor_isas()]
         for names in (sources, written):
-            self.assertEqual(sorted(names), sorted(declared + proofs))
+            self.assertEqual(sorted(names), sorted([r.name for r in ours] + proofs))
 
     def test_cuda_rows_are_compiled_and_listed_once(self) -> None:
         rows = sorted(r.name for r in self.spec.rows if r.isa.is_cuda)

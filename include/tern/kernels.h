@@ -190,7 +190,7 @@ enum {
     TERN_BLOCK = 32,        /* columns a block scale covers */
     TERN_LANES = 16,        /* virtual lanes of every float reduction */
     TERN_MANY_TOKENS = 32,  /* from so many on a gemm row may order its work another way */
-    TERN_ATTEND_CHUNK = 64, /* cache positions that attention handles before it merges */
+    TERN_ATTEND_CHUNK = 64, /* cache positions that attention handles before it merges: a page */
     TERN_ALIGN = 64         /* alignment of packed matrices and of arena allocations */
 };
 
@@ -296,62 +296,74 @@ typedef void tern_layernorm_fn(const float *x, const float *g, const float *b, s
 typedef void tern_rope_fn(float *x, const float *c, const float *s, size_t half);
 
 /*
- * attend: causal attention of `tokens` consecutive tokens, `group` query heads each, over one
- * key/value head. Token t sees positions [0, positions + t), positions and tokens >= 1.
- * q[tokens][group][dim], k and v rows of dim elements in the row's cache format (a row of Q8_0 is
- * whole blocks: ceil(dim / 32) * 34 bytes), as many as the last token sees; a cache's or anybody's.
- * scratch[TERN_ATTEND_SCRATCH(dim, tokens * group)] floats, 64-byte aligned.
- * mask[positions + t] of a token is added to the scores of its heads; minus infinity hides a
- * position, at least one must not be hidden. NULL: no mask.
+ * attend: causal attention of the query heads of some tokens over one key/value head, in three
+ * functions. Positions are taken in chunks of TERN_ATTEND_CHUNK. `chunks` gives every head a state
+ * for each chunk, `merge` merges states in the order of their chunks, `finish` divides what is then
+ * there. A state depends on its chunk alone, and the order of merging is fixed, so chunks may be
+ * shared by any number of callers, in any order.
  *
- * Positions are taken in chunks of TERN_ATTEND_CHUNK, each of which gives every head a state; the
- * states are merged in the order of the chunks. What several callers share is cut between chunks:
- *  ALL     all chunks, to out.
- *  CHUNKS  chunks [first, last), to states. Those from chunk 0 on are merged and stand in the place
- *          of chunk last - 1; others stay apart, each in its own place. Of tokens that do not see a
- *          chunk the place stays as it is.
- *  FINISH  merges the states of the places first .. last - 1 and divides, to out. Needs no q, k, v.
+ * A state is memory that only these functions read. tern_attend_state_bytes says how much one chunk
+ * takes for all heads of a call; 64-byte aligned. Heads of tokens that do not see a chunk have no
+ * state of it: their part of the memory is neither read nor written.
  */
-typedef enum tern_attend_step {
-    TERN_ATTEND_ALL,
-    TERN_ATTEND_CHUNKS,
-    TERN_ATTEND_FINISH
-} tern_attend_step;
 
-/* Floats of a state: the weighted values, then at TERN_ATTEND_PADDED(dim) their maximum and sum. */
-#define TERN_ATTEND_PADDED(dim) (((size_t)(dim) + 15) / 16 * 16)
-#define TERN_ATTEND_STATE(dim) (TERN_ATTEND_PADDED(dim) + 16)
+/* The query heads of a call: token t sees positions [0, positions + t). All at least 1. */
+typedef struct tern_attend_heads {
+    size_t positions; /* that the first token sees */
+    size_t tokens;    /* that follow each other in one sequence */
+    size_t group;     /* heads of a token */
+    size_t dim;       /* elements of a head */
+} tern_attend_heads;
 
 /*
- * States of the heads, and for four of them scores, weighted values and lanes of 16 scores. For a
- * cache in blocks: the query heads and the weights of four as 16-bit codes, and scales.
+ * What a sequence remembers lies in pages: TERN_ATTEND_CHUNK rows of dim elements in the row's
+ * cache format (a row of Q8_0 is whole blocks: ceil(dim / 32) * 34 bytes), one after the other.
+ * Chunk c of the keys begins at k + pages[c] * page_stride, of the values at v + pages[c] *
+ * page_stride. As many positions are read as the last token sees. Alignment: an element's.
  */
-#define TERN_ATTEND_BLOCKS(dim) (((size_t)(dim) + 31) / 32)
-#define TERN_ATTEND_SCRATCH(dim, heads)                                                            \
-    ((size_t)(heads) * (TERN_ATTEND_STATE(dim) + 16 * TERN_ATTEND_BLOCKS(dim) + 16) +              \
-     4 * ((size_t)TERN_ATTEND_CHUNK + TERN_ATTEND_STATE(dim) + 16 * 16) +                          \
-     256 * TERN_ATTEND_BLOCKS(dim) + 16)
-
 typedef struct tern_attend_args {
-    const float *q;
-    size_t q_stride; /* from a token's first head to the next token's */
-    const void *k;
-    const void *v;
-    size_t positions;
-    size_t tokens;
-    size_t dim;
-    size_t group;
-    float scale;        /* 1 / sqrt(dim) */
-    const float *mask;  /* NULL: none */
-    size_t mask_stride; /* from token to token */
-    float *out;         /* [tokens][group][dim] */
-    size_t out_stride;
-    float *scratch;
-    tern_attend_step step;
-    size_t first, last; /* chunks; not of ALL */
-    float *states;      /* [chunks][tokens][group][TERN_ATTEND_STATE(dim)]; not of ALL */
+    tern_attend_heads heads;
+    const float *q;        /* [tokens][group][dim] */
+    size_t q_stride;       /* from a token's first head to the next token's, in floats */
+    const void *k;         /* this head's keys in page 0 */
+    const void *v;         /* this head's values in page 0 */
+    const uint32_t *pages; /* [chunks that the last token sees]; NULL: chunk c is page c */
+    size_t page_stride;    /* from page to page, in bytes */
+    float scale;           /* 1 / sqrt(dim) */
+    const float *mask;     /* NULL: none; [tokens][mask_stride], added to the scores of the heads of
+                            * a token: minus infinity hides a position, at least one is not hidden */
+    size_t mask_stride;    /* at least as many as the last token sees */
+    void *scratch;         /* tern_attend_scratch_bytes, 64-byte aligned */
 } tern_attend_args;
-typedef void tern_attend_fn(const tern_attend_args *args);
+
+/*
+ * Chunks [first, last), first < last, of those that the last token sees: the states of chunk c go
+ * to states + (c - first) * stride bytes. With stride 0 there is one place for all of them: each
+ * chunk is merged, as it comes, into the ones before.
+ */
+typedef void tern_attend_chunks_fn(const tern_attend_args *args, size_t first, size_t last,
+                                   void *states, size_t stride);
+
+/* Merges the states of chunks [first, last), that lie as above, into those of chunks [0, first). */
+typedef void tern_attend_merge_fn(const tern_attend_heads *heads, size_t first, size_t last,
+                                  const void *states, size_t stride, void *total);
+
+/* out[tokens][group][dim] of the states of all chunks; out_stride in floats, from token to token. */
+typedef void tern_attend_finish_fn(const tern_attend_heads *heads, const void *total, float *out,
+                                   size_t out_stride);
+
+typedef struct tern_attend_functions {
+    tern_attend_chunks_fn *chunks;
+    tern_attend_merge_fn *merge;
+    tern_attend_finish_fn *finish;
+} tern_attend_functions;
+
+/*
+ * Bytes of the states that a chunk gives `heads` heads (tokens * group) of dim elements, and of a
+ * call's scratch. Both are multiples of 64.
+ */
+size_t tern_attend_state_bytes(size_t heads, size_t dim);
+size_t tern_attend_scratch_bytes(size_t heads, size_t dim);
 
 /* softmax: x[i] = exp(x[i] - max) / sum, in place. n >= 1. */
 typedef void tern_softmax_fn(float *x, size_t n);
@@ -430,14 +442,14 @@ typedef struct tern_kernel_row {
     uint64_t needs; /* feature bits of dispatch/cpu.h, all needed */
     uint32_t rows_tile, tokens_tile;
     union { /* NULL when the row was not built for this architecture */
-        void (*any)(void);
+        void (*any)(void); /* of several functions the first */
         tern_matmul_fn *matmul; /* GEMV, GEMM */
         tern_quantize_token_fn *quantize_token;
         tern_quantize_block_fn *quantize_block;
         tern_rmsnorm_fn *rmsnorm;
         tern_layernorm_fn *layernorm;
         tern_rope_fn *rope; /* ROPE_NORM, ROPE_NEOX */
-        tern_attend_fn *attend;
+        tern_attend_functions attend;
         tern_softmax_fn *softmax;
         tern_gate_fn *gate; /* GATE_SILU, GATE_RELU2 */
         tern_bias_fn *bias; /* BIAS_RELU, ... */
@@ -479,6 +491,13 @@ const tern_kernel_row *tern_kernel_select_layout(uint64_t mask, tern_op op, tern
  * operations that the format does not have, such as a product over TERN_FORMAT_NONE.
  */
 bool tern_has_native_kernel(uint64_t mask, tern_op op, tern_format format);
+
+/*
+ * All three steps of an attend row, for one caller: every chunk that the last token sees, to out.
+ * `states` takes tern_attend_state_bytes and is scratch, too.
+ */
+void tern_attend_all(const tern_kernel_row *row, const tern_attend_args *args, void *states,
+                     float *out, size_t out_stride);
 
 /* ---- packing ------------------------------------------------------------------------------- */
 

@@ -33,9 +33,9 @@ typedef struct tern_attend_block {
 typedef struct tern_attend_plan {
     tern_attend_block *blocks;
     size_t n;
-    size_t chunks;      /* of all blocks of one head */
-    size_t slot_floats; /* of the states of a head and block that workers share; 0: there is no room
-                           for them, whoever has the middle of a head and block gets all of it */
+    size_t chunks;     /* of all blocks of one head */
+    size_t slot_bytes; /* of the states of a head and block that workers share; 0: there is no room
+                          for them, whoever has the middle of a head and block gets all of it */
     bool slot_by_worker; /* the slot is that of the worker with the first chunk, else the item's */
 } tern_attend_plan;
 
@@ -47,10 +47,11 @@ typedef struct tern_attend_share {
 
 /* Memory of attention, a part of a runner's scratch. */
 typedef struct tern_attend_scratch {
-    float *heads; /* [threads][stride] what the kernels need */
-    size_t stride;
-    float *states; /* [states_floats] of what several workers share; NULL with one thread */
-    size_t states_floats;
+    uint8_t *heads; /* [threads][stride] states of a worker's own, then scratch of the kernels */
+    size_t stride;  /* bytes */
+    size_t scratch_begin; /* bytes behind which the scratch stands */
+    uint8_t *states;      /* [states_bytes] of what several workers share; NULL with one thread */
+    size_t states_bytes;
     tern_attend_share *shares; /* [n_shares] */
     size_t n_shares;
 } tern_attend_scratch;

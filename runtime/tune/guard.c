@@ -198,32 +198,52 @@ typedef struct sample {
 
 typedef struct outcome {
     _Alignas(TERN_ALIGN) float floats[POSITIONS * DIM];
-    _Alignas(TERN_ALIGN) float scratch[TERN_ATTEND_SCRATCH(DIM, GROUP)];
     _Alignas(TERN_ALIGN) int8_t q[2 * TERN_Q_PAD];
     int32_t sums[4];
 } outcome;
 
+/*
+ * Two chunks, whose states are merged once by `chunks` and once by `merge`. The second chunk's page
+ * stands before the first one's.
+ */
 static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store, const sample *in,
-                       outcome *out) {
+                       void *memory, outcome *out) {
     /* No format has longer rows than F32. */
-    _Alignas(TERN_ALIGN) uint8_t cache[2][POSITIONS * DIM * sizeof(float)];
+    _Alignas(TERN_ALIGN) uint8_t cache[2][2 * TERN_ATTEND_CHUNK * DIM * sizeof(float)];
+    static const uint32_t pages[] = {1, 0};
     const size_t row_bytes = tern_cache_row_bytes(row->format, DIM);
+    const size_t state_bytes = tern_attend_state_bytes(GROUP, DIM);
+    const tern_attend_functions *f = &row->fn.attend;
+    const tern_attend_args args = {
+        .heads = {.positions = POSITIONS, .tokens = 1, .group = GROUP, .dim = DIM},
+        .q = in->b,
+        .k = cache[0],
+        .v = cache[1],
+        .pages = pages,
+        .page_stride = tern_cache_page_bytes(row->format, DIM),
+        .scale = 0.25f,
+        .scratch = (uint8_t *)memory + 2 * state_bytes};
     for (size_t j = 0; j < POSITIONS; j++) {
-        store->fn.store(in->a + j * DIM, DIM, cache[0] + j * row_bytes);
-        store->fn.store(in->b + j * DIM, DIM, cache[1] + j * row_bytes);
+        const size_t at = (size_t)(j < TERN_ATTEND_CHUNK) * args.page_stride +
+                          j % TERN_ATTEND_CHUNK * row_bytes;
+        store->fn.store(in->a + j * DIM, DIM, cache[0] + at);
+        store->fn.store(in->b + j * DIM, DIM, cache[1] + at);
     }
-    const tern_attend_args args = {.q = in->b,
-                                   .k = cache[0],
-                                   .v = cache[1],
-                                   .positions = POSITIONS,
-                                   .tokens = 1,
-                                   .dim = DIM,
-                                   .group = GROUP,
-                                   .scale = 0.25f,
-                                   .out = out->floats,
-                                   .scratch = out->scratch};
-    row->fn.attend(&args);
-    memset(out->scratch, 0, sizeof out->scratch);
+    tern_attend_all(row, &args, memory, out->floats, GROUP * DIM);
+    f->chunks(&args, 0, 2, memory, state_bytes);
+    f->merge(&args.heads, 1, 2, (uint8_t *)memory + state_bytes, state_bytes, memory);
+    f->finish(&args.heads, memory, out->floats + GROUP * DIM, GROUP * DIM);
+}
+
+/* False when the sample's heads need more memory than is there. */
+static bool try_attend(const tern_kernel_row *row, const sample *in, outcome *out) {
+    _Alignas(TERN_ALIGN) uint8_t memory[16384];
+    if (2 * tern_attend_state_bytes(GROUP, DIM) + tern_attend_scratch_bytes(GROUP, DIM) >
+        sizeof memory)
+        return false;
+    memset(memory, 0, sizeof memory);
+    run_attend(row, tern_kernel_select(0, TERN_OP_STORE, row->format), in, memory, out);
+    return true;
 }
 
 /* Runs the row; false when this file does not know how to. */
@@ -247,8 +267,7 @@ static bool run_operation(const tern_kernel_row *row, const sample *in, outcome 
         row->fn.rope(out->floats, in->b, in->b + SAMPLE, SAMPLE / 2);
         return true;
     case TERN_OP_ATTEND:
-        run_attend(row, tern_kernel_select(0, TERN_OP_STORE, row->format), in, out);
-        return true;
+        return try_attend(row, in, out);
     case TERN_OP_SOFTMAX:
         row->fn.softmax(out->floats, SAMPLE);
         return true;

@@ -6,27 +6,34 @@
 
 #include "tern/kernels.h"
 
-tern_attend_fn tern_attend_f16_avx2;
+tern_attend_chunks_fn tern_attend_f16_avx2_chunks;
+tern_attend_merge_fn tern_attend_f16_avx2_merge;
+tern_attend_finish_fn tern_attend_f16_avx2_finish;
 
 /*
- * Causal attention of the query heads of some tokens over one key/value head, in chunks of
- * TERN_ATTEND_CHUNK positions that are merged in order (docs/numerics.md). Up to four heads go
- * together: what is read of the cache is widened once for them.
+ * Causal attention of the query heads of some tokens over one key/value head whose cache holds
+ * halves, in chunks of TERN_ATTEND_CHUNK positions that are merged in order (docs/numerics.md).
+ * Up to four heads go together: what is read of the cache is widened once for them.
  */
 #include "kernels/isa/avx2.h"
 
+#include "kernels/attend.h"
 #include "kernels/isa/vmath.h"
 
 enum {
-    HEADS = 4,                        /* that go together */
     SUMS = 8, /* positions whose lanes are folded together */
     FOLDED = 8,                   /* lanes that are left of a score then */
-    SUMS_FLOATS = HEADS * SUMS * FOLDED};
+    SUMS_FLOATS = TERN_ATTEND_HEADS * SUMS * FOLDED
+};
 
 /* A cache row, the keys or values of one position, is dim elements. */
 typedef uint16_t element;
 
-static inline size_t row_elements(size_t dim) { return dim; }
+typedef struct tile_operands {
+    const float *q[TERN_ATTEND_HEADS];
+    float *sums; /* [TERN_ATTEND_HEADS][SUMS][FOLDED] */
+    float scale;
+} tile_operands;
 
 static inline vf cached(const element *row, size_t i, size_t offset) {
     return vf_load_f16(row + i + offset);
@@ -43,701 +50,32 @@ static inline vf cached_n(const element *row, size_t i, size_t offset, size_t n)
  */
 typedef struct tile {
     size_t n, dim;
-    const float *q[HEADS];
-    size_t seen[HEADS];       /* positions of the chunk, not decreasing */
-    const element *k, *v;     /* the chunk's rows */
-    const element *next_keys; /* of the next chunk; NULL: none, or not this tile's matter */
+    size_t seen[TERN_ATTEND_HEADS]; /* positions of the chunk, not decreasing */
+    const element *k, *v;           /* the chunk's rows */
+    const element *next_keys;       /* of the next chunk; NULL: none, or not this tile's matter */
     bool ask_values;
-    float largest[HEADS], sum[HEADS];
-    float *s;    /* [HEADS][TERN_ATTEND_CHUNK] scores, then weights */
-    float *sums; /* [HEADS][SUMS][FOLDED] */
+    float largest[TERN_ATTEND_HEADS], sum[TERN_ATTEND_HEADS];
+    float *s;     /* [TERN_ATTEND_HEADS][TERN_ATTEND_CHUNK] scores, then weights */
+    float *parts; /* [TERN_ATTEND_HEADS] states, before they are merged */
+    tile_operands own;
 } tile;
+
+/* What all tiles of a call share; `room` is 64-byte aligned. */
+static tile_operands share(const tern_attend_args *a, float *room);
+
+/* Takes up the tile's heads, of which the first is head h0 of all tokens'. */
+static void take_heads(const tern_attend_args *a, size_t h0, tile *t);
+
+/* The scores of the tile's heads, each as far as the last one sees. */
+static void score(const tile *t);
+
+/* The weighted values of the tile's heads, to o[h * tern_attend_state(dim) + i]. */
+static void gather(const tile *t, float *o);
 
 /* Asks for memory that is read soon; what lies behind the cache does no harm. */
 static inline void ask(const void *from, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)from + i);
-}
-
-/* The lanes of the scores of 1 heads at 4 positions from j on; the last of n stands in for more. */
-static inline void dots1(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
-    float *sums) {
-    const size_t stride = row_elements(dim);
-    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * stride;
-    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
-    const element *const row2 = k + (j + 2 < n ? j + 2 : n - 1) * stride;
-    const element *const row3 = k + (j + 3 < n ? j + 3 : n - 1) * stride;
-    for (size_t v = 0; v < TERN_LANES; v += 16) {
-        vf s0_0_0 = vf_zero();
-        vf s0_0_1 = vf_zero();
-        vf s1_0_0 = vf_zero();
-        vf s1_0_1 = vf_zero();
-        vf s2_0_0 = vf_zero();
-        vf s2_0_1 = vf_zero();
-        vf s3_0_0 = vf_zero();
-        vf s3_0_1 = vf_zero();
-        size_t i = 0;
-        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-            const vf k0_0 = cached(row0, i, v + 0);
-            const vf k0_1 = cached(row0, i, v + 8);
-            const vf k1_0 = cached(row1, i, v + 0);
-            const vf k1_1 = cached(row1, i, v + 8);
-            const vf k2_0 = cached(row2, i, v + 0);
-            const vf k2_1 = cached(row2, i, v + 8);
-            const vf k3_0 = cached(row3, i, v + 0);
-            const vf k3_1 = cached(row3, i, v + 8);
-                const vf q0_0 = vf_load(q[0] + i + v + 0);
-                s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-                s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
-                s2_0_0 = vf_add(s2_0_0, vf_mul(q0_0, k2_0));
-                s3_0_0 = vf_add(s3_0_0, vf_mul(q0_0, k3_0));
-                const vf q0_1 = vf_load(q[0] + i + v + 8);
-                s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-                s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
-                s2_0_1 = vf_add(s2_0_1, vf_mul(q0_1, k2_1));
-                s3_0_1 = vf_add(s3_0_1, vf_mul(q0_1, k3_1));
-
-        }
-        if (i < dim) {
-            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
-            const vf k0_0 = cached_n(row0, i, v + 0, left0);
-            const vf k1_0 = cached_n(row1, i, v + 0, left0);
-            const vf k2_0 = cached_n(row2, i, v + 0, left0);
-            const vf k3_0 = cached_n(row3, i, v + 0, left0);
-            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
-            s2_0_0 = vf_add(s2_0_0, vf_mul(q0_0, k2_0));
-            s3_0_0 = vf_add(s3_0_0, vf_mul(q0_0, k3_0));
-            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
-            const vf k0_1 = cached_n(row0, i, v + 8, left1);
-            const vf k1_1 = cached_n(row1, i, v + 8, left1);
-            const vf k2_1 = cached_n(row2, i, v + 8, left1);
-            const vf k3_1 = cached_n(row3, i, v + 8, left1);
-            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
-            s2_0_1 = vf_add(s2_0_1, vf_mul(q0_1, k2_1));
-            s3_0_1 = vf_add(s3_0_1, vf_mul(q0_1, k3_1));
-        }
-        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
-        vf_store(sums + (0 * SUMS + 1) * FOLDED, vf_add(s1_0_0, s1_0_1));
-        vf_store(sums + (0 * SUMS + 2) * FOLDED, vf_add(s2_0_0, s2_0_1));
-        vf_store(sums + (0 * SUMS + 3) * FOLDED, vf_add(s3_0_0, s3_0_1));
-    }
-}
-
-/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
-static void score1(const tile *t, size_t n, float scale) {
-    const vf factor = vf_set1(scale);
-    const size_t row = row_elements(t->dim);
-    for (size_t j = 0; j < n; j += SUMS) {
-        if (t->ask_values)
-            ask(t->v + j * row, SUMS * row * sizeof(element));
-        for (size_t p = 0; p < SUMS && j + p < n; p += 4)
-            dots1(t->q, t->k, j + p, n, t->dim, t->sums + p * FOLDED);
-        for (size_t h = 0; h < 1; h++)
-            for (size_t p = 0; p < SUMS; p += 8)
-                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
-                         vf_mul(vf_sum8_rows(t->sums + (h * SUMS + p) * FOLDED), factor));
-    }
-}
-
-/*
- * o[i] += sum over j of e[j] * v[j][i], j increasing, for 1 heads from h0 on, the first one's at o.
- * Each round of columns asks for as large a part of the next keys.
- */
-static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, float *o) {
-    const size_t dim = t->dim;
-    const size_t stride = TERN_ATTEND_STATE(dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * row_elements(dim) * sizeof(element) / dim;
-    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
-    const element *const v = t->v;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
-    size_t i = 0;
-    for (; i + 64 <= dim; i += 64) {
-        vf o0_0 = vf_load(o + 0 * stride + i + 0);
-        vf o0_1 = vf_load(o + 0 * stride + i + 8);
-        vf o0_2 = vf_load(o + 0 * stride + i + 16);
-        vf o0_3 = vf_load(o + 0 * stride + i + 24);
-        vf o0_4 = vf_load(o + 0 * stride + i + 32);
-        vf o0_5 = vf_load(o + 0 * stride + i + 40);
-        vf o0_6 = vf_load(o + 0 * stride + i + 48);
-        vf o0_7 = vf_load(o + 0 * stride + i + 56);
-        if (next)
-            ask(next + i * column_bytes, 64 * column_bytes);
-        for (size_t j = from; j < to; j++) {
-            const element *row = v + j * row_elements(dim);
-            const vf v0 = cached(row, i, 0);
-            const vf v1 = cached(row, i, 8);
-            const vf v2 = cached(row, i, 16);
-            const vf v3 = cached(row, i, 24);
-            const vf v4 = cached(row, i, 32);
-            const vf v5 = cached(row, i, 40);
-            const vf v6 = cached(row, i, 48);
-            const vf v7 = cached(row, i, 56);
-            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
-            o0_2 = vf_add(o0_2, vf_mul(e0, v2));
-            o0_3 = vf_add(o0_3, vf_mul(e0, v3));
-            o0_4 = vf_add(o0_4, vf_mul(e0, v4));
-            o0_5 = vf_add(o0_5, vf_mul(e0, v5));
-            o0_6 = vf_add(o0_6, vf_mul(e0, v6));
-            o0_7 = vf_add(o0_7, vf_mul(e0, v7));
-        }
-        vf_store(o + 0 * stride + i + 0, o0_0);
-        vf_store(o + 0 * stride + i + 8, o0_1);
-        vf_store(o + 0 * stride + i + 16, o0_2);
-        vf_store(o + 0 * stride + i + 24, o0_3);
-        vf_store(o + 0 * stride + i + 32, o0_4);
-        vf_store(o + 0 * stride + i + 40, o0_5);
-        vf_store(o + 0 * stride + i + 48, o0_6);
-        vf_store(o + 0 * stride + i + 56, o0_7);
-    }
-    for (; i + 8 <= dim; i += 8) {
-        vf o0_0 = vf_load(o + 0 * stride + i + 0);
-        if (next)
-            ask(next + i * column_bytes, 8 * column_bytes);
-        for (size_t j = from; j < to; j++) {
-            const element *row = v + j * row_elements(dim);
-            const vf v0 = cached(row, i, 0);
-            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-        }
-        vf_store(o + 0 * stride + i + 0, o0_0);
-    }
-    if (i < dim) {
-        const size_t left = dim - i;
-        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
-        for (size_t j = from; j < to; j++) {
-            const vf part = cached_n(v + j * row_elements(dim), i, 0, left);
-            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
-        }
-        vf_store(o + 0 * stride + i, o0);
-    }
-}
-
-/* The lanes of the scores of 2 heads at 2 positions from j on; the last of n stands in for more. */
-static inline void dots2(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
-    float *sums) {
-    const size_t stride = row_elements(dim);
-    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * stride;
-    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * stride;
-    for (size_t v = 0; v < TERN_LANES; v += 16) {
-        vf s0_0_0 = vf_zero();
-        vf s0_0_1 = vf_zero();
-        vf s0_1_0 = vf_zero();
-        vf s0_1_1 = vf_zero();
-        vf s1_0_0 = vf_zero();
-        vf s1_0_1 = vf_zero();
-        vf s1_1_0 = vf_zero();
-        vf s1_1_1 = vf_zero();
-        size_t i = 0;
-        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-            const vf k0_0 = cached(row0, i, v + 0);
-            const vf k0_1 = cached(row0, i, v + 8);
-            const vf k1_0 = cached(row1, i, v + 0);
-            const vf k1_1 = cached(row1, i, v + 8);
-                const vf q0_0 = vf_load(q[0] + i + v + 0);
-                s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-                s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
-                const vf q0_1 = vf_load(q[0] + i + v + 8);
-                s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-                s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
-                const vf q1_0 = vf_load(q[1] + i + v + 0);
-                s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
-                s1_1_0 = vf_add(s1_1_0, vf_mul(q1_0, k1_0));
-                const vf q1_1 = vf_load(q[1] + i + v + 8);
-                s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
-                s1_1_1 = vf_add(s1_1_1, vf_mul(q1_1, k1_1));
-
-        }
-        if (i < dim) {
-            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
-            const vf k0_0 = cached_n(row0, i, v + 0, left0);
-            const vf k1_0 = cached_n(row1, i, v + 0, left0);
-            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
-            const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
-            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
-            s1_1_0 = vf_add(s1_1_0, vf_mul(q1_0, k1_0));
-            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
-            const vf k0_1 = cached_n(row0, i, v + 8, left1);
-            const vf k1_1 = cached_n(row1, i, v + 8, left1);
-            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
-            const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
-            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
-            s1_1_1 = vf_add(s1_1_1, vf_mul(q1_1, k1_1));
-        }
-        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
-        vf_store(sums + (0 * SUMS + 1) * FOLDED, vf_add(s1_0_0, s1_0_1));
-        vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
-        vf_store(sums + (1 * SUMS + 1) * FOLDED, vf_add(s1_1_0, s1_1_1));
-    }
-}
-
-/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
-static void score2(const tile *t, size_t n, float scale) {
-    const vf factor = vf_set1(scale);
-    const size_t row = row_elements(t->dim);
-    for (size_t j = 0; j < n; j += SUMS) {
-        if (t->ask_values)
-            ask(t->v + j * row, SUMS * row * sizeof(element));
-        for (size_t p = 0; p < SUMS && j + p < n; p += 2)
-            dots2(t->q, t->k, j + p, n, t->dim, t->sums + p * FOLDED);
-        for (size_t h = 0; h < 2; h++)
-            for (size_t p = 0; p < SUMS; p += 8)
-                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
-                         vf_mul(vf_sum8_rows(t->sums + (h * SUMS + p) * FOLDED), factor));
-    }
-}
-
-/*
- * o[i] += sum over j of e[j] * v[j][i], j increasing, for 2 heads from h0 on, the first one's at o.
- * Each round of columns asks for as large a part of the next keys.
- */
-static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, float *o) {
-    const size_t dim = t->dim;
-    const size_t stride = TERN_ATTEND_STATE(dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * row_elements(dim) * sizeof(element) / dim;
-    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
-    const element *const v = t->v;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
-    size_t i = 0;
-    for (; i + 32 <= dim; i += 32) {
-        vf o0_0 = vf_load(o + 0 * stride + i + 0);
-        vf o0_1 = vf_load(o + 0 * stride + i + 8);
-        vf o0_2 = vf_load(o + 0 * stride + i + 16);
-        vf o0_3 = vf_load(o + 0 * stride + i + 24);
-        vf o1_0 = vf_load(o + 1 * stride + i + 0);
-        vf o1_1 = vf_load(o + 1 * stride + i + 8);
-        vf o1_2 = vf_load(o + 1 * stride + i + 16);
-        vf o1_3 = vf_load(o + 1 * stride + i + 24);
-        if (next)
-            ask(next + i * column_bytes, 32 * column_bytes);
-        for (size_t j = from; j < to; j++) {
-            const element *row = v + j * row_elements(dim);
-            const vf v0 = cached(row, i, 0);
-            const vf v1 = cached(row, i, 8);
-            const vf v2 = cached(row, i, 16);
-            const vf v3 = cached(row, i, 24);
-            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
-            o0_2 = vf_add(o0_2, vf_mul(e0, v2));
-            o0_3 = vf_add(o0_3, vf_mul(e0, v3));
-            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
-            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
-            o1_2 = vf_add(o1_2, vf_mul(e1, v2));
-            o1_3 = vf_add(o1_3, vf_mul(e1, v3));
-        }
-        vf_store(o + 0 * stride + i + 0, o0_0);
-        vf_store(o + 0 * stride + i + 8, o0_1);
-        vf_store(o + 0 * stride + i + 16, o0_2);
-        vf_store(o + 0 * stride + i + 24, o0_3);
-        vf_store(o + 1 * stride + i + 0, o1_0);
-        vf_store(o + 1 * stride + i + 8, o1_1);
-        vf_store(o + 1 * stride + i + 16, o1_2);
-        vf_store(o + 1 * stride + i + 24, o1_3);
-    }
-    for (; i + 8 <= dim; i += 8) {
-        vf o0_0 = vf_load(o + 0 * stride + i + 0);
-        vf o1_0 = vf_load(o + 1 * stride + i + 0);
-        if (next)
-            ask(next + i * column_bytes, 8 * column_bytes);
-        for (size_t j = from; j < to; j++) {
-            const element *row = v + j * row_elements(dim);
-            const vf v0 = cached(row, i, 0);
-            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
-        }
-        vf_store(o + 0 * stride + i + 0, o0_0);
-        vf_store(o + 1 * stride + i + 0, o1_0);
-    }
-    if (i < dim) {
-        const size_t left = dim - i;
-        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
-        vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
-        for (size_t j = from; j < to; j++) {
-            const vf part = cached_n(v + j * row_elements(dim), i, 0, left);
-            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
-            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
-        }
-        vf_store(o + 0 * stride + i, o0);
-        vf_store(o + 1 * stride + i, o1);
-    }
-}
-
-/* The lanes of the scores of 3 heads at position j. */
-static inline void dots3(const float *const *q, const element *k, size_t j, size_t dim,
-    float *sums) {
-    const size_t stride = row_elements(dim);
-    const element *const row0 = k + j * stride;
-    for (size_t v = 0; v < TERN_LANES; v += 16) {
-        vf s0_0_0 = vf_zero();
-        vf s0_0_1 = vf_zero();
-        vf s0_1_0 = vf_zero();
-        vf s0_1_1 = vf_zero();
-        vf s0_2_0 = vf_zero();
-        vf s0_2_1 = vf_zero();
-        size_t i = 0;
-        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-            const vf k0_0 = cached(row0, i, v + 0);
-            const vf k0_1 = cached(row0, i, v + 8);
-                const vf q0_0 = vf_load(q[0] + i + v + 0);
-                s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-                const vf q0_1 = vf_load(q[0] + i + v + 8);
-                s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-                const vf q1_0 = vf_load(q[1] + i + v + 0);
-                s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
-                const vf q1_1 = vf_load(q[1] + i + v + 8);
-                s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
-                const vf q2_0 = vf_load(q[2] + i + v + 0);
-                s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
-                const vf q2_1 = vf_load(q[2] + i + v + 8);
-                s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
-
-        }
-        if (i < dim) {
-            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
-            const vf k0_0 = cached_n(row0, i, v + 0, left0);
-            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-            const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
-            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
-            const vf q2_0 = vf_load_fill(q[2] + i + v + 0, left0, 0.0f);
-            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
-            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
-            const vf k0_1 = cached_n(row0, i, v + 8, left1);
-            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-            const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
-            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
-            const vf q2_1 = vf_load_fill(q[2] + i + v + 8, left1, 0.0f);
-            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
-        }
-        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
-        vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
-        vf_store(sums + (2 * SUMS + 0) * FOLDED, vf_add(s0_2_0, s0_2_1));
-    }
-}
-
-/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
-static void score3(const tile *t, size_t n, float scale) {
-    const vf factor = vf_set1(scale);
-    const size_t row = row_elements(t->dim);
-    for (size_t j = 0; j < n; j += SUMS) {
-        if (t->ask_values)
-            ask(t->v + j * row, SUMS * row * sizeof(element));
-        for (size_t p = 0; p < SUMS && j + p < n; p += 1)
-            dots3(t->q, t->k, j + p, t->dim, t->sums + p * FOLDED);
-        for (size_t h = 0; h < 3; h++)
-            for (size_t p = 0; p < SUMS; p += 8)
-                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
-                         vf_mul(vf_sum8_rows(t->sums + (h * SUMS + p) * FOLDED), factor));
-    }
-}
-
-/*
- * o[i] += sum over j of e[j] * v[j][i], j increasing, for 3 heads from h0 on, the first one's at o.
- * Each round of columns asks for as large a part of the next keys.
- */
-static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, float *o) {
-    const size_t dim = t->dim;
-    const size_t stride = TERN_ATTEND_STATE(dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * row_elements(dim) * sizeof(element) / dim;
-    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
-    const element *const v = t->v;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
-    size_t i = 0;
-    for (; i + 16 <= dim; i += 16) {
-        vf o0_0 = vf_load(o + 0 * stride + i + 0);
-        vf o0_1 = vf_load(o + 0 * stride + i + 8);
-        vf o1_0 = vf_load(o + 1 * stride + i + 0);
-        vf o1_1 = vf_load(o + 1 * stride + i + 8);
-        vf o2_0 = vf_load(o + 2 * stride + i + 0);
-        vf o2_1 = vf_load(o + 2 * stride + i + 8);
-        if (next)
-            ask(next + i * column_bytes, 16 * column_bytes);
-        for (size_t j = from; j < to; j++) {
-            const element *row = v + j * row_elements(dim);
-            const vf v0 = cached(row, i, 0);
-            const vf v1 = cached(row, i, 8);
-            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
-            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
-            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
-            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
-            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
-            o2_1 = vf_add(o2_1, vf_mul(e2, v1));
-        }
-        vf_store(o + 0 * stride + i + 0, o0_0);
-        vf_store(o + 0 * stride + i + 8, o0_1);
-        vf_store(o + 1 * stride + i + 0, o1_0);
-        vf_store(o + 1 * stride + i + 8, o1_1);
-        vf_store(o + 2 * stride + i + 0, o2_0);
-        vf_store(o + 2 * stride + i + 8, o2_1);
-    }
-    for (; i + 8 <= dim; i += 8) {
-        vf o0_0 = vf_load(o + 0 * stride + i + 0);
-        vf o1_0 = vf_load(o + 1 * stride + i + 0);
-        vf o2_0 = vf_load(o + 2 * stride + i + 0);
-        if (next)
-            ask(next + i * column_bytes, 8 * column_bytes);
-        for (size_t j = from; j < to; j++) {
-            const element *row = v + j * row_elements(dim);
-            const vf v0 = cached(row, i, 0);
-            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
-            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
-            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
-        }
-        vf_store(o + 0 * stride + i + 0, o0_0);
-        vf_store(o + 1 * stride + i + 0, o1_0);
-        vf_store(o + 2 * stride + i + 0, o2_0);
-    }
-    if (i < dim) {
-        const size_t left = dim - i;
-        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
-        vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
-        vf o2 = vf_load(o + 2 * stride + i); /* padded to whole vectors */
-        for (size_t j = from; j < to; j++) {
-            const vf part = cached_n(v + j * row_elements(dim), i, 0, left);
-            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
-            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
-            o2 = vf_add(o2, vf_mul(vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part));
-        }
-        vf_store(o + 0 * stride + i, o0);
-        vf_store(o + 1 * stride + i, o1);
-        vf_store(o + 2 * stride + i, o2);
-    }
-}
-
-/* The lanes of the scores of 4 heads at position j. */
-static inline void dots4(const float *const *q, const element *k, size_t j, size_t dim,
-    float *sums) {
-    const size_t stride = row_elements(dim);
-    const element *const row0 = k + j * stride;
-    for (size_t v = 0; v < TERN_LANES; v += 16) {
-        vf s0_0_0 = vf_zero();
-        vf s0_0_1 = vf_zero();
-        vf s0_1_0 = vf_zero();
-        vf s0_1_1 = vf_zero();
-        vf s0_2_0 = vf_zero();
-        vf s0_2_1 = vf_zero();
-        vf s0_3_0 = vf_zero();
-        vf s0_3_1 = vf_zero();
-        size_t i = 0;
-        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
-            const vf k0_0 = cached(row0, i, v + 0);
-            const vf k0_1 = cached(row0, i, v + 8);
-                const vf q0_0 = vf_load(q[0] + i + v + 0);
-                s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-                const vf q0_1 = vf_load(q[0] + i + v + 8);
-                s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-                const vf q1_0 = vf_load(q[1] + i + v + 0);
-                s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
-                const vf q1_1 = vf_load(q[1] + i + v + 8);
-                s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
-                const vf q2_0 = vf_load(q[2] + i + v + 0);
-                s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
-                const vf q2_1 = vf_load(q[2] + i + v + 8);
-                s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
-                const vf q3_0 = vf_load(q[3] + i + v + 0);
-                s0_3_0 = vf_add(s0_3_0, vf_mul(q3_0, k0_0));
-                const vf q3_1 = vf_load(q[3] + i + v + 8);
-                s0_3_1 = vf_add(s0_3_1, vf_mul(q3_1, k0_1));
-
-        }
-        if (i < dim) {
-            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
-            const vf k0_0 = cached_n(row0, i, v + 0, left0);
-            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-            const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
-            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
-            const vf q2_0 = vf_load_fill(q[2] + i + v + 0, left0, 0.0f);
-            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
-            const vf q3_0 = vf_load_fill(q[3] + i + v + 0, left0, 0.0f);
-            s0_3_0 = vf_add(s0_3_0, vf_mul(q3_0, k0_0));
-            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
-            const vf k0_1 = cached_n(row0, i, v + 8, left1);
-            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-            const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
-            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
-            const vf q2_1 = vf_load_fill(q[2] + i + v + 8, left1, 0.0f);
-            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
-            const vf q3_1 = vf_load_fill(q[3] + i + v + 8, left1, 0.0f);
-            s0_3_1 = vf_add(s0_3_1, vf_mul(q3_1, k0_1));
-        }
-        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
-        vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
-        vf_store(sums + (2 * SUMS + 0) * FOLDED, vf_add(s0_2_0, s0_2_1));
-        vf_store(sums + (3 * SUMS + 0) * FOLDED, vf_add(s0_3_0, s0_3_1));
-    }
-}
-
-/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
-static void score4(const tile *t, size_t n, float scale) {
-    const vf factor = vf_set1(scale);
-    const size_t row = row_elements(t->dim);
-    for (size_t j = 0; j < n; j += SUMS) {
-        if (t->ask_values)
-            ask(t->v + j * row, SUMS * row * sizeof(element));
-        for (size_t p = 0; p < SUMS && j + p < n; p += 1)
-            dots4(t->q, t->k, j + p, t->dim, t->sums + p * FOLDED);
-        for (size_t h = 0; h < 4; h++)
-            for (size_t p = 0; p < SUMS; p += 8)
-                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
-                         vf_mul(vf_sum8_rows(t->sums + (h * SUMS + p) * FOLDED), factor));
-    }
-}
-
-/*
- * o[i] += sum over j of e[j] * v[j][i], j increasing, for 4 heads from h0 on, the first one's at o.
- * Each round of columns asks for as large a part of the next keys.
- */
-static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, float *o) {
-    const size_t dim = t->dim;
-    const size_t stride = TERN_ATTEND_STATE(dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * row_elements(dim) * sizeof(element) / dim;
-    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
-    const element *const v = t->v;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
-    size_t i = 0;
-    for (; i + 16 <= dim; i += 16) {
-        vf o0_0 = vf_load(o + 0 * stride + i + 0);
-        vf o0_1 = vf_load(o + 0 * stride + i + 8);
-        vf o1_0 = vf_load(o + 1 * stride + i + 0);
-        vf o1_1 = vf_load(o + 1 * stride + i + 8);
-        vf o2_0 = vf_load(o + 2 * stride + i + 0);
-        vf o2_1 = vf_load(o + 2 * stride + i + 8);
-        vf o3_0 = vf_load(o + 3 * stride + i + 0);
-        vf o3_1 = vf_load(o + 3 * stride + i + 8);
-        if (next)
-            ask(next + i * column_bytes, 16 * column_bytes);
-        for (size_t j = from; j < to; j++) {
-            const element *row = v + j * row_elements(dim);
-            const vf v0 = cached(row, i, 0);
-            const vf v1 = cached(row, i, 8);
-            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
-            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
-            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
-            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
-            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
-            o2_1 = vf_add(o2_1, vf_mul(e2, v1));
-            const vf e3 = vf_set1(e[3 * TERN_ATTEND_CHUNK + j]);
-            o3_0 = vf_add(o3_0, vf_mul(e3, v0));
-            o3_1 = vf_add(o3_1, vf_mul(e3, v1));
-        }
-        vf_store(o + 0 * stride + i + 0, o0_0);
-        vf_store(o + 0 * stride + i + 8, o0_1);
-        vf_store(o + 1 * stride + i + 0, o1_0);
-        vf_store(o + 1 * stride + i + 8, o1_1);
-        vf_store(o + 2 * stride + i + 0, o2_0);
-        vf_store(o + 2 * stride + i + 8, o2_1);
-        vf_store(o + 3 * stride + i + 0, o3_0);
-        vf_store(o + 3 * stride + i + 8, o3_1);
-    }
-    for (; i + 8 <= dim; i += 8) {
-        vf o0_0 = vf_load(o + 0 * stride + i + 0);
-        vf o1_0 = vf_load(o + 1 * stride + i + 0);
-        vf o2_0 = vf_load(o + 2 * stride + i + 0);
-        vf o3_0 = vf_load(o + 3 * stride + i + 0);
-        if (next)
-            ask(next + i * column_bytes, 8 * column_bytes);
-        for (size_t j = from; j < to; j++) {
-            const element *row = v + j * row_elements(dim);
-            const vf v0 = cached(row, i, 0);
-            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
-            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
-            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
-            const vf e3 = vf_set1(e[3 * TERN_ATTEND_CHUNK + j]);
-            o3_0 = vf_add(o3_0, vf_mul(e3, v0));
-        }
-        vf_store(o + 0 * stride + i + 0, o0_0);
-        vf_store(o + 1 * stride + i + 0, o1_0);
-        vf_store(o + 2 * stride + i + 0, o2_0);
-        vf_store(o + 3 * stride + i + 0, o3_0);
-    }
-    if (i < dim) {
-        const size_t left = dim - i;
-        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
-        vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
-        vf o2 = vf_load(o + 2 * stride + i); /* padded to whole vectors */
-        vf o3 = vf_load(o + 3 * stride + i); /* padded to whole vectors */
-        for (size_t j = from; j < to; j++) {
-            const vf part = cached_n(v + j * row_elements(dim), i, 0, left);
-            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
-            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
-            o2 = vf_add(o2, vf_mul(vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part));
-            o3 = vf_add(o3, vf_mul(vf_set1(e[3 * TERN_ATTEND_CHUNK + j]), part));
-        }
-        vf_store(o + 0 * stride + i, o0);
-        vf_store(o + 1 * stride + i, o1);
-        vf_store(o + 2 * stride + i, o2);
-        vf_store(o + 3 * stride + i, o3);
-    }
-}
-
-static void score(const tile *t, float scale) {
-    const size_t n = t->seen[t->n - 1];
-    switch (t->n) {
-    case 1:
-        score1(t, n, scale);
-        break;
-    case 2:
-        score2(t, n, scale);
-        break;
-    case 3:
-        score3(t, n, scale);
-        break;
-    default:
-        score4(t, n, scale);
-        break;
-    }
-}
-
-/* The weighted values of the tile's heads, from +0, to o[h * TERN_ATTEND_STATE(dim) + i]. */
-static void gather(const tile *t, float *o) {
-    const size_t stride = TERN_ATTEND_STATE(t->dim);
-    const size_t together = t->seen[0];
-    for (size_t h = 0; h < t->n; h++)
-        memset(o + h * stride, 0, TERN_ATTEND_PADDED(t->dim) * sizeof *o);
-    switch (t->n) {
-    case 1:
-        gather1(t, 0, 0, together, o);
-        break;
-    case 2:
-        gather2(t, 0, 0, together, o);
-        break;
-    case 3:
-        gather3(t, 0, 0, together, o);
-        break;
-    default:
-        gather4(t, 0, 0, together, o);
-        break;
-    }
-    for (size_t h = 1; h < t->n; h++) /* later tokens see more */
-        gather1(t, h, together, t->seen[h], o + h * stride);
 }
 
 static void add_mask(float *s, const float *mask, size_t n) {
@@ -758,8 +96,7 @@ static inline float largest_of(float *s, size_t n) {
     return vf_hmax(m);
 }
 
-/* e[j] = exp(s[j] - m) in place for n <= TERN_ATTEND_CHUNK scores,
-    zeros behind; returns the sum. */
+/* e[j] = exp(s[j] - m) in place for n scores of a chunk, zeros behind; returns the sum. */
 static inline float weigh(float *s, size_t n, float m) {
     const vf largest = vf_set1(m);
     vf sum0 = vf_zero();
@@ -796,25 +133,25 @@ static inline void blend(float *total, float a, const float *part, float b, size
     }
 }
 
-/* Merges n <= HEADS states that follow into those of the heads so far. */
-static void merge(float *total, const float *part, size_t n, size_t dim) {
-    const size_t stride = TERN_ATTEND_STATE(dim);
-    const size_t at = TERN_ATTEND_PADDED(dim);
+/* Merges n <= TERN_ATTEND_HEADS states that follow into those of the heads so far. */
+static void merge_heads(float *total, const float *part, size_t n, size_t dim) {
+    const size_t stride = tern_attend_state(dim);
+    const size_t at = tern_attend_padded(dim);
     float x[TERN_LANES] = {0.0f}; /* what exp is taken of: the old states', then the new ones' */
     for (size_t h = 0; h < n; h++) {
         const float old = total[h * stride + at];
         const float new = part[h * stride + at];
         const float m = new > old ? new : old;
         x[h] = old - m;
-        x[HEADS + h] = new - m;
+        x[TERN_ATTEND_HEADS + h] = new - m;
         total[h * stride + at] = m;
     }
-    for (size_t i = 0; i < 2 * HEADS; i += 8)
+    for (size_t i = 0; i < 2 * TERN_ATTEND_HEADS; i += 8)
         vf_store(x + i, vf_exp(vf_load(x + i)));
     for (size_t h = 0; h < n; h++) {
         float *const sum = total + h * stride + at + 1;
         const float keep = x[h];
-        const float take = x[HEADS + h];
+        const float take = x[TERN_ATTEND_HEADS + h];
         blend(total + h * stride, keep, part + h * stride, take, dim);
         *sum = *sum * keep + part[h * stride + at + 1] * take;
     }
@@ -831,31 +168,38 @@ static inline void divide(const float *total, float sum, size_t dim, float *out)
 
 /* Head h of all tokens' heads. */
 static inline const float *query(const tern_attend_args *a, size_t h) {
-    return a->q + h / a->group * a->q_stride + h % a->group * a->dim;
+    const size_t group = a->heads.group;
+    return a->q + h / group * a->q_stride + h % group * a->heads.dim;
+}
+
+/* The rows of a chunk of the keys or values. */
+static inline const element *rows_of(const tern_attend_args *a, const void *rows, size_t chunk) {
+    const size_t page = a->pages ? a->pages[chunk] : chunk;
+    const void *const at = (const char *)rows + page * a->page_stride;
+    return at;
 }
 
 /* The tile of a chunk that begins with head h0 of all tokens', and its scores as weights. */
 static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile *t) {
     const size_t first = chunk * TERN_ATTEND_CHUNK;
-    const size_t chunk_elements = TERN_ATTEND_CHUNK * row_elements(a->dim);
-    const size_t left = a->tokens * a->group - h0;
-    t->n = left < HEADS ? left : HEADS;
-    t->dim = a->dim;
-    t->k = (const element *)a->k + chunk * chunk_elements;
-    t->v = (const element *)a->v + chunk * chunk_elements;
+    const size_t group = a->heads.group;
+    const size_t left = a->heads.tokens * group - h0;
+    const bool ends = left <= TERN_ATTEND_HEADS && chunk + 1 < tern_attend_chunks(&a->heads);
+    t->n = left < TERN_ATTEND_HEADS ? left : TERN_ATTEND_HEADS;
+    t->k = rows_of(a, a->k, chunk);
+    t->v = rows_of(a, a->v, chunk);
     t->ask_values = h0 == 0;
-    t->next_keys = t->n == left ? t->k + chunk_elements : NULL;
+    t->next_keys = ends ? rows_of(a, a->k, chunk + 1) : NULL;
     for (size_t h = 0; h < t->n; h++) {
-        const size_t token = (h0 + h) / a->group;
-        const size_t seen = a->positions + token - first;
-        t->q[h] = query(a, h0 + h);
+        const size_t seen = a->heads.positions + (h0 + h) / group - first;
         t->seen[h] = seen < TERN_ATTEND_CHUNK ? seen : TERN_ATTEND_CHUNK;
     }
-    score(t, a->scale);
+    take_heads(a, h0, t);
+    score(t);
     for (size_t h = 0; h < t->n; h++) {
         float *const s = t->s + h * TERN_ATTEND_CHUNK;
         if (a->mask)
-            add_mask(s, a->mask + (h0 + h) / a->group * a->mask_stride + first, t->seen[h]);
+            add_mask(s, a->mask + (h0 + h) / group * a->mask_stride + first, t->seen[h]);
         t->largest[h] = largest_of(s, t->seen[h]);
     }
     for (size_t h = 0; h < t->n; h++)
@@ -863,83 +207,750 @@ static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile 
 }
 
 /* The first of all tokens' heads that sees the chunk. */
-static size_t first_head(const tern_attend_args *a, size_t chunk) {
+static size_t first_head(const tern_attend_heads *heads, size_t chunk) {
     const size_t first = chunk * TERN_ATTEND_CHUNK;
-    return first < a->positions ? 0 : (first - a->positions + 1) * a->group;
-}
-
-/* The running states of ALL, behind what a tile needs. */
-static float *running_states(const tern_attend_args *a) {
-    float *const parts = a->scratch + SUMS_FLOATS + HEADS * TERN_ATTEND_CHUNK;
-    return parts + HEADS * TERN_ATTEND_STATE(a->dim);
+    return first < heads->positions ? 0 : (first - heads->positions + 1) * heads->group;
 }
 
 /* One chunk for all heads that see it; its states become `states`, or are merged into them. */
-static void attend_chunk(const tern_attend_args *a, size_t chunk, float *states, bool fresh) {
-    const size_t stride = TERN_ATTEND_STATE(a->dim);
-    const size_t at = TERN_ATTEND_PADDED(a->dim);
-    tile t = {.sums = a->scratch, .s = a->scratch + SUMS_FLOATS};
-    float *const parts = t.s + HEADS * TERN_ATTEND_CHUNK;
-    for (size_t h0 = first_head(a, chunk); h0 < a->tokens * a->group; h0 += t.n) {
+static void attend_chunk(const tern_attend_args *a, size_t chunk, tile *t, float *states,
+                         bool fresh) {
+    const size_t stride = tern_attend_state(t->dim);
+    const size_t at = tern_attend_padded(t->dim);
+    const size_t heads = a->heads.tokens * a->heads.group;
+    for (size_t h0 = first_head(&a->heads, chunk); h0 < heads; h0 += t->n) {
         float *const state = states + h0 * stride;
-        float *const part = fresh ? state : parts;
-        weigh_tile(a, chunk, h0, &t);
-        gather(&t, part);
-        for (size_t h = 0; h < t.n; h++) {
-            part[h * stride + at] = t.largest[h];
-            part[h * stride + at + 1] = t.sum[h];
+        float *const part = fresh ? state : t->parts;
+        weigh_tile(a, chunk, h0, t);
+        gather(t, part);
+        for (size_t h = 0; h < t->n; h++) {
+            part[h * stride + at] = t->largest[h];
+            part[h * stride + at + 1] = t->sum[h];
         }
         if (!fresh)
-            merge(state, part, t.n, a->dim);
+            merge_heads(state, part, t->n, t->dim);
     }
 }
 
-static void write_out(const tern_attend_args *a, const float *states) {
-    for (size_t h = 0; h < a->tokens * a->group; h++) {
-        const float *const state = states + h * TERN_ATTEND_STATE(a->dim);
-        divide(state, state[TERN_ATTEND_PADDED(a->dim) + 1], a->dim,
-               a->out + h / a->group * a->out_stride + h % a->group * a->dim);
+void tern_attend_f16_avx2_chunks(const tern_attend_args *args, size_t first, size_t last,
+    void *states, size_t stride) {
+    float *const scores = args->scratch;
+    float *const parts = scores + TERN_ATTEND_HEADS * TERN_ATTEND_CHUNK;
+    const size_t dim = args->heads.dim;
+    tile t = {.dim = dim, .s = scores, .parts = parts};
+    t.own = share(args, parts + TERN_ATTEND_HEADS * tern_attend_state(dim));
+    for (size_t chunk = first; chunk < last; chunk++) {
+        void *const place = (char *)states + (chunk - first) * stride;
+        attend_chunk(args, chunk, &t, place, chunk == first || stride > 0);
     }
 }
 
-/* The state of chunk `first` with those of later chunks, for each head as far as its token sees. */
-static void finish(const tern_attend_args *a) {
-    const size_t heads = a->tokens * a->group;
-    const size_t stride = TERN_ATTEND_STATE(a->dim);
-    float *const total = a->states + a->first * heads * stride;
-    for (size_t chunk = a->first + 1; chunk < a->last; chunk++) {
-        for (size_t h = first_head(a, chunk), n; h < heads; h += n) {
-            n = heads - h < HEADS ? heads - h : HEADS;
-            merge(total + h * stride, a->states + (chunk * heads + h) * stride, n, a->dim);
+void tern_attend_f16_avx2_merge(const tern_attend_heads *heads, size_t first, size_t last,
+    const void *states, size_t stride, void *total) {
+    const size_t state = tern_attend_state(heads->dim);
+    const size_t all = heads->tokens * heads->group;
+    float *const kept = total;
+    for (size_t chunk = first; chunk < last; chunk++) {
+        const void *const place = (const char *)states + (chunk - first) * stride;
+        const float *const part = place;
+        for (size_t h = first_head(heads, chunk), n; h < all; h += n) {
+            n = all - h < TERN_ATTEND_HEADS ? all - h : TERN_ATTEND_HEADS;
+            merge_heads(kept + h * state, part + h * state, n, heads->dim);
         }
     }
-    write_out(a, total);
 }
 
-/* Chunks [first, last): merged in `total` if they are the first ones, else each in its place. */
-static void attend_chunks(const tern_attend_args *a, size_t first, size_t last, float *total) {
-    const size_t place = a->tokens * a->group * TERN_ATTEND_STATE(a->dim);
-    memset(a->scratch, 0, SUMS_FLOATS * sizeof(float)); /* not all lanes are set, all are folded */
-    for (size_t chunk = first; chunk < last; chunk++) {
-        const bool fresh = first > 0 || chunk == 0;
-        attend_chunk(a, chunk, first == 0 ? total : a->states + chunk * place, fresh);
+void tern_attend_f16_avx2_finish(const tern_attend_heads *heads, const void *total, float *out,
+    size_t out_stride) {
+    const float *state = total;
+    for (size_t h = 0; h < heads->tokens * heads->group; h++) {
+        const size_t head = h % heads->group * heads->dim;
+        divide(state, state[tern_attend_padded(heads->dim) + 1], heads->dim,
+               out + h / heads->group * out_stride + head);
+        state += tern_attend_state(heads->dim);
     }
 }
 
-void tern_attend_f16_avx2(const tern_attend_args *args) {
-    const size_t seen = args->positions + args->tokens - 1;
-    const size_t chunks = (seen + TERN_ATTEND_CHUNK - 1) / TERN_ATTEND_CHUNK;
-    const size_t place = args->tokens * args->group * TERN_ATTEND_STATE(args->dim);
-    switch (args->step) {
-    case TERN_ATTEND_ALL:
-        attend_chunks(args, 0, chunks, running_states(args));
-        write_out(args, running_states(args));
+/* Not all lanes are set, all are folded. */
+static tile_operands share(const tern_attend_args *a, float *room) {
+    memset(room, 0, SUMS_FLOATS * sizeof *room);
+    return (tile_operands){.sums = room, .scale = a->scale};
+}
+
+static void take_heads(const tern_attend_args *a, size_t h0, tile *t) {
+    for (size_t h = 0; h < t->n; h++)
+        t->own.q[h] = query(a, h0 + h);
+}
+
+/* The lanes of the scores of 1 heads at 4 positions from j on; the last of n stands in for more. */
+static inline void dots1(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
+    float *sums) {
+    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * dim;
+    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * dim;
+    const element *const row2 = k + (j + 2 < n ? j + 2 : n - 1) * dim;
+    const element *const row3 = k + (j + 3 < n ? j + 3 : n - 1) * dim;
+    for (size_t v = 0; v < TERN_LANES; v += 16) {
+        vf s0_0_0 = vf_zero();
+        vf s0_0_1 = vf_zero();
+        vf s1_0_0 = vf_zero();
+        vf s1_0_1 = vf_zero();
+        vf s2_0_0 = vf_zero();
+        vf s2_0_1 = vf_zero();
+        vf s3_0_0 = vf_zero();
+        vf s3_0_1 = vf_zero();
+        size_t i = 0;
+        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            const vf k0_0 = cached(row0, i, v + 0);
+            const vf k0_1 = cached(row0, i, v + 8);
+            const vf k1_0 = cached(row1, i, v + 0);
+            const vf k1_1 = cached(row1, i, v + 8);
+            const vf k2_0 = cached(row2, i, v + 0);
+            const vf k2_1 = cached(row2, i, v + 8);
+            const vf k3_0 = cached(row3, i, v + 0);
+            const vf k3_1 = cached(row3, i, v + 8);
+            const vf q0_0 = vf_load(q[0] + i + v + 0);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+            s2_0_0 = vf_add(s2_0_0, vf_mul(q0_0, k2_0));
+            s3_0_0 = vf_add(s3_0_0, vf_mul(q0_0, k3_0));
+            const vf q0_1 = vf_load(q[0] + i + v + 8);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+            s2_0_1 = vf_add(s2_0_1, vf_mul(q0_1, k2_1));
+            s3_0_1 = vf_add(s3_0_1, vf_mul(q0_1, k3_1));
+        }
+        if (i < dim) {
+            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
+            const vf k0_0 = cached_n(row0, i, v + 0, left0);
+            const vf k1_0 = cached_n(row1, i, v + 0, left0);
+            const vf k2_0 = cached_n(row2, i, v + 0, left0);
+            const vf k3_0 = cached_n(row3, i, v + 0, left0);
+            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+            s2_0_0 = vf_add(s2_0_0, vf_mul(q0_0, k2_0));
+            s3_0_0 = vf_add(s3_0_0, vf_mul(q0_0, k3_0));
+            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
+            const vf k0_1 = cached_n(row0, i, v + 8, left1);
+            const vf k1_1 = cached_n(row1, i, v + 8, left1);
+            const vf k2_1 = cached_n(row2, i, v + 8, left1);
+            const vf k3_1 = cached_n(row3, i, v + 8, left1);
+            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+            s2_0_1 = vf_add(s2_0_1, vf_mul(q0_1, k2_1));
+            s3_0_1 = vf_add(s3_0_1, vf_mul(q0_1, k3_1));
+        }
+        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
+        vf_store(sums + (0 * SUMS + 1) * FOLDED, vf_add(s1_0_0, s1_0_1));
+        vf_store(sums + (0 * SUMS + 2) * FOLDED, vf_add(s2_0_0, s2_0_1));
+        vf_store(sums + (0 * SUMS + 3) * FOLDED, vf_add(s3_0_0, s3_0_1));
+    }
+}
+
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+static void score1(const tile *t, size_t n) {
+    const vf factor = vf_set1(t->own.scale);
+    const size_t row = t->dim;
+    for (size_t j = 0; j < n; j += SUMS) {
+        if (t->ask_values)
+            ask(t->v + j * row, SUMS * row * sizeof(element));
+        for (size_t p = 0; p < SUMS && j + p < n; p += 4)
+            dots1(t->own.q, t->k, j + p, n, t->dim, t->own.sums + p * FOLDED);
+        for (size_t h = 0; h < 1; h++)
+            for (size_t p = 0; p < SUMS; p += 8)
+                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
+                         vf_mul(vf_sum8_rows(t->own.sums + (h * SUMS + p) * FOLDED), factor));
+    }
+}
+
+/*
+ * o[i] += sum over j of e[j] * v[j][i], j increasing, for 1 heads from h0 on, the first one's at o.
+ * Each round of columns asks for as large a part of the next keys.
+ */
+static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, float *o) {
+    const size_t dim = t->dim;
+    const size_t stride = tern_attend_state(dim);
+    const size_t column_bytes = TERN_ATTEND_CHUNK * sizeof(element);
+    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
+    const element *const v = t->v;
+    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    size_t i = 0;
+    for (; i + 64 <= dim; i += 64) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o0_1 = vf_load(o + 0 * stride + i + 8);
+        vf o0_2 = vf_load(o + 0 * stride + i + 16);
+        vf o0_3 = vf_load(o + 0 * stride + i + 24);
+        vf o0_4 = vf_load(o + 0 * stride + i + 32);
+        vf o0_5 = vf_load(o + 0 * stride + i + 40);
+        vf o0_6 = vf_load(o + 0 * stride + i + 48);
+        vf o0_7 = vf_load(o + 0 * stride + i + 56);
+        if (next)
+            ask(next + i * column_bytes, 64 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * dim;
+            const vf v0 = cached(row, i, 0);
+            const vf v1 = cached(row, i, 8);
+            const vf v2 = cached(row, i, 16);
+            const vf v3 = cached(row, i, 24);
+            const vf v4 = cached(row, i, 32);
+            const vf v5 = cached(row, i, 40);
+            const vf v6 = cached(row, i, 48);
+            const vf v7 = cached(row, i, 56);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            o0_2 = vf_add(o0_2, vf_mul(e0, v2));
+            o0_3 = vf_add(o0_3, vf_mul(e0, v3));
+            o0_4 = vf_add(o0_4, vf_mul(e0, v4));
+            o0_5 = vf_add(o0_5, vf_mul(e0, v5));
+            o0_6 = vf_add(o0_6, vf_mul(e0, v6));
+            o0_7 = vf_add(o0_7, vf_mul(e0, v7));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 0 * stride + i + 8, o0_1);
+        vf_store(o + 0 * stride + i + 16, o0_2);
+        vf_store(o + 0 * stride + i + 24, o0_3);
+        vf_store(o + 0 * stride + i + 32, o0_4);
+        vf_store(o + 0 * stride + i + 40, o0_5);
+        vf_store(o + 0 * stride + i + 48, o0_6);
+        vf_store(o + 0 * stride + i + 56, o0_7);
+    }
+    for (; i + 8 <= dim; i += 8) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        if (next)
+            ask(next + i * column_bytes, 8 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * dim;
+            const vf v0 = cached(row, i, 0);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+    }
+    if (i < dim) {
+        const size_t left = dim - i;
+        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
+        for (size_t j = from; j < to; j++) {
+            const vf part = cached_n(v + j * dim, i, 0, left);
+            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
+        }
+        vf_store(o + 0 * stride + i, o0);
+    }
+}
+
+/* The lanes of the scores of 2 heads at 2 positions from j on; the last of n stands in for more. */
+static inline void dots2(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
+    float *sums) {
+    const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * dim;
+    const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * dim;
+    for (size_t v = 0; v < TERN_LANES; v += 16) {
+        vf s0_0_0 = vf_zero();
+        vf s0_0_1 = vf_zero();
+        vf s0_1_0 = vf_zero();
+        vf s0_1_1 = vf_zero();
+        vf s1_0_0 = vf_zero();
+        vf s1_0_1 = vf_zero();
+        vf s1_1_0 = vf_zero();
+        vf s1_1_1 = vf_zero();
+        size_t i = 0;
+        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            const vf k0_0 = cached(row0, i, v + 0);
+            const vf k0_1 = cached(row0, i, v + 8);
+            const vf k1_0 = cached(row1, i, v + 0);
+            const vf k1_1 = cached(row1, i, v + 8);
+            const vf q0_0 = vf_load(q[0] + i + v + 0);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+            const vf q0_1 = vf_load(q[0] + i + v + 8);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+            const vf q1_0 = vf_load(q[1] + i + v + 0);
+            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            s1_1_0 = vf_add(s1_1_0, vf_mul(q1_0, k1_0));
+            const vf q1_1 = vf_load(q[1] + i + v + 8);
+            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            s1_1_1 = vf_add(s1_1_1, vf_mul(q1_1, k1_1));
+        }
+        if (i < dim) {
+            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
+            const vf k0_0 = cached_n(row0, i, v + 0, left0);
+            const vf k1_0 = cached_n(row1, i, v + 0, left0);
+            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+            const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
+            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            s1_1_0 = vf_add(s1_1_0, vf_mul(q1_0, k1_0));
+            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
+            const vf k0_1 = cached_n(row0, i, v + 8, left1);
+            const vf k1_1 = cached_n(row1, i, v + 8, left1);
+            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+            const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
+            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            s1_1_1 = vf_add(s1_1_1, vf_mul(q1_1, k1_1));
+        }
+        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
+        vf_store(sums + (0 * SUMS + 1) * FOLDED, vf_add(s1_0_0, s1_0_1));
+        vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
+        vf_store(sums + (1 * SUMS + 1) * FOLDED, vf_add(s1_1_0, s1_1_1));
+    }
+}
+
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+static void score2(const tile *t, size_t n) {
+    const vf factor = vf_set1(t->own.scale);
+    const size_t row = t->dim;
+    for (size_t j = 0; j < n; j += SUMS) {
+        if (t->ask_values)
+            ask(t->v + j * row, SUMS * row * sizeof(element));
+        for (size_t p = 0; p < SUMS && j + p < n; p += 2)
+            dots2(t->own.q, t->k, j + p, n, t->dim, t->own.sums + p * FOLDED);
+        for (size_t h = 0; h < 2; h++)
+            for (size_t p = 0; p < SUMS; p += 8)
+                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
+                         vf_mul(vf_sum8_rows(t->own.sums + (h * SUMS + p) * FOLDED), factor));
+    }
+}
+
+/*
+ * o[i] += sum over j of e[j] * v[j][i], j increasing, for 2 heads from h0 on, the first one's at o.
+ * Each round of columns asks for as large a part of the next keys.
+ */
+static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, float *o) {
+    const size_t dim = t->dim;
+    const size_t stride = tern_attend_state(dim);
+    const size_t column_bytes = TERN_ATTEND_CHUNK * sizeof(element);
+    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
+    const element *const v = t->v;
+    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    size_t i = 0;
+    for (; i + 32 <= dim; i += 32) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o0_1 = vf_load(o + 0 * stride + i + 8);
+        vf o0_2 = vf_load(o + 0 * stride + i + 16);
+        vf o0_3 = vf_load(o + 0 * stride + i + 24);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o1_1 = vf_load(o + 1 * stride + i + 8);
+        vf o1_2 = vf_load(o + 1 * stride + i + 16);
+        vf o1_3 = vf_load(o + 1 * stride + i + 24);
+        if (next)
+            ask(next + i * column_bytes, 32 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * dim;
+            const vf v0 = cached(row, i, 0);
+            const vf v1 = cached(row, i, 8);
+            const vf v2 = cached(row, i, 16);
+            const vf v3 = cached(row, i, 24);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            o0_2 = vf_add(o0_2, vf_mul(e0, v2));
+            o0_3 = vf_add(o0_3, vf_mul(e0, v3));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
+            o1_2 = vf_add(o1_2, vf_mul(e1, v2));
+            o1_3 = vf_add(o1_3, vf_mul(e1, v3));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 0 * stride + i + 8, o0_1);
+        vf_store(o + 0 * stride + i + 16, o0_2);
+        vf_store(o + 0 * stride + i + 24, o0_3);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 1 * stride + i + 8, o1_1);
+        vf_store(o + 1 * stride + i + 16, o1_2);
+        vf_store(o + 1 * stride + i + 24, o1_3);
+    }
+    for (; i + 8 <= dim; i += 8) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        if (next)
+            ask(next + i * column_bytes, 8 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * dim;
+            const vf v0 = cached(row, i, 0);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+    }
+    if (i < dim) {
+        const size_t left = dim - i;
+        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
+        vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
+        for (size_t j = from; j < to; j++) {
+            const vf part = cached_n(v + j * dim, i, 0, left);
+            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
+            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
+        }
+        vf_store(o + 0 * stride + i, o0);
+        vf_store(o + 1 * stride + i, o1);
+    }
+}
+
+/* The lanes of the scores of 3 heads at position j. */
+static inline void dots3(const float *const *q, const element *k, size_t j, size_t dim,
+    float *sums) {
+    const element *const row0 = k + j * dim;
+    for (size_t v = 0; v < TERN_LANES; v += 16) {
+        vf s0_0_0 = vf_zero();
+        vf s0_0_1 = vf_zero();
+        vf s0_1_0 = vf_zero();
+        vf s0_1_1 = vf_zero();
+        vf s0_2_0 = vf_zero();
+        vf s0_2_1 = vf_zero();
+        size_t i = 0;
+        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            const vf k0_0 = cached(row0, i, v + 0);
+            const vf k0_1 = cached(row0, i, v + 8);
+            const vf q0_0 = vf_load(q[0] + i + v + 0);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            const vf q0_1 = vf_load(q[0] + i + v + 8);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            const vf q1_0 = vf_load(q[1] + i + v + 0);
+            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            const vf q1_1 = vf_load(q[1] + i + v + 8);
+            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            const vf q2_0 = vf_load(q[2] + i + v + 0);
+            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            const vf q2_1 = vf_load(q[2] + i + v + 8);
+            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+        }
+        if (i < dim) {
+            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
+            const vf k0_0 = cached_n(row0, i, v + 0, left0);
+            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
+            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            const vf q2_0 = vf_load_fill(q[2] + i + v + 0, left0, 0.0f);
+            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
+            const vf k0_1 = cached_n(row0, i, v + 8, left1);
+            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
+            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            const vf q2_1 = vf_load_fill(q[2] + i + v + 8, left1, 0.0f);
+            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+        }
+        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
+        vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
+        vf_store(sums + (2 * SUMS + 0) * FOLDED, vf_add(s0_2_0, s0_2_1));
+    }
+}
+
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+static void score3(const tile *t, size_t n) {
+    const vf factor = vf_set1(t->own.scale);
+    const size_t row = t->dim;
+    for (size_t j = 0; j < n; j += SUMS) {
+        if (t->ask_values)
+            ask(t->v + j * row, SUMS * row * sizeof(element));
+        for (size_t p = 0; p < SUMS && j + p < n; p += 1)
+            dots3(t->own.q, t->k, j + p, t->dim, t->own.sums + p * FOLDED);
+        for (size_t h = 0; h < 3; h++)
+            for (size_t p = 0; p < SUMS; p += 8)
+                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
+                         vf_mul(vf_sum8_rows(t->own.sums + (h * SUMS + p) * FOLDED), factor));
+    }
+}
+
+/*
+ * o[i] += sum over j of e[j] * v[j][i], j increasing, for 3 heads from h0 on, the first one's at o.
+ * Each round of columns asks for as large a part of the next keys.
+ */
+static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, float *o) {
+    const size_t dim = t->dim;
+    const size_t stride = tern_attend_state(dim);
+    const size_t column_bytes = TERN_ATTEND_CHUNK * sizeof(element);
+    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
+    const element *const v = t->v;
+    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    size_t i = 0;
+    for (; i + 16 <= dim; i += 16) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o0_1 = vf_load(o + 0 * stride + i + 8);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o1_1 = vf_load(o + 1 * stride + i + 8);
+        vf o2_0 = vf_load(o + 2 * stride + i + 0);
+        vf o2_1 = vf_load(o + 2 * stride + i + 8);
+        if (next)
+            ask(next + i * column_bytes, 16 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * dim;
+            const vf v0 = cached(row, i, 0);
+            const vf v1 = cached(row, i, 8);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
+            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
+            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+            o2_1 = vf_add(o2_1, vf_mul(e2, v1));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 0 * stride + i + 8, o0_1);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 1 * stride + i + 8, o1_1);
+        vf_store(o + 2 * stride + i + 0, o2_0);
+        vf_store(o + 2 * stride + i + 8, o2_1);
+    }
+    for (; i + 8 <= dim; i += 8) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o2_0 = vf_load(o + 2 * stride + i + 0);
+        if (next)
+            ask(next + i * column_bytes, 8 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * dim;
+            const vf v0 = cached(row, i, 0);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
+            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 2 * stride + i + 0, o2_0);
+    }
+    if (i < dim) {
+        const size_t left = dim - i;
+        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
+        vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
+        vf o2 = vf_load(o + 2 * stride + i); /* padded to whole vectors */
+        for (size_t j = from; j < to; j++) {
+            const vf part = cached_n(v + j * dim, i, 0, left);
+            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
+            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
+            o2 = vf_add(o2, vf_mul(vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part));
+        }
+        vf_store(o + 0 * stride + i, o0);
+        vf_store(o + 1 * stride + i, o1);
+        vf_store(o + 2 * stride + i, o2);
+    }
+}
+
+/* The lanes of the scores of 4 heads at position j. */
+static inline void dots4(const float *const *q, const element *k, size_t j, size_t dim,
+    float *sums) {
+    const element *const row0 = k + j * dim;
+    for (size_t v = 0; v < TERN_LANES; v += 16) {
+        vf s0_0_0 = vf_zero();
+        vf s0_0_1 = vf_zero();
+        vf s0_1_0 = vf_zero();
+        vf s0_1_1 = vf_zero();
+        vf s0_2_0 = vf_zero();
+        vf s0_2_1 = vf_zero();
+        vf s0_3_0 = vf_zero();
+        vf s0_3_1 = vf_zero();
+        size_t i = 0;
+        for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            const vf k0_0 = cached(row0, i, v + 0);
+            const vf k0_1 = cached(row0, i, v + 8);
+            const vf q0_0 = vf_load(q[0] + i + v + 0);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            const vf q0_1 = vf_load(q[0] + i + v + 8);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            const vf q1_0 = vf_load(q[1] + i + v + 0);
+            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            const vf q1_1 = vf_load(q[1] + i + v + 8);
+            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            const vf q2_0 = vf_load(q[2] + i + v + 0);
+            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            const vf q2_1 = vf_load(q[2] + i + v + 8);
+            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+            const vf q3_0 = vf_load(q[3] + i + v + 0);
+            s0_3_0 = vf_add(s0_3_0, vf_mul(q3_0, k0_0));
+            const vf q3_1 = vf_load(q[3] + i + v + 8);
+            s0_3_1 = vf_add(s0_3_1, vf_mul(q3_1, k0_1));
+        }
+        if (i < dim) {
+            const size_t left0 = tail_lanes(dim - i, v + 0, 8);
+            const vf k0_0 = cached_n(row0, i, v + 0, left0);
+            const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
+            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
+            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            const vf q2_0 = vf_load_fill(q[2] + i + v + 0, left0, 0.0f);
+            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            const vf q3_0 = vf_load_fill(q[3] + i + v + 0, left0, 0.0f);
+            s0_3_0 = vf_add(s0_3_0, vf_mul(q3_0, k0_0));
+            const size_t left1 = tail_lanes(dim - i, v + 8, 8);
+            const vf k0_1 = cached_n(row0, i, v + 8, left1);
+            const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
+            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
+            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            const vf q2_1 = vf_load_fill(q[2] + i + v + 8, left1, 0.0f);
+            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+            const vf q3_1 = vf_load_fill(q[3] + i + v + 8, left1, 0.0f);
+            s0_3_1 = vf_add(s0_3_1, vf_mul(q3_1, k0_1));
+        }
+        vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
+        vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
+        vf_store(sums + (2 * SUMS + 0) * FOLDED, vf_add(s0_2_0, s0_2_1));
+        vf_store(sums + (3 * SUMS + 0) * FOLDED, vf_add(s0_3_0, s0_3_1));
+    }
+}
+
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+static void score4(const tile *t, size_t n) {
+    const vf factor = vf_set1(t->own.scale);
+    const size_t row = t->dim;
+    for (size_t j = 0; j < n; j += SUMS) {
+        if (t->ask_values)
+            ask(t->v + j * row, SUMS * row * sizeof(element));
+        for (size_t p = 0; p < SUMS && j + p < n; p += 1)
+            dots4(t->own.q, t->k, j + p, t->dim, t->own.sums + p * FOLDED);
+        for (size_t h = 0; h < 4; h++)
+            for (size_t p = 0; p < SUMS; p += 8)
+                vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
+                         vf_mul(vf_sum8_rows(t->own.sums + (h * SUMS + p) * FOLDED), factor));
+    }
+}
+
+/*
+ * o[i] += sum over j of e[j] * v[j][i], j increasing, for 4 heads from h0 on, the first one's at o.
+ * Each round of columns asks for as large a part of the next keys.
+ */
+static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, float *o) {
+    const size_t dim = t->dim;
+    const size_t stride = tern_attend_state(dim);
+    const size_t column_bytes = TERN_ATTEND_CHUNK * sizeof(element);
+    const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
+    const element *const v = t->v;
+    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    size_t i = 0;
+    for (; i + 16 <= dim; i += 16) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o0_1 = vf_load(o + 0 * stride + i + 8);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o1_1 = vf_load(o + 1 * stride + i + 8);
+        vf o2_0 = vf_load(o + 2 * stride + i + 0);
+        vf o2_1 = vf_load(o + 2 * stride + i + 8);
+        vf o3_0 = vf_load(o + 3 * stride + i + 0);
+        vf o3_1 = vf_load(o + 3 * stride + i + 8);
+        if (next)
+            ask(next + i * column_bytes, 16 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * dim;
+            const vf v0 = cached(row, i, 0);
+            const vf v1 = cached(row, i, 8);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
+            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
+            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+            o2_1 = vf_add(o2_1, vf_mul(e2, v1));
+            const vf e3 = vf_set1(e[3 * TERN_ATTEND_CHUNK + j]);
+            o3_0 = vf_add(o3_0, vf_mul(e3, v0));
+            o3_1 = vf_add(o3_1, vf_mul(e3, v1));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 0 * stride + i + 8, o0_1);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 1 * stride + i + 8, o1_1);
+        vf_store(o + 2 * stride + i + 0, o2_0);
+        vf_store(o + 2 * stride + i + 8, o2_1);
+        vf_store(o + 3 * stride + i + 0, o3_0);
+        vf_store(o + 3 * stride + i + 8, o3_1);
+    }
+    for (; i + 8 <= dim; i += 8) {
+        vf o0_0 = vf_load(o + 0 * stride + i + 0);
+        vf o1_0 = vf_load(o + 1 * stride + i + 0);
+        vf o2_0 = vf_load(o + 2 * stride + i + 0);
+        vf o3_0 = vf_load(o + 3 * stride + i + 0);
+        if (next)
+            ask(next + i * column_bytes, 8 * column_bytes);
+        for (size_t j = from; j < to; j++) {
+            const element *row = v + j * dim;
+            const vf v0 = cached(row, i, 0);
+            const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
+            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
+            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
+            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+            const vf e3 = vf_set1(e[3 * TERN_ATTEND_CHUNK + j]);
+            o3_0 = vf_add(o3_0, vf_mul(e3, v0));
+        }
+        vf_store(o + 0 * stride + i + 0, o0_0);
+        vf_store(o + 1 * stride + i + 0, o1_0);
+        vf_store(o + 2 * stride + i + 0, o2_0);
+        vf_store(o + 3 * stride + i + 0, o3_0);
+    }
+    if (i < dim) {
+        const size_t left = dim - i;
+        vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
+        vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
+        vf o2 = vf_load(o + 2 * stride + i); /* padded to whole vectors */
+        vf o3 = vf_load(o + 3 * stride + i); /* padded to whole vectors */
+        for (size_t j = from; j < to; j++) {
+            const vf part = cached_n(v + j * dim, i, 0, left);
+            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
+            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
+            o2 = vf_add(o2, vf_mul(vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part));
+            o3 = vf_add(o3, vf_mul(vf_set1(e[3 * TERN_ATTEND_CHUNK + j]), part));
+        }
+        vf_store(o + 0 * stride + i, o0);
+        vf_store(o + 1 * stride + i, o1);
+        vf_store(o + 2 * stride + i, o2);
+        vf_store(o + 3 * stride + i, o3);
+    }
+}
+
+static void score(const tile *t) {
+    const size_t n = t->seen[t->n - 1];
+    switch (t->n) {
+    case 1:
+        score1(t, n);
         break;
-    case TERN_ATTEND_CHUNKS:
-        attend_chunks(args, args->first, args->last, args->states + (args->last - 1) * place);
+    case 2:
+        score2(t, n);
         break;
-    case TERN_ATTEND_FINISH:
-        finish(args);
+    case 3:
+        score3(t, n);
+        break;
+    default:
+        score4(t, n);
         break;
     }
+}
+
+/* From +0. */
+static void gather(const tile *t, float *o) {
+    const size_t stride = tern_attend_state(t->dim);
+    const size_t together = t->seen[0];
+    for (size_t h = 0; h < t->n; h++)
+        memset(o + h * stride, 0, tern_attend_padded(t->dim) * sizeof *o);
+    switch (t->n) {
+    case 1:
+        gather1(t, 0, 0, together, o);
+        break;
+    case 2:
+        gather2(t, 0, 0, together, o);
+        break;
+    case 3:
+        gather3(t, 0, 0, together, o);
+        break;
+    default:
+        gather4(t, 0, 0, together, o);
+        break;
+    }
+    for (size_t h = 1; h < t->n; h++) /* later tokens see more */
+        gather1(t, h, together, t->seen[h], o + h * stride);
 }

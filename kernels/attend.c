@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "kernels/attend.h"
+
+size_t tern_attend_state_bytes(size_t heads, size_t dim) {
+    return heads * tern_attend_state(dim) * sizeof(float);
+}
+
+/*
+ * For heads that go together scores, states and the lanes of 16 scores. For a cache of codes: scales
+ * and the weights of those heads as 16-bit codes, and all query heads as such.
+ */
+size_t tern_attend_scratch_bytes(size_t heads, size_t dim) {
+    const size_t blocks = tern_attend_blocks(dim);
+    const size_t lanes = TERN_LANES * TERN_LANES;
+    const size_t together = TERN_ATTEND_CHUNK + tern_attend_state(dim) + lanes;
+    const size_t codes = 4 * TERN_ATTEND_CHUNK * blocks + TERN_LANES;
+    const size_t queries = heads * (TERN_LANES * blocks + TERN_LANES);
+    return (TERN_ATTEND_HEADS * together + codes + queries) * sizeof(float);
+}
+
+void tern_attend_all(const tern_kernel_row *row, const tern_attend_args *args, void *states,
+                     float *out, size_t out_stride) {
+    row->fn.attend.chunks(args, 0, tern_attend_chunks(&args->heads), states, 0);
+    row->fn.attend.finish(&args->heads, states, out, out_stride);
+}
