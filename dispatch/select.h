@@ -31,6 +31,11 @@ typedef struct tern_kernel_use {
 const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
                                        tern_kernel_use use);
 
+/* The scalar row for (op, format), or NULL: the one that needs no feature. */
+static inline const tern_kernel_row *tern_kernel_scalar(tern_op op, tern_format format) {
+    return tern_kernel_select(0, op, format);
+}
+
 /* The strongest built instruction set whose needs are all in mask ("scalar" at least). */
 const char *tern_isa_of_mask(uint64_t mask);
 

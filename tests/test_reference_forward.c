@@ -174,6 +174,7 @@ static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     attend(p, n, position, q, k, v, heads);
     normalize(p, find(p, n, "attn_sub_norm", "weight"), heads, heads);
     multiply(tensor(p, n, "attn_output"), heads, out);
+    normalize(p, find(p, n, "post_attention_norm", "weight"), out, out);
     tern_ref_add(x, out, p->info.n_embd);
 
     normalize(p, tensor(p, n, "ffn_norm"), x, norm);
@@ -182,6 +183,7 @@ static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
     normalize(p, find(p, n, "ffn_sub_norm", "weight"), gate, gate);
     multiply(tensor(p, n, "ffn_down"), gate, out);
+    normalize(p, find(p, n, "post_ffw_norm", "weight"), out, out);
     tern_ref_add(x, out, p->info.n_embd);
 }
 

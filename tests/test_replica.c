@@ -214,6 +214,8 @@ static void check_set(const tern_model *m, uint32_t node) {
         check_piece(m, node, a->ffn_norm, b->ffn_norm, 4 * c->n_embd);
         check_piece(m, node, a->attn_sub_norm, b->attn_sub_norm, 4 * heads);
         check_piece(m, node, a->ffn_sub_norm, b->ffn_sub_norm, 4 * c->n_ff);
+        check_piece(m, node, a->attn_post_norm, b->attn_post_norm, 4 * c->n_embd);
+        check_piece(m, node, a->ffn_post_norm, b->ffn_post_norm, 4 * c->n_embd);
         check_piece(m, node, a->q_norm, b->q_norm, 4 * c->head_dim);
         check_piece(m, node, a->k_norm, b->k_norm, 4 * c->head_dim);
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)

@@ -16,11 +16,14 @@
 
 /* Tensors that not every block has: bits of tern_arch.has (runtime/model/block.c lists them). */
 typedef enum tern_block_option {
-    TERN_HAS_QKV_BIAS = 1 << 0,      /* q, k and v may have biases */
-    TERN_HAS_QK_NORMS = 1 << 1,      /* norm of every head of q and k, before it is turned */
-    TERN_HAS_ATTN_SUB_NORM = 1 << 2, /* norm of the attended heads, before the output projection */
-    TERN_HAS_FFN_SUB_NORM = 1 << 3,  /* norm of the gated activation, before the down projection */
-    TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM
+    TERN_HAS_QKV_BIAS = 1 << 0,       /* q, k and v may have biases */
+    TERN_HAS_QK_NORMS = 1 << 1,       /* norm of every head of q and k, before it is turned */
+    TERN_HAS_ATTN_SUB_NORM = 1 << 2,  /* norm of the attended heads, before the output projection */
+    TERN_HAS_FFN_SUB_NORM = 1 << 3,   /* norm of the gated activation, before the down projection */
+    TERN_HAS_ATTN_POST_NORM = 1 << 4, /* norm of attention's result, before it is added */
+    TERN_HAS_FFN_POST_NORM = 1 << 5,  /* norm of the feed-forward part's, before it is added */
+    TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
+    TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
 } tern_block_option;
 
 /* What stands in for keys that files of an architecture may lack. */

@@ -221,12 +221,25 @@ static void rotate_and_store(const pass *p) {
     }
 }
 
-/* x[T][n_embd] += out[T][n_embd], then the norm that follows. */
-static void add_and_norm(const pass *p, const float *g, unsigned forms) {
+/* norm[t][n_embd] = rmsnorm(out[t][n_embd]) * g, for a block that norms what it adds. */
+static const float *norm_result(const pass *p, size_t t, const float *out, const float *g) {
+    const size_t width = p->config->n_embd;
+    float *y = p->in->norm + t * p->s->width;
+    watch_squares(p, t, out, width, TERN_OVERFLOW_SUM);
+    p->model->rows.rmsnorm->fn.rmsnorm(out, g, width, p->config->norm_eps, y);
+    return y;
+}
+
+/* x[T][n_embd] += out[T][n_embd], normed before if the block does that; then the next norm. */
+static void add_and_norm(const pass *p, const float *post_norm, const float *g, unsigned forms) {
     const size_t width = p->config->n_embd;
     const tern_part part = my_rows(p);
-    for (size_t t = part.begin; t < part.end; t++)
-        p->model->rows.add->fn.add(p->in->x + t * width, p->s->out + t * width, width);
+    for (size_t t = part.begin; t < part.end; t++) {
+        const float *out = p->s->out + t * width;
+        if (post_norm)
+            out = norm_result(p, t, out, post_norm);
+        p->model->rows.add->fn.add(p->in->x + t * width, out, width);
+    }
     norm(p, p->in->x, width, g, width, forms, TERN_OVERFLOW_SUM);
 }
 
@@ -285,7 +298,7 @@ static void forward_layer(const pass *p, const float *next_norm, unsigned next_f
     multiply(p, &l->o, p->rows, s->out);
     meet(p, TERN_STAGE_OUT);
 
-    add_and_norm(p, l->ffn_norm, l->gate.form | l->up.form);
+    add_and_norm(p, l->attn_post_norm, l->ffn_norm, l->gate.form | l->up.form);
     meet_by_row(p, TERN_STAGE_NORM);
     multiply(p, &l->gate, p->rows, s->gate);
     multiply(p, &l->up, p->rows, s->up);
@@ -294,7 +307,7 @@ static void forward_layer(const pass *p, const float *next_norm, unsigned next_f
     meet_by_row(p, TERN_STAGE_ACTIVATION);
     multiply(p, &l->down, p->rows, s->out);
     meet(p, TERN_STAGE_DOWN);
-    add_and_norm(p, next_norm, next_forms);
+    add_and_norm(p, l->ffn_post_norm, next_norm, next_forms);
     meet_by_row(p, TERN_STAGE_NORM);
 }
 

@@ -15,12 +15,12 @@ static size_t add_row(const tern_kernel_row *row, const tern_kernel_row **rows, 
     return count + 1;
 }
 
-/* The rows behind one linear map: gemv, gemm or both, by two bits of tern_products. */
-static size_t add_linear(const tern_linear *linear, unsigned products, const tern_kernel_row **rows,
-                         size_t capacity, size_t n) {
-    if (products & TERN_RAN_GEMV)
+/* The rows of one linear map. */
+static size_t add_linear(const tern_linear *linear, bool gemv, bool gemm,
+                         const tern_kernel_row **rows, size_t capacity, size_t n) {
+    if (gemv)
         n = add_row(linear->gemv, rows, capacity, n);
-    if (products & TERN_RAN_GEMM)
+    if (gemm)
         n = add_row(linear->gemm, rows, capacity, n);
     return n;
 }
@@ -28,7 +28,6 @@ static size_t add_linear(const tern_linear *linear, unsigned products, const ter
 /* Rows of a forward pass with these products, bits of tern_products. */
 static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
                         const tern_kernel_row **rows, size_t capacity) {
-    const unsigned in_head = products / TERN_RAN_HEAD_GEMV & (TERN_RAN_GEMV | TERN_RAN_GEMM);
     const tern_row_set *r = &m->rows;
     size_t n = add_row(m->own.embedding.row, rows, capacity, 0);
     n = add_row(r->rmsnorm, rows, capacity, n);
@@ -38,7 +37,8 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
             const tern_linear *linear = tern_layer_linear(&m->layers[layer], i);
             forms |= linear->form;
-            n = add_linear(linear, products, rows, capacity, n);
+            n = add_linear(linear, products & TERN_RAN_GEMV, products & TERN_RAN_GEMM, rows,
+                           capacity, n);
         }
     if (forms & TERN_INPUT_TOKEN)
         n = add_row(r->quantize_token, rows, capacity, n);
@@ -53,7 +53,8 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
         n = add_row(m->image.scan.gemv, rows, capacity, n);
     if (m->image.scan.gemm && products & TERN_RAN_HEAD_SCANS)
         n = add_row(m->image.scan.gemm, rows, capacity, n);
-    return add_linear(&m->own.head, in_head, rows, capacity, n);
+    return add_linear(&m->own.head, products & TERN_RAN_HEAD_GEMV, products & TERN_RAN_HEAD_GEMM,
+                      rows, capacity, n);
 }
 
 size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,

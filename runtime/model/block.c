@@ -31,6 +31,8 @@ static const tern_block_tensor tensors[] = {
      NORM(attn_sub_norm, TERN_SIZE_Q), .when = TERN_HAS_ATTN_SUB_NORM},
     {"attn_output.weight", "self_attn.o_proj.weight",
      MATRIX(o, TERN_SIZE_EMBD, TERN_SIZE_Q, TERN_STAGE_OUT)},
+    {"post_attention_norm.weight", "post_self_attn_layernorm.weight",
+     NORM(attn_post_norm, TERN_SIZE_EMBD), .when = TERN_HAS_ATTN_POST_NORM},
     {"ffn_norm.weight", "post_attention_layernorm.weight", NORM(ffn_norm, TERN_SIZE_EMBD)},
     {"ffn_gate.weight", "mlp.gate_proj.weight",
      MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
@@ -40,6 +42,8 @@ static const tern_block_tensor tensors[] = {
      NORM(ffn_sub_norm, TERN_SIZE_FF), .when = TERN_HAS_FFN_SUB_NORM},
     {"ffn_down.weight", "mlp.down_proj.weight",
      MATRIX(down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN)},
+    {"post_ffw_norm.weight", "post_mlp_layernorm.weight", NORM(ffn_post_norm, TERN_SIZE_EMBD),
+     .when = TERN_HAS_FFN_POST_NORM},
 };
 
 const tern_block_tensor *tern_block_tensors(size_t *n) {

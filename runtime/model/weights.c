@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dispatch/select.h"
 #include "runtime/model/weight_check.h"
 
 /* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector. */
@@ -63,7 +64,7 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
         return status;
     const tern_format format = tern_format_from_gguf(t->type);
     const tern_kernel_row *row =
-        format <= TERN_FORMAT_BF16 ? tern_kernel_select(0, TERN_OP_EMBED, format) : NULL;
+        format <= TERN_FORMAT_BF16 ? tern_kernel_scalar(TERN_OP_EMBED, format) : NULL;
     if (!row)
         return type_error(l, name, t, "is not a float type", err);
     status = tern_loader_take(l, name, n, sizeof(float), &memory, err);
@@ -317,7 +318,7 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
         return status;
     const tern_format format = tern_format_from_gguf(t->type);
     tern_embedding embedding = {.data = t->data};
-    if (format == TERN_FORMAT_NONE || !tern_kernel_select(0, TERN_OP_EMBED, format))
+    if (format == TERN_FORMAT_NONE || !tern_kernel_scalar(TERN_OP_EMBED, format))
         return type_error(l, name, t, "cannot be used as embedding", err);
     status = tern_format_bytes(format, 1, cols, &bytes);
     if (status != TERN_OK)

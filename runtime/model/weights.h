@@ -54,7 +54,8 @@ typedef struct tern_embedding {
  * on disk holds, so a mapped image skips TERN_LOAD_FILL.
  */
 typedef enum tern_load_stage {
-    TERN_LOAD_PLAN, /* add up the bytes of the arena and check shapes; data is not read */
+    TERN_LOAD_PLAN, /* add up the bytes of the arena and check shapes; of the data only scales of
+                       ternary tensors are read, which decide layouts */
     TERN_LOAD_FILL, /* write what is small, note down as jobs what is large; all of it is checked */
     TERN_LOAD_USE   /* the arena holds everything: check it and choose what runs on it */
 } tern_load_stage;

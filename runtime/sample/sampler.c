@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dispatch/select.h"
 #include "runtime/sample/candidates.h"
 #include "runtime/sample/sampler.h"
 
@@ -75,7 +76,7 @@ tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab
     if (status != TERN_OK) {
         return status;
     }
-    const tern_kernel_row *row = tern_kernel_select(0, TERN_OP_SOFTMAX, TERN_FORMAT_NONE);
+    const tern_kernel_row *row = tern_kernel_scalar(TERN_OP_SOFTMAX, TERN_FORMAT_NONE);
     if (row == NULL) {
         return tern_fail(err, TERN_ERR_KERNEL, "sampler: no softmax kernel");
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dispatch/select.h"
 #include "kernels/cache_row.h"
 
 tern_guard tern_guard_new(uint64_t mask) {
@@ -129,10 +130,10 @@ static bool trial_new(trial *t, const tern_matrix *w, size_t tokens) {
     for (size_t i = 0; i < tokens; i++) {
         const float *row = x + i * w->cols;
         if (tern_layout_input(w->layout) == TERN_INPUT_TOKEN)
-            tern_kernel_select(0, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE)
+            tern_kernel_scalar(TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE)
                 ->fn.quantize_token(row, w->cols, q + i * q_stride, d + i, sum + i);
         else
-            tern_kernel_select(0, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE)
+            tern_kernel_scalar(TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE)
                 ->fn.quantize_block(row, w->cols, q + i * q_stride, d + i * blocks,
                                     sum + i * blocks);
     }
@@ -242,7 +243,7 @@ static bool try_attend(const tern_kernel_row *row, const sample *in, outcome *ou
         sizeof memory)
         return false;
     memset(memory, 0, sizeof memory);
-    run_attend(row, tern_kernel_select(0, TERN_OP_STORE, row->format), in, memory, out);
+    run_attend(row, tern_kernel_scalar(TERN_OP_STORE, row->format), in, memory, out);
     return true;
 }
 

@@ -24,14 +24,14 @@ from pathlib import Path
 import documents
 
 ROOT = documents.ROOT
-PAGES = [ROOT / "docs" / name for name in ("first-change.md", "adding-a-kernel.md")]
+PAGES = [ROOT / "docs" / name for name in ("first-change.md", "adding-a-kernel.md", "adding-an-architecture.md")]
 RECIPE = re.compile(
     r'<!-- recipe: (\S+)(?: (before|instead of) "([^\n]+)")? -->\n```\w+\n(.*?)```\n', re.S
 )
 NOT_COPIED = shutil.ignore_patterns("build*", ".git", ".venv", "out", "gen", "__pycache__")
 TESTS = (
-    "features formats gguf guard kernels_activation kernels_halves kernels_matmul kernels_rows"
-    " no_staging pack select synth weight_check"
+    "block features formats gguf guard kernels_activation kernels_halves kernels_matmul kernels_rows"
+    " no_staging pack reference_forward select synth weight_check"
 ).split()
 EVERY = {"TERN_TEST_EVERY": "4"}  # of the shapes of matrix products
 MORE = """
@@ -128,7 +128,7 @@ class Recipes(unittest.TestCase):
         """The table of first-change.md says how many places and files each change touches."""
         text = PAGES[0].read_text(encoding="utf-8")
         rows = re.findall(r"^\| \[.+?\]\(([\w.-]*)#([\w-]+)\).* \| (\d+) \| (\d+) \|$", text, re.M)
-        self.assertEqual(len(rows), 4)
+        self.assertEqual(len(rows), 5)
         for file, anchor, places, files in rows:
             with self.subTest(anchor):
                 found = recipes_below(PAGES[0].parent / (file or PAGES[0].name), anchor)
@@ -165,8 +165,20 @@ class Recipes(unittest.TestCase):
         self.run_in_tree(["build/bench/bench_kernels", "--check"])
 
     def test_a_model_of_the_new_format_agrees_with_the_oracle(self) -> None:
-        model = ["iq4_nl.gguf", "--tokens", PROMPT]
-        self.run_in_tree(["build/tern", "synth", "--preset", "llama-tiny-iq4_nl", model[0]])
+        self.compare_with_the_oracle("llama-tiny-iq4_nl")
+
+    def test_an_architecture_is_three_places(self) -> None:
+        self.assertEqual(
+            recipes_below(PAGES[2], "adding-an-architecture"),
+            ["runtime/arch/arch.c", "authoring/synth_models.c", "tests/oracle/forward.py"],
+        )
+
+    def test_a_model_of_the_new_architecture_agrees_with_the_oracle(self) -> None:
+        self.compare_with_the_oracle("oak-tiny")
+
+    def compare_with_the_oracle(self, preset: str) -> None:
+        model = [f"{preset}.gguf", "--tokens", PROMPT]
+        self.run_in_tree(["build/tern", "synth", "--preset", preset, model[0]])
         self.run_in_tree(["build/tern", "logits", "-m", *model, "--all", "--output", "logits.f32"])
         oracle = [sys.executable, "tests/oracle/oracle.py", *model, "--compare", "logits.f32"]
         try:

@@ -163,6 +163,7 @@ class Architecture(NamedTuple):
     tied: bool  # the head is the embedding, whatever else the file holds
     biases: bool  # of the query, key and value projections, where the file has them
     head_norms: bool = False  # of each head of queries and keys, before rope
+    post_norms: bool = False  # of what attention and the feed-forward part add
 
 
 ARCHITECTURES = {
@@ -254,7 +255,7 @@ class Model:
         o = attention(rope(q, angles, self.arch.pairing), k, v, kv, self._get("attention.scale", 0.0))
         if self.arch.sub_norms:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
-        return self._project(layer, "attn_output", o)
+        return self._result(layer, "post_attention_norm", self._project(layer, "attn_output", o))
 
     def _feed_forward(self, layer, h):
         f = self._norm(f"blk.{layer}.ffn_norm", h)
@@ -262,7 +263,10 @@ class Model:
         t = self.arch.activation(gate) * up
         if self.arch.sub_norms:
             t = self._norm(f"blk.{layer}.ffn_sub_norm", t)
-        return self._project(layer, "ffn_down", t)
+        return self._result(layer, "post_ffw_norm", self._project(layer, "ffn_down", t))
+
+    def _result(self, layer, norm, x):
+        return self._norm(f"blk.{layer}.{norm}", x) if self.arch.post_norms else x
 
     def _project(self, layer, name, x):
         return matmul(self.file.tensor(f"blk.{layer}.{name}.weight"), x)
