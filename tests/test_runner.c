@@ -74,22 +74,22 @@ static tern_pool open_pool(const tern_model *model, tern_format kv) {
     return pool;
 }
 
-/* Pages [first page of the sequence ...] in order. */
+/* Each sequence gets pages that follow each other. */
 static void lay_pages(world *w) {
     for (size_t i = 0; i < SEQUENCES; i++)
         for (uint32_t j = 0; j < PAGES / SEQUENCES; j++)
             w->s[i].pages[j] = (uint32_t)i * (PAGES / SEQUENCES) + j;
 }
 
-/* Deals the pages of the pool out anew, those of a sequence together. */
+/* Deals the pages of the pool out anew. */
 static void shuffle_pages(world *w) {
-    for (uint32_t i = SEQUENCES - 1; i > 0; i--) {
+    for (uint32_t i = PAGES - 1; i > 0; i--) {
         const uint32_t j = check_below(&w->rng, i + 1);
-        for (uint32_t k = 0; k < PAGES / SEQUENCES; k++) {
-            const uint32_t kept = w->s[i].pages[k];
-            w->s[i].pages[k] = w->s[j].pages[k];
-            w->s[j].pages[k] = kept;
-        }
+        uint32_t *a = &w->s[i % SEQUENCES].pages[i / SEQUENCES];
+        uint32_t *b = &w->s[j % SEQUENCES].pages[j / SEQUENCES];
+        const uint32_t kept = *a;
+        *a = *b;
+        *b = kept;
     }
 }
 

@@ -11,8 +11,8 @@ static void describe(const tern_model *m, tern_format kv, uint32_t pages, tern_p
                      .n_head_kv = m->config.n_head_kv,
                      .pages = pages,
                      .kv = kv};
-    p->page_stride = TERN_PAGE * p->row_bytes;
-    p->head_stride = pages * p->page_stride;
+    p->head_stride = TERN_PAGE * p->row_bytes;
+    p->page_stride = (size_t)m->config.n_layer * m->config.n_head_kv * p->head_stride;
 }
 
 static void lay_out(const tern_model *m, tern_pool *p, tern_taker *t) {

@@ -27,10 +27,9 @@ void tern_attend_lay_out(const tern_config *c, uint32_t threads, uint32_t n_ctx,
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
-/* Whether the row goes on where the one before it ends. */
+/* Whether the row goes on where the one before it ends: rows of a span stand in order. */
 static bool follows(const tern_batch *b, size_t row) {
-    const tern_row before = b->rows[row - 1], at = b->rows[row];
-    return at.span == before.span && at.index == before.index + 1;
+    return b->rows[row].span == b->rows[row - 1].span;
 }
 
 static tern_attend_block block_at(const tern_batch *b, size_t row) {
