@@ -234,10 +234,10 @@ static void set_by_name(void **state) {
         assert_string_equal(tern_chat_format(f.t), names[i]);
         assert_int_equal(tern_chat_tokenize(f.t, many, 4, NULL, 0, &n, &f.err), TERN_OK);
     }
-    assert_int_equal(tern_tokenizer_set_chat_format(f.t, "nonsense", &f.err), TERN_ERR_ARG);
+    assert_int_equal(tern_tokenizer_set_chat_format(f.t, "nonsense", &f.err), TERN_ERR_NAME);
     assert_non_null(strstr(f.err.message, "'nonsense'"));
     assert_non_null(strstr(f.err.message, "chatml"));
-    assert_int_equal(tern_tokenizer_set_chat_format(f.t, "none", &f.err), TERN_ERR_ARG);
+    assert_int_equal(tern_tokenizer_set_chat_format(f.t, "none", &f.err), TERN_ERR_NAME);
     assert_string_equal(tern_chat_format(f.t), "qa");
     assert_int_equal(tern_tokenizer_set_chat_format(f.t, NULL, &f.err), TERN_OK);
     assert_string_equal(tern_chat_format(f.t), "none");

@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-KERNELS = ("status.h", "processor.h", "kernels.h", "device.h")
-ALL = (*KERNELS, "topology.h", "team.h", "tern.h", "gguf.h", "inspect.h", "tune.h")
+KERNELS = ("status.h", "processor.h", "import.h", "kernels.h", "device.h")
+ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "tern.h", "gguf.h", "inspect.h", "tune.h")
 
 
 def declared(header: Path) -> set[str]:

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOKENIZER_H
+#define TERN_TOKENIZER_H
+
+/*
+ * Text and token ids: tokenizers, chats in a model's own format, text as tokens arrive. What
+ * tern.h says of errors, strings and threads holds here too.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/status.h"
+
+TERN_API_BEGIN
+
+typedef struct tern_tokenizer tern_tokenizer;
+typedef struct tern_text_stream tern_text_stream;
+
+/*
+ * Opens a tokenizer without a model: that of a GGUF file, a Hugging Face tokenizer.json (what lies
+ * beside it in tokenizer_config.json and generation_config.json is read too), or a plain JSON
+ * vocabulary (docs/tokenizers.md). pre_tokenizer as in tern_model_params, for GGUF files only. What
+ * tern cannot do exactly is refused with one line that names it: TERN_ERR_TOKENIZER_MODEL, _PRE,
+ * _DATA, TERN_ERR_JSON.
+ */
+TERN_MUST_CHECK tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer,
+                                                tern_tokenizer **out, tern_error *err);
+
+/* Frees a tokenizer that tern_tokenizer_open gave (not a model's) and sets it to NULL. */
+void tern_tokenizer_free(tern_tokenizer **tokenizer);
+
+enum {
+    TERN_TOKENIZE_SPECIAL = 1, /* add BOS/EOS where the model asks for them */
+    TERN_TOKENIZE_PARSE = 2    /* recognise control tokens in the text (trusted text only) */
+};
+
+/*
+ * Text (any bytes; each invalid UTF-8 byte becomes U+FFFD for byte-level BPE) to token ids. Writes
+ * at most capacity ids and always sets *n to the full count, so that a call with capacity 0 sizes
+ * the buffer; TERN_ERR_BUFFER when it was too small (capacity > 0).
+ */
+TERN_MUST_CHECK tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size,
+                                          unsigned flags, int32_t *ids, size_t capacity, size_t *n,
+                                          tern_error *err);
+
+/*
+ * Bytes of one token. special: control tokens give their text instead of nothing. The returned
+ * pointer lives as long as the tokenizer. An id out of range gives an empty piece.
+ */
+const char *tern_token_bytes(const tern_tokenizer *t, int32_t id, bool special, size_t *size);
+
+/*
+ * Ids to text (UTF-8, with U+FFFD for broken sequences). Writes at most capacity bytes, always sets
+ * *size; no terminator. skip_special leaves control tokens out. SentencePiece models: one leading
+ * space that the encoder had added is removed.
+ */
+TERN_MUST_CHECK tern_status tern_detokenize(const tern_tokenizer *t, const int32_t *ids, size_t n,
+                                            bool skip_special, char *text, size_t capacity,
+                                            size_t *size, tern_error *err);
+
+size_t tern_tokenizer_size(const tern_tokenizer *t);      /* number of tokens */
+const char *tern_tokenizer_file(const tern_tokenizer *t); /* where it comes from */
+
+/* How it works: "byte-level BPE", "BPE", "SentencePiece scores" or "longest match". */
+const char *tern_tokenizer_kind(const tern_tokenizer *t);
+
+/* Name of the pre-tokenizer, as in tokenizer.ggml.pre; "" when it has none. */
+const char *tern_tokenizer_pre(const tern_tokenizer *t);
+bool tern_token_ends_text(const tern_tokenizer *t, int32_t id); /* end-of-generation set */
+int32_t tern_token_bos(const tern_tokenizer *t);                /* -1: none */
+int32_t tern_token_eos(const tern_tokenizer *t);
+
+/* One message of a chat; role is "system", "user" or "assistant". */
+typedef struct tern_chat_message {
+    const char *role;
+    const char *content;
+} tern_chat_message;
+
+/*
+ * Ids of a whole chat in the model's own format, up to where the assistant's answer begins.
+ * The format is recognised from tokenizer.chat_template and the architecture (docs/chat.md);
+ * message text never becomes a control token. Sizes like tern_tokenize.
+ * TERN_ERR_TOKENIZER_DATA when the format is not known.
+ */
+TERN_MUST_CHECK tern_status tern_chat_tokenize(const tern_tokenizer *t,
+                                               const tern_chat_message *messages, size_t n_messages,
+                                               int32_t *ids, size_t capacity, size_t *n,
+                                               tern_error *err);
+
+/* Name of the recognised chat format ("chatml", "llama3", "bitnet", "qa", ...), or "none". */
+const char *tern_chat_format(const tern_tokenizer *t);
+
+/* The format for all chats from here on, whatever the template says, by that name; NULL: what is
+ * recognised. TERN_ERR_NAME for another name. tern_model_params.chat_format does it for a model. */
+TERN_MUST_CHECK tern_status tern_tokenizer_set_chat_format(tern_tokenizer *t, const char *name,
+                                                           tern_error *err);
+
+/*
+ * Text of tokens as they arrive, never splitting a UTF-8 character: push returns the bytes that are
+ * complete now (possibly none); flush returns what is left, broken sequences as U+FFFD. The bytes
+ * belong to the stream until its next call. `first` text of SentencePiece models drops the leading
+ * space only when the stream was made with strip_first.
+ */
+TERN_MUST_CHECK tern_status tern_text_stream_new(const tern_tokenizer *t, bool strip_first,
+                                                 tern_text_stream **out, tern_error *err);
+const char *tern_text_stream_push(tern_text_stream *s, int32_t id, size_t *size);
+const char *tern_text_stream_flush(tern_text_stream *s, size_t *size);
+void tern_text_stream_free(tern_text_stream **s);
+
+TERN_API_END
+
+#endif
