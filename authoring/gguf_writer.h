@@ -25,8 +25,8 @@ TERN_MUST_CHECK tern_status tern_gguf_writer_new(const char *path, tern_out_mode
 
 /*
  * Metadata, kept in order. Errors (memory, an unusable key or tensor) are remembered and returned
- * by tern_gguf_writer_begin. Keys must be unique, and so must tensor names; nobody checks here.
- * Data is aligned to 32 bytes, or to general.alignment when that key is put as a u32.
+ * by tern_gguf_writer_begin. Keys must be unique, and so must tensor names; neither is checked
+ * here. Data is aligned to 32 bytes, or to general.alignment when that key is put as a u32.
  */
 void tern_gguf_put_u32(tern_gguf_writer *w, const char *key, uint32_t value);
 void tern_gguf_put_f32(tern_gguf_writer *w, const char *key, float value);

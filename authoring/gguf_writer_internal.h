@@ -42,7 +42,7 @@ static inline bool tern_gguf_writer_failed(const tern_gguf_writer *w) {
     return w->error.status != TERN_OK;
 }
 
-/* Appends the descriptions of all tensors, with their offsets, behind the metadata. */
+/* Appends the descriptions of all tensors, with their offsets, after the metadata. */
 void tern_gguf_append_descriptions(tern_gguf_writer *w);
 
 #endif

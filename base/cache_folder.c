@@ -13,7 +13,7 @@
 
 #include "tern/tern.h"
 
-enum { STALE_SECONDS = 3600 }; /* nobody writes one file for so long */
+enum { STALE_SECONDS = 3600 }; /* no file takes that long to write */
 
 struct tern_cache_folder {
     char *path;

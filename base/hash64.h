@@ -4,7 +4,7 @@
 
 /*
  * XXH64 with seed 0: a 64-bit hash at the speed of memory, against accidents. It is no protection
- * from people: who can change a file can change the hash in it.
+ * from people: anyone who can change a file can change the hash in it.
  */
 
 #include <stddef.h>

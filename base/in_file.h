@@ -11,7 +11,7 @@
 typedef enum tern_in_kind {
     TERN_IN_FILE, /* a regular file: models and what belongs to them */
     TERN_IN_TEXT  /* also a character device, and a pipe that is open already (/dev/stdin, or
-                     /dev/fd/63, a shell's <(...)): whoever reads one has to stop somewhere */
+                     /dev/fd/63, a shell's <(...)): its reader needs a limit */
 } tern_in_kind;
 
 /*

@@ -246,7 +246,7 @@ static tern_status open_container(tern_json_parser *p) {
 }
 
 /*
- * Behind a value (or an opening bracket, `first`): closes what ends here, and goes to where the
+ * After a value (or an opening bracket, `first`): closes what ends here, and goes to where the
  * next value begins. *done: the whole has ended.
  */
 static tern_status next_value(tern_json_parser *p, bool first, bool *done) {

@@ -7,7 +7,7 @@
  * text of strings left where it is in the bytes of the file: no node and no copy for each of a
  * vocabulary's hundred thousand values, and no JSON library among what libtern needs.
  *
- * Strict: RFC 8259, valid UTF-8, no lone surrogates, nothing behind the value. Nesting up to
+ * Strict: RFC 8259, valid UTF-8, no lone surrogates, nothing after the value. Nesting up to
  * TERN_JSON_MAX_DEPTH. Of equal keys in an object the last one counts.
  */
 
@@ -31,7 +31,7 @@ typedef enum tern_json_type {
 } tern_json_type;
 
 /*
- * A value, and behind it in memory what it contains: the elements of an array, or key, value, key,
+ * A value, and after it in memory what it contains: the elements of an array, or key, value, key,
  * value of an object. `v + 1` is the first of them, `v + v->size` what follows v.
  */
 typedef struct tern_json_value {

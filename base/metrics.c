@@ -19,7 +19,7 @@ double tern_clock_seconds(void) {
     return 1e-9 * (double)tern_clock_nanoseconds();
 }
 
-/* The number behind key in a file of lines such as "VmHWM:  123 kB"; 0 when there is none. */
+/* The number after key in a file of lines such as "VmHWM:  123 kB"; 0 when there is none. */
 static unsigned long long read_kib(const char *path, const char *key) {
     FILE *f = fopen(path, "re");
     if (f == NULL) {

@@ -26,7 +26,7 @@ double tern_peak_rss_from(const char *status_path);
 uint64_t tern_memory_available(void);
 
 /* The same from a file in the format of /proc/meminfo and files that hold a limit ("max" or a
- * number of bytes), NULL behind the last one; what is missing is ignored. */
+ * number of bytes), NULL after the last one; what is missing is ignored. */
 uint64_t tern_memory_available_from(const char *meminfo, const char *const *limits);
 
 enum { TERN_LATENCY_RING = 4096 };

@@ -94,8 +94,8 @@ static mode_t permissions(const tern_out_file *f) {
     return f->mode == TERN_OUT_SECRET ? S_IRUSR | S_IWUSR : 0666;
 }
 
-/* Bytes of the path that a temporary name begins with: all of them, or so many that the name of the
- * file is no longer than a folder takes. Not cut inside a character. */
+/* Bytes of the path that a temporary name begins with: all of them, or fewer, so that the name of
+ * the file is no longer than a folder allows. Not cut inside a character. */
 static size_t stem_bytes(const char *path) {
     const char *slash = strrchr(path, '/');
     const size_t bytes = strlen(path), folder = slash != NULL ? (size_t)(slash + 1 - path) : 0;

@@ -10,7 +10,7 @@
 
 enum { WORD_BYTES = 64 }; /* of the longest word, terminator included */
 
-/* Copies the next word of a list separated by spaces and moves *list behind it; false at its end.
+/* Copies the next word of a list separated by spaces and moves *list after it; false at its end.
  */
 static inline bool word_next(const char **list, char word[WORD_BYTES]) {
     if (*list == NULL) {
@@ -27,7 +27,7 @@ static inline bool word_next(const char **list, char word[WORD_BYTES]) {
     return true;
 }
 
-/* What stands behind the last '/' of a path; all of it without one. */
+/* What stands after the last '/' of a path; all of it without one. */
 static inline const char *file_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;

@@ -133,7 +133,7 @@ tern_status tern_import_tensor(const tern_import *how, const uint8_t *file, size
             tern_ternary_tensor_scale(file, tern_import_scale_at(how, rows, cols), &scale, err);
     if (status == TERN_OK && whole > 0)
         status = tern_import_rows(how, file, rows, cols, 0, whole, i2s, err);
-    if (status == TERN_OK && whole < rows) { /* its padding must not go behind the tensor */
+    if (status == TERN_OK && whole < rows) { /* its padding must not go after the tensor */
         uint8_t *strip = malloc(TERN_STRIP_ROWS * cols / 4);
         status = strip != NULL
                      ? tern_import_rows(how, file, rows, cols, whole, rows, strip, err)

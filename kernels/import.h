@@ -27,7 +27,7 @@ extern const uint8_t tern_usual_map[4];
 bool tern_import_is_plain(const tern_import *how);
 
 /*
- * Checks the shape, and of TL2 that what lies behind the weights is 0. TERN_ERR_TENSOR_SHAPE,
+ * Checks the shape, and of TL2 that what lies after the weights is 0. TERN_ERR_TENSOR_SHAPE,
  * TERN_ERR_TENSOR_DATA.
  */
 tern_status tern_import_check(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
@@ -37,7 +37,7 @@ tern_status tern_import_check(const tern_import *how, const uint8_t *file, size_
 size_t tern_import_scale_at(const tern_import *how, size_t rows, size_t cols);
 
 /*
- * Codes of rows [r0, r1) of a tensor that was checked, to an I2_S stream of their own. Behind them
+ * Codes of rows [r0, r1) of a tensor that was checked, to an I2_S stream of their own. After them
  * come rows of zeros, up to a multiple of 32: whole units for every width. The stream takes that
  * many rows * cols / 4 bytes. TERN_ERR_TENSOR_DATA names the row and the column of what is no
  * weight; TERN_ERR_NOMEM.
@@ -50,7 +50,7 @@ tern_status tern_import_pack(const tern_import *how, const uint8_t *file, size_t
                              tern_layout layout, size_t r0, size_t r1, uint8_t *out,
                              tern_error *err);
 
-/* A whole tensor to one of TERN_FORMAT_I2_S, scale and zeros behind it included. */
+/* A whole tensor to one of TERN_FORMAT_I2_S, scale and zeros after it included. */
 tern_status tern_import_tensor(const tern_import *how, const uint8_t *file, size_t rows,
                                size_t cols, uint8_t *i2s, tern_error *err);
 

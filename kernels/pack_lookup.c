@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ternary files to the layouts of table lookup, TL1R16 and TL2R16, and back. Both keep 16 rows in
- * segments of 16 bytes, one byte a row, each nibble an index; TL2R16 has sign bits behind them.
+ * segments of 16 bytes, one byte a row, each nibble an index; TL2R16 has sign bits after them.
  */
 
 #include <string.h>
@@ -80,7 +80,7 @@ static void get_nibble(const lookup_shape *shape, const uint8_t *chunk, size_t n
 
 /* ---- whole matrices ------------------------------------------------------------------------ */
 
-/* Codes of columns [k, k + RUN_COLS) of a row; 1 (weight 0) behind the last. */
+/* Codes of columns [k, k + RUN_COLS) of a row; 1 (weight 0) after the last. */
 static void read_run(const tern_pack_job *job, size_t row, size_t k, uint8_t *codes) {
     const size_t n = job->cols - k < RUN_COLS ? job->cols - k : RUN_COLS;
 

@@ -82,7 +82,7 @@ static int ternary_code(tern_format format, const void *file, size_t element) {
     return byte / place[element % 128 / 32] % 4;
 }
 
-/* The f16 scale of the TQ block of an element: behind its codes. */
+/* The f16 scale of the TQ block of an element: after its codes. */
 static float tq_scale(tern_format format, const void *file, size_t element) {
     const size_t at = format == TERN_FORMAT_TQ1_0 ? 52 : 64;
     return tern_ref_half(tern_ref_read16(block_at(format, file, element / 256) + at));

@@ -68,7 +68,7 @@ static bool inside_character(char c) {
 }
 
 /* A message that is too long loses its middle: paths are what is long, and what is wrong stands
- * behind them. */
+ * after them. */
 static void copy_ends(const char *whole, char *message) {
     static const char gap[] = "...";
     const size_t bytes = strlen(whole);

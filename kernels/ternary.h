@@ -12,7 +12,7 @@
 enum {
     TERN_I2S_UNIT = 128, /* elements that 32 bytes of I2_S interleave */
     TERN_I2S_UNIT_BYTES = 32,
-    TERN_I2S_TRAILER_BYTES = 32, /* behind the codes of an I2_S tensor: its scale, 28 unspecified */
+    TERN_I2S_TRAILER_BYTES = 32, /* after the codes of an I2_S tensor: its scale, 28 unspecified */
     TERN_TQ_BLOCK = 256,         /* elements of a TQ block, which never straddles two rows */
     TERN_TERNARY_COLS = 1280 /* columns a packer decodes at a time: whole TQ blocks, whole chunks */
 };
@@ -41,7 +41,7 @@ bool tern_ternary_invalid(const uint8_t *codes, size_t n);
 tern_status tern_ternary_tensor_scale(const uint8_t *file, size_t at, float *scale,
                                       tern_error *err);
 
-/* TERN_ERR_TENSOR_DATA with the place of the first code 3 at or behind row0; there must be one. */
+/* TERN_ERR_TENSOR_DATA with the place of the first code 3 at or after row0; there must be one. */
 tern_status tern_ternary_fail(tern_format format, const uint8_t *file, size_t cols, size_t row0,
                               tern_error *err);
 

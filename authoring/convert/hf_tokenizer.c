@@ -17,7 +17,7 @@ typedef struct arrays {
     tern_span *tokens;
     int32_t *types;
     float *scores;
-    char *fillers;     /* [n][FILLER_BYTES] names of ids that nobody uses */
+    char *fillers;     /* [n][FILLER_BYTES] names of unused ids */
     tern_span *merges; /* [n_merges] "left right" */
     char *merge_text;
 } arrays;

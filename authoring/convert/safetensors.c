@@ -200,7 +200,7 @@ static int compare_places(const void *a, const void *b) {
     return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* empty ones first */
 }
 
-/* One behind the other, from the first byte of the data to the last. */
+/* One after the other, from the first byte of the data to the last. */
 static tern_status check_places(safetensors *file, tern_error *err) {
     uint64_t end = 0;
     qsort(file->tensors, file->n, sizeof *file->tensors, compare_places);

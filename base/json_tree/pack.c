@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_pack: values by a format. Every argument is taken, also behind a failure, so that nothing
+/* json_pack: values by a format. Every argument is taken, also after a failure, so that nothing
  * that was handed over is lost. */
 #include <stdarg.h>
 #include <string.h>

@@ -36,7 +36,7 @@ static json_t *read_text(const reader *r, const tern_json_value *v) {
                       : json_text(v->text.data, v->text.size);
 }
 
-/* Behind a number stands something that is none, or the terminator behind all bytes. */
+/* After a number stands something that is none, or the terminator after all bytes. */
 static json_t *read_number(const reader *r, const tern_json_value *v) {
     bool whole = true;
     for (size_t i = 0; i < v->text.size; i++) {

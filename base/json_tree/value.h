@@ -5,13 +5,13 @@
 /*
  * JSON values as a tree that the program builds, reads and writes.
  *
- * Values are counted: who makes one owns it; functions with `new` in their names, and `o` of
- * json_pack, take over what they are given, also when they fail. Members keep the order in which
- * they were set. NULL is no value: it may be given to every function, setting it sets nothing, and
- * every question about it has the answer of a value that is not of the kind asked for.
+ * Values are counted. The caller that makes one owns it; functions with `new` in their names, and
+ * `o` of json_pack, take over what they are given, also when they fail. Members keep the order in
+ * which they were set. NULL is no value: it may be given to every function, setting it sets
+ * nothing, and every question about it has the answer of a value that is not of the kind asked for.
  *
  * Memory: where there is none, a function gives NULL and the program remembers it
- * (json_memory_failed). So values may be built without looking at each step: who prints or saves
+ * (json_memory_failed). So values may be built without looking at each step; printing or saving
  * them looks once.
  */
 
@@ -36,7 +36,7 @@ typedef struct json_t json_t;
 
 bool json_memory_failed(void);
 
-/* Sets what is remembered, and gives what was: for who tells a failure in another way. */
+/* Sets what is remembered, and gives what was: for callers that report a failure in another way. */
 bool json_remember(bool failed);
 
 /* As malloc, with failures remembered like those of values. */
@@ -79,7 +79,7 @@ void json_decref(json_t *value);
 int json_object_set_new(json_t *object, const char *key, json_t *value);
 int json_object_set(json_t *object, const char *key, json_t *value);
 
-/* The same for a name that the object does not have yet, which nobody checks: objects with very
+/* The same for a name that the object does not have yet, which is not checked: objects with very
  * many members are made in this way. */
 int json_object_add_new(json_t *object, const char *key, json_t *value);
 int json_array_append_new(json_t *array, json_t *value);
@@ -89,7 +89,7 @@ json_t *json_object_get(const json_t *object, const char *key);
 size_t json_array_size(const json_t *array);
 json_t *json_array_get(const json_t *array, size_t i);
 
-/* Member number i of an object: false behind the last one. */
+/* Member number i of an object: false after the last one. */
 bool json_object_at(const json_t *object, size_t i, const char **key, json_t **value);
 
 #define json_object_foreach(object, key, value)                                                    \

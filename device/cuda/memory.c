@@ -170,7 +170,7 @@ tern_status cuda_free_matrix(tern_device *d, tern_matrix *matrix, tern_error *er
 static void cuda_close(tern_device *d) {
     cuda_device *cuda = (cuda_device *)d;
 
-    for (int i = 0; i < TERN_CUDA_STAGES; i++) { /* nobody is left to tell of an error */
+    for (int i = 0; i < TERN_CUDA_STAGES; i++) { /* an error can no longer be reported */
         if (cuda->stages[i].event != NULL) {
             (void)cuda->rt->event_sync(cuda->stages[i].event); /* a failed copy may go on */
             (void)cuda->rt->event_free(cuda->stages[i].event);

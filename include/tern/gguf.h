@@ -59,7 +59,7 @@ typedef struct tern_gguf_tensor {
 
 /*
  * Lower-case name of a tensor type id ("q6_k"), also of types that tern cannot compute with;
- * "unknown" for ids that nobody uses. Static storage.
+ * "unknown" for ids that are not in use. Static storage.
  */
 const char *tern_gguf_type_name(uint32_t type);
 
@@ -83,7 +83,7 @@ const char *tern_gguf_value_type_name(tern_gguf_type type);
  * that names the part: TERN_ERR_IO, TERN_ERR_PARTS, TERN_ERR_TENSOR_DUPLICATE. *out is untouched on
  * failure. Every refusal of a malformed file has its own status (tern/status.h). Tensors of types
  * that tern does not know are accepted, their offsets are checked. An I2_S tensor at the end of a
- * file may lack the 28 unused bytes behind its scale; `bytes` is then smaller by 28; what is only
+ * file may lack the 28 unused bytes after its scale; `bytes` is then smaller by 28; what is only
  * called I2_S is TERN_ERR_TENSOR_TYPE, with its name (docs/formats.md). The file must not be
  * changed while it is open: see tern_gguf_unchanged.
  */
@@ -139,7 +139,7 @@ bool tern_gguf_element_u32(const tern_gguf_value *value, uint64_t i, uint32_t *o
 
 /*
  * Walks the strings of an array: start with *cursor = value->data, call it value->count times.
- * Each call returns the next string and moves the cursor behind it.
+ * Each call returns the next string and moves the cursor after it.
  */
 tern_span tern_gguf_next_string(const uint8_t **cursor);
 

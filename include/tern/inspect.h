@@ -113,15 +113,15 @@ TERN_MUST_CHECK tern_status tern_linear_weights(const tern_model *model, const t
 /*
  * Time by stage and by thread. No moment is left out or counted twice: between tern_stages_begin
  * and the end of the last pass, work and wait of all stages add up to the same time for each
- * thread. Stages belong to one caller at a time, who frees them when no session is watched any
- * more.
+ * thread. Stages belong to one caller at a time. It frees them when no session is watched any more.
  */
 typedef struct tern_stages tern_stages;
 
 /* Nanoseconds that never go back; asked by all threads at once. */
 typedef uint64_t tern_stage_clock(void *user);
 
-/* Stages of so many threads, at least 1. `user` must outlive them. TERN_ERR_NULL, _ARG, _NOMEM. */
+/* Stages for this number of threads, at least 1. `user` must outlive them. TERN_ERR_NULL, _ARG,
+ * _NOMEM. */
 TERN_MUST_CHECK tern_status tern_stages_new(uint32_t threads, tern_stage_clock *clock, void *user,
                                             tern_stages **out, tern_error *err);
 void tern_stages_free(tern_stages **stages); /* NULL and *NULL are fine */

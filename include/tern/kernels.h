@@ -116,7 +116,7 @@ TERN_MUST_CHECK tern_status tern_format_bytes(tern_format format, uint64_t rows,
 
 /*
  * The scale that a matrix in the file's own layout has for all its weights: what a tern_matrix
- * wants as `scale`. I2_S keeps it behind its codes; 1 for formats without one.
+ * wants as `scale`. I2_S keeps it after its codes; 1 for formats without one.
  */
 float tern_format_scale(tern_format format, const void *file, size_t rows, size_t cols);
 
@@ -130,9 +130,9 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  *          4*r + j (r = row in group, j = 0..3) holds the codes of columns 16c + 4p + j, p = 0..3,
  *          at bits 2p+1:2p. code = weight + 1. Rows and columns are padded with code 1 (weight 0);
  *          columns to a multiple of 16. A row group is rows_padded-major: groups follow each other.
- * TL1R16   ternary for table lookup, 2 bits. Chunks of 16 columns, 64 bytes; byte 16*s + r, s =
- * 0..3, holds for row r the columns 16c + 4s, +1 in its low nibble and +2, +3 in its high one, as
- *          3*(w0 + 1) + (w1 + 1). Padding has weight 0.
+ * TL1R16   ternary for table lookup, 2 bits. Chunks of 16 columns, 64 bytes; byte 16*s + r holds
+ *          for row r (s = 0..3) columns 16c + 4s and + 1 in its low nibble, + 2 and + 3 in its high
+ *          nibble, each pair as 3*(w0 + 1) + (w1 + 1). Padding has weight 0.
  * TL2R16   ternary for table lookup, 1.67 bits. Chunks of 24 columns, 80 bytes; byte 16*s + r holds
  *          the triples 2s (low nibble) and 2s + 1 of row r; triple i is columns 24c + 3i .. + 2, as
  *          |v|, v = 9*w0 + 3*w1 + w2; bit i of byte 64 + r is set when that v is negative.
@@ -149,12 +149,12 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  * INT8R16  columns padded with 0 to whole blocks of 32: 8 x 64 bytes as in Q8_0R16, no scales.
  * INT4R16  16 f16 scales, 16 zero points, 16 bytes of 0, then chunks as in Q4_0R16.
  * IQ2_SR16 for each 256 columns: 16 f16 d and 32 bytes of 0, then for each 32 columns: 16 factors
- * of the first and 16 of the last 16 columns (2 * nibble + 1), and 8 x 64 bytes of signed levels as
- * in Q8_0R16.
+ *          (2 * nibble + 1) of the first 16 columns, 16 of the last, and 8 x 64 bytes of signed
+ *          levels as in Q8_0R16.
  * Q4_KR16  row groups of 16; for each super-block of 256 columns: 16 f16 d, 16 f16 dmin, then for
  *          each of its 8 sub-blocks of 32 columns 16 scales, 16 minima (6 bits in a byte), 4 x 64
  *          bytes of nibbles as Q4_0R16.
- * Q5_KR16  as Q4_KR16, with a chunk of fifth bits, as Q5_0R16, behind the nibbles of a sub-block.
+ * Q5_KR16  as Q4_KR16, with a chunk of fifth bits, as Q5_0R16, after the nibbles of a sub-block.
  * Q6_KR16  16 f16 d, then for each sub-block 16 int8 scales of its first 16 columns, 16 of the
  *          others, 4 x 64 bytes of nibbles, 2 x 64 bytes of upper bits: bits 2p+1:2p of byte
  *          4*r + j of chunk e belong to column 16e + 4p + j. Padding rows are zero bytes.
@@ -190,7 +190,7 @@ enum {
     TERN_Q_PAD = 64,        /* int8 activation rows are zero-padded to a multiple of this */
     TERN_BLOCK = 32,        /* columns a block scale covers */
     TERN_LANES = 16,        /* virtual lanes of every float reduction */
-    TERN_MANY_TOKENS = 32,  /* from so many on a gemm row may order its work another way */
+    TERN_MANY_TOKENS = 32,  /* with this many, a gemm row may order its work otherwise */
     TERN_ATTEND_CHUNK = 64, /* cache positions that attention handles before it merges: a page */
     TERN_ALIGN = 64         /* alignment of packed matrices and of arena allocations */
 };
@@ -221,7 +221,7 @@ tern_layout tern_format_layout(tern_format format);
 
 /*
  * A weight matrix W[rows][cols] in the layout of the rows that were selected for it. The view
- * borrows `data`; whoever packed or mapped it owns it.
+ * borrows `data`, which the caller owns.
  */
 typedef struct tern_matrix {
     tern_format format;
@@ -534,8 +534,8 @@ bool tern_ternary_row_scales(tern_format format, const void *file, size_t rows, 
 TERN_MUST_CHECK tern_status tern_unpack(const tern_matrix *packed, void *file, tern_error *err);
 
 /*
- * Dequantizes row `row` of a matrix in the file's layout into y[cols]; `scale` is I2_S's.
- * The hot path never calls this; each call is counted, so that a test can prove it (M112).
+ * Dequantizes row `row` of a matrix in the file's layout into y[cols]; `scale` is I2_S's. The hot
+ * path never calls this; each call is counted, so that a test can prove it.
  */
 void tern_dequantize_row(tern_format format, const void *file, size_t cols, size_t row, float scale,
                          float *y);

@@ -122,8 +122,8 @@ const char *tern_status_str(tern_status status);
 /*
  * Records status and a printf-formatted message in *err and returns status, so that a failing
  * function can `return tern_fail(err, TERN_ERR_IO, "%s: ...", path);`. err may be NULL. Control
- * characters in the formatted text are replaced by '?' (file names and tensor names come from
- * files that nobody has checked).
+ * characters in the formatted text are replaced by '?' (names of files and tensors may hold any
+ * byte).
  */
 tern_status tern_fail(tern_error *err, tern_status status, const char *format, ...)
     TERN_PRINTF(3, 4);

@@ -131,29 +131,29 @@ size_t tern_model_kernels(const tern_model *model, tern_format kv, const tern_ke
                           size_t capacity);
 
 /*
- * What the file says or holds that tern has not heard of and did not use, printable: "key
- * llama.foo", "tensor bar.weight" (docs/strict.md). Normally nothing; of a strict model never
- * anything. Sets *names to an array owned by the model, returns how many there are.
+ * Keys and tensors of the file that tern does not know and did not use, printable: "key llama.foo",
+ * "tensor bar.weight" (docs/strict.md). Normally nothing; of a strict model never anything. Sets
+ * *names to an array owned by the model, returns how many there are.
  */
 size_t tern_model_unused(const tern_model *model, const char *const **names);
 
 /*
- * Why the codes of the model's I2_S tensors probably mean other weights than they were read as, in
- * a line; NULL: nothing speaks for it, or tern_model_params.i2s_map said what they mean. A strict
- * model never has a doubt. docs/formats.md has the rule.
+ * One line that says why the codes of the model's I2_S tensors probably mean other weights. NULL
+ * when there is no doubt, or when tern_model_params.i2s_map said what they mean. A strict model
+ * never has a doubt. docs/formats.md has the rule.
  */
 const char *tern_model_doubt(const tern_model *model);
 
 /*
  * Rows that were refused while the model was loaded, because on its weights (or on made-up input)
- * they gave other bits than the scalar rows: a sound row took the place of each. Normally none.
- * Sets *refusals to an array owned by the model, returns how many there are.
+ * they gave other bits than the scalar rows. A sound row replaced each of them. Normally none. Sets
+ * *refusals to an array owned by the model, returns how many there are.
  */
 size_t tern_model_refusals(const tern_model *model, const tern_kernel_refusal **refusals);
 
 /*
  * TERN_ERR_CHANGED when the model's file was written to since it was opened. Some weights are read
- * where the file is mapped, so what was computed since then is nobody's answer. tern_model_open
+ * where the file is mapped, so results that were computed since then mean nothing. tern_model_open
  * asks this itself when it has loaded everything.
  */
 TERN_MUST_CHECK tern_status tern_model_unchanged(const tern_model *model, tern_error *err);
@@ -368,7 +368,7 @@ bool tern_session_kv_floats(const tern_session *s, bool value, uint32_t layer, u
                             uint32_t position, float *out);
 
 /*
- * The causal mask of n positions for those who bring their own attention: mask[i * n + j] is 0
+ * The causal mask of n positions, for programs with an attention of their own: mask[i * n + j] is 0
  * where token i sees token j (j <= i) and minus infinity elsewhere. tern's attention needs none: it
  * is given the number of positions that a token sees.
  */
@@ -439,13 +439,13 @@ typedef struct tern_generation {
 
 typedef struct tern_generate_params {
     size_t max_tokens;
-    bool ignore_end;            /* go on behind the model's end-of-text tokens */
+    bool ignore_end;            /* go on after the model's end-of-text tokens */
     const int32_t *stop_tokens; /* [n_stop_tokens] further tokens that end the text */
     size_t n_stop_tokens;
 } tern_generate_params;
 
 /*
- * Evaluates the prompt behind what the session holds, then picks and evaluates up to max_tokens
+ * Evaluates the prompt after what the session holds, then picks and evaluates up to max_tokens
  * tokens. A token that ends the text is neither reported nor evaluated. `callback` and `result` may
  * be NULL.
  */

@@ -45,8 +45,8 @@ uint32_t tern_topology_processor_number(const tern_topology *t, uint32_t i);
 bool tern_topology_is_foreign(const tern_topology *t);
 
 /*
- * Threads for those who ask for none: one a core, or one a processor where there is a single core;
- * no more than the group's processor time allows (a container's limit), at least 1.
+ * The number of threads when none is asked for: one a core, or one a processor where there is a
+ * single core; no more than the group's processor time allows (a container's limit), at least 1.
  */
 uint32_t tern_topology_threads(const tern_topology *t);
 

@@ -44,8 +44,9 @@ TERN_MUST_CHECK tern_status tern_tune_run_new(const tern_model *model, tern_tune
 void tern_tune_run_free(tern_tune_run **run); /* NULL and *NULL are fine */
 
 /*
- * Measures every kind of matrices with so many threads, which takes seconds for each; kinds whose
- * layout was asked for are left out. Only their shapes matter: a model without weights will do.
+ * Measures every kind of matrix with this number of threads, which takes seconds for each; kinds
+ * whose layout was asked for are left out. Only their shapes matter: a model without weights will
+ * do.
  */
 TERN_MUST_CHECK tern_status tern_tune_measure(tern_tune_run *run, uint32_t threads,
                                               tern_tune_report *report, void *user,

@@ -173,11 +173,6 @@ static inline void vf_store_f16_n(void *p, vf v, size_t n) {
 }
 
 /* Pairs of neighbouring lanes, for RoPE: c0 c0 c1 c1 ... from four floats; x1 x0 x3 x2 ... */
-static inline vf vf_load_pairs(const float *p) {
-    const __m256 four = _mm256_castps128_ps256(_mm_loadu_ps(p));
-    return _mm256_permutevar8x32_ps(four, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
-}
-
 static inline vf vf_swap_pairs(vf v) {
     return _mm256_permute_ps(v, 0xb1);
 }

@@ -160,11 +160,6 @@ static inline void vf_store_f16_n(void *p, vf v, size_t n) {
 }
 
 /* Pairs of neighbouring lanes, for RoPE: c0 c0 c1 c1 ... from eight floats; x1 x0 x3 x2 ... */
-static inline vf vf_load_pairs(const float *p) {
-    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
-    return _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_loadu_ps(p)));
-}
-
 static inline vf vf_swap_pairs(vf v) {
     return _mm512_permute_ps(v, 0xb1);
 }

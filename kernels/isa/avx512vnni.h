@@ -13,7 +13,7 @@
 typedef int32_t vp __attribute__((vector_size(64)));
 typedef vp vw;
 
-/* 2^21 sums of four products of at most 3 * 128 stay below 2^31 + 2^31. */
+/* 2^20 sums of four products of at most 3 * 128 stay below 2^31. */
 #define TERN_MACS_2BIT (UINT32_C(1) << 20)
 
 /* vi_mac_ss adds (w + 128) * x: the unsigned operand of vpdpbusd. */

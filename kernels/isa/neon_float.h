@@ -184,11 +184,6 @@ static inline void vf_store_f16(void *p, vf v) {
 }
 
 /* Pairs of neighbouring lanes, for RoPE: c0 c0 c1 c1 from two floats; x1 x0 x3 x2. */
-static inline vf vf_load_pairs(const float *p) {
-    const float32x2_t two = vld1_f32(p);
-    return vcombine_f32(vdup_lane_f32(two, 0), vdup_lane_f32(two, 1));
-}
-
 static inline vf vf_swap_pairs(vf v) {
     return vrev64q_f32(v);
 }

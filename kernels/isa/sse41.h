@@ -221,11 +221,6 @@ static inline void vf_store_f16_n(void *p, vf v, size_t n) {
 }
 
 /* Pairs of neighbouring lanes, for RoPE: c0 c0 c1 c1 from two floats; x1 x0 x3 x2. */
-static inline vf vf_load_pairs(const float *p) {
-    const vf two = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)p));
-    return _mm_unpacklo_ps(two, two);
-}
-
 static inline vf vf_swap_pairs(vf v) {
     return _mm_shuffle_ps(v, v, 0xb1);
 }

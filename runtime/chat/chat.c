@@ -182,7 +182,7 @@ static void put_role_line(tern_chat_builder *b, const char *role) {
     put_text(b, "\n");
 }
 
-/* Turns of a role line and a text; EOS behind the assistant's, or behind every one. */
+/* Turns of a role line and a text; EOS after the assistant's, or after every one. */
 static void build_role_lines(tern_chat_builder *b, const tern_chat_message *messages, size_t n,
                              bool every_turn_ends) {
     for (size_t i = 0; i < n; i++) {

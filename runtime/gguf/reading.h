@@ -22,7 +22,7 @@ typedef struct tern_tile_rule {
 typedef struct tern_reading {
     tern_i2s_order order;
     uint8_t map[4];                        /* tern_import.map */
-    bool map_given;                        /* by the user: nobody doubts it */
+    bool map_given;                        /* by the user: it is not doubted */
     tern_tile_rule rules[TERN_TILE_RULES]; /* the first one that fits counts */
     size_t n_rules;
 } tern_reading;

@@ -7,7 +7,7 @@
 #include "runtime/gguf/internal.h"
 #include "tern/kernels.h"
 
-/* Bytes behind the scale of an I2_S tensor that hold nothing; some writers omit them at the end. */
+/* Bytes after the scale of an I2_S tensor that hold nothing; some writers omit them at the end. */
 enum { I2_S_SLACK = 28 };
 
 /* A tensor and its offset in the data section; lives only while the file is parsed. */

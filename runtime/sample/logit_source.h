@@ -27,10 +27,10 @@ TERN_MUST_CHECK tern_status tern_sampler_pick_from(tern_sampler *s, const tern_l
                                                    int32_t *token, tern_error *err);
 
 /*
- * The same step by step, for those who pick for several samplers at once. Where tern_bounds_help,
- * the caller finds bounds; where tern_bounds_choose then is true, it puts exact logits of the
- * candidates into place, and where tern_bounds_decide is true, there is the token. One false, and
- * the token has to be picked from all logits, as if nothing had been asked.
+ * The same step by step, for callers that pick for several samplers at once. Where
+ * tern_bounds_help, the caller finds bounds; where tern_bounds_choose then is true, it puts exact
+ * logits of the candidates into place, and where tern_bounds_decide is true, there is the token.
+ * One false, and the token has to be picked from all logits, as if nothing had been asked.
  */
 typedef struct tern_bounded_pick {
     tern_sampler *sampler;

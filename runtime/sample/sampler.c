@@ -178,7 +178,7 @@ static tern_status check_finite(const float *logits, uint32_t n, tern_error *err
 
 /*
  * Index of the candidate that a uniform share of the total picks, of n candidates in order. The
- * probability of candidate j is p[j], or where `popped` is given that of the id behind popped[-j].
+ * probability of candidate j is p[j], or where `popped` is given that of the id after popped[-j].
  */
 static size_t draw(tern_sampler *s, const uint64_t *popped, size_t n, double total) {
     const double r = tern_chacha_uniform(&s->random) * total;
@@ -240,7 +240,7 @@ uint32_t tern_sampler_from_top_k(tern_sampler *s, const float *logits, size_t n,
     return tern_candidate_token(s->heap[n - 1 - draw(s, NULL, kept.kept, kept.total)]);
 }
 
-/* Candidates leave the heap in order until one is not kept; their ids stay behind its end. */
+/* Candidates leave the heap in order until one is not kept; their ids stay after its end. */
 static uint32_t pick_in_order(tern_sampler *s, const float *logits, float max) {
     const size_t n = s->n_vocab;
     scale_all(s, logits, max);

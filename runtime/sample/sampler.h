@@ -26,7 +26,7 @@ struct tern_sampler {
 
 /*
  * Which tokens may be picked, until it is called again: bit i % 64 of allowed[i / 64] for token i;
- * NULL: all. What is not allowed is as if its logit, behind biases and penalties, were minus
+ * NULL: all. What is not allowed is as if its logit, after biases and penalties, were minus
  * infinity. Borrowed. TERN_ERR_ARG when no token is allowed; the sampler then is as it was.
  */
 TERN_MUST_CHECK tern_status tern_sampler_allow(tern_sampler *s, const uint64_t *allowed,

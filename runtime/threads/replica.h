@@ -5,15 +5,16 @@
 /*
  * Copies of hot weights, one on each NUMA node that workers run on.
  *
- * Who multiplies rows of a packed matrix has packed them, so they lie on its node. What is not
- * packed lies elsewhere: matrices of floats where the system's file cache holds them, norms and
- * biases where the thread ran that opened the model; the workers of every other node fetch them
- * from there, token for token. A replica is memory of a node that holds the same bytes.
+ * The worker that multiplies rows of a packed matrix has packed them, so they lie on its node.
+ * Weights that are not packed lie elsewhere: matrices of floats where the system's file cache holds
+ * them, norms and biases where the thread ran that opened the model; the workers of every other
+ * node fetch them from there, token for token. A replica is memory of a node that holds the same
+ * bytes.
  *
- * It is an anonymous map: a second map of the file would show the same pages of the same cache.
- * The map is bound to its node and filled by the workers that run there, so it lies right even
- * where the system refuses to bind memory but not threads. MADV_WILLNEED is for the source, so that
- * the file is read ahead of the copying; pages that nobody has written yet cannot be read ahead.
+ * It is an anonymous map: a second map of the file would show the same pages of the same cache. The
+ * map is bound to its node and filled by the workers that run there, so it lies right even where
+ * the system refuses to bind memory but not threads. MADV_WILLNEED is for the source, so that the
+ * file is read ahead of the copying; pages that were never written cannot be read ahead.
  */
 
 #include "base/arena.h"
@@ -69,10 +70,9 @@ typedef struct tern_replicas {
 } tern_replicas;
 
 /*
- * Copies the chosen pieces, `bytes` in all, to the nodes of the team's workers, who are where the
- * wish wants them. A node for which
- * there is no memory is left out (`problem`); TERN_ERR_NOMEM only when not even the list of nodes
- * fits. *out is to be freed in any case.
+ * Copies the chosen pieces, `bytes` in all, to the nodes of the team's workers, which run where the
+ * wish wants them. A node without memory for them is left out (`problem`); TERN_ERR_NOMEM only when
+ * not even the list of nodes fits. *out is to be freed in any case.
  */
 TERN_MUST_CHECK tern_status tern_replicas_new(const tern_hot_list *list, size_t bytes,
                                               const tern_topology *t, const tern_places *wish,

@@ -11,9 +11,9 @@
 #include "runtime/threads/bind.h"
 
 /*
- * Polls before a waiting thread sleeps. A poll is a pause of some 40 cycles, so this is roughly
- * 50 us: longer than the short single-threaded steps of a token, shorter than a scheduler tick.
- * Where threads outnumber processors, who polls keeps from working whom it waits for: 1 us.
+ * Polls before a waiting thread sleeps. A poll is a pause of some 40 cycles, so this is roughly 50
+ * us: longer than the short single-threaded steps of a token, shorter than a scheduler tick. Where
+ * threads outnumber processors, a polling thread would keep others from working: 1 us.
  */
 enum { SPIN_POLLS = 4000, CROWDED_POLLS = 80 };
 
@@ -29,9 +29,9 @@ typedef struct gate {
 
 /*
  * What is gone of one worker's parts: units taken from the front in the upper half of a word, from
- * the back in the lower half. Two sets of words take turns: behind a barrier each worker clears its
- * own of the next turn, which nobody reads any more or yet. Only the worker itself touches the
- * other members. One cache line.
+ * the back in the lower half. Two sets of words take turns: after a barrier each worker clears its
+ * own of the next turn, which no other worker reads at that time. Only the worker itself touches
+ * the other members. One cache line.
  */
 typedef struct ticket {
     _Alignas(CACHE_LINE) atomic_uint_least64_t gone[2][TERN_TEAM_SHARED];

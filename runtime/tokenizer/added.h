@@ -33,8 +33,8 @@ typedef struct tern_added_walk {
     tern_regex_scratch *scratch;
     tern_span text;
     bool parse;    /* special tokens count; otherwise they are passed over */
-    size_t search; /* behind the last token without the white space around it */
-    size_t at;     /* behind the last token with it */
+    size_t search; /* after the last token without the white space around it */
+    size_t at;     /* after the last token with it */
 } tern_added_walk;
 
 /* The next token: where it starts (with its white space; perhaps before `at` was) and its id. */

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "runtime/tokenizer/internal.h"
 
-/* Tokens that stand for nothing in a text: marks for the model, and places nobody uses. */
+/* Tokens that stand for nothing in a text: marks for the model, and ids that are not used. */
 static bool is_silent(tern_token_type type) {
     return type == TERN_TOKEN_CONTROL || type == TERN_TOKEN_UNKNOWN || type == TERN_TOKEN_UNUSED;
 }
@@ -40,7 +40,7 @@ tern_status tern_detokenize(const tern_tokenizer *t, const int32_t *ids, size_t 
     if (n > SIZE_MAX / TERN_UTF8_REPLACEMENT_BYTES / (t->max_piece + 1))
         return tern_fail(err, TERN_ERR_ARG, "%s: %zu tokens are too many", t->file, n);
     const size_t raw_size = join_pieces(t, ids, n, !skip_special, NULL);
-    /* raw bytes, and behind them the text they give */
+    /* raw bytes, and after them the text they give */
     char *raw = malloc((1 + TERN_UTF8_REPLACEMENT_BYTES) * raw_size + 1);
     if (raw == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for %zu bytes", t->file, raw_size);

@@ -51,7 +51,7 @@ typedef struct tern_fragments {
     size_t n, capacity;
 } tern_fragments;
 
-/* Puts a fragment behind number `after`; its number, or -1 when memory is short. */
+/* Puts a fragment after number `after`; its number, or -1 when memory is short. */
 static int32_t insert(tern_fragments *list, int32_t after, tern_span text, int32_t id) {
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;

@@ -6,7 +6,7 @@
 
 /*
  * Merges by the ids of what they join. The merges of a GGUF file may be of texts that are no
- * tokens: these get ids of their own, behind those of the tokens. A tokenizer.json must not have
+ * tokens: these get ids of their own, after those of the tokens. A tokenizer.json must not have
  * any.
  */
 

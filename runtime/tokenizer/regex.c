@@ -138,7 +138,7 @@ tern_status tern_regex_next(tern_regex_walk *w, bool *found, size_t *start, size
             return result == PCRE2_ERROR_NOMEMORY ? TERN_ERR_NOMEM : TERN_ERR_TOKENIZER_PATTERN;
         const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(w->scratch->match);
         const size_t s = bounds[0], e = bounds[1];
-        if (s == e && w->any && w->end == e) { /* go on behind the next character */
+        if (s == e && w->any && w->end == e) { /* go on after the next character */
             w->from += w->from < w->text.size
                            ? tern_utf8_next(w->text.data + w->from, w->text.size - w->from).size
                            : 1;

@@ -51,7 +51,7 @@ static bool has(const tern_rewriter *r, const char *text) {
     return r->in.size - r->at >= size && memcmp(r->in.data + r->at, text, size) == 0;
 }
 
-/* Character `ahead` behind the place; NUL at the end (which a pattern may also hold). */
+/* Character `ahead` after the place; NUL at the end (which a pattern may also hold). */
 static char peek(const tern_rewriter *r, size_t ahead) {
     return r->in.size - r->at > ahead ? r->in.data[r->at + ahead] : '\0';
 }

@@ -179,7 +179,7 @@ static tern_status keep_piece(void *user, tern_span piece) {
     return kept->data != NULL ? TERN_OK : TERN_ERR_NOMEM;
 }
 
-/* A token that is looked for behind the normalizers is looked for as they make it. */
+/* A token that is looked for after the normalizers is looked for as they make it. */
 static tern_status add_normalized(tern_tokenizer *t, tern_added_token token,
                                   const tern_pipeline *normalizers,
                                   tern_pipeline_scratch *scratch) {
@@ -200,7 +200,7 @@ static size_t count_normalizers(const tern_vocabulary *v) {
     size_t n = 0;
     while (n < v->n_steps && v->steps[n].kind != TERN_STEP_ADDED)
         n++;
-    return n == v->n_steps ? 0 : n; /* without that step nothing is looked for behind them */
+    return n == v->n_steps ? 0 : n; /* without that step nothing is looked for after them */
 }
 
 static tern_status set_added(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {

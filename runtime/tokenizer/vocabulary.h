@@ -57,7 +57,7 @@ typedef struct tern_added_token {
     bool special;     /* silent when decoded; in untrusted text just text */
     bool single_word; /* only where no letter, digit or mark is beside it */
     bool lstrip, rstrip;
-    bool normalized; /* cut out behind the normalizers, not before */
+    bool normalized; /* cut out after the normalizers, not before */
 } tern_added_token;
 
 typedef enum tern_normal_form { TERN_NFC, TERN_NFD, TERN_NFKC, TERN_NFKD } tern_normal_form;
@@ -103,7 +103,7 @@ typedef struct tern_vocabulary {
     tern_vocabulary_kind kind;
 
     size_t n_tokens;
-    tern_span *tokens; /* [n_tokens] by id; size 0: an id that nobody uses */
+    tern_span *tokens; /* [n_tokens] by id; size 0: an id that is not used */
     uint8_t *types;    /* [n_tokens] tern_token_type */
     bool *outside;     /* [n_tokens] added tokens that the model itself does not know, or NULL */
     float *scores;     /* [n_tokens] of SCORES, else NULL */

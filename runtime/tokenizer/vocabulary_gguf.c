@@ -139,7 +139,7 @@ static tern_status load_scores(tern_vocabulary *v, const tern_gguf *file, tern_e
     return TERN_OK;
 }
 
-/* "left right", cut at the first space behind the first character. */
+/* "left right", cut at the first space after the first character. */
 static tern_status load_merges(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
     static const char key[] = "tokenizer.ggml.merges";
     tern_span *lines = NULL;

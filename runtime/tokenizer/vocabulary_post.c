@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tokenizer.json does behind the model: post_processor and decoder. */
+/* What a tokenizer.json does after the model: post_processor and decoder. */
 
 #include <string.h>
 
@@ -55,7 +55,7 @@ static const tern_json_value *template_id(const tern_json_value *x, const tern_j
     return NULL;
 }
 
-/* "single": special tokens before and behind the one sequence. */
+/* "single": special tokens before and after the one sequence. */
 static tern_status read_template(tern_vocabulary *v, const tern_json_value *x, tern_error *err) {
     const tern_json_value *single = tern_json_get(x, "single");
     if (single == NULL || single->type != TERN_JSON_ARRAY)

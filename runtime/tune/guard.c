@@ -155,7 +155,7 @@ static bool same_product(const tern_kernel_row *row, const tern_kernel_row *scal
     return right;
 }
 
-/* A tile and a token more; of gemm also so many tokens that the row may take them in another way.
+/* A tile and a token more; for gemm also as many tokens as a row may take in another way.
  */
 static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
                              const tern_matrix *w, bool *ran) {
@@ -306,7 +306,7 @@ static bool operation_is_right(const tern_kernel_row *row, const tern_kernel_row
     memset(&got, 0, sizeof got);
     memset(&expected, 0, sizeof expected);
     if (!run_operation(row, in, &got) || !run_operation(scalar, in, &expected))
-        return false; /* what nobody here can try is not trusted */
+        return false; /* an operation that cannot be tried is not trusted */
     return same_floats(got.floats, expected.floats, POSITIONS * DIM) &&
            memcmp(got.q, expected.q, sizeof got.q) == 0 &&
            memcmp(got.sums, expected.sums, sizeof got.sums) == 0;

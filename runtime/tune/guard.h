@@ -30,7 +30,7 @@ tern_guard tern_guard_new(uint64_t mask);
 /* The first row for this use that has not been refused; NULL when there is none. */
 const tern_kernel_row *tern_guard_select(const tern_guard *guard, tern_kernel_use use);
 
-/* The one behind `row` (of the same use) in the table. */
+/* The one after `row` (of the same use) in the table. */
 const tern_kernel_row *tern_guard_next(const tern_guard *guard, tern_kernel_use use,
                                        const tern_kernel_row *row);
 

@@ -17,7 +17,7 @@ struct tern_tuner {
     tern_team *team;
     tern_tune_effort effort;
     double start;            /* of the first measurement */
-    tern_arena memory;       /* of the stream, and behind it: */
+    tern_arena memory;       /* of the stream, and after it: */
     uint8_t *stream;         /* [stream_bytes] */
     size_t stream_bytes, at; /* where the next matrix begins */
     tern_arena operands;     /* of the matrix that is measured: */
@@ -83,7 +83,7 @@ void tern_tuner_free(tern_tuner **tuner) {
     *tuner = NULL;
 }
 
-/* Activations of TERN_TUNE_TOKENS tokens in every form, and a place for so many results. */
+/* Activations of TERN_TUNE_TOKENS tokens in every form, and a place for as many results. */
 static bool take_operands(tern_tuner *t, size_t cols, size_t results) {
     const size_t q_stride = (cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     const size_t blocks = (cols + TERN_BLOCK - 1) / TERN_BLOCK;
@@ -141,7 +141,7 @@ static size_t matrix_bytes(tern_layout layout, tern_format format, size_t rows, 
     return (bytes + TERN_ALIGN - 1) / TERN_ALIGN * TERN_ALIGN;
 }
 
-/* Where matrix number i of the sample lies: what does not fit behind the last begins anew. */
+/* Where matrix number i of the sample lies: what does not fit after the last begins anew. */
 static const void *place(const sample *s, size_t i) {
     const size_t slots = s->tuner->stream_bytes / s->bytes;
     const size_t first = s->tuner->at / s->bytes;

@@ -37,9 +37,8 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, int32_t pa
 
     for (size_t c = warp * WARP_CHUNKS + lane / 4; c < chunks; c += TERN_CUDA_WARPS * WARP_CHUNKS) {
         const uint4 codes = load16(group + c * CHUNK_BYTES + lane % 4 * 16);
-        /* A chunk is five planes of four columns. Activations end at a multiple of 64,
-            chunks at one
-         * of 20: planes that lie behind the last column are left out. */
+        /* A chunk is five planes of four columns. Activations end at a multiple of 64, chunks at
+         * one of 20: planes that lie after the last column are left out. */
         uint2 rest[4] = {base3_split(codes.x), base3_split(codes.y), base3_split(codes.z),
                          base3_split(codes.w)};
         const size_t left = m.w.cols - c * CHUNK_COLS;

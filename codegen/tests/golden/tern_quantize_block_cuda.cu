@@ -9,7 +9,7 @@
 namespace code_of_tern_quantize_block_cuda {
 /* Activations to int8 with a scale for each 32 columns: one warp for each, one thread a column. */
 
-/* Block b of token t; blocks behind the row's end are only zeros that pad it. */
+/* Block b of token t; blocks after the row's end are only zeros that pad it. */
 TERN_VERB void quantize(const tern_cuda_quantize &a, size_t t, size_t b) {
     const unsigned lane = threadIdx.x % TERN_CUDA_WARP;
     const size_t i = b * TERN_BLOCK + lane;
