@@ -344,7 +344,8 @@ typedef struct tern_session_work {
     uint64_t passes;   /* batches */
     uint64_t tokens;   /* evaluated, over all passes */
     uint64_t reused;   /* positions found in the cache, over all passes */
-    uint64_t products; /* of a weight matrix and a batch; of the head once a position */
+    uint64_t products; /* of a weight matrix and a batch, all of the layers for each pass; of the
+                          head once a position */
     uint64_t scans;    /* picks that were decided by a scan of the head and head_rows exact rows */
     uint64_t head_rows;
 } tern_session_work;

@@ -15,7 +15,7 @@ from pathlib import Path
 import common
 
 # Of programs that would take minutes: the functions that run.
-ONLY = {"parity": "test_decoding_evaluates_each_token_once"}
+ONLY = {"parity": "test_decoding_evaluates_each_token_once", "runner": "test_f16"}
 OPTIONS = ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O2"]
 RACE = """
 #include <pthread.h>
