@@ -7,7 +7,7 @@
 #include "base/hash64.h"
 #include "tern/gguf.h"
 
-/* Types of tensors that others use for something else, too: the bytes tell (gguf_tl.c). */
+/* Types of tensors that others use for something else, too: the bytes tell (tl.c). */
 enum { TERN_GGUF_TL1 = 38, TERN_GGUF_TL2 = 39 };
 
 /* Which tiled ternary tensor it is; 0: none. */

@@ -6,8 +6,8 @@
  * Which layout and which rows multiply by a matrix, where the kernel table allows several: chosen
  * by measurement in place of the table's order of preference. Every candidate gives the same bits,
  * so a choice changes speed alone, and a wrong one does no harm. This file holds what is decided
- * and how; tune_measure.h takes the times, tune_file.h keeps the choices on disk, tune_model.c asks
- * for those of a model. The answers go to tern_load_linear, by way of tern_loader.
+ * and how; measure.h takes the times, file.h keeps the choices on disk, runtime/model/tune_model.c
+ * asks for those of a model. The answers go to tern_load_linear, by way of tern_loader.
  */
 
 #include "runtime/threads/speed.h"
@@ -20,7 +20,7 @@
  */
 enum { TERN_TUNE_LAYOUTS = 8, TERN_TUNE_CANDIDATES = 32 };
 
-/* What a choice depends on, beside the machine and the build (tune_file.h). */
+/* What a choice depends on, beside the machine and the build (file.h). */
 typedef struct tern_tune_key {
     tern_format format; /* tern_tune_format of the matrix */
     size_t rows, cols;
@@ -38,7 +38,7 @@ typedef struct tern_tune_choice {
 typedef struct tern_tuning {
     tern_tune_choice *choices; /* [n], owned */
     size_t n, capacity;
-    tern_core_speeds cores; /* of kinds of cores (tune_cores.h); n 0: not known */
+    tern_core_speeds cores; /* of kinds of cores (cores.h); n 0: not known */
 } tern_tuning;
 
 /* NULL when there is none for the key. `tuning` may be NULL. */
