@@ -57,7 +57,7 @@ ELSEWHERE = {
     "python3 -m venv": "make test does it",
     "build/bench/bench_kernels --check": "bench_kernels_answers",
     "lab/crossval-reference": "installs other engines, gigabytes; e2e_crossval has what it wrote",
-    "lab/report": "bench_report; needs matplotlib",
+    "lab/report": "lab_report; needs matplotlib",
     "tests/mutants/mutants.py": "builds broken copies of the source; `make mutants` does it",
     "build-fuzz/": "the test of the fuzz targets runs them",
 }

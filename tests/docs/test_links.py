@@ -40,6 +40,7 @@ def source_of(test):
         tests / "e2e" / f"test_{test.removeprefix('e2e_')}.py",
         tests / "docs" / f"test_{test.removeprefix('documents_')}.py",
         documents.ROOT / "bench" / "tests" / f"test_{test.removeprefix('bench_')}.py",
+        documents.ROOT / "lab" / "tests" / f"test_{test.removeprefix('lab_')}.py",
         tests / "machines" / f"test_{test}.py",
     )
     for path in places:

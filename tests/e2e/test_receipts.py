@@ -1,80 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receipts: written by real runs, refused when anything in them is not so, replayed bit for bit."""
 
-import concurrent.futures
 import json
 import os
 import re
-import stat
 import tempfile
-import unittest
 from pathlib import Path
 
 import common
 import receipt_tools as tools
-from common import comma, prompt, tern, tern_json, tern_text
-
-TOKENS = 18  # generated: two digests at regular places and one behind the last token
-
-
-def has_signatures():
-    with tempfile.TemporaryDirectory() as folder:
-        return tern("keygen", Path(folder) / "key").returncode == 0
-
-
-class WithReceipt(common.TernTest):
-    preset = "bitnet-tiny"
-    options = ()
-
-    @classmethod
-    def setUpClass(cls):
-        cls.keep = tempfile.TemporaryDirectory()
-        cls.folder = Path(cls.keep.name)
-        cls.model = common.synth(cls.preset, cls.folder)
-        cls.path = cls.folder / "receipt.json"
-        cls.make(cls.path, *cls.options)
-        cls.receipt = tools.load(cls.path)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.keep.cleanup()
-
-    @classmethod
-    def make(cls, path, *options, **kwargs):
-        """A run of the model with a receipt; what it printed."""
-        ids = comma(prompt(5, 256))
-        run = ["run", "-m", cls.model, "--tokens", ids, "-n", TOKENS, "--ignore-eos"]
-        return tern_text(*run, "--receipt", path, "--force", *options, **kwargs)
-
-    def verify(self, receipt, *options, name=None):
-        """Verifies a document: exit status and the lines on standard error."""
-        path = self.folder / (name or f"{id(receipt)}.json")
-        path.write_text(json.dumps(receipt), encoding="utf-8")
-        result = tern("verify", path, *options)
-        path.unlink()
-        lines = result.stderr.decode().splitlines()
-        if result.returncode:
-            self.assertEqual(result.stdout, b"")
-            self.assertTrue(lines)
-        return result.returncode, lines
-
-    def assert_refused(self, receipt, *texts, options=()):
-        status, lines = self.verify(receipt, *options)
-        self.assertEqual(status, 1)
-        for text in texts:
-            self.assertTrue(any(text in line for line in lines), f"{text!r} is not in {lines}")
-
-    def refusals(self, documents, *options):
-        """Which of {name: document} are refused, several at a time."""
-
-        def one(item):
-            return item[0], self.verify(item[1], *options, name=f"{abs(hash(item[0]))}.json")
-
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            results = dict(pool.map(one, documents.items()))
-        for name, (status, lines) in results.items():
-            self.assertIn(status, (0, 1), (name, lines))
-        return {name for name, (status, _) in results.items() if status == 1}
+from common import comma, tern, tern_json, tern_text
+from receipt_case import TOKENS, WithReceipt
 
 
 class Writing(WithReceipt):
@@ -304,16 +240,11 @@ class Unprotected(WithReceipt):
         self.assertEqual(passed, {f"drop {name}" for name in optional})
 
 
-def change(receipt, dotted, value):
-    """A copy with another value at a path without lists, sealed."""
-    return tools.seal(tools.put(receipt, tuple(dotted.split(".")), value))
-
-
 class Rules(WithReceipt):
     """Each rule by name, on documents whose digest fits."""
 
     def assert_rule(self, path, value, *texts):
-        self.assert_refused(change(self.receipt, path, value), *(texts or (f"{path}:",)))
+        self.assert_refused(tools.change(self.receipt, path, value), *(texts or (f"{path}:",)))
 
     def test_header(self):
         for version in ("1.0", "1.0.1", "2.0.0", ""):
@@ -327,7 +258,7 @@ class Rules(WithReceipt):
         for time in ("yesterday", "2026-02-29T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01",
                      "2026-01-01T00:00:00.25"):
             self.assert_rule("timestamp", time)
-        self.assertEqual(self.verify(change(self.receipt, "timestamp", "2028-02-29T23:59:60.25Z"))[0], 0)
+        self.assertEqual(self.verify(tools.change(self.receipt, "timestamp", "2028-02-29T23:59:60.25Z"))[0], 0)
 
     def test_kernels(self):
         kernels = self.receipt["kernels"]
@@ -376,7 +307,7 @@ class Rules(WithReceipt):
             self.assert_rule("run.nodes_online", online, "is no list of nodes")
         r = tools.put(self.receipt, ("run", "nodes_online"), "0-1,4")
         for node, status in ((0, 0), (1, 0), (4, 0), (3, 1), (5, 1)):
-            there = change(r, "run.numa", f"node:{node}")
+            there = tools.change(r, "run.numa", f"node:{node}")
             self.assertEqual(self.verify(there)[0], status, node)
 
     def test_what_ran_on_what(self):
@@ -469,7 +400,7 @@ class Rules(WithReceipt):
 
     def test_control_characters(self):
         """What a document says cannot break a line."""
-        bad = change(self.receipt, "sampler.seed", "4\n2\x1b[31m")
+        bad = tools.change(self.receipt, "sampler.seed", "4\n2\x1b[31m")
         status, lines = self.verify(bad)
         self.assertEqual(status, 1)
         self.assertTrue(all("receipt" in line or ".json: " in line for line in lines), lines)
@@ -479,7 +410,7 @@ class Rules(WithReceipt):
         answer = tern_json("verify", self.path)
         self.assertEqual((answer["valid"], answer["violations"]), (True, []))
         path = self.folder / "bad.json"
-        bad = change(change(self.receipt, "compute_path", "mock"), "backend", "cuda")
+        bad = tools.change(tools.change(self.receipt, "compute_path", "mock"), "backend", "cuda")
         path.write_text(json.dumps(bad), encoding="utf-8")
         result = tern("verify", path, "--json")
         self.assertEqual(result.returncode, 1)
@@ -550,7 +481,7 @@ class Replay(WithReceipt):
             self.assert_refused(changed, "output.ids[", options=["--replay"])
 
     def test_another_model(self):
-        self.assert_refused(change(self.receipt, "model_info.sha256", "0" * 64), "model_info.sha256")
+        self.assert_refused(tools.change(self.receipt, "model_info.sha256", "0" * 64), "model_info.sha256")
         other = common.synth(self.preset, self.folder, seed=2)
         self.assert_refused(self.receipt, "is another model", options=["--replay", "-m", other])
         moved = self.folder / "moved.gguf"
@@ -581,70 +512,8 @@ class Replay(WithReceipt):
 
     def test_broken_refused_first(self):
         """A receipt that breaks a rule is not run again."""
-        bad = change(self.receipt, "compute_path", "mock")
+        bad = tools.change(self.receipt, "compute_path", "mock")
         self.assert_refused(bad, "compute_path", options=["--replay", "-m", "/nonexistent"])
-
-
-class Signing(WithReceipt):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        if not has_signatures():
-            raise unittest.SkipTest("built without libsodium")
-        for name in ("mine", "other"):
-            tern_text("keygen", cls.folder / name)
-        cls.mine, cls.public = cls.folder / "mine", cls.folder / "mine.pub"
-        cls.signed_path = cls.folder / "signed.json"
-        cls.make(cls.signed_path, "--sign-key", cls.mine)
-        cls.signed = tools.load(cls.signed_path)
-
-    def test_keys(self):
-        """Secret keys are their owner's; nothing is overwritten, not even half a pair."""
-        self.assertEqual(stat.S_IMODE(self.mine.stat().st_mode), 0o600)
-        content = self.mine.read_text(), self.public.read_text()
-        self.assertRegex(content[0], r"^tern-ed25519-secret-key [0-9a-f]{64}\n$")
-        self.assertRegex(content[1], r"^tern-ed25519-public-key [0-9a-f]{64}\n$")
-        self.assert_one_line_error(tern("keygen", self.mine), 2, contains=["mine"])
-        lone = self.folder / "lone"
-        lone.with_suffix(".pub").write_text("x", encoding="utf-8")
-        self.assert_one_line_error(tern("keygen", lone), 2, contains=["lone.pub"])
-        self.assertFalse(lone.exists())
-        self.assertEqual(content, (self.mine.read_text(), self.public.read_text()))
-
-    def test_good(self):
-        text = tern_text("verify", self.signed_path, "--public-key", self.public)
-        self.assertIn("good, by the key in", text)
-        self.assertEqual(tern("verify", self.signed_path).returncode, 0)
-
-    def test_refused(self):
-        key = ("--public-key", self.public)
-        self.assert_refused(self.receipt, "signature: is missing", options=key)
-        wrong = ("--public-key", self.folder / "other.pub")
-        self.assert_refused(self.signed, "is not the key in", options=wrong)
-        for field in ("value", "public_key"):
-            value = tools.other(self.signed["signature"][field])
-            changed = tools.put(self.signed, ("signature", field), value)
-            for options in ((), key):
-                self.assert_refused(changed, "is not a signature of this content", options=options)
-
-    def test_sealed_anew(self):
-        """What no rule notices, a signature does."""
-        changed = change(self.signed, "timestamp", "2020-01-01T00:00:00Z")
-        self.assert_refused(changed, "is not a signature of this content")
-        unsigned = tools.drop(changed, ("signature",))
-        self.assertEqual(self.verify(unsigned)[0], 0)
-        self.assert_refused(unsigned, "signature: is missing", options=("--public-key", self.public))
-
-    def test_bad_key_files(self):
-        bad = self.folder / "bad"
-        for text in ("", "tern-ed25519-public-key 12\n", self.mine.read_text()):
-            bad.write_text(text, encoding="utf-8")
-            result = tern("verify", self.signed_path, "--public-key", bad)
-            self.assert_one_line_error(result, contains=["bad: no key"])
-        out = self.folder / "unwritten.json"
-        run = ["run", "-m", self.model, "--tokens", "1", "-n", 1, "--receipt", out]
-        self.assertEqual(tern(*run, "--sign-key", self.public).returncode, 1)
-        self.assertFalse(out.exists())
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "bench")]
 import report_page  # noqa: E402
 import results  # noqa: E402
 

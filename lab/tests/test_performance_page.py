@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "docs")]
+sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "bench"), str(ROOT / "tests" / "docs")]
 import page_tables  # noqa: E402
 import test_claims  # noqa: E402
 
