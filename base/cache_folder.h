@@ -3,11 +3,11 @@
 #define TERN_BASE_CACHE_FOLDER_H
 
 /*
- * The folder where files lie that could be made again: packed images of weights, choices of the
- * tuner. Whatever goes wrong with it costs time, never a run: callers treat each error as "it is
- * not there". Names of files are flat (no '/'), begin with a word for their kind ("image-...") and
- * their contents carry a checksum of their own, because a file is published without waiting for the
- * disk: after a power cut it may be there with other bytes.
+ * The folder of files that can be made again: packed images of weights, choices of the tuner. An
+ * error of it costs time and never a run: callers treat each one as "it is not there". Names of
+ * files are flat (no '/'), begin with a word for their kind ("image-...") and their contents carry
+ * a checksum of their own, because a file is published without waiting for the disk: after a power
+ * cut it may be there with other bytes.
  *
  * Several processes may use one folder at once: a file appears whole, by rename; one that is
  * removed while another process has it mapped stays readable there.
@@ -25,7 +25,7 @@ typedef struct tern_cache_folder tern_cache_folder;
 /*
  * Opens the folder; creates it, and parents that are missing, with mode 0700. A folder that cannot
  * be written to is fine: what lies in it can be used. TERN_ERR_IO: it cannot be created, is no
- * folder, or somebody else could have put files there (its owner is neither this user nor root, or
+ * folder, or another user could have put files there (its owner is neither this user nor root, or
  * everybody may write).
  */
 TERN_MUST_CHECK tern_status tern_cache_folder_open(const char *path, tern_cache_folder **out,
@@ -38,7 +38,7 @@ const char *tern_cache_folder_path(const tern_cache_folder *folder);
 
 /*
  * Maps the file `name` for reading and marks it as used now, for tern_cache_folder_trim. The same
- * ownership is asked of it as of the folder. TERN_ERR_IO: there is none, or it is somebody else's;
+ * ownership is asked of it as of the folder. TERN_ERR_IO: there is none, or it is another user's;
  * TERN_ERR_TRUNCATED: it is empty.
  */
 TERN_MUST_CHECK tern_status tern_cache_folder_map(const tern_cache_folder *folder, const char *name,

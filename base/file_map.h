@@ -3,8 +3,9 @@
 #define TERN_BASE_FILE_MAP_H
 
 /*
- * A regular file, mapped read-only, that stays open: whether it was changed can be asked later. The
- * map is listed, so that a handler of SIGBUS can name the file (tern_mapped_file in tern/tern.h).
+ * A regular file, mapped read-only. It stays open, so that a later call can tell whether it was
+ * changed. The map is listed, so that a handler of SIGBUS can name the file (tern_mapped_file in
+ * tern/tern.h).
  */
 
 #include <stdbool.h>
@@ -29,7 +30,7 @@ size_t tern_file_map_size(const tern_file_map *map);
 int tern_file_map_descriptor(const tern_file_map *map); /* open for reading, of the map */
 
 /*
- * Adds to *hash what tells this file from others and from itself when it has been changed: device,
+ * Adds to *hash what distinguishes this file from others, and from itself after a change: device,
  * inode, length, times of the last change of contents and of attributes (the latter cannot be set
  * back). *newest becomes the later of it and of those times, in seconds. False: it cannot be asked.
  */

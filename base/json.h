@@ -3,9 +3,9 @@
 #define TERN_BASE_JSON_H
 
 /*
- * Reader for JSON files of some megabytes, such as vocabularies: one pass, one array of values, the
- * text of strings left where it is in the bytes of the file: no node and no copy for each of a
- * vocabulary's hundred thousand values, and no JSON library among what libtern needs.
+ * Reader for JSON files of some megabytes, such as vocabularies: one pass, and one array of values.
+ * The text of strings stays in the bytes of the file. So there is no node and no copy for each of a
+ * vocabulary's hundred thousand values, and libtern needs no JSON library.
  *
  * Strict: RFC 8259, valid UTF-8, no lone surrogates, nothing after the value. Nesting up to
  * TERN_JSON_MAX_DEPTH. Of equal keys in an object the last one counts.

@@ -19,9 +19,8 @@ double tern_peak_rss_mib(void);
 double tern_peak_rss_from(const char *status_path);
 
 /*
- * Bytes of memory that this process could still take without others having to give up theirs:
- * MemAvailable of /proc/meminfo, or the limit of the control group (container) where that is less.
- * 0 when neither is known.
+ * Bytes of memory that are still free for this process: MemAvailable of /proc/meminfo, or the limit
+ * of the control group (container) where that is less. 0 when neither is known.
  */
 uint64_t tern_memory_available(void);
 

@@ -27,7 +27,7 @@ extern const uint8_t tern_usual_map[4];
 bool tern_import_is_plain(const tern_import *how);
 
 /*
- * Checks the shape, and of TL2 that what lies after the weights is 0. TERN_ERR_TENSOR_SHAPE,
+ * Checks the shape, and for TL2 that the bytes after the weights are 0. TERN_ERR_TENSOR_SHAPE,
  * TERN_ERR_TENSOR_DATA.
  */
 tern_status tern_import_check(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
@@ -39,8 +39,8 @@ size_t tern_import_scale_at(const tern_import *how, size_t rows, size_t cols);
 /*
  * Codes of rows [r0, r1) of a tensor that was checked, to an I2_S stream of their own. After them
  * come rows of zeros, up to a multiple of 32: whole units for every width. The stream takes that
- * many rows * cols / 4 bytes. TERN_ERR_TENSOR_DATA names the row and the column of what is no
- * weight; TERN_ERR_NOMEM.
+ * many rows * cols / 4 bytes. TERN_ERR_TENSOR_DATA names the row and the column of a code that is
+ * no weight; TERN_ERR_NOMEM.
  */
 tern_status tern_import_rows(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
                              size_t r0, size_t r1, uint8_t *stream, tern_error *err);

@@ -4,9 +4,9 @@
 
 /*
  * docs/numerics.md in C: the oracle that every kernel row must equal bit for bit. One naive
- * function for each operation, on weights as the file stores them, one element at a time. It
- * shares no code with the rows, with packing or with dequantization, so that a test against it
- * proves those too. For tests only; nothing else calls it.
+ * function for each operation, on weights as the file stores them, one element at a time. It shares
+ * no code with the rows, with packing or with dequantization, so that a test against it checks
+ * those too. It is for tests only.
  */
 
 #include "tern/kernels.h"

@@ -3,8 +3,8 @@
 #define TERN_RUNTIME_GGUF_CODE_SHARES_H
 
 /*
- * Whether the codes of I2_S tensors can mean what the published models' codes mean. Nothing in a
- * file says it; but trained weights have as many -1 as +1, and another number of zeros. So the two
+ * Whether the codes of I2_S tensors can mean the same as those of the published models. A file does
+ * not say it. But trained weights have as many -1 as +1, and another number of zeros, so the two
  * codes that are equally frequent are the signs. docs/formats.md has the thresholds and how often
  * they are wrong.
  */

@@ -5,7 +5,7 @@
 /*
  * Asks the system to keep threads and memory where the placement wants them. It may refuse (a
  * container's filter of system calls, processors that are offline): every function returns 0 or the
- * errno, and nothing else changes but speed.
+ * errno. A refusal changes nothing but speed.
  */
 
 #include <pthread.h>

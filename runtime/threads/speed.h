@@ -3,9 +3,9 @@
 #define TERN_RUNTIME_THREADS_SPEED_H
 
 /*
- * Measured speeds of kinds of cores in place of announced ones. What the system announces are
- * clocks, or a capacity for other programs' work; how fast a kind multiplies is seen by trying.
- * Speeds decide how large the workers' parts are, and no result.
+ * Measured speeds of kinds of cores in place of announced ones. The system announces clocks, or a
+ * capacity for other programs' work; only a measurement shows how fast a kind multiplies. Speeds
+ * decide how large the workers' parts are, and no result.
  */
 
 #include "runtime/threads/topology.h"
@@ -25,8 +25,8 @@ tern_core_speeds tern_core_kinds(const tern_topology *t);
 typedef double tern_core_clock(void *user, const tern_topology *t, uint32_t announced);
 
 /*
- * Asks the clock for each kind several times, in turn, and takes the least: what disturbs a
- * measurement makes it longer. Kinds within a fifth of the fastest count as equal. False, and
+ * Asks the clock for each kind several times, in turn, and takes the least, because a disturbance
+ * only makes a measurement longer. Kinds within a fifth of the fastest count as equal. False, and
  * nothing is changed, where the clock cannot tell.
  */
 bool tern_core_measure(const tern_topology *t, tern_core_clock *clock, void *user,

@@ -9,8 +9,8 @@
 
 /*
  * tern_team_new with each worker where tern_place_threads puts it and a part of the work that suits
- * its processor. The caller is bound only while a body runs. What the system refuses is not an
- * error here: tern_team_refused tells. The topology must outlive the team.
+ * its processor. The caller is bound only while a body runs. A refusal of the system is not an
+ * error here: tern_team_refused tells of it. The topology must outlive the team.
  */
 TERN_MUST_CHECK tern_status tern_team_new_placed(uint32_t threads, const tern_topology *topology,
                                                  const tern_places *wish, tern_team **out,
@@ -23,16 +23,16 @@ int tern_team_refused(const tern_team *team);
 tern_place tern_team_place(const tern_team *team, uint32_t i);
 
 /*
- * Whether worker `other` runs on the same NUMA node: only then is its work taken over, because what
- * that reads and writes lies there.
+ * Whether worker `other` runs on the same NUMA node. Only then is its work taken over, because the
+ * memory of that work lies there.
  */
 bool tern_team_is_near(tern_worker worker, uint32_t other);
 
 /*
- * The items of tern_team_split, taken piece by piece as workers come free, so that none waits long
- * for one that the system held up, that the memory served last, or whose processor is slower than
- * announced: each takes pieces of its own part from the front, then helps its next neighbours on
- * the same node from the back of theirs. Pieces get smaller towards the end of a part.
+ * The items of tern_team_split, taken piece by piece as workers come free. Each worker takes pieces
+ * from the front of its own part, then from the back of its next neighbours' parts on the same
+ * node. So none waits long for a worker that the system stopped, that the memory served last, or
+ * whose processor is slower than announced. Pieces get smaller towards the end of a part.
  *
  *     tern_pieces pieces = tern_team_pieces(worker, count, unit);
  *     for (tern_part piece; tern_pieces_next(&pieces, &piece);)

@@ -9,8 +9,8 @@
  *
  * Rewritten: \s is Unicode's White_Space (PCRE2's also holds U+180E), \w Alphabetic, Mark, Nd and
  * Pc, \d Nd; ^ and $ are those of lines; groups do not capture. Refused: back references, \b and
- * what else has other meanings, sets inside of sets, POSIX classes, && in a set, possessive or lazy
- * {n,m}, verbs.
+ * other escapes with another meaning, sets inside of sets, POSIX classes, && in a set, possessive
+ * or lazy {n,m}, verbs.
  */
 
 #include "runtime/gguf/gguf.h"

@@ -3,11 +3,10 @@
 #define TERN_RUNTIME_TUNE_GUARD_H
 
 /*
- * Selection that does not take a kernel's word for it. Before a row is used it is run beside the
- * scalar row of the same use: products on a few rows of the model's own weights, other operations
- * on made-up numbers. A row whose bits differ is refused and the next of the table takes its place;
- * what was refused stays on record. Each row is checked once; all checks together take
- * milliseconds.
+ * Selection of rows that are tried first. Before a row is used it runs beside the scalar row of the
+ * same use: products on a few rows of the model's own weights, other operations on made-up numbers.
+ * A row whose bits differ is refused, the refusal is recorded, and the next row of the table takes
+ * its place. Each row is checked once; all checks together take milliseconds.
  */
 
 #include "dispatch/select.h"

@@ -6,7 +6,7 @@
  * How long the candidates of a matrix take, measured as they will run: by all threads of the team
  * at once, each with its part of the rows, on weights that come from where the model's will come
  * from. For that the tuner walks through memory of `stream` bytes as decoding walks through a
- * model. What the bytes say is no matter: no kernel's work depends on values.
+ * model. The bytes themselves do not matter: no kernel's time depends on values.
  */
 
 #include "runtime/threads/team.h"
