@@ -115,13 +115,17 @@ static void multiply(const tiny_tensor *w, const float *x, float *y) {
     tern_ref_matmul(&matrix, &in, &all, y, rows);
 }
 
-/* The norm that a block may have at some place; every tensor of a file is used. */
-static void normalize(const plain *p, const tiny_tensor *g, const float *x, float *y) {
+/* y[n] = the norm of x[n], or x where the block has no norm there; every tensor of a file is used.
+ */
+static void normalize(const plain *p, const tiny_tensor *g, const float *x, size_t n, float *y) {
     float weights[MAX_WIDTH];
-    if (g == NULL)
+    if (g == NULL) {
+        memmove(y, x, n * sizeof *y);
         return;
+    }
+    assert_int_equal(g->ne[0], n);
     memcpy(weights, g->data, g->bytes);
-    tern_ref_rmsnorm(x, weights, g->ne[0], p->eps, y);
+    tern_ref_rmsnorm(x, weights, n, p->eps, y);
 }
 
 /* out[n_head * head_dim] = attention at a position, after its k and v went into the cache. */
@@ -161,29 +165,30 @@ static void project(plain *p, uint32_t n, const char *name, const char *norm, co
         tern_ref_add(y, values, n_heads * dim);
     }
     for (size_t h = 0; norm != NULL && h < n_heads; h++)
-        normalize(p, find(p, n, norm, "weight"), y + h * dim, y + h * dim);
+        normalize(p, find(p, n, norm, "weight"), y + h * dim, dim, y + h * dim);
 }
 
 static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     static float norm[MAX_WIDTH], q[MAX_WIDTH], k[MAX_WIDTH], v[MAX_WIDTH];
     static float heads[MAX_WIDTH], gate[MAX_WIDTH], up[MAX_WIDTH], out[MAX_WIDTH];
-    normalize(p, tensor(p, n, "attn_norm"), x, norm);
+    normalize(p, find(p, n, "attn_norm", "weight"), x, p->info.n_embd, norm);
     project(p, n, "attn_q", "attn_q_norm", norm, p->info.n_head, q);
     project(p, n, "attn_k", "attn_k_norm", norm, p->info.n_head_kv, k);
     project(p, n, "attn_v", NULL, norm, p->info.n_head_kv, v);
     attend(p, n, position, q, k, v, heads);
-    normalize(p, find(p, n, "attn_sub_norm", "weight"), heads, heads);
+    normalize(p, find(p, n, "attn_sub_norm", "weight"), heads,
+              (size_t)p->info.n_head * p->info.head_dim, heads);
     multiply(tensor(p, n, "attn_output"), heads, out);
-    normalize(p, find(p, n, "post_attention_norm", "weight"), out, out);
+    normalize(p, find(p, n, "post_attention_norm", "weight"), out, p->info.n_embd, out);
     tern_ref_add(x, out, p->info.n_embd);
 
-    normalize(p, tensor(p, n, "ffn_norm"), x, norm);
+    normalize(p, find(p, n, "ffn_norm", "weight"), x, p->info.n_embd, norm);
     multiply(tensor(p, n, "ffn_gate"), norm, gate);
     multiply(tensor(p, n, "ffn_up"), norm, up);
     tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
-    normalize(p, find(p, n, "ffn_sub_norm", "weight"), gate, gate);
+    normalize(p, find(p, n, "ffn_sub_norm", "weight"), gate, p->info.n_ff, gate);
     multiply(tensor(p, n, "ffn_down"), gate, out);
-    normalize(p, find(p, n, "post_ffw_norm", "weight"), out, out);
+    normalize(p, find(p, n, "post_ffw_norm", "weight"), out, p->info.n_embd, out);
     tern_ref_add(x, out, p->info.n_embd);
 }
 
@@ -197,7 +202,7 @@ static void run_token(plain *p, const tiny_tensor *head, int32_t token, size_t p
                    embedding->data + (size_t)token * row_bytes, p->info.n_embd, x);
     for (uint32_t n = 0; n < p->info.n_layer; n++)
         run_layer(p, n, position, x);
-    normalize(p, tiny_find(&p->file, "output_norm.weight"), x, norm);
+    normalize(p, tiny_find(&p->file, "output_norm.weight"), x, p->info.n_embd, norm);
     multiply(head, norm, logits);
 }
 

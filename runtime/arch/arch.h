@@ -22,6 +22,9 @@ typedef enum tern_block_option {
     TERN_HAS_FFN_SUB_NORM = 1 << 3,   /* norm of the gated activation, before the down projection */
     TERN_HAS_ATTN_POST_NORM = 1 << 4, /* norm of attention's result, before it is added */
     TERN_HAS_FFN_POST_NORM = 1 << 5,  /* norm of the feed-forward part's, before it is added */
+    TERN_HAS_ATTN_NORM = 1 << 6,      /* norm before attention */
+    TERN_HAS_FFN_NORM = 1 << 7,       /* norm before the feed-forward part */
+    TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
 } tern_block_option;

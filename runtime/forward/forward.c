@@ -137,14 +137,26 @@ static void prepare(const pass *p, size_t t, size_t width, unsigned forms) {
                                                 in->bx_sum + t * s->blocks);
 }
 
-/* norm[T][width] = rmsnorm(x[T][width]) * g, and its quantized forms. x may be norm itself. */
+/* norm[t][width] = rmsnorm(x[width]) * g. g NULL: the block has no norm here, norm[t] = x. */
+static const float *norm_row(const pass *p, size_t t, const float *x, const float *g, size_t width,
+                             tern_overflow_place place) {
+    float *y = p->in->norm + t * p->s->width;
+    if (g) {
+        watch_squares(p, t, x, width, place);
+        p->model->rows.rmsnorm->fn.rmsnorm(x, g, width, p->config->norm_eps, y);
+    } else {
+        watch(p, t, x, width, place);
+        memcpy(y, x, width * sizeof *y);
+    }
+    return y;
+}
+
+/* norm[T][width] of x[T][width] and its quantized forms. x may be norm itself where g is there. */
 static void norm(const pass *p, const float *x, size_t x_stride, const float *g, size_t width,
                  unsigned forms, tern_overflow_place place) {
     const tern_part part = my_rows(p);
     for (size_t t = part.begin; t < part.end; t++) {
-        watch_squares(p, t, x + t * x_stride, width, place);
-        p->model->rows.rmsnorm->fn.rmsnorm(x + t * x_stride, g, width, p->config->norm_eps,
-                                           p->in->norm + t * p->s->width);
+        (void)norm_row(p, t, x + t * x_stride, g, width, place);
         prepare(p, t, width, forms);
     }
 }
@@ -221,15 +233,6 @@ static void rotate_and_store(const pass *p) {
     }
 }
 
-/* norm[t][n_embd] = rmsnorm(out[t][n_embd]) * g, for a block that norms what it adds. */
-static const float *norm_result(const pass *p, size_t t, const float *out, const float *g) {
-    const size_t width = p->config->n_embd;
-    float *y = p->in->norm + t * p->s->width;
-    watch_squares(p, t, out, width, TERN_OVERFLOW_SUM);
-    p->model->rows.rmsnorm->fn.rmsnorm(out, g, width, p->config->norm_eps, y);
-    return y;
-}
-
 /* x[T][n_embd] += out[T][n_embd], normed before if the block does that; then the next norm. */
 static void add_and_norm(const pass *p, const float *post_norm, const float *g, unsigned forms) {
     const size_t width = p->config->n_embd;
@@ -237,7 +240,7 @@ static void add_and_norm(const pass *p, const float *post_norm, const float *g, 
     for (size_t t = part.begin; t < part.end; t++) {
         const float *out = p->s->out + t * width;
         if (post_norm)
-            out = norm_result(p, t, out, post_norm);
+            out = norm_row(p, t, out, post_norm, width, TERN_OVERFLOW_SUM);
         p->model->rows.add->fn.add(p->in->x + t * width, out, width);
     }
     norm(p, p->in->x, width, g, width, forms, TERN_OVERFLOW_SUM);
@@ -261,25 +264,10 @@ static void gate(const pass *p, const float *sub_norm, unsigned forms) {
         norm(p, p->in->norm, p->s->width, sub_norm, width, forms, TERN_OVERFLOW_ACTIVATION);
 }
 
-/* norm[T][n_head * head_dim]: attended, normed or not, in the forms that the output projection
- * reads. */
-static void finish_attention(const pass *p, const float *sub_norm, unsigned forms) {
-    const size_t width = head_width(p->config);
-    const tern_part part = my_rows(p);
-    if (sub_norm) {
-        norm(p, p->s->attended, width, sub_norm, width, forms, TERN_OVERFLOW_ATTENTION);
-        return;
-    }
-    for (size_t t = part.begin; t < part.end; t++) {
-        watch(p, t, p->s->attended + t * width, width, TERN_OVERFLOW_ATTENTION);
-        memcpy(p->in->norm + t * p->s->width, p->s->attended + t * width, width * sizeof(float));
-        prepare(p, t, width, forms);
-    }
-}
-
 static void forward_layer(const pass *p, const float *next_norm, unsigned next_forms) {
     const tern_layer *l = &p->weights->layers[p->layer];
     const tern_scratch *s = p->s;
+    const size_t heads = head_width(p->config);
     const tern_part all = {0, p->batch->n};
 
     multiply(p, &l->q, p->rows, s->q);
@@ -293,7 +281,7 @@ static void forward_layer(const pass *p, const float *next_norm, unsigned next_f
     tern_attention(p->runner, p->worker, p->layer,
                    p->rows.begin == 0 ? &p->batch->all : &p->batch->wanted);
     meet(p, TERN_STAGE_ATTENTION);
-    finish_attention(p, l->attn_sub_norm, l->o.form);
+    norm(p, s->attended, heads, l->attn_sub_norm, heads, l->o.form, TERN_OVERFLOW_ATTENTION);
     meet_by_row(p, TERN_STAGE_ATTENDED);
     multiply(p, &l->o, p->rows, s->out);
     meet(p, TERN_STAGE_OUT);

@@ -13,7 +13,8 @@
     .at = offsetof(tern_layer, member)
 
 static const tern_block_tensor tensors[] = {
-    {"attn_norm.weight", "input_layernorm.weight", NORM(attn_norm, TERN_SIZE_EMBD)},
+    {"attn_norm.weight", "input_layernorm.weight", NORM(attn_norm, TERN_SIZE_EMBD),
+     .when = TERN_HAS_ATTN_NORM},
     {"attn_q.weight", "self_attn.q_proj.weight",
      MATRIX(q, TERN_SIZE_Q, TERN_SIZE_EMBD, TERN_STAGE_QKV), .turned = true},
     {"attn_q.bias", "self_attn.q_proj.bias", BIAS(q, TERN_SIZE_Q), .turned = true},
@@ -33,7 +34,8 @@ static const tern_block_tensor tensors[] = {
      MATRIX(o, TERN_SIZE_EMBD, TERN_SIZE_Q, TERN_STAGE_OUT)},
     {"post_attention_norm.weight", "post_self_attn_layernorm.weight",
      NORM(attn_post_norm, TERN_SIZE_EMBD), .when = TERN_HAS_ATTN_POST_NORM},
-    {"ffn_norm.weight", "post_attention_layernorm.weight", NORM(ffn_norm, TERN_SIZE_EMBD)},
+    {"ffn_norm.weight", "post_attention_layernorm.weight", NORM(ffn_norm, TERN_SIZE_EMBD),
+     .when = TERN_HAS_FFN_NORM},
     {"ffn_gate.weight", "mlp.gate_proj.weight",
      MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
     {"ffn_up.weight", "mlp.up_proj.weight",

@@ -13,10 +13,10 @@
 
 typedef struct tern_layer {
     uint32_t kind;                /* index of its tern_layer_kind */
-    const float *attn_norm;       /* [n_embd] */
+    const float *attn_norm;       /* [n_embd], or NULL */
     const float *attn_sub_norm;   /* [n_head * head_dim], or NULL */
     const float *attn_post_norm;  /* [n_embd], or NULL */
-    const float *ffn_norm;        /* [n_embd] */
+    const float *ffn_norm;        /* [n_embd], or NULL */
     const float *ffn_sub_norm;    /* [n_ff], or NULL */
     const float *ffn_post_norm;   /* [n_embd], or NULL */
     tern_linear q;                /* n_embd -> n_head * head_dim */

@@ -164,6 +164,7 @@ class Architecture(NamedTuple):
     biases: bool  # of the query, key and value projections, where the file has them
     head_norms: bool = False  # of each head of queries and keys, before rope
     post_norms: bool = False  # of what attention and the feed-forward part add
+    pre_norms: bool = True  # in front of attention and of the feed-forward part
 
 
 ARCHITECTURES = {
@@ -239,7 +240,7 @@ class Model:
         return rope_angles(np.arange(n), self.n_rot, self.base, factors, self.rope_scale)
 
     def _attention(self, layer, h, angles, kv):
-        a = self._norm(f"blk.{layer}.attn_norm", h)
+        a = self._norm(f"blk.{layer}.attn_norm", h) if self.arch.pre_norms else h
         q, k, v = (
             (self._project(layer, f"attn_{x}", a) + self._bias(layer, f"attn_{x}")).reshape(
                 len(h), -1, self.head_dim
@@ -258,7 +259,7 @@ class Model:
         return self._result(layer, "post_attention_norm", self._project(layer, "attn_output", o))
 
     def _feed_forward(self, layer, h):
-        f = self._norm(f"blk.{layer}.ffn_norm", h)
+        f = self._norm(f"blk.{layer}.ffn_norm", h) if self.arch.pre_norms else h
         gate, up = self._project(layer, "ffn_gate", f), self._project(layer, "ffn_up", f)
         t = self.arch.activation(gate) * up
         if self.arch.sub_norms:
