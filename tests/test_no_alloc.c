@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/forward/runner.h"
+#include "tern/engine.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 
@@ -222,6 +223,43 @@ static void test_passes(void **state) {
     tern_model_free(&model);
 }
 
+/* Steps of an engine, from the first pass to the last token of requests of every kind. */
+static void test_engine(void **state) {
+    enum { REQUESTS = 5 };
+    static const char *const stops[] = {"never"};
+    tern_model *model = tiny_open("llama-tiny-f16", NULL);
+    tern_engine_params params = {.n_ctx = 200, .threads = 2, .n_sequences = 2, .n_ahead = 20};
+    tern_engine *e = NULL;
+    int32_t prompt[100];
+    size_t n_tokens = 0, n = 1;
+    (void)state;
+    tiny_prompt(model, 3, prompt, 100);
+    params.pool_bytes = 5 * tern_model_kv_bytes(model, 64, params.kv);
+    assert_int_equal(tern_engine_new(model, &params, &e, NULL), TERN_OK);
+    for (uint32_t i = 0; i < REQUESTS; i++) {
+        const tern_request request = {.tokens = prompt,
+                                      .n_tokens = 100,
+                                      .branches = 1 + i % 2,
+                                      .max_tokens = i % 2 * 30,
+                                      .ignore_end = true,
+                                      .n_logprobs = i % 3,
+                                      .stop_texts = stops,
+                                      .n_stop_texts = 1};
+        uint64_t id;
+        assert_int_equal(tern_engine_submit(e, &request, &id, NULL), TERN_OK);
+    }
+    const size_t before = counted();
+    for (const tern_event *events; tern_engine_now(e).waiting + tern_engine_now(e).running > 0;
+         n_tokens += n)
+        if (tern_engine_step(e, &events, &n, NULL) != TERN_OK)
+            break;
+    check_none_since(before);
+    assert_true(n_tokens > 300);
+    assert_true(tern_engine_now(e).set_aside > 0);
+    tern_engine_free(&e);
+    tern_model_free(&model);
+}
+
 static void test_sampler(void **state) {
     enum { VOCABULARY = 50000 };
     static const tern_logit_bias bias[] = {{7, 2.0f}, {49999, -100.0f}};
@@ -316,8 +354,8 @@ static void test_generate(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counting_counts), cmocka_unit_test(test_eval),
-        cmocka_unit_test(test_passes),          cmocka_unit_test(test_sampler),
-        cmocka_unit_test(test_generate),
+        cmocka_unit_test(test_passes),          cmocka_unit_test(test_engine),
+        cmocka_unit_test(test_sampler),         cmocka_unit_test(test_generate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

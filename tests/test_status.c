@@ -76,6 +76,7 @@ static void test_texts(void **state) {
         {65, "no such NUMA node, or no hwloc to bind with"},
         {66, "no memory for a session's scratch"},
         {67, "file exists already, or is being read, and is not replaced"},
+        {68, "too many requests wait"},
         {70, "device cannot be used"},
         {71, "not implemented on this device"},
     };

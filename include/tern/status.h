@@ -99,6 +99,7 @@ const char *tern_version(void);
     X(ERR_PLACES, 65, "no such NUMA node, or no hwloc to bind with")                               \
     X(ERR_SCRATCH_MEMORY, 66, "no memory for a session's scratch")                                 \
     X(ERR_EXISTS, 67, "file exists already, or is being read, and is not replaced")                \
+    X(ERR_QUEUE, 68, "too many requests wait")                                                     \
     X(ERR_DEVICE, 70, "device cannot be used")                                                     \
     X(ERR_UNIMPLEMENTED, 71, "not implemented on this device")
 

@@ -22,15 +22,14 @@
  */
 
 #include "runtime/cache/pool.h"
-
-enum { TERN_SPACE_BYTES = 32 }; /* of the name of who may share a page */
+#include "tern/engine.h"
 
 #define TERN_NO_PAGE UINT32_MAX
 
 /* What a full page holds. */
 typedef struct tern_page_key {
     uint64_t after;        /* serial of the page before it; 0: it is the first of a sequence */
-    const uint8_t *space;  /* [TERN_SPACE_BYTES] pages are found in their own name space only */
+    const uint8_t *space;  /* [TERN_SPACE_BYTES] pages are found in their own space only */
     const int32_t *tokens; /* [TERN_PAGE] */
 } tern_page_key;
 

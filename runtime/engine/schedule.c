@@ -12,6 +12,7 @@ struct tern_schedule {
     tern_job **running; /* [n_jobs], in the order of jobs */
     tern_job **waiting; /* [n_queue + n_jobs], likewise */
     uint32_t n_running, n_waiting;
+    tern_schedule_totals totals;
     uint32_t *tables; /* [n_jobs][pages_each] */
     uint32_t *slots;  /* [n_jobs - n_running] that no job has */
 };
@@ -83,6 +84,9 @@ uint32_t tern_schedule_running(const tern_schedule *s) {
 }
 const tern_pages *tern_schedule_pages(const tern_schedule *s) {
     return s->pages;
+}
+tern_schedule_totals tern_schedule_done(const tern_schedule *s) {
+    return s->totals;
 }
 void tern_schedule_forget(tern_schedule *s) {
     tern_pages_forget(s->pages);
@@ -163,6 +167,7 @@ void tern_schedule_remove(tern_schedule *s, tern_job *job) {
 static void set_aside(tern_schedule *s, tern_job *job) {
     stop(s, job);
     job->set_aside++;
+    s->totals.set_aside++;
     job->n_guesses = 0;
     insert(s->waiting, &s->n_waiting, job);
 }
@@ -213,6 +218,7 @@ static bool admit(tern_schedule *s, tern_job *job) {
     job->n_pages = job->n_known = shared;
     job->computed = job->n_shared = shared * TERN_PAGE;
     job->is_running = true;
+    s->totals.shared += job->n_shared;
     take_out(s->waiting, &s->n_waiting, job);
     insert(s->running, &s->n_running, job);
     return true;

@@ -104,6 +104,13 @@ void tern_schedule_computed(tern_schedule *s, const tern_plan_span *span, uint32
 
 uint32_t tern_schedule_waiting(const tern_schedule *s);
 uint32_t tern_schedule_running(const tern_schedule *s);
+/* What came of all plans so far. */
+typedef struct tern_schedule_totals {
+    uint64_t shared; /* tokens found in pages by jobs when they were admitted */
+    uint64_t set_aside;
+} tern_schedule_totals;
+
+tern_schedule_totals tern_schedule_done(const tern_schedule *s);
 const tern_pages *tern_schedule_pages(const tern_schedule *s);
 
 /* Forgets what no job uses. */

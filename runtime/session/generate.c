@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
+#include "runtime/sample/end_of_text.h"
 #include "runtime/sample/sampler.h"
 #include "tern/tern.h"
 
@@ -23,29 +24,14 @@ typedef struct generate_source {
 typedef struct generate_call {
     generate_source source;
     tern_sampler *sampler;
-    const tern_tokenizer *tokenizer; /* NULL: no token of the model ends the text */
-    tern_generate_params params;
+    tern_end_of_text end;
+    size_t max_tokens;
     tern_token_callback *callback;
     void *user;
     double start;
     tern_latencies latencies;
     tern_generation result;
 } generate_call;
-
-/* Whether the token ends the text, and then why. */
-static bool ends_text(generate_call *g, int32_t token) {
-    if (g->tokenizer != NULL && tern_token_ends_text(g->tokenizer, token)) {
-        g->result.stop = TERN_STOP_END;
-        return true;
-    }
-    for (size_t i = 0; i < g->params.n_stop_tokens; i++) {
-        if (g->params.stop_tokens[i] == token) {
-            g->result.stop = TERN_STOP_TOKEN;
-            return true;
-        }
-    }
-    return false;
-}
 
 /* Tells the sampler and the caller about a token; false when it wants no more. */
 static bool report(generate_call *g, int32_t token) {
@@ -59,7 +45,7 @@ static bool report(generate_call *g, int32_t token) {
 
 static tern_status decode(generate_call *g, tern_error *err) {
     g->result.stop = TERN_STOP_LENGTH;
-    while (g->result.n_generated < g->params.max_tokens) {
+    while (g->result.n_generated < g->max_tokens) {
         if (g->source.is_full(g->source.self)) {
             g->result.stop = TERN_STOP_CONTEXT;
             return TERN_OK;
@@ -70,7 +56,7 @@ static tern_status decode(generate_call *g, tern_error *err) {
         if (status != TERN_OK) {
             return status;
         }
-        if (ends_text(g, token)) {
+        if (tern_ends_text(&g->end, token, &g->result.stop)) {
             return TERN_OK;
         }
         const bool more = report(g, token);
@@ -102,6 +88,13 @@ static tern_status check_call(const void *model, const tern_sampler *sampler, co
     }
     return n_prompt > 0 ? TERN_OK
                         : tern_fail(err, TERN_ERR_EMPTY, "generate: the prompt has no tokens");
+}
+
+static tern_end_of_text end_of(const tern_tokenizer *tokenizer,
+                               const tern_generate_params *params) {
+    return (tern_end_of_text){.tokenizer = params->ignore_end ? NULL : tokenizer,
+                              .stop_tokens = params->stop_tokens,
+                              .n_stop_tokens = params->n_stop_tokens};
 }
 
 /* The whole call; *result is written only when it succeeds. */
@@ -154,15 +147,14 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
     if (status != TERN_OK) {
         return status;
     }
+    const tern_tokenizer *tokenizer = NULL; /* without one no token of the model ends the text */
+    (void)!tern_model_tokenizer(tern_session_model(session), &tokenizer, NULL);
     generate_call g = {.source = {append_to_session, pick_of_session, session_is_full, session},
                        .sampler = sampler,
-                       .params = *params,
+                       .end = end_of(tokenizer, params),
+                       .max_tokens = params->max_tokens,
                        .callback = callback,
                        .user = user};
-    if (!params->ignore_end &&
-        tern_model_tokenizer(tern_session_model(session), &g.tokenizer, NULL) != TERN_OK) {
-        g.tokenizer = NULL; /* a model without a tokenizer has no end-of-text token */
-    }
     return generate(&g, prompt, n_prompt, result, err);
 }
 
@@ -215,8 +207,8 @@ tern_status tern_generate_with(const tern_forward_model *model, tern_sampler *sa
     }
     generate_call g = {.source = {append_to_foreign, pick_of_foreign, foreign_is_full, &f},
                        .sampler = sampler,
-                       .tokenizer = params->ignore_end ? NULL : model->tokenizer,
-                       .params = *params,
+                       .end = end_of(model->tokenizer, params),
+                       .max_tokens = params->max_tokens,
                        .callback = callback,
                        .user = user};
     status = generate(&g, prompt, n_prompt, result, err);

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "base/logprob.h"
 #include "tern/tern.h"
-#include "tools/eval/logprob.h"
 
 pair_figures compare_vectors(const float *reference, const float *ours, size_t n) {
     double sum = 0.0;
@@ -33,12 +33,12 @@ pair_figures compare_vectors(const float *reference, const float *ours, size_t n
 }
 
 double compare_kl(const float *reference, const float *ours, size_t n) {
-    const double log_r = eval_log_sum_exp(reference, n);
-    const double log_o = eval_log_sum_exp(ours, n);
+    const double log_r = tern_log_sum_exp(reference, n);
+    const double log_o = tern_log_sum_exp(ours, n);
     double kl = 0.0;
     for (size_t i = 0; i < n; i++) {
         const double ln_p = (double)reference[i] - log_r;
-        kl += eval_exp(ln_p) * (ln_p - ((double)ours[i] - log_o));
+        kl += tern_double_exp(ln_p) * (ln_p - ((double)ours[i] - log_o));
     }
     return kl;
 }

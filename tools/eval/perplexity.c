@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/eval/logprob.h"
+#include "base/logprob.h"
 
 enum { PIECE = 32 }; /* positions whose logits are in memory at once; changes no bit */
 
@@ -32,7 +32,7 @@ size_t perplexity_windows(const perplexity_params *p, size_t n) {
 /* ---- one window ------------------------------------------------------------------------------ */
 
 static tern_status score_token(scorer *s, const float *logits, int32_t token, tern_error *err) {
-    const double nll = eval_log_sum_exp(logits, s->n_vocab) - (double)logits[token];
+    const double nll = tern_log_sum_exp(logits, s->n_vocab) - (double)logits[token];
     if (!isfinite(nll)) {
         return tern_fail(err, TERN_ERR_NONFINITE, "scored token %zu, id %d: -ln p is %g", s->n,
                          token, nll);
@@ -75,10 +75,10 @@ static perplexity_result summarize(const scorer *s, size_t windows) {
     }
     perplexity_result r = {.windows = windows, .scored = s->n, .nll = mean};
     r.nll_error = s->n > 1 ? sqrt(squares / (n * (n - 1.0))) : 0.0;
-    r.value = eval_exp(mean);
+    r.value = tern_double_exp(mean);
     r.value_error = r.value * r.nll_error;
-    r.low = eval_exp(mean - 1.96 * r.nll_error);
-    r.high = eval_exp(mean + 1.96 * r.nll_error);
+    r.low = tern_double_exp(mean - 1.96 * r.nll_error);
+    r.high = tern_double_exp(mean + 1.96 * r.nll_error);
     return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/eval/logprob.h"
+#include "base/logprob.h"
 
 #include <math.h>
 
@@ -23,7 +23,7 @@ static const double taylor[] = {1.0 / 6227020800,
                                 1.0,
                                 1.0};
 
-double eval_exp(double x) {
+double tern_double_exp(double x) {
     if (!(x >= -745.0)) {
         return isnan(x) ? x : 0.0; /* below half of the smallest denormal */
     }
@@ -40,7 +40,7 @@ double eval_exp(double x) {
     return ldexp(p, (int)n);
 }
 
-double eval_log(double x) {
+double tern_double_log(double x) {
     int exponent;
     double m = frexp(x, &exponent);
     if (m < 0x1.6a09e667f3bcdp-1) { /* sqrt(1/2): m in [0.707, 1.414) */
@@ -57,14 +57,14 @@ double eval_log(double x) {
     return exponent * ln2_high + (2.0 * s * sum + exponent * ln2_low);
 }
 
-double eval_log_sum_exp(const float *x, size_t n) {
+double tern_log_sum_exp(const float *x, size_t n) {
     float largest = x[0];
     for (size_t i = 1; i < n; i++) {
         largest = x[i] > largest ? x[i] : largest;
     }
     double sum = 0.0;
     for (size_t i = 0; i < n; i++) {
-        sum += eval_exp((double)x[i] - (double)largest);
+        sum += tern_double_exp((double)x[i] - (double)largest);
     }
-    return (double)largest + eval_log(sum);
+    return (double)largest + tern_double_log(sum);
 }

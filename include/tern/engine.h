@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_ENGINE_H
+#define TERN_ENGINE_H
+
+/*
+ * tern: many sequences at once.
+ *
+ * An engine computes passes that carry tokens of many sequences, over cache memory that they share
+ * in pages. What a sequence gives, tokens and digest, is what it gives alone: for any mixture of
+ * others, any order of arrival, shared pages or not, memory to spare or not, any number of threads
+ * and any instruction set. Only times differ.
+ *
+ *     tern_engine_submit(engine, &request, &id, &err);
+ *     while (tern_engine_now(engine).waiting + tern_engine_now(engine).running > 0) {
+ *         tern_engine_step(engine, &events, &n, &err);
+ *         for each of the n events: a token, or the end of a sequence
+ *     }
+ *
+ * Threads: one thread at a time calls tern_engine_step and tern_engine_free. Any thread may submit,
+ * cancel and ask for the state at any time, also while a step runs; hooks of requests are called
+ * by the thread that makes the step, and must not call the engine.
+ *
+ * Errors as in tern.h. A request's own error ends that request alone.
+ */
+
+#include "tern/tern.h"
+
+TERN_API_BEGIN
+
+typedef struct tern_engine tern_engine;
+
+typedef struct tern_engine_params {
+    uint32_t n_ctx;       /* positions of a sequence at most; 0: tern_model_default_context */
+    uint64_t pool_bytes;  /* of keys and values of all sequences; 0: as many as one needs */
+    uint32_t n_sequences; /* that run at once at most, <= n_batch; 0: 16 */
+    uint32_t n_queue;     /* that wait at most; 0: 256 */
+    uint32_t n_batch;     /* tokens of a pass at most; 0: 128 */
+    uint32_t n_ahead;     /* positions that a request without max_tokens is promised at a time;
+                             0: 1024 */
+    uint32_t threads;     /* 0: as many as there are cores for */
+    tern_format kv;       /* TERN_FORMAT_F16 (default), TERN_FORMAT_F32 or TERN_FORMAT_Q8_0 */
+    double gap_seconds;   /* between two tokens of a sequence, aimed at while other prompts are
+                             read; 0: prompts are read as fast as they can be */
+    double (*clock)(void *user); /* seconds; NULL: the machine's. For deadlines and figures, and to
+                                    learn what passes cost */
+    void *clock_user;
+} tern_engine_params;
+
+tern_engine_params tern_engine_params_default(void);
+
+/*
+ * TERN_ERR_CONTEXT, TERN_ERR_ARG, TERN_ERR_STATE (a model without weights), TERN_ERR_NOMEM,
+ * TERN_ERR_CACHE_MEMORY, TERN_ERR_SCRATCH_MEMORY, TERN_ERR_STRICT. The model must outlive the
+ * engine. params may be NULL: the defaults.
+ */
+TERN_MUST_CHECK tern_status tern_engine_new(const tern_model *model,
+                                            const tern_engine_params *params, tern_engine **out,
+                                            tern_error *err);
+
+/* Ends everything without further events. Sets *engine to NULL; NULL is fine. */
+void tern_engine_free(tern_engine **engine);
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+enum {
+    TERN_MOST_GUESSES = 16,  /* tokens that may be guessed for one pass */
+    TERN_MOST_LOGPROBS = 32, /* alternatives that a token may come with */
+    TERN_SPACE_BYTES = 32
+};
+
+/* A branch of a request, for hooks: the prompt and all tokens so far, tokens[n]. */
+typedef struct tern_progress {
+    uint32_t branch;
+    const int32_t *tokens;
+    size_t n, n_prompt;
+} tern_progress;
+
+/*
+ * Which tokens may follow. allowed[words] comes with all bits set, bit i % 64 of word i / 64 for
+ * token i; the hook clears those of tokens that may not. It is asked before each token is picked,
+ * so the certified head proves its choice among those. False, or no token left, ends the branch
+ * with TERN_ERR_ARG. Must depend on nothing but the progress.
+ */
+typedef bool tern_mask_hook(void *user, const tern_progress *progress, uint64_t *allowed,
+                            size_t words);
+
+/*
+ * Guesses what follows, guesses[most], and returns how many tokens it guessed. A pass computes them
+ * together with the last token and keeps those that it would have picked itself; so guesses change
+ * times, never tokens.
+ */
+typedef size_t tern_guess_hook(void *user, const tern_progress *progress, int32_t *guesses,
+                               size_t most);
+
+/* What to compute. Everything is copied but the hooks' `user`. Zero what is not wanted. */
+typedef struct tern_request {
+    const int32_t *tokens; /* [n_tokens] the prompt, >= 1 */
+    size_t n_tokens;
+    const tern_sampler_params *sampling; /* NULL: the defaults. Branch i has the seed + i */
+    uint32_t branches;                   /* answers to the prompt; 0: one */
+    size_t max_tokens;                   /* of each answer; 0: until the context is full */
+    bool ignore_end;                     /* go on after the model's end-of-text tokens */
+    const int32_t *stop_tokens;          /* [n_stop_tokens] further tokens that end the text */
+    size_t n_stop_tokens;
+    const char *const *stop_texts; /* [n_stop_texts] that end the text where they begin */
+    size_t n_stop_texts;
+    bool logprobs;       /* of each token: ln of its probability before biases, penalties, masks and
+                            temperature. Reads the whole head for each */
+    uint32_t n_logprobs; /* the likeliest tokens with theirs, TERN_MOST_LOGPROBS at most */
+    const uint8_t *space; /* [TERN_SPACE_BYTES] computed pages are shared only among requests of the
+                             same name; NULL: zeros */
+    int32_t priority;     /* larger ones are admitted first */
+    double deadline_seconds; /* from now; what has not ended by then is ended. 0: none */
+    tern_mask_hook *mask;    /* NULL: all tokens may follow */
+    tern_guess_hook *guess;  /* NULL: nothing is guessed */
+    void *user;              /* of hooks */
+} tern_request;
+
+/*
+ * Lets a request wait for its turn: by priority, then first come, first served. Memory for the
+ * prompt and max_tokens is reserved when it is admitted; without max_tokens for the prompt and
+ * n_ahead tokens, and for more when they are used up. Where there is no more the youngest one is
+ * set aside and computed again later, which changes none of its tokens.
+ *
+ * TERN_ERR_EMPTY, TERN_ERR_TOKEN_RANGE, TERN_ERR_CONTEXT (it could never fit; the message has both
+ * numbers), TERN_ERR_QUEUE (too many wait; later it may fit), TERN_ERR_TOKENIZER_MISSING
+ * (stop_texts of a model without a tokenizer), TERN_ERR_ARG, TERN_ERR_NULL, TERN_ERR_NOMEM, and
+ * what tern_sampler_new refuses. *id is never 0.
+ */
+TERN_MUST_CHECK tern_status tern_engine_submit(tern_engine *e, const tern_request *request,
+                                               uint64_t *id, tern_error *err);
+
+/* Ends all branches of a request before the next pass, which says so in events; false when there is
+ * none of that id, any more. */
+bool tern_engine_cancel(tern_engine *e, uint64_t id);
+
+/* ---- what comes of them -------------------------------------------------------------------- */
+
+typedef enum tern_end {
+    TERN_END_OF_TEXT, /* the model ended it, by a token that is not part of it */
+    TERN_END_STOP_TOKEN,
+    TERN_END_STOP_TEXT, /* the last token, which completed it, was reported; its text was not */
+    TERN_END_LENGTH,    /* max_tokens */
+    TERN_END_CONTEXT,   /* the context, or all cache memory, is full */
+    TERN_END_CANCELLED,
+    TERN_END_DEADLINE,
+    TERN_END_ERROR
+} tern_end;
+
+/* "end", "stop", "length", "context", "cancelled", "deadline" or "error"; static storage. */
+const char *tern_end_name(tern_end end);
+
+typedef struct tern_logprob {
+    int32_t token;
+    float logprob;
+} tern_logprob;
+
+typedef struct tern_branch_figures {
+    size_t n_prompt, n_generated;
+    size_t n_shared;      /* of the prompt, found in pages when it was first admitted */
+    uint32_t n_set_aside; /* how often it had to make room */
+    uint64_t n_guessed, n_guessed_right;
+    double queued_seconds;      /* until it was first admitted */
+    double first_token_seconds; /* from submitting to the first token; 0: there was none */
+    double seconds;             /* from submitting to the end */
+} tern_branch_figures;
+
+typedef enum tern_event_kind { TERN_EVENT_TOKEN, TERN_EVENT_END } tern_event_kind;
+
+/* What happened to a branch of a request. Pointers live until the next step. */
+typedef struct tern_event {
+    uint64_t request;
+    uint32_t branch;
+    tern_event_kind kind;
+    double seconds;   /* since it was submitted */
+    const char *text; /* [size] UTF-8 that is certain to belong to the answer, perhaps of earlier
+                         tokens; empty without a tokenizer */
+    size_t size;
+
+    /* of a token */
+    int32_t token;
+    float logprob;                 /* 0 unless asked for */
+    const tern_logprob *likeliest; /* [n_likeliest] most likely first */
+    size_t n_likeliest;
+
+    /* of an end */
+    tern_end end;
+    const tern_error *error; /* not NULL for TERN_END_ERROR */
+    tern_branch_figures figures;
+    char digest[65]; /* SHA-256, in hexadecimal, of the hidden states after the output norm, n_embd
+                        floats each, little-endian, of all positions that a token was picked from */
+} tern_event;
+
+/*
+ * One pass: ends what was cancelled or is late, admits, computes, picks. *events[*n] is what
+ * happened, in an order of its own; none when there was nothing to do. Allocates nothing.
+ * TERN_ERR_NULL.
+ */
+TERN_MUST_CHECK tern_status tern_engine_step(tern_engine *e, const tern_event **events, size_t *n,
+                                             tern_error *err);
+
+typedef struct tern_engine_state {
+    uint32_t waiting, running; /* branches */
+    uint64_t passes, tokens;   /* computed so far */
+    uint64_t shared_tokens;    /* not computed, because a page held them */
+    uint64_t set_aside;
+    uint32_t pages, free_pages, used_pages, cached_pages; /* of 64 positions, at the last step */
+    uint32_t n_ctx, threads;
+} tern_engine_state;
+
+tern_engine_state tern_engine_now(tern_engine *e);
+
+/* Forgets what is kept of sequences that have ended. Between steps, by the thread that makes them.
+ */
+void tern_engine_forget(tern_engine *e);
+
+TERN_API_END
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/engine/branch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/logprob.h"
+
+const char *tern_end_name(tern_end end) {
+    static const char *const names[] = {
+        [TERN_END_OF_TEXT] = "end",       [TERN_END_STOP_TOKEN] = "stop",
+        [TERN_END_STOP_TEXT] = "stop",    [TERN_END_LENGTH] = "length",
+        [TERN_END_CONTEXT] = "context",   [TERN_END_CANCELLED] = "cancelled",
+        [TERN_END_DEADLINE] = "deadline", [TERN_END_ERROR] = "error",
+    };
+    return names[end];
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static tern_status check_tokens(const tern_request *r, uint32_t n_vocab, tern_error *err) {
+    for (size_t i = 0; i < r->n_tokens; i++)
+        if (r->tokens[i] < 0 || (uint32_t)r->tokens[i] >= n_vocab)
+            return tern_fail(err, TERN_ERR_TOKEN_RANGE,
+                             "token %d at index %zu is outside the vocabulary of %u", r->tokens[i],
+                             i, n_vocab);
+    return TERN_OK;
+}
+
+static void set_limits(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
+    b->n_prompt = b->job.n_tokens = (uint32_t)r->n_tokens;
+    b->at_limit = r->max_tokens > 0 ? TERN_END_LENGTH : TERN_END_CONTEXT;
+    b->job.most = r->max_tokens > 0 ? b->n_prompt + (uint32_t)r->max_tokens : f->n_ctx;
+    b->job.ahead = r->max_tokens > 0 ? (uint32_t)r->max_tokens : f->n_ahead;
+}
+
+/* Copies of what the request points to. */
+static bool copy(tern_branch *b, const tern_request *r) {
+    b->tokens = calloc((size_t)b->job.most + 1, sizeof *b->tokens);
+    b->stop_tokens = calloc(r->n_stop_tokens + 1, sizeof *b->stop_tokens);
+    b->likeliest = calloc((1 + TERN_MOST_GUESSES) * b->n_logprobs + 1, sizeof *b->likeliest);
+    if (!b->tokens || !b->stop_tokens || !b->likeliest)
+        return false;
+    memcpy(b->tokens, r->tokens, r->n_tokens * sizeof *b->tokens);
+    if (r->n_stop_tokens > 0)
+        memcpy(b->stop_tokens, r->stop_tokens, r->n_stop_tokens * sizeof *b->stop_tokens);
+    if (r->space)
+        memcpy(b->space, r->space, sizeof b->space);
+    return true;
+}
+
+static tern_status open_sampler(tern_branch *b, const tern_request *r, uint32_t n_vocab,
+                                tern_error *err) {
+    tern_sampler_params sampling = r->sampling ? *r->sampling : tern_sampler_params_default();
+    sampling.seed += b->index;
+    const tern_status status = tern_sampler_new(&sampling, n_vocab, &b->sampler, err);
+    for (size_t i = 0; i < r->n_tokens && status == TERN_OK; i++)
+        tern_sampler_accept(b->sampler, r->tokens[i]);
+    return status;
+}
+
+static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_request *r,
+                        tern_error *err) {
+    tern_status status = check_tokens(r, f->n_vocab, err);
+    if (status != TERN_OK)
+        return status;
+    set_limits(b, f, r);
+    if (!copy(b, r))
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a request of %u positions",
+                         b->job.most);
+    b->job.tokens = b->tokens;
+    b->job.space = b->space;
+    b->end_of_text = (tern_end_of_text){.tokenizer = r->ignore_end ? NULL : f->tokenizer,
+                                        .stop_tokens = b->stop_tokens,
+                                        .n_stop_tokens = r->n_stop_tokens};
+    status = tern_answer_text_open(&b->text, f->tokenizer, r->stop_texts, r->n_stop_texts,
+                                   f->piece_bytes, 1 + TERN_MOST_GUESSES, err);
+    return status == TERN_OK ? open_sampler(b, r, f->n_vocab, err) : status;
+}
+
+tern_status tern_branch_new(const tern_branch_frame *frame, const tern_request *request,
+                            uint32_t index, tern_branch **out, tern_error *err) {
+    tern_branch *b = calloc(1, sizeof *b);
+    if (!b)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a request");
+    b->index = index;
+    b->job.priority = request->priority;
+    b->mask = request->mask;
+    b->guess = request->guess;
+    b->user = request->user;
+    b->n_logprobs = request->n_logprobs < frame->n_vocab ? request->n_logprobs : frame->n_vocab;
+    b->logprobs = request->logprobs || b->n_logprobs > 0;
+    b->figures.n_prompt = request->n_tokens;
+    tern_sha256_start(&b->digest);
+    const tern_status status = fill(b, frame, request, err);
+    if (status != TERN_OK)
+        tern_branch_free(&b);
+    else
+        *out = b;
+    return status;
+}
+
+void tern_branch_free(tern_branch **branch) {
+    tern_branch *b = *branch;
+    if (!b)
+        return;
+    tern_sampler_free(&b->sampler);
+    tern_answer_text_close(&b->text);
+    free(b->tokens);
+    free(b->stop_tokens);
+    free(b->likeliest);
+    free(b);
+    *branch = NULL;
+}
+
+/* ---- before a pass ------------------------------------------------------------------------- */
+
+tern_progress tern_branch_progress(const tern_branch *b) {
+    return (tern_progress){
+        .branch = b->index, .tokens = b->tokens, .n = b->job.n_tokens, .n_prompt = b->n_prompt};
+}
+
+void tern_branch_guess(tern_branch *b, uint32_t n_vocab) {
+    const tern_progress progress = tern_branch_progress(b);
+    int32_t *guesses = b->tokens + b->job.n_tokens;
+    const size_t room = b->job.most - b->job.n_tokens - 1; /* one is picked behind them */
+    const size_t most = room < TERN_MOST_GUESSES ? room : TERN_MOST_GUESSES;
+    const size_t told = b->guess(b->user, &progress, guesses, most);
+    size_t n = 0;
+    while (n < told && n < most && guesses[n] >= 0 && (uint32_t)guesses[n] < n_vocab)
+        n++;
+    b->job.n_guesses = (uint32_t)n;
+}
+
+/* ---- a pick -------------------------------------------------------------------------------- */
+
+tern_status tern_branch_mask(tern_branch *b, uint64_t *allowed, size_t words) {
+    if (!b->mask)
+        return TERN_OK;
+    const tern_progress progress = tern_branch_progress(b);
+    memset(allowed, 0xff, words * sizeof *allowed);
+    if (!b->mask(b->user, &progress, allowed, words))
+        return tern_fail(&b->error, TERN_ERR_ARG, "the mask allows nothing after token %zu",
+                         progress.n);
+    return tern_sampler_allow(b->sampler, allowed, &b->error);
+}
+
+double tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab) {
+    tern_logprob *best = b->likeliest + b->n_likeliest;
+    const double sum = tern_log_sum_exp(logits, n_vocab);
+    size_t n = 0;
+    for (size_t i = 0; i < n_vocab; i++) {
+        if (b->n_logprobs == 0 || (n == b->n_logprobs && !(logits[i] > best[n - 1].logprob)))
+            continue;
+        n += n < b->n_logprobs;
+        size_t at = n - 1;
+        for (; at > 0 && best[at - 1].logprob < logits[i]; at--)
+            best[at] = best[at - 1];
+        best[at] = (tern_logprob){.token = (int32_t)i, .logprob = logits[i]};
+    }
+    for (size_t i = 0; i < n; i++)
+        best[i].logprob = (float)((double)best[i].logprob - sum);
+    b->n_likeliest += n;
+    return sum;
+}
+
+void tern_branch_stop(tern_branch *b, tern_end end) {
+    b->end = b->is_over ? b->end : end;
+    b->is_over = true;
+}
+
+bool tern_branch_take(tern_branch *b, int32_t token, tern_text_part *part) {
+    tern_stop_reason why;
+    if (tern_ends_text(&b->end_of_text, token, &why)) {
+        tern_branch_stop(b, why == TERN_STOP_END ? TERN_END_OF_TEXT : TERN_END_STOP_TOKEN);
+        return false;
+    }
+    b->tokens[b->job.n_tokens++] = token;
+    b->figures.n_generated++;
+    tern_sampler_accept(b->sampler, token);
+    *part = tern_answer_text_push(&b->text, token);
+    if (b->text.stopped)
+        tern_branch_stop(b, TERN_END_STOP_TEXT);
+    else if (b->job.n_tokens == b->job.most)
+        tern_branch_stop(b, b->at_limit);
+    return true;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_ENGINE_BRANCH_H
+#define TERN_RUNTIME_ENGINE_BRANCH_H
+
+/*
+ * A branch of a request: one sequence, with all that decides what it becomes. Nothing of it is
+ * shared with other branches but pages of keys and values.
+ */
+
+#include "base/sha256.h"
+#include "runtime/engine/schedule.h"
+#include "runtime/engine/text.h"
+#include "runtime/sample/end_of_text.h"
+#include "runtime/sample/sampler.h"
+#include "tern/engine.h"
+
+typedef struct tern_branch {
+    tern_job job; /* first, so that a job of the schedule is its branch */
+    uint64_t request;
+    uint32_t index;  /* of the request's branches */
+    int32_t *tokens; /* [job.most + 1] */
+    uint32_t n_prompt;
+    tern_end at_limit; /* why it ends when job.most tokens are there */
+    tern_sampler *sampler;
+    int32_t *stop_tokens; /* of end_of_text */
+    tern_end_of_text end_of_text;
+    tern_answer_text text;
+    uint8_t space[TERN_SPACE_BYTES];
+    tern_mask_hook *mask;
+    tern_guess_hook *guess;
+    void *user;
+    bool logprobs;
+    size_t n_logprobs, n_likeliest; /* asked for; entries of likeliest that events point to */
+    tern_logprob *likeliest;        /* [(1 + TERN_MOST_GUESSES) * n_logprobs] */
+    tern_sha256 digest;
+    double submitted, deadline; /* by the engine's clock; infinite: none */
+    tern_branch_figures figures;
+
+    bool is_scheduled; /* the schedule has it */
+    bool was_admitted;
+    bool is_over;   /* for the reason `end` */
+    bool cancelled; /* under the engine's lock */
+    tern_end end;
+    tern_error error;
+} tern_branch;
+
+/* What branches of one engine have in common. */
+typedef struct tern_branch_frame {
+    const tern_tokenizer *tokenizer; /* NULL: none */
+    size_t piece_bytes;              /* of its longest token */
+    uint32_t n_vocab;
+    uint32_t n_ctx;   /* positions that a sequence may have */
+    uint32_t n_ahead; /* and that one without a limit is promised at a time */
+} tern_branch_frame;
+
+/*
+ * A branch of a request that was checked but for its tokens, sampling and stops. Errors as
+ * tern_engine_submit.
+ */
+TERN_MUST_CHECK tern_status tern_branch_new(const tern_branch_frame *frame,
+                                            const tern_request *request, uint32_t index,
+                                            tern_branch **out, tern_error *err);
+void tern_branch_free(tern_branch **branch);
+
+tern_progress tern_branch_progress(const tern_branch *b);
+
+/* Asks for guesses, which lie behind the tokens until the next pass. */
+void tern_branch_guess(tern_branch *b, uint32_t n_vocab);
+
+/* Tells the sampler what may follow. allowed[words] is scratch that must stay until the pick. */
+TERN_MUST_CHECK tern_status tern_branch_mask(tern_branch *b, uint64_t *allowed, size_t words);
+
+/* Notes the likeliest tokens of logits[n_vocab] and returns ln of the sum of all e^logit. */
+double tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab);
+
+/*
+ * Takes a token that was picked: it ends the branch, or is one of its tokens now, and *part is the
+ * text that became certain. True when it is one of its tokens.
+ */
+bool tern_branch_take(tern_branch *b, int32_t token, tern_text_part *part);
+
+/* The branch is over, unless it was before. */
+void tern_branch_stop(tern_branch *b, tern_end end);
+
+#endif

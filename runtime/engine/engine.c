@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "runtime/engine/internal.h"
+#include "tern/inspect.h"
+
+enum {
+    DEFAULT_SEQUENCES = 16,
+    DEFAULT_QUEUE = 256,
+    DEFAULT_BATCH = 128,
+    DEFAULT_AHEAD = 1024,
+    MOST_BRANCHES = 1 << 20
+};
+
+tern_engine_params tern_engine_params_default(void) {
+    return (tern_engine_params){.kv = TERN_FORMAT_F16};
+}
+
+double tern_engine_clock(const tern_engine *e) {
+    return e->params.clock ? e->params.clock(e->params.clock_user) : tern_clock_seconds();
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static uint32_t or_default(uint32_t n, uint32_t otherwise) {
+    return n ? n : otherwise;
+}
+
+/* Puts defaults in place of zeros, and refuses what a session would refuse. */
+static tern_status set_params(tern_engine *e, const tern_engine_params *p, tern_error *err) {
+    e->params = *p;
+    e->params.n_ctx = or_default(p->n_ctx, tern_model_default_context(e->model));
+    e->params.n_sequences = or_default(p->n_sequences, DEFAULT_SEQUENCES);
+    e->params.n_queue = or_default(p->n_queue, DEFAULT_QUEUE);
+    e->params.n_batch = or_default(p->n_batch, DEFAULT_BATCH);
+    e->params.threads = tern_model_threads(e->model, p->threads);
+    const tern_session_params session = {
+        .n_ctx = e->params.n_ctx, .n_batch = e->params.n_batch, .threads = p->threads, .kv = p->kv};
+    uint64_t bytes;
+    const tern_status status = tern_session_bytes(e->model, &session, &bytes, err);
+    if (status != TERN_OK)
+        return status;
+    if (!(p->gap_seconds >= 0.0))
+        return tern_fail(err, TERN_ERR_ARG, "a gap of %g seconds between tokens", p->gap_seconds);
+    if (e->params.n_sequences > MOST_BRANCHES || e->params.n_queue > MOST_BRANCHES)
+        return tern_fail(err, TERN_ERR_ARG, "%u sequences or a queue of %u exceed %u",
+                         e->params.n_sequences, e->params.n_queue, (unsigned)MOST_BRANCHES);
+    e->n_branches = e->params.n_sequences + e->params.n_queue;
+    return TERN_OK;
+}
+
+/* How many pages the parameters give. */
+static tern_status find_pages(const tern_engine *e, uint32_t *pages, tern_error *err) {
+    size_t page_bytes = 0;
+    const tern_status status = tern_pool_bytes(e->model, e->params.kv, 1, &page_bytes, err);
+    if (status != TERN_OK)
+        return status;
+    const uint64_t n =
+        e->params.pool_bytes ? e->params.pool_bytes / page_bytes : tern_pages_of(e->params.n_ctx);
+    if (n == 0 || n > UINT32_MAX / 4)
+        return tern_fail(err, TERN_ERR_ARG,
+                         "a cache of %llu bytes, in pages of %zu bytes for %d positions",
+                         (unsigned long long)e->params.pool_bytes, page_bytes, TERN_PAGE);
+    *pages = (uint32_t)n;
+    return TERN_OK;
+}
+
+static void find_frame(tern_engine *e, uint32_t pages) {
+    const uint64_t positions = (uint64_t)pages * TERN_PAGE;
+    tern_branch_frame *f = &e->frame;
+    f->n_vocab = e->model->config.n_vocab;
+    f->n_ahead = or_default(e->params.n_ahead, DEFAULT_AHEAD);
+    f->n_ctx = positions < e->params.n_ctx ? (uint32_t)positions : e->params.n_ctx;
+    if (tern_model_tokenizer(e->model, &f->tokenizer, NULL) != TERN_OK)
+        f->tokenizer = NULL;
+    const size_t tokens = f->tokenizer ? tern_tokenizer_size(f->tokenizer) : 0;
+    for (size_t i = 0; i < tokens; i++) {
+        size_t bytes;
+        (void)tern_token_bytes(f->tokenizer, (int32_t)i, false, &bytes);
+        f->piece_bytes = bytes > f->piece_bytes ? bytes : f->piece_bytes;
+    }
+}
+
+static bool reserve_lists(tern_engine *e) {
+    const size_t n = e->params.n_sequences, all = e->n_branches;
+    e->words = (e->frame.n_vocab + 63) / 64;
+    e->now = calloc(all, sizeof(tern_branch *));
+    e->over = calloc(all, sizeof(tern_branch *));
+    e->live = calloc(all, sizeof(tern_branch *));
+    e->events = calloc(e->params.n_batch + all, sizeof *e->events);
+    e->plan = calloc(n, sizeof *e->plan);
+    e->passing = calloc(n, sizeof *e->passing);
+    e->spans = calloc(n, sizeof *e->spans);
+    e->picks = calloc(n, sizeof *e->picks);
+    e->picking = calloc(n, sizeof(tern_engine_span *));
+    e->allowed = calloc(n * e->words, sizeof *e->allowed);
+    return e->now && e->over && e->live && e->events && e->plan && e->passing && e->spans &&
+           e->picks && e->picking && e->allowed;
+}
+
+static tern_status open_parts(tern_engine *e, uint32_t pages, tern_error *err) {
+    const tern_engine_params *p = &e->params;
+    const tern_runner_params runner = {.threads = p->threads,
+                                       .n_batch = p->n_batch,
+                                       .n_ctx = e->frame.n_ctx,
+                                       .n_picks = p->n_sequences};
+    const tern_schedule_params schedule = {.n_pages = pages,
+                                           .n_ctx = p->n_ctx,
+                                           .n_jobs = p->n_sequences,
+                                           .n_queue = p->n_queue,
+                                           .n_batch = p->n_batch};
+    int refused = 0;
+    tern_status status = tern_schedule_new(&schedule, &e->schedule, err);
+    if (status == TERN_OK && !reserve_lists(e))
+        status = tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine of %u sequences",
+                           p->n_sequences);
+    if (status == TERN_OK)
+        status = tern_pool_open(e->model, p->kv, pages, &e->pool, &refused, err);
+    return status == TERN_OK ? tern_runner_new(e->model, &runner, &e->runner, err) : status;
+}
+
+static void note_state(tern_engine *e);
+
+tern_status tern_engine_new(const tern_model *model, const tern_engine_params *params,
+                            tern_engine **out, tern_error *err) {
+    const tern_engine_params defaults = tern_engine_params_default();
+    if (!model || !out)
+        return tern_fail(err, TERN_ERR_NULL, "tern_engine_new needs a model and a place");
+    if (!model->runnable)
+        return tern_fail(err, TERN_ERR_STATE, "the model was opened without its weights");
+    tern_engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine");
+    uint32_t pages = 0;
+    e->model = model;
+    (void)pthread_mutex_init(&e->lock, NULL);
+    tern_status status = set_params(e, params ? params : &defaults, err);
+    if (status == TERN_OK)
+        status = find_pages(e, &pages, err);
+    if (status == TERN_OK) {
+        find_frame(e, pages);
+        status = open_parts(e, pages, err);
+    }
+    if (status != TERN_OK) {
+        tern_engine_free(&e);
+        return status;
+    }
+    note_state(e);
+    *out = e;
+    return TERN_OK;
+}
+
+static void free_over(tern_engine *e) {
+    while (e->n_over > 0)
+        tern_branch_free(&e->over[--e->n_over]);
+}
+
+void tern_engine_free(tern_engine **engine) {
+    if (!engine || !*engine)
+        return;
+    tern_engine *e = *engine;
+    free_over(e);
+    while (e->n_live > 0)
+        tern_branch_free(&e->live[--e->n_live]);
+    tern_runner_free(&e->runner);
+    tern_pool_close(&e->pool);
+    tern_schedule_free(&e->schedule);
+    (void)pthread_mutex_destroy(&e->lock);
+    free((void *)e->now);
+    free((void *)e->over);
+    free((void *)e->live);
+    free(e->events);
+    free(e->plan);
+    free(e->passing);
+    free(e->spans);
+    free(e->picks);
+    free((void *)e->picking);
+    free(e->allowed);
+    free(e);
+    *engine = NULL;
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+static tern_status check_request(const tern_engine *e, const tern_request *r, tern_error *err) {
+    if ((!r->tokens && r->n_tokens > 0) || (!r->stop_tokens && r->n_stop_tokens > 0) ||
+        (!r->stop_texts && r->n_stop_texts > 0))
+        return tern_fail(err, TERN_ERR_NULL, "a request without its tokens or stops");
+    if (r->n_logprobs > TERN_MOST_LOGPROBS)
+        return tern_fail(err, TERN_ERR_ARG, "%u likeliest tokens exceed %d", r->n_logprobs,
+                         TERN_MOST_LOGPROBS);
+    if (r->branches > e->params.n_queue)
+        return tern_fail(err, TERN_ERR_ARG, "%u branches exceed the queue of %u", r->branches,
+                         e->params.n_queue);
+    if (!(r->deadline_seconds >= 0.0))
+        return tern_fail(err, TERN_ERR_ARG, "a deadline in %g seconds", r->deadline_seconds);
+    /* Without a limit there is room for a token at least. */
+    const size_t limit = r->max_tokens > 0 ? r->max_tokens : 1;
+    if (r->n_tokens > UINT32_MAX || limit > UINT32_MAX)
+        return tern_fail(err, TERN_ERR_CONTEXT,
+                         "a request of %zu tokens and %zu more exceeds the context of %u",
+                         r->n_tokens, limit, e->params.n_ctx);
+    return tern_schedule_fits(e->schedule, (uint32_t)r->n_tokens, (uint64_t)r->n_tokens + limit,
+                              err);
+}
+
+/* Makes n branches of a request; none on an error. */
+static tern_status make_branches(const tern_engine *e, const tern_request *r,
+                                 tern_branch **branches, uint32_t n, tern_error *err) {
+    for (uint32_t i = 0; i < n; i++) {
+        const tern_status status = tern_branch_new(&e->frame, r, i, &branches[i], err);
+        if (status != TERN_OK) {
+            while (i > 0)
+                tern_branch_free(&branches[--i]);
+            return status;
+        }
+        branches[i]->submitted = tern_engine_clock(e);
+        branches[i]->deadline =
+            r->deadline_seconds > 0.0 ? branches[i]->submitted + r->deadline_seconds : INFINITY;
+        branches[i]->job.first = i > 0 ? &branches[0]->job : NULL;
+    }
+    return TERN_OK;
+}
+
+/* Puts branches of a request into the queue, under the lock. */
+static tern_status enqueue(tern_engine *e, tern_branch **branches, uint32_t n, uint64_t *id,
+                           tern_error *err) {
+    const uint32_t waiting = e->state.waiting;
+    if (waiting + n > e->params.n_queue)
+        return tern_fail(err, TERN_ERR_QUEUE, "%u requests wait, %u may", waiting,
+                         e->params.n_queue);
+    *id = ++e->requests;
+    for (uint32_t i = 0; i < n; i++) {
+        branches[i]->request = *id;
+        branches[i]->job.number = e->numbers++;
+        e->live[e->n_live++] = branches[i];
+    }
+    e->state.waiting += n;
+    return TERN_OK;
+}
+
+tern_status tern_engine_submit(tern_engine *e, const tern_request *request, uint64_t *id,
+                               tern_error *err) {
+    if (!e || !request || !id)
+        return tern_fail(err, TERN_ERR_NULL, "tern_engine_submit: NULL argument");
+    tern_status status = check_request(e, request, err);
+    if (status != TERN_OK)
+        return status;
+    const uint32_t n = or_default(request->branches, 1);
+    tern_branch **branches = calloc(n, sizeof(tern_branch *));
+    if (!branches)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u branches", n);
+    status = make_branches(e, request, branches, n, err);
+    if (status == TERN_OK) {
+        (void)pthread_mutex_lock(&e->lock);
+        status = enqueue(e, branches, n, id, err);
+        (void)pthread_mutex_unlock(&e->lock);
+        for (uint32_t i = 0; i < n && status != TERN_OK; i++)
+            tern_branch_free(&branches[i]);
+    }
+    free((void *)branches);
+    return status;
+}
+
+bool tern_engine_cancel(tern_engine *e, uint64_t id) {
+    bool found = false;
+    (void)pthread_mutex_lock(&e->lock);
+    for (size_t i = 0; i < e->n_live; i++)
+        if (e->live[i]->request == id)
+            e->live[i]->cancelled = found = true;
+    (void)pthread_mutex_unlock(&e->lock);
+    return found;
+}
+
+tern_engine_state tern_engine_now(tern_engine *e) {
+    (void)pthread_mutex_lock(&e->lock);
+    const tern_engine_state state = e->state;
+    (void)pthread_mutex_unlock(&e->lock);
+    return state;
+}
+
+void tern_engine_forget(tern_engine *e) {
+    tern_schedule_forget(e->schedule);
+    (void)pthread_mutex_lock(&e->lock);
+    note_state(e);
+    (void)pthread_mutex_unlock(&e->lock);
+}
+
+/* ---- a step -------------------------------------------------------------------------------- */
+
+tern_event *tern_engine_event(tern_engine *e, const tern_branch *b, tern_event_kind kind) {
+    tern_event *event = &e->events[e->n_events++];
+    *event = (tern_event){.request = b->request,
+                          .branch = b->index,
+                          .kind = kind,
+                          .seconds = tern_engine_clock(e) - b->submitted,
+                          .text = ""};
+    return event;
+}
+
+/* Under the lock: what there is in this step, and what is not wanted any more. */
+static void look(tern_engine *e) {
+    const double now = tern_engine_clock(e);
+    e->n_now = e->n_live;
+    for (size_t i = 0; i < e->n_live; i++) {
+        tern_branch *b = e->now[i] = e->live[i];
+        tern_answer_text_turn(&b->text);
+        b->n_likeliest = 0;
+        if (b->cancelled)
+            tern_branch_stop(b, TERN_END_CANCELLED);
+        else if (now >= b->deadline)
+            tern_branch_stop(b, TERN_END_DEADLINE);
+    }
+}
+
+/* Tells of a branch that is over, and takes it from the schedule. */
+static void finish(tern_engine *e, tern_branch *b) {
+    const tern_text_part rest = tern_answer_text_finish(&b->text);
+    tern_event *event = tern_engine_event(e, b, TERN_EVENT_END);
+    if (b->is_scheduled)
+        tern_schedule_remove(e->schedule, &b->job);
+    b->figures.n_set_aside = b->job.set_aside;
+    b->figures.seconds = event->seconds;
+    if (!b->was_admitted)
+        b->figures.queued_seconds = event->seconds;
+    event->text = rest.bytes;
+    event->size = rest.size;
+    event->end = b->end;
+    event->error = b->end == TERN_END_ERROR ? &b->error : NULL;
+    event->figures = b->figures;
+    tern_sha256_finish(&b->digest, event->digest);
+    e->over[e->n_over++] = b;
+}
+
+/* Those of this step that are over leave its list. */
+static void finish_over(tern_engine *e) {
+    size_t kept = 0;
+    for (size_t i = 0; i < e->n_now; i++)
+        if (e->now[i]->is_over)
+            finish(e, e->now[i]);
+        else
+            e->now[kept++] = e->now[i];
+    e->n_now = kept;
+}
+
+/* New branches go to the schedule, as many as may wait there. */
+static void schedule_new(tern_engine *e) {
+    for (size_t i = 0; i < e->n_now; i++) {
+        tern_branch *b = e->now[i];
+        if (!b->is_scheduled && !(b->is_scheduled = tern_schedule_add(e->schedule, &b->job)))
+            return;
+    }
+}
+
+static void ask_for_guesses(tern_engine *e) {
+    for (size_t i = 0; i < e->n_now; i++) {
+        tern_branch *b = e->now[i];
+        if (b->guess && b->job.is_running && b->job.computed + 1 == b->job.n_tokens)
+            tern_branch_guess(b, e->frame.n_vocab);
+    }
+}
+
+static void note_admissions(tern_engine *e) {
+    for (size_t i = 0; i < e->n_now; i++) {
+        tern_branch *b = e->now[i];
+        if (b->was_admitted || !b->job.is_running)
+            continue;
+        b->was_admitted = true;
+        b->figures.n_shared = b->job.n_shared;
+        b->figures.queued_seconds = tern_engine_clock(e) - b->submitted;
+    }
+}
+
+/* Under the lock: the state as others see it. */
+static void note_state(tern_engine *e) {
+    const tern_page_counts pages = tern_pages_count(tern_schedule_pages(e->schedule));
+    const tern_schedule_totals totals = tern_schedule_done(e->schedule);
+    tern_engine_state *s = &e->state;
+    s->running = tern_schedule_running(e->schedule);
+    s->waiting = (uint32_t)e->n_live - s->running;
+    s->passes = tern_runner_work(e->runner).passes;
+    s->tokens = tern_runner_work(e->runner).tokens;
+    s->shared_tokens = totals.shared;
+    s->set_aside = totals.set_aside;
+    s->pages = pages.all;
+    s->free_pages = pages.free;
+    s->used_pages = pages.used;
+    s->cached_pages = pages.cached;
+    s->n_ctx = e->frame.n_ctx;
+    s->threads = tern_runner_threads(e->runner);
+}
+
+/* Under the lock: branches that are over leave the list of all. Those that waited for one of them
+ * do not any more. */
+static void sweep(tern_engine *e) {
+    size_t kept = 0;
+    for (size_t i = 0; i < e->n_live; i++) {
+        tern_branch *b = e->live[i];
+        const tern_branch *first = (const tern_branch *)b->job.first;
+        if (first && first->is_over)
+            b->job.first = NULL;
+        if (!b->is_over)
+            e->live[kept++] = b;
+    }
+    e->n_live = kept;
+}
+
+tern_status tern_engine_step(tern_engine *e, const tern_event **events, size_t *n,
+                             tern_error *err) {
+    if (!e || !events || !n)
+        return tern_fail(err, TERN_ERR_NULL, "tern_engine_step: NULL argument");
+    free_over(e);
+    e->n_events = 0;
+    (void)pthread_mutex_lock(&e->lock);
+    look(e);
+    (void)pthread_mutex_unlock(&e->lock);
+    finish_over(e);
+    schedule_new(e);
+    ask_for_guesses(e);
+    const size_t spans = tern_schedule_plan(e->schedule, &e->costs, e->params.gap_seconds, e->plan);
+    note_admissions(e);
+    if (spans > 0)
+        tern_engine_pass(e, spans);
+    finish_over(e);
+    (void)pthread_mutex_lock(&e->lock);
+    sweep(e);
+    note_state(e);
+    (void)pthread_mutex_unlock(&e->lock);
+    *events = e->events;
+    *n = e->n_events;
+    return TERN_OK;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_ENGINE_INTERNAL_H
+#define TERN_RUNTIME_ENGINE_INTERNAL_H
+
+/* What an engine is made of: engine.c is what users call, pass.c computes. */
+
+#include <pthread.h>
+
+#include "runtime/cache/pool.h"
+#include "runtime/engine/branch.h"
+#include "runtime/forward/runner.h"
+
+/* A span of the running pass, and what came of its rows so far. */
+typedef struct tern_engine_span {
+    tern_branch *branch;
+    size_t first;   /* of its rows with results */
+    uint32_t taken; /* of these, from which a token was picked */
+    bool goes_on;   /* the next row's token is to be picked */
+} tern_engine_span;
+
+struct tern_engine {
+    const tern_model *model;
+    tern_engine_params params; /* without zeros for defaults */
+    tern_branch_frame frame;
+    uint32_t n_branches; /* that there may be at once */
+
+    /* of the thread that makes steps */
+    tern_pool pool;
+    tern_runner *runner;
+    tern_schedule *schedule;
+    tern_pass_costs costs;
+    tern_branch **now; /* [n_now <= n_branches] those of this step */
+    size_t n_now;
+    tern_branch **over; /* [n_over <= n_branches] whose events wait to be read */
+    size_t n_over;
+    tern_event *events; /* [n_batch + n_branches] */
+    size_t n_events;
+    tern_plan_span *plan; /* [n_sequences], as are the next five */
+    tern_pass_span *passing;
+    tern_engine_span *spans;
+    size_t n_spans;
+    tern_pick *picks;
+    tern_engine_span **picking; /* whose picks these are */
+    uint64_t *allowed;          /* [n_sequences][words] */
+    size_t words;               /* of a set of tokens */
+
+    pthread_mutex_t lock; /* of all that follows */
+    tern_branch **live;   /* [n_live <= n_branches] in the order in which they came */
+    size_t n_live;
+    uint64_t requests, numbers; /* so far */
+    tern_engine_state state;
+};
+
+double tern_engine_clock(const tern_engine *e);
+
+/* An event of a branch, to be filled. */
+tern_event *tern_engine_event(tern_engine *e, const tern_branch *b, tern_event_kind kind);
+
+/* Computes the planned pass of n spans and takes what it gives; branches that it ends are over. */
+void tern_engine_pass(tern_engine *e, size_t n);
+
+#endif
