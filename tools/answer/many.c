@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "tools/answer/figures.h"
-#include "tools/touch/touch_options.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/out.h"
 #include "tools/model/json.h"
+#include "tools/touch/touch_options.h"
 
 typedef struct many {
     const options *o;

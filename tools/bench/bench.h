@@ -12,10 +12,10 @@
 #include "tools/bench/series.h"
 #include "tools/bench/sparsity.h"
 #include "tools/bench/stages.h"
-#include "tools/touch/touch.h"
 #include "tools/cli/out.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
+#include "tools/touch/touch.h"
 
 enum { BENCH_LIST_MAX = 32 }; /* numbers in --depths and its kin */
 

@@ -3,11 +3,11 @@
 
 #include <inttypes.h>
 
+#include "receipts/facts.h"
 #include "tools/bench/bench.h"
 #include "tools/model/places.h"
-#include "receipts/facts.h"
-#include "tools/receipt/run_facts.h"
 #include "tools/receipt/receipt.h"
+#include "tools/receipt/run_facts.h"
 
 static void set(json_t *object, const char *key, json_t *value) {
     json_object_set_new(object, key, value);

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "tools/bench/bench.h"
-#include "tools/touch/touch_options.h"
-#include "tools/model/places.h"
 #include "receipts/facts.h"
+#include "tools/bench/bench.h"
+#include "tools/model/places.h"
 #include "tools/receipt/run_facts.h"
+#include "tools/touch/touch_options.h"
 
 static void set_number(json_t *root, const char *key, double x) {
     json_object_set_new(root, key, json_number(x));

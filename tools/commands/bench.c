@@ -9,10 +9,10 @@
 #include "base/metrics.h"
 #include "tern/inspect.h"
 #include "tools/bench/bench.h"
-#include "tools/touch/touch_options.h"
 #include "tools/commands/commands.h"
 #include "tools/model/text_file.h"
 #include "tools/receipt/receipt.h"
+#include "tools/touch/touch_options.h"
 
 enum { MAX_THREADS = 1024, MAX_BATCH = 4096, MAX_DEPTH = 10000000 }; /* as in the option table */
 

@@ -7,7 +7,6 @@
 #include "tools/answer/figures.h"
 #include "tools/answer/many.h"
 #include "tools/answer/request.h"
-#include "tools/touch/touch_options.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/out.h"
 #include "tools/commands/commands.h"
@@ -15,6 +14,7 @@
 #include "tools/model/loader.h"
 #include "tools/model/prompt_cache.h"
 #include "tools/receipt/receipt.h"
+#include "tools/touch/touch_options.h"
 
 typedef struct run {
     const options *o;

@@ -4,10 +4,10 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "receipts/document.h"
+#include "receipts/fields.h"
 #include "tools/cli/words.h"
 #include "tools/pages/pages.h"
-#include "receipts/fields.h"
-#include "receipts/document.h"
 
 /* A schema in work: where it goes, and what of. */
 typedef struct schema {

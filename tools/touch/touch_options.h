@@ -4,9 +4,9 @@
 
 /* The work-touch that the command line asks for, of `tern bench` and `tern run`. */
 
-#include "tools/touch/touch.h"
 #include "tools/cli/options.h"
 #include "tools/model/json.h"
+#include "tools/touch/touch.h"
 
 /* Opens what --touch-bytes asks for; without it *t stays without words. EXIT_DONE, or the exit
  * status after a complaint. */
