@@ -4,6 +4,7 @@
 #include "tools/bench/stages.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/metrics.h"
 #include "tools/bench/bench.h"
@@ -49,10 +50,33 @@ static uint64_t matrices_in_layers(const tern_model *m) {
     return n;
 }
 
-/* How often a token makes the passes read each matrix, and rows of the head beside its scan. */
+/* How often a token makes the passes read each matrix, and rows of the head beside its scan. Only
+ * tokens with results are multiplied in the last layer, but for keys and values. */
 typedef struct readings {
     double passes, heads, scans, rows;
+    double results;
+    uint32_t last_layer;
 } readings;
+
+/* Whether it makes keys or values: tokens without results need it in the last layer, too. */
+static bool is_for_cache(const tern_linear_info *matrix) {
+    static const char *const ends[] = {"attn_k.weight", "attn_v.weight"};
+    const tern_span name = matrix->tensor;
+    bool found = false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t n = strlen(ends[i]);
+        found |= name.size >= n && memcmp(name.data + name.size - n, ends[i], n) == 0;
+    }
+    return found;
+}
+
+static void add_layer_matrix(bench_stage *s, const tern_linear_info *matrix, const readings *r) {
+    if (matrix->layer == r->last_layer && !is_for_cache(matrix)) {
+        add_matrix(s, matrix, r->results, r->results);
+    } else {
+        add_matrix(s, matrix, r->passes, 1.0);
+    }
+}
 
 static void add_head_rows(bench_stage *s, const tern_linear_info *head, double rows) {
     s->bytes = rows * (double)head->bytes / (double)head->matrix.rows;
@@ -66,7 +90,7 @@ static void add_matrices(bench_stages *s, const tern_model *m, const readings *r
         tern_linear_describe(m, linear, &matrix);
         bench_stage *stage = &s->stage[matrix.stage];
         if (is_in_layer(&matrix)) {
-            add_matrix(stage, &matrix, r->passes, 1.0);
+            add_layer_matrix(stage, &matrix, r);
         } else if (matrix.stage == TERN_STAGE_SCAN) {
             add_matrix(stage, &matrix, r->scans, r->scans);
         } else {
@@ -90,26 +114,38 @@ static double positions_read(size_t first, size_t end, size_t n_batch) {
     return sum;
 }
 
+/* The mean over the layers: the last one reads only for tokens with results, all or the last. */
+static double positions_of_layer(const tern_model_info *m, size_t first, size_t end, size_t n_batch,
+                                 bool all_have_results) {
+    const double all = positions_read(first, end, n_batch);
+    const double last = all_have_results ? all : (double)end;
+    return (all * (m->n_layer - 1) + last) / m->n_layer;
+}
+
 /* Fills in bytes and weights of a token from the work of a round, the tokens from `first` on in
- * passes of n_batch. */
+ * passes of n_batch; all of them have results, or the last one. */
 static void count(const bench *b, bench_stages *s, tern_session_work before, size_t first,
-                  size_t n_batch) {
+                  size_t n_batch, bool all_have_results) {
     const tern_model *m = b->l.model;
     const tern_session_work now = tern_session_work_done(b->l.session);
     const double tokens = (double)s->tokens;
+    tern_model_info info;
+    tern_model_describe(m, &info);
     const uint64_t passes = now.passes - before.passes;
     const uint64_t scans = now.scans - before.scans;
     const uint64_t products = passes * matrices_in_layers(m) + scans;
     const readings read = {.passes = (double)passes / tokens,
                            .heads = (double)(now.products - before.products - products) / tokens,
                            .scans = (double)scans / tokens,
-                           .rows = (double)(now.head_rows - before.head_rows) / tokens};
+                           .rows = (double)(now.head_rows - before.head_rows) / tokens,
+                           .results = all_have_results ? 1.0 : 1.0 / tokens,
+                           .last_layer = info.n_layer - 1};
     for (size_t i = 0; i < TERN_STAGE_COUNT; i++) {
         s->stage[i].bytes = s->stage[i].weights = 0.0;
     }
     add_matrices(s, m, &read);
     s->stage[TERN_STAGE_ATTENTION].bytes =
-        positions_read(first, first + s->tokens, n_batch) / tokens *
+        positions_of_layer(&info, first, first + s->tokens, n_batch, all_have_results) / tokens *
         (double)tern_model_kv_bytes(m, 1, tern_session_cache(b->l.session));
 }
 
@@ -171,7 +207,7 @@ static tern_status watch(bench *b, bench_stages *s, tern_stages *found,
     }
     if (status == TERN_OK) {
         keep(s, found, end - begin);
-        count(b, s, before, first, n_batch);
+        count(b, s, before, first, n_batch, body == decode);
     }
     return status;
 }
