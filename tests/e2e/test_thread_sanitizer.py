@@ -15,7 +15,11 @@ from pathlib import Path
 import common
 
 # Of programs that would take minutes: the functions that run.
-ONLY = {"parity": "test_decoding_evaluates_each_token_once", "runner": "test_f16"}
+ONLY = {
+    "engine": "test_threads",
+    "parity": "test_decoding_evaluates_each_token_once",
+    "runner": "test_f16",
+}
 OPTIONS = ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O2"]
 RACE = """
 #include <pthread.h>
@@ -85,6 +89,9 @@ class Threads(unittest.TestCase):
 
     def test_attention(self):
         self.check("attention")
+
+    def test_engine(self):
+        self.check("engine")
 
     def test_generate(self):
         self.check("generate")
