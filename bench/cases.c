@@ -18,7 +18,8 @@ enum {
     PREFILL_TOKENS = 128,
     ATTEND_POSITIONS = 256, /* 256 KiB of keys and values of one head */
     ATTEND_TOKENS = 4,
-    HEAD_DIM = 128
+    HEAD_DIM = 128,
+    SPARSE_ROWS = 128 /* a quarter of the weights: 320 KiB */
 };
 
 /* Passes that servers and speculative decoding make: from memory, since they share what one reads.
@@ -44,7 +45,9 @@ static tern_bench_case cache_case(const tern_kernel_row *row) {
         c.shape.n = ATTEND_POSITIONS;
     if (row->op == TERN_OP_ROPE_NORM || row->op == TERN_OP_ROPE_NEOX)
         c.shape.n = HEAD_DIM;
-    if (is_matmul(row) || row->op == TERN_OP_ATTEND)
+    if (row->op == TERN_OP_GEMV_SPARSE)
+        c.shape.rows = SPARSE_ROWS;
+    if (is_matmul(row) || row->op == TERN_OP_ATTEND || row->op == TERN_OP_GEMV_SPARSE)
         c.level = TERN_LEVEL_CACHE;
     return c;
 }
@@ -92,7 +95,7 @@ static void describe(tern_bench_case *c) {
     char shape[64];
     if (is_matmul(row) && c->shape.tokens > 1 && c->shape.tokens < PREFILL_TOKENS)
         (void)snprintf(shape, sizeof shape, "%zux%zux%zu", rows, c->shape.cols, c->shape.tokens);
-    else if (is_matmul(row))
+    else if (is_matmul(row) || row->op == TERN_OP_GEMV_SPARSE)
         (void)snprintf(shape, sizeof shape, "%zux%zu", rows, c->shape.cols);
     else if (c->shape.tokens > 1)
         (void)snprintf(shape, sizeof shape, "%zux%zu", c->shape.n, c->shape.tokens);

@@ -127,6 +127,9 @@ static void float_counts(tern_bench_operands *o) {
     } else if (o->row->op == TERN_OP_ATTEND) {
         o->in_count = s->n * ATTEND_DIM; /* keys in in0, values in in1 */
         o->out_count = s->tokens * ATTEND_GROUP * ATTEND_DIM;
+    } else if (o->row->op == TERN_OP_GEMV_SPARSE) {
+        o->in_count = s->cols; /* in1: the bias, for s->cols >= s->rows */
+        o->out_count = s->rows;
     } else if (o->row->op == TERN_OP_EMBED) {
         o->in_count = s->n;
     }
@@ -152,6 +155,33 @@ static bool make_cache(tern_bench_operands *o) {
                        rows + (n + j) * row_bytes);
     }
     o->matrix.data = rows;
+    return true;
+}
+
+/* Every fourth block of 16 x 16. */
+static bool make_sparse(tern_bench_operands *o) {
+    enum { SIDE = 16, KEPT = 4 };
+    const size_t rows = o->shape.rows / SIDE;
+    const size_t blocks = rows * (o->shape.cols / SIDE / KEPT);
+    o->matrix_bytes = blocks * SIDE * SIDE * sizeof(float);
+    float *const weights = o->packed = tern_bench_zeroed(o->matrix_bytes);
+    uint32_t *const start = o->sparse_index =
+        tern_bench_zeroed((rows + 1 + blocks) * sizeof *start);
+    if (!weights || !start)
+        return false;
+    uint32_t *const column = start + rows + 1;
+    for (size_t i = 0; i <= rows; i++)
+        start[i] = (uint32_t)(blocks / rows * i);
+    for (size_t b = 0; b < blocks; b++)
+        column[b] = (uint32_t)(b % (blocks / rows) * KEPT);
+    for (size_t i = 0; i < blocks * SIDE * SIDE; i++)
+        weights[i] = uniform(&o->random);
+    o->sparse = (tern_block_sparse){.rows = o->shape.rows,
+                                    .cols = o->shape.cols,
+                                    .start = start,
+                                    .column = column,
+                                    .blocks = weights,
+                                    .bias = o->in1};
     return true;
 }
 
@@ -207,7 +237,8 @@ tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
     o->random = 42;
     if (make_floats(o) && make_quantized(o) && (!tern_bench_is_matmul(o) || make_matrix(o)) &&
         (row->op != TERN_OP_ATTEND || make_cache(o)) && make_copies(o) &&
-        (row->op != TERN_OP_EMBED || make_row(o)))
+        (row->op != TERN_OP_EMBED || make_row(o)) &&
+        (row->op != TERN_OP_GEMV_SPARSE || make_sparse(o)))
         return o;
     tern_bench_operands_free(o);
     return NULL;
@@ -216,9 +247,9 @@ tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
 void tern_bench_operands_free(tern_bench_operands *o) {
     if (!o)
         return;
-    void *const all[] = {o->file,     o->packed,   o->in0,    o->in1,     o->out,
-                         o->own_room, o->expected, o->states, o->scratch, o->queries,
-                         o->q,        o->d,        o->sum};
+    void *const all[] = {o->sparse_index, o->file,     o->packed,   o->in0,    o->in1,
+                         o->out,          o->own_room, o->expected, o->states, o->scratch,
+                         o->queries,      o->q,        o->d,        o->sum};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(o);
@@ -309,6 +340,9 @@ void tern_bench_call(tern_bench_operands *o) {
     case TERN_OP_STORE:
         o->row->fn.store(o->in0, n, o->out);
         break;
+    case TERN_OP_GEMV_SPARSE:
+        o->row->fn.gemv_sparse(&o->sparse, o->in0, 0, o->shape.rows, o->out);
+        break;
     case TERN_OP_COUNT:
         break;
     }
@@ -319,7 +353,7 @@ double tern_bench_bytes(const tern_bench_operands *o) {
         return (double)o->matrix_bytes;
     if (o->row->op == TERN_OP_EMBED)
         return (double)o->file_bytes;
-    if (o->row->op == TERN_OP_ATTEND)
+    if (o->row->op == TERN_OP_ATTEND || o->row->op == TERN_OP_GEMV_SPARSE)
         return (double)o->matrix_bytes;
     return (double)(o->in_count * sizeof(float));
 }
@@ -331,6 +365,8 @@ double tern_bench_weights(const tern_bench_operands *o) {
 double tern_bench_macs(const tern_bench_operands *o) {
     if (tern_bench_is_matmul(o))
         return tern_bench_weights(o) * (double)o->shape.tokens;
+    if (o->row->op == TERN_OP_GEMV_SPARSE)
+        return (double)(o->matrix_bytes / sizeof(float));
     if (o->row->op != TERN_OP_ATTEND)
         return 0.0;
     const double tokens = (double)o->shape.tokens; /* each sees one position less than the next */

@@ -99,6 +99,9 @@ static void call_reference(tern_bench_operands *o) {
     case TERN_OP_EMBED:
         tern_ref_embed(o->row->format, o->file, n, o->expected);
         break;
+    case TERN_OP_GEMV_SPARSE:
+        tern_ref_gemv_sparse(&o->sparse, o->in0, o->expected);
+        break;
     case TERN_OP_STORE:
         tern_ref_store(o->row->format, o->in0, n, o->expected);
         break;

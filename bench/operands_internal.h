@@ -21,6 +21,8 @@ struct tern_bench_operands {
     void *own_room;      /* that copies may be in */
     size_t next_copy;
     tern_matrix matrix;
+    tern_block_sparse sparse; /* its weights are in `packed` */
+    uint32_t *sparse_index;   /* where its rows of blocks start, then the columns of blocks */
     tern_activations x;
     /* float inputs and outputs; what they mean depends on the operation */
     float *in0, *in1, *out, *expected;

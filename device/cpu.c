@@ -141,8 +141,8 @@ static tern_status cpu_gemm(tern_device *d, tern_device_stream *stream, const te
 
 static tern_status cpu_gemv_block_sparse_f32(tern_device *d, const tern_block_sparse *w,
                                              const float *x, float *y, tern_error *err) {
-    (void)d;
-    return tern_block_sparse_gemv(w, x, y, err);
+    const tern_kernel_row *row = select_row(d, TERN_OP_GEMV_SPARSE, TERN_FORMAT_F32, err);
+    return row != NULL ? tern_block_sparse_gemv(row, w, x, y, err) : TERN_ERR_KERNEL;
 }
 
 /* ---- rows of floats ------------------------------------------------------------------------ */
@@ -291,19 +291,19 @@ static void attend_all(const tern_kernel_row *row, const tern_device_attend *a, 
 
     for (size_t t = 0; t < a->tokens; t++) {
         for (size_t g = 0; g < a->kv_heads; g++) {
-            const tern_attend_args args = {
-                .heads = {.positions = a->before + t + 1,
-                          .tokens = 1,
-                          .group = group,
-                          .dim = a->dim},
-                .q = a->q + t * a->q_stride + g * group * a->dim,
-                .k = (const uint8_t *)a->k + g * head_bytes,
-                .v = (const uint8_t *)a->v + g * head_bytes,
-                .page_stride = tern_cache_page_bytes(a->format, a->dim),
-                .scale = a->scale,
-                .scratch = memory + tern_attend_state_bytes(group, a->dim)};
-            tern_attend_all(row, &args, memory,
-                            a->out + t * a->out_stride + g * group * a->dim, group * a->dim);
+            const tern_attend_args args = {.heads = {.positions = a->before + t + 1,
+                                                     .tokens = 1,
+                                                     .group = group,
+                                                     .dim = a->dim},
+                                           .q = a->q + t * a->q_stride + g * group * a->dim,
+                                           .k = (const uint8_t *)a->k + g * head_bytes,
+                                           .v = (const uint8_t *)a->v + g * head_bytes,
+                                           .page_stride = tern_cache_page_bytes(a->format, a->dim),
+                                           .scale = a->scale,
+                                           .scratch =
+                                               memory + tern_attend_state_bytes(group, a->dim)};
+            tern_attend_all(row, &args, memory, a->out + t * a->out_stride + g * group * a->dim,
+                            group * a->dim);
         }
     }
 }

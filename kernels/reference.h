@@ -46,6 +46,9 @@ tern_ref_activation tern_ref_activation_of(tern_op op);
 /* Weight (row, col) as a float: the exact value, for I2_S without the tensor's scale. */
 float tern_ref_weight(const tern_ref_matrix *w, size_t row, size_t col);
 
+/* y[rows] = W x (+ bias) of one token: the dense product, with 0 where no block is stored. */
+void tern_ref_gemv_sparse(const tern_block_sparse *w, const float *x, float *y);
+
 /* As tern_matmul_fn, on the file's layout. */
 void tern_ref_matmul(const tern_ref_matrix *w, const tern_activations *x, const tern_tile *tile,
                      float *y, size_t y_stride);

@@ -208,3 +208,24 @@ void tern_ref_matmul(const tern_ref_matrix *w, const tern_activations *x, const 
         for (size_t r = tile->r0; r < tile->r1; r++)
             y[t * y_stride + r] = dot_any(w, r, x, t);
 }
+
+/* ---- block-sparse matrices ----------------------------------------------------------------- */
+
+/* W[r][k], 0 where no block is stored. */
+static float sparse_weight(const tern_block_sparse *w, size_t r, size_t k) {
+    const size_t height = w->block_rows != 0 ? w->block_rows : 16;
+    const size_t width = w->block_cols != 0 ? w->block_cols : 16;
+    for (size_t b = w->start[r / height]; b < w->start[r / height + 1]; b++)
+        if (w->column[b] == k / width)
+            return w->blocks[(b * height + r % height) * width + k % width];
+    return 0.0f;
+}
+
+void tern_ref_gemv_sparse(const tern_block_sparse *w, const float *x, float *y) {
+    for (size_t r = 0; r < w->rows; r++) {
+        lanes dot = {{0}, 0};
+        for (size_t k = 0; k < w->cols; k++)
+            lanes_add(&dot, sparse_weight(w, r, k) * x[k]);
+        y[r] = w->bias != NULL ? lanes_total(&dot) + w->bias[r] : lanes_total(&dot);
+    }
+}

@@ -302,6 +302,7 @@ static void test_real_rows(void **state) {
         assert_non_null(tern_guard_operation(&guard, TERN_OP_STORE, caches[i], NULL, 0));
         assert_non_null(tern_guard_operation(&guard, TERN_OP_ATTEND, caches[i], NULL, 0));
     }
+    assert_non_null(tern_guard_operation(&guard, TERN_OP_GEMV_SPARSE, TERN_FORMAT_F32, NULL, 0));
     assert_int_equal(guard.n_refused, 0);
 }
 

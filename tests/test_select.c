@@ -106,6 +106,7 @@ static const pair pairs[] = {
     PAIR(BIAS_TANH, NONE),
     PAIR(TANH, NONE),
     PAIR(ADD, NONE),
+    PAIR(GEMV_SPARSE, F32),
 };
 /* clang-format on */
 

@@ -42,6 +42,7 @@ SHOWN = {
     "rope": "tern_rope_neox_avx2",
     "attend": "tern_attend_f16_avx2",
     "attend_codes": "tern_attend_q8_0_avx2",
+    "gemv_sparse": "tern_gemv_sparse_f32_avx2",
     "softmax": "tern_softmax_avx2",
     "elementwise": "tern_gate_silu_avx2",
     "embed": "tern_embed_q4_1_avx2",

@@ -93,22 +93,6 @@ typedef struct tern_device_attend {
     size_t out_stride;
 } tern_device_attend;
 
-/*
- * A matrix of floats of which only some blocks of h rows x w columns are stored; all other weights
- * are 0. Blocks of block row i are [start[i], start[i+1]), in increasing `column`. A block is h * w
- * floats, row by row; of rows and columns past the matrix's edge nothing is read. The result is
- * that of the dense matrix, bit for bit, whatever the size of blocks.
- */
-typedef struct tern_block_sparse {
-    size_t rows, cols;
-    const uint32_t *start;  /* [ceil(rows/h) + 1] */
-    const uint32_t *column; /* [blocks]: first column / w */
-    const float *blocks;    /* [blocks][h][w] */
-    const float *bias;      /* [rows], added last; may be NULL */
-    uint32_t block_rows;    /* h; 0: 16 */
-    uint32_t block_cols;    /* w; 0: 16 */
-} tern_block_sparse;
-
 /* ---- the functions of a device ------------------------------------------------------------- */
 
 /*

@@ -256,6 +256,22 @@ typedef struct tern_tile {
     size_t r0, r1; /* r1 is a multiple of 16 or equals the matrix's row count */
 } tern_tile;
 
+/*
+ * A matrix of floats of which only some blocks of h rows x w columns are stored; all other weights
+ * are 0. Blocks of block row i are [start[i], start[i+1]), in increasing `column`. A block is h * w
+ * floats, row by row; of rows and columns past the matrix's edge nothing is read. The result is
+ * that of the dense matrix, bit for bit, whatever the size of blocks.
+ */
+typedef struct tern_block_sparse {
+    size_t rows, cols;
+    const uint32_t *start;  /* [ceil(rows/h) + 1] */
+    const uint32_t *column; /* [blocks]: first column / w */
+    const float *blocks;    /* [blocks][h][w] */
+    const float *bias;      /* [rows], added last; may be NULL */
+    uint32_t block_rows;    /* h; 0: 16 */
+    uint32_t block_cols;    /* w; 0: 16 */
+} tern_block_sparse;
+
 /* ---- operations ---------------------------------------------------------------------------- */
 
 /*
@@ -265,6 +281,13 @@ typedef struct tern_tile {
  */
 typedef void tern_matmul_fn(const tern_matrix *w, const tern_activations *x, const tern_tile *tile,
                             float *y, size_t y_stride);
+
+/*
+ * gemv_sparse: y[r] = sum_k W[r][k] * x[k] (+ bias[r]) for rows [r0, r1) of a block-sparse matrix
+ * and one token of finite floats. Writes no other row.
+ */
+typedef void tern_gemv_sparse_fn(const tern_block_sparse *w, const float *x, size_t r0, size_t r1,
+                                 float *y);
 
 /*
  * quantize, per token (I2_S): amax = max(1e-5, max |x|), s = (float)(127.0 / amax),
@@ -349,7 +372,8 @@ typedef void tern_attend_chunks_fn(const tern_attend_args *args, size_t first, s
 typedef void tern_attend_merge_fn(const tern_attend_heads *heads, size_t first, size_t last,
                                   const void *states, size_t stride, void *total);
 
-/* out[tokens][group][dim] of the states of all chunks; out_stride in floats, from token to token. */
+/* out[tokens][group][dim] of the states of all chunks; out_stride in floats, from token to token.
+ */
 typedef void tern_attend_finish_fn(const tern_attend_heads *heads, const void *total, float *out,
                                    size_t out_stride);
 
@@ -420,7 +444,8 @@ typedef void tern_store_fn(const float *x, size_t n, void *out);
     X(TANH, "tanh")                                                                                \
     X(ADD, "add")                                                                                  \
     X(EMBED, "embed")                                                                              \
-    X(STORE, "store")
+    X(STORE, "store")                                                                              \
+    X(GEMV_SPARSE, "gemv_sparse")
 
 typedef enum tern_op {
 #define TERN_OP_ENUM(name, text) TERN_OP_##name,
@@ -442,8 +467,8 @@ typedef struct tern_kernel_row {
     tern_layout layout;
     uint64_t needs; /* feature bits of dispatch/cpu.h, all needed */
     uint32_t rows_tile, tokens_tile;
-    union { /* NULL when the row was not built for this architecture */
-        void (*any)(void); /* of several functions the first */
+    union {                     /* NULL when the row was not built for this architecture */
+        void (*any)(void);      /* of several functions the first */
         tern_matmul_fn *matmul; /* GEMV, GEMM */
         tern_quantize_token_fn *quantize_token;
         tern_quantize_block_fn *quantize_block;
@@ -458,6 +483,7 @@ typedef struct tern_kernel_row {
         tern_add_fn *add;
         tern_embed_fn *embed;
         tern_store_fn *store;
+        tern_gemv_sparse_fn *gemv_sparse;
     } fn;
 } tern_kernel_row;
 

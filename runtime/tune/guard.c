@@ -225,8 +225,8 @@ static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store,
         .scale = 0.25f,
         .scratch = (uint8_t *)memory + 2 * state_bytes};
     for (size_t j = 0; j < POSITIONS; j++) {
-        const size_t at = (size_t)(j < TERN_ATTEND_CHUNK) * args.page_stride +
-                          j % TERN_ATTEND_CHUNK * row_bytes;
+        const size_t at =
+            (size_t)(j < TERN_ATTEND_CHUNK) * args.page_stride + j % TERN_ATTEND_CHUNK * row_bytes;
         store->fn.store(in->a + j * DIM, DIM, cache[0] + at);
         store->fn.store(in->b + j * DIM, DIM, cache[1] + at);
     }
@@ -245,6 +245,21 @@ static bool try_attend(const tern_kernel_row *row, const sample *in, outcome *ou
     memset(memory, 0, sizeof memory);
     run_attend(row, tern_kernel_scalar(TERN_OP_STORE, row->format), in, memory, out);
     return true;
+}
+
+/* Blocks of whole vectors, then some of another width; both end past the matrix's edges. */
+static void run_gemv_sparse(const tern_kernel_row *row, const sample *in, outcome *out) {
+    static const uint32_t start[] = {0, 3, 4, 5}, column[] = {0, 2, 4, 1, 4};
+    tern_block_sparse w = {.rows = 35,
+                           .cols = SAMPLE,
+                           .start = start,
+                           .column = column,
+                           .blocks = in->b,
+                           .bias = in->b + 1};
+    row->fn.gemv_sparse(&w, in->a, 0, w.rows, out->floats);
+    w.bias = NULL;
+    w.block_cols = 18;
+    row->fn.gemv_sparse(&w, in->a, 0, w.rows, out->floats + w.rows);
 }
 
 /* Runs the row; false when this file does not know how to. */
@@ -294,6 +309,9 @@ static bool run_operation(const tern_kernel_row *row, const sample *in, outcome 
         return true;
     case TERN_OP_STORE:
         row->fn.store(in->a, SAMPLE, out->floats);
+        return true;
+    case TERN_OP_GEMV_SPARSE:
+        run_gemv_sparse(row, in, out);
         return true;
     default:
         return false;

@@ -21,7 +21,7 @@ from common import ROOT, comma, prompt, tern_text
 PROGRAMS = ("aarch64-linux-gnu-gcc", "qemu-aarch64", "cmake", "ctest", "ninja")
 LIBRARIES = ("pkgconfig/libpcre2-8.pc", "pkgconfig/cmocka.pc")
 LIBRARIES += ("libcpuinfo.so.0",)
-TESTS = ("select", "kernels_matmul", "kernels_rows", "kernels_attend")
+TESTS = ("select", "kernels_matmul", "kernels_rows", "kernels_attend", "kernels_sparse")
 SETS_OF = {  # processors of qemu, and the instruction sets that must be chosen there
     "cortex-a53": {"neon"},
     "cortex-a76": {"neon", "neondot"},

@@ -110,6 +110,9 @@ class Nehalem(Emulated, common.TernTest):
     def test_attend(self):
         self.kernel_test("attend", 17)
 
+    def test_sparse(self):
+        self.kernel_test("sparse", 5)
+
 
 class Haswell(Emulated, common.TernTest):
     """AVX2 and F16C, no AVX-512."""
