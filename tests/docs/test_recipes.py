@@ -179,8 +179,9 @@ class Recipes(unittest.TestCase):
     def compare_with_the_oracle(self, preset: str) -> None:
         model = [f"{preset}.gguf", "--tokens", PROMPT]
         self.run_in_tree(["build/tern", "synth", "--preset", preset, model[0]])
-        self.run_in_tree(["build/tern", "logits", "-m", *model, "--all", "--output", "logits.f32"])
-        oracle = [sys.executable, "tests/oracle/oracle.py", *model, "--compare", "logits.f32"]
+        logits = f"{preset}.f32"
+        self.run_in_tree(["build/tern", "logits", "-m", *model, "--all", "--output", logits])
+        oracle = [sys.executable, "tests/oracle/oracle.py", *model, "--compare", logits]
         try:
             import numpy  # noqa: F401
         except ImportError:
