@@ -1,5 +1,5 @@
 # What the core needs: cpuinfo, PCRE2, threads. What features need: utf8proc (normal forms of Unicode in a
-# tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
+# tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), libmicrohttpd (tern serve), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
 # optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
@@ -53,6 +53,11 @@ if(LIBEDIT_FOUND)
   set(TERN_EDIT_DEFINITIONS TERN_HAVE_LIBEDIT=1)
 else()
   message(STATUS "tern: libedit was not found: tern chat is built without line editing and history")
+endif()
+
+pkg_check_modules(MICROHTTPD IMPORTED_TARGET libmicrohttpd>=0.9.71)
+if(NOT MICROHTTPD_FOUND)
+  message(STATUS "tern: libmicrohttpd was not found: built without tern serve")
 endif()
 
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)

@@ -32,7 +32,7 @@ struct json_t {
     } as;
 };
 
-static bool memory_failed;
+static _Thread_local bool memory_failed;
 
 bool json_memory_failed(void) {
     return memory_failed;

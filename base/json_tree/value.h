@@ -10,7 +10,7 @@
  * which they were set. NULL is no value: it may be given to every function, setting it sets
  * nothing, and every question about it has the answer of a value that is not of the kind asked for.
  *
- * Memory: where there is none, a function gives NULL and the program remembers it
+ * Memory: where there is none, a function gives NULL and the thread remembers it
  * (json_memory_failed). So values may be built without looking at each step; printing or saving
  * them looks once.
  */

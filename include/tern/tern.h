@@ -166,6 +166,12 @@ TERN_MUST_CHECK tern_status tern_model_unchanged(const tern_model *model, tern_e
  */
 uint64_t tern_model_identity(const tern_model *model);
 
+/*
+ * Grows by one whenever a release computes other bits for the same model and cache format
+ * (docs/numerics.md): models of equal identity, format and version give equal answers everywhere.
+ */
+enum { TERN_NUMERICS_VERSION = 1 };
+
 /* Name of the instruction set that the model was opened for ("avx2"), static storage. */
 const char *tern_model_isa(const tern_model *model);
 

@@ -33,6 +33,17 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern chat -m model.gguf --system 'Answer briefly.' --temp 0.7 --top-p 0.9\n"
          "  printf 'What is 2+2?\\nAnd 3+3?\\n' | tern chat\n",
          .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_SERVE] =
+        {"serve", "[MODEL]", 0, 1, "answer other programs over HTTP, as OpenAI's interface does",
+         "Listens on 127.0.0.1, port 8080, and says where to point a client. Many requests are\n"
+         "computed at once; each gets the text that it would get alone, and a digest that shows "
+         "it.\n"
+         "Tokens are picked as in chat, unless a request says otherwise. SIGTERM and Ctrl-C let\n"
+         "answers that are under way end first. docs/serving.md tells all.\n",
+         "  tern serve\n"
+         "  tern serve model.gguf --port 9000 --parallel 8\n"
+         "  tern serve -m model.gguf --host 0.0.0.0 --api-key-file keys.txt\n",
+         "server", .n_places = 1, .places = {OPT_MODEL}},
     [COMMAND_LOGITS] =
         {"logits", "[MODEL] [PROMPT]", 0, 2, "print, hash or save the logits of a prompt",
          "Without --output and --sha256 the ten most likely next tokens are printed. Files hold\n"

@@ -20,6 +20,7 @@
 #define COMMAND_LIST(X)                                                                            \
     X(RUN, run)                                                                                    \
     X(CHAT, chat)                                                                                  \
+    X(SERVE, serve)                                                                                \
     X(LOGITS, logits)                                                                              \
     X(BENCH, bench)                                                                                \
     X(TUNE, tune)                                                                                  \
@@ -55,6 +56,19 @@ typedef enum option_id {
     OPT_SYSTEM,
     OPT_NO_HISTORY,
     OPT_ON_FULL,
+    OPT_HOST,
+    OPT_PORT,
+    OPT_UNIX,
+    OPT_ALIAS,
+    OPT_ANY_MODEL,
+    OPT_API_KEY,
+    OPT_API_KEY_FILE,
+    OPT_CORS,
+    OPT_PARALLEL,
+    OPT_QUEUE,
+    OPT_KV_MEMORY,
+    OPT_DRAIN,
+    OPT_ACCESS_LOG,
     OPT_TEMPERATURE,
     OPT_GREEDY,
     OPT_TOP_K,

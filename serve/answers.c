@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Routes that read a body: text, and what is near to it. Called at the desk. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/server_internal.h"
+
+void reply_with(http_exchange *x, unsigned status, const char *type, text *t) {
+    size_t size;
+    char *bytes = text_take(t, &size);
+    http_reply(x, status, type, bytes, size);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void answer(server *s, http_exchange *x, ask_kind kind) {
+    refusal r = {0};
+    ask a = {0};
+    size_t size;
+    const char *body = http_body(x, &size);
+    if (atomic_load(&s->draining)) {
+        (void)refuse(&r, 503, NULL, "the server is ending");
+        refusal_reply(&r, x);
+        return;
+    }
+    if (!ask_read(&a, kind, &s->rules, body, size, &r)) {
+        refusal_reply(&r, x);
+        ask_free(&a);
+        return;
+    }
+    job *j = job_new(&s->place, x, http_mark(x), &a);
+    if (j == NULL) {
+        (void)refuse(&r, 503, NULL, "no memory for the request");
+        refusal_reply(&r, x);
+        ask_free(&a);
+        return;
+    }
+    worker_submit(s->worker, j);
+}
+
+void answer_chat(server *s, http_exchange *x) {
+    answer(s, x, ASK_CHAT);
+}
+
+void answer_completion(server *s, http_exchange *x) {
+    answer(s, x, ASK_COMPLETION);
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+/* The body and a field that it must have; NULL after a refusal. */
+static const json_t *read_field(http_exchange *x, const char *name, json_t **body, refusal *r) {
+    size_t size;
+    const char *bytes = http_body(x, &size);
+    *body = ask_parse(bytes, size, r);
+    if (*body == NULL) {
+        return NULL;
+    }
+    const json_t *field = json_object_get(*body, name);
+    if (field == NULL) {
+        (void)refuse(r, 400, name, "%s is missing", name);
+    }
+    return field;
+}
+
+static void write_pieces(const server *s, const int32_t *ids, size_t n, bool pieces, text *out) {
+    for (size_t i = 0; i < n; i++) {
+        if (pieces) {
+            size_t size;
+            const char *bytes = tern_token_bytes(s->tokenizer, ids[i], true, &size);
+            text_print(out, "%s{\"id\":%d,\"piece\":", i > 0 ? "," : "", (int)ids[i]);
+            text_quote(out, bytes, size);
+            text_add(out, "}", 1);
+        } else {
+            text_print(out, "%s%d", i > 0 ? "," : "", (int)ids[i]);
+        }
+    }
+}
+
+void answer_tokenize(server *s, http_exchange *x) {
+    refusal r = {0};
+    json_t *body = NULL;
+    const json_t *content = read_field(x, "content", &body, &r);
+    int32_t *ids = NULL;
+    size_t n = 0;
+    if (content != NULL && !json_is_string(content)) {
+        (void)refuse(&r, 400, "content", "content must be a text");
+    } else if (content != NULL) {
+        const bool special = json_is_true(json_object_get(body, "add_special"));
+        const bool parse = json_is_true(json_object_get(body, "parse_special"));
+        ids = ask_tokenize(s->tokenizer, json_string_value(content), json_string_length(content),
+                           (special ? TERN_TOKENIZE_SPECIAL : 0U) |
+                               (parse ? TERN_TOKENIZE_PARSE : 0U),
+                           &n, "content", &r);
+    }
+    if (r.status != 0) {
+        refusal_reply(&r, x);
+    } else {
+        text out = {0};
+        text_print(&out, "{\"tokens\":[");
+        write_pieces(s, ids, n, json_is_true(json_object_get(body, "with_pieces")), &out);
+        text_print(&out, "],\"count\":%zu}", n);
+        reply_with(x, 200, "application/json", &out);
+    }
+    free(ids);
+    json_decref(body);
+}
+
+/* The text of ids; false after a refusal. */
+static bool write_content(const server *s, const int32_t *ids, size_t n, text *out, refusal *r) {
+    tern_error err = {0};
+    size_t size = 0;
+    if (tern_detokenize(s->tokenizer, ids, n, false, NULL, 0, &size, &err) != TERN_OK) {
+        return refuse_error(r, "tokens", &err);
+    }
+    char *bytes = malloc(size + 1);
+    if (bytes == NULL) {
+        return refuse(r, 503, "tokens", "no memory for %zu bytes of text", size);
+    }
+    const bool sound = size == 0 || tern_detokenize(s->tokenizer, ids, n, false, bytes, size, &size,
+                                                    &err) == TERN_OK;
+    if (sound) {
+        text_print(out, "{\"content\":");
+        text_quote(out, bytes, size);
+        text_print(out, "}");
+    }
+    free(bytes);
+    return sound || refuse_error(r, "tokens", &err);
+}
+
+void answer_detokenize(server *s, http_exchange *x) {
+    refusal r = {0};
+    json_t *body = NULL;
+    text out = {0};
+    size_t n;
+    const json_t *tokens = read_field(x, "tokens", &body, &r);
+    int32_t *ids = NULL;
+    if (tokens != NULL && !json_is_array(tokens)) {
+        (void)refuse(&r, 400, "tokens", "tokens must be an array of token ids");
+    } else if (tokens != NULL) {
+        ids = ask_read_ids(tokens, s->rules.n_vocab, &n, "tokens", &r);
+    }
+    if (ids != NULL && write_content(s, ids, n, &out, &r)) {
+        reply_with(x, 200, "application/json", &out);
+    } else {
+        refusal_reply(&r, x);
+    }
+    text_free(&out);
+    free(ids);
+    json_decref(body);
+}
+
+/* What a conversation is as one text, control tokens written out, and its tokens. */
+void answer_template(server *s, http_exchange *x) {
+    refusal r = {0};
+    json_t *body = NULL;
+    size_t n;
+    const json_t *messages = read_field(x, "messages", &body, &r);
+    int32_t *ids = messages != NULL ? ask_tokenize_messages(s->tokenizer, messages, &n, &r) : NULL;
+    if (ids == NULL) {
+        refusal_reply(&r, x);
+    } else {
+        text prompt = {0}, out = {0};
+        for (size_t i = 0; i < n; i++) {
+            size_t size;
+            const char *bytes = tern_token_bytes(s->tokenizer, ids[i], true, &size);
+            text_add(&prompt, bytes, size);
+        }
+        text_print(&out, "{\"prompt\":");
+        text_quote(&out, prompt.bytes, prompt.size);
+        text_print(&out, ",\"tokens\":[");
+        write_pieces(s, ids, n, false, &out);
+        text_print(&out, "]}");
+        out.failed = out.failed || prompt.failed;
+        text_free(&prompt);
+        reply_with(x, 200, "application/json", &out);
+    }
+    free(ids);
+    json_decref(body);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_SERVE_ASK_H
+#define TERN_SERVE_ASK_H
+
+/*
+ * What a request for text asks for: its JSON body, every field of it read, or ignored by name, or
+ * refused with the name of the field that is wrong. Nothing that stands in a body is an index, a
+ * path or a format.
+ */
+
+#include "base/json_tree/value.h"
+#include "serve/refusal.h"
+#include "serve/text.h"
+#include "tern/tern.h"
+
+typedef enum ask_kind { ASK_CHAT = 1, ASK_COMPLETION = 2 } ask_kind;
+
+/* What a server has, and what it takes where a request says nothing. */
+typedef struct ask_rules {
+    const tern_tokenizer *tokenizer;
+    const char *model;            /* the name that clients call it by */
+    bool any_model;               /* every other name does too */
+    tern_sampler_params sampling; /* without biases */
+    bool seeded;                  /* its seed counts; false: one is drawn for each request */
+    size_t max_tokens;            /* of an answer; 0: until the context is full */
+    uint32_t n_vocab, n_ctx;
+    uint32_t most_choices; /* of a request */
+} ask_rules;
+
+typedef struct ask_prompt {
+    int32_t *ids; /* [n] */
+    size_t n;
+    const char *given; /* its text; NULL: ids were given */
+} ask_prompt;
+
+enum { ASK_MOST_CHOICES = 128, ASK_MOST_STOPS = 16, ASK_MOST_LOGPROBS = 20 };
+
+typedef struct ask {
+    ask_kind kind;
+    json_t *body;        /* holds the texts that are pointed at */
+    ask_prompt *prompts; /* [n_prompts] */
+    size_t n_prompts;
+    uint32_t n; /* choices for each prompt: choice i is picked with the seed + i */
+    bool stream, include_usage, echo, ignore_end, logprobs;
+    uint32_t n_logprobs;
+    size_t max_tokens; /* 0: until the context is full */
+    tern_sampler_params sampling;
+    tern_logit_bias *bias;
+    const char *stops[ASK_MOST_STOPS];
+    size_t n_stops;
+    text ignored; /* names of fields that mean nothing here: `"a","b"` */
+} ask;
+
+/* Reads bytes[size]. False after a refusal. Call ask_free in any case. */
+bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
+              refusal *r);
+void ask_free(ask *a);
+
+/* A body as JSON, an object; NULL after a refusal. What has too many values is refused before it
+ * takes memory. */
+json_t *ask_parse(const char *bytes, size_t size, refusal *r);
+
+/* Whether a name is the model's; false after a refusal. */
+bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r);
+
+/* The parameters that count, as a JSON object. */
+void ask_write_effective(const ask *a, text *out);
+
+/* ---- ask_prompt.c: the prompts of a body ----------------------------------------------------- */
+
+bool ask_read_messages(ask *a, const ask_rules *rules, const json_t *messages, refusal *r);
+bool ask_read_prompts(ask *a, const ask_rules *rules, const json_t *prompt, refusal *r);
+
+/* Tokens of a text; NULL after a refusal, which names `param`. The caller frees them. */
+int32_t *ask_tokenize(const tern_tokenizer *t, const char *bytes, size_t size, unsigned flags,
+                      size_t *n, const char *param, refusal *r);
+
+/* Ids of an array; NULL after a refusal. The caller frees them. */
+int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const char *param,
+                      refusal *r);
+
+/* Tokens of a conversation up to where the answer begins; NULL after a refusal. */
+int32_t *ask_tokenize_messages(const tern_tokenizer *t, const json_t *messages, size_t *n,
+                               refusal *r);
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/http.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/metrics.h"
+#include "serve/http_internal.h"
+
+http_limits http_limits_default(void) {
+    return (http_limits){.header_bytes = 64 << 10,
+                         .body_bytes = 16 << 20,
+                         .all_bodies_bytes = 256 << 20,
+                         .unread_bytes = 1 << 20,
+                         .connections = 512,
+                         .idle_seconds = 60,
+                         .request_seconds = 60};
+}
+
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+void http_keep(http_exchange *x) {
+    (void)atomic_fetch_add(&x->owners, 1);
+}
+
+static void drop_body(http_exchange *x) {
+    (void)atomic_fetch_sub(&x->server->bodies, x->body_capacity);
+    free(x->body);
+    x->body = NULL;
+    x->body_size = x->body_capacity = 0;
+}
+
+void http_release(http_exchange *x) {
+    if (atomic_fetch_sub(&x->owners, 1) > 1) {
+        return;
+    }
+    drop_body(x);
+    free(x->method);
+    free(x->path);
+    free(x->reply);
+    (void)pthread_mutex_destroy(&x->lock);
+    free(x);
+}
+
+static http_exchange *new_exchange(http_server *s, struct MHD_Connection *connection,
+                                   const char *method, const char *path) {
+    http_exchange *x = calloc(1, sizeof *x);
+    if (x == NULL) {
+        return NULL;
+    }
+    x->server = s;
+    x->method = strdup(method);
+    x->path = strdup(path);
+    if (x->method == NULL || x->path == NULL || pthread_mutex_init(&x->lock, NULL) != 0) {
+        free(x->method);
+        free(x->path);
+        free(x);
+        return NULL;
+    }
+    atomic_init(&x->owners, 1);
+    x->began = x->body_began = tern_clock_seconds();
+    x->connection = connection;
+    x->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    (void)atomic_fetch_add(&s->active, 1);
+    return x;
+}
+
+const char *http_method(const http_exchange *x) {
+    return x->method;
+}
+
+const char *http_path(const http_exchange *x) {
+    return x->path;
+}
+
+const char *http_body(const http_exchange *x, size_t *size) {
+    *size = x->body_size;
+    return x->body != NULL ? x->body : "";
+}
+
+const char *http_request_header(const http_exchange *x, const char *name) {
+    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+void http_set_mark(http_exchange *x, const void *mark) {
+    x->mark = mark;
+}
+
+const void *http_mark(const http_exchange *x) {
+    return x->mark;
+}
+
+unsigned http_status(http_exchange *x) {
+    (void)pthread_mutex_lock(&x->lock);
+    const unsigned status = x->status;
+    (void)pthread_mutex_unlock(&x->lock);
+    return status;
+}
+
+uint64_t http_sent_bytes(http_exchange *x) {
+    (void)pthread_mutex_lock(&x->lock);
+    const uint64_t given = x->given;
+    (void)pthread_mutex_unlock(&x->lock);
+    return given;
+}
+
+double http_began(const http_exchange *x) {
+    return x->began;
+}
+
+/* ---- framing --------------------------------------------------------------------------------- */
+
+typedef struct framing {
+    unsigned lengths, codings;
+    bool sound;
+    bool kept; /* the length, or the coding, is one that is understood */
+    uint64_t length;
+} framing;
+
+static bool is_token(const char *name) {
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    for (const char *c = name; *c != '\0'; c++) {
+        if (!isalnum((unsigned char)*c) && strchr(marks, *c) == NULL) {
+            return false;
+        }
+    }
+    return name[0] != '\0';
+}
+
+/* Digits and nothing else, at most 18 of them. */
+static bool read_length(const char *value, uint64_t *length) {
+    const size_t n = strspn(value, "0123456789");
+    *length = n > 0 && n <= 18 ? strtoull(value, NULL, 10) : 0;
+    return n > 0 && n <= 18 && value[n] == '\0';
+}
+
+static http_result note_header(void *user, enum MHD_ValueKind kind, const char *name,
+                               const char *value) {
+    framing *f = user;
+    (void)kind;
+    value = value != NULL ? value : "";
+    f->sound = f->sound && is_token(name);
+    if (strcasecmp(name, "Content-Length") == 0) {
+        f->lengths++;
+        f->sound = f->sound && read_length(value, &f->length);
+    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        f->codings++;
+        f->sound = f->sound && strcasecmp(value, "chunked") == 0;
+    }
+    return MHD_YES;
+}
+
+static http_verdict judge(const http_exchange *x, const char *version) {
+    framing f = {.sound = true};
+    (void)MHD_get_connection_values(x->connection, MHD_HEADER_KIND, note_header, &f);
+    const bool old = strcmp(version, "HTTP/1.1") != 0;
+    if (!f.sound || f.lengths + f.codings > 1 || (old && f.codings > 0)) {
+        return HTTP_FRAMING;
+    }
+    return f.length > x->server->config.limits.body_bytes ? HTTP_TOO_LONG : HTTP_SOUND;
+}
+
+/* Replies to what no hook hears of. */
+static void refuse(http_exchange *x) {
+    static const struct {
+        unsigned status;
+        const char *message, *type;
+    } kinds[] = {
+        [HTTP_FRAMING] = {400, "the header does not say once, and only once, how long the body is",
+                          "invalid_request_error"},
+        [HTTP_TOO_LONG] = {413, "the body is longer than", "invalid_request_error"},
+        [HTTP_NO_MEMORY] = {503, "no memory for the body at the moment", "unavailable_error"},
+    };
+    char limit[48] = "";
+    char *body = NULL;
+    if (x->verdict == HTTP_TOO_LONG) {
+        (void)snprintf(limit, sizeof limit, " %zu bytes", x->server->config.limits.body_bytes);
+    } else if (x->verdict == HTTP_NO_MEMORY) {
+        http_reply_header(x, "Retry-After", "5");
+    }
+    const int n = asprintf(
+        &body, "{\"error\":{\"message\":\"%s%s\",\"type\":\"%s\",\"param\":null,\"code\":null}}",
+        kinds[x->verdict].message, limit, kinds[x->verdict].type);
+    http_reply(x, kinds[x->verdict].status, "application/json", n > 0 ? body : NULL,
+               n > 0 ? (size_t)n : 1);
+}
+
+/* ---- what the library calls ------------------------------------------------------------------ */
+
+static http_connection *connection_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+static void note_waiting(http_server *s, struct MHD_Connection *connection, double since) {
+    http_connection *c = connection_of(connection);
+    if (c != NULL) {
+        (void)pthread_mutex_lock(&s->lock);
+        c->since = since;
+        (void)pthread_mutex_unlock(&s->lock);
+    }
+}
+
+static http_result begin(http_server *s, struct MHD_Connection *connection, const char *path,
+                         const char *method, const char *version, void **slot) {
+    http_exchange *x = new_exchange(s, connection, method, path);
+    if (x == NULL) {
+        return MHD_NO;
+    }
+    *slot = x;
+    note_waiting(s, connection, 0.0);
+    x->verdict = judge(x, version);
+    if (x->verdict == HTTP_FRAMING || x->verdict == HTTP_TOO_LONG) {
+        refuse(x);
+        return http_proceed(x); /* what follows is not read: the library ends the connection */
+    }
+    if (!s->config.hooks.admit(s->config.hooks.user, x)) {
+        x->verdict = HTTP_UNWANTED;
+    }
+    return MHD_YES;
+}
+
+static bool reserve(http_exchange *x, size_t size) {
+    const http_limits *l = &x->server->config.limits;
+    const size_t needed = x->body_size + size + 1; /* a terminator */
+    if (needed <= x->body_capacity) {
+        return true;
+    }
+    size_t capacity = 2 * needed;
+    capacity = capacity > l->body_bytes + 1 ? l->body_bytes + 1 : capacity;
+    const size_t more = capacity - x->body_capacity;
+    if (atomic_fetch_add(&x->server->bodies, more) + more > l->all_bodies_bytes) {
+        (void)atomic_fetch_sub(&x->server->bodies, more);
+        return false;
+    }
+    char *grown = realloc(x->body, capacity);
+    if (grown == NULL) {
+        (void)atomic_fetch_sub(&x->server->bodies, more);
+        return false;
+    }
+    x->body = grown;
+    x->body_capacity = capacity;
+    return true;
+}
+
+/* A piece of the body. What is not kept is read on for a while, so that the client hears why. */
+static http_result take(http_exchange *x, const char *bytes, size_t size) {
+    const http_limits *l = &x->server->config.limits;
+    if (tern_clock_seconds() - x->body_began > l->request_seconds) {
+        return MHD_NO;
+    }
+    if (x->verdict == HTTP_SOUND && size > l->body_bytes - x->body_size) {
+        x->verdict = HTTP_TOO_LONG;
+    } else if (x->verdict == HTTP_SOUND && !reserve(x, size)) {
+        x->verdict = HTTP_NO_MEMORY;
+    }
+    if (x->verdict != HTTP_SOUND) {
+        drop_body(x);
+        x->body_dropped += size;
+        return x->body_dropped <= 2 * l->body_bytes ? MHD_YES : MHD_NO;
+    }
+    memcpy(x->body + x->body_size, bytes, size);
+    x->body_size += size;
+    x->body[x->body_size] = '\0';
+    return MHD_YES;
+}
+
+static http_result on_request(void *user, struct MHD_Connection *connection, const char *path,
+                              const char *method, const char *version, const char *bytes,
+                              size_t *size, void **slot) {
+    http_server *s = user;
+    http_exchange *x = *slot;
+    if (x == NULL) {
+        return begin(s, connection, path, method, version, slot);
+    }
+    if (*size > 0) {
+        const http_result result = take(x, bytes, *size);
+        *size = 0;
+        return result;
+    }
+    if (!x->handled) {
+        x->handled = true;
+        if (x->verdict == HTTP_SOUND || x->verdict == HTTP_UNWANTED) {
+            s->config.hooks.handle(s->config.hooks.user, x);
+        } else {
+            refuse(x);
+        }
+    }
+    return http_proceed(x);
+}
+
+static void on_completed(void *user, struct MHD_Connection *connection, void **slot,
+                         enum MHD_RequestTerminationCode how) {
+    http_server *s = user;
+    http_exchange *x = *slot;
+    if (x == NULL) {
+        return;
+    }
+    *slot = NULL;
+    note_waiting(s, connection, tern_clock_seconds());
+    (void)pthread_mutex_lock(&x->lock);
+    x->connection = NULL;
+    x->suspended = false;
+    (void)pthread_mutex_unlock(&x->lock);
+    http_stream_forget(x);
+    s->config.hooks.done(s->config.hooks.user, x, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+    (void)atomic_fetch_sub(&s->active, 1);
+    http_release(x);
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+    http_server *s = user;
+    http_connection *c = *context;
+    (void)pthread_mutex_lock(&s->lock);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        c = calloc(1, sizeof *c);
+        if (c != NULL) {
+            c->fd =
+                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+            c->since = tern_clock_seconds();
+            c->next = s->connections;
+            if (c->next != NULL) {
+                c->next->before = c;
+            }
+            s->connections = c;
+            *context = c;
+        }
+    } else if (c != NULL) {
+        if (c->before != NULL) {
+            c->before->next = c->next;
+        } else {
+            s->connections = c->next;
+        }
+        if (c->next != NULL) {
+            c->next->before = c->before;
+        }
+        free(c);
+        *context = NULL;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+static struct MHD_Daemon *start(http_server *s, int fd) {
+    const http_limits *l = &s->config.limits;
+    return MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+                            on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
+                            MHD_OPTION_CONNECTION_LIMIT, l->connections,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, l->header_bytes,
+                            MHD_OPTION_CONNECTION_TIMEOUT, l->idle_seconds,
+#if MHD_VERSION >= 0x01000000
+                            MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
+#else
+                             MHD_OPTION_STRICT_FOR_CLIENT, 1,
+#endif
+                            MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+}
+
+tern_status http_open(const http_config *config, http_server **out, tern_error *err) {
+    http_server *s = calloc(1, sizeof *s);
+    if (s == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
+        free(s);
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a server");
+    }
+    s->config = *config;
+    const int fd = http_listen(config, s->address, sizeof s->address, err);
+    if (fd >= 0) {
+        s->daemon = start(s, fd);
+    }
+    if (s->daemon == NULL) {
+        if (fd >= 0) {
+            (void)close(fd);
+            (void)tern_fail(err, TERN_ERR_NOMEM, "%s: no thread or memory to serve it", s->address);
+        }
+        (void)pthread_mutex_destroy(&s->lock);
+        free(s);
+        return fd >= 0 ? TERN_ERR_NOMEM : TERN_ERR_IO;
+    }
+    *out = s;
+    return TERN_OK;
+}
+
+const char *http_address(const http_server *s) {
+    return s->address;
+}
+
+unsigned http_active(const http_server *s) {
+    return atomic_load(&s->active);
+}
+
+void http_close(http_server **server) {
+    http_server *s = *server;
+    if (s == NULL) {
+        return;
+    }
+    MHD_stop_daemon(s->daemon);
+    if (s->config.unix_path != NULL) {
+        (void)unlink(s->config.unix_path);
+    }
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s);
+    *server = NULL;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replies: held by the exchange until the socket takes them. */
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/metrics.h"
+#include "serve/http_internal.h"
+
+enum { PING_SECONDS = 15 };
+
+/* With the exchange's lock held: the thread that moves bytes looks at it again. */
+static void wake(http_exchange *x) {
+    if (x->suspended && x->connection != NULL) {
+        x->suspended = false;
+        MHD_resume_connection(x->connection);
+    }
+}
+
+static void suspend(http_exchange *x) {
+    x->suspended = true;
+    MHD_suspend_connection(x->connection);
+}
+
+/* ---- the thread that moves bytes ------------------------------------------------------------- */
+
+/* Gives the library what is not sent yet. */
+static ssize_t read_stream(void *user, uint64_t position, char *out, size_t most) {
+    http_exchange *x = user;
+    (void)position;
+    ssize_t given = 0;
+    (void)pthread_mutex_lock(&x->lock);
+    const size_t left = x->reply_size - x->reply_sent;
+    if (x->gone) {
+        given = MHD_CONTENT_READER_END_WITH_ERROR;
+    } else if (left > 0) {
+        given = (ssize_t)(left < most ? left : most);
+        memcpy(out, x->reply + x->reply_sent, (size_t)given);
+        x->reply_sent += (size_t)given;
+    } else if (x->ended) {
+        given = MHD_CONTENT_READER_END_OF_STREAM;
+    } else {
+        suspend(x);
+    }
+    (void)pthread_mutex_unlock(&x->lock);
+    return given;
+}
+
+/* With the lock held. */
+static struct MHD_Response *make_response(http_exchange *x) {
+    enum { BLOCK = 16384 };
+    if (x->stream) {
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, x, NULL);
+    }
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(x->reply_size, x->reply, MHD_RESPMEM_MUST_FREE);
+    if (response != NULL) {
+        x->reply = NULL; /* the library's now */
+    }
+    return response;
+}
+
+static void add_headers(const http_exchange *x, struct MHD_Response *response) {
+    (void)MHD_add_response_header(response, "Content-Type", x->type);
+    if (x->stream) {
+        (void)MHD_add_response_header(response, "Cache-Control", "no-cache");
+        (void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
+    }
+    if (x->verdict == HTTP_FRAMING) {
+        (void)MHD_add_response_header(response, "Connection", "close");
+    }
+    if (x->server->config.origin != NULL) {
+        (void)MHD_add_response_header(response, "Access-Control-Allow-Origin",
+                                      x->server->config.origin);
+        (void)MHD_add_response_header(response, "Vary", "Origin");
+    }
+    for (unsigned i = 0; i < x->n_headers; i++) {
+        (void)MHD_add_response_header(response, x->headers[i].name, x->headers[i].value);
+    }
+}
+
+http_result http_proceed(http_exchange *x) {
+    http_result result = MHD_YES;
+    (void)pthread_mutex_lock(&x->lock);
+    if (x->gone) {
+        result = MHD_NO;
+    } else if (x->status == 0) {
+        suspend(x);
+    } else {
+        struct MHD_Response *response = make_response(x);
+        if (response == NULL) {
+            result = MHD_NO;
+        } else {
+            add_headers(x, response);
+            result = MHD_queue_response(x->connection, x->status, response);
+            MHD_destroy_response(response);
+        }
+    }
+    (void)pthread_mutex_unlock(&x->lock);
+    return result;
+}
+
+/* ---- any thread ------------------------------------------------------------------------------ */
+
+void http_reply_header(http_exchange *x, const char *name, const char *value) {
+    (void)pthread_mutex_lock(&x->lock);
+    if (x->n_headers < HTTP_MOST_HEADERS && x->status == 0) {
+        http_header *h = &x->headers[x->n_headers++];
+        h->name = name;
+        (void)snprintf(h->value, sizeof h->value, "%s", value);
+    }
+    (void)pthread_mutex_unlock(&x->lock);
+}
+
+void http_reply(http_exchange *x, unsigned status, const char *type, char *bytes, size_t size) {
+    (void)pthread_mutex_lock(&x->lock);
+    if (x->status != 0) {
+        free(bytes);
+    } else {
+        x->gone = x->gone || (bytes == NULL && size > 0);
+        x->reply = bytes;
+        x->reply_size = bytes != NULL ? size : 0;
+        x->given = x->reply_size;
+        x->type = type;
+        x->status = status;
+        x->ended = true;
+        wake(x);
+    }
+    (void)pthread_mutex_unlock(&x->lock);
+}
+
+void http_stream_open(http_exchange *x) {
+    http_server *s = x->server;
+    (void)pthread_mutex_lock(&s->lock);
+    (void)pthread_mutex_lock(&x->lock);
+    if (x->status == 0) {
+        x->status = 200;
+        x->type = "text/event-stream";
+        x->stream = true;
+        x->written = tern_clock_seconds();
+        x->next = s->streams;
+        if (x->next != NULL) {
+            x->next->before = x;
+        }
+        s->streams = x;
+        http_keep(x); /* by the list */
+        wake(x);
+    }
+    (void)pthread_mutex_unlock(&x->lock);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* With the server's lock held. */
+static void unlink_stream(http_exchange *x) {
+    http_server *s = x->server;
+    if (s->streams == x) {
+        s->streams = x->next;
+    } else if (x->before == NULL) {
+        return; /* it is not in the list */
+    }
+    if (x->before != NULL) {
+        x->before->next = x->next;
+    }
+    if (x->next != NULL) {
+        x->next->before = x->before;
+    }
+    x->next = x->before = NULL;
+    http_release(x);
+}
+
+void http_stream_forget(http_exchange *x) {
+    (void)pthread_mutex_lock(&x->server->lock);
+    unlink_stream(x);
+    (void)pthread_mutex_unlock(&x->server->lock);
+}
+
+/* With the lock held: room for size more bytes to be sent. */
+static bool make_room(http_exchange *x, size_t size) {
+    const size_t left = x->reply_size - x->reply_sent;
+    if (left + size > x->server->config.limits.unread_bytes) {
+        return false;
+    }
+    if (x->reply_sent > 0) {
+        memmove(x->reply, x->reply + x->reply_sent, left);
+        x->reply_size = left;
+        x->reply_sent = 0;
+    }
+    if (left + size > x->reply_capacity) {
+        const size_t capacity = 2 * (left + size) + 1024;
+        char *grown = realloc(x->reply, capacity);
+        if (grown == NULL) {
+            return false;
+        }
+        x->reply = grown;
+        x->reply_capacity = capacity;
+    }
+    return true;
+}
+
+bool http_stream_write(http_exchange *x, const char *bytes, size_t size) {
+    (void)pthread_mutex_lock(&x->lock);
+    bool written = x->stream && !x->ended && !x->gone && x->connection != NULL;
+    if (written && !make_room(x, size)) {
+        x->gone = true; /* it does not read, and what is sent would have a hole */
+        written = false;
+        (void)shutdown(x->fd, SHUT_RDWR);
+    }
+    if (written && size > 0) {
+        memcpy(x->reply + x->reply_size, bytes, size);
+        x->reply_size += size;
+        x->given += size;
+        x->written = tern_clock_seconds();
+    }
+    wake(x);
+    (void)pthread_mutex_unlock(&x->lock);
+    return written;
+}
+
+void http_stream_end(http_exchange *x) {
+    (void)pthread_mutex_lock(&x->lock);
+    x->ended = true;
+    wake(x);
+    (void)pthread_mutex_unlock(&x->lock);
+    http_stream_forget(x);
+}
+
+bool http_gone(http_exchange *x) {
+    (void)pthread_mutex_lock(&x->lock);
+    if (!x->gone && x->connection != NULL) {
+        struct pollfd look = {.fd = x->fd, .events = POLLRDHUP};
+        x->gone = poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    }
+    const bool gone = x->gone || x->connection == NULL;
+    if (gone) {
+        wake(x);
+    }
+    (void)pthread_mutex_unlock(&x->lock);
+    return gone;
+}
+
+static void ping_streams(http_server *s, double now) {
+    static const char ping[] = ": ping\n\n";
+    (void)pthread_mutex_lock(&s->lock);
+    for (http_exchange *x = s->streams; x != NULL; x = x->next) {
+        (void)pthread_mutex_lock(&x->lock);
+        const bool silent = now - x->written >= PING_SECONDS;
+        (void)pthread_mutex_unlock(&x->lock);
+        if (silent) {
+            (void)http_stream_write(x, ping, sizeof ping - 1);
+        }
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* Those that send a header byte by byte; a connection that says nothing is ended before that. */
+static void end_slow_ones(http_server *s, double now) {
+    (void)pthread_mutex_lock(&s->lock);
+    for (http_connection *c = s->connections; c != NULL; c = c->next) {
+        const http_limits *l = &s->config.limits;
+        if (c->since > 0.0 && now - c->since > l->idle_seconds + l->request_seconds) {
+            (void)shutdown(c->fd, SHUT_RDWR);
+        }
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void http_tick(http_server *s) {
+    const double now = tern_clock_seconds();
+    ping_streams(s, now);
+    end_slow_ones(s, now);
+}

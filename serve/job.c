@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/job.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "serve/job_text.h"
+
+enum { MOST_REPLY_BYTES = 64 << 20 }; /* of one that is no stream */
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void write_head(job *j) {
+    const bool chat = j->ask.kind == ASK_CHAT;
+    uint64_t random[2] = {0};
+    (void)getrandom(random, sizeof random, 0);
+    text_print(&j->head, "{\"id\":\"%s-%016" PRIx64 "%08" PRIx32 "\",\"object\":\"%s%s\"",
+               chat ? "chatcmpl" : "cmpl", random[0], (uint32_t)random[1],
+               chat ? "chat.completion" : "text_completion", chat && j->ask.stream ? ".chunk" : "");
+    text_print(&j->head, ",\"created\":%lld", (long long)time(NULL));
+    text_string(&j->head, "model", j->place.model);
+    text_string(&j->head, "system_fingerprint", j->place.fingerprint);
+}
+
+job *job_new(const job_place *place, http_exchange *x, const key *shown, ask *a) {
+    job *j = calloc(1, sizeof *j);
+    if (j == NULL) {
+        return NULL;
+    }
+    j->n_choices = j->n_left = a->n * a->n_prompts;
+    j->choices = calloc(j->n_choices, sizeof *j->choices);
+    j->ids = calloc(a->n_prompts, sizeof *j->ids);
+    j->place = *place;
+    if (j->choices == NULL || j->ids == NULL) {
+        free(j->choices);
+        free(j->ids);
+        free(j);
+        return NULL;
+    }
+    j->ask = *a;
+    *a = (ask){0};
+    j->key = shown;
+    j->x = x;
+    http_keep(x);
+    write_head(j);
+    return j;
+}
+
+void job_free(job *j) {
+    for (size_t i = 0; i < j->n_choices; i++) {
+        text_free(&j->choices[i].content);
+        for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+            text_free(&j->choices[i].logs[k]);
+        }
+    }
+    free(j->choices);
+    free(j->ids);
+    text_free(&j->head);
+    text_free(&j->out);
+    ask_free(&j->ask);
+    http_release(j->x);
+    free(j);
+}
+
+tern_request job_request(const job *j, size_t i) {
+    const ask *a = &j->ask;
+    const size_t room = j->place.n_ctx - a->prompts[i].n; /* at least 1: ask_read looks */
+    return (tern_request){.tokens = a->prompts[i].ids,
+                          .n_tokens = a->prompts[i].n,
+                          .sampling = &a->sampling,
+                          .branches = a->n,
+                          .max_tokens = a->max_tokens < room ? a->max_tokens : room,
+                          .ignore_end = a->ignore_end,
+                          .stop_texts = a->stops,
+                          .n_stop_texts = a->n_stops,
+                          .logprobs = a->logprobs,
+                          .n_logprobs = a->n_logprobs,
+                          .space = j->key != NULL ? j->key->digest : NULL};
+}
+
+/* ---- what is told ---------------------------------------------------------------------------- */
+
+/* Sends the document that was written, as an event of the stream. */
+static bool send(job *j) {
+    text_add(&j->out, "\n\n", 2);
+    const bool sent = !j->out.failed && http_stream_write(j->x, j->out.bytes, j->out.size);
+    if (j->out.failed) {
+        http_stream_end(j->x);
+    }
+    text_clear(&j->out);
+    return sent;
+}
+
+/* A chunk with one choice. */
+static bool send_choice(job *j, size_t i, const char *bytes, size_t size, bool last) {
+    text_add(&j->out, "data: ", 6);
+    job_write_chunk(j, i, bytes, size, last);
+    return send(j);
+}
+
+void job_refuse(job *j, const refusal *r) {
+    if (!j->over && j->ask.stream && http_status(j->x) != 0) {
+        text_add(&j->out, "data: ", 6);
+        refusal_write(r, &j->out);
+        (void)send(j);
+        http_stream_end(j->x);
+    } else if (!j->over) {
+        refusal_reply(r, j->x);
+    }
+    j->over = true;
+}
+
+static bool give(job *j, size_t i, const char *bytes, size_t size) {
+    choice *c = &j->choices[i];
+    if (!c->began && size > 0) {
+        c->began = true;
+        const size_t dropped = j->ask.kind == ASK_CHAT && bytes[0] == ' ';
+        bytes += dropped;
+        size -= dropped;
+    }
+    if (j->ask.stream) {
+        return (size == 0 && c->logs[0].size == 0) || send_choice(j, i, bytes, size, false);
+    }
+    text_add(&c->content, bytes, size);
+    return true;
+}
+
+void job_begin(job *j) {
+    if (!j->ask.stream) {
+        return;
+    }
+    http_stream_open(j->x);
+    for (size_t i = 0; i < j->n_choices; i++) {
+        text_add(&j->out, "data: ", 6);
+        if (job_write_first(j, i)) {
+            (void)send(j);
+        }
+        text_clear(&j->out);
+    }
+}
+
+/* The last documents of a stream, or the whole reply. */
+static void finish(job *j) {
+    if (j->over) {
+        return;
+    }
+    j->over = true;
+    if (!j->ask.stream) {
+        size_t size;
+        if (j->n_choices == 1) {
+            http_reply_header(j->x, "X-Tern-Digest", j->choices[0].digest);
+        }
+        job_write_whole(j);
+        char *bytes = text_take(&j->out, &size);
+        http_reply(j->x, 200, "application/json", bytes, size);
+        return;
+    }
+    if (j->ask.include_usage) {
+        text_add(&j->out, "data: ", 6);
+        job_write_usage_chunk(j);
+        (void)send(j);
+    }
+    text_add(&j->out, "data: [DONE]", 12);
+    (void)send(j);
+    http_stream_end(j->x);
+}
+
+/* ---- what happens ---------------------------------------------------------------------------- */
+
+static size_t held_bytes(const job *j) {
+    size_t n = 0;
+    for (size_t i = 0; i < j->n_choices; i++) {
+        n += j->choices[i].content.size;
+        for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+            n += j->choices[i].logs[k].size;
+        }
+    }
+    return n;
+}
+
+/* A choice that ended in another way than an answer does ends all of the reply. */
+static bool fails(job *j, const tern_event *e) {
+    refusal r = {0};
+    if (e->end == TERN_END_ERROR) {
+        (void)refuse_error(&r, NULL, e->error);
+    } else if (e->end == TERN_END_CANCELLED) {
+        (void)refuse(&r, 503, NULL, "the server is ending, and the answer with it");
+    } else if (e->end == TERN_END_DEADLINE) {
+        (void)refuse(&r, 503, NULL, "the answer was not ready in time");
+    } else {
+        return false;
+    }
+    job_refuse(j, &r);
+    return true;
+}
+
+static bool end(job *j, size_t i, const tern_event *e) {
+    choice *c = &j->choices[i];
+    c->ended = true;
+    c->end = e->end;
+    c->figures = e->figures;
+    memcpy(c->digest, e->digest, sizeof c->digest);
+    j->n_left--;
+    if (j->over || fails(j, e)) {
+        return false;
+    }
+    bool wanted = give(j, i, e->text, e->size);
+    if (wanted && j->ask.stream) {
+        wanted = send_choice(j, i, "", 0, true);
+    }
+    if (j->n_left == 0) {
+        finish(j);
+    }
+    return wanted;
+}
+
+bool job_take(job *j, size_t i, const tern_event *e) {
+    const size_t at = i * j->ask.n + e->branch;
+    if (e->kind == TERN_EVENT_END) {
+        return end(j, at, e);
+    }
+    if (j->over) {
+        return false;
+    }
+    if (j->ask.logprobs) {
+        job_note_token(j, at, e);
+    }
+    if (!give(j, at, e->text, e->size)) {
+        return false;
+    }
+    if (!j->ask.stream && j->ask.logprobs && held_bytes(j) > MOST_REPLY_BYTES) {
+        refusal r;
+        (void)refuse(&r, 400, "stream", "the reply is longer than %d bytes: ask for a stream",
+                     MOST_REPLY_BYTES);
+        job_refuse(j, &r);
+        return false;
+    }
+    return true;
+}

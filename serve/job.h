@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_SERVE_JOB_H
+#define TERN_SERVE_JOB_H
+
+/*
+ * A request for text while it is answered: what was asked, what has come of it so far, and how it
+ * is told. One thread at a time uses a job.
+ */
+
+#include "serve/ask.h"
+#include "serve/http.h"
+#include "serve/keys.h"
+#include "tern/engine.h"
+
+/* What all replies of a server say of it. */
+typedef struct job_place {
+    const tern_tokenizer *tokenizer;
+    const char *model;
+    const char *fingerprint;
+    uint32_t n_ctx;
+} job_place;
+
+enum { JOB_LOG_PARTS = 4 };
+
+typedef struct choice {
+    text content;             /* so far; of a stream nothing is kept */
+    text logs[JOB_LOG_PARTS]; /* elements of JSON arrays about its tokens: a chat's `content`; of a
+                                 completion tokens, token_logprobs, top_logprobs, text_offset */
+    size_t offset;            /* characters before its next token */
+    bool began;               /* some of its text was told */
+    bool ended;
+    tern_end end;
+    tern_branch_figures figures;
+    char digest[65];
+} choice;
+
+typedef struct job {
+    ask ask;
+    http_exchange *x; /* kept */
+    job_place place;
+    const key *key;  /* that it was shown; NULL: none is needed */
+    text head;       /* what each document begins with, an object that is still open */
+    text out;        /* the document that is being written */
+    uint64_t *ids;   /* [ask.n_prompts] of requests of the engine; 0: not submitted */
+    choice *choices; /* [n_choices]: number i is branch i % ask.n of prompt i / ask.n */
+    size_t n_choices, n_left;
+    bool over; /* all is told that there is to tell; what still comes of it is dropped */
+} job;
+
+/* Takes what `a` holds over, and keeps x. NULL: no memory, and nothing was taken. */
+job *job_new(const job_place *place, http_exchange *x, const key *shown, ask *a);
+void job_free(job *j);
+
+/* What the engine is to do for prompt i. Points into the job. */
+tern_request job_request(const job *j, size_t i);
+
+/* It was accepted: a stream begins. */
+void job_begin(job *j);
+
+/* What happened to branch e->branch of prompt i. False: nobody wants the rest, cancel it. */
+bool job_take(job *j, size_t i, const tern_event *e);
+
+/* All of it has ended, or will not be told: replies with what there is, or with the refusal. */
+void job_refuse(job *j, const refusal *r);
+
+#endif

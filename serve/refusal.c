@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/refusal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *type_of(unsigned status) {
+    switch (status) {
+    case 401:
+        return "authentication_error";
+    case 404:
+        return "not_found_error";
+    case 429:
+        return "rate_limit_error";
+    case 500:
+        return "server_error";
+    case 501:
+        return "not_supported_error";
+    case 503:
+        return "unavailable_error";
+    default:
+        return "invalid_request_error";
+    }
+}
+
+bool refuse(refusal *r, unsigned status, const char *param, const char *format, ...) {
+    va_list args;
+    *r = (refusal){.status = status, .type = type_of(status)};
+    (void)snprintf(r->param, sizeof r->param, "%s", param != NULL ? param : "");
+    va_start(args, format);
+    (void)vsnprintf(r->message, sizeof r->message, format, args);
+    va_end(args);
+    return false;
+}
+
+/* Messages about what a client sent are for it; others may name files of this machine. */
+static bool is_about_request(tern_status status) {
+    return status == TERN_ERR_ARG || status == TERN_ERR_TOKEN_RANGE || status == TERN_ERR_JSON ||
+           status == TERN_ERR_CONTEXT || status == TERN_ERR_EMPTY;
+}
+
+bool refuse_error(refusal *r, const char *param, const tern_error *err) {
+    if (is_about_request(err->status)) {
+        return refuse(r, 400, param, "%s", err->message);
+    }
+    const bool memory = err->status == TERN_ERR_NOMEM || err->status == TERN_ERR_CACHE_MEMORY ||
+                        err->status == TERN_ERR_SCRATCH_MEMORY;
+    return refuse(r, memory ? 503 : 500, param, "%s", tern_status_str(err->status));
+}
+
+bool refuse_length(refusal *r, size_t n_prompt, size_t n_ctx) {
+    (void)refuse(r, 400, NULL,
+                 "the prompt has %zu tokens, and the context %zu positions, of which an answer "
+                 "needs one",
+                 n_prompt, n_ctx);
+    r->type = "exceed_context_size_error";
+    r->code = "context_length_exceeded";
+    r->n_prompt = n_prompt;
+    r->n_ctx = n_ctx;
+    return false;
+}
+
+static void write_or_null(text *out, const char *name, const char *value) {
+    if (value != NULL && value[0] != '\0') {
+        text_string(out, name, value);
+    } else {
+        text_name(out, name);
+        text_add(out, "null", 4);
+    }
+}
+
+void refusal_write(const refusal *r, text *out) {
+    text_print(out, "{\"error\":{");
+    text_string(out, "message", r->message);
+    text_string(out, "type", r->type);
+    write_or_null(out, "param", r->param);
+    write_or_null(out, "code", r->code);
+    if (r->n_ctx > 0) {
+        text_print(out, ",\"n_prompt_tokens\":%zu,\"n_ctx\":%zu", r->n_prompt, r->n_ctx);
+    }
+    text_print(out, "}}");
+}
+
+void refusal_reply(const refusal *r, http_exchange *x) {
+    text out = {0};
+    size_t size;
+    refusal_write(r, &out);
+    if (r->status == 429) {
+        http_reply_header(x, "Retry-After", "1");
+    } else if (r->status == 503) {
+        http_reply_header(x, "Retry-After", "5");
+    } else if (r->status == 401) {
+        http_reply_header(x, "WWW-Authenticate", "Bearer");
+    }
+    char *bytes = text_take(&out, &size);
+    http_reply(x, r->status, "application/json", bytes, size);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_SERVE_SERVER_INTERNAL_H
+#define TERN_SERVE_SERVER_INTERNAL_H
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "serve/ask.h"
+#include "serve/desk.h"
+#include "serve/job.h"
+#include "serve/server.h"
+#include "serve/worker.h"
+
+enum { SERVER_STALLED_SECONDS = 60 }; /* that a pass takes when something is wrong */
+
+struct server {
+    server_config config;
+    const tern_tokenizer *tokenizer;
+    tern_model_info info;
+    char fingerprint[18];
+    ask_rules rules;
+    job_place place;
+    time_t started;
+    atomic_bool draining;
+    tern_engine *engine;
+    worker *worker;
+    desk *desk;
+    http_server *http;
+};
+
+typedef void route_handler(server *s, http_exchange *x);
+
+typedef struct route {
+    const char *method; /* "GET" stands for HEAD too */
+    const char *path;   /* without /v1 */
+    route_handler *handle;
+    bool at_desk; /* reads a body, or takes time in another way */
+    bool open;    /* asks for no key */
+} route;
+
+/* ---- routes.c ---- */
+
+/* The route of a request; NULL: there is none. *methods gets those that its path has, "" for none.
+ */
+const route *route_find(const char *method, const char *path, char *methods, size_t size);
+
+/* ---- pages.c: what a server says of itself and its model ---- */
+
+route_handler page_home, page_health, page_ready, page_models, page_model, page_props, page_metrics;
+
+/* ---- answers.c: what a body is answered with ---- */
+
+route_handler answer_chat, answer_completion, answer_tokenize, answer_detokenize, answer_template;
+
+/* Replies with a document. Empties t. */
+void reply_with(http_exchange *x, unsigned status, const char *type, text *t);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/worker.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/metrics.h"
+
+static const double look_seconds = 0.005; /* between two looks at the clients' sockets */
+
+struct worker {
+    tern_engine *engine;
+    pthread_t thread;
+    atomic_ullong pass_began; /* tern_clock_nanoseconds; 0: no pass is under way */
+    double looked;
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t wanted;
+    job **jobs; /* [n_jobs] that have been submitted and not ended */
+    size_t n_jobs, capacity;
+    bool stop;
+    worker_counts counts;
+};
+
+/* ---- with the lock held ---------------------------------------------------------------------- */
+
+static void cancel(worker *w, const job *j) {
+    for (size_t i = 0; i < j->ask.n_prompts; i++) {
+        if (j->ids[i] != 0) {
+            (void)tern_engine_cancel(w->engine, j->ids[i]);
+        }
+    }
+}
+
+static void drop(worker *w, size_t at) {
+    job_free(w->jobs[at]);
+    w->jobs[at] = w->jobs[--w->n_jobs];
+}
+
+/* Ends what nobody waits for. */
+static void look(worker *w) {
+    const double now = tern_clock_seconds();
+    if (now - w->looked < look_seconds) {
+        return;
+    }
+    w->looked = now;
+    for (size_t i = 0; i < w->n_jobs; i++) {
+        if (!w->jobs[i]->over && http_gone(w->jobs[i]->x)) {
+            w->jobs[i]->over = true;
+            http_stream_end(w->jobs[i]->x);
+            cancel(w, w->jobs[i]);
+        }
+    }
+}
+
+static void count(worker *w, const tern_event *e) {
+    worker_counts *c = &w->counts;
+    const tern_branch_figures *f = &e->figures;
+    c->ends[e->end]++;
+    c->generated_tokens += f->n_generated;
+    c->shared_tokens += f->n_shared;
+    c->prompt_tokens += f->n_prompt;
+    c->queued_seconds += f->queued_seconds;
+    c->seconds += f->seconds;
+    if (f->n_generated > 0) {
+        c->first_token_seconds += f->first_token_seconds;
+        c->first_tokens++;
+    }
+}
+
+static void hand_over(worker *w, const tern_event *e) {
+    if (e->kind == TERN_EVENT_END) {
+        count(w, e);
+    }
+    for (size_t k = 0; k < w->n_jobs; k++) {
+        job *j = w->jobs[k];
+        for (size_t i = 0; i < j->ask.n_prompts; i++) {
+            if (j->ids[i] != e->request) {
+                continue;
+            }
+            if (!job_take(j, i, e) && j->n_left > 0) {
+                j->over = true;
+                cancel(w, j);
+            }
+            if (j->n_left == 0) {
+                drop(w, k);
+            }
+            return;
+        }
+    }
+}
+
+/* A pass that could do nothing although somebody waits would be an error of the engine: then those
+ * who wait are told, and do not wait for ever. */
+static void end_lost(worker *w) {
+    const tern_engine_state now = tern_engine_now(w->engine);
+    refusal r;
+    if (now.waiting + now.running > 0) {
+        return;
+    }
+    (void)refuse(&r, 500, NULL, "the answer was lost");
+    while (w->n_jobs > 0) {
+        job_refuse(w->jobs[0], &r);
+        drop(w, 0);
+    }
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static void *run(void *user) {
+    worker *w = user;
+    (void)pthread_mutex_lock(&w->lock);
+    while (!w->stop) {
+        if (w->n_jobs == 0) {
+            (void)pthread_cond_wait(&w->wanted, &w->lock);
+            continue;
+        }
+        look(w);
+        (void)pthread_mutex_unlock(&w->lock);
+        const tern_event *events;
+        size_t n = 0;
+        tern_error err = {0};
+        atomic_store(&w->pass_began, tern_clock_nanoseconds());
+        const tern_status status = tern_engine_step(w->engine, &events, &n, &err);
+        atomic_store(&w->pass_began, 0);
+        (void)pthread_mutex_lock(&w->lock);
+        for (size_t i = 0; i < n && status == TERN_OK; i++) {
+            hand_over(w, &events[i]);
+        }
+        if (n == 0) {
+            end_lost(w);
+        }
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* ---- from outside ---------------------------------------------------------------------------- */
+
+tern_status worker_open(tern_engine *engine, worker **out, tern_error *err) {
+    worker *w = calloc(1, sizeof *w);
+    if (w == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a worker");
+    }
+    w->engine = engine;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_cond_init(&w->wanted, NULL);
+    if (pthread_create(&w->thread, NULL, run, w) != 0) {
+        (void)pthread_cond_destroy(&w->wanted);
+        (void)pthread_mutex_destroy(&w->lock);
+        free(w);
+        return tern_fail(err, TERN_ERR_NOMEM, "no thread for the engine");
+    }
+    *out = w;
+    return TERN_OK;
+}
+
+static bool reserve(worker *w) {
+    if (w->n_jobs < w->capacity) {
+        return true;
+    }
+    const size_t capacity = 2 * w->capacity + 16;
+    job **grown = realloc(w->jobs, capacity * sizeof *grown);
+    if (grown == NULL) {
+        return false;
+    }
+    w->jobs = grown;
+    w->capacity = capacity;
+    return true;
+}
+
+static bool submit_all(worker *w, job *j, refusal *r) {
+    for (size_t i = 0; i < j->ask.n_prompts; i++) {
+        const tern_request request = job_request(j, i);
+        tern_error err = {0};
+        const tern_status status = tern_engine_submit(w->engine, &request, &j->ids[i], &err);
+        if (status == TERN_OK) {
+            continue;
+        }
+        cancel(w, j);
+        if (status == TERN_ERR_QUEUE) {
+            (void)refuse(r, 429, NULL, "too many requests wait already: %s", err.message);
+            r->code = "queue_full";
+            return false;
+        }
+        const tern_engine_state now = tern_engine_now(w->engine);
+        return status == TERN_ERR_CONTEXT ? refuse_length(r, request.n_tokens, now.n_ctx)
+                                          : refuse_error(r, NULL, &err);
+    }
+    return true;
+}
+
+void worker_submit(worker *w, job *j) {
+    refusal r = {0};
+    (void)pthread_mutex_lock(&w->lock);
+    const bool taken =
+        reserve(w) ? submit_all(w, j, &r) : refuse(&r, 503, NULL, "no memory for the request");
+    if (taken) {
+        w->counts.jobs++;
+        w->jobs[w->n_jobs++] = j;
+        job_begin(j);
+        (void)pthread_cond_signal(&w->wanted);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    if (!taken) {
+        job_refuse(j, &r);
+        job_free(j);
+    }
+}
+
+void worker_cancel(worker *w) {
+    (void)pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < w->n_jobs; i++) {
+        cancel(w, w->jobs[i]);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+unsigned worker_jobs(worker *w) {
+    (void)pthread_mutex_lock(&w->lock);
+    const unsigned n = (unsigned)w->n_jobs;
+    (void)pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
+worker_counts worker_count(worker *w) {
+    (void)pthread_mutex_lock(&w->lock);
+    const worker_counts counts = w->counts;
+    (void)pthread_mutex_unlock(&w->lock);
+    return counts;
+}
+
+double worker_stalled(worker *w) {
+    const unsigned long long began = atomic_load(&w->pass_began);
+    return began != 0 ? (double)(tern_clock_nanoseconds() - began) * 1e-9 : 0.0;
+}
+
+void worker_stop(worker *w) {
+    if (w == NULL || w->stop) {
+        return;
+    }
+    refusal r;
+    (void)refuse(&r, 503, NULL, "the server is ending, and the answer with it");
+    (void)pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    (void)pthread_cond_signal(&w->wanted);
+    (void)pthread_mutex_unlock(&w->lock);
+    (void)pthread_join(w->thread, NULL);
+    while (w->n_jobs > 0) {
+        job_refuse(w->jobs[0], &r);
+        drop(w, 0);
+    }
+}
+
+void worker_free(worker **w) {
+    if (*w == NULL) {
+        return;
+    }
+    worker_stop(*w);
+    free((*w)->jobs);
+    (void)pthread_cond_destroy(&(*w)->wanted);
+    (void)pthread_mutex_destroy(&(*w)->lock);
+    free(*w);
+    *w = NULL;
+}

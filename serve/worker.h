@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_SERVE_WORKER_H
+#define TERN_SERVE_WORKER_H
+
+/*
+ * The one thread that steps the engine. Between two passes it ends what nobody waits for any more,
+ * and hands what happened to the jobs. It never waits for a socket.
+ */
+
+#include "serve/job.h"
+
+typedef struct worker worker;
+
+/* What it has done so far. */
+typedef struct worker_counts {
+    uint64_t jobs, prompt_tokens, shared_tokens, generated_tokens;
+    uint64_t ends[TERN_END_ERROR + 1];                   /* choices, by how they ended */
+    double queued_seconds, first_token_seconds, seconds; /* of all choices together */
+    uint64_t first_tokens;                               /* choices that had one */
+} worker_counts;
+
+/* Starts it. The engine belongs to the caller and outlives the worker; nobody else steps it.
+ * TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, worker **out, tern_error *err);
+
+/* Takes a job over: it is freed when all of it has ended. What is refused is refused to its client.
+ */
+void worker_submit(worker *w, job *j);
+
+/* Ends all jobs; they are told so. */
+void worker_cancel(worker *w);
+
+unsigned worker_jobs(worker *w); /* that have not ended */
+
+worker_counts worker_count(worker *w);
+
+/* Seconds that the pass which is under way has taken so far; 0: there is none. */
+double worker_stalled(worker *w);
+
+/* Ends the thread; jobs that have not ended are told so and freed. Nothing may be submitted any
+ * more. NULL is fine. */
+void worker_stop(worker *w);
+
+/* Stops and frees it. Sets *w to NULL; NULL is fine. */
+void worker_free(worker **w);
+
+#endif

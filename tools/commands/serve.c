@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern serve: a model that other programs ask over HTTP. */
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/answer/sampling.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/out.h"
+#include "tools/commands/commands.h"
+#include "tools/model/loader.h"
+
+#ifdef TERN_HAVE_MICROHTTPD
+
+#include "base/metrics.h"
+#include "serve/server.h"
+
+enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* of cache memory, unless --kv-memory says more or less */
+
+typedef struct serving {
+    const options *o;
+    loaded l;
+    keys keys;
+    char name[NAME_BYTES];
+    server *server;
+} serving;
+
+static int read_keys(serving *s) {
+    const char *list = options_text(s->o, OPT_API_KEY);
+    const char *path = options_text(s->o, OPT_API_KEY_FILE);
+    tern_error err = {0};
+    if (list != NULL && keys_add_list(&s->keys, list, &err) != TERN_OK) {
+        complain("--api-key: %s", err.message);
+        return EXIT_USAGE;
+    }
+    if (path != NULL && keys_add_file(&s->keys, path, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    return EXIT_DONE;
+}
+
+/* --alias, or the file's name without folder and ending. */
+static void set_name(serving *s) {
+    const char *alias = options_text(s->o, OPT_ALIAS);
+    const char *slash = strrchr(s->l.info.path, '/');
+    const char *name = alias != NULL ? alias : slash != NULL ? slash + 1 : s->l.info.path;
+    (void)snprintf(s->name, sizeof s->name, "%s", name);
+    char *ending = alias == NULL ? strrchr(s->name, '.') : NULL;
+    if (ending != NULL && ending != s->name && strcmp(ending, ".gguf") == 0) {
+        *ending = '\0';
+    }
+}
+
+static tern_engine_params engine_params(const serving *s) {
+    const options *o = s->o;
+    tern_engine_params p = tern_engine_params_default();
+    p.n_ctx = (uint32_t)options_integer(o, OPT_CONTEXT);
+    p.n_ctx = p.n_ctx > 0 ? p.n_ctx : tern_model_default_context(s->l.model);
+    p.threads = (uint32_t)options_integer(o, OPT_THREADS);
+    p.n_batch = (uint32_t)options_integer(o, OPT_BATCH);
+    p.kv = loader_kv_format(o);
+    p.n_sequences = (uint32_t)options_integer(o, OPT_PARALLEL);
+    p.n_queue = (uint32_t)options_integer(o, OPT_QUEUE);
+    p.pool_bytes = options_integer(o, OPT_KV_MEMORY) << 20;
+    if (p.pool_bytes == 0) {
+        p.pool_bytes = CONTEXTS * tern_model_kv_bytes(s->l.model, p.n_ctx, p.kv);
+    }
+    return p;
+}
+
+static int open_server(serving *s) {
+    const options *o = s->o;
+    sampling chosen;
+    const int status = sampling_read(o, &s->l, true, &chosen);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    server_config config = {.http = {.host = options_text(o, OPT_HOST),
+                                     .port = (uint16_t)options_integer(o, OPT_PORT),
+                                     .unix_path = options_text(o, OPT_UNIX),
+                                     .origin = options_text(o, OPT_CORS),
+                                     .limits = http_limits_default()},
+                            .model = s->l.model,
+                            .engine = engine_params(s),
+                            .name = s->name,
+                            .any_model = options_switch(o, OPT_ANY_MODEL),
+                            .keys = &s->keys,
+                            .sampling = tern_sampler_params_default(),
+                            .seeded = options_given(o, OPT_SEED),
+                            .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
+                            .log = options_switch(o, OPT_ACCESS_LOG)};
+    sampling_apply(&chosen, &config.sampling);
+    config.sampling.seed = options_integer(o, OPT_SEED);
+    tern_error err = {0};
+    if (server_open(&config, &s->server, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    return EXIT_DONE;
+}
+
+static void greet(const serving *s) {
+    const char *address = server_address(s->server);
+    const bool local = strncmp(address, "unix:", 5) == 0;
+    out_print("serving %s at %s%s\n", s->name, address, local ? "" : "/v1");
+    out_print("%s, %" PRIu64 " answers at once, %" PRIu32 " positions each%s\n",
+              server_fingerprint(s->server), options_integer(s->o, OPT_PARALLEL),
+              server_context(s->server), s->keys.n > 0 ? ", a key is needed" : "");
+    out_flush();
+}
+
+/* Until a signal asks for the end; EXIT_FAILED when the model's file is another. */
+static int serve(serving *s) {
+    while (!interrupt_seen()) {
+        (void)poll(NULL, 0, 1000);
+        server_tick(s->server);
+        const int unchanged = loader_check_file(&s->l);
+        if (unchanged != EXIT_DONE) {
+            return unchanged;
+        }
+    }
+    return EXIT_DONE;
+}
+
+/* Answers that are under way end by themselves, or are ended after a while. */
+static void drain(serving *s) {
+    const double until = tern_clock_seconds() + (double)options_integer(s->o, OPT_DRAIN);
+    server_drain(s->server);
+    const unsigned active = server_active(s->server);
+    if (active > 0) {
+        complain("ending: %u requests are under way; a second signal ends at once", active);
+    }
+    while (server_active(s->server) > 0 && tern_clock_seconds() < until) {
+        (void)poll(NULL, 0, 50);
+        server_tick(s->server);
+    }
+}
+
+static int check(const serving *s) {
+    if (s->l.tokenizer == NULL) {
+        complain("%s: a server needs a tokenizer", s->l.tokenizer_error.message);
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+int cmd_serve(const options *o) {
+    serving s = {.o = o};
+    int status = read_keys(&s);
+    if (status == EXIT_DONE) {
+        status = loader_open_model(o, true, &s.l);
+    }
+    if (status == EXIT_DONE) {
+        status = check(&s);
+    }
+    if (status == EXIT_DONE) {
+        set_name(&s);
+        interrupt_catch();
+        status = open_server(&s);
+    }
+    if (status == EXIT_DONE) {
+        greet(&s);
+        status = serve(&s);
+        if (status == EXIT_DONE) {
+            drain(&s);
+        }
+    }
+    server_close(&s.server);
+    keys_free(&s.keys);
+    loader_close(&s.l);
+    return status;
+}
+
+#else
+
+int cmd_serve(const options *o) {
+    (void)o;
+    complain("this build serves nothing: it was made without libmicrohttpd; tools/install-deps "
+             "installs it (Debian: libmicrohttpd-dev), then build again");
+    return EXIT_FAILED;
+}
+
+#endif
