@@ -125,8 +125,11 @@ static void write_counts(const worker_counts *c, text *t) {
             (double)c->generated_tokens);
     head(t, "answers_total", "counter", "Answers that ended, by why.");
     for (int end = 0; end <= TERN_END_ERROR; end++) {
-        text_print(t, "tern_answers_total{end=\"%s\"} %" PRIu64 "\n", tern_end_name((tern_end)end),
-                   c->ends[end]);
+        if (end != TERN_END_STOP_TEXT) { /* has the name of TERN_END_STOP_TOKEN */
+            const uint64_t texts = end == TERN_END_STOP_TOKEN ? c->ends[TERN_END_STOP_TEXT] : 0;
+            text_print(t, "tern_answers_total{end=\"%s\"} %" PRIu64 "\n",
+                       tern_end_name((tern_end)end), c->ends[end] + texts);
+        }
     }
     uint64_t ended = 0;
     for (int end = 0; end <= TERN_END_ERROR; end++) {

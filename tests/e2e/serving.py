@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server for a test: starts tern serve, asks it, and reads what it streams."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import common
+
+JSON = {"Content-Type": "application/json"}
+LONG = {"max_tokens": -1, "ignore_eos": True, "stream": True}  # some seconds of the small model
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """A connection to a socket in the file system."""
+
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Reply:
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.body = response.read()
+
+    def json(self):
+        return json.loads(self.body)
+
+    def events(self):
+        """The documents of a stream; its end and its form are checked."""
+        blocks = self.body.decode().split("\n\n")
+        assert blocks.pop() == "", self.body[-200:]
+        blocks = [block for block in blocks if not block.startswith(":")]
+        assert all(block.startswith("data: ") and "\n" not in block for block in blocks), blocks
+        assert blocks.pop() == "data: [DONE]", self.body[-200:]
+        return [json.loads(block[6:]) for block in blocks]
+
+
+class Server:
+    """tern serve on a free port, or at unix=PATH."""
+
+    def __init__(self, *options, unix=None, env=None):
+        place = ("--unix", unix) if unix else ("--port", 0)
+        self.unix = unix
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            common.command("serve", *place, *options),
+            env=common.clean_environment(**(env or {})),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+        )
+        self.greeting = [self.process.stdout.readline().decode() for _ in range(2)]
+        if not self.greeting[0]:
+            self.process.wait()
+            errors = self.log()
+            if "made without libmicrohttpd" in errors:
+                raise unittest.SkipTest("built without libmicrohttpd")
+            raise AssertionError(f"tern serve {options}: {errors}")
+        found = re.search(r"http://([^:/]+):(\d+)/v1", self.greeting[0])
+        self.host, self.port = (found[1], int(found[2])) if found else (None, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def log(self):
+        self.errors.seek(0)
+        return self.errors.read().decode()
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def stop(self):
+        """Ends it at once if it has not ended; its exit status."""
+        if self.process.poll() is None:
+            self.signal()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        status = self.process.wait()
+        self.process.stdout.close()
+        return status
+
+    def connect(self):
+        if self.unix:
+            return UnixConnection(self.unix, common.TIMEOUT)
+        return http.client.HTTPConnection(self.host, self.port, timeout=common.TIMEOUT)
+
+    def socket(self):
+        connection = self.connect()
+        connection.connect()
+        return connection.sock
+
+    def ask(self, method, path, body=None, headers=None):
+        connection = self.connect()
+        try:
+            if body is not None and not isinstance(body, (bytes, str)):
+                body = json.dumps(body)
+            connection.request(method, path, body, (JSON if body is not None else {}) | (headers or {}))
+            return Reply(connection.getresponse())
+        finally:
+            connection.close()
+
+    def get(self, path, **headers):
+        return self.ask("GET", path, headers=headers)
+
+    def post(self, path, headers=None, **fields):
+        return self.ask("POST", path, fields, headers)
+
+    def chat(self, message, **fields):
+        return self.post("/v1/chat/completions", messages=[{"role": "user", "content": message}], **fields)
+
+    def complete(self, prompt, **fields):
+        return self.post("/v1/completions", prompt=prompt, **fields)
+
+    def raw(self, text, seconds=20):
+        """What the server sends in answer to bytes, until it ends the connection or is silent."""
+        sock = self.socket()
+        sock.settimeout(seconds)
+        received = b""
+        try:
+            sock.sendall(text)
+            while piece := sock.recv(65536):
+                received += piece
+                if b"\r\n\r\n" in received and b"Connection: close" not in received:
+                    break
+        except (TimeoutError, ConnectionError):
+            pass
+        finally:
+            sock.close()
+        return received
+
+    def metrics(self):
+        """Values by name; every name once."""
+        values = {}
+        for line in self.get("/metrics").body.decode().splitlines():
+            if not line.startswith("#"):
+                name, value = line.rsplit(" ", 1)
+                assert name not in values, name
+                values[name] = float(value)
+        return values
+
+    def wait_for(self, condition, seconds=20):
+        """Waits until a condition of the metrics holds."""
+        end = time.monotonic() + seconds
+        while not condition(self.metrics()):
+            if time.monotonic() > end:
+                raise AssertionError(f"still not: {self.metrics()}")
+            time.sleep(0.02)
+
+
+def together(calls):
+    """What the calls return, made at the same time."""
+    results = [None] * len(calls)
+    ready = threading.Barrier(len(calls))
+
+    def run(i):
+        ready.wait()
+        results[i] = calls[i]()
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern serve as an HTTP server: framing, limits, keys."""
+
+import json
+import time
+
+import common
+from serving import JSON, LONG, Server
+from test_serve import QUESTION, Served
+
+HOST = "Host: localhost\r\n"
+BODY = b'{"messages": [{"role": "user", "content": "What is 2+2?"}]}'
+
+
+def post(*lines, body=b"", path="/v1/chat/completions"):
+    """The bytes of a request."""
+    head = f"POST {path} HTTP/1.1\r\n{HOST}Content-Type: application/json\r\n"
+    return head.encode() + "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n" + body
+
+
+class Framing(Served):
+    def status(self, request):
+        reply = self.server.raw(request)
+        self.assertRegex(reply, rb"^HTTP/1\.1 \d\d\d ")
+        return int(reply.split()[1])
+
+    def test_sound_requests(self):
+        self.assertEqual(self.status(post(f"Content-Length: {len(BODY)}", body=BODY)), 200)
+        chunks = b"".join(b"%x\r\n%s\r\n" % (len(c), c) for c in (BODY[:9], BODY[9:])) + b"0\r\n\r\n"
+        self.assertEqual(self.status(post("Transfer-Encoding: chunked", body=chunks)), 200)
+
+    def test_what_two_readers_could_frame_differently(self):
+        n = len(BODY)
+        chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (n, BODY)
+        for lines, body in (
+            ([f"Content-Length: {n}", "Transfer-Encoding: chunked"], chunked),
+            (["Transfer-Encoding: chunked", f"Content-Length: {n}"], chunked),
+            ([f"Content-Length: {n}", f"Content-Length: {n}"], BODY),
+            ([f"Content-Length: {n}", "Content-Length: 3"], BODY),
+            ([f"Content-Length: {n}, {n}"], BODY),
+            ([f"Content-Length: +{n}"], BODY),
+            (["Content-Length: -1"], BODY),
+            (["Content-Length: 0x10"], BODY),
+            (["Content-Length: 99999999999999999999"], BODY),
+            (["Transfer-Encoding: gzip"], BODY),
+            (["Transfer-Encoding: gzip, chunked"], chunked),
+            (["Transfer-Encoding: chunked, chunked"], chunked),
+            (["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"], chunked),
+            (["Transfer-Encoding: identity"], BODY),
+            (["Transfer-Encoding : chunked"], chunked),
+            (["Transfer\tEncoding: chunked"], chunked),
+        ):
+            with self.subTest(lines=lines):
+                reply = self.server.raw(post(*lines, body=body + post(f"Content-Length: {n}", body=BODY)))
+                statuses = [line for line in reply.split(b"\r\n") if b"HTTP/1.1 " in line]
+                self.assertTrue(all(line.startswith(b"HTTP/1.1 4") for line in statuses), reply)
+                self.assertNotIn(b"choices", reply)  # what follows is not a second request
+        self.assertEqual(self.server.chat(QUESTION).status, 200)
+
+    def test_a_connection_is_kept(self):
+        connection = self.server.connect()
+        self.addCleanup(connection.close)
+        ports = []
+        for _ in range(3):
+            connection.request("POST", "/v1/chat/completions", BODY, JSON)
+            self.assertEqual(json.loads(connection.getresponse().read())["choices"][0]["finish_reason"], "stop")
+            ports.append(connection.sock.getsockname())
+        connection.request("POST", "/nothing", b"{}", JSON)
+        self.assertEqual(connection.getresponse().read()[:9], b'{"error":')
+        ports.append(connection.sock.getsockname())
+        self.assertEqual(len(set(ports)), 1)
+
+    def test_routes_methods_types(self):
+        self.refused(self.server.get("/v1/nothing"), 404)
+        reply = self.server.get("/v1/chat/completions")
+        self.refused(reply, 405)
+        self.assertEqual(reply.headers["allow"], "POST")
+        self.refused(self.server.ask("POST", "/health", {}), 405)
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx"):
+            self.refused(self.server.ask("POST", "/v1/completions", BODY, {"Content-Type": kind}), 415)
+        kind = {"Content-Type": "application/json; charset=utf-8"}
+        self.assertEqual(self.server.ask("POST", "/v1/chat/completions", BODY, kind).status, 200)
+        self.assertEqual(self.server.ask("HEAD", "/health").status, 200)
+
+    def test_paths_are_names_and_nothing_else(self):
+        for path in ("/../etc/passwd", "/v1/models/../../x", "/%2e%2e/x", "/v1/models/%s%n", "//health", "/health/"):
+            self.assertEqual(self.server.get(path).status, 404, path)
+
+    def test_bodies_that_are_too_long(self):
+        self.assertEqual(self.status(post(f"Content-Length: {(16 << 20) + 1}")), 413)
+        piece = b"%x\r\n%s\r\n" % (1 << 20, b" " * (1 << 20))
+        self.assertEqual(self.status(post("Transfer-Encoding: chunked", body=17 * piece + b"0\r\n\r\n")), 413)
+        fits = b" " * (15 << 20) + BODY
+        self.assertEqual(self.status(post(f"Content-Length: {len(fits)}", body=fits)), 200)
+
+    def test_headers_that_are_too_long(self):
+        status = self.status(post(*[f"X-{i}: {'x' * 1000}" for i in range(100)]))
+        self.assertIn(status, (400, 413, 414, 431, 494))
+        self.assertEqual(self.server.get("/health").status, 200)
+
+    def test_pages_of_other_origins_hear_nothing(self):
+        headers = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
+        for reply in (self.server.get("/health", **headers), self.server.ask("OPTIONS", "/v1/completions", None, headers)):
+            self.assertNotIn("access-control-allow-origin", reply.headers)
+        with Server("--cors", "https://example.org") as server:
+            reply = server.ask("OPTIONS", "/v1/completions", None, headers)
+            self.assertEqual(reply.status, 204)
+            for reply in (reply, server.get("/health"), server.chat(QUESTION)):
+                self.assertEqual(reply.headers["access-control-allow-origin"], "https://example.org")
+
+    def test_health_while_the_engine_works(self):
+        connection = self.server.connect()
+        self.addCleanup(connection.close)
+        body = {"prompt": "Once upon", "n": 8} | LONG
+        connection.request("POST", "/v1/completions", json.dumps(body), JSON)
+        connection.getresponse().readline()
+        for _ in range(10):
+            began = time.monotonic()
+            self.assertEqual(self.server.get("/health").status, 200)
+            self.assertLess(time.monotonic() - began, 5)
+        self.assertGreater(self.server.metrics()["tern_answers_running"], 0)
+
+
+class Keys(common.FolderTest):
+    def test_keys(self):
+        path = self.dir / "keys.txt"
+        path.write_text("# for the team\nalice key-of-alice\n\nkey-of-nobody # the second\n")
+        with Server("--api-key-file", path, "--access-log", env={"TERN_API_KEY": "one,two"}) as server:
+            self.assertIn("a key is needed", server.greeting[1])
+            for key in ("key-of-alice", "key-of-nobody", "one", "two"):
+                self.assertEqual(server.ask("POST", "/v1/chat/completions", BODY, {"Authorization": f"Bearer {key}"} | JSON).status, 200, key)
+            self.assertEqual(server.ask("GET", "/props", None, {"x-api-key": "two"}).status, 200)
+            for headers in ({}, {"Authorization": "Bearer nine"}, {"Authorization": "Bearer "}, {"Authorization": "one"},
+                            {"Authorization": "Bearer one,two"}, {"x-api-key": "key-of-alic"}, {"x-api-key": "alice"}):
+                reply = server.ask("POST", "/v1/chat/completions", BODY, headers | JSON)
+                self.assertEqual((reply.status, reply.json()["error"]["code"]), (401, "invalid_api_key"), headers)
+                self.assertEqual(reply.headers["www-authenticate"], "Bearer")
+            self.assertEqual([server.get(p).status for p in ("/health", "/ready", "/v1/models", "/props", "/metrics")], [200, 200, 200, 401, 401])
+            server.stop()
+            log = server.log()
+            self.assertIn(" alice POST /chat/completions 200 ", log)
+            self.assertNotIn("key-of", log)
+            self.assertNotIn("2+2", log)
+
+    def test_pages_are_shared_under_one_key_alone(self):
+        fields = {"prompt": "Luna the panda " * 20, "max_tokens": 4}
+        with Server(env={"TERN_API_KEY": "one,two"}) as server:
+            def ask(key):
+                reply = server.ask("POST", "/v1/completions", fields, {"x-api-key": key}).json()
+                return reply["usage"]["prompt_tokens_details"]["cached_tokens"], reply["tern"]["digest"]
+
+            cached, digests = zip(*[ask(key) for key in ("one", "one", "two", "two")])
+            self.assertEqual((cached[0], cached[2]), (0, 0))
+            self.assertGreater(min(cached[1], cached[3]), 0)
+            self.assertEqual(len(set(map(tuple, digests))), 1)
+
+    def test_files_that_hold_no_keys(self):
+        for text, wrong in (("", "no key"), ("# x\n\n", "no key"), ("a b c\n", "line 1"), (f"{'l' * 32} key\n", "line 1")):
+            path = self.dir / "wrong.txt"
+            path.write_text(text)
+            result = common.tern("serve", "--port", 0, "--api-key-file", path)
+            self.assert_one_line_error(result, contains=(wrong, str(path)))
+        self.assert_one_line_error(common.tern("serve", "--port", 0, "--api-key", "a,,b"), status=2, contains=("--api-key",))
+
+
+class Limits(Served):
+    options = ("--parallel", 1, "--queue", 2)
+
+    def test_a_full_queue(self):
+        connections = []
+        for waiting in (0, 1, 2):
+            connection = self.server.connect()
+            self.addCleanup(connection.close)
+            connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once upon"} | LONG), JSON)
+            connections.append(connection)
+            self.server.wait_for(lambda m, n=waiting: m["tern_answers_running"] == 1 and m["tern_answers_waiting"] == n)
+        reply = self.server.chat(QUESTION)
+        self.assertEqual(self.refused(reply, 429)["code"], "queue_full")
+        self.assertGreaterEqual(int(reply.headers["retry-after"]), 1)
+        self.assertEqual(self.server.get("/health").status, 200)
+        for connection in connections:
+            connection.close()
+        self.server.wait_for(lambda m: m["tern_answers_running"] + m["tern_answers_waiting"] == 0)
+        self.assertEqual(self.server.chat(QUESTION).status, 200)
+        self.refused(self.server.chat(QUESTION, n=3), 400, "n")
+
+
+if __name__ == "__main__":
+    common.main()
