@@ -14,6 +14,7 @@ from common import tern, tern_text
 FALLS_BACK = {
     "run": ["-p", "abc", "-n", 1],
     "chat": [],
+    "serve": ["--port", 0],
     "logits": ["-p", "abc"],
     "bench": ["-p", 2, "-n", 1, "--repeat", 1],
     "perplexity": ["-f", "FILE"],

@@ -176,7 +176,9 @@ int cmd_serve(const options *o) {
 #else
 
 int cmd_serve(const options *o) {
-    (void)o;
+    if (loader_model_path(o, true) == NULL) {
+        return EXIT_USAGE;
+    }
     complain("this build serves nothing: it was made without libmicrohttpd; tools/install-deps "
              "installs it (Debian: libmicrohttpd-dev), then build again");
     return EXIT_FAILED;
