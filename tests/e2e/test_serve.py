@@ -261,9 +261,11 @@ class Refusals(Served):
         deep = "[" * 100 + "]" * 100
         for body in ("", "{", "[]", "3", '{"prompt": "a", "prompt": "b"}', '{"prompt": "\\u0000"}',
                      f'{{"prompt": {deep}}}', '{"prompt": "\ud800"}'.encode("utf-8", "surrogatepass"),
-                     '{"prompt": "a"} x', '{"prompt": [' + "1," * 1100000 + "1]}", '{"seed": 1e400}'):
+                     '{"prompt": "a"} x', '{"seed": 1e400}'):
             with self.subTest(body=body[:40]):
                 self.refused(self.server.ask("POST", "/v1/completions", body), 400)
+        many = self.server.ask("POST", "/v1/completions", '{"prompt": [' + "1," * (1 << 20) + "1]}")
+        self.assertIn("values", self.refused(many, 400)["message"])
         self.assertEqual(self.server.chat(QUESTION).status, 200)
 
 

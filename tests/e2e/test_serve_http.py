@@ -53,6 +53,7 @@ class Framing(Served):
             with self.subTest(lines=lines):
                 reply = self.server.raw(post(*lines, body=body + post(f"Content-Length: {n}", body=BODY)))
                 statuses = [line for line in reply.split(b"\r\n") if b"HTTP/1.1 " in line]
+                self.assertTrue(statuses, reply)
                 self.assertTrue(all(line.startswith(b"HTTP/1.1 4") for line in statuses), reply)
                 self.assertNotIn(b"choices", reply)  # what follows is not a second request
         self.assertEqual(self.server.chat(QUESTION).status, 200)
