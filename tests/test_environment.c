@@ -128,7 +128,7 @@ static void test_unknown_variables(void **state) {
     for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
         check_variable(links[i][0], links[i][1], NULL);
     }
-    check_variable("TERN_PORT", "8080", "unknown variable TERN_PORT");
+    check_variable("TERN_PORT", "8080", "--port is for one call");
     check_variable("TERN_PORT_X_TCP", "1", "unknown variable");
     check_variable("TERN_PORT_80_TCP_X", "1", "unknown variable");
 }

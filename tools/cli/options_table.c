@@ -69,8 +69,10 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_HOST] = {"host", 0, NULL, "ADDRESS", OPTION_TEXT, .fallback = "127.0.0.1",
                   .commands = SERVE,
                   .help = "address or name to listen on; 0.0.0.0 is reached from everywhere"},
+    /* No variable: in containers TERN_PORT is the address of a service whose name is tern. */
     [OPT_PORT] = {"port", 0, NULL, "N", OPTION_INTEGER, .max = 65535, .fallback = "8080",
-                  .commands = SERVE, .help = "port to listen on; 0: one that is free"},
+                  .one_call = true, .commands = SERVE,
+                  .help = "port to listen on; 0: one that is free"},
     [OPT_UNIX] = {"unix", 0, NULL, "PATH", OPTION_TEXT, .one_call = true, .commands = SERVE,
                   .help = "listen on a socket in the file system, in place of a port"},
     [OPT_ALIAS] = {"alias", 0, NULL, "NAME", OPTION_TEXT, .commands = SERVE,
