@@ -55,9 +55,13 @@ static bool check_matmul(tern_bench_operands *o) {
     return true;
 }
 
+static void attend_reference(tern_bench_operands *o) {
+    const tern_attend_args args = tern_bench_attention(o);
+    tern_ref_attend(o->row->format, &args, o->expected, ATTEND_GROUP * ATTEND_DIM);
+}
+
 static void call_reference(tern_bench_operands *o) {
     const size_t n = o->shape.n;
-    const tern_attend_args args = tern_bench_attention(o);
     tern_bench_restore(o, o->expected);
     switch (o->row->op) {
     case TERN_OP_RMSNORM:
@@ -70,7 +74,7 @@ static void call_reference(tern_bench_operands *o) {
         tern_ref_rope(TERN_REF_PAIR_NEOX, o->expected, o->in1, o->in1 + n / 2, n / 2);
         break;
     case TERN_OP_ATTEND:
-        tern_ref_attend(o->row->format, &args, o->expected, ATTEND_GROUP * ATTEND_DIM);
+        attend_reference(o);
         break;
     case TERN_OP_SOFTMAX:
         tern_ref_softmax(o->expected, n);
