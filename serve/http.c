@@ -350,18 +350,12 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
 static struct MHD_Daemon *start(http_server *s, int fd) {
     const http_limits *l = &s->config.limits;
-    return MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-                            on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
-                            MHD_OPTION_CONNECTION_LIMIT, l->connections,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, l->header_bytes,
-                            MHD_OPTION_CONNECTION_TIMEOUT, l->idle_seconds,
-#if MHD_VERSION >= 0x01000000
-                            MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
-#else
-                             MHD_OPTION_STRICT_FOR_CLIENT, 1,
-#endif
-                            MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+    return MHD_start_daemon(
+        MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, s,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, l->connections,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, l->header_bytes, MHD_OPTION_CONNECTION_TIMEOUT,
+        l->idle_seconds, HTTP_STRICTNESS, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
 }
 
 tern_status http_open(const http_config *config, http_server **out, tern_error *err) {

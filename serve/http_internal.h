@@ -14,6 +14,13 @@ typedef enum MHD_Result http_result;
 typedef int http_result;
 #endif
 
+/* The option that makes the library refuse what no sound client sends. */
+#if MHD_VERSION >= 0x01000000
+#define HTTP_STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL
+#else
+#define HTTP_STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT
+#endif
+
 /* A connection between requests or while it sends a header: ended when it takes too long. */
 typedef struct http_connection {
     struct http_connection *next, *before;
