@@ -82,24 +82,25 @@ static void add_headers(const http_exchange *x, struct MHD_Response *response) {
     }
 }
 
+/* The response is queued without the exchange's lock: the library locks it, and asks it for bytes
+ * while it holds that lock. */
 http_result http_proceed(http_exchange *x) {
-    http_result result = MHD_YES;
+    struct MHD_Response *response = NULL;
     (void)pthread_mutex_lock(&x->lock);
-    if (x->gone) {
-        result = MHD_NO;
-    } else if (x->status == 0) {
+    const bool waits = !x->gone && x->status == 0;
+    const unsigned status = x->status;
+    if (waits) {
         suspend(x);
-    } else {
-        struct MHD_Response *response = make_response(x);
-        if (response == NULL) {
-            result = MHD_NO;
-        } else {
-            add_headers(x, response);
-            result = MHD_queue_response(x->connection, x->status, response);
-            MHD_destroy_response(response);
-        }
+    } else if (!x->gone) {
+        response = make_response(x);
     }
     (void)pthread_mutex_unlock(&x->lock);
+    if (response == NULL) {
+        return waits ? MHD_YES : MHD_NO;
+    }
+    add_headers(x, response);
+    const http_result result = MHD_queue_response(x->connection, status, response);
+    MHD_destroy_response(response);
     return result;
 }
 
