@@ -149,7 +149,7 @@ static http_result note_header(void *user, enum MHD_ValueKind kind, const char *
         f->sound = f->sound && read_length(value, &f->length);
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         f->codings++;
-        f->sound = f->sound && value[0] != 0;
+        f->sound = f->sound && strcasecmp(value, "chunked") == 0;
     }
     return MHD_YES;
 }
