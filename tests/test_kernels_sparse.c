@@ -18,8 +18,11 @@ static void for_each_row(const sparse_case *s, check_row *check) {
 
     sparse_expect(s, want);
     for (size_t r = 0; r < count; r++)
-        if (rows[r].op == TERN_OP_GEMV_SPARSE && table_runnable(&rows[r]))
+        if (rows[r].op == TERN_OP_GEMV_SPARSE && table_runnable(&rows[r])) {
+            check_case("%s, blocks of %u x %u, %s", rows[r].name, s->w.block_rows, s->w.block_cols,
+                       s->w.bias ? "a bias" : "no bias");
             check(&rows[r], s, want);
+        }
 }
 
 /* Where memory ends: neither weights nor activations are read past it. */
@@ -55,7 +58,6 @@ static void test_sizes(void **state) {
         check_rng rng = {seed};
         if (table_left_out())
             continue;
-        check_case("blocks of %u x %u, seed %d", size[0], size[1], (int)seed);
         sparse_fill(&s, size[0], size[1], &rng);
         s.w.bias = seed % 4 < 2 ? s.bias : NULL;
         for_each_row(&s, check_whole);

@@ -40,6 +40,7 @@ SHORTER = [(pattern, instead) for _, pattern, instead, _ in NOT_RUN] + [
     (r"^cmake --install build$", 'cmake --install "$BUILD" --prefix "$HOME/.local" > installed.txt'),
     (r"i2_s_8x1_avx2", "i2_s_16x1_avx2"),  # the row that a reader is shown how to add
     (r"--preset bitnet-2b\b", "--preset bitnet-tiny"),
+    (r"--preset oak-tiny\b", "--preset llama-tiny-f16"),  # the one that a reader is shown how to add
     (r"-p 512 -n 64\b", "-p 64 -n 8"),
     (r"--depth 2048\b", "--depth 64"),
     (r"--repeat \d+", "--repeat 1"),
