@@ -282,16 +282,24 @@ void tern_bench_restore(tern_bench_operands *o, float *out) {
         memcpy(out, o->in0, o->out_count * sizeof(float));
 }
 
+static void call_product(tern_bench_operands *o) {
+    const tern_tile tile = tern_bench_whole(o);
+    take_next_copy(o);
+    o->row->fn.matmul(&o->matrix, &o->x, &tile, o->out, o->shape.rows);
+}
+
+static void call_attention(tern_bench_operands *o) {
+    const tern_attend_args args = tern_bench_attention(o);
+    tern_attend_all(o->row, &args, o->states, o->out, ATTEND_GROUP * ATTEND_DIM);
+}
+
 void tern_bench_call(tern_bench_operands *o) {
     const size_t n = o->shape.n;
-    const tern_tile tile = tern_bench_whole(o);
-    tern_attend_args args;
     tern_bench_restore(o, o->out);
     switch (o->row->op) {
     case TERN_OP_GEMV:
     case TERN_OP_GEMM:
-        take_next_copy(o);
-        o->row->fn.matmul(&o->matrix, &o->x, &tile, o->out, o->shape.rows);
+        call_product(o);
         break;
     case TERN_OP_QUANTIZE_TOKEN:
         o->row->fn.quantize_token(o->in0, n, o->q, o->d, o->sum);
@@ -308,8 +316,7 @@ void tern_bench_call(tern_bench_operands *o) {
         break;
     case TERN_OP_ATTEND:
         take_next_copy(o);
-        args = tern_bench_attention(o);
-        tern_attend_all(o->row, &args, o->states, o->out, ATTEND_GROUP * ATTEND_DIM);
+        call_attention(o);
         break;
     case TERN_OP_SOFTMAX:
         o->row->fn.softmax(o->out, n);
