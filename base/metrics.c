@@ -53,6 +53,18 @@ double tern_peak_rss_mib(void) {
     return (double)usage.ru_maxrss / 1024.0; /* Linux counts KiB */
 }
 
+uint64_t tern_resident_bytes(void) {
+    return 1024 * (uint64_t)read_kib("/proc/self/status", "VmRSS:");
+}
+
+double tern_processor_seconds(void) {
+    struct timespec t;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0) {
+        return 0.0;
+    }
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* A limit in bytes; 0 for "max" and for files that are not there. */
 static uint64_t read_limit(const char *path) {
     FILE *f = fopen(path, "re");

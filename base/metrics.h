@@ -18,6 +18,11 @@ double tern_peak_rss_mib(void);
 /* The same from a file in the format of /proc/self/status; 0 when it has no VmHWM line. */
 double tern_peak_rss_from(const char *status_path);
 
+/* Bytes of memory that this process holds now (VmRSS), and seconds of processors that it has used;
+ * 0 when that is not known. */
+uint64_t tern_resident_bytes(void);
+double tern_processor_seconds(void);
+
 /*
  * Bytes of memory that are still free for this process: MemAvailable of /proc/meminfo, or the limit
  * of the control group (container) where that is less. 0 when neither is known.

@@ -27,6 +27,7 @@ typedef struct choice {
     text logs[JOB_LOG_PARTS]; /* elements of JSON arrays about its tokens: a chat's `content`; of a
                                  completion tokens, token_logprobs, top_logprobs, text_offset */
     size_t offset;            /* characters before its next token */
+    double told_seconds;      /* from submitting to its last token; 0: there was none */
     bool began;               /* some of its text was told */
     bool ended;
     tern_end end;

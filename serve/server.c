@@ -114,7 +114,9 @@ static void handle(void *user, http_exchange *x) {
 /* A line for each request: when, who, what, how it ended. Nothing that a client wrote but the
  * path, which is a route's. */
 static void done(void *user, http_exchange *x, bool whole) {
-    const server *s = user;
+    server *s = user;
+    const unsigned status = http_status(x);
+    (void)atomic_fetch_add(&s->replies[status >= 100 ? (status - 100) % SERVER_STATUSES : 0], 1);
     if (!s->config.log) {
         return;
     }

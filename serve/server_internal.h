@@ -11,7 +11,10 @@
 #include "serve/server.h"
 #include "serve/worker.h"
 
-enum { SERVER_STALLED_SECONDS = 60 }; /* that a pass takes when something is wrong */
+enum {
+    SERVER_STALLED_SECONDS = 60, /* that a pass takes when something is wrong */
+    SERVER_STATUSES = 500        /* of HTTP, from 100 on */
+};
 
 struct server {
     server_config config;
@@ -22,6 +25,7 @@ struct server {
     job_place place;
     time_t started;
     atomic_bool draining;
+    atomic_ullong replies[SERVER_STATUSES]; /* sent, by status - 100; [0]: none was sent */
     tern_engine *engine;
     worker *worker;
     desk *desk;
@@ -46,7 +50,11 @@ const route *route_find(const char *method, const char *path, char *methods, siz
 
 /* ---- pages.c: what a server says of itself and its model ---- */
 
-route_handler page_home, page_health, page_ready, page_models, page_model, page_props, page_metrics;
+route_handler page_home, page_health, page_ready, page_models, page_model, page_props;
+
+/* ---- page_metrics.c ---- */
+
+route_handler page_metrics;
 
 /* ---- answers.c: what a body is answered with ---- */
 

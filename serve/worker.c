@@ -20,7 +20,7 @@ struct worker {
     job **jobs; /* [n_jobs] that have been submitted and not ended */
     size_t n_jobs, capacity;
     bool stop;
-    worker_counts counts;
+    figures figures;
 };
 
 /* ---- with the lock held ---------------------------------------------------------------------- */
@@ -54,31 +54,23 @@ static void look(worker *w) {
     }
 }
 
-static void count(worker *w, const tern_event *e) {
-    worker_counts *c = &w->counts;
-    const tern_branch_figures *f = &e->figures;
-    c->ends[e->end]++;
-    c->generated_tokens += f->n_generated;
-    c->shared_tokens += f->n_shared;
-    c->prompt_tokens += f->n_prompt;
-    c->queued_seconds += f->queued_seconds;
-    c->seconds += f->seconds;
-    if (f->n_generated > 0) {
-        c->first_token_seconds += f->first_token_seconds;
-        c->first_tokens++;
+static void note(worker *w, choice *c, const tern_event *e) {
+    if (e->kind == TERN_EVENT_END) {
+        figures_note_end(&w->figures, e);
+    } else {
+        figures_note_token(&w->figures, c->told_seconds, e->seconds);
+        c->told_seconds = e->seconds;
     }
 }
 
 static void hand_over(worker *w, const tern_event *e) {
-    if (e->kind == TERN_EVENT_END) {
-        count(w, e);
-    }
     for (size_t k = 0; k < w->n_jobs; k++) {
         job *j = w->jobs[k];
         for (size_t i = 0; i < j->ask.n_prompts; i++) {
             if (j->ids[i] != e->request) {
                 continue;
             }
+            note(w, &j->choices[i * j->ask.n + e->branch], e);
             if (!job_take(j, i, e) && j->n_left > 0) {
                 j->over = true;
                 cancel(w, j);
@@ -197,7 +189,7 @@ void worker_submit(worker *w, job *j) {
     const bool taken =
         reserve(w) ? submit_all(w, j, &r) : refuse(&r, 503, NULL, "no memory for the request");
     if (taken) {
-        w->counts.jobs++;
+        w->figures.jobs++;
         w->jobs[w->n_jobs++] = j;
         job_begin(j);
         (void)pthread_cond_signal(&w->wanted);
@@ -224,11 +216,11 @@ unsigned worker_jobs(worker *w) {
     return n;
 }
 
-worker_counts worker_count(worker *w) {
+figures worker_figures(worker *w) {
     (void)pthread_mutex_lock(&w->lock);
-    const worker_counts counts = w->counts;
+    const figures f = w->figures;
     (void)pthread_mutex_unlock(&w->lock);
-    return counts;
+    return f;
 }
 
 double worker_stalled(worker *w) {

@@ -7,17 +7,10 @@
  * and hands what happened to the jobs. It never waits for a socket.
  */
 
+#include "serve/figures.h"
 #include "serve/job.h"
 
 typedef struct worker worker;
-
-/* What it has done so far. */
-typedef struct worker_counts {
-    uint64_t jobs, prompt_tokens, shared_tokens, generated_tokens;
-    uint64_t ends[TERN_END_ERROR + 1];                   /* choices, by how they ended */
-    double queued_seconds, first_token_seconds, seconds; /* of all choices together */
-    uint64_t first_tokens;                               /* choices that had one */
-} worker_counts;
 
 /* Starts it. The engine belongs to the caller and outlives the worker; nobody else steps it.
  * TERN_ERR_NOMEM. */
@@ -32,7 +25,7 @@ void worker_cancel(worker *w);
 
 unsigned worker_jobs(worker *w); /* that have not ended */
 
-worker_counts worker_count(worker *w);
+figures worker_figures(worker *w); /* so far */
 
 /* Seconds that the pass which is under way has taken so far; 0: there is none. */
 double worker_stalled(worker *w);

@@ -48,6 +48,19 @@ static void write_file(char path[32], const char *text) {
     assert_int_equal(close(fd), 0);
 }
 
+static void test_use_of_memory_and_processors(void **state) {
+    (void)state;
+    const double mib = 1048576.0, before = tern_processor_seconds();
+    const double resident = (double)tern_resident_bytes() / mib;
+    assert_true(resident > 0.1);
+    assert_true(resident <= tern_peak_rss_mib() + 0.001);
+    volatile double sum = 0.0;
+    while (tern_processor_seconds() < before + 0.001) {
+        sum = sum + 1.0;
+    }
+    assert_true(tern_processor_seconds() < before + 60.0);
+}
+
 static double peak_of(const char *text) {
     char path[32];
     write_file(path, text);
@@ -125,6 +138,7 @@ int main(void) {
         cmocka_unit_test(test_clock_goes_forward),
         cmocka_unit_test(test_peak_rss_grows_with_touched_memory),
         cmocka_unit_test(test_peak_rss_reads_the_status_file),
+        cmocka_unit_test(test_use_of_memory_and_processors),
         cmocka_unit_test(test_available_memory),
         cmocka_unit_test(test_percentiles_by_nearest_rank),
         cmocka_unit_test(test_ring_keeps_the_newest),

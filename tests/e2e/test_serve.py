@@ -314,7 +314,7 @@ class Pages(Served):
         self.assertEqual(grown["tern_requests_total"], 1)
         self.assertEqual(grown['tern_answers_total{end="end"}'], 1)
         self.assertEqual(grown["tern_generated_tokens_total"], usage["completion_tokens"])
-        self.assertEqual(grown["tern_first_token_seconds_count"], 1)
+        self.assertEqual(grown["tern_time_to_first_token_seconds_count"], 1)
         self.assertEqual((after["tern_answers_running"], after["tern_answers_waiting"]), (0, 0))
 
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures for Prometheus, in its text format, version 0.0.4. Nothing here waits for the engine. */
+
+#include <inttypes.h>
+
+#include "base/metrics.h"
+#include "serve/server_internal.h"
+
+static void head(text *t, const char *name, const char *type, const char *help) {
+    text_print(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void gauge(text *t, const char *name, const char *help, double value) {
+    head(t, name, "gauge", help);
+    text_print(t, "%s %.17g\n", name, value);
+}
+
+static void counter(text *t, const char *name, const char *help, double value) {
+    head(t, name, "counter", help);
+    text_print(t, "%s %.17g\n", name, value);
+}
+
+static void durations(text *t, const char *name, const char *help, const histogram *h) {
+    head(t, name, "histogram", help);
+    histogram_write(h, name, t);
+}
+
+static void write_state(const tern_engine_state *now, text *t) {
+    gauge(t, "tern_answers_running", "Answers that are computed.", now->running);
+    gauge(t, "tern_answers_waiting", "Answers that wait for their turn.", now->waiting);
+    gauge(t, "tern_cache_pages", "Pages of keys and values.", now->pages);
+    gauge(t, "tern_cache_pages_used", "Pages that running answers hold.", now->used_pages);
+    gauge(t, "tern_cache_pages_kept", "Pages that are kept of answers that ended.",
+          now->cached_pages);
+    gauge(t, "tern_cache_usage_ratio", "Part of the pages that running answers hold.",
+          now->pages > 0 ? (double)now->used_pages / now->pages : 0.0);
+    counter(t, "tern_passes_total", "Passes over the model.", (double)now->passes);
+    counter(t, "tern_computed_tokens_total", "Tokens that passes computed.", (double)now->tokens);
+    counter(t, "tern_set_aside_total", "Answers that made room and were computed again.",
+            (double)now->set_aside);
+}
+
+static void write_ends(const figures *f, text *t) {
+    head(t, "tern_answers_total", "counter", "Answers that ended, by why.");
+    for (int end = 0; end <= TERN_END_ERROR; end++) {
+        if (end != TERN_END_STOP_TEXT) { /* has the name of TERN_END_STOP_TOKEN */
+            const uint64_t texts = end == TERN_END_STOP_TOKEN ? f->ends[TERN_END_STOP_TEXT] : 0;
+            text_print(t, "tern_answers_total{end=\"%s\"} %" PRIu64 "\n",
+                       tern_end_name((tern_end)end), f->ends[end] + texts);
+        }
+    }
+}
+
+static void write_figures(const figures *f, text *t) {
+    counter(t, "tern_requests_total", "Requests for text that were accepted.", (double)f->jobs);
+    counter(t, "tern_generated_tokens_total", "Tokens of answers.", (double)f->generated_tokens);
+    counter(t, "tern_prompt_tokens_total", "Tokens of prompts of answers that ended.",
+            (double)f->prompt_tokens);
+    counter(t, "tern_prefix_cache_hits_total",
+            "Tokens of these prompts that were found in the cache and not computed.",
+            (double)f->shared_tokens);
+    counter(t, "tern_draft_tokens_total", "Tokens that were guessed for answers that ended.",
+            (double)f->guessed_tokens);
+    counter(t, "tern_draft_accepted_tokens_total", "Of these, tokens that were right.",
+            (double)f->right_guesses);
+    write_ends(f, t);
+    durations(t, "tern_time_to_first_token_seconds",
+              "From accepting a request to the first token of an answer.", &f->first_token);
+    durations(t, "tern_inter_token_latency_seconds", "Between two tokens of an answer.",
+              &f->between_tokens);
+    durations(t, "tern_request_queue_time_seconds", "From accepting a request to its turn.",
+              &f->queue);
+    durations(t, "tern_request_prefill_time_seconds", "From its turn to the first token.",
+              &f->prefill);
+    durations(t, "tern_request_decode_time_seconds", "From the first token to the end.",
+              &f->decode);
+    durations(t, "tern_e2e_request_latency_seconds",
+              "From accepting a request to the end of an answer.", &f->whole);
+}
+
+static void write_replies(server *s, text *t) {
+    head(t, "tern_http_replies_total", "counter",
+         "Replies that ended, by status; 000: the client left before there was one.");
+    for (unsigned i = 0; i < SERVER_STATUSES; i++) {
+        const unsigned long long n = atomic_load(&s->replies[i]);
+        if (n > 0 || i == 100) {
+            text_print(t, "tern_http_replies_total{code=\"%03u\"} %llu\n", i > 0 ? i + 100 : 0, n);
+        }
+    }
+    gauge(t, "tern_http_requests_active", "Requests that are not over.", http_active(s->http));
+}
+
+static void write_process(const server *s, text *t) {
+    gauge(t, "process_resident_memory_bytes", "Memory that the process holds.",
+          (double)tern_resident_bytes());
+    gauge(t, "tern_peak_resident_bytes", "The most that it has held.",
+          tern_peak_rss_mib() * 1048576.0);
+    counter(t, "process_cpu_seconds_total", "Time of processors that was used.",
+            tern_processor_seconds());
+    gauge(t, "process_start_time_seconds", "When it began, since 1970.", (double)s->started);
+    head(t, "tern_build_info", "gauge", "Always 1.");
+    text_print(t, "tern_build_info{version=\"%s\",fingerprint=\"%s\",isa=\"%s\"} 1\n",
+               tern_version(), s->fingerprint, tern_model_isa(s->config.model));
+}
+
+void page_metrics(server *s, http_exchange *x) {
+    const figures f = worker_figures(s->worker);
+    const tern_engine_state now = tern_engine_now(s->engine);
+    text t = {0};
+    write_state(&now, &t);
+    write_figures(&f, &t);
+    write_replies(s, &t);
+    write_process(s, &t);
+    reply_with(x, 200, "text/plain; version=0.0.4; charset=utf-8", &t);
+}
