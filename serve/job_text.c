@@ -71,7 +71,7 @@ static void open_entry(job *j, text *t, int32_t token, float logprob) {
 static void note_chat(job *j, choice *c, const tern_event *e) {
     text *t = &c->logs[0];
     text_add(t, ",", t->size > 0);
-    open_entry(j, t, e->token, e->logprob);
+    open_entry(j, t, e->token, (float)e->logprob);
     add(t, ",\"top_logprobs\":[");
     for (size_t i = 0; i < e->n_likeliest; i++) {
         text_add(t, ",", i > 0);
@@ -102,7 +102,7 @@ static void note_completion(job *j, choice *c, const tern_event *e) {
         text_add(&c->logs[k], ",", c->logs[k].size > 0);
     }
     text_quote(&c->logs[0], bytes, size);
-    text_float(&c->logs[1], e->logprob);
+    text_float(&c->logs[1], (float)e->logprob);
     add(&c->logs[2], "{");
     for (size_t i = 0; i < e->n_likeliest; i++) {
         if (!has_said(j, e, i)) {

@@ -20,6 +20,9 @@ typedef struct answer {
     int32_t tokens[MOST];
     tern_logprob first[MOST][4]; /* own, then the likeliest */
     size_t n, n_likeliest;
+    tern_logprob prompt[PROMPT][4]; /* likewise of the prompt's tokens */
+    double exact[PROMPT];
+    size_t n_reported;
     char text[4096];
     size_t size;
     bool is_over;
@@ -94,9 +97,25 @@ static void note_end(answer *a, const tern_event *event) {
     }
 }
 
+/* Tokens of the prompt come in order, before all others, up to the last one. */
+static void note_prompt(answer *a, const tern_event *event) {
+    const size_t i = event->position;
+    assert_true(a->n == 0 && i < PROMPT && event->token == f.prompt[i] && event->size == 0);
+    assert_true(a->n_reported == 0 || a->prompt[i - 1][0].logprob < 0.0F);
+    a->prompt[i][0] = (tern_logprob){event->token, (float)event->logprob};
+    a->exact[i] = event->logprob;
+    if (event->n_likeliest > 0)
+        memcpy(a->prompt[i] + 1, event->likeliest, 3 * sizeof(tern_logprob));
+    a->n_reported++;
+}
+
 static void note(const tern_event *event) {
     answer *a = answer_of(event->request, event->branch);
     assert_false(a->is_over);
+    if (event->kind == TERN_EVENT_PROMPT) {
+        note_prompt(a, event);
+        return;
+    }
     assert_true(a->size + event->size < sizeof a->text);
     memcpy(a->text + a->size, event->text, event->size);
     a->size += event->size;
@@ -104,8 +123,8 @@ static void note(const tern_event *event) {
         note_end(a, event);
         return;
     }
-    assert_true(a->n < MOST);
-    a->first[a->n][0] = (tern_logprob){event->token, event->logprob};
+    assert_true(a->n < MOST && event->position == PROMPT + a->n);
+    a->first[a->n][0] = (tern_logprob){event->token, (float)event->logprob};
     a->n_likeliest = event->n_likeliest;
     if (event->n_likeliest > 0)
         memcpy(a->first[a->n] + 1, event->likeliest, 3 * sizeof(tern_logprob));
@@ -241,6 +260,126 @@ static void test_logprobs(void **state) {
         logits = tiny_eval(s, &a->tokens[i], 1);
     }
     tern_session_free(&s);
+}
+
+/* ---- what is wanted of prompts --------------------------------------------------------------- */
+
+/* What follows each position of the prompt, by a session. */
+static const float *logits_of_prompt(tern_session *s) {
+    static float all[PROMPT][512];
+    assert_true(f.info.n_vocab <= 512);
+    for (size_t i = 0; i < PROMPT; i++)
+        memcpy(all[i], tiny_eval(s, &f.prompt[i], 1), f.info.n_vocab * sizeof(float));
+    return all[0];
+}
+
+static void check_prompt(const answer *a, size_t from, const float *all) {
+    assert_int_equal(a->n_reported, PROMPT - 1 - from);
+    for (size_t i = from + 1; i < PROMPT; i++) {
+        const float *logits = all + (i - 1) * 512;
+        const double sum = tern_log_sum_exp(logits, f.info.n_vocab);
+        assert_true(a->exact[i] == (double)logits[f.prompt[i]] - sum);
+        for (size_t j = 0; j < 4; j++)
+            assert_true(a->prompt[i][j].logprob ==
+                        (float)((double)logits[a->prompt[i][j].token] - sum));
+        assert_int_equal(a->prompt[i][1].token, tern_argmax(logits, f.info.n_vocab));
+    }
+}
+
+/* Known pages are taken for positions before those that are asked for, and no further; what is
+ * asked for is right in passes of any size, and the answer stays what it was. */
+static void test_prompt_logprobs(void **state) {
+    (void)state;
+    tern_session *s = tiny_session(f.model, (tern_session_params){.kv = TERN_FORMAT_F16});
+    const float *all = logits_of_prompt(s);
+    for (uint32_t batch = 7; batch < 200; batch += 33) {
+        open_engine((tern_engine_params){
+            .pool_bytes = 1 << 22, .n_batch = batch, .n_sequences = 7, .threads = 2});
+        tern_request request = plain(5);
+        const answer *plainly = run(&request);
+        request.prompt_logprobs = true;
+        request.n_logprobs = 3;
+        request.branches = 2;
+        const size_t from[] = {0, 70, 149};
+        for (size_t i = 0; i < 3; i++) {
+            request.prompt_from = from[i];
+            const answer *a = run(&request);
+            check_prompt(a, from[i], all);
+            assert_int_equal(a->figures.n_shared, from[i] / 64 * 64);
+            check_bytes("tokens", plainly->tokens, a->tokens, sizeof a->tokens);
+            assert_int_equal(answer_of(a->request, 1)->n_reported, 0);
+            assert_int_equal(strcmp(plainly->digest, a->digest) == 0, i == 2);
+        }
+    }
+    tern_session_free(&s);
+}
+
+/* The digest of the runner's rows from a position of the prompt on. */
+static void digest_prompt(uint32_t from, char hex[65]) {
+    const tern_runner_params params = {
+        .threads = 1, .n_batch = PROMPT, .n_ctx = PROMPT, .n_picks = 1};
+    const uint32_t pages[] = {0, 1, 2};
+    const tern_pass_span span = {
+        .pages = pages, .tokens = f.prompt, .n = PROMPT, .wanted = PROMPT - from};
+    tern_runner *runner;
+    tern_pool pool;
+    tern_sha256 digest;
+    int refused = 0;
+    assert_int_equal(tern_runner_new(f.model, &params, &runner, NULL), TERN_OK);
+    assert_int_equal(tern_pool_open(f.model, TERN_FORMAT_F16, 3, &pool, &refused, NULL), TERN_OK);
+    tern_runner_run(runner, &pool, &span, 1);
+    tern_sha256_start(&digest);
+    for (size_t i = 0; i < span.wanted; i++)
+        tern_sha256_add(&digest, tern_runner_hidden(runner, i), f.info.n_embd * sizeof(float));
+    tern_sha256_finish(&digest, hex);
+    tern_runner_free(&runner);
+    tern_pool_close(&pool);
+}
+
+typedef struct seen {
+    const float *all; /* of the prompt */
+    size_t next;
+} seen;
+
+static void see(void *user, const tern_progress *progress, size_t position, const float *logits) {
+    seen *s = user;
+    assert_int_equal(position, s->next++);
+    assert_true(position < progress->n && progress->n_prompt == PROMPT);
+    if (position < PROMPT)
+        check_bytes("logits", s->all + position * 512, logits, f.info.n_vocab * sizeof(float));
+    else
+        assert_true(progress->n == position + 1);
+}
+
+/* Logits come in order; a prompt alone may fill the context and ends without a token. */
+static void test_prompt_only(void **state) {
+    (void)state;
+    char hex[65];
+    tern_session *session = tiny_session(f.model, (tern_session_params){.kv = TERN_FORMAT_F16});
+    seen s = {.all = logits_of_prompt(session), .next = 70};
+    tern_session_free(&session);
+    open_engine((tern_engine_params){.n_ctx = PROMPT, .n_batch = 37});
+    tern_request request = plain(0);
+    request.prompt_only = true;
+    request.prompt_from = 70;
+    request.logits = see;
+    request.user = &s;
+    const answer *a = run(&request);
+    digest_prompt(70, hex);
+    assert_true(a->n == 0 && a->n_reported == 0 && a->end == TERN_END_LENGTH && s.next == PROMPT);
+    assert_string_equal(a->digest, hex);
+    request.logits = NULL;
+    a = run(&request);
+    assert_int_equal(a->figures.n_shared, 128);
+    digest_prompt(PROMPT - 1, hex);
+    assert_string_equal(a->digest, hex);
+    open_engine((tern_engine_params){.threads = 2});
+    request = plain(6);
+    request.logits = see;
+    request.user = &s;
+    s.next = 0;
+    (void)run(&request);
+    assert_int_equal(s.next, PROMPT + 5);
 }
 
 /* ---- when it ends ---------------------------------------------------------------------------- */
@@ -434,6 +573,12 @@ static void test_refusals(void **state) {
     request = plain(1);
     request.n_logprobs = 33;
     refuse(&request, TERN_ERR_ARG, "33 likeliest tokens exceed 32");
+    request = plain(1);
+    request.prompt_from = PROMPT;
+    refuse(&request, TERN_ERR_ARG, "results from position 150 on of 150 tokens");
+    request = plain(1);
+    request.prompt_only = true;
+    refuse(&request, TERN_ERR_ARG, "1 tokens and 0 branches after a prompt alone");
     finish();
 }
 
@@ -488,12 +633,13 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_digest),     cmocka_unit_test(test_sharing),
-        cmocka_unit_test(test_logprobs),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_stop_texts), cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_deadline),   cmocka_unit_test(test_mask),
-        cmocka_unit_test(test_guesses),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_parameters), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_digest),      cmocka_unit_test(test_sharing),
+        cmocka_unit_test(test_logprobs),    cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_stop_texts),  cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_deadline),    cmocka_unit_test(test_mask),
+        cmocka_unit_test(test_guesses),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_parameters),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_prompt_only), cmocka_unit_test(test_prompt_logprobs),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }

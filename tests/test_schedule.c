@@ -249,6 +249,35 @@ static void test_sharing(void **state) {
     close_world(&w);
 }
 
+/* Rows whose results are wanted are computed, not found, and told to be wanted. */
+static void test_wanted(void **state) {
+    (void)state;
+    tern_plan_span spans[4];
+    world w = open_world(small);
+    add(&w, begin(&w, 0, 0, 300, 310, 10));
+    while (pass(&w) > 0) {
+    }
+    sequence *s = begin(&w, 1, 0, 300, 310, 10);
+    s->job.wants = true;
+    s->job.wanted_from = 130;
+    add(&w, s);
+    for (uint32_t at = 128, n; at < 300; at += n) {
+        assert_int_equal(tern_schedule_plan(w.schedule, &w.costs, 0.0, spans), 1);
+        n = spans[0].n;
+        assert_int_equal(spans[0].position, at);
+        assert_int_equal(spans[0].wanted, at == 128 ? n - 2 : n);
+        s->job.wanted_from = at + n;
+        compute(&w, &spans[0]);
+        if (at + n == 300)
+            append(s, 1);
+        tern_schedule_computed(w.schedule, &spans[0], n);
+    }
+    s->job.wants = false;
+    assert_int_equal(tern_schedule_plan(w.schedule, &w.costs, 0.0, spans), 1);
+    assert_int_equal(spans[0].wanted, 1);
+    close_world(&w);
+}
+
 /* A branch waits until the prompt that it begins with has been read, and others need not. */
 static void test_branches(void **state) {
     (void)state;
@@ -475,10 +504,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_order),   cmocka_unit_test(test_no_overtaking),
         cmocka_unit_test(test_never_fits), cmocka_unit_test(test_queue_limit),
-        cmocka_unit_test(test_sharing),    cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_set_aside),  cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_pieces),     cmocka_unit_test(test_guesses),
-        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_soak),
+        cmocka_unit_test(test_sharing),    cmocka_unit_test(test_wanted),
+        cmocka_unit_test(test_branches),   cmocka_unit_test(test_set_aside),
+        cmocka_unit_test(test_costs),      cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_guesses),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_soak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,6 +92,14 @@ typedef bool tern_mask_hook(void *user, const tern_progress *progress, uint64_t 
 typedef size_t tern_guess_hook(void *user, const tern_progress *progress, int32_t *guesses,
                                size_t most);
 
+/*
+ * Sees the logits of what may follow tokens[position], logits[n_vocab], before biases, penalties
+ * and masks. They are the engine's and live until the hook returns. Each position comes once, in
+ * ascending order, in the step that computed it.
+ */
+typedef void tern_logits_hook(void *user, const tern_progress *progress, size_t position,
+                              const float *logits);
+
 /* What to compute. Everything is copied but the hooks' `user`. Zero what is not wanted. */
 typedef struct tern_request {
     const int32_t *tokens; /* [n_tokens] the prompt, >= 1 */
@@ -107,13 +115,22 @@ typedef struct tern_request {
     bool logprobs;       /* of each token: ln of its probability before biases, penalties, masks and
                             temperature. Reads the whole head for each */
     uint32_t n_logprobs; /* the likeliest tokens with theirs, TERN_MOST_LOGPROBS at most */
+    bool prompt_logprobs; /* the same of the prompt's tokens that follow a position which
+                             prompt_from names, as events of their own */
+    size_t prompt_from;   /* < n_tokens: of prompt_logprobs and logits, the first position of the
+                             prompt whose results are wanted. These are computed, never taken from
+                             shared pages; what lies before them may be taken */
+    bool prompt_only;     /* ends when the prompt is computed, without a token: max_tokens is 0 and
+                             branches at most 1. Its prompt may fill the context */
     const uint8_t *space; /* [TERN_SPACE_BYTES] computed pages are shared only among requests of the
                              same name; NULL: zeros */
     int32_t priority;     /* larger ones are admitted first */
-    double deadline_seconds; /* from now; what has not ended by then is ended. 0: none */
-    tern_mask_hook *mask;    /* NULL: all tokens may follow */
-    tern_guess_hook *guess;  /* NULL: nothing is guessed */
-    void *user;              /* of hooks */
+    double deadline_seconds;  /* from now; what has not ended by then is ended. 0: none */
+    tern_mask_hook *mask;     /* NULL: all tokens may follow */
+    tern_guess_hook *guess;   /* NULL: nothing is guessed */
+    tern_logits_hook *logits; /* of the prompt from prompt_from on and of all positions that a token
+                                 is picked from, or the last one of prompt_only. NULL: of none */
+    void *user;               /* of hooks */
 } tern_request;
 
 /*
@@ -121,6 +138,9 @@ typedef struct tern_request {
  * prompt and max_tokens is reserved when it is admitted; without max_tokens for the prompt and
  * n_ahead tokens, and for more when they are used up. Where there is no more the youngest one is
  * set aside and computed again later, which changes none of its tokens.
+ *
+ * Of several branches the first one alone reports what is wanted of the prompt, in events and to
+ * the hook for logits; the others have read the same prompt.
  *
  * TERN_ERR_EMPTY, TERN_ERR_TOKEN_RANGE, TERN_ERR_CONTEXT (it could never fit; the message has both
  * numbers), TERN_ERR_QUEUE (too many wait; later it may fit), TERN_ERR_TOKENIZER_MISSING
@@ -140,7 +160,7 @@ typedef enum tern_end {
     TERN_END_OF_TEXT, /* the model ended it, by a token that is not part of it */
     TERN_END_STOP_TOKEN,
     TERN_END_STOP_TEXT, /* the last token, which completed it, was reported; its text was not */
-    TERN_END_LENGTH,    /* max_tokens */
+    TERN_END_LENGTH,    /* max_tokens, or the prompt was computed and prompt_only */
     TERN_END_CONTEXT,   /* the context, or all cache memory, is full */
     TERN_END_CANCELLED,
     TERN_END_DEADLINE,
@@ -165,7 +185,12 @@ typedef struct tern_branch_figures {
     double seconds;             /* from submitting to the end */
 } tern_branch_figures;
 
-typedef enum tern_event_kind { TERN_EVENT_TOKEN, TERN_EVENT_END } tern_event_kind;
+typedef enum tern_event_kind {
+    TERN_EVENT_TOKEN,
+    TERN_EVENT_END,
+    TERN_EVENT_PROMPT /* a token of the prompt with its probability, only if asked for: in order,
+                         before all tokens of the branch */
+} tern_event_kind;
 
 /* What happened to a branch of a request. Pointers live until the next step. */
 typedef struct tern_event {
@@ -177,9 +202,10 @@ typedef struct tern_event {
                          tokens; empty without a tokenizer */
     size_t size;
 
-    /* of a token */
+    /* of a token, of the prompt too */
     int32_t token;
-    float logprob;                 /* 0 unless asked for */
+    size_t position;               /* among all tokens of the branch, the prompt's first one is 0 */
+    double logprob;                /* 0 unless asked for */
     const tern_logprob *likeliest; /* [n_likeliest] most likely first */
     size_t n_likeliest;
 
@@ -188,7 +214,8 @@ typedef struct tern_event {
     const tern_error *error; /* not NULL for TERN_END_ERROR */
     tern_branch_figures figures;
     char digest[65]; /* SHA-256, in hexadecimal, of the hidden states after the output norm, n_embd
-                        floats each, little-endian, of all positions that a token was picked from */
+                        floats each, little-endian, of all positions that a token was picked from
+                        or whose logits were asked for, in order */
 } tern_event;
 
 /*

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/logprob.h"
-
 const char *tern_end_name(tern_end end) {
     static const char *const names[] = {
         [TERN_END_OF_TEXT] = "end",       [TERN_END_STOP_TOKEN] = "stop",
@@ -29,17 +27,37 @@ static tern_status check_tokens(const tern_request *r, uint32_t n_vocab, tern_er
 }
 
 static void set_limits(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
+    const bool limited = r->max_tokens > 0 || r->prompt_only;
     b->n_prompt = b->job.n_tokens = (uint32_t)r->n_tokens;
-    b->at_limit = r->max_tokens > 0 ? TERN_END_LENGTH : TERN_END_CONTEXT;
-    b->job.most = r->max_tokens > 0 ? b->n_prompt + (uint32_t)r->max_tokens : f->n_ctx;
-    b->job.ahead = r->max_tokens > 0 ? (uint32_t)r->max_tokens : f->n_ahead;
+    b->at_limit = limited ? TERN_END_LENGTH : TERN_END_CONTEXT;
+    b->job.most = limited ? b->n_prompt + (uint32_t)r->max_tokens : f->n_ctx;
+    b->job.ahead = limited ? (uint32_t)r->max_tokens : f->n_ahead;
+}
+
+/* The last position has results in any case. */
+static void set_wishes(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
+    const bool tells = b->index == 0 && (r->prompt_logprobs || r->logits);
+    b->n_logprobs = r->n_logprobs < f->n_vocab ? r->n_logprobs : f->n_vocab;
+    b->logprobs = r->logprobs || b->n_logprobs > 0;
+    b->prompt_logprobs = r->prompt_logprobs;
+    b->prompt_only = r->prompt_only;
+    b->logits = r->logits;
+    b->job.wants = tells && r->prompt_from + 1 < r->n_tokens;
+    b->job.wanted_from = (uint32_t)r->prompt_from;
+}
+
+/* Rows of a pass whose results are reported, at most. */
+static size_t reported_rows(const tern_branch *b, const tern_branch_frame *f) {
+    const size_t picks = 1 + TERN_MOST_GUESSES;
+    const size_t prompt = b->n_prompt < f->n_batch ? b->n_prompt : f->n_batch;
+    return b->prompt_logprobs ? picks + prompt : picks;
 }
 
 /* Copies of what the request points to. */
-static bool copy(tern_branch *b, const tern_request *r) {
+static bool copy(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
     b->tokens = calloc((size_t)b->job.most + 1, sizeof *b->tokens);
     b->stop_tokens = calloc(r->n_stop_tokens + 1, sizeof *b->stop_tokens);
-    b->likeliest = calloc((1 + TERN_MOST_GUESSES) * b->n_logprobs + 1, sizeof *b->likeliest);
+    b->likeliest = calloc(reported_rows(b, f) * b->n_logprobs + 1, sizeof *b->likeliest);
     if (!b->tokens || !b->stop_tokens || !b->likeliest)
         return false;
     memcpy(b->tokens, r->tokens, r->n_tokens * sizeof *b->tokens);
@@ -66,7 +84,8 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
     if (status != TERN_OK)
         return status;
     set_limits(b, f, r);
-    if (!copy(b, r))
+    set_wishes(b, f, r);
+    if (!copy(b, f, r))
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a request of %u positions",
                          b->job.most);
     b->job.tokens = b->tokens;
@@ -87,10 +106,8 @@ tern_status tern_branch_new(const tern_branch_frame *frame, const tern_request *
     b->index = index;
     b->job.priority = request->priority;
     b->mask = request->mask;
-    b->guess = request->guess;
+    b->guess = request->prompt_only ? NULL : request->guess;
     b->user = request->user;
-    b->n_logprobs = request->n_logprobs < frame->n_vocab ? request->n_logprobs : frame->n_vocab;
-    b->logprobs = request->logprobs || b->n_logprobs > 0;
     b->figures.n_prompt = request->n_tokens;
     tern_sha256_start(&b->digest);
     const tern_status status = fill(b, frame, request, err);
@@ -146,12 +163,11 @@ tern_status tern_branch_mask(tern_branch *b, uint64_t *allowed, size_t words) {
     return tern_sampler_allow(b->sampler, allowed, &b->error);
 }
 
-double tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab) {
+size_t tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab, double sum) {
     tern_logprob *best = b->likeliest + b->n_likeliest;
-    const double sum = tern_log_sum_exp(logits, n_vocab);
     size_t n = 0;
-    for (size_t i = 0; i < n_vocab; i++) {
-        if (b->n_logprobs == 0 || (n == b->n_logprobs && !(logits[i] > best[n - 1].logprob)))
+    for (size_t i = 0; i < n_vocab && b->n_logprobs > 0; i++) {
+        if (n == b->n_logprobs && !(logits[i] > best[n - 1].logprob))
             continue;
         n += n < b->n_logprobs;
         size_t at = n - 1;
@@ -162,7 +178,13 @@ double tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab
     for (size_t i = 0; i < n; i++)
         best[i].logprob = (float)((double)best[i].logprob - sum);
     b->n_likeliest += n;
-    return sum;
+    return n;
+}
+
+void tern_branch_show(const tern_branch *b, size_t position, const float *logits) {
+    const tern_progress progress = tern_branch_progress(b);
+    if (b->logits)
+        b->logits(b->user, &progress, position, logits);
 }
 
 void tern_branch_stop(tern_branch *b, tern_end end) {

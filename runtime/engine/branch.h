@@ -29,9 +29,10 @@ typedef struct tern_branch {
     tern_mask_hook *mask;
     tern_guess_hook *guess;
     void *user;
-    bool logprobs;
+    tern_logits_hook *logits;
+    bool logprobs, prompt_logprobs, prompt_only;
     size_t n_logprobs, n_likeliest; /* asked for; entries of likeliest that events point to */
-    tern_logprob *likeliest;        /* [(1 + TERN_MOST_GUESSES) * n_logprobs] */
+    tern_logprob *likeliest;        /* [rows of a pass with results * n_logprobs] */
     tern_sha256 digest;
     double submitted, deadline; /* by the engine's clock; infinite: none */
     tern_branch_figures figures;
@@ -51,6 +52,7 @@ typedef struct tern_branch_frame {
     uint32_t n_vocab;
     uint32_t n_ctx;   /* positions that a sequence may have */
     uint32_t n_ahead; /* and that one without a limit is promised at a time */
+    uint32_t n_batch; /* rows of a pass */
 } tern_branch_frame;
 
 /*
@@ -70,8 +72,12 @@ void tern_branch_guess(tern_branch *b, uint32_t n_vocab);
 /* Tells the sampler what may follow. allowed[words] is scratch that must stay until the pick. */
 TERN_MUST_CHECK tern_status tern_branch_mask(tern_branch *b, uint64_t *allowed, size_t words);
 
-/* Notes the likeliest tokens of logits[n_vocab] and returns ln of the sum of all e^logit. */
-double tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab);
+/* Notes the likeliest tokens of logits[n_vocab], if they are asked for; sum: ln of the sum of all
+ * e^logit. Returns how many. */
+size_t tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab, double sum);
+
+/* Hands logits of a position to the hook, if there is one. */
+void tern_branch_show(const tern_branch *b, size_t position, const float *logits);
 
 /*
  * Takes a token that was picked: it ends the branch, or is one of its tokens now, and *part is the

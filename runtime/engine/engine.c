@@ -73,6 +73,7 @@ static void find_frame(tern_engine *e, uint32_t pages) {
     tern_branch_frame *f = &e->frame;
     f->n_vocab = e->model->config.n_vocab;
     f->n_ahead = or_default(e->params.n_ahead, DEFAULT_AHEAD);
+    f->n_batch = e->params.n_batch;
     f->n_ctx = positions < e->params.n_ctx ? (uint32_t)positions : e->params.n_ctx;
     if (tern_model_tokenizer(e->model, &f->tokenizer, NULL) != TERN_OK)
         f->tokenizer = NULL;
@@ -96,9 +97,10 @@ static bool reserve_lists(tern_engine *e) {
     e->spans = calloc(n, sizeof *e->spans);
     e->picks = calloc(n, sizeof *e->picks);
     e->picking = calloc(n, sizeof(tern_engine_span *));
+    e->sums = calloc(n, sizeof *e->sums);
     e->allowed = calloc(n * e->words, sizeof *e->allowed);
     return e->now && e->over && e->live && e->events && e->plan && e->passing && e->spans &&
-           e->picks && e->picking && e->allowed;
+           e->picks && e->picking && e->sums && e->allowed;
 }
 
 static tern_status open_parts(tern_engine *e, uint32_t pages, tern_error *err) {
@@ -178,12 +180,23 @@ void tern_engine_free(tern_engine **engine) {
     free(e->spans);
     free(e->picks);
     free((void *)e->picking);
+    free(e->sums);
     free(e->allowed);
     free(e);
     *engine = NULL;
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */
+
+static tern_status check_prompt(const tern_request *r, tern_error *err) {
+    if (r->n_tokens > 0 && r->prompt_from >= r->n_tokens)
+        return tern_fail(err, TERN_ERR_ARG, "results from position %zu on of %zu tokens",
+                         r->prompt_from, r->n_tokens);
+    if (r->prompt_only && (r->max_tokens > 0 || r->branches > 1))
+        return tern_fail(err, TERN_ERR_ARG, "%zu tokens and %u branches after a prompt alone",
+                         r->max_tokens, r->branches);
+    return TERN_OK;
+}
 
 static tern_status check_request(const tern_engine *e, const tern_request *r, tern_error *err) {
     if ((!r->tokens && r->n_tokens > 0) || (!r->stop_tokens && r->n_stop_tokens > 0) ||
@@ -197,8 +210,11 @@ static tern_status check_request(const tern_engine *e, const tern_request *r, te
                          e->params.n_queue);
     if (!(r->deadline_seconds >= 0.0))
         return tern_fail(err, TERN_ERR_ARG, "a deadline in %g seconds", r->deadline_seconds);
+    const tern_status status = check_prompt(r, err);
+    if (status != TERN_OK)
+        return status;
     /* Without a limit there is room for a token at least. */
-    const size_t limit = r->max_tokens > 0 ? r->max_tokens : 1;
+    const size_t limit = r->max_tokens > 0 || r->prompt_only ? r->max_tokens : 1;
     if (r->n_tokens > UINT32_MAX || limit > UINT32_MAX)
         return tern_fail(err, TERN_ERR_CONTEXT,
                          "a request of %zu tokens and %zu more exceeds the context of %u",

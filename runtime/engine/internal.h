@@ -13,7 +13,7 @@
 /* A span of the running pass, and what came of its rows so far. */
 typedef struct tern_engine_span {
     tern_branch *branch;
-    size_t first;   /* of its rows with results */
+    size_t first;   /* of its rows that pick; before it lie those that only report */
     uint32_t taken; /* of these, from which a token was picked */
     bool goes_on;   /* the next row's token is to be picked */
 } tern_engine_span;
@@ -41,6 +41,7 @@ struct tern_engine {
     size_t n_spans;
     tern_pick *picks;
     tern_engine_span **picking; /* whose picks these are */
+    double *sums;               /* [n_sequences] as are rows of logits that are there at once */
     uint64_t *allowed;          /* [n_sequences][words] */
     size_t words;               /* of a set of tokens */
 

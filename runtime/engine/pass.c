@@ -4,9 +4,10 @@
  * From a plan to tokens. Rows whose tokens were guessed are picked from in rounds: the first row of
  * every span, then the second one of those whose first pick was the guess, and so on. So a sampler
  * draws for a row only when the row's tokens are those of the sequence, and nothing has to be taken
- * back but positions of the cache.
+ * back but positions of the cache. What is wanted of prompts is reported before that.
  */
 
+#include "base/logprob.h"
 #include "runtime/engine/internal.h"
 
 /* Hands the plan to the runner; returns how many rows there are. */
@@ -20,10 +21,11 @@ static uint32_t line_up(tern_engine *e, size_t n) {
                                          .position = p->position,
                                          .tokens = b->tokens + p->position,
                                          .n = p->n,
-                                         .wanted = p->picks};
-        e->spans[i] = (tern_engine_span){.branch = b, .first = first, .goes_on = p->picks > 0};
+                                         .wanted = p->wanted};
+        first += p->wanted;
+        e->spans[i] =
+            (tern_engine_span){.branch = b, .first = first - p->picks, .goes_on = p->picks > 0};
         b->figures.n_guessed += p->picks > 0 ? p->picks - 1 : 0;
-        first += p->picks;
         rows += p->n;
     }
     return rows;
@@ -34,13 +36,90 @@ static void fail(tern_engine_span *s) {
     s->goes_on = false;
 }
 
-static void report(tern_engine *e, tern_branch *b, int32_t token, float logprob, size_t n_likeliest,
-                   tern_text_part part) {
-    tern_event *event = tern_engine_event(e, b, TERN_EVENT_TOKEN);
-    event->token = token;
+/* An event of a token, whose likeliest alternatives are the last that were noted. */
+static tern_event *report_token(tern_engine *e, const tern_branch *b, tern_event_kind kind,
+                                size_t position, double logprob, size_t n_likeliest) {
+    tern_event *event = tern_engine_event(e, b, kind);
+    event->token = b->tokens[position];
+    event->position = position;
     event->logprob = logprob;
     event->likeliest = b->likeliest + b->n_likeliest - n_likeliest;
     event->n_likeliest = n_likeliest;
+    return event;
+}
+
+static void add_to_digest(const tern_engine *e, tern_branch *b, size_t row) {
+    tern_sha256_add(&b->digest, tern_runner_hidden(e->runner, row),
+                    e->model->config.n_embd * sizeof(float));
+}
+
+/* ---- prompts ------------------------------------------------------------------------------- */
+
+/* Of a row of the prompt; sum means something where probabilities are wanted. */
+static void report_row(tern_engine *e, tern_branch *b, size_t row, size_t position,
+                       const float *logits, double sum) {
+    const size_t next = position + 1;
+    add_to_digest(e, b, row);
+    tern_branch_show(b, position, logits);
+    b->job.wanted_from = (uint32_t)next;
+    b->job.wants = next + 1 < b->n_prompt;
+    if (!b->prompt_logprobs)
+        return;
+    const size_t n = tern_branch_likeliest(b, logits, e->frame.n_vocab, sum);
+    const double logit = (double)logits[b->tokens[next]];
+    (void)report_token(e, b, TERN_EVENT_PROMPT, next, logit - sum, n);
+}
+
+/* Reports the span's rows before those that pick, as many at once as have room. */
+static void report_prompt(tern_engine *e, tern_engine_span *s, const tern_plan_span *p) {
+    tern_branch *b = s->branch;
+    size_t room, position = p->position + p->n - p->wanted;
+    float *logits = tern_runner_buffers(e->runner, &room);
+    for (size_t row = s->first + p->picks - p->wanted, n; row < s->first; row += n) {
+        n = s->first - row < room ? s->first - row : room;
+        if (tern_runner_logits(e->runner, row, n, logits, &b->error) != TERN_OK) {
+            fail(s);
+            return;
+        }
+        if (b->prompt_logprobs)
+            tern_runner_log_sums(e->runner, logits, n, e->sums);
+        for (size_t i = 0; i < n; i++)
+            report_row(e, b, row + i, position++, logits + i * e->frame.n_vocab, e->sums[i]);
+    }
+}
+
+/* A prompt that nothing follows ends with its last row. */
+static void end_prompt(tern_engine *e, tern_engine_span *s) {
+    tern_branch *b = s->branch;
+    float *logits = tern_runner_buffer(e->runner);
+    if (b->logits && tern_runner_logits(e->runner, s->first, 1, logits, &b->error) != TERN_OK) {
+        fail(s);
+        return;
+    }
+    add_to_digest(e, b, s->first);
+    tern_branch_show(b, b->n_prompt - 1, logits);
+    tern_branch_stop(b, TERN_END_LENGTH);
+    s->taken = 1;
+    s->goes_on = false;
+}
+
+static void report_prompts(tern_engine *e, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        tern_engine_span *s = &e->spans[i];
+        if (s->branch->is_over)
+            continue;
+        report_prompt(e, s, &e->plan[i]);
+        if (s->goes_on && s->branch->prompt_only)
+            end_prompt(e, s);
+    }
+}
+
+/* ---- picks --------------------------------------------------------------------------------- */
+
+static void report(tern_engine *e, tern_branch *b, double logprob, size_t n_likeliest,
+                   tern_text_part part) {
+    tern_event *event =
+        report_token(e, b, TERN_EVENT_TOKEN, b->job.n_tokens - 1, logprob, n_likeliest);
     event->text = part.bytes;
     event->size = part.size;
     if (b->figures.n_generated == 1)
@@ -49,36 +128,37 @@ static void report(tern_engine *e, tern_branch *b, int32_t token, float logprob,
 
 /* What was picked from the span's next row. */
 static void take(tern_engine *e, tern_engine_span *s, const tern_plan_span *p, int32_t token,
-                 float logprob, size_t n_likeliest) {
+                 double logprob, size_t n_likeliest) {
     tern_branch *b = s->branch;
     const int32_t guess = b->tokens[b->job.n_tokens]; /* means something while rows follow */
     tern_text_part part;
-    tern_sha256_add(&b->digest, tern_runner_hidden(e->runner, s->first + s->taken),
-                    e->model->config.n_embd * sizeof(float));
+    add_to_digest(e, b, s->first + s->taken);
     s->taken++;
     if (tern_branch_take(b, token, &part))
-        report(e, b, token, logprob, n_likeliest, part);
+        report(e, b, logprob, n_likeliest, part);
     const bool right = s->taken < p->picks && token == guess;
     b->figures.n_guessed_right += right;
     s->goes_on = right && !b->is_over;
 }
 
-/* A pick that comes with logarithms of probabilities: it reads all logits. */
-static void pick_with_logprobs(tern_engine *e, tern_engine_span *s, const tern_plan_span *p) {
+/* A pick that comes with logarithms of probabilities, or whose logits are asked for. */
+static void pick_with_logits(tern_engine *e, tern_engine_span *s, const tern_plan_span *p) {
     tern_branch *b = s->branch;
     float *logits = tern_runner_buffer(e->runner);
-    const size_t row = s->first + s->taken, before = b->n_likeliest;
+    const size_t row = s->first + s->taken;
     int32_t token = 0;
     if (tern_runner_logits(e->runner, row, 1, logits, &b->error) != TERN_OK) {
         fail(s);
         return;
     }
-    const double sum = tern_branch_likeliest(b, logits, e->frame.n_vocab);
+    tern_branch_show(b, b->job.n_tokens - 1, logits);
+    const double sum = b->logprobs ? tern_log_sum_exp(logits, e->frame.n_vocab) : 0.0;
+    const size_t n = tern_branch_likeliest(b, logits, e->frame.n_vocab, sum);
     if (tern_runner_pick(e->runner, row, b->sampler, &token, &b->error) != TERN_OK) {
         fail(s);
         return;
     }
-    take(e, s, p, token, (float)((double)logits[token] - sum), b->n_likeliest - before);
+    take(e, s, p, token, b->logprobs ? (double)logits[token] - sum : 0.0, n);
 }
 
 /* A token of the next row of every span that goes on; false when there was none. */
@@ -92,8 +172,8 @@ static bool pick_round(tern_engine *e) {
         any = true;
         if (tern_branch_mask(s->branch, e->allowed + i * e->words, e->words) != TERN_OK) {
             fail(s);
-        } else if (s->branch->logprobs) {
-            pick_with_logprobs(e, s, &e->plan[i]);
+        } else if (s->branch->logprobs || s->branch->logits) {
+            pick_with_logits(e, s, &e->plan[i]);
         } else {
             e->picking[n] = s;
             e->picks[n++] = (tern_pick){.row = s->first + s->taken, .sampler = s->branch->sampler};
@@ -105,7 +185,7 @@ static bool pick_round(tern_engine *e) {
         tern_engine_span *s = e->picking[i];
         s->branch->error = e->picks[i].err;
         if (e->picks[i].status == TERN_OK)
-            take(e, s, &e->plan[s - e->spans], e->picks[i].token, 0.0F, 0);
+            take(e, s, &e->plan[s - e->spans], e->picks[i].token, 0.0, 0);
         else
             fail(s);
     }
@@ -125,6 +205,7 @@ void tern_engine_pass(tern_engine *e, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (tern_runner_check(e->runner, i, &e->spans[i].branch->error) != TERN_OK)
             fail(&e->spans[i]);
+    report_prompts(e, n);
     while (pick_round(e)) {
     }
     for (size_t i = 0; i < n; i++)

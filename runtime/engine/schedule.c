@@ -186,9 +186,10 @@ static tern_page_key key_of(const tern_schedule *s, const tern_job *job, uint32_
 }
 
 /* Pages that hold the first tokens of a job, into its table, and how many of them somebody uses.
- * The last token is computed in any case: what follows it is wanted. */
+ * The last token is computed in any case: what follows it is wanted. So is what the job wants. */
 static uint32_t find_shared(const tern_schedule *s, tern_job *job, uint32_t *used) {
-    const uint32_t most = (job->n_tokens - 1) / TERN_PAGE;
+    const uint32_t last = job->n_tokens - 1;
+    const uint32_t most = (job->wants ? smaller(job->wanted_from, last) : last) / TERN_PAGE;
     uint32_t n = 0;
     *used = 0;
     for (; n < most; n++) {
@@ -289,11 +290,14 @@ static void take_pages(tern_schedule *s, tern_job *job, uint32_t positions) {
 
 static tern_plan_span span_of(tern_schedule *s, tern_job *job, uint32_t n) {
     const uint32_t end = job->computed + n;
+    const uint32_t picks = end >= job->n_tokens ? end - job->n_tokens + 1 : 0;
+    const uint32_t rest = job->wants && job->wanted_from < end ? end - job->wanted_from : 0;
     take_pages(s, job, end);
     return (tern_plan_span){.job = job,
                             .position = job->computed,
                             .n = n,
-                            .picks = end >= job->n_tokens ? end - job->n_tokens + 1 : 0};
+                            .picks = picks,
+                            .wanted = rest > picks ? smaller(rest, n) : picks};
 }
 
 /* Rows that a pass may have when so many jobs decode. */

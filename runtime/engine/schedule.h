@@ -36,6 +36,8 @@ struct tern_job {
     uint32_t most;         /* positions that it may ever store, >= n_tokens at first */
     uint32_t ahead;        /* positions behind its tokens that are promised at a time */
     const tern_job *first; /* not NULL: begins alike, and is to be waited for until it has_read */
+    bool wants;            /* the results of all rows from wanted_from < n_tokens on. They are */
+    uint32_t wanted_from;  /* computed, not shared; the owner moves it on as they come */
 
     /* Set by the schedule. */
     bool is_running;
@@ -63,7 +65,8 @@ typedef struct tern_schedule_params {
 typedef struct tern_plan_span {
     tern_job *job;
     uint32_t position, n;
-    uint32_t picks; /* of the last so many rows a token is picked: 0, or 1 and its guesses */
+    uint32_t picks;  /* of the last so many rows a token is picked: 0, or 1 and its guesses */
+    uint32_t wanted; /* the last so many rows have results, >= picks */
 } tern_plan_span;
 
 typedef struct tern_schedule tern_schedule;

@@ -2,6 +2,7 @@
 
 /* From the hidden states of wanted rows to their logits. */
 
+#include "base/logprob.h"
 #include "runtime/forward/internal.h"
 
 void tern_count_head(tern_runner *r, size_t first, size_t n, unsigned ran) {
@@ -29,6 +30,11 @@ const float *tern_runner_hidden(const tern_runner *r, size_t row) {
 
 float *tern_runner_buffer(tern_runner *r) {
     return r->scratch.logits;
+}
+
+float *tern_runner_buffers(tern_runner *r, size_t *rows) {
+    *rows = r->scratch.lower ? r->n_picks : 1;
+    return r->scratch.lower ? r->scratch.lower : r->scratch.logits;
 }
 
 /* ---- all logits ---------------------------------------------------------------------------- */
@@ -77,4 +83,24 @@ tern_status tern_runner_buffered(tern_runner *r, size_t row, const float **logit
     if (status == TERN_OK)
         *logits = r->scratch.logits;
     return status;
+}
+
+/* ---- their sums ---------------------------------------------------------------------------- */
+
+typedef struct sums {
+    const float *logits; /* [n][n_vocab] */
+    size_t n, n_vocab;
+    double *out;
+} sums;
+
+static void sums_part(tern_worker worker, void *argument) {
+    const sums *s = argument;
+    const tern_part part = tern_team_split(worker, s->n, 1);
+    for (size_t i = part.begin; i < part.end; i++)
+        s->out[i] = tern_log_sum_exp(s->logits + i * s->n_vocab, s->n_vocab);
+}
+
+void tern_runner_log_sums(tern_runner *r, const float *logits, size_t n, double *out) {
+    sums s = {.logits = logits, .n = n, .n_vocab = r->model->config.n_vocab, .out = out};
+    tern_stages_run(r->stages, r->team, sums_part, &s, TERN_STAGE_ALONE);
 }

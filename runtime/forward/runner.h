@@ -96,6 +96,13 @@ const float *tern_runner_hidden(const tern_runner *r, size_t row);
 TERN_MUST_CHECK tern_status tern_runner_logits(tern_runner *r, size_t first, size_t n,
                                                float *logits, tern_error *err);
 
+/* A buffer for logits[*rows][n_vocab] that tern_runner_logits may fill, until a token is picked;
+ * *rows >= 1. */
+float *tern_runner_buffers(tern_runner *r, size_t *rows);
+
+/* sums[i] = tern_log_sum_exp (base/logprob.h) of row i of logits[n][n_vocab], rows side by side. */
+void tern_runner_log_sums(tern_runner *r, const float *logits, size_t n, double *sums);
+
 /* A buffer of n_vocab floats for one row's logits, which a pick may overwrite. */
 float *tern_runner_buffer(tern_runner *r);
 
