@@ -2,8 +2,12 @@
 /*
  * Random schedules: sequences arrive, share prompts, guess, are masked, cancelled and set aside for
  * want of memory, in passes of any size; tokens and digest of each are those of the sequence alone,
- * computed with another instruction set. TERN_TEST_SCHEDULES says how many schedules,
- * TERN_TEST_FIRST with which one to begin.
+ * computed with another instruction set. In one of five no request shares pages with another one.
+ *
+ * TERN_TEST_SCHEDULES says how many schedules, TERN_TEST_FIRST with which one to begin (the number
+ * is its seed: a run that was stopped goes on from the last number it printed), TERN_TEST_ISA on
+ * which instruction set they run together (otherwise each draws one), TERN_TEST_MODEL which model
+ * file they use in place of the tiny ones.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +49,42 @@ typedef struct models {
     tern_model *open[MODELS][ISAS];
     const char *isas[ISAS];
     size_t n_isas;
+    const char *path; /* NULL: the presets */
+    size_t only;      /* instruction set that schedules run on; n_isas: any */
 } models;
 
+static tern_model *open_file(const char *path, const char *isa) {
+    const tern_model_params params = {.isa = isa, .threads = 2};
+    tern_error err = {0};
+    tern_model *model = NULL;
+    if (tern_model_open(path, &params, &model, &err) != TERN_OK)
+        check_fail("%s", err.message);
+    return model;
+}
+
 static const tern_model *model_of(models *m, size_t preset, size_t isa) {
-    if (!m->open[preset][isa])
-        m->open[preset][isa] = tiny_open(presets[preset], m->isas[isa]);
-    return m->open[preset][isa];
+    tern_model **model = &m->open[m->path ? 0 : preset][isa];
+    if (!*model)
+        *model =
+            m->path ? open_file(m->path, m->isas[isa]) : tiny_open(presets[preset], m->isas[isa]);
+    return *model;
+}
+
+static void find_models(models *m) {
+    const char *only = getenv("TERN_TEST_ISA");
+    m->path = getenv("TERN_TEST_MODEL");
+    m->n_isas = tiny_isas(m->isas, ISAS);
+    m->only = only ? 0 : m->n_isas;
+    while (only && m->only < m->n_isas && strcmp(m->isas[m->only], only) != 0)
+        m->only++;
+    if (only && m->only == m->n_isas)
+        check_fail("the instruction set %s does not run here", only);
+}
+
+static void close_models(models *m) {
+    for (size_t i = 0; i < MODELS; i++)
+        for (size_t j = 0; j < ISAS; j++)
+            tern_model_free(&m->open[i][j]);
 }
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
@@ -237,8 +271,10 @@ static const char hash_of_nothing[] =
 
 typedef struct schedule {
     models *models;
+    uint64_t number;
     size_t preset, isa;
     tern_format kv;
+    bool apart; /* every request has a name space of its own */
     uint32_t n_ctx;
     wish wishes[REQUESTS];
     answer alone[REQUESTS][BRANCHES], answers[REQUESTS][BRANCHES];
@@ -258,7 +294,9 @@ static void check_answer(schedule *s, size_t i, size_t branch) {
     const wish *w = &s->wishes[i];
     const answer *got = &s->answers[i][branch], *alone = &s->alone[i][branch];
     answer shorter;
-    check_case("request %zu, branch %zu", i, branch);
+    check_case("schedule %llu, request %zu, branch %zu", (unsigned long long)s->number, i, branch);
+    if (s->apart && branch == 0)
+        assert_int_equal(got->figures.n_shared, 0);
     if (got->end == TERN_END_CANCELLED && got->n == 0) {
         assert_string_equal(got->digest, hash_of_nothing);
         return;
@@ -306,19 +344,21 @@ static void run_together(schedule *s, check_rng *rng, totals *t) {
     tern_engine_free(&e);
 }
 
-static void run_schedule(models *m, uint64_t number, totals *t) {
-    check_rng rng = {.state = 1000 + number};
-    schedule *s = calloc(1, sizeof *s);
-    assert_non_null(s);
+/* What runs, and what each sequence gives alone. */
+static void make_schedule(schedule *s, models *m, uint64_t number, check_rng *rng) {
     s->models = m;
+    s->number = number;
     s->preset = number % MODELS;
-    s->isa = check_below(&rng, (uint32_t)m->n_isas);
+    s->isa = check_below(rng, (uint32_t)m->n_isas);
+    s->isa = m->only < m->n_isas ? m->only : s->isa;
     s->kv = formats[number / MODELS % 3];
-    s->n_ctx = MOST_PROMPT + 2 + check_below(&rng, MOST_TOKENS - MOST_PROMPT - 2);
-    s->n = 2 + check_below(&rng, REQUESTS - 1);
+    s->apart = number % 5 == 4;
+    s->n_ctx = MOST_PROMPT + 2 + check_below(rng, MOST_TOKENS - MOST_PROMPT - 2);
+    s->n = 2 + check_below(rng, REQUESTS - 1);
     for (size_t i = 0; i < s->n; i++) {
         wish *w = &s->wishes[i];
-        make_wish(w, &rng, model_of(m, s->preset, s->isa), s->n_ctx);
+        make_wish(w, rng, model_of(m, s->preset, s->isa), s->n_ctx);
+        w->space[1] = s->apart ? (uint8_t)(1 + i) : 0;
         for (size_t j = 0; j < branches_of(w); j++) {
             run_alone(other_model(s), s->kv, s->n_ctx, w, w->request.max_tokens, j,
                       &s->alone[i][j]);
@@ -326,6 +366,13 @@ static void run_schedule(models *m, uint64_t number, totals *t) {
         }
         w->expected = s->alone[i];
     }
+}
+
+static void run_schedule(models *m, uint64_t number, totals *t) {
+    check_rng rng = {.state = 1000 + number};
+    schedule *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    make_schedule(s, m, number, &rng);
     run_together(s, &rng, t);
     for (size_t i = 0; i < s->n; i++)
         for (size_t j = 0; j < branches_of(&s->wishes[i]); j++) {
@@ -349,9 +396,10 @@ static void test_schedules(void **state) {
     totals t = {0};
     const uint64_t first = number_of("TERN_TEST_FIRST", 0);
     const uint64_t n = number_of("TERN_TEST_SCHEDULES", 24);
-    m.n_isas = tiny_isas(m.isas, ISAS);
+    find_models(&m);
     for (uint64_t i = first; i < first + n; i++) {
-        print_message("%s", i % 1000 == 999 ? "1000 schedules\n" : "");
+        if (i > first && i % 100 == 0)
+            print_message("schedules before %llu\n", (unsigned long long)i);
         check_case("schedule %llu", (unsigned long long)i);
         run_schedule(&m, i, &t);
     }
@@ -361,9 +409,7 @@ static void test_schedules(void **state) {
                   (unsigned long long)t.shared, (unsigned long long)t.set_aside, t.right);
     if (n >= 24)
         assert_true(t.cancelled > 0 && t.shared > 0 && t.set_aside > 0 && t.right > 0);
-    for (size_t i = 0; i < MODELS; i++)
-        for (size_t j = 0; j < ISAS; j++)
-            tern_model_free(&m.open[i][j]);
+    close_models(&m);
 }
 
 int main(void) {
