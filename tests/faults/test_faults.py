@@ -32,10 +32,11 @@ RECEIPT = re.compile(rb'\{\n  "\$schema": .*\n\}\n?', re.DOTALL)
 SESSION = re.compile(rb"TERNSES\n.*", re.DOTALL)  # renamed when it is complete, ends with its hash
 SECRET = re.compile(rb"tern-ed25519-secret-key [0-9a-f]{64}\n")
 RECEIPT_TESTS = 9  # of the run, before its receipt is written: each says why it cannot be made
+PROGRAMS = ("library", "engine")  # that use the library
 NO_CUDA = {"TERN_CUDA_MODULE": "/nonexistent"}  # its libraries crash without memory
 
 
-def cases(library):
+def cases(programs):
     run = ["run", "-p", TEXT, "--threads", "2"]
     return [
         Case("run", run),
@@ -87,7 +88,7 @@ def cases(library):
         Case("prompts", ["run", "--prompts-file", "PROMPTS", "-n", "2", "--threads", "1"], slow=True, complaints=2),
         Case("verify-receipt", ["verify", "RECEIPT", "--replay"], compare="none", slow=True),
         Case("verify", ["verify-determinism", "-m", "TINY"], compare="none", slow=True),
-        Case("library", [str(common.SMALL_MODEL)], program=library),
+        *(Case(name, [str(common.SMALL_MODEL)], program=path, complaints=2) for name, path in programs.items()),
     ]
 
 
@@ -199,7 +200,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tern", required=True)
     parser.add_argument("--shim", required=True)
-    parser.add_argument("--library", type=Path, required=True)
+    for name in PROGRAMS:
+        parser.add_argument(f"--{name}", type=Path, help=f"the program of {name}.c")
     parser.add_argument("--sites", action="store_true", help="list the places of memory of `run`")
     parser.add_argument("--slow", action="store_true", help="bench as well: two minutes more")
     parser.add_argument("--full", action="store_true", help="every place of every case, in every way")
@@ -212,7 +214,8 @@ def main():
     prepare(faults)
     problems, seen = [], set()
     print(f"{'CASE':<14}{'MEM.SITES':>10}{'MEM.CALLS':>10}{'SYSTEM':>9}{'FAILED':>9}{'RUNS':>7}{'SECONDS':>9}{'PROBLEMS':>10}")
-    for case in cases(options.library) + (slow_cases() if options.slow else []):
+    programs = {name: path for name in PROGRAMS if (path := getattr(options, name))}
+    for case in cases(programs) + (slow_cases() if options.slow else []):
         if options.case and case.name not in options.case:
             continue
         if "HF" in case.arguments and not faults.inputs["HF"].exists():
