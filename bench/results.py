@@ -33,6 +33,12 @@ class Benchmark:
         return statistics.median(values) if values else None
 
     @property
+    def clock(self) -> str:
+        """What `seconds` were read from: the clock's time where the name says so, else the
+        processor's."""
+        return "real_time" if "/real_time" in self.name else "cpu_time"
+
+    @property
     def weights(self) -> str:
         """What is multiplied: the format, or the layout that a row of another layout is named after."""
         named = re.match(r"tern_gem[vm]_(\w+)_\d+x\d+_", self.name)
@@ -73,13 +79,13 @@ NO_FIGURES |= {"threads", "iterations", "real_time", "cpu_time"}
 
 
 def add_run(path: str, run: dict, found: dict[str, Benchmark]) -> None:
-    """Adds one repetition. Processor time, but the clock's where the benchmark's name says so."""
+    """Adds one repetition."""
     name = run["run_name"]
-    key = "real_time" if "/real_time" in name else "cpu_time"
+    benchmark = found.setdefault(name, Benchmark(name, parse_label(run.get("label", ""))))
+    key = benchmark.clock
     seconds = float(run[key]) * UNITS[run["time_unit"]]
     if not (math.isfinite(seconds) and seconds > 0):
         raise ResultsError(f"{path}: {name}: {key} is {run[key]}")
-    benchmark = found.setdefault(name, Benchmark(name, parse_label(run.get("label", ""))))
     benchmark.seconds.append(seconds)
     for figure, value in run.items():
         if isinstance(value, (int, float)) and figure not in NO_FIGURES:

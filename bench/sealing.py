@@ -4,14 +4,18 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import platform
 import re
+import statistics
 import struct
 import tempfile
 from pathlib import Path
+
+import stats
 
 VERSION = "1.0.0"
 COMPARISON = "urn:tern:comparison:1.0.0"
@@ -42,6 +46,12 @@ def seal(document: dict) -> dict:
     content = {k: v for k, v in document.items() if k not in ("digest", "signature")}
     value = hashlib.sha256(canonical(content)).hexdigest()
     return content | {"digest": {"algorithm": "sha256-canonical-json", "value": value}}
+
+
+def refuse_existing(path: Path | None, force: bool) -> None:
+    """Raises where a document would replace a file and nobody asked for that."""
+    if path and not force and os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, "exists (--force replaces it)", str(path))
 
 
 def write(path: Path, content: dict) -> None:
@@ -85,3 +95,30 @@ def machine() -> dict:
     return {"cpu": processor(), "cores": len(os.sched_getaffinity(0)),
             "architecture": platform.machine(), "os": f"{platform.system()} {release}",
             "load_average": os.getloadavg()[0]}
+
+
+def spread(values: list[float]) -> float:
+    """(largest - smallest) / median, in percent."""
+    return 100 * (max(values) - min(values)) / statistics.median(values)
+
+
+def figures(runs: dict[str, list[float]]) -> dict:
+    """What a side of a comparison says of its runs."""
+    return {"runs": runs,
+            "medians": {name: statistics.median(v) for name, v in runs.items()},
+            "spread_percent": {name: spread(v) for name, v in runs.items()}}
+
+
+def ratio(estimate: stats.Estimate, median: float) -> dict:
+    return {"ratio": estimate.ratio, "low": estimate.low, "high": estimate.high, "median": median}
+
+
+def comparison(method: str, began: str, models: list[dict], machine_of_both: dict,
+               sides: dict[str, dict], ratios: dict[str, dict]) -> dict:
+    """A sealed comparison of sides["a"] and sides["b"]."""
+    mock = any(side["compute_path"] == "mock" for side in sides.values())
+    return seal({
+        "$schema": COMPARISON, "schema_version": VERSION, "origin": MEASURED, "timestamp": began,
+        "compute_path": "mock" if mock else "real", "comparison": "b/a", "method": method,
+        "level": stats.LEVEL, "models": models, "machine": machine_of_both, **sides,
+        "ratios": ratios})

@@ -35,7 +35,7 @@ typedef struct receipt_field {
 typedef enum document_kind {
     DOCUMENT_RUN,        /* what a run was: tern run, tern bench --receipt */
     DOCUMENT_BENCHMARK,  /* what tern bench measured, every sample of it */
-    DOCUMENT_COMPARISON, /* two programs or builds: bench/compare-engines */
+    DOCUMENT_COMPARISON, /* two programs or builds: bench/compare-engines, bench/compare */
     DOCUMENT_KINDS
 } document_kind;
 

@@ -20,7 +20,7 @@
 static const receipt_field fields[] = {
     ORIGIN_ROWS,
     CHOICE("comparison", "b/a"),
-    CHOICE("method", "pairs"),
+    CHOICE("method", "pairs independent"),
     MUST("level", NUMBER),
     MUST("models", LIST),
     MUST("models[]", OBJECT),

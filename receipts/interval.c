@@ -2,7 +2,6 @@
 #include "receipts/interval.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* The continued fraction of the incomplete beta function, by Lentz's method. */
 static double beta_fraction(double a, double b, double x) {
@@ -64,31 +63,46 @@ static double t_quantile(double p, double freedom) {
     return (low + high) / 2.0;
 }
 
+/* The logarithm of value i, or of its ratio to over[i] where `over` is given. */
+static double log_at(const double *values, const double *over, size_t i) {
+    return log(over != NULL ? values[i] / over[i] : values[i]);
+}
+
 /* Mean of logarithms and the variance of that mean. */
-static interval mean_of(const double *logs, size_t n) {
+static interval mean_of(const double *values, const double *over, size_t n) {
     double mean = 0.0;
     double spread = 0.0;
     for (size_t i = 0; i < n; i++) {
-        mean += logs[i] / (double)n;
+        mean += log_at(values, over, i) / (double)n;
     }
     for (size_t i = 0; i < n; i++) {
-        spread += (logs[i] - mean) * (logs[i] - mean);
+        const double off = log_at(values, over, i) - mean;
+        spread += off * off;
     }
     const double freedom = (double)n - 1.0;
     return (interval){mean, spread / freedom / (double)n, freedom};
 }
 
 interval interval_of_pairs(const double *a, const double *b, size_t n) {
-    double *logs = malloc(n * sizeof *logs);
-    interval result = {0.0, 0.0, 1.0};
-    for (size_t i = 0; logs != NULL && i < n; i++) {
-        logs[i] = log(b[i] / a[i]);
-    }
-    if (logs != NULL) {
-        result = mean_of(logs, n);
-    }
-    free(logs);
-    return result;
+    return mean_of(b, a, n);
+}
+
+/*
+ * Welch's interval. The difference of the means has the variance v = v_a + v_b, where v_a and v_b
+ * are the variances of the means, s^2 / n. Its degrees of freedom are
+ *     v^2 / (v_a^2 / (n_a - 1) + v_b^2 / (n_b - 1)).
+ * B. L. Welch, "The generalization of 'Student's' problem when several different population
+ * variances are involved", Biometrika 34 (1947), 28-35; the degrees of freedom are those of
+ * F. E. Satterthwaite, "An approximate distribution of estimates of variance components",
+ * Biometrics Bulletin 2 (1946), 110-114.
+ */
+interval interval_of_samples(const double *a, size_t n_a, const double *b, size_t n_b) {
+    const interval x = mean_of(a, NULL, n_a);
+    const interval y = mean_of(b, NULL, n_b);
+    const double variance = x.variance + y.variance;
+    const double parts = x.variance * x.variance / x.freedom + y.variance * y.variance / y.freedom;
+    const double freedom = parts > 0.0 ? variance * variance / parts : fmin(x.freedom, y.freedom);
+    return (interval){y.log - x.log, variance, freedom};
 }
 
 double interval_bound(const interval *e, double level, int sign) {

@@ -49,8 +49,7 @@ void rule_equal_counts(const json_t *r, receipt_findings *f, const char *path, i
     }
 }
 
-/* Numbers that were computed from others in double: a difference of 1e-9 of them is rounding.
- */
+/* Numbers that were computed from others in double: a difference of 1e-9 of them is rounding. */
 static bool near(double a, double b) {
     return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)) + 1e-12;
 }
@@ -63,9 +62,14 @@ void rule_near(const json_t *r, receipt_findings *f, const char *path, double ex
 }
 
 void rule_near_in(const rule_place *p, const char *path, double expected, const char *why) {
-    if (rule_known(p->object, path) && !near(rule_number(p->object, path), expected)) {
-        receipt_find(p->found, "%s.%s: is %.9g, must be %.9g: %s", p->shown, path,
-                     rule_number(p->object, path), expected, why);
+    rule_near_value(p, receipt_at(p->object, path), path, expected, why);
+}
+
+void rule_near_value(const rule_place *p, const json_t *value, const char *name, double expected,
+                     const char *why) {
+    if (value != NULL && !json_is_null(value) && !near(json_number_value(value), expected)) {
+        receipt_find(p->found, "%s.%.100s: is %.9g, must be %.9g: %s", p->shown, name,
+                     json_number_value(value), expected, why);
     }
 }
 

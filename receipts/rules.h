@@ -35,6 +35,10 @@ typedef struct rule_place {
 /* As rule_near; nothing where the field is null (receipt_check_fields says whether it may be). */
 void rule_near_in(const rule_place *p, const char *path, double expected, const char *why);
 
+/* The same of a member that is at hand: its name may have dots. */
+void rule_near_value(const rule_place *p, const json_t *value, const char *name, double expected,
+                     const char *why);
+
 /* A finding unless the number is above 0. */
 void rule_positive(const json_t *r, receipt_findings *f, const char *path);
 

@@ -12,20 +12,32 @@
 
 /* ---- one side -------------------------------------------------------------------------------- */
 
+/* What `part` of a side says of a figure: `expected`. Names of figures may have dots. */
+static void check_figure(const rule_place *p, const char *part, const char *name, double expected,
+                         const char *why) {
+    const json_t *figures = json_object_get(p->object, part);
+    const json_t *value = json_object_get(figures, name);
+    char shown[64];
+    (void)snprintf(shown, sizeof shown, "%s.%s", p->shown, part);
+    const rule_place place = {figures, shown, p->found};
+    if (value == NULL) {
+        receipt_find(p->found, "%s.%.100s: is missing", shown, name);
+    }
+    rule_near_value(&place, value, name, expected, why);
+}
+
 /* Figures have the same names everywhere, and their medians and spreads. */
 static void check_figures(const rule_place *p) {
     const json_t *runs = json_object_get(p->object, "runs");
     const char *name;
     json_t *list;
     json_object_foreach((json_t *)(uintptr_t)runs, name, list) {
-        char path[96];
         if (json_array_size(list) < 2) {
-            receipt_find(p->found, "%s.runs.%.40s: an interval needs two values", p->shown, name);
+            receipt_find(p->found, "%s.runs.%.100s: an interval needs two values", p->shown, name);
         }
-        (void)snprintf(path, sizeof path, "medians.%.60s", name);
-        rule_near_in(p, path, rule_median(list), "the median of its runs");
-        (void)snprintf(path, sizeof path, "spread_percent.%.60s", name);
-        rule_near_in(p, path, rule_spread(list), "(largest - smallest) / median of the runs");
+        check_figure(p, "medians", name, rule_median(list), "the median of its runs");
+        check_figure(p, "spread_percent", name, rule_spread(list),
+                     "(largest - smallest) / median of the runs");
     }
     if (json_object_size(json_object_get(p->object, "medians")) != json_object_size(runs) ||
         json_object_size(json_object_get(p->object, "spread_percent")) != json_object_size(runs)) {
@@ -89,7 +101,8 @@ static double median_of_pairs(const json_t *a, const json_t *b) {
     return median;
 }
 
-static void check_ratio(const json_t *r, const rule_place *p, const json_t *a, const json_t *b) {
+/* Of runs that went in turns: value i of both sides was measured one right after the other. */
+static void check_pairs(const rule_place *p, double level, const json_t *a, const json_t *b) {
     const size_t n = json_array_size(a);
     double *x = values_of(a);
     double *y = values_of(b);
@@ -98,11 +111,29 @@ static void check_ratio(const json_t *r, const rule_place *p, const json_t *a, c
                      p->shown);
     } else {
         const interval e = interval_of_pairs(x, y, n);
-        const double level = rule_number(r, "level");
         rule_near_in(p, "ratio", exp(e.log), "the geometric mean of b / a");
         rule_near_in(p, "low", interval_bound(&e, level, -1), "Student's interval");
         rule_near_in(p, "high", interval_bound(&e, level, +1), "Student's interval");
         rule_near_in(p, "median", median_of_pairs(a, b), "the median of b / a");
+    }
+    free(x);
+    free(y);
+}
+
+/* Of sides that were measured each by itself: nothing belongs together, and one may have more. */
+static void check_independent(const rule_place *p, double level, const json_t *a, const json_t *b) {
+    double *x = values_of(a);
+    double *y = values_of(b);
+    if (x == NULL || y == NULL || json_array_size(a) < 2 || json_array_size(b) < 2) {
+        receipt_find(p->found, "%s: must come from two or more runs of each side, all above 0",
+                     p->shown);
+    } else {
+        const interval e = interval_of_samples(x, json_array_size(a), y, json_array_size(b));
+        rule_near_in(p, "ratio", exp(e.log), "the geometric mean of b over that of a");
+        rule_near_in(p, "low", interval_bound(&e, level, -1), "Welch's interval");
+        rule_near_in(p, "high", interval_bound(&e, level, +1), "Welch's interval");
+        rule_near_in(p, "median", rule_median(b) / rule_median(a),
+                     "the median of b over that of a");
     }
     free(x);
     free(y);
@@ -122,11 +153,13 @@ static void check_ratios(const json_t *r, receipt_findings *f) {
         receipt_find(f, "ratios: %zu, but a and b have %zu figures in common",
                      json_object_size(ratios), common);
     }
+    const bool independent = strcmp(rule_text(r, "method"), "independent") == 0;
     json_object_foreach((json_t *)(uintptr_t)ratios, name, ratio) {
-        char shown[80];
-        (void)snprintf(shown, sizeof shown, "ratios.%.60s", name);
+        char shown[128];
+        (void)snprintf(shown, sizeof shown, "ratios.%.100s", name);
         const rule_place p = {ratio, shown, f};
-        check_ratio(r, &p, json_object_get(a, name), json_object_get(b, name));
+        (independent ? check_independent : check_pairs)(
+            &p, rule_number(r, "level"), json_object_get(a, name), json_object_get(b, name));
     }
 }
 

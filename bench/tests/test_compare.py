@@ -139,6 +139,40 @@ class Program(unittest.TestCase):
         Path(b).write_text(json.dumps(data), encoding="utf-8")
         self.assertIn(" 1.000 ", self.compare(a, b).stdout)
 
+    def told(self, file: str, **context: object) -> str:
+        """Two runs of k, with what a comparison document needs to know."""
+        told = {"date": "2026-11-22T18:00:00+00:00", "executable": "bench_kernels", "num_cpus": 2,
+                "load_avg": [0.5], "processor": "Any", "architecture": "x86_64", "os": "Linux 6.1",
+                "tern_version": "0.1.0", "tern_commit": "abc", "program_sha256": "0" * 64}
+        path = self.write(file, [run_of("k", 1), run_of("k", 2)])
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        Path(path).write_text(json.dumps(data | {"context": told | context}), encoding="utf-8")
+        return path
+
+    def test_document(self) -> None:
+        """tests/e2e/test_documents.py holds it to tern verify; here: where it is refused."""
+        out = self.folder / "out.json"
+        a, b = self.told("a.json"), self.told("b.json")
+        self.assertEqual(self.compare(a, b, "--out", str(out)).returncode, 0)
+        document = json.loads(out.read_text(encoding="utf-8"))
+        self.assertEqual((document["method"], document["a"]["name"]), ("independent", "a.json"))
+        result = self.compare(a, b, "--out", str(out))
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("exists (--force replaces it)", result.stderr)
+        self.assertEqual(self.compare(a, b, "--out", str(out), "--force").returncode, 0)
+        cases = {
+            self.told("old.json", program_sha256=None): "lacks program_sha256",
+            self.told("other.json", processor="Other"): "is about one machine",
+            self.told("time.json", date="yesterday"): "'date'",
+        }
+        for other, message in cases.items():
+            none = self.folder / "none.json"
+            result = self.compare(a, other, "--out", str(none))
+            self.assertEqual(result.returncode, 2, other)
+            self.assertIn(message, result.stderr)
+            self.assertFalse(none.exists())
+        self.assertEqual(self.compare(a, b, "--out", str(self.folder / "no" / "d")).returncode, 1)
+
     def test_complaints(self) -> None:
         once = self.write("once.json", [run_of("k", 1)])
         twice = self.write("twice.json", [run_of("k", 1), run_of("k", 2)])

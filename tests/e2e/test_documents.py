@@ -19,6 +19,20 @@ from common import ROOT, tern, tern_json, tern_text
 
 KINDS = ("receipt", "benchmark", "comparison")
 
+# A name of a benchmark, longer than a line of a table, and one with a dot.
+LONG, DOTTED = "tern_gemv_iq2_s_16x1_avx512vnni/memory/6912x2560/real_time/threads:2", "tern_x/1.5"
+
+
+def measured(path, figures, **context):
+    """What `bench_kernels --json` writes, of {name: times in microseconds}."""
+    told = {"date": "2026-11-22T18:00:00+01:00", "executable": "/some/where/bench_kernels", "num_cpus": 2,
+            "load_avg": [0.5, 1, 1], "processor": "Any", "architecture": "x86_64", "os": "Linux 6.1",
+            "tern_version": "0.1.0", "tern_commit": "abc", "program_sha256": "0" * 64}
+    runs = [{"run_name": name, "run_type": "iteration", "cpu_time": t, "real_time": t, "time_unit": "us",
+             "label": "op=gemv isa=avx2 threads=1"} for name, times in figures.items() for t in times]
+    path.write_text(json.dumps({"context": told | context, "benchmarks": runs}), encoding="utf-8")
+    return path
+
 
 def schema(kind):
     return tools.load(ROOT / "docs" / "schemas" / f"{kind}.schema.json")
@@ -74,6 +88,15 @@ class Documents(common.TernTest):
         if done.returncode:
             raise AssertionError(done.stderr)
         cls.documents["comparison"] = tools.load(cls.comparison_path)
+        cls.independent_path = cls.folder / "independent.json"
+        a = measured(cls.folder / "a.json", {LONG: [10.1, 11.3, 9.7], DOTTED: [4.1, 4.2, 4.3, 4.5]})
+        b = measured(cls.folder / "b.json", {LONG: [8.2, 8.9, 8.4, 8.3], DOTTED: [5.1, 5.3]},
+                     load_avg=[2.5, 1, 1], date="2026-11-22T17:30:00+00:00")
+        command = [sys.executable, ROOT / "bench" / "compare", a, b, "--out", cls.independent_path]
+        done = subprocess.run([str(w) for w in command], capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise AssertionError(done.stderr)
+        cls.documents["independent"] = tools.load(cls.independent_path)
 
     def refused(self, changed):
         """Which of {name: document} are refused."""
@@ -121,6 +144,18 @@ class Writing(Documents):
         self.assertIn("b / a", tern_text("verify", self.comparison_path))
         self.assertEqual(tern_json("verify", self.comparison_path)["kind"], "comparison")
 
+    def test_independent(self):
+        """What bench/compare says of two results: all figures in nanoseconds, names as they are."""
+        d = self.documents["independent"]
+        self.assertEqual((d["method"], d["timestamp"]), ("independent", "2026-11-22T17:00:00Z"))
+        self.assertEqual(d["machine"]["load_average"], 2.5)
+        self.assertEqual((d["a"]["command"], d["a"]["isa"], d["a"]["threads"]), ("bench_kernels", "avx2", 1))
+        self.assertEqual(d["a"]["patterns"], {LONG: "real_time", DOTTED: "cpu_time"})
+        for got, us in zip(d["b"]["runs"][DOTTED], (5.1, 5.3)):
+            self.assertAlmostEqual(got, 1e3 * us)
+        text = tern_text("verify", self.independent_path)
+        self.assertIn(f"{LONG} b / a 0.81", text)
+
     def test_no_replay(self):
         result = tern("verify", self.benchmark_path, "--replay")
         self.assert_one_line_error(result, contains=["nothing to run again"])
@@ -134,7 +169,7 @@ class Writing(Documents):
 class Rules(Documents):
     def test_every_value(self):
         """Whatever is changed or left out, the digest notices."""
-        for kind in ("benchmark", "comparison"):
+        for kind in ("benchmark", "comparison", "independent"):
             d = self.documents[kind]
             changed = {}
             for path in tools.leaves(d):
@@ -163,10 +198,11 @@ class Rules(Documents):
         measured = r"rss_mib|threads|depth|prompt_tokens|generated_tokens|tokens|bytes|gweights"
         loose = rf"benchmark\.(.*\.)?({measured}|zero_groups\.\d+|touch\.\w+)$|.*\.stages\[\]\.stage$"
         self.assertEqual({name for name in figures if not re.match(loose, name)}, set())
-        passed = self.unnoticed("comparison")
-        self.assertEqual({name for name in passed if name.startswith(("ratios", "level"))}, set())
-        self.assertEqual({name for name in passed if "medians" in name or "spread" in name}, set())
-        self.assertFalse({name for name in passed if ".runs." in name})
+        for kind in ("comparison", "independent"):
+            passed = self.unnoticed(kind)
+            self.assertEqual({name for name in passed if name.startswith(("ratios", "level", "method"))}, set())
+            self.assertEqual({name for name in passed if "medians" in name or "spread" in name}, set())
+            self.assertFalse({name for name in passed if ".runs." in name})
 
     def test_by_name(self):
         d = self.documents["benchmark"]
@@ -198,6 +234,27 @@ class Rules(Documents):
         for key, text in (("low", "Student"), ("high", "Student"), ("ratio", "geometric mean")):
             path = ("ratios", "decode_tps", key)
             self.assert_refused(tools.put(c, path, tools.other(tools.get(c, path))), text)
+
+    def test_independent_by_name(self):
+        """Every figure of every name is held to its runs: of a long name and of one with a dot too."""
+        d = self.documents["independent"]
+        ratios = {"low": "Welch", "high": "Welch", "ratio": "geometric mean", "median": "median of b"}
+        for name in (LONG, DOTTED):
+            cases = {("ratios", name, key): text for key, text in ratios.items()}
+            cases |= {(s, "medians", name): "the median of its runs" for s in "ab"}
+            cases |= {(s, "spread_percent", name): "(largest - smallest)" for s in "ab"}
+            for path, text in cases.items():
+                forged = tools.put(d, path, tools.other(tools.get(d, path)))
+                self.assert_refused(forged, text)
+                self.assert_refused(forged, name)
+            renamed = tools.drop(d, ("a", "medians", name))
+            renamed["a"]["medians"]["other"] = d["a"]["medians"][name]
+            self.assert_refused(renamed, f"a.medians.{name}: is missing")
+            few = tools.put(d, ("b", "runs", name), d["b"]["runs"][name][:1])
+            self.assert_refused(few, "two or more runs of each side")
+        self.assert_refused(tools.put(d, ("method",), "pairs"), "as many runs of both sides")
+        c = self.documents["comparison"]
+        self.assert_refused(tools.put(c, ("method",), "independent"), "Welch's interval")
 
     def test_what_was_not_recorded(self):
         """A field may be null where the document says so, and only in what was imported."""
@@ -250,6 +307,7 @@ class Schemas(Documents):
         for kind in KINDS:
             self.assertEqual(schema(kind)["$id"], self.documents[kind]["$schema"])
             self.assertEqual(validate(self.documents[kind], kind), [])
+        self.assertEqual(validate(self.documents["independent"], "comparison"), [])
         for path in (ROOT / "docs" / "receipts").rglob("*.json"):
             document = tools.load(path)
             kind = document["$schema"].split(":")[2]

@@ -80,7 +80,7 @@ static void print_comparison(const json_t *r) {
     const char *name;
     json_t *ratio;
     json_object_foreach(json_object_get(r, "ratios"), name, ratio) {
-        out_print("  %-11.40s b / a %.3f [%.3f, %.3f]\n", plain_text(name).text,
+        out_print("  %-11s b / a %.3f [%.3f, %.3f]\n", plain_text(name).text,
                   rule_number(ratio, "ratio"), rule_number(ratio, "low"),
                   rule_number(ratio, "high"));
     }
