@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tern_load --port PORT | --unix PATH [--pid PID] [--clients N] [--seconds S] [--recipes N]
+ * [--tokens N] [--seed N]
+ *      [--even]
+ *
+ * Puts load on tern serve at a port of this machine. First it asks each of its requests alone, then
+ * all clients ask at once until the time is over, well or badly, and compare. Prints a line of
+ * JSON; exits 1 when an answer was another one, came mixed or in part, or the server kept something
+ * of clients that have gone. --pid says whose memory to look at. --even: streams of equal length
+ * alone, for figures of speed.
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json_tree/write.h"
+#include "tests/load/load.h"
+
+enum { SHOWN = 10, PATIENCE = 120, EVENTS = 64 };
+
+typedef struct settings {
+    long port, pid, clients, seconds, recipes, tokens, seed, even;
+    const char *path; /* of a socket; NULL: the port */
+} settings;
+
+void load_fail(tally *t, const char *format, ...) {
+    if (t->failures++ < SHOWN) {
+        va_list args;
+        va_start(args, format);
+        (void)fprintf(stderr, "load: ");
+        (void)vfprintf(stderr, format, args);
+        (void)fprintf(stderr, "\n");
+        va_end(args);
+    }
+}
+
+static place find(const settings *s) {
+    place at = {0};
+    if (s->path != NULL) {
+        at.name.file.sun_family = AF_UNIX;
+        at.size = sizeof at.name.file;
+        (void)snprintf(at.name.file.sun_path, sizeof at.name.file.sun_path, "%s", s->path);
+    } else {
+        const struct sockaddr_in name = {.sin_family = AF_INET,
+                                         .sin_port = htons((uint16_t)s->port),
+                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        memcpy(&at.name, &name, sizeof name);
+        at.size = sizeof name;
+    }
+    return at;
+}
+
+/* ---- alone ----------------------------------------------------------------------------------- */
+
+unsigned ask_alone(const place *at, const bytes *request, bytes *body) {
+    const struct timeval patience = {.tv_sec = PATIENCE};
+    framing reply = {0};
+    char buffer[16384];
+    const int fd = socket(at->name.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    ssize_t n = -1;
+    if (fd >= 0 && connect(fd, &at->name.any, at->size) == 0) {
+        n = send(fd, request->data, request->size, MSG_NOSIGNAL);
+    }
+    while (n > 0 && reply.state != FRAMING_DONE && reply.state != FRAMING_WRONG) {
+        n = recv(fd, buffer, sizeof buffer, 0);
+        (void)framing_take(&reply, buffer, n > 0 ? (size_t)n : 0);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    const unsigned status = reply.state == FRAMING_DONE ? reply.status : 0;
+    bytes_drop(body, body->size);
+    bytes_add(body, reply.body.data, reply.body.size);
+    framing_free(&reply);
+    return status;
+}
+
+static bool ask_all_alone(const plan *p) {
+    bytes request = {0}, body = {0};
+    for (size_t i = 0; i < p->n_recipes; i++) {
+        recipe *r = &p->recipes[i];
+        bytes_drop(&request, request.size);
+        recipe_write(r, false, &request);
+        const unsigned status = ask_alone(&p->at, &request, &body);
+        answer_take_whole(&r->expected, &body);
+        if (status != 200 || !r->expected.done || r->expected.n_choices == 0) {
+            load_fail(p->tally, "alone: status %u: %s\n  asked: %s", status,
+                      body.size > 0 ? body.data : "nothing", request.data);
+        }
+    }
+    bytes_free(&request);
+    bytes_free(&body);
+    return p->tally->failures == 0;
+}
+
+/* A figure of /metrics; -1: there is none. */
+static double metric(const plan *p, const char *name) {
+    bytes request = {0}, body = {0};
+    double value = -1.0;
+    page_write("/metrics", &request);
+    if (ask_alone(&p->at, &request, &body) == 200) {
+        const size_t n = strlen(name);
+        for (const char *at = strstr(body.data, name); at != NULL; at = strstr(at + 1, name)) {
+            if (at[-1] == '\n' && at[n] == ' ') {
+                value = strtod(at + n, NULL);
+            }
+        }
+    }
+    bytes_free(&request);
+    bytes_free(&body);
+    return value;
+}
+
+static double resident_mib(long pid) {
+    char path[64], line[256];
+    double mib = 0.0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/status", pid);
+    FILE *f = pid > 0 ? fopen(path, "r") : NULL;
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        if (strncmp(line, "VmRSS:", 6) == 0) {
+            mib = strtod(line + 6, NULL) / 1024.0;
+        }
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+    return mib;
+}
+
+/* ---- all at once ----------------------------------------------------------------------------- */
+
+/* Wakes those whose time has come; how many are busy. */
+static size_t look(client *clients, size_t n, int epoll) {
+    const double now = load_now();
+    size_t busy = 0;
+    for (size_t i = 0; i < n; i++) {
+        client *c = &clients[i];
+        if ((c->wake > 0.0 && now >= c->wake) || (!c->busy && !c->plan->ending && c->wake == 0.0)) {
+            client_wake(c, epoll);
+        }
+        busy += c->busy;
+    }
+    return busy;
+}
+
+/* Until the time is over, and then until all replies are there. */
+static void storm(plan *p, client *clients, size_t n, double seconds) {
+    const int epoll = epoll_create1(EPOLL_CLOEXEC);
+    const double began = load_now();
+    struct epoll_event events[EVENTS];
+    while (look(clients, n, epoll) > 0) {
+        const int ready = epoll_wait(epoll, events, EVENTS, 1);
+        for (int i = 0; i < ready; i++) {
+            const uint32_t what = events[i].events;
+            client_ready(events[i].data.ptr, epoll, (what & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0,
+                         (what & EPOLLOUT) != 0);
+        }
+        p->ending = load_now() - began >= seconds;
+        if (load_now() - began > seconds + PATIENCE) {
+            load_fail(p->tally, "%d seconds after the end replies are not there", PATIENCE);
+            break;
+        }
+    }
+    (void)close(epoll);
+}
+
+/* Answers that nobody waits for have ended, and hold no page. */
+static double check_rest(const plan *p) {
+    const double until = load_now() + 20.0;
+    double left = 1.0, used = -1.0;
+    while (left > 0.0 && load_now() < until) {
+        const struct timespec pause = {.tv_nsec = 50000000};
+        left = metric(p, "tern_answers_running") + metric(p, "tern_answers_waiting");
+        used = metric(p, "tern_cache_pages_used");
+        (void)nanosleep(&pause, NULL);
+    }
+    if (left != 0.0 || used != 0.0) {
+        load_fail(p->tally, "at the end %.0f answers are there and %.0f pages used", left, used);
+    }
+    return used;
+}
+
+static json_t *times(samples *s) {
+    return json_pack("{s:f, s:f, s:f, s:I}", "p50", samples_at(s, 0.5), "p99", samples_at(s, 0.99),
+                     "most", samples_at(s, 1.0), "n", (json_int_t)s->n);
+}
+
+static void report(const plan *p, const settings *s, double seconds, double start_mib,
+                   double used) {
+    tally *t = p->tally;
+    json_t *begun = json_object();
+    json_int_t all = 0;
+    for (size_t i = 0; i < N_BEHAVIOURS; i++) {
+        const json_int_t n = (json_int_t)t->begun[i];
+        (void)json_object_set_new(begun, behaviour_names[i], json_integer(n));
+        all += n;
+    }
+    json_t *out = json_pack(
+        "{s:I, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:f, s:f}",
+        "clients", (json_int_t)s->clients, "seconds", seconds, "requests", all, "behaviours", begun,
+        "whole", (json_int_t)t->whole, "cut", (json_int_t)t->cut, "queue_full", (json_int_t)t->busy,
+        "connections", (json_int_t)t->connections, "failures", (json_int_t)t->failures,
+        "requests_per_second", (double)all / seconds, "tokens_per_second",
+        (double)t->tokens / seconds, "first_text_seconds", times(&t->first),
+        "between_texts_seconds", times(&t->between), "resident_mib_at_start", start_mib,
+        "resident_mib_at_end", resident_mib(s->pid), "pages_used", used);
+    char *line = json_dump(out, (json_style){0});
+    (void)printf("%s\n", line != NULL ? line : "no memory");
+    free(line);
+    json_decref(out);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static bool read_options(int argc, char **argv, settings *s) {
+    const struct {
+        const char *name;
+        long *value;
+    } known[] = {{"--port", &s->port},       {"--pid", &s->pid},         {"--clients", &s->clients},
+                 {"--seconds", &s->seconds}, {"--recipes", &s->recipes}, {"--tokens", &s->tokens},
+                 {"--seed", &s->seed}};
+    enum { N = sizeof known / sizeof *known };
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--even") == 0) {
+            s->even = 1;
+            continue;
+        }
+        if (strcmp(argv[i], "--unix") == 0 && i + 1 < argc) {
+            s->path = argv[++i];
+            continue;
+        }
+        size_t k = 0;
+        while (k < N && strcmp(argv[i], known[k].name) != 0) {
+            k++;
+        }
+        char *end = "?";
+        if (k < N && i + 1 < argc) {
+            *known[k].value = strtol(argv[++i], &end, 10);
+        }
+        if (*end != '\0') {
+            (void)fprintf(stderr, "load: %s: not understood; the top of main.c has the options\n",
+                          argv[i]);
+            return false;
+        }
+    }
+    return (s->path != NULL || (s->port > 0 && s->port < 65536)) && s->clients > 0 &&
+           s->recipes > 0 && s->tokens > 0;
+}
+
+int main(int argc, char **argv) {
+    settings s = {.clients = 64, .seconds = 20, .recipes = 48, .tokens = 64, .seed = 1};
+    if (!read_options(argc, argv, &s)) {
+        return 2;
+    }
+    tally t = {0};
+    const size_t n = (size_t)s.clients;
+    plan p = {.n_recipes = (size_t)s.recipes, .at = find(&s), .gentle = s.even != 0, .tally = &t};
+    p.recipes = p.gentle ? recipes_even(p.n_recipes, (uint32_t)s.tokens)
+                         : recipes_new(p.n_recipes, (uint64_t)s.seed, (uint32_t)s.tokens);
+    client *clients = calloc(n, sizeof *clients);
+    if (p.recipes != NULL && clients != NULL && ask_all_alone(&p)) {
+        for (size_t i = 0; i < n; i++) {
+            clients[i] = (client){.plan = &p, .fd = -1, .random = (uint64_t)s.seed * 1000003 + i};
+        }
+        const double start_mib = resident_mib(s.pid), began = load_now();
+        storm(&p, clients, n, (double)s.seconds);
+        const double seconds = load_now() - began;
+        for (size_t i = 0; i < n; i++) {
+            client_free(&clients[i]);
+        }
+        const double used = check_rest(&p);
+        report(&p, &s, seconds, start_mib, used);
+    }
+    free(clients);
+    recipes_free(p.recipes, p.recipes != NULL ? p.n_recipes : 0);
+    free(t.first.seconds);
+    free(t.between.seconds);
+    return t.failures == 0 && clients != NULL ? 0 : 1;
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Load on tern serve: clients that ask, leave, stall and talk nonsense at once, each of which gets what it gets alone.
+
+TERN_TEST_SECONDS says how long (5)."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+import common
+from serving import Server
+
+SECONDS = int(os.environ.get("TERN_TEST_SECONDS", "5"))
+GROWTH_MIB = 64  # of a server under load: buffers of the clients that are there at once
+program = None
+
+
+def load(server, *options):
+    """What tern_load reports of a run, and its exit status."""
+    place = ["--unix", server.unix] if server.unix else ["--port", server.port]
+    command = [program, *place, "--pid", server.process.pid, *options]
+    result = subprocess.run(list(map(str, command)), capture_output=True, timeout=SECONDS + 300)
+    return json.loads(result.stdout or "null"), result
+
+
+class Load(common.FolderTest):
+    def setUp(self):
+        common.small_model()
+
+    def check(self, server, *options):
+        report, result = load(server, *options)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        self.assertEqual((report["failures"], report["pages_used"]), (0, 0), report)
+        self.assertLess(report["resident_mib_at_end"] - report["resident_mib_at_start"], GROWTH_MIB, report)
+        print(json.dumps(report))
+        return report
+
+    def test_clients_of_all_kinds(self):
+        """A socket in the file system holds little: what slow readers do not read piles up in the server."""
+        with Server("--parallel", 16, unix=str(self.dir / "socket")) as server:
+            report = self.check(server, "--clients", 48, "--seconds", SECONDS, "--recipes", 24)
+            self.assertGreater(min(report["behaviours"].values()), 0, report)
+            self.assertGreater(report["whole"], 48)
+            self.assertGreater(report["cut"], 0)
+            self.assertEqual(server.stop(), 0)
+
+    def test_little_memory_and_a_short_queue(self):
+        """Answers wait for pages of others, and requests that find no place are told so."""
+        options = ("--parallel", 8, "--queue", 12, "--kv-memory", 2)
+        with Server(*options) as server:
+            report = self.check(server, "--clients", 32, "--seconds", max(2, SECONDS // 3), "--recipes", 12)
+            self.assertGreater(report["queue_full"], 0, report)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--load", required=True, metavar="PROGRAM")
+    ours, rest = parser.parse_known_args()
+    program = Path(ours.load).resolve()
+    sys.argv[1:] = rest
+    common.main()
