@@ -24,7 +24,7 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
         refusal_reply(&r, x);
         return;
     }
-    if (!ask_read(&a, kind, &s->rules, body, size, &r)) {
+    if (!ask_read(&a, kind, &s->rules, body, size, &r) || !visit_enter(http_mark(x), &r)) {
         refusal_reply(&r, x);
         ask_free(&a);
         return;

@@ -38,6 +38,9 @@ void http_release(http_exchange *x) {
     if (atomic_fetch_sub(&x->owners, 1) > 1) {
         return;
     }
+    if (x->mark != NULL) {
+        x->server->config.hooks.forget(x->server->config.hooks.user, x->mark);
+    }
     drop_body(x);
     free(x->method);
     free(x->path);
@@ -86,11 +89,11 @@ const char *http_request_header(const http_exchange *x, const char *name) {
     return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 }
 
-void http_set_mark(http_exchange *x, const void *mark) {
+void http_set_mark(http_exchange *x, void *mark) {
     x->mark = mark;
 }
 
-const void *http_mark(const http_exchange *x) {
+void *http_mark(const http_exchange *x) {
     return x->mark;
 }
 

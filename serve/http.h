@@ -44,6 +44,8 @@ typedef struct http_hooks {
     void (*handle)(void *user, http_exchange *x);
     /* The exchange is over: `whole` tells whether all of the reply was sent. */
     void (*done)(void *user, http_exchange *x, bool whole);
+    /* Nobody keeps the exchange any more, whose mark this was, not NULL. From any thread. */
+    void (*forget)(void *user, void *mark);
 } http_hooks;
 
 typedef struct http_config {
@@ -84,8 +86,8 @@ const char *http_body(const http_exchange *x, size_t *size); /* terminated */
 const char *http_request_header(const http_exchange *x, const char *name);
 
 /* A word that the hooks keep with an exchange, NULL at first. */
-void http_set_mark(http_exchange *x, const void *mark);
-const void *http_mark(const http_exchange *x);
+void http_set_mark(http_exchange *x, void *mark);
+void *http_mark(const http_exchange *x);
 
 /* ---- the reply ------------------------------------------------------------------------------- */
 

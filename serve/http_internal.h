@@ -67,7 +67,7 @@ struct http_exchange {
     size_t body_size, body_capacity, body_dropped;
     http_verdict verdict;
     bool handled;
-    const void *mark;
+    void *mark;
 
     pthread_mutex_t lock;              /* of what follows */
     struct MHD_Connection *connection; /* NULL: the exchange is over */

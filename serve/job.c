@@ -25,7 +25,7 @@ static void write_head(job *j) {
     text_string(&j->head, "system_fingerprint", j->place.fingerprint);
 }
 
-job *job_new(const job_place *place, http_exchange *x, const key *shown, ask *a) {
+job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
     job *j = calloc(1, sizeof *j);
     if (j == NULL) {
         return NULL;
@@ -42,7 +42,8 @@ job *job_new(const job_place *place, http_exchange *x, const key *shown, ask *a)
     }
     j->ask = *a;
     *a = (ask){0};
-    j->key = shown;
+    j->visit = v;
+    visit_keep(v);
     j->x = x;
     http_keep(x);
     write_head(j);
@@ -62,6 +63,7 @@ void job_free(job *j) {
     text_free(&j->out);
     ask_free(&j->ask);
     http_release(j->x);
+    visit_release(j->visit);
     free(j);
 }
 
@@ -78,7 +80,7 @@ tern_request job_request(const job *j, size_t i) {
                           .n_stop_texts = a->n_stops,
                           .logprobs = a->logprobs,
                           .n_logprobs = a->n_logprobs,
-                          .space = j->key != NULL ? j->key->digest : NULL};
+                          .space = j->visit->key != NULL ? j->visit->key->digest : NULL};
 }
 
 /* ---- what is told ---------------------------------------------------------------------------- */
@@ -204,6 +206,7 @@ static bool end(job *j, size_t i, const tern_event *e) {
     c->figures = e->figures;
     memcpy(c->digest, e->digest, sizeof c->digest);
     j->n_left--;
+    visit_note(j->visit, e);
     if (j->over || fails(j, e)) {
         return false;
     }

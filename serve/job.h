@@ -9,7 +9,7 @@
 
 #include "serve/ask.h"
 #include "serve/http.h"
-#include "serve/keys.h"
+#include "serve/visit.h"
 #include "tern/engine.h"
 
 /* What all replies of a server say of it. */
@@ -39,7 +39,7 @@ typedef struct job {
     ask ask;
     http_exchange *x; /* kept */
     job_place place;
-    const key *key;  /* that it was shown; NULL: none is needed */
+    visit *visit;    /* kept */
     text head;       /* what each document begins with, an object that is still open */
     text out;        /* the document that is being written */
     uint64_t *ids;   /* [ask.n_prompts] of requests of the engine; 0: not submitted */
@@ -48,8 +48,8 @@ typedef struct job {
     bool over; /* all is told that there is to tell; what still comes of it is dropped */
 } job;
 
-/* Takes what `a` holds over, and keeps x. NULL: no memory, and nothing was taken. */
-job *job_new(const job_place *place, http_exchange *x, const key *shown, ask *a);
+/* Takes what `a` holds over, keeps x and v. NULL: no memory, and nothing was taken. */
+job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a);
 void job_free(job *j);
 
 /* What the engine is to do for prompt i. Points into the job. */

@@ -24,24 +24,40 @@ static void digest_of(const char *bytes, size_t size, uint8_t digest[KEY_DIGEST_
     }
 }
 
+static key *new_key(const char *label, size_t label_size, const char *bytes, size_t size) {
+    key *k = calloc(1, sizeof *k);
+    if (k == NULL || pthread_mutex_init(&k->lock, NULL) != 0) {
+        free(k);
+        return NULL;
+    }
+    atomic_init(&k->owners, 1);
+    (void)snprintf(k->label, sizeof k->label, "%.*s", (int)label_size, label);
+    digest_of(bytes, size, k->digest);
+    return k;
+}
+
+/* A key with a label, or with that of its number where none is given. */
 static tern_status add(keys *k, const char *label, size_t label_size, const char *bytes,
                        size_t size, tern_error *err) {
+    char number[KEY_LABEL_BYTES];
+    if (label_size == 0) {
+        label_size = (size_t)snprintf(number, sizeof number, "key%zu", k->n + 1);
+        label = number;
+    }
     if (k->n == k->capacity) {
         const size_t capacity = 2 * k->capacity + 8;
-        key *grown = realloc(k->at, capacity * sizeof *grown);
+        key **grown = realloc(k->at, capacity * sizeof *grown);
         if (grown == NULL) {
             return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu keys", k->n + 1);
         }
         k->at = grown;
         k->capacity = capacity;
     }
-    key *added = &k->at[k->n++];
-    if (label_size > 0) {
-        (void)snprintf(added->label, sizeof added->label, "%.*s", (int)label_size, label);
-    } else {
-        (void)snprintf(added->label, sizeof added->label, "key%zu", k->n);
+    key *added = new_key(label, label_size, bytes, size);
+    if (added == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu keys", k->n + 1);
     }
-    digest_of(bytes, size, added->digest);
+    k->at[k->n++] = added;
     return TERN_OK;
 }
 
@@ -56,30 +72,84 @@ tern_status keys_add_list(keys *k, const char *list, tern_error *err) {
     return status;
 }
 
-/* A line, without its end: [label] key. */
+enum { MOST_WORDS = 4 }; /* of a line: label, key, two limits */
+
+typedef struct line_words {
+    const char *at[MOST_WORDS];
+    size_t sizes[MOST_WORDS], n;
+    bool more; /* than MOST_WORDS */
+} line_words;
+
+static line_words split(const char *line, size_t size) {
+    static const char blanks[] = " \t\r";
+    line_words w = {0};
+    for (size_t i = strspn(line, blanks); i < size && line[i] != '#' && !w.more;) {
+        const size_t word = strcspn(line + i, " \t\r\n");
+        w.more = w.n == MOST_WORDS;
+        if (!w.more) {
+            w.at[w.n] = line + i;
+            w.sizes[w.n++] = word;
+        }
+        i += word;
+        i += strspn(line + i, blanks);
+    }
+    return w;
+}
+
+/* Whether a word is a limit; *value gets it, 0 for one that is no number above 0. */
+static bool read_limit(const char *word, size_t size, const char *name, uint32_t *value) {
+    const size_t n = strlen(name);
+    if (size <= n || strncmp(word, name, n) != 0) {
+        return false;
+    }
+    const size_t digits = strspn(word + n, "0123456789");
+    *value = digits == size - n && digits <= 9 ? (uint32_t)strtoul(word + n, NULL, 10) : 0;
+    return true;
+}
+
+/* Takes the limits off the end of a line's words; false when one means nothing. */
+static bool take_limits(line_words *w, key_limits *l) {
+    bool sound = true;
+    while (w->n > 1 && sound) {
+        const char *word = w->at[w->n - 1];
+        const size_t size = w->sizes[w->n - 1];
+        uint32_t *const limit = word[0] == 'r' ? &l->requests : &l->tokens_per_minute;
+        const uint32_t before = *limit;
+        if (!read_limit(word, size, "requests=", limit) &&
+            !read_limit(word, size, "tokens-per-minute=", limit)) {
+            break;
+        }
+        sound = *limit > 0 && before == 0;
+        w->n--;
+    }
+    return sound;
+}
+
+/* A line: [label] key [limits]. */
 static tern_status add_line(keys *k, const char *path, size_t number, const char *line, size_t size,
                             tern_error *err) {
-    const char *words[3];
-    size_t sizes[3], n = 0;
-    for (size_t i = 0; i < size && n < 3 && line[i] != '#';) {
-        const size_t blanks = strspn(line + i, " \t\r");
-        const size_t word = strcspn(line + i + blanks, " \t\r\n");
-        i += blanks;
-        if (i < size && word > 0 && line[i] != '#') {
-            words[n] = line + i;
-            sizes[n++] = word;
-        }
-        i += i < size && line[i] != '#' ? word : 0;
-    }
-    if (n == 0) {
+    line_words w = split(line, size);
+    key_limits limits = {0};
+    if (w.n == 0) {
         return TERN_OK;
     }
-    if (n == 3 || (n == 2 && sizes[0] >= KEY_LABEL_BYTES)) {
+    if (w.more || !take_limits(&w, &limits)) {
+        return tern_fail(err, TERN_ERR_ARG,
+                         "%s: line %zu has limits other than requests=N and tokens-per-minute=N",
+                         path, number);
+    }
+    if (w.n > 2 || (w.n == 2 && w.sizes[0] >= KEY_LABEL_BYTES)) {
         return tern_fail(err, TERN_ERR_ARG,
                          "%s: line %zu is not a key, or a label of at most %d bytes and a key",
                          path, number, KEY_LABEL_BYTES - 1);
     }
-    return add(k, n == 2 ? words[0] : "", n == 2 ? sizes[0] : 0, words[n - 1], sizes[n - 1], err);
+    const tern_status status =
+        add(k, w.at[0], w.n == 2 ? w.sizes[0] : 0, w.at[w.n - 1], w.sizes[w.n - 1], err);
+    if (status == TERN_OK) {
+        k->at[k->n - 1]->limits = limits;
+        k->at[k->n - 1]->tokens_left = limits.tokens_per_minute;
+    }
+    return status;
 }
 
 tern_status keys_add_file(keys *k, const char *path, tern_error *err) {
@@ -109,20 +179,118 @@ tern_status keys_add_file(keys *k, const char *path, tern_error *err) {
 }
 
 void keys_free(keys *k) {
+    for (size_t i = 0; i < k->n; i++) {
+        key_release(k->at[i]);
+    }
     free(k->at);
     *k = (keys){0};
 }
 
-const key *keys_find(const keys *k, const char *given, size_t size) {
-    uint8_t digest[KEY_DIGEST_BYTES];
-    const key *found = NULL;
-    digest_of(given, size, digest);
+static bool equal(const uint8_t *a, const uint8_t *b) {
+    volatile uint8_t differs = 0;
+    for (size_t i = 0; i < KEY_DIGEST_BYTES; i++) {
+        differs = (uint8_t)(differs | (a[i] ^ b[i]));
+    }
+    return differs == 0;
+}
+
+static key *find(const keys *k, const uint8_t *digest) {
+    key *found = NULL;
     for (size_t i = 0; i < k->n; i++) {
-        volatile uint8_t differs = 0;
-        for (size_t j = 0; j < KEY_DIGEST_BYTES; j++) {
-            differs = (uint8_t)(differs | (digest[j] ^ k->at[i].digest[j]));
-        }
-        found = differs == 0 ? &k->at[i] : found;
+        found = equal(digest, k->at[i]->digest) ? k->at[i] : found;
     }
     return found;
+}
+
+key *keys_find(const keys *k, const char *given, size_t size) {
+    uint8_t digest[KEY_DIGEST_BYTES];
+    digest_of(given, size, digest);
+    key *found = find(k, digest);
+    if (found != NULL) {
+        key_keep(found);
+    }
+    return found;
+}
+
+/* What was used of the old limit counts in the new one. */
+static void carry(key *k, const key *fresh) {
+    (void)pthread_mutex_lock(&k->lock);
+    memcpy(k->label, fresh->label, sizeof k->label);
+    k->tokens_left += (double)fresh->limits.tokens_per_minute - (double)k->limits.tokens_per_minute;
+    k->limits = fresh->limits;
+    (void)pthread_mutex_unlock(&k->lock);
+}
+
+void keys_replace(keys *k, keys *fresh) {
+    for (size_t i = 0; i < fresh->n; i++) {
+        key *old = find(k, fresh->at[i]->digest);
+        if (old != NULL) {
+            carry(old, fresh->at[i]);
+            key_keep(old);
+            key_release(fresh->at[i]);
+            fresh->at[i] = old;
+        }
+    }
+    keys_free(k);
+    *k = *fresh;
+    *fresh = (keys){0};
+}
+
+/* ---- one key --------------------------------------------------------------------------------- */
+
+void key_keep(key *k) {
+    (void)atomic_fetch_add(&k->owners, 1);
+}
+
+void key_release(key *k) {
+    if (k != NULL && atomic_fetch_sub(&k->owners, 1) == 1) {
+        (void)pthread_mutex_destroy(&k->lock);
+        free(k);
+    }
+}
+
+void key_label(key *k, char label[KEY_LABEL_BYTES]) {
+    (void)pthread_mutex_lock(&k->lock);
+    memcpy(label, k->label, KEY_LABEL_BYTES);
+    (void)pthread_mutex_unlock(&k->lock);
+}
+
+/* With the lock held: what came back since it was counted last. */
+static void refill(key *k, double now) {
+    const double most = k->limits.tokens_per_minute;
+    k->tokens_left += (now - k->counted) * most / 60.0;
+    k->tokens_left = k->tokens_left > most ? most : k->tokens_left;
+    k->counted = now;
+}
+
+key_verdict key_enter(key *k, double now, uint32_t *limit, double *seconds) {
+    key_verdict verdict = KEY_MAY;
+    (void)pthread_mutex_lock(&k->lock);
+    refill(k, now);
+    if (k->limits.requests > 0 && k->running >= k->limits.requests) {
+        verdict = KEY_REQUESTS;
+        *limit = k->limits.requests;
+        *seconds = 1.0;
+    } else if (k->limits.tokens_per_minute > 0 && k->tokens_left < 1.0) {
+        verdict = KEY_TOKENS;
+        *limit = k->limits.tokens_per_minute;
+        *seconds = (1.0 - k->tokens_left) * 60.0 / k->limits.tokens_per_minute;
+    } else {
+        k->running++;
+    }
+    (void)pthread_mutex_unlock(&k->lock);
+    return verdict;
+}
+
+void key_leave(key *k) {
+    (void)pthread_mutex_lock(&k->lock);
+    k->running--;
+    (void)pthread_mutex_unlock(&k->lock);
+}
+
+void key_spend(key *k, double now, uint64_t tokens) {
+    (void)pthread_mutex_lock(&k->lock);
+    refill(k, now);
+    k->tokens_left -= (double)tokens;
+    (void)pthread_mutex_unlock(&k->lock);
 }

@@ -87,6 +87,8 @@ static void write_replies(server *s, text *t) {
             text_print(t, "tern_http_replies_total{code=\"%03u\"} %llu\n", i > 0 ? i + 100 : 0, n);
         }
     }
+    counter(t, "tern_log_dropped_lines_total", "Lines of the access log that could not be written.",
+            s->log != NULL ? (double)log_dropped(s->log) : 0.0);
     gauge(t, "tern_http_requests_active", "Requests that are not over.", http_active(s->http));
 }
 

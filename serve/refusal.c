@@ -85,10 +85,12 @@ void refusal_reply(const refusal *r, http_exchange *x) {
     text out = {0};
     size_t size;
     refusal_write(r, &out);
-    if (r->status == 429) {
-        http_reply_header(x, "Retry-After", "1");
-    } else if (r->status == 503) {
-        http_reply_header(x, "Retry-After", "5");
+    if (r->status == 429 || r->status == 503) {
+        char seconds[16];
+        const unsigned usual = r->status == 429 ? 1 : 5;
+        (void)snprintf(seconds, sizeof seconds, "%u",
+                       r->retry_seconds > 0 ? r->retry_seconds : usual);
+        http_reply_header(x, "Retry-After", seconds);
     } else if (r->status == 401) {
         http_reply_header(x, "WWW-Authenticate", "Bearer");
     }

@@ -14,6 +14,7 @@ typedef struct refusal {
     const char *code;       /* as "model_not_found"; NULL: none */
     char param[96];         /* the field that is wrong; "": none */
     char message[640];      /* for people */
+    unsigned retry_seconds; /* in Retry-After; 0: what the status asks for */
     size_t n_prompt, n_ctx; /* of a prompt that is too long; 0: it is not about that */
 } refusal;
 

@@ -34,10 +34,29 @@ static bool is_json(const char *type) {
            (type[n] == '\0' || type[n] == ';' || type[n] == ' ');
 }
 
+/* The key that a request shows goes with it from here on. False after a refusal. */
+static bool check_key(server *s, http_exchange *x, bool open, refusal *r) {
+    const char *given = behind_word(http_request_header(x, "Authorization"), "Bearer");
+    given = given != NULL ? given : http_request_header(x, "x-api-key");
+    (void)pthread_mutex_lock(&s->keys_lock);
+    const bool needed = s->keys.n > 0 && !open;
+    key *shown = needed && given != NULL ? keys_find(&s->keys, given, strlen(given)) : NULL;
+    (void)pthread_mutex_unlock(&s->keys_lock);
+    if (needed && shown == NULL) {
+        (void)refuse(r, 401, NULL,
+                     given != NULL ? "this key is not known"
+                                   : "a key is needed: Authorization: Bearer KEY");
+        r->code = "invalid_api_key";
+        return false;
+    }
+    visit *v = visit_new(shown);
+    http_set_mark(x, v);
+    return v != NULL || refuse(r, 503, NULL, "no memory for the request");
+}
+
 /* Why a request is refused by its header alone. */
-static bool check(const server *s, http_exchange *x, const route *found, const char *methods,
+static bool check(server *s, http_exchange *x, const route *found, const char *methods,
                   refusal *r) {
-    const keys *known = s->config.keys;
     if (found == NULL && methods[0] == '\0') {
         return refuse(r, 404, NULL, "there is no %.200s here", http_path(x));
     }
@@ -45,18 +64,8 @@ static bool check(const server *s, http_exchange *x, const route *found, const c
         http_reply_header(x, "Allow", methods);
         return refuse(r, 405, NULL, "%.200s takes %s", http_path(x), methods);
     }
-    if (known->n > 0 && !found->open) {
-        const char *given = behind_word(http_request_header(x, "Authorization"), "Bearer");
-        given = given != NULL ? given : http_request_header(x, "x-api-key");
-        const key *shown = given != NULL ? keys_find(known, given, strlen(given)) : NULL;
-        if (shown == NULL) {
-            (void)refuse(r, 401, NULL,
-                         given != NULL ? "this key is not known"
-                                       : "a key is needed: Authorization: Bearer KEY");
-            r->code = "invalid_api_key";
-            return false;
-        }
-        http_set_mark(x, shown);
+    if (!check_key(s, x, found->open, r)) {
+        return false;
     }
     if (found->at_desk && !is_json(http_request_header(x, "Content-Type"))) {
         return refuse(r, 415, NULL, "Content-Type must be application/json");
@@ -79,7 +88,7 @@ static bool reply_preflight(const server *s, http_exchange *x) {
 static bool admit(void *user, http_exchange *x) {
     char methods[64];
     refusal r = {0};
-    const server *s = user;
+    server *s = user;
     const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
     if (check(s, x, found, methods, &r)) {
         return true;
@@ -111,26 +120,42 @@ static void handle(void *user, http_exchange *x) {
     }
 }
 
-/* A line for each request: when, who, what, how it ended. Nothing that a client wrote but the
- * path, which is a route's. */
+/* Nothing that a client wrote stands in the log but the path, which is a route's, and bodies where
+ * they are asked for. */
+static void note_in_log(const server *s, http_exchange *x, const visit *v, bool whole) {
+    char methods[64], label[KEY_LABEL_BYTES];
+    const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
+    log_entry e = {.method = found != NULL ? found->method : "-",
+                   .path = found != NULL ? found->path : "-",
+                   .status = http_status(x),
+                   .bytes = http_sent_bytes(x),
+                   .seconds = tern_clock_seconds() - http_began(x),
+                   .whole = whole};
+    if (v != NULL) {
+        e.prompt_tokens = atomic_load(&v->prompt_tokens);
+        e.cached_tokens = atomic_load(&v->cached_tokens);
+        e.generated_tokens = atomic_load(&v->generated_tokens);
+        e.body = http_body(x, &e.body_size);
+    }
+    if (v != NULL && v->key != NULL) {
+        key_label(v->key, label);
+        e.label = label;
+    }
+    log_add(s->log, &e);
+}
+
 static void done(void *user, http_exchange *x, bool whole) {
     server *s = user;
     const unsigned status = http_status(x);
     (void)atomic_fetch_add(&s->replies[status >= 100 ? (status - 100) % SERVER_STATUSES : 0], 1);
-    if (!s->config.log) {
-        return;
+    if (s->log != NULL) {
+        note_in_log(s, x, http_mark(x), whole);
     }
-    char methods[64], when[32];
-    const time_t now = time(NULL);
-    struct tm utc;
-    const key *shown = http_mark(x);
-    const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
-    (void)gmtime_r(&now, &utc);
-    (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    (void)fprintf(stderr, "%s %s %s %s %u %" PRIu64 " bytes %.3f s%s\n", when,
-                  shown != NULL ? shown->label : "-", found != NULL ? found->method : "-",
-                  found != NULL ? found->path : "-", http_status(x), http_sent_bytes(x),
-                  tern_clock_seconds() - http_began(x), whole ? "" : " cut");
+}
+
+static void forget(void *user, void *mark) {
+    (void)user;
+    visit_release(mark);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -175,12 +200,17 @@ static tern_status open_parts(server *s, tern_error *err) {
     tern_model_describe(s->config.model, &s->info);
     make_fingerprint(s);
     set_rules(s);
-    status = worker_open(s->engine, &s->worker, err);
+    if (s->config.logs) {
+        status = log_open(&s->config.log, &s->log, err);
+    }
+    if (status == TERN_OK) {
+        status = worker_open(s->engine, &s->worker, err);
+    }
     if (status == TERN_OK) {
         status = desk_open(READERS, &s->desk, err);
     }
     if (status == TERN_OK) {
-        s->config.http.hooks = (http_hooks){s, admit, handle, done};
+        s->config.http.hooks = (http_hooks){s, admit, handle, done, forget};
         status = http_open(&s->config.http, &s->http, err);
     }
     return status;
@@ -193,6 +223,9 @@ tern_status server_open(const server_config *config, server **out, tern_error *e
     }
     sigset_t all, before;
     s->config = *config;
+    s->keys = *config->keys;
+    *config->keys = (keys){0};
+    (void)pthread_mutex_init(&s->keys_lock, NULL);
     s->started = time(NULL);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before); /* threads begin with what is blocked here */
@@ -220,6 +253,16 @@ uint32_t server_context(const server *s) {
 
 void server_tick(server *s) {
     http_tick(s->http);
+}
+
+void server_set_keys(server *s, keys *fresh) {
+    (void)pthread_mutex_lock(&s->keys_lock);
+    keys_replace(&s->keys, fresh);
+    (void)pthread_mutex_unlock(&s->keys_lock);
+}
+
+tern_status server_reopen_log(server *s, tern_error *err) {
+    return s->log != NULL ? log_reopen(s->log, err) : TERN_OK;
 }
 
 void server_drain(server *s) {
@@ -256,6 +299,9 @@ void server_close(server **server_) {
     worker_free(&s->worker);
     desk_free(&s->desk);
     tern_engine_free(&s->engine);
+    log_close(&s->log);
+    keys_free(&s->keys);
+    (void)pthread_mutex_destroy(&s->keys_lock);
     free(s);
     *server_ = NULL;
 }

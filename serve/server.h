@@ -10,6 +10,7 @@
 
 #include "serve/http.h"
 #include "serve/keys.h"
+#include "serve/log.h"
 #include "tern/engine.h"
 
 typedef struct server server;
@@ -20,11 +21,12 @@ typedef struct server_config {
     tern_engine_params engine;
     const char *name;             /* of the model, as clients call it */
     bool any_model;               /* any other name is the model's too */
-    const keys *keys;             /* that clients may show; n is 0: none is needed */
+    keys *keys;                   /* that clients may show, taken over; n is 0: none is needed */
     tern_sampler_params sampling; /* where a request says nothing */
     bool seeded;                  /* so does the seed */
     size_t max_tokens;            /* 0: until the context is full */
-    bool log;                     /* a line on standard error for each request, without its text */
+    bool logs;                    /* a line for each request */
+    log_config log;
 } server_config;
 
 /*
@@ -39,6 +41,12 @@ uint32_t server_context(const server *s);        /* positions of a sequence */
 
 /* Once a second, while it serves. */
 void server_tick(server *s);
+
+/* From now on these keys count, as keys_replace says. Empties fresh. */
+void server_set_keys(server *s, keys *fresh);
+
+/* As log_reopen, if there is a log. */
+TERN_MUST_CHECK tern_status server_reopen_log(server *s, tern_error *err);
 
 /* From now on requests for text are refused with 503, and /ready says so. */
 void server_drain(server *s);

@@ -2,6 +2,7 @@
 #ifndef TERN_SERVE_SERVER_INTERNAL_H
 #define TERN_SERVE_SERVER_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -26,6 +27,9 @@ struct server {
     time_t started;
     atomic_bool draining;
     atomic_ullong replies[SERVER_STATUSES]; /* sent, by status - 100; [0]: none was sent */
+    pthread_mutex_t keys_lock;              /* of keys */
+    keys keys;
+    access_log *log; /* NULL: none is kept */
     tern_engine *engine;
     worker *worker;
     desk *desk;

@@ -7,7 +7,9 @@
 typedef enum mode { MODE_END, MODE_NOTE_ONE, MODE_NOTE_SIGINT } mode;
 
 static volatile sig_atomic_t current = MODE_END;
-static volatile sig_atomic_t seen; /* the signal, or 0 */
+static volatile sig_atomic_t seen;          /* the signal, or 0 */
+static volatile sig_atomic_t reloads;       /* SIGHUP does not end */
+static volatile sig_atomic_t reload_wanted; /* one came */
 
 void interrupt_catch(void) {
     seen = 0;
@@ -24,6 +26,16 @@ void interrupt_catch_all(void) {
     }
 }
 
+void interrupt_catch_reload(void) {
+    reloads = 1;
+}
+
+bool interrupt_reload_seen(void) {
+    const bool wanted = reload_wanted != 0;
+    reload_wanted = 0;
+    return wanted;
+}
+
 bool interrupt_seen(void) {
     return seen != 0;
 }
@@ -37,6 +49,10 @@ int interrupt_status(int status) {
 }
 
 bool interrupt_note(int number) {
+    if (number == SIGHUP && reloads != 0) {
+        reload_wanted = 1;
+        return true;
+    }
     const bool noted = (current == MODE_NOTE_ONE && seen == 0) ||
                        (current == MODE_NOTE_SIGINT && number == SIGINT);
     if (noted) {

@@ -17,6 +17,11 @@ void interrupt_catch(void);
  * the process. */
 void interrupt_catch_all(void);
 
+/* From now on SIGHUP asks for something else, which interrupt_reload_seen tells once; calls that
+ * wait return with EINTR. */
+void interrupt_catch_reload(void);
+bool interrupt_reload_seen(void);
+
 /* Whether one came since it was caught or forgotten. */
 bool interrupt_seen(void);
 void interrupt_forget(void);

@@ -69,6 +69,9 @@ typedef enum option_id {
     OPT_KV_MEMORY,
     OPT_DRAIN,
     OPT_ACCESS_LOG,
+    OPT_LOG_FILE,
+    OPT_LOG_FORMAT,
+    OPT_LOG_PROMPTS,
     OPT_TEMPERATURE,
     OPT_GREEDY,
     OPT_TOP_K,
@@ -179,7 +182,7 @@ typedef enum option_id {
 enum { OPTIONS_MAX_OPERANDS = 2 };
 
 /* What becomes of a file that an option or operand names (tools/cli/targets.h). */
-typedef enum file_use { FILE_NONE, FILE_READ, FILE_WRITTEN } file_use;
+typedef enum file_use { FILE_NONE, FILE_READ, FILE_WRITTEN, FILE_APPENDED } file_use;
 
 typedef struct command_spec {
     const char *name;

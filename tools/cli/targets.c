@@ -110,8 +110,11 @@ int targets_check(const options *o) {
     }
     int status = EXIT_DONE;
     for (size_t i = 0; status == EXIT_DONE && i < n; i++) {
-        if (files[i].use == FILE_WRITTEN) {
-            status = check_inputs(files, n, i) ? check_target(o, files[i].path) : EXIT_USAGE;
+        const bool written = files[i].use == FILE_WRITTEN;
+        if ((written || files[i].use == FILE_APPENDED) && !check_inputs(files, n, i)) {
+            status = EXIT_USAGE;
+        } else if (written) {
+            status = check_target(o, files[i].path);
         }
     }
     return status;

@@ -5,7 +5,7 @@
 /*
  * The files that a command line asks for, as the tables of options and commands mark them: what is
  * written never replaces a file without --force, and never one that the same command reads,
- * whatever name, link or second name of it is given.
+ * whatever name, link or second name of it is given. What is only added to may be there already.
  */
 
 #include "base/out_file.h"

@@ -25,18 +25,19 @@ typedef struct serving {
     loaded l;
     keys keys;
     char name[NAME_BYTES];
+    bool needs_key;
     server *server;
 } serving;
 
-static int read_keys(serving *s) {
-    const char *list = options_text(s->o, OPT_API_KEY);
-    const char *path = options_text(s->o, OPT_API_KEY_FILE);
+static int read_keys(const options *o, keys *k) {
+    const char *list = options_text(o, OPT_API_KEY);
+    const char *path = options_text(o, OPT_API_KEY_FILE);
     tern_error err = {0};
-    if (list != NULL && keys_add_list(&s->keys, list, &err) != TERN_OK) {
+    if (list != NULL && keys_add_list(k, list, &err) != TERN_OK) {
         complain("--api-key: %s", err.message);
         return EXIT_USAGE;
     }
-    if (path != NULL && keys_add_file(&s->keys, path, &err) != TERN_OK) {
+    if (path != NULL && keys_add_file(k, path, &err) != TERN_OK) {
         return complain_error(&err);
     }
     return EXIT_DONE;
@@ -91,7 +92,11 @@ static int open_server(serving *s) {
                             .sampling = tern_sampler_params_default(),
                             .seeded = options_given(o, OPT_SEED),
                             .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
-                            .log = options_switch(o, OPT_ACCESS_LOG)};
+                            .logs =
+                                options_switch(o, OPT_ACCESS_LOG) || options_given(o, OPT_LOG_FILE),
+                            .log = {.path = options_text(o, OPT_LOG_FILE),
+                                    .json = strcmp(options_text(o, OPT_LOG_FORMAT), "json") == 0,
+                                    .prompts = options_switch(o, OPT_LOG_PROMPTS)}};
     sampling_apply(&chosen, &config.sampling);
     config.sampling.seed = options_integer(o, OPT_SEED);
     tern_error err = {0};
@@ -107,8 +112,24 @@ static void greet(const serving *s) {
     out_print("serving %s at %s%s\n", s->name, address, local ? "" : "/v1");
     out_print("%s, %" PRIu64 " answers at once, %" PRIu32 " positions each%s\n",
               server_fingerprint(s->server), options_integer(s->o, OPT_PARALLEL),
-              server_context(s->server), s->keys.n > 0 ? ", a key is needed" : "");
+              server_context(s->server), s->needs_key ? ", a key is needed" : "");
     out_flush();
+}
+
+/* What was changed outside counts from now on; what cannot be read leaves what was there before. */
+static void reload(serving *s) {
+    keys fresh = {0};
+    tern_error err = {0};
+    if (s->needs_key && read_keys(s->o, &fresh) == EXIT_DONE) {
+        complain("SIGHUP: %zu keys were read", fresh.n);
+        server_set_keys(s->server, &fresh);
+    } else if (s->needs_key) {
+        complain("SIGHUP: the keys stay those that were read before");
+    }
+    keys_free(&fresh);
+    if (server_reopen_log(s->server, &err) != TERN_OK) {
+        complain("SIGHUP: %s; the log stays in the old file", err.message);
+    }
 }
 
 /* Until a signal asks for the end; EXIT_FAILED when the model's file is another. */
@@ -116,6 +137,9 @@ static int serve(serving *s) {
     while (!interrupt_seen()) {
         (void)poll(NULL, 0, 1000);
         server_tick(s->server);
+        if (interrupt_reload_seen()) {
+            reload(s);
+        }
         const int unchanged = loader_check_file(&s->l);
         if (unchanged != EXIT_DONE) {
             return unchanged;
@@ -148,7 +172,8 @@ static int check(const serving *s) {
 
 int cmd_serve(const options *o) {
     serving s = {.o = o};
-    int status = read_keys(&s);
+    int status = read_keys(o, &s.keys);
+    s.needs_key = s.keys.n > 0;
     if (status == EXIT_DONE) {
         status = loader_open_model(o, true, &s.l);
     }
@@ -158,6 +183,7 @@ int cmd_serve(const options *o) {
     if (status == EXIT_DONE) {
         set_name(&s);
         interrupt_catch();
+        interrupt_catch_reload();
         status = open_server(&s);
     }
     if (status == EXIT_DONE) {

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_SERVE_VISIT_H
+#define TERN_SERVE_VISIT_H
+
+/*
+ * What is known of a request besides its text: who asked, and what it took so far. The exchange and
+ * the job share it, from any thread; it lives until it is released as often as kept.
+ */
+
+#include "serve/keys.h"
+#include "serve/refusal.h"
+#include "tern/engine.h"
+
+typedef struct visit {
+    atomic_uint owners;
+    key *key;            /* that was shown, kept; NULL: none is needed */
+    atomic_bool entered; /* it counts among the requests of its key */
+    atomic_ullong prompt_tokens, cached_tokens, generated_tokens; /* of answers that ended */
+} visit;
+
+/* Takes the key over, also when there is no memory for a visit: NULL. */
+visit *visit_new(key *shown);
+void visit_keep(visit *v);
+void visit_release(visit *v); /* NULL is fine */
+
+/* It asks for text: false after a refusal, when its key has reached a limit. */
+bool visit_enter(visit *v, refusal *r);
+
+/* An answer ended; those of one prompt share its tokens, which the first of them tells. */
+void visit_note(visit *v, const tern_event *end);
+
+#endif
