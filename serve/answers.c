@@ -39,12 +39,62 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
     worker_submit(s->worker, j);
 }
 
+/* How many tokens the prompt of a request has, with the name of the member that says it. */
+static void count(server *s, http_exchange *x, ask_kind kind) {
+    refusal r = {0};
+    ask a = {0};
+    size_t size;
+    const char *body = http_body(x, &size);
+    ask_rules rules = s->rules;
+    rules.n_ctx = UINT32_MAX; /* also of what would not fit */
+    if (!ask_read(&a, kind, &rules, body, size, &r)) {
+        refusal_reply(&r, x);
+    } else {
+        text out = {0};
+        text_print(&out, "{%s\"input_tokens\":%zu}",
+                   kind == ASK_RESPONSE ? "\"object\":\"response.input_tokens\"," : "",
+                   a.prompts[0].n);
+        reply_with(x, 200, "application/json", &out);
+    }
+    ask_free(&a);
+}
+
 void answer_chat(server *s, http_exchange *x) {
     answer(s, x, ASK_CHAT);
 }
 
 void answer_completion(server *s, http_exchange *x) {
     answer(s, x, ASK_COMPLETION);
+}
+
+void answer_response(server *s, http_exchange *x) {
+    answer(s, x, ASK_RESPONSE);
+}
+
+void answer_message(server *s, http_exchange *x) {
+    answer(s, x, ASK_MESSAGE);
+}
+
+void answer_native(server *s, http_exchange *x) {
+    answer(s, x, ASK_NATIVE);
+}
+
+void answer_count_chat(server *s, http_exchange *x) {
+    count(s, x, ASK_CHAT);
+}
+
+void answer_count_response(server *s, http_exchange *x) {
+    count(s, x, ASK_RESPONSE);
+}
+
+void answer_count_message(server *s, http_exchange *x) {
+    count(s, x, ASK_MESSAGE);
+}
+
+void answer_embeddings(server *s, http_exchange *x) {
+    refusal r;
+    (void)refuse(&r, 501, NULL, "the model %.100s makes text, no embeddings", s->config.name);
+    refusal_reply(&r, x);
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -157,7 +207,8 @@ void answer_template(server *s, http_exchange *x) {
     json_t *body = NULL;
     size_t n;
     const json_t *messages = read_field(x, "messages", &body, &r);
-    int32_t *ids = messages != NULL ? ask_tokenize_messages(s->tokenizer, messages, &n, &r) : NULL;
+    int32_t *ids =
+        messages != NULL ? ask_tokenize_talk(s->tokenizer, ASK_CHAT, body, &n, &r) : NULL;
     if (ids == NULL) {
         refusal_reply(&r, x);
     } else {

@@ -13,7 +13,15 @@
 #include "serve/text.h"
 #include "tern/tern.h"
 
-typedef enum ask_kind { ASK_CHAT = 1, ASK_COMPLETION = 2 } ask_kind;
+/* The interfaces: OpenAI's chats, completions and responses, Anthropic's messages, llama.cpp's
+ * completions. */
+typedef enum ask_kind {
+    ASK_CHAT = 1,
+    ASK_COMPLETION = 2,
+    ASK_RESPONSE = 4,
+    ASK_MESSAGE = 8,
+    ASK_NATIVE = 16
+} ask_kind;
 
 /* What a server has, and what it takes where a request says nothing. */
 typedef struct ask_rules {
@@ -41,7 +49,8 @@ typedef struct ask {
     ask_prompt *prompts; /* [n_prompts] */
     size_t n_prompts;
     uint32_t n; /* choices for each prompt: choice i is picked with the seed + i */
-    bool stream, include_usage, echo, ignore_end, logprobs;
+    bool stream, include_usage, echo, ignore_end, logprobs, return_tokens;
+    bool alone; /* what others computed is not used, nor kept for them */
     uint32_t n_logprobs;
     size_t max_tokens; /* 0: until the context is full */
     tern_sampler_params sampling;
@@ -63,13 +72,17 @@ json_t *ask_parse(const char *bytes, size_t size, refusal *r);
 /* Whether a name is the model's; false after a refusal. */
 bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r);
 
-/* The parameters that count, as a JSON object. */
+/* The parameters that count, as a JSON object; the same with the names that llama.cpp has. */
 void ask_write_effective(const ask *a, text *out);
+void ask_write_native(const ask *a, text *out);
 
-/* ---- ask_prompt.c: the prompts of a body ----------------------------------------------------- */
+/* ---- ask_prompt.c, ask_talk.c: the prompts of a body ----------------------------------------- */
 
-bool ask_read_messages(ask *a, const ask_rules *rules, const json_t *messages, refusal *r);
-bool ask_read_prompts(ask *a, const ask_rules *rules, const json_t *prompt, refusal *r);
+/* The field that a kind's prompts are in. */
+const char *ask_prompt_field(ask_kind kind);
+
+/* The prompts of a body whose other fields have been read. */
+bool ask_read_prompts(ask *a, const ask_rules *rules, refusal *r);
 
 /* Tokens of a text; NULL after a refusal, which names `param`. The caller frees them. */
 int32_t *ask_tokenize(const tern_tokenizer *t, const char *bytes, size_t size, unsigned flags,
@@ -79,8 +92,12 @@ int32_t *ask_tokenize(const tern_tokenizer *t, const char *bytes, size_t size, u
 int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const char *param,
                       refusal *r);
 
-/* Tokens of a conversation up to where the answer begins; NULL after a refusal. */
-int32_t *ask_tokenize_messages(const tern_tokenizer *t, const json_t *messages, size_t *n,
-                               refusal *r);
+/* Tokens of the conversation in a body of that kind, up to where the answer begins; NULL after a
+ * refusal. The caller frees them. */
+int32_t *ask_tokenize_talk(const tern_tokenizer *t, ask_kind kind, const json_t *body, size_t *n,
+                           refusal *r);
+
+/* A text that the tokenizer refuses is its client's, but for a lack of memory. */
+bool ask_refuse_text(refusal *r, const char *param, const tern_error *err);
 
 #endif

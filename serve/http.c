@@ -89,6 +89,10 @@ const char *http_request_header(const http_exchange *x, const char *name) {
     return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 }
 
+const char *http_argument(const http_exchange *x, const char *name) {
+    return MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
 void http_set_mark(http_exchange *x, void *mark) {
     x->mark = mark;
 }

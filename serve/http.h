@@ -85,6 +85,9 @@ const char *http_body(const http_exchange *x, size_t *size); /* terminated */
 /* In hooks only: the value of a header line; NULL: there is none. */
 const char *http_request_header(const http_exchange *x, const char *name);
 
+/* In hooks only: the value of NAME=VALUE after the path's '?'; NULL: there is none. */
+const char *http_argument(const http_exchange *x, const char *name);
+
 /* A word that the hooks keep with an exchange, NULL at first. */
 void http_set_mark(http_exchange *x, void *mark);
 void *http_mark(const http_exchange *x);

@@ -2,27 +2,43 @@
 #include "serve/job.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
-#include "serve/job_text.h"
+#include "serve/form.h"
 
 enum { MOST_REPLY_BYTES = 64 << 20 }; /* of one that is no stream */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void write_head(job *j) {
-    const bool chat = j->ask.kind == ASK_CHAT;
+static const form *form_of(ask_kind kind) {
+    switch (kind) {
+    case ASK_COMPLETION:
+        return &form_completion;
+    case ASK_RESPONSE:
+        return &form_response;
+    case ASK_MESSAGE:
+        return &form_message;
+    case ASK_NATIVE:
+        return &form_native;
+    default:
+        return &form_chat;
+    }
+}
+
+static void name_it(job *j) {
     uint64_t random[2] = {0};
     (void)getrandom(random, sizeof random, 0);
-    text_print(&j->head, "{\"id\":\"%s-%016" PRIx64 "%08" PRIx32 "\",\"object\":\"%s%s\"",
-               chat ? "chatcmpl" : "cmpl", random[0], (uint32_t)random[1],
-               chat ? "chat.completion" : "text_completion", chat && j->ask.stream ? ".chunk" : "");
-    text_print(&j->head, ",\"created\":%lld", (long long)time(NULL));
-    text_string(&j->head, "model", j->place.model);
-    text_string(&j->head, "system_fingerprint", j->place.fingerprint);
+    (void)getrandom(j->private_name, sizeof j->private_name, 0);
+    (void)snprintf(j->id, sizeof j->id, "%s%016" PRIx64 "%08" PRIx32, j->form->id, random[0],
+                   (uint32_t)random[1]);
+    j->created = time(NULL);
+    if (j->form->open != NULL) {
+        j->form->open(j);
+    }
 }
 
 job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
@@ -46,13 +62,15 @@ job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
     visit_keep(v);
     j->x = x;
     http_keep(x);
-    write_head(j);
+    j->form = form_of(j->ask.kind);
+    name_it(j);
     return j;
 }
 
 void job_free(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         text_free(&j->choices[i].content);
+        text_free(&j->choices[i].ids);
         for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
             text_free(&j->choices[i].logs[k]);
         }
@@ -80,14 +98,15 @@ tern_request job_request(const job *j, size_t i) {
                           .n_stop_texts = a->n_stops,
                           .logprobs = a->logprobs,
                           .n_logprobs = a->n_logprobs,
-                          .space = j->visit->key != NULL ? j->visit->key->digest : NULL};
+                          .space = a->alone                ? j->private_name
+                                   : j->visit->key != NULL ? j->visit->key->digest
+                                                           : NULL};
 }
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
-/* Sends the document that was written, as an event of the stream. */
+/* Sends the events that were written. */
 static bool send(job *j) {
-    text_add(&j->out, "\n\n", 2);
     const bool sent = !j->out.failed && http_stream_write(j->x, j->out.bytes, j->out.size);
     if (j->out.failed) {
         http_stream_end(j->x);
@@ -96,17 +115,9 @@ static bool send(job *j) {
     return sent;
 }
 
-/* A chunk with one choice. */
-static bool send_choice(job *j, size_t i, const char *bytes, size_t size, bool last) {
-    text_add(&j->out, "data: ", 6);
-    job_write_chunk(j, i, bytes, size, last);
-    return send(j);
-}
-
 void job_refuse(job *j, const refusal *r) {
     if (!j->over && j->ask.stream && http_status(j->x) != 0) {
-        text_add(&j->out, "data: ", 6);
-        refusal_write(r, &j->out);
+        j->form->fail(j, r);
         (void)send(j);
         http_stream_end(j->x);
     } else if (!j->over) {
@@ -119,28 +130,27 @@ static bool give(job *j, size_t i, const char *bytes, size_t size) {
     choice *c = &j->choices[i];
     if (!c->began && size > 0) {
         c->began = true;
-        const size_t dropped = j->ask.kind == ASK_CHAT && bytes[0] == ' ';
+        const size_t dropped = j->form->trims && bytes[0] == ' ';
         bytes += dropped;
         size -= dropped;
     }
-    if (j->ask.stream) {
-        return (size == 0 && c->logs[0].size == 0) || send_choice(j, i, bytes, size, false);
+    c->new_line = c->new_line || (size > 0 && memchr(bytes, '\n', size) != NULL);
+    if (!j->ask.stream || j->form->keeps_text) {
+        text_add(&c->content, bytes, size);
     }
-    text_add(&c->content, bytes, size);
-    return true;
+    const size_t told = j->form->keeps_text ? c->offset : 0;
+    if (!j->ask.stream || (size == 0 && c->logs[0].size == told)) {
+        return true;
+    }
+    j->form->piece(j, i, bytes, size);
+    return send(j);
 }
 
 void job_begin(job *j) {
-    if (!j->ask.stream) {
-        return;
-    }
-    http_stream_open(j->x);
-    for (size_t i = 0; i < j->n_choices; i++) {
-        text_add(&j->out, "data: ", 6);
-        if (job_write_first(j, i)) {
-            (void)send(j);
-        }
-        text_clear(&j->out);
+    if (j->ask.stream) {
+        http_stream_open(j->x);
+        j->form->begin(j);
+        (void)send(j);
     }
 }
 
@@ -150,24 +160,19 @@ static void finish(job *j) {
         return;
     }
     j->over = true;
-    if (!j->ask.stream) {
-        size_t size;
-        if (j->n_choices == 1) {
-            http_reply_header(j->x, "X-Tern-Digest", j->choices[0].digest);
-        }
-        job_write_whole(j);
-        char *bytes = text_take(&j->out, &size);
-        http_reply(j->x, 200, "application/json", bytes, size);
+    if (j->ask.stream) {
+        j->form->finish(j);
+        (void)send(j);
+        http_stream_end(j->x);
         return;
     }
-    if (j->ask.include_usage) {
-        text_add(&j->out, "data: ", 6);
-        job_write_usage_chunk(j);
-        (void)send(j);
+    size_t size;
+    if (j->n_choices == 1) {
+        http_reply_header(j->x, "X-Tern-Digest", j->choices[0].digest);
     }
-    text_add(&j->out, "data: [DONE]", 12);
-    (void)send(j);
-    http_stream_end(j->x);
+    j->form->whole(j);
+    char *bytes = text_take(&j->out, &size);
+    http_reply(j->x, 200, "application/json", bytes, size);
 }
 
 /* ---- what happens ---------------------------------------------------------------------------- */
@@ -203,6 +208,7 @@ static bool end(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
     c->ended = true;
     c->end = e->end;
+    c->stop = e->stop_text;
     c->figures = e->figures;
     memcpy(c->digest, e->digest, sizeof c->digest);
     j->n_left--;
@@ -212,12 +218,28 @@ static bool end(job *j, size_t i, const tern_event *e) {
     }
     bool wanted = give(j, i, e->text, e->size);
     if (wanted && j->ask.stream) {
-        wanted = send_choice(j, i, "", 0, true);
+        j->form->last(j, i);
+        wanted = send(j);
     }
     if (j->n_left == 0) {
         finish(j);
     }
     return wanted;
+}
+
+static void note(job *j, size_t i, const tern_event *e) {
+    choice *c = &j->choices[i];
+    c->n_tokens++;
+    if (j->form->has_ids) {
+        text_print(&c->ids, "%s%d", c->ids.size > 0 ? "," : "", (int)e->token);
+    }
+    if (j->ask.logprobs) {
+        j->form->note(j, i, e);
+    }
+    for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+        j->out.failed = j->out.failed || c->logs[k].failed;
+    }
+    j->out.failed = j->out.failed || c->ids.failed;
 }
 
 bool job_take(job *j, size_t i, const tern_event *e) {
@@ -228,9 +250,7 @@ bool job_take(job *j, size_t i, const tern_event *e) {
     if (j->over) {
         return false;
     }
-    if (j->ask.logprobs) {
-        job_note_token(j, at, e);
-    }
+    note(j, at, e);
     if (!give(j, at, e->text, e->size)) {
         return false;
     }

@@ -7,6 +7,8 @@
  * is told. One thread at a time uses a job.
  */
 
+#include <time.h>
+
 #include "serve/ask.h"
 #include "serve/http.h"
 #include "serve/visit.h"
@@ -23,24 +25,36 @@ typedef struct job_place {
 enum { JOB_LOG_PARTS = 4 };
 
 typedef struct choice {
-    text content;             /* so far; of a stream nothing is kept */
+    text content;             /* so far; of a stream only where the form keeps it */
+    text ids;                 /* of tokens that were not told yet, "1,2,3": of a native reply */
+    size_t n_tokens;          /* so far */
+    bool new_line;            /* there is one in its text */
     text logs[JOB_LOG_PARTS]; /* elements of JSON arrays about its tokens: a chat's `content`; of a
                                  completion tokens, token_logprobs, top_logprobs, text_offset */
-    size_t offset;            /* characters before its next token */
+    size_t offset;            /* of what comes next: characters before its next token, or bytes of
+                                 logs that were told */
     double told_seconds;      /* from submitting to its last token; 0: there was none */
     bool began;               /* some of its text was told */
     bool ended;
     tern_end end;
+    size_t stop; /* of TERN_END_STOP_TEXT: which of the request's */
     tern_branch_figures figures;
     char digest[65];
 } choice;
 
+typedef struct form form;
+
 typedef struct job {
     ask ask;
-    http_exchange *x; /* kept */
+    const form *form; /* of its replies */
+    char id[48];      /* of its reply */
+    time_t created;
+    unsigned n_events;                      /* of a stream that numbers them */
+    uint8_t private_name[KEY_DIGEST_BYTES]; /* of its pages, where they are nobody else's */
+    http_exchange *x;                       /* kept */
     job_place place;
     visit *visit;    /* kept */
-    text head;       /* what each document begins with, an object that is still open */
+    text head;       /* what documents begin with, where the form has such */
     text out;        /* the document that is being written */
     uint64_t *ids;   /* [ask.n_prompts] of requests of the engine; 0: not submitted */
     choice *choices; /* [n_choices]: number i is branch i % ask.n of prompt i / ask.n */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "serve/server_internal.h"
 
 static const char json[] = "application/json";
@@ -17,9 +18,9 @@ void page_home(server *s, http_exchange *x) {
         "  curl -H 'Content-Type: application/json' \\\n"
         "       -d '{\"messages\": [{\"role\": \"user\", \"content\": \"What is 2+2?\"}]}' \\\n"
         "       ADDRESS/v1/chat/completions\n\n"
-        "GET  /health /ready /metrics /props /v1/models\n"
-        "POST /v1/chat/completions /v1/completions /tokenize /detokenize /apply-template\n",
+        "What there is:\n\n",
         s->config.name);
+    route_list(&t);
     reply_with(x, 200, "text/plain; charset=utf-8", &t);
 }
 
@@ -81,19 +82,59 @@ void page_model(server *s, http_exchange *x) {
     reply_with(x, 200, json, &t);
 }
 
+static void write_token(text *t, const char *name, const tern_tokenizer *tokenizer, int32_t id) {
+    size_t size = 0;
+    const char *bytes = id >= 0 ? tern_token_bytes(tokenizer, id, true, &size) : "";
+    text_name(t, name);
+    text_quote(t, bytes, size);
+}
+
+/* With the names of llama.cpp, whose clients ask for it. */
 void page_props(server *s, http_exchange *x) {
-    const ask defaults = {.n = 1, .max_tokens = s->rules.max_tokens, .sampling = s->rules.sampling};
+    ask defaults = {.n = 1, .max_tokens = s->rules.max_tokens, .sampling = s->rules.sampling};
     text t = {0};
+    if (!s->rules.seeded) {
+        defaults.sampling.seed = UINT32_MAX; /* to these clients: it is drawn */
+    }
     text_print(&t, "{");
     text_string(&t, "model", s->config.name);
+    text_string(&t, "model_alias", s->config.name);
+    text_string(&t, "model_path", file_base_name(s->info.path));
     text_string(&t, "system_fingerprint", s->fingerprint);
     text_string(&t, "build_info", tern_version());
     text_string(&t, "chat_format", tern_chat_format(s->tokenizer));
+    write_token(&t, "bos_token", s->tokenizer, tern_token_bos(s->tokenizer));
+    write_token(&t, "eos_token", s->tokenizer, tern_token_eos(s->tokenizer));
     text_print(&t,
-               ",\"total_slots\":%" PRIu32 ",\"default_generation_settings\":{\"n_ctx\":%" PRIu32
-               ",\"params\":",
+               ",\"modalities\":{\"vision\":false,\"audio\":false},\"total_slots\":%" PRIu32
+               ",\"endpoint_slots\":true,\"endpoint_metrics\":true,\"endpoint_props\":false"
+               ",\"default_generation_settings\":{\"n_ctx\":%" PRIu32 ",\"params\":",
                s->config.engine.n_sequences, s->rules.n_ctx);
-    ask_write_effective(&defaults, &t);
+    ask_write_native(&defaults, &t);
     text_print(&t, "}}");
+    reply_with(x, 200, json, &t);
+}
+
+/* As many as answers are computed at once. Texts are not shown: they are other clients'. */
+void page_slots(server *s, http_exchange *x) {
+    const size_t all = s->config.engine.n_sequences;
+    const char *free_one = http_argument(x, "fail_on_no_slot");
+    text t = {0};
+    text_print(&t, "[");
+    size_t n = worker_write_slots(s->worker, all, &t);
+    if (n == all && free_one != NULL && strcmp(free_one, "1") == 0) {
+        refusal r;
+        (void)refuse(&r, 503, NULL, "no slot is free");
+        refusal_reply(&r, x);
+        text_free(&t);
+        return;
+    }
+    for (; n < all; n++) {
+        text_print(&t,
+                   "%s{\"id\":%zu,\"n_ctx\":%" PRIu32 ",\"speculative\":false,"
+                   "\"is_processing\":false}",
+                   n > 0 ? "," : "", n, s->rules.n_ctx);
+    }
+    text_print(&t, "]");
     reply_with(x, 200, json, &t);
 }

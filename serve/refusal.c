@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *type_of(unsigned status) {
     switch (status) {
@@ -69,28 +70,77 @@ static void write_or_null(text *out, const char *name, const char *value) {
     }
 }
 
-void refusal_write(const refusal *r, text *out) {
-    text_print(out, "{\"error\":{");
-    text_string(out, "message", r->message);
-    text_string(out, "type", r->type);
+void refusal_write_reason(const refusal *r, text *out) {
+    text_print(out, "\"message\":");
+    text_quote(out, r->message, strlen(r->message));
     write_or_null(out, "param", r->param);
     write_or_null(out, "code", r->code);
+}
+
+void refusal_write_error(const refusal *r, text *out) {
+    text_print(out, "\"error\":{");
+    refusal_write_reason(r, out);
+    text_string(out, "type", r->type);
+    if (r->n_ctx > 0) {
+        text_print(out, ",\"n_prompt_tokens\":%zu,\"n_ctx\":%zu", r->n_prompt, r->n_ctx);
+    }
+    text_print(out, "}");
+}
+
+void refusal_write(const refusal *r, text *out) {
+    text_print(out, "{");
+    refusal_write_error(r, out);
+    text_print(out, "}");
+}
+
+/* The words that clients of Anthropic's interface know. */
+static const char *message_type(unsigned status) {
+    switch (status) {
+    case 413:
+        return "request_too_large";
+    case 500:
+        return "api_error";
+    case 503:
+        return "overloaded_error";
+    default:
+        return type_of(status);
+    }
+}
+
+void refusal_write_message(const refusal *r, text *out) {
+    text_print(out, "{\"type\":\"error\",\"error\":{");
+    text_string(out, "type", message_type(r->status));
+    text_string(out, "message", r->message);
+    write_or_null(out, "param", r->param);
     if (r->n_ctx > 0) {
         text_print(out, ",\"n_prompt_tokens\":%zu,\"n_ctx\":%zu", r->n_prompt, r->n_ctx);
     }
     text_print(out, "}}");
 }
 
+/* Whether a path is one of Anthropic's interface. */
+static bool is_message_path(const char *path) {
+    static const char name[] = "/messages";
+    path += strncmp(path, "/v1/", 4) == 0 ? 3 : 0;
+    return strncmp(path, name, sizeof name - 1) == 0;
+}
+
 void refusal_reply(const refusal *r, http_exchange *x) {
     text out = {0};
     size_t size;
-    refusal_write(r, &out);
+    if (is_message_path(http_path(x))) {
+        refusal_write_message(r, &out);
+    } else {
+        refusal_write(r, &out);
+    }
     if (r->status == 429 || r->status == 503) {
         char seconds[16];
         const unsigned usual = r->status == 429 ? 1 : 5;
         (void)snprintf(seconds, sizeof seconds, "%u",
                        r->retry_seconds > 0 ? r->retry_seconds : usual);
         http_reply_header(x, "Retry-After", seconds);
+    } else if (r->status == 501) {
+        http_reply_header(x, "x-should-retry", "false");
     } else if (r->status == 401) {
         http_reply_header(x, "WWW-Authenticate", "Bearer");
     }

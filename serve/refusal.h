@@ -28,10 +28,16 @@ bool refuse_error(refusal *r, const char *param, const tern_error *err);
 /* A prompt that does not fit. */
 bool refuse_length(refusal *r, size_t n_prompt, size_t n_ctx);
 
-/* {"error": {...}} */
+/* {"error": {...}}, and parts of it: its one member, and of that `"message":`, param and code. */
 void refusal_write(const refusal *r, text *out);
+void refusal_write_error(const refusal *r, text *out);
+void refusal_write_reason(const refusal *r, text *out);
 
-/* Replies with it, and with what its status asks for: Retry-After, WWW-Authenticate. */
+/* {"type": "error", "error": {...}}, as Anthropic's clients read it. */
+void refusal_write_message(const refusal *r, text *out);
+
+/* Replies with it, in the form that belongs to the path, and with what its status asks for:
+ * Retry-After, WWW-Authenticate, x-should-retry. */
 void refusal_reply(const refusal *r, http_exchange *x);
 
 #endif

@@ -13,9 +13,17 @@ static const route routes[] = {
     {"GET", "/models", page_models, false, true},
     {"GET", "/models/*", page_model, false, true},
     {"GET", "/props", page_props, false, false},
+    {"GET", "/slots", page_slots, false, false},
     {"GET", "/metrics", page_metrics, false, false},
     {"POST", "/chat/completions", answer_chat, true, false},
+    {"POST", "/chat/completions/input_tokens", answer_count_chat, true, false},
     {"POST", "/completions", answer_completion, true, false},
+    {"POST", "/completion", answer_native, true, false},
+    {"POST", "/responses", answer_response, true, false},
+    {"POST", "/responses/input_tokens", answer_count_response, true, false},
+    {"POST", "/messages", answer_message, true, false},
+    {"POST", "/messages/count_tokens", answer_count_message, true, false},
+    {"POST", "/embeddings", answer_embeddings, true, false},
     {"POST", "/tokenize", answer_tokenize, true, false},
     {"POST", "/detokenize", answer_detokenize, true, false},
     {"POST", "/apply-template", answer_template, true, false},
@@ -51,4 +59,10 @@ const route *route_find(const char *method, const char *path, char *methods, siz
         }
     }
     return found;
+}
+
+void route_list(text *out) {
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        text_print(out, "  %-4s %s\n", routes[i].method, routes[i].path);
+    }
 }

@@ -52,9 +52,12 @@ typedef struct route {
  */
 const route *route_find(const char *method, const char *path, char *methods, size_t size);
 
+/* All of them, one in a line. */
+void route_list(text *out);
+
 /* ---- pages.c: what a server says of itself and its model ---- */
 
-route_handler page_home, page_health, page_ready, page_models, page_model, page_props;
+route_handler page_home, page_health, page_ready, page_models, page_model, page_props, page_slots;
 
 /* ---- page_metrics.c ---- */
 
@@ -62,7 +65,9 @@ route_handler page_metrics;
 
 /* ---- answers.c: what a body is answered with ---- */
 
-route_handler answer_chat, answer_completion, answer_tokenize, answer_detokenize, answer_template;
+route_handler answer_chat, answer_completion, answer_response, answer_message, answer_native;
+route_handler answer_count_chat, answer_count_response, answer_count_message, answer_embeddings;
+route_handler answer_tokenize, answer_detokenize, answer_template;
 
 /* Replies with a document. Empties t. */
 void reply_with(http_exchange *x, unsigned status, const char *type, text *t);

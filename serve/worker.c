@@ -216,6 +216,38 @@ unsigned worker_jobs(worker *w) {
     return n;
 }
 
+static void write_slot(const job *j, size_t i, size_t slot, text *out) {
+    const choice *c = &j->choices[i];
+    const size_t n = i / j->ask.n, most = job_request(j, n).max_tokens;
+    text_print(out,
+               "%s{\"id\":%zu,\"id_task\":%llu,\"n_ctx\":%u,\"speculative\":false,"
+               "\"is_processing\":true,\"n_prompt_tokens\":%zu,\"params\":",
+               slot > 0 ? "," : "", slot, (unsigned long long)j->ids[n], j->place.n_ctx,
+               j->ask.prompts[n].n);
+    ask_write_native(&j->ask, out);
+    text_print(out,
+               ",\"next_token\":{\"has_next_token\":true,\"has_new_line\":%s,\"n_remain\":%zu,"
+               "\"n_decoded\":%zu}}",
+               c->new_line ? "true" : "false", most > c->n_tokens ? most - c->n_tokens : 0,
+               c->n_tokens);
+}
+
+/* Those who have a token run; others may wait for their turn. */
+size_t worker_write_slots(worker *w, size_t most, text *out) {
+    size_t n = 0;
+    (void)pthread_mutex_lock(&w->lock);
+    for (size_t k = 0; k < w->n_jobs; k++) {
+        const job *j = w->jobs[k];
+        for (size_t i = 0; i < j->n_choices && n < most; i++) {
+            if (j->choices[i].n_tokens > 0 && !j->choices[i].ended) {
+                write_slot(j, i, n++, out);
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
 figures worker_figures(worker *w) {
     (void)pthread_mutex_lock(&w->lock);
     const figures f = w->figures;

@@ -25,6 +25,10 @@ void worker_cancel(worker *w);
 
 unsigned worker_jobs(worker *w); /* that have not ended */
 
+/* Appends the answers that are computed, at most `most`, as elements of a JSON array: slots as
+ * llama.cpp shows them, without texts. */
+size_t worker_write_slots(worker *w, size_t most, text *out);
+
 figures worker_figures(worker *w); /* so far */
 
 /* Seconds that the pass which is under way has taken so far; 0: there is none. */

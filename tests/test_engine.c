@@ -27,6 +27,7 @@ typedef struct answer {
     size_t size;
     bool is_over;
     tern_end end;
+    size_t stop_text;
     tern_status error;
     char message[TERN_ERROR_MESSAGE_BYTES];
     char digest[65];
@@ -89,6 +90,7 @@ static answer *answer_of(uint64_t request, uint32_t branch) {
 static void note_end(answer *a, const tern_event *event) {
     a->is_over = true;
     a->end = event->end;
+    a->stop_text = event->stop_text;
     a->figures = event->figures;
     memcpy(a->digest, event->digest, sizeof a->digest);
     if (event->error) {
@@ -421,6 +423,7 @@ static void test_stop_texts(void **state) {
     request.n_stop_texts = 2;
     const answer *a = run(&request);
     assert_int_equal(a->end, TERN_END_STOP_TEXT);
+    assert_int_equal(a->stop_text, 1);
     assert_int_equal(a->size, begin);
     check_bytes("text", whole->text, a->text, begin);
     check_bytes("tokens", whole->tokens, a->tokens, a->n * sizeof *a->tokens);

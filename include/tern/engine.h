@@ -211,6 +211,7 @@ typedef struct tern_event {
 
     /* of an end */
     tern_end end;
+    size_t stop_text;        /* of TERN_END_STOP_TEXT: the first of stop_texts that it is */
     const tern_error *error; /* not NULL for TERN_END_ERROR */
     tern_branch_figures figures;
     char digest[65]; /* SHA-256, in hexadecimal, of the hidden states after the output norm, n_embd

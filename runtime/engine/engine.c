@@ -345,6 +345,7 @@ static void finish(tern_engine *e, tern_branch *b) {
     event->text = rest.bytes;
     event->size = rest.size;
     event->end = b->end;
+    event->stop_text = b->text.stop;
     event->error = b->end == TERN_END_ERROR ? &b->error : NULL;
     event->figures = b->figures;
     tern_sha256_finish(&b->digest, event->digest);

@@ -64,6 +64,14 @@ void tern_answer_text_turn(tern_answer_text *t) {
     t->given = 0;
 }
 
+/* The stop string that text[size] is. */
+static size_t which(const tern_stops *s, const char *text, size_t size) {
+    for (size_t i = 0; i < s->n; i++)
+        if (strlen(s->texts[i]) == size && memcmp(s->texts[i], text, size) == 0)
+            return i;
+    return 0;
+}
+
 /* Appends bytes up to a stop string, which is cut off again together with all that follows. */
 static void append(tern_answer_text *t, const char *bytes, size_t size) {
     for (size_t i = 0; i < size && !t->stopped; i++) {
@@ -71,6 +79,7 @@ static void append(tern_answer_text *t, const char *bytes, size_t size) {
         const size_t matched = tern_stops_match(&t->stops, t->text + t->given, t->size - t->given);
         t->size -= matched;
         t->stopped = matched > 0;
+        t->stop = t->stopped ? which(&t->stops, t->text + t->size, matched) : 0;
     }
 }
 

@@ -16,6 +16,7 @@ typedef struct tern_answer_text {
     char *text;               /* [capacity] what was given since the last turn, then what is held */
     size_t capacity, size, given;
     bool stopped; /* a stop string is complete; nothing follows */
+    size_t stop;  /* which one */
 } tern_answer_text;
 
 /* Some bytes of it, until the next turn. */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/form.h"
+
+#include <string.h>
+
+void form_add(text *t, const char *words) {
+    text_add(t, words, strlen(words));
+}
+
+void form_open_event(job *j, const char *name) {
+    if (name != NULL) {
+        text_print(&j->out, "event: %s\n", name);
+    }
+    form_add(&j->out, "data: ");
+}
+
+void form_close_event(job *j) {
+    form_add(&j->out, "\n\n");
+}
+
+form_usage form_count(const job *j) {
+    form_usage u = {0};
+    for (size_t i = 0; i < j->n_choices; i++) {
+        const tern_branch_figures *f = &j->choices[i].figures;
+        u.n_generated += f->n_generated;
+        if (i % j->ask.n == 0) {
+            u.n_prompt += j->ask.prompts[i / j->ask.n].n;
+            u.n_shared += f->n_shared;
+        }
+    }
+    return u;
+}
+
+void form_write_tern(job *j, size_t first, size_t n) {
+    form_add(&j->out, ",\"tern\":{");
+    text_string(&j->out, "system_fingerprint", j->place.fingerprint);
+    form_add(&j->out, ",\"digest\":[");
+    for (size_t i = first; i < first + n; i++) {
+        text_print(&j->out, "%s\"%s\"", i > first ? "," : "", j->choices[i].digest);
+    }
+    form_add(&j->out, "],\"effective\":");
+    ask_write_effective(&j->ask, &j->out);
+    form_add(&j->out, ",\"ignored\":[");
+    text_add(&j->out, j->ask.ignored.bytes, j->ask.ignored.size);
+    form_add(&j->out, "]}");
+}
+
+void form_open_token(const job *j, text *t, int32_t token, float logprob) {
+    size_t size;
+    const char *bytes = tern_token_bytes(j->place.tokenizer, token, true, &size);
+    form_add(t, "{\"token\":");
+    text_quote(t, bytes, size);
+    text_print(t, ",\"id\":%d", (int)token);
+    text_real(t, "logprob", logprob);
+    form_add(t, ",\"bytes\":[");
+    for (size_t i = 0; i < size; i++) {
+        text_print(t, "%s%u", i > 0 ? "," : "", (unsigned)(unsigned char)bytes[i]);
+    }
+    form_add(t, "]");
+}
+
+void form_note_token(job *j, size_t i, const tern_event *e) {
+    text *t = &j->choices[i].logs[0];
+    text_add(t, ",", t->size > 0);
+    form_open_token(j, t, e->token, (float)e->logprob);
+    form_add(t, ",\"top_logprobs\":[");
+    for (size_t k = 0; k < e->n_likeliest; k++) {
+        text_add(t, ",", k > 0);
+        form_open_token(j, t, e->likeliest[k].token, e->likeliest[k].logprob);
+        form_add(t, "}");
+    }
+    form_add(t, "]}");
+}
+
+void form_write_prompt(const job *j, size_t i, text *t) {
+    const ask_prompt *p = &j->ask.prompts[i / j->ask.n];
+    if (p->given != NULL) {
+        form_add(t, p->given);
+        return;
+    }
+    for (size_t k = 0; k < p->n; k++) {
+        size_t size;
+        const char *bytes = tern_token_bytes(j->place.tokenizer, p->ids[k], true, &size);
+        text_add(t, bytes, size);
+    }
+}
+
+void form_write_truth(text *t, const char *name, bool value) {
+    text_name(t, name);
+    form_add(t, value ? "true" : "false");
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_SERVE_FORM_H
+#define TERN_SERVE_FORM_H
+
+/*
+ * Forms of replies, one for each interface: what is written of a job, whole or as the events of a
+ * stream, all of it appended to the job's `out`.
+ */
+
+#include "serve/job.h"
+
+struct form {
+    const char *id;  /* what ids of replies begin with */
+    bool trims;      /* a blank with which an answer begins is no part of it */
+    bool keeps_text; /* a stream repeats its text at the end */
+    bool has_ids;    /* ids of tokens are told */
+
+    void (*open)(job *j);  /* writes the head; NULL: there is none */
+    void (*begin)(job *j); /* events with which a stream begins */
+    void (*piece)(job *j, size_t i, const char *bytes, size_t size); /* the event of some text */
+    void (*last)(job *j, size_t i);                      /* events after the text of a choice */
+    void (*finish)(job *j);                              /* events after all choices */
+    void (*fail)(job *j, const refusal *r);              /* the event of an error */
+    void (*whole)(job *j);                               /* a reply that is no stream */
+    void (*note)(job *j, size_t i, const tern_event *e); /* logarithms of a token, into `logs` */
+};
+
+extern const form form_chat, form_completion, form_native, form_message, form_response;
+
+/* ---- form.c: what several of them write ------------------------------------------------------ */
+
+void form_add(text *t, const char *words);
+
+/* An event of a stream: its name (NULL: none) and what stands before its document, then its end. */
+void form_open_event(job *j, const char *name);
+void form_close_event(job *j);
+
+/* Tokens of prompts, of these found in the cache, tokens of answers. */
+typedef struct form_usage {
+    size_t n_prompt, n_shared, n_generated;
+} form_usage;
+
+form_usage form_count(const job *j);
+
+/* `,"tern":{...}` about n choices from `first` on. */
+void form_write_tern(job *j, size_t first, size_t n);
+
+/* {"token": ..., "logprob": ..., "bytes": [...], and is still open. */
+void form_open_token(const job *j, text *t, int32_t token, float logprob);
+
+/* Into logs[0]: a token as chats tell it, with the likeliest ones. */
+void form_note_token(job *j, size_t i, const tern_event *e);
+
+/* The prompt of a choice: the text that was given, or that of the ids. */
+void form_write_prompt(const job *j, size_t i, text *t);
+
+/* `,"NAME":true` or false. */
+void form_write_truth(text *t, const char *name, bool value);
+
+#endif
