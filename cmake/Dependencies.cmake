@@ -1,5 +1,5 @@
 # What the core needs: cpuinfo, PCRE2, threads. What features need: utf8proc (normal forms of Unicode in a
-# tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), libmicrohttpd (tern serve), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
+# tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), libmicrohttpd (tern serve), gnutls (its TLS), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
 # optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
@@ -56,8 +56,11 @@ else()
 endif()
 
 pkg_check_modules(MICROHTTPD IMPORTED_TARGET libmicrohttpd>=0.9.71)
+pkg_check_modules(GNUTLS IMPORTED_TARGET gnutls)
 if(NOT MICROHTTPD_FOUND)
   message(STATUS "tern: libmicrohttpd was not found: built without tern serve")
+elseif(NOT GNUTLS_FOUND)
+  message(STATUS "tern: gnutls was not found: tern serve is built without TLS")
 endif()
 
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)

@@ -10,6 +10,7 @@
 
 #include "base/metrics.h"
 #include "serve/http_internal.h"
+#include "serve/http_tls.h"
 
 http_limits http_limits_default(void) {
     return (http_limits){.header_bytes = 64 << 10,
@@ -357,12 +358,15 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
 static struct MHD_Daemon *start(http_server *s, int fd) {
     const http_limits *l = &s->config.limits;
+    const bool tls = s->config.tls;
     return MHD_start_daemon(
-        MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, s,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, l->connections,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, l->header_bytes, MHD_OPTION_CONNECTION_TIMEOUT,
-        l->idle_seconds, HTTP_STRICTNESS, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+        MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0), 0, NULL,
+        NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        l->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, l->header_bytes,
+        MHD_OPTION_CONNECTION_TIMEOUT, l->idle_seconds, HTTP_STRICTNESS, 1,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        s, tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, http_tls_callback(),
+        MHD_OPTION_END);
 }
 
 tern_status http_open(const http_config *config, http_server **out, tern_error *err) {

@@ -52,6 +52,7 @@ typedef struct http_config {
     const char *host;      /* name or address to listen on; not used with unix_path */
     uint16_t port;         /* 0: one that is free */
     const char *unix_path; /* of a socket in the file system; NULL: none */
+    bool tls;              /* https, with what http_tls_load read (serve/http_tls.h) */
     const char *origin;    /* of pages that may ask, in a browser (CORS); NULL: of none */
     http_limits limits;
     http_hooks hooks;
@@ -62,7 +63,7 @@ typedef struct http_config {
 TERN_MUST_CHECK tern_status http_open(const http_config *config, http_server **out,
                                       tern_error *err);
 
-/* Where it listens: "http://127.0.0.1:8080" or "unix:PATH". */
+/* Where it listens: "http://127.0.0.1:8080", "https://..." or "unix:PATH". */
 const char *http_address(const http_server *s);
 
 /* Once a second, by a thread that may wait a little: pings streams that were silent for 15 s, ends

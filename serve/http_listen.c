@@ -111,7 +111,7 @@ int http_listen(const http_config *c, char *address, size_t size, tern_error *er
         return -1;
     }
     const bool v6 = strchr(c->host, ':') != NULL;
-    (void)snprintf(address, size, "http://%s%.200s%s:%u", v6 ? "[" : "", c->host, v6 ? "]" : "",
-                   (unsigned)port_of(fd));
+    (void)snprintf(address, size, "http%s://%s%.200s%s:%u", c->tls ? "s" : "", v6 ? "[" : "",
+                   c->host, v6 ? "]" : "", (unsigned)port_of(fd));
     return fd;
 }

@@ -52,11 +52,11 @@ class Reply:
 
 
 class Server:
-    """tern serve on a free port, or at unix=PATH."""
+    """tern serve on a free port, or at unix=PATH; tls is the context of its clients."""
 
-    def __init__(self, *options, unix=None, env=None):
+    def __init__(self, *options, unix=None, env=None, tls=None):
         place = ("--unix", unix) if unix else ("--port", 0)
-        self.unix = unix
+        self.unix, self.tls = unix, tls
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             common.command("serve", *place, *options),
@@ -72,7 +72,7 @@ class Server:
             if "made without libmicrohttpd" in errors:
                 raise unittest.SkipTest("built without libmicrohttpd")
             raise AssertionError(f"tern serve {options}: {errors}")
-        found = re.search(r"http://([^:/]+):(\d+)/v1", self.greeting[0])
+        found = re.search(r"https?://([^:/]+):(\d+)/v1", self.greeting[0])
         self.host, self.port = (found[1], int(found[2])) if found else (None, None)
 
     def __enter__(self):
@@ -103,6 +103,8 @@ class Server:
     def connect(self):
         if self.unix:
             return UnixConnection(self.unix, common.TIMEOUT)
+        if self.tls:
+            return http.client.HTTPSConnection(self.host, self.port, timeout=common.TIMEOUT, context=self.tls)
         return http.client.HTTPConnection(self.host, self.port, timeout=common.TIMEOUT)
 
     def socket(self):

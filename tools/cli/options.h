@@ -59,6 +59,8 @@ typedef enum option_id {
     OPT_HOST,
     OPT_PORT,
     OPT_UNIX,
+    OPT_TLS_CERT,
+    OPT_TLS_KEY,
     OPT_ALIAS,
     OPT_ANY_MODEL,
     OPT_API_KEY,

@@ -16,6 +16,7 @@
 #ifdef TERN_HAVE_MICROHTTPD
 
 #include "base/metrics.h"
+#include "serve/http_tls.h"
 #include "serve/server.h"
 
 enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* of cache memory, unless --kv-memory says more or less */
@@ -38,6 +39,25 @@ static int read_keys(const options *o, keys *k) {
         return EXIT_USAGE;
     }
     if (path != NULL && keys_add_file(k, path, &err) != TERN_OK) {
+        return complain_error(&err);
+    }
+    return EXIT_DONE;
+}
+
+/* The certificate and its key, if any. */
+static int read_certificate(const options *o) {
+    const char *certificate = options_text(o, OPT_TLS_CERT),
+               *key_path = options_text(o, OPT_TLS_KEY);
+    tern_error err = {0};
+    if ((certificate == NULL) != (key_path == NULL)) {
+        complain("--tls-cert and --tls-key belong together");
+        return EXIT_USAGE;
+    }
+    if (certificate != NULL && options_text(o, OPT_UNIX) != NULL) {
+        complain("--tls-cert: a socket in the file system (--unix) has no TLS");
+        return EXIT_USAGE;
+    }
+    if (certificate != NULL && http_tls_load(certificate, key_path, &err) != TERN_OK) {
         return complain_error(&err);
     }
     return EXIT_DONE;
@@ -82,6 +102,7 @@ static int open_server(serving *s) {
     server_config config = {.http = {.host = options_text(o, OPT_HOST),
                                      .port = (uint16_t)options_integer(o, OPT_PORT),
                                      .unix_path = options_text(o, OPT_UNIX),
+                                     .tls = options_given(o, OPT_TLS_CERT),
                                      .origin = options_text(o, OPT_CORS),
                                      .limits = http_limits_default()},
                             .model = s->l.model,
@@ -127,6 +148,11 @@ static void reload(serving *s) {
         complain("SIGHUP: the keys stay those that were read before");
     }
     keys_free(&fresh);
+    if (options_given(s->o, OPT_TLS_CERT)) {
+        complain(read_certificate(s->o) == EXIT_DONE
+                     ? "SIGHUP: the certificate was read"
+                     : "SIGHUP: the certificate stays the one that was read before");
+    }
     if (server_reopen_log(s->server, &err) != TERN_OK) {
         complain("SIGHUP: %s; the log stays in the old file", err.message);
     }
@@ -175,6 +201,9 @@ int cmd_serve(const options *o) {
     int status = read_keys(o, &s.keys);
     s.needs_key = s.keys.n > 0;
     if (status == EXIT_DONE) {
+        status = read_certificate(o);
+    }
+    if (status == EXIT_DONE) {
         status = loader_open_model(o, true, &s.l);
     }
     if (status == EXIT_DONE) {
@@ -195,6 +224,7 @@ int cmd_serve(const options *o) {
     }
     server_close(&s.server);
     keys_free(&s.keys);
+    http_tls_free();
     loader_close(&s.l);
     return status;
 }

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/http_tls.h"
+
+#include <stddef.h>
+
+#ifdef TERN_HAVE_GNUTLS
+
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CERTIFICATES = 16, KEY_ID_BYTES = 64 };
+
+typedef struct identity {
+    struct identity *before; /* handshakes that began with it may still use it */
+    gnutls_pcert_st chain[MOST_CERTIFICATES];
+    unsigned n;
+    gnutls_privkey_t key;
+} identity;
+
+/* The library's callback has no word of its own, so there is one identity in a process. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static identity *current;
+
+static void free_identity(identity *i) {
+    for (unsigned k = 0; k < i->n; k++) {
+        gnutls_pcert_deinit(&i->chain[k]);
+    }
+    if (i->key != NULL) {
+        gnutls_privkey_deinit(i->key);
+    }
+    free(i);
+}
+
+static tern_status fail(tern_error *err, const char *path, const char *what, int code) {
+    return tern_fail(err, TERN_ERR_IO, "%s: %s: %s", path, what, gnutls_strerror(code));
+}
+
+static tern_status read_chain(identity *i, const char *path, tern_error *err) {
+    gnutls_datum_t bytes = {0};
+    int code = gnutls_load_file(path, &bytes);
+    if (code != GNUTLS_E_SUCCESS) {
+        return fail(err, path, "cannot be read", code);
+    }
+    unsigned n = MOST_CERTIFICATES;
+    code = gnutls_pcert_list_import_x509_raw(i->chain, &n, &bytes, GNUTLS_X509_FMT_PEM, 0);
+    gnutls_free(bytes.data);
+    if (code != GNUTLS_E_SUCCESS) {
+        return fail(err, path, "is no chain of certificates", code);
+    }
+    i->n = n;
+    return TERN_OK;
+}
+
+static tern_status read_key(identity *i, const char *path, tern_error *err) {
+    gnutls_datum_t bytes = {0};
+    int code = gnutls_load_file(path, &bytes);
+    if (code != GNUTLS_E_SUCCESS) {
+        return fail(err, path, "cannot be read", code);
+    }
+    code = gnutls_privkey_init(&i->key);
+    if (code == GNUTLS_E_SUCCESS) {
+        code = gnutls_privkey_import_x509_raw(i->key, &bytes, GNUTLS_X509_FMT_PEM, NULL, 0);
+    }
+    gnutls_memset(bytes.data, 0, bytes.size);
+    gnutls_free(bytes.data);
+    return code == GNUTLS_E_SUCCESS ? TERN_OK : fail(err, path, "is no private key", code);
+}
+
+static bool belongs_together(const identity *i) {
+    gnutls_pubkey_t of_key;
+    unsigned char a[KEY_ID_BYTES], b[KEY_ID_BYTES];
+    size_t a_size = sizeof a, b_size = sizeof b;
+    if (gnutls_pubkey_init(&of_key) != GNUTLS_E_SUCCESS) {
+        return false;
+    }
+    const bool same =
+        gnutls_pubkey_import_privkey(of_key, i->key, 0, 0) == GNUTLS_E_SUCCESS &&
+        gnutls_pubkey_get_key_id(of_key, GNUTLS_KEYID_USE_SHA256, a, &a_size) == GNUTLS_E_SUCCESS &&
+        gnutls_pubkey_get_key_id(i->chain[0].pubkey, GNUTLS_KEYID_USE_SHA256, b, &b_size) ==
+            GNUTLS_E_SUCCESS &&
+        a_size == b_size && memcmp(a, b, a_size) == 0;
+    gnutls_pubkey_deinit(of_key);
+    return same;
+}
+
+tern_status http_tls_load(const char *certificate_path, const char *key_path, tern_error *err) {
+    if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES ||
+        MHD_is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK) != MHD_YES) {
+        return tern_fail(err, TERN_ERR_IO,
+                         "the libmicrohttpd of this machine was made without TLS");
+    }
+    identity *i = calloc(1, sizeof *i);
+    if (i == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a certificate");
+    }
+    tern_status status = read_chain(i, certificate_path, err);
+    if (status == TERN_OK) {
+        status = read_key(i, key_path, err);
+    }
+    if (status == TERN_OK && !belongs_together(i)) {
+        status = tern_fail(err, TERN_ERR_IO, "%s: is not the key of the certificate in %s",
+                           key_path, certificate_path);
+    }
+    if (status != TERN_OK) {
+        free_identity(i);
+        return status;
+    }
+    (void)pthread_mutex_lock(&lock);
+    i->before = current;
+    current = i;
+    (void)pthread_mutex_unlock(&lock);
+    return TERN_OK;
+}
+
+static int retrieve(gnutls_session_t session, const gnutls_datum_t *names, int n_names,
+                    const gnutls_pk_algorithm_t *algorithms, int n_algorithms,
+                    gnutls_pcert_st **chain, unsigned *n, gnutls_privkey_t *key) {
+    (void)session, (void)names, (void)n_names, (void)algorithms, (void)n_algorithms;
+    (void)pthread_mutex_lock(&lock);
+    *chain = current->chain;
+    *n = current->n;
+    *key = current->key;
+    (void)pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+void *http_tls_callback(void) {
+    return (void *)retrieve;
+}
+
+void http_tls_free(void) {
+    (void)pthread_mutex_lock(&lock);
+    while (current != NULL) {
+        identity *before = current->before;
+        free_identity(current);
+        current = before;
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+#else
+
+tern_status http_tls_load(const char *certificate_path, const char *key_path, tern_error *err) {
+    (void)certificate_path, (void)key_path;
+    return tern_fail(err, TERN_ERR_IO,
+                     "this build has no TLS: it was made without gnutls; tools/install-deps "
+                     "installs it (Debian: libgnutls28-dev), then build again");
+}
+
+void *http_tls_callback(void) {
+    return NULL;
+}
+
+void http_tls_free(void) {}
+
+#endif
