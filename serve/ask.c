@@ -89,8 +89,13 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
                       a->kind == ASK_CHAT ? "\"logprobs\": true"
                                           : "\"include\": [\"message.output_text.logprobs\"]");
     }
-    if (a->echo && a->logprobs) {
-        return refuse(r, 400, "echo", "echo with logprobs is not supported by this server");
+    if (a->prompt_only && a->kind == ASK_COMPLETION && !a->echo) {
+        return refuse(r, 400, "max_tokens", "max_tokens must be at least 1 without \"echo\": true");
+    }
+    if (a->n > 1 && (a->prompt_only || (a->echo && a->logprobs && a->stream))) {
+        return refuse(
+            r, 400, a->kind == ASK_NATIVE ? "n_cmpl" : "n", "one answer at most to a prompt %s",
+            a->prompt_only ? "of which no token is wanted" : "that is streamed with its logprobs");
     }
     return true;
 }
@@ -131,11 +136,15 @@ bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r) {
     return false;
 }
 
+/* The limit of tokens: -1 for none but the context. */
+static ssize_t most_tokens(const ask *a) {
+    return a->prompt_only ? 0 : a->max_tokens > 0 ? (ssize_t)a->max_tokens : -1;
+}
+
 /* What both have under the same names; still open. */
 static void write_sampling(const ask *a, text *out) {
     const tern_sampler_params *s = &a->sampling;
-    text_print(out, "{\"seed\":%" PRIu64 ",\"max_tokens\":%zd", s->seed,
-               a->max_tokens > 0 ? (ssize_t)a->max_tokens : (ssize_t)-1);
+    text_print(out, "{\"seed\":%" PRIu64 ",\"max_tokens\":%zd", s->seed, most_tokens(a));
     text_real(out, "temperature", s->temperature);
     text_real(out, "top_p", s->top_p);
     text_print(out, ",\"top_k\":%u", s->top_k);
@@ -158,8 +167,8 @@ void ask_write_native(const ask *a, text *out) {
     text_print(out,
                ",\"n_predict\":%zd,\"n_probs\":%u,\"stream\":%s,\"cache_prompt\":%s,"
                "\"stop\":[",
-               a->max_tokens > 0 ? (ssize_t)a->max_tokens : (ssize_t)-1, a->n_logprobs,
-               a->stream ? "true" : "false", a->alone ? "false" : "true");
+               most_tokens(a), a->n_logprobs, a->stream ? "true" : "false",
+               a->alone ? "false" : "true");
     for (size_t i = 0; i < a->n_stops; i++) {
         text_add(out, ",", i > 0);
         text_quote(out, a->stops[i], strlen(a->stops[i]));

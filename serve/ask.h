@@ -50,7 +50,8 @@ typedef struct ask {
     size_t n_prompts;
     uint32_t n; /* choices for each prompt: choice i is picked with the seed + i */
     bool stream, include_usage, echo, ignore_end, logprobs, return_tokens;
-    bool alone; /* what others computed is not used, nor kept for them */
+    bool prompt_only; /* no token is wanted */
+    bool alone;       /* what others computed is not used, nor kept for them */
     uint32_t n_logprobs;
     size_t max_tokens; /* 0: until the context is full */
     tern_sampler_params sampling;

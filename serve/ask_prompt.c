@@ -84,7 +84,7 @@ static bool check_length(const ask *a, const ask_prompt *p, const ask_rules *rul
     if (p->n == 0) {
         return refuse(r, 400, ask_prompt_field(a->kind), "the prompt has no tokens");
     }
-    return p->n < rules->n_ctx || refuse_length(r, p->n, rules->n_ctx);
+    return p->n + !a->prompt_only <= rules->n_ctx || refuse_length(r, p->n, rules->n_ctx);
 }
 
 /* llama.cpp's interface is for programs that write control tokens into their prompts. */

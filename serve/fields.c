@@ -63,7 +63,8 @@ static bool read_max_tokens(const field_reading *in, const json_t *value) {
     if (!read_number(in, value, true, &x)) {
         return false;
     }
-    if (x == 0.0) {
+    in->a->prompt_only = x == 0.0 && (in->a->kind & (ASK_COMPLETION | ASK_NATIVE)) != 0;
+    if (x == 0.0 && !in->a->prompt_only) {
         return refuse(in->r, 400, in->at->name,
                       "%s must be at least 1 (-1: until the context is "
                       "full)",

@@ -23,6 +23,8 @@ struct form {
     void (*fail)(job *j, const refusal *r);              /* the event of an error */
     void (*whole)(job *j);                               /* a reply that is no stream */
     void (*note)(job *j, size_t i, const tern_event *e); /* logarithms of a token, into `logs` */
+    void (*note_prompt)(job *j, size_t i, const tern_event *e); /* of one of prompt i; NULL: its
+                                                                  prompts are not told */
 };
 
 extern const form form_chat, form_completion, form_native, form_message, form_response;

@@ -59,33 +59,110 @@ static bool has_said(job *j, const tern_event *e, size_t i) {
     return false;
 }
 
-static void note_completion(job *j, size_t at, const tern_event *e) {
-    choice *c = &j->choices[at];
-    size_t size;
-    const char *bytes = tern_token_bytes(j->place.tokenizer, e->token, true, &size);
-    for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
-        text_add(&c->logs[k], ",", c->logs[k].size > 0);
-    }
-    text_quote(&c->logs[0], bytes, size);
-    text_float(&c->logs[1], (float)e->logprob);
-    form_add(&c->logs[2], "{");
+/* The likeliest tokens as an object. */
+static void write_likeliest(job *j, text *t, const tern_event *e) {
+    form_add(t, "{");
     for (size_t i = 0; i < e->n_likeliest; i++) {
         if (!has_said(j, e, i)) {
             size_t n;
             const char *name =
                 tern_token_bytes(j->place.tokenizer, e->likeliest[i].token, true, &n);
-            text_add(&c->logs[2], ",", i > 0);
-            text_quote(&c->logs[2], name, n);
-            form_add(&c->logs[2], ":");
-            text_float(&c->logs[2], e->likeliest[i].logprob);
+            text_add(t, ",", i > 0);
+            text_quote(t, name, n);
+            form_add(t, ":");
+            text_float(t, e->likeliest[i].logprob);
         }
     }
-    form_add(&c->logs[2], "}");
-    text_print(&c->logs[3], "%zu", c->offset);
-    c->offset += count_characters(bytes, size);
+    form_add(t, "}");
 }
 
-static void write_logprobs(job *j, choice *c) {
+/* Adds a token to logs; `e` is NULL for one that nothing precedes. `shown`: its text is part of
+ * the text that offsets count in. */
+static void note_token(job *j, text *logs, size_t *offset, int32_t token, const tern_event *e,
+                       bool shown) {
+    size_t size;
+    const char *bytes = tern_token_bytes(j->place.tokenizer, token, true, &size);
+    for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+        text_add(&logs[k], ",", logs[k].size > 0);
+    }
+    text_quote(&logs[0], bytes, size);
+    if (e != NULL) {
+        text_float(&logs[1], (float)e->logprob);
+        write_likeliest(j, &logs[2], e);
+    } else {
+        form_add(&logs[1], "null");
+        form_add(&logs[2], "null");
+    }
+    text_print(&logs[3], "%zu", *offset);
+    *offset += shown ? count_characters(bytes, size) : 0;
+}
+
+/* Control tokens that the tokenizer added are not in a text that was given. */
+static bool is_shown(const job *j, size_t i, int32_t token) {
+    size_t size = 1;
+    if (j->ask.prompts[i].given != NULL) {
+        (void)tern_token_bytes(j->place.tokenizer, token, false, &size);
+    }
+    return size > 0;
+}
+
+static void note_prompt(job *j, size_t i, const tern_event *e) {
+    prompt_notes *p = &j->notes[i];
+    note_token(j, p->logs, &p->offset, e->token, e, is_shown(j, i, e->token));
+}
+
+/* Of the first tokens of prompts there is nothing to hear from the engine. */
+static void open_completion(job *j) {
+    open_head(j);
+    for (size_t i = 0; i < j->ask.n_prompts && j->notes != NULL; i++) {
+        const int32_t first = j->ask.prompts[i].ids[0];
+        note_token(j, j->notes[i].logs, &j->notes[i].offset, first, NULL, is_shown(j, i, first));
+    }
+}
+
+static void note_completion(job *j, size_t i, const tern_event *e) {
+    choice *c = &j->choices[i];
+    if (j->notes != NULL && c->n_tokens == 1) { /* offsets go on where the prompt's end */
+        text prompt = {0};
+        form_write_prompt(j, i, &prompt);
+        c->offset = count_characters(prompt.bytes, prompt.size);
+        text_free(&prompt);
+    }
+    note_token(j, c->logs, &c->offset, e->token, e, true);
+}
+
+/* Whether a stream has yet to tell a choice's prompt. */
+static bool owes_prompt(const job *j, const choice *c) {
+    return j->notes != NULL && j->ask.stream && !c->echoed;
+}
+
+/* Text of a choice, after its prompt where that is told now. */
+static void write_text(job *j, size_t i, const char *bytes, size_t size, bool prompt) {
+    text whole = {0};
+    if (prompt) {
+        form_write_prompt(j, i, &whole);
+    }
+    text_add(&whole, bytes, size);
+    text_quote(&j->out, whole.bytes, whole.size);
+    j->out.failed = j->out.failed || whole.failed;
+    text_free(&whole);
+}
+
+/* A part of the logs of a choice, after those of its prompt where they are told now. */
+static void write_part(job *j, size_t i, size_t part) {
+    const choice *c = &j->choices[i];
+    const bool prompt = j->notes != NULL && !c->echoed;
+    const text *before = prompt ? &j->notes[i / j->ask.n].logs[part] : NULL;
+    if (prompt) {
+        text_add(&j->out, before->bytes, before->size);
+        text_add(&j->out, ",", before->size > 0 && c->logs[part].size > 0);
+        j->out.failed = j->out.failed || before->failed;
+    }
+    text_add(&j->out, c->logs[part].bytes, c->logs[part].size);
+}
+
+static void write_logprobs(job *j, size_t i) {
+    choice *c = &j->choices[i];
     static const char *const parts[JOB_LOG_PARTS] = {"tokens", "token_logprobs", "top_logprobs",
                                                      "text_offset"};
     text *out = &j->out;
@@ -100,7 +177,7 @@ static void write_logprobs(job *j, choice *c) {
         for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
             text_name(out, parts[k]);
             form_add(out, "[");
-            text_add(out, c->logs[k].bytes, c->logs[k].size);
+            write_part(j, i, k);
             form_add(out, "]");
         }
         form_add(out, "}");
@@ -108,6 +185,7 @@ static void write_logprobs(job *j, choice *c) {
     for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
         text_clear(&c->logs[k]);
     }
+    c->echoed = true;
 }
 
 static void write_reason(job *j, const choice *c, bool ended) {
@@ -140,17 +218,22 @@ static void close_choice(job *j, bool final) {
 static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
     open_choice(j, i);
     form_add(&j->out, is_chat(j) ? "\"delta\":{\"content\":" : "\"text\":");
-    text_quote(&j->out, bytes, size);
+    write_text(j, i, bytes, size, owes_prompt(j, &j->choices[i]));
     form_add(&j->out, is_chat(j) ? "}" : "");
-    write_logprobs(j, &j->choices[i]);
+    write_logprobs(j, i);
     write_reason(j, &j->choices[i], false);
     close_choice(j, false);
 }
 
 static void write_last(job *j, size_t i) {
     open_choice(j, i);
-    form_add(&j->out, is_chat(j) ? "\"delta\":{}" : "\"text\":\"\"");
-    write_logprobs(j, &j->choices[i]);
+    if (is_chat(j)) {
+        form_add(&j->out, "\"delta\":{}");
+    } else {
+        form_add(&j->out, "\"text\":");
+        write_text(j, i, "", 0, owes_prompt(j, &j->choices[i]));
+    }
+    write_logprobs(j, i);
     write_reason(j, &j->choices[i], true);
     close_choice(j, j->n_left == 0);
 }
@@ -165,14 +248,15 @@ static void begin_chat(job *j) {
     }
 }
 
-/* The prompts, where they are asked for. */
+/* The prompts, where they are asked for; with their logprobs later, when these are known. */
 static void begin_completion(job *j) {
-    for (size_t i = 0; i < j->n_choices && j->ask.echo; i++) {
-        text prompt = {0};
-        form_write_prompt(j, i, &prompt);
-        write_piece(j, i, prompt.bytes, prompt.size);
-        j->out.failed = j->out.failed || prompt.failed;
-        text_free(&prompt);
+    for (size_t i = 0; i < j->n_choices && j->ask.echo && j->notes == NULL; i++) {
+        open_choice(j, i);
+        form_add(&j->out, "\"text\":");
+        write_text(j, i, "", 0, true);
+        write_logprobs(j, i);
+        write_reason(j, &j->choices[i], false);
+        close_choice(j, false);
     }
 }
 
@@ -201,16 +285,7 @@ static void write_message(job *j, size_t i) {
     choice *c = &j->choices[i];
     const bool chat = is_chat(j);
     form_add(&j->out, chat ? "\"message\":{\"role\":\"assistant\",\"content\":" : "\"text\":");
-    if (j->ask.echo) {
-        text whole = {0};
-        form_write_prompt(j, i, &whole);
-        text_add(&whole, c->content.bytes, c->content.size);
-        text_quote(&j->out, whole.bytes, whole.size);
-        j->out.failed = j->out.failed || whole.failed;
-        text_free(&whole);
-    } else {
-        text_quote(&j->out, c->content.bytes, c->content.size);
-    }
+    write_text(j, i, c->content.bytes, c->content.size, j->ask.echo);
     form_add(&j->out, chat ? ",\"refusal\":null}" : "");
     j->out.failed = j->out.failed || c->content.failed;
 }
@@ -221,7 +296,7 @@ static void write_whole(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         text_print(&j->out, "%s{\"index\":%zu,", i > 0 ? "," : "", i);
         write_message(j, i);
-        write_logprobs(j, &j->choices[i]);
+        write_logprobs(j, i);
         write_reason(j, &j->choices[i], true);
         form_add(&j->out, "}");
     }
@@ -242,11 +317,12 @@ const form form_chat = {.id = "chatcmpl-",
                         .whole = write_whole,
                         .note = form_note_token};
 const form form_completion = {.id = "cmpl-",
-                              .open = open_head,
+                              .open = open_completion,
                               .begin = begin_completion,
                               .piece = write_piece,
                               .last = write_last,
                               .finish = finish,
                               .fail = fail,
                               .whole = write_whole,
-                              .note = note_completion};
+                              .note = note_completion,
+                              .note_prompt = note_prompt};

@@ -49,10 +49,13 @@ job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
     j->n_choices = j->n_left = a->n * a->n_prompts;
     j->choices = calloc(j->n_choices, sizeof *j->choices);
     j->ids = calloc(a->n_prompts, sizeof *j->ids);
+    const bool noted = a->echo && a->logprobs;
+    j->notes = noted ? calloc(a->n_prompts, sizeof *j->notes) : NULL;
     j->place = *place;
-    if (j->choices == NULL || j->ids == NULL) {
+    if (j->choices == NULL || j->ids == NULL || (noted && j->notes == NULL)) {
         free(j->choices);
         free(j->ids);
+        free(j->notes);
         free(j);
         return NULL;
     }
@@ -75,8 +78,14 @@ void job_free(job *j) {
             text_free(&j->choices[i].logs[k]);
         }
     }
+    for (size_t i = 0; i < j->ask.n_prompts && j->notes != NULL; i++) {
+        for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+            text_free(&j->notes[i].logs[k]);
+        }
+    }
     free(j->choices);
     free(j->ids);
+    free(j->notes);
     text_free(&j->head);
     text_free(&j->out);
     ask_free(&j->ask);
@@ -87,17 +96,21 @@ void job_free(job *j) {
 
 tern_request job_request(const job *j, size_t i) {
     const ask *a = &j->ask;
-    const size_t room = j->place.n_ctx - a->prompts[i].n; /* at least 1: ask_read looks */
+    const size_t room =
+        j->place.n_ctx - a->prompts[i].n; /* at least 1 for tokens: ask_read looks */
+    const size_t wanted = a->max_tokens < room ? a->max_tokens : room;
     return (tern_request){.tokens = a->prompts[i].ids,
                           .n_tokens = a->prompts[i].n,
                           .sampling = &a->sampling,
                           .branches = a->n,
-                          .max_tokens = a->max_tokens < room ? a->max_tokens : room,
+                          .max_tokens = a->prompt_only ? 0 : wanted,
                           .ignore_end = a->ignore_end,
                           .stop_texts = a->stops,
                           .n_stop_texts = a->n_stops,
                           .logprobs = a->logprobs,
                           .n_logprobs = a->n_logprobs,
+                          .prompt_logprobs = j->notes != NULL,
+                          .prompt_only = a->prompt_only,
                           .space = a->alone                ? j->private_name
                                    : j->visit->key != NULL ? j->visit->key->digest
                                                            : NULL};
@@ -183,6 +196,7 @@ static size_t held_bytes(const job *j) {
         n += j->choices[i].content.size;
         for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
             n += j->choices[i].logs[k].size;
+            n += j->notes != NULL ? j->notes[i / j->ask.n].logs[k].size : 0;
         }
     }
     return n;
@@ -249,6 +263,10 @@ bool job_take(job *j, size_t i, const tern_event *e) {
     }
     if (j->over) {
         return false;
+    }
+    if (e->kind == TERN_EVENT_PROMPT) {
+        j->form->note_prompt(j, i, e);
+        return true;
     }
     note(j, at, e);
     if (!give(j, at, e->text, e->size)) {

@@ -35,12 +35,19 @@ typedef struct choice {
                                  logs that were told */
     double told_seconds;      /* from submitting to its last token; 0: there was none */
     bool began;               /* some of its text was told */
+    bool echoed;              /* of a stream: the prompt with its logprobs was told */
     bool ended;
     tern_end end;
     size_t stop; /* of TERN_END_STOP_TEXT: which of the request's */
     tern_branch_figures figures;
     char digest[65];
 } choice;
+
+/* Of a prompt's tokens that are told with their logprobs. */
+typedef struct prompt_notes {
+    text logs[JOB_LOG_PARTS]; /* as a choice's */
+    size_t offset;            /* characters before its next token */
+} prompt_notes;
 
 typedef struct form form;
 
@@ -53,11 +60,12 @@ typedef struct job {
     uint8_t private_name[KEY_DIGEST_BYTES]; /* of its pages, where they are nobody else's */
     http_exchange *x;                       /* kept */
     job_place place;
-    visit *visit;    /* kept */
-    text head;       /* what documents begin with, where the form has such */
-    text out;        /* the document that is being written */
-    uint64_t *ids;   /* [ask.n_prompts] of requests of the engine; 0: not submitted */
-    choice *choices; /* [n_choices]: number i is branch i % ask.n of prompt i / ask.n */
+    visit *visit;        /* kept */
+    text head;           /* what documents begin with, where the form has such */
+    text out;            /* the document that is being written */
+    uint64_t *ids;       /* [ask.n_prompts] of requests of the engine; 0: not submitted */
+    choice *choices;     /* [n_choices]: number i is branch i % ask.n of prompt i / ask.n */
+    prompt_notes *notes; /* [ask.n_prompts]; NULL: they are not told */
     size_t n_choices, n_left;
     bool over; /* all is told that there is to tell; what still comes of it is dropped */
 } job;

@@ -57,7 +57,7 @@ static void look(worker *w) {
 static void note(worker *w, choice *c, const tern_event *e) {
     if (e->kind == TERN_EVENT_END) {
         figures_note_end(&w->figures, e);
-    } else {
+    } else if (e->kind == TERN_EVENT_TOKEN) {
         figures_note_token(&w->figures, c->told_seconds, e->seconds);
         c->told_seconds = e->seconds;
     }

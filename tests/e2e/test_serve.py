@@ -155,6 +155,43 @@ class Answers(Served):
         twice = self.server.complete([ids, ids], max_tokens=8).json()
         self.assertEqual(twice["tern"]["digest"], 2 * by_ids["tern"]["digest"])
 
+    def test_echo_with_logprobs(self):
+        """What a harness reads that scores texts: of each prompt's tokens what the model thinks of them."""
+        ids = self.server.post("/tokenize", content="Once upon a time", add_special=True).json()["tokens"]
+        fields = {"logprobs": 2, "max_tokens": 3}
+        whole = self.server.complete([ids, ids[:3]], echo=True, n=2, **fields).json()["choices"]
+        for i, choice in enumerate(whole):
+            prompt = ids if i < 2 else ids[:3]
+            n, logs = len(prompt), choice["logprobs"]
+            self.assertEqual({len(part) for part in logs.values()}, {n + 3})
+            self.assertEqual((logs["token_logprobs"][0], logs["top_logprobs"][0]), (None, None))
+            self.assertTrue(all(p <= 0 for p in logs["token_logprobs"][1:]))
+            self.assertEqual("".join(logs["tokens"]), choice["text"])
+            self.assertEqual(logs["text_offset"], [len("".join(logs["tokens"][:k])) for k in range(n + 3)])
+            answer = self.server.complete(prompt, **fields).json()["choices"][0]["logprobs"]
+            for part in ("tokens", "token_logprobs", "top_logprobs"):
+                self.assertEqual(logs[part][n:], answer[part])
+            for k in range(1, n):  # a prompt's token has the logprob that it has as an answer
+                best = self.server.complete(prompt[:k], logprobs=2, max_tokens=1).json()["choices"][0]["logprobs"]
+                self.assertEqual(logs["top_logprobs"][k], best["top_logprobs"][0])
+                if logs["tokens"][k] in logs["top_logprobs"][k]:
+                    self.assertEqual(logs["token_logprobs"][k], logs["top_logprobs"][k][logs["tokens"][k]])
+        only = self.server.complete(ids, echo=True, logprobs=2, max_tokens=0).json()
+        self.assertEqual(only["usage"]["completion_tokens"], 0)
+        logs = only["choices"][0]["logprobs"]
+        self.assertEqual(logs["token_logprobs"], whole[0]["logprobs"]["token_logprobs"][: len(ids)])
+        one = self.server.complete(ids[:1], echo=True, logprobs=2, max_tokens=1).json()["choices"][0]["logprobs"]
+        self.assertEqual((one["token_logprobs"][0], len(one["tokens"])), (None, 2))
+        text = self.server.complete("Once upon", echo=True, **fields).json()["choices"][0]
+        self.assertEqual(text["logprobs"]["text_offset"][3], len("Once upon"))
+        for prompt, most in ((ids, 3), (ids, 0), ("Once upon", 3)):
+            fields = {"echo": True, "logprobs": 2, "max_tokens": most}
+            choice = self.server.complete(prompt, **fields).json()["choices"][0]
+            events = self.server.complete(prompt, stream=True, **fields).events()
+            self.assertEqual("".join(e["choices"][0]["text"] for e in events), choice["text"])
+            for part, values in choice["logprobs"].items():
+                self.assertEqual(sum([e["choices"][0]["logprobs"][part] for e in events], []), values)
+
     def test_biases_and_penalties_count(self):
         free = self.server.complete("Once upon", max_tokens=8).json()["choices"][0]["text"]
         ids = self.server.post("/tokenize", content=free).json()["tokens"]
@@ -236,7 +273,8 @@ class Refusals(Served):
         for prompt in (5, [], [[]], [1, "a"], [-1], [10**9], {"a": 1}, [None]):
             with self.subTest(prompt=prompt):
                 self.refused(self.server.complete(prompt), 400, "prompt")
-        self.refused(self.server.complete("x", echo=True, logprobs=1), 400, "echo")
+        self.refused(self.server.complete("x", max_tokens=0), 400, "max_tokens")
+        self.refused(self.server.complete("x", echo=True, logprobs=1, stream=True, n=2), 400, "n")
         self.refused(self.server.complete("x", max_tokens=1, max_completion_tokens=2), 400, "max_tokens")
 
     def test_a_prompt_that_is_too_long(self):

@@ -97,9 +97,17 @@ class Native(Served):
         self.assertEqual(cached[:3], [0, 0, 0])
         self.assertGreater(cached[3], 0)
 
+    def test_no_token_at_all(self):
+        prompt = "The cat and the hat " * 30
+        body = self.complete(prompt, n_predict=0).json()
+        self.assertEqual((body["content"], body["tokens_predicted"], body["stop_type"]), ("", 0, "limit"))
+        self.assertEqual(body["generation_settings"]["n_predict"], 0)
+        self.assertGreater(self.complete(prompt, n_predict=1).json()["tokens_cached"], 0)
+        self.refused(self.complete(prompt, n_predict=0, n_cmpl=2), 400, "n_cmpl")
+
     def test_what_is_known_and_not_done(self):
         for name, value in {"mirostat": 2, "typical_p": 0.5, "samplers": ["top_k"], "grammar": "root ::= x",
-                            "lora": [{"id": 0}], "dry_multiplier": 0.5, "n_predict": 0}.items():
+                            "lora": [{"id": 0}], "dry_multiplier": 0.5, "n_predict": -2}.items():
             self.refused(self.complete("x", **{name: value}), 400, name)
         body = self.complete("x", n_predict=1, mirostat=0, typical_p=1.0, samplers=[], id_slot=3).json()
         self.assertEqual(body["tern"]["ignored"], ["id_slot"])
