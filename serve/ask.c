@@ -76,6 +76,9 @@ static uint64_t draw_seed(void) {
 static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
     const json_t *one = json_object_get(a->body, "max_tokens");
     const json_t *other = json_object_get(a->body, "max_completion_tokens");
+    if (a->ignored.failed) {
+        return refuse(r, 503, NULL, "no memory for the request");
+    }
     if (a->kind != ASK_MESSAGE && json_is_number(one) && json_is_number(other) &&
         !json_equal(one, other)) {
         return refuse(r, 400, "max_tokens", "max_tokens and max_completion_tokens differ");

@@ -113,6 +113,9 @@ void http_stream_open(http_exchange *x);
 bool http_stream_write(http_exchange *x, const char *bytes, size_t size);
 void http_stream_end(http_exchange *x);
 
+/* Ends it where it is, so that the client sees that something is missing. */
+void http_stream_cut(http_exchange *x);
+
 /* Whether the client has closed its side, or the exchange is over. Looks at the socket, and does
  * not wait. What was not sent is dropped then. */
 bool http_gone(http_exchange *x);

@@ -63,23 +63,29 @@ static struct MHD_Response *make_response(http_exchange *x) {
     return response;
 }
 
-static void add_headers(const http_exchange *x, struct MHD_Response *response) {
-    (void)MHD_add_response_header(response, "Content-Type", x->type);
+static bool add(struct MHD_Response *response, const char *name, const char *value) {
+    return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+/* False: there is no memory for one of them, and without it the reply would say something else. */
+static bool add_headers(const http_exchange *x, struct MHD_Response *response) {
+    const char *origin = x->server->config.origin;
+    bool added = add(response, "Content-Type", x->type);
     if (x->stream) {
-        (void)MHD_add_response_header(response, "Cache-Control", "no-cache");
-        (void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
+        added = added && add(response, "Cache-Control", "no-cache") &&
+                add(response, "X-Accel-Buffering", "no");
     }
     if (x->verdict == HTTP_FRAMING) {
-        (void)MHD_add_response_header(response, "Connection", "close");
+        added = added && add(response, "Connection", "close");
     }
-    if (x->server->config.origin != NULL) {
-        (void)MHD_add_response_header(response, "Access-Control-Allow-Origin",
-                                      x->server->config.origin);
-        (void)MHD_add_response_header(response, "Vary", "Origin");
+    if (origin != NULL) {
+        added = added && add(response, "Access-Control-Allow-Origin", origin) &&
+                add(response, "Vary", "Origin");
     }
-    for (unsigned i = 0; i < x->n_headers; i++) {
-        (void)MHD_add_response_header(response, x->headers[i].name, x->headers[i].value);
+    for (unsigned i = 0; i < x->n_headers && added; i++) {
+        added = add(response, x->headers[i].name, x->headers[i].value);
     }
+    return added;
 }
 
 /* The response is queued without the exchange's lock: the library locks it, and asks it for bytes
@@ -98,8 +104,8 @@ http_result http_proceed(http_exchange *x) {
     if (response == NULL) {
         return waits ? MHD_YES : MHD_NO;
     }
-    add_headers(x, response);
-    const http_result result = MHD_queue_response(x->connection, status, response);
+    const http_result result =
+        add_headers(x, response) ? MHD_queue_response(x->connection, status, response) : MHD_NO;
     MHD_destroy_response(response);
     return result;
 }
@@ -201,13 +207,18 @@ static bool make_room(http_exchange *x, size_t size) {
     return true;
 }
 
+/* With the lock held: what was sent does not become whole any more, and the client sees that. */
+static void cut(http_exchange *x) {
+    x->gone = true;
+    (void)shutdown(x->fd, SHUT_RDWR);
+}
+
 bool http_stream_write(http_exchange *x, const char *bytes, size_t size) {
     (void)pthread_mutex_lock(&x->lock);
     bool written = x->stream && !x->ended && !x->gone && x->connection != NULL;
     if (written && !make_room(x, size)) {
-        x->gone = true; /* it does not read, and what is sent would have a hole */
+        cut(x); /* it does not read, and what is sent would have a hole */
         written = false;
-        (void)shutdown(x->fd, SHUT_RDWR);
     }
     if (written && size > 0) {
         memcpy(x->reply + x->reply_size, bytes, size);
@@ -226,6 +237,15 @@ void http_stream_end(http_exchange *x) {
     wake(x);
     (void)pthread_mutex_unlock(&x->lock);
     http_stream_forget(x);
+}
+
+void http_stream_cut(http_exchange *x) {
+    (void)pthread_mutex_lock(&x->lock);
+    if (x->connection != NULL) {
+        cut(x);
+    }
+    (void)pthread_mutex_unlock(&x->lock);
+    http_stream_end(x);
 }
 
 bool http_gone(http_exchange *x) {

@@ -122,7 +122,7 @@ tern_request job_request(const job *j, size_t i) {
 static bool send(job *j) {
     const bool sent = !j->out.failed && http_stream_write(j->x, j->out.bytes, j->out.size);
     if (j->out.failed) {
-        http_stream_end(j->x);
+        http_stream_cut(j->x);
     }
     text_clear(&j->out);
     return sent;

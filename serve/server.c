@@ -185,7 +185,8 @@ static void set_rules(server *s) {
                            .max_tokens = c->max_tokens,
                            .n_vocab = s->info.n_vocab,
                            .n_ctx = n_ctx,
-                           .most_choices = queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES};
+                           .most_choices =
+                               queue > 0 && queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES};
     s->place = (job_place){s->tokenizer, c->name, s->fingerprint, n_ctx};
 }
 

@@ -32,7 +32,11 @@ RECEIPT = re.compile(rb'\{\n  "\$schema": .*\n\}\n?', re.DOTALL)
 SESSION = re.compile(rb"TERNSES\n.*", re.DOTALL)  # renamed when it is complete, ends with its hash
 SECRET = re.compile(rb"tern-ed25519-secret-key [0-9a-f]{64}\n")
 RECEIPT_TESTS = 9  # of the run, before its receipt is written: each says why it cannot be made
-PROGRAMS = ("library", "engine")  # that use the library
+PROGRAMS = {  # that use the library, and the server's
+    "library": {},
+    "engine": {"complaints": 2},
+    "server": {"slow": True, "kinds": "alloc", "races": True},
+}
 NO_CUDA = {"TERN_CUDA_MODULE": "/nonexistent"}  # its libraries crash without memory
 
 
@@ -88,7 +92,7 @@ def cases(programs):
         Case("prompts", ["run", "--prompts-file", "PROMPTS", "-n", "2", "--threads", "1"], slow=True, complaints=2),
         Case("verify-receipt", ["verify", "RECEIPT", "--replay"], compare="none", slow=True),
         Case("verify", ["verify-determinism", "-m", "TINY"], compare="none", slow=True),
-        *(Case(name, [str(common.SMALL_MODEL)], program=path, complaints=2) for name, path in programs.items()),
+        *(Case(name, [str(common.SMALL_MODEL)], program=path, **PROGRAMS[name]) for name, path in programs.items()),
     ]
 
 
@@ -165,7 +169,7 @@ class Sweep:
             if place.hash in self.hit:
                 self.problems += [problem] if problem else []
                 return True
-        return self.case.compare == "json" or self.case.compare_file == "none"
+        return self.case.compare == "json" or self.case.compare_file == "none" or self.case.races
 
     def go(self):
         start = time.monotonic()

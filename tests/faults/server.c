@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A server and its client in one process, for the test that makes allocations fail: server MODEL
+ * asks once for everything there is and prints what the server says. A reply that was refused or
+ * cut is asked for again: a server goes on after a moment without memory, and must answer then.
+ * Status 2 where it does not, or where a reply looks whole and is not. The client itself allocates
+ * nothing.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "serve/server.h"
+
+enum { MOST = 1 << 18, WAIT_SECONDS = 30, PROBLEM = 2 };
+
+/* How a request ended. */
+typedef enum verdict { WHOLE, REFUSED, CUT, HALF } verdict;
+
+typedef struct reply {
+    char bytes[MOST]; /* the body, without chunks' sizes; terminated */
+    size_t size;
+    unsigned status;
+} reply;
+
+static const struct {
+    const char *line, *body; /* NULL: none */
+    bool varies;             /* what it says belongs to the moment */
+} requests[] = {
+    {"GET /health", NULL, false},
+    {"GET /ready", NULL, false},
+    {"GET /v1/models", NULL, true},
+    {"GET /props", NULL, true},
+    {"GET /metrics", NULL, true},
+    {"POST /v1/chat/completions",
+     "{\"messages\":[{\"role\":\"system\",\"content\":[{\"type\":\"text\",\"text\":\"Be brief.\"},"
+     "{\"type\":\"text\",\"text\":\"And right.\"}]},{\"role\":\"user\",\"content\":\"What is "
+     "17+25?\"}],\"max_tokens\":6,\"logprobs\":true,\"top_logprobs\":2,\"unknown\":1,\"other\":2}",
+     false},
+    {"POST /v1/chat/completions",
+     "{\"messages\":[{\"role\":\"user\",\"content\":\"What is 2+2?\"}],\"max_tokens\":6,"
+     "\"stream\":true,\"stream_options\":{\"include_usage\":true},\"ignored\":[]}",
+     false},
+    {"POST /v1/completions",
+     "{\"prompt\":[\"Once "
+     "upon\",\"Once\"],\"max_tokens\":5,\"echo\":true,\"n\":2,\"temperature\":1,"
+     "\"stop\":[\"never said\"],\"logit_bias\":{\"42\":1.5},\"seed\":7}",
+     false},
+    {"POST /v1/completions",
+     "{\"prompt\":[1,2,3],\"max_tokens\":5,\"stream\":true,\"logprobs\":2,\"ignore_eos\":true}",
+     false},
+    {"POST /v1/completions", "{\"prompt\":\"Q\",\"max_tokens\":0}", false},
+    {"POST /tokenize", "{\"content\":\"What is 2+2?\",\"with_pieces\":true}", false},
+    {"POST /detokenize", "{\"tokens\":[100,101,102]}", false},
+    {"POST /apply-template", "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}", false},
+};
+enum { REQUESTS = sizeof requests / sizeof *requests };
+
+/* ---- a client -------------------------------------------------------------------------------- */
+
+static int connect_to(uint16_t port) {
+    const struct sockaddr_in name = {.sin_family = AF_INET,
+                                     .sin_port = htons(port),
+                                     .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    const struct timeval wait = {.tv_sec = WAIT_SECONDS};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) != 0 ||
+        connect(fd, (const struct sockaddr *)&name, sizeof name) != 0) {
+        fprintf(stderr, "tern: no connection\n");
+        exit(PROBLEM);
+    }
+    return fd;
+}
+
+static void send_request(int fd, size_t i) {
+    static char text[4096];
+    const char *body = requests[i].body ? requests[i].body : "";
+    const int n = snprintf(text, sizeof text,
+                           "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                           "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                           requests[i].line, strlen(body), body);
+    (void)send(fd, text, (size_t)n, MSG_NOSIGNAL);
+}
+
+/* All that comes until the server closes. */
+static size_t receive(int fd, char *bytes, size_t most) {
+    size_t size = 0;
+    ssize_t n = 1;
+    while (n > 0 && size < most) {
+        n = recv(fd, bytes + size, most - size, 0);
+        size += n > 0 ? (size_t)n : 0;
+    }
+    if (size == most || (n < 0 && recv(fd, bytes, 1, MSG_DONTWAIT) != 0 && size == 0)) {
+        return 0;
+    }
+    return size;
+}
+
+/* Puts the pieces of a chunked body together; false where it has no end. */
+static bool join_chunks(const char *at, const char *end, reply *r) {
+    for (;;) {
+        char *next;
+        const unsigned long n = strtoul(at, &next, 16);
+        if (next == at || next + 2 > end) {
+            return false;
+        }
+        at = next + 2;
+        if (n == 0) {
+            return end - at == 2;
+        }
+        if (n + 2 > (size_t)(end - at)) {
+            return false;
+        }
+        memcpy(r->bytes + r->size, at, n);
+        r->size += n;
+        at += n + 2;
+    }
+}
+
+/* Whether the header's own words say that all of the body is there. */
+static bool take_apart(const char *text, size_t size, reply *r) {
+    const char *body = strstr(text, "\r\n\r\n");
+    const char *length = strstr(text, "Content-Length: ");
+    if (body == NULL || sscanf(text, "HTTP/1.1 %u ", &r->status) != 1) {
+        return false;
+    }
+    body += 4;
+    if (strstr(text, "Transfer-Encoding: chunked") != NULL) {
+        return join_chunks(body, text + size, r);
+    }
+    r->size = (size_t)(text + size - body);
+    memcpy(r->bytes, body, r->size);
+    return length != NULL && strtoul(length + 16, NULL, 10) == r->size;
+}
+
+static bool ends_with(const reply *r, const char *end) {
+    const size_t n = strlen(end);
+    return r->size >= n && memcmp(r->bytes + r->size - n, end, n) == 0;
+}
+
+/* A reply that is framed whole must be one: what it says is compared with what is printed when
+ * nothing fails. */
+static verdict judge(const char *header, const reply *r) {
+    const char *type = r->status == 200 && strstr(header, "text/event-stream") ? "stream" : "text";
+    if (strstr(header, "Content-Type: ") == NULL) {
+        return HALF;
+    }
+    if (strcmp(type, "stream") == 0) {
+        return ends_with(r, "data: [DONE]\n\n")       ? WHOLE
+               : strstr(r->bytes, "data: {\"error\"") ? REFUSED
+                                                      : HALF;
+    }
+    if (r->status >= 500) {
+        return strncmp(r->bytes, "{\"error\":{", 10) == 0 && ends_with(r, "}}") ? REFUSED : HALF;
+    }
+    return WHOLE;
+}
+
+static verdict ask(uint16_t port, size_t i, reply *r) {
+    static char text[MOST];
+    const int fd = connect_to(port);
+    send_request(fd, i);
+    const size_t size = receive(fd, text, sizeof text - 1);
+    close(fd);
+    text[size] = '\0';
+    r->size = 0;
+    const bool framed = take_apart(text, size, r);
+    r->bytes[r->size] = '\0';
+    return framed ? judge(text, r) : CUT;
+}
+
+/* ---- what is printed ------------------------------------------------------------------------- */
+
+/* Ids and times are different each time. */
+static void blank(reply *r, const char *name) {
+    for (char *at = r->bytes; (at = strstr(at, name)) != NULL;) {
+        at += strlen(name);
+        for (; *at != '"' && *at != ',' && *at != '\0'; at++) {
+            *at = '-';
+        }
+    }
+}
+
+static void print(size_t i, reply *r) {
+    blank(r, "\"id\":\"chatcmpl");
+    blank(r, "\"id\":\"cmpl");
+    blank(r, "\"created\":");
+    if (requests[i].varies) {
+        r->bytes[0] = '\0';
+    }
+    printf("%s: %u %s\n", requests[i].line, r->status, r->bytes);
+}
+
+/* Whether allocations go on to fail after the first one. */
+static bool lasts(void) {
+    const char *when = getenv("TERN_FAULTS_AT");
+    return when != NULL && strchr(when, '+') != NULL;
+}
+
+static int ask_all(uint16_t port) {
+    static const char *const names[] = {"whole", "refused", "cut", "half"};
+    static reply r;
+    for (size_t i = 0; i < REQUESTS; i++) {
+        verdict v = ask(port, i, &r);
+        if (v != WHOLE) {
+            fprintf(stderr, "tern: request %zu: %s\n", i, names[v]);
+        }
+        if (v != WHOLE && v != HALF && !lasts()) {
+            v = ask(port, i, &r);
+        }
+        if (v != WHOLE) {
+            return v == HALF || !lasts() ? PROBLEM : 1;
+        }
+        print(i, &r);
+    }
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+static int serve(const tern_model *model, tern_error *err) {
+    static const keys none;
+    server *s = NULL;
+    server_config config = {.http = {.host = "127.0.0.1", .limits = http_limits_default()},
+                            .model = model,
+                            .engine = tern_engine_params_default(),
+                            .name = "small",
+                            .keys = &none,
+                            .sampling = tern_sampler_params_default(),
+                            .seeded = true,
+                            .max_tokens = 8};
+    config.engine.threads = 1;
+    config.engine.n_sequences = 3;
+    if (server_open(&config, &s, err) != TERN_OK) {
+        return 1;
+    }
+    const char *port = strrchr(server_address(s), ':');
+    const int status = ask_all((uint16_t)strtoul(port + 1, NULL, 10));
+    server_close(&s);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    tern_model *model = NULL;
+    tern_error err = {0};
+    int status = 1;
+    if (argc != 2) {
+        (void)tern_fail(&err, TERN_ERR_ARG, "usage: server MODEL");
+    } else if (tern_model_open(argv[1], NULL, &model, &err) == TERN_OK) {
+        status = serve(model, &err);
+    }
+    tern_model_free(&model);
+    if (err.status != TERN_OK) {
+        fprintf(stderr, "tern: %s\n", err.message);
+    }
+    return status;
+}
