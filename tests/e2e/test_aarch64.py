@@ -27,6 +27,7 @@ SETS_OF = {  # processors of qemu, and the instruction sets that must be chosen 
     "cortex-a76": {"neon", "neondot"},
     "max": {"neon", "neondot", "neoni8mm"},
 }
+SCHEDULES = 20  # random schedules of an engine
 EVERY = 24  # kernel tests take every n-th shape
 BLOCKS = ("q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k")
 PRESETS = ["bitnet-tiny-odd"] + [f"llama-tiny-{name}" for name in BLOCKS]
@@ -64,7 +65,7 @@ def build(folder):
     options |= {"TERN_WERROR": "ON", "TERN_BENCH": "OFF", "TERN_EMULATED_EVERY": EVERY}
     defines = [f"-D{name}={value}" for name, value in options.items()]
     run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *defines)
-    targets = [f"test_{name}" for name in TESTS] + ["tern_program"]
+    targets = [f"test_{name}" for name in (*TESTS, "engine_schedules")] + ["tern_program"]
     run("cmake", "--build", folder, "-j", os.cpu_count(), "--target", *targets)
 
 
@@ -87,6 +88,12 @@ class Aarch64(common.TernTest):
         passed = set(re.findall(r"Test +#\d+: (\w+) \.* +Passed", text))
         expected = set(TESTS) | {f"kernels_matmul_{name}" for name in ("neondot", "neoni8mm")}
         self.assertTrue(expected <= passed, text)
+
+    def test_schedules(self):
+        """Sequences that an engine computes together are what each is alone."""
+        program = self.folder / "tests" / "test_engine_schedules"
+        text = run("qemu-aarch64", "-cpu", "max", program, TERN_TEST_SCHEDULES=SCHEDULES)
+        self.assertRegex(text, rf"(?m)^{SCHEDULES} schedules: ")
 
     def check(self, model):
         """One answer on every processor, for batches (gemm) and token by token (gemv)."""

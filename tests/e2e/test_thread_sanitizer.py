@@ -17,6 +17,7 @@ import common
 # Of programs that would take minutes: the functions that run.
 ONLY = {
     "engine": "test_threads",
+    "engine_cancel": "test_at_any_time",
     "parity": "test_decoding_evaluates_each_token_once",
     "runner": "test_f16",
 }
@@ -92,6 +93,9 @@ class Threads(unittest.TestCase):
 
     def test_engine(self):
         self.check("engine")
+
+    def test_engine_cancel(self):
+        self.check("engine_cancel")
 
     def test_generate(self):
         self.check("generate")

@@ -224,7 +224,7 @@ static int ask_all(uint16_t port) {
 /* ---- the server ------------------------------------------------------------------------------ */
 
 static int serve(const tern_model *model, tern_error *err) {
-    static const keys none;
+    static keys none;
     server *s = NULL;
     server_config config = {.http = {.host = "127.0.0.1", .limits = http_limits_default()},
                             .model = model,
