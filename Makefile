@@ -77,7 +77,7 @@ RUNS ?= 3
 PROMPTS ?=
 bench-model: all
 	$(BUILD)/tern bench -m $(MODEL) --repeat $(RUNS) --strict
-	$(if $(PROMPTS),$(BUILD)/tern run -m $(MODEL) --prompts-file $(PROMPTS) --rounds $(RUNS) --strict --json)
+	$(if $(PROMPTS),$(BUILD)/tern run -m $(MODEL) --prompts-file $(PROMPTS) --rounds $(RUNS) --parallel 1 --strict --json)
 
 # Everything that docs/performance.md shows, measured here into docs/receipts/MACHINE, and the page of it. SMOLLM2: a
 # GGUF file of SmolLM2-135M-Instruct, for its receipts too.

@@ -112,6 +112,7 @@ typedef struct tern_request {
     size_t n_stop_tokens;
     const char *const *stop_texts; /* [n_stop_texts] that end the text where they begin */
     size_t n_stop_texts;
+    bool drop_space;     /* one space at the start of the text is no part of it */
     bool logprobs;       /* of each token: ln of its probability before biases, penalties, masks and
                             temperature. Reads the whole head for each */
     uint32_t n_logprobs; /* the likeliest tokens with theirs, TERN_MOST_LOGPROBS at most */
@@ -178,6 +179,8 @@ typedef struct tern_logprob {
 typedef struct tern_branch_figures {
     size_t n_prompt, n_generated;
     size_t n_shared;      /* of the prompt, found in pages when it was first admitted */
+    size_t n_computed;    /* positions, in all passes; those that were computed again, too */
+    uint64_t n_found;     /* positions before these that passes found in the cache, summed up */
     uint32_t n_set_aside; /* how often it had to make room */
     uint64_t n_guessed, n_guessed_right;
     double queued_seconds;      /* until it was first admitted */
@@ -234,6 +237,7 @@ typedef struct tern_engine_state {
     uint64_t set_aside;
     uint32_t pages, free_pages, used_pages, cached_pages; /* of 64 positions, at the last step */
     uint32_t n_ctx, threads;
+    int refused; /* errno of the first place for threads or memory that the system refused; 0: none */
 } tern_engine_state;
 
 tern_engine_state tern_engine_now(tern_engine *e);

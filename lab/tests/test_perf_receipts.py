@@ -63,7 +63,7 @@ class Makefile(unittest.TestCase):
         for made in (self.commands("bench", RUNS="7", PROMPTS=prompts),
                      self.commands("bench", "RUNS=7", f"PROMPTS={prompts}")):
             self.assertIn("--repeat 7 --strict", made)
-            self.assertIn(f"--prompts-file {prompts} --rounds 7", made)
+            self.assertIn(f"--prompts-file {prompts} --rounds 7 --parallel 1", made)
             self.assertNotIn("bench/bench_kernels\n", made)
         self.assertIn("--repeat 4", self.commands("bench", RUNS="4"))
 

@@ -94,7 +94,7 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
                                         .stop_tokens = b->stop_tokens,
                                         .n_stop_tokens = r->n_stop_tokens};
     status = tern_answer_text_open(&b->text, f->tokenizer, r->stop_texts, r->n_stop_texts,
-                                   f->piece_bytes, 1 + TERN_MOST_GUESSES, err);
+                                   r->drop_space, f->piece_bytes, 1 + TERN_MOST_GUESSES, err);
     return status == TERN_OK ? open_sampler(b, r, f->n_vocab, err) : status;
 }
 

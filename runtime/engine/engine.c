@@ -114,13 +114,12 @@ static tern_status open_parts(tern_engine *e, uint32_t pages, tern_error *err) {
                                            .n_jobs = p->n_sequences,
                                            .n_queue = p->n_queue,
                                            .n_batch = p->n_batch};
-    int refused = 0;
     tern_status status = tern_schedule_new(&schedule, &e->schedule, err);
     if (status == TERN_OK && !reserve_lists(e))
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine of %u sequences",
                            p->n_sequences);
     if (status == TERN_OK)
-        status = tern_pool_open(e->model, p->kv, pages, &e->pool, &refused, err);
+        status = tern_pool_open(e->model, p->kv, pages, &e->pool, &e->refused, err);
     return status == TERN_OK ? tern_runner_new(e->model, &runner, &e->runner, err) : status;
 }
 
@@ -408,6 +407,7 @@ static void note_state(tern_engine *e) {
     s->cached_pages = pages.cached;
     s->n_ctx = e->frame.n_ctx;
     s->threads = tern_runner_threads(e->runner);
+    s->refused = e->refused ? e->refused : tern_runner_refused(e->runner);
 }
 
 /* Under the lock: branches that are over leave the list of all. Those that waited for one of them

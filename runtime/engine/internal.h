@@ -23,6 +23,7 @@ struct tern_engine {
     tern_engine_params params; /* without zeros for defaults */
     tern_branch_frame frame;
     uint32_t n_branches; /* that there may be at once */
+    int refused;         /* errno of the first place that the system refused to the pool */
 
     /* of the thread that makes steps */
     tern_pool pool;

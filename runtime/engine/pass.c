@@ -25,6 +25,8 @@ static uint32_t line_up(tern_engine *e, size_t n) {
         first += p->wanted;
         e->spans[i] =
             (tern_engine_span){.branch = b, .first = first - p->picks, .goes_on = p->picks > 0};
+        b->figures.n_computed += p->n;
+        b->figures.n_found += p->position;
         b->figures.n_guessed += p->picks > 0 ? p->picks - 1 : 0;
         rows += p->n;
     }

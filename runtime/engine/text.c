@@ -30,10 +30,10 @@ static tern_status copy_stops(tern_answer_text *t, const char *const *stops, siz
 }
 
 tern_status tern_answer_text_open(tern_answer_text *t, const tern_tokenizer *tokenizer,
-                                  const char *const *stops, size_t n_stops, size_t piece_bytes,
-                                  size_t most, tern_error *err) {
+                                  const char *const *stops, size_t n_stops, bool drop_space,
+                                  size_t piece_bytes, size_t most, tern_error *err) {
     size_t longest = 0;
-    *t = (tern_answer_text){0};
+    *t = (tern_answer_text){.drop_space = drop_space};
     if (!tokenizer)
         return n_stops == 0 ? TERN_OK
                             : tern_fail(err, TERN_ERR_TOKENIZER_MISSING,
@@ -74,6 +74,12 @@ static size_t which(const tern_stops *s, const char *text, size_t size) {
 
 /* Appends bytes up to a stop string, which is cut off again together with all that follows. */
 static void append(tern_answer_text *t, const char *bytes, size_t size) {
+    if (t->drop_space && size > 0) {
+        const size_t dropped = *bytes == ' ';
+        bytes += dropped;
+        size -= dropped;
+        t->drop_space = false;
+    }
     for (size_t i = 0; i < size && !t->stopped; i++) {
         t->text[t->size++] = bytes[i];
         const size_t matched = tern_stops_match(&t->stops, t->text + t->given, t->size - t->given);

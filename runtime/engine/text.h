@@ -15,8 +15,9 @@ typedef struct tern_answer_text {
     tern_stops stops;         /* own copies */
     char *text;               /* [capacity] what was given since the last turn, then what is held */
     size_t capacity, size, given;
-    bool stopped; /* a stop string is complete; nothing follows */
-    size_t stop;  /* which one */
+    bool drop_space; /* still to be done */
+    bool stopped;    /* a stop string is complete; nothing follows */
+    size_t stop;     /* which one */
 } tern_answer_text;
 
 /* Some bytes of it, until the next turn. */
@@ -26,6 +27,7 @@ typedef struct tern_text_part {
 } tern_text_part;
 
 /*
+ * drop_space: one space at the start is no part of the text, before stops are looked for.
  * tokenizer may be NULL when n_stops is 0, else TERN_ERR_TOKENIZER_MISSING. piece_bytes: of the
  * longest token; most: tokens between two turns. TERN_ERR_ARG for an empty stop string,
  * TERN_ERR_NOMEM. *t needs no initialisation; close it in any case.
@@ -33,7 +35,8 @@ typedef struct tern_text_part {
 TERN_MUST_CHECK tern_status tern_answer_text_open(tern_answer_text *t,
                                                   const tern_tokenizer *tokenizer,
                                                   const char *const *stops, size_t n_stops,
-                                                  size_t piece_bytes, size_t most, tern_error *err);
+                                                  bool drop_space, size_t piece_bytes, size_t most,
+                                                  tern_error *err);
 void tern_answer_text_close(tern_answer_text *t);
 
 /* What was given is not needed any more. */

@@ -35,32 +35,100 @@ class PromptsFile(common.TernTest):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
+    def lines(self, *options):
+        """The objects of the answers, and that of the run."""
+        lines = [json.loads(line) for line in tern_text(*self.options, *options, "--json").splitlines()]
+        return lines[:-1], lines[-1]
+
+    def check_alone(self, answers):
+        for answer in answers:
+            alone = self.alone[answer["prompt"] - 1]
+            for key in ("text", "tokens", "prompt_tokens", "generated_tokens", "stop"):
+                self.assertEqual(answer[key], alone[key])
+
     def test_json(self):
-        """One line; each answer is that of the prompt alone, in every round."""
-        answer = tern_json(*self.options, "--prompts-file", self.file, "--rounds", 2)
-        results = answer["results"]
-        self.assertEqual([r["prompt"] for r in results], [1, 1, 2, 2, 3, 3, 4, 4])
-        self.assertEqual([r["round"] for r in results], [1, 2] * 4)
-        for result in results:
-            alone = self.alone[result["prompt"] - 1]
-            for key in ("text", "tokens", "prompt_tokens", "stop"):
-                self.assertEqual(result[key], alone[key])
-        for key in ("prompt_tokens", "generated_tokens"):
-            self.assertEqual(answer[key], sum(r[key] for r in results))
-        for key in ("true_tps", "isa", "threads", "kernels", "seed", "rss_mib", "model"):
-            self.assertIn(key, answer)
+        """A line for each answer, in order, then one for the run; each answer is that of the prompt alone."""
+        for parallel in (0, 1, 3):
+            answers, run = self.lines("--prompts-file", self.file, "--rounds", 2, "--parallel", parallel)
+            self.assertEqual([a["prompt"] for a in answers], [1, 1, 2, 2, 3, 3, 4, 4])
+            self.assertEqual([a["round"] for a in answers], [1, 2] * 4)
+            self.check_alone(answers)
+            self.assertEqual((run["answers"], run["failed"], run["parallel"]), (8, 0, parallel or 8))
+            for key in ("prompt_tokens", "generated_tokens", "shared_tokens"):
+                self.assertEqual(run[key], sum(a[key] for a in answers))
+            self.assertLess(0.5 * run["true_tps"], run["generated_tokens"] / run["seconds"])
+            for key in ("isa", "threads", "kernels", "seed", "rss_mib", "model"):
+                self.assertIn(key, run)
+            if parallel == 1:
+                ends = sum(a["stop"] == "end" for a in answers)
+                self.assertEqual(run["passes"], run["generated_tokens"] + ends)
 
     def test_cache_counters(self):
-        """A round computes each position once, and every later pass finds those before it."""
-        answer = tern_json(*self.options, "--prompts-file", self.file, "--rounds", 2)
-        for result in answer["results"]:
-            prompt, generated = result["prompt_tokens"], result["generated_tokens"]
-            self.assertEqual(result["kv_misses"], prompt + generated)
-            self.assertEqual(result["kv_hits"], sum(range(prompt, prompt + generated)))
+        """An answer computes each position once, but not a last token that nothing follows; rounds find nothing of each other."""
+        answers, _ = self.lines("--prompts-file", self.file, "--rounds", 2)
+        for answer in answers:
+            prompt, generated = answer["prompt_tokens"], answer["generated_tokens"]
+            self.assertEqual(answer["shared_tokens"], 0)
+            last = prompt + generated - (answer["stop"] == "length")
+            self.assertEqual(answer["kv_misses"], last)
+            self.assertEqual(answer["kv_hits"], sum(range(prompt, last)))
+
+    def test_prompts_that_begin_alike(self):
+        """What they have in common is computed once, within a round; each answer is that of the prompt alone."""
+        begin = " ".join(f"word {i}" for i in range(30))
+        prompts = [f"{begin} and {end}" for end in ("this", "that", "more")]
+        file = Path(self.folder.name) / "alike.txt"
+        file.write_text("\n".join(prompts))
+        options = ("--prompts-file", file, "--parallel", 1, "--rounds", 2)
+        answers, run = self.lines(*options)
+        shared = {(a["prompt"], a["round"]): a["shared_tokens"] for a in answers}
+        self.assertEqual(shared[1, 1], 0)
+        self.assertEqual(shared[1, 2], 0)
+        self.assertGreaterEqual(shared[2, 1], 64)
+        self.assertEqual(run["shared_tokens"], 4 * shared[2, 1])
+        for answer in answers:
+            alone = tern_json(*self.options, "-p", prompts[answer["prompt"] - 1])
+            self.assertEqual((answer["text"], answer["tokens"]), (alone["text"], alone["tokens"]))
+        digests = {(a["prompt"], a["digest"]) for a in answers}
+        self.assertEqual(len(digests), 3)
+        small, _ = self.lines(*options, "--kv-memory", 1, "--batch", 7, "--threads", 1, "--isa", "scalar")
+        self.assertEqual({(a["prompt"], a["digest"]) for a in small}, digests)
+
+    def test_ends(self):
+        """Limits, stops and a full context end an answer as they end it alone; so does a limit of none."""
+        two = Path(self.folder.name) / "two.txt"
+        two.write_text("\n".join(LINES[:2]))
+        for options in (
+            ("-n", 0),
+            ("-n", 1),
+            ("--ctx", 16, "-n", 100),
+            ("--stop", "."),
+            ("--chat", "--stop", " "),
+            ("--chat", "--stop", "2", "--stop-token", 13),
+            ("--ignore-eos", "-n", 40, "--logit-bias", "13=5", "--repeat-penalty", 1.3),
+        ):
+            with self.subTest(options=options):
+                answers, _ = self.lines("--prompts-file", two, *options)
+                self.assertEqual(len(answers), 2)
+                for answer in answers:
+                    alone = tern_json(*self.options, "-p", PROMPTS[answer["prompt"] - 1], *options)
+                    for key in ("text", "tokens", "stop"):
+                        self.assertEqual(answer[key], alone[key])
 
     def test_text(self):
         said = tern_text(*self.options, "--prompts-file", self.file)
         self.assertEqual(said, "".join(alone["text"] + "\n" for alone in self.alone))
+        echoed = tern_text(*self.options, "--prompts-file", self.file, "--echo", "--parallel", 2)
+        texts = [prompt + alone["text"] + "\n" for prompt, alone in zip(PROMPTS, self.alone)]
+        self.assertEqual(echoed, "".join(texts))
+
+    def test_without_a_tokenizer(self):
+        """Ids in place of text."""
+        synthetic = Path(self.folder.name) / "synthetic.gguf"
+        tern_text("synth", synthetic, "--preset", "llama-tiny-f16")
+        options = ("run", "-m", synthetic, "--tokens", "1,2,3", "-n", 5)
+        once = tern_text(*options)
+        self.assertEqual(tern_text(*options, "--rounds", 2), once * 2)
 
     def test_standard_input_and_chat(self):
         options = ("run", "-m", self.model, "-n", 8, "--chat")
@@ -68,11 +136,11 @@ class PromptsFile(common.TernTest):
         self.assertEqual(piped, "4\n6\n")
 
     def test_rounds_of_one_prompt(self):
-        answer = tern_json(*self.options, "-p", PROMPTS[3], "--rounds", 3)
-        self.assertEqual([r["tokens"] for r in answer["results"]], [self.alone[3]["tokens"]] * 3)
+        answers, _ = self.lines("-p", PROMPTS[3], "--rounds", 3)
+        self.assertEqual([a["tokens"] for a in answers], [self.alone[3]["tokens"]] * 3)
         single = tern_json(*self.options, "-p", PROMPTS[3], "--rounds", 1)
         self.assertEqual(single["tokens"], self.alone[3]["tokens"])
-        self.assertNotIn("results", single)
+        self.assertNotIn("answers", single)
 
     def test_one_that_cannot_be_answered(self):
         """The others are; the exit status tells."""
@@ -80,8 +148,9 @@ class PromptsFile(common.TernTest):
         long.write_text("\n".join([PROMPTS[0], "word " * 5000, PROMPTS[1]]))
         result = tern(*self.options, "--prompts-file", long, "--json")
         self.assertEqual(result.returncode, 1)
-        results = json.loads(result.stdout)["results"]
+        results = [json.loads(line) for line in result.stdout.splitlines()]
         self.assertIn("context", results[1]["error"])
+        self.assertEqual((results[3]["answers"], results[3]["failed"]), (3, 1))
         self.assertEqual([results[0]["text"], results[2]["text"]], [a["text"] for a in self.alone[:2]])
         plain = tern(*self.options, "--prompts-file", long)
         self.assertEqual(plain.returncode, 1)
@@ -89,7 +158,7 @@ class PromptsFile(common.TernTest):
         self.assertEqual(len(plain.stdout.splitlines()), 2)
 
     def test_interrupt(self):
-        """What is done is still printed as one line."""
+        """What is done is still printed, and the run's line."""
         options = (*self.options, "--prompts-file", self.file, "--rounds", 100000, "--json")
         with subprocess.Popen(
             common.command(*options),
@@ -104,7 +173,9 @@ class PromptsFile(common.TernTest):
                 process.send_signal(signal.SIGINT)
             stdout, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, stderr)
-        self.assertGreater(len(json.loads(stdout)["results"]), 1)
+        lines = [json.loads(line) for line in stdout.splitlines()]
+        self.assertGreater(len(lines), 2)
+        self.assertEqual(lines[-1]["answers"], len(lines) - 1)
 
     def test_bad_files(self):
         bad = Path(self.folder.name) / "bad.txt"

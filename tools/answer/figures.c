@@ -27,10 +27,10 @@ void figures_print(const answerer *a, const loaded *l) {
                   answer_end_name(a->end));
 }
 
-static json_t *token_list(const answerer *a) {
+static json_t *token_list(const int32_t *tokens, size_t n) {
     json_t *list = json_array();
-    for (size_t i = 0; i < a->n_tokens; i++) {
-        json_array_append_new(list, json_integer(a->tokens[i]));
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(list, json_integer(tokens[i]));
     }
     return list;
 }
@@ -48,7 +48,7 @@ void figures_set_rates(json_t *root, const tern_generation *g, const loaded *l) 
 void figures_set_answer(json_t *root, const answerer *a, const loaded *l) {
     const tern_generation *g = &a->figures;
     json_object_set_new(root, "text", json_text(a->text, a->text_size));
-    json_object_set_new(root, "tokens", token_list(a));
+    json_object_set_new(root, "tokens", token_list(a->tokens, a->n_tokens));
     figures_set_rates(root, g, l);
     json_object_set_new(root, "kv_hits", json_integer((json_int_t)a->kv_hits));
     json_object_set_new(root, "kv_misses", json_integer((json_int_t)a->kv_misses));
@@ -56,6 +56,39 @@ void figures_set_answer(json_t *root, const answerer *a, const loaded *l) {
     json_object_set_new(root, "p50_ms", json_number(g->p50_ms));
     json_object_set_new(root, "p95_ms", json_number(g->p95_ms));
     json_object_set_new(root, "stop", json_string(answer_end_name(a->end)));
+}
+
+/* Seconds from the first token to the end. */
+static double decode_seconds(const together_answer *a) {
+    return a->n_tokens > 0 ? a->figures.seconds - a->figures.first_token_seconds : 0.0;
+}
+
+void figures_print_of_many(const together_answer *a, const char *end) {
+    const tern_branch_figures *f = &a->figures;
+    (void)fprintf(stderr,
+                  "answer %zu: prompt %zu tokens, %zu of them shared | generated %zu, %.2f/s, p50 "
+                  "%.2f ms, p95 %.2f ms | first after %.1f ms | stop: %s\n",
+                  a->number + 1, f->n_prompt, f->n_shared, a->n_tokens,
+                  rate(a->n_tokens, decode_seconds(a)), a->p50_ms, a->p95_ms,
+                  1e3 * (f->first_token_seconds - f->queued_seconds), end);
+}
+
+void figures_set_of_many(json_t *root, const together_answer *a, const char *end) {
+    const tern_branch_figures *f = &a->figures;
+    const double first = a->n_tokens > 0 ? f->first_token_seconds - f->queued_seconds : 0.0;
+    json_object_set_new(root, "text", json_text(a->text, a->text_size));
+    json_object_set_new(root, "tokens", token_list(a->tokens, a->n_tokens));
+    json_object_set_new(root, "prompt_tokens", json_integer((json_int_t)f->n_prompt));
+    json_object_set_new(root, "generated_tokens", json_integer((json_int_t)a->n_tokens));
+    json_object_set_new(root, "shared_tokens", json_integer((json_int_t)f->n_shared));
+    json_object_set_new(root, "kv_hits", json_integer((json_int_t)f->n_found));
+    json_object_set_new(root, "kv_misses", json_integer((json_int_t)f->n_computed));
+    json_object_set_new(root, "decode_tps", json_number(rate(a->n_tokens, decode_seconds(a))));
+    json_object_set_new(root, "first_token_ms", json_number(1e3 * first));
+    json_object_set_new(root, "p50_ms", json_number(a->p50_ms));
+    json_object_set_new(root, "p95_ms", json_number(a->p95_ms));
+    json_object_set_new(root, "digest", json_string(a->digest));
+    json_object_set_new(root, "stop", json_string(end));
 }
 
 void figures_set_choices(json_t *root, const options *o) {
@@ -66,7 +99,7 @@ void figures_set_choices(json_t *root, const options *o) {
 void figures_set_process(json_t *root, const loaded *l) {
     json_object_set_new(root, "rss_mib", json_number(tern_peak_rss_mib()));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)l->info.weight_bytes));
-    json_object_set_new(root, "threads", json_integer(tern_session_threads(l->session)));
+    json_object_set_new(root, "threads", json_integer(l->threads));
     json_set_loading(root, l);
     json_set_kernels(root, l);
     places_set_json(root, l->model);

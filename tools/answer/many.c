@@ -4,130 +4,295 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/metrics.h"
 #include "tools/answer/figures.h"
+#include "tools/answer/together.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/out.h"
 #include "tools/model/json.h"
 #include "tools/touch/touch_options.h"
 
+enum {
+    MOST_AT_ONCE = 64, /* unless --parallel says more: from there on a pass gains little */
+    MORE_LIVE = 2,     /* answers that wait in the engine, so that a pass is never short of them */
+    AHEAD = 4          /* times as many may be complete and wait for the first one to be told */
+};
+
 typedef struct many {
     const options *o;
-    const loaded *l;
+    loaded *l;
     const answer_options *how;
-    answerer *answerer;
-    tern_generation total; /* numbers and times of all answers */
-    uint64_t dequantized;
-    bool json, failed;
-    json_t *results;
+    touch *touch;
+    const prompts *prompts;
+    uint64_t rounds;
+    uint32_t n_ctx, at_once;
+    uint8_t space[TERN_SPACE_BYTES]; /* of the request that is asked for */
+    size_t answers, failures, tokens;
+    size_t begun;                                          /* answers whose text has begun */
+    size_t prompt_tokens, generated_tokens, shared_tokens; /* of what was told */
+    double begin, shown;                                   /* seconds */
+    bool json, progress, broken;
 } many;
 
 bool many_wanted(const options *o) {
     return options_given(o, OPT_PROMPTS_FILE) || options_integer(o, OPT_ROUNDS) > 1;
 }
 
-static bool write_text(const char *bytes, size_t size, void *user) {
-    const many *m = user;
-    return (m->json || (out_write(bytes, size) && out_flush())) && !interrupt_seen();
+/* ---- what is asked --------------------------------------------------------------------------- */
+
+static const prompt *prompt_of(const many *m, size_t number) {
+    return &m->prompts->items[number / m->rounds];
 }
 
-static void add_to_total(many *m) {
-    const tern_generation *g = &m->answerer->figures;
-    m->total.n_prompt += g->n_prompt;
-    m->total.n_generated += g->n_generated;
-    m->total.prefill_seconds += g->prefill_seconds;
-    m->total.decode_seconds += g->decode_seconds;
-    m->dequantized += m->answerer->dequantized;
+/* Tokens that the context has room for after a prompt; 0 also for one that is too long. */
+static size_t room_after(const many *m, const prompt *p) {
+    return p->n < m->n_ctx ? m->n_ctx - p->n : 0;
 }
 
-/* ---- the results of each -----------------------------------------------------------------------
- */
+static void ask(void *user, size_t number, tern_request *request) {
+    many *m = user;
+    const prompt *p = prompt_of(m, number);
+    const answer_request r = answer_options_request(m->how, m->o, p, NULL, NULL);
+    const uint64_t round = number % m->rounds;
+    const size_t room = room_after(m, p);
+    const size_t most = r.max_tokens < room ? r.max_tokens : room;
+    memcpy(m->space, &round, sizeof round);
+    *request = (tern_request){.tokens = p->ids,
+                              .n_tokens = p->n,
+                              .sampling = &m->how->sampling,
+                              .max_tokens = most,
+                              .prompt_only = most == 0,
+                              .ignore_end = r.ignore_end,
+                              .stop_tokens = r.stop_tokens,
+                              .n_stop_tokens = r.n_stop_tokens,
+                              .stop_texts = m->l->tokenizer != NULL ? r.stops.texts : NULL,
+                              .n_stop_texts = m->l->tokenizer != NULL ? r.stops.n : 0,
+                              .drop_space = r.drop_space,
+                              .space = m->space};
+}
 
-static void keep_result(many *m, size_t number, uint64_t round, const tern_error *err) {
-    json_t *result =
-        json_pack("{s:I, s:I}", "prompt", (json_int_t)number, "round", (json_int_t)round);
-    if (err != NULL) {
-        json_object_set_new(result, "error", json_text(err->message, strlen(err->message)));
-    } else {
-        figures_set_answer(result, m->answerer, m->l);
+/* ---- how many at once ------------------------------------------------------------------------ */
+
+/* Positions of the largest answer, at most. */
+static uint32_t largest_answer(const many *m) {
+    uint32_t largest = 1;
+    for (size_t i = 0; i < m->prompts->n; i++) {
+        const prompt *p = &m->prompts->items[i];
+        const size_t room = room_after(m, p);
+        const size_t wanted = m->how->request.max_tokens;
+        const size_t all = p->n + (wanted < room ? wanted : room);
+        largest = all > largest && all <= m->n_ctx ? (uint32_t)all : largest;
     }
-    json_array_append_new(m->results, result);
+    return largest;
 }
 
-static int print_json(many *m) {
-    json_t *root = json_object();
-    json_object_set(root, "results", m->results);
-    figures_set_rates(root, &m->total, m->l);
+/* Memory for as many of the largest answers as are wanted at once, and as many again so that what
+ * they begin with is still there for later ones, within --kv-memory or half of what is free; for
+ * one of them in any case. */
+static uint64_t pool_bytes(const many *m, tern_format kv) {
+    const uint32_t page = 64;
+    const uint32_t positions = (largest_answer(m) + page - 1) / page * page;
+    const uint64_t one = tern_model_kv_bytes(m->l->model, positions, kv);
+    const uint64_t given = options_integer(m->o, OPT_KV_MEMORY) << 20;
+    const uint64_t limit = given > 0 ? given : tern_memory_available() / 2;
+    const uint64_t wanted = 2 * ((uint64_t)m->at_once + 1);
+    const uint64_t fit = limit > 0 ? limit / one : wanted;
+    return one * (fit == 0 ? 1 : fit < wanted ? fit : wanted);
+}
+
+static int open_engine(many *m) {
+    const uint64_t answers = m->prompts->n * m->rounds;
+    const uint64_t most = options_integer(m->o, OPT_RUN_PARALLEL);
+    const uint64_t at_once = most > 0 ? most : MOST_AT_ONCE;
+    tern_engine_params params = loader_engine_params(m->o, m->l);
+    m->n_ctx = params.n_ctx;
+    m->at_once = (uint32_t)(answers < at_once ? answers : at_once);
+    params.n_sequences = m->at_once;
+    params.n_queue = m->at_once + MORE_LIVE;
+    params.pool_bytes = pool_bytes(m, params.kv);
+    if (params.n_batch > 0 && params.n_batch < m->at_once) {
+        params.n_batch = m->at_once;
+    }
+    return loader_open_engine(&params, m->l);
+}
+
+/* ---- what is told ---------------------------------------------------------------------------- */
+
+/* A line that is written over on a terminal which no text goes to. */
+static void show_progress(many *m, bool last) {
+    const double now = tern_clock_seconds();
+    if (!m->progress || (now - m->shown < 0.1 && !last)) {
+        return;
+    }
+    const tern_engine_state s = tern_engine_now(m->l->engine);
+    m->shown = now;
+    (void)fprintf(stderr,
+                  "\r\x1b[K%zu of %" PRIu64 " answers, %" PRIu32 " at once, %.1f tokens/s%s",
+                  m->answers, m->prompts->n * m->rounds, s.running,
+                  (double)m->tokens / (now - m->begin), last ? "\n" : "");
+}
+
+static bool go_on(void *user) {
+    many *m = user;
+    show_progress(m, false);
+    return !m->broken && !interrupt_seen();
+}
+
+static void on_token(void *user) {
+    many *m = user;
+    m->tokens++;
+    if (m->touch != NULL) {
+        touch_token(m->touch);
+    }
+}
+
+/* Before the first byte of an answer's text. */
+static void begin_text(many *m, size_t number) {
+    const prompt *p = prompt_of(m, number);
+    if (m->begun > number) {
+        return;
+    }
+    m->begun = number + 1;
+    if (options_switch(m->o, OPT_ECHO) && p->text != NULL) {
+        out_write(p->text, p->size);
+    }
+}
+
+static void say(void *user, size_t number, const char *bytes, size_t size) {
+    many *m = user;
+    if (!m->json) {
+        begin_text(m, number);
+        m->broken |= !(out_write(bytes, size) && out_flush());
+    }
+}
+
+/* What a single run says; here the context may end an answer before its limit. */
+static answer_end end_of(const many *m, const together_answer *a) {
+    switch (a->end) {
+    case TERN_END_OF_TEXT:
+        return ANSWER_COMPLETE;
+    case TERN_END_LENGTH:
+        return a->n_tokens < m->how->request.max_tokens ? ANSWER_CONTEXT : ANSWER_LENGTH;
+    case TERN_END_CONTEXT:
+        return ANSWER_CONTEXT;
+    case TERN_END_STOP_TOKEN:
+    case TERN_END_STOP_TEXT:
+        return ANSWER_STOPPED;
+    default:
+        return ANSWER_INTERRUPTED;
+    }
+}
+
+/* Ends an answer's text. */
+static void print_text(many *m, const together_answer *a) {
+    if (a->error != NULL) {
+        complain("prompt %zu: %s", (size_t)(a->number / m->rounds) + 1, a->error->message);
+        return;
+    }
+    begin_text(m, a->number);
+    for (size_t i = 0; m->l->tokenizer == NULL && i < a->n_tokens; i++) {
+        out_print("%" PRId32 " ", a->tokens[i]);
+    }
+    out_print("\n");
+    out_flush();
+    if (wants_remarks(options_switch(m->o, OPT_VERBOSE))) {
+        figures_print_of_many(a, answer_end_name(end_of(m, a)));
+    }
+}
+
+static void print_line(const many *m, const together_answer *a) {
+    json_t *line = json_pack("{s:I, s:I}", "prompt", (json_int_t)(a->number / m->rounds) + 1,
+                             "round", (json_int_t)(a->number % m->rounds) + 1);
+    if (a->error != NULL) {
+        json_object_set_new(line, "error", json_text(a->error->message, strlen(a->error->message)));
+    } else {
+        figures_set_of_many(line, a, answer_end_name(end_of(m, a)));
+    }
+    (void)json_print(line);
+    out_flush();
+}
+
+static void tell(void *user, const together_answer *a) {
+    many *m = user;
+    m->answers++;
+    m->failures += a->error != NULL;
+    m->prompt_tokens += a->error == NULL ? a->figures.n_prompt : 0;
+    m->generated_tokens += a->error == NULL ? a->n_tokens : 0;
+    m->shared_tokens += a->figures.n_shared;
+    if (m->json) {
+        print_line(m, a);
+    } else {
+        print_text(m, a);
+    }
+}
+
+/* The last line: the run. */
+static int print_run(const many *m, double seconds) {
+    const tern_engine_state s = tern_engine_now(m->l->engine);
+    const double read = (double)s.passes * (double)m->l->info.weight_bytes;
+    json_t *root =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "answers", (json_int_t)m->answers, "failed",
+                  (json_int_t)m->failures, "prompt_tokens", (json_int_t)m->prompt_tokens,
+                  "generated_tokens", (json_int_t)m->generated_tokens, "shared_tokens",
+                  (json_int_t)m->shared_tokens, "passes", (json_int_t)s.passes);
+    json_object_set_new(root, "parallel", json_integer(m->at_once));
+    json_object_set_new(root, "seconds", json_number(seconds));
+    json_object_set_new(root, "true_tps", json_number((double)m->generated_tokens / seconds));
+    json_object_set_new(root, "bandwidth_gbs", json_number(read / seconds * 1e-9));
     figures_set_process(root, m->l);
     figures_set_choices(root, m->o);
-    touch_set_json(root, m->answerer->touch);
+    touch_set_json(root, m->touch);
     return json_print(root);
 }
 
-static void report(many *m, size_t number, uint64_t round, const tern_error *err) {
-    if (!m->json && err == NULL) {
-        out_print("\n");
-        out_flush();
-        if (wants_remarks(options_switch(m->o, OPT_VERBOSE))) {
-            figures_print(m->answerer, m->l);
-        }
-    } else if (!m->json) {
-        complain("prompt %zu: %s", number, err->message);
-    }
-    if (m->json) {
-        keep_result(m, number, round, err);
-    }
-}
+/* ---- the run --------------------------------------------------------------------------------- */
 
-/* ---- one after the other -----------------------------------------------------------------------
- */
-
-static tern_status answer(many *m, const prompt *p, tern_error *err) {
-    const bool echo = options_switch(m->o, OPT_ECHO) && !m->json;
-    const answer_request request = answer_options_request(m->how, m->o, p, write_text, m);
-    const tern_status status = tern_session_rewind(m->l->session, 0, err);
-    if (status != TERN_OK) {
-        return status;
+static int answer_all(many *m) {
+    const together_task task = {.n = m->prompts->n * m->rounds,
+                                .ahead = (size_t)AHEAD * m->at_once,
+                                .live = (size_t)m->at_once + MORE_LIVE,
+                                .ask = ask,
+                                .go_on = go_on,
+                                .on_token = on_token,
+                                .say = say,
+                                .tell = tell,
+                                .user = m};
+    const uint64_t before = tern_dequantize_calls();
+    tern_error err = {0};
+    interrupt_catch();
+    m->begin = tern_clock_seconds();
+    if (together_run(m->l->engine, &task, &err) != TERN_OK) {
+        return complain_error(&err);
     }
-    if (echo && p->text != NULL) {
-        out_write(p->text, p->size);
+    const double seconds = tern_clock_seconds() - m->begin;
+    show_progress(m, true);
+    const int unchanged = loader_check_file(m->l);
+    if (unchanged != EXIT_DONE) {
+        return unchanged;
     }
-    return answerer_answer(m->answerer, &request, err);
-}
-
-static void answer_rounds(many *m, const prompt *p, size_t number) {
-    const uint64_t rounds = options_integer(m->o, OPT_ROUNDS);
-    for (uint64_t round = 1; round <= rounds && !interrupt_seen(); round++) {
-        tern_error err = {0};
-        if (answer(m, p, &err) == TERN_OK) {
-            add_to_total(m);
-            report(m, number, round, NULL);
-        } else {
-            m->failed = true;
-            report(m, number, round, &err);
-        }
-    }
-}
-
-static int finish(many *m) {
-    int status = loader_check_file(m->l);
-    if (m->json && status == EXIT_DONE) {
-        status = print_json(m);
-    }
-    json_decref(m->results);
-    if (options_switch(m->o, OPT_STRICT) && m->dequantized > 0) {
-        complain("strict: %" PRIu64 " rows of weights were expanded to floats", m->dequantized);
+    if (m->json && print_run(m, seconds) != EXIT_DONE) {
         return EXIT_FAILED;
     }
-    if (status != EXIT_DONE || m->failed) {
+    const uint64_t dequantized = tern_dequantize_calls() - before;
+    if (options_switch(m->o, OPT_STRICT) && dequantized > 0) {
+        complain("strict: %" PRIu64 " rows of weights were expanded to floats", dequantized);
         return EXIT_FAILED;
     }
-    return interrupt_status(EXIT_DONE);
+    return m->failures > 0 ? EXIT_FAILED : interrupt_status(EXIT_DONE);
 }
 
-int many_answer(const options *o, const loaded *l, const answer_options *how, answerer *a,
+int many_answer(const options *o, loaded *l, const answer_options *how, touch *t,
                 const prompts *p) {
-    many m = {.o = o, .l = l, .how = how, .answerer = a, .json = options_switch(o, OPT_JSON)};
+    many m = {.o = o,
+              .l = l,
+              .how = how,
+              .touch = t,
+              .prompts = p,
+              .rounds = options_integer(o, OPT_ROUNDS),
+              .json = options_switch(o, OPT_JSON)};
+    m.progress = isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) != 1;
     for (size_t i = 0; i < p->n; i++) {
         const int status =
             p->items[i].ids != NULL ? EXIT_DONE : prompt_tokenize(o, l, &p->items[i]);
@@ -135,10 +300,6 @@ int many_answer(const options *o, const loaded *l, const answer_options *how, an
             return status;
         }
     }
-    m.results = json_array();
-    interrupt_catch();
-    for (size_t i = 0; i < p->n && !interrupt_seen(); i++) {
-        answer_rounds(&m, &p->items[i], i + 1);
-    }
-    return finish(&m);
+    const int opened = open_engine(&m);
+    return opened == EXIT_DONE ? answer_all(&m) : opened;
 }

@@ -67,6 +67,7 @@ typedef enum option_id {
     OPT_API_KEY_FILE,
     OPT_CORS,
     OPT_PARALLEL,
+    OPT_RUN_PARALLEL,
     OPT_QUEUE,
     OPT_KV_MEMORY,
     OPT_DRAIN,

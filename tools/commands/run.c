@@ -40,18 +40,22 @@ static bool write_text(const char *bytes, size_t size, void *user) {
     return (r->json || (out_write(bytes, size) && out_flush())) && !interrupt_seen();
 }
 
+static touch *touch_of(run *r) {
+    return r->touch.words != NULL ? &r->touch : NULL;
+}
+
 static int prepare(run *r) {
     const int status = answer_options_read(r->o, &r->l, &r->options);
     if (status != EXIT_DONE) {
         return status;
     }
     tern_error err = {0};
-    if (answerer_open(&r->answerer, r->l.session, r->l.tokenizer, &r->options.sampling, &err) !=
-        TERN_OK) {
+    if (r->l.session != NULL && answerer_open(&r->answerer, r->l.session, r->l.tokenizer,
+                                              &r->options.sampling, &err) != TERN_OK) {
         return complain_error(&err);
     }
     const int opened = touch_open_as_asked(r->o, &r->touch);
-    r->answerer.touch = r->touch.words != NULL ? &r->touch : NULL;
+    r->answerer.touch = touch_of(r);
     return opened;
 }
 
@@ -137,17 +141,17 @@ static int finish(const run *r) {
     return interrupt_status(EXIT_DONE);
 }
 
-/* Several answers, in place of one. */
+/* Several answers by an engine, in place of one by the session. */
 static int run_many(run *r) {
     const char *path = options_text(r->o, OPT_PROMPTS_FILE);
     if (path == NULL) {
         const prompts one = {.items = &r->prompt, .n = 1};
-        return many_answer(r->o, &r->l, &r->options, &r->answerer, &one);
+        return many_answer(r->o, &r->l, &r->options, touch_of(r), &one);
     }
     prompts all = {0};
     int status = prompts_read(path, &all);
     if (status == EXIT_DONE) {
-        status = many_answer(r->o, &r->l, &r->options, &r->answerer, &all);
+        status = many_answer(r->o, &r->l, &r->options, touch_of(r), &all);
     }
     prompts_free(&all);
     return status;
@@ -190,9 +194,10 @@ int cmd_run(const options *o) {
     if (!check_options(o)) {
         return EXIT_USAGE;
     }
+    const bool many = many_wanted(o);
     int status = receipt_check_key(o);
     if (status == EXIT_DONE) {
-        status = loader_open(o, true, &r.l);
+        status = many ? loader_open_model(o, true, &r.l) : loader_open(o, true, &r.l);
     }
     if (status == EXIT_DONE) {
         status = read_prompt(&r);
@@ -200,7 +205,6 @@ int cmd_run(const options *o) {
     if (status == EXIT_DONE) {
         status = prepare(&r);
     }
-    const bool many = many_wanted(o);
     if (status == EXIT_DONE) {
         status = many ? run_many(&r) : answer(&r);
     }

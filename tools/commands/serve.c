@@ -77,12 +77,7 @@ static void set_name(serving *s) {
 
 static tern_engine_params engine_params(const serving *s) {
     const options *o = s->o;
-    tern_engine_params p = tern_engine_params_default();
-    p.n_ctx = (uint32_t)options_integer(o, OPT_CONTEXT);
-    p.n_ctx = p.n_ctx > 0 ? p.n_ctx : tern_model_default_context(s->l.model);
-    p.threads = (uint32_t)options_integer(o, OPT_THREADS);
-    p.n_batch = (uint32_t)options_integer(o, OPT_BATCH);
-    p.kv = loader_kv_format(o);
+    tern_engine_params p = loader_engine_params(o, &s->l);
     p.n_sequences = (uint32_t)options_integer(o, OPT_PARALLEL);
     p.n_queue = (uint32_t)options_integer(o, OPT_QUEUE);
     p.pool_bytes = options_integer(o, OPT_KV_MEMORY) << 20;

@@ -246,6 +246,17 @@ tern_format loader_kv_format(const options *o) {
     return (tern_format)format;
 }
 
+/* Tells of threads that are fewer than asked for (0: as many as there are cores for), or that the
+ * system did not bind. */
+static void report_threads(const loaded *l, uint32_t asked, int refused) {
+    const uint32_t wanted = tern_model_threads(l->model, asked);
+    places_report(refused);
+    if (l->threads < wanted) {
+        complain("only %u of %u threads could be started: slower, the same answer", l->threads,
+                 wanted);
+    }
+}
+
 static int open_session(const options *o, uint32_t n_ctx, uint32_t threads, loaded *l) {
     tern_session_params params = tern_session_params_default();
     params.n_ctx = n_ctx;
@@ -256,13 +267,29 @@ static int open_session(const options *o, uint32_t n_ctx, uint32_t threads, load
     if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK) {
         return complain_error(&err);
     }
-    places_report(l->session);
-    const uint32_t wanted = tern_model_threads(l->model, params.threads);
-    const uint32_t started = tern_session_threads(l->session);
-    if (started < wanted) {
-        complain("only %u of %u threads could be started: slower, the same answer", started,
-                 wanted);
+    l->threads = tern_session_threads(l->session);
+    report_threads(l, threads, tern_session_refused(l->session));
+    return EXIT_DONE;
+}
+
+tern_engine_params loader_engine_params(const options *o, const loaded *l) {
+    const uint32_t n_ctx = (uint32_t)options_integer(o, OPT_CONTEXT);
+    tern_engine_params p = tern_engine_params_default();
+    p.n_ctx = n_ctx > 0 ? n_ctx : tern_model_default_context(l->model);
+    p.threads = (uint32_t)options_integer(o, OPT_THREADS);
+    p.n_batch = (uint32_t)options_integer(o, OPT_BATCH);
+    p.kv = loader_kv_format(o);
+    return p;
+}
+
+int loader_open_engine(const tern_engine_params *params, loaded *l) {
+    tern_error err = {0};
+    if (tern_engine_new(l->model, params, &l->engine, &err) != TERN_OK) {
+        return complain_error(&err);
     }
+    const tern_engine_state s = tern_engine_now(l->engine);
+    l->threads = s.threads;
+    report_threads(l, params->threads, s.refused);
     return EXIT_DONE;
 }
 
@@ -285,5 +312,6 @@ int loader_open(const options *o, bool may_use_shipped, loaded *l) {
 
 void loader_close(loaded *l) {
     tern_session_free(&l->session);
+    tern_engine_free(&l->engine);
     tern_model_free(&l->model);
 }

@@ -2,16 +2,19 @@
 #ifndef TERN_TOOLS_MODEL_LOADER_H
 #define TERN_TOOLS_MODEL_LOADER_H
 
-/* From the command line to a model, a session and a prompt; shared by the commands that run one. */
+/* From the command line to a model, a session or an engine, and a prompt; shared by the commands
+ * that run one. */
 
 #include <limits.h>
 
-#include "tern/tern.h"
+#include "tern/engine.h"
 #include "tools/cli/options.h"
 
 typedef struct loaded {
     tern_model *model;
-    tern_session *session;
+    tern_session *session; /* or */
+    tern_engine *engine;
+    uint32_t threads;                /* of what is open of these two */
     const tern_tokenizer *tokenizer; /* NULL: the file has none, see tokenizer_error */
     tern_error tokenizer_error;
     tern_model_info info;
@@ -34,6 +37,11 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l);
 int loader_open_session(const options *o, loaded *l);
 int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l);   /* in place of --ctx */
 int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* ... of --threads */
+
+/* An engine for an open model. What the options say of it; the caller adds sizes of its own. */
+tern_engine_params loader_engine_params(const options *o, const loaded *l);
+int loader_open_engine(const tern_engine_params *params, loaded *l);
+
 int loader_open(const options *o, bool may_use_shipped, loaded *l);
 void loader_close(loaded *l);
 

@@ -46,8 +46,7 @@ bool places_lack_node(const tern_model_params *params, tern_error *err) {
     return true;
 }
 
-void places_report(const tern_session *session) {
-    const int refused = tern_session_refused(session);
+void places_report(int refused) {
     if (refused != 0) {
         complain("the system does not bind threads or memory as asked for (%s): perhaps slower, "
                  "the same answer",

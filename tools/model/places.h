@@ -19,8 +19,9 @@ TERN_MUST_CHECK tern_status places_read(const options *o, tern_model_params *par
  */
 bool places_lack_node(const tern_model_params *params, tern_error *err);
 
-/* A line on standard error where the system refused to bind something for the session. */
-void places_report(const tern_session *session);
+/* A line on standard error where the system refused to bind something; refused: errno, 0 for none.
+ */
+void places_report(int refused);
 
 /* A line on standard error where a node was left without a replica. */
 void places_report_replicas(const tern_model_loading *loading);

@@ -111,9 +111,9 @@ int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
     return EXIT_DONE;
 }
 
-/* Whether the session has room; a complaint says what would help. */
+/* Whether the session, if there is one, has room; a complaint says what would help. */
 static int check_length(const loaded *l, const prompt *p) {
-    const uint32_t context = tern_session_context(l->session);
+    const uint32_t context = l->session != NULL ? tern_session_context(l->session) : UINT32_MAX;
     if (p->n <= context) {
         return EXIT_DONE;
     }
