@@ -6,28 +6,57 @@
 
 #include "serve/server_internal.h"
 
+#define PAGE(path, handle, open, reply, what)                                                      \
+    { "GET", path, handle, false, open, 0, NULL, false, reply, what }
+#define ASKS(path, handle, kind, reply, what)                                                      \
+    { "POST", path, handle, true, false, kind, NULL, true, reply, what }
+#define COUNT(path, handle, kind, reply)                                                           \
+    { "POST", path, handle, true, false, kind, NULL, false, reply, "tokens of a prompt" }
+#define TAKES(path, handle, body, reply, what)                                                     \
+    { "POST", path, handle, true, false, 0, body, false, reply, what }
+
+#define MESSAGES "messages:[{role:s,content:s|[{type:s,text:s}]}]"
+#define PROPS                                                                                      \
+    "{model:s,model_alias:s,model_path:s,system_fingerprint:s,build_info:s,chat_format:s,"         \
+    "bos_token:s,eos_token:s,modalities:{vision:b,audio:b},total_slots:i,endpoint_slots:b,"        \
+    "endpoint_metrics:b,endpoint_props:b,default_generation_settings:{n_ctx:i,params:@settings}}"
+
 static const route routes[] = {
-    {"GET", "/", page_home, false, true},
-    {"GET", "/health", page_health, false, true},
-    {"GET", "/ready", page_ready, false, true},
-    {"GET", "/models", page_models, false, true},
-    {"GET", "/models/*", page_model, false, true},
-    {"GET", "/props", page_props, false, false},
-    {"GET", "/slots", page_slots, false, false},
-    {"GET", "/metrics", page_metrics, false, false},
-    {"POST", "/chat/completions", answer_chat, true, false},
-    {"POST", "/chat/completions/input_tokens", answer_count_chat, true, false},
-    {"POST", "/completions", answer_completion, true, false},
-    {"POST", "/completion", answer_native, true, false},
-    {"POST", "/responses", answer_response, true, false},
-    {"POST", "/responses/input_tokens", answer_count_response, true, false},
-    {"POST", "/messages", answer_message, true, false},
-    {"POST", "/messages/count_tokens", answer_count_message, true, false},
-    {"POST", "/embeddings", answer_embeddings, true, false},
-    {"POST", "/tokenize", answer_tokenize, true, false},
-    {"POST", "/detokenize", answer_detokenize, true, false},
-    {"POST", "/apply-template", answer_template, true, false},
+    PAGE("/", page_home, true, "s", "a short text"),
+    PAGE("/health", page_health, true, "{status:\"ok\"}", "the program lives"),
+    PAGE("/ready", page_ready, true, "{status:\"ready\"}", "requests are taken"),
+    PAGE("/openapi.json", page_openapi, true, "{*:*}", "this description"),
+    PAGE("/models", page_models, true, "{object:\"list\",data:[@model]}", "the model, as a list"),
+    PAGE("/models/*", page_model, true, "@model", "the model"),
+    PAGE("/props", page_props, false, PROPS, "what counts where a request says nothing"),
+    PAGE("/slots", page_slots, false, "[@slot]", "places for answers"),
+    PAGE("/metrics", page_metrics, false, "s", "figures for Prometheus"),
+    ASKS("/chat/completions", answer_chat, ASK_CHAT, "@chat_completion",
+         "continues a conversation"),
+    ASKS("/completions", answer_completion, ASK_COMPLETION, "@text_completion",
+         "continues texts, or token ids"),
+    ASKS("/responses", answer_response, ASK_RESPONSE, "@response",
+         "continues a conversation; nothing is kept"),
+    ASKS("/messages", answer_message, ASK_MESSAGE, "@message",
+         "continues a conversation, in the form of Anthropic"),
+    ASKS("/completion", answer_native, ASK_NATIVE, "@completion|[@completion]",
+         "continues texts, in the form of llama.cpp"),
+    COUNT("/chat/completions/input_tokens", answer_count_chat, ASK_CHAT, "{input_tokens:i}"),
+    COUNT("/responses/input_tokens", answer_count_response, ASK_RESPONSE,
+          "{object:\"response.input_tokens\",input_tokens:i}"),
+    COUNT("/messages/count_tokens", answer_count_message, ASK_MESSAGE, "{input_tokens:i}"),
+    TAKES("/embeddings", answer_embeddings, "{*:*}", NULL, "not there: the model makes text"),
+    TAKES("/tokenize", answer_tokenize,
+          "{content:s,add_special?:b,parse_special?:b,with_pieces?:b}",
+          "{tokens:[i|{id:i,piece:s}],count:i}", "tokens of a text"),
+    TAKES("/detokenize", answer_detokenize, "{tokens:[i]}", "{content:s}", "the text of tokens"),
+    TAKES("/apply-template", answer_template, "{" MESSAGES "}", "{prompt:s,tokens:[i]}",
+          "what the model reads of a conversation"),
 };
+
+const route *route_at(size_t i) {
+    return i < sizeof routes / sizeof *routes ? &routes[i] : NULL;
+}
 
 /* Whether a path is a route's; a star at its end stands for one more name. */
 static bool fits(const route *r, const char *path) {

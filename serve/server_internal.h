@@ -44,6 +44,13 @@ typedef struct route {
     route_handler *handle;
     bool at_desk; /* reads a body, or takes time in another way */
     bool open;    /* asks for no key */
+
+    /* For its description; shapes as serve/shape.h has them. */
+    ask_kind kind;     /* whose fields the body has; 0: none of them */
+    const char *body;  /* of another body */
+    bool streams;      /* a reply may be a stream */
+    const char *reply; /* "s" for text that is no JSON; NULL: there is none but errors */
+    const char *what;  /* it does */
 } route;
 
 /* ---- routes.c ---- */
@@ -52,12 +59,19 @@ typedef struct route {
  */
 const route *route_find(const char *method, const char *path, char *methods, size_t size);
 
+/* Row number i of the table; NULL after the last one. */
+const route *route_at(size_t i);
+
 /* All of them, one in a line. */
 void route_list(text *out);
 
 /* ---- pages.c: what a server says of itself and its model ---- */
 
 route_handler page_home, page_health, page_ready, page_models, page_model, page_props, page_slots;
+
+/* ---- describe.c ---- */
+
+route_handler page_openapi;
 
 /* ---- page_metrics.c ---- */
 

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The description of the interface, made from the tables of routes and of fields. */
+
+#include <string.h>
+
+#include "serve/fields.h"
+#include "serve/server_internal.h"
+#include "serve/shape.h"
+
+/* ---- shapes that have names ------------------------------------------------------------------ */
+
+#define SAMPLING                                                                                   \
+    "seed:i,max_tokens:i,temperature:n,top_p:n,top_k:i,min_p:n,presence_penalty:n,"                \
+    "frequency_penalty:n,repeat_last_n:i,ignore_eos:b"
+#define TOKEN "token:s,id:i,logprob:n,bytes:[i]"
+#define PACE(name) name "_n:i," name "_ms:n," name "_per_token_ms:n," name "_per_second:n"
+#define REASON "message:s,type:s,param:s|~"
+#define LENGTHS "n_prompt_tokens?:i,n_ctx?:i"
+
+static const struct {
+    const char *name, *shape;
+} parts[] = {
+    {"effective", "{" SAMPLING ",repetition_penalty:n,n:i}"},
+    {"settings", "{" SAMPLING ",repeat_penalty:n,n_predict:i,n_probs:i,stream:b,cache_prompt:b,"
+                 "stop:[s],logit_bias:[{token:i,bias:n}]}"},
+    {"tern", "{system_fingerprint:s,digest:[s],effective:@effective,ignored:[s]}"},
+    {"token", "{" TOKEN ",top_logprobs:[{" TOKEN "}]}"},
+    {"usage", "{prompt_tokens:i,completion_tokens:i,total_tokens:i,prompt_tokens_details:"
+              "{cached_tokens:i}}"},
+    {"chat_completion",
+     "{id:s,object:\"chat.completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
+     "message:{role:\"assistant\",content:s,refusal:~},logprobs:~|{content:[@token],refusal:~},"
+     "finish_reason:\"stop\"|\"length\"}],usage:@usage,tern:@tern}"},
+    {"text_completion",
+     "{id:s,object:\"text_completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
+     "text:s,logprobs:~|{tokens:[s],token_logprobs:[n|~],top_logprobs:[{*:n}|~],text_offset:[i]},"
+     "finish_reason:\"stop\"|\"length\"}],usage:@usage,tern:@tern}"},
+    {"completion",
+     "{index:i,content:s,tokens:[i],id_slot:i,stop:b,tokens_predicted:i,tokens_evaluated:i,"
+     "completion_probabilities?:[@token],model:s,prompt:s,generation_settings:@settings,"
+     "has_new_line:b,truncated:b,stop_type:\"eos\"|\"word\"|\"limit\",stopping_word:s,"
+     "tokens_cached:i,timings:{cache_n:i," PACE("prompt") "," PACE("predicted") "},tern:@tern}"},
+    {"response",
+     "{id:s,object:\"response\",created_at:i,status:\"completed\"|\"incomplete\",error:~,"
+     "incomplete_details:~|{reason:s},model:s,output:[{type:\"message\",role:\"assistant\",id:s,"
+     "status:s,content:[{type:\"output_text\",text:s,annotations:[*],logprobs:[@token]}]}],"
+     "instructions:s|~,max_output_tokens:i|~,metadata:{*:*},temperature:n,top_p:n,top_logprobs:i,"
+     "parallel_tool_calls:b,tool_choice:s,tools:[*],previous_response_id:~,store:b,background:b,"
+     "truncation:s,text:{format:{type:s}},usage:{input_tokens:i,input_tokens_details:{"
+     "cached_tokens:i},output_tokens:i,output_tokens_details:{reasoning_tokens:i},total_tokens:i},"
+     "tern:@tern}"},
+    {"message",
+     "{id:s,type:\"message\",role:\"assistant\",model:s,content:[{type:\"text\",text:s}],"
+     "stop_reason:\"end_turn\"|\"max_tokens\"|\"stop_sequence\",stop_sequence:s|~,usage:{"
+     "input_tokens:i,cache_creation_input_tokens:i,cache_read_input_tokens:i,output_tokens:i},"
+     "tern:@tern}"},
+    {"model", "{id:s,object:\"model\",created:i,owned_by:s,meta:{n_ctx:i,n_ctx_train:i,n_vocab:i,"
+              "n_embd:i,n_params:i,size:i}}"},
+    {"slot", "{id:i,n_ctx:i,speculative:b,is_processing:b,id_task?:i,n_prompt_tokens?:i,"
+             "params?:@settings,next_token?:{has_next_token:b,has_new_line:b,n_remain:i,"
+             "n_decoded:i}}"},
+    {"error", "{error:{" REASON ",code:s|~," LENGTHS "}}"},
+    {"message_error", "{type:\"error\",error:{" REASON "," LENGTHS "}}"},
+};
+
+/* ---- fields of requests ---------------------------------------------------------------------- */
+
+/* A number between two others, or only one number. */
+static void write_number(const field *f, text *out) {
+    text_print(out, "{\"type\":\"%s\"", f->shape[0] == 'i' ? "integer" : "number");
+    if (f->low == f->high) {
+        text_print(out, ",\"const\":%.17g", f->low);
+    } else {
+        text_print(out, ",\"minimum\":%.17g,\"maximum\":%.17g", f->low, f->high);
+    }
+    text_print(out, "}");
+}
+
+/* Null says that a field is not there. */
+static void write_field(const field *f, text *out) {
+    text_quote(out, f->name, strlen(f->name));
+    text_print(out, ":{\"anyOf\":[");
+    if (strcmp(f->shape, "i") == 0 || strcmp(f->shape, "n") == 0) {
+        write_number(f, out);
+    } else {
+        shape_write(f->shape, out);
+    }
+    text_print(out, ",{\"type\":\"null\"}]}");
+}
+
+static void write_fields(ask_kind kind, text *out) {
+    const char *prompt = ask_prompt_field(kind);
+    bool first = true;
+    text_print(out, "{\"type\":\"object\",\"properties\":{");
+    for (size_t i = 0; field_at(i) != NULL; i++) {
+        const field *f = field_at(i);
+        if ((f->kinds & kind) == 0) {
+            continue;
+        }
+        text_add(out, ",", !first);
+        first = false;
+        if (strcmp(f->name, prompt) == 0) {
+            text_quote(out, f->name, strlen(f->name));
+            text_add(out, ":", 1);
+            shape_write(f->shape, out);
+        } else {
+            write_field(f, out);
+        }
+    }
+    text_print(out, "},\"required\":[\"%s\"]}", prompt);
+}
+
+/* ---- routes ---------------------------------------------------------------------------------- */
+
+static void write_content(const char *type, const char *shape, text *out) {
+    text_print(out, "\"content\":{\"%s\":{\"schema\":", type);
+    shape_write(shape, out);
+    text_print(out, "}");
+}
+
+static void write_responses(const route *r, text *out) {
+    const bool message = r->kind == ASK_MESSAGE;
+    text_print(out, "\"responses\":{");
+    if (r->reply != NULL) {
+        text_print(out, "\"200\":{\"description\":\"%s\",", r->what);
+        write_content(r->reply[0] == 's' ? "text/plain" : "application/json", r->reply, out);
+        if (r->streams) {
+            text_print(out, ",\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}");
+        }
+        text_print(out, "}},");
+    }
+    text_print(out, "\"default\":{\"description\":\"why there is no answer\",");
+    write_content("application/json", message ? "@message_error" : "@error", out);
+    text_print(out, "}}}");
+}
+
+static void write_body(const route *r, text *out) {
+    text_print(out, "\"requestBody\":{\"required\":true,\"content\":{\"application/json\":{"
+                    "\"schema\":");
+    if (r->kind != 0) {
+        write_fields(r->kind, out);
+    } else {
+        shape_write(r->body, out);
+    }
+    text_print(out, "}}},");
+}
+
+static void write_route(const route *r, text *out) {
+    const bool named = strchr(r->path, '*') != NULL;
+    text_print(out, "\"%.*s%s\":{\"%s\":{\"summary\":\"%s\",", (int)strcspn(r->path, "*"), r->path,
+               named ? "{name}" : "", strcmp(r->method, "GET") == 0 ? "get" : "post", r->what);
+    if (named) {
+        text_print(out, "\"parameters\":[{\"name\":\"name\",\"in\":\"path\",\"required\":true,"
+                        "\"schema\":{\"type\":\"string\"}}],");
+    }
+    if (!r->open) {
+        text_print(out, "\"security\":[{\"key\":[]},{}],");
+    }
+    if (r->at_desk) {
+        write_body(r, out);
+    }
+    write_responses(r, out);
+    text_print(out, "}}");
+}
+
+void page_openapi(server *s, http_exchange *x) {
+    text t = {0};
+    text_print(&t,
+               "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"tern serve\",\"version\":\"%s\","
+               "\"description\":\"The model %s. All paths but / are there with /v1 before them "
+               "too. Fields that are not listed are ignored, and named in tern.ignored.\"},"
+               "\"paths\":{",
+               tern_version(), s->fingerprint);
+    for (size_t i = 0; route_at(i) != NULL; i++) {
+        text_add(&t, ",", i > 0);
+        write_route(route_at(i), &t);
+    }
+    text_print(&t, "},\"components\":{\"securitySchemes\":{\"key\":{\"type\":\"http\",\"scheme\":"
+                   "\"bearer\"}},\"schemas\":{");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        text_print(&t, "%s\"%s\":", i > 0 ? "," : "", parts[i].name);
+        shape_write(parts[i].shape, &t);
+    }
+    text_print(&t, "}}}");
+    reply_with(x, 200, "application/json", &t);
+}

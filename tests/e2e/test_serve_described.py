@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern serve describes its interface: the routes that answer, the fields that it knows, the replies that it gives."""
+
+import common
+import json_schema
+from serving import Server
+from test_serve import QUESTION, Served
+
+USER = [{"role": "user", "content": QUESTION}]
+
+# A request for each route, and one with more in its reply.
+REQUESTS = {
+    "/chat/completions": ({"messages": USER}, {"messages": USER, "n": 2, "logprobs": True, "top_logprobs": 2}),
+    "/completions": ({"prompt": "Once", "max_tokens": 3}, {"prompt": "Once", "max_tokens": 3, "logprobs": 2, "echo": True}),
+    "/responses": ({"input": QUESTION}, {"input": USER, "max_output_tokens": 1, "include": ["message.output_text.logprobs"], "metadata": {"a": "b"}}),
+    "/messages": ({"messages": USER}, {"messages": USER, "max_tokens": 9, "stop_sequences": ["4"]}),
+    "/completion": ({"prompt": "Once", "n_predict": 3}, {"prompt": ["Once", "The"], "n_predict": 3, "n_probs": 2, "logit_bias": {"5": 1}}),
+    "/chat/completions/input_tokens": ({"messages": USER},),
+    "/responses/input_tokens": ({"input": USER},),
+    "/messages/count_tokens": ({"messages": USER},),
+    "/tokenize": ({"content": "Once"}, {"content": "Once", "with_pieces": True}),
+    "/detokenize": ({"tokens": [300]},),
+    "/apply-template": ({"messages": USER},),
+    "/embeddings": ({},),
+}
+
+
+class Described(Served):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.document = cls.server.get("/openapi.json").json()
+
+    def check(self, value, schema):
+        self.assertEqual(list(json_schema.problems(value, schema, document=self.document)), [])
+
+    def responses(self, path, method):
+        return {status: {kind: c["schema"] for kind, c in r["content"].items()}
+                for status, r in self.document["paths"][path][method]["responses"].items()}
+
+    def test_every_route_answers_as_described(self):
+        tried = set()
+        for path, methods in self.document["paths"].items():
+            for prefix in ("", "/v1") if path != "/" else ("",):
+                (method,) = methods
+                for body in REQUESTS[path] if method == "post" else (None,):
+                    with self.subTest(path=prefix + path, body=body):
+                        reply = self.server.ask(method.upper(), prefix + path.replace("{name}", "tern-small"), body)
+                        described = self.responses(path, method)
+                        kind = reply.headers["content-type"].split(";")[0]
+                        schema = described.get(str(reply.status), described["default"])[kind]
+                        self.assertEqual(reply.status, 501 if path == "/embeddings" else 200)
+                        self.check(reply.body.decode() if kind == "text/plain" else reply.json(), schema)
+                        if body is not None:
+                            self.check(body, methods[method]["requestBody"]["content"]["application/json"]["schema"])
+            tried.add(path)
+        self.assertEqual({p for p in tried if "post" in self.document["paths"][p]}, set(REQUESTS))
+        for line in self.server.get("/").body.decode().split("\n\n")[-1].splitlines():
+            method, path = line.split()
+            self.assertIn(method.lower(), self.document["paths"][path.replace("*", "{name}")])
+
+    def test_errors_are_as_described(self):
+        for path, methods in self.document["paths"].items():
+            if "post" in methods:
+                for body in ("{", '{"prompt": 3, "messages": 3, "input": 3}', "[]"):
+                    reply = self.server.ask("POST", path, body)
+                    self.assertIn(reply.status, (400, 501), path)
+                    self.check(reply.json(), self.responses(path, "post")["default"]["application/json"])
+        reply = self.server.complete("a b " * 600)
+        self.check(reply.json(), self.responses("/completions", "post")["default"]["application/json"])
+
+    def test_fields_are_those_that_are_known(self):
+        for path in ("/chat/completions", "/completions", "/responses", "/messages", "/completion"):
+            body = self.document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+            nothing = dict.fromkeys(body["properties"]) | REQUESTS[path][0]
+            self.check(nothing, body)
+            ignored = self.server.post(path, **nothing, max_tokenz=1).json()["tern"]["ignored"]
+            self.assertEqual(ignored, ["max_tokenz"], path)
+
+    def test_a_stream_is_described(self):
+        for path in ("/chat/completions", "/completions", "/responses", "/messages", "/completion"):
+            reply = self.server.post(path, **REQUESTS[path][0], stream=True)
+            self.assertIn(reply.headers["content-type"], self.responses(path, "post")["200"])
+
+    def test_limits_are_those_that_count(self):
+        body = self.document["paths"]["/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        tried = 0
+        for name, field in body["properties"].items():
+            number = field.get("anyOf", [{}])[0]
+            if "maximum" in number and number["maximum"] < 1e9 and name not in ("max_tokens", "max_completion_tokens", "n", "best_of"):
+                fields = REQUESTS["/completions"][0]
+                self.assertEqual(self.server.post("/completions", **fields | {name: number["maximum"]}).status, 200, name)
+                self.refused(self.server.post("/completions", **fields | {name: number["maximum"] + 1}), 400, name)
+                tried += 1
+        self.assertGreater(tried, 5)
+
+    def test_no_key_is_needed_to_read_it(self):
+        with Server(env={"TERN_API_KEY": "one"}) as server:
+            self.assertEqual(server.get("/openapi.json").json()["openapi"], "3.1.0")
+
+
+if __name__ == "__main__":
+    common.main()
