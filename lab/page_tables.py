@@ -82,7 +82,7 @@ def percent(x: float, digits: int = 0) -> str:
 
 def is_main(d: dict) -> bool:
     b = d["benchmark"]
-    swept = any(key in b for key in ("depths", "thread_counts", "batches", "stages", "touch"))
+    swept = any(key in b for key in ("depths", "thread_counts", "batches", "sequences", "stages", "touch"))
     return bool(b["prefill_tps"] and b["decode_tps"]) and not swept and not d["run"]["exact_head"]
 
 
@@ -161,6 +161,14 @@ def sweeps_table(name: str) -> str:
         if "batches" in b:
             passes = ", ".join(f"{p['tokens']}: {p['pick_ratio']:.2f}" for p in b["batches"][1:])
             what.append(f"passes of several tokens take so many times one of one: {passes}")
+        if "sequences" in b:
+            together = ", ".join(f"{s['n']}: {s['tps']:.1f}" for s in b["sequences"])
+            what.append(f"by sequences together {together}")
+        if "arrivals" in b:
+            what.append("; ".join(
+                f"{a['prompt_tokens']} tokens that arrive at {a['n']} sequences, {a['gap_ms']} ms aimed at, bring the "
+                f"95th percentile between tokens from {a['before_p95_ms']:.0f} to {a['during_p95_ms']:.0f} ms"
+                for a in b["arrivals"]))
         if "touch" in b:
             what.append(f"{1e-6 * b['touch']['bytes_per_token']:.0f} MB more touched for every token")
         if d["run"]["exact_head"] or "exact-head" in document:

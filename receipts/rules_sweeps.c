@@ -3,6 +3,7 @@
 
 #include "receipts/rules.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,71 @@ static void check_batches(const json_t *r, receipt_findings *f) {
     }
     if (one != NULL && rule_count(one, "tokens") != 1) {
         receipt_find(f, "benchmark.batches[0].tokens: is not 1");
+    }
+}
+
+/* ---- many sequences -------------------------------------------------------------------------- */
+
+/* Each figure is the median of its rounds, of which there are as many as of everything. */
+static void check_medians(const json_t *r, const rule_place *p, const char *const *keys,
+                          size_t n_keys) {
+    const int64_t repeat = rule_count(r, "benchmark.repeat");
+    for (size_t i = 0; i < n_keys; i++) {
+        char path[48];
+        (void)snprintf(path, sizeof path, "rounds.%s", keys[i]);
+        const json_t *list = receipt_at(p->object, path);
+        if ((int64_t)json_array_size(list) != repeat) {
+            receipt_find(p->found, "%s.%s: %zu values, must be %" PRId64, p->shown, path,
+                         json_array_size(list), repeat);
+        }
+        rule_near_in(p, keys[i], rule_median(list), "the median of its rounds");
+    }
+}
+
+static void check_sequences(const json_t *r, receipt_findings *f) {
+    static const char *const keys[] = {"tps", "p50_ms", "p95_ms"};
+    const json_t *list = receipt_at(r, "benchmark.sequences");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char shown[48];
+        (void)snprintf(shown, sizeof shown, "benchmark.sequences[%zu]", i);
+        const rule_place p = {json_array_get(list, i), shown, f};
+        const double n = rule_number(p.object, "n");
+        if (n < 1.0) {
+            receipt_find(f, "%s.n: is not at least 1", shown);
+            continue;
+        }
+        check_medians(r, &p, keys, sizeof keys / sizeof *keys);
+        rule_near_in(&p, "each_tps", rule_number(p.object, "tps") / n, "tps / n");
+        rule_near_in(&p, "bytes_per_token",
+                     rule_number(r, "benchmark.bytes_per_token") / n +
+                         rule_number(r, "benchmark.cache_bytes"),
+                     "benchmark.bytes_per_token / n + cache_bytes");
+        if (rule_number(p.object, "p50_ms") > rule_number(p.object, "p95_ms")) {
+            receipt_find(f, "%s.p50_ms: is more than p95_ms", shown);
+        }
+    }
+}
+
+/* They are of the same sequences, and of one prompt. */
+static void check_arrivals(const json_t *r, receipt_findings *f) {
+    static const char *const keys[] = {"before_p50_ms", "before_p95_ms", "during_p50_ms",
+                                       "during_p95_ms", "first_token_ms"};
+    const json_t *list = receipt_at(r, "benchmark.arrivals");
+    const json_t *sequences = receipt_at(r, "benchmark.sequences");
+    const json_t *first = json_array_get(list, 0);
+    if (list != NULL && json_array_size(list) != json_array_size(sequences)) {
+        receipt_find(f, "benchmark.arrivals: as many values as of benchmark.sequences are needed");
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char shown[48];
+        (void)snprintf(shown, sizeof shown, "benchmark.arrivals[%zu]", i);
+        const rule_place p = {json_array_get(list, i), shown, f};
+        check_medians(r, &p, keys, sizeof keys / sizeof *keys);
+        rule_near_in(&p, "n", rule_number(json_array_get(sequences, i), "n"),
+                     "n of benchmark.sequences");
+        rule_near_in(&p, "prompt_tokens", rule_number(first, "prompt_tokens"),
+                     "that of the first arrival");
+        rule_near_in(&p, "gap_ms", rule_number(first, "gap_ms"), "that of the first arrival");
     }
 }
 
@@ -154,6 +220,8 @@ static void check_zeros(const json_t *r, receipt_findings *f) {
 
 void rules_sweeps(const json_t *r, receipt_findings *f) {
     check_batches(r, f);
+    check_sequences(r, f);
+    check_arrivals(r, f);
     check_stages(r, f, "prefill");
     check_stages(r, f, "decode");
     check_zeros(r, f);

@@ -28,7 +28,7 @@ class Recipes(unittest.TestCase):
         """Every recipe that requirements name is there."""
         listed = run(ROOT / "lab" / "perf-receipts", "--tern", TERN, "--list").stdout
         for words in ("-p 16 ", "--touch-bytes 64000000 --verify-touch", "--strict", "--exact-head", "--stages",
-                      "--batch-sizes 2,4,8,16", "--kv q8_0"):
+                      "--batch-sizes 2,4,8,16", "--sequences 1,2,4,8,16,32", "--arriving 4000", "--kv q8_0"):
             self.assertIn(words, listed)
 
     def test_documents(self):

@@ -80,6 +80,39 @@ class Bench(common.FolderTest):
             self.assertGreater(batch["pick_ms"], 0)
         self.assertEqual(r["threads"], 1)
 
+    def test_sequences(self):
+        """Weights are read once for all, the cache for each; a prompt that arrives is waited for."""
+        r = self.bench("--sequences", "1,3,8", "--arriving", 40, "--gap-ms", 5)
+        self.assertEqual([s["n"] for s in r["sequences"]], [1, 3, 8])
+        for s in r["sequences"]:
+            self.assert_near(s["bytes_per_token"], r["bytes_per_token"] / s["n"] + r["cache_bytes"])
+            self.assert_near(s["each_tps"], s["tps"] / s["n"])
+            self.assertEqual({len(samples) for samples in s["rounds"].values()}, {2})
+            for tps, p50, p95 in zip(*(s["rounds"][k] for k in ("tps", "p50_ms", "p95_ms"))):
+                self.assertGreater(p50, 0)
+                self.assertLessEqual(p50, p95)
+                mean = 1e3 * s["n"] / tps  # of four times, of which the largest is p95
+                self.assertLessEqual(mean, p95 * (1 + 1e-9))
+                self.assertGreaterEqual(mean * (1 + 1e-9), (2 * p50 + p95) / 4)
+        self.assertEqual([(a["n"], a["prompt_tokens"], a["gap_ms"]) for a in r["arrivals"]],
+                         [(1, 40, 5), (3, 40, 5), (8, 40, 5)])
+        for a in r["arrivals"]:
+            self.assertEqual({len(samples) for samples in a["rounds"].values()}, {2})
+            for when in ("before", "during"):
+                self.assertGreater(a[f"{when}_p50_ms"], 0)
+                self.assertLessEqual(a[f"{when}_p50_ms"], a[f"{when}_p95_ms"])
+            for first, p95 in zip(a["rounds"]["first_token_ms"], a["rounds"]["during_p95_ms"]):
+                self.assertGreaterEqual(first * (1 + 1e-9), p95)  # the sum of all times until then
+        self.assertNotIn("arrivals", self.bench("--sequences", "2"))
+
+    def test_sequences_need_memory_for_all(self):
+        """Each may fill the context, whatever one of them needs."""
+        r = self.bench("--sequences", "5", "--ctx", 512, "-p", 256, "--depth", 470, "--repeat", 1)
+        self.assertGreater(r["sequences"][0]["tps"], 0)
+        r = tern("bench", "-m", self.model, "-p", 505, "-n", 4, "--repeat", 1, "--sequences", "2", "--arriving", 511,
+                 "--threads", 1)
+        self.assert_one_line_error(r, 1, ["contexts of 512", "arrived"])
+
     def test_touch(self):
         touched = self.bench("--touch-bytes", 100000, "--touch-stride", 64, "--verify-touch")["touch"]
         self.assertEqual(touched["bytes_per_token"], 100032)  # whole strides
@@ -183,9 +216,9 @@ class Bench(common.FolderTest):
 
     def test_text(self):
         text = tern_text("bench", "-m", self.model, *QUICK, "--depths", "0,8", "--thread-counts", "1",
-                         "--batch-sizes", "1,2", "--stages", "--sparsity", "--touch-bytes", 4096)
+                         "--batch-sizes", "1,2", "--sequences", "1,2", "--arriving", 20, "--stages", "--sparsity", "--touch-bytes", 4096)
         for word in ("machine", "load", "prefill", "decode", "bytes", "bandwidth", "arithmetic",
-                     "energy", "touched", "memory", "decode by depth", "by threads", "passes of",
+                     "energy", "touched", "memory", "decode by depth", "by threads", "passes of", "sequences together", "ms between tokens",
                      "where the time of a decoded token goes", "gate_up", "outside", "whole",
                      "zeros among"):
             self.assertIn(f"\n{word}" if word != "machine" else word, text)
@@ -240,6 +273,11 @@ class Bench(common.FolderTest):
             (["--batch-sizes", "0"], ["--batch-sizes"]),
             (["--batch-sizes", "4096"], ["4120", "--ctx"]),
             (["--thread-counts", "0"], ["--thread-counts"]),
+            (["--sequences", "1,x"], ["--sequences", "'1,x'"]),
+            (["--sequences", "0"], ["--sequences", "1024"]),
+            (["--sequences", "2", "-n", "0"], ["--sequences", "-n 0"]),
+            (["--arriving", "5"], ["--arriving", "--sequences"]),
+            (["--sequences", "2", "--arriving", "512"], ["513", "--ctx"]),
             (["--touch-bytes", "64", "--touch-stride", "12"], ["--touch-stride", "12"]),
         ]
         for arguments, words in cases:

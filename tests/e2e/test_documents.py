@@ -73,7 +73,8 @@ class Documents(common.TernTest):
         cls.documents = {"receipt": tools.load(ROOT / "ci" / "inference.json")}
         cls.benchmark_path = cls.folder / "benchmark.json"
         bench = ["bench", "-m", cls.model, "-p", 20, "-n", 6, "--repeat", 3, "--threads", 1]
-        sweeps = ["--depths", "0,16", "--thread-counts", "1,2", "--batch-sizes", "2", "--stages"]
+        sweeps = ["--depths", "0,16", "--thread-counts", "1,2", "--batch-sizes", "2", "--stages",
+                  "--sequences", "1,3", "--arriving", 10]
         more = ["--sparsity", "--touch-bytes", 4096, "--record", cls.benchmark_path]
         cls.printed = tern_json(*bench, *sweeps, *more)
         cls.documents["benchmark"] = tools.load(cls.benchmark_path)
@@ -224,6 +225,15 @@ class Rules(Documents):
         self.assert_refused(short, "benchmark.rounds.decode_tps: 2 values, must be 3")
         batch = ("benchmark", "batches", 1, "pick_ratio")
         self.assert_refused(tools.put(d, batch, 9), "over those of one token")
+        sequences = ("benchmark", "sequences", 1)
+        for key, text in (("tps", "the median of its rounds"), ("each_tps", "tps / n"),
+                          ("bytes_per_token", "bytes_per_token / n")):
+            path = (*sequences, key)
+            self.assert_refused(tools.put(d, path, tools.other(tools.get(d, path))), text)
+        samples = tools.get(d, (*sequences, "rounds", "tps"))
+        self.assert_refused(tools.put(d, (*sequences, "rounds", "tps"), samples[1:]), "2 values, must be 3")
+        self.assert_refused(tools.put(d, (*sequences, "n"), 0), "is not at least 1")
+        self.assert_refused(tools.put(d, ("benchmark", "arrivals", 1, "n"), 2), "n of benchmark.sequences")
         whole = ("benchmark", "stages", "decode", "rounds", "whole_ms", 0)
         self.assert_refused(tools.put(d, whole, 2 * tools.get(d, whole)), "its parts make")
         self.assert_refused(tools.put(d, ("kernels",), ["tern_mock_avx2"]), "is a mock")

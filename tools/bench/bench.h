@@ -9,6 +9,7 @@
 
 #include "tools/bench/bandwidth.h"
 #include "tools/bench/energy.h"
+#include "tools/bench/sequences.h"
 #include "tools/bench/series.h"
 #include "tools/bench/sparsity.h"
 #include "tools/bench/stages.h"
@@ -55,8 +56,11 @@ typedef struct bench {
     bench_point *threads; /* [n_threads] owned */
     bench_batch *batches; /* [n_batches] owned; the first one has one token */
     size_t n_depths, n_threads, n_batches;
-    uint32_t context;    /* positions of the session */
-    double load_seconds; /* to open model and session */
+    bench_sequences *sequences;     /* [n_sequences] owned */
+    bench_arrival *arrivals;        /* [n_sequences] owned; measured where n_arriving > 0 */
+    size_t n_sequences, n_arriving; /* tokens of the prompt that arrives */
+    uint32_t context;               /* positions of the session */
+    double load_seconds;            /* to open model and session */
     double rss_mib;
     uint64_t dequantized; /* rows of weights that became floats while measuring */
     double peak_gmacs;    /* multiply-accumulates in registers, all threads, G/s; 0: not known */
@@ -96,6 +100,9 @@ uint64_t bench_cache_bytes(const bench *b, const bench_point *p);
 
 /* Bytes of weights, keys and values that a decoded token reads. */
 uint64_t bench_token_bytes(const bench *b, const bench_point *p);
+
+/* The same of a token of n sequences that are decoded together: they share what weights cost. */
+double bench_shared_bytes(const bench *b, size_t n);
 
 /* Bytes a second of decoding, GB/s, and its share of what the memory gives. */
 double bench_gbs(const bench *b, const bench_point *p);

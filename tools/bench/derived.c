@@ -21,6 +21,10 @@ uint64_t bench_token_bytes(const bench *b, const bench_point *p) {
     return b->l.info.weight_bytes + bench_cache_bytes(b, p);
 }
 
+double bench_shared_bytes(const bench *b, size_t n) {
+    return (double)b->l.info.weight_bytes / (double)n + (double)bench_cache_bytes(b, &b->main);
+}
+
 double bench_gbs(const bench *b, const bench_point *p) {
     return series_median(&p->decode_tps) * (double)bench_token_bytes(b, p) * 1e-9;
 }

@@ -92,6 +92,50 @@ static json_t *batches(const bench *b) {
     return root;
 }
 
+/* A figure with its samples in `rounds`. */
+static void set_series(json_t *root, json_t *rounds, const char *key, const series *s) {
+    set_number(root, key, series_median(s));
+    json_object_set_new(rounds, key, list_of(s));
+}
+
+static json_t *sequences_json(const bench *b) {
+    json_t *root = json_array();
+    for (size_t i = 0; i < b->n_sequences; i++) {
+        const bench_sequences *s = &b->sequences[i];
+        json_t *one = json_object();
+        json_t *samples = json_object();
+        set_count(one, "n", s->n);
+        set_series(one, samples, "tps", &s->tps);
+        set_number(one, "each_tps", series_median(&s->tps) / (double)s->n);
+        set_series(one, samples, "p50_ms", &s->p50_ms);
+        set_series(one, samples, "p95_ms", &s->p95_ms);
+        set_number(one, "bytes_per_token", bench_shared_bytes(b, s->n));
+        json_object_set_new(one, "rounds", samples);
+        json_array_append_new(root, one);
+    }
+    return root;
+}
+
+static json_t *arrivals_json(const bench *b) {
+    json_t *root = json_array();
+    for (size_t i = 0; i < b->n_sequences; i++) {
+        const bench_arrival *a = &b->arrivals[i];
+        json_t *one = json_object();
+        json_t *samples = json_object();
+        set_count(one, "n", a->n);
+        set_count(one, "prompt_tokens", b->n_arriving);
+        set_count(one, "gap_ms", options_integer(b->o, OPT_GAP));
+        set_series(one, samples, "before_p50_ms", &a->before_p50_ms);
+        set_series(one, samples, "before_p95_ms", &a->before_p95_ms);
+        set_series(one, samples, "during_p50_ms", &a->during_p50_ms);
+        set_series(one, samples, "during_p95_ms", &a->during_p95_ms);
+        set_series(one, samples, "first_token_ms", &a->first_ms);
+        json_object_set_new(one, "rounds", samples);
+        json_array_append_new(root, one);
+    }
+    return root;
+}
+
 static json_t *sparsity_json(const sparsity_layer *l) {
     static const size_t sizes[SPARSITY_SIZES] = SPARSITY_GROUPS;
     json_t *root = json_object();
@@ -215,6 +259,12 @@ void bench_set_sweeps(json_t *root, const bench *b) {
     }
     if (b->n_batches > 0) {
         json_object_set_new(root, "batches", batches(b));
+    }
+    if (b->n_sequences > 0) {
+        json_object_set_new(root, "sequences", sequences_json(b));
+    }
+    if (b->n_arriving > 0) {
+        json_object_set_new(root, "arrivals", arrivals_json(b));
     }
     if (b->stages != NULL) {
         set_stages(root, b);

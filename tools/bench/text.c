@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tern bench says to people. */
 
+#include <inttypes.h>
+
 #include "tools/bench/bench.h"
 
 static double percent(double x) {
@@ -123,6 +125,39 @@ static void print_batches(const bench *b) {
     }
 }
 
+static void print_sequences(const bench *b) {
+    const double one = b->n_sequences > 0 ? series_median(&b->sequences[0].tps) : 0.0;
+    if (b->n_sequences > 0) {
+        out_print("\nsequences together behind %zu, a token of each in every pass\n"
+                  "%8s %12s %8s %12s %10s %10s %10s\n",
+                  b->main.depth, "n", "tokens/s", "ratio", "each", "p50, ms", "p95, ms",
+                  "MB/token");
+    }
+    for (size_t i = 0; i < b->n_sequences; i++) {
+        const bench_sequences *s = &b->sequences[i];
+        const double tps = series_median(&s->tps);
+        out_print("%8zu %12.2f %8.3f %12.2f %10.2f %10.2f %10.1f\n", s->n, tps,
+                  bench_ratio(tps, one), tps / (double)s->n, series_median(&s->p50_ms),
+                  series_median(&s->p95_ms), 1e-6 * bench_shared_bytes(b, s->n));
+    }
+}
+
+static void print_arrivals(const bench *b) {
+    if (b->n_arriving > 0) {
+        out_print("\nms between tokens while a prompt of %zu tokens arrives, %" PRIu64
+                  " ms aimed at\n%8s %12s %12s %12s %12s %14s\n",
+                  b->n_arriving, options_integer(b->o, OPT_GAP), "n", "p50 before", "p95 before",
+                  "p50 during", "p95 during", "its first, ms");
+    }
+    for (size_t i = 0; i < b->n_sequences && b->n_arriving > 0; i++) {
+        const bench_arrival *a = &b->arrivals[i];
+        out_print("%8zu %12.2f %12.2f %12.2f %12.2f %14.1f\n", a->n,
+                  series_median(&a->before_p50_ms), series_median(&a->before_p95_ms),
+                  series_median(&a->during_p50_ms), series_median(&a->during_p95_ms),
+                  series_median(&a->first_ms));
+    }
+}
+
 /* A figure and its share of the whole. */
 static void print_share(double ms, double whole) {
     out_print(" %10.4f %6.2f %%", ms, percent(bench_ratio(ms, whole)));
@@ -220,6 +255,8 @@ int bench_print_text(const bench *b) {
     print_points(b, "decode by depth", b->depths, b->n_depths);
     print_points(b, "by threads", b->threads, b->n_threads);
     print_batches(b);
+    print_sequences(b);
+    print_arrivals(b);
     if (b->stages != NULL) {
         print_stages("a token of the prompt", 0, &b->stages->prefill);
         print_stages("a decoded token", b->main.depth, &b->stages->decode);

@@ -59,12 +59,13 @@ static const command_spec commands[COMMAND_COUNT] = {
          "medians\n"
          "of the repeats. Reading speed of the memory is measured with the same number of threads\n"
          "around each decoding; the fraction says how much of it decoding used. --depths,\n"
-         "--batch-sizes and --thread-counts take lists and print a table each.\n",
+         "--batch-sizes, --thread-counts and --sequences take lists and print a table each.\n",
          "  tern bench model.gguf -p 512 -n 64\n"
          "  tern bench -m model.gguf -p 0 -n 128 --threads 1 --json\n"
          "  tern bench -m model.gguf -p 512 -n 64 --depth 2048 --repeat 5\n"
          "  tern bench -m model.gguf -p 0 --depths 0,64 --batch-sizes 2,4,8 --thread-counts 1,2\n"
          "  tern bench -m model.gguf -p 128 -n 32 --stages\n"
+         "  tern bench -m model.gguf -p 64 -n 32 --sequences 1,2,4,8,16\n"
          "  tern bench -m model.gguf -f text.txt --sparsity\n",
          "benchmark", .n_places = 1, .places = {OPT_MODEL}},
     [COMMAND_TUNE] = {"tune", "[MODEL]", 0, 1,

@@ -14,7 +14,12 @@
 #include "tools/receipt/receipt.h"
 #include "tools/touch/touch_options.h"
 
-enum { MAX_THREADS = 1024, MAX_BATCH = 4096, MAX_DEPTH = 10000000 }; /* as in the option table */
+enum {
+    MAX_THREADS = 1024,
+    MAX_BATCH = 4096,
+    MAX_DEPTH = 10000000,
+    MAX_SEQUENCES = 1024
+}; /* as in the option table */
 
 /* ---- what to measure --------------------------------------------------------------------------
  */
@@ -64,6 +69,35 @@ static int plan_sweeps(bench *b) {
     return EXIT_DONE;
 }
 
+/* How many sequences at once, and the prompt that arrives while they decode. */
+static int plan_sequences(bench *b) {
+    uint64_t counts[BENCH_LIST_MAX];
+    const int status = bench_list(b->o, OPT_SEQUENCES, 1, MAX_SEQUENCES, counts, &b->n_sequences);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    if (b->n_sequences > 0 && b->main.n_decode == 0) {
+        complain("--sequences: -n 0 leaves nothing to decode");
+        return EXIT_USAGE;
+    }
+    if (b->n_sequences == 0 && options_given(b->o, OPT_ARRIVING)) {
+        complain("--arriving: --sequences says what it arrives at");
+        return EXIT_USAGE;
+    }
+    b->n_arriving = options_integer(b->o, OPT_ARRIVING);
+    b->sequences = calloc(b->n_sequences + 1, sizeof *b->sequences);
+    b->arrivals = calloc(b->n_sequences + 1, sizeof *b->arrivals);
+    if (b->sequences == NULL || b->arrivals == NULL) {
+        complain("no memory for the figures");
+        return EXIT_FAILED;
+    }
+    for (size_t i = 0; i < b->n_sequences; i++) {
+        b->sequences[i].n = counts[i];
+        b->arrivals[i].n = counts[i];
+    }
+    return EXIT_DONE;
+}
+
 /* Whether `n` positions are there; the most that anything needs is kept in *most. */
 static int check_room(const bench *b, size_t n, size_t *most) {
     if (n > b->context) {
@@ -90,6 +124,12 @@ static int plan_tokens(bench *b) {
     for (size_t i = 0; i < b->n_batches && status == EXIT_DONE; i++) {
         status = check_room(b, b->main.depth + b->batches[i].tokens, &b->n_tokens);
     }
+    if (status == EXIT_DONE && b->n_sequences > 0) {
+        status = check_room(b, bench_sequence_end(b), &b->n_tokens);
+    }
+    if (status == EXIT_DONE && b->n_arriving > 0) {
+        status = check_room(b, b->n_arriving + 1, &b->n_tokens);
+    }
     return status;
 }
 
@@ -98,7 +138,10 @@ static int plan(bench *b) {
     b->main.n_decode = options_integer(b->o, OPT_BENCH_TOKENS);
     b->context = tern_session_context(b->l.session);
     plan_main(b);
-    const int status = plan_sweeps(b);
+    int status = plan_sweeps(b);
+    if (status == EXIT_DONE) {
+        status = plan_sequences(b);
+    }
     return status == EXIT_DONE ? plan_tokens(b) : status;
 }
 
@@ -214,6 +257,9 @@ static int measure(bench *b) {
     if (status == EXIT_DONE && b->n_batches > 0) {
         status = bench_measure_batches(b);
     }
+    if (status == EXIT_DONE && b->n_sequences > 0) {
+        status = bench_measure_sequences(b);
+    }
     if (status == EXIT_DONE && options_switch(b->o, OPT_STAGES)) {
         status = bench_measure_stages(b);
     }
@@ -250,6 +296,8 @@ static void close_all(bench *b) {
     free(b->depths);
     free(b->threads);
     free(b->batches);
+    free(b->sequences);
+    free(b->arrivals);
     loader_close(&b->l);
     bandwidth_close(&b->memory);
 }

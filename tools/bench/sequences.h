@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_BENCH_SEQUENCES_H
+#define TERN_TOOLS_BENCH_SEQUENCES_H
+
+/*
+ * Many sequences at once, through the engine: how fast they decode together, and what a long prompt
+ * does to them that arrives meanwhile. Value i of each series is of round i.
+ */
+
+#include "tools/bench/series.h"
+
+/* n sequences after the main point's depth. Every pass picks a token for each of them. */
+typedef struct bench_sequences {
+    size_t n;
+    series tps;            /* tokens a second, of all of them together */
+    series p50_ms, p95_ms; /* between two tokens of a sequence */
+} bench_sequences;
+
+/* What n sequences notice of a prompt that arrives while they decode. */
+typedef struct bench_arrival {
+    size_t n;
+    series before_p50_ms, before_p95_ms; /* between two tokens of a sequence, before it arrives, */
+    series during_p50_ms, during_p95_ms; /* and until it is read */
+    series first_ms;                     /* from its arrival to its first token */
+} bench_arrival;
+
+struct bench;
+
+/*
+ * Measures b->sequences in --repeat rounds, and, if one is asked for, the arrival of a prompt at
+ * each of them. Every sequence must give the digest that it gives alone. EXIT_DONE, or the exit
+ * status after a complaint.
+ */
+int bench_measure_sequences(struct bench *b);
+
+/* Positions that each of b->sequences takes. */
+size_t bench_sequence_end(const struct bench *b);
+
+#endif
