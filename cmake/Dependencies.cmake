@@ -1,5 +1,5 @@
 # What the core needs: cpuinfo, PCRE2, threads. What features need: utf8proc (normal forms of Unicode in a
-# tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), libmicrohttpd (tern serve), gnutls (its TLS), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
+# tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), libmicrohttpd (tern serve), gnutls (its TLS), libcurl (--server), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
 # optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
@@ -61,6 +61,14 @@ if(NOT MICROHTTPD_FOUND)
   message(STATUS "tern: libmicrohttpd was not found: built without tern serve")
 elseif(NOT GNUTLS_FOUND)
   message(STATUS "tern: gnutls was not found: tern serve is built without TLS")
+endif()
+
+pkg_check_modules(CURL IMPORTED_TARGET libcurl>=7.68)
+if(CURL_FOUND)
+  set(TERN_CURL_LIBRARIES PkgConfig::CURL)
+  set(TERN_CURL_DEFINITIONS TERN_HAVE_CURL=1)
+else()
+  message(STATUS "tern: libcurl was not found: tern run and tern chat are built without --server")
 endif()
 
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)

@@ -12,9 +12,12 @@
 #include "tools/answer/request.h"
 #include "tools/chat/dialogue.h"
 #include "tools/chat/line.h"
+#include "tools/remote/remote.h"
 
 typedef struct chat {
     const options *o;
+    remote *server; /* that answers in place of the model l; NULL: none */
+    json_t *fields; /* that it is sent */
     loaded l;
     answer_options options;
     answerer answerer;
@@ -34,6 +37,12 @@ typedef struct chat {
 /* Answers the user's message that the dialogue ends with, and adds the answer to it. On a failure,
  * after a complaint, the message is taken away again. False on a failure. */
 bool chat_answer(chat *c);
+
+/* The same by c->server: chat_answer calls it. */
+bool chat_answer_remotely(chat *c);
+
+/* Opens what --server names; EXIT_DONE, or the exit status after a complaint. */
+int chat_open_server(chat *c);
 
 /* Tokens of the dialogue as it is into c->ids; false after a complaint. */
 bool chat_tokenize(chat *c);

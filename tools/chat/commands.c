@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_tree/write.h"
 #include "tools/answer/figures.h"
 #include "tools/chat/chat.h"
 #include "tools/cli/out.h"
@@ -88,8 +89,7 @@ static bool load(chat *c, const char *argument) {
     if (path == NULL || !chat_load(c, path)) {
         c->failed = true;
     } else {
-        chat_remark(c, "%zu messages, %" PRIu32 " positions", c->dialogue.n,
-                    tern_session_position(c->l.session));
+        chat_remark(c, "%zu messages", c->dialogue.n);
     }
     free(path);
     return true;
@@ -97,6 +97,11 @@ static bool load(chat *c, const char *argument) {
 
 static bool stats(chat *c, const char *argument) {
     (void)argument;
+    if (c->server != NULL) {
+        (void)fprintf(stderr, "%zu messages, answered by %s at %s\n", c->dialogue.n,
+                      remote_model(c->server), remote_place(c->server));
+        return true;
+    }
     (void)fprintf(stderr, "%zu messages, %" PRIu32 " of %" PRIu32 " positions\n", c->dialogue.n,
                   tern_session_position(c->l.session), tern_session_context(c->l.session));
     if (c->answered) {
@@ -116,7 +121,7 @@ static bool regen(chat *c, const char *argument) {
         return true;
     }
     c->attempts++;
-    if (c->options.sampling.temperature == 0.0F) {
+    if (c->server == NULL && c->options.sampling.temperature == 0.0F) {
         chat_remark(c, "the same answer: --temp is 0");
     }
     (void)chat_answer(c);
@@ -125,6 +130,12 @@ static bool regen(chat *c, const char *argument) {
 
 static bool settings(chat *c, const char *argument) {
     (void)argument;
+    if (c->server != NULL) {
+        char *fields = json_dump(c->fields, (json_style){0});
+        (void)fprintf(stderr, "  %-18s %s\n", "sent", fields != NULL ? fields : "");
+        free(fields);
+        return true;
+    }
     sampling_print(&c->options.chosen, stderr);
     (void)fprintf(stderr, "  %-18s %" PRIu64 "\n", "seed", c->options.request.seed);
     return true;

@@ -45,11 +45,13 @@ bool chat_save(const chat *c, const char *path, tern_out_mode mode) {
         return false;
     }
     char *text = dialogue_to_json(path, &c->dialogue, c->attempts, &err);
-    tern_status status = text != NULL ? tern_out_file_check(session, mode, &err) : err.status;
+    const bool local = c->server == NULL;
+    tern_status status =
+        text != NULL && local ? tern_out_file_check(session, mode, &err) : err.status;
     if (status == TERN_OK) {
         status = write_text(path, text, mode, &err);
     }
-    if (status == TERN_OK) {
+    if (status == TERN_OK && local) {
         status = mode == TERN_OUT_NEW ? tern_session_save_new(c->l.session, session, &err)
                                       : tern_session_save(c->l.session, session, &err);
     }
@@ -93,6 +95,8 @@ bool chat_load(chat *c, const char *path) {
     c->dialogue = read;
     c->attempts = attempts;
     c->answered = false;
-    restore_session(c, path);
+    if (c->server == NULL) {
+        restore_session(c, path);
+    }
     return true;
 }

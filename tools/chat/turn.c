@@ -167,8 +167,11 @@ static bool answer(chat *c) {
 }
 
 bool chat_answer(chat *c) {
-    if (answer(c)) {
+    const bool answered = c->server != NULL ? chat_answer_remotely(c) : answer(c);
+    if (answered && c->server == NULL) {
         remark_end(c);
+    }
+    if (answered) {
         return true;
     }
     (void)dialogue_drop(&c->dialogue, "user");

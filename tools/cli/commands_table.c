@@ -18,6 +18,7 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern run -p 'The capital of France is'\n"
          "  tern run model.gguf 'The capital of France is'\n"
          "  tern run -m model.gguf --chat -p 'What is 2+2?' -n 64\n"
+         "  tern run --server http://127.0.0.1:8080 --chat 'What is 2+2?'\n"
          "  tern run -m model.gguf -p 'Once upon a time' --temp 0.8 --top-p 0.95 --seed 7\n"
          "  echo 'Dear reader,' | tern run -m model.gguf --json\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
@@ -31,7 +32,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          "generation_config.json or metadata), else with --temp 0.7 --top-p 0.95.\n",
          "  tern chat model.gguf\n"
          "  tern chat -m model.gguf --system 'Answer briefly.' --temp 0.7 --top-p 0.9\n"
-         "  printf 'What is 2+2?\\nAnd 3+3?\\n' | tern chat\n",
+         "  printf 'What is 2+2?\\nAnd 3+3?\\n' | tern chat\n"
+         "  tern chat --server http://127.0.0.1:8080\n",
          .n_places = 1, .places = {OPT_MODEL}},
     [COMMAND_SERVE] =
         {"serve", "[MODEL]", 0, 1, "answer other programs over HTTP, as OpenAI's interface does",

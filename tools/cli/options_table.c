@@ -66,6 +66,16 @@ static const option_spec table[OPT_COUNT] = {
                      .fallback = "stop", .commands = CHAT,
                      .help = "when the context is full: stop refuses questions, drop forgets the "
                              "oldest ones"},
+    [OPT_SERVER] =
+        {"server", 0, NULL, "URL", OPTION_TEXT, .one_call = true, .commands = ANSWERS,
+         .help = "let a server with OpenAI's interface answer: http://HOST:PORT, https://HOST, "
+                 "unix:PATH; -m is the name of its model"},
+    [OPT_TIMEOUT] = {"timeout", 0, NULL, "SECONDS", OPTION_INTEGER, .min = 1, .max = 86400,
+                     .fallback = "600", .commands = ANSWERS,
+                     .help = "give a server up that sent nothing for so long"},
+    [OPT_TLS_CA] = {"tls-ca", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .commands = ANSWERS,
+                    .help =
+                        "certificates that make a server trusted (PEM), in place of the system's"},
     [OPT_HOST] = {"host", 0, NULL, "ADDRESS", OPTION_TEXT, .fallback = "127.0.0.1",
                   .commands = SERVE,
                   .help = "address or name to listen on; 0.0.0.0 is reached from everywhere"},
@@ -75,20 +85,24 @@ static const option_spec table[OPT_COUNT] = {
                   .help = "port to listen on; 0: one that is free"},
     [OPT_UNIX] = {"unix", 0, NULL, "PATH", OPTION_TEXT, .one_call = true, .commands = SERVE,
                   .help = "listen on a socket in the file system, in place of a port"},
-    [OPT_TLS_CERT] = {"tls-cert", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .commands = SERVE,
-                      .help = "speak https: the server's certificate, and those that lead to it (PEM)"},
+    [OPT_TLS_CERT] = {"tls-cert", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
+                      .commands = SERVE,
+                      .help =
+                          "speak https: the server's certificate, and those that lead to it (PEM)"},
     [OPT_TLS_KEY] = {"tls-key", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .commands = SERVE,
                      .help = "the key of that certificate (PEM); SIGHUP reads both again"},
     [OPT_ALIAS] = {"alias", 0, NULL, "NAME", OPTION_TEXT, .commands = SERVE,
                    .help = "what clients call the model; without it the file's name"},
     [OPT_ANY_MODEL] = {"any-model", 0, NULL, NULL, OPTION_SWITCH, .commands = SERVE,
                        .help = "answer whatever model a request names"},
-    [OPT_API_KEY] = {"api-key", 0, NULL, "KEYS", OPTION_TEXT, .commands = SERVE,
-                     .help = "keys that clients must show one of, separated by commas; better in "
-                             "TERN_API_KEY, because others see command lines"},
-    [OPT_API_KEY_FILE] = {"api-key-file", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
-                          .commands = SERVE,
-                          .help = "such keys, one in a line, each maybe after a label for the log"},
+    [OPT_API_KEY] =
+        {"api-key", 0, NULL, "KEYS", OPTION_TEXT, .commands = SAMPLES,
+         .help = "keys that clients must show one of, separated by commas; run, chat: the key "
+                 "for --server. Better in TERN_API_KEY, because others see command lines"},
+    [OPT_API_KEY_FILE] =
+        {"api-key-file", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .commands = SAMPLES,
+         .help = "such keys, one in a line, each maybe after a label for the log; run, "
+                 "chat: one key alone"},
     [OPT_CORS] = {"cors", 0, NULL, "ORIGIN", OPTION_TEXT, .commands = SERVE,
                   .help = "let pages of this origin ask, in a browser; * lets all"},
     [OPT_PARALLEL] = {"parallel", 0, NULL, "N", OPTION_INTEGER, .min = 1, .max = 1024,
@@ -113,10 +127,11 @@ static const option_spec table[OPT_COUNT] = {
                    .help = "when a signal ends the server, wait so long for answers under way"},
     [OPT_ACCESS_LOG] = {"access-log", 0, NULL, NULL, OPTION_SWITCH, .commands = SERVE,
                         .help = "a line on standard error for each request, without its text"},
-    [OPT_LOG_FILE] = {"log-file", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_APPENDED, .commands = SERVE,
+    [OPT_LOG_FILE] = {"log-file", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_APPENDED,
+                      .commands = SERVE,
                       .help = "add these lines to a file instead; SIGHUP opens it again"},
-    [OPT_LOG_FORMAT] = {"log-format", 0, NULL, "FORMAT", OPTION_CHOICE, .choices = "text json", .fallback = "text", .commands = SERVE,
-                        .help = "what these lines are"},
+    [OPT_LOG_FORMAT] = {"log-format", 0, NULL, "FORMAT", OPTION_CHOICE, .choices = "text json",
+                        .fallback = "text", .commands = SERVE, .help = "what these lines are"},
     [OPT_LOG_PROMPTS] = {"log-prompts", 0, NULL, NULL, OPTION_SWITCH, .commands = SERVE,
                          .help = "put what clients sent into these lines, up to 16 KiB of each"},
     [OPT_TEMPERATURE] = {"temp", 't', "temperature", "T", OPTION_REAL, .high = 1000.0,

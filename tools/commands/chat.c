@@ -44,8 +44,8 @@ static int prepare(chat *c) {
     const bool keeps =
         c->terminal && !options_switch(c->o, OPT_NO_HISTORY) && history_path(path, sizeof path);
     tern_error err = {0};
-    if (answerer_open(&c->answerer, c->l.session, c->l.tokenizer, &c->options.sampling, &err) !=
-        TERN_OK) {
+    if (c->server == NULL && answerer_open(&c->answerer, c->l.session, c->l.tokenizer,
+                                           &c->options.sampling, &err) != TERN_OK) {
         return complain_error(&err);
     }
     c->lines = line_reader_open(c->terminal, keeps ? path : NULL);
@@ -54,6 +54,11 @@ static int prepare(chat *c) {
         return EXIT_FAILED;
     }
     return EXIT_DONE;
+}
+
+static void greet_for_server(const chat *c) {
+    chat_remark(c, "%.100s at %.200s", remote_model(c->server), remote_place(c->server));
+    chat_remark(c, "/help lists commands, Ctrl-C stops an answer, Ctrl-D ends");
 }
 
 static void greet(const chat *c) {
@@ -123,20 +128,22 @@ static int converse(chat *c) {
         }
         interrupt_forget();
     }
-    const int unchanged = loader_check_file(&c->l);
+    const int unchanged = c->server == NULL ? loader_check_file(&c->l) : EXIT_DONE;
     return unchanged == EXIT_DONE && c->failed && !c->terminal ? EXIT_FAILED : unchanged;
+}
+
+static int open_model(chat *c) {
+    int status = loader_open(c->o, true, &c->l);
+    if (status == EXIT_DONE) {
+        status = check_format(c);
+    }
+    return status == EXIT_DONE ? answer_options_read(c->o, &c->l, &c->options) : status;
 }
 
 int cmd_chat(const options *o) {
     chat c = {.o = o, .terminal = isatty(STDIN_FILENO) == 1};
     (void)umask(S_IRWXG | S_IRWXO); /* what is saved is the user's alone */
-    int status = loader_open(o, true, &c.l);
-    if (status == EXIT_DONE) {
-        status = check_format(&c);
-    }
-    if (status == EXIT_DONE) {
-        status = answer_options_read(o, &c.l, &c.options);
-    }
+    int status = options_given(o, OPT_SERVER) ? chat_open_server(&c) : open_model(&c);
     if (status == EXIT_DONE) {
         status = begin_dialogue(&c);
     }
@@ -145,7 +152,11 @@ int cmd_chat(const options *o) {
     }
     if (status == EXIT_DONE) {
         interrupt_catch_all();
-        greet(&c);
+        if (c.server != NULL) {
+            greet_for_server(&c);
+        } else {
+            greet(&c);
+        }
         status = converse(&c);
     }
     line_reader_close(&c.lines);
@@ -154,6 +165,8 @@ int cmd_chat(const options *o) {
     dialogue_free(&c.dialogue);
     free(c.ids);
     free(c.message);
+    json_decref(c.fields);
+    remote_close(&c.server);
     loader_close(&c.l);
     return status;
 }

@@ -14,6 +14,7 @@
 #include "tools/model/loader.h"
 #include "tools/model/prompt_cache.h"
 #include "tools/receipt/receipt.h"
+#include "tools/remote/remote.h"
 #include "tools/touch/touch_options.h"
 
 typedef struct run {
@@ -190,6 +191,9 @@ static bool check_options(const options *o) {
 }
 
 int cmd_run(const options *o) {
+    if (options_given(o, OPT_SERVER)) {
+        return remote_run(o);
+    }
     run r = {.o = o, .json = options_switch(o, OPT_JSON)};
     if (!check_options(o)) {
         return EXIT_USAGE;

@@ -102,6 +102,10 @@ typedef struct prompt {
     size_t n;
 } prompt;
 
+/* Reads what --prompt, --file, --tokens or standard input hold: its text, or its ids. Free in any
+ * case. */
+int prompt_take(const options *o, prompt *p);
+
 /* Reads and tokenizes what --prompt, --file, --tokens or standard input hold, which must fit into
  * the session. Free in any case. */
 int prompt_read(const options *o, const loaded *l, prompt *p);

@@ -25,6 +25,9 @@ static int read_file(const char *path, prompt *p) {
 static int read_text(const options *o, prompt *p) {
     const char *text = options_text(o, OPT_PROMPT);
     const char *file = options_text(o, OPT_FILE);
+    if (text == NULL && file == NULL && options_given(o, OPT_SERVER) && o->model_may_be_prompt) {
+        text = options_text(o, OPT_MODEL); /* a server's model is named by -m alone */
+    }
     if (text == NULL && file == NULL && isatty(STDIN_FILENO) == 1) {
         complain("no prompt: use -p TEXT, -f FILE, --tokens IDS or a pipe on standard input");
         return EXIT_USAGE;
@@ -129,15 +132,19 @@ static int check_length(const loaded *l, const prompt *p) {
     return EXIT_FAILED;
 }
 
-int prompt_read(const options *o, const loaded *l, prompt *p) {
+int prompt_take(const options *o, prompt *p) {
     *p = (prompt){0};
     const char *tokens = options_text(o, OPT_TOKENS);
     if ((tokens != NULL) + options_given(o, OPT_PROMPT) + options_given(o, OPT_FILE) > 1) {
         complain("--prompt, --file and --tokens exclude each other");
         return EXIT_USAGE;
     }
-    int status = tokens != NULL ? parse_ids(tokens, p) : read_text(o, p);
-    if (status == EXIT_DONE && tokens == NULL) {
+    return tokens != NULL ? parse_ids(tokens, p) : read_text(o, p);
+}
+
+int prompt_read(const options *o, const loaded *l, prompt *p) {
+    int status = prompt_take(o, p);
+    if (status == EXIT_DONE && p->text != NULL) {
         status = prompt_tokenize(o, l, p);
     }
     return status == EXIT_DONE ? check_length(l, p) : status;

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/remote/events.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool add(event_reader *e, char c) {
+    if (e->size + 1 >= e->capacity) { /* a terminator too */
+        const size_t capacity = 2 * e->capacity + 1024;
+        char *grown = capacity <= EVENT_MOST_BYTES ? realloc(e->bytes, capacity) : NULL;
+        if (grown == NULL) {
+            return false;
+        }
+        e->bytes = grown;
+        e->capacity = capacity;
+    }
+    e->bytes[e->size++] = c;
+    return true;
+}
+
+static bool dispatch(event_reader *e, event_hook *hook, void *user) {
+    bool going = true;
+    if (e->has_data) {
+        e->bytes[e->line] = '\0'; /* there is room: a line was there */
+        going = hook(user, e->bytes, e->line);
+    }
+    e->size = e->line = 0;
+    e->has_data = false;
+    return going;
+}
+
+/* The line that is over becomes data, or nothing. */
+static bool end_line(event_reader *e, event_hook *hook, void *user) {
+    static const char name[] = "data";
+    const size_t n = sizeof name - 1;
+    const size_t size = e->size - e->line;
+    if (size == 0) {
+        return dispatch(e, hook, user);
+    }
+    char *line = e->bytes + e->line;
+    if (size < n || memcmp(line, name, n) != 0 || (size > n && line[n] != ':')) {
+        e->size = e->line;
+        return true;
+    }
+    size_t skip = size > n ? n + 1 : n;
+    skip += skip < size && line[skip] == ' ';
+    if (e->has_data) {
+        line[0] = '\n'; /* what is skipped has room for it */
+        line++;
+        skip--;
+        e->line++;
+    }
+    memmove(line, line + skip, e->size - e->line - skip);
+    e->size -= skip;
+    e->line = e->size;
+    e->has_data = true;
+    return true;
+}
+
+bool events_feed(event_reader *e, const char *bytes, size_t n, event_hook *hook, void *user) {
+    bool going = true;
+    for (size_t i = 0; i < n && going; i++) {
+        const bool pair = e->after_cr && bytes[i] == '\n';
+        e->after_cr = bytes[i] == '\r';
+        if (pair) {
+            continue;
+        }
+        going = bytes[i] == '\r' || bytes[i] == '\n' ? end_line(e, hook, user) : add(e, bytes[i]);
+    }
+    return going;
+}
+
+bool events_end(event_reader *e, event_hook *hook, void *user) {
+    return (e->size == e->line || end_line(e, hook, user)) && dispatch(e, hook, user);
+}
+
+void events_free(event_reader *e) {
+    free(e->bytes);
+    *e = (event_reader){0};
+}

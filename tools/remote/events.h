@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_REMOTE_EVENTS_H
+#define TERN_TOOLS_REMOTE_EVENTS_H
+
+/*
+ * Server-sent events out of bytes that come in any pieces: lines end with LF, CR LF or CR, comments
+ * and fields other than data are passed over, data of several lines is joined by LF.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct event_reader {
+    char *bytes; /* [size] data of the event so far, then the line that is not over yet */
+    size_t size, capacity, line; /* where that line begins */
+    bool has_data;               /* the event has a line of data */
+    bool after_cr;               /* an LF that comes now belongs to the end before it */
+} event_reader;
+
+enum { EVENT_MOST_BYTES = 16 << 20 }; /* of one event */
+
+/* The data of an event, terminated; false ends the reading. */
+typedef bool event_hook(void *user, char *data, size_t size);
+
+/* False: the hook wants no more, there is no memory, or an event is too long. */
+bool events_feed(event_reader *e, const char *bytes, size_t n, event_hook *hook, void *user);
+
+/* The last event, where its empty line is missing. */
+bool events_end(event_reader *e, event_hook *hook, void *user);
+
+void events_free(event_reader *e);
+
+#endif

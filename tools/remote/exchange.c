@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/remote/exchange.h"
+
+#ifdef TERN_HAVE_CURL
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/metrics.h"
+#include "tern/tern.h"
+#include "tools/cli/interrupt.h"
+
+enum { CONNECT_SECONDS = 15, LOOK_MILLISECONDS = 100, REFUSAL_BYTES = 64 << 10 };
+
+struct exchange {
+    exchange_config config;
+    CURLM *multi;
+    CURL *easy;
+    struct curl_slist *headers;
+    char why[CURL_ERROR_SIZE];
+
+    /* of the exchange that is under way */
+    exchange_sink *sink;
+    void *user;
+    exchange_reply *reply;
+    double heard; /* when the last byte came */
+    bool failed;  /* no memory for a refusal */
+};
+
+/* ---- what the library calls ------------------------------------------------------------------ */
+
+static bool keep_refusal(exchange_reply *r, const char *bytes, size_t size) {
+    const size_t room = REFUSAL_BYTES - r->refusal_size;
+    size = size < room ? size : room;
+    char *grown = realloc(r->refusal, r->refusal_size + size + 1);
+    if (grown == NULL) {
+        return false;
+    }
+    r->refusal = grown;
+    memcpy(grown + r->refusal_size, bytes, size);
+    r->refusal_size += size;
+    grown[r->refusal_size] = '\0';
+    return true;
+}
+
+static void note_reply(exchange *e) {
+    char *type = NULL;
+    static const char stream[] = "text/event-stream";
+    (void)curl_easy_getinfo(e->easy, CURLINFO_RESPONSE_CODE, &e->reply->status);
+    (void)curl_easy_getinfo(e->easy, CURLINFO_CONTENT_TYPE, &type);
+    e->reply->stream = type != NULL && strncasecmp(type, stream, sizeof stream - 1) == 0;
+}
+
+static size_t on_body(char *bytes, size_t one, size_t size, void *user) {
+    exchange *e = user;
+    (void)one; /* always 1 */
+    e->heard = tern_clock_seconds();
+    note_reply(e);
+    if (e->reply->status >= 300) {
+        e->failed = !keep_refusal(e->reply, bytes, size);
+        return e->failed ? 0 : size;
+    }
+    e->reply->unwanted = !e->sink(e->user, bytes, size);
+    return e->reply->unwanted ? 0 : size;
+}
+
+static size_t on_header(char *bytes, size_t one, size_t size, void *user) {
+    exchange *e = user;
+    (void)one, (void)bytes;
+    e->heard = tern_clock_seconds();
+    return size;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static bool add_header(exchange *e, const char *line) {
+    struct curl_slist *longer = curl_slist_append(e->headers, line);
+    e->headers = longer != NULL ? longer : e->headers;
+    return longer != NULL;
+}
+
+static bool set_headers(exchange *e) {
+    char *line = NULL;
+    if (!add_header(e, "Content-Type: application/json") ||
+        !add_header(e, "Accept: text/event-stream, application/json") ||
+        !add_header(e, "Expect:")) { /* bodies are sent at once */
+        return false;
+    }
+    if (e->config.key == NULL) {
+        return true;
+    }
+    const bool made =
+        asprintf(&line, "Authorization: Bearer %s", e->config.key) >= 0 && add_header(e, line);
+    free(line);
+    return made;
+}
+
+/* Redirections are not followed: a key is shown to the server that was named, and to no other. */
+static bool set_options(exchange *e) {
+    CURLcode code = curl_easy_setopt(e->easy, CURLOPT_ERRORBUFFER, e->why);
+    const struct {
+        CURLoption option;
+        long value;
+    } numbers[] = {{CURLOPT_NOSIGNAL, 1L},
+                   {CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS},
+                   {CURLOPT_FOLLOWLOCATION, 0L},
+                   {CURLOPT_TCP_NODELAY, 1L}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        code |= curl_easy_setopt(e->easy, numbers[i].option, numbers[i].value);
+    }
+    code |= curl_easy_setopt(e->easy, CURLOPT_HTTPHEADER, e->headers);
+    code |= curl_easy_setopt(e->easy, CURLOPT_WRITEFUNCTION, on_body);
+    code |= curl_easy_setopt(e->easy, CURLOPT_WRITEDATA, e);
+    code |= curl_easy_setopt(e->easy, CURLOPT_HEADERFUNCTION, on_header);
+    code |= curl_easy_setopt(e->easy, CURLOPT_HEADERDATA, e);
+    code |= curl_easy_setopt(e->easy, CURLOPT_UNIX_SOCKET_PATH, e->config.unix_path);
+    if (e->config.ca_path != NULL) {
+        code |= curl_easy_setopt(e->easy, CURLOPT_CAINFO, e->config.ca_path);
+    }
+    return code == CURLE_OK;
+}
+
+tern_status exchange_open(const exchange_config *config, exchange **out, tern_error *err) {
+    exchange *e = calloc(1, sizeof *e);
+    if (e != NULL && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {
+        e->config = *config;
+        e->multi = curl_multi_init();
+        e->easy = curl_easy_init();
+    }
+    if (e == NULL || e->multi == NULL || e->easy == NULL || !set_headers(e) || !set_options(e)) {
+        exchange_close(&e);
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to ask a server");
+    }
+    *out = e;
+    return TERN_OK;
+}
+
+void exchange_close(exchange **exchange_) {
+    exchange *e = *exchange_;
+    if (e == NULL) {
+        return;
+    }
+    curl_easy_cleanup(e->easy);
+    (void)curl_multi_cleanup(e->multi);
+    curl_slist_free_all(e->headers);
+    free(e);
+    *exchange_ = NULL;
+}
+
+/* ---- a request ------------------------------------------------------------------------------- */
+
+static bool aim(exchange *e, const char *path, const char *body) {
+    char *url = NULL;
+    if (asprintf(&url, "%s%s", e->config.base, path) < 0) {
+        return false;
+    }
+    CURLcode code = curl_easy_setopt(e->easy, CURLOPT_URL, url);
+    free(url); /* libcurl has a copy */
+    if (body == NULL) {
+        code |= curl_easy_setopt(e->easy, CURLOPT_HTTPGET, 1L);
+    } else {
+        code |= curl_easy_setopt(e->easy, CURLOPT_POST, 1L);
+        code |= curl_easy_setopt(e->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
+        code |= curl_easy_setopt(e->easy, CURLOPT_POSTFIELDS, body);
+    }
+    return code == CURLE_OK;
+}
+
+/* Whether it took too long, or somebody wants no more. */
+static bool is_over(exchange *e, bool *late) {
+    e->reply->interrupted = interrupt_seen();
+    *late = tern_clock_seconds() - e->heard > e->config.idle_seconds;
+    return e->reply->interrupted || *late;
+}
+
+/* What the library says of the transfer when nothing else ended it. */
+static CURLcode transfer(exchange *e, bool *late) {
+    int running = 1, left = 0;
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+    if (curl_multi_add_handle(e->multi, e->easy) != CURLM_OK) {
+        return code;
+    }
+    while (curl_multi_perform(e->multi, &running) == CURLM_OK && running > 0 && !is_over(e, late)) {
+        (void)curl_multi_poll(e->multi, NULL, 0, LOOK_MILLISECONDS, NULL);
+    }
+    const CURLMsg *message = curl_multi_info_read(e->multi, &left);
+    if (message != NULL && message->msg == CURLMSG_DONE) {
+        code = message->data.result;
+    }
+    (void)curl_multi_remove_handle(e->multi, e->easy);
+    return code;
+}
+
+static tern_status explain(const exchange *e, CURLcode code, tern_error *err) {
+    const char *place = e->config.unix_path != NULL ? e->config.unix_path : e->config.base;
+    const char *why = e->why[0] != '\0' ? e->why : curl_easy_strerror(code);
+    return tern_fail(err, TERN_ERR_IO, "%s: %s: %s", place,
+                     e->reply->status > 0 ? "the reply broke off" : "cannot be asked", why);
+}
+
+tern_status exchange_make(exchange *e, const char *path, const char *body, exchange_sink *sink,
+                          void *user, exchange_reply *reply, tern_error *err) {
+    bool late = false;
+    *reply = (exchange_reply){0};
+    e->sink = sink;
+    e->user = user;
+    e->reply = reply;
+    e->heard = tern_clock_seconds();
+    e->failed = false;
+    e->why[0] = '\0';
+    if (!aim(e, path, body)) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to ask a server");
+    }
+    const CURLcode code = transfer(e, &late);
+    if (late) {
+        return tern_fail(err, TERN_ERR_IO, "%s: nothing came for %u seconds (--timeout)",
+                         e->config.base, e->config.idle_seconds);
+    }
+    if (e->failed) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a reply");
+    }
+    if (reply->interrupted || reply->unwanted) {
+        return TERN_OK;
+    }
+    note_reply(e);
+    curl_off_t wait = 0;
+    (void)curl_easy_getinfo(e->easy, CURLINFO_RETRY_AFTER, &wait);
+    reply->retry_seconds = (long)wait;
+    return code == CURLE_OK ? TERN_OK : explain(e, code, err);
+}
+
+#else
+
+#include <stddef.h>
+
+tern_status exchange_open(const exchange_config *config, exchange **out, tern_error *err) {
+    (void)config, (void)out;
+    return tern_fail(err, TERN_ERR_IO,
+                     "this build asks no server: it was made without libcurl; tools/install-deps "
+                     "installs it (Debian: libcurl4-gnutls-dev), then build again");
+}
+
+void exchange_close(exchange **e) {
+    (void)e; /* none was opened */
+}
+
+tern_status exchange_make(exchange *e, const char *path, const char *body, exchange_sink *sink,
+                          void *user, exchange_reply *reply, tern_error *err) {
+    (void)e, (void)path, (void)body, (void)sink, (void)user, (void)reply;
+    return tern_fail(err, TERN_ERR_STATE, "no server was opened");
+}
+
+#endif

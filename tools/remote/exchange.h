@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_REMOTE_EXCHANGE_H
+#define TERN_TOOLS_REMOTE_EXCHANGE_H
+
+/* One request to a server and its reply, by libcurl, of which nothing is seen outside. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tern/status.h"
+
+typedef struct exchange exchange; /* a server, and the connection to it */
+
+typedef struct exchange_config {
+    const char *base;      /* URL without a slash at its end */
+    const char *unix_path; /* of the socket that is asked in its place; NULL: none */
+    const char *key;       /* to show; NULL: none */
+    const char *ca_path;   /* certificates that are trusted; NULL: those of the system */
+    unsigned idle_seconds; /* without a byte, before it is given up */
+} exchange_config;
+
+/* Bytes of a reply whose status is below 300; false: no more are wanted. */
+typedef bool exchange_sink(void *user, const char *bytes, size_t size);
+
+typedef struct exchange_reply {
+    long status;      /* of HTTP */
+    bool stream;      /* its type is text/event-stream */
+    bool interrupted; /* Ctrl-C ended it */
+    bool unwanted;    /* the sink did */
+    char *refusal;    /* [refusal_size] the body of another status, its beginning; to be freed */
+    size_t refusal_size;
+    long retry_seconds; /* that the server asks to wait; 0: it does not */
+} exchange_reply;
+
+/* TERN_ERR_NOMEM; TERN_ERR_IO in builds without libcurl. The config's texts must outlive it. */
+TERN_MUST_CHECK tern_status exchange_open(const exchange_config *config, exchange **out,
+                                          tern_error *err);
+void exchange_close(exchange **e);
+
+/*
+ * GET, or POST with a body of JSON. TERN_ERR_IO names the server and why nothing came, or no more;
+ * a reply of any status is none. *reply is to be looked at when TERN_OK was returned; before
+ * the first call of the sink its status and stream are set.
+ */
+TERN_MUST_CHECK tern_status exchange_make(exchange *e, const char *path, const char *body,
+                                          exchange_sink *sink, void *user, exchange_reply *reply,
+                                          tern_error *err);
+
+#endif

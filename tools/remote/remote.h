@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_REMOTE_REMOTE_H
+#define TERN_TOOLS_REMOTE_REMOTE_H
+
+/*
+ * A model that a server has: any server with OpenAI's interface, reached by --server. It is asked
+ * for a stream and understood where it sends another form: whole replies, fields without values,
+ * fields of its own.
+ */
+
+#include "base/json_tree/value.h"
+#include "tern/tern.h"
+#include "tools/cli/options.h"
+
+enum { REMOTE_NAME_BYTES = 256 };
+
+typedef struct remote remote;
+
+typedef enum remote_end { REMOTE_COMPLETE, REMOTE_LENGTH, REMOTE_INTERRUPTED } remote_end;
+
+/* Zero-initialise it; remote_answer_free empties it. */
+typedef struct remote_answer {
+    char *text; /* [size] terminated once there is something */
+    size_t size, capacity;
+    remote_end end;
+    char reason[32];               /* as the server calls it; "": it said nothing */
+    char model[REMOTE_NAME_BYTES]; /* that the server says it is; "": it does not */
+    char digest[65];               /* of tern's servers; "": there was none */
+    bool has_usage;
+    long long prompt_tokens, generated_tokens; /* by the server's count */
+    double first_seconds, seconds;             /* until the first text, and all */
+} remote_answer;
+
+/* Text as it comes; false: no more is wanted. */
+typedef bool remote_sink(void *user, const char *bytes, size_t size);
+
+/*
+ * Opens what --server, --api-key-file, --tls-ca, --timeout and the model's name say; without a name
+ * the server is asked which models it has. EXIT_DONE, or the exit status after a complaint.
+ */
+int remote_open(const options *o, remote **out);
+void remote_close(remote **r);
+
+const char *remote_model(const remote *r);
+const char *remote_place(const remote *r); /* URL, or the path of the socket */
+
+/*
+ * The fields that options give: max_tokens, stop, the seed, sampling. What nobody gave is left to
+ * the server, but for a temperature of 0 where `likeliest`. NULL after a complaint; *status is then
+ * the exit status.
+ */
+json_t *remote_fields(const options *o, bool likeliest, int *status);
+
+/*
+ * Asks for an answer to a conversation, or to what is given (a text, or an array of ids), with
+ * these fields. TERN_ERR_IO: one line that names the server and what is wrong, in its own words
+ * where it has some. What came before that is in *out.
+ */
+TERN_MUST_CHECK tern_status remote_chat(remote *r, const tern_chat_message *messages, size_t n,
+                                        const json_t *fields, remote_sink *sink, void *user,
+                                        remote_answer *out, tern_error *err);
+TERN_MUST_CHECK tern_status remote_complete(remote *r, json_t *given, const json_t *fields,
+                                            remote_sink *sink, void *user, remote_answer *out,
+                                            tern_error *err);
+void remote_answer_free(remote_answer *a);
+
+/* ---- remote_run.c ---------------------------------------------------------------------------- */
+
+/* tern run --server */
+int remote_run(const options *o);
+
+#endif
