@@ -38,6 +38,19 @@ class Verify(common.TernTest):
                 self.assertEqual(len(lines), each * len(common.runnable_isas()))
             self.assertEqual(len(hashes), 3)
 
+    def test_schedules(self):
+        """Numbers begin with the seed, and what ran is the same each time."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = common.synth("qwen3-tiny", folder)
+            options = ("verify-determinism", "-m", model, "--schedules")
+            two = tern_text(*options, 2, "--seed", 5)
+            self.assertRegex(two, r"^2 of 2 schedules: the same  \(\d+ sequences, \d+ tokens, ")
+            single = [tern_text(*options, 1, "--seed", seed, "--verbose") for seed in (5, 6)]
+            tokens = [int(re.search(r"(\d+) tokens, ", said)[1]) for said in (two, *single)]
+            self.assertEqual(tokens[0], tokens[1] + tokens[2])
+            self.assertNotEqual(tokens[1], tokens[2])
+            self.assert_one_line_error(tern(*options, 0), 2, ["--schedules"])
+
     def test_bad_model(self):
         result = tern("verify-determinism", "-m", "/nowhere/model.gguf")
         self.assert_one_line_error(result, contains=["/nowhere/model.gguf"])

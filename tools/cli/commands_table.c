@@ -115,8 +115,12 @@ static const command_spec commands[COMMAND_COUNT] = {
          "Runs the same tokens on every instruction set of this machine, in every packed layout,\n"
          "with 1 to 3 threads, the prompt cut in several ways, alone and beside another sequence.\n"
          "Prints one hash of all keys, values and logits, or the first difference: which run, and\n"
-         "the layer and operation to look at. The hash is the same on every machine.\n",
+         "the layer and operation to look at. The hash is the same on every machine.\n"
+         "With --schedules many sequences run at once, arrive, share prompts, guess, are masked,\n"
+         "cancelled and set aside at random, with every format of the cache; tokens and digest\n"
+         "of each must be those that it has alone on another instruction set.\n",
          "  tern verify-determinism\n"
+         "  tern verify-determinism --schedules 20 --seed 1\n"
          "  tern verify-determinism -m model.gguf --kv q8_0\n",
          .n_places = 1, .places = {OPT_MODEL}},
     [COMMAND_CROSSVAL] =

@@ -71,6 +71,7 @@ typedef enum option_id {
     OPT_CORS,
     OPT_PARALLEL,
     OPT_RUN_PARALLEL,
+    OPT_SCHEDULES,
     OPT_QUEUE,
     OPT_KV_MEMORY,
     OPT_DRAIN,

@@ -2,9 +2,21 @@
 #ifndef TERN_TOOLS_COMMANDS_DETERMINISM_H
 #define TERN_TOOLS_COMMANDS_DETERMINISM_H
 
-/* What a run of a model computed, kept whole, and where two runs differ first. */
+/*
+ * What tern verify-determinism is made of: models that it opens, random schedules, and what a run
+ * of a model computed, kept whole, and where two runs differ first.
+ */
 
 #include "tern/tern.h"
+#include "tools/cli/options.h"
+
+/* Opens a model for an instruction set and layout (NULL: the best one), read as the options say.
+ * EXIT_DONE, or the exit status after a complaint. */
+int determinism_open(const options *o, const char *path, const char *isa, const char *layout,
+                     tern_model **model);
+
+/* --schedules N on all instruction sets of the mask. The exit status. */
+int determinism_schedules(const options *o, const char *path, uint64_t mask);
 
 typedef struct record {
     uint32_t layers, heads, positions, n_vocab;

@@ -151,6 +151,24 @@ static void choose_tokens(verification *v, const tern_model *model) {
     }
 }
 
+int determinism_open(const options *o, const char *path, const char *isa, const char *layout,
+                     tern_model **model) {
+    tern_model_params params = tern_model_params_default();
+    tern_error err = {0};
+    params.isa = isa;
+    params.layout = layout;
+    if (loader_set_reading(o, &params, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return EXIT_USAGE;
+    }
+    params.pre_tokenizer = options_text(o, OPT_PRE);
+    params.tokenizer = options_text(o, OPT_TOKENIZER);
+    if (tern_model_open(path, &params, model, &err) != TERN_OK) {
+        return complain_of_model(path, o->model_may_be_prompt, &err);
+    }
+    return EXIT_DONE;
+}
+
 static bool is_ternary(const tern_model *model, tern_format kv) {
     const tern_kernel_row *rows[64];
     const size_t n = tern_model_kernels(model, kv, rows, 64);
@@ -166,19 +184,10 @@ static bool is_ternary(const tern_model *model, tern_format kv) {
 static int check_isa(verification *v, const char *isa) {
     bool ternary = true;
     for (size_t i = 0; i < (ternary ? LAYOUTS : 1); i++) {
-        tern_model_params params = tern_model_params_default();
         tern_model *model = NULL;
-        tern_error err = {0};
-        params.isa = isa;
-        params.layout = layouts[i];
-        if (loader_set_reading(v->o, &params, &err) != TERN_OK) {
-            (void)complain_error(&err);
-            return EXIT_USAGE;
-        }
-        params.pre_tokenizer = options_text(v->o, OPT_PRE);
-        params.tokenizer = options_text(v->o, OPT_TOKENIZER);
-        if (tern_model_open(v->path, &params, &model, &err) != TERN_OK) {
-            return complain_of_model(v->path, v->o->model_may_be_prompt, &err);
+        const int opened = determinism_open(v->o, v->path, isa, layouts[i], &model);
+        if (opened != EXIT_DONE) {
+            return opened;
         }
         ternary = is_ternary(model, v->kv);
         choose_tokens(v, model);
@@ -196,6 +205,9 @@ int cmd_verify_determinism(const options *o) {
     verification v = {.o = o, .kv = loader_kv_format(o), .path = loader_model_path(o, true)};
     uint64_t mask;
     int status = v.path == NULL ? EXIT_USAGE : loader_check_isa(o, &mask);
+    if (status == EXIT_DONE && options_given(o, OPT_SCHEDULES)) {
+        return determinism_schedules(o, v.path, mask);
+    }
     for (size_t i = 0; status == EXIT_DONE && tern_isa_name(i) != NULL; i++) {
         if (tern_isa_runs(i, mask)) {
             status = check_isa(&v, tern_isa_name(i));
