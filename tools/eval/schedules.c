@@ -133,7 +133,7 @@ static void make_wishes(schedule *s, wish *w) {
     tern_request *r = &w->request;
     r->logprobs = below(s, 6) == 0;
     r->n_logprobs = below(s, 6) == 0 ? 3 : 0;
-    r->prompt_logprobs = below(s, 5) == 0;
+    r->prompt_logprobs = below(s, 3) == 0;
     r->prompt_from = r->prompt_logprobs ? below(s, (uint32_t)r->n_tokens) : 0;
     r->mask = w->forbidden < 5 ? forbid : NULL;
     r->guess = below(s, 2) == 0 ? guess : NULL;
