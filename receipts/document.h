@@ -22,6 +22,7 @@
 #define RECEIPT_SCHEMA "urn:tern:receipt:1.0.0"
 #define BENCHMARK_SCHEMA "urn:tern:benchmark:1.0.0"
 #define COMPARISON_SCHEMA "urn:tern:comparison:1.0.0"
+#define ANSWER_SCHEMA "urn:tern:answer:1.0.0"
 #define RECEIPT_VERSION "1.0.0"
 #define RECEIPT_DIGEST "sha256-canonical-json" /* docs/receipts.md */
 

@@ -42,6 +42,27 @@
         MUST("versions", OBJECT), MUST("versions.tern", TEXT), MUST("versions.compiler", TEXT),    \
         MAY("versions.commit", TEXT)
 
+/* How tokens were picked. */
+#define SAMPLER_ROWS                                                                               \
+    MUST("sampler", OBJECT), MUST("sampler.temperature", NUMBER), MUST("sampler.top_k", COUNT),    \
+        MUST("sampler.top_p", NUMBER), MUST("sampler.min_p", NUMBER),                              \
+        MUST("sampler.repetition_penalty", NUMBER), MUST("sampler.presence_penalty", SIGNED),      \
+        MUST("sampler.frequency_penalty", SIGNED), MUST("sampler.repeat_last_n", COUNT),           \
+        MUST("sampler.logit_bias", LIST), MUST("sampler.logit_bias[]", OBJECT),                    \
+        MUST("sampler.logit_bias[].token", COUNT), MUST("sampler.logit_bias[].bias", SIGNED),      \
+        MUST("sampler.seed", TEXT), MUST("sampler.sha256", HASH)
+
+/* What the accuracy of products was. */
+#define ACCURACY_ROWS                                                                              \
+    MUST("test_results.accuracy_tests", OBJECT), MUST("test_results.accuracy_tests.*", OBJECT),    \
+        MUST("test_results.accuracy_tests.*.mse", NUMBER),                                         \
+        MUST("test_results.accuracy_tests.*.tolerance", NUMBER),                                   \
+        MUST("test_results.accuracy_tests.*.passed", BOOL),                                        \
+        MAY("test_results.accuracy_tests.*.inputs", TEXT),                                         \
+        MUST("test_results.accuracy_tests.*.tensor", TEXT),                                        \
+        MUST("test_results.accuracy_tests.*.gemv", TEXT),                                          \
+        MUST("test_results.accuracy_tests.*.gemm", TEXT)
+
 /* What every document ends with. */
 #define SEAL_ROWS                                                                                  \
     MUST("digest", OBJECT), CHOICE("digest.algorithm", RECEIPT_DIGEST),                            \

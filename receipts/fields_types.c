@@ -9,7 +9,8 @@ const document_type *document_describe(document_kind kind) {
     static const document_type *const types[DOCUMENT_KINDS] = {
         [DOCUMENT_RUN] = &document_run,
         [DOCUMENT_BENCHMARK] = &document_benchmark,
-        [DOCUMENT_COMPARISON] = &document_comparison};
+        [DOCUMENT_COMPARISON] = &document_comparison,
+        [DOCUMENT_ANSWER] = &document_answer};
     return types[kind];
 }
 

@@ -353,15 +353,19 @@ static void check_chat(const json_t *r, receipt_findings *f) {
     }
 }
 
-static void check_run(const json_t *r, receipt_findings *f) {
+void rules_tokens(const json_t *r, receipt_findings *f) {
     rule_positive(r, f, "prompt.tokens");
-    rule_positive(r, f, "run.batch");
     check_ids(r, f, "prompt");
     check_ids(r, f, "output");
-    check_points(r, f);
-    check_chat(r, f);
     check_stop(r, f);
     check_sampler(r, f);
+}
+
+static void check_run(const json_t *r, receipt_findings *f) {
+    rules_tokens(r, f);
+    rule_positive(r, f, "run.batch");
+    check_points(r, f);
+    check_chat(r, f);
 }
 
 /* ---- everything else ------------------------------------------------------------------------- */
@@ -393,6 +397,8 @@ static void check_rules_of(const json_t *receipt, const document_type *type, rec
         rules_benchmark_document(receipt, f);
     } else if (type == &document_comparison) {
         rules_comparison(receipt, f);
+    } else if (type == &document_answer) {
+        rules_answer(receipt, f);
     } else {
         receipt_check_rules(receipt, f);
     }

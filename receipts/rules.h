@@ -45,11 +45,14 @@ void rule_positive(const json_t *r, receipt_findings *f, const char *path);
 /* Of documents of one kind. */
 void rules_benchmark_document(const json_t *r, receipt_findings *f); /* rules_benchmark.c */
 void rules_comparison(const json_t *r, receipt_findings *f);         /* rules_comparison.c */
+void rules_answer(const json_t *r, receipt_findings *f);             /* rules_answer.c */
 
 /* Of parts that several kinds have. */
-void rules_header(const json_t *r, receipt_findings *f);       /* rules.c: time, compute path */
-void rules_model(const json_t *r, receipt_findings *f);        /* rules.c: sizes and files */
-void rules_origin(const json_t *r, receipt_findings *f);       /* rules_samples.c */
+void rules_header(const json_t *r, receipt_findings *f);   /* rules.c: time, compute path */
+void rules_model(const json_t *r, receipt_findings *f);    /* rules.c: sizes and files */
+void rules_origin(const json_t *r, receipt_findings *f);   /* rules_samples.c */
+void rules_tokens(const json_t *r, receipt_findings *f);   /* rules.c: prompt, output, sampler */
+void rules_accuracy(const json_t *r, receipt_findings *f); /* rules_figures.c */
 void rules_kernel_names(const json_t *r, receipt_findings *f); /* rules_kernels.c */
 void rules_nodes(const json_t *r, receipt_findings *f);        /* rules_places.c */
 void rules_sweeps(const json_t *r, receipt_findings *f);       /* rules_sweeps.c */

@@ -29,6 +29,12 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
         ask_free(&a);
         return;
     }
+    if (a.receipt && !s->config.receipts->prepare(s->config.receipts->user)) {
+        (void)refuse(&r, 503, "receipt", "receipts cannot be made at the moment");
+        refusal_reply(&r, x);
+        ask_free(&a);
+        return;
+    }
     job *j = job_new(&s->place, x, http_mark(x), &a);
     if (j == NULL) {
         (void)refuse(&r, 503, NULL, "no memory for the request");

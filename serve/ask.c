@@ -92,6 +92,9 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
                       a->kind == ASK_CHAT ? "\"logprobs\": true"
                                           : "\"include\": [\"message.output_text.logprobs\"]");
     }
+    if (a->receipt && (a->n * a->n_prompts > 1 || a->prompt_only || rules->most_choices < 2)) {
+        return refuse(r, 400, "receipt", "a receipt is of one answer, which is computed twice");
+    }
     if (a->prompt_only && a->kind == ASK_COMPLETION && !a->echo) {
         return refuse(r, 400, "max_tokens", "max_tokens must be at least 1 without \"echo\": true");
     }

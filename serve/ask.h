@@ -33,6 +33,7 @@ typedef struct ask_rules {
     size_t max_tokens;            /* of an answer; 0: until the context is full */
     uint32_t n_vocab, n_ctx;
     uint32_t most_choices; /* of a request */
+    bool receipts;         /* can be made */
 } ask_rules;
 
 typedef struct ask_prompt {
@@ -50,6 +51,7 @@ typedef struct ask {
     size_t n_prompts;
     uint32_t n; /* choices for each prompt: choice i is picked with the seed + i */
     bool stream, include_usage, echo, ignore_end, logprobs, return_tokens;
+    bool receipt;
     bool prompt_only; /* no token is wanted */
     bool alone;       /* what others computed is not used, nor kept for them */
     uint32_t n_logprobs;

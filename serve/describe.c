@@ -23,7 +23,7 @@ static const struct {
     {"effective", "{" SAMPLING ",repetition_penalty:n,n:i}"},
     {"settings", "{" SAMPLING ",repeat_penalty:n,n_predict:i,n_probs:i,stream:b,cache_prompt:b,"
                  "stop:[s],logit_bias:[{token:i,bias:n}]}"},
-    {"tern", "{system_fingerprint:s,digest:[s],effective:@effective,ignored:[s]}"},
+    {"tern", "{system_fingerprint:s,digest:[s],effective:@effective,ignored:[s],receipt?:{*:*}}"},
     {"token", "{" TOKEN ",top_logprobs:[{" TOKEN "}]}"},
     {"usage", "{prompt_tokens:i,completion_tokens:i,total_tokens:i,prompt_tokens_details:"
               "{cached_tokens:i}}"},

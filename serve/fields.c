@@ -263,6 +263,11 @@ static bool read_truncation(const field_reading *in, const json_t *value) {
                            "fit is refused");
 }
 
+static bool read_receipt(const field_reading *in, const json_t *value) {
+    return read_truth(in, value) && (!in->a->receipt || in->rules->receipts ||
+                                     unsupported(in, "not supported by this server"));
+}
+
 /* Of responses; there is no reasoning, so its absence needs no words. */
 static bool read_include(const field_reading *in, const json_t *value) {
     for (size_t i = 0; i < json_array_size(value); i++) {
@@ -357,6 +362,7 @@ static const field fields[] = {
     {"include", RESPONSE, "[s]", read_include, 0, 0, 0},
     {"return_tokens", NATIVE, "b", read_truth, 0, 0, IN(return_tokens)},
     {"cache_prompt", NATIVE, "b", read_cached, 0, 0, IN(alone)},
+    {"receipt", ALL, "b", read_receipt, 0, 0, IN(receipt)},
     {"metadata", RESPONSE, "{*:s}", read_metadata, 0, 0, 0},
 
     /* What is not done: only values that ask for nothing are taken. */
@@ -372,7 +378,6 @@ static const field fields[] = {
     {"audio", OPENAI, "b", read_absent, 0, 0, 0},
     {"prediction", OPENAI, "b", read_absent, 0, 0, 0},
     {"suffix", OPENAI, "s", read_absent, 0, 0, 0},
-    {"receipt", ALL, "b", read_absent, 0, 0, 0},
     {"thinking", MESSAGE, "{type:s}", read_thinking, 0, 0, 0},
     {"mcp_servers", MESSAGE, "[*]", read_absent, 0, 0, 0},
     {"container", MESSAGE, "s", read_absent, 0, 0, 0},

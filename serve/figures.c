@@ -37,6 +37,11 @@ void figures_note_token(figures *f, double before, double seconds) {
     }
 }
 
+void figures_note_replay(figures *f, bool same) {
+    f->replays++;
+    f->mismatches += !same;
+}
+
 void figures_note_end(figures *f, const tern_event *e) {
     const tern_branch_figures *b = &e->figures;
     f->ends[e->end]++;

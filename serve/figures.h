@@ -27,6 +27,7 @@ typedef struct figures {
     uint64_t prompt_tokens, shared_tokens;  /* of answers that ended */
     uint64_t guessed_tokens, right_guesses; /* of these too */
     uint64_t ends[TERN_END_ERROR + 1];      /* answers, by how they ended */
+    uint64_t replays, mismatches;           /* answers that were repeated; of these other ones */
     histogram first_token;                  /* from submitting to the first token of an answer */
     histogram between_tokens;
     histogram queue;   /* from submitting to admission */
@@ -38,6 +39,9 @@ typedef struct figures {
 /* A token of an answer, `seconds` after its request was submitted; the one before it came at
  * `before`, 0 for the first. */
 void figures_note_token(figures *f, double before, double seconds);
+
+/* An answer was repeated. */
+void figures_note_replay(figures *f, bool same);
 
 /* The end of an answer. */
 void figures_note_end(figures *f, const tern_event *e);

@@ -42,7 +42,12 @@ void form_write_tern(job *j, size_t first, size_t n) {
     ask_write_effective(&j->ask, &j->out);
     form_add(&j->out, ",\"ignored\":[");
     text_add(&j->out, j->ask.ignored.bytes, j->ask.ignored.size);
-    form_add(&j->out, "]}");
+    form_add(&j->out, "]");
+    if (j->replay.receipt != NULL) {
+        form_add(&j->out, ",\"receipt\":");
+        form_add(&j->out, j->replay.receipt);
+    }
+    form_add(&j->out, "}");
 }
 
 void form_open_token(const job *j, text *t, int32_t token, float logprob) {

@@ -46,9 +46,11 @@ job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
     if (j == NULL) {
         return NULL;
     }
-    j->n_choices = j->n_left = a->n * a->n_prompts;
+    j->n_choices = a->n * a->n_prompts;
+    j->n_left = j->n_choices + a->receipt;
+    j->n_requests = a->n_prompts + a->receipt;
     j->choices = calloc(j->n_choices, sizeof *j->choices);
-    j->ids = calloc(a->n_prompts, sizeof *j->ids);
+    j->ids = calloc(j->n_requests, sizeof *j->ids);
     const bool noted = a->echo && a->logprobs;
     j->notes = noted ? calloc(a->n_prompts, sizeof *j->notes) : NULL;
     j->place = *place;
@@ -86,6 +88,9 @@ void job_free(job *j) {
     free(j->choices);
     free(j->ids);
     free(j->notes);
+    text_free(&j->replay.answered);
+    text_free(&j->replay.replayed);
+    free(j->replay.receipt);
     text_free(&j->head);
     text_free(&j->out);
     ask_free(&j->ask);
@@ -96,6 +101,9 @@ void job_free(job *j) {
 
 tern_request job_request(const job *j, size_t i) {
     const ask *a = &j->ask;
+    const bool replay =
+        i == a->n_prompts; /* computes everything itself, when others need not wait */
+    i = replay ? 0 : i;
     const size_t room =
         j->place.n_ctx - a->prompts[i].n; /* at least 1 for tokens: ask_read looks */
     const size_t wanted = a->max_tokens < room ? a->max_tokens : room;
@@ -111,7 +119,8 @@ tern_request job_request(const job *j, size_t i) {
                           .n_logprobs = a->n_logprobs,
                           .prompt_logprobs = j->notes != NULL,
                           .prompt_only = a->prompt_only,
-                          .space = a->alone                ? j->private_name
+                          .priority = replay ? -1 : 0,
+                          .space = a->alone || replay      ? j->private_name
                                    : j->visit->key != NULL ? j->visit->key->digest
                                                            : NULL};
 }
@@ -214,7 +223,75 @@ static bool fails(job *j, const tern_event *e) {
     } else {
         return false;
     }
+    j->cut = true;
     job_refuse(j, &r);
+    return true;
+}
+
+/* ---- receipts -------------------------------------------------------------------------------- */
+
+bool job_differs(const job *j) {
+    const job_replay *p = &j->replay;
+    return j->ask.receipt && j->n_left == 0 &&
+           (strcmp(p->digest, j->choices[0].digest) != 0 || p->answered.size != p->replayed.size ||
+            (p->answered.size > 0 &&
+             memcmp(p->answered.bytes, p->replayed.bytes, p->answered.size) != 0));
+}
+
+static void keep_token(text *t, const tern_event *e) {
+    text_add(t, (const char *)&e->token, sizeof e->token);
+}
+
+/* False after a refusal: without a receipt that holds the reply is not what was asked for. */
+static bool make_receipt(job *j) {
+    const choice *c = &j->choices[0];
+    job_replay *p = &j->replay;
+    const tern_request request = job_request(j, 0);
+    refusal r;
+    const receipt_answer answer = {.fingerprint = j->place.fingerprint,
+                                   .n_ctx = j->place.n_ctx,
+                                   .threads = j->place.threads,
+                                   .prompt = request.tokens,
+                                   .n_prompt = request.n_tokens,
+                                   .tokens = (const int32_t *)(const void *)p->answered.bytes,
+                                   .n_tokens = p->answered.size / sizeof(int32_t),
+                                   .sampling = &j->ask.sampling,
+                                   .max_tokens = request.max_tokens > 0
+                                                     ? request.max_tokens
+                                                     : j->place.n_ctx - request.n_tokens,
+                                   .ignore_end = request.ignore_end,
+                                   .stops = j->ask.stops,
+                                   .n_stops = j->ask.n_stops,
+                                   .end = c->end,
+                                   .digest = c->digest};
+    if (job_differs(j)) {
+        (void)refuse(&r, 500, "receipt", "the answer was repeated and is another one");
+    } else if (p->answered.failed || p->replayed.failed ||
+               (p->receipt = j->place.receipts->make(j->place.receipts->user, &answer)) == NULL) {
+        (void)refuse(&r, 503, "receipt", "the receipt could not be made");
+    }
+    if (p->receipt == NULL) {
+        job_refuse(j, &r);
+    }
+    return p->receipt != NULL;
+}
+
+/* ---- the end of an answer -------------------------------------------------------------------- */
+
+static bool tell_end(job *j, size_t i) {
+    if (j->ask.stream) {
+        j->form->last(j, i);
+        return send(j);
+    }
+    return true;
+}
+
+/* All has ended. */
+static bool conclude(job *j) {
+    if (j->ask.receipt && (!make_receipt(j) || !tell_end(j, 0))) {
+        return false;
+    }
+    finish(j);
     return true;
 }
 
@@ -226,24 +303,33 @@ static bool end(job *j, size_t i, const tern_event *e) {
     c->figures = e->figures;
     memcpy(c->digest, e->digest, sizeof c->digest);
     j->n_left--;
-    visit_note(j->visit, e);
-    if (j->over || fails(j, e)) {
+    if (fails(j, e) || j->over) {
         return false;
     }
-    bool wanted = give(j, i, e->text, e->size);
-    if (wanted && j->ask.stream) {
-        j->form->last(j, i);
-        wanted = send(j);
+    const bool wanted = give(j, i, e->text, e->size) && (j->ask.receipt || tell_end(j, i));
+    return wanted && (j->n_left > 0 || conclude(j));
+}
+
+/* The answer once more. */
+static bool take_replay(job *j, const tern_event *e) {
+    if (e->kind == TERN_EVENT_TOKEN) {
+        keep_token(&j->replay.replayed, e);
+        return !j->over;
     }
-    if (j->n_left == 0) {
-        finish(j);
+    memcpy(j->replay.digest, e->digest, sizeof j->replay.digest);
+    j->n_left--;
+    if (fails(j, e) || j->over) {
+        return false;
     }
-    return wanted;
+    return j->n_left > 0 || conclude(j);
 }
 
 static void note(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
     c->n_tokens++;
+    if (j->ask.receipt) {
+        keep_token(&j->replay.answered, e);
+    }
     if (j->form->has_ids) {
         text_print(&c->ids, "%s%d", c->ids.size > 0 ? "," : "", (int)e->token);
     }
@@ -258,6 +344,9 @@ static void note(job *j, size_t i, const tern_event *e) {
 
 bool job_take(job *j, size_t i, const tern_event *e) {
     const size_t at = i * j->ask.n + e->branch;
+    if (i == j->ask.n_prompts) {
+        return take_replay(j, e);
+    }
     if (e->kind == TERN_EVENT_END) {
         return end(j, at, e);
     }

@@ -11,6 +11,7 @@
 
 #include "serve/ask.h"
 #include "serve/http.h"
+#include "serve/receipt.h"
 #include "serve/visit.h"
 #include "tern/engine.h"
 
@@ -19,7 +20,8 @@ typedef struct job_place {
     const tern_tokenizer *tokenizer;
     const char *model;
     const char *fingerprint;
-    uint32_t n_ctx;
+    uint32_t n_ctx, threads;
+    const receipt_maker *receipts;
 } job_place;
 
 enum { JOB_LOG_PARTS = 4 };
@@ -49,6 +51,13 @@ typedef struct prompt_notes {
     size_t offset;            /* characters before its next token */
 } prompt_notes;
 
+/* An answer once more, for its receipt. */
+typedef struct job_replay {
+    text answered, replayed; /* int32_t each, the tokens of both */
+    char digest[65];         /* "": it has not ended */
+    char *receipt;           /* from malloc; NULL: there is none yet */
+} job_replay;
+
 typedef struct form form;
 
 typedef struct job {
@@ -60,13 +69,16 @@ typedef struct job {
     uint8_t private_name[KEY_DIGEST_BYTES]; /* of its pages, where they are nobody else's */
     http_exchange *x;                       /* kept */
     job_place place;
-    visit *visit;        /* kept */
-    text head;           /* what documents begin with, where the form has such */
-    text out;            /* the document that is being written */
-    uint64_t *ids;       /* [ask.n_prompts] of requests of the engine; 0: not submitted */
+    visit *visit;      /* kept */
+    text head;         /* what documents begin with, where the form has such */
+    text out;          /* the document that is being written */
+    uint64_t *ids;     /* [n_requests] of requests of the engine; 0: not submitted */
+    size_t n_requests; /* one for each prompt, and one more for a receipt */
+    job_replay replay;
     choice *choices;     /* [n_choices]: number i is branch i % ask.n of prompt i / ask.n */
     prompt_notes *notes; /* [ask.n_prompts]; NULL: they are not told */
     size_t n_choices, n_left;
+    bool cut;  /* something of it ended in another way than an answer does */
     bool over; /* all is told that there is to tell; what still comes of it is dropped */
 } job;
 
@@ -74,13 +86,16 @@ typedef struct job {
 job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a);
 void job_free(job *j);
 
-/* What the engine is to do for prompt i. Points into the job. */
+/* What the engine is to do for request i. Points into the job. */
 tern_request job_request(const job *j, size_t i);
 
 /* It was accepted: a stream begins. */
 void job_begin(job *j);
 
-/* What happened to branch e->branch of prompt i. False: nobody wants the rest, cancel it. */
+/* Whether the answer was repeated, with another result. */
+bool job_differs(const job *j);
+
+/* What happened to branch e->branch of request i. False: nobody wants the rest, cancel it. */
 bool job_take(job *j, size_t i, const tern_event *e);
 
 /* All of it has ended, or will not be told: replies with what there is, or with the refusal. */

@@ -53,6 +53,10 @@ static void write_ends(const figures *f, text *t) {
 
 static void write_figures(const figures *f, text *t) {
     counter(t, "tern_requests_total", "Requests for text that were accepted.", (double)f->jobs);
+    counter(t, "tern_replays_total", "Answers that were repeated and compared.",
+            (double)f->replays);
+    counter(t, "tern_replay_mismatch_total", "Of these, repeated with another result: must be 0.",
+            (double)f->mismatches);
     counter(t, "tern_generated_tokens_total", "Tokens of answers.", (double)f->generated_tokens);
     counter(t, "tern_prompt_tokens_total", "Tokens of prompts of answers that ended.",
             (double)f->prompt_tokens);

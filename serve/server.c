@@ -186,8 +186,14 @@ static void set_rules(server *s) {
                            .n_vocab = s->info.n_vocab,
                            .n_ctx = n_ctx,
                            .most_choices =
-                               queue > 0 && queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES};
-    s->place = (job_place){s->tokenizer, c->name, s->fingerprint, n_ctx};
+                               queue > 0 && queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES,
+                           .receipts = c->receipts != NULL};
+    s->place = (job_place){.tokenizer = s->tokenizer,
+                           .model = c->name,
+                           .fingerprint = s->fingerprint,
+                           .n_ctx = n_ctx,
+                           .threads = tern_engine_now(s->engine).threads,
+                           .receipts = c->receipts};
 }
 
 static tern_status open_parts(server *s, tern_error *err) {

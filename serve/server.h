@@ -15,17 +15,21 @@
 
 typedef struct server server;
 
+/* How receipts of answers are made; serve/receipt.h. */
+typedef struct receipt_maker receipt_maker;
+
 typedef struct server_config {
     http_config http;        /* but its hooks */
     const tern_model *model; /* with a tokenizer */
     tern_engine_params engine;
-    const char *name;             /* of the model, as clients call it */
-    bool any_model;               /* any other name is the model's too */
-    keys *keys;                   /* that clients may show, taken over; n is 0: none is needed */
-    tern_sampler_params sampling; /* where a request says nothing */
-    bool seeded;                  /* so does the seed */
-    size_t max_tokens;            /* 0: until the context is full */
-    bool logs;                    /* a line for each request */
+    const char *name;              /* of the model, as clients call it */
+    bool any_model;                /* any other name is the model's too */
+    keys *keys;                    /* that clients may show, taken over; n is 0: none is needed */
+    tern_sampler_params sampling;  /* where a request says nothing */
+    bool seeded;                   /* so does the seed */
+    size_t max_tokens;             /* 0: until the context is full */
+    const receipt_maker *receipts; /* NULL: there are none */
+    bool logs;                     /* a line for each request */
     log_config log;
 } server_config;
 

@@ -26,7 +26,7 @@ struct worker {
 /* ---- with the lock held ---------------------------------------------------------------------- */
 
 static void cancel(worker *w, const job *j) {
-    for (size_t i = 0; i < j->ask.n_prompts; i++) {
+    for (size_t i = 0; i < j->n_requests; i++) {
         if (j->ids[i] != 0) {
             (void)tern_engine_cancel(w->engine, j->ids[i]);
         }
@@ -66,12 +66,18 @@ static void note(worker *w, choice *c, const tern_event *e) {
 static void hand_over(worker *w, const tern_event *e) {
     for (size_t k = 0; k < w->n_jobs; k++) {
         job *j = w->jobs[k];
-        for (size_t i = 0; i < j->ask.n_prompts; i++) {
+        for (size_t i = 0; i < j->n_requests; i++) {
             if (j->ids[i] != e->request) {
                 continue;
             }
-            note(w, &j->choices[i * j->ask.n + e->branch], e);
-            if (!job_take(j, i, e) && j->n_left > 0) {
+            if (i < j->ask.n_prompts) {
+                note(w, &j->choices[i * j->ask.n + e->branch], e);
+            }
+            const bool wanted = job_take(j, i, e);
+            if (j->ask.receipt && j->n_left == 0 && !j->cut) {
+                figures_note_replay(&w->figures, !job_differs(j));
+            }
+            if (!wanted && j->n_left > 0) {
                 j->over = true;
                 cancel(w, j);
             }
@@ -163,7 +169,7 @@ static bool reserve(worker *w) {
 }
 
 static bool submit_all(worker *w, job *j, refusal *r) {
-    for (size_t i = 0; i < j->ask.n_prompts; i++) {
+    for (size_t i = 0; i < j->n_requests; i++) {
         const tern_request request = job_request(j, i);
         tern_error err = {0};
         const tern_status status = tern_engine_submit(w->engine, &request, &j->ids[i], &err);

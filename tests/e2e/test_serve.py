@@ -240,7 +240,6 @@ class Refusals(Served):
             "response_format": {"type": "json_object"},
             "modalities": ["text", "audio"],
             "audio": {"voice": "a"},
-            "receipt": True,
             "suffix": "x",
         }.items():
             self.refused(self.server.chat(QUESTION, **{name: value}), 400, name)

@@ -18,6 +18,7 @@
 #include "base/metrics.h"
 #include "serve/http_tls.h"
 #include "serve/server.h"
+#include "tools/receipt/answer.h"
 
 enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* of cache memory, unless --kv-memory says more or less */
 
@@ -27,6 +28,7 @@ typedef struct serving {
     keys keys;
     char name[NAME_BYTES];
     bool needs_key;
+    answer_receipts receipts;
     server *server;
 } serving;
 
@@ -108,11 +110,13 @@ static int open_server(serving *s) {
                             .sampling = tern_sampler_params_default(),
                             .seeded = options_given(o, OPT_SEED),
                             .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
+                            .receipts = &s->receipts.maker,
                             .logs =
                                 options_switch(o, OPT_ACCESS_LOG) || options_given(o, OPT_LOG_FILE),
                             .log = {.path = options_text(o, OPT_LOG_FILE),
                                     .json = strcmp(options_text(o, OPT_LOG_FORMAT), "json") == 0,
                                     .prompts = options_switch(o, OPT_LOG_PROMPTS)}};
+    answer_receipts_open(&s->receipts, o, &s->l);
     sampling_apply(&chosen, &config.sampling);
     config.sampling.seed = options_integer(o, OPT_SEED);
     tern_error err = {0};
@@ -218,6 +222,7 @@ int cmd_serve(const options *o) {
         }
     }
     server_close(&s.server);
+    answer_receipts_close(&s.receipts);
     keys_free(&s.keys);
     http_tls_free();
     loader_close(&s.l);

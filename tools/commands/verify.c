@@ -33,6 +33,18 @@ typedef struct verification {
     replay_report replay;
 } verification;
 
+/* Of a command or of a server: something that can be run again. */
+static bool is_run(const verification *v) {
+    return v->type == &document_run || v->type == &document_answer;
+}
+
+static void print_answer(const json_t *r) {
+    out_print("  rules      every field there and consistent\n");
+    out_print("  answer     %" PRId64 " tokens after %" PRId64 " on %s, computed twice, %s\n",
+              rule_count(r, "output.tokens"), rule_count(r, "prompt.tokens"),
+              rule_text(r, "run.isa"), rule_text(r, "timestamp"));
+}
+
 static void print_run(const json_t *r) {
     out_print("  rules      every field there and consistent; %" PRId64 " tests passed, 0 failed\n",
               rule_count(r, "test_results.passed"));
@@ -100,14 +112,18 @@ static void print_signature(const verification *v) {
 }
 
 static void print_replay(const verification *v) {
-    if (v->replayed) {
-        out_print("  replay     %" PRIu64 " tokens and %" PRIu64
-                  " digests of logits, the same bits on %s, %s, %u threads (%.1f s)\n",
-                  v->replay.tokens, v->replay.digests, v->replay.isa, v->replay.layout,
-                  v->replay.threads, v->replay.seconds);
-    } else {
+    if (!v->replayed) {
         out_print("  replay     not made (--replay runs it again)\n");
+        return;
     }
+    out_print("  replay     %" PRIu64 " tokens and ", v->replay.tokens);
+    if (v->type == &document_answer) {
+        out_print("the digest of hidden states");
+    } else {
+        out_print("%" PRIu64 " digests of logits", v->replay.digests);
+    }
+    out_print(", the same bits on %s, %s, %u threads (%.1f s)\n", v->replay.isa, v->replay.layout,
+              v->replay.threads, v->replay.seconds);
 }
 
 /* What stands behind the answer yes, in a few lines. */
@@ -118,11 +134,13 @@ static void print_proven(const verification *v) {
         print_benchmark(r);
     } else if (v->type == &document_comparison) {
         print_comparison(r);
+    } else if (v->type == &document_answer) {
+        print_answer(r);
     } else {
         print_run(r);
     }
     print_signature(v);
-    if (v->type == &document_run) {
+    if (is_run(v)) {
         print_replay(v);
     }
 }
@@ -181,7 +199,7 @@ int cmd_verify(const options *o) {
         return EXIT_FAILED;
     }
     v.type = receipt_check(v.receipt, &v.found);
-    if (v.found.n == 0 && v.type != &document_run && options_switch(o, OPT_REPLAY)) {
+    if (v.found.n == 0 && !is_run(&v) && options_switch(o, OPT_REPLAY)) {
         receipt_find(&v.found, "$schema: a %s has nothing to run again: --replay is for receipts",
                      v.type->name);
     }

@@ -14,6 +14,9 @@
  */
 json_t *selftest_results(const receipt_run *run, double kv_hit_rate);
 
+/* "accuracy_tests": of the products on the model's weights. NULL after a complaint. */
+json_t *selftest_accuracy(const tern_model *model);
+
 /* Share of the positions that passes worked with whose keys and values were in the cache already.
  */
 double selftest_hit_rate(const tern_session_work *before, const tern_session_work *after);

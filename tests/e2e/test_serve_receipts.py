@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Receipts of a server's answers: others run them again, on other kernels, and find what was changed."""
+
+import copy
+import json
+import tempfile
+from pathlib import Path
+
+import common
+import json_schema
+import receipt_tools
+from common import tern, tern_text
+from test_serve import QUESTION, SAMPLED, Served
+from test_serve_forms import USER, events_of
+
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "answer.schema.json"
+SAMPLE = {k: v for k, v in SAMPLED.items() if k != "max_tokens"} | {"receipt": True}
+
+
+class Receipts(Served):
+    def verify(self, receipt, *options, **environment):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "receipt.json"
+            path.write_text(json.dumps(receipt))
+            return tern("verify", path, *options, env=environment)
+
+    def assert_good(self, receipt, *options, **environment):
+        result = self.verify(receipt, "--replay", *options, **environment)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        self.assertIn(b"digest of hidden states, the same bits", result.stdout)
+
+    def assert_refused(self, receipt, *texts):
+        result = self.verify(receipt_tools.seal(receipt), "--replay")
+        self.assertEqual(result.returncode, 1, result.stdout.decode())
+        for text in texts:
+            self.assertIn(text, result.stderr.decode())
+
+    def test_on_other_kernels(self):
+        body = self.server.complete("Once upon", max_tokens=24, **SAMPLE).json()
+        receipt = body["tern"]["receipt"]
+        self.assertEqual(body["tern"]["digest"], [receipt["output"]["hidden_sha256"]])
+        self.assertEqual(body["system_fingerprint"], receipt["system_fingerprint"])
+        self.assertEqual(self.server.complete("Once upon", **SAMPLED).json()["tern"]["digest"], body["tern"]["digest"])
+        self.assertEqual(list(json_schema.problems(receipt, json.loads(SCHEMA.read_text()))), [])
+        self.assert_good(receipt, "--threads", 1, "--batch", 2)
+        for processor in ("nehalem", "haswell", "scalar"):
+            self.assert_good(receipt, TERN_PROCESSOR=processor)
+
+    def test_in_every_form(self):
+        fields = {"max_tokens": 9, **SAMPLE}
+        talk = {"messages": USER, **fields}
+        for path, asked in (("/v1/chat/completions", talk), ("/v1/messages", talk), ("/completion", {"prompt": "Once", **fields}),
+                            ("/v1/responses", {"input": QUESTION, "max_output_tokens": 9, **SAMPLE})):
+            with self.subTest(path=path):
+                whole = self.server.post(path, **asked).json()["tern"]["receipt"]
+                reply = self.server.post(path, **asked, stream=True)
+                documents = [d for _, d in events_of(reply)] if path != "/v1/chat/completions" else reply.events()
+                found = [t["receipt"] for t in (d.get("tern") or d.get("response", {}).get("tern") for d in documents) if t]
+                self.assertEqual(len(found), 1)
+                self.assertEqual(found[0]["output"], whole["output"])
+                self.assert_good(found[0])
+
+    def test_how_answers_end(self):
+        free = self.server.complete("Once upon", max_tokens=24).json()["choices"][0]["text"]
+        for fields, end in (({"prompt": "Q: What is 2+2? A:"}, "end"), ({"prompt": "Once upon", "max_tokens": 3}, "length"),
+                            ({"prompt": "Once upon", "stop": ["never", free[10:13]]}, "stop"),
+                            ({"prompt": "Luna the panda " * 20, "max_tokens": -1, "ignore_eos": True}, None)):
+            receipt = self.server.post("/v1/completions", **fields, receipt=True).json()["tern"]["receipt"]
+            self.assertIn(receipt["output"]["stop"], (end,) if end else ("length", "context"))
+            self.assert_good(receipt)
+
+    def test_nothing_of_this_machine_but_names(self):
+        text = json.dumps(self.server.complete("Once", max_tokens=2, receipt=True).json()["tern"]["receipt"])
+        self.assertNotRegex(text, r'["\s=](/\w+){2,}')
+        self.assertIn('"tern-small.gguf"', text)
+
+    def test_what_was_changed_is_found(self):
+        receipt = self.server.complete("Once upon", max_tokens=8, **SAMPLE).json()["tern"]["receipt"]
+        broken = copy.deepcopy(receipt)
+        broken["output"]["stop"] = "end"
+        self.assertEqual(self.verify(broken).returncode, 1)  # the digest is another one
+        for path, value, found in (
+            ("output.hidden_sha256", "0" * 64, "output.hidden_sha256"),
+            ("output.text_sha256", "0" * 64, "output.text_sha256"),
+            ("model_info.sha256", "0" * 64, "model_info.sha256"),
+            ("prompt.tokens", 2, "prompt.tokens"),
+            ("output.ids_sha256", "0" * 64, "output.ids_sha256"),
+            ("test_results.determinism_tests.identical_sequences", False, "identical_sequences"),
+            ("test_results.accuracy_tests.i2s_accuracy.mse", 1e-9, "mse"),
+        ):
+            with self.subTest(path=path):
+                self.assert_refused(receipt_tools.change(copy.deepcopy(receipt), path, value), found)
+        other = copy.deepcopy(receipt)
+        other["output"]["ids"][3] += 1
+        other["output"]["ids_sha256"] = receipt_tools.hash_ids(other["output"]["ids"])
+        self.assert_refused(other, "output.ids[3]: recorded")
+
+    def test_of_one_answer(self):
+        for fields in ({"n": 2}, {"prompt": ["a", "b"]}, {"echo": True, "max_tokens": 0}, {"receipt": 1}):
+            self.refused(self.server.post("/v1/completions", **{"prompt": "a", "receipt": True} | fields), 400, "receipt")
+        self.assertNotIn("receipt", self.server.complete("a", max_tokens=1, receipt=False).json()["tern"])
+
+    def test_repetitions_are_counted(self):
+        before = self.server.metrics()["tern_replays_total"]
+        self.server.complete("Once", max_tokens=2, receipt=True)
+        metrics = self.server.metrics()
+        self.assertEqual(metrics["tern_replays_total"], before + 1)
+        self.assertEqual(metrics["tern_replay_mismatch_total"], 0)
+
+    def test_the_schema_is_up_to_date(self):
+        self.assertEqual(SCHEMA.read_text(), tern_text("help", SCHEMA.name),
+                         f"run: build/tern help {SCHEMA.name} > docs/schemas/{SCHEMA.name}")
+
+
+if __name__ == "__main__":
+    common.main()

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_RECEIPT_ANSWER_H
+#define TERN_TOOLS_RECEIPT_ANSWER_H
+
+/*
+ * Receipts of a server's answers. They have in common what is said of the model, the machine and
+ * the accuracy of products, which is made once, when the first one is wanted.
+ */
+
+#include <pthread.h>
+
+#include "serve/receipt.h"
+#include "tools/receipt/receipt.h"
+
+typedef struct answer_receipts {
+    const options *o;
+    const loaded *l;
+    pthread_mutex_t lock; /* of what follows */
+    json_t *common;       /* NULL: not made yet */
+    receipt_maker maker;  /* that uses this */
+} answer_receipts;
+
+/* For the model in `l`. Close it in any case, also one of zeros. */
+void answer_receipts_open(answer_receipts *a, const options *o, const loaded *l);
+void answer_receipts_close(answer_receipts *a);
+
+#endif
