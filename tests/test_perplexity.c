@@ -3,15 +3,11 @@
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "base/logprob.h"
+#include "tests/check.h"
+#include "tests/tiny_model.h"
 #include "tools/eval/perplexity.h"
 
 static void test_exp(void **state) {
@@ -71,12 +67,59 @@ static void test_windows(void **state) {
     assert_int_equal(perplexity_scored(&smallest), 1);
 }
 
+/* -ln p of the scored tokens, one position after the other in a session. */
+static double mean_by_session(const tern_model *model, const perplexity_params *p,
+                              const int32_t *tokens, size_t windows) {
+    const size_t scored = perplexity_scored(p);
+    tern_model_info info;
+    double sum = 0.0;
+    tern_model_describe(model, &info);
+    for (size_t w = 0; w < windows; w++) {
+        tern_session *s = tiny_session(model, (tern_session_params){.kv = TERN_FORMAT_Q8_0});
+        for (size_t i = 0; i + 1 < p->ctx; i++) {
+            const int32_t token = i == 0 ? p->bos : tokens[w * p->stride + i];
+            const int32_t next = tokens[w * p->stride + i + 1];
+            const float *logits = tiny_eval(s, &token, 1);
+            if (i + 1 + scored >= p->ctx) {
+                sum += tern_log_sum_exp(logits, info.n_vocab) - (double)logits[next];
+            }
+        }
+        tern_session_free(&s);
+    }
+    return sum / (double)(windows * scored);
+}
+
+/* Windows that share passes of any size have the figures of one window after the other. */
+static void test_together(void **state) {
+    (void)state;
+    enum { TOKENS = 150 };
+    tern_model *model = tiny_open("llama-tiny-f16", NULL);
+    const perplexity_params p = {.ctx = 70, .stride = 9, .bos = 1};
+    int32_t tokens[TOKENS];
+    tiny_prompt(model, 3, tokens, TOKENS);
+    const size_t windows = perplexity_windows(&p, TOKENS);
+    const double mean = mean_by_session(model, &p, tokens, windows);
+    for (uint32_t batch = 5; batch <= 205; batch += 100) {
+        const tern_engine_params given = {
+            .n_batch = batch, .threads = 1 + batch % 3, .kv = TERN_FORMAT_Q8_0};
+        const tern_engine_params params = perplexity_engine(model, &p, given);
+        tern_engine *engine;
+        perplexity_result r;
+        assert_int_equal(tern_engine_new(model, &params, &engine, NULL), TERN_OK);
+        assert_int_equal(perplexity_run(engine, &p, tokens, TOKENS, NULL, NULL, &r, NULL), TERN_OK);
+        assert_int_equal(r.windows, 9);
+        assert_int_equal(r.scored, 9 * 9);
+        assert_true(r.nll == mean);
+        tern_engine_free(&engine);
+    }
+    tern_model_free(&model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exp),
-        cmocka_unit_test(test_log),
-        cmocka_unit_test(test_log_sum_exp),
-        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_exp),         cmocka_unit_test(test_log),
+        cmocka_unit_test(test_log_sum_exp), cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_together),
     };
     return cmocka_run_group_tests_name("perplexity", tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static int print_json(const loaded *l, const perplexity_params *p, const perplex
         "perplexity_error", r->value_error, "low", r->low, "high", r->high, "nll", r->nll,
         "nll_error", r->nll_error, "windows", (json_int_t)r->windows, "ctx", (json_int_t)p->ctx,
         "stride", (json_int_t)p->stride, "scored_tokens", (json_int_t)r->scored, "text_tokens",
-        (json_int_t)t->n, "text_sha256", hex, "threads", (int)tern_session_threads(l->session));
+        (json_int_t)t->n, "text_sha256", hex, "threads", (int)l->threads);
     if (root != NULL) {
         json_set_kernels(root, l);
         json_object_set_new(root, "model", json_string(l->info.path));
@@ -85,14 +85,15 @@ static int measure(const options *o, loaded *l, const text_file *t) {
                                  .stride = stride > 0 ? stride : ctx,
                                  .max_windows = options_integer(o, OPT_WINDOWS),
                                  .bos = leading_token(l->tokenizer)};
-    const int status = loader_open_session_of(o, (uint32_t)ctx, l);
+    const tern_engine_params params = perplexity_engine(l->model, &p, loader_engine_params(o, l));
+    const int status = loader_open_engine(&params, l);
     if (status != EXIT_DONE) {
         return status;
     }
     const bool remarks = wants_remarks(options_switch(o, OPT_VERBOSE));
     perplexity_result r = {0};
     tern_error err = {0};
-    if (perplexity_run(l->session, &p, t->ids, t->n, remarks ? show_progress : NULL, NULL, &r,
+    if (perplexity_run(l->engine, &p, t->ids, t->n, remarks ? show_progress : NULL, NULL, &r,
                        &err) != TERN_OK) {
         complain("%s: %s", strcmp(t->path, "-") == 0 ? "standard input" : t->path, err.message);
         return EXIT_FAILED;

@@ -7,16 +7,19 @@
 
 #include "base/logprob.h"
 
-enum { PIECE = 32 }; /* positions whose logits are in memory at once; changes no bit */
-
 typedef struct scorer {
-    tern_session *session;
+    tern_engine *engine;
     const perplexity_params *params;
-    size_t n_vocab;
-    int32_t *window; /* [ctx] tokens as they are evaluated */
-    float *logits;   /* [PIECE][n_vocab] */
-    double *nll;     /* of the scored tokens, in order */
-    size_t n;        /* of them so far */
+    const int32_t *tokens; /* of the text */
+    size_t windows;
+    int32_t *window;        /* [ctx] tokens of the window that is asked for */
+    uint64_t *ids;          /* [windows] of their requests; 0: not asked for, or complete */
+    double *nll;            /* [windows][scored tokens] */
+    size_t asked, complete; /* windows; of the latter all before are complete, too */
+    size_t n;               /* scored tokens of these */
+    perplexity_progress *progress;
+    void *user;
+    perplexity_result result; /* of the complete ones */
 } scorer;
 
 size_t perplexity_scored(const perplexity_params *p) {
@@ -27,36 +30,6 @@ size_t perplexity_scored(const perplexity_params *p) {
 size_t perplexity_windows(const perplexity_params *p, size_t n) {
     const size_t windows = n < p->ctx ? 0 : (n - p->ctx) / p->stride + 1;
     return p->max_windows > 0 && p->max_windows < windows ? p->max_windows : windows;
-}
-
-/* ---- one window ------------------------------------------------------------------------------ */
-
-static tern_status score_token(scorer *s, const float *logits, int32_t token, tern_error *err) {
-    const double nll = tern_log_sum_exp(logits, s->n_vocab) - (double)logits[token];
-    if (!isfinite(nll)) {
-        return tern_fail(err, TERN_ERR_NONFINITE, "scored token %zu, id %d: -ln p is %g", s->n,
-                         token, nll);
-    }
-    s->nll[s->n++] = nll;
-    return TERN_OK;
-}
-
-/* Evaluates what nobody scores, then the logits in front of every scored token. */
-static tern_status score_window(scorer *s, tern_error *err) {
-    const size_t ctx = s->params->ctx;
-    const size_t first = ctx - 1 - perplexity_scored(s->params); /* whose logits are wanted */
-    tern_status status = tern_session_rewind(s->session, 0, err);
-    if (status == TERN_OK && first > 0) {
-        status = tern_session_eval(s->session, s->window, first, TERN_LOGITS_NONE, NULL, err);
-    }
-    for (size_t at = first; status == TERN_OK && at < ctx - 1; at += PIECE) {
-        const size_t n = ctx - 1 - at < PIECE ? ctx - 1 - at : PIECE;
-        status = tern_session_eval(s->session, s->window + at, n, TERN_LOGITS_ALL, s->logits, err);
-        for (size_t i = 0; status == TERN_OK && i < n; i++) {
-            status = score_token(s, s->logits + i * s->n_vocab, s->window[at + i + 1], err);
-        }
-    }
-    return status;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -82,36 +55,121 @@ static perplexity_result summarize(const scorer *s, size_t windows) {
     return r;
 }
 
-static tern_status run_windows(scorer *s, const int32_t *tokens, size_t windows,
-                               perplexity_progress *progress, void *user, perplexity_result *out,
-                               tern_error *err) {
-    perplexity_result result = {0};
-    for (size_t w = 0; w < windows; w++) {
-        memcpy(s->window, tokens + w * s->params->stride, s->params->ctx * sizeof *s->window);
-        if (s->params->bos >= 0) {
-            s->window[0] = s->params->bos;
-        }
-        const tern_status status = score_window(s, err);
+/* ---- windows, several at once ---------------------------------------------------------------- */
+
+/* The position in a window whose successor is the first token that is scored. */
+static size_t first_position(const perplexity_params *p) {
+    return p->ctx - 1 - perplexity_scored(p);
+}
+
+static tern_status ask_for_window(scorer *s, tern_error *err) {
+    const perplexity_params *p = s->params;
+    const tern_request request = {.tokens = s->window,
+                                  .n_tokens = p->ctx,
+                                  .prompt_only = true,
+                                  .prompt_logprobs = true,
+                                  .prompt_from = first_position(p)};
+    memcpy(s->window, s->tokens + s->asked * p->stride, p->ctx * sizeof *s->window);
+    if (p->bos >= 0) {
+        s->window[0] = p->bos;
+    }
+    const tern_status status = tern_engine_submit(s->engine, &request, &s->ids[s->asked], err);
+    s->asked += status == TERN_OK;
+    return status == TERN_ERR_QUEUE ? TERN_OK : status;
+}
+
+/* As many as the engine lets wait. */
+static tern_status ask(scorer *s, tern_error *err) {
+    for (size_t before = SIZE_MAX; s->asked < s->windows && s->asked != before;) {
+        before = s->asked;
+        const tern_status status = ask_for_window(s, err);
         if (status != TERN_OK) {
             return status;
         }
-        result = summarize(s, w + 1);
-        if (progress != NULL) {
-            progress(&result, windows, user);
-        }
     }
-    if (!isfinite(result.high)) {
-        return tern_fail(err, TERN_ERR_NONFINITE, "a perplexity of e^%g is no number", result.nll);
-    }
-    *out = result;
     return TERN_OK;
 }
 
-static tern_status check(const tern_session *session, const perplexity_params *p, size_t n,
+static tern_status score_token(scorer *s, size_t window, const tern_event *e, tern_error *err) {
+    const size_t at = e->position - first_position(s->params) - 1;
+    const size_t number = window * perplexity_scored(s->params) + at;
+    const double nll = -e->logprob;
+    if (!isfinite(nll)) {
+        return tern_fail(err, TERN_ERR_NONFINITE, "scored token %zu, id %d: -ln p is %g", number,
+                         e->token, nll);
+    }
+    s->nll[number] = nll;
+    return TERN_OK;
+}
+
+static tern_status take(scorer *s, const tern_event *e, tern_error *err) {
+    size_t window = s->complete;
+    while (window < s->asked && s->ids[window] != e->request) {
+        window++;
+    }
+    if (e->kind == TERN_EVENT_PROMPT) {
+        return score_token(s, window, e, err);
+    }
+    if (e->end == TERN_END_ERROR) {
+        return tern_fail(err, e->error->status, "%s", e->error->message);
+    }
+    s->ids[window] = 0;
+    return TERN_OK;
+}
+
+/* The result so far, of the windows before the first one that is not complete. */
+static void tell(scorer *s) {
+    while (s->complete < s->asked && s->ids[s->complete] == 0) {
+        s->n = ++s->complete * perplexity_scored(s->params);
+        s->result = summarize(s, s->complete);
+        if (s->progress != NULL) {
+            s->progress(&s->result, s->windows, s->user);
+        }
+    }
+}
+
+static tern_status run_windows(scorer *s, tern_error *err) {
+    tern_status status = TERN_OK;
+    while (status == TERN_OK && s->complete < s->windows) {
+        const tern_event *events;
+        size_t n = 0;
+        status = ask(s, err);
+        if (status == TERN_OK) {
+            status = tern_engine_step(s->engine, &events, &n, err);
+        }
+        for (size_t i = 0; i < n && status == TERN_OK; i++) {
+            status = take(s, &events[i], err);
+        }
+        tell(s);
+    }
+    if (status == TERN_OK && !isfinite(s->result.high)) {
+        return tern_fail(err, TERN_ERR_NONFINITE, "a perplexity of e^%g is no number",
+                         s->result.nll);
+    }
+    return status;
+}
+
+tern_engine_params perplexity_engine(const tern_model *model, const perplexity_params *p,
+                                     tern_engine_params params) {
+    enum { ROWS = 128, MOST = 16, PAGE = 64 }; /* of a pass, of logits that are there at once */
+    const uint32_t rows = params.n_batch > 0 ? params.n_batch : ROWS;
+    const uint32_t ctx = (uint32_t)p->ctx;
+    const uint32_t fill = 2 + 2 * rows / (ctx > 0 ? ctx : 1); /* so that passes are full */
+    const uint32_t at_once = fill < MOST ? fill : MOST;
+    params.n_ctx = ctx;
+    params.n_sequences = rows < MOST ? rows : MOST;
+    params.n_queue = MOST;
+    params.pool_bytes =
+        at_once * tern_model_kv_bytes(model, (ctx + PAGE - 1) / PAGE * PAGE, params.kv);
+    return params;
+}
+
+static tern_status check(tern_engine *engine, const perplexity_params *p, size_t n,
                          tern_error *err) {
-    if (p->ctx < PERPLEXITY_MIN_CTX || p->ctx > tern_session_context(session)) {
+    const uint32_t n_ctx = tern_engine_now(engine).n_ctx;
+    if (p->ctx < PERPLEXITY_MIN_CTX || p->ctx > n_ctx) {
         return tern_fail(err, TERN_ERR_ARG, "windows have %d to %u tokens, not %zu",
-                         PERPLEXITY_MIN_CTX, tern_session_context(session), p->ctx);
+                         PERPLEXITY_MIN_CTX, n_ctx, p->ctx);
     }
     if (p->stride < 1 || p->stride > p->ctx) {
         return tern_fail(err, TERN_ERR_ARG,
@@ -126,30 +184,33 @@ static tern_status check(const tern_session *session, const perplexity_params *p
     return TERN_OK;
 }
 
-tern_status perplexity_run(tern_session *session, const perplexity_params *p, const int32_t *tokens,
+tern_status perplexity_run(tern_engine *engine, const perplexity_params *p, const int32_t *tokens,
                            size_t n, perplexity_progress *progress, void *user,
                            perplexity_result *out, tern_error *err) {
-    tern_status status = check(session, p, n, err);
+    tern_status status = check(engine, p, n, err);
     if (status != TERN_OK) {
         return status;
     }
-    tern_model_info info;
-    tern_model_describe(tern_session_model(session), &info);
     const size_t windows = perplexity_windows(p, n);
-    scorer s = {.session = session, .params = p, .n_vocab = info.n_vocab};
-    size_t floats; /* rounded up to whole lines of 64 bytes, as aligned_alloc wants them */
-    if (!__builtin_mul_overflow((size_t)PIECE * sizeof *s.logits, s.n_vocab, &floats)) {
-        s.logits = aligned_alloc(TERN_ALIGN, (floats + TERN_ALIGN - 1) / TERN_ALIGN * TERN_ALIGN);
-    }
+    scorer s = {.engine = engine,
+                .params = p,
+                .tokens = tokens,
+                .windows = windows,
+                .progress = progress,
+                .user = user};
     s.window = calloc(p->ctx, sizeof *s.window);
+    s.ids = calloc(windows, sizeof *s.ids);
     s.nll = calloc(windows * perplexity_scored(p), sizeof *s.nll); /* no more than tokens */
-    if (s.logits == NULL || s.window == NULL || s.nll == NULL) {
-        status = tern_fail(err, TERN_ERR_NOMEM, "no memory for the logits of %d positions", PIECE);
+    if (s.window == NULL || s.ids == NULL || s.nll == NULL) {
+        status = tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu windows", windows);
     } else {
-        status = run_windows(&s, tokens, windows, progress, user, out, err);
+        status = run_windows(&s, err);
     }
-    free(s.logits);
+    if (status == TERN_OK) {
+        *out = s.result;
+    }
     free(s.window);
+    free(s.ids);
     free(s.nll);
     return status;
 }

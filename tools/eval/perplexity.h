@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tern/tern.h"
+#include "tern/engine.h"
 
 enum { PERPLEXITY_MIN_CTX = 4, PERPLEXITY_DEFAULT_CTX = 512 };
 
@@ -46,12 +46,17 @@ size_t perplexity_scored(const perplexity_params *p);
 /* The result so far, after each window. */
 typedef void perplexity_progress(const perplexity_result *so_far, size_t windows, void *user);
 
+/* Parameters of an engine for these windows: passes are full, so short windows share them. */
+tern_engine_params perplexity_engine(const tern_model *model, const perplexity_params *p,
+                                     tern_engine_params params);
+
 /*
- * Runs n tokens through the session, which must have room for ctx positions and is left holding the
- * last window. TERN_ERR_ARG when there is not one whole window, TERN_ERR_NONFINITE when a token has
- * probability 0 or none; progress may be NULL.
+ * Runs n tokens through the engine, which must have room for ctx positions and does nothing else.
+ * The figures do not depend on what shares a pass. TERN_ERR_ARG when there is not one whole window,
+ * TERN_ERR_NONFINITE when a token has probability 0 or none; progress may be NULL. After an error
+ * some windows may still be in the engine.
  */
-TERN_MUST_CHECK tern_status perplexity_run(tern_session *session, const perplexity_params *p,
+TERN_MUST_CHECK tern_status perplexity_run(tern_engine *engine, const perplexity_params *p,
                                            const int32_t *tokens, size_t n,
                                            perplexity_progress *progress, void *user,
                                            perplexity_result *out, tern_error *err);
