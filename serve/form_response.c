@@ -20,9 +20,11 @@ static const char *status_of(const choice *c) {
 /* A field as it was given, or what stands for none. */
 static void write_given(job *j, const char *name, const char *none) {
     const json_t *value = json_object_get(j->ask.body, name);
-    char *words = value != NULL && !json_is_null(value) ? json_dump(value, (json_style){0}) : NULL;
+    const bool given = value != NULL && !json_is_null(value);
+    char *words = given ? json_dump(value, (json_style){0}) : NULL;
     text_name(&j->out, name);
     form_add(&j->out, words != NULL ? words : none);
+    j->out.failed = j->out.failed || (given && words == NULL);
     free(words);
 }
 

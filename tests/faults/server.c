@@ -30,34 +30,58 @@ typedef struct reply {
 
 static const struct {
     const char *line, *body; /* NULL: none */
+    const char *last;        /* in the last event of a stream; NULL: it is none */
     bool varies;             /* what it says belongs to the moment */
 } requests[] = {
-    {"GET /health", NULL, false},
-    {"GET /ready", NULL, false},
-    {"GET /v1/models", NULL, true},
-    {"GET /props", NULL, true},
-    {"GET /metrics", NULL, true},
+    {"GET /health", NULL, NULL, false},
+    {"GET /ready", NULL, NULL, false},
+    {"GET /v1/models", NULL, NULL, true},
+    {"GET /props", NULL, NULL, true},
+    {"GET /metrics", NULL, NULL, true},
     {"POST /v1/chat/completions",
      "{\"messages\":[{\"role\":\"system\",\"content\":[{\"type\":\"text\",\"text\":\"Be brief.\"},"
      "{\"type\":\"text\",\"text\":\"And right.\"}]},{\"role\":\"user\",\"content\":\"What is "
      "17+25?\"}],\"max_tokens\":6,\"logprobs\":true,\"top_logprobs\":2,\"unknown\":1,\"other\":2}",
-     false},
+     NULL, false},
     {"POST /v1/chat/completions",
      "{\"messages\":[{\"role\":\"user\",\"content\":\"What is 2+2?\"}],\"max_tokens\":6,"
      "\"stream\":true,\"stream_options\":{\"include_usage\":true},\"ignored\":[]}",
-     false},
+     "data: [DONE]", false},
     {"POST /v1/completions",
      "{\"prompt\":[\"Once "
      "upon\",\"Once\"],\"max_tokens\":5,\"echo\":true,\"n\":2,\"temperature\":1,"
      "\"stop\":[\"never said\"],\"logit_bias\":{\"42\":1.5},\"seed\":7}",
-     false},
+     NULL, false},
     {"POST /v1/completions",
      "{\"prompt\":[1,2,3],\"max_tokens\":5,\"stream\":true,\"logprobs\":2,\"ignore_eos\":true}",
+     "data: [DONE]", false},
+    {"POST /completion",
+     "{\"prompt\":\"Once upon\",\"n_predict\":5,\"stream\":true,\"n_probs\":2,\"ignore_eos\":true}",
+     "\"stop\":true", false},
+    {"POST /completion", "{\"prompt\":\"Once upon\",\"n_predict\":5}", NULL, false},
+    {"POST /v1/messages",
+     "{\"model\":\"small\",\"max_tokens\":6,\"stream\":true,\"messages\":[{\"role\":\"user\","
+     "\"content\":\"What is 2+2?\"}]}",
+     "event: message_stop", false},
+    {"POST /v1/messages",
+     "{\"model\":\"small\",\"max_tokens\":6,\"system\":\"Be brief.\",\"messages\":[{\"role\":"
+     "\"user\",\"content\":[{\"type\":\"text\",\"text\":\"What is 2+2?\"}]}]}",
+     NULL, false},
+    {"POST /v1/responses",
+     "{\"model\":\"small\",\"max_output_tokens\":6,\"stream\":true,\"input\":\"What is 2+2?\"}",
+     "event: response.completed", false},
+    {"POST /v1/responses",
+     "{\"model\":\"small\",\"max_output_tokens\":6,\"input\":[{\"role\":\"user\",\"content\":"
+     "\"What is 2+2?\"}]}",
+     NULL, false},
+    {"POST /v1/messages/count_tokens",
+     "{\"model\":\"small\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}", NULL, false},
+    {"GET /slots", NULL, NULL, true},
+    {"POST /v1/completions", "{\"prompt\":\"Q\",\"max_tokens\":-7}", NULL, false},
+    {"POST /tokenize", "{\"content\":\"What is 2+2?\",\"with_pieces\":true}", NULL, false},
+    {"POST /detokenize", "{\"tokens\":[100,101,102]}", NULL, false},
+    {"POST /apply-template", "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}", NULL,
      false},
-    {"POST /v1/completions", "{\"prompt\":\"Q\",\"max_tokens\":0}", false},
-    {"POST /tokenize", "{\"content\":\"What is 2+2?\",\"with_pieces\":true}", false},
-    {"POST /detokenize", "{\"tokens\":[100,101,102]}", false},
-    {"POST /apply-template", "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}", false},
 };
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
@@ -143,20 +167,27 @@ static bool ends_with(const reply *r, const char *end) {
     return r->size >= n && memcmp(r->bytes + r->size - n, end, n) == 0;
 }
 
+/* Whether the last event of a stream has that in it. */
+static bool last_has(const reply *r, const char *words) {
+    const char *at = r->bytes, *next;
+    while ((next = strstr(at, "\n\n")) != NULL && next[2] != '\0') {
+        at = next + 2;
+    }
+    return next != NULL && strstr(at, words) != NULL;
+}
+
 /* A reply that is framed whole must be one: what it says is compared with what is printed when
  * nothing fails. */
-static verdict judge(const char *header, const reply *r) {
-    const char *type = r->status == 200 && strstr(header, "text/event-stream") ? "stream" : "text";
+static verdict judge(const char *header, size_t i, const reply *r) {
     if (strstr(header, "Content-Type: ") == NULL) {
         return HALF;
     }
-    if (strcmp(type, "stream") == 0) {
-        return ends_with(r, "data: [DONE]\n\n")       ? WHOLE
-               : strstr(r->bytes, "data: {\"error\"") ? REFUSED
-                                                      : HALF;
+    if (strstr(header, "text/event-stream") != NULL) {
+        const bool refused = last_has(r, "\"error\":{") || last_has(r, "event: response.failed");
+        return refused ? REFUSED : last_has(r, requests[i].last) ? WHOLE : HALF;
     }
     if (r->status >= 500) {
-        return strncmp(r->bytes, "{\"error\":{", 10) == 0 && ends_with(r, "}}") ? REFUSED : HALF;
+        return strstr(r->bytes, "\"error\":{") != NULL && ends_with(r, "}") ? REFUSED : HALF;
     }
     return WHOLE;
 }
@@ -171,25 +202,30 @@ static verdict ask(uint16_t port, size_t i, reply *r) {
     r->size = 0;
     const bool framed = take_apart(text, size, r);
     r->bytes[r->size] = '\0';
-    return framed ? judge(text, r) : CUT;
+    return framed ? judge(text, i, r) : CUT;
 }
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 
-/* Ids and times are different each time. */
-static void blank(reply *r, const char *name) {
+/* Ids and times are different each time: they are left out. */
+static void leave_out(reply *r, const char *name) {
     for (char *at = r->bytes; (at = strstr(at, name)) != NULL;) {
         at += strlen(name);
-        for (; *at != '"' && *at != ',' && *at != '\0'; at++) {
-            *at = '-';
-        }
+        const char *next = at + strcspn(at, "\",}");
+        memmove(at, next, strlen(next) + 1);
     }
 }
 
 static void print(size_t i, reply *r) {
-    blank(r, "\"id\":\"chatcmpl");
-    blank(r, "\"id\":\"cmpl");
-    blank(r, "\"created\":");
+    leave_out(r, "\"id\":\"chatcmpl");
+    leave_out(r, "\"id\":\"cmpl");
+    leave_out(r, "\"id\":\"resp_");
+    leave_out(r, "\"id\":\"msg_");
+    leave_out(r, "\"item_id\":\"msg_");
+    leave_out(r, "\"created\":");
+    leave_out(r, "\"created_at\":");
+    leave_out(r, "_ms\":");
+    leave_out(r, "_per_second\":");
     if (requests[i].varies) {
         r->bytes[0] = '\0';
     }
