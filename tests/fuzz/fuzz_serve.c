@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client sends to `tern serve`: the first byte chooses a route of the table, the rest is its
+ * body. Requests for text go to a real engine of a tiny model for some steps. Whatever was asked,
+ * there is one reply, and what it says is JSON; so is each event of a stream. The layers above and
+ * below (serve/http.h, serve/worker.h) stand in here, in one thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "authoring/synth.h"
+#include "base/json_tree/read.h"
+#include "serve/server_internal.h"
+
+enum { STEPS = 6, CONTEXT = 96, MOST_ROUTES = 64 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition) {
+    if (!condition)
+        abort();
+}
+
+/* ---- an exchange, whose client reads everything at once -------------------------------------- */
+
+struct http_exchange {
+    char method[16], path[64];
+    const char *body;
+    size_t body_size;
+    void *mark;
+    unsigned owners, status;
+    const char *type;
+    char *reply;
+    size_t size;
+    bool stream, ended;
+};
+
+void http_keep(http_exchange *x) {
+    x->owners++;
+}
+void http_release(http_exchange *x) {
+    x->owners--;
+}
+const char *http_method(const http_exchange *x) {
+    return x->method;
+}
+const char *http_path(const http_exchange *x) {
+    return x->path;
+}
+const char *http_body(const http_exchange *x, size_t *size) {
+    *size = x->body_size;
+    return x->body;
+}
+const char *http_request_header(const http_exchange *x, const char *name) {
+    (void)x;
+    (void)name;
+    return NULL;
+}
+const char *http_argument(const http_exchange *x, const char *name) {
+    (void)x;
+    (void)name;
+    return NULL;
+}
+void http_set_mark(http_exchange *x, void *mark) {
+    x->mark = mark;
+}
+void *http_mark(const http_exchange *x) {
+    return x->mark;
+}
+void http_reply_header(http_exchange *x, const char *name, const char *value) {
+    require(x->status == 0 && name[0] != '\0' && strpbrk(value, "\r\n") == NULL);
+}
+void http_reply(http_exchange *x, unsigned status, const char *type, char *bytes, size_t size) {
+    require(x->status == 0 && status >= 200 && status < 600 && (bytes != NULL || size == 0));
+    x->status = status;
+    x->type = type;
+    x->reply = bytes;
+    x->size = size;
+    x->ended = true;
+}
+void http_stream_open(http_exchange *x) {
+    require(x->status == 0);
+    x->status = 200;
+    x->type = "text/event-stream";
+    x->stream = true;
+}
+bool http_stream_write(http_exchange *x, const char *bytes, size_t size) {
+    require(x->stream && !x->ended);
+    x->reply = realloc(x->reply, x->size + size + 1);
+    require(x->reply != NULL);
+    if (size > 0)
+        memcpy(x->reply + x->size, bytes, size);
+    x->size += size;
+    return true;
+}
+void http_stream_end(http_exchange *x) {
+    x->ended = true;
+}
+void http_stream_cut(http_exchange *x) {
+    (void)x;
+    abort(); /* there is memory */
+}
+bool http_gone(http_exchange *x) {
+    (void)x;
+    return false;
+}
+unsigned http_status(http_exchange *x) {
+    return x->status;
+}
+uint64_t http_sent_bytes(http_exchange *x) {
+    return x->size;
+}
+double http_began(const http_exchange *x) {
+    (void)x;
+    return 0.0;
+}
+unsigned http_active(const http_server *s) {
+    (void)s;
+    return 1;
+}
+
+/* ---- a worker without a thread --------------------------------------------------------------- */
+
+struct worker {
+    tern_engine *engine;
+};
+
+static void cancel(worker *w, const job *j) {
+    for (size_t i = 0; i < j->ask.n_prompts; i++)
+        if (j->ids[i] != 0)
+            (void)tern_engine_cancel(w->engine, j->ids[i]);
+}
+
+static void hand_over(job *j, const tern_event *e) {
+    for (size_t i = 0; i < j->ask.n_prompts; i++)
+        if (j->ids[i] == e->request && !job_take(j, i, e))
+            j->over = true;
+}
+
+/* Some steps, then what is left is cancelled. */
+static void answer(worker *w, job *j) {
+    job_begin(j);
+    for (int i = 0; j->n_left > 0; i++) {
+        const tern_event *events;
+        size_t n;
+        if (i == STEPS || j->over)
+            cancel(w, j);
+        require(i <= STEPS + 1);
+        require(tern_engine_step(w->engine, &events, &n, NULL) == TERN_OK);
+        for (size_t k = 0; k < n; k++)
+            hand_over(j, &events[k]);
+    }
+    require(j->over);
+}
+
+void worker_submit(worker *w, job *j) {
+    const tern_event *events;
+    tern_error err = {0};
+    tern_status status = TERN_OK;
+    size_t n;
+    refusal r;
+    for (size_t i = 0; i < j->ask.n_prompts && status == TERN_OK; i++) {
+        const tern_request request = job_request(j, i);
+        status = tern_engine_submit(w->engine, &request, &j->ids[i], &err);
+    }
+    if (status == TERN_OK) {
+        answer(w, j);
+    } else {
+        require(status != TERN_ERR_NULL && status != TERN_ERR_EMPTY);
+        cancel(w, j);
+        require(tern_engine_step(w->engine, &events, &n, NULL) == TERN_OK);
+        (void)refuse_error(&r, NULL, &err);
+        job_refuse(j, &r);
+    }
+    job_free(j);
+    const tern_engine_state now = tern_engine_now(w->engine);
+    require(now.waiting + now.running == 0 && now.used_pages == 0);
+    tern_engine_forget(w->engine);
+}
+
+unsigned worker_jobs(worker *w) {
+    (void)w;
+    return 0;
+}
+size_t worker_write_slots(worker *w, size_t most, text *out) {
+    (void)w;
+    (void)most;
+    (void)out;
+    return 0;
+}
+figures worker_figures(worker *w) {
+    (void)w;
+    return (figures){0};
+}
+double worker_stalled(worker *w) {
+    (void)w;
+    return 0.0;
+}
+
+/* ---- a server -------------------------------------------------------------------------------- */
+
+static struct worker the_worker;
+static server s;
+static char methods[MOST_ROUTES][16], paths[MOST_ROUTES][64];
+static size_t n_routes;
+
+/* The table itself says which routes there are. */
+static void read_routes(void) {
+    text list = {0};
+    route_list(&list);
+    for (char *line = strtok(list.bytes, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        require(n_routes < MOST_ROUTES);
+        require(sscanf(line, " %15s %63s", methods[n_routes], paths[n_routes]) == 2);
+        char *star = strchr(paths[n_routes], '*');
+        if (star != NULL)
+            *star = 'x';
+        n_routes++;
+    }
+    text_free(&list);
+    require(n_routes > 0);
+}
+
+static tern_model *open_model(void) {
+    char path[] = "/tmp/tern-fuzz-XXXXXX";
+    tern_model *model = NULL;
+    const int fd = mkstemp(path);
+    require(fd >= 0 && close(fd) == 0);
+    require(tern_synth("llama-tiny-f16", path, TERN_OUT_REPLACE, 1, NULL, NULL, NULL) == TERN_OK);
+    require(tern_model_open(path, NULL, &model, NULL) == TERN_OK);
+    (void)unlink(path);
+    return model;
+}
+
+static void open_server(void) {
+    tern_model *model = open_model();
+    server_config *c = &s.config;
+    *c = (server_config){.model = model,
+                         .engine = {.n_ctx = CONTEXT,
+                                    .n_sequences = 4,
+                                    .n_queue = 16,
+                                    .threads = 1,
+                                    .kv = TERN_FORMAT_F16},
+                         .name = "tiny",
+                         .sampling = tern_sampler_params_default(),
+                         .seeded = true};
+    require(tern_model_tokenizer(model, &s.tokenizer, NULL) == TERN_OK);
+    require(tern_engine_new(model, &c->engine, &s.engine, NULL) == TERN_OK);
+    tern_model_describe(model, &s.info);
+    the_worker.engine = s.engine;
+    s.worker = &the_worker;
+    s.rules = (ask_rules){.tokenizer = s.tokenizer,
+                          .model = c->name,
+                          .any_model = true,
+                          .sampling = c->sampling,
+                          .seeded = true,
+                          .n_vocab = s.info.n_vocab,
+                          .n_ctx = CONTEXT,
+                          .most_choices = c->engine.n_queue};
+    s.place = (job_place){s.tokenizer, c->name, s.fingerprint, CONTEXT};
+}
+
+/* ---- what is checked ------------------------------------------------------------------------- */
+
+static void check_json(const char *bytes, size_t size) {
+    json_t *root = json_read(bytes, size, "reply", NULL);
+    require(root != NULL);
+    json_decref(root);
+}
+
+/* Events end with an empty line; their data is JSON, or the word that ends a stream. */
+static void check_stream(const http_exchange *x) {
+    const char *at = x->reply, *end = at + x->size;
+    while (at < end) {
+        const char *next = memmem(at, (size_t)(end - at), "\n\n", 2);
+        const char *data = memmem(at, (size_t)(end - at), "data: ", 6);
+        require(next != NULL && data != NULL && data < next);
+        data += 6;
+        require(memchr(data, '\n', (size_t)(next - data)) == NULL);
+        if (next - data != 6 || memcmp(data, "[DONE]", 6) != 0)
+            check_json(data, (size_t)(next - data));
+        at = next + 2;
+    }
+}
+
+static void check_reply(const http_exchange *x) {
+    require(x->owners == 1 && x->status != 0 && x->ended);
+    if (x->stream)
+        check_stream(x);
+    else if (strcmp(x->type, "application/json") == 0)
+        check_json(x->reply, x->size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (n_routes == 0) {
+        open_server();
+        read_routes();
+    }
+    if (size == 0)
+        return 0;
+    char found[64];
+    const size_t i = data[0] % n_routes;
+    char *body = malloc(size); /* terminated, and not a byte more */
+    require(body != NULL);
+    memcpy(body, data + 1, size - 1);
+    body[size - 1] = '\0';
+    visit *v = visit_new(NULL);
+    http_exchange x = {.body = body, .body_size = size - 1, .owners = 1, .mark = v};
+    memcpy(x.method, methods[i], sizeof x.method);
+    memcpy(x.path, paths[i], sizeof x.path);
+    const route *r = route_find(x.method, x.path, found, sizeof found);
+    require(v != NULL && r != NULL);
+    r->handle(&s, &x);
+    check_reply(&x);
+    visit_release(v);
+    free(x.reply);
+    free(body);
+    return 0;
+}
