@@ -179,14 +179,24 @@ static void check_end(world *w) {
         assert_false(tern_engine_cancel(w->engine, w->ids[i]));
 }
 
+/* What was cancelled between two steps is over after the next one, whatever it waited for. */
+static void check_it_is_over(const world *w) {
+    if (!w->was_there || w->plan.moment != BETWEEN || w->steps <= w->plan.step)
+        return;
+    for (size_t j = 0; j < f.requests[w->plan.request].branches; j++)
+        assert_true(w->answers[w->plan.request][j].is_over);
+}
+
 static tern_engine_state run(world *w, plan p) {
     *w = (world){.engine = open_engine(f.model), .plan = p};
     f.world = w;
     for (size_t i = 0; i < REQUESTS; i++)
         assert_int_equal(tern_engine_submit(w->engine, &f.requests[i], &w->ids[i], NULL), TERN_OK);
     cancel_between(w);
-    while (step(w))
+    while (step(w)) {
+        check_it_is_over(w);
         cancel_between(w);
+    }
     cancel_between(w);
     const tern_engine_state s = tern_engine_now(w->engine);
     check_end(w);
