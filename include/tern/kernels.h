@@ -4,7 +4,7 @@
 
 /*
  * The kernel library (libtern-kernels): formats, packed matrices, and the contract of every
- * operation. This header with the three that it includes is all that there is to know;
+ * operation. This header with the four that it includes is all that there is to know;
  * tern_status_str, there, gives a status that a call refuses with (22, say) its text.
  *
  * How to use this library; examples/gemv.c is the whole of it on a page:
@@ -52,6 +52,7 @@
 
 #include "tern/import.h"
 #include "tern/processor.h"
+#include "tern/sparse.h"
 #include "tern/status.h"
 
 TERN_API_BEGIN
@@ -256,22 +257,6 @@ typedef struct tern_tile {
     size_t r0, r1; /* r1 is a multiple of 16 or equals the matrix's row count */
 } tern_tile;
 
-/*
- * A matrix of floats of which only some blocks of h rows x w columns are stored; all other weights
- * are 0. Blocks of block row i are [start[i], start[i+1]), in increasing `column`. A block is h * w
- * floats, row by row; of rows and columns past the matrix's edge nothing is read. The result is
- * that of the dense matrix, bit for bit, whatever the size of blocks.
- */
-typedef struct tern_block_sparse {
-    size_t rows, cols;
-    const uint32_t *start;  /* [ceil(rows/h) + 1] */
-    const uint32_t *column; /* [blocks]: first column / w */
-    const float *blocks;    /* [blocks][h][w] */
-    const float *bias;      /* [rows], added last; may be NULL */
-    uint32_t block_rows;    /* h; 0: 16 */
-    uint32_t block_cols;    /* w; 0: 16 */
-} tern_block_sparse;
-
 /* ---- operations ---------------------------------------------------------------------------- */
 
 /*
@@ -281,13 +266,6 @@ typedef struct tern_block_sparse {
  */
 typedef void tern_matmul_fn(const tern_matrix *w, const tern_activations *x, const tern_tile *tile,
                             float *y, size_t y_stride);
-
-/*
- * gemv_sparse: y[r] = sum_k W[r][k] * x[k] (+ bias[r]) for rows [r0, r1) of a block-sparse matrix
- * and one token of finite floats. Writes no other row.
- */
-typedef void tern_gemv_sparse_fn(const tern_block_sparse *w, const float *x, size_t r0, size_t r1,
-                                 float *y);
 
 /*
  * quantize, per token (I2_S): amax = max(1e-5, max |x|), s = (float)(127.0 / amax),
@@ -417,7 +395,7 @@ typedef void tern_embed_fn(const void *row, size_t n, float *y);
 /*
  * store: float to the cache format. f32: copy; f16: round to nearest even; q8_0: ceil(n/32) blocks,
  * each d = (float16)(max |x| / 127), codes clamp(rne(x / d)) as docs/numerics.md has it, zeros
- * behind a short last block.
+ * after a short last block.
  */
 typedef void tern_store_fn(const float *x, size_t n, void *out);
 
