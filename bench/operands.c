@@ -289,6 +289,7 @@ static void call_product(tern_bench_operands *o) {
 }
 
 static void call_attention(tern_bench_operands *o) {
+    take_next_copy(o);
     const tern_attend_args args = tern_bench_attention(o);
     tern_attend_all(o->row, &args, o->states, o->out, ATTEND_GROUP * ATTEND_DIM);
 }
@@ -315,7 +316,6 @@ void tern_bench_call(tern_bench_operands *o) {
         o->row->fn.rope(o->out, o->in1, o->in1 + n / 2, n / 2);
         break;
     case TERN_OP_ATTEND:
-        take_next_copy(o);
         call_attention(o);
         break;
     case TERN_OP_SOFTMAX:
