@@ -17,7 +17,7 @@ double tern_double_exp(double x);
 double tern_double_log(double x);
 
 /*
- * ln(sum of e^x[i]), summed for increasing i behind the largest value. Subtract it from a logit to
+ * ln(sum of e^x[i]), summed for increasing i after the largest value. Subtract it from a logit to
  * get the logarithm of its probability. n >= 1. Infinite or NaN when an x is.
  */
 double tern_log_sum_exp(const float *x, size_t n);

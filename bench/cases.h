@@ -10,7 +10,7 @@
 #include "bench/roofs.h"
 
 typedef struct tern_bench_case {
-    const tern_kernel_row *row; /* NULL: behind the last case */
+    const tern_kernel_row *row; /* NULL: after the last case */
     tern_bench_shape shape;     /* of one thread */
     tern_level level;
     int threads;

@@ -91,7 +91,7 @@ def proof_prototype(isa: table.Isa) -> str:
 
 
 def wrap(line: str, indent: int = 0) -> list[str]:
-    """Breaks a line of code that is too long behind its last comma, "=" or "|" that fits."""
+    """Breaks a line of code that is too long after its last comma, "=" or "|" that fits."""
     if len(line) <= COLUMNS:
         return [line]
     indent = indent or len(line) - len(line.lstrip()) + 4

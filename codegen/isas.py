@@ -121,7 +121,7 @@ def check_facts(where: str, facts: dict) -> None:
 
 
 def load_isas(entries: dict, features: set[str]) -> dict[str, Isa]:
-    """All sets, weakest first: a set stands behind those whose features it has, and has more."""
+    """All sets, weakest first: a set comes after those whose features it has, and has more."""
     isas: dict[str, Isa] = {}
     for name, entry in entries.items():
         isas[name] = load_isa(name, entry, features, isas)
@@ -133,7 +133,7 @@ def load_isas(entries: dict, features: set[str]) -> dict[str, Isa]:
                 raise SpecError(f"isa.{strong.name}: needs nothing that isa.{weak.name} does not")
             if set(weak.needs) < set(strong.needs) and weak.strength > strong.strength:
                 raise SpecError(
-                    f"isa.{strong.name}: must stand behind isa.{weak.name}, whose features it has"
+                    f"isa.{strong.name}: must come after isa.{weak.name}, whose features it has"
                 )
     return isas
 

@@ -47,7 +47,7 @@ class Row:
     other_layout: bool = False  # not the layout that section [format] gives the format
     own_template: str | None = None  # instead of the operation's
     prefetch: int = PREFETCH  # bytes of weights ahead that a product asks the memory for
-    ahead_of: Isa | None = None  # a stronger set whose rows stand behind this one
+    ahead_of: Isa | None = None  # a stronger set whose rows come after this one
 
     @property
     def strength(self) -> tuple[int, int]:

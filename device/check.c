@@ -94,7 +94,7 @@ tern_status tern_check_attend(const tern_device_attend *a, tern_error *err) {
         a->heads % a->kv_heads != 0 || a->q_stride < a->heads * a->dim ||
         a->out_stride < a->heads * a->dim || a->kv_stride < (a->before + a->tokens) * a->dim)
         return tern_fail(err, TERN_ERR_ARG,
-                         "attend: %zu heads over %zu, dim %zu, %zu tokens behind %zu", a->heads,
+                         "attend: %zu heads over %zu, dim %zu, %zu tokens after %zu", a->heads,
                          a->kv_heads, a->dim, a->tokens, a->before);
     return TERN_OK;
 }

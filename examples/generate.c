@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     size_t size;
     const char *rest = tern_text_stream_flush(stream, &size);
     fwrite(rest, 1, size, stdout);
-    printf("\n%zu tokens behind %zu\n", result.n_generated, result.n_prompt);
+    printf("\n%zu tokens after %zu\n", result.n_generated, result.n_prompt);
 
     tern_text_stream_free(&stream);
     tern_sampler_free(&sampler);

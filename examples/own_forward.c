@@ -14,7 +14,7 @@
 enum { BYTES = 256, MAX_TOKENS = 40 };
 
 typedef struct pairs {
-    unsigned follows[BYTES][BYTES]; /* how often the second byte stands behind the first */
+    unsigned follows[BYTES][BYTES]; /* how often the second byte stands after the first */
 } pairs;
 
 /* The logits of what may follow the last of the new tokens: this model forgets all others. */
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     const size_t size = strlen(argv[1]);
-    for (size_t i = 0; i < size; i++) /* behind the end the text begins again */
+    for (size_t i = 0; i < size; i++) /* after the end the text begins again */
         learnt.follows[(unsigned char)argv[1][i]][(unsigned char)argv[1][(i + 1) % size]]++;
 
     tern_error err = {TERN_OK, ""};

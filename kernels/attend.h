@@ -10,7 +10,7 @@
 
 enum { TERN_ATTEND_HEADS = 4 }; /* heads that go together: what is read of the cache serves them */
 
-/* Where the maximum and the sum of a state stand: behind its values, padded to whole vectors. */
+/* Where the maximum and the sum of a state stand: after its values, padded to whole vectors. */
 static inline size_t tern_attend_padded(size_t dim) {
     return (dim + TERN_LANES - 1) / TERN_LANES * TERN_LANES;
 }

@@ -278,7 +278,7 @@ tern_status tern_tl_check(const tern_import *how, const uint8_t *file, size_t ro
     for (size_t at = t.used; at < t.scale_at; at++)
         if (file[at] != 0)
             return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                             "byte %zu, behind the weights, is not 0: other tile sizes?", at);
+                             "byte %zu, after the weights, is not 0: other tile sizes?", at);
     return TERN_OK;
 }
 

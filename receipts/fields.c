@@ -31,7 +31,7 @@ typedef struct place {
     char shown[SHOWN_BYTES];
 } place;
 
-/* The row of a path below `parent`. What lies below a row stands behind it, without a gap. */
+/* The row of a path below `parent`. What lies below a row stands after it, without a gap. */
 static const receipt_field *find(const check *c, const char *path, const receipt_field *parent) {
     const receipt_field *end = c->type->fields + c->type->n;
     const size_t n = parent != NULL ? strlen(parent->path) : 0;

@@ -2,7 +2,7 @@
 #ifndef TERN_RECEIPTS_FIELDS_SHARED_H
 #define TERN_RECEIPTS_FIELDS_SHARED_H
 
-/* Rows that several tables of fields share (fields.h). What lies below a row stands behind it. */
+/* Rows that several tables of fields share (fields.h). What lies below a row stands after it. */
 
 #define MUST(path, type)                                                                           \
     { path, FIELD_##type, false, NULL }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Compares the session's logits with those recorded behind `after` tokens, if there are any. */
+/* Compares the session's logits with those recorded after `after` tokens, if there are any. */
 static tern_status compare_logits(tern_session *s, const rerun_plan *plan, uint64_t after,
                                   rerun_result *out, tern_error *err) {
     for (size_t i = 0; i < plan->n_points; i++) {
@@ -78,7 +78,7 @@ void rerun_describe(const rerun_result *r, char *text, size_t size) {
                        r->position, r->expected, r->got);
     } else if (r->part == RERUN_LOGITS) {
         (void)snprintf(text, size,
-                       "output.logits: the logits behind %" PRIu64
+                       "output.logits: the logits after %" PRIu64
                        " generated tokens have another digest in this run, %.16s...",
                        r->position, r->logits);
     } else {

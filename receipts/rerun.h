@@ -13,7 +13,7 @@ typedef struct rerun_plan {
     tern_sampler_params sampling;
     const int32_t *tokens; /* [n_tokens] that must be picked */
     size_t n_tokens;
-    const receipt_point *points; /* [n_points]; those behind n_tokens are not looked at */
+    const receipt_point *points; /* [n_points]; those after n_tokens are not looked at */
     size_t n_points;
 } rerun_plan;
 
@@ -25,7 +25,7 @@ typedef struct rerun_result {
     uint64_t position;        /* generated tokens before it */
     int32_t expected, got;    /* RERUN_TOKEN */
     char logits[RECEIPT_HEX]; /* RERUN_LOGITS: their digest in this run */
-    int32_t next;             /* RERUN_SAME: the token that would be picked behind the last one */
+    int32_t next;             /* RERUN_SAME: the token that would be picked after the last one */
 } rerun_result;
 
 /*

@@ -259,7 +259,7 @@ static void check_ids(const json_t *r, receipt_findings *f, const char *part) {
     }
 }
 
-/* A digest behind each RECEIPT_EVERY tokens, and one behind the last. */
+/* A digest after each RECEIPT_EVERY tokens, and one after the last. */
 static void check_points(const json_t *r, receipt_findings *f) {
     const json_t *list = receipt_at(r, "output.logits");
     const int64_t n = rule_count(r, "output.tokens");

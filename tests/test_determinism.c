@@ -61,7 +61,7 @@ static void test_first_difference(void **state) {
     expect(&a, &b, (record_difference){.part = RECORD_LOGITS, .position = 11, .index = 514},
            "logit of token 514 at position 11");
     b.logits[3] = -b.logits[3];
-    expect(&a, &b, (record_difference){.part = RECORD_LOGITS, .index = 3}, "layer 1 behind");
+    expect(&a, &b, (record_difference){.part = RECORD_LOGITS, .index = 3}, "layer 1 after");
     row(&b, 1, 1, 1, 11)[b.row_bytes - 1] ^= 1;
     expect(&a, &b,
            (record_difference){.part = RECORD_VALUES, .layer = 1, .head = 1, .position = 11},

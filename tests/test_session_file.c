@@ -227,7 +227,7 @@ static void test_wrong_headers(void **state) {
     check_field(f, FIELD(kv), 999, TERN_ERR_SESSION_MODEL, "unknown numbers");
     check_field(f, FIELD(position), 5, TERN_ERR_CONTEXT, "holds 5 positions, the context has 4");
     check_field(f, FIELD(position), UINT32_MAX, TERN_ERR_CONTEXT, "4294967295");
-    check_field(f, FIELD(position), 3, TERN_ERR_SESSION, "goes on behind its end at");
+    check_field(f, FIELD(position), 3, TERN_ERR_SESSION, "goes on after its end at");
     check_field(f, sizeof(tern_session_header) + 8, (uint32_t)-1, TERN_ERR_TOKEN_RANGE,
                 "token -1 at position 2, outside the vocabulary of 515");
     check_field(f, sizeof(tern_session_header) + 4, 515, TERN_ERR_TOKEN_RANGE, "token 515");
@@ -256,7 +256,7 @@ static void test_damage(void **state) {
     }
     check_case("one byte more");
     bytes[f->size] = 0;
-    check_refused(f->session, bytes, f->size + 1, TERN_ERR_SESSION, "goes on behind its end");
+    check_refused(f->session, bytes, f->size + 1, TERN_ERR_SESSION, "goes on after its end");
     free(bytes);
 }
 

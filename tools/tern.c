@@ -24,10 +24,9 @@ static int unknown_command(const char *name) {
     const char *nearest = command_nearest(name);
     const size_t n = strlen(name);
     if (name[0] == '-') {
-        complain("options stand behind a command, as in `tern run %.60s`; see `tern help`", name);
+        complain("options come after a command, as in `tern run %.60s`; see `tern help`", name);
     } else if (n > 5 && strcmp(name + n - 5, ".gguf") == 0) {
-        complain("a model stands behind a command, as in `tern chat %.200s`; see `tern help`",
-                 name);
+        complain("a model comes after a command, as in `tern chat %.200s`; see `tern help`", name);
     } else if (nearest != NULL) {
         complain("unknown command '%.60s', did you mean '%s'?", name, nearest);
     } else {

@@ -238,7 +238,7 @@ REFUSED = {
         "[isa.avx2]",
         '[isa.early]\narch = "x86_64"\nneeds = ["AVX2", "F16C", "FMA"]\ncflags = []\nlanes = 8\n'
         'registers = 16\nchains = 1\nproof = ["vf_mul"]\n\n[isa.avx2]',
-        r"isa\.early: must stand behind isa\.avx2, whose features it has",
+        r"isa\.early: must come after isa\.avx2, whose features it has",
     ),
     "set without proof": (
         'proof = ["vp_mac"]\n',

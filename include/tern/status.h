@@ -88,8 +88,8 @@ const char *tern_version(void);
     X(ERR_SESSION, 54, "not a session file, or a damaged one")                                     \
     X(ERR_SESSION_MODEL, 55, "session file of another model or cache format")                      \
     X(ERR_IMAGE, 56, "not a packed image of these weights, or a damaged one")                      \
-    X(ERR_FULL, 57, "no room behind this position of the context")                                 \
-    X(ERR_POSITION, 58, "position behind the end of the sequence")                                 \
+    X(ERR_FULL, 57, "no room after this position of the context")                                  \
+    X(ERR_POSITION, 58, "position after the end of the sequence")                                  \
     X(ERR_CACHE_MEMORY, 59, "no memory for the key/value cache")                                   \
     X(ERR_ISA, 60, "unknown or unsupported instruction set")                                       \
     X(ERR_KERNEL, 61, "no kernel for this operation and format")                                   \

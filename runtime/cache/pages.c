@@ -22,7 +22,7 @@ struct tern_pages {
     uint32_t n_free, n_cached, reserved;
     uint32_t n_buckets; /* a power of two */
     uint64_t serials;   /* given so far */
-    page *pages;        /* [n + 2]: behind the pages the heads of two rings, FREE and CACHED */
+    page *pages;        /* [n + 2]: after the pages the heads of two rings, FREE and CACHED */
     uint32_t *buckets;  /* [n_buckets] first page of each chain */
 };
 

@@ -141,7 +141,7 @@ tern_progress tern_branch_progress(const tern_branch *b) {
 void tern_branch_guess(tern_branch *b, uint32_t n_vocab) {
     const tern_progress progress = tern_branch_progress(b);
     int32_t *guesses = b->tokens + b->job.n_tokens;
-    const size_t room = b->job.most - b->job.n_tokens - 1; /* one is picked behind them */
+    const size_t room = b->job.most - b->job.n_tokens - 1; /* one is picked after them */
     const size_t most = room < TERN_MOST_GUESSES ? room : TERN_MOST_GUESSES;
     const size_t told = b->guess(b->user, &progress, guesses, most);
     size_t n = 0;

@@ -66,7 +66,7 @@ void tern_branch_free(tern_branch **branch);
 
 tern_progress tern_branch_progress(const tern_branch *b);
 
-/* Asks for guesses, which lie behind the tokens until the next pass. */
+/* Asks for guesses, which stand after the tokens until the next pass. */
 void tern_branch_guess(tern_branch *b, uint32_t n_vocab);
 
 /* Tells the sampler what may follow. allowed[words] is scratch that must stay until the pick. */

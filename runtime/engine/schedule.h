@@ -34,7 +34,7 @@ struct tern_job {
     uint32_t n_tokens;     /* >= 1; grows */
     uint32_t n_guesses;    /* of the next pass */
     uint32_t most;         /* positions that it may ever store, >= n_tokens at first */
-    uint32_t ahead;        /* positions behind its tokens that are promised at a time */
+    uint32_t ahead;        /* positions after its tokens that are promised at a time */
     const tern_job *first; /* not NULL: begins alike, and is to be waited for until it has_read */
     bool wants;            /* the results of all rows from wanted_from < n_tokens on. They are */
     uint32_t wanted_from;  /* computed, not shared; the owner moves it on as they come */
@@ -100,7 +100,7 @@ size_t tern_schedule_plan(tern_schedule *s, const tern_pass_costs *costs, double
 /*
  * The first `kept` rows of a planned span hold what the job's tokens say; later ones were guesses
  * that came to nothing. Pages that are full now can be found by others. The owner has put what was
- * picked behind the job's tokens, one for each row that picks, or takes the job out before the next
+ * picked after the job's tokens, one for each row that picks, or takes the job out before the next
  * plan: it must, where it has no position left for the last of them.
  */
 void tern_schedule_computed(tern_schedule *s, const tern_plan_span *span, uint32_t kept);

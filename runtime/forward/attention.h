@@ -49,7 +49,7 @@ typedef struct tern_attend_share {
 typedef struct tern_attend_scratch {
     uint8_t *heads; /* [threads][stride] states of a worker's own, then scratch of the kernels */
     size_t stride;  /* bytes */
-    size_t scratch_begin; /* bytes behind which the scratch stands */
+    size_t scratch_begin; /* bytes after which the scratch stands */
     uint8_t *states;      /* [states_bytes] of what several workers share; NULL with one thread */
     size_t states_bytes;
     tern_attend_share *shares; /* [n_shares] */

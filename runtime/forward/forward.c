@@ -246,7 +246,7 @@ static void add_and_norm(const pass *p, const float *post_norm, const float *g, 
     norm(p, p->in->x, width, g, width, forms, TERN_OVERFLOW_SUM);
 }
 
-/* norm[T][n_ff] = act(gate) * up, with the block's norm behind it if it has one. */
+/* norm[T][n_ff] = act(gate) * up, with the block's norm after it if it has one. */
 static void gate(const pass *p, const float *sub_norm, unsigned forms) {
     const size_t width = p->config->n_ff;
     const tern_part part = my_rows(p);

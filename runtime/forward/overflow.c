@@ -18,7 +18,7 @@ static words load(const float *x) {
 }
 
 /*
- * Magnitudes order as their bits do, infinities and NaNs behind all numbers. So bits without the
+ * Magnitudes order as their bits do, infinities and NaNs after all numbers. So bits without the
  * sign, plus what the limit lacks to 2^31, have bit 31 where a magnitude reaches the limit.
  */
 bool tern_all_below(const float *x, size_t n, float limit) {

@@ -86,7 +86,7 @@ void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span
  */
 TERN_MUST_CHECK tern_status tern_runner_check(const tern_runner *r, size_t span, tern_error *err);
 
-/* The hidden state of a wanted row behind the output norm, [n_embd], until the next pass. */
+/* The hidden state of a wanted row after the output norm, [n_embd], until the next pass. */
 const float *tern_runner_hidden(const tern_runner *r, size_t row);
 
 /*

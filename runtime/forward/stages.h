@@ -4,7 +4,7 @@
 
 /*
  * Where the time of passes goes, by stage and by thread. Every worker has a record with the moment
- * of its last mark; a mark says what it did since: work on a stage, or wait behind one for others.
+ * of its last mark; a mark says what it did since: work on a stage, or wait after one for others.
  * So no moment is left out or counted twice: between tern_stages_begin and the end of the last
  * region, work and wait of all stages add up to the same time for each worker.
  *
@@ -25,7 +25,7 @@ enum { TERN_STAGE_LINE = 64 }; /* bytes of a cache line: no worker writes into a
 typedef struct tern_stage_record {
     _Alignas(TERN_STAGE_LINE) uint64_t mark; /* the moment of the last one */
     uint64_t work[TERN_STAGE_COUNT];
-    uint64_t wait[TERN_STAGE_COUNT]; /* behind the stage, for who has not finished it */
+    uint64_t wait[TERN_STAGE_COUNT]; /* after the stage, for who has not finished it */
 } tern_stage_record;
 
 struct tern_stages {
@@ -37,8 +37,8 @@ struct tern_stages {
 
 /*
  * tern_team_run with what it takes, by a team of s->count workers. Since the last mark of the
- * caller it worked alone and the others waited; what each worker did behind the body's own marks is
- * work on `last`, and behind the body it waits for the others. Without stages (NULL) tern_team_run.
+ * caller it worked alone and the others waited; what each worker did after the body's own marks is
+ * work on `last`, and after the body it waits for the others. Without stages (NULL) tern_team_run.
  */
 void tern_stages_run(tern_stages *s, tern_team *team, tern_team_body *body, void *argument,
                      tern_stage last);

@@ -140,7 +140,7 @@ static tern_status note_imaging(tern_loader *l, const tern_linear *head, const i
         free(scratch);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to make the int8 image of the head");
     }
-    memset(scratch, 0, bytes); /* what lies behind cols in x stays 0 */
+    memset(scratch, 0, bytes); /* what lies after cols in x stays 0 */
     *m = *wanted;
     m->widen =
         tern_guard_operation(l->guard, TERN_OP_EMBED, m->head.format, m->head.data, m->head.cols);

@@ -17,7 +17,7 @@
  * by Cauchy and Schwarz, |.| being Euclidean norms. g_k = k u / (1 - k u) with u = 2^-24 bounds
  * what k roundings can do to a sum of products (Higham, Accuracy and Stability of Numerical
  * Algorithms, 2nd ed., section 3.1): k is a product's rounding and the longest chain of additions
- * behind it. Of these, |w - w'| + g_n |w| and |w'| are kept for each row, rounded up.
+ * after it. Of these, |w - w'| + g_n |w| and |w'| are kept for each row, rounded up.
  */
 
 #include "runtime/model/weights.h"

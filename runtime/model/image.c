@@ -188,7 +188,7 @@ static tern_status write_header(tern_out_file *out, const header *h, tern_error 
     return status;
 }
 
-/* The arena and what stands behind it; hashes[pieces + 1] is scratch. */
+/* The arena and what stands after it; hashes[pieces + 1] is scratch. */
 static tern_status write_pieces(tern_out_file *out, const header *h, const uint8_t *arena,
                                 uint64_t *hashes, tern_error *err) {
     const uint64_t pieces = piece_count(&h->key);

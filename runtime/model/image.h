@@ -7,7 +7,7 @@
  *
  *   0        header: magic, versions, key, sizes (TERN_IMAGE_HEADER_BYTES, zero to its end)
  *   2 MiB    the arena, byte for byte
- *   behind   a hash for each TERN_IMAGE_PIECE_BYTES of the arena, and one of header and hashes
+ *   after    a hash for each TERN_IMAGE_PIECE_BYTES of the arena, and one of header and hashes
  *
  * The arena begins at a multiple of 2 MiB, so that it can be mapped in huge pages. Numbers are in
  * the machine's order of bytes; an image of the other order has another magic. All hashes are

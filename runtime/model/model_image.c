@@ -63,7 +63,7 @@ static tern_status start_work(tern_model *m, const tern_model_params *params,
 
 /*
  * The content of the file, from the record of an earlier start or by reading all of it. Where no
- * image has this plan, none can be found by it: then it is read behind the first answers, for the
+ * image has this plan, none can be found by it: then it is read after the first answers, for the
  * name of the image that is written there.
  */
 static void find_content(tern_model *m, tern_team *team) {

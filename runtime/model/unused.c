@@ -74,7 +74,7 @@ static const tern_key_rule rules[] = {
     {"residual_scale", TERN_KEY_FACTOR, "a factor of each block's result"},
     {"embedding_scale", TERN_KEY_FACTOR, "a factor of embeddings"},
     {"use_parallel_residual", TERN_KEY_FALSE, "attention and feed-forward side by side"},
-    {"swin_norm", TERN_KEY_FALSE, "norms behind the matrices"},
+    {"swin_norm", TERN_KEY_FALSE, "norms after the matrices"},
     {"expert_count", TERN_KEY_ZERO, "experts"},
     {"expert_shared_count", TERN_KEY_ZERO, "experts"},
     /* of experts */

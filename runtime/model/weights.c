@@ -193,7 +193,7 @@ static tern_status find_reading(const tern_loader *l, const char *name, const te
                                          name, problem.message);
 }
 
-/* I2_S, TL1, TL2: how the tensor is read; its scale, behind the codes. */
+/* I2_S, TL1, TL2: how the tensor is read; its scale, after the codes. */
 static tern_status read_scale(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
                               tern_import *how, float *out, tern_error *err) {
     float scale;

@@ -229,7 +229,7 @@ static tern_status check_call(const tern_session *s, const void *in, tern_logits
     return TERN_OK;
 }
 
-/* One pass behind the sequence, and what is wanted of it: `wanted` rows, and their logits where
+/* One pass after the sequence, and what is wanted of it: `wanted` rows, and their logits where
  * there is a place. */
 static tern_status evaluate_batch(tern_session *s, const tern_pass_span *span, float *logits,
                                   tern_error *err) {
@@ -240,7 +240,7 @@ static tern_status evaluate_batch(tern_session *s, const tern_pass_span *span, f
     return tern_runner_logits(s->runner, 0, span->wanted, logits, err);
 }
 
-/* Behind the sequence; what is asked for was checked. */
+/* After the sequence; what is asked for was checked. */
 static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode mode, float *logits,
                             tern_error *err) {
     const size_t n = in->n, n_vocab = s->model->config.n_vocab, n_embd = s->model->config.n_embd;

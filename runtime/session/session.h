@@ -21,8 +21,8 @@ struct tern_session {
 };
 
 /*
- * Whether n tokens can be appended behind the first `position` ones of the session: TERN_ERR_EMPTY,
- * TERN_ERR_CONTEXT (more tokens than the context), TERN_ERR_FULL (no room behind `position`),
+ * Whether n tokens can be appended after the first `position` ones of the session: TERN_ERR_EMPTY,
+ * TERN_ERR_CONTEXT (more tokens than the context), TERN_ERR_FULL (no room after `position`),
  * TERN_ERR_TOKEN_RANGE.
  */
 TERN_MUST_CHECK tern_status tern_session_check(const tern_session *s, const int32_t *tokens,

@@ -211,7 +211,7 @@ static void note_tokens(loading *r, const int32_t *tokens, size_t n, size_t firs
     }
 }
 
-/* Reads what lies behind the header and forgets it: *hash is of everything before the hash. */
+/* Reads what lies after the header and forgets it: *hash is of everything before the hash. */
 static tern_status check_body(loading *r, uint64_t *hash) {
     _Alignas(int32_t) uint8_t chunk[CHUNK];
     const uint64_t end = file_bytes(r->session, r->header.position) - sizeof *hash;
@@ -238,8 +238,8 @@ static tern_status check_end(loading *r, uint64_t hash) {
         return status;
     if (fgetc(r->in) != EOF)
         return tern_fail(r->err, TERN_ERR_SESSION,
-                         "%s: the session file goes on behind its end at %" PRIu64 " bytes",
-                         r->name, r->read);
+                         "%s: the session file goes on after its end at %" PRIu64 " bytes", r->name,
+                         r->read);
     if (stored != hash)
         return tern_fail(r->err, TERN_ERR_SESSION,
                          "%s: the session file is damaged: its hash is %016" PRIx64

@@ -125,7 +125,8 @@ static void team_release(tern_team *team) {
     free(team);
 }
 
-/* Passes the gate with no body, which ends the threads behind it, and joins the started ones. */
+/* Passes the gate with no body, which ends the threads that wait there, and joins the started ones.
+ */
 static void stop_threads(tern_team *team, uint32_t started) {
     team->body = NULL;
     gate_pass(&team->gate, team->size);

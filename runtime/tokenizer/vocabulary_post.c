@@ -39,7 +39,7 @@ static tern_status set_id(const tern_vocabulary *v, const tern_json_value *x, in
     return TERN_OK;
 }
 
-/* The ids behind a name in special_tokens. */
+/* The ids after a name in special_tokens. */
 static const tern_json_value *template_id(const tern_json_value *x, const tern_json_value *name) {
     const tern_json_value *all = tern_json_get(x, "special_tokens");
     if (name == NULL || name->type != TERN_JSON_STRING || all == NULL ||

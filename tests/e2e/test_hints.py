@@ -67,8 +67,8 @@ class Words(common.TernTest):
         for command, *parts in (
             (["quantize"], "IN OUT", "tern quantize --help"),
             (["verify"], "RECEIPT", "tern verify --help"),
-            (["inspect"], "behind the command", "TERN_MODEL"),
-            (["perplexity", "-m", SMALL_MODEL], "behind the model", "-f FILE"),
+            (["inspect"], "after the command", "TERN_MODEL"),
+            (["perplexity", "-m", SMALL_MODEL], "after the model", "-f FILE"),
         ):
             self.assert_one_line_error(tern(*command), 2, parts)
 

@@ -448,7 +448,7 @@ class Replay(WithReceipt):
     def test_logits(self):
         for i, after in enumerate((0, 16, TOKENS)):
             changed = tools.put(self.receipt, ("output", "logits", i, "sha256"), "0" * 64)
-            line = f"the logits behind {after} generated tokens"
+            line = f"the logits after {after} generated tokens"
             self.assert_refused(tools.seal(changed), line, options=["--replay"])
 
     def test_where_it_stopped(self):

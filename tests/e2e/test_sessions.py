@@ -91,7 +91,7 @@ class Sessions(common.TernTest):
         changes = {
             "not a session file": SMALL_MODEL.read_bytes()[:5000],
             "ends after": sound[:-1],
-            "goes on behind its end": sound + b"x",
+            "goes on after its end": sound + b"x",
             "is damaged": sound[:-100] + bytes([sound[-100] ^ 4]) + sound[-99:],
             "version 9": sound[:8] + b"\x09" + sound[9:],
         }

@@ -202,7 +202,7 @@ class TlFiles(common.FolderTest):
         cases = (
             ("tl1", put(5, b"\x49"), "row 5, column 2"),  # index 9 in the low nibble
             ("tl2", put(0, b"\xe0"), "row 0, column 0"),  # magnitude 14
-            ("tl2", put(7168, b"\1"), "byte 7168, behind the weights"),  # 56 bytes of each row
+            ("tl2", put(7168, b"\1"), "byte 7168, after the weights"),  # 56 bytes of each row
             ("tl1", lambda t: setattr(t, "data", t.data[:8192] + NAN.ljust(32)), "scale nan"),
             ("tl2", lambda t: setattr(t, "data", t.data[:8192] + NAN.ljust(32)), "scale nan"),
         )

@@ -22,7 +22,7 @@ def boolean(value):
 def rows_of_the_page():
     """(keys, what they run with) of the table of keys."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("| key, behind"))
+    start = next(i for i, line in enumerate(lines) if line.startswith("| key, after"))
     for line in lines[start + 2 :]:
         if not line.startswith("|"):
             return

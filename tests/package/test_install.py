@@ -19,7 +19,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 GEMV = r"^tern_gemv_i2_s_\w+, tern \d+\.\d+\.\d+\nmean squared error [\d.]+e-0[5-9] of"
 OWN_FORWARD = r"^(cab){13}c$"
 EXAMPLES = {"gemv": "tern-kernels", "generate": "tern", "own_forward": "tern"}
-GENERATE = r"\n\d+ tokens behind 5$"
+GENERATE = r"\n\d+ tokens after 5$"
 
 
 def run(command: list, env: dict[str, str] | None = None) -> str:

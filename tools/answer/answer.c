@@ -62,7 +62,7 @@ static bool reserve_text(answerer *a, size_t size) {
     return true;
 }
 
-/* Appends bytes up to a stop string, which is cut off again together with all behind it. */
+/* Appends bytes up to a stop string, which is cut off again together with all after it. */
 static void append_text(answerer *a, const char *bytes, size_t size) {
     if (a->drop_space && size > 0) {
         const size_t dropped = *bytes == ' ';
@@ -107,7 +107,7 @@ static bool on_token(int32_t token, double seconds, void *user) {
     size_t size;
     const char *bytes = tern_text_stream_push(a->stream, token, &size);
     append_text(a, bytes, size);
-    /* Behind a stop string nothing can follow that would complete another one. */
+    /* After a stop string nothing can follow that would complete another one. */
     const size_t held = a->stopped ? 0 : tern_stops_held(&a->request->stops, a->text, a->text_size);
     return give_text(a, held) && !a->stopped && !a->out_of_memory;
 }
@@ -131,7 +131,7 @@ static answer_end end_of(const answerer *a) {
     return ANSWER_INTERRUPTED;
 }
 
-/* What the stream or a possible stop string held back. Behind a stop string nothing is left. */
+/* What the stream or a possible stop string held back. After a stop string nothing is left. */
 static void give_rest(answerer *a) {
     if (a->stream == NULL) {
         return;

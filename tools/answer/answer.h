@@ -17,21 +17,21 @@
 #include "tools/touch/touch.h"
 
 /*
- * Takes text that is certain to belong to the answer. Called behind every token, then with size 0
+ * Takes text that is certain to belong to the answer. Called after every token, then with size 0
  * when nothing became certain, and with size 0 between the pieces of a prompt; false ends the
  * answer there.
  */
 typedef bool answer_sink(const char *bytes, size_t size, void *user);
 
 typedef struct answer_request {
-    const int32_t *prompt; /* [n_prompt], evaluated behind what the session holds; n_prompt >= 1 */
+    const int32_t *prompt; /* [n_prompt], evaluated after what the session holds; n_prompt >= 1 */
     size_t n_prompt;
     const int32_t *known; /* [n_known] what the session holds of this prompt: penalties look back */
     size_t n_known;
     size_t piece; /* tokens of the prompt evaluated between two looks at the sink; 0: all of them */
     uint64_t seed;
     size_t max_tokens;
-    bool ignore_end;            /* go on behind the model's end of text */
+    bool ignore_end;            /* go on after the model's end of text */
     bool drop_space;            /* one space at the start of the text is no part of it */
     const int32_t *stop_tokens; /* [n_stop_tokens] end the answer as the model's own end does */
     size_t n_stop_tokens;

@@ -25,17 +25,17 @@ typedef struct bench_point {
     uint32_t threads;
     size_t n_prompt; /* 0: no prefill */
     size_t n_decode; /* 0: no decoding */
-    size_t depth;    /* context behind which it decodes */
+    size_t depth;    /* context after which it decodes */
     series prefill_tps, first_ms;
     series decode_tps, p50_ms, p95_ms;
-    series read_gbs; /* of the memory: the faster of right before and right behind decoding, so that
-                        a disturbed measurement does not flatter us */
-    series head_rows; /* of the head multiplied exactly behind a scan, a token; 0: no scan */
+    series read_gbs;  /* of the memory: the faster of right before and right after decoding, so that
+                         a disturbed measurement does not flatter us */
+    series head_rows; /* of the head multiplied exactly after a scan, a token; 0: no scan */
     series joules;    /* a decoded token; empty where that cannot be read */
 } bench_point;
 
-/* A pass of some tokens behind the main point's depth, in milliseconds, with logits of all of them,
- * or with a token picked behind the last one as decoding does; and how many times as long as a pass
+/* A pass of some tokens after the main point's depth, in milliseconds, with logits of all of them,
+ * or with a token picked after the last one as decoding does; and how many times as long as a pass
  * of one token in the same turn. */
 typedef struct bench_batch {
     size_t tokens;

@@ -7,7 +7,7 @@
 
 #include "tools/bench/bench.h"
 
-/* One number in decimal digits at *text, which moves behind it. */
+/* One number in decimal digits at *text, which moves after it. */
 static bool read_number(const char **text, uint64_t *number) {
     char *end;
     if (**text < '0' || **text > '9') {

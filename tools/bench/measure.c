@@ -101,8 +101,8 @@ int bench_measure(bench *b, bench_point *p) {
 /* ---- passes of several tokens -----------------------------------------------------------------
  */
 
-/* Milliseconds of one pass behind the main point's depth, with logits of all of its tokens or,
- * NULL, with a token picked behind the last one; the session is left behind it. */
+/* Milliseconds of one pass after the main point's depth, with logits of all of its tokens or,
+ * NULL, with a token picked after the last one; the session is left after it. */
 static tern_status time_pass(bench *b, size_t n, float *logits, double *ms, tern_error *err) {
     tern_session *s = b->l.session;
     const size_t depth = b->main.depth;
@@ -121,7 +121,7 @@ static tern_status time_pass(bench *b, size_t n, float *logits, double *ms, tern
     return status;
 }
 
-/* All sizes once, one right behind the other, each against the pass of one token before it. */
+/* All sizes once, one right after the other, each against the pass of one token before it. */
 static tern_status batch_round(bench *b, float *logits, tern_error *err) {
     double one_all = 0.0;
     double one_pick = 0.0;

@@ -14,7 +14,7 @@ typedef struct series {
     size_t n;
 } series;
 
-/* What comes behind SERIES_MAX values is dropped. */
+/* What comes after SERIES_MAX values is dropped. */
 void series_add(series *s, double value);
 
 /* Middle value, or the mean of the two in the middle; 0 without values. */

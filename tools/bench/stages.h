@@ -28,7 +28,7 @@ typedef struct bench_stages {
     bench_stage stage[TERN_STAGE_COUNT];
 } bench_stages;
 
-/* Both kinds of passes: the prompt, and decoding behind the main point's depth. */
+/* Both kinds of passes: the prompt, and decoding after the main point's depth. */
 typedef struct bench_all_stages {
     bench_stages prefill, decode;
 } bench_all_stages;

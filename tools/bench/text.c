@@ -45,7 +45,7 @@ static void print_decode(const bench *b) {
     const bench_point *p = &b->main;
     const tern_model_info *i = &b->l.info;
     const uint64_t bytes = bench_token_bytes(b, p);
-    out_print("decode     %zu tokens behind %zu: %.2f tokens/s (spread %.1f %%), p50 %.2f ms, "
+    out_print("decode     %zu tokens after %zu: %.2f tokens/s (spread %.1f %%), p50 %.2f ms, "
               "p95 %.2f ms\n",
               p->n_decode, p->depth, series_median(&p->decode_tps), series_spread(&p->decode_tps),
               series_median(&p->p50_ms), series_median(&p->p95_ms));
@@ -113,7 +113,7 @@ static void print_points(const bench *b, const char *title, const bench_point *p
 static void print_batches(const bench *b) {
     if (b->n_batches > 0) {
         out_print(
-            "\npasses of several tokens behind %zu, with logits of all, or a pick behind the last\n"
+            "\npasses of several tokens after %zu, with logits of all, or a pick after the last\n"
             "%8s %12s %8s %12s %8s\n",
             b->main.depth, "tokens", "ms, all", "ratio", "ms, pick", "ratio");
     }
@@ -186,7 +186,7 @@ static void print_stages(const char *title, size_t depth, const bench_stages *s)
     if (s->tokens == 0) {
         return;
     }
-    out_print("\nwhere the time of %s goes, %zu tokens behind %zu, mean of %u thread%s\n"
+    out_print("\nwhere the time of %s goes, %zu tokens after %zu, mean of %u thread%s\n"
               "%-10s %10s %8s %10s %8s %9s %7s %8s\n",
               title, s->tokens, depth, s->threads, s->threads == 1 ? "" : "s", "stage", "work, ms",
               "share", "wait, ms", "share", "MB", "GB/s", "G w/s");

@@ -15,7 +15,7 @@
 #include "tools/cli/words.h"
 
 /* help NULL: another name of a command. Each returns false to end the program; argument: what
- * stands behind the name, "" for nothing. One in brackets may be left out. */
+ * stands after the name, "" for nothing. One in brackets may be left out. */
 typedef struct chat_command_spec {
     const char *name, *argument, *help; /* argument "": takes none */
     bool (*run)(chat *c, const char *argument);

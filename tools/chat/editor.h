@@ -2,7 +2,7 @@
 #ifndef TERN_TOOLS_CHAT_EDITOR_H
 #define TERN_TOOLS_CHAT_EDITOR_H
 
-/* libedit behind tools/chat/line.h; in builds without it nothing can be opened. */
+/* libedit, for tools/chat/line.h; in builds without it nothing can be opened. */
 
 #include "tools/chat/line.h"
 

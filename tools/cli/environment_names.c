@@ -55,7 +55,7 @@ static bool ends_in(const char *text, const char *ending) {
     return n >= m && strcmp(text + n - m, ending) == 0;
 }
 
-/* "_PORT_8080_TCP", and _PROTO, _PORT or _ADDR behind it. */
+/* "_PORT_8080_TCP", and _PROTO, _PORT or _ADDR after it. */
 static bool is_port_of_protocol(const char *name) {
     static const char *const protocols[] = {"_TCP", "_UDP", "_SCTP"};
     static const char *const parts[] = {"", "_PROTO", "_PORT", "_ADDR"};
@@ -115,7 +115,7 @@ typedef struct search {
     char nearest[WORD_BYTES];
 } search;
 
-/* Compares what stands behind TERN_. */
+/* Compares what stands after TERN_. */
 static bool is_nearer(const char *name, void *user) {
     search *s = user;
     if (strncmp(name, "TERN_", 5) == 0) {

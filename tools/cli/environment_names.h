@@ -11,16 +11,16 @@
 
 #include "tools/cli/options.h"
 
-/* A variable that no flag stands behind. */
+/* A variable that belongs to no flag. */
 typedef struct environment_name {
     const char *name, *values, *meaning;
 } environment_name;
 
-/* Number i of these; NULL behind the last. */
+/* Number i of these; NULL after the last. */
 const environment_name *environment_other(size_t i);
 
 /*
- * Number i of the variables of other programs for things that tern does not have; NULL behind the
+ * Number i of the variables of other programs for things that tern does not have; NULL after the
  * last. `name` is the variable's, `help` what it stands for. Values are checked, nothing follows.
  */
 const option_spec *environment_unused(size_t i);

@@ -12,7 +12,7 @@
 FILE *file_open_text(const char *path);
 
 /* Reads all of a file ("-": standard input) into *bytes, which the caller frees, with a terminating
- * 0 behind *size bytes. More than limit bytes are refused. */
+ * 0 after *size bytes. More than limit bytes are refused. */
 int file_read(const char *path, size_t limit, char **bytes, size_t *size);
 
 /* How messages call a file: "-" is standard input. */

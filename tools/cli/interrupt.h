@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* From now on the next signal is noted, and the one behind it ends the process. */
+/* From now on the next signal is noted, and the one after it ends the process. */
 void interrupt_catch(void);
 
 /* From now on every SIGINT is only noted, and calls that wait return with EINTR. The other two end

@@ -221,7 +221,7 @@ static tern_status unknown_flag(const arguments *a, const char *flag) {
                      command);
 }
 
-/* Handles one flag; attached is the value behind '=' or a short flag's letter, or NULL. */
+/* Handles one flag; attached is the value after '=' or a short flag's letter, or NULL. */
 static tern_status take_flag(arguments *a, option_id id, const char *flag, const char *attached) {
     const option_spec *spec = option_describe(id);
     if (spec->type == OPTION_SWITCH && attached == NULL) {

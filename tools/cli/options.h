@@ -199,7 +199,7 @@ typedef struct command_spec {
     const char *operands; /* as usage shows them; "" for none */
     unsigned min_operands, max_operands;
     const char *summary;  /* one line, for `tern help` */
-    const char *details;  /* paragraphs behind it, lines of at most 100 columns; may be "" */
+    const char *details;  /* paragraphs after it, lines of at most 100 columns; may be "" */
     const char *examples; /* lines */
     const char *alias;    /* what other programs call it; NULL: nothing else */
     unsigned n_places;    /* operands stand for these options, in this order, but for those that */
@@ -233,7 +233,7 @@ typedef struct option_spec {
                             */
     unsigned commands;     /* bit 1 << command_id for each command that takes it */
     const char *help;
-    const char *word;   /* a flag of several letters behind one dash ("ngl"); NULL: none */
+    const char *word;   /* a flag of several letters after one dash ("ngl"); NULL: none */
     const char *remark; /* why an option of other programs, accepted so that scripts go on working,
                            has no effect here; NULL: the option has one */
 } option_spec;
@@ -267,7 +267,7 @@ typedef struct options {
     unsigned n_repeated;
     const char *operands[OPTIONS_MAX_OPERANDS];
     unsigned n_operands;
-    bool model_may_be_prompt; /* it was named without -m, where a prompt could stand behind it */
+    bool model_may_be_prompt; /* it was named without -m, where a prompt could stand after it */
 } options;
 
 const command_spec *command_describe(command_id command);
@@ -318,7 +318,7 @@ size_t help_places(const command_spec *spec, char *text, size_t size);
 void option_expectation(const option_spec *spec, char *text, size_t size);
 
 /*
- * Reads the arguments behind the command's name, then the environment, then the defaults.
+ * Reads the arguments after the command's name, then the environment, then the defaults.
  * TERN_ERR_ARG with a message of one line (without the program's name) on anything wrong. With
  * --help anywhere the rest is not checked and OPT_HELP is set. Strings point into argv and the
  * environment.
@@ -338,7 +338,7 @@ uint64_t options_integer(const options *o, option_id id);
 double options_real(const options *o, option_id id);
 const char *options_text(const options *o, option_id id); /* NULL when unset */
 
-/* All values of an option that repeats, in the order given: value number i, NULL behind the last.
+/* All values of an option that repeats, in the order given: value number i, NULL after the last.
  */
 const option_value *options_nth(const options *o, option_id id, size_t i);
 size_t options_count(const options *o, option_id id);

@@ -63,7 +63,7 @@ static void print_option(FILE *out, const option_spec *spec) {
     print_wrapped(out, text, INDENT);
 }
 
-/* Flags that have no effect, one behind the other. */
+/* Flags that have no effect, one after the other. */
 static void print_ignored(FILE *out, command_id command) {
     char text[1024] = "";
     size_t n = 0;

@@ -15,7 +15,7 @@ enum { PIECE_BYTES = 4096 };
 
 static int write_error; /* errno of the first failed write to standard output, or 0 */
 
-/* Nothing is written behind a gap, so what was kept for a later try is dropped. */
+/* Nothing is written after a gap, so what was kept for a later try is dropped. */
 static bool note(bool written) {
     if (!written && write_error == 0) {
         write_error = errno != 0 ? errno : EIO;
@@ -37,7 +37,7 @@ static bool is_terminal(void) {
     return known == 1;
 }
 
-/* In pieces that end behind a whole character. */
+/* In pieces that end after a whole character. */
 static bool write_visible(const char *bytes, size_t size) {
     char piece[PIECE_BYTES];
     bool good = true;

@@ -112,7 +112,7 @@ void record_describe(const record *r, const record_difference *d, char *text, si
     case RECORD_LOGITS:
         snprintf(text, size,
                  "logit of token %u at position %u; all keys and values are the same, so look at "
-                 "layer %u behind its values, and at the head",
+                 "layer %u after its values, and at the head",
                  d->index, d->position, r->layers - 1);
         break;
     case RECORD_VALUES:
@@ -126,7 +126,7 @@ void record_describe(const record *r, const record_difference *d, char *text, si
                  "layer %u, key of head %u at position %u; look at %s, attn_norm, attn_k and rope "
                  "of layer %u",
                  d->layer, d->head, d->position,
-                 d->layer == 0 ? "the embedding" : "the layer before, behind its values", d->layer);
+                 d->layer == 0 ? "the embedding" : "the layer before, after its values", d->layer);
         break;
     }
 }

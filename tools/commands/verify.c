@@ -48,7 +48,7 @@ static void print_answer(const json_t *r) {
 static void print_run(const json_t *r) {
     out_print("  rules      every field there and consistent; %" PRId64 " tests passed, 0 failed\n",
               rule_count(r, "test_results.passed"));
-    out_print("  run        %" PRId64 " tokens behind %" PRId64 " with %zu kernels on %s, %s\n",
+    out_print("  run        %" PRId64 " tokens after %" PRId64 " with %zu kernels on %s, %s\n",
               rule_count(r, "output.tokens"), rule_count(r, "prompt.tokens"),
               json_array_size(receipt_at(r, "kernels")), rule_text(r, "run.isa"),
               rule_text(r, "timestamp"));
@@ -126,7 +126,7 @@ static void print_replay(const verification *v) {
               v->replay.threads, v->replay.seconds);
 }
 
-/* What stands behind the answer yes, in a few lines. */
+/* What the answer yes rests on, in a few lines. */
 static void print_proven(const verification *v) {
     const json_t *r = v->receipt;
     out_print("%s: good\n", v->path);

@@ -35,7 +35,7 @@ typedef struct reference_case {
     int special; /* whether control tokens written in the text were recognised */
     int32_t *tokens;
     size_t n_tokens; /* at least 1 */
-    int32_t *greedy; /* the best token behind the tokens and the greedy tokens so far */
+    int32_t *greedy; /* the best token after the tokens and the greedy tokens so far */
     size_t n_greedy;
     double *margins;     /* [n_greedy] best logit - second best; NULL: not told */
     char *logits;        /* file of [rows][vocabulary]; NULL: none */

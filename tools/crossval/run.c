@@ -58,7 +58,7 @@ static void compare_some(runner *r, const reference_row *row, const float *ours)
     sum_add(&r->out->logits, &f);
 }
 
-/* The token behind `position`, where the reference continued. */
+/* The token after `position`, where the reference continued. */
 static void compare_choice(runner *r, size_t position, const float *ours, double margin) {
     const reference_case *c = r->given;
     const size_t step = position + 1 - c->n_tokens; /* wraps in front of the last token */

@@ -32,7 +32,7 @@ const char *loader_model_path(const options *o, bool may_use_shipped) {
         return path;
     }
     if (!may_use_shipped || options_switch(o, OPT_REQUIRE_MODEL)) {
-        complain("no model: name its file behind the command, or set TERN_MODEL");
+        complain("no model: name its file after the command, or set TERN_MODEL");
         return NULL;
     }
     const char *shipped = loader_shipped_model();

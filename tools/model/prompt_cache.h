@@ -2,7 +2,7 @@
 #ifndef TERN_TOOLS_MODEL_PROMPT_CACHE_H
 #define TERN_TOOLS_MODEL_PROMPT_CACHE_H
 
-/* --prompt-cache: a session file that is read before an answer and written behind it. */
+/* --prompt-cache: a session file that is read before an answer and written after it. */
 
 #include "tools/model/loader.h"
 

@@ -30,7 +30,7 @@ static int tokenize(const loaded *l, text_file *t) {
 int text_file_read(const options *o, const loaded *l, text_file *t) {
     t->path = options_text(o, OPT_FILE);
     if (t->path == NULL) {
-        complain("no text: name its file behind the model, or use -f FILE, - for standard input");
+        complain("no text: name its file after the model, or use -f FILE, - for standard input");
         return EXIT_USAGE;
     }
     if (l->tokenizer == NULL) {

@@ -53,7 +53,7 @@ static scalar load_real(const uint8_t **cursor, size_t bytes) {
     return s;
 }
 
-/* Reads one value of a type that is not an array and moves the cursor behind it. */
+/* Reads one value of a type that is not an array and moves the cursor after it. */
 static scalar next_scalar(tern_gguf_type type, const uint8_t **cursor) {
     switch (type) {
     case TERN_GGUF_U8:

@@ -132,7 +132,7 @@ static void print_environment(FILE *out) {
     fputs(".SH ENVIRONMENT\n", out);
     print_words(out, "TERN_ and a long flag in capitals, with _ for -, sets the flag for every "
                      "command that takes it. A flag wins over the environment, the TERN_ variable "
-                     "over the older names behind it; an empty variable counts as not set; a value "
+                     "over the older names after it; an empty variable counts as not set; a value "
                      "that the flag would refuse is an error.");
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
@@ -175,7 +175,7 @@ void page_print_man(FILE *out) {
                      "every instruction set and for every number of threads.");
     fputs(".PP\n", out);
     print_words(out,
-                "Options stand anywhere behind the command. --name value and --name=value mean "
+                "Options stand anywhere after the command. --name value and --name=value mean "
                 "the same. -- ends the options. When an option is given twice the last one "
                 "counts, except for those that may be repeated. Results go to standard output, "
                 "everything else to standard error.");

@@ -290,7 +290,7 @@ static void check_stop(const replay *p, const tern_tokenizer *tokenizer, int32_t
         for (size_t i = 0; i < p->plan.n_tokens; i++) {
             if (tern_token_ends_text(tokenizer, p->tokens[i])) {
                 receipt_find(p->found,
-                             "output.ignore_end: is false, but the text went on behind "
+                             "output.ignore_end: is false, but the text went on after "
                              "its end, output.ids[%zu]",
                              i);
                 break;

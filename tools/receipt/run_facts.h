@@ -21,7 +21,7 @@ json_t *facts_environment(const receipt_run *run);
 
 /*
  * The files of a model, [{"path", "bytes", "sha256"}, ...], and the model's digest: that of its
- * file, or for several of their digests in hexadecimal, one behind the other. NULL: a
+ * file, or for several of their digests in hexadecimal, one after the other. NULL: a
  * file cannot be read, after a complaint, or there was no memory (json_memory_failed).
  */
 json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]);

@@ -134,7 +134,7 @@ static bool same_cache(const receipt_run *run, const tern_session *other, uint32
     return true;
 }
 
-/* The digest recorded behind n tokens; every run has one for RECEIPT_TEST_TOKENS and its last. */
+/* The digest recorded after n tokens; every run has one for RECEIPT_TEST_TOKENS and its last. */
 static const char *digest_behind(const receipt_watch *w, uint64_t n) {
     for (size_t i = 0; i < w->n; i++) {
         if (w->points[i].after == n) {
@@ -144,7 +144,7 @@ static const char *digest_behind(const receipt_watch *w, uint64_t n) {
     return "";
 }
 
-/* Prompt and first tokens in one go, without what decoding left behind. */
+/* Prompt and first tokens in one go, without what decoding left in the cache. */
 static bool recompute(tests *t, tern_session *session, bool *logits_same, bool *cache_same) {
     const receipt_run *run = t->run;
     const size_t n = run->prompt->n + t->n_tokens;

@@ -72,7 +72,7 @@ static void score(const tile *t);
 /* The weighted values of the tile's heads, to o[h * tern_attend_state(dim) + i]. */
 static void gather(const tile *t, float *o);
 
-/* Asks for memory that is read soon; what lies behind the cache does no harm. */
+/* Asks for memory that is read soon; what lies after the cache does no harm. */
 static inline void ask(const void *from, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)from + i);
@@ -84,7 +84,7 @@ static void add_mask(float *s, const float *mask, size_t n) {
 }
 
 /*
- * The largest of n scores; those behind are set to the first, so that whole vectors can be read. A
+ * The largest of n scores; those after are set to the first, so that whole vectors can be read. A
  * NaN in front stays, others are passed over: every lane begins with the first score.
  */
 static inline float largest_of(float *s, size_t n) {
@@ -96,7 +96,7 @@ static inline float largest_of(float *s, size_t n) {
     return vf_hmax(m);
 }
 
-/* e[j] = exp(s[j] - m) in place for n scores of a chunk, zeros behind; returns the sum. */
+/* e[j] = exp(s[j] - m) in place for n scores of a chunk, zeros after; returns the sum. */
 static inline float weigh(float *s, size_t n, float m) {
     const vf largest = vf_set1(m);
     vf sum0 = vf_zero();
@@ -348,7 +348,7 @@ static inline void dots1(const float *const *q, const element *k, size_t j, size
     }
 }
 
-/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies after them in s is overwritten. */
 static void score1(const tile *t, size_t n) {
     const vf factor = vf_set1(t->own.scale);
     const size_t row = t->dim;
@@ -499,7 +499,7 @@ static inline void dots2(const float *const *q, const element *k, size_t j, size
     }
 }
 
-/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies after them in s is overwritten. */
 static void score2(const tile *t, size_t n) {
     const vf factor = vf_set1(t->own.scale);
     const size_t row = t->dim;
@@ -646,7 +646,7 @@ static inline void dots3(const float *const *q, const element *k, size_t j, size
     }
 }
 
-/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies after them in s is overwritten. */
 static void score3(const tile *t, size_t n) {
     const vf factor = vf_set1(t->own.scale);
     const size_t row = t->dim;
@@ -804,7 +804,7 @@ static inline void dots4(const float *const *q, const element *k, size_t j, size
     }
 }
 
-/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies behind them in s is overwritten. */
+/* s[h][j] = (q[h] . k[j]) * scale for n positions; what lies after them in s is overwritten. */
 static void score4(const tile *t, size_t n) {
     const vf factor = vf_set1(t->own.scale);
     const size_t row = t->dim;

@@ -71,7 +71,7 @@ static void score(const tile *t);
 /* The weighted values of the tile's heads, to o[h * tern_attend_state(dim) + i]. */
 static void gather(const tile *t, float *o);
 
-/* Asks for memory that is read soon; what lies behind the cache does no harm. */
+/* Asks for memory that is read soon; what lies after the cache does no harm. */
 static inline void ask(const void *from, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)from + i);
@@ -83,7 +83,7 @@ static void add_mask(float *s, const float *mask, size_t n) {
 }
 
 /*
- * The largest of n scores; those behind are set to the first, so that whole vectors can be read. A
+ * The largest of n scores; those after are set to the first, so that whole vectors can be read. A
  * NaN in front stays, others are passed over: every lane begins with the first score.
  */
 static inline float largest_of(float *s, size_t n) {
@@ -95,7 +95,7 @@ static inline float largest_of(float *s, size_t n) {
     return vf_hmax(m);
 }
 
-/* e[j] = exp(s[j] - m) in place for n scores of a chunk, zeros behind; returns the sum. */
+/* e[j] = exp(s[j] - m) in place for n scores of a chunk, zeros after; returns the sum. */
 static inline float weigh(float *s, size_t n, float m) {
     const vf largest = vf_set1(m);
     vf sum0 = vf_zero();
@@ -568,7 +568,7 @@ static void score(const tile *t) {
 
 /*
  * The weights of head h at n positions, times the scales of the values of each block, as 16-bit
- * codes. n is a multiple of 16; weights behind what the head sees are 0.
+ * codes. n is a multiple of 16; weights after what the head sees are 0.
  */
 static void weight_codes(const tile *t, size_t h, size_t n) {
     const float *const e = t->s + h * TERN_ATTEND_CHUNK;
