@@ -210,7 +210,7 @@ static bool add_entry(entries *all, const char *name, const struct stat *info) {
     return true;
 }
 
-/* Half-written files are left alone while somebody may be writing them. */
+/* Half-written files are left alone while another process may be writing them. */
 static bool is_stale(const char *name, const struct stat *info) {
     return strstr(name, ".tmp-") != NULL && time(NULL) - info->st_mtime > STALE_SECONDS;
 }

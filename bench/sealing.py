@@ -49,7 +49,7 @@ def seal(document: dict) -> dict:
 
 
 def refuse_existing(path: Path | None, force: bool) -> None:
-    """Raises where a document would replace a file and nobody asked for that."""
+    """Raises where a document would replace a file without --force."""
     if path and not force and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "exists (--force replaces it)", str(path))
 
@@ -77,7 +77,7 @@ def file_sha256(path: Path) -> str:
 
 
 def model(path: Path) -> dict:
-    """A model by name, size and digest: where it lies is nobody's business."""
+    """A model by name, size and digest: where it lies stays private."""
     return {"path": path.name, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
 
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Bytes that belong to somebody else; not terminated, may hold any byte. */
+/* Bytes that another object owns; not terminated, may hold any byte. */
 typedef struct tern_span {
     const char *data;
     size_t size;

@@ -478,7 +478,7 @@ typedef struct tern_forward_model {
 } tern_forward_model;
 
 /*
- * tern_generate over somebody else's forward pass: the same loop, sampler, stops and callbacks.
+ * tern_generate over a forward pass of the caller's: the same loop, sampler, stops and callbacks.
  * The vocabulary's size is the sampler's. An error of `forward` ends it and is its error.
  */
 TERN_MUST_CHECK tern_status tern_generate_with(const tern_forward_model *model,
@@ -494,7 +494,7 @@ TERN_MUST_CHECK tern_status tern_generate_with(const tern_forward_model *model,
  * (only one of SIGILL for the microseconds in which it tries instructions); these two may be called
  * in one (they are async-signal-safe) and from any thread.
  *
- * A model's file is read through a map. When somebody shortens the file, or its disk fails, the
+ * A model's file is read through a map. When the file becomes shorter, or its disk fails, the
  * next access raises SIGBUS. tern_mapped_file tells which file holds the address (si_addr), NULL
  * when it is none of tern's. The access cannot go on: say what happened and end the process.
  */

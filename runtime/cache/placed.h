@@ -8,9 +8,9 @@
 #include "runtime/model/model.h"
 
 /*
- * Maps `bytes` for so many positions. TERN_OK with *refused, if it was 0, set to the errno of a
- * place that the system refused. `missing` when there is no memory; TERN_ERR_STRICT when a strict
- * model's place is refused.
+ * Maps `bytes`, which hold `positions` positions. TERN_OK with *refused, if it was 0, set to the
+ * errno of a place that the system refused. `missing` when there is no memory; TERN_ERR_STRICT when
+ * a strict model's place is refused.
  */
 TERN_MUST_CHECK tern_status tern_arena_new_placed(const tern_model *model, size_t bytes,
                                                   uint32_t positions, tern_status missing,

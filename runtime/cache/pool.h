@@ -36,13 +36,13 @@ typedef struct tern_pool {
     tern_format kv;
 } tern_pool;
 
-/* Pages that hold so many positions of one sequence. */
+/* How many pages the positions of one sequence take. */
 static inline uint32_t tern_pages_of(uint32_t positions) {
     return positions / TERN_PAGE + (positions % TERN_PAGE > 0);
 }
 
 /*
- * Bytes of a pool of so many pages, keys and values together. kv is a format that
+ * Bytes of a pool of `pages` pages, keys and values together. kv is a format that
  * tern_is_cache_format accepts. TERN_ERR_NOMEM when they exceed the address space.
  */
 TERN_MUST_CHECK tern_status tern_pool_bytes(const tern_model *model, tern_format kv, uint32_t pages,

@@ -4,7 +4,7 @@
 
 /*
  * One sequence: its tokens and the table of the pages that hold their keys and values. It owns
- * neither: whoever made it owns the arrays.
+ * neither: its maker owns the arrays.
  */
 
 #include <stdint.h>

@@ -32,7 +32,7 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
     size_t n = add_row(m->own.embedding.row, rows, capacity, 0);
     n = add_row(r->rmsnorm, rows, capacity, n);
     unsigned forms =
-        m->own.head.form | m->image.scan.form; /* made even when nobody asks for logits */
+        m->own.head.form | m->image.scan.form; /* made even when no logits are asked for */
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
             const tern_linear *linear = tern_layer_linear(&m->layers[layer], i);

@@ -6,7 +6,7 @@
  * The certified output head. A float head is most of what a small model reads for a token, and
  * nearly all of it only to learn that a token is not the likeliest. So the head is kept a second
  * time in int8, at half the bytes of f16 or less. A scan of that image gives each logit within a
- * proven bound, and whoever needs a logit's exact bits asks for the rows that matter
+ * proven bound, and a caller that needs a logit's exact bits asks for the rows that matter
  * (logit_source.h): those are the canonical products of the float rows, so nothing that is decided
  * with them differs from what the whole float head decides.
  *

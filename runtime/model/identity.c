@@ -57,7 +57,7 @@ static uint64_t compute(const tern_model *m) {
     for (size_t i = 0; i < tern_gguf_tensor_count(m->file); i++) {
         const tern_gguf_tensor *tensor = tern_gguf_tensor_at(m->file, i);
         sum += hash_tensor(tensor);
-        tern_gguf_drop_pages(m->file, tensor); /* most of them were packed, nobody reads them */
+        tern_gguf_drop_pages(m->file, tensor); /* most were packed and are not read again */
     }
     return sum ? sum : 1; /* 0 says: not known yet */
 }

@@ -121,7 +121,7 @@ tern_status tern_image_check(const uint8_t *file, size_t size, const tern_image_
 typedef struct verification {
     const uint8_t *arena, *hashes;
     const tern_image_key *key;
-    _Atomic uint64_t next; /* piece that nobody has taken yet */
+    _Atomic uint64_t next; /* the first piece that no thread has taken */
     _Atomic uint64_t bad;  /* the first piece with another hash; UINT64_MAX: none */
 } verification;
 

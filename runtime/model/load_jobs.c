@@ -123,7 +123,7 @@ static void run_part(tern_worker worker, void *argument) {
         const uint32_t owner = (worker.index + i) % worker.count;
         share *s = &r->shares[owner];
         if (!tern_team_is_near(worker, owner))
-            continue; /* whoever multiplies by those rows shall have them on its own node */
+            continue; /* the thread that multiplies by those rows needs them on its own node */
         for (size_t at; (at = atomic_fetch_add(&s->next, 1)) < s->end;)
             make(r, worker, &r->pieces[at]);
     }

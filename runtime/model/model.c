@@ -23,7 +23,7 @@ tern_model_params tern_model_params_default(void) {
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* A matrix of a block, checked where nobody packs it, listed for replicas. */
+/* A matrix of a block: checked where it is not packed, listed for replicas. */
 static tern_status load_matrix(tern_loader *l, const char *name, size_t rows, size_t cols,
                                tern_linear *out, tern_error *err) {
     tern_status status = tern_load_linear(l, name, rows, cols, out, err);

@@ -133,7 +133,7 @@ static bool read_content(const tern_model *m, tern_image_work *work) {
 static void *write_image(void *argument) {
     const tern_model *m = argument;
     tern_image_work *work = m->image_work;
-    /* Only when nobody else wants the processor, unless somebody waits already. */
+    /* Only when the processor is free, unless a caller waits already. */
     set_policy(pthread_self(), SCHED_IDLE);
     if (atomic_load(&work->awaited))
         set_policy(pthread_self(), SCHED_OTHER);
@@ -159,7 +159,7 @@ void tern_model_keep_image(tern_model *m) {
 
 void tern_model_release_weights(tern_model *m) {
     if (m->image_work != NULL && m->image_work->writing) {
-        /* Somebody waits for it now: it must not starve behind other programs. */
+        /* A caller waits for it now: other programs must not starve it. */
         atomic_store(&m->image_work->awaited, true);
         set_policy(m->image_work->thread, SCHED_OTHER);
         pthread_join(m->image_work->thread, NULL);

@@ -87,7 +87,7 @@ static tern_status make_sets(tern_model *m, tern_error *err) {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Nobody is expected to read these parts of the file again. */
+/* These parts of the file will hardly be read again. */
 static void drop_sources(const tern_model *m) {
     const tern_hot_list *hot = &m->replicas.hot;
     for (size_t i = 0; i < hot->n; i++)

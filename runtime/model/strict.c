@@ -34,7 +34,7 @@ static tern_status check_metadata(const tern_model *m, tern_error *err) {
     return TERN_OK;
 }
 
-/* What nobody here has heard of may change what the model says. */
+/* What tern does not know may change what the model says. */
 static tern_status check_unused(const tern_model *m, tern_error *err) {
     char others[48] = "";
     if (m->unused.n == 0)

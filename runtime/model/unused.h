@@ -5,7 +5,7 @@
 /*
  * A model is used whole or not at all. Whatever a file says of its graph, in keys of its
  * architecture and in tensors, is computed, or known to make no difference, or refused. What
- * nobody here has heard of is listed. docs/strict.md has the table of keys, and the tensors.
+ * tern does not know is listed. docs/strict.md has the table of keys, and the tensors.
  */
 
 #include "runtime/model/config.h"

@@ -4,8 +4,8 @@
 
 /*
  * Weights that cannot be: a scale, a minimum or a float that is NaN or infinite, a ternary scale
- * below zero. Quantized activations have no NaN, so such a weight would give finite nonsense that
- * nobody notices. docs/formats.md has the rules.
+ * below zero. Quantized activations have no NaN, so such a weight would give finite nonsense and
+ * no sign of it. docs/formats.md has the rules.
  */
 
 #include "runtime/model/load_jobs.h"
@@ -20,8 +20,8 @@ TERN_MUST_CHECK tern_status tern_weight_check(tern_format format, const void *da
                                               size_t r0, size_t r1, tern_error *err);
 
 /*
- * Notes down that all rows of a matrix are to be checked, and its ternary codes, for what nobody
- * packs. `drop`: its pages are given back. TERN_ERR_NOMEM.
+ * Notes down that all rows of a matrix are to be checked, and its ternary codes, where it is not
+ * packed. `drop`: its pages are given back. TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_weight_note_check(tern_load_jobs *jobs, const tern_gguf *file,
                                                    const tern_gguf_tensor *tensor, bool drop,

@@ -74,7 +74,7 @@ typedef struct tern_loader {
     uint32_t tune_threads;       /* of their keys */
     uint64_t tune_stream;
     size_t bytes;
-    tern_hot_list *hot; /* gets what is not packed by who reads it; NULL: nobody wants to know */
+    tern_hot_list *hot; /* gets what is not packed, by its readers; NULL: not wanted */
     tern_hash64 pieces; /* planning: of every piece and what it is made of; started by the owner */
 } tern_loader;
 
@@ -106,7 +106,7 @@ TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *na
                                              size_t cols, tern_linear *out, tern_error *err);
 
 /*
- * Has the threads that pack check a loaded matrix that nobody packs (weight_check.h), in
+ * Has the threads that pack check a loaded matrix that is not packed (weight_check.h), in
  * TERN_LOAD_FILL. `drop`: what was read of the file for it is given back.
  */
 TERN_MUST_CHECK tern_status tern_loader_check_unpacked(tern_loader *loader, const char *name,

@@ -37,7 +37,7 @@ static uint8_t *piece_at(const tern_session *s, size_t i, uint32_t position) {
                          position);
 }
 
-/* Bytes of that piece when there are so many positions: what the page holds of them. */
+/* Bytes of that piece where the session has `positions` positions: the page holds some of them. */
 static size_t piece_bytes(const tern_session *s, uint32_t at, uint32_t positions) {
     return run_bytes(s, positions - at < TERN_PAGE ? positions - at : TERN_PAGE);
 }
@@ -153,7 +153,7 @@ static tern_status get(loading *r, void *bytes, size_t n) {
                      r->read, file_bytes(r->session, r->header.position));
 }
 
-/* What every session file must be, whoever reads it. */
+/* What every session file must be, for every reader. */
 static tern_status check_header(const loading *r) {
     const tern_session_header *h = &r->header;
     if (memcmp(h->magic, TERN_SESSION_MAGIC, sizeof h->magic) != 0)

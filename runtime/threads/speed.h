@@ -32,7 +32,7 @@ typedef double tern_core_clock(void *user, const tern_topology *t, uint32_t anno
 bool tern_core_measure(const tern_topology *t, tern_core_clock *clock, void *user,
                        tern_core_speeds *speeds);
 
-/* Gives the topology, which has announced speeds, the measured ones. Nobody may be using it. */
+/* Gives the topology, which has announced speeds, the measured ones. No thread may be using it. */
 void tern_topology_set_speeds(tern_topology *t, const tern_core_speeds *speeds);
 
 #endif

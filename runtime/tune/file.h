@@ -5,7 +5,7 @@
 /*
  * Choices on disk: one file in the cache folder for each processor, set of features that rows may
  * use, number of cores, and build. Files of others have other names and are left alone. A file that
- * is damaged, or says that it is somebody else's, counts as missing and is overwritten at the next
+ * is damaged, or says that it belongs elsewhere, counts as missing and is overwritten at the next
  * occasion. docs/tuning.md describes its contents.
  */
 

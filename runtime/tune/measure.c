@@ -278,7 +278,7 @@ static void drop_slow(const tern_kernel_row *const *rows, size_t n, double *seco
 /*
  * Rounds over all candidates that are left, there and back in turn: what drifts hits all alike.
  * Seconds become those of one token and a matrix `whole` times as large. Where nothing is left to
- * compare with and somebody waits, `known` seconds of a product stand for all rounds.
+ * compare with and a user waits, `known` seconds of a product stand for all rounds.
  */
 static void measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
                            sample model, double whole, double known, bool *out, double *seconds) {

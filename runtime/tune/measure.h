@@ -23,7 +23,7 @@ typedef struct tern_tune_effort {
 
 enum { TERN_TUNE_ROUNDS = 64 };
 
-/* For the load of a model, where somebody waits; and for `tern tune`. */
+/* For the load of a model, where a user waits; and for `tern tune`. */
 extern const tern_tune_effort tern_tune_quick, tern_tune_thorough;
 
 typedef struct tern_tuner tern_tuner;

@@ -36,7 +36,7 @@ typedef struct answer_request {
     const int32_t *stop_tokens; /* [n_stop_tokens] end the answer as the model's own end does */
     size_t n_stop_tokens;
     tern_stops stops;  /* of the text, after drop_space */
-    answer_sink *sink; /* NULL: nobody listens */
+    answer_sink *sink; /* NULL: no listener */
     void *user;
 } answer_request;
 

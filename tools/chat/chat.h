@@ -23,9 +23,9 @@ typedef struct chat {
     answerer answerer;
     line_reader *lines;
     dialogue dialogue;
-    bool terminal;     /* somebody types: prompts, remarks, and Ctrl-C ends only an answer */
+    bool terminal;     /* a person types: prompts, remarks, and Ctrl-C ends only an answer */
     bool answered;     /* the answerer has figures */
-    bool failed;       /* something went wrong: the exit status of input that nobody types */
+    bool failed;       /* something went wrong: the exit status of input that is not typed */
     uint64_t attempts; /* how often the last question was asked again */
     int32_t *ids;      /* [n_ids] of the dialogue, up to where the answer begins */
     size_t n_ids;

@@ -22,7 +22,7 @@ typedef enum line_kind {
 enum { LINE_MAX_BYTES = 1 << 24 }; /* more is a mistake, not a line */
 
 /*
- * terminal: whether somebody types. history: a file that lines are remembered in from one program
+ * terminal: whether a person types. history: a file that lines are remembered in from one program
  * to the next, NULL for none; a missing one is none yet. NULL without memory.
  */
 line_reader *line_reader_open(bool terminal, const char *history);

@@ -172,7 +172,7 @@ static tern_status check_names(tern_error *err) {
         if (strncmp(*entry, "TERN_", 5) != 0 || (*entry)[n] == '\0' || (*entry)[n + 1] == '\0') {
             continue;
         }
-        char name[4 * WORD_BYTES]; /* what is longer is nobody's, whatever its end */
+        char name[4 * WORD_BYTES]; /* nothing reads a longer name, whatever its end */
         (void)snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name), *entry);
         if (!each_name(is_same, name) && !has_prefix(name) &&
             !is_service_link(name, *entry + n + 1)) {

@@ -3,8 +3,8 @@
 #define TERN_TOOLS_CLI_ENVIRONMENT_NAMES_H
 
 /*
- * Names of environment variables beside those of the options: what else reads them, and which are
- * nobody's. A name that begins with TERN_ and is nobody's is a mistake.
+ * Names of environment variables beside those of the options: what else reads them, and which
+ * nothing reads. A name that begins with TERN_ and that nothing reads is a mistake.
  */
 
 #include <stddef.h>

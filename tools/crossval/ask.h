@@ -8,7 +8,8 @@
 
 /*
  * Asks for the answer to a prompt and reads it. EXIT_DONE, or after a complaint EXIT_USAGE where
- * there is nobody to ask, EXIT_FAILED where asking failed. Nothing is installed, and no file stays.
+ * there is no engine to ask, EXIT_FAILED where asking failed. Nothing is installed, and no file
+ * stays.
  */
 int crossval_ask(const char *model, const char *prompt, reference **out);
 

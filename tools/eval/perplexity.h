@@ -23,7 +23,7 @@ enum { PERPLEXITY_MIN_CTX = 4, PERPLEXITY_DEFAULT_CTX = 512 };
 typedef struct perplexity_params {
     size_t ctx;         /* tokens of a window, at least PERPLEXITY_MIN_CTX */
     size_t stride;      /* from one window's start to the next, 1 ... ctx */
-    size_t max_windows; /* at most so many; 0: all */
+    size_t max_windows; /* at most; 0: all */
     int32_t bos;        /* the first token of every window; -1: the text's own */
 } perplexity_params;
 

@@ -15,7 +15,7 @@ typedef struct memory_plan {
     uint64_t replicas; /* of hot weights, on all nodes together */
     uint64_t replica;  /* one of them */
     uint32_t n_replicas;
-    const char *no_replicas; /* why there are none; NULL: there are, or nobody asked for them */
+    const char *no_replicas; /* why there are none; NULL: there are, or none were asked for */
     uint64_t kv;
     uint64_t scratch;
     uint64_t needed;    /* all but the file's other parts, which are dropped when they are packed */

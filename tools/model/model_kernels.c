@@ -97,7 +97,7 @@ static bool is_product(const tern_kernel_row *row) {
     return row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM;
 }
 
-/* Whether a matrix has the table's rows only because nobody has measured it yet. */
+/* Whether a matrix has the table's rows only because it has not been measured yet. */
 static bool lacks_measurement(const survey *s) {
     bool lacks = false;
     for (size_t i = 0; s->tunes && i < s->n; i++) {

@@ -19,7 +19,7 @@
 /* ---- files and model --------------------------------------------------------------------------
  */
 
-/* Where files lie is nobody's business: receipts name them, and their digests say which they are.
+/* Where files lie stays private: receipts name them, and their digests say which they are.
  */
 static json_t *base_name(const char *path) {
     const char *name = file_base_name(path);
