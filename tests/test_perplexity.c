@@ -100,9 +100,13 @@ static void test_together(void **state) {
     const size_t windows = perplexity_windows(&p, TOKENS);
     const double mean = mean_by_session(model, &p, tokens, windows);
     for (uint32_t batch = 5; batch <= 205; batch += 100) {
-        const tern_engine_params given = {
-            .n_batch = batch, .threads = 1 + batch % 3, .kv = TERN_FORMAT_Q8_0};
-        const tern_engine_params params = perplexity_engine(model, &p, given);
+        const tern_engine_params params = {
+            .n_ctx = 128,
+            .n_batch = batch,
+            .n_sequences = 5,
+            .threads = 1 + batch % 3,
+            .kv = TERN_FORMAT_Q8_0,
+            .pool_bytes = 4 * tern_model_kv_bytes(model, 128, TERN_FORMAT_Q8_0)};
         tern_engine *engine;
         perplexity_result r;
         assert_int_equal(tern_engine_new(model, &params, &engine, NULL), TERN_OK);

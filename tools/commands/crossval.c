@@ -63,24 +63,28 @@ static int choose_cases(const options *o, const reference *r, crossval *x) {
     return EXIT_DONE;
 }
 
-/* A session with room for every case, unless --ctx says how much. */
-static int open_session(const options *o, const crossval *x, loaded *l) {
-    size_t positions = options_integer(o, OPT_CONTEXT);
-    for (size_t i = 0; options_integer(o, OPT_CONTEXT) == 0 && i < x->n; i++) {
+/* An engine with room for every case, unless --ctx says how much, and where keys and values are
+ * compared a session. */
+static int open_both(const options *o, const crossval *x, loaded *l) {
+    size_t positions = options_integer(o, OPT_CONTEXT); /* lists have at most 2^20 tokens */
+    bool cache = false;
+    for (size_t i = 0; i < x->n; i++) {
         const size_t needed = crossval_positions(x->cases[i]);
-        positions = needed > positions ? needed : positions;
+        const bool more = options_integer(o, OPT_CONTEXT) == 0 && needed > positions;
+        positions = more ? needed : positions;
+        cache = cache || crossval_wants_cache(x->cases[i]);
     }
-    return loader_open_session_of(o, (uint32_t)positions, l); /* lists have at most 2^20 tokens */
+    const int status = loader_open_engine_of(o, (uint32_t)positions, l);
+    return status == EXIT_DONE && cache ? loader_open_session_of(o, (uint32_t)positions, l)
+                                        : status;
 }
 
 static int compare(const options *o, loaded *l, crossval *x) {
-    int status = open_session(o, x, l);
-    for (size_t i = 0; status == EXIT_DONE && i < x->n; i++) {
-        tern_error err = {0};
-        if (crossval_run_case(l->session, x->reference, x->cases[i], &x->results[i], &err) !=
-            TERN_OK) {
-            status = complain_error(&err);
-        }
+    tern_error err = {0};
+    int status = open_both(o, x, l);
+    if (status == EXIT_DONE && crossval_run(l->engine, l->model, l->session, x->reference, x->cases,
+                                            x->n, x->results, &err) != TERN_OK) {
+        status = complain_error(&err);
     }
     if (status != EXIT_DONE) {
         return status;

@@ -85,8 +85,7 @@ static int measure(const options *o, loaded *l, const text_file *t) {
                                  .stride = stride > 0 ? stride : ctx,
                                  .max_windows = options_integer(o, OPT_WINDOWS),
                                  .bos = leading_token(l->tokenizer)};
-    const tern_engine_params params = perplexity_engine(l->model, &p, loader_engine_params(o, l));
-    const int status = loader_open_engine(&params, l);
+    const int status = loader_open_engine_of(o, (uint32_t)ctx, l);
     if (status != EXIT_DONE) {
         return status;
     }

@@ -55,7 +55,7 @@ static tern_status compare(const tern_session *session, bool value, const refere
 
 tern_status crossval_compare_cache(const tern_session *session, const reference *all,
                                    const reference_case *c, case_result *out, tern_error *err) {
-    if (c->keys == NULL || c->values == NULL) {
+    if (!crossval_wants_cache(c)) {
         return TERN_OK;
     }
     tern_model_info info;

@@ -8,10 +8,9 @@
 #include "tools/crossval/cache.h"
 #include "tools/crossval/floats.h"
 
-enum { PIECE = 32 }; /* positions whose logits are in memory at once; changes no bit */
-
+/* A case that is being compared. */
 typedef struct runner {
-    tern_session *session;
+    const tern_model *model;
     const reference_case *given;
     const char *name; /* of the case, for messages */
     case_result *out;
@@ -20,10 +19,16 @@ typedef struct runner {
     size_t n;
     float_file whole; /* rows of all logits; file NULL: none */
     size_t next_row;  /* of given->rows */
-    float *logits;    /* [PIECE][n_vocab], tern's */
     float *row;       /* [n_vocab], the reference's */
     float *some;      /* [n_vocab], tern's logits of the ids that the reference names */
+    uint64_t id;      /* of the request; 0: there is none */
+    tern_status status;
+    tern_error error; /* of status */
 } runner;
+
+bool crossval_wants_cache(const reference_case *c) {
+    return c->keys != NULL && c->values != NULL;
+}
 
 size_t crossval_positions(const reference_case *c) {
     return c->n_tokens + c->n_greedy - (c->n_greedy > 0);
@@ -138,33 +143,18 @@ static tern_status open_logits(runner *r, const reference *all, tern_error *err)
 static tern_status allocate(runner *r, tern_error *err) {
     const reference_case *c = r->given;
     const size_t row = r->info.n_vocab * sizeof(float); /* below 2^34 */
-    r->logits = aligned_alloc(TERN_ALIGN, PIECE * row); /* PIECE * 4 bytes are whole lines of 64 */
     r->row = malloc(row);
     r->some = malloc(row);
     r->sequence = calloc(r->n, sizeof *r->sequence);
     r->out->differences = calloc(c->n_greedy + 1, sizeof *r->out->differences);
-    if (r->logits == NULL || r->row == NULL || r->some == NULL || r->sequence == NULL ||
-        r->out->differences == NULL) {
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for the logits of %d positions", PIECE);
+    if (r->row == NULL || r->some == NULL || r->sequence == NULL || r->out->differences == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its logits", r->name);
     }
     memcpy(r->sequence, c->tokens, c->n_tokens * sizeof *r->sequence);
     if (c->n_greedy > 1) {
         memcpy(r->sequence + c->n_tokens, c->greedy, (c->n_greedy - 1) * sizeof *r->sequence);
     }
     return TERN_OK;
-}
-
-static tern_status evaluate(runner *r, tern_error *err) {
-    tern_status status = tern_session_rewind(r->session, 0, err);
-    for (size_t at = 0; status == TERN_OK && at < r->n; at += PIECE) {
-        const size_t n = r->n - at < PIECE ? r->n - at : PIECE;
-        status =
-            tern_session_eval(r->session, r->sequence + at, n, TERN_LOGITS_ALL, r->logits, err);
-        for (size_t i = 0; status == TERN_OK && i < n; i++) {
-            status = compare_position(r, at + i, r->logits + i * r->info.n_vocab, err);
-        }
-    }
-    return status;
 }
 
 /* Whether tern makes the same tokens of the text. */
@@ -174,7 +164,7 @@ static tern_status compare_text(runner *r, tern_error *err) {
     if (c->text == NULL) {
         return TERN_OK;
     }
-    tern_status status = tern_model_tokenizer(tern_session_model(r->session), &t, err);
+    tern_status status = tern_model_tokenizer(r->model, &t, err);
     int32_t *ids = calloc(c->n_tokens, sizeof *ids);
     size_t n = 0;
     if (status == TERN_OK && ids == NULL) {
@@ -203,39 +193,134 @@ static void judge_differences(case_result *out) {
     }
 }
 
-static tern_status run(runner *r, const reference *all, tern_error *err) {
-    tern_status status = check_case(r, err);
-    if (status == TERN_OK) {
-        status = open_logits(r, all, err);
-    }
-    if (status == TERN_OK) {
-        status = allocate(r, err);
-    }
-    if (status == TERN_OK) {
-        status = evaluate(r, err);
-    }
-    if (status == TERN_OK) {
-        status = compare_text(r, err);
-    }
-    if (status == TERN_OK) {
-        status = crossval_compare_cache(r->session, all, r->given, r->out, err);
+/* What is left to compare when all logits were. */
+static tern_status finish(runner *r, const reference *all, tern_session *session, tern_error *err) {
+    const reference_case *c = r->given;
+    tern_status status = compare_text(r, err);
+    judge_differences(r->out);
+    if (status == TERN_OK && crossval_wants_cache(c)) {
+        status = tern_session_rewind(session, 0, err);
+        if (status == TERN_OK) {
+            status = tern_session_eval(session, r->sequence, r->n, TERN_LOGITS_NONE, NULL, err);
+        }
+        if (status == TERN_OK) {
+            status = crossval_compare_cache(session, all, c, r->out, err);
+        }
     }
     return status;
 }
 
-tern_status crossval_run_case(tern_session *session, const reference *all, const reference_case *c,
-                              case_result *out, tern_error *err) {
-    runner r = {
-        .session = session, .given = c, .name = c->name, .out = out, .n = crossval_positions(c)};
-    tern_model_describe(tern_session_model(session), &r.info);
-    out->steps = c->n_greedy;
-    const tern_status status = run(&r, all, err);
-    judge_differences(out);
-    float_file_close(&r.whole);
-    free(r.logits);
-    free(r.row);
-    free(r.some);
-    free(r.sequence);
+static void close_case(runner *r) {
+    float_file_close(&r->whole);
+    free(r->row);
+    free(r->some);
+    free(r->sequence);
+    r->row = r->some = NULL;
+    r->sequence = NULL;
+}
+
+/* ---- cases, several at once ------------------------------------------------------------------ */
+
+typedef struct cases {
+    tern_engine *engine;
+    tern_session *session;
+    const reference *all;
+    runner *runners;        /* [n] */
+    size_t n, asked, ended; /* of them; in any order */
+} cases;
+
+static void on_logits(void *user, const tern_progress *progress, size_t position,
+                      const float *logits) {
+    runner *r = user;
+    (void)progress;
+    if (r->status == TERN_OK) {
+        r->status = compare_position(r, position, logits, &r->error);
+    }
+}
+
+static tern_status open_case(const cases *x, runner *r, tern_error *err) {
+    tern_status status = check_case(r, err);
+    if (status == TERN_OK) {
+        status = open_logits(r, x->all, err);
+    }
+    return status == TERN_OK ? allocate(r, err) : status;
+}
+
+/* As many as the engine lets wait; the next one stays open for the next time. */
+static tern_status ask(cases *x, tern_error *err) {
+    tern_status status = TERN_OK;
+    while (status == TERN_OK && x->asked < x->n) {
+        runner *r = &x->runners[x->asked];
+        if (r->sequence == NULL) {
+            status = open_case(x, r, err);
+        }
+        const tern_request request = {.tokens = r->sequence,
+                                      .n_tokens = r->n,
+                                      .prompt_only = true,
+                                      .logits = on_logits,
+                                      .user = r};
+        if (status == TERN_OK) {
+            status = tern_engine_submit(x->engine, &request, &r->id, err);
+        }
+        x->asked += status == TERN_OK;
+    }
+    return status == TERN_ERR_QUEUE ? TERN_OK : status;
+}
+
+/* The end of a case. */
+static tern_status take(cases *x, const tern_event *e, tern_error *err) {
+    runner *r = x->runners;
+    while (r->id != e->request) {
+        r++;
+    }
+    const tern_error *error = e->end == TERN_END_ERROR ? e->error : &r->error;
+    if (e->end == TERN_END_ERROR || r->status != TERN_OK) {
+        return tern_fail(err, error->status, "%s", error->message);
+    }
+    x->ended++;
+    const tern_status status = finish(r, x->all, x->session, err);
+    close_case(r);
+    return status;
+}
+
+static tern_status run_all(cases *x, tern_error *err) {
+    tern_status status = TERN_OK;
+    while (status == TERN_OK && x->ended < x->n) {
+        const tern_event *events;
+        size_t n = 0;
+        status = ask(x, err);
+        if (status == TERN_OK) {
+            status = tern_engine_step(x->engine, &events, &n, err);
+        }
+        for (size_t i = 0; i < n && status == TERN_OK; i++) {
+            status = take(x, &events[i], err);
+        }
+    }
+    return status;
+}
+
+tern_status crossval_run(tern_engine *engine, const tern_model *model, tern_session *session,
+                         const reference *all, const reference_case *const *given, size_t n,
+                         case_result *results, tern_error *err) {
+    cases x = {.engine = engine, .session = session, .all = all, .n = n};
+    x.runners = calloc(n, sizeof *x.runners);
+    if (x.runners == NULL) {
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu cases", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        x.runners[i] = (runner){.model = model,
+                                .given = given[i],
+                                .name = given[i]->name,
+                                .out = &results[i],
+                                .n = crossval_positions(given[i])};
+        tern_model_describe(model, &x.runners[i].info);
+        results[i].steps = given[i]->n_greedy;
+    }
+    const tern_status status = run_all(&x, err);
+    for (size_t i = 0; i < n; i++) {
+        close_case(&x.runners[i]);
+    }
+    free(x.runners);
     return status;
 }
 

@@ -3,12 +3,12 @@
 #define TERN_TOOLS_CROSSVAL_RUN_H
 
 /*
- * One case of a reference, evaluated by tern and compared: logits, the choice of each greedy token,
+ * Cases of a reference, evaluated by tern and compared: logits, the choice of each greedy token,
  * keys and values. tern is given the reference's own tokens throughout, so every step is compared
  * in the same situation; up to the first difference that is what tern would generate by itself.
  */
 
-#include "tern/tern.h"
+#include "tern/engine.h"
 #include "tools/crossval/compare.h"
 #include "tools/crossval/reference.h"
 
@@ -29,16 +29,21 @@ typedef struct case_result {
     size_t steps;               /* of the greedy continuation */
     greedy_difference *differences; /* owned */
     size_t n_differences;
-    double tie_margin;          /* see crossval_run_case; NaN without logits */
+    double tie_margin;          /* see crossval_run; NaN without logits */
     size_t n_layer;             /* of keys and values; 0: not compared */
     sum_figures *keys, *values; /* [n_layer]; a pair is the row of a head at a position; owned */
 } case_result;
 
-/* Positions that a session needs for the case. */
+/* Positions that a sequence needs for the case. */
 size_t crossval_positions(const reference_case *c);
 
+/* Whether the keys and values of a case are compared, which takes a session. */
+bool crossval_wants_cache(const reference_case *c);
+
 /*
- * Evaluates and compares one case with an empty or used session (what it held is forgotten).
+ * Evaluates and compares n cases, whose tokens share the passes of an engine that does nothing
+ * else: results[i] of cases[i]. session: with room for each case whose keys and values are compared
+ * (what it held is forgotten); NULL where there is none.
  *
  * A difference counts as a near-tie when the reference's own margin is at most 3 sqrt(2) sigma,
  * with sigma the root mean square of the differences of the case's logits: if errors of two logits
@@ -46,11 +51,13 @@ size_t crossval_positions(const reference_case *c);
  * where chance ends.
  *
  * Errors: a file that is missing or has the wrong size, a token id or position that the model does
- * not have, numbers that are not finite. Free *out in any case; zero-initialise it.
+ * not have, numbers that are not finite. Free the results in any case; zero-initialise them. After
+ * an error some cases may still be in the engine, which must not make a step any more.
  */
-TERN_MUST_CHECK tern_status crossval_run_case(tern_session *session, const reference *r,
-                                              const reference_case *c, case_result *out,
-                                              tern_error *err);
+TERN_MUST_CHECK tern_status crossval_run(tern_engine *engine, const tern_model *model,
+                                         tern_session *session, const reference *r,
+                                         const reference_case *const *cases, size_t n,
+                                         case_result *results, tern_error *err);
 void case_result_free(case_result *r);
 
 /* By how much more than the mean a single position may be off. */

@@ -149,21 +149,6 @@ static tern_status run_windows(scorer *s, tern_error *err) {
     return status;
 }
 
-tern_engine_params perplexity_engine(const tern_model *model, const perplexity_params *p,
-                                     tern_engine_params params) {
-    enum { ROWS = 128, MOST = 16, PAGE = 64 }; /* of a pass, of logits that are there at once */
-    const uint32_t rows = params.n_batch > 0 ? params.n_batch : ROWS;
-    const uint32_t ctx = (uint32_t)p->ctx;
-    const uint32_t fill = 2 + 2 * rows / (ctx > 0 ? ctx : 1); /* so that passes are full */
-    const uint32_t at_once = fill < MOST ? fill : MOST;
-    params.n_ctx = ctx;
-    params.n_sequences = rows < MOST ? rows : MOST;
-    params.n_queue = MOST;
-    params.pool_bytes =
-        at_once * tern_model_kv_bytes(model, (ctx + PAGE - 1) / PAGE * PAGE, params.kv);
-    return params;
-}
-
 static tern_status check(tern_engine *engine, const perplexity_params *p, size_t n,
                          tern_error *err) {
     const uint32_t n_ctx = tern_engine_now(engine).n_ctx;

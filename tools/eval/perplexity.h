@@ -46,10 +46,6 @@ size_t perplexity_scored(const perplexity_params *p);
 /* The result so far, after each window. */
 typedef void perplexity_progress(const perplexity_result *so_far, size_t windows, void *user);
 
-/* Parameters of an engine for these windows: passes are full, so short windows share them. */
-tern_engine_params perplexity_engine(const tern_model *model, const perplexity_params *p,
-                                     tern_engine_params params);
-
 /*
  * Runs n tokens through the engine, which must have room for ctx positions and does nothing else.
  * The figures do not depend on what shares a pass. TERN_ERR_ARG when there is not one whole window,

@@ -293,6 +293,20 @@ int loader_open_engine(const tern_engine_params *params, loaded *l) {
     return EXIT_DONE;
 }
 
+int loader_open_engine_of(const options *o, uint32_t n_ctx, loaded *l) {
+    enum { ROWS = 128, MOST = 16, PAGE = 64 }; /* of a pass; prompts, and logits that are there */
+    tern_engine_params params = loader_engine_params(o, l);
+    const uint32_t rows = params.n_batch > 0 ? params.n_batch : ROWS;
+    const uint32_t fill = 2 + 2 * rows / (n_ctx > 0 ? n_ctx : 1);
+    const uint32_t page_positions = (n_ctx + PAGE - 1) / PAGE * PAGE;
+    params.n_ctx = n_ctx;
+    params.n_sequences = rows < MOST ? rows : MOST;
+    params.n_queue = MOST;
+    params.pool_bytes =
+        (fill < MOST ? fill : MOST) * tern_model_kv_bytes(l->model, page_positions, params.kv);
+    return loader_open_engine(&params, l);
+}
+
 int loader_open_session(const options *o, loaded *l) {
     return loader_open_session_of(o, (uint32_t)options_integer(o, OPT_CONTEXT), l);
 }

@@ -42,6 +42,9 @@ int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* ..
 tern_engine_params loader_engine_params(const options *o, const loaded *l);
 int loader_open_engine(const tern_engine_params *params, loaded *l);
 
+/* One for prompts of up to n_ctx positions that nothing follows, as many at once as fill passes. */
+int loader_open_engine_of(const options *o, uint32_t n_ctx, loaded *l);
+
 int loader_open(const options *o, bool may_use_shipped, loaded *l);
 void loader_close(loaded *l);
 
