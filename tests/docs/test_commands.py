@@ -55,6 +55,8 @@ ELSEWHERE = {
     "tern verify-determinism": "e2e_verify_determinism",
     "tern convert": "e2e_convert: it makes such folders",
     "tern serve": "e2e_serve: it serves until it is ended",
+    "tern run --server": "e2e_remote: it needs a server",
+    "tern chat --server": "e2e_remote: it needs a server",
     ".venv/bin/python3 tests/e2e/": "a test of ctest",
     "python3 -m venv": "make test does it",
     "build/bench/bench_kernels --check": "bench_kernels_answers",
