@@ -19,7 +19,8 @@ http_limits http_limits_default(void) {
                          .unread_bytes = 1 << 20,
                          .connections = 512,
                          .idle_seconds = 60,
-                         .request_seconds = 60};
+                         .request_seconds = 60,
+                         .ping_seconds = 15.0};
 }
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
@@ -50,6 +51,13 @@ void http_release(http_exchange *x) {
     free(x);
 }
 
+/* Of a whole address, which a client may send too, what follows the host. */
+static const char *without_host(const char *path) {
+    const char *host = strncasecmp(path, "http://", 7) == 0 ? path + 7 : NULL;
+    const char *rest = host != NULL ? strchr(host, '/') : NULL;
+    return host == NULL ? path : rest != NULL ? rest : "/";
+}
+
 static http_exchange *new_exchange(http_server *s, struct MHD_Connection *connection,
                                    const char *method, const char *path) {
     http_exchange *x = calloc(1, sizeof *x);
@@ -58,7 +66,7 @@ static http_exchange *new_exchange(http_server *s, struct MHD_Connection *connec
     }
     x->server = s;
     x->method = strdup(method);
-    x->path = strdup(path);
+    x->path = strdup(without_host(path));
     if (x->method == NULL || x->path == NULL || pthread_mutex_init(&x->lock, NULL) != 0) {
         free(x->method);
         free(x->path);
@@ -205,13 +213,24 @@ static http_connection *connection_of(struct MHD_Connection *connection) {
     return info != NULL ? info->socket_context : NULL;
 }
 
-static void note_waiting(http_server *s, struct MHD_Connection *connection, double since) {
-    http_connection *c = connection_of(connection);
-    if (c != NULL) {
-        (void)pthread_mutex_lock(&s->lock);
-        c->since = since;
-        (void)pthread_mutex_unlock(&s->lock);
+/* From here on nothing is expected of the client but the body, which has a limit of its own. */
+static void begin_exchange(http_server *s, http_exchange *x) {
+    (void)pthread_mutex_lock(&s->lock);
+    x->wire = connection_of(x->connection);
+    if (x->wire != NULL) {
+        x->wire->until = 0.0;
     }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* The next header is waited for. */
+static void end_exchange(http_server *s, http_exchange *x) {
+    (void)pthread_mutex_lock(&s->lock);
+    if (x->wire != NULL) {
+        http_wait_for(s, x->wire, 0);
+        x->wire = NULL;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 static http_result begin(http_server *s, struct MHD_Connection *connection, const char *path,
@@ -221,7 +240,7 @@ static http_result begin(http_server *s, struct MHD_Connection *connection, cons
         return MHD_NO;
     }
     *slot = x;
-    note_waiting(s, connection, 0.0);
+    begin_exchange(s, x);
     x->verdict = judge(x, version);
     if (x->verdict == HTTP_FRAMING || x->verdict == HTTP_TOO_LONG) {
         refuse(x);
@@ -306,11 +325,12 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
                          enum MHD_RequestTerminationCode how) {
     http_server *s = user;
     http_exchange *x = *slot;
+    (void)connection;
     if (x == NULL) {
         return;
     }
     *slot = NULL;
-    note_waiting(s, connection, tern_clock_seconds());
+    end_exchange(s, x);
     (void)pthread_mutex_lock(&x->lock);
     x->connection = NULL;
     x->suspended = false;
@@ -331,7 +351,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         if (c != NULL) {
             c->fd =
                 MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-            c->since = tern_clock_seconds();
+            http_wait_for(s, c, 0);
             c->next = s->connections;
             if (c->next != NULL) {
                 c->next->before = c;
@@ -356,17 +376,41 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
+static int digit(char c) {
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c != '\0' ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
+/* Bytes that are written as %XX, but for %00, which would end the text. */
+static size_t unescape(void *user, struct MHD_Connection *connection, char *text) {
+    char *out = text;
+    (void)user;
+    (void)connection;
+    for (const char *in = text; *in != '\0'; out++) {
+        const int high = *in == '%' ? digit(in[1]) : -1;
+        const int low = high >= 0 ? digit(in[2]) : -1;
+        const bool escaped = low >= 0 && high + low > 0;
+        *out = escaped ? (char)(16 * high + low) : *in;
+        in += escaped ? 3 : 1;
+    }
+    *out = '\0';
+    return (size_t)(out - text);
+}
+
+/* By poll, not epoll: the library asks epoll for changes only, and so it misses that a client has
+ * closed its side when the news comes together with a piece of a request. */
 static struct MHD_Daemon *start(http_server *s, int fd) {
     const http_limits *l = &s->config.limits;
     const bool tls = s->config.tls;
     return MHD_start_daemon(
-        MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0), 0, NULL,
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0), 0, NULL,
         NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         l->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, l->header_bytes,
         MHD_OPTION_CONNECTION_TIMEOUT, l->idle_seconds, HTTP_STRICTNESS, 1,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-        s, tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, http_tls_callback(),
-        MHD_OPTION_END);
+        MHD_OPTION_UNESCAPE_CALLBACK, unescape, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, http_tls_callback(), MHD_OPTION_END);
 }
 
 tern_status http_open(const http_config *config, http_server **out, tern_error *err) {

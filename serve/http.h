@@ -31,7 +31,9 @@ typedef struct http_limits {
     size_t unread_bytes;      /* of a stream, which its client has not read yet */
     unsigned connections;     /* at once */
     unsigned idle_seconds;    /* without a byte, before a connection is closed */
-    unsigned request_seconds; /* for a header, and again for a body */
+    unsigned request_seconds; /* for a header, and again for a body, and again for a client to read
+                                 the rest of a reply, with a second more for each 16 KiB of it */
+    double ping_seconds;      /* that a stream is silent before a comment is sent */
 } http_limits;
 
 http_limits http_limits_default(void);
@@ -66,7 +68,7 @@ TERN_MUST_CHECK tern_status http_open(const http_config *config, http_server **o
 /* Where it listens: "http://127.0.0.1:8080", "https://..." or "unix:PATH". */
 const char *http_address(const http_server *s);
 
-/* Once a second, by a thread that may wait a little: pings streams that were silent for 15 s, ends
+/* Once a second, by a thread that may wait a little: pings streams that are silent, ends
  * connections that are too slow. */
 void http_tick(http_server *s);
 
@@ -119,6 +121,10 @@ void http_stream_cut(http_exchange *x);
 /* Whether the client has closed its side, or the exchange is over. Looks at the socket, and does
  * not wait. What was not sent is dropped then. */
 bool http_gone(http_exchange *x);
+
+/* To poll for what http_gone looks at, for many exchanges in one call; -1: the client is gone. It
+ * may be another connection's by then, so http_gone has the last word. */
+int http_socket(http_exchange *x);
 
 unsigned http_status(http_exchange *x);     /* of the reply; 0: there is none yet */
 uint64_t http_sent_bytes(http_exchange *x); /* of its body, given so far */

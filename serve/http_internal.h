@@ -21,11 +21,12 @@ typedef int http_result;
 #define HTTP_STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT
 #endif
 
-/* A connection between requests or while it sends a header: ended when it takes too long. */
+/* A connection. While it waits for its client, for a header or until a reply is read, it has to be
+ * ready in time. */
 typedef struct http_connection {
     struct http_connection *next, *before;
     int fd;
-    double since; /* when it began to wait; 0: a request is under way */
+    double until; /* when it is ended; 0: it does not wait for its client */
 } http_connection;
 
 struct http_server {
@@ -84,12 +85,16 @@ struct http_exchange {
     http_header headers[HTTP_MOST_HEADERS];
     unsigned n_headers;
     http_exchange *next, *before; /* among the server's streams */
+    http_connection *wire;        /* with the server's lock held; NULL: the exchange is over */
 };
 
 /* ---- http_reply.c ---- */
 
 /* Hands what there is of a reply to the library, or suspends the connection until there is one. */
 http_result http_proceed(http_exchange *x);
+
+/* With the server's lock held: its client has so long from now on, for so many bytes. */
+void http_wait_for(const http_server *s, http_connection *c, size_t bytes);
 
 /* Takes a stream out of the server's list. */
 void http_stream_forget(http_exchange *x);

@@ -10,7 +10,7 @@
 #include "base/metrics.h"
 #include "serve/http_internal.h"
 
-enum { PING_SECONDS = 15 };
+enum { SLOWEST_READER = 16384 }; /* bytes a second, after the seconds that all have */
 
 /* With the exchange's lock held: the thread that moves bytes looks at it again. */
 static void wake(http_exchange *x) {
@@ -122,6 +122,21 @@ void http_reply_header(http_exchange *x, const char *name, const char *value) {
     (void)pthread_mutex_unlock(&x->lock);
 }
 
+void http_wait_for(const http_server *s, http_connection *c, size_t bytes) {
+    const http_limits *l = &s->config.limits;
+    c->until = tern_clock_seconds() + l->idle_seconds + l->request_seconds +
+               (double)bytes / SLOWEST_READER;
+}
+
+/* All of the reply is there, and its client has to read what it has not read yet. */
+static void wait_for_reader(http_exchange *x, size_t bytes) {
+    (void)pthread_mutex_lock(&x->server->lock);
+    if (x->wire != NULL) {
+        http_wait_for(x->server, x->wire, bytes);
+    }
+    (void)pthread_mutex_unlock(&x->server->lock);
+}
+
 void http_reply(http_exchange *x, unsigned status, const char *type, char *bytes, size_t size) {
     (void)pthread_mutex_lock(&x->lock);
     if (x->status != 0) {
@@ -137,6 +152,7 @@ void http_reply(http_exchange *x, unsigned status, const char *type, char *bytes
         wake(x);
     }
     (void)pthread_mutex_unlock(&x->lock);
+    wait_for_reader(x, size);
 }
 
 void http_stream_open(http_exchange *x) {
@@ -234,8 +250,10 @@ bool http_stream_write(http_exchange *x, const char *bytes, size_t size) {
 void http_stream_end(http_exchange *x) {
     (void)pthread_mutex_lock(&x->lock);
     x->ended = true;
+    const size_t left = x->reply_size - x->reply_sent;
     wake(x);
     (void)pthread_mutex_unlock(&x->lock);
+    wait_for_reader(x, left);
     http_stream_forget(x);
 }
 
@@ -262,12 +280,19 @@ bool http_gone(http_exchange *x) {
     return gone;
 }
 
+int http_socket(http_exchange *x) {
+    (void)pthread_mutex_lock(&x->lock);
+    const int fd = x->gone || x->connection == NULL ? -1 : x->fd;
+    (void)pthread_mutex_unlock(&x->lock);
+    return fd;
+}
+
 static void ping_streams(http_server *s, double now) {
     static const char ping[] = ": ping\n\n";
     (void)pthread_mutex_lock(&s->lock);
     for (http_exchange *x = s->streams; x != NULL; x = x->next) {
         (void)pthread_mutex_lock(&x->lock);
-        const bool silent = now - x->written >= PING_SECONDS;
+        const bool silent = now - x->written >= s->config.limits.ping_seconds;
         (void)pthread_mutex_unlock(&x->lock);
         if (silent) {
             (void)http_stream_write(x, ping, sizeof ping - 1);
@@ -276,12 +301,12 @@ static void ping_streams(http_server *s, double now) {
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* Those that send a header byte by byte; a connection that says nothing is ended before that. */
+/* Those that send a header, or read a reply, byte by byte; a connection on which nothing moves is
+ * ended before that. */
 static void end_slow_ones(http_server *s, double now) {
     (void)pthread_mutex_lock(&s->lock);
     for (http_connection *c = s->connections; c != NULL; c = c->next) {
-        const http_limits *l = &s->config.limits;
-        if (c->since > 0.0 && now - c->since > l->idle_seconds + l->request_seconds) {
+        if (c->until > 0.0 && now > c->until) {
             (void)shutdown(c->fd, SHUT_RDWR);
         }
     }

@@ -36,8 +36,8 @@ void page_ready(server *s, http_exchange *x) {
     const double seconds = worker_stalled(s->worker);
     if (atomic_load(&s->draining)) {
         (void)refuse(&r, 503, NULL, "the server is ending");
-    } else if (seconds > SERVER_STALLED_SECONDS) {
-        (void)refuse(&r, 503, NULL, "a pass has taken %.0f seconds so far", seconds);
+    } else if (seconds > s->config.stalled_seconds) {
+        (void)refuse(&r, 503, NULL, "a pass has taken %.3g seconds so far", seconds);
     }
     if (r.status != 0) {
         refusal_reply(&r, x);

@@ -29,6 +29,7 @@ typedef struct server_config {
     bool seeded;                   /* so does the seed */
     size_t max_tokens;             /* 0: until the context is full */
     const receipt_maker *receipts; /* NULL: there are none */
+    double stalled_seconds;        /* that a pass takes when something is wrong */
     bool logs;                     /* a line for each request */
     log_config log;
 } server_config;

@@ -12,10 +12,7 @@
 #include "serve/server.h"
 #include "serve/worker.h"
 
-enum {
-    SERVER_STALLED_SECONDS = 60, /* that a pass takes when something is wrong */
-    SERVER_STATUSES = 500        /* of HTTP, from 100 on */
-};
+enum { SERVER_STATUSES = 500 }; /* of HTTP, from 100 on */
 
 struct server {
     server_config config;

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/worker.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/metrics.h"
 
-static const double look_seconds = 0.005; /* between two looks at the clients' sockets */
-
 struct worker {
     tern_engine *engine;
     pthread_t thread;
     atomic_ullong pass_began; /* tern_clock_nanoseconds; 0: no pass is under way */
-    double looked;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wanted;
-    job **jobs; /* [n_jobs] that have been submitted and not ended */
+    job **jobs;             /* [n_jobs] that have been submitted and not ended */
+    struct pollfd *sockets; /* [n_jobs] of their clients, during a look */
     size_t n_jobs, capacity;
     bool stop;
     figures figures;
@@ -38,18 +37,19 @@ static void drop(worker *w, size_t at) {
     w->jobs[at] = w->jobs[--w->n_jobs];
 }
 
-/* Ends what nobody waits for. */
+/* Ends what nobody waits for: before each pass, all sockets in one call. */
 static void look(worker *w) {
-    const double now = tern_clock_seconds();
-    if (now - w->looked < look_seconds) {
-        return;
-    }
-    w->looked = now;
     for (size_t i = 0; i < w->n_jobs; i++) {
-        if (!w->jobs[i]->over && http_gone(w->jobs[i]->x)) {
-            w->jobs[i]->over = true;
-            http_stream_end(w->jobs[i]->x);
-            cancel(w, w->jobs[i]);
+        w->sockets[i] = (struct pollfd){.fd = http_socket(w->jobs[i]->x), .events = POLLRDHUP};
+    }
+    (void)poll(w->sockets, w->n_jobs, 0);
+    for (size_t i = 0; i < w->n_jobs; i++) {
+        job *j = w->jobs[i];
+        const bool suspect = w->sockets[i].fd < 0 || w->sockets[i].revents != 0;
+        if (suspect && !j->over && http_gone(j->x)) {
+            j->over = true;
+            http_stream_end(j->x);
+            cancel(w, j);
         }
     }
 }
@@ -164,6 +164,11 @@ static bool reserve(worker *w) {
         return false;
     }
     w->jobs = grown;
+    struct pollfd *more = realloc(w->sockets, capacity * sizeof *more);
+    if (more == NULL) {
+        return false;
+    }
+    w->sockets = more;
     w->capacity = capacity;
     return true;
 }
@@ -289,6 +294,7 @@ void worker_free(worker **w) {
     }
     worker_stop(*w);
     free((*w)->jobs);
+    free((*w)->sockets);
     (void)pthread_cond_destroy(&(*w)->wanted);
     (void)pthread_mutex_destroy(&(*w)->lock);
     free(*w);

@@ -89,6 +89,14 @@ static tern_engine_params engine_params(const serving *s) {
     return p;
 }
 
+static http_limits limits(const options *o) {
+    http_limits l = http_limits_default();
+    l.idle_seconds = (unsigned)options_integer(o, OPT_IDLE_TIMEOUT);
+    l.request_seconds = (unsigned)options_integer(o, OPT_REQUEST_TIMEOUT);
+    l.ping_seconds = options_real(o, OPT_PING);
+    return l;
+}
+
 static int open_server(serving *s) {
     const options *o = s->o;
     sampling chosen;
@@ -101,7 +109,7 @@ static int open_server(serving *s) {
                                      .unix_path = options_text(o, OPT_UNIX),
                                      .tls = options_given(o, OPT_TLS_CERT),
                                      .origin = options_text(o, OPT_CORS),
-                                     .limits = http_limits_default()},
+                                     .limits = limits(o)},
                             .model = s->l.model,
                             .engine = engine_params(s),
                             .name = s->name,
@@ -111,6 +119,7 @@ static int open_server(serving *s) {
                             .seeded = options_given(o, OPT_SEED),
                             .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
                             .receipts = &s->receipts.maker,
+                            .stalled_seconds = options_real(o, OPT_STALLED),
                             .logs =
                                 options_switch(o, OPT_ACCESS_LOG) || options_given(o, OPT_LOG_FILE),
                             .log = {.path = options_text(o, OPT_LOG_FILE),
