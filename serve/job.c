@@ -303,6 +303,7 @@ static bool end(job *j, size_t i, const tern_event *e) {
     c->figures = e->figures;
     memcpy(c->digest, e->digest, sizeof c->digest);
     j->n_left--;
+    visit_note(j->visit, e);
     if (fails(j, e) || j->over) {
         return false;
     }
