@@ -29,28 +29,23 @@ static void next_block(tern_chacha *c) {
     uint32_t *x = c->output;
     memcpy(x, c->input, sizeof c->input);
     for (int i = 0; i < DOUBLE_ROUNDS; i++) {
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < 4; j++)
             quarter_round(x, j, 4 + j, 8 + j, 12 + j);
-        }
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < 4; j++)
             quarter_round(x, j, 4 + (j + 1) % 4, 8 + (j + 2) % 4, 12 + (j + 3) % 4);
-        }
     }
-    for (int i = 0; i < WORDS; i++) {
+    for (int i = 0; i < WORDS; i++)
         x[i] += c->input[i];
-    }
     c->used = 0;
     c->input[13] += ++c->input[12] == 0;
 }
 
 void tern_chacha_start(tern_chacha *c, const uint8_t key[32], const uint8_t nonce[8]) {
     static const uint8_t constants[] = "expand 32-byte k";
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         c->input[i] = load_le(constants + 4 * i);
-    }
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         c->input[4 + i] = load_le(key + 4 * i);
-    }
     c->input[12] = 0;
     c->input[13] = 0;
     c->input[14] = load_le(nonce);
@@ -61,16 +56,14 @@ void tern_chacha_start(tern_chacha *c, const uint8_t key[32], const uint8_t nonc
 void tern_chacha_seed(tern_chacha *c, uint64_t seed) {
     static const uint8_t no_nonce[8];
     uint8_t key[32];
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < 32; i++)
         key[i] = (uint8_t)(seed >> (8 * (i % 8)));
-    }
     tern_chacha_start(c, key, no_nonce);
 }
 
 uint32_t tern_chacha_next(tern_chacha *c) {
-    if (c->used == WORDS) {
+    if (c->used == WORDS)
         next_block(c);
-    }
     return c->output[c->used++];
 }
 

@@ -70,11 +70,10 @@ const char *tern_mapped_file(const void *address) {
 }
 
 bool tern_file_is_mapped(const struct stat *info) {
-    for (int i = 0; i < LISTED; i++) {
+    for (int i = 0; i < LISTED; i++)
         if (atomic_load(&listed[i].path) != NULL && listed[i].device == info->st_dev &&
             listed[i].inode == info->st_ino)
             return true;
-    }
     return false;
 }
 

@@ -24,19 +24,16 @@ static const double taylor[] = {1.0 / 6227020800,
                                 1.0};
 
 double tern_double_exp(double x) {
-    if (!(x >= -745.0)) {
+    if (!(x >= -745.0))
         return isnan(x) ? x : 0.0; /* below half of the smallest denormal */
-    }
-    if (x > 710.0) {
+    if (x > 710.0)
         return INFINITY;
-    }
     const double n = rint(x * 0x1.71547652b82fep+0); /* x / ln 2 */
     const double r = (x - n * ln2_high) - n * ln2_low;
     /* |r| <= 0.3466: what the series leaves out, r^14/14!, is below 5e-18. */
     double p = taylor[0];
-    for (size_t k = 1; k < sizeof taylor / sizeof *taylor; k++) {
+    for (size_t k = 1; k < sizeof taylor / sizeof *taylor; k++)
         p = p * r + taylor[k];
-    }
     return ldexp(p, (int)n);
 }
 
@@ -51,20 +48,17 @@ double tern_double_log(double x) {
     const double s = (m - 1.0) / (m + 1.0);
     const double z = s * s;
     double sum = 0.0;
-    for (int k = 21; k > 0; k -= 2) {
+    for (int k = 21; k > 0; k -= 2)
         sum = sum * z + 1.0 / k;
-    }
     return exponent * ln2_high + (2.0 * s * sum + exponent * ln2_low);
 }
 
 double tern_log_sum_exp(const float *x, size_t n) {
     float largest = x[0];
-    for (size_t i = 1; i < n; i++) {
+    for (size_t i = 1; i < n; i++)
         largest = x[i] > largest ? x[i] : largest;
-    }
     double sum = 0.0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         sum += tern_double_exp((double)x[i] - (double)largest);
-    }
     return (double)largest + tern_double_log(sum);
 }

@@ -9,9 +9,8 @@
 
 uint64_t tern_clock_nanoseconds(void) {
     struct timespec t;
-    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) {
+    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0)
         return 0;
-    }
     return UINT64_C(1000000000) * (uint64_t)t.tv_sec + (uint64_t)t.tv_nsec;
 }
 
@@ -22,9 +21,8 @@ double tern_clock_seconds(void) {
 /* The number after key in a file of lines such as "VmHWM:  123 kB"; 0 when there is none. */
 static unsigned long long read_kib(const char *path, const char *key) {
     FILE *f = fopen(path, "re");
-    if (f == NULL) {
+    if (f == NULL)
         return 0;
-    }
     char line[256];
     unsigned long long kib = 0;
     while (fgets(line, sizeof line, f) != NULL) {
@@ -43,13 +41,11 @@ double tern_peak_rss_from(const char *status_path) {
 
 double tern_peak_rss_mib(void) {
     const double mib = tern_peak_rss_from("/proc/self/status");
-    if (mib > 0.0) {
+    if (mib > 0.0)
         return mib;
-    }
     struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0) {
+    if (getrusage(RUSAGE_SELF, &usage) != 0)
         return 0.0;
-    }
     return (double)usage.ru_maxrss / 1024.0; /* Linux counts KiB */
 }
 
@@ -59,9 +55,8 @@ uint64_t tern_resident_bytes(void) {
 
 double tern_processor_seconds(void) {
     struct timespec t;
-    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0) {
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
         return 0.0;
-    }
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -69,12 +64,10 @@ double tern_processor_seconds(void) {
 static uint64_t read_limit(const char *path) {
     FILE *f = fopen(path, "re");
     unsigned long long bytes = 0;
-    if (f == NULL) {
+    if (f == NULL)
         return 0;
-    }
-    if (fscanf(f, "%llu", &bytes) != 1) {
+    if (fscanf(f, "%llu", &bytes) != 1)
         bytes = 0;
-    }
     (void)fclose(f); /* read only: nothing can be lost */
     return bytes;
 }
@@ -83,9 +76,8 @@ uint64_t tern_memory_available_from(const char *meminfo, const char *const *limi
     uint64_t available = 1024 * (uint64_t)read_kib(meminfo, "MemAvailable:");
     for (; *limits != NULL; limits++) {
         const uint64_t limit = read_limit(*limits);
-        if (limit > 0 && (available == 0 || limit < available)) {
+        if (limit > 0 && (available == 0 || limit < available))
             available = limit;
-        }
     }
     return available;
 }
@@ -113,9 +105,8 @@ void tern_latencies_sort(tern_latencies *l) {
         for (size_t i = gap; i < n; i++) {
             const double x = l->seconds[i];
             size_t j = i;
-            for (; j >= gap && l->seconds[j - gap] > x; j -= gap) {
+            for (; j >= gap && l->seconds[j - gap] > x; j -= gap)
                 l->seconds[j] = l->seconds[j - gap];
-            }
             l->seconds[j] = x;
         }
     }
@@ -123,13 +114,11 @@ void tern_latencies_sort(tern_latencies *l) {
 
 double tern_latencies_percentile(const tern_latencies *l, double p) {
     const size_t n = held(l);
-    if (n == 0) {
+    if (n == 0)
         return 0.0;
-    }
     size_t rank = (size_t)(p * (double)n);
-    if ((double)rank < p * (double)n) {
+    if ((double)rank < p * (double)n)
         rank++;
-    }
     rank = rank < 1 ? 1 : rank > n ? n : rank;
     return l->seconds[rank - 1];
 }

@@ -49,9 +49,8 @@ static void compress(uint32_t state[8], const uint8_t *block) {
         s[4] += t1;
         s[0] = t1 + t2;
     }
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         state[i] += s[i];
-    }
 }
 
 void tern_sha256_start(tern_sha256 *h) {
@@ -70,9 +69,8 @@ void tern_sha256_add(tern_sha256 *h, const void *bytes, size_t size) {
         h->bytes += n;
         next += n;
         size -= n;
-        if (n == room) {
+        if (n == room)
             compress(h->state, h->block);
-        }
     }
 }
 
@@ -82,11 +80,9 @@ void tern_sha256_finish(tern_sha256 *h, char hex[65]) {
     const size_t at = (size_t)(h->bytes % sizeof h->block);
     tern_sha256_add(h, padding, at < 56 ? 56 - at : 120 - at);
     uint8_t length[8];
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < 8; i++)
         length[i] = (uint8_t)(bits >> (56 - 8 * i));
-    }
     tern_sha256_add(h, length, sizeof length);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         (void)snprintf(hex + (size_t)i * 8, 9, "%08x", h->state[i]);
-    }
 }

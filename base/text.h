@@ -13,14 +13,12 @@ enum { WORD_BYTES = 64 }; /* of the longest word, terminator included */
 /* Copies the next word of a list separated by spaces and moves *list after it; false at its end.
  */
 static inline bool word_next(const char **list, char word[WORD_BYTES]) {
-    if (*list == NULL) {
+    if (*list == NULL)
         return false;
-    }
     *list += strspn(*list, " ");
     const size_t n = strcspn(*list, " ");
-    if (n == 0 || n >= WORD_BYTES) {
+    if (n == 0 || n >= WORD_BYTES)
         return false;
-    }
     memcpy(word, *list, n);
     word[n] = '\0';
     *list += n;

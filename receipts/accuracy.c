@@ -30,23 +30,20 @@ typedef struct trial {
 
 static void *take(size_t count, size_t size) {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - TERN_ALIGN) {
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - TERN_ALIGN)
         return NULL;
-    }
     bytes = (bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN;
     void *memory = aligned_alloc(TERN_ALIGN, bytes);
-    if (memory != NULL) {
+    if (memory != NULL)
         memset(memory, 0, bytes);
-    }
     return memory;
 }
 
 static void trial_free(trial *t) {
     void *const all[] = {t->reordered, t->packed, t->x, t->w, t->expected,
                          t->got,       t->q,      t->s, t->d, t->sum};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
-    }
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -55,9 +52,8 @@ static void trial_free(trial *t) {
 static void expand(trial *t) {
     const tern_format format = t->matrix.format;
     const float scale = tern_format_scale(format, t->file, t->info.matrix.rows, t->cols);
-    for (size_t r = 0; r < t->rows; r++) {
+    for (size_t r = 0; r < t->rows; r++)
         tern_dequantize_row(format, t->file, t->cols, r, scale, t->w + r * t->cols);
-    }
 }
 
 /* The model's own packed matrix where it has the layout, else its first rows packed anew. */
@@ -65,13 +61,11 @@ static tern_status place(trial *t, tern_layout layout, tern_error *err) {
     t->matrix = t->info.matrix;
     t->matrix.rows = t->rows;
     t->matrix.layout = layout;
-    if (layout == t->info.matrix.layout) {
+    if (layout == t->info.matrix.layout)
         return TERN_OK;
-    }
     t->packed = take(tern_packed_bytes(layout, t->rows, t->cols), 1);
-    if (t->packed == NULL) {
+    if (t->packed == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to measure accuracy");
-    }
     t->matrix.data = t->packed;
     return tern_pack_rows(t->matrix.format, t->file, t->rows, t->cols, layout, 0, t->rows,
                           t->packed, err);
@@ -119,11 +113,10 @@ static void make_activations(trial *t) {
         const float *x = t->x + i * t->cols;
         int8_t *q = t->q + i * t->input.q_stride;
         const size_t block = i * t->input.d_stride;
-        if (form == TERN_INPUT_TOKEN) {
+        if (form == TERN_INPUT_TOKEN)
             quantize->fn.quantize_token(x, t->cols, q, t->s + i, t->sum + i);
-        } else if (form == TERN_INPUT_BLOCK) {
+        else if (form == TERN_INPUT_BLOCK)
             quantize->fn.quantize_block(x, t->cols, q, t->d + block, t->sum + block);
-        }
     }
 }
 
@@ -133,9 +126,8 @@ static void multiply_floats(trial *t) {
     for (size_t i = 0; i < ACCURACY_TOKENS; i++) {
         for (size_t r = 0; r < t->rows; r++) {
             double sum = 0.0;
-            for (size_t k = 0; k < t->cols; k++) {
+            for (size_t k = 0; k < t->cols; k++)
                 sum += (double)t->w[r * t->cols + k] * (double)t->x[i * t->cols + k];
-            }
             t->expected[i * t->rows + r] = (float)sum;
         }
     }
@@ -163,9 +155,8 @@ static double row_error(trial *t, const tern_kernel_row *row) {
 }
 
 double accuracy_tolerance(const char *name) {
-    if (strcmp(name, "f32") == 0 || strcmp(name, "f16") == 0 || strcmp(name, "bf16") == 0) {
+    if (strcmp(name, "f32") == 0 || strcmp(name, "f16") == 0 || strcmp(name, "bf16") == 0)
         return 1e-11;
-    }
     /* Rows of weights that are not ternary may all be alike, so that chance is not averaged away:
      * docs/numerics.md, "Accuracy of a model". */
     return strcmp(name, "i2s") == 0 ? 1e-5 : 1e-4;
@@ -195,9 +186,8 @@ static tern_status measure(trial *t, tern_layout layout, accuracy *out, tern_err
         status = allocate(t) ? place(t, layout, err)
                              : tern_fail(err, TERN_ERR_NOMEM, "no memory to measure accuracy");
     }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const bool own = layout == t->info.matrix.layout;
     out->gemv = own ? t->info.gemv : row_of(t->model, TERN_OP_GEMV, &t->matrix);
     out->gemm = own ? t->info.gemm : row_of(t->model, TERN_OP_GEMM, &t->matrix);
@@ -223,14 +213,11 @@ static tern_status add(const tern_model *model, const tern_linear *linear,
                        tern_error *err) {
     const tern_matrix *m = &info->matrix;
     const char *name = name_of(layout, m->format);
-    for (size_t i = 0; i < *n; i++) {
-        if (strcmp(out[i].name, name) == 0) {
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(out[i].name, name) == 0)
             return TERN_OK;
-        }
-    }
-    if (*n == ACCURACY_MAX) {
+    if (*n == ACCURACY_MAX)
         return TERN_OK; /* more formats than exist */
-    }
     trial t = {.model = model,
                .linear = linear,
                .info = *info,
@@ -248,11 +235,9 @@ static tern_status add_all(const tern_model *model, const tern_linear *linear,
     static const tern_layout ternary[] = {TERN_LAYOUT_T2R16, TERN_LAYOUT_TL1R16,
                                           TERN_LAYOUT_TL2R16};
     tern_status status = add(model, linear, info, info->matrix.layout, out, n, err);
-    if (tern_layout_input(info->matrix.layout) == TERN_INPUT_TOKEN) {
-        for (size_t i = 0; status == TERN_OK && i < 3; i++) {
+    if (tern_layout_input(info->matrix.layout) == TERN_INPUT_TOKEN)
+        for (size_t i = 0; status == TERN_OK && i < 3; i++)
             status = add(model, linear, info, ternary[i], out, n, err);
-        }
-    }
     return status;
 }
 
@@ -264,9 +249,8 @@ tern_status accuracy_measure(const tern_model *model, accuracy out[ACCURACY_MAX]
     for (size_t i = 0; status == TERN_OK && (linear = tern_model_linear(model, i)) != NULL; i++) {
         tern_linear_info info;
         tern_linear_describe(model, linear, &info);
-        if (info.stage != TERN_STAGE_SCAN) { /* the head's own matrix is measured */
+        if (info.stage != TERN_STAGE_SCAN) /* the head's own matrix is measured */
             status = add_all(model, linear, &info, out, n, err);
-        }
     }
     return status;
 }

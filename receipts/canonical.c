@@ -50,11 +50,9 @@ static int compare_keys(const void *a, const void *b) {
 static void add_value(tern_sha256 *h, const json_t *value, const char *const *without);
 
 static bool is_listed(const char *key, const char *const *list) {
-    for (; list != NULL && *list != NULL; list++) {
-        if (strcmp(*list, key) == 0) {
+    for (; list != NULL && *list != NULL; list++)
+        if (strcmp(*list, key) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -64,14 +62,12 @@ static void add_object(tern_sha256 *h, const json_t *object, const char *const *
     const char *key;
     json_t *member;
     size_t n = 0;
-    if (keys == NULL) {
+    if (keys == NULL)
         return; /* noted: the digest is wrong, and nobody may believe it */
-    }
     /* The iteration does not change the object; the tree wants it writable all the same. */
     json_object_foreach((json_t *)(uintptr_t)object, key, member) {
-        if (!is_listed(key, without)) {
+        if (!is_listed(key, without))
             keys[n++] = key;
-        }
     }
     qsort(keys, n, sizeof *keys, compare_keys);
     add_text(h, "{");
@@ -94,9 +90,8 @@ static void add_value(tern_sha256 *h, const json_t *value, const char *const *wi
         break;
     case JSON_ARRAY:
         add_text(h, "[");
-        for (size_t i = 0; i < json_array_size(value); i++) {
+        for (size_t i = 0; i < json_array_size(value); i++)
             add_value(h, json_array_get(value, i), NULL);
-        }
         add_text(h, "]");
         break;
     case JSON_STRING:

@@ -27,16 +27,14 @@ void receipt_find(receipt_findings *f, const char *format, ...) {
         f->out_of_memory = true;
         return;
     }
-    for (char *c = line; *c != '\0'; c++) { /* documents are anybody's: a line stays a line */
+    for (char *c = line; *c != '\0'; c++) /* documents are anybody's: a line stays a line */
         *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
-    }
     f->lines[f->n++] = line;
 }
 
 void receipt_findings_free(receipt_findings *f) {
-    for (size_t i = 0; i < f->n; i++) {
+    for (size_t i = 0; i < f->n; i++)
         free(f->lines[i]);
-    }
     free(f->lines);
     *f = (receipt_findings){0};
 }

@@ -27,15 +27,12 @@ void facts_hash_ids(const int32_t *ids, size_t n, char hex[RECEIPT_HEX]) {
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 const char *facts_family(const tern_kernel_row *row) {
-    if (row->op == TERN_OP_ROPE_NORM || row->op == TERN_OP_ROPE_NEOX) {
+    if (row->op == TERN_OP_ROPE_NORM || row->op == TERN_OP_ROPE_NEOX)
         return "rope_apply";
-    }
-    if (row->op == TERN_OP_ATTEND) {
+    if (row->op == TERN_OP_ATTEND)
         return "attention_real";
-    }
-    if (row->op != TERN_OP_GEMV && row->op != TERN_OP_GEMM) {
+    if (row->op != TERN_OP_GEMV && row->op != TERN_OP_GEMM)
         return NULL;
-    }
     switch (row->layout) {
     case TERN_LAYOUT_T2R16:
     case TERN_LAYOUT_T5R16:
@@ -50,11 +47,9 @@ const char *facts_family(const tern_kernel_row *row) {
 }
 
 static bool has_text(const json_t *list, const char *text) {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -62,14 +57,12 @@ json_t *facts_kernels(const tern_session *session) {
     const tern_kernel_row *rows[64];
     const size_t n = tern_session_kernels(session, rows, 64);
     json_t *list = json_array();
-    for (size_t i = 0; i < n && i < 64; i++) {
+    for (size_t i = 0; i < n && i < 64; i++)
         json_array_append_new(list, json_string(rows[i]->name));
-    }
     for (size_t i = 0; i < n && i < 64; i++) {
         const char *family = facts_family(rows[i]);
-        if (family != NULL && !has_text(list, family)) {
+        if (family != NULL && !has_text(list, family))
             json_array_append_new(list, json_string(family));
-        }
     }
     return list;
 }
@@ -77,9 +70,8 @@ json_t *facts_kernels(const tern_session *session) {
 const char *facts_compute_path(const json_t *kernels) {
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         const char *name = json_string_value(json_array_get(kernels, i));
-        if (name != NULL && strcasestr(name, "mock") != NULL) {
+        if (name != NULL && strcasestr(name, "mock") != NULL)
             return "mock";
-        }
     }
     return "real";
 }
@@ -88,9 +80,8 @@ const char *facts_compute_path(const json_t *kernels) {
 
 static void in_capitals(const char *name, char text[16]) {
     size_t n = 0;
-    for (; name[n] != '\0' && n < 15; n++) {
+    for (; name[n] != '\0' && n < 15; n++)
         text[n] = (char)toupper((unsigned char)name[n]);
-    }
     text[n] = '\0';
 }
 
@@ -104,13 +95,11 @@ json_t *facts_weights(const tern_model *m, char quantization_type[16]) {
         tern_linear_info info;
         tern_linear_describe(m, linear, &info);
         uint64_t *sums = info.stage == TERN_STAGE_HEAD ? in_head : counts;
-        if (info.stage != TERN_STAGE_SCAN) { /* the head a second time */
+        if (info.stage != TERN_STAGE_SCAN) /* the head a second time */
             sums[info.matrix.format] += (uint64_t)info.matrix.rows * info.matrix.cols;
-        }
     }
-    for (int f = 0; f < TERN_FORMAT_COUNT; f++) {
+    for (int f = 0; f < TERN_FORMAT_COUNT; f++)
         most = counts[f] > counts[most] ? f : most;
-    }
     in_capitals(tern_format_describe((tern_format)most)->name, quantization_type);
     for (int f = 0; f < TERN_FORMAT_COUNT; f++) {
         if (counts[f] + in_head[f] > 0) {
@@ -128,9 +117,8 @@ json_t *facts_now(void) {
     const time_t seconds = time(NULL);
     struct tm utc;
     if (gmtime_r(&seconds, &utc) == NULL ||
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) {
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
         return NULL;
-    }
     return json_string(text);
 }
 
@@ -138,9 +126,8 @@ json_t *facts_now(void) {
 
 json_t *facts_ids(const int32_t *ids, size_t n) {
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         json_array_append_new(list, json_integer(ids[i]));
-    }
     return list;
 }
 
@@ -168,9 +155,8 @@ json_t *facts_sampler(const tern_sampler_params *s, uint64_t seed) {
 json_t *receipt_hash_text(const tern_tokenizer *t, const int32_t *ids, size_t n) {
     char hex[RECEIPT_HEX];
     size_t size = 0;
-    if (tern_detokenize(t, ids, n, true, NULL, 0, &size, NULL) != TERN_OK) {
+    if (tern_detokenize(t, ids, n, true, NULL, 0, &size, NULL) != TERN_OK)
         return NULL;
-    }
     char *text = malloc(size + 1);
     json_t *result = NULL;
     if (text != NULL &&

@@ -36,12 +36,10 @@ static const receipt_field *find(const check *c, const char *path, const receipt
     const receipt_field *end = c->type->fields + c->type->n;
     const size_t n = parent != NULL ? strlen(parent->path) : 0;
     for (const receipt_field *f = parent != NULL ? parent + 1 : c->type->fields; f < end; f++) {
-        if (n > 0 && strncmp(f->path, parent->path, n) != 0) {
+        if (n > 0 && strncmp(f->path, parent->path, n) != 0)
             return NULL;
-        }
-        if (strcmp(f->path + n, path + n) == 0) {
+        if (strcmp(f->path + n, path + n) == 0)
             return f;
-        }
     }
     return NULL;
 }
@@ -51,9 +49,8 @@ static const receipt_field *find_member(const check *c, const place *at, const c
                                         place *member) {
     const char *dot = at->path[0] != '\0' ? "." : "";
     const receipt_field *f = NULL;
-    if (strlen(at->path) + strlen(key) + 2 > PATH_BYTES) {
+    if (strlen(at->path) + strlen(key) + 2 > PATH_BYTES)
         return NULL;
-    }
     (void)snprintf(member->shown, SHOWN_BYTES, "%.*s%s%.64s", SHOWN_BYTES - 72, at->shown, dot,
                    key);
     if (strpbrk(key, ".*[]") == NULL) { /* these have a meaning in the table */
@@ -75,11 +72,9 @@ static bool is_hex(const char *text, size_t low, size_t high) {
 
 static bool is_word(const char *text, const char *words) {
     char word[WORD_BYTES];
-    while (word_next(&words, word)) {
-        if (strcmp(word, text) == 0) {
+    while (word_next(&words, word))
+        if (strcmp(word, text) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -99,9 +94,8 @@ static const char *wanted(const receipt_field *f) {
 
 static bool text_fits(const receipt_field *f, const json_t *value) {
     const char *text = json_string_value(value);
-    if (text == NULL || strlen(text) != json_string_length(value)) {
+    if (text == NULL || strlen(text) != json_string_length(value))
         return false;
-    }
     switch (f->type) {
     case FIELD_TEXT:
         return f->words != NULL ? is_word(text, f->words)
@@ -139,9 +133,8 @@ static bool fits(const receipt_field *f, const json_t *value) {
 static void show(const json_t *value, char *text, size_t size) {
     char *dump = json_dump(value, (json_style){.ascii = true});
     (void)snprintf(text, size, "%s", dump != NULL ? dump : "?");
-    if (dump != NULL && strlen(dump) >= size) {
+    if (dump != NULL && strlen(dump) >= size)
         memcpy(text + size - 4, "...", 4);
-    }
     free(dump);
 }
 
@@ -152,14 +145,12 @@ static void check_missing(const check *c, const json_t *object, const place *at)
     const size_t n = strlen(at->path);
     for (size_t i = 0; i < c->type->n; i++) {
         const receipt_field *f = &c->type->fields[i];
-        if (n > 0 && (strncmp(f->path, at->path, n) != 0 || f->path[n] != '.')) {
+        if (n > 0 && (strncmp(f->path, at->path, n) != 0 || f->path[n] != '.'))
             continue;
-        }
         const char *key = f->path + n + (n > 0);
         const bool direct = strpbrk(key, ".*[") == NULL;
-        if (direct && !f->optional && json_object_get(object, key) == NULL) {
+        if (direct && !f->optional && json_object_get(object, key) == NULL)
             receipt_find(c->out, "%s%s%s: is missing", at->shown, n > 0 ? "." : "", key);
-        }
     }
 }
 
@@ -180,9 +171,8 @@ static void check_members(const check *c, const json_t *object, const place *at)
 
 /* Whether the field is null and listed among those that were not recorded. */
 static bool is_lacking(const check *c, const json_t *value, const receipt_field *f) {
-    if (!json_is_null(value) || !field_may_lack(c->type, f)) {
+    if (!json_is_null(value) || !field_may_lack(c->type, f))
         return false;
-    }
     for (size_t i = 0; i < json_array_size(c->lacking); i++) {
         const char *path = json_string_value(json_array_get(c->lacking, i));
         if (path != NULL && strcmp(path, f->path) == 0) {
@@ -199,17 +189,15 @@ static void check_elements(const check *c, const json_t *list, const place *at) 
         (void)snprintf(inner.path, PATH_BYTES, "%.*s[]", PATH_BYTES - 3, at->path);
         (void)snprintf(inner.shown, SHOWN_BYTES, "%.*s[%zu]", SHOWN_BYTES - 24, at->shown, i);
         inner.field = find(c, inner.path, at->field);
-        if (inner.field != NULL) {
+        if (inner.field != NULL)
             check_value(c, json_array_get(list, i), &inner);
-        }
     }
 }
 
 static void check_value(const check *c, const json_t *value, const place *at) {
     const receipt_field *f = at->field;
-    if (is_lacking(c, value, f)) {
+    if (is_lacking(c, value, f))
         return;
-    }
     if (!fits(f, value)) {
         char text[64];
         show(value, text, sizeof text);
@@ -218,11 +206,10 @@ static void check_value(const check *c, const json_t *value, const place *at) {
                      wanted(f));
         return;
     }
-    if (f->type == FIELD_OBJECT) {
+    if (f->type == FIELD_OBJECT)
         check_members(c, value, at);
-    } else if (f->type == FIELD_LIST) {
+    else if (f->type == FIELD_LIST)
         check_elements(c, value, at);
-    }
 }
 
 /* What is listed as not recorded must be null somewhere. */
@@ -246,9 +233,8 @@ bool receipt_check_fields(const json_t *receipt, const document_type *type, rece
         return false;
     }
     check_members(&c, receipt, &root);
-    if (f->n == before) {
+    if (f->n == before)
         check_lacking(&c);
-    }
     free(c.met);
     return f->n == before && !f->out_of_memory;
 }
@@ -258,9 +244,8 @@ const document_type *receipt_type(const json_t *receipt, receipt_findings *f) {
     for (int kind = 0; kind < DOCUMENT_KINDS; kind++) {
         const document_type *type = document_describe((document_kind)kind);
         if (schema == NULL ||
-            (json_is_string(schema) && strcmp(json_string_value(schema), type->schema) == 0)) {
+            (json_is_string(schema) && strcmp(json_string_value(schema), type->schema) == 0))
             return type;
-        }
     }
     const char *text = json_string_value(schema);
     receipt_find(f, "$schema: is \"%.60s\", which tern %s does not know", text != NULL ? text : "",
@@ -273,9 +258,8 @@ json_t *receipt_at(const json_t *root, const char *path) {
     const json_t *value = root;
     while (value != NULL && *path != '\0') {
         const size_t n = strcspn(path, ".");
-        if (n >= sizeof key) {
+        if (n >= sizeof key)
             return NULL;
-        }
         memcpy(key, path, n);
         key[n] = '\0';
         value = json_object_get(value, key);

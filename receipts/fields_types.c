@@ -19,9 +19,8 @@ bool field_may_lack(const document_type *type, const receipt_field *f) {
                                         "signature"};
     for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
         const size_t n = strlen(never[i]);
-        if (strncmp(f->path, never[i], n) == 0 && (f->path[n] == '\0' || f->path[n] == '.')) {
+        if (strncmp(f->path, never[i], n) == 0 && (f->path[n] == '\0' || f->path[n] == '.'))
             return false;
-        }
     }
     return type->may_lack;
 }

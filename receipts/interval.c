@@ -21,22 +21,19 @@ static double beta_fraction(double a, double b, double x) {
             step = c * d;
             result *= step;
         }
-        if (fabs(step - 1.0) < 1e-14) {
+        if (fabs(step - 1.0) < 1e-14)
             break;
-        }
     }
     return result;
 }
 
 /* The regularized incomplete beta function I_x(a, b). */
 static double incomplete_beta(double a, double b, double x) {
-    if (x <= 0.0 || x >= 1.0) {
+    if (x <= 0.0 || x >= 1.0)
         return x <= 0.0 ? 0.0 : 1.0;
-    }
     const double front = a * log(x) + b * log1p(-x) - (lgamma(a) + lgamma(b) - lgamma(a + b));
-    if (x > (a + 1.0) / (a + b + 2.0)) {
+    if (x > (a + 1.0) / (a + b + 2.0))
         return 1.0 - exp(front) * beta_fraction(b, a, 1.0 - x) / b;
-    }
     return exp(front) * beta_fraction(a, b, x) / a;
 }
 
@@ -49,16 +46,14 @@ static double t_below(double t, double freedom) {
 static double t_quantile(double p, double freedom) {
     double low = 0.0;
     double high = 1.0;
-    while (t_below(high, freedom) < p && high < 1e12) {
+    while (t_below(high, freedom) < p && high < 1e12)
         high *= 2.0;
-    }
     for (int i = 0; i < 64; i++) {
         const double middle = (low + high) / 2.0;
-        if (t_below(middle, freedom) < p) {
+        if (t_below(middle, freedom) < p)
             low = middle;
-        } else {
+        else
             high = middle;
-        }
     }
     return (low + high) / 2.0;
 }
@@ -72,9 +67,8 @@ static double log_at(const double *values, const double *over, size_t i) {
 static interval mean_of(const double *values, const double *over, size_t n) {
     double mean = 0.0;
     double spread = 0.0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         mean += log_at(values, over, i) / (double)n;
-    }
     for (size_t i = 0; i < n; i++) {
         const double off = log_at(values, over, i) - mean;
         spread += off * off;
@@ -106,8 +100,7 @@ interval interval_of_samples(const double *a, size_t n_a, const double *b, size_
 }
 
 double interval_bound(const interval *e, double level, int sign) {
-    if (e->variance == 0.0) {
+    if (e->variance == 0.0)
         return exp(e->log);
-    }
     return exp(e->log + sign * t_quantile(0.5 + level / 2.0, e->freedom) * sqrt(e->variance));
 }

@@ -9,13 +9,11 @@
 static tern_status compare_logits(tern_session *s, const rerun_plan *plan, uint64_t after,
                                   rerun_result *out, tern_error *err) {
     for (size_t i = 0; i < plan->n_points; i++) {
-        if (plan->points[i].after != after) {
+        if (plan->points[i].after != after)
             continue;
-        }
         const tern_status status = receipt_hash_logits(s, out->logits, err);
-        if (status != TERN_OK) {
+        if (status != TERN_OK)
             return status;
-        }
         if (strcmp(out->logits, plan->points[i].sha256) != 0) {
             out->part = RERUN_LOGITS;
             out->position = after;
@@ -29,15 +27,13 @@ static tern_status steps(tern_session *s, tern_sampler *sampler, const rerun_pla
     float *logits = tern_session_logits(s);
     tern_status status =
         tern_session_eval(s, plan->prompt, plan->n_prompt, TERN_LOGITS_LAST, logits, err);
-    for (size_t i = 0; i < plan->n_prompt; i++) {
+    for (size_t i = 0; i < plan->n_prompt; i++)
         tern_sampler_accept(sampler, plan->prompt[i]);
-    }
     for (size_t i = 0; status == TERN_OK && i < plan->n_tokens; i++) {
         int32_t token = -1;
         status = compare_logits(s, plan, i, out, err);
-        if (status != TERN_OK || out->part != RERUN_SAME) {
+        if (status != TERN_OK || out->part != RERUN_SAME)
             return status;
-        }
         status = tern_sampler_pick(sampler, logits, &token, err);
         if (status == TERN_OK && token != plan->tokens[i]) {
             *out = (rerun_result){
@@ -45,16 +41,13 @@ static tern_status steps(tern_session *s, tern_sampler *sampler, const rerun_pla
             return TERN_OK;
         }
         tern_sampler_accept(sampler, token);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = tern_session_eval(s, &token, 1, TERN_LOGITS_LAST, logits, err);
-        }
     }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = compare_logits(s, plan, plan->n_tokens, out, err);
-    }
-    if (status == TERN_OK && out->part == RERUN_SAME) {
+    if (status == TERN_OK && out->part == RERUN_SAME)
         status = tern_sampler_pick(sampler, logits, &out->next, err);
-    }
     return status;
 }
 
@@ -65,9 +58,8 @@ tern_status receipt_rerun(tern_session *session, const rerun_plan *plan, rerun_r
     tern_model_describe(tern_session_model(session), &info);
     *out = (rerun_result){.part = RERUN_SAME};
     tern_status status = tern_sampler_new(&plan->sampling, info.n_vocab, &sampler, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = steps(session, sampler, plan, out, err);
-    }
     tern_sampler_free(&sampler);
     return status;
 }

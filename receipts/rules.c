@@ -56,9 +56,8 @@ static bool near(double a, double b) {
 
 void rule_near(const json_t *r, receipt_findings *f, const char *path, double expected,
                const char *why) {
-    if (!near(rule_number(r, path), expected)) {
+    if (!near(rule_number(r, path), expected))
         receipt_find(f, "%s: is %.9g, must be %.9g: %s", path, rule_number(r, path), expected, why);
-    }
 }
 
 void rule_near_in(const rule_place *p, const char *path, double expected, const char *why) {
@@ -81,9 +80,8 @@ static void same_text(const json_t *r, receipt_findings *f, const char *path, co
 }
 
 void rule_positive(const json_t *r, receipt_findings *f, const char *path) {
-    if (!(rule_number(r, path) > 0)) {
+    if (!(rule_number(r, path) > 0))
         receipt_find(f, "%s: is %g, must be more than 0", path, rule_number(r, path));
-    }
 }
 
 /* ---- header ---------------------------------------------------------------------------------- */
@@ -95,9 +93,8 @@ static bool is_time(const char *text) {
     if (strlen(text) < 20 || strspn(text, "0123456789-T:.Z") != strlen(text) ||
         sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second,
                &used) != 6 ||
-        used != 19) {
+        used != 19)
         return false;
-    }
     const char *rest = text + used;
     if (*rest == '.') {
         const size_t digits = strspn(rest + 1, "0123456789");
@@ -175,9 +172,8 @@ static void check_files(const json_t *r, receipt_findings *f) {
     tern_sha256_finish(&all, hex);
     const char *expected = n == 1 ? rule_text(json_array_get(files, 0), "sha256") : hex;
     rule_equal_counts(r, f, "model_info.file_bytes", bytes, "model_info.files have as many");
-    if (strcmp(rule_text(r, "model_info.sha256"), expected) != 0) {
+    if (strcmp(rule_text(r, "model_info.sha256"), expected) != 0)
         receipt_find(f, "model_info.sha256: is not that of model_info.files, %.16s...", expected);
-    }
 }
 
 /* Most weights are in one of the formats that there are. */
@@ -204,13 +200,11 @@ void rules_model(const json_t *r, receipt_findings *f) {
     char path[64];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         (void)snprintf(path, sizeof path, "model_info.%s", sizes[i]);
-        if (rule_known(r, path)) {
+        if (rule_known(r, path))
             rule_positive(r, f, path);
-        }
     }
-    if (rule_known(r, "model_info.files")) {
+    if (rule_known(r, "model_info.files"))
         check_files(r, f);
-    }
     const int64_t heads = rule_count(r, "model_info.num_attention_heads");
     const int64_t shared = rule_count(r, "model_info.num_key_value_heads");
     if (shared > 0 && heads % shared != 0) {
@@ -312,13 +306,11 @@ static void check_stop(const json_t *r, receipt_findings *f) {
                      rule_count(r, "model_info.context_length"));
     }
     if (strcmp(stop, "stop") == 0 && json_array_size(receipt_at(r, "output.stop_tokens")) == 0 &&
-        json_array_size(receipt_at(r, "output.stop_texts")) == 0) {
+        json_array_size(receipt_at(r, "output.stop_texts")) == 0)
         receipt_find(f, "output.stop: is \"stop\", but there was nothing to stop at");
-    }
     check_stop_tokens(r, f);
-    if (strcmp(stop, "end") == 0 && rule_flag(r, "output.ignore_end")) {
+    if (strcmp(stop, "end") == 0 && rule_flag(r, "output.ignore_end"))
         receipt_find(f, "output.stop: is \"end\", which output.ignore_end forbids");
-    }
 }
 
 static void check_sampler(const json_t *r, receipt_findings *f) {
@@ -332,16 +324,13 @@ static void check_sampler(const json_t *r, receipt_findings *f) {
     }
     const char *text = rule_text(r, "sampler.seed");
     (void)snprintf(seed, sizeof seed, "%llu", strtoull(text, NULL, 10));
-    if (strcmp(seed, text) != 0) {
+    if (strcmp(seed, text) != 0)
         receipt_find(f, "sampler.seed: \"%.40s\" is no 64-bit number", text);
-    }
     const double top_p = rule_number(r, "sampler.top_p");
-    if (!(top_p > 0 && top_p <= 1)) {
+    if (!(top_p > 0 && top_p <= 1))
         receipt_find(f, "sampler.top_p: is %g, must be above 0 and at most 1", top_p);
-    }
-    if (rule_count(r, "sampler.top_k") > UINT32_MAX) {
+    if (rule_count(r, "sampler.top_k") > UINT32_MAX)
         receipt_find(f, "sampler.top_k: is %" PRId64, rule_count(r, "sampler.top_k"));
-    }
 }
 
 /* A chat format stands around the prompt's text, so the ids say more than that. */
@@ -393,15 +382,14 @@ void receipt_check_rules(const json_t *receipt, receipt_findings *f) {
 }
 
 static void check_rules_of(const json_t *receipt, const document_type *type, receipt_findings *f) {
-    if (type == &document_benchmark) {
+    if (type == &document_benchmark)
         rules_benchmark_document(receipt, f);
-    } else if (type == &document_comparison) {
+    else if (type == &document_comparison)
         rules_comparison(receipt, f);
-    } else if (type == &document_answer) {
+    else if (type == &document_answer)
         rules_answer(receipt, f);
-    } else {
+    else
         receipt_check_rules(receipt, f);
-    }
 }
 
 /* The content has the digest that the document says. */
@@ -424,16 +412,14 @@ const document_type *receipt_check(const json_t *receipt, receipt_findings *f) {
         return NULL;
     }
     const document_type *type = receipt_type(receipt, f);
-    if (type == NULL) {
+    if (type == NULL)
         return NULL;
-    }
     if (strcmp(version, RECEIPT_VERSION) != 0) {
         receipt_find(f, "schema_version: is \"%.40s\", must be \"%s\"", version, RECEIPT_VERSION);
         return type; /* the fields of another version are not known */
     }
-    if (receipt_check_fields(receipt, type, f)) {
+    if (receipt_check_fields(receipt, type, f))
         check_rules_of(receipt, type, f);
-    }
     check_digest(receipt, f);
     return type;
 }

@@ -24,9 +24,8 @@ static void check_samples(const rule_place *p, const char *key, const char *spre
     char path[48];
     (void)snprintf(path, sizeof path, "rounds.%s", key);
     const json_t *list = receipt_at(p->object, path);
-    if (!json_is_array(list)) { /* not recorded, or of an earlier version */
+    if (!json_is_array(list)) /* not recorded, or of an earlier version */
         return;
-    }
     const int64_t n = (int64_t)json_array_size(list);
     if (n != rounds && !(may_miss && n == 0)) {
         receipt_find(p->found, "%s.rounds.%s: %" PRId64 " values, must be %" PRId64, p->shown, key,
@@ -34,9 +33,8 @@ static void check_samples(const rule_place *p, const char *key, const char *spre
         return;
     }
     rule_near_in(p, key, rule_median(list), "the median of its rounds");
-    if (spread != NULL) {
+    if (spread != NULL)
         rule_near_in(p, spread, rule_spread(list), "(largest - smallest) / median of the rounds");
-    }
 }
 
 static void check_point(const json_t *r, const rule_place *p) {
@@ -52,9 +50,8 @@ static void check_point(const json_t *r, const rule_place *p) {
     check_samples(p, "head_rows", NULL, decodes, true);
     const bool joules = json_object_get(p->object, "joules_per_token") != NULL;
     check_samples(p, "joules_per_token", NULL, joules ? decodes : 0, false);
-    if (rule_number(p->object, "p50_ms") > rule_number(p->object, "p95_ms")) {
+    if (rule_number(p->object, "p50_ms") > rule_number(p->object, "p95_ms"))
         receipt_find(p->found, "%s.p50_ms: is more than p95_ms", p->shown);
-    }
     const double bytes =
         rule_number(p->object, "bytes_per_token") + rule_number(p->object, "cache_bytes");
     const double gbs = rule_number(p->object, "decode_tps") * bytes * 1e-9;
@@ -98,9 +95,8 @@ static void check_limits(const rule_place *p) {
         receipt_find(p->found, "%s.read_gbs: is %g, not between read_low_gbs and read_high_gbs",
                      p->shown, read);
     }
-    if (json_object_get(p->object, "peak_gmacs") == NULL) {
+    if (json_object_get(p->object, "peak_gmacs") == NULL)
         return; /* no kernel for several tokens, so nothing to measure it with */
-    }
     rule_near_in(p, "prefill_peak_fraction",
                  ratio(rule_number(p->object, "prefill_gweights"), peak),
                  "prefill_gweights / peak_gmacs");
@@ -117,9 +113,8 @@ static void check_weights(const json_t *r, const rule_place *p) {
     const char *format;
     json_t *weights;
     double all = 0.0;
-    if (!json_is_object(formats)) {
+    if (!json_is_object(formats))
         return;
-    }
     json_object_foreach((json_t *)(uintptr_t)formats, format, weights) {
         all += json_number_value(weights);
     }
@@ -137,9 +132,8 @@ static void check_peak(const json_t *r, const rule_place *p) {
     const char *unit = rule_text(p->object, "peak_unit");
     const json_t *sets = receipt_at(r, "machine.instruction_sets");
     bool known = unit[0] == '\0';
-    for (int i = 0; i < TERN_UNIT_COUNT; i++) {
+    for (int i = 0; i < TERN_UNIT_COUNT; i++)
         known = known || strcmp(unit, tern_unit_name((tern_unit)i)) == 0;
-    }
     if (!known) {
         receipt_find(p->found, "%s.peak_unit: tern %s knows no \"%.40s\"", p->shown, tern_version(),
                      unit);
@@ -169,17 +163,15 @@ static void check_cache(const json_t *r, const rule_place *p) {
 static void check_main(const json_t *r, const rule_place *p) {
     const json_t *first = json_array_get(receipt_at(p->object, "rounds.first_token_ms"), 0);
     check_point(r, p);
-    if (receipt_at(p->object, "mb_per_token") == NULL) {
+    if (receipt_at(p->object, "mb_per_token") == NULL)
         return; /* of an earlier version */
-    }
     check_components(r, p);
     check_limits(p);
     check_weights(r, p);
     check_peak(r, p);
     check_cache(r, p);
-    if (rule_known(r, "run.threads")) {
+    if (rule_known(r, "run.threads"))
         rule_near_in(p, "threads", rule_number(r, "run.threads"), "run.threads");
-    }
     if (first != NULL) {
         rule_near_in(p, "first_token_with_load_ms",
                      rule_number(p->object, "load_ms") + json_number_value(first),
@@ -196,9 +188,8 @@ void rules_benchmark(const json_t *r, receipt_findings *f) {
                      rule_text(r, "run.command"));
         return;
     }
-    if (!bench) {
+    if (!bench)
         return;
-    }
     const int64_t depth = rule_count(r, "benchmark.depth");
     rule_equal_counts(r, f, "prompt.tokens", depth > 0 ? depth : 1, "benchmark.depth");
     rule_equal_counts(r, f, "benchmark.generated_tokens", rule_count(r, "output.max_tokens"),

@@ -20,9 +20,8 @@ static void check_figure(const rule_place *p, const char *part, const char *name
     char shown[64];
     (void)snprintf(shown, sizeof shown, "%s.%s", p->shown, part);
     const rule_place place = {figures, shown, p->found};
-    if (value == NULL) {
+    if (value == NULL)
         receipt_find(p->found, "%s.%.100s: is missing", shown, name);
-    }
     rule_near_value(&place, value, name, expected, why);
 }
 
@@ -32,26 +31,23 @@ static void check_figures(const rule_place *p) {
     const char *name;
     json_t *list;
     json_object_foreach((json_t *)(uintptr_t)runs, name, list) {
-        if (json_array_size(list) < 2) {
+        if (json_array_size(list) < 2)
             receipt_find(p->found, "%s.runs.%.100s: an interval needs two values", p->shown, name);
-        }
         check_figure(p, "medians", name, rule_median(list), "the median of its runs");
         check_figure(p, "spread_percent", name, rule_spread(list),
                      "(largest - smallest) / median of the runs");
     }
     if (json_object_size(json_object_get(p->object, "medians")) != json_object_size(runs) ||
-        json_object_size(json_object_get(p->object, "spread_percent")) != json_object_size(runs)) {
+        json_object_size(json_object_get(p->object, "spread_percent")) != json_object_size(runs))
         receipt_find(p->found, "%s: medians and spread_percent are not those of runs", p->shown);
-    }
 }
 
 static bool names_mock(const json_t *side) {
     const json_t *kernels = json_object_get(side, "kernels");
     bool mock = strcasestr(rule_text(side, "name"), "mock") != NULL ||
                 strcasestr(rule_text(side, "command"), "mock") != NULL;
-    for (size_t i = 0; i < json_array_size(kernels); i++) {
+    for (size_t i = 0; i < json_array_size(kernels); i++)
         mock = mock || strcasestr(json_string_value(json_array_get(kernels, i)), "mock") != NULL;
-    }
     return mock;
 }
 
@@ -60,11 +56,10 @@ static void check_path(const rule_place *p) {
     const char *path = rule_text(p->object, "compute_path");
     const size_t kernels = json_array_size(json_object_get(p->object, "kernels"));
     const char *right = names_mock(p->object) ? "mock" : kernels > 0 ? "real" : "other";
-    if (strcmp(right, "mock") == 0) {
+    if (strcmp(right, "mock") == 0)
         receipt_find(p->found, "%s: names a mock", p->shown);
-    } else if (rule_known(p->object, "compute_path") && strcmp(path, right) != 0) {
+    else if (rule_known(p->object, "compute_path") && strcmp(path, right) != 0)
         receipt_find(p->found, "%s.compute_path: is \"%s\", must be \"%s\"", p->shown, path, right);
-    }
 }
 
 static void check_side(const json_t *r, receipt_findings *f, const char *which) {

@@ -13,9 +13,8 @@
 
 static int64_t count_results(const json_t *list, const char *result) {
     int64_t n = 0;
-    for (size_t i = 0; i < json_array_size(list); i++) {
+    for (size_t i = 0; i < json_array_size(list); i++)
         n += strcmp(rule_text(json_array_get(list, i), "result"), result) == 0;
-    }
     return n;
 }
 
@@ -50,11 +49,9 @@ static void check_totals(const json_t *r, receipt_findings *f) {
         receipt_find(f, "test_results.failed: is %" PRId64 ", must be 0",
                      rule_count(r, "test_results.failed"));
     }
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
-        if (!has_passed(list, always[i])) {
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (!has_passed(list, always[i]))
             receipt_find(f, "test_results.tests: %s has not passed", always[i]);
-        }
-    }
     if (json_array_size(list) != accurate + sizeof always / sizeof *always) {
         receipt_find(f, "test_results.tests: %zu, must be %zu and those of accuracy_tests, %zu",
                      json_array_size(list), sizeof always / sizeof *always, accurate);
@@ -86,9 +83,8 @@ static void check_accuracy(const json_t *r, const char *name, const json_t *test
         return;
     }
     (void)snprintf(format, sizeof format, "%.*s", (int)(n - (sizeof suffix - 1)), name);
-    if (!measures_something(r, format)) {
+    if (!measures_something(r, format))
         receipt_find(f, "test_results.accuracy_tests.%s: the model has no such weights", name);
-    }
     if (!is_tolerance(format, tolerance)) {
         receipt_find(f, "test_results.accuracy_tests.%s.tolerance: is %g, must be %g", name,
                      tolerance, accuracy_tolerance(format));
@@ -103,9 +99,8 @@ static void check_accuracy(const json_t *r, const char *name, const json_t *test
                      mse, tolerance, rule_flag(test, "passed") ? "true" : "false");
     }
     const json_t *list = receipt_at(r, "test_results.tests"); /* answers have none */
-    if (list != NULL && !has_passed(list, name)) {
+    if (list != NULL && !has_passed(list, name))
         receipt_find(f, "test_results.tests: %s has not passed", name);
-    }
     for (int k = 0; k < 2; k++) {
         const char *op = k == 0 ? "gemv" : "gemm";
         const tern_kernel_row *row = tern_kernel_find(rule_text(test, op));
@@ -155,9 +150,8 @@ static void check_determinism(const json_t *r, receipt_findings *f) {
     rule_equal_counts(r, f, "test_results.determinism_tests.tokens_per_run",
                       n < RECEIPT_TEST_TOKENS ? n : RECEIPT_TEST_TOKENS,
                       "the output's first tokens");
-    if (!rule_flag(r, "test_results.kv_cache_tests.prefill_decode_parity")) {
+    if (!rule_flag(r, "test_results.kv_cache_tests.prefill_decode_parity"))
         receipt_find(f, "test_results.kv_cache_tests.prefill_decode_parity: is false");
-    }
     rule_equal_counts(r, f, "test_results.kv_cache_tests.positions",
                       rule_count(r, "prompt.tokens") +
                           rule_count(r, "test_results.determinism_tests.tokens_per_run"),
@@ -195,9 +189,8 @@ static void check_cache(const json_t *r, receipt_findings *f) {
     const int64_t batch = rule_count(r, "run.batch");
     const int64_t n = rule_count(r, "output.tokens");
     const int64_t layers = rule_count(r, "model_info.layers");
-    if (first < 1 || batch < 1 || first >= limit || n >= limit || layers >= 1 << 20) {
+    if (first < 1 || batch < 1 || first >= limit || n >= limit || layers >= 1 << 20)
         return; /* was reported, or is refused as a size of a model or context */
-    }
     const int64_t passes = (first + batch - 1) / batch;
     const int64_t in_prompt = (first - 1) / batch * ((first - 1) / batch + 1) / 2 * batch;
     const int64_t reused = in_prompt + n * first + n * (n - 1) / 2;
@@ -241,14 +234,12 @@ void rules_performance(const json_t *r, receipt_findings *f) {
               "tokens_generated / total_time_ms");
     rule_near(r, f, "performance_baseline.average_token_latency_ms", n > 0 ? decode / n : 0.0,
               "decode_time_ms / tokens_generated");
-    if (!(total > 0) || !(rule_number(r, "performance_baseline.memory_usage_mb") > 0)) {
+    if (!(total > 0) || !(rule_number(r, "performance_baseline.memory_usage_mb") > 0))
         receipt_find(f, "performance_baseline: a run takes time and memory");
-    }
     at_most(r, f, "p50_ms", "p95_ms");
     at_most(r, f, "p95_ms", "decode_time_ms");
     at_most(r, f, "first_token_latency_ms", "total_time_ms");
-    if (n > 0) {
+    if (n > 0)
         at_most(r, f, "prefill_time_ms", "first_token_latency_ms");
-    }
     check_cache(r, f);
 }

@@ -15,21 +15,17 @@ static const char *const families[] = {"i2s_gemv", "tl1_matmul", "tl2_matmul", "
 enum { FAMILIES = sizeof families / sizeof *families, FIRST_NEEDED = 3 /* rope_apply */ };
 
 static bool is_family(const char *name) {
-    for (size_t i = 0; i < FAMILIES; i++) {
-        if (strcmp(families[i], name) == 0) {
+    for (size_t i = 0; i < FAMILIES; i++)
+        if (strcmp(families[i], name) == 0)
             return true;
-        }
-    }
     return false;
 }
 
 /* Whether one of the first n texts of the list is that. */
 static bool list_before(const json_t *list, size_t n, const char *text) {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -45,11 +41,9 @@ static const char *name_at(const named *k, size_t i) {
 }
 
 static bool names_op(const named *k, tern_op op) {
-    for (size_t i = 0; i < k->n; i++) {
-        if (k->rows[i] != NULL && k->rows[i]->op == op) {
+    for (size_t i = 0; i < k->n; i++)
+        if (k->rows[i] != NULL && k->rows[i]->op == op)
             return true;
-        }
-    }
     return false;
 }
 
@@ -57,9 +51,8 @@ static bool names_op(const named *k, tern_op op) {
 static bool names_family(const named *k, const char *family) {
     for (size_t i = 0; i < k->n; i++) {
         const char *of = k->rows[i] != NULL ? facts_family(k->rows[i]) : NULL;
-        if (of != NULL && strcmp(of, family) == 0) {
+        if (of != NULL && strcmp(of, family) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -78,9 +71,8 @@ static void check_name(const json_t *r, const named *k, size_t at, receipt_findi
         receipt_find(f, "kernels[%zu]: \"%s\" needs %s, which machine.instruction_sets lacks", at,
                      name, row->isa);
     }
-    if (list_before(k->list, at, name)) {
+    if (list_before(k->list, at, name))
         receipt_find(f, "kernels[%zu]: \"%.60s\" is there twice", at, name);
-    }
 }
 
 /* A forward pass cannot do without these. */
@@ -93,9 +85,8 @@ static void check_complete(const json_t *r, const named *k, receipt_findings *f)
                          tern_op_name(always[i]));
         }
     }
-    if (!names_op(k, TERN_OP_GATE_SILU) && !names_op(k, TERN_OP_GATE_RELU2)) {
+    if (!names_op(k, TERN_OP_GATE_SILU) && !names_op(k, TERN_OP_GATE_RELU2))
         receipt_find(f, "kernels: none for the gate, without which nothing runs");
-    }
     const bool several = rule_count(r, "prompt.tokens") > 1 && rule_count(r, "run.batch") > 1;
     if (several != names_op(k, TERN_OP_GEMM)) {
         receipt_find(f, "kernels: gemm %s, with a prompt of %lld tokens in batches of %lld",
@@ -103,9 +94,8 @@ static void check_complete(const json_t *r, const named *k, receipt_findings *f)
                      (long long)rule_count(r, "prompt.tokens"),
                      (long long)rule_count(r, "run.batch"));
     }
-    if (!names_op(k, TERN_OP_GEMV)) { /* the head multiplies one token at a time */
+    if (!names_op(k, TERN_OP_GEMV)) /* the head multiplies one token at a time */
         receipt_find(f, "kernels: none for gemv, without which nothing is generated");
-    }
 }
 
 /* Ternary products run on rows of the layout that the weights have. */
@@ -127,18 +117,15 @@ static void check_mixed(const json_t *r, const named *k, receipt_findings *f) {
     bool several = false;
     for (size_t i = 0; i < k->n; i++) {
         const tern_kernel_row *row = k->rows[i];
-        if (row == NULL || tern_layout_input(row->layout) != TERN_INPUT_TOKEN) {
+        if (row == NULL || tern_layout_input(row->layout) != TERN_INPUT_TOKEN)
             continue;
-        }
         first = first != NULL ? first : row;
         several = several || row->layout != first->layout;
     }
-    if (!several) {
+    if (!several)
         receipt_find(f, "kernels: of one layout of ternary weights, run.layout says mixed");
-    }
-    if (strcmp(rule_text(r, "run.choice"), "tuned") != 0) {
+    if (strcmp(rule_text(r, "run.choice"), "tuned") != 0)
         receipt_find(f, "run.choice: \"%s\" mixes no layouts", rule_text(r, "run.choice"));
-    }
 }
 
 /* A family stands there when one of its rows does, and those that a model needs stand there. */
@@ -153,17 +140,14 @@ static void check_families(const json_t *r, const named *k, receipt_findings *f)
             receipt_find(f, "kernels: \"%s\" is %s, but %s row of that family is", families[i],
                          there ? "there" : "missing", there ? "no" : "a");
         }
-        if (i >= FIRST_NEEDED && !there) {
+        if (i >= FIRST_NEEDED && !there)
             receipt_find(f, "kernels: \"%s\" is missing, which every run needs", families[i]);
-        }
     }
-    if (strcmp(rule_text(r, "model_info.quantization_type"), "I2_S") != 0) {
+    if (strcmp(rule_text(r, "model_info.quantization_type"), "I2_S") != 0)
         return;
-    }
     const char *layout = rule_text(r, "run.layout");
-    if (strcmp(layout, "mixed") == 0) {
+    if (strcmp(layout, "mixed") == 0)
         check_mixed(r, k, f);
-    }
     for (size_t i = 0; i < 4; i++) {
         if (strcmp(by_layout[i][0], layout) == 0 && !rule_list_has(k->list, by_layout[i][1])) {
             receipt_find(f, "kernels: \"%s\" is missing, which i2_s weights in layout %s need",
@@ -177,16 +161,14 @@ static void check_machine(const json_t *r, receipt_findings *f) {
     for (size_t i = 0; i < json_array_size(sets); i++) {
         const char *name = json_string_value(json_array_get(sets, i));
         bool known = false;
-        for (size_t k = 0; tern_isa_name(k) != NULL; k++) {
+        for (size_t k = 0; tern_isa_name(k) != NULL; k++)
             known = known || strcmp(tern_isa_name(k), name) == 0;
-        }
         if (!known) {
             receipt_find(f, "machine.instruction_sets[%zu]: tern %s knows no \"%.40s\"", i,
                          tern_version(), name);
         }
-        if (list_before(sets, i, name)) {
+        if (list_before(sets, i, name))
             receipt_find(f, "machine.instruction_sets[%zu]: \"%.40s\" is there twice", i, name);
-        }
     }
     const size_t n = json_array_size(sets);
     if (n == 0 ||
@@ -219,22 +201,18 @@ static bool open_names(const json_t *r, named *k, receipt_findings *f) {
         f->out_of_memory = true;
         return false;
     }
-    for (size_t i = 0; i < k->n; i++) {
+    for (size_t i = 0; i < k->n; i++)
         k->rows[i] = tern_kernel_find(name_at(k, i));
-    }
     return true;
 }
 
 static void check_names(const json_t *r, const named *k, receipt_findings *f) {
-    for (size_t i = 0; i < k->n; i++) {
+    for (size_t i = 0; i < k->n; i++)
         check_name(r, k, i, f);
-    }
-    if (rule_known(r, "run.layout")) {
+    if (rule_known(r, "run.layout"))
         check_layout(r, k, f);
-    }
-    if (rule_known(r, "machine.instruction_sets")) {
+    if (rule_known(r, "machine.instruction_sets"))
         check_machine(r, f);
-    }
 }
 
 void rules_kernel_names(const json_t *r, receipt_findings *f) {

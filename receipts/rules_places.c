@@ -16,18 +16,15 @@ static bool read_nodes(const char *list, unsigned long node, bool *has) {
     *has = *list == '\0';
     for (const char *at = list; *at != '\0';) {
         char *end;
-        if (*at < '0' || *at > '9') {
+        if (*at < '0' || *at > '9')
             return false;
-        }
         const unsigned long first = strtoul(at, &end, 10);
         unsigned long last = first;
-        if (*end == '-' && end[1] >= '0' && end[1] <= '9') {
+        if (*end == '-' && end[1] >= '0' && end[1] <= '9')
             last = strtoul(end + 1, &end, 10);
-        }
         if (first < next || last < first || last > UINT32_MAX || (*end != '\0' && *end != ',') ||
-            (*end == ',' && end[1] == '\0')) {
+            (*end == ',' && end[1] == '\0'))
             return false;
-        }
         *has = *has || (node >= first && node <= last);
         next = last + 2; /* what follows at once would be part of this range, or of "0,1" */
         next -= first == last;
@@ -45,14 +42,12 @@ void rules_nodes(const json_t *r, receipt_findings *f) {
         receipt_find(f, "run.numa: is \"%.40s\", must be none, interleave, node:X or strict", numa);
         return;
     }
-    if (!rule_known(r, "run.nodes_online")) {
+    if (!rule_known(r, "run.nodes_online"))
         return;
-    }
-    if (!read_nodes(online, places.node, &has)) {
+    if (!read_nodes(online, places.node, &has))
         receipt_find(f, "run.nodes_online: \"%.40s\" is no list of nodes such as 0-1,3", online);
-    } else if (places.numa == TERN_NUMA_NODE && !has) {
+    else if (places.numa == TERN_NUMA_NODE && !has)
         receipt_find(f, "run.numa: is \"%.40s\", run.nodes_online is \"%.40s\"", numa, online);
-    }
 }
 
 /* The model's path names one of its files. */
@@ -61,9 +56,8 @@ static void check_names(const json_t *r, receipt_findings *f) {
     const char *name = file_base_name(rule_text(r, "model_info.model_path"));
     for (size_t i = 0; i < json_array_size(files); i++) {
         const char *path = rule_text(json_array_get(files, i), "path");
-        if (strcmp(file_base_name(path), name) == 0) {
+        if (strcmp(file_base_name(path), name) == 0)
             return;
-        }
     }
     receipt_find(f, "model_info.model_path: \"%.60s\" is none of model_info.files", name);
 }

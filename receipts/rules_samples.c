@@ -19,9 +19,8 @@ double rule_median(const json_t *list) {
         free(sorted);
         return 0.0;
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         sorted[i] = json_number_value(json_array_get(list, i));
-    }
     qsort(sorted, n, sizeof *sorted, compare);
     const double median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;
     free(sorted);
@@ -54,9 +53,8 @@ double rule_spread(const json_t *list) {
 bool rule_list_has(const json_t *list, const char *text) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *element = json_string_value(json_array_get(list, i));
-        if (element != NULL && strcmp(element, text) == 0) {
+        if (element != NULL && strcmp(element, text) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -65,9 +63,8 @@ bool rule_list_has(const json_t *list, const char *text) {
 void rules_origin(const json_t *r, receipt_findings *f) {
     const bool imported = strcmp(rule_text(r, "origin.kind"), "imported") == 0;
     const size_t lacking = json_array_size(receipt_at(r, "origin.not_recorded"));
-    if (imported && rule_text(r, "origin.note")[0] == '\0') {
+    if (imported && rule_text(r, "origin.note")[0] == '\0')
         receipt_find(f, "origin.note: must say where imported figures come from");
-    }
     if (imported != (lacking > 0)) {
         receipt_find(f, "origin.kind: is \"%s\", but %zu fields were not recorded",
                      rule_text(r, "origin.kind"), lacking);

@@ -21,9 +21,8 @@ static void check_times(const rule_place *p, const json_t *one, const char *what
     const json_t *mine = receipt_at(p->object, times);
     const json_t *ones = receipt_at(one, times);
     const size_t n = json_array_size(mine);
-    if (!json_is_array(mine) || !json_is_array(ones)) {
+    if (!json_is_array(mine) || !json_is_array(ones))
         return; /* not recorded */
-    }
     if (n == 0 || n != json_array_size(ones)) {
         receipt_find(p->found, "%s.%s: as many values as for passes of one token are needed",
                      p->shown, times);
@@ -50,9 +49,8 @@ static void check_batches(const json_t *r, receipt_findings *f) {
         check_times(&p, one, "all");
         check_times(&p, one, "pick");
     }
-    if (one != NULL && rule_count(one, "tokens") != 1) {
+    if (one != NULL && rule_count(one, "tokens") != 1)
         receipt_find(f, "benchmark.batches[0].tokens: is not 1");
-    }
 }
 
 /* ---- many sequences -------------------------------------------------------------------------- */
@@ -91,9 +89,8 @@ static void check_sequences(const json_t *r, receipt_findings *f) {
                      rule_number(r, "benchmark.bytes_per_token") / n +
                          rule_number(r, "benchmark.cache_bytes"),
                      "benchmark.bytes_per_token / n + cache_bytes");
-        if (rule_number(p.object, "p50_ms") > rule_number(p.object, "p95_ms")) {
+        if (rule_number(p.object, "p50_ms") > rule_number(p.object, "p95_ms"))
             receipt_find(f, "%s.p50_ms: is more than p95_ms", shown);
-        }
     }
 }
 
@@ -104,9 +101,8 @@ static void check_arrivals(const json_t *r, receipt_findings *f) {
     const json_t *list = receipt_at(r, "benchmark.arrivals");
     const json_t *sequences = receipt_at(r, "benchmark.sequences");
     const json_t *first = json_array_get(list, 0);
-    if (list != NULL && json_array_size(list) != json_array_size(sequences)) {
+    if (list != NULL && json_array_size(list) != json_array_size(sequences))
         receipt_find(f, "benchmark.arrivals: as many values as of benchmark.sequences are needed");
-    }
     for (size_t i = 0; i < json_array_size(list); i++) {
         char shown[48];
         (void)snprintf(shown, sizeof shown, "benchmark.arrivals[%zu]", i);
@@ -123,11 +119,9 @@ static void check_arrivals(const json_t *r, receipt_findings *f) {
 /* ---- stages ---------------------------------------------------------------------------------- */
 
 static bool is_stage(const char *name) {
-    for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++) {
-        if (strcmp(tern_stage_name(i), name) == 0) {
+    for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++)
+        if (strcmp(tern_stage_name(i), name) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -190,9 +184,8 @@ static void check_stages(const json_t *r, receipt_findings *f, const char *kind)
     (void)snprintf(shown, sizeof shown, "benchmark.stages.%s", kind);
     const rule_place p = {receipt_at(r, shown), shown, f};
     const json_t *stages = receipt_at(p.object, "stages");
-    if (p.object == NULL) {
+    if (p.object == NULL)
         return;
-    }
     for (size_t i = 0; i < json_array_size(stages); i++) {
         char name[96];
         (void)snprintf(name, sizeof name, "%s.stages[%zu]", shown, i);
@@ -211,9 +204,8 @@ static void check_zeros(const json_t *r, receipt_findings *f) {
     const json_t *layers = receipt_at(r, "benchmark.sparsity.layers");
     for (size_t k = 0; k < 2 && all.object != NULL; k++) {
         double sum = 0.0;
-        for (size_t i = 0; i < json_array_size(layers); i++) {
+        for (size_t i = 0; i < json_array_size(layers); i++)
             sum += rule_number(json_array_get(layers, i), keys[k]);
-        }
         rule_near_in(&all, keys[k], sum, "the sum of the layers");
     }
 }

@@ -32,9 +32,8 @@ static tern_status write_key(const char *path, tern_out_mode mode, const char *l
     char line[sizeof secret_label + KEY_HEX + 1];
     char hex[KEY_HEX];
     tern_status status = tern_out_file_create(path, mode, file, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     sodium_bin2hex(hex, sizeof hex, key, KEY_BYTES);
     const int n = snprintf(line, sizeof line, "%s%s\n", label, hex);
     status = tern_out_file_write(*file, line, (size_t)n, err);
@@ -50,17 +49,14 @@ static tern_status write_pair(const char *path, const unsigned char seed[KEY_BYT
     tern_out_file *secret_file = NULL;
     tern_out_file *public_file = NULL;
     tern_status status = write_key(path, TERN_OUT_SECRET, secret_label, seed, &secret_file, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = write_key(public_path, TERN_OUT_NEW, public_label, public, &public_file, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_out_file_commit(&secret_file, err);
-    }
     if (status == TERN_OK) {
         status = tern_out_file_commit(&public_file, err);
-        if (status != TERN_OK) {
+        if (status != TERN_OK)
             (void)unlink(path); /* half a pair is of no use */
-        }
     }
     tern_out_file_discard(&secret_file);
     tern_out_file_discard(&public_file);
@@ -74,9 +70,8 @@ static tern_status read_key(const char *path, const char *label, unsigned char k
     size_t n = 0;
     FILE *f = NULL;
     const tern_status status = tern_in_file_open(path, TERN_IN_FILE, &f, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const bool read = fgets(line, sizeof line, f) != NULL;
     (void)fclose(f); /* read only: nothing can be lost */
     line[strcspn(line, "\r\n")] = '\0';
@@ -109,9 +104,8 @@ tern_status sign_make_keys(const char *path, tern_error *err) {
     unsigned char secret[crypto_sign_SECRETKEYBYTES];
     unsigned char public[KEY_BYTES];
     char *public_path = NULL;
-    if (sodium_init() < 0 || asprintf(&public_path, "%s.pub", path) < 0) {
+    if (sodium_init() < 0 || asprintf(&public_path, "%s.pub", path) < 0)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no random numbers or no memory for a key", path);
-    }
     randombytes_buf(seed, sizeof seed);
     (void)crypto_sign_seed_keypair(public, secret, seed); /* always 0 */
     const tern_status status = write_pair(path, seed, public_path, public, err);
@@ -137,12 +131,10 @@ tern_status sign_receipt(json_t *receipt, const char *path, tern_error *err) {
     unsigned char signature[crypto_sign_BYTES];
     char text[LINE_BYTES], key_hex[KEY_HEX], signature_hex[SIGNATURE_HEX];
     tern_status status = start(err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_key(path, secret_label, seed, err);
-    }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const size_t n = message(receipt, text);
     (void)crypto_sign_seed_keypair(public, secret, seed); /* always 0 */
     (void)crypto_sign_detached(signature, NULL, (const unsigned char *)text, n, secret);
@@ -171,16 +163,13 @@ tern_status sign_check(const json_t *receipt, const char *path, receipt_findings
     unsigned char signature[crypto_sign_BYTES];
     char text[LINE_BYTES];
     tern_status status = start(err);
-    if (status == TERN_OK && path != NULL) {
+    if (status == TERN_OK && path != NULL)
         status = read_key(path, public_label, wanted, err);
-    }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     if (json_object_get(receipt, "signature") == NULL) {
-        if (path != NULL) {
+        if (path != NULL)
             receipt_find(f, "signature: is missing, must be by the key in %s", path);
-        }
         return TERN_OK;
     }
     const size_t n = message(receipt, text);

@@ -12,9 +12,8 @@ receipt_watch receipt_watch_begin(tern_session *session) {
 }
 
 static bool grow(receipt_watch *w) {
-    if (w->n < w->capacity) {
+    if (w->n < w->capacity)
         return true;
-    }
     const size_t capacity = 2 * w->capacity + 16;
     receipt_point *points = realloc(w->points, capacity * sizeof *points);
     if (points == NULL) {
@@ -28,15 +27,13 @@ static bool grow(receipt_watch *w) {
 
 void receipt_watch_logits(receipt_watch *w, uint64_t after, bool last) {
     const bool known = w->n > 0 && w->points[w->n - 1].after == after;
-    if (known || !(last || after % RECEIPT_EVERY == 0) || !grow(w)) {
+    if (known || !(last || after % RECEIPT_EVERY == 0) || !grow(w))
         return;
-    }
     const double start = tern_clock_seconds();
     receipt_point *point = &w->points[w->n++];
     point->after = after;
-    if (receipt_hash_logits(w->session, point->sha256, &w->error) != TERN_OK) {
+    if (receipt_hash_logits(w->session, point->sha256, &w->error) != TERN_OK)
         w->n--;
-    }
     w->seconds += tern_clock_seconds() - start;
 }
 
@@ -45,9 +42,8 @@ tern_status receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX], te
     tern_sha256 hash;
     const float *logits;
     const tern_status status = tern_session_last_logits(session, &logits, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     tern_model_describe(tern_session_model(session), &info);
     tern_sha256_start(&hash);
     tern_sha256_add(&hash, logits, info.n_vocab * sizeof(float));

@@ -14,11 +14,9 @@ static bool is_ternary(tern_format format) {
 }
 
 static tern_format find_format(const char *name) {
-    for (int i = 0; name != NULL && i < TERN_FORMAT_COUNT; i++) {
-        if (strcmp(tern_format_describe((tern_format)i)->name, name) == 0) {
+    for (int i = 0; name != NULL && i < TERN_FORMAT_COUNT; i++)
+        if (strcmp(tern_format_describe((tern_format)i)->name, name) == 0)
             return (tern_format)i;
-        }
-    }
     return TERN_FORMAT_NONE;
 }
 
@@ -53,18 +51,16 @@ static tern_format stand_in(tern_format format) {
 }
 
 static tern_format embedding_format(tern_format body, tern_format source) {
-    if (body == TERN_FORMAT_NONE || is_float(body)) {
+    if (body == TERN_FORMAT_NONE || is_float(body))
         return body;
-    }
     return is_ternary(body) || !is_float(source) ? source : TERN_FORMAT_Q8_0;
 }
 
 static tern_format wanted(const convert_formats *asked, const char *name, tern_format source) {
     const bool embedding = strcmp(name, "token_embd.weight") == 0;
     const bool output = strcmp(name, "output.weight") == 0;
-    if (!embedding && !output) {
+    if (!embedding && !output)
         return asked->body;
-    }
     const tern_format own = embedding ? asked->embedding : asked->output;
     return own != TERN_FORMAT_NONE ? own : embedding_format(asked->body, source);
 }
@@ -75,9 +71,8 @@ bool convert_is_tiled(const convert_formats *asked, const char *name, tern_forma
 
 uint32_t convert_file_type(const convert_formats *asked, tern_format most) {
     enum { FILE_TYPE_TL1 = 38, FILE_TYPE_TL2 = 39 };
-    if (asked->tiled != 0 && most == TERN_FORMAT_I2_S) {
+    if (asked->tiled != 0 && most == TERN_FORMAT_I2_S)
         return asked->tiled == TERN_TL1 ? FILE_TYPE_TL1 : FILE_TYPE_TL2;
-    }
     return tern_gguf_file_type(most);
 }
 

@@ -32,17 +32,14 @@ static tern_status import_ternary(convert_gguf_tensor *s, const tern_reading *re
     uint64_t bytes;
     tern_import how;
     tern_status status = tern_reading_of(reading, s->tensor, &how, err);
-    if (status != TERN_OK || tern_import_is_plain(&how)) {
+    if (status != TERN_OK || tern_import_is_plain(&how))
         return status;
-    }
     status = tern_format_bytes(TERN_FORMAT_I2_S, rows, cols, &bytes);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     s->imported = malloc((size_t)bytes);
-    if (s->imported == NULL) {
+    if (s->imported == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to reorder a tensor");
-    }
     s->bytes = s->imported;
     return tern_import_tensor(&how, s->tensor->data, rows, cols, s->imported, err);
 }
@@ -59,9 +56,8 @@ static tern_status add_tensor(convert_gguf *g, const tern_reading *reading, conv
                          tern_gguf_tensor_type(from));
     }
     convert_tensor *t = convert_job_add(job);
-    if (t == NULL) {
+    if (t == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", index + 1);
-    }
     *s = (convert_gguf_tensor){.tensor = from, .bytes = from->data, .format = format};
     memcpy(t->name, from->name.data, from->name.size); /* at most 255 bytes */
     t->n_dims = from->n_dims;
@@ -91,25 +87,21 @@ tern_status convert_gguf_open(convert_gguf *g, const tern_gguf *file,
     tern_reading how;
     tern_status status =
         tern_reading_init(&how, reading->i2s_order, reading->i2s_map, reading->tl_tiles, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     *g = (convert_gguf){.file = file, .tensors = calloc(n + 1, sizeof *g->tensors), .n = n};
-    if (g->tensors == NULL) { /* + 1: never of size 0 */
+    if (g->tensors == NULL) /* + 1: never of size 0 */
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", n);
-    }
-    for (size_t i = 0; status == TERN_OK && i < n; i++) {
+    for (size_t i = 0; status == TERN_OK && i < n; i++)
         status = add_tensor(g, &how, job, i, err);
-    }
     job->done = drop_source;
     job->user = g;
     return status;
 }
 
 void convert_gguf_free(convert_gguf *g) {
-    for (size_t i = 0; g->tensors != NULL && i < g->n; i++) {
+    for (size_t i = 0; g->tensors != NULL && i < g->n; i++)
         free(g->tensors[i].imported);
-    }
     free(g->tensors);
     *g = (convert_gguf){.file = NULL};
 }
@@ -124,11 +116,9 @@ void convert_gguf_copy_metadata(const convert_gguf *g, tern_gguf_writer *w) {
     for (size_t i = 0; i < tern_gguf_value_count(g->file); i++) {
         const tern_gguf_value *value = tern_gguf_value_at(g->file, i);
         bool copied = true;
-        for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++) {
+        for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++)
             copied = copied && !is_key(value, left_out[k]);
-        }
-        if (copied) {
+        if (copied)
             tern_gguf_put_value(w, value);
-        }
     }
 }

@@ -20,9 +20,8 @@ typedef struct reading {
 } reading;
 
 static void fail_key(reading *r, tern_status status, const char *key, const char *what) {
-    if (r->status == TERN_OK) {
+    if (r->status == TERN_OK)
         r->status = tern_fail(r->err, status, "%s: \"%s\" %s", r->path, key, what);
-    }
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -31,11 +30,10 @@ static void fail_key(reading *r, tern_status status, const char *key, const char
 static uint32_t read_count(reading *r, const char *key, uint32_t fallback) {
     const tern_json_value *v = tern_json_get(r->root, key);
     int64_t value = fallback;
-    if (v == NULL && fallback == 0) {
+    if (v == NULL && fallback == 0)
         fail_key(r, TERN_ERR_KEY_MISSING, key, "is missing");
-    } else if (v != NULL && !tern_json_integer(v, &value)) {
+    else if (v != NULL && !tern_json_integer(v, &value))
         fail_key(r, TERN_ERR_KEY_TYPE, key, "is not an integer");
-    }
     if (value < 1 || value > INT32_MAX) {
         fail_key(r, TERN_ERR_KEY_RANGE, key, "is not from 1 to 2147483647");
         return 1;
@@ -48,9 +46,8 @@ static double read_real(reading *r, const tern_json_value *object, const char *k
                         double fallback) {
     const tern_json_value *v = tern_json_get(object, key);
     char text[64];
-    if (v == NULL && !isnan(fallback)) {
+    if (v == NULL && !isnan(fallback))
         return fallback;
-    }
     if (v == NULL || v->type != TERN_JSON_NUMBER || v->text.size >= sizeof text) {
         fail_key(r, v == NULL ? TERN_ERR_KEY_MISSING : TERN_ERR_KEY_TYPE, key,
                  v == NULL ? "is missing" : "is not a number");
@@ -86,11 +83,9 @@ static void refuse_value(reading *r, tern_status status, const char *key, const 
 static const tern_arch *find_class(const tern_json_value *name) {
     size_t n;
     const tern_arch *archs = tern_archs(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (archs[i].hf_class != NULL && tern_json_is_string(name, archs[i].hf_class)) {
+    for (size_t i = 0; i < n; i++)
+        if (archs[i].hf_class != NULL && tern_json_is_string(name, archs[i].hf_class))
             return &archs[i];
-        }
-    }
     return NULL;
 }
 
@@ -119,9 +114,8 @@ static const tern_arch *read_architecture(reading *r) {
     if (list->type == TERN_JSON_ARRAY && list->count == 1) {
         name = list + 1;
         const tern_arch *arch = find_class(name);
-        if (arch != NULL) {
+        if (arch != NULL)
             return arch;
-        }
     }
     refuse_class(r, name);
     return NULL;
@@ -137,12 +131,10 @@ static void read_sizes(reading *r, hf_config *c) {
     c->n_ctx = read_count(r, "max_position_embeddings", 0);
     const bool even = c->n_embd % c->n_head == 0;
     c->head_dim = read_count(r, "head_dim", even ? c->n_embd / c->n_head : 0);
-    if (r->status == TERN_OK && c->head_dim % 2 != 0) {
+    if (r->status == TERN_OK && c->head_dim % 2 != 0)
         fail_key(r, TERN_ERR_CONFIG, "head_dim", "is odd");
-    }
-    if (r->status == TERN_OK && c->n_head % c->n_head_kv != 0) {
+    if (r->status == TERN_OK && c->n_head % c->n_head_kv != 0)
         fail_key(r, TERN_ERR_HEADS, "num_key_value_heads", "does not divide the number of heads");
-    }
     c->norm_eps = (float)read_real(r, r->root, "rms_norm_eps", (double)NAN);
 }
 
@@ -153,20 +145,16 @@ static void read_rope(reading *r, hf_config *c) {
     const double base = read_real(r, r->root, "rope_theta", 10000.0);
     c->rope_base = (float)(both != NULL ? read_real(r, both, "rope_theta", base) : base);
     c->rope_linear = 1.0f;
-    if (read_real(r, r->root, "partial_rotary_factor", 1.0) != 1.0) {
+    if (read_real(r, r->root, "partial_rotary_factor", 1.0) != 1.0)
         fail_key(r, TERN_ERR_CONFIG, "partial_rotary_factor", "other than 1 is not supported");
-    }
-    if (scaling == NULL) {
+    if (scaling == NULL)
         return;
-    }
     const tern_json_value *type = tern_json_get(scaling, "rope_type");
     type = type != NULL ? type : tern_json_get(scaling, "type");
-    if (type == NULL || tern_json_is_string(type, "default")) {
+    if (type == NULL || tern_json_is_string(type, "default"))
         return;
-    }
-    if (read_real(r, scaling, "attention_factor", 1.0) != 1.0) {
+    if (read_real(r, scaling, "attention_factor", 1.0) != 1.0)
         fail_key(r, TERN_ERR_CONFIG, "attention_factor", "other than 1 is not supported");
-    }
     if (tern_json_is_string(type, "linear")) {
         c->rope_linear = (float)read_real(r, scaling, "factor", (double)NAN);
     } else if (tern_json_is_string(type, "llama3")) {
@@ -176,9 +164,8 @@ static void read_rope(reading *r, hf_config *c) {
         c->llama3.original_context =
             read_real(r, scaling, "original_max_position_embeddings", (double)NAN);
         if (!(c->llama3.factor >= 1.0 && c->llama3.low > 0.0 && c->llama3.high > c->llama3.low &&
-              c->llama3.original_context >= 1.0)) {
+              c->llama3.original_context >= 1.0))
             fail_key(r, TERN_ERR_KEY_RANGE, "rope_scaling", "has impossible factors");
-        }
     } else {
         refuse_value(r, TERN_ERR_CONFIG, "rope_type", type, "not one of default, linear, llama3");
     }
@@ -188,9 +175,8 @@ static void read_rope(reading *r, hf_config *c) {
 static void read_quantization(reading *r, hf_config *c) {
     const tern_json_value *q = tern_json_get(r->root, "quantization_config");
     c->weights = c->arch->ternary ? HF_WEIGHTS_MASTER : HF_WEIGHTS_PLAIN;
-    if (q == NULL) {
+    if (q == NULL)
         return;
-    }
     const tern_json_value *method = tern_json_get(q, "quant_method");
     if (!tern_json_is_string(method, "bitnet")) {
         refuse_value(r, TERN_ERR_CONFIG, "quant_method", method != NULL ? method : q,
@@ -216,12 +202,10 @@ static const char *activation_name(tern_op gate) {
 static void read_graph(reading *r, hf_config *c) {
     const tern_json_value *act = tern_json_get(r->root, "hidden_act");
     const tern_json_value *tied = tern_json_get(r->root, "tie_word_embeddings");
-    if (act != NULL && !tern_json_is_string(act, activation_name(c->arch->gate))) {
+    if (act != NULL && !tern_json_is_string(act, activation_name(c->arch->gate)))
         refuse_value(r, TERN_ERR_CONFIG, "hidden_act", act, "not that of this architecture");
-    }
-    if (tern_json_is_true(tern_json_get(r->root, "use_sliding_window"))) {
+    if (tern_json_is_true(tern_json_get(r->root, "use_sliding_window")))
         fail_key(r, TERN_ERR_CONFIG, "use_sliding_window", "is true, which is not supported");
-    }
     c->must_tie = c->arch->embedding_head && !tern_json_is_true(tied);
     c->tied = c->must_tie || tern_json_is_true(tied);
 }
@@ -230,13 +214,11 @@ tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) 
     char path[PATH_BYTES];
     tern_json json = {.bytes = NULL};
     hf_config c = {.arch = NULL};
-    if (snprintf(path, sizeof path, "%s/config.json", folder) >= (int)sizeof path) {
+    if (snprintf(path, sizeof path, "%s/config.json", folder) >= (int)sizeof path)
         return tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
-    }
     const tern_status status = tern_json_read(path, CONFIG_BYTES, &json, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     reading r = {.path = path, .root = json.values, .err = err};
     c.arch = read_architecture(&r);
     if (c.arch != NULL) {
@@ -245,12 +227,10 @@ tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) 
         read_rope(&r, &c);
         read_quantization(&r, &c);
     }
-    if (r.status == TERN_OK) {
+    if (r.status == TERN_OK)
         r.status = hf_keys_check(path, json.values, c.n_ctx, c.unknown, sizeof c.unknown, err);
-    }
     tern_json_free(&json);
-    if (r.status == TERN_OK) {
+    if (r.status == TERN_OK)
         *out = c;
-    }
     return r.status;
 }

@@ -19,9 +19,8 @@ static tern_status join_path(const char *folder, const char *name, char path[PAT
 
 static tern_status add_file(hf_files *f, const char *path, tern_error *err) {
     safetensors **grown = realloc(f->files, (f->n_files + 1) * sizeof(safetensors *));
-    if (grown == NULL) {
+    if (grown == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to open it", path);
-    }
     f->files = grown;
     const tern_status status = safetensors_open(path, &f->files[f->n_files], err);
     f->n_files += status == TERN_OK;
@@ -42,9 +41,8 @@ static tern_status open_named(hf_files *f, const char *folder, const char *index
     memcpy(plain, name.data, name.size);
     plain[name.size] = '\0';
     tern_status status = join_path(folder, plain, path, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     for (size_t i = 0; i < f->n_files; i++) {
         if (safetensors_count(f->files[i]) > 0 &&
             strcmp(safetensors_at(f->files[i], 0)->file, path) == 0) {
@@ -52,9 +50,8 @@ static tern_status open_named(hf_files *f, const char *folder, const char *index
             return TERN_OK;
         }
     }
-    if (f->n_files == MAX_FILES) {
+    if (f->n_files == MAX_FILES)
         return tern_fail(err, TERN_ERR_COUNT, "%s: more than %d files", index, MAX_FILES);
-    }
     *out = f->n_files;
     return add_file(f, path, err);
 }
@@ -62,18 +59,16 @@ static tern_status open_named(hf_files *f, const char *folder, const char *index
 static tern_status open_indexed(hf_files *f, const char *folder, const char *index,
                                 const tern_json_value *root, tern_error *err) {
     const tern_json_value *map = tern_json_get(root, "weight_map");
-    if (map == NULL || map->type != TERN_JSON_OBJECT) {
+    if (map == NULL || map->type != TERN_JSON_OBJECT)
         return tern_fail(err, TERN_ERR_JSON, "%s: \"weight_map\" is missing", index);
-    }
     tern_status status = TERN_OK;
     const tern_json_value *key = map + 1;
     for (uint32_t i = 0; status == TERN_OK && i < map->count; i++) {
         const tern_json_value *file = key + key->size;
         char name[1024];
         size_t number = 0;
-        if (file->type != TERN_JSON_STRING || key->text.size >= sizeof name) {
+        if (file->type != TERN_JSON_STRING || key->text.size >= sizeof name)
             return tern_fail(err, TERN_ERR_JSON, "%s: \"weight_map\" is not names by names", index);
-        }
         memcpy(name, key->text.data, key->text.size);
         name[key->text.size] = '\0';
         status = open_named(f, folder, index, file->text, &number, err);
@@ -95,19 +90,15 @@ static int compare_names(const void *a, const void *b) {
 
 static tern_status list_tensors(hf_files *f, tern_error *err) {
     size_t total = 0;
-    for (size_t i = 0; i < f->n_files; i++) {
+    for (size_t i = 0; i < f->n_files; i++)
         total += safetensors_count(f->files[i]);
-    }
     f->tensors = calloc(total + 1, sizeof(safetensors_tensor *)); /* + 1: never of size 0 */
     f->used = calloc(total + 1, sizeof *f->used);
-    if (f->tensors == NULL || f->used == NULL) {
+    if (f->tensors == NULL || f->used == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", total);
-    }
-    for (size_t i = 0; i < f->n_files; i++) {
-        for (size_t k = 0; k < safetensors_count(f->files[i]); k++) {
+    for (size_t i = 0; i < f->n_files; i++)
+        for (size_t k = 0; k < safetensors_count(f->files[i]); k++)
             f->tensors[f->n++] = safetensors_at(f->files[i], k);
-        }
-    }
     qsort(f->tensors, f->n, sizeof(safetensors_tensor *), compare_names);
     for (size_t i = 1; i < f->n; i++) {
         if (strcmp(f->tensors[i - 1]->name, f->tensors[i]->name) == 0) {
@@ -122,20 +113,17 @@ static tern_status open_all(const char *folder, hf_files *f, tern_error *err) {
     char path[PATH_BYTES];
     tern_json json = {.bytes = NULL};
     tern_status status = join_path(folder, "model.safetensors.index.json", path, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     if (access(path, F_OK) == 0) {
         status = tern_json_read(path, INDEX_BYTES, &json, err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = open_indexed(f, folder, path, json.values, err);
-        }
         tern_json_free(&json);
     } else {
         status = join_path(folder, "model.safetensors", path, err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = add_file(f, path, err);
-        }
     }
     return status == TERN_OK ? list_tensors(f, err) : status;
 }
@@ -152,9 +140,8 @@ tern_status hf_files_open(const char *folder, hf_files *out, tern_error *err) {
 }
 
 void hf_files_close(hf_files *f) {
-    for (size_t i = 0; i < f->n_files; i++) {
+    for (size_t i = 0; i < f->n_files; i++)
         safetensors_close(&f->files[i]);
-    }
     free(f->files);
     free(f->tensors);
     free(f->used);
@@ -166,9 +153,8 @@ const safetensors_tensor *hf_files_find(hf_files *f, const char *name) {
     const safetensors_tensor *wanted = &key;
     const safetensors_tensor **found =
         bsearch(&wanted, f->tensors, f->n, sizeof(safetensors_tensor *), compare_names);
-    if (found == NULL) {
+    if (found == NULL)
         return NULL;
-    }
     f->used[found - f->tensors] = true;
     return *found;
 }

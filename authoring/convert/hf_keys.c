@@ -122,11 +122,9 @@ static bool is_named(const tern_json_value *key, const char *name) {
 static const struct rule *find_rule(const tern_json_value *key) {
     static const struct rule private = {"_",
                                         ANYTHING}; /* what transformers notes down for itself */
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (is_named(key, rules[i].name)) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (is_named(key, rules[i].name))
             return &rules[i];
-        }
-    }
     return key->text.size > 0 && key->text.data[0] == '_' ? &private : NULL;
 }
 
@@ -137,9 +135,8 @@ static bool read_number(const tern_json_value *v, double *out) {
         *out = v->type == TERN_JSON_TRUE;
         return true;
     }
-    if (v->type != TERN_JSON_NUMBER || v->text.size >= sizeof text) {
+    if (v->type != TERN_JSON_NUMBER || v->text.size >= sizeof text)
         return false;
-    }
     memcpy(text, v->text.data, v->text.size);
     text[v->text.size] = '\0';
     *out = strtod(text, NULL);
@@ -148,14 +145,11 @@ static bool read_number(const tern_json_value *v, double *out) {
 
 /* Whether every layer attends to everything. */
 static bool is_full_attention(const tern_json_value *v) {
-    if (v->type != TERN_JSON_ARRAY) {
+    if (v->type != TERN_JSON_ARRAY)
         return false;
-    }
-    for (size_t i = 1; i < v->size; i += v[i].size) {
-        if (!tern_json_is_string(v + i, "full_attention")) {
+    for (size_t i = 1; i < v->size; i += v[i].size)
+        if (!tern_json_is_string(v + i, "full_attention"))
             return false;
-        }
-    }
     return true;
 }
 
@@ -164,15 +158,12 @@ static bool is_neutral(allowed kind, const tern_json_value *v, const tern_json_v
     const tern_json_value *window = tern_json_get(root, "use_sliding_window");
     const bool off = window != NULL && window->type == TERN_JSON_FALSE;
     double value;
-    if (kind == ANYTHING || v->type == TERN_JSON_NULL) {
+    if (kind == ANYTHING || v->type == TERN_JSON_NULL)
         return true;
-    }
-    if (kind == LAYERS) {
+    if (kind == LAYERS)
         return is_full_attention(v);
-    }
-    if (kind == NULL_ONLY || !read_number(v, &value)) {
+    if (kind == NULL_ONLY || !read_number(v, &value))
         return false;
-    }
     switch (kind) {
     case OFF:
         return value == 0.0;
@@ -207,9 +198,8 @@ tern_status hf_keys_check(const char *path, const tern_json_value *root, uint32_
         const tern_json_value *key = root + i, *v = key + 1;
         const struct rule *rule = find_rule(key);
         i += 1 + v->size;
-        if (rule != NULL && !is_neutral(rule->value, v, root, n_ctx)) {
+        if (rule != NULL && !is_neutral(rule->value, v, root, n_ctx))
             return refuse(path, key, v, err);
-        }
         if (rule == NULL && used + key->text.size + 3 < size) {
             used += (size_t)snprintf(unknown + used, size - used, "%s%.*s", used > 0 ? ", " : "",
                                      (int)key->text.size, key->text.data);

@@ -25,9 +25,8 @@ static float load(const safetensors_tensor *t, size_t index) {
  * Hugging Face's halves (i, i + d/2): place 2i + j of a head has what was at j * d/2 + i.
  */
 static size_t origin_of(size_t r, size_t head_dim) {
-    if (head_dim == 0) {
+    if (head_dim == 0)
         return r;
-    }
     const size_t in_head = r % head_dim;
     return r - in_head + in_head % 2 * (head_dim / 2) + in_head / 2;
 }
@@ -43,9 +42,8 @@ static void unpack_row(const hf_source *s, size_t row, float *out) {
     const size_t quarter = s->rows / 4;
     const uint8_t *bytes = s->tensor->data + row % quarter * s->cols;
     const size_t shift = row / quarter * 2;
-    for (size_t k = 0; k < s->cols; k++) {
+    for (size_t k = 0; k < s->cols; k++)
         out[k] = (float)((bytes[k] >> shift & 3) - 1) * s->scale;
-    }
 }
 
 void hf_source_row(const void *source, size_t row, float *out) {
@@ -55,9 +53,8 @@ void hf_source_row(const void *source, size_t row, float *out) {
         return;
     }
     if (s->vector) { /* perhaps of heads */
-        for (size_t k = 0; k < s->cols; k++) {
+        for (size_t k = 0; k < s->cols; k++)
             out[k] = load(s->tensor, origin_of(k, s->head_dim));
-        }
         return;
     }
     const size_t from = origin_of(row, s->head_dim);
@@ -78,9 +75,8 @@ static tern_status measure(hf_source *s, tern_error *err) {
     double sum = 0.0;
     for (size_t r = 0; r < s->rows; r++) {
         double of_row = 0.0;
-        for (size_t k = 0; k < s->cols; k++) {
+        for (size_t k = 0; k < s->cols; k++)
             of_row += fabs((double)load(s->tensor, r * s->cols + k));
-        }
         sum += of_row;
     }
     const float mean = (float)(sum / ((double)s->rows * (double)s->cols));
@@ -116,12 +112,10 @@ static tern_status read_scale(hf_source *s, hf_scale meaning, tern_error *err) {
 }
 
 tern_status hf_source_prepare(hf_source *s, hf_scale meaning, tern_error *err) {
-    if (s->ternarized) {
+    if (s->ternarized)
         return measure(s, err);
-    }
-    if (!s->packed) {
+    if (!s->packed)
         return TERN_OK;
-    }
     const tern_status status = read_scale(s, meaning, err);
     return status == TERN_OK ? check_codes(s, err) : status;
 }

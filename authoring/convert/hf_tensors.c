@@ -43,9 +43,8 @@ static tern_status check_shape(const adding *a, const safetensors_tensor *t, siz
                                size_t cols, bool vector) {
     const bool fits = vector ? t->n_dims == 1 && t->shape[0] == cols
                              : t->n_dims == 2 && t->shape[0] == rows && t->shape[1] == cols;
-    if (fits) {
+    if (fits)
         return TERN_OK;
-    }
     return tern_fail(a->err, TERN_ERR_TENSOR_SHAPE,
                      "%s: tensor %s has %" PRIu32 " dimensions, %" PRIu64 " x %" PRIu64
                      ", must be %zu x %zu",
@@ -129,18 +128,16 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     }
     t->source = s->ternarized ? TERN_FORMAT_I2_S : format_of(from->type);
     t->origin = s->ternarized ? "ternarized floats" : tern_format_describe(t->source)->name;
-    if (!s->ternarized && s->head_dim == 0) {
+    if (!s->ternarized && s->head_dim == 0)
         t->as_is = from->data;
-    }
     return check_shape(a, from, s->rows, s->cols, s->vector);
 }
 
 static tern_status add_tensor(adding *a, const safetensors_tensor *from, const wanted *w) {
     hf_source *s;
     convert_tensor *t = add_source(a, w, &s);
-    if (t == NULL) {
+    if (t == NULL)
         return TERN_ERR_NOMEM;
-    }
     const tern_status status = describe(a, from, w, s, t);
     return status == TERN_OK && s->packed ? find_scale(a, s) : status;
 }
@@ -173,12 +170,10 @@ static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_
                       .ternary = t->kind == TERN_BLOCK_MATRIX,
                       .turned = t->turned};
     const safetensors_tensor *from = find_in_layer(a, layer, t->hf);
-    if (from == NULL && t->hf_older != NULL) {
+    if (from == NULL && t->hf_older != NULL)
         from = find_in_layer(a, layer, t->hf_older);
-    }
-    if (from == NULL && t->kind == TERN_BLOCK_BIAS) {
+    if (from == NULL && t->kind == TERN_BLOCK_BIAS)
         return TERN_OK;
-    }
     if (from == NULL) {
         (void)snprintf(name, sizeof name, "model.layers.%" PRIu32 ".%s", layer, t->hf);
         return missing(a, name);
@@ -191,11 +186,9 @@ static tern_status add_block(adding *a, uint32_t layer) {
     size_t n;
     const tern_block_tensor *tensors = tern_block_tensors(&n);
     tern_status status = TERN_OK;
-    for (size_t i = 0; status == TERN_OK && i < n; i++) {
-        if (tern_block_has(a->c->arch, &tensors[i])) {
+    for (size_t i = 0; status == TERN_OK && i < n; i++)
+        if (tern_block_has(a->c->arch, &tensors[i]))
             status = add_block_tensor(a, layer, &tensors[i]);
-        }
-    }
     return status;
 }
 
@@ -233,9 +226,8 @@ static tern_status add_rope_factors(adding *a) {
     hf_source *s;
     const wanted w = {.name = "rope_freqs.weight", .rows = 1, .cols = half, .vector = true};
     convert_tensor *t = add_source(a, &w, &s);
-    if (t == NULL) {
+    if (t == NULL)
         return TERN_ERR_NOMEM;
-    }
     s->made = a->out->rope_factors;
     t->origin = "made";
     t->source = TERN_FORMAT_F32;
@@ -257,9 +249,8 @@ static bool same_tensor(const safetensors_tensor *a, const safetensors_tensor *b
 static tern_status check_head(const adding *a) {
     const safetensors_tensor *head = a->c->tied ? hf_files_find(a->files, "lm_head.weight") : NULL;
     const safetensors_tensor *embedding = hf_files_find(a->files, "model.embed_tokens.weight");
-    if (head == NULL || !a->c->must_tie || same_tensor(head, embedding)) {
+    if (head == NULL || !a->c->must_tie || same_tensor(head, embedding))
         return TERN_OK;
-    }
     return tern_fail(a->err, TERN_ERR_ARCH,
                      "%s: tensor %s is not the embedding, which is the head in architecture %s",
                      head->file, head->name, a->c->arch->name);
@@ -269,9 +260,8 @@ static tern_status check_head(const adding *a) {
 static tern_status check_rest(const adding *a, void (*skipped)(const safetensors_tensor *t)) {
     for (size_t i = 0; i < a->files->n; i++) {
         const safetensors_tensor *t = a->files->tensors[i];
-        if (a->files->used[i] || ends_with(t->name, ".rotary_emb.inv_freq")) {
+        if (a->files->used[i] || ends_with(t->name, ".rotary_emb.inv_freq"))
             continue;
-        }
         if (is_float(t->type) || t->type == SAFETENSORS_F64) {
             return tern_fail(a->err, TERN_ERR_ARCH, "%s: tensor %s has no place in architecture %s",
                              t->file, t->name, a->c->arch->name);
@@ -284,15 +274,12 @@ static tern_status check_rest(const adding *a, void (*skipped)(const safetensors
 static tern_status add_all(adding *a) {
     tern_status status =
         add_outer(a, "model.embed_tokens.weight", "token_embd.weight", a->c->n_vocab);
-    if (status == TERN_OK && a->c->llama3.factor > 0.0) {
+    if (status == TERN_OK && a->c->llama3.factor > 0.0)
         status = add_rope_factors(a);
-    }
-    for (uint32_t n = 0; status == TERN_OK && n < a->c->n_layer; n++) {
+    for (uint32_t n = 0; status == TERN_OK && n < a->c->n_layer; n++)
         status = add_block(a, n);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = add_outer(a, "model.norm.weight", "output_norm.weight", 0);
-    }
     return status == TERN_OK && !a->c->tied
                ? add_outer(a, "lm_head.weight", "output.weight", a->c->n_vocab)
                : status;
@@ -304,13 +291,11 @@ tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
     out->scale = c->scale;
     out->capacity = files->n + 1; /* each tensor is used once, and one may be made */
     out->sources = calloc(out->capacity, sizeof *out->sources);
-    if (out->sources == NULL) {
+    if (out->sources == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", out->capacity);
-    }
     tern_status status = add_all(&a);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = check_head(&a);
-    }
     return status == TERN_OK ? check_rest(&a, skipped) : status;
 }
 

@@ -41,9 +41,8 @@ static tern_status fill_tokens(const tern_vocabulary *v, size_t n, arrays *a, te
     a->tokens = calloc(n, sizeof *a->tokens);
     a->types = calloc(n, sizeof *a->types);
     a->fillers = calloc(n, FILLER_BYTES);
-    if (a->tokens == NULL || a->types == NULL || a->fillers == NULL) {
+    if (a->tokens == NULL || a->types == NULL || a->fillers == NULL)
         return no_memory(v, err);
-    }
     for (size_t i = 0; i < n; i++) {
         if (i < v->n_tokens && v->tokens[i].size > 0) {
             a->tokens[i] = v->tokens[i];
@@ -60,26 +59,22 @@ static tern_status fill_tokens(const tern_vocabulary *v, size_t n, arrays *a, te
 
 static tern_status fill_scores(const tern_vocabulary *v, arrays *a, tern_error *err) {
     a->scores = calloc(a->n, sizeof *a->scores);
-    if (a->scores == NULL) {
+    if (a->scores == NULL)
         return no_memory(v, err);
-    }
-    if (v->kind == TERN_VOCABULARY_TEXT_BPE) {
+    if (v->kind == TERN_VOCABULARY_TEXT_BPE)
         return tern_vocabulary_rank_scores(v, a->scores, err);
-    }
     memcpy(a->scores, v->scores, v->n_tokens * sizeof *a->scores);
     return TERN_OK;
 }
 
 static tern_status fill_merges(const tern_vocabulary *v, arrays *a, tern_error *err) {
     size_t bytes = 1;
-    for (size_t i = 0; i < v->n_merges; i++) {
+    for (size_t i = 0; i < v->n_merges; i++)
         bytes += v->merges[i].left.size + 1 + v->merges[i].right.size;
-    }
     a->merges = calloc(v->n_merges + 1, sizeof *a->merges);
     a->merge_text = malloc(bytes);
-    if (a->merges == NULL || a->merge_text == NULL) {
+    if (a->merges == NULL || a->merge_text == NULL)
         return no_memory(v, err);
-    }
     char *at = a->merge_text;
     for (size_t i = 0; i < v->n_merges; i++) {
         const tern_merge *m = &v->merges[i];
@@ -94,9 +89,8 @@ static tern_status fill_merges(const tern_vocabulary *v, arrays *a, tern_error *
 }
 
 static void put_id(tern_gguf_writer *w, const char *key, int32_t id) {
-    if (id >= 0) {
+    if (id >= 0)
         tern_gguf_put_u32(w, key, (uint32_t)id);
-    }
 }
 
 /* End, end of a turn, end of a message: what the file has names for. */
@@ -108,50 +102,41 @@ static void put_special(tern_gguf_writer *w, const tern_vocabulary *v) {
     put_id(w, "tokenizer.ggml.unknown_token_id", v->unknown);
     put_id(w, "tokenizer.ggml.padding_token_id", v->padding);
     size_t used = 0;
-    for (size_t i = 0; i < v->n_ends && used < sizeof keys / sizeof *keys; i++) {
-        if (v->ends[i] != v->eos) {
+    for (size_t i = 0; i < v->n_ends && used < sizeof keys / sizeof *keys; i++)
+        if (v->ends[i] != v->eos)
             put_id(w, keys[used++], v->ends[i]);
-        }
-    }
     tern_gguf_put_bool(w, "tokenizer.ggml.add_bos_token", v->add_bos);
     tern_gguf_put_bool(w, "tokenizer.ggml.add_eos_token", v->add_eos);
-    if (v->kind != TERN_VOCABULARY_BYTE_BPE) {
+    if (v->kind != TERN_VOCABULARY_BYTE_BPE)
         tern_gguf_put_bool(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
-    }
 }
 
 static tern_status put_arrays(tern_gguf_writer *w, const tern_vocabulary *v, size_t n_vocab,
                               arrays *a, tern_error *err) {
     const bool bytes = v->kind == TERN_VOCABULARY_BYTE_BPE;
     tern_status status = fill_tokens(v, n_vocab, a, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = bytes ? fill_merges(v, a, err) : fill_scores(v, a, err);
-    }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     tern_gguf_put_string(w, "tokenizer.ggml.model", bytes ? "gpt2" : "llama");
-    if (bytes) {
+    if (bytes)
         tern_gguf_put_string(w, "tokenizer.ggml.pre", v->pre);
-    }
     tern_gguf_put_strings(w, "tokenizer.ggml.tokens", a->tokens, a->n);
     tern_gguf_put_i32s(w, "tokenizer.ggml.token_type", a->types, a->n);
-    if (bytes) {
+    if (bytes)
         tern_gguf_put_strings(w, "tokenizer.ggml.merges", a->merges, v->n_merges);
-    } else {
+    else
         tern_gguf_put_f32s(w, "tokenizer.ggml.scores", a->scores, a->n);
-    }
     return TERN_OK;
 }
 
 static tern_status put_template(tern_gguf_writer *w, const tern_vocabulary *v, tern_error *err) {
-    if (v->chat_template.size == 0) {
+    if (v->chat_template.size == 0)
         return TERN_OK;
-    }
     char *text = strndup(v->chat_template.data, v->chat_template.size);
-    if (text == NULL) {
+    if (text == NULL)
         return no_memory(v, err);
-    }
     tern_gguf_put_string(w, "tokenizer.chat_template", text);
     free(text);
     return TERN_OK;
@@ -159,11 +144,9 @@ static tern_status put_template(tern_gguf_writer *w, const tern_vocabulary *v, t
 
 /* Whether texts are brought into a normal form of Unicode first. */
 static bool normalizes(const tern_vocabulary *v) {
-    for (size_t i = 0; i < v->n_steps; i++) {
-        if (v->steps[i].kind == TERN_STEP_NORMALIZE) {
+    for (size_t i = 0; i < v->n_steps; i++)
+        if (v->steps[i].kind == TERN_STEP_NORMALIZE)
             return true;
-        }
-    }
     return false;
 }
 
@@ -190,22 +173,19 @@ tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_v
     char path[PATH_BYTES];
     tern_vocabulary *v = NULL;
     *remark = NULL;
-    if (snprintf(path, sizeof path, "%s/tokenizer.json", folder) >= (int)sizeof path) {
+    if (snprintf(path, sizeof path, "%s/tokenizer.json", folder) >= (int)sizeof path)
         return tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
-    }
     if (access(path, F_OK) != 0) {
         *remark = "there is no tokenizer.json: the model takes only token ids";
         return TERN_OK;
     }
     tern_status status = tern_vocabulary_open(path, &v, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     arrays a = {.n = 0};
     status = check(v, n_vocab, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = put_arrays(w, v, n_vocab, &a, err);
-    }
     if (status == TERN_OK) {
         *remark = normalizes(v)
                       ? "tokenizer.json composes characters (NFC or its like), which GGUF "

@@ -10,9 +10,8 @@ convert_tensor *convert_job_add(convert_job *job) {
     if (job->n == job->capacity) {
         const size_t capacity = job->capacity == 0 ? 64 : 2 * job->capacity;
         convert_tensor *grown = realloc(job->tensors, capacity * sizeof *grown);
-        if (grown == NULL) {
+        if (grown == NULL)
             return NULL;
-        }
         job->tensors = grown;
         job->capacity = capacity;
     }
@@ -33,12 +32,10 @@ static tern_status plan_tiles(const convert_formats *formats, convert_tensor *t,
     tern_error why = {.status = TERN_OK};
     tern_status status =
         tern_reading_tiles(&formats->reading, formats->tiled, t->rows, t->cols, &t->tiles, &why);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_tl_bytes(formats->tiled, t->rows, t->cols, &t->tiles, &bytes, &why);
-    }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return tern_fail(err, status, "tensor %s: %s", t->name, why.message);
-    }
     t->tiled = formats->tiled;
     t->bytes = bytes;
     return TERN_OK;
@@ -47,12 +44,10 @@ static tern_status plan_tiles(const convert_formats *formats, convert_tensor *t,
 static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t, tern_error *err) {
     const tern_status status = convert_format_choose(formats, t->name, t->source, t->rows, t->cols,
                                                      t->n_dims == 1, &t->target, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
-    if (t->target != t->source) {
+    if (t->target != t->source)
         t->as_is = NULL;
-    }
     return convert_is_tiled(formats, t->name, t->target)
                ? plan_tiles(formats, t, err)
                : tern_format_bytes(t->target, t->rows, t->cols, &t->bytes);
@@ -60,17 +55,15 @@ static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t
 
 tern_status convert_job_plan(convert_job *job, const convert_formats *formats, tern_error *err) {
     tern_status status = TERN_OK;
-    for (size_t i = 0; status == TERN_OK && i < job->n; i++) {
+    for (size_t i = 0; status == TERN_OK && i < job->n; i++)
         status = plan_tensor(formats, &job->tensors[i], err);
-    }
     return status;
 }
 
 /* The number of the type in the file. */
 static uint32_t type_of(const convert_tensor *t) {
-    if (t->tiled != 0) {
+    if (t->tiled != 0)
         return t->tiled == TERN_TL1 ? TERN_GGUF_TL1 : TERN_GGUF_TL2;
-    }
     return tern_format_describe(t->target)->gguf_type;
 }
 
@@ -85,20 +78,16 @@ static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, tern_tea
                                  const convert_how *how, tern_error *err) {
     uint64_t total = 0, done = 0;
     tern_status status = TERN_OK;
-    for (size_t i = 0; i < job->n; i++) {
+    for (size_t i = 0; i < job->n; i++)
         total += job->tensors[i].bytes;
-    }
     for (size_t i = 0; status == TERN_OK && i < job->n; i++) {
         const convert_tensor *t = &job->tensors[i];
-        if (job->begin != NULL) {
+        if (job->begin != NULL)
             status = job->begin(t, job->user, err);
-        }
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = convert_recode(t, team, how->force_ternary, w, &job->results[i], err);
-        }
-        if (job->done != NULL) {
+        if (job->done != NULL)
             job->done(t, job->user);
-        }
         done += t->bytes;
         how->progress(done, total, how->user);
     }
@@ -109,18 +98,16 @@ tern_status convert_job_write(convert_job *job, tern_gguf_writer **w, const conv
                               tern_error *err) {
     tern_team *team = NULL;
     job->results = calloc(job->n + 1, sizeof *job->results); /* + 1: never of size 0 */
-    if (job->results == NULL) {
+    if (job->results == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the results of %zu tensors", job->n);
-    }
     describe(job, *w);
     tern_status status = tern_gguf_writer_begin(*w, err);
     if (status == TERN_OK) {
         status =
             tern_team_new(how->threads > 0 ? how->threads : tern_processor_count(), &team, err);
     }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = write_tensors(job, *w, team, how, err);
-    }
     tern_team_free(&team);
     return status == TERN_OK ? tern_gguf_writer_finish(w, err) : status;
 }

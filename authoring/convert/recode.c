@@ -32,11 +32,9 @@ typedef struct piece {
 } piece;
 
 static bool all_finite(const float *x, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(x[i])) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
             return false;
-        }
-    }
     return true;
 }
 
@@ -94,9 +92,8 @@ static tern_status recode_piece(piece *p, tern_team *team, row_sums *total, tern
         status = tern_quantize_weights(t->target, p->x, p->rows, t->cols, p->out, NULL, err);
         p->scale = tern_format_scale(t->target, p->out, p->rows, t->cols);
     }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     tern_team_run(team, measure_rows, p);
     for (size_t r = 0; r < p->rows; r++) { /* in order: the same sum for every team */
         total->same = total->same && p->sums[r].same;
@@ -111,9 +108,8 @@ static tern_status write_tiles(const convert_tensor *t, const uint8_t *i2s, tern
                                tern_error *err) {
     tern_error why = {.status = TERN_OK};
     uint8_t *file = malloc((size_t)t->bytes);
-    if (file == NULL) {
+    if (file == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "tensor %s: no memory for its tiles", t->name);
-    }
     tern_status status = tern_tl_export(t->tiled, i2s, t->rows, t->cols, &t->tiles, file, &why);
     status = status == TERN_OK ? tern_gguf_writer_data(w, file, (size_t)t->bytes, err)
                                : tern_fail(err, status, "tensor %s: %s", t->name, why.message);
@@ -189,9 +185,8 @@ tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "tensor %s: %zu columns cannot be %s", t->name,
                          t->cols, tern_format_describe(t->target)->name);
     }
-    if (row_bytes == 0) {
+    if (row_bytes == 0)
         (void)!tern_format_bytes(t->target, t->rows, t->cols, &all_bytes); /* was planned */
-    }
     row_sums total = {.same = true};
     piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f};
     p.x = calloc(step * t->cols, sizeof *p.x);
@@ -205,9 +200,8 @@ tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
     } else {
         status = recode_all(&p, step, team, w, &total, err);
     }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = judge(t, &total, force, result, err);
-    }
     free(p.x);
     free(p.back);
     free(p.out);

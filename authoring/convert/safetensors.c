@@ -41,36 +41,31 @@ static tern_status wrong_entry(const safetensors *file, const char *name, const 
 }
 
 static safetensors_type find_type(const tern_json_value *text) {
-    for (int i = 0; i < SAFETENSORS_UNKNOWN; i++) {
-        if (tern_json_is_string(text, types[i].name)) {
+    for (int i = 0; i < SAFETENSORS_UNKNOWN; i++)
+        if (tern_json_is_string(text, types[i].name))
             return (safetensors_type)i;
-        }
-    }
     return SAFETENSORS_UNKNOWN;
 }
 
 /* A number that is not negative. */
 static bool read_size(const tern_json_value *v, uint64_t *out) {
     int64_t number;
-    if (!tern_json_integer(v, &number) || number < 0) {
+    if (!tern_json_integer(v, &number) || number < 0)
         return false;
-    }
     *out = (uint64_t)number;
     return true;
 }
 
 static tern_status read_shape(const safetensors *file, const tern_json_value *shape,
                               safetensors_tensor *t, uint64_t *elements, tern_error *err) {
-    if (shape == NULL || shape->type != TERN_JSON_ARRAY || shape->count > SAFETENSORS_MAX_DIMS) {
+    if (shape == NULL || shape->type != TERN_JSON_ARRAY || shape->count > SAFETENSORS_MAX_DIMS)
         return wrong_entry(file, t->name, "'shape' is no list of at most 8 numbers", err);
-    }
     t->n_dims = shape->count;
     *elements = 1;
     const tern_json_value *v = shape + 1;
     for (uint32_t i = 0; i < t->n_dims; i++, v += v->size) {
-        if (!read_size(v, &t->shape[i])) {
+        if (!read_size(v, &t->shape[i]))
             return wrong_entry(file, t->name, "'shape' holds something else than sizes", err);
-        }
         if (__builtin_mul_overflow(*elements, t->shape[i], elements)) {
             return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
                              "%s: tensor %s: more than 2^64 elements by the size %" PRIu64,
@@ -84,9 +79,8 @@ static tern_status read_range(const safetensors *file, const tern_json_value *of
                               safetensors_tensor *t, tern_error *err) {
     uint64_t begin, end;
     if (offsets == NULL || offsets->type != TERN_JSON_ARRAY || offsets->count != 2 ||
-        !read_size(offsets + 1, &begin) || !read_size(offsets + 1 + (offsets + 1)->size, &end)) {
+        !read_size(offsets + 1, &begin) || !read_size(offsets + 1 + (offsets + 1)->size, &end))
         return wrong_entry(file, t->name, "'data_offsets' is no pair of offsets", err);
-    }
     if (begin > end || end > file->data_bytes) {
         return tern_fail(err, TERN_ERR_TENSOR_RANGE,
                          "%s: tensor %s: bytes %" PRIu64 " to %" PRIu64 " of %" PRIu64, file->name,
@@ -101,18 +95,15 @@ static tern_status read_tensor(const safetensors *file, const tern_json_value *e
                                safetensors_tensor *t, tern_error *err) {
     uint64_t elements = 0, bytes;
     const tern_json_value *type = tern_json_get(entry, "dtype");
-    if (type == NULL || type->type != TERN_JSON_STRING) {
+    if (type == NULL || type->type != TERN_JSON_STRING)
         return wrong_entry(file, t->name, "'dtype' is missing", err);
-    }
     t->type = find_type(type);
     t->file = file->name;
     tern_status status = read_shape(file, tern_json_get(entry, "shape"), t, &elements, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_range(file, tern_json_get(entry, "data_offsets"), t, err);
-    }
-    if (status != TERN_OK || t->type == SAFETENSORS_UNKNOWN) {
+    if (status != TERN_OK || t->type == SAFETENSORS_UNKNOWN)
         return status;
-    }
     if (__builtin_mul_overflow(elements, types[t->type].bytes, &bytes) || bytes != t->bytes) {
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
                          "%s: tensor %s: %" PRIu64 " bytes, but its shape has %" PRIu64
@@ -155,9 +146,8 @@ static tern_status copy_name(const safetensors *file, tern_span key, char **out,
 }
 
 static tern_status read_tensors(safetensors *file, const tern_json_value *root, tern_error *err) {
-    if (root->type != TERN_JSON_OBJECT) {
+    if (root->type != TERN_JSON_OBJECT)
         return tern_fail(err, TERN_ERR_JSON, "%s: the header is no object", file->name);
-    }
     if (root->count > SAFETENSORS_MAX_TENSORS) {
         return tern_fail(err, TERN_ERR_COUNT, "%s: %" PRIu32 " tensors, at most %d", file->name,
                          root->count, SAFETENSORS_MAX_TENSORS);
@@ -177,9 +167,8 @@ static tern_status read_tensors(safetensors *file, const tern_json_value *root, 
             safetensors_tensor *t = &file->tensors[file->n];
             status = copy_name(file, key->text, &t->name, err);
             file->n += status == TERN_OK;
-            if (status == TERN_OK) {
+            if (status == TERN_OK)
                 status = read_tensor(file, entry, t, err);
-            }
         }
         key = entry + entry->size;
     }
@@ -194,9 +183,8 @@ static int compare_names(const void *a, const void *b) {
 static int compare_places(const void *a, const void *b) {
     const safetensors_tensor *x = a, *y = b;
     const uint64_t p = (uint64_t)(uintptr_t)x->data, q = (uint64_t)(uintptr_t)y->data;
-    if (p != q) {
+    if (p != q)
         return p > q ? 1 : -1;
-    }
     return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* empty ones first */
 }
 
@@ -259,9 +247,8 @@ static tern_status read_header(safetensors *file, const uint8_t *bytes, size_t s
                          size);
     }
     char *text = malloc((size_t)length + 1); /* + 1: never of size 0 */
-    if (text == NULL) {
+    if (text == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its header", file->name);
-    }
     memcpy(text, bytes + LENGTH_BYTES, (size_t)length);
     file->data = bytes + LENGTH_BYTES + length;
     file->data_bytes = size - LENGTH_BYTES - length;
@@ -280,21 +267,16 @@ static tern_status parse(tern_file_map *map, const uint8_t *bytes, size_t size, 
     file->map = map;
     file->name = strdup(name);
     tern_status status = TERN_OK;
-    if (file->name == NULL) {
+    if (file->name == NULL)
         status = tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to open it", name);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_header(file, bytes, size, &json, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_tensors(file, json.values, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = check_places(file, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = sort_names(file, err);
-    }
     tern_json_free(&json);
     if (status != TERN_OK) {
         safetensors_close(&file);
@@ -318,13 +300,11 @@ tern_status safetensors_open(const char *path, safetensors **out, tern_error *er
 }
 
 void safetensors_close(safetensors **file) {
-    if (file == NULL || *file == NULL) {
+    if (file == NULL || *file == NULL)
         return;
-    }
     safetensors *f = *file;
-    for (size_t i = 0; i < f->n; i++) {
+    for (size_t i = 0; i < f->n; i++)
         free(f->tensors[i].name);
-    }
     free(f->tensors);
     tern_file_map_close(&f->map);
     free(f->name);

@@ -21,9 +21,8 @@ static json_t *pack(packer *p, char kind);
 
 static json_t *pack_array(packer *p) {
     json_t *array = json_array();
-    for (char kind = next(p); kind != ']' && kind != '\0'; kind = next(p)) {
+    for (char kind = next(p); kind != ']' && kind != '\0'; kind = next(p))
         p->failed |= json_array_append_new(array, pack(p, kind)) != 0;
-    }
     return array;
 }
 

@@ -19,9 +19,8 @@ static json_t *refuse(const reader *r, const tern_json_value *at, const char *wh
 }
 
 static json_t *or_no_memory(const reader *r, json_t *value) {
-    if (value == NULL && r->err->status == TERN_OK) {
+    if (value == NULL && r->err->status == TERN_OK)
         (void)tern_fail(r->err, TERN_ERR_NOMEM, "%s: no memory to read it", r->name);
-    }
     return value;
 }
 
@@ -39,9 +38,8 @@ static json_t *read_text(const reader *r, const tern_json_value *v) {
 /* After a number stands something that is none, or the terminator after all bytes. */
 static json_t *read_number(const reader *r, const tern_json_value *v) {
     bool whole = true;
-    for (size_t i = 0; i < v->text.size; i++) {
+    for (size_t i = 0; i < v->text.size; i++)
         whole = whole && strchr(".eE", v->text.data[i]) == NULL;
-    }
     int64_t integer;
     if (whole) {
         return tern_json_integer(v, &integer)
@@ -61,9 +59,8 @@ static int compare_keys(const void *a, const void *b) {
     const tern_json_value *y = *(const tern_json_value *const *)b;
     const size_t common = x->text.size < y->text.size ? x->text.size : y->text.size;
     const int order = memcmp(x->text.data, y->text.data, common);
-    if (order != 0) {
+    if (order != 0)
         return order;
-    }
     return x->text.size != y->text.size ? (x->text.size < y->text.size ? -1 : 1)
                                         : (x > y) - (x < y);
 }
@@ -82,12 +79,10 @@ static const tern_json_value *bad_key(const tern_json_value *object, bool *faile
         bad = bad == NULL && has_nul(at) ? at : bad;
         at += 1 + (at + 1)->size;
     }
-    if (keys != NULL) {
+    if (keys != NULL)
         qsort(keys, object->count, sizeof *keys, compare_keys);
-    }
-    for (uint32_t i = 1; keys != NULL && bad == NULL && i < object->count; i++) {
+    for (uint32_t i = 1; keys != NULL && bad == NULL && i < object->count; i++)
         bad = same_text(keys[i - 1], keys[i]) ? keys[i] : NULL;
-    }
     free(keys);
     return bad;
 }
@@ -95,9 +90,8 @@ static const tern_json_value *bad_key(const tern_json_value *object, bool *faile
 static json_t *refuse_key(const reader *r, const tern_json_value *key) {
     enum { SHOWN = 64 };
     const int shown = key->text.size < SHOWN ? (int)key->text.size : SHOWN;
-    if (has_nul(key)) {
+    if (has_nul(key))
         return refuse(r, key, "a name has the character U+0000 in it");
-    }
     (void)tern_fail(r->err, TERN_ERR_JSON, "%s: line %u: the name \"%.*s\" occurs twice", r->name,
                     key->line, shown, key->text.data);
     return NULL;
@@ -122,9 +116,8 @@ static void read_members(const reader *r, const tern_json_value *v, json_t **obj
 static json_t *read_object(const reader *r, const tern_json_value *v) {
     bool failed;
     const tern_json_value *bad = bad_key(v, &failed);
-    if (bad != NULL) {
+    if (bad != NULL)
         return refuse_key(r, bad);
-    }
     json_t *object = failed ? NULL : json_object();
     read_members(r, v, &object);
     return object;

@@ -86,17 +86,15 @@ json_t *json_boolean(bool x) {
 
 json_t *json_integer(json_int_t x) {
     json_t *value = make(JSON_INTEGER);
-    if (value != NULL) {
+    if (value != NULL)
         value->as.integer = x;
-    }
     return value;
 }
 
 json_t *json_real(double x) {
     json_t *value = isfinite(x) ? make(JSON_REAL) : NULL;
-    if (value != NULL) {
+    if (value != NULL)
         value->as.real = x;
-    }
     return value;
 }
 
@@ -134,23 +132,20 @@ json_t *json_sprintf(const char *format, ...) {
     va_end(args);
     memory_failed |= size < 0;
     json_t *value = size >= 0 ? json_text(text, (size_t)size) : NULL;
-    if (size >= 0) {
+    if (size >= 0)
         free(text);
-    }
     return value;
 }
 
 json_t *json_incref(json_t *value) {
-    if (value != NULL) {
+    if (value != NULL)
         value->owners++;
-    }
     return value;
 }
 
 void json_decref(json_t *value) {
-    if (value == NULL || --value->owners > 0) {
+    if (value == NULL || --value->owners > 0)
         return;
-    }
     if (value->type == JSON_STRING) {
         free(value->as.text.bytes);
     } else if (value->type == JSON_OBJECT || value->type == JSON_ARRAY) {
@@ -166,14 +161,12 @@ void json_decref(json_t *value) {
 /* ---- containers ------------------------------------------------------------------------------ */
 
 static bool reserve_member(json_t *container) {
-    if (container->as.inner.n < container->as.inner.capacity) {
+    if (container->as.inner.n < container->as.inner.capacity)
         return true;
-    }
     const size_t capacity = 2 * container->as.inner.capacity + 4;
     member *grown = noted(reallocarray(container->as.inner.at, capacity, sizeof *grown));
-    if (grown == NULL) {
+    if (grown == NULL)
         return false;
-    }
     container->as.inner.at = grown;
     container->as.inner.capacity = capacity;
     return true;
@@ -208,19 +201,16 @@ int json_object_add_new(json_t *object, const char *key, json_t *value) {
 }
 
 static member *find(const json_t *object, const char *key) {
-    for (size_t i = 0; is(object, JSON_OBJECT) && i < object->as.inner.n; i++) {
-        if (strcmp(object->as.inner.at[i].key, key) == 0) {
+    for (size_t i = 0; is(object, JSON_OBJECT) && i < object->as.inner.n; i++)
+        if (strcmp(object->as.inner.at[i].key, key) == 0)
             return &object->as.inner.at[i];
-        }
-    }
     return NULL;
 }
 
 int json_object_set_new(json_t *object, const char *key, json_t *value) {
     member *old = value != NULL ? find(object, key) : NULL;
-    if (old == NULL) {
+    if (old == NULL)
         return json_object_add_new(object, key, value);
-    }
     json_decref(old->value);
     old->value = value;
     return 0;
@@ -240,9 +230,8 @@ json_t *json_object_get(const json_t *object, const char *key) {
 }
 
 bool json_object_at(const json_t *object, size_t i, const char **key, json_t **value) {
-    if (i >= json_object_size(object)) {
+    if (i >= json_object_size(object))
         return false;
-    }
     *key = object->as.inner.at[i].key;
     *value = object->as.inner.at[i].value;
     return true;
@@ -313,9 +302,8 @@ double json_number_value(const json_t *value) {
 /* ---- whole trees ----------------------------------------------------------------------------- */
 
 json_t *json_deep_copy(const json_t *value) {
-    if (value == NULL) {
+    if (value == NULL)
         return NULL;
-    }
     switch (value->type) {
     case JSON_STRING:
         return json_text(value->as.text.bytes, value->as.text.size);
@@ -333,11 +321,10 @@ json_t *json_deep_copy(const json_t *value) {
     for (size_t i = 0; copy != NULL && i < value->as.inner.n; i++) {
         const member *m = &value->as.inner.at[i];
         json_t *inner = json_deep_copy(m->value);
-        if (m->key != NULL) {
+        if (m->key != NULL)
             (void)json_object_add_new(copy, m->key, inner);
-        } else {
+        else
             (void)json_array_append_new(copy, inner);
-        }
     }
     return copy;
 }
@@ -353,9 +340,8 @@ static bool equal_inner(const json_t *a, const json_t *b) {
 }
 
 bool json_equal(const json_t *a, const json_t *b) {
-    if (a == NULL || b == NULL || a->type != b->type) {
+    if (a == NULL || b == NULL || a->type != b->type)
         return false;
-    }
     switch (a->type) {
     case JSON_OBJECT:
     case JSON_ARRAY:

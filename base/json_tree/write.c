@@ -16,14 +16,12 @@ typedef struct writer {
 
 /* Room for `size` bytes more, and a terminator. */
 static bool reserve(writer *w, size_t size) {
-    if (w->failed || w->capacity - w->n > size) {
+    if (w->failed || w->capacity - w->n > size)
         return !w->failed;
-    }
     const size_t capacity = 2 * w->capacity + size + 256;
     char *grown = json_reserve(capacity);
-    if (grown != NULL && w->n > 0) {
+    if (grown != NULL && w->n > 0)
         memcpy(grown, w->text, w->n);
-    }
     free(w->text);
     w->text = grown;
     w->capacity = capacity;
@@ -106,13 +104,11 @@ static void put_string(writer *w, const char *text, size_t size) {
 /* ---- trees ----------------------------------------------------------------------------------- */
 
 static void put_line(writer *w, unsigned depth) {
-    if (w->style.indent == 0) {
+    if (w->style.indent == 0)
         return;
-    }
     put(w, "\n", 1);
-    for (unsigned i = 0; i < depth * w->style.indent; i++) {
+    for (unsigned i = 0; i < depth * w->style.indent; i++)
         put(w, " ", 1);
-    }
 }
 
 static void put_value(writer *w, const json_t *value, unsigned depth);
@@ -128,9 +124,8 @@ static void put_object(writer *w, const json_t *object, unsigned depth) {
         put_text(w, colon);
         put_value(w, value, depth + 1);
     }
-    if (json_object_size(object) > 0) {
+    if (json_object_size(object) > 0)
         put_line(w, depth);
-    }
     put(w, "}", 1);
 }
 
@@ -142,9 +137,8 @@ static void put_array(writer *w, const json_t *array, unsigned depth) {
         put_line(w, depth + 1);
         put_value(w, json_array_get(array, i), depth + 1);
     }
-    if (n > 0) {
+    if (n > 0)
         put_line(w, depth);
-    }
     put(w, "]", 1);
 }
 
@@ -179,9 +173,8 @@ static void put_value(writer *w, const json_t *value, unsigned depth) {
 
 char *json_dump(const json_t *value, json_style style) {
     writer w = {.style = style, .failed = value == NULL};
-    if (value != NULL) {
+    if (value != NULL)
         put_value(&w, value, 0);
-    }
     if (w.failed) {
         free(w.text);
         return NULL;

@@ -17,9 +17,8 @@ static void sift_down(uint64_t *heap, size_t i, size_t n) {
     const uint64_t key = heap[i];
     for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
         child += child + 1 < n && heap[child + 1] > heap[child];
-        if (heap[child] <= key) {
+        if (heap[child] <= key)
             break;
-        }
         heap[i] = heap[child];
         i = child;
     }
@@ -31,9 +30,8 @@ void tern_candidates_build(uint64_t *heap, const float *logits, const uint32_t *
         const uint32_t id = ids != NULL ? ids[i] : (uint32_t)i;
         heap[i] = candidate_key(logits[id], id);
     }
-    for (size_t i = n / 2; i-- > 0;) {
+    for (size_t i = n / 2; i-- > 0;)
         sift_down(heap, i, n);
-    }
 }
 
 uint32_t tern_candidates_pop(uint64_t *heap, size_t n) {

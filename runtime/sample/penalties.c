@@ -17,9 +17,8 @@ static tern_status check(const tern_sampler_params *params, uint32_t n_vocab, te
                          "sampler: presence penalty %g or frequency penalty %g is not finite",
                          (double)params->presence_penalty, (double)params->frequency_penalty);
     }
-    if (params->bias == NULL && params->n_bias > 0) {
+    if (params->bias == NULL && params->n_bias > 0)
         return tern_fail(err, TERN_ERR_NULL, "sampler: NULL argument");
-    }
     for (size_t i = 0; i < params->n_bias; i++) {
         const tern_logit_bias *b = &params->bias[i];
         if (b->token < 0 || (uint32_t)b->token >= n_vocab) {
@@ -43,9 +42,8 @@ static bool looks_back(const tern_penalties *p) {
 static bool allocate(tern_penalties *p, const tern_sampler_params *params) {
     if (params->n_bias > 0) {
         p->bias = calloc(params->n_bias, sizeof *p->bias);
-        if (p->bias == NULL) {
+        if (p->bias == NULL)
             return false;
-        }
         memcpy(p->bias, params->bias, params->n_bias * sizeof *p->bias);
         p->n_bias = params->n_bias;
     }
@@ -53,9 +51,8 @@ static bool allocate(tern_penalties *p, const tern_sampler_params *params) {
         p->window = calloc(params->repeat_last_n, sizeof *p->window);
         p->counts = calloc(p->n_vocab, sizeof *p->counts);
         p->capacity = params->repeat_last_n;
-        if (p->window == NULL || p->counts == NULL) {
+        if (p->window == NULL || p->counts == NULL)
             return false;
-        }
     }
     if (p->n_bias > 0 || p->window != NULL) {
         p->logits = calloc(p->n_vocab, sizeof *p->logits);
@@ -72,9 +69,8 @@ tern_status tern_penalties_init(tern_penalties *p, const tern_sampler_params *pa
                           .frequency = params->frequency_penalty,
                           .n_vocab = n_vocab};
     const tern_status status = check(params, n_vocab, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     if (!allocate(p, params)) {
         return tern_fail(err, TERN_ERR_NOMEM,
                          "sampler: no memory for %zu biases and a window of %u", params->n_bias,
@@ -99,14 +95,12 @@ void tern_penalties_reset(tern_penalties *p) {
 }
 
 void tern_penalties_accept(tern_penalties *p, int32_t token) {
-    if (p->window == NULL || token < 0 || (uint32_t)token >= p->n_vocab) {
+    if (p->window == NULL || token < 0 || (uint32_t)token >= p->n_vocab)
         return;
-    }
-    if (p->used == p->capacity) {
+    if (p->used == p->capacity)
         p->counts[p->window[p->next]]--;
-    } else {
+    else
         p->used++;
-    }
     p->window[p->next] = token;
     p->counts[token]++;
     p->next = p->next + 1 == p->capacity ? 0 : p->next + 1;
@@ -123,9 +117,8 @@ static float penalized(const tern_penalties *p, float x, uint32_t count) {
 }
 
 const float *tern_penalties_apply(tern_penalties *p, const float *logits) {
-    if (p->logits == NULL) {
+    if (p->logits == NULL)
         return logits;
-    }
     memcpy(p->logits, logits, p->n_vocab * sizeof *logits);
     tern_penalties_change(p, p->logits);
     return p->logits;
@@ -144,7 +137,6 @@ void tern_penalties_change(tern_penalties *p, float *logits) {
             p->counts[token] = 0;
         }
     }
-    for (uint32_t i = 0; i < p->used; i++) {
+    for (uint32_t i = 0; i < p->used; i++)
         p->counts[p->window[i]]++;
-    }
 }

@@ -31,19 +31,16 @@ tern_sampler_params tern_sampler_params_default(void) {
 }
 
 static tern_status check_params(const tern_sampler_params *p, uint32_t n_vocab, tern_error *err) {
-    if (n_vocab == 0 || n_vocab > INT32_MAX) {
+    if (n_vocab == 0 || n_vocab > INT32_MAX)
         return tern_fail(err, TERN_ERR_ARG, "sampler: vocabulary of %u tokens", n_vocab);
-    }
     if (!(p->temperature >= 0.0F) || !isfinite(p->temperature)) {
         return tern_fail(err, TERN_ERR_ARG, "sampler: temperature %g is not a finite number >= 0",
                          (double)p->temperature);
     }
-    if (!(p->top_p > 0.0F && p->top_p <= 1.0F)) {
+    if (!(p->top_p > 0.0F && p->top_p <= 1.0F))
         return tern_fail(err, TERN_ERR_ARG, "sampler: top-p %g is not in (0, 1]", (double)p->top_p);
-    }
-    if (!(p->min_p >= 0.0F && p->min_p <= 1.0F)) {
+    if (!(p->min_p >= 0.0F && p->min_p <= 1.0F))
         return tern_fail(err, TERN_ERR_ARG, "sampler: min-p %g is not in [0, 1]", (double)p->min_p);
-    }
     return TERN_OK;
 }
 
@@ -53,9 +50,8 @@ static bool allocate(tern_sampler *s, uint32_t n) {
     size_t float_bytes;
     size_t heap_bytes;
     if (__builtin_mul_overflow(padded, sizeof *s->p, &float_bytes) ||
-        __builtin_mul_overflow((size_t)n, sizeof *s->heap, &heap_bytes)) {
+        __builtin_mul_overflow((size_t)n, sizeof *s->heap, &heap_bytes))
         return false;
-    }
     s->p = aligned_alloc(TERN_ALIGN, float_bytes);
     s->packed = aligned_alloc(TERN_ALIGN, float_bytes);
     s->heap = malloc(heap_bytes);
@@ -69,17 +65,14 @@ tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab
                              tern_sampler **out, tern_error *err) {
     const tern_sampler_params defaults = tern_sampler_params_default();
     params = params != NULL ? params : &defaults;
-    if (out == NULL) {
+    if (out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "sampler: NULL argument");
-    }
     const tern_status status = check_params(params, n_vocab, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const tern_kernel_row *row = tern_kernel_scalar(TERN_OP_SOFTMAX, TERN_FORMAT_NONE);
-    if (row == NULL) {
+    if (row == NULL)
         return tern_fail(err, TERN_ERR_KERNEL, "sampler: no softmax kernel");
-    }
     tern_sampler *s = calloc(1, sizeof *s);
     if (s == NULL || !allocate(s, n_vocab)) {
         tern_sampler_free(&s);
@@ -99,9 +92,8 @@ tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab
 }
 
 void tern_sampler_free(tern_sampler **s) {
-    if (s == NULL || *s == NULL) {
+    if (s == NULL || *s == NULL)
         return;
-    }
     free((*s)->p);
     free((*s)->packed);
     free((*s)->heap);
@@ -128,29 +120,24 @@ static bool is_allowed(const uint64_t *allowed, uint32_t token) {
 
 tern_status tern_sampler_allow(tern_sampler *s, const uint64_t *allowed, tern_error *err) {
     uint32_t first = 0;
-    while (allowed != NULL && first < s->n_vocab && !is_allowed(allowed, first)) {
+    while (allowed != NULL && first < s->n_vocab && !is_allowed(allowed, first))
         first++;
-    }
-    if (first == s->n_vocab) {
+    if (first == s->n_vocab)
         return tern_fail(err, TERN_ERR_ARG, "sampler: none of %u tokens is allowed", s->n_vocab);
-    }
     s->allowed = allowed;
     return TERN_OK;
 }
 
 void tern_sampler_forbid(const tern_sampler *s, float *logits) {
-    for (uint32_t i = 0; s->allowed != NULL && i < s->n_vocab; i++) {
+    for (uint32_t i = 0; s->allowed != NULL && i < s->n_vocab; i++)
         logits[i] = is_allowed(s->allowed, i) ? logits[i] : -INFINITY;
-    }
 }
 
 int32_t tern_argmax(const float *logits, size_t n) {
     size_t best = 0;
-    for (size_t i = 1; i < n; i++) {
-        if (logits[i] > logits[best]) {
+    for (size_t i = 1; i < n; i++)
+        if (logits[i] > logits[best])
             best = i;
-        }
-    }
     return (int32_t)best;
 }
 
@@ -161,16 +148,13 @@ static bool is_nonfinite(float x) {
 
 static tern_status check_finite(const float *logits, uint32_t n, tern_error *err) {
     bool bad = false; /* without an early exit the loop vectorises */
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         bad |= is_nonfinite(logits[i]);
-    }
-    if (!bad) {
+    if (!bad)
         return TERN_OK;
-    }
     uint32_t i = 0;
-    while (!is_nonfinite(logits[i])) {
+    while (!is_nonfinite(logits[i]))
         i++;
-    }
     return tern_fail(err, TERN_ERR_NONFINITE, "logit of token %u is %g", i, (double)logits[i]);
 }
 
@@ -185,9 +169,8 @@ static size_t draw(tern_sampler *s, const uint64_t *popped, size_t n, double tot
     double sum = 0.0;
     for (size_t j = 0; j + 1 < n; j++) {
         sum += (double)s->p[popped == NULL ? j : tern_candidate_token(*(popped - j))];
-        if (sum > r) {
+        if (sum > r)
             return j;
-        }
     }
     return n - 1;
 }
@@ -201,38 +184,33 @@ typedef struct nucleus {
 /* Takes the candidate that comes next; false when it does not belong to the run. The product of two
  * floats is exact in double. */
 static bool nucleus_take(nucleus *n, const tern_sampler_params *params, float p) {
-    if (n->kept == 0) {
+    if (n->kept == 0)
         n->floor = (double)params->min_p * (double)p;
-    } else if ((params->top_p < 1.0F && n->total >= (double)params->top_p) ||
-               (double)p < n->floor) {
+    else if ((params->top_p < 1.0F && n->total >= (double)params->top_p) || (double)p < n->floor)
         return false;
-    }
     n->total += (double)p;
     n->kept++;
     return true;
 }
 
 static void scale_all(tern_sampler *s, const float *logits, float max) {
-    for (size_t i = 0; i < s->n_vocab; i++) {
+    for (size_t i = 0; i < s->n_vocab; i++)
         s->p[i] = (logits[i] - max) / s->params.temperature;
-    }
     s->softmax(s->p, s->n_vocab);
 }
 
 static uint32_t pick_from_all(tern_sampler *s, const float *logits, float max) {
     scale_all(s, logits, max);
     double total = 0.0;
-    for (size_t i = 0; i < s->n_vocab; i++) {
+    for (size_t i = 0; i < s->n_vocab; i++)
         total += (double)s->p[i];
-    }
     return (uint32_t)draw(s, NULL, s->n_vocab, total);
 }
 
 uint32_t tern_sampler_from_top_k(tern_sampler *s, const float *logits, size_t n, float max) {
     const size_t k = s->params.top_k < n ? s->params.top_k : n;
-    for (size_t j = 0; j < k; j++) {
+    for (size_t j = 0; j < k; j++)
         s->p[j] = (logits[tern_candidates_pop(s->heap, n - j)] - max) / s->params.temperature;
-    }
     s->softmax(s->p, k);
     nucleus kept = {0};
     while (kept.kept < k && nucleus_take(&kept, &s->params, s->p[kept.kept])) {
@@ -255,9 +233,8 @@ static uint32_t pick_in_order(tern_sampler *s, const float *logits, float max) {
 /* The logits to pick from. */
 static const float *change(tern_sampler *s, const float *logits) {
     const float *changed = tern_penalties_apply(&s->penalties, logits);
-    if (s->allowed == NULL) {
+    if (s->allowed == NULL)
         return changed;
-    }
     memcpy(s->exact, changed, s->n_vocab * sizeof *changed);
     tern_sampler_forbid(s, s->exact);
     return s->exact;
@@ -265,13 +242,11 @@ static const float *change(tern_sampler *s, const float *logits) {
 
 tern_status tern_sampler_pick(tern_sampler *s, const float *logits, int32_t *token,
                               tern_error *err) {
-    if (s == NULL || logits == NULL || token == NULL) {
+    if (s == NULL || logits == NULL || token == NULL)
         return tern_fail(err, TERN_ERR_NULL, "sampler: NULL argument");
-    }
     const tern_status status = check_finite(logits, s->n_vocab, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const float *changed = change(s, logits);
     const int32_t best = tern_argmax(changed, s->n_vocab);
     if (s->params.temperature == 0.0F) {

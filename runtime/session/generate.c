@@ -37,9 +37,8 @@ typedef struct generate_call {
 static bool report(generate_call *g, int32_t token) {
     tern_sampler_accept(g->sampler, token);
     const double seconds = tern_clock_seconds() - g->start;
-    if (g->result.n_generated++ == 0) {
+    if (g->result.n_generated++ == 0)
         g->result.first_token_seconds = seconds;
-    }
     return g->callback == NULL || g->callback(token, seconds, g->user);
 }
 
@@ -53,17 +52,14 @@ static tern_status decode(generate_call *g, tern_error *err) {
         const double begin = tern_clock_seconds();
         int32_t token;
         tern_status status = g->source.pick(g->source.self, g->sampler, &token, err);
-        if (status != TERN_OK) {
+        if (status != TERN_OK)
             return status;
-        }
-        if (tern_ends_text(&g->end, token, &g->result.stop)) {
+        if (tern_ends_text(&g->end, token, &g->result.stop))
             return TERN_OK;
-        }
         const bool more = report(g, token);
         status = g->source.append(g->source.self, &token, 1, err);
-        if (status != TERN_OK) {
+        if (status != TERN_OK)
             return status;
-        }
         tern_latencies_add(&g->latencies, tern_clock_seconds() - begin);
         if (!more) {
             g->result.stop = TERN_STOP_CALLER;
@@ -83,9 +79,8 @@ static tern_status check_call(const void *model, const tern_sampler *sampler, co
                               size_t n_prompt, const tern_generate_params *params,
                               tern_error *err) {
     if (model == NULL || sampler == NULL || params == NULL || (prompt == NULL && n_prompt > 0) ||
-        (params->stop_tokens == NULL && params->n_stop_tokens > 0)) {
+        (params->stop_tokens == NULL && params->n_stop_tokens > 0))
         return tern_fail(err, TERN_ERR_NULL, "generate: NULL argument");
-    }
     return n_prompt > 0 ? TERN_OK
                         : tern_fail(err, TERN_ERR_EMPTY, "generate: the prompt has no tokens");
 }
@@ -103,23 +98,19 @@ static tern_status generate(generate_call *g, const int32_t *prompt, size_t n_pr
     g->start = tern_clock_seconds();
     g->result.n_prompt = n_prompt;
     tern_status status = g->source.append(g->source.self, prompt, n_prompt, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const double prefilled = tern_clock_seconds();
-    for (size_t i = 0; i < n_prompt; i++) {
+    for (size_t i = 0; i < n_prompt; i++)
         tern_sampler_accept(g->sampler, prompt[i]);
-    }
     g->result.prefill_seconds = prefilled - g->start;
     status = decode(g, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     g->result.decode_seconds = tern_clock_seconds() - prefilled;
     summarize(g);
-    if (result != NULL) {
+    if (result != NULL)
         *result = g->result;
-    }
     return TERN_OK;
 }
 
@@ -144,9 +135,8 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
                           tern_token_callback *callback, void *user, tern_generation *result,
                           tern_error *err) {
     const tern_status status = check_call(session, sampler, prompt, n_prompt, params, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const tern_tokenizer *tokenizer = NULL; /* without one no token of the model ends the text */
     (void)!tern_model_tokenizer(tern_session_model(session), &tokenizer, NULL);
     generate_call g = {.source = {append_to_session, pick_of_session, session_is_full, session},
@@ -193,12 +183,10 @@ tern_status tern_generate_with(const tern_forward_model *model, tern_sampler *sa
                                const tern_generate_params *params, tern_token_callback *callback,
                                void *user, tern_generation *result, tern_error *err) {
     tern_status status = check_call(model, sampler, prompt, n_prompt, params, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
-    if (model->forward == NULL) {
+    if (model->forward == NULL)
         return tern_fail(err, TERN_ERR_NULL, "generate: no forward pass");
-    }
     const size_t lines = ((size_t)sampler->n_vocab * sizeof(float) + TERN_ALIGN - 1) / TERN_ALIGN;
     foreign f = {.model = model, .logits = aligned_alloc(TERN_ALIGN, lines * TERN_ALIGN)};
     if (f.logits == NULL) {

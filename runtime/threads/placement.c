@@ -30,15 +30,13 @@ bool tern_numa_parse(const char *text, tern_places *out) {
         out->numa = TERN_NUMA_STRICT;
     } else {
         const char *digits = text + sizeof node - 1;
-        if (strncmp(text, node, sizeof node - 1) != 0 || digits[0] < '0' || digits[0] > '9') {
+        if (strncmp(text, node, sizeof node - 1) != 0 || digits[0] < '0' || digits[0] > '9')
             return false;
-        }
         char *end;
         errno = 0;
         const unsigned long number = strtoul(digits, &end, 10);
-        if (errno != 0 || *end != '\0' || number > UINT32_MAX) {
+        if (errno != 0 || *end != '\0' || number > UINT32_MAX)
             return false;
-        }
         out->numa = TERN_NUMA_NODE;
         out->node = (uint32_t)number;
     }

@@ -173,14 +173,13 @@ const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_
     while ((row = preferred != NULL && !is_refused(g, preferred)
                       ? preferred
                       : tern_guard_select(g, use)) != NULL &&
-           row != scalar && !is_sound(g, row)) {
+           row != scalar && !is_sound(g, row))
         if (product_is_right(row, scalar, w, &ran))
             accept(g, row);
         else if (!ran || g->n_refused == TERN_GUARD_REFUSALS)
             return NULL;
         else
             refuse(g, row, where);
-    }
     return row;
 }
 
@@ -340,13 +339,12 @@ const tern_kernel_row *tern_guard_operation(tern_guard *g, tern_op op, tern_form
 
     make_floats(in.a, POSITIONS * DIM);
     memcpy(in.b, in.a + 1, sizeof in.b - sizeof *in.b);
-    while ((row = tern_guard_select(g, use)) != NULL && row != scalar && !is_sound(g, row)) {
+    while ((row = tern_guard_select(g, use)) != NULL && row != scalar && !is_sound(g, row))
         if (operation_is_right(row, scalar, &in))
             accept(g, row);
         else if (g->n_refused == TERN_GUARD_REFUSALS)
             return NULL;
         else
             refuse(g, row, tern_op_name(op));
-    }
     return row;
 }
