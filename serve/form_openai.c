@@ -45,33 +45,42 @@ static size_t count_characters(const char *bytes, size_t size) {
     return n;
 }
 
-/* Of tokens with the same text the likeliest one counts: names in an object are different. */
-static bool has_said(job *j, const tern_event *e, size_t i) {
-    size_t size, other;
-    const char *bytes = tern_token_bytes(j->place.tokenizer, e->likeliest[i].token, true, &size);
-    for (size_t k = 0; k < i; k++) {
-        const char *said =
-            tern_token_bytes(j->place.tokenizer, e->likeliest[k].token, true, &other);
-        if (other == size && memcmp(said, bytes, size) == 0) {
+/* A name that was written into an object, with its quotes. */
+typedef struct said_name {
+    size_t at, size;
+} said_name;
+
+static bool has_said(const text *t, const said_name *said, size_t n, said_name name) {
+    for (size_t i = 0; i < n && !t->failed; i++) {
+        if (said[i].size == name.size &&
+            memcmp(t->bytes + said[i].at, t->bytes + name.at, name.size) == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* The likeliest tokens as an object. */
+/* The likeliest tokens as an object. Of those that are written alike, because they have the same
+ * text or are no UTF-8, the likeliest one counts: names in an object are different. */
 static void write_likeliest(job *j, text *t, const tern_event *e) {
+    said_name said[TERN_MOST_LOGPROBS];
+    size_t n_said = 0;
     form_add(t, "{");
     for (size_t i = 0; i < e->n_likeliest; i++) {
-        if (!has_said(j, e, i)) {
-            size_t n;
-            const char *name =
-                tern_token_bytes(j->place.tokenizer, e->likeliest[i].token, true, &n);
-            text_add(t, ",", i > 0);
-            text_quote(t, name, n);
-            form_add(t, ":");
-            text_float(t, e->likeliest[i].logprob);
+        const size_t before = t->size;
+        size_t n;
+        const char *bytes = tern_token_bytes(j->place.tokenizer, e->likeliest[i].token, true, &n);
+        text_add(t, ",", n_said > 0);
+        said_name name = {.at = t->size};
+        text_quote(t, bytes, n);
+        name.size = t->size - name.at;
+        if (has_said(t, said, n_said, name)) {
+            t->size = before;
+            continue;
         }
+        said[n_said++] = name;
+        form_add(t, ":");
+        text_float(t, e->likeliest[i].logprob);
     }
     form_add(t, "}");
 }
