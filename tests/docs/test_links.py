@@ -28,7 +28,9 @@ def known_tests():
     patterns = [path.stem.removeprefix("test_") for path in tests.glob("test_*.c")]
     patterns += ["e2e_" + path.stem.removeprefix("test_") for path in tests.glob("e2e/test_*.py")]
     for path in [*tests.rglob("CMakeLists.txt"), documents.ROOT / "bench" / "CMakeLists.txt"]:
-        names = re.findall(r"(?:add_test\(NAME|tern_(?:python_)?test\() *([\w${}]+)", path.read_text())
+        text = path.read_text()
+        names = re.findall(r"(?:add_test\(NAME|tern_(?:python_)?test\() *([\w${}]+)", text)
+        names += " ".join(re.findall(r"foreach\(\w+ IN ITEMS ([\w ]+)\)", text)).split()
         patterns += [re.sub(r"\$\{\w+\}", r"\\w+", name) for name in names if not name.startswith("$")]
     return patterns
 
