@@ -154,13 +154,13 @@ def sweeps_table(name: str) -> str:
         what = []
         if "depths" in b:
             places = ", ".join(f"{p['depth']}: {p['decode_tps']:.1f}" for p in b["depths"])
-            what.append(f"behind so many tokens {places}")
+            what.append(f"tokens/s after this many tokens {places}")
         if "thread_counts" in b:
             what.append("by threads " + ", ".join(f"{p['threads']}: {p['decode_tps']:.1f}"
                                                   for p in b["thread_counts"]))
         if "batches" in b:
             passes = ", ".join(f"{p['tokens']}: {p['pick_ratio']:.2f}" for p in b["batches"][1:])
-            what.append(f"passes of several tokens take so many times one of one: {passes}")
+            what.append(f"time of passes of several tokens over that of one token {passes}")
         if "sequences" in b:
             together = ", ".join(f"{s['n']}: {s['tps']:.1f}" for s in b["sequences"])
             what.append(f"by sequences together {together}")
