@@ -95,6 +95,10 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
     if (a->receipt && (a->n * a->n_prompts > 1 || a->prompt_only || rules->most_choices < 2)) {
         return refuse(r, 400, "receipt", "a receipt is of one answer, which is computed twice");
     }
+    if (a->receipt && a->echo && a->logprobs) {
+        return refuse(r, 400, "receipt",
+                      "a receipt is of the answer, not of its prompt's logprobs");
+    }
     if (a->prompt_only && a->kind == ASK_COMPLETION && !a->echo) {
         return refuse(r, 400, "max_tokens", "max_tokens must be at least 1 without \"echo\": true");
     }

@@ -242,28 +242,39 @@ static void keep_token(text *t, const tern_event *e) {
     text_add(t, (const char *)&e->token, sizeof e->token);
 }
 
+receipt_answer job_answer(const job *j) {
+    const choice *c = &j->choices[0];
+    const text *tokens = &j->replay.answered;
+    const tern_request request = job_request(j, 0);
+    return (receipt_answer){.fingerprint = j->place.fingerprint,
+                            .n_ctx = j->place.n_ctx,
+                            .threads = j->place.threads,
+                            .prompt = request.tokens,
+                            .n_prompt = request.n_tokens,
+                            .tokens = (const int32_t *)(const void *)tokens->bytes,
+                            .n_tokens = tokens->size / sizeof(int32_t),
+                            .sampling = &j->ask.sampling,
+                            .max_tokens = request.max_tokens > 0
+                                              ? request.max_tokens
+                                              : j->place.n_ctx - request.n_tokens,
+                            .ignore_end = request.ignore_end,
+                            .stops = j->ask.stops,
+                            .n_stops = j->ask.n_stops,
+                            .end = c->end,
+                            .digest = c->digest};
+}
+
+/* With logprobs of the prompt the digest is of more positions. */
+bool job_is_whole(const job *j) {
+    return !j->cut && j->choices[0].ended && !j->ask.prompt_only && j->notes == NULL &&
+           !j->replay.answered.failed;
+}
+
 /* False after a refusal: without a receipt that holds the reply is not what was asked for. */
 static bool make_receipt(job *j) {
-    const choice *c = &j->choices[0];
     job_replay *p = &j->replay;
-    const tern_request request = job_request(j, 0);
+    const receipt_answer answer = job_answer(j);
     refusal r;
-    const receipt_answer answer = {.fingerprint = j->place.fingerprint,
-                                   .n_ctx = j->place.n_ctx,
-                                   .threads = j->place.threads,
-                                   .prompt = request.tokens,
-                                   .n_prompt = request.n_tokens,
-                                   .tokens = (const int32_t *)(const void *)p->answered.bytes,
-                                   .n_tokens = p->answered.size / sizeof(int32_t),
-                                   .sampling = &j->ask.sampling,
-                                   .max_tokens = request.max_tokens > 0
-                                                     ? request.max_tokens
-                                                     : j->place.n_ctx - request.n_tokens,
-                                   .ignore_end = request.ignore_end,
-                                   .stops = j->ask.stops,
-                                   .n_stops = j->ask.n_stops,
-                                   .end = c->end,
-                                   .digest = c->digest};
     if (job_differs(j)) {
         (void)refuse(&r, 500, "receipt", "the answer was repeated and is another one");
     } else if (p->answered.failed || p->replayed.failed ||
@@ -302,8 +313,8 @@ static bool end(job *j, size_t i, const tern_event *e) {
     c->stop = e->stop_text;
     c->figures = e->figures;
     memcpy(c->digest, e->digest, sizeof c->digest);
-    j->n_left--;
     visit_note(j->visit, e);
+    j->n_left--;
     if (fails(j, e) || j->over) {
         return false;
     }
@@ -328,7 +339,7 @@ static bool take_replay(job *j, const tern_event *e) {
 static void note(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
     c->n_tokens++;
-    if (j->ask.receipt) {
+    if ((j->ask.receipt || j->place.audits) && i == 0) {
         keep_token(&j->replay.answered, e);
     }
     if (j->form->has_ids) {

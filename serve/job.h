@@ -22,6 +22,7 @@ typedef struct job_place {
     const char *fingerprint;
     uint32_t n_ctx, threads;
     const receipt_maker *receipts;
+    bool audits; /* answers are repeated when there is time */
 } job_place;
 
 enum { JOB_LOG_PARTS = 4 };
@@ -53,7 +54,7 @@ typedef struct prompt_notes {
 
 /* An answer once more, for its receipt. */
 typedef struct job_replay {
-    text answered, replayed; /* int32_t each, the tokens of both */
+    text answered, replayed; /* int32_t each, the tokens of both; of the first also for audits */
     char digest[65];         /* "": it has not ended */
     char *receipt;           /* from malloc; NULL: there is none yet */
 } job_replay;
@@ -91,6 +92,12 @@ tern_request job_request(const job *j, size_t i);
 
 /* It was accepted: a stream begins. */
 void job_begin(job *j);
+
+/* The first answer of a job, which has ended, and whose tokens were kept. Points into the job. */
+receipt_answer job_answer(const job *j);
+
+/* Whether that is of use: it was computed as it was asked for, to its end. */
+bool job_is_whole(const job *j);
 
 /* Whether the answer was repeated, with another result. */
 bool job_differs(const job *j);

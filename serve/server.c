@@ -193,13 +193,17 @@ static void set_rules(server *s) {
                            .fingerprint = s->fingerprint,
                            .n_ctx = n_ctx,
                            .threads = tern_engine_now(s->engine).threads,
-                           .receipts = c->receipts};
+                           .receipts = c->receipts,
+                           .audits = c->audit != NULL};
 }
 
 static tern_status open_parts(server *s, tern_error *err) {
     tern_status status = tern_model_tokenizer(s->config.model, &s->tokenizer, err);
     if (status == TERN_OK) {
         status = tern_engine_new(s->config.model, &s->config.engine, &s->engine, err);
+    }
+    if (status == TERN_OK && s->config.audit != NULL) {
+        status = audit_open(s->config.audit, &s->config.engine, &s->audit, err);
     }
     if (status != TERN_OK) {
         return status;
@@ -211,7 +215,7 @@ static tern_status open_parts(server *s, tern_error *err) {
         status = log_open(&s->config.log, &s->log, err);
     }
     if (status == TERN_OK) {
-        status = worker_open(s->engine, &s->worker, err);
+        status = worker_open(s->engine, s->audit, &s->worker, err);
     }
     if (status == TERN_OK) {
         status = desk_open(READERS, &s->desk, err);
@@ -305,6 +309,7 @@ void server_close(server **server_) {
     http_close(&s->http); /* until here pages ask the worker */
     worker_free(&s->worker);
     desk_free(&s->desk);
+    audit_free(&s->audit);
     tern_engine_free(&s->engine);
     log_close(&s->log);
     keys_free(&s->keys);

@@ -21,6 +21,7 @@ typedef struct receipt_maker receipt_maker;
 typedef struct server_config {
     http_config http;        /* but its hooks */
     const tern_model *model; /* with a tokenizer */
+    const tern_model *audit; /* the same with other kernels, to repeat answers on; NULL: none */
     tern_engine_params engine;
     const char *name;              /* of the model, as clients call it */
     bool any_model;                /* any other name is the model's too */

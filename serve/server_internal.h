@@ -28,6 +28,7 @@ struct server {
     keys keys;
     access_log *log; /* NULL: none is kept */
     tern_engine *engine;
+    audit *audit; /* NULL: there is none */
     worker *worker;
     desk *desk;
     http_server *http;

@@ -10,6 +10,7 @@
 
 struct worker {
     tern_engine *engine;
+    audit *audit; /* NULL: there is none */
     pthread_t thread;
     atomic_ullong pass_began; /* tern_clock_nanoseconds; 0: no pass is under way */
 
@@ -81,6 +82,10 @@ static void hand_over(worker *w, const tern_event *e) {
                 j->over = true;
                 cancel(w, j);
             }
+            if (j->n_left == 0 && w->audit != NULL && job_is_whole(j)) {
+                const receipt_answer answer = job_answer(j);
+                audit_note(w->audit, &answer);
+            }
             if (j->n_left == 0) {
                 drop(w, k);
             }
@@ -104,6 +109,19 @@ static void end_lost(worker *w) {
     }
 }
 
+/* With nothing to do: a pass of the audit, or a while of waiting. */
+static void idle(worker *w) {
+    figures seen = {0};
+    (void)pthread_mutex_unlock(&w->lock);
+    const bool worked = w->audit != NULL && audit_step(w->audit, &seen);
+    (void)pthread_mutex_lock(&w->lock);
+    w->figures.replays += seen.replays;
+    w->figures.mismatches += seen.mismatches;
+    if (!worked && w->n_jobs == 0 && !w->stop) {
+        (void)pthread_cond_wait(&w->wanted, &w->lock);
+    }
+}
+
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 static void *run(void *user) {
@@ -111,7 +129,7 @@ static void *run(void *user) {
     (void)pthread_mutex_lock(&w->lock);
     while (!w->stop) {
         if (w->n_jobs == 0) {
-            (void)pthread_cond_wait(&w->wanted, &w->lock);
+            idle(w);
             continue;
         }
         look(w);
@@ -136,12 +154,13 @@ static void *run(void *user) {
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-tern_status worker_open(tern_engine *engine, worker **out, tern_error *err) {
+tern_status worker_open(tern_engine *engine, audit *checks, worker **out, tern_error *err) {
     worker *w = calloc(1, sizeof *w);
     if (w == NULL) {
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a worker");
     }
     w->engine = engine;
+    w->audit = checks;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->wanted, NULL);
     if (pthread_create(&w->thread, NULL, run, w) != 0) {

@@ -7,14 +7,16 @@
  * and hands what happened to the jobs. It never waits for a socket.
  */
 
+#include "serve/audit.h"
 #include "serve/figures.h"
 #include "serve/job.h"
 
 typedef struct worker worker;
 
-/* Starts it. The engine belongs to the caller and outlives the worker; nobody else steps it.
- * TERN_ERR_NOMEM. */
-TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, worker **out, tern_error *err);
+/* Starts it. The engine belongs to the caller and outlives the worker; nobody else steps it. So
+ * does the audit, which works when there are no jobs; NULL: there is none. TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, audit *checks, worker **out,
+                                        tern_error *err);
 
 /* Takes a job over: it is freed when all of it has ended. What is refused is refused to its client.
  */

@@ -112,5 +112,19 @@ class Receipts(Served):
                          f"run: build/tern help {SCHEMA.name} > docs/schemas/{SCHEMA.name}")
 
 
+class SelfAudit(Served):
+    options = ("--threads", 2, "--self-audit")
+
+    def test_answers_are_repeated_when_there_is_time(self):
+        for fields in ({"prompt": "Once upon", "temperature": 1.2}, {"prompt": "Q: What is 2+2? A:"},
+                       {"prompt": "Once upon", "stop": "time", "n": 2}, {"prompt": "Once", "max_tokens": -1, "ignore_eos": True}):
+            before = self.server.metrics()["tern_replays_total"]
+            self.assertEqual(self.server.post("/v1/completions", **{"max_tokens": 16} | fields).status, 200)
+            self.server.wait_for(lambda m, n=before: m["tern_replays_total"] == n + 1)
+        self.assertEqual(self.server.metrics()["tern_replay_mismatch_total"], 0)
+        self.server.complete("Once", max_tokens=0, echo=True)
+        self.assertEqual(self.server.chat(QUESTION).status, 200)
+
+
 if __name__ == "__main__":
     common.main()

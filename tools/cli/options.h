@@ -66,6 +66,7 @@ typedef enum option_id {
     OPT_TLS_KEY,
     OPT_ALIAS,
     OPT_ANY_MODEL,
+    OPT_SELF_AUDIT,
     OPT_API_KEY,
     OPT_API_KEY_FILE,
     OPT_CORS,

@@ -95,6 +95,9 @@ static const option_spec table[OPT_COUNT] = {
                    .help = "what clients call the model; without it the file's name"},
     [OPT_ANY_MODEL] = {"any-model", 0, NULL, NULL, OPTION_SWITCH, .commands = SERVE,
                        .help = "answer whatever model a request names"},
+    [OPT_SELF_AUDIT] = {"self-audit", 0, NULL, NULL, OPTION_SWITCH, .commands = SERVE,
+                        .help = "repeat answers on other kernels when there is time, and count "
+                                "those that differ: the model is opened twice"},
     [OPT_API_KEY] =
         {"api-key", 0, NULL, "KEYS", OPTION_TEXT, .commands = SAMPLES,
          .help = "keys that clients must show one of, separated by commas; run, chat: the key "

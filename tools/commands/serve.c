@@ -29,6 +29,7 @@ typedef struct serving {
     char name[NAME_BYTES];
     bool needs_key;
     answer_receipts receipts;
+    tern_model *other; /* for audits; NULL: none */
     server *server;
 } serving;
 
@@ -111,6 +112,7 @@ static int open_server(serving *s) {
                                      .origin = options_text(o, OPT_CORS),
                                      .limits = limits(o)},
                             .model = s->l.model,
+                            .audit = s->other,
                             .engine = engine_params(s),
                             .name = s->name,
                             .any_model = options_switch(o, OPT_ANY_MODEL),
@@ -219,6 +221,10 @@ int cmd_serve(const options *o) {
     }
     if (status == EXIT_DONE) {
         set_name(&s);
+        status =
+            options_switch(o, OPT_SELF_AUDIT) ? loader_open_other(o, &s.l, &s.other) : EXIT_DONE;
+    }
+    if (status == EXIT_DONE) {
         interrupt_catch();
         interrupt_catch_reload();
         status = open_server(&s);
@@ -232,6 +238,7 @@ int cmd_serve(const options *o) {
     }
     server_close(&s.server);
     answer_receipts_close(&s.receipts);
+    tern_model_free(&s.other);
     keys_free(&s.keys);
     http_tls_free();
     loader_close(&s.l);

@@ -142,6 +142,43 @@ tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
     return params;
 }
 
+/* Parameters for a file that is run; an error is one of usage. */
+static tern_status running_params(const options *o, char cache[PATH_MAX], tern_model_params *params,
+                                  tern_error *err) {
+    *params = loader_params(o, cache);
+    params->pre_tokenizer = options_text(o, OPT_PRE);
+    params->tokenizer = options_text(o, OPT_TOKENIZER);
+    params->chat_format = loader_chat_format(o);
+    params->strict = options_switch(o, OPT_STRICT);
+    params->cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
+    params->images = image_use(o);
+    const tern_status status = loader_set_reading(o, params, err);
+    return status == TERN_OK ? places_read(o, params, err) : status;
+}
+
+/* The best instruction set below the one that a model uses; its own where there is none. */
+static const char *other_isa(const tern_model *model) {
+    const char *below = tern_model_isa(model);
+    for (size_t i = 0; strcmp(tern_isa_name(i), tern_model_isa(model)) != 0; i++) {
+        below = tern_isa_runs(i, tern_model_features(model)) ? tern_isa_name(i) : below;
+    }
+    return below;
+}
+
+int loader_open_other(const options *o, const loaded *l, tern_model **out) {
+    char cache[PATH_MAX];
+    tern_model_params params;
+    tern_error err = {0};
+    if (running_params(o, cache, &params, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return EXIT_USAGE;
+    }
+    params.isa = other_isa(l->model);
+    params.tune = false;
+    return tern_model_open(l->info.path, &params, out, &err) == TERN_OK ? EXIT_DONE
+                                                                        : complain_error(&err);
+}
+
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     const char *path = loader_model_path(o, may_use_shipped);
     if (path == NULL) {
@@ -149,16 +186,9 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     }
     loader_report_isas();
     char cache[PATH_MAX];
-    tern_model_params params = loader_params(o, cache);
-    params.pre_tokenizer = options_text(o, OPT_PRE);
-    params.tokenizer = options_text(o, OPT_TOKENIZER);
-    params.chat_format = loader_chat_format(o);
-    params.strict = options_switch(o, OPT_STRICT);
-    params.cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
-    params.images = image_use(o);
+    tern_model_params params;
     tern_error err = {0};
-    if (loader_set_reading(o, &params, &err) != TERN_OK ||
-        places_read(o, &params, &err) != TERN_OK) {
+    if (running_params(o, cache, &params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }
