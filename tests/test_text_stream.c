@@ -143,11 +143,60 @@ static void well_formed_sequences(void **state) {
     }
 }
 
+/* Pushes a byte each; what was given lives until the turn. */
+static void push_text(tern_answer_text *t, const char *text, const char *certain) {
+    char all[32] = "";
+    tern_answer_text_turn(t);
+    for (; *text != '\0'; text++) {
+        size_t size;
+        const char *got = tern_answer_text_push(t, (uint8_t)*text, &size);
+        strncat(all, got, size);
+    }
+    assert_string_equal(all, certain);
+}
+
+/* What may begin a stop is held; a stop and what follows it are no part of the text; one space at
+ * the start is dropped before stops are looked for. */
+static void text_up_to_a_stop(void **state) {
+    (void)state;
+    tokenizer_fixture f;
+    assert_int_equal(tokenizer_open(&f, &bytes, NULL), TERN_OK);
+    const char *const stops[] = {" a", "xyz"};
+    const tern_answer_text_params params = {
+        .stops = stops, .n_stops = 2, .drop_space = true, .most = 8};
+    tern_answer_text *t = NULL;
+    size_t size, stop = 9;
+    assert_int_equal(tern_tokenizer_longest(f.t), 4);
+    assert_int_equal(tern_answer_text_new(f.t, &params, &t, NULL), TERN_OK);
+    push_text(t, " abx", "ab");
+    push_text(t, "y", "");
+    assert_false(tern_answer_text_stopped(t, &stop));
+    push_text(t, "axyxy", "xyaxy"); /* the last two may begin a stop */
+    push_text(t, "zq", "");
+    assert_true(tern_answer_text_stopped(t, &stop));
+    assert_int_equal(stop, 1);
+    (void)tern_answer_text_finish(t, &size);
+    assert_int_equal(size, 0);
+    tern_answer_text_free(&t);
+    assert_int_equal(tern_answer_text_new(f.t, &params, &t, NULL), TERN_OK);
+    push_text(t, "bxy", "b");
+    tern_answer_text_turn(t);
+    assert_memory_equal(tern_answer_text_finish(t, &size), "xy", 2);
+    assert_int_equal(size, 2);
+    tern_answer_text_free(&t);
+    assert_null(t);
+    const char *const empty[] = {"a", ""};
+    const tern_answer_text_params wrong = {.stops = empty, .n_stops = 2};
+    assert_int_equal(tern_answer_text_new(f.t, &wrong, &t, NULL), TERN_ERR_ARG);
+    assert_null(t);
+    tokenizer_close(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_are_not_split), cmocka_unit_test(broken_sequences_are_replaced),
         cmocka_unit_test(the_first_space),          cmocka_unit_test(arguments),
-        cmocka_unit_test(well_formed_sequences),
+        cmocka_unit_test(well_formed_sequences),    cmocka_unit_test(text_up_to_a_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

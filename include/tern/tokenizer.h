@@ -17,6 +17,7 @@ TERN_API_BEGIN
 
 typedef struct tern_tokenizer tern_tokenizer;
 typedef struct tern_text_stream tern_text_stream;
+typedef struct tern_answer_text tern_answer_text;
 
 /*
  * Opens a tokenizer without a model: that of a GGUF file, a Hugging Face tokenizer.json (what lies
@@ -108,6 +109,36 @@ TERN_MUST_CHECK tern_status tern_text_stream_new(const tern_tokenizer *t, bool s
 const char *tern_text_stream_push(tern_text_stream *s, int32_t id, size_t *size);
 const char *tern_text_stream_flush(tern_text_stream *s, size_t *size);
 void tern_text_stream_free(tern_text_stream **s);
+
+/* Bytes of the longest token; looks at all of them. */
+size_t tern_tokenizer_longest(const tern_tokenizer *t);
+
+typedef struct tern_answer_text_params {
+    const char *const *stops; /* [n_stops] texts that end the answer where they begin; copied */
+    size_t n_stops;
+    bool drop_space;    /* one space at the start is no part of the text; no stop has it */
+    size_t most;        /* tokens between two turns; 0: one */
+    size_t piece_bytes; /* tern_tokenizer_longest, where it is known; 0: it is looked for */
+} tern_answer_text_params;
+
+/*
+ * The text of an answer as its tokens come: whole characters, and of these what is certain, so that
+ * a stop text is never shown in part. push and finish return the bytes that became certain
+ * (possibly none), which live until the next turn; finish, when no token follows, gives the rest.
+ * The turn after `most` tokens at the latest. Nothing is allocated after tern_answer_text_new.
+ * TERN_ERR_ARG for an empty stop, TERN_ERR_NOMEM. The tokenizer must outlive it.
+ */
+TERN_MUST_CHECK tern_status tern_answer_text_new(const tern_tokenizer *t,
+                                                 const tern_answer_text_params *params,
+                                                 tern_answer_text **out, tern_error *err);
+const char *tern_answer_text_push(tern_answer_text *t, int32_t token, size_t *size);
+const char *tern_answer_text_finish(tern_answer_text *t, size_t *size);
+void tern_answer_text_turn(tern_answer_text *t);
+void tern_answer_text_free(tern_answer_text **t);
+
+/* Whether a stop is complete: nothing follows. *stop (may be NULL) is the first of those that it
+ * is. */
+bool tern_answer_text_stopped(const tern_answer_text *t, size_t *stop);
 
 TERN_API_END
 

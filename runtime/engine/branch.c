@@ -78,6 +78,20 @@ static tern_status open_sampler(tern_branch *b, const tern_request *r, uint32_t 
     return status;
 }
 
+static tern_status open_text(tern_branch *b, const tern_branch_frame *f, const tern_request *r,
+                             tern_error *err) {
+    const tern_answer_text_params params = {.stops = r->stop_texts,
+                                            .n_stops = r->n_stop_texts,
+                                            .drop_space = r->drop_space,
+                                            .most = 1 + TERN_MOST_GUESSES,
+                                            .piece_bytes = f->piece_bytes};
+    if (f->tokenizer)
+        return tern_answer_text_new(f->tokenizer, &params, &b->text, err);
+    return r->n_stop_texts == 0 ? TERN_OK
+                                : tern_fail(err, TERN_ERR_TOKENIZER_MISSING,
+                                            "stop texts of a model without a tokenizer");
+}
+
 static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_request *r,
                         tern_error *err) {
     tern_status status = check_tokens(r, f->n_vocab, err);
@@ -93,8 +107,7 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
     b->end_of_text = (tern_end_of_text){.tokenizer = r->ignore_end ? NULL : f->tokenizer,
                                         .stop_tokens = b->stop_tokens,
                                         .n_stop_tokens = r->n_stop_tokens};
-    status = tern_answer_text_open(&b->text, f->tokenizer, r->stop_texts, r->n_stop_texts,
-                                   r->drop_space, f->piece_bytes, 1 + TERN_MOST_GUESSES, err);
+    status = open_text(b, f, r, err);
     return status == TERN_OK ? open_sampler(b, r, f->n_vocab, err) : status;
 }
 
@@ -123,7 +136,7 @@ void tern_branch_free(tern_branch **branch) {
     if (!b)
         return;
     tern_sampler_free(&b->sampler);
-    tern_answer_text_close(&b->text);
+    tern_answer_text_free(&b->text);
     free(b->tokens);
     free(b->stop_tokens);
     free(b->likeliest);
@@ -201,8 +214,10 @@ bool tern_branch_take(tern_branch *b, int32_t token, tern_text_part *part) {
     b->tokens[b->job.n_tokens++] = token;
     b->figures.n_generated++;
     tern_sampler_accept(b->sampler, token);
-    *part = tern_answer_text_push(&b->text, token);
-    if (b->text.stopped)
+    *part = (tern_text_part){.bytes = ""};
+    if (b->text)
+        part->bytes = tern_answer_text_push(b->text, token, &part->size);
+    if (b->text && tern_answer_text_stopped(b->text, NULL))
         tern_branch_stop(b, TERN_END_STOP_TEXT);
     else if (b->job.n_tokens == b->job.most)
         tern_branch_stop(b, b->at_limit);

@@ -9,7 +9,6 @@
 
 #include "base/sha256.h"
 #include "runtime/engine/schedule.h"
-#include "runtime/engine/text.h"
 #include "runtime/sample/end_of_text.h"
 #include "runtime/sample/sampler.h"
 #include "tern/engine.h"
@@ -24,7 +23,7 @@ typedef struct tern_branch {
     tern_sampler *sampler;
     int32_t *stop_tokens; /* of end_of_text */
     tern_end_of_text end_of_text;
-    tern_answer_text text;
+    tern_answer_text *text; /* NULL: there is no tokenizer, and no text */
     uint8_t space[TERN_SPACE_BYTES];
     tern_mask_hook *mask;
     tern_guess_hook *guess;
@@ -44,6 +43,12 @@ typedef struct tern_branch {
     tern_end end;
     tern_error error;
 } tern_branch;
+
+/* Some bytes of the text of a branch, until the next step. */
+typedef struct tern_text_part {
+    const char *bytes;
+    size_t size;
+} tern_text_part;
 
 /* What branches of one engine have in common. */
 typedef struct tern_branch_frame {

@@ -77,12 +77,7 @@ static void find_frame(tern_engine *e, uint32_t pages) {
     f->n_ctx = positions < e->params.n_ctx ? (uint32_t)positions : e->params.n_ctx;
     if (tern_model_tokenizer(e->model, &f->tokenizer, NULL) != TERN_OK)
         f->tokenizer = NULL;
-    const size_t tokens = f->tokenizer ? tern_tokenizer_size(f->tokenizer) : 0;
-    for (size_t i = 0; i < tokens; i++) {
-        size_t bytes;
-        (void)tern_token_bytes(f->tokenizer, (int32_t)i, false, &bytes);
-        f->piece_bytes = bytes > f->piece_bytes ? bytes : f->piece_bytes;
-    }
+    f->piece_bytes = f->tokenizer ? tern_tokenizer_longest(f->tokenizer) : 0;
 }
 
 static bool reserve_lists(tern_engine *e) {
@@ -322,7 +317,8 @@ static void look(tern_engine *e) {
     e->n_now = e->n_live;
     for (size_t i = 0; i < e->n_live; i++) {
         tern_branch *b = e->now[i] = e->live[i];
-        tern_answer_text_turn(&b->text);
+        if (b->text)
+            tern_answer_text_turn(b->text);
         b->n_likeliest = 0;
         if (b->cancelled)
             tern_branch_stop(b, TERN_END_CANCELLED);
@@ -333,7 +329,6 @@ static void look(tern_engine *e) {
 
 /* Tells of a branch that is over, and takes it from the schedule. */
 static void finish(tern_engine *e, tern_branch *b) {
-    const tern_text_part rest = tern_answer_text_finish(&b->text);
     tern_event *event = tern_engine_event(e, b, TERN_EVENT_END);
     if (b->is_scheduled)
         tern_schedule_remove(e->schedule, &b->job);
@@ -341,10 +336,11 @@ static void finish(tern_engine *e, tern_branch *b) {
     b->figures.seconds = event->seconds;
     if (!b->was_admitted)
         b->figures.queued_seconds = event->seconds;
-    event->text = rest.bytes;
-    event->size = rest.size;
+    if (b->text) {
+        event->text = tern_answer_text_finish(b->text, &event->size);
+        (void)tern_answer_text_stopped(b->text, &event->stop_text);
+    }
     event->end = b->end;
-    event->stop_text = b->text.stop;
     event->error = b->end == TERN_END_ERROR ? &b->error : NULL;
     event->figures = b->figures;
     tern_sha256_finish(&b->digest, event->digest);

@@ -19,13 +19,10 @@ const char *answer_end_name(answer_end end) {
 
 tern_status answerer_open(answerer *a, tern_session *session, const tern_tokenizer *tokenizer,
                           const tern_sampler_params *sampling, tern_error *err) {
-    *a = (answerer){.session = session};
+    *a = (answerer){.session = session, .tokenizer = tokenizer};
     tern_model_info info;
     tern_model_describe(tern_session_model(session), &info);
     tern_status status = tern_sampler_new(sampling, info.n_vocab, &a->sampler, err);
-    if (status == TERN_OK && tokenizer != NULL) {
-        status = tern_text_stream_new(tokenizer, false, &a->stream, err);
-    }
     if (status == TERN_OK) {
         /* The context bounds what can be generated. */
         a->tokens = calloc(tern_session_context(session), sizeof *a->tokens);
@@ -40,7 +37,7 @@ tern_status answerer_open(answerer *a, tern_session *session, const tern_tokeniz
 }
 
 void answerer_close(answerer *a) {
-    tern_text_stream_free(&a->stream);
+    tern_answer_text_free(&a->pieces);
     tern_sampler_free(&a->sampler);
     free(a->tokens);
     free(a->text);
@@ -62,35 +59,21 @@ static bool reserve_text(answerer *a, size_t size) {
     return true;
 }
 
-/* Appends bytes up to a stop string, which is cut off again together with all after it. */
-static void append_text(answerer *a, const char *bytes, size_t size) {
-    if (a->drop_space && size > 0) {
-        const size_t dropped = *bytes == ' ';
-        bytes += dropped;
-        size -= dropped;
-        a->drop_space = false;
-    }
-    if (!reserve_text(a, size)) {
-        return;
-    }
-    for (size_t i = 0; i < size && !a->stopped; i++) {
-        a->text[a->text_size++] = bytes[i];
-        const size_t matched = tern_stops_match(&a->request->stops, a->text, a->text_size);
-        a->text_size -= matched;
-        a->stopped = matched > 0;
-    }
-}
-
 static bool give(const answerer *a, const char *bytes, size_t size) {
     const answer_request *r = a->request;
     return r->sink == NULL || r->sink(bytes, size, r->user);
 }
 
-/* Gives the sink all text but `held` bytes at the end. */
-static bool give_text(answerer *a, size_t held) {
-    const size_t from = a->text_given;
-    a->text_given = a->text_size - held;
-    return give(a, a->text + from, a->text_given - from);
+/* Keeps text, and gives it to the sink. */
+static bool give_text(answerer *a, const char *bytes, size_t size) {
+    if (!reserve_text(a, size)) {
+        return false;
+    }
+    if (size > 0) {
+        memcpy(a->text + a->text_size, bytes, size);
+    }
+    a->text_size += size;
+    return give(a, bytes, size);
 }
 
 static bool on_token(int32_t token, double seconds, void *user) {
@@ -100,16 +83,15 @@ static bool on_token(int32_t token, double seconds, void *user) {
     if (a->touch != NULL) {
         touch_token(a->touch);
     }
-    if (a->stream == NULL) {
+    if (a->pieces == NULL) {
         char number[16];
         return give(a, number, (size_t)snprintf(number, sizeof number, "%" PRId32 " ", token));
     }
     size_t size;
-    const char *bytes = tern_text_stream_push(a->stream, token, &size);
-    append_text(a, bytes, size);
-    /* After a stop string nothing can follow that would complete another one. */
-    const size_t held = a->stopped ? 0 : tern_stops_held(&a->request->stops, a->text, a->text_size);
-    return give_text(a, held) && !a->stopped && !a->out_of_memory;
+    tern_answer_text_turn(a->pieces);
+    const char *bytes = tern_answer_text_push(a->pieces, token, &size);
+    a->stopped = tern_answer_text_stopped(a->pieces, NULL);
+    return give_text(a, bytes, size) && !a->stopped;
 }
 
 static answer_end end_of(const answerer *a) {
@@ -131,16 +113,14 @@ static answer_end end_of(const answerer *a) {
     return ANSWER_INTERRUPTED;
 }
 
-/* What the stream or a possible stop string held back. After a stop string nothing is left. */
+/* What an unfinished character or a possible stop string held back. */
 static void give_rest(answerer *a) {
-    if (a->stream == NULL) {
-        return;
-    }
-    size_t size;
-    const char *rest = tern_text_stream_flush(a->stream, &size);
-    if (!a->stopped) {
-        append_text(a, rest, size);
-        (void)give_text(a, 0);
+    if (a->pieces != NULL && !a->stopped) {
+        size_t size;
+        tern_answer_text_turn(a->pieces);
+        const char *bytes = tern_answer_text_finish(a->pieces, &size);
+        a->stopped = tern_answer_text_stopped(a->pieces, NULL);
+        (void)give_text(a, bytes, size);
     }
 }
 
@@ -188,12 +168,25 @@ static tern_status generate(answerer *a, tern_error *err) {
     return status;
 }
 
+static tern_status open_pieces(answerer *a, tern_error *err) {
+    const answer_request *r = a->request;
+    const tern_answer_text_params params = {
+        .stops = r->stops.texts, .n_stops = r->stops.n, .drop_space = r->drop_space};
+    tern_answer_text_free(&a->pieces);
+    return a->tokenizer != NULL ? tern_answer_text_new(a->tokenizer, &params, &a->pieces, err)
+                                : TERN_OK;
+}
+
 tern_status answerer_answer(answerer *a, const answer_request *request, tern_error *err) {
     a->request = request;
-    a->n_tokens = a->text_size = a->text_given = 0;
-    a->drop_space = request->drop_space;
+    a->n_tokens = a->text_size = 0;
     a->stopped = a->out_of_memory = false;
     a->figures = (tern_generation){0};
+    const tern_status opened = open_pieces(a, err);
+    if (opened != TERN_OK) {
+        a->request = NULL;
+        return opened;
+    }
     tern_sampler_reset(a->sampler, request->seed);
     for (size_t i = 0; i < request->n_known; i++) {
         tern_sampler_accept(a->sampler, request->known[i]);

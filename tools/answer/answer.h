@@ -54,7 +54,8 @@ const char *answer_end_name(answer_end end); /* "end", "length", "context", "sto
 typedef struct answerer {
     tern_session *session;
     tern_sampler *sampler;
-    tern_text_stream *stream; /* NULL: the model has no tokenizer; the sink gets ids as numbers */
+    const tern_tokenizer *tokenizer; /* NULL: there is none; the sink gets ids as numbers */
+    tern_answer_text *pieces;        /* of the answer in work; NULL without a tokenizer */
 
     int32_t *tokens; /* [positions of the session] */
     size_t n_tokens;
@@ -68,9 +69,8 @@ typedef struct answerer {
 
     touch *touch; /* read besides every token; NULL: nothing is. Set by who opens the answerer */
 
-    size_t text_capacity, text_given; /* bytes of text that the sink has had */
-    bool drop_space;                  /* still to be done */
-    bool stopped;                     /* by a stop string */
+    size_t text_capacity;
+    bool stopped; /* by a stop string */
     bool out_of_memory;
     const answer_request *request; /* in work, else NULL */
 } answerer;
