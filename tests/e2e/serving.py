@@ -19,6 +19,12 @@ RESET = b"HTTP/1.1 400 and the connection was reset"
 LONG = {"max_tokens": -1, "ignore_eos": True, "stream": True}  # some seconds of the small model
 
 
+def needs_server():
+    """For setUpModule: skips all tests of a module where tern was built without a server."""
+    if b"made without libmicrohttpd" in common.tern("serve", "--api-key-file", "/nonexistent/keys").stderr:
+        raise unittest.SkipTest("built without libmicrohttpd")
+
+
 class UnixConnection(http.client.HTTPConnection):
     """A connection to a socket in the file system."""
 

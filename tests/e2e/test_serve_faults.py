@@ -10,8 +10,10 @@ import threading
 import time
 
 import common
-from serving import JSON, LONG, Server
+from serving import JSON, LONG, Server, needs_server
 from test_serve import QUESTION, Served, streamed
+
+setUpModule = needs_server
 
 BODY = b'{"prompt": "Once upon", "max_tokens": 4, "temperature": 0}'
 HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"

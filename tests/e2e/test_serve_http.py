@@ -5,8 +5,10 @@ import json
 import time
 
 import common
-from serving import JSON, LONG, Server
+from serving import JSON, LONG, Server, needs_server
 from test_serve import QUESTION, Served
+
+setUpModule = needs_server
 
 HOST = "Host: localhost\r\n"
 BODY = b'{"messages": [{"role": "user", "content": "What is 2+2?"}]}'

@@ -8,8 +8,10 @@ import signal
 import time
 
 import common
-from serving import JSON, LONG, Server
+from serving import JSON, LONG, Server, needs_server
 from test_serve import QUESTION
+
+setUpModule = needs_server
 
 MESSAGES = [{"role": "user", "content": QUESTION}]
 

@@ -11,8 +11,10 @@ import time
 import unittest
 
 import common
-from serving import JSON, LONG, Server
+from serving import JSON, LONG, Server, needs_server
 from test_serve import QUESTION, streamed
+
+setUpModule = needs_server
 
 
 def make_certificate(folder, name, *options):
