@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-build bench-model perf-receipts performance-page report receipt dist clean \
-        debug clang asan ubsan tsan masks scalar-only aarch64 cuda fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -136,6 +136,11 @@ fuzz-run:
 fuzz:
 	cmake --preset $@
 	cmake --build --preset $@ -j $(JOBS)
+
+# tern serve and clients that others wrote (tests/clients/README.md); CLIENTS="openai3 langchain" does these alone.
+CLIENTS ?=
+test-clients: all
+	tests/clients/run.py --tern $(BUILD)/tern $(CLIENTS)
 
 clean:
 	rm -rf build build-*

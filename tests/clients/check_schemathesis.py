@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that are made from the server's own description: no reply is a 5xx."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from check import options
+
+
+def main():
+    o = options()
+    address = o.address.removesuffix("/v1")
+    program = Path(sys.executable).parent / "schemathesis"
+    end, seed, runs = time.monotonic() + o.seconds, 1, 0
+    while time.monotonic() < end:
+        command = [program, "run", f"{address}/openapi.json", "--url", address, "--checks", "not_a_server_error", "--seed", str(seed),
+                   "--phases", "examples,coverage,fuzzing", "--max-examples", "20", "--request-timeout", "60", "--no-color"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode:
+            sys.exit(result.stdout[-6000:] + result.stderr[-2000:])
+        seed, runs = seed + 1, runs + 1
+    print(f"{runs} runs without a 5xx")
+
+
+main()
