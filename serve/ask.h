@@ -8,9 +8,9 @@
  * path or a format.
  */
 
+#include "base/json_tree/text.h"
 #include "base/json_tree/value.h"
 #include "serve/refusal.h"
-#include "serve/text.h"
 #include "tern/tern.h"
 
 /* The interfaces: OpenAI's chats, completions and responses, Anthropic's messages, llama.cpp's

@@ -4,7 +4,7 @@
 
 /* What a server counts and measures of its answers, for /metrics. */
 
-#include "serve/text.h"
+#include "base/json_tree/text.h"
 #include "tern/engine.h"
 
 enum { HISTOGRAM_BOUNDS = 20 };

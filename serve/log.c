@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json_tree/text.h"
 #include "base/metrics.h"
-#include "serve/text.h"
 
 enum {
     MOST_WAITING_BYTES = 1 << 20,

@@ -4,8 +4,8 @@
 
 /* Why a request is not answered, as clients of this interface expect to hear it. */
 
+#include "base/json_tree/text.h"
 #include "serve/http.h"
-#include "serve/text.h"
 #include "tern/status.h"
 
 typedef struct refusal {

@@ -13,7 +13,7 @@
  *   x|y            either
  */
 
-#include "serve/text.h"
+#include "base/json_tree/text.h"
 
 /* Appends the schema of a shape, which is one of the program's own. */
 void shape_write(const char *shape, text *out);

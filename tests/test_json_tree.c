@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/json_tree/read.h"
+#include "base/json_tree/text.h"
 #include "base/json_tree/write.h"
 
 #if defined(__has_feature)
@@ -75,17 +76,17 @@ static char *read_and_write(tern_error *err) {
                                1, (json_int_t)2, 0.5, 1, "root", root);
     json_object_set_new(packed, "number", json_sprintf("%d", 5));
     json_object_set_new(packed, "number", json_unsigned(UINT64_MAX));
-    char *text = json_dump(root, (json_style){.indent = 0});
+    char *got = json_dump(root, (json_style){.indent = 0});
     char *more = json_dump(packed, (json_style){.indent = 2, .ascii = true}); /* grows twice */
     json_decref(packed);
     json_decref(root);
     free(more);
     if (root != NULL && json_memory_failed() && err->status == TERN_OK) {
-        free(text);
-        text = NULL;
+        free(got);
+        got = NULL;
         (void)tern_fail(err, TERN_ERR_NOMEM, "remembered");
     }
-    return text;
+    return got;
 }
 
 static void every_allocation_fails_once(void **state) {
@@ -96,10 +97,10 @@ static void every_allocation_fails_once(void **state) {
     tern_error err = {0};
     asked = 0;
     const long before = live;
-    char *text = read_and_write(&err);
+    char *got = read_and_write(&err);
     const size_t count = asked;
-    assert_string_equal(text, written);
-    free(text);
+    assert_string_equal(got, written);
+    free(got);
     assert_int_equal(live, before);
     assert_true(count > 50);
     size_t survived = 0;
@@ -108,15 +109,15 @@ static void every_allocation_fails_once(void **state) {
         (void)json_remember(false);
         asked = 0;
         fails_at = i;
-        text = read_and_write(&err);
+        got = read_and_write(&err);
         fails_at = 0;
-        if (text != NULL) { /* the C library can do without: it did not make a block smaller */
-            assert_string_equal(text, written);
+        if (got != NULL) { /* the C library can do without: it did not make a block smaller */
+            assert_string_equal(got, written);
             survived++;
         } else {
             assert_int_equal(err.status, TERN_ERR_NOMEM);
         }
-        free(text);
+        free(got);
         assert_int_equal(live, before);
     }
     assert_in_range(survived, 0, 2);
@@ -149,9 +150,9 @@ static void every_allocation_of_a_file_fails_once(void **state) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void refuses(const char *text, const char *message) {
+static void refuses(const char *got, const char *message) {
     tern_error err = {0};
-    assert_null(json_read(text, strlen(text), "file.json", &err));
+    assert_null(json_read(got, strlen(got), "file.json", &err));
     assert_string_equal(err.message, message);
     assert_int_equal(err.status, TERN_ERR_JSON);
     assert_false(json_memory_failed());
@@ -179,9 +180,9 @@ static void lines_of_a_larger_file(void **state) {
 
 static void numbers(void **state) {
     (void)state;
-    static const char text[] = "[-9223372036854775808, 9223372036854775807, -0, 1e2, 1.5, -0.0, "
-                               "1e-400, 12345678901234567890.0]";
-    json_t *root = json_read(text, strlen(text), "file.json", NULL);
+    static const char got[] = "[-9223372036854775808, 9223372036854775807, -0, 1e2, 1.5, -0.0, "
+                              "1e-400, 12345678901234567890.0]";
+    json_t *root = json_read(got, strlen(got), "file.json", NULL);
     assert_int_equal(json_integer_value(json_array_get(root, 0)), INT64_MIN);
     assert_int_equal(json_integer_value(json_array_get(root, 1)), INT64_MAX);
     assert_true(json_is_integer(json_array_get(root, 2)));
@@ -197,9 +198,9 @@ static void numbers(void **state) {
 /* ---- making and writing ---------------------------------------------------------------------- */
 
 static void writes(json_t *value, json_style style, const char *expected) {
-    char *text = json_dump(value, style);
-    assert_string_equal(text, expected);
-    free(text);
+    char *got = json_dump(value, style);
+    assert_string_equal(got, expected);
+    free(got);
     json_decref(value);
 }
 
@@ -265,13 +266,28 @@ static void members(void **state) {
 static void read_and_written(void **state) {
     (void)state;
     tern_error err = {0};
-    char *text = read_and_write(&err);
-    assert_string_equal(text, written);
-    free(text);
+    char *got = read_and_write(&err);
+    assert_string_equal(got, written);
+    free(got);
+}
+
+/* Bytes from anywhere: what is no UTF-8, and bytes that terminals and C strings treat in another
+ * way. */
+static void quoted_bytes(void **state) {
+    (void)state;
+    static const char bytes[] = "a\0\x7f\xFF\xC3\x1b\xE2\x82\xAC";
+    text t = {0};
+    text_quote(&t, bytes, sizeof bytes - 1);
+    assert_string_equal(t.bytes, "\"a\\u0000\x7f\xEF\xBF\xBD\xEF\xBF\xBD\\u001B\xE2\x82\xAC\"");
+    text_clear(&t);
+    text_quote_ascii(&t, bytes, sizeof bytes - 1);
+    assert_string_equal(t.bytes, "\"a\\u0000\x7f\\uFFFD\\uFFFD\\u001B\\u20AC\"");
+    text_free(&t);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quoted_bytes),
         cmocka_unit_test(refusals),
         cmocka_unit_test(lines_of_a_larger_file),
         cmocka_unit_test(numbers),

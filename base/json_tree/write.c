@@ -5,39 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/json_tree/text.h"
 
 typedef struct writer {
-    char *text;
-    size_t n, capacity;
+    text text;
     json_style style;
-    bool failed;
 } writer;
 
-/* Room for `size` bytes more, and a terminator. */
-static bool reserve(writer *w, size_t size) {
-    if (w->failed || w->capacity - w->n > size)
-        return !w->failed;
-    const size_t capacity = 2 * w->capacity + size + 256;
-    char *grown = json_reserve(capacity);
-    if (grown != NULL && w->n > 0)
-        memcpy(grown, w->text, w->n);
-    free(w->text);
-    w->text = grown;
-    w->capacity = capacity;
-    w->failed = grown == NULL;
-    return !w->failed;
-}
-
 static void put(writer *w, const char *bytes, size_t size) {
-    if (reserve(w, size)) {
-        memcpy(w->text + w->n, bytes, size);
-        w->n += size;
-    }
+    text_add(&w->text, bytes, size);
 }
 
-static void put_text(writer *w, const char *text) {
-    put(w, text, strlen(text));
+static void put_text(writer *w, const char *words) {
+    put(w, words, strlen(words));
 }
 
 /* ---- scalars --------------------------------------------------------------------------------- */
@@ -66,39 +46,11 @@ static void put_real(writer *w, double x) {
     put_text(w, *power != '\0' ? power : "0");
 }
 
-static void put_unit(writer *w, uint32_t unit) {
-    char escape[16];
-    (void)snprintf(escape, sizeof escape, "\\u%04X", unit);
-    put_text(w, escape);
-}
-
-static void put_code(writer *w, uint32_t code) {
-    if (code < 0x10000) {
-        put_unit(w, code);
-        return;
-    }
-    put_unit(w, 0xD800 + ((code - 0x10000) >> 10));
-    put_unit(w, 0xDC00 + ((code - 0x10000) & 0x3FF));
-}
-
-/* Texts are valid UTF-8: nothing else becomes a value. */
-static void put_string(writer *w, const char *text, size_t size) {
-    static const char special[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
-    put(w, "\"", 1);
-    for (size_t i = 0; i < size && !w->failed;) {
-        const tern_utf8 u = tern_utf8_next(text + i, size - i);
-        const char *found = u.code > 0 && u.code < 0x80 ? strchr(special, (int)u.code) : NULL;
-        if (found != NULL) {
-            put(w, "\\", 1);
-            put(w, &names[found - special], 1);
-        } else if (u.code < 0x20 || (w->style.ascii && u.code >= 0x80)) {
-            put_code(w, u.code);
-        } else {
-            put(w, text + i, u.size);
-        }
-        i += u.size;
-    }
-    put(w, "\"", 1);
+static void put_string(writer *w, const char *bytes, size_t size) {
+    if (w->style.ascii)
+        text_quote_ascii(&w->text, bytes, size);
+    else
+        text_quote(&w->text, bytes, size);
 }
 
 /* ---- trees ----------------------------------------------------------------------------------- */
@@ -117,7 +69,7 @@ static void put_object(writer *w, const json_t *object, unsigned depth) {
     const char *key, *colon = w->style.indent > 0 ? ": " : ":";
     json_t *value;
     put(w, "{", 1);
-    for (size_t i = 0; json_object_at(object, i, &key, &value) && !w->failed; i++) {
+    for (size_t i = 0; json_object_at(object, i, &key, &value) && !w->text.failed; i++) {
         put(w, ",", i > 0);
         put_line(w, depth + 1);
         put_string(w, key, strlen(key));
@@ -132,7 +84,7 @@ static void put_object(writer *w, const json_t *object, unsigned depth) {
 static void put_array(writer *w, const json_t *array, unsigned depth) {
     const size_t n = json_array_size(array);
     put(w, "[", 1);
-    for (size_t i = 0; i < n && !w->failed; i++) {
+    for (size_t i = 0; i < n && !w->text.failed; i++) {
         put(w, ",", i > 0);
         put_line(w, depth + 1);
         put_value(w, json_array_get(array, i), depth + 1);
@@ -172,13 +124,12 @@ static void put_value(writer *w, const json_t *value, unsigned depth) {
 }
 
 char *json_dump(const json_t *value, json_style style) {
-    writer w = {.style = style, .failed = value == NULL};
-    if (value != NULL)
-        put_value(&w, value, 0);
-    if (w.failed) {
-        free(w.text);
+    writer w = {.style = style};
+    size_t size;
+    if (value == NULL)
         return NULL;
-    }
-    w.text[w.n] = '\0'; /* reserve kept room */
-    return w.text;
+    put_value(&w, value, 0);
+    if (w.text.failed)
+        (void)json_remember(true);
+    return text_take(&w.text, &size);
 }

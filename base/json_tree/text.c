@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/text.h"
+#include "base/json_tree/text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -54,34 +54,48 @@ void text_print(text *t, const char *format, ...) {
     va_end(args);
 }
 
-static void quote_byte(text *t, unsigned char c) {
-    static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-    const char *at = c != '\0' ? strchr(escaped, c) : NULL;
-    if (at != NULL) {
-        const char pair[2] = {'\\', letters[at - escaped]};
-        text_add(t, pair, 2);
-    } else if (c < ' ' || c == 0x7f) {
-        text_print(t, "\\u%04x", c);
-    } else {
-        const char as_is = (char)c;
-        text_add(t, &as_is, 1);
+static void add_unit(text *t, uint32_t unit) {
+    text_print(t, "\\u%04X", (unsigned)unit);
+}
+
+static void add_code(text *t, uint32_t code) {
+    if (code < 0x10000) {
+        add_unit(t, code);
+        return;
     }
+    add_unit(t, 0xD800 + ((code - 0x10000) >> 10));
+    add_unit(t, 0xDC00 + ((code - 0x10000) & 0x3FF));
+}
+
+static void quote(text *t, const char *bytes, size_t size, bool ascii) {
+    static const char special[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+    text_add(t, "\"", 1);
+    for (size_t i = 0; i < size && !t->failed;) {
+        const tern_utf8 u = tern_utf8_next(bytes + i, size - i);
+        const bool valid = u.kind == TERN_UTF8_VALID;
+        const uint32_t code = valid ? u.code : 0xFFFD;
+        const char *found = code > 0 && code < 0x80 ? strchr(special, (int)code) : NULL;
+        if (found != NULL) {
+            const char pair[2] = {'\\', names[found - special]};
+            text_add(t, pair, 2);
+        } else if (code < 0x20 || (ascii && code >= 0x80)) {
+            add_code(t, code);
+        } else if (valid) {
+            text_add(t, bytes + i, u.size);
+        } else {
+            text_add(t, tern_utf8_replacement, TERN_UTF8_REPLACEMENT_BYTES);
+        }
+        i += u.size;
+    }
+    text_add(t, "\"", 1);
 }
 
 void text_quote(text *t, const char *bytes, size_t size) {
-    text_add(t, "\"", 1);
-    for (size_t i = 0; i < size;) {
-        const tern_utf8 c = tern_utf8_next(bytes + i, size - i);
-        if (c.kind != TERN_UTF8_VALID) {
-            text_add(t, tern_utf8_replacement, TERN_UTF8_REPLACEMENT_BYTES);
-        } else if (c.size == 1) {
-            quote_byte(t, (unsigned char)bytes[i]);
-        } else {
-            text_add(t, bytes + i, c.size);
-        }
-        i += c.size;
-    }
-    text_add(t, "\"", 1);
+    quote(t, bytes, size, false);
+}
+
+void text_quote_ascii(text *t, const char *bytes, size_t size) {
+    quote(t, bytes, size, true);
 }
 
 void text_name(text *t, const char *name) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_SERVE_TEXT_H
-#define TERN_SERVE_TEXT_H
+#ifndef TERN_BASE_JSON_TREE_TEXT_H
+#define TERN_BASE_JSON_TREE_TEXT_H
 
 /*
  * Text that grows, and JSON written into it. Where memory fails nothing more is added and `failed`
@@ -24,8 +24,10 @@ void text_clear(text *t); /* keeps the memory */
 void text_add(text *t, const char *bytes, size_t size);
 void text_print(text *t, const char *format, ...) TERN_PRINTF(2, 3);
 
-/* bytes[size] as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
+/* bytes[size] as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. Escaped is what
+ * must be, and with `ascii` all that is not ASCII. */
 void text_quote(text *t, const char *bytes, size_t size);
+void text_quote_ascii(text *t, const char *bytes, size_t size);
 
 /* `"NAME":` and the value, with a comma before it unless it is the first of an object. */
 void text_name(text *t, const char *name);
