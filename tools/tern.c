@@ -2,6 +2,7 @@
 /* The program: finds the command, reads its options, calls it. */
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tern/tern.h"
@@ -94,8 +95,10 @@ static int dispatch(int argc, char *const *argv) {
 
 int main(int argc, char **argv) {
     if (!streams_take()) {
-        return EXIT_FAILED; /* nobody could be told */
+        return EXIT_FAILED; /* there is no place to say it */
     }
     signals_install();
+    /* Without /sys hwloc would print a complaint of its own; tern runs on, with what is known. */
+    (void)setenv("HWLOC_HIDE_ERRORS", "2", 0);
     return out_finish(dispatch(argc, argv));
 }

@@ -8,6 +8,7 @@ to start the program (status 127, or a death before main) nothing can be asked o
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -122,6 +123,16 @@ class Limits(unittest.TestCase):
                 self.assertEqual(outcome.status, 0, outcome.stderr)
                 self.assertEqual(common.own_lines(outcome.stderr), [])
                 self.assertIn(usual, outcome.stdout)  # not a weaker instruction set
+
+    def test_empty_sys(self):
+        """hwloc prints a complaint where /sys is empty, unless it is told not to."""
+        script = 'mount -t tmpfs none /sys && exec "$@"'
+        command = ["unshare", "-rm", "sh", "-c", script, "sh"]
+        if not shutil.which("unshare") or subprocess.run([*command, "true"], capture_output=True).returncode:
+            self.skipTest("a process may not mount over its own /sys here")
+        result = subprocess.run([*command, FAULTS.tern, "run", "-p", TEXT], capture_output=True,
+                                timeout=common.TIMEOUT)
+        self.assertEqual((result.returncode, common.own_lines(result.stderr.decode())), (0, []))
 
     def test_no_environment(self):
         self.assertTrue(self.assert_sound(tern("run", "-p", TEXT, env={})))
