@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,7 +18,8 @@ def main():
     while time.monotonic() < end:
         command = [program, "run", f"{address}/openapi.json", "--url", address, "--checks", "not_a_server_error", "--seed", str(seed),
                    "--phases", "examples,coverage,fuzzing", "--max-examples", "20", "--request-timeout", "60", "--no-color"]
-        result = subprocess.run(command, capture_output=True, text=True)
+        with tempfile.TemporaryDirectory() as folder:  # it leaves a cache where it runs
+            result = subprocess.run(command, capture_output=True, text=True, cwd=folder)
         if result.returncode:
             sys.exit(result.stdout[-6000:] + result.stderr[-2000:])
         seed, runs = seed + 1, runs + 1
