@@ -64,16 +64,22 @@ tern_status tern_check_quantize(const char *what, const tern_device_rows *x,
     return TERN_OK;
 }
 
+tern_status tern_check_pair(const char *what, const tern_device_rows *x, const tern_device_rows *y,
+                            tern_error *err) {
+    tern_status status = tern_check_rows(what, x, err);
+
+    if (status == TERN_OK)
+        status = tern_check_rows(what, y, err);
+    if (status == TERN_OK && (x->n != y->n || x->rows != y->rows))
+        return tern_fail(err, TERN_ERR_ARG, "%s: %zu rows of %zu meet %zu of %zu", what, x->rows,
+                         x->n, y->rows, y->n);
+    return status;
+}
+
 tern_status tern_check_norm(const tern_device_rows *x, const float *g, const tern_device_rows *y,
                             tern_error *err) {
-    const tern_status status = tern_check_rows("rmsnorm", x, err);
-
-    if (status != TERN_OK)
-        return status;
-    if (g == NULL || y == NULL || y->data == NULL || y->n != x->n || y->rows != x->rows ||
-        y->stride < y->n)
-        return refuse("rmsnorm", "output and weights do not fit the input", err);
-    return TERN_OK;
+    return g != NULL ? tern_check_pair("rmsnorm", x, y, err)
+                     : refuse("rmsnorm", "the weights are missing", err);
 }
 
 tern_status tern_check_rope(const tern_device_rope *a, tern_error *err) {
@@ -81,9 +87,11 @@ tern_status tern_check_rope(const tern_device_rope *a, tern_error *err) {
         return refuse("rope", "an operand is missing", err);
     if (a->op != TERN_OP_ROPE_NORM && a->op != TERN_OP_ROPE_NEOX)
         return refuse("rope", "not a rotation", err);
-    if (a->half == 0 || a->heads == 0 || a->tokens == 0 || a->stride < a->heads * a->half * 2)
-        return tern_fail(err, TERN_ERR_ARG, "rope: %zu heads of %zu pairs, %zu apart", a->heads,
-                         a->half, a->stride);
+    if (a->half == 0 || a->heads == 0 || a->tokens == 0 || a->dim < 2 * a->half ||
+        a->stride < a->heads * a->dim)
+        return tern_fail(err, TERN_ERR_ARG,
+                         "rope: %zu pairs in each of %zu heads of %zu, %zu apart", a->half,
+                         a->heads, a->dim, a->stride);
     return TERN_OK;
 }
 
@@ -99,13 +107,51 @@ tern_status tern_check_attend(const tern_device_attend *a, tern_error *err) {
     return TERN_OK;
 }
 
-tern_status tern_check_gate(tern_op op, const float *g, const float *u, size_t n, const float *y,
-                            tern_error *err) {
+/* Whether the pages can hold rows of dim elements. */
+static bool are_pages(const tern_device_pages *p, size_t dim) {
+    const tern_format_info *info = tern_format_describe(p->format);
+
+    return p->data != NULL && p->tables != NULL && info != NULL &&
+           p->head_stride >= TERN_ATTEND_CHUNK *
+                                 ((dim + info->block_elements - 1) / info->block_elements) *
+                                 info->block_bytes;
+}
+
+tern_status tern_check_store_pages(const tern_device_store *a, tern_error *err) {
+    if (a == NULL || a->x == NULL || a->at == NULL || !are_pages(&a->to, a->dim))
+        return refuse("store_pages", "an operand is missing", err);
+    if (a->tokens == 0 || a->heads == 0 || a->dim == 0 || a->stride < a->heads * a->dim)
+        return tern_fail(err, TERN_ERR_ARG,
+                         "store_pages: %zu tokens of %zu heads of %zu, %zu apart", a->tokens,
+                         a->heads, a->dim, a->stride);
+    return TERN_OK;
+}
+
+tern_status tern_check_attend_pages(const tern_device_attend_pages *a, tern_error *err) {
+    if (a == NULL || a->q == NULL || a->out == NULL || a->at == NULL || !are_pages(&a->k, a->dim) ||
+        !are_pages(&a->v, a->dim) || a->k.format != a->v.format)
+        return refuse("attend_pages", "an operand is missing", err);
+    if (a->tokens == 0 || a->dim == 0 || a->kv_heads == 0 || a->heads == 0 ||
+        a->heads % a->kv_heads != 0 || a->q_stride < a->heads * a->dim ||
+        a->out_stride < a->heads * a->dim)
+        return tern_fail(err, TERN_ERR_ARG,
+                         "attend_pages: %zu tokens of %zu heads over %zu, dim %zu", a->tokens,
+                         a->heads, a->kv_heads, a->dim);
+    return TERN_OK;
+}
+
+tern_status tern_check_watch(const tern_device_watch *a, tern_error *err) {
+    if (a == NULL || a->at == NULL || a->notes == NULL || !(a->limit > 0.0f) || a->group == 0)
+        return refuse("watch", "an operand is missing", err);
+    return tern_check_rows("watch", &a->x, err);
+}
+
+tern_status tern_check_gate(tern_op op, const tern_device_rows *g, const tern_device_rows *u,
+                            const tern_device_rows *y, tern_error *err) {
     if (op != TERN_OP_GATE_SILU && op != TERN_OP_GATE_RELU2)
         return refuse("gate", "not a gate", err);
-    if (g == NULL || u == NULL || y == NULL || n == 0)
-        return refuse("gate", "an operand is missing", err);
-    return TERN_OK;
+    const tern_status status = tern_check_pair("gate", g, u, err);
+    return status == TERN_OK ? tern_check_pair("gate", g, y, err) : status;
 }
 
 tern_status tern_check_embed(const tern_matrix *w, const int32_t *ids, const tern_device_rows *y,

@@ -34,6 +34,8 @@ typedef struct tern_cuda_module_info {
 
 /* All return TERN_ERR_ARG and a message that begins with `what` when an operand is unusable. */
 tern_status tern_check_rows(const char *what, const tern_device_rows *x, tern_error *err);
+tern_status tern_check_pair(const char *what, const tern_device_rows *x, const tern_device_rows *y,
+                            tern_error *err);
 tern_status tern_check_matmul(const char *what, const tern_matrix *w, const tern_activations *x,
                               const tern_tile *tile, const float *y, size_t y_stride,
                               tern_error *err);
@@ -43,8 +45,11 @@ tern_status tern_check_norm(const tern_device_rows *x, const float *g, const ter
                             tern_error *err);
 tern_status tern_check_rope(const tern_device_rope *a, tern_error *err);
 tern_status tern_check_attend(const tern_device_attend *a, tern_error *err);
-tern_status tern_check_gate(tern_op op, const float *g, const float *u, size_t n, const float *y,
-                            tern_error *err);
+tern_status tern_check_store_pages(const tern_device_store *a, tern_error *err);
+tern_status tern_check_attend_pages(const tern_device_attend_pages *a, tern_error *err);
+tern_status tern_check_watch(const tern_device_watch *a, tern_error *err);
+tern_status tern_check_gate(tern_op op, const tern_device_rows *g, const tern_device_rows *u,
+                            const tern_device_rows *y, tern_error *err);
 tern_status tern_check_embed(const tern_matrix *w, const int32_t *ids, const tern_device_rows *y,
                              tern_error *err);
 

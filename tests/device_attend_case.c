@@ -40,16 +40,16 @@ static void reference_attend(const shape *s, const tern_device_attend *a, const 
         for (size_t g = 0; g < s->kv_heads; g++) {
             const size_t at = g * a->kv_stride * element_bytes(s);
             const size_t head = g * s->group * s->dim;
-            const tern_attend_args args = {
-                .heads = {.positions = s->before + t + 1,
-                          .tokens = 1,
-                          .group = s->group,
-                          .dim = s->dim},
-                .q = (const float *)q->data + t * a->q_stride + head,
-                .k = (const uint8_t *)k->data + at,
-                .v = (const uint8_t *)v->data + at,
-                .page_stride = TERN_ATTEND_CHUNK * s->dim * element_bytes(s),
-                .scale = a->scale};
+            const tern_attend_args args = {.heads = {.positions = s->before + t + 1,
+                                                     .tokens = 1,
+                                                     .group = s->group,
+                                                     .dim = s->dim},
+                                           .q = (const float *)q->data + t * a->q_stride + head,
+                                           .k = (const uint8_t *)k->data + at,
+                                           .v = (const uint8_t *)v->data + at,
+                                           .page_stride =
+                                               TERN_ATTEND_CHUNK * s->dim * element_bytes(s),
+                                           .scale = a->scale};
             tern_ref_attend(s->cache, &args, out + t * a->out_stride + head, s->group * s->dim);
         }
     }
@@ -117,6 +117,190 @@ void device_check_attend(const device_run *r) {
     }
 }
 
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+/* Sequences of different lengths, whose pages are dealt out; some tokens of each, the last ones. */
+enum { SEQUENCES = 3, TABLE = 3, PAGE_COUNT = SEQUENCES * TABLE, TOKENS = 9 };
+
+typedef struct paged {
+    tern_format cache;
+    size_t dim, kv_heads, group;
+    size_t row_bytes, head_bytes, page_bytes;
+    uint32_t tables[SEQUENCES][TABLE];
+    tern_device_place at[TOKENS];
+    check_buffer k, v; /* [page][head][position][dim] */
+} paged;
+
+static void fill_cache(const paged *p, check_buffer *b, check_rng *rng) {
+    *b = check_buffer_new(PAGE_COUNT * p->page_bytes, 4, CHECK_END);
+    for (size_t i = 0; i < b->bytes / p->row_bytes; i++) {
+        float row[160];
+        for (size_t j = 0; j < p->dim; j++)
+            row[j] = check_normal(rng);
+        tern_ref_store(p->cache, row, p->dim, (uint8_t *)b->data + i * p->row_bytes);
+    }
+}
+
+static paged paged_new(tern_format cache, size_t dim, size_t kv_heads, size_t group,
+                       check_rng *rng) {
+    static const uint32_t firsts[SEQUENCES] = {0, 61, 128};
+    const tern_format_info *info = tern_format_describe(cache);
+    paged p = {.cache = cache, .dim = dim, .kv_heads = kv_heads, .group = group};
+    p.row_bytes = (dim + info->block_elements - 1) / info->block_elements * info->block_bytes;
+    p.head_bytes = TERN_ATTEND_CHUNK * p.row_bytes;
+    p.page_bytes = kv_heads * p.head_bytes;
+    for (uint32_t i = 0; i < PAGE_COUNT; i++)
+        p.tables[i % SEQUENCES][i / SEQUENCES] = (i * 4 + 1) % PAGE_COUNT;
+    for (uint32_t t = 0; t < TOKENS; t++) /* the second one's tokens cross a page */
+        p.at[t] =
+            (tern_device_place){t / 3 % SEQUENCES, firsts[t / 3 % SEQUENCES] + t % 3 * (t != 8)};
+    p.at[8].position = 190; /* follows nothing */
+    fill_cache(&p, &p.k, rng);
+    fill_cache(&p, &p.v, rng);
+    return p;
+}
+
+/* The tables on the device: `rows` of them, and where they are. */
+typedef struct tables {
+    void *rows[SEQUENCES];
+    void *all;
+    void *at;
+} tables;
+
+static tables put_tables(const device_run *r, const paged *p) {
+    tables t;
+    for (size_t i = 0; i < SEQUENCES; i++)
+        t.rows[i] = device_put(r, p->tables[i], sizeof p->tables[i]);
+    t.all = device_put(r, t.rows, sizeof t.rows);
+    t.at = device_put(r, p->at, sizeof p->at);
+    return t;
+}
+
+static void drop_tables(const device_run *r, tables *t) {
+    for (size_t i = 0; i < SEQUENCES; i++)
+        device_drop(r, t->rows[i]);
+    device_drop(r, t->all);
+    device_drop(r, t->at);
+}
+
+static tern_device_pages pages_at(const paged *p, void *memory, const tables *t) {
+    return (tern_device_pages){.format = p->cache,
+                               .data = memory,
+                               .head_stride = p->head_bytes,
+                               .page_stride = p->page_bytes,
+                               .tables = t->all};
+}
+
+/* What the reference gives, token by token. */
+static void reference_paged(const paged *p, const float *q, size_t stride, float *out) {
+    for (size_t t = 0; t < TOKENS; t++)
+        for (size_t g = 0; g < p->kv_heads; g++) {
+            const size_t head = t * stride + g * p->group * p->dim;
+            const tern_attend_args args = {.heads = {.positions = p->at[t].position + 1,
+                                                     .tokens = 1,
+                                                     .group = p->group,
+                                                     .dim = p->dim},
+                                           .q = q + head,
+                                           .k = (const uint8_t *)p->k.data + g * p->head_bytes,
+                                           .v = (const uint8_t *)p->v.data + g * p->head_bytes,
+                                           .pages = p->tables[p->at[t].sequence],
+                                           .page_stride = p->page_bytes,
+                                           .scale = 0.25f};
+            tern_ref_attend(p->cache, &args, out + head, p->group * p->dim);
+        }
+}
+
+static void check_attend_pages(const device_run *r, const paged *p, check_rng *rng) {
+    const size_t width = p->kv_heads * p->group * p->dim, stride = width + 5;
+    check_buffer q = check_buffer_new(TOKENS * stride * sizeof(float), 4, CHECK_END);
+    for (size_t i = 0; i < TOKENS * stride; i++)
+        ((float *)q.data)[i] = check_normal(rng);
+    check_buffer want = check_buffer_new(q.bytes, 4, CHECK_END);
+    check_buffer got = check_buffer_new(q.bytes, 4, CHECK_END);
+    tables t = put_tables(r, p);
+    void *k = device_put(r, p->k.data, p->k.bytes), *v = device_put(r, p->v.data, p->v.bytes);
+    const tern_device_attend_pages a = {.k = pages_at(p, k, &t),
+                                        .v = pages_at(p, v, &t),
+                                        .at = t.at,
+                                        .q = device_put(r, q.data, q.bytes),
+                                        .q_stride = stride,
+                                        .tokens = TOKENS,
+                                        .heads = p->kv_heads * p->group,
+                                        .kv_heads = p->kv_heads,
+                                        .dim = p->dim,
+                                        .scale = 0.25f,
+                                        .out = device_put(r, want.data, want.bytes),
+                                        .out_stride = stride};
+    reference_paged(p, q.data, stride, want.data);
+    DEVICE_CALL(r, attend_pages, r->stream, &a);
+    device_get(r, got.data, a.out, got.bytes);
+    check_floats("out", want.data, got.data, TOKENS * stride);
+
+    void *const memory[] = {(void *)a.q, k, v, a.out};
+    for (size_t i = 0; i < COUNT(memory); i++)
+        device_drop(r, memory[i]);
+    drop_tables(r, &t);
+    check_buffer_free(&q);
+    check_buffer_free(&want);
+    check_buffer_free(&got);
+}
+
+/* New keys of the tokens, and nothing else, are where the tokens belong. */
+static void check_store_pages(const device_run *r, const paged *p, check_rng *rng) {
+    const size_t stride = p->kv_heads * p->dim + 3;
+    check_buffer x = check_buffer_new(TOKENS * stride * sizeof(float), 4, CHECK_END);
+    check_buffer want = check_buffer_new(p->k.bytes, 4, CHECK_END);
+    check_buffer got = check_buffer_new(p->k.bytes, 4, CHECK_END);
+    tables t = put_tables(r, p);
+    for (size_t i = 0; i < TOKENS * stride; i++)
+        ((float *)x.data)[i] = check_normal(rng);
+    memcpy(want.data, p->k.data, want.bytes);
+    for (size_t i = 0; i < TOKENS; i++)
+        for (size_t h = 0; h < p->kv_heads; h++) {
+            const tern_device_place at = p->at[i];
+            const uint32_t page = p->tables[at.sequence][at.position / TERN_ATTEND_CHUNK];
+            tern_ref_store(p->cache, (float *)x.data + i * stride + h * p->dim, p->dim,
+                           (uint8_t *)want.data + page * p->page_bytes + h * p->head_bytes +
+                               at.position % TERN_ATTEND_CHUNK * p->row_bytes);
+        }
+    void *k = device_put(r, p->k.data, p->k.bytes), *rows = device_put(r, x.data, x.bytes);
+    const tern_device_store a = {.to = pages_at(p, k, &t),
+                                 .x = rows,
+                                 .stride = stride,
+                                 .at = t.at,
+                                 .tokens = TOKENS,
+                                 .heads = p->kv_heads,
+                                 .dim = p->dim};
+    DEVICE_CALL(r, store_pages, r->stream, &a);
+    device_get(r, got.data, k, got.bytes);
+    check_bytes("cache", want.data, got.data, want.bytes);
+    device_drop(r, k);
+    device_drop(r, rows);
+    drop_tables(r, &t);
+    check_buffer_free(&x);
+    check_buffer_free(&want);
+    check_buffer_free(&got);
+}
+
+void device_check_pages(const device_run *r) {
+    static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
+    static const size_t dims[] = {1, 20, 64, 130};
+    check_rng rng = {17};
+
+    for (size_t f = 0; f < COUNT(formats); f++)
+        for (size_t i = 0; i < COUNT(dims); i++) {
+            if (!device_has_row(r, TERN_OP_ATTEND, formats[f], TERN_LAYOUT_NONE))
+                continue;
+            paged p = paged_new(formats[f], dims[i], 1 + i % 2, 1 + i, &rng);
+            check_case("%s, pages of %s, dim %zu", r->d->name,
+                       tern_format_describe(formats[f])->name, dims[i]);
+            check_attend_pages(r, &p, &rng);
+            check_store_pages(r, &p, &rng);
+            check_buffer_free(&p.k);
+            check_buffer_free(&p.v);
+        }
+}
+
 /* ---- embed, store -------------------------------------------------------------------------- */
 
 enum { VOCABULARY = 7 };
@@ -144,7 +328,10 @@ static void check_embed(const device_run *r, tern_format format, size_t cols) {
                               .cols = cols,
                               .data = file.data};
     tern_matrix w;
-    const tern_device_rows y = {device_put(r, want.data, want.bytes), cols + 3, cols, tokens};
+    const tern_device_rows y = {.data = device_put(r, want.data, want.bytes),
+                                .stride = cols + 3,
+                                .n = cols,
+                                .rows = tokens};
     void *where = device_put(r, ids, sizeof ids);
 
     for (size_t t = 0; t < tokens; t++)
@@ -189,7 +376,8 @@ void device_check_store(const device_run *r) {
         check_case("%s, store %s", r->d->name, tern_format_describe(formats[f])->name);
         check_buffer want = check_buffer_new(((ROWS - 1) * STRIDE + N) * size, 4, CHECK_END);
         check_buffer got = check_buffer_new(want.bytes, 4, CHECK_END);
-        const tern_device_rows rows = {device_put(r, x.data, x.bytes), N, N, ROWS};
+        const tern_device_rows rows = {
+            .data = device_put(r, x.data, x.bytes), .stride = N, .n = N, .rows = ROWS};
         void *out = device_put(r, want.data, want.bytes);
 
         for (size_t t = 0; t < ROWS; t++)

@@ -152,7 +152,7 @@ static size_t row_floats(size_t n) {
 }
 
 static tern_device_rows rows_at(void *memory, size_t n) {
-    return (tern_device_rows){memory, n + GAP, n, ROWS};
+    return (tern_device_rows){.data = memory, .stride = n + GAP, .n = n, .rows = ROWS};
 }
 
 /* Calls `check` for every length and kind of number. */
@@ -284,29 +284,55 @@ void device_check_quantize(const device_run *r) {
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
-static void check_pairs(const device_run *r, size_t n, fill kind, check_rng *rng) {
-    check_buffer a = floats(n, kind, 1.0f, rng);
-    check_buffer b = floats(n, (fill)check_below(rng, FILLS), 1.0f, rng);
-    check_buffer want = copy_of(&a);
+static tern_device_rows one_row(float *data, size_t n) {
+    return (tern_device_rows){.data = data, .stride = n, .n = n, .rows = 1};
+}
 
-    for (int op = 0; op < 3; op++) {
+enum { PAIR_SILU, PAIR_RELU2, PAIR_ADD, PAIR_COPY, PAIRS };
+
+/* The reference, row by row; want holds a. */
+static void reference_pair(int op, float *want, const float *b, size_t n) {
+    for (size_t t = 0; t < ROWS; t++) {
+        float *x = want + t * (n + GAP);
+        const float *y = b + t * (n + GAP);
+        if (op == PAIR_ADD)
+            tern_ref_add(x, y, n);
+        else if (op == PAIR_COPY)
+            memcpy(x, y, n * sizeof *x);
+        else
+            tern_ref_gate(op == PAIR_SILU ? TERN_REF_SILU : TERN_REF_RELU2, x, y, n, x);
+    }
+}
+
+static void call_pair(const device_run *r, int op, const tern_device_rows *x,
+                      const tern_device_rows *y) {
+    if (op == PAIR_ADD)
+        DEVICE_CALL(r, add, r->stream, x, y);
+    else if (op == PAIR_COPY)
+        DEVICE_CALL(r, copy, r->stream, y, x);
+    else
+        DEVICE_CALL(r, gate, r->stream, op == PAIR_SILU ? TERN_OP_GATE_SILU : TERN_OP_GATE_RELU2, x,
+                    y, x);
+}
+
+static void check_pairs(const device_run *r, size_t n, fill kind, check_rng *rng) {
+    check_buffer a = floats(row_floats(n), kind, 1.0f, rng);
+    check_buffer b = floats(row_floats(n), (fill)check_below(rng, FILLS), 1.0f, rng);
+
+    for (int op = 0; op < PAIRS; op++) {
+        static const char *const names[] = {"silu", "relu2", "sum", "copy"};
+        check_buffer want = copy_of(&a);
         void *x = device_put_buffer(r, &a);
         void *y = device_put_buffer(r, &b);
-        if (op == 2) {
-            tern_ref_add(want.data, b.data, n); /* want holds a again, see below */
-            DEVICE_CALL(r, add, r->stream, x, y, n);
-        } else {
-            tern_ref_gate(op == 0 ? TERN_REF_SILU : TERN_REF_RELU2, a.data, b.data, n, want.data);
-            DEVICE_CALL(r, gate, r->stream, op == 0 ? TERN_OP_GATE_SILU : TERN_OP_GATE_RELU2, x, y,
-                        n, x);
-        }
-        device_expect_floats(r, op == 2 ? "sum" : "gate", &want, x);
-        memcpy(want.data, a.data, a.bytes);
+        const tern_device_rows left = rows_at(x, n), right = rows_at(y, n);
+        reference_pair(op, want.data, b.data, n);
+        call_pair(r, op, &left, &right);
+        device_expect_floats(r, names[op], &want, x);
         device_drop(r, y);
+        check_buffer_free(&want);
     }
     check_buffer_free(&a);
     check_buffer_free(&b);
-    check_buffer_free(&want);
 }
 
 void device_check_elementwise(const device_run *r) {
@@ -326,8 +352,9 @@ void device_check_exp(const device_run *r) {
     tern_ref_gate(TERN_REF_SILU, x.data, u.data, POINTS, want.data);
     void *g = device_put_buffer(r, &x);
     void *up = device_put_buffer(r, &u);
-    DEVICE_CALL(r, gate, r->stream, TERN_OP_GATE_SILU, g, up, POINTS,
-                up); /* in place of the second */
+    const tern_device_rows left = one_row(g, POINTS), right = one_row(up, POINTS);
+    DEVICE_CALL(r, gate, r->stream, TERN_OP_GATE_SILU, &left, &right,
+                &right); /* in place of the second */
     device_expect_floats(r, "y", &want, up);
     device_drop(r, g);
     check_buffer_free(&x);
@@ -338,7 +365,8 @@ void device_check_exp(const device_run *r) {
 /* ---- rope ---------------------------------------------------------------------------------- */
 
 static void check_rope(const device_run *r, tern_op op, size_t half, size_t heads, size_t tokens) {
-    const size_t stride = heads * 2 * half + GAP;
+    const size_t dim = 2 * half + half % 2 * 3; /* what is left of a head stays as it is */
+    const size_t stride = heads * dim + GAP;
     check_rng rng = {half * 64 + heads};
     check_buffer x = floats(tokens * stride, half % 3 == 0 ? ANY : NORMAL, 1.0f, &rng);
     check_buffer c = floats(tokens * half, NORMAL, 1.0f, &rng);
@@ -346,18 +374,19 @@ static void check_rope(const device_run *r, tern_op op, size_t half, size_t head
     check_buffer want = copy_of(&x);
 
     check_case("%s, %s, %zu pairs, %zu heads", r->d->name, tern_op_name(op), half, heads);
-    const tern_device_rope args = {op,
-                                   device_put_buffer(r, &x),
-                                   stride,
-                                   device_put_buffer(r, &c),
-                                   device_put_buffer(r, &s),
-                                   half,
-                                   heads,
-                                   tokens};
+    const tern_device_rope args = {.op = op,
+                                   .x = device_put_buffer(r, &x),
+                                   .stride = stride,
+                                   .c = device_put_buffer(r, &c),
+                                   .s = device_put_buffer(r, &s),
+                                   .half = half,
+                                   .heads = heads,
+                                   .tokens = tokens,
+                                   .dim = dim};
     for (size_t t = 0; t < tokens; t++)
         for (size_t h = 0; h < heads; h++)
             tern_ref_rope(op == TERN_OP_ROPE_NORM ? TERN_REF_PAIR_NORM : TERN_REF_PAIR_NEOX,
-                          (float *)want.data + t * stride + h * 2 * half,
+                          (float *)want.data + t * stride + h * dim,
                           (const float *)c.data + t * half, (const float *)s.data + t * half, half);
     DEVICE_CALL(r, rope, r->stream, &args);
     device_expect_floats(r, "x", &want, args.x);

@@ -46,6 +46,8 @@ bool device_has_row(const device_run *r, tern_op op, tern_format format, tern_la
 
 /* gemv and gemm of all formats that the device has kernels for; returns how many products. */
 size_t device_check_products(const device_run *r);
+/* Products together, with and without a bias, of one token and of several. */
+void device_check_multiply(const device_run *r);
 /* Long rows: ternary sums of 65,408 columns. */
 void device_check_long_products(const device_run *r);
 void device_check_quantize(const device_run *r);
@@ -54,6 +56,7 @@ void device_check_elementwise(const device_run *r);
 void device_check_exp(const device_run *r); /* its whole range, through a gate */
 void device_check_rope(const device_run *r);
 void device_check_attend(const device_run *r);
+void device_check_pages(const device_run *r); /* attention and stores over page tables */
 void device_check_embed(const device_run *r);
 void device_check_store(const device_run *r);
 /* Copies of many sizes, more than any staging buffer holds. */

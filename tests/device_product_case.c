@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/reference.h"
 #include "tests/device_case.h"
 #include "tests/matmul_case.h"
 
@@ -136,4 +137,57 @@ void device_check_long_products(const device_run *r) {
             check_products(r, &forms[i], &wide, (case_kind)kind);
         }
     }
+}
+
+/* The case's product twice in one call, the second time with a bias. */
+static void check_multiply(const device_run *r, const weights *form, const case_shape *shape) {
+    const size_t rows = shape->rows, tokens = shape->tokens, stride = rows + 3;
+    check_rng rng = {rows * 31 + tokens};
+    tern_matrix w;
+
+    check_case("%s, multiply %s, %zu x %zu, %zu tokens", r->d->name,
+               tern_format_describe(form->format)->name, rows, shape->cols, tokens);
+    matmul_case c =
+        case_new_layout(form->format, form->layout, shape, CASE_RANDOM, CHECK_END, &rng);
+    check_buffer want[2], bias = check_buffer_new(rows * sizeof(float), 4, CHECK_END);
+    void *y[2];
+    for (size_t i = 0; i < rows; i++)
+        ((float *)bias.data)[i] = check_normal(&rng);
+    for (size_t i = 0; i < 2; i++) {
+        want[i] = check_buffer_new(((tokens - 1) * stride + rows) * sizeof(float), 4, CHECK_END);
+        y[i] = device_put_buffer(r, &want[i]);
+        for (size_t t = 0; t < tokens; t++) {
+            float *row = (float *)want[i].data + t * stride;
+            memcpy(row, (const float *)c.expected.data + t * rows, rows * sizeof *row);
+            if (i == 1)
+                tern_ref_add(row, bias.data, rows);
+        }
+    }
+    DEVICE_CALL(r, upload_matrix, r->stream, &c.matrix, &w);
+    const tern_activations x = put_activations(r, &c);
+    void *on_device = device_put_buffer(r, &bias);
+    const tern_device_product products[] = {
+        {.w = &w, .x = x, .tokens = tokens, .y = y[0], .y_stride = stride},
+        {.w = &w, .x = x, .tokens = tokens, .y = y[1], .y_stride = stride, .bias = on_device}};
+    DEVICE_CALL(r, multiply, r->stream, products, COUNT(products));
+    for (size_t i = 0; i < 2; i++) {
+        device_expect_floats(r, i == 0 ? "y" : "y with a bias", &want[i], y[i]);
+        check_buffer_free(&want[i]);
+    }
+    device_drop(r, on_device);
+    drop_activations(r, &x);
+    DEVICE_CALL(r, free_matrix, &w);
+    check_buffer_free(&bias);
+    case_free(&c);
+}
+
+void device_check_multiply(const device_run *r) {
+    static const weights forms[] = {{TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16},
+                                    {TERN_FORMAT_Q8_0, TERN_LAYOUT_Q8_0R16},
+                                    {TERN_FORMAT_F16, TERN_LAYOUT_ROWS}};
+    static const case_shape shapes[] = {{33, 384, 1}, {40, 128, 5}, {16, 256, 2}};
+
+    for (size_t i = 0; i < COUNT(forms); i++)
+        for (size_t s = 0; s < COUNT(shapes); s++)
+            check_multiply(r, &forms[i], &shapes[s]);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention split between workers (runtime/forward/attention.h): any number of threads, passes of
+ * Attention split between workers (device/processor_attend.c): any number of threads, passes of
  * any size and any number of chunks leave the logits and the cache of one thread that takes one
  * token at a time.
  */
-#include "runtime/forward/attention.h"
 #include "tests/check.h"
 #include "tests/tiny_model.h"
 

@@ -99,16 +99,21 @@ static void test_level_zero(void **state) {
         ops->free_matrix(&slot, NULL, &err),
         ops->gemv(&slot, NULL, NULL, NULL, NULL, NULL, 0, &err),
         ops->gemm(&slot, NULL, NULL, NULL, NULL, NULL, 0, &err),
+        ops->multiply(&slot, NULL, NULL, 0, &err),
         ops->quantize_token(&slot, NULL, NULL, NULL, &err),
         ops->quantize_block(&slot, NULL, NULL, NULL, &err),
         ops->rmsnorm(&slot, NULL, NULL, NULL, 0.0f, NULL, &err),
         ops->rope(&slot, NULL, NULL, &err),
         ops->attend(&slot, NULL, NULL, &err),
         ops->softmax(&slot, NULL, NULL, &err),
-        ops->gate(&slot, NULL, TERN_OP_GATE_SILU, NULL, NULL, 0, NULL, &err),
-        ops->add(&slot, NULL, NULL, NULL, 0, &err),
+        ops->gate(&slot, NULL, TERN_OP_GATE_SILU, NULL, NULL, NULL, &err),
+        ops->add(&slot, NULL, NULL, NULL, &err),
+        ops->copy(&slot, NULL, NULL, NULL, &err),
+        ops->watch(&slot, NULL, NULL, &err),
         ops->embed(&slot, NULL, NULL, NULL, NULL, &err),
         ops->store(&slot, NULL, TERN_FORMAT_F32, NULL, NULL, 0, &err),
+        ops->store_pages(&slot, NULL, NULL, &err),
+        ops->attend_pages(&slot, NULL, NULL, &err),
         ops->gemv_block_sparse_f32(&slot, NULL, NULL, NULL, &err),
     };
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
@@ -178,11 +183,13 @@ static void test_cpu(void **state) {
     device_run r = device_run_new(d);
     device_check_copies(&r);
     assert_true(device_check_products(&r) > 100);
+    device_check_multiply(&r);
     device_check_quantize(&r);
     device_check_norms(&r);
     device_check_elementwise(&r);
     device_check_rope(&r);
     device_check_attend(&r);
+    device_check_pages(&r);
     device_check_embed(&r);
     device_check_store(&r);
     device_run_free(&r);

@@ -25,6 +25,8 @@ ON_DEVICE(elementwise)
 ON_DEVICE(exp)
 ON_DEVICE(rope)
 ON_DEVICE(attend)
+ON_DEVICE(pages)
+ON_DEVICE(multiply)
 ON_DEVICE(embed)
 ON_DEVICE(store)
 
@@ -40,7 +42,8 @@ int main(void) {
         cmocka_unit_test(test_norms),         cmocka_unit_test(test_elementwise),
         cmocka_unit_test(test_exp),           cmocka_unit_test(test_rope),
         cmocka_unit_test(test_attend),        cmocka_unit_test(test_embed),
-        cmocka_unit_test(test_store),
+        cmocka_unit_test(test_store),         cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_multiply),
     };
     const char *required = getenv("TERN_TEST_DEVICE");
     tern_device *d = NULL;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device/finite.h"
+#include "device/processor.h"
 #include "kernels/half.h"
 #include "runtime/forward/overflow.h"
 #include "tests/check.h"
@@ -61,15 +63,28 @@ static void test_cache_limits(void **state) {
     assert_true(isinf(tern_cache_limit(TERN_FORMAT_F32)));
 }
 
+/* What a pass notes of a row with an infinity. */
+static void note(tern_overflow *o, size_t layer, tern_overflow_place place) {
+    float x = INFINITY;
+    const tern_device_place at = {.sequence = 0};
+    const tern_device_watch a = {.x = {.data = &x, .stride = 1, .n = 1, .rows = 1},
+                                 .group = 1,
+                                 .limit = INFINITY,
+                                 .code = tern_overflow_code(layer, place),
+                                 .notes = o,
+                                 .at = &at};
+    assert_int_equal(tern_processor_watch(NULL, NULL, &a, NULL), TERN_OK);
+}
+
 static void test_earliest(void **state) {
     tern_overflow o = TERN_NO_OVERFLOW;
     tern_error err = {0};
     (void)state;
     assert_int_equal(tern_overflow_tell(&o, TERN_FORMAT_F16, &err), TERN_OK);
-    tern_overflow_note(&o, 3, TERN_OVERFLOW_SUM);
-    tern_overflow_note(&o, 2, TERN_OVERFLOW_GATE);
-    tern_overflow_note(&o, 2, TERN_OVERFLOW_CACHE);
-    tern_overflow_note(&o, 2, TERN_OVERFLOW_ACTIVATION);
+    note(&o, 3, TERN_OVERFLOW_SUM);
+    note(&o, 2, TERN_OVERFLOW_GATE);
+    note(&o, 2, TERN_OVERFLOW_CACHE);
+    note(&o, 2, TERN_OVERFLOW_ACTIVATION);
     assert_int_equal(tern_overflow_tell(&o, TERN_FORMAT_F16, &err), TERN_ERR_NONFINITE);
     assert_non_null(strstr(err.message, "overflow: a key or value of the cache in f16 in layer 2"));
 }

@@ -44,6 +44,12 @@ static size_t ceil_div(size_t a, size_t b) {
     return a / b + (a % b != 0);
 }
 
+static tern_status elementwise(tern_device *d, tern_device_stream *stream, tern_op op,
+                               const tern_cuda_elementwise *e, tern_error *err) {
+    return run(d, stream, op, TERN_FORMAT_NONE, ceil_div(e->n, TERN_CUDA_THREADS), 1,
+               &(tern_cuda_job){.elementwise = *e}, err);
+}
+
 /* ---- matrix products ----------------------------------------------------------------------- */
 
 /* The kernel for a layout; the float formats share ROWS. */
@@ -96,6 +102,38 @@ tern_status cuda_gemm(tern_device *d, tern_device_stream *stream, const tern_mat
     if (status != TERN_OK)
         return status;
     return matmul(d, stream, TERN_OP_GEMM, &(tern_cuda_matmul){*w, *x, *tile, y, y_stride}, err);
+}
+
+/* The bias of every token, one after the other. */
+static tern_status add_bias(tern_device *d, tern_device_stream *stream,
+                            const tern_device_product *p, tern_error *err) {
+    tern_status status = TERN_OK;
+
+    for (size_t t = 0; status == TERN_OK && p->bias != NULL && t < p->tokens; t++) {
+        float *y = p->y + t * p->y_stride;
+        status = elementwise(d, stream, TERN_OP_ADD,
+                             &(tern_cuda_elementwise){y, p->bias, p->w->rows, y}, err);
+    }
+    return status;
+}
+
+tern_status cuda_multiply(tern_device *d, tern_device_stream *stream,
+                          const tern_device_product *products, size_t count, tern_error *err) {
+    tern_status status = TERN_OK;
+
+    if (products == NULL || count == 0)
+        return tern_fail(err, TERN_ERR_ARG, "multiply: no products");
+    for (size_t i = 0; status == TERN_OK && i < count; i++) {
+        const tern_device_product *p = &products[i];
+        const tern_tile all = {.t1 = p->tokens, .r1 = p->w != NULL ? p->w->rows : 0};
+        status = tern_check_matmul("multiply", p->w, &p->x, &all, p->y, p->y_stride, err);
+        if (status == TERN_OK)
+            status = matmul(d, stream, p->tokens == 1 ? TERN_OP_GEMV : TERN_OP_GEMM,
+                            &(tern_cuda_matmul){*p->w, p->x, all, p->y, p->y_stride}, err);
+        if (status == TERN_OK)
+            status = add_bias(d, stream, p, err);
+    }
+    return status;
 }
 
 tern_status cuda_gemv_block_sparse_f32(tern_device *d, const tern_block_sparse *w, const float *x,
@@ -172,32 +210,86 @@ tern_status cuda_store(tern_device *d, tern_device_stream *stream, tern_format f
         return status;
     if (out == NULL || stride < x->n)
         return tern_fail(err, TERN_ERR_ARG, "store: rows of %zu do not fit in %zu", x->n, stride);
-    return run(d, stream, TERN_OP_STORE, format, x->rows, 1,
-               &(tern_cuda_job){.store = {*x, out, stride}}, err);
+    return run(
+        d, stream, TERN_OP_STORE, format, x->rows, 1,
+        &(tern_cuda_job){
+            .store = {.x = *x, .out = out, .stride = stride, .heads = 1, .token = x->stride}},
+        err);
+}
+
+/* The page tables and places are read on the device, as all operands are. */
+tern_status cuda_store_pages(tern_device *d, tern_device_stream *stream, const tern_device_store *a,
+                             tern_error *err) {
+    const tern_status status = tern_check_store_pages(a, err);
+
+    if (status != TERN_OK)
+        return status;
+    const size_t rows = a->tokens * a->heads;
+    return run(
+        d, stream, TERN_OP_STORE, a->to.format, rows, 1,
+        &(tern_cuda_job){
+            .store = {.x = {.data = (float *)a->x, .stride = a->dim, .n = a->dim, .rows = rows},
+                      .out = a->to.data,
+                      .stride = a->dim,
+                      .at = a->at,
+                      .tables = a->to.tables,
+                      .heads = a->heads,
+                      .token = a->stride,
+                      .head_stride = a->to.head_stride,
+                      .page_stride = a->to.page_stride}},
+        err);
 }
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
-static tern_status elementwise(tern_device *d, tern_device_stream *stream, tern_op op,
-                               const tern_cuda_elementwise *e, tern_error *err) {
-    return run(d, stream, op, TERN_FORMAT_NONE, ceil_div(e->n, TERN_CUDA_THREADS), 1,
-               &(tern_cuda_job){.elementwise = *e}, err);
+/* y = f(a, b), row by row; at once where no row leaves a gap. */
+static tern_status elements(tern_device *d, tern_device_stream *stream, tern_op op,
+                            const tern_device_rows *a, const tern_device_rows *b,
+                            const tern_device_rows *y, tern_error *err) {
+    const bool close = a->stride == a->n && b->stride == b->n && y->stride == y->n;
+    const size_t calls = close ? 1 : y->rows, n = close ? y->rows * y->n : y->n;
+    tern_status status = TERN_OK;
+
+    for (size_t t = 0; status == TERN_OK && t < calls; t++)
+        status =
+            elementwise(d, stream, op,
+                        &(tern_cuda_elementwise){a->data + t * a->stride, b->data + t * b->stride,
+                                                 n, y->data + t * y->stride},
+                        err);
+    return status;
 }
 
-tern_status cuda_gate(tern_device *d, tern_device_stream *stream, tern_op op, const float *g,
-                      const float *u, size_t n, float *y, tern_error *err) {
-    const tern_status status = tern_check_gate(op, g, u, n, y, err);
+tern_status cuda_gate(tern_device *d, tern_device_stream *stream, tern_op op,
+                      const tern_device_rows *g, const tern_device_rows *u,
+                      const tern_device_rows *y, tern_error *err) {
+    const tern_status status = tern_check_gate(op, g, u, y, err);
+
+    return status == TERN_OK ? elements(d, stream, op, g, u, y, err) : status;
+}
+
+tern_status cuda_add(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
+                     const tern_device_rows *y, tern_error *err) {
+    const tern_status status = tern_check_pair("add", x, y, err);
+
+    return status == TERN_OK ? elements(d, stream, TERN_OP_ADD, x, y, x, err) : status;
+}
+
+/* As a cache of floats is written. */
+tern_status cuda_copy(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
+                      const tern_device_rows *y, tern_error *err) {
+    const tern_status status = tern_check_pair("copy", x, y, err);
 
     if (status != TERN_OK)
         return status;
-    return elementwise(d, stream, op, &(tern_cuda_elementwise){g, u, n, y}, err);
+    return cuda_store(d, stream, TERN_FORMAT_F32, x, y->data, y->stride, err);
 }
 
-tern_status cuda_add(tern_device *d, tern_device_stream *stream, float *x, const float *y, size_t n,
-                     tern_error *err) {
-    if (x == NULL || y == NULL || n == 0)
-        return tern_fail(err, TERN_ERR_ARG, "add: an operand is missing");
-    return elementwise(d, stream, TERN_OP_ADD, &(tern_cuda_elementwise){x, y, n, x}, err);
+tern_status cuda_watch(tern_device *d, tern_device_stream *stream, const tern_device_watch *a,
+                       tern_error *err) {
+    (void)d;
+    (void)stream;
+    (void)a;
+    return tern_fail(err, TERN_ERR_UNIMPLEMENTED, "cuda: watch is not implemented");
 }
 
 /* ---- rope, attention ----------------------------------------------------------------------- */
@@ -212,12 +304,46 @@ tern_status cuda_rope(tern_device *d, tern_device_stream *stream, const tern_dev
                &(tern_cuda_job){.rope = *a}, err);
 }
 
+/* Keys and values one after the other: page p of a head is its next TERN_ATTEND_CHUNK rows. */
+static tern_device_pages as_pages(const tern_device_attend *a, const void *data,
+                                  size_t element_bytes) {
+    return (tern_device_pages){.format = a->format,
+                               .data = (void *)data,
+                               .head_stride = a->kv_stride * element_bytes,
+                               .page_stride = TERN_ATTEND_CHUNK * a->dim * element_bytes};
+}
+
 tern_status cuda_attend(tern_device *d, tern_device_stream *stream, const tern_device_attend *a,
                         tern_error *err) {
     const tern_status status = tern_check_attend(a, err);
+    const tern_format_info *info;
 
     if (status != TERN_OK)
         return status;
+    info = tern_format_describe(a->format);
+    const size_t bytes = info != NULL ? info->block_bytes : 0; /* no kernel for blocks */
     return run(d, stream, TERN_OP_ATTEND, a->format, a->heads, a->tokens,
-               &(tern_cuda_job){.attend = *a}, err);
+               &(tern_cuda_job){.attend = {.a = {.k = as_pages(a, a->k, bytes),
+                                                 .v = as_pages(a, a->v, bytes),
+                                                 .q = a->q,
+                                                 .q_stride = a->q_stride,
+                                                 .tokens = a->tokens,
+                                                 .heads = a->heads,
+                                                 .kv_heads = a->kv_heads,
+                                                 .dim = a->dim,
+                                                 .scale = a->scale,
+                                                 .out = a->out,
+                                                 .out_stride = a->out_stride},
+                                           .before = a->before}},
+               err);
+}
+
+tern_status cuda_attend_pages(tern_device *d, tern_device_stream *stream,
+                              const tern_device_attend_pages *a, tern_error *err) {
+    const tern_status status = tern_check_attend_pages(a, err);
+
+    if (status != TERN_OK)
+        return status;
+    return run(d, stream, TERN_OP_ATTEND, a->k.format, a->heads, a->tokens,
+               &(tern_cuda_job){.attend = {.a = *a}}, err);
 }

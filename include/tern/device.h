@@ -5,17 +5,20 @@
 /*
  * Devices: one table of functions for the processor, CUDA and Level Zero, with the operations of
  * kernels.h over several tokens at once. Every device returns the same bits (docs/numerics.md).
+ * Passes of a model call the table of the processor (runtime/forward).
  *
  * Pointers among an operation's operands are addresses on the device: memory of `alloc`, or an
  * element inside it. Only upload, download and gemv_block_sparse_f32 take host memory. Alignment
  * is that of kernels.h. Operations are queued on a stream, in order, and may run later; an error
  * that a device finds while it works is returned by a later call on the stream, by `stream_sync`
- * at the latest. A device and its streams are used by one thread at a time.
+ * at the latest. A device and its streams are used by one thread at a time. Inside the library
+ * the threads of a team share the work of one processor (device/lane.h).
  *
  * Functions that a device does not have return TERN_ERR_UNIMPLEMENTED; the caller then uses the
  * processor (tern_device_gemv_block_sparse_f32 below shows how).
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,7 +51,25 @@ typedef struct tern_device_rows {
     size_t stride; /* >= n, in elements */
     size_t n;
     size_t rows;
+    bool own; /* false, but where threads share an operation (device/lane.h): each has these rows
+                 for itself */
 } tern_device_rows;
+
+/*
+ * One of several products over activations that are there: y[t][r] = w x[t] (+ bias[r]) for all
+ * rows r of w and `tokens` tokens.
+ */
+typedef struct tern_device_product {
+    const tern_matrix *w;
+    tern_activations x;
+    size_t tokens;
+    float *y;
+    size_t y_stride;   /* >= w->rows */
+    const float *bias; /* [w->rows]; NULL: none */
+    /* Rows of the kernel table that the processor takes for one token, and for more; NULL: the
+     * first that fits. Other devices take their own. */
+    const tern_kernel_row *gemv, *gemm;
+} tern_device_product;
 
 /* Where quantized activations go; a token's row as tern_quantize_token_fn or _block_fn writes it.
  */
@@ -63,17 +84,81 @@ typedef struct tern_device_quantized {
 } tern_device_quantized;
 
 /*
- * Rotates `heads` heads of 2*half floats in each of `tokens` tokens, in place. op is ROPE_NORM or
- * ROPE_NEOX. Token t turns by the angles c[t*half ..], s[t*half ..].
+ * Rotates the first 2*half floats of `heads` heads in each of `tokens` tokens, in place. op is
+ * ROPE_NORM or ROPE_NEOX. Token t turns by the angles c[t*half ..], s[t*half ..].
  */
 typedef struct tern_device_rope {
     tern_op op;
-    float *x;       /* head h of token t: x + t*stride + h*2*half */
-    size_t stride;  /* >= heads * 2 * half */
+    float *x;       /* head h of token t: x + t*stride + h*dim */
+    size_t stride;  /* >= heads * dim */
     const float *c; /* [tokens][half] */
     const float *s; /* [tokens][half] */
     size_t half, heads, tokens;
+    size_t dim; /* of a head, >= 2*half */
 } tern_device_rope;
+
+/* Where a token belongs: to which sequence, and at which position of it. */
+typedef struct tern_device_place {
+    uint32_t sequence;
+    uint32_t position;
+} tern_device_place;
+
+/*
+ * The keys, or the values, of one layer for any number of sequences: pages of TERN_ATTEND_CHUNK
+ * positions. A head of a page is TERN_ATTEND_CHUNK rows of `dim` elements (a row of Q8_0 is whole
+ * blocks). Position p of sequence s lies in page tables[s][p / TERN_ATTEND_CHUNK].
+ */
+typedef struct tern_device_pages {
+    tern_format format;
+    void *data;         /* head 0 of page 0 */
+    size_t head_stride; /* from head to head, in bytes */
+    size_t page_stride; /* from page to page, in bytes */
+    const uint32_t *const *tables;
+} tern_device_pages;
+
+/* Writes `heads` heads of `tokens` tokens, keys or values, to where the tokens belong. */
+typedef struct tern_device_store {
+    tern_device_pages to;
+    const float *x;              /* head h of token t: x + t*stride + h*dim */
+    size_t stride;               /* >= heads * dim */
+    const tern_device_place *at; /* [tokens] */
+    size_t tokens, heads, dim;
+} tern_device_store;
+
+/* Neighbours in a sequence whose attention the processor computes together: they read the cache
+ * once. */
+enum { TERN_ATTEND_TOKENS = 4 };
+
+/*
+ * Causal attention of tokens of any number of sequences: token t sees positions 0 ..
+ * at[t].position of its sequence. Heads as in tern_device_attend. Tokens that follow each other in
+ * a sequence are best neighbours.
+ */
+typedef struct tern_device_attend_pages {
+    tern_device_pages k, v;      /* of one format */
+    const tern_device_place *at; /* [tokens] */
+    const float *q;              /* head h of token t: q + t*q_stride + h*dim */
+    size_t q_stride;
+    size_t tokens, heads, kv_heads, dim;
+    float scale;
+    float *out; /* as q */
+    size_t out_stride;
+} tern_device_attend_pages;
+
+/*
+ * Looks whether numbers grew beyond what holds them: *note = code for each token with a row that
+ * has an element not below `limit` in magnitude (a NaN is not), if code is the smaller one. Rows
+ * [t*group, (t+1)*group) are those of token t.
+ */
+typedef struct tern_device_watch {
+    tern_device_rows x;
+    size_t group;
+    float limit;  /* > 0; INFINITY: the rows are finite */
+    bool squares; /* instead of the limit: rmsnorm can add up the squares of a row */
+    uint32_t code;
+    uint32_t *notes;             /* [sequences] */
+    const tern_device_place *at; /* [tokens]; the token's note is notes[at[t].sequence] */
+} tern_device_watch;
 
 /*
  * Causal attention of `tokens` consecutive tokens, the first of which has `before` positions in
@@ -96,7 +181,8 @@ typedef struct tern_device_attend {
 /* ---- the functions of a device ------------------------------------------------------------- */
 
 /*
- * X(name, parameters). All return a tern_status; err may be NULL. No size may be 0.
+ * X(name, parameters). All return a tern_status; err may be NULL. No size may be 0. What an
+ * operation writes overlaps nothing else that it reads or writes, but for what is said here.
  *
  * alloc          *memory = bytes of device memory, aligned to TERN_ALIGN at least.
  * free           memory of alloc, or NULL. Waits for nothing: synchronise first.
@@ -104,11 +190,15 @@ typedef struct tern_device_attend {
  * download       waits for the stream up to here, then `to` is filled.
  * upload_matrix  copies a packed or ROWS matrix; *to is it on the device. Release with free_matrix.
  * gemv, gemm     as tern_matmul_fn. TERN_ERR_KERNEL: no kernel for the matrix's format.
+ * multiply       `count` products, none of which reads what another writes.
  * quantize_token, quantize_block, rmsnorm (y may be x), softmax (in place), add (x += y)
  *                as the function types of kernels.h, for each row.
- * gate           op is GATE_SILU or GATE_RELU2; n elements; y may be g or u.
+ * copy           y = x, bit for bit.
+ * gate           op is GATE_SILU or GATE_RELU2; for each row; y may be g or u.
  * embed          row ids[t] of a matrix in the file's layout (ROWS) to row t of y; ids in range.
  * store          each row of x to a cache format, `stride` elements apart; on CUDA F32 or F16.
+ * store_pages, attend_pages
+ *                on CUDA F32 or F16.
  * gemv_block_sparse_f32
  *                y[r] of one token; all operands are host memory, on every device.
  */
@@ -131,6 +221,8 @@ typedef struct tern_device_attend {
     X(gemm, (tern_device * d, tern_device_stream * stream, const tern_matrix *w,                   \
              const tern_activations *x, const tern_tile *tile, float *y, size_t y_stride,          \
              tern_error *err))                                                                     \
+    X(multiply, (tern_device * d, tern_device_stream * stream,                                     \
+                 const tern_device_product *products, size_t count, tern_error *err))              \
     X(quantize_token, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,    \
                        const tern_device_quantized *out, tern_error *err))                         \
     X(quantize_block, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,    \
@@ -143,14 +235,22 @@ typedef struct tern_device_attend {
                tern_error *err))                                                                   \
     X(softmax,                                                                                     \
       (tern_device * d, tern_device_stream * stream, const tern_device_rows *x, tern_error *err))  \
-    X(gate, (tern_device * d, tern_device_stream * stream, tern_op op, const float *g,             \
-             const float *u, size_t n, float *y, tern_error *err))                                 \
-    X(add, (tern_device * d, tern_device_stream * stream, float *x, const float *y, size_t n,      \
-            tern_error *err))                                                                      \
+    X(gate, (tern_device * d, tern_device_stream * stream, tern_op op, const tern_device_rows *g,  \
+             const tern_device_rows *u, const tern_device_rows *y, tern_error *err))               \
+    X(add, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,               \
+            const tern_device_rows *y, tern_error *err))                                           \
+    X(copy, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,              \
+             const tern_device_rows *y, tern_error *err))                                          \
+    X(watch,                                                                                       \
+      (tern_device * d, tern_device_stream * stream, const tern_device_watch *a, tern_error *err)) \
     X(embed, (tern_device * d, tern_device_stream * stream, const tern_matrix *w,                  \
               const int32_t *ids, const tern_device_rows *y, tern_error *err))                     \
     X(store, (tern_device * d, tern_device_stream * stream, tern_format format,                    \
               const tern_device_rows *x, void *out, size_t stride, tern_error *err))               \
+    X(store_pages,                                                                                 \
+      (tern_device * d, tern_device_stream * stream, const tern_device_store *a, tern_error *err)) \
+    X(attend_pages, (tern_device * d, tern_device_stream * stream,                                 \
+                     const tern_device_attend_pages *a, tern_error *err))                          \
     X(gemv_block_sparse_f32,                                                                       \
       (tern_device * d, const tern_block_sparse *w, const float *x, float *y, tern_error *err))
 

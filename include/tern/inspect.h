@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tern/device.h"
 #include "tern/gguf.h"
 #include "tern/tern.h"
 
@@ -153,9 +154,6 @@ typedef void tern_product_observer(void *user, const tern_linear *linear, const 
 /* From here on the observer is shown the products of layers and head; NULL ends that. Scans of the
  * head are not shown. */
 void tern_session_observe(tern_session *session, tern_product_observer *observer, void *user);
-
-/* Tokens of a pass that attention handles together: they read the cache once. */
-enum { TERN_ATTEND_TOKENS = 4 };
 
 TERN_API_END
 

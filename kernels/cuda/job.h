@@ -51,18 +51,32 @@ typedef struct tern_cuda_embed {
     tern_device_rows y;
 } tern_cuda_embed;
 
+/* Rows to a cache: one after the other in `out`, or where pages have them. */
 typedef struct tern_cuda_store {
     tern_device_rows x;
-    void *out;
-    size_t stride; /* elements */
+    void *out;                   /* head 0 of page 0 */
+    size_t stride;               /* from row to row, in elements */
+    const tern_device_place *at; /* [x.rows / heads]; NULL: one after the other */
+    const uint32_t *const *tables;
+    size_t heads;       /* that a token has; its rows are the heads of one token after the other */
+    size_t token;       /* from a token's first head to the next token's in x, in floats */
+    size_t head_stride; /* in bytes, like the next */
+    size_t page_stride;
 } tern_cuda_store;
+
+/* Attention over pages, or over positions that lie one after the other. */
+typedef struct tern_cuda_attend {
+    tern_device_attend_pages a; /* at NULL: token t sees before + t + 1 positions, page p is page p
+                                   of each head */
+    size_t before;
+} tern_cuda_attend;
 
 typedef union tern_cuda_job {
     tern_cuda_matmul matmul;
     tern_cuda_quantize quantize;
     tern_cuda_norm norm;
     tern_device_rope rope;
-    tern_device_attend attend;
+    tern_cuda_attend attend;
     tern_device_rows softmax;
     tern_cuda_elementwise elementwise;
     tern_cuda_embed embed;

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The transformer, layer by layer. Every worker of the team runs forward(): each step takes its
- * part of the work, and a barrier stands between a step and the one that reads its result. The
- * split is by rows, heads or groups of matrix rows, none of which shares a sum, so neither it nor
- * what else is in the batch changes a bit.
+ * The transformer, layer by layer, in operations of a backend (tern/device.h). Every worker of the
+ * team runs forward() as a lane of the backend, which shares out the work of each operation and has
+ * a lane wait where it needs what another one makes (device/lane.h). Nothing that lanes share has a
+ * sum across shares, so neither their number nor what else is in the batch changes a bit.
  *
- * Steps by row (norms, quantization, gates) cannot be split where there is one row. They take
+ * Steps by row (norms, quantization, gates) cannot be shared where there is one row. They take
  * microseconds, so then every worker does them all for itself, in inputs of its own: a copy of the
- * residual stream in each core's cache, without a wait or a barrier after them.
+ * residual stream in each core's cache, for which nobody waits.
  *
  * A layer computes the rows p->rows: all rows, but in the last layer only those that somebody
  * wants. There the others write their keys and values, and that is all.
  */
 
 #include <math.h>
-#include <string.h>
 
 #include "runtime/forward/internal.h"
+#include "runtime/forward/lane.h"
 #include "runtime/model/rope.h"
 
 /* One worker's view of the running batch. */
 typedef struct pass {
+    tern_team_lane lane;
+    tern_device_stream *stream; /* the lane */
+    tern_device *d;
+    const tern_device_ops *ops;
     const tern_runner *runner;
     const tern_batch *batch;
     const tern_model *model;
@@ -29,274 +33,379 @@ typedef struct pass {
     const tern_weight_set *weights; /* what this worker reads: perhaps of its own node */
     const tern_scratch *s;
     const tern_inputs *in; /* what this worker reads: everybody's, or its own for a single row */
-    tern_stages *stages;   /* NULL: nobody measures */
-    tern_worker worker;
-    tern_part rows; /* that the layer computes */
-    size_t layer;   /* that runs */
+    tern_part rows;        /* that the layer computes */
+    size_t layer;          /* that runs */
+    tern_status status;    /* of the first operation that failed */
+    tern_error err;
 } pass;
 
-static bool is_alone(const pass *p) {
-    return p->batch->n == 1;
+/* Calls an operation. A pass in which one failed goes on, so that no worker waits for another. */
+#define RUN(p, operation, ...)                                                                     \
+    keep(p, (p)->ops->operation((p)->d, (p)->stream, __VA_ARGS__, error_of(p)))
+
+static tern_error *error_of(pass *p) {
+    return p->status == TERN_OK ? &p->err : NULL;
 }
 
-/* The rows whose inputs this worker makes. */
-static tern_part my_rows(const pass *p) {
-    const tern_part part = tern_team_split(p->worker, p->rows.end - p->rows.begin, 1);
-    return is_alone(p) ? p->rows
-                       : (tern_part){p->rows.begin + part.begin, p->rows.begin + part.end};
+static void keep(pass *p, tern_status status) {
+    if (p->status == TERN_OK)
+        p->status = status;
 }
 
-/* The end of a stage whose result others read. */
-static void meet(const pass *p, tern_stage stage) {
-    tern_stage_meet(p->stages, p->worker, stage);
+/* What the next operations are counted as. */
+static void stage(pass *p, tern_stage next) {
+    p->lane.next = next;
 }
 
-/* The end of steps by row. */
-static void meet_by_row(const pass *p, tern_stage stage) {
-    if (is_alone(p))
-        tern_stage_end(p->stages, p->worker, stage);
-    else
-        meet(p, stage);
+/* ---- operands ------------------------------------------------------------------------------ */
+
+static size_t count_of(tern_part rows) {
+    return rows.end - rows.begin;
 }
 
-static size_t head_width(const tern_config *c) {
-    return (size_t)c->n_head * c->head_dim;
+/* p->rows of a matrix that all workers share. */
+static tern_device_rows shared(const pass *p, float *x, size_t stride, size_t width) {
+    return (tern_device_rows){.data = x + p->rows.begin * stride,
+                              .stride = stride,
+                              .n = width,
+                              .rows = count_of(p->rows)};
 }
 
-static size_t kv_width(const tern_config *c) {
-    return (size_t)c->n_head_kv * c->head_dim;
+/* The same of a worker's inputs. */
+static tern_device_rows input(const pass *p, float *x, size_t stride, size_t width) {
+    tern_device_rows rows = shared(p, x, stride, width);
+    rows.own = p->batch->n == 1;
+    return rows;
 }
 
-/* x[T][n_embd] = rows of the embedding, or the caller's own. */
-static void embed(const pass *p) {
-    const tern_embedding *e = &p->weights->embedding;
+/* The residual stream. */
+static tern_device_rows stream_rows(const pass *p) {
+    return input(p, p->in->x, p->config->n_embd, p->config->n_embd);
+}
+
+/* What the next matrices read, `width` columns of it. */
+static tern_device_rows norm_rows(const pass *p, size_t width) {
+    return input(p, p->in->norm, p->s->width, width);
+}
+
+/* What is added to the residual stream. */
+static tern_device_rows out_rows(const pass *p) {
+    return shared(p, p->s->out, p->config->n_embd, p->config->n_embd);
+}
+
+/* ---- the beginning of a pass --------------------------------------------------------------- */
+
+/* Rows that stand in the place of tokens: spans of them lie together in the batch, in two parts. */
+static void copy_given(pass *p) {
     const size_t width = p->config->n_embd;
-    const tern_part part = my_rows(p);
-    for (size_t t = part.begin; t < part.end; t++) {
-        const tern_row at = p->batch->rows[t];
-        const tern_pass_span *span = &p->batch->spans[at.span];
-        if (span->tokens)
-            e->row->fn.embed(e->data + (size_t)span->tokens[at.index] * e->row_bytes, width,
-                             p->in->x + t * width);
-        else
-            memcpy(p->in->x + t * width, span->rows + at.index * width, width * sizeof(float));
+    const tern_batch *b = p->batch;
+    for (size_t t = 0, n; t < b->n; t += n) {
+        const tern_pass_span *span = &b->spans[b->at[t].sequence];
+        const size_t first = b->at[t].position - span->position;
+        n = t < b->first_wanted ? span->n - span->wanted : span->wanted;
+        const tern_device_rows from = {
+            .data = (float *)span->rows + first * width, .stride = width, .n = width, .rows = n};
+        tern_device_rows to = stream_rows(p);
+        to.data += t * width;
+        to.rows = n;
+        if (!span->tokens)
+            RUN(p, copy, &from, &to);
     }
 }
 
-/* cosine, sine[T][n_rot/2] of the positions; read after the barrier that follows q, k and v. */
-static void find_angles(const pass *p) {
-    const size_t half = p->config->n_rot / 2;
-    const tern_part part = tern_team_split(p->worker, p->batch->n, 1);
+/* x[T][n_embd] = rows of the embedding, or the caller's own. */
+static void embed(pass *p) {
+    const tern_embedding *e = &p->weights->embedding;
+    const tern_matrix w = {.format = e->row->format,
+                           .layout = TERN_LAYOUT_ROWS,
+                           .rows = p->config->n_vocab,
+                           .cols = p->config->n_embd,
+                           .data = e->data};
+    const tern_device_rows x = stream_rows(p);
+    RUN(p, embed, &w, p->batch->ids, &x);
+    copy_given(p);
+}
+
+/* cosine, sine[T][n_rot/2] of the positions, which are numbers of the host's. */
+static void find_angles(pass *p) {
+    const size_t half = p->config->n_rot / 2, bytes = p->batch->n * half * sizeof(float);
+    const tern_lane_use uses[] = {tern_lane_use_all(p->s->cosine, bytes, true),
+                                  tern_lane_use_all(p->s->sine, bytes, true)};
+    tern_lane_enter(&p->lane.lane, uses, 2);
+    const tern_part part = tern_lane_part(&p->lane.lane, p->batch->n);
     for (size_t t = part.begin; t < part.end; t++)
-        tern_rope_angles(p->model->frequency[0], half, tern_batch_position(p->batch, t),
+        tern_rope_angles(p->model->frequency[0], half, p->batch->at[t].position,
                          p->s->cosine + t * half, p->s->sine + t * half);
-}
-
-/* ---- overflows (overflow.h) ---------------------------------------------------------------- */
-
-/* The part of an input that this worker looks at: where everybody made all of it, only a share. */
-static tern_part my_share(const pass *p, size_t width) {
-    return is_alone(p) ? tern_team_split(p->worker, width, 1) : (tern_part){0, width};
-}
-
-static void note(const pass *p, size_t t, tern_overflow_place place) {
-    tern_overflow_note(&p->batch->overflow[p->batch->rows[t].span], p->layer, place);
-}
-
-/* x[width] of row t, that this worker made, and perhaps others for themselves, must be finite. */
-static void watch(const pass *p, size_t t, const float *x, size_t width,
-                  tern_overflow_place place) {
-    const tern_part part = my_share(p, width);
-    if (!tern_all_below(x + part.begin, part.end - part.begin, INFINITY))
-        note(p, t, place);
-}
-
-/* The same where rmsnorm follows: the sum of squares must be finite, too. */
-static void watch_squares(const pass *p, size_t t, const float *x, size_t width,
-                          tern_overflow_place place) {
-    const tern_part part = my_share(p, width);
-    if (!tern_all_below(x + part.begin, part.end - part.begin, TERN_SQUARES_LIMIT) &&
-        !tern_squares_fit(x, width))
-        note(p, t, place);
 }
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
-/* The forms of norm[t][width] that the next matrices read. */
-static void prepare(const pass *p, size_t t, size_t width, unsigned forms) {
-    const tern_scratch *s = p->s;
-    const tern_inputs *in = p->in;
-    const float *x = in->norm + t * s->width;
-    const tern_row_set *rows = &p->model->rows;
-    if (forms & TERN_INPUT_TOKEN)
-        rows->quantize_token->fn.quantize_token(x, width, in->qx + t * s->q_stride, in->qx_s + t,
-                                                in->qx_sum + t);
-    if (forms & TERN_INPUT_BLOCK)
-        rows->quantize_block->fn.quantize_block(x, width, in->bx + t * s->q_stride,
-                                                in->bx_d + t * s->blocks,
-                                                in->bx_sum + t * s->blocks);
+/* Notes rows with an element not below the limit; `group` rows belong to each row of the batch, of
+ * which `first` is the first. */
+static void watch_below(pass *p, const tern_device_rows *x, size_t group, size_t first, float limit,
+                        tern_overflow_place place) {
+    const tern_device_watch a = {.x = *x,
+                                 .group = group,
+                                 .limit = limit,
+                                 .code = tern_overflow_code(p->layer, place),
+                                 .notes = p->batch->overflow,
+                                 .at = p->batch->at + first};
+    RUN(p, watch, &a);
 }
 
-/* norm[t][width] = rmsnorm(x[width]) * g. g NULL: the block has no norm here, norm[t] = x. */
-static const float *norm_row(const pass *p, size_t t, const float *x, const float *g, size_t width,
-                             tern_overflow_place place) {
-    float *y = p->in->norm + t * p->s->width;
+/* The same where rmsnorm follows: the sum of squares must be finite, too. */
+static void watch_squares(pass *p, const tern_device_rows *x, size_t group, size_t first,
+                          tern_overflow_place place) {
+    const tern_device_watch a = {.x = *x,
+                                 .group = group,
+                                 .limit = INFINITY,
+                                 .squares = true,
+                                 .code = tern_overflow_code(p->layer, place),
+                                 .notes = p->batch->overflow,
+                                 .at = p->batch->at + first};
+    RUN(p, watch, &a);
+}
+
+/* norm[T][width] = rmsnorm(x[T][width]) * g. g NULL: the block has no norm here, norm = x. */
+static void norm_of(pass *p, const tern_device_rows *x, const float *g, tern_overflow_place place) {
+    const tern_device_rows y = norm_rows(p, x->n);
     if (g) {
-        watch_squares(p, t, x, width, place);
-        p->model->rows.rmsnorm->fn.rmsnorm(x, g, width, p->config->norm_eps, y);
+        watch_squares(p, x, 1, p->rows.begin, place);
+        RUN(p, rmsnorm, x, g, p->config->norm_eps, &y);
     } else {
-        watch(p, t, x, width, place);
-        memcpy(y, x, width * sizeof *y);
+        watch_below(p, x, 1, p->rows.begin, INFINITY, place);
+        RUN(p, copy, x, &y);
     }
-    return y;
+}
+
+/* The forms of norm[T][width] that the next matrices read. */
+static void quantize(pass *p, size_t width, unsigned forms) {
+    const tern_scratch *s = p->s;
+    const tern_inputs *in = p->in;
+    const size_t first = p->rows.begin;
+    const tern_device_rows x = norm_rows(p, width);
+    const tern_device_quantized token = {.q = in->qx + first * s->q_stride,
+                                         .q_stride = s->q_stride,
+                                         .s = in->qx_s + first,
+                                         .sum = in->qx_sum + first};
+    const tern_device_quantized block = {.q = in->bx + first * s->q_stride,
+                                         .q_stride = s->q_stride,
+                                         .d = in->bx_d + first * s->blocks,
+                                         .block_sum = in->bx_sum + first * s->blocks,
+                                         .d_stride = s->blocks};
+    if (forms & TERN_INPUT_TOKEN)
+        RUN(p, quantize_token, &x, &token);
+    if (forms & TERN_INPUT_BLOCK)
+        RUN(p, quantize_block, &x, &block);
 }
 
 /* norm[T][width] of x[T][width] and its quantized forms. x may be norm itself where g is there. */
-static void norm(const pass *p, const float *x, size_t x_stride, const float *g, size_t width,
-                 unsigned forms, tern_overflow_place place) {
-    const tern_part part = my_rows(p);
-    for (size_t t = part.begin; t < part.end; t++) {
-        (void)norm_row(p, t, x + t * x_stride, g, width, place);
-        prepare(p, t, width, forms);
-    }
+static void norm(pass *p, const tern_device_rows *x, const float *g, unsigned forms,
+                 tern_overflow_place place) {
+    norm_of(p, x, g, place);
+    quantize(p, x->n, forms);
 }
 
-/* y[t][rows] = matrix * norm[t][cols] (+ bias) for rows t of the batch. */
-static void multiply(const pass *p, const tern_linear *linear, tern_part rows, float *y) {
-    const tern_matrix *m = &linear->matrix;
-    const tern_activations x = tern_activations_of(p->s, p->in, linear, rows.begin);
-    const size_t n = rows.end - rows.begin;
-    const tern_kernel_row *row = tern_linear_row(linear, n);
-    if (n == 0)
+/* One matrix of several that read the same rows. */
+typedef struct map {
+    const tern_linear *linear;
+    tern_part rows; /* of the batch */
+    float *y;       /* [T][matrix rows] */
+} map;
+
+/* Shows the products before they are made, when everybody's rows are there. */
+static void show(pass *p, const tern_device_product *products, const tern_linear *const *linear,
+                 size_t n) {
+    const tern_runner *r = p->runner;
+    if (!r->observer)
         return;
-    y += rows.begin * m->rows;
-    if (p->runner->observer && p->worker.index == 0)
-        p->runner->observer(p->runner->observer_user, linear, &x, n);
-    tern_pieces pieces = tern_team_pieces(p->worker, m->rows, TERN_ROW_GROUP);
-    for (tern_part piece; tern_pieces_next(&pieces, &piece);) {
-        const tern_tile tile = {.t0 = 0, .t1 = n, .r0 = piece.begin, .r1 = piece.end};
-        row->fn.matmul(m, &x, &tile, y, m->rows);
-        for (size_t t = 0; linear->bias && t < n; t++)
-            p->model->rows.add->fn.add(y + t * m->rows + piece.begin, linear->bias + piece.begin,
-                                       piece.end - piece.begin);
+    keep(p, p->ops->stream_sync(p->d, p->stream, error_of(p)));
+    for (size_t i = 0; p->lane.lane.worker.index == 0 && i < n; i++)
+        r->observer(r->observer_user, linear[i], &products[i].x, products[i].tokens);
+}
+
+enum { MAPS = 3 }; /* at most, together */
+
+/* y[t][rows] = matrix * norm[t][cols] (+ bias), for up to MAPS matrices. */
+static void multiply(pass *p, const map *maps, size_t count) {
+    tern_device_product products[MAPS];
+    const tern_linear *linear[MAPS];
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const map *m = &maps[i];
+        const tern_activations x = tern_activations_of(p->s, p->in, m->linear, m->rows.begin);
+        if (count_of(m->rows) == 0)
+            continue;
+        linear[n] = m->linear;
+        products[n++] = tern_product_of(m->linear, &x, count_of(m->rows),
+                                        m->y + m->rows.begin * m->linear->matrix.rows);
     }
+    show(p, products, linear, n);
+    if (n > 0)
+        RUN(p, multiply, products, n);
 }
 
-/* One head of q or k of row t, normed if the block does that, then turned by its position. */
-static void turn(const pass *p, size_t t, float *head, const float *g) {
-    const tern_row_set *rows = &p->model->rows;
-    const size_t half = p->config->n_rot / 2;
-    if (g && !tern_squares_fit(head, p->config->head_dim))
-        note(p, t, TERN_OVERFLOW_QUERY);
-    if (g)
-        rows->rmsnorm->fn.rmsnorm(head, g, p->config->head_dim, p->config->norm_eps, head);
-    rows->rope->fn.rope(head, p->s->cosine + t * half, p->s->sine + t * half, half);
+/* Heads of q or k, of some rows of the batch. */
+typedef struct heads {
+    float *x; /* of all rows */
+    size_t count;
+    tern_part rows;
+} heads;
+
+/* Each head as a row. */
+static tern_device_rows head_rows(const pass *p, const heads *h) {
+    const size_t dim = p->config->head_dim;
+    return (tern_device_rows){.data = h->x + h->rows.begin * h->count * dim,
+                              .stride = dim,
+                              .n = dim,
+                              .rows = count_of(h->rows) * h->count};
 }
 
-/* The query heads of row t that share key/value head h. */
-static void turn_queries(const pass *p, size_t t, size_t h) {
+/* Heads normed if the block does that, then turned by the positions of their rows. */
+static void turn(pass *p, const heads *h, const float *g) {
     const tern_config *c = p->config;
-    const size_t group = c->n_head / c->n_head_kv;
-    float *q = p->s->q + t * head_width(c) + h * group * c->head_dim;
-    for (size_t g = 0; g < group; g++)
-        turn(p, t, q + g * c->head_dim, p->weights->layers[p->layer].q_norm);
-    if (!tern_all_below(q, group * c->head_dim, INFINITY))
-        note(p, t, TERN_OVERFLOW_QUERY);
+    const size_t half = c->n_rot / 2;
+    const tern_device_rows x = head_rows(p, h);
+    const tern_device_rope rope = {.op = c->arch->rope,
+                                   .x = x.data,
+                                   .stride = h->count * c->head_dim,
+                                   .c = p->s->cosine + h->rows.begin * half,
+                                   .s = p->s->sine + h->rows.begin * half,
+                                   .half = half,
+                                   .heads = h->count,
+                                   .tokens = count_of(h->rows),
+                                   .dim = c->head_dim};
+    if (g) {
+        watch_squares(p, &x, h->count, h->rows.begin, TERN_OVERFLOW_QUERY);
+        RUN(p, rmsnorm, &x, g, c->norm_eps, &x);
+    }
+    RUN(p, rope, &rope);
 }
 
-/* Keys and values of row t and head h, into the cache. */
-static void store(const pass *p, size_t t, size_t h) {
-    const tern_config *c = p->config;
+static tern_device_pages pages_of(const pass *p, bool value) {
+    const tern_pool *pool = p->batch->pool;
+    return (tern_device_pages){.format = pool->kv,
+                               .data = tern_pool_head(pool, value, p->layer, 0),
+                               .head_stride = pool->head_stride,
+                               .page_stride = pool->page_stride,
+                               .tables = p->batch->tables};
+}
+
+/* Keys or values of all rows into the cache. */
+static void store(pass *p, const heads *h, bool value) {
     const tern_batch *b = p->batch;
-    const float limit = tern_cache_limit(b->kv);
-    const uint32_t *pages = b->spans[b->rows[t].span].pages;
-    const uint32_t position = tern_batch_position(b, t);
-    tern_store_fn *to_cache = p->model->rows.store[b->kv]->fn.store;
-    float *k = p->s->k + t * kv_width(c) + h * c->head_dim;
-    const float *v = p->s->v + t * kv_width(c) + h * c->head_dim;
-    turn(p, t, k, p->weights->layers[p->layer].k_norm);
-    if (!tern_all_below(k, c->head_dim, limit) || !tern_all_below(v, c->head_dim, limit))
-        note(p, t, TERN_OVERFLOW_CACHE);
-    to_cache(k, c->head_dim, tern_pool_row(b->pool, false, p->layer, h, pages, position));
-    to_cache(v, c->head_dim, tern_pool_row(b->pool, true, p->layer, h, pages, position));
+    const tern_device_rows x = head_rows(p, h);
+    const tern_device_store a = {.to = pages_of(p, value),
+                                 .x = h->x,
+                                 .stride = h->count * p->config->head_dim,
+                                 .at = b->at,
+                                 .tokens = b->n,
+                                 .heads = h->count,
+                                 .dim = p->config->head_dim};
+    watch_below(p, &x, h->count, 0, tern_cache_limit(b->kv), TERN_OVERFLOW_CACHE);
+    RUN(p, store_pages, &a);
 }
 
-/* q, k turned by their positions; k, v into the cache; by (row, key/value head). */
-static void rotate_and_store(const pass *p) {
-    const size_t heads = p->config->n_head_kv;
-    const tern_part part = tern_team_split(p->worker, p->batch->n * heads, 1);
-    for (size_t i = part.begin; i < part.end; i++) {
-        const size_t t = i / heads;
-        if (t >= p->rows.begin)
-            turn_queries(p, t, i % heads);
-        store(p, t, i % heads);
+/* q, k turned by their positions; k, v into the cache. */
+static void rotate_and_store(pass *p) {
+    const tern_config *c = p->config;
+    const tern_layer *l = &p->weights->layers[p->layer];
+    const tern_part all = {0, p->batch->n};
+    const heads q = {p->s->q, c->n_head, p->rows};
+    const heads k = {p->s->k, c->n_head_kv, all}, v = {p->s->v, c->n_head_kv, all};
+    if (count_of(p->rows) > 0) {
+        const tern_device_rows x = head_rows(p, &q);
+        turn(p, &q, l->q_norm);
+        watch_below(p, &x, q.count, p->rows.begin, INFINITY, TERN_OVERFLOW_QUERY);
     }
+    turn(p, &k, l->k_norm);
+    store(p, &k, false);
+    store(p, &v, true);
+}
+
+/* attended[T][n_head * head_dim] = attention of q over the cache. */
+static void attend(pass *p) {
+    const tern_config *c = p->config;
+    const size_t width = (size_t)c->n_head * c->head_dim, first = p->rows.begin;
+    const tern_device_attend_pages a = {.k = pages_of(p, false),
+                                        .v = pages_of(p, true),
+                                        .at = p->batch->at + first,
+                                        .q = p->s->q + first * width,
+                                        .q_stride = width,
+                                        .tokens = count_of(p->rows),
+                                        .heads = c->n_head,
+                                        .kv_heads = c->n_head_kv,
+                                        .dim = c->head_dim,
+                                        .scale = c->attention_scale,
+                                        .out = p->s->attended + first * width,
+                                        .out_stride = width};
+    RUN(p, attend_pages, &a);
+}
+
+/* norm[T][n_head * head_dim] of what attention gives. */
+static void norm_attended(pass *p, const float *sub_norm, unsigned forms) {
+    const size_t width = (size_t)p->config->n_head * p->config->head_dim;
+    const tern_device_rows attended = shared(p, p->s->attended, width, width);
+    norm(p, &attended, sub_norm, forms, TERN_OVERFLOW_ATTENTION);
 }
 
 /* x[T][n_embd] += out[T][n_embd], normed before if the block does that; then the next norm. */
-static void add_and_norm(const pass *p, const float *post_norm, const float *g, unsigned forms) {
-    const size_t width = p->config->n_embd;
-    const tern_part part = my_rows(p);
-    for (size_t t = part.begin; t < part.end; t++) {
-        const float *out = p->s->out + t * width;
-        if (post_norm)
-            out = norm_row(p, t, out, post_norm, width, TERN_OVERFLOW_SUM);
-        p->model->rows.add->fn.add(p->in->x + t * width, out, width);
-    }
-    norm(p, p->in->x, width, g, width, forms, TERN_OVERFLOW_SUM);
+static void add_and_norm(pass *p, const float *post_norm, const float *g, unsigned forms) {
+    const tern_device_rows x = stream_rows(p), out = out_rows(p);
+    const tern_device_rows normed = norm_rows(p, out.n);
+    if (post_norm)
+        norm_of(p, &out, post_norm, TERN_OVERFLOW_SUM);
+    RUN(p, add, &x, post_norm ? &normed : &out);
+    norm(p, &x, g, forms, TERN_OVERFLOW_SUM);
 }
 
-/* norm[T][n_ff] = act(gate) * up, with the block's norm after it if it has one. */
-static void gate(const pass *p, const float *sub_norm, unsigned forms) {
+/* norm[T][n_ff] = act(gate) * up, followed by the block's norm if it has one. */
+static void activate(pass *p, const float *sub_norm, unsigned forms) {
     const size_t width = p->config->n_ff;
-    const tern_part part = my_rows(p);
-    for (size_t t = part.begin; t < part.end; t++) {
-        float *y = p->in->norm + t * p->s->width;
-        if (p->config->arch->gate == TERN_OP_GATE_RELU2) /* makes 0 of a NaN */
-            watch(p, t, p->s->gate + t * width, width, TERN_OVERFLOW_GATE);
-        p->model->rows.gate->fn.gate(p->s->gate + t * width, p->s->up + t * width, width, y);
-        if (sub_norm)
-            continue;
-        watch(p, t, y, width, TERN_OVERFLOW_ACTIVATION);
-        prepare(p, t, width, forms);
-    }
+    const tern_device_rows g = shared(p, p->s->gate, width, width);
+    const tern_device_rows u = shared(p, p->s->up, width, width);
+    const tern_device_rows y = norm_rows(p, width);
+    const tern_op op = p->config->arch->gate;
+    if (op == TERN_OP_GATE_RELU2) /* makes 0 of a NaN */
+        watch_below(p, &g, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_GATE);
+    RUN(p, gate, op, &g, &u, &y);
     if (sub_norm)
-        norm(p, p->in->norm, p->s->width, sub_norm, width, forms, TERN_OVERFLOW_ACTIVATION);
+        norm_of(p, &y, sub_norm, TERN_OVERFLOW_ACTIVATION);
+    else
+        watch_below(p, &y, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_ACTIVATION);
+    quantize(p, width, forms);
 }
 
-static void forward_layer(const pass *p, const float *next_norm, unsigned next_forms) {
+/* ---- layers -------------------------------------------------------------------------------- */
+
+static void forward_layer(pass *p, const float *next_norm, unsigned next_forms) {
     const tern_layer *l = &p->weights->layers[p->layer];
     const tern_scratch *s = p->s;
-    const size_t heads = head_width(p->config);
-    const tern_part all = {0, p->batch->n};
+    const tern_part rows = p->rows, all = {0, p->batch->n};
 
-    multiply(p, &l->q, p->rows, s->q);
-    multiply(p, &l->k, all, s->k);
-    multiply(p, &l->v, all, s->v);
-    meet(p, TERN_STAGE_QKV);
+    stage(p, TERN_STAGE_QKV);
+    multiply(p, (const map[]){{&l->q, rows, s->q}, {&l->k, all, s->k}, {&l->v, all, s->v}}, 3);
+    stage(p, TERN_STAGE_ROPE);
     rotate_and_store(p);
-    if (p->rows.begin == p->rows.end)
+    if (count_of(rows) == 0)
         return;
-    meet(p, TERN_STAGE_ROPE);
-    tern_attention(p->runner, p->worker, p->layer,
-                   p->rows.begin == 0 ? &p->batch->all : &p->batch->wanted);
-    meet(p, TERN_STAGE_ATTENTION);
-    norm(p, s->attended, heads, l->attn_sub_norm, heads, l->o.form, TERN_OVERFLOW_ATTENTION);
-    meet_by_row(p, TERN_STAGE_ATTENDED);
-    multiply(p, &l->o, p->rows, s->out);
-    meet(p, TERN_STAGE_OUT);
+    stage(p, TERN_STAGE_ATTENTION);
+    attend(p);
+    stage(p, TERN_STAGE_ATTENDED);
+    norm_attended(p, l->attn_sub_norm, l->o.form);
+    stage(p, TERN_STAGE_OUT);
+    multiply(p, (const map[]){{&l->o, rows, s->out}}, 1);
 
+    stage(p, TERN_STAGE_NORM);
     add_and_norm(p, l->attn_post_norm, l->ffn_norm, l->gate.form | l->up.form);
-    meet_by_row(p, TERN_STAGE_NORM);
-    multiply(p, &l->gate, p->rows, s->gate);
-    multiply(p, &l->up, p->rows, s->up);
-    meet(p, TERN_STAGE_GATE_UP);
-    gate(p, l->ffn_sub_norm, l->down.form);
-    meet_by_row(p, TERN_STAGE_ACTIVATION);
-    multiply(p, &l->down, p->rows, s->out);
-    meet(p, TERN_STAGE_DOWN);
+    stage(p, TERN_STAGE_GATE_UP);
+    multiply(p, (const map[]){{&l->gate, rows, s->gate}, {&l->up, rows, s->up}}, 2);
+    stage(p, TERN_STAGE_ACTIVATION);
+    activate(p, l->ffn_sub_norm, l->down.form);
+    stage(p, TERN_STAGE_DOWN);
+    multiply(p, (const map[]){{&l->down, rows, s->out}}, 1);
+    stage(p, TERN_STAGE_NORM);
     add_and_norm(p, l->ffn_post_norm, next_norm, next_forms);
-    meet_by_row(p, TERN_STAGE_NORM);
 }
 
 static unsigned qkv_forms(const tern_layer *l) {
@@ -310,32 +419,42 @@ static void forward_last_layer(pass *p) {
     forward_layer(p, p->weights->output_norm, p->weights->head.form | p->model->image.scan.form);
 }
 
+static void forward_layers(pass *p) {
+    const tern_layer *layers = p->weights->layers;
+    const tern_device_rows x = stream_rows(p);
+
+    embed(p);
+    find_angles(p);
+    stage(p, TERN_STAGE_NORM);
+    norm(p, &x, layers[0].attn_norm, qkv_forms(&layers[0]), TERN_OVERFLOW_EMBEDDING);
+    for (; p->layer + 1 < p->config->n_layer; p->layer++)
+        forward_layer(p, layers[p->layer + 1].attn_norm, qkv_forms(&layers[p->layer + 1]));
+    forward_last_layer(p);
+}
+
 static void forward(tern_worker worker, void *argument) {
-    const tern_runner *r = argument;
+    tern_runner *r = argument;
     const tern_model *m = r->model;
-    const tern_weight_set *w = tern_model_weights(m, tern_team_place(worker.team, worker.index));
     const tern_scratch *s = &r->scratch;
     const bool own = r->batch.n == 1 && worker.index > 0;
-    pass p = {.runner = r,
+    pass p = {.d = r->backend,
+              .ops = r->backend->ops,
+              .runner = r,
               .batch = &r->batch,
               .model = m,
               .config = &m->config,
-              .weights = w,
+              .weights = tern_model_weights(m, tern_team_place(worker.team, worker.index)),
               .s = s,
               .in = own ? &s->own[worker.index - 1] : &s->in,
-              .stages = r->stages,
-              .worker = worker,
               .rows = {0, r->batch.n}};
 
-    embed(&p);
-    find_angles(&p);
-    tern_stage_end(p.stages, worker, TERN_STAGE_EMBED);
-    norm(&p, p.in->x, m->config.n_embd, w->layers[0].attn_norm, m->config.n_embd,
-         qkv_forms(&w->layers[0]), TERN_OVERFLOW_EMBEDDING);
-    meet_by_row(&p, TERN_STAGE_NORM);
-    for (; p.layer + 1 < m->config.n_layer; p.layer++)
-        forward_layer(&p, w->layers[p.layer + 1].attn_norm, qkv_forms(&w->layers[p.layer + 1]));
-    forward_last_layer(&p);
+    tern_team_lane_begin(&p.lane, worker, r->stages, TERN_STAGE_EMBED);
+    p.stream = tern_lane_stream(&p.lane.lane);
+    forward_layers(&p);
+    if (worker.index == 0) { /* operands are the same for all */
+        r->failed = p.status;
+        r->failure = p.err;
+    }
 }
 
 void tern_forward(tern_runner *r) {

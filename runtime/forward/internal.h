@@ -2,12 +2,9 @@
 #ifndef TERN_RUNTIME_FORWARD_INTERNAL_H
 #define TERN_RUNTIME_FORWARD_INTERNAL_H
 
-/*
- * What a runner is made of, and the batch that runs: its rows, where each belongs, and the blocks
- * of rows that attention takes together.
- */
+/* What a runner is made of, and the batch that runs: its rows, and where each belongs. */
 
-#include "runtime/forward/attention.h"
+#include "device/processor.h"
 #include "runtime/forward/overflow.h"
 #include "runtime/forward/runner.h"
 #include "runtime/sample/logit_source.h"
@@ -42,14 +39,7 @@ typedef struct tern_scratch {
     size_t width;         /* widest matrix input, columns */
     size_t q_stride;      /* width rounded up to TERN_Q_PAD */
     size_t blocks;        /* ceil(width / TERN_BLOCK) */
-    tern_attend_scratch attend;
 } tern_scratch;
-
-/* Where a row of the batch belongs. */
-typedef struct tern_row {
-    uint32_t span;
-    uint32_t index; /* in the span */
-} tern_row;
 
 /*
  * The pass that runs, or the last one. Its rows are the spans' unwanted rows, span by span, then
@@ -62,9 +52,9 @@ typedef struct tern_batch {
     size_t n_spans;
     size_t n; /* rows */
     size_t first_wanted;
-    tern_row *rows;          /* [n] */
-    tern_attend_plan all;    /* how attention splits all rows, */
-    tern_attend_plan wanted; /* and how the wanted ones */
+    tern_device_place *at;   /* [n]; a span is a sequence */
+    int32_t *ids;            /* [n] tokens; 0 where a span has rows in their place */
+    const uint32_t **tables; /* [n_spans] pages */
     tern_overflow *overflow; /* [n_spans] */
     tern_format kv;          /* of the pool */
 } tern_batch;
@@ -83,6 +73,10 @@ enum { TERN_NO_ROW = UINT32_MAX };
 struct tern_runner {
     const tern_model *model;
     tern_team *team;
+    tern_processor_device processor;
+    tern_device *backend; /* whose operations make a pass: the processor's, but for tests */
+    tern_status failed;   /* of the last pass; else its results mean nothing, and why */
+    tern_error failure;
     tern_arena arena;
     tern_scratch scratch;
     tern_batch batch;
@@ -109,11 +103,6 @@ enum tern_products {
     TERN_RAN_ALL = 31,       /* that a session makes */
     TERN_RAN_HEAD_SCANS = 32 /* of several rows */
 };
-
-static inline uint32_t tern_batch_position(const tern_batch *b, size_t row) {
-    const tern_row at = b->rows[row];
-    return b->spans[at.span].position + at.index;
-}
 
 /* Rows that have results. */
 static inline size_t tern_batch_wanted(const tern_batch *b) {
@@ -148,7 +137,12 @@ void tern_count_head(tern_runner *r, size_t first, size_t n, unsigned ran);
 const tern_linear *tern_head_of(const tern_runner *r, tern_worker worker);
 
 /* tern_runner_logits without a look at them. */
-void tern_runner_multiply_head(tern_runner *r, size_t first, size_t n, float *logits);
+TERN_MUST_CHECK tern_status tern_runner_multiply_head(tern_runner *r, size_t first, size_t n,
+                                                      float *logits, tern_error *err);
+
+/* The product of a linear map with n rows that are there. */
+tern_device_product tern_product_of(const tern_linear *linear, const tern_activations *x, size_t n,
+                                    float *y);
 
 /* Runs the batch that stands in the runner; forward.c. */
 void tern_forward(tern_runner *r);

@@ -5,12 +5,10 @@
 /*
  * Numbers of a pass that grew beyond what holds them. Weights are finite (weight_check.h), so only
  * an overflow makes an infinity or a NaN; but codes, exp, relu and rmsnorm make finite numbers of
- * it again, and the logits would not show it. So what goes into one of these is looked at before,
- * while it is in the cache of who made it. The earliest place is told, whatever the threads.
+ * it again, and the logits would not show it. So what goes into one of these is looked at before
+ * (`watch` of tern/device.h), by who made it. The earliest place is told, whatever the threads.
  */
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,24 +26,17 @@ typedef enum tern_overflow_place {
     TERN_OVERFLOW_PLACES
 } tern_overflow_place;
 
-/* Of one pass; shared by its workers. TERN_NO_OVERFLOW to begin with. */
-typedef _Atomic uint32_t tern_overflow;
+/* The note of one span: its first overflow. TERN_NO_OVERFLOW to begin with. */
+typedef uint32_t tern_overflow;
 #define TERN_NO_OVERFLOW UINT32_MAX
 
-/* Whether n floats are all numbers below a limit above 0 in magnitude; INFINITY: finite ones. */
-bool tern_all_below(const float *x, size_t n, float limit);
-
-/* Below it 2^16 squares can be added up. */
-#define TERN_SQUARES_LIMIT 0x1p55f
-
-/* Whether rmsnorm can add up the squares of n floats, n < 2^16; false where one is not finite. */
-bool tern_squares_fit(const float *x, size_t n);
+/* What `watch` notes (tern/device.h): the smaller, the earlier. */
+static inline uint32_t tern_overflow_code(size_t layer, tern_overflow_place place) {
+    return (uint32_t)(layer * TERN_OVERFLOW_PLACES + place);
+}
 
 /* From which magnitude on an element does not fit into a cache of that format. */
 float tern_cache_limit(tern_format kv);
-
-/* Notes an overflow, if it is earlier than what was noted. */
-void tern_overflow_note(tern_overflow *o, size_t layer, tern_overflow_place place);
 
 /* TERN_ERR_NONFINITE with what was noted, if anything. */
 TERN_MUST_CHECK tern_status tern_overflow_tell(const tern_overflow *o, tern_format kv,

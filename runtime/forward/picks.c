@@ -215,8 +215,16 @@ static void pick_from_all(group *g, tern_pick *picks) {
                 pick_from_buffer(g->r, &picks[i]);
         return;
     }
-    tern_runner_multiply_head(g->r, g->first, g->rows, g->r->scratch.lower);
-    for_slots(g, sample_part);
+    tern_error err = {0};
+    const tern_status status =
+        tern_runner_multiply_head(g->r, g->first, g->rows, g->r->scratch.lower, &err);
+    if (status == TERN_OK)
+        for_slots(g, sample_part);
+    for (size_t i = 0; status != TERN_OK && i < g->n; i++)
+        if (g->r->slots[i].open) {
+            picks[i].status = status;
+            picks[i].err = err;
+        }
 }
 
 /* ---- the picks ------------------------------------------------------------------------------- */

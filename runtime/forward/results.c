@@ -4,6 +4,7 @@
 
 #include "base/logprob.h"
 #include "runtime/forward/internal.h"
+#include "runtime/forward/lane.h"
 
 void tern_count_head(tern_runner *r, size_t first, size_t n, unsigned ran) {
     bool fresh = false;
@@ -40,37 +41,61 @@ float *tern_runner_buffers(tern_runner *r, size_t *rows) {
 /* ---- all logits ---------------------------------------------------------------------------- */
 
 typedef struct exact {
-    const tern_runner *runner;
+    tern_runner *runner;
     size_t first, n; /* wanted rows */
     float *logits;
+    tern_status status;
+    tern_error err;
 } exact;
 
+tern_device_product tern_product_of(const tern_linear *linear, const tern_activations *x, size_t n,
+                                    float *y) {
+    return (tern_device_product){.w = &linear->matrix,
+                                 .x = *x,
+                                 .tokens = n,
+                                 .y = y,
+                                 .y_stride = linear->matrix.rows,
+                                 .bias = linear->bias,
+                                 .gemv = linear->gemv,
+                                 .gemm = linear->gemm};
+}
+
 static void exact_part(tern_worker worker, void *argument) {
-    const exact *c = argument;
-    const tern_linear *head = tern_head_of(c->runner, worker);
-    const tern_kernel_row *row = tern_linear_row(head, c->n);
-    const tern_activations x = tern_wanted_activations(c->runner, head, c->first);
-    if (c->runner->observer && worker.index == 0)
-        c->runner->observer(c->runner->observer_user, head, &x, c->n);
-    tern_pieces pieces = tern_team_pieces(worker, head->matrix.rows, TERN_ROW_GROUP);
-    for (tern_part piece; tern_pieces_next(&pieces, &piece);) {
-        const tern_tile tile = {.t0 = 0, .t1 = c->n, .r0 = piece.begin, .r1 = piece.end};
-        row->fn.matmul(&head->matrix, &x, &tile, c->logits, head->matrix.rows);
+    exact *c = argument;
+    tern_runner *r = c->runner;
+    const tern_linear *head = tern_head_of(r, worker);
+    const tern_activations x = tern_wanted_activations(r, head, c->first);
+    const tern_device_product product = tern_product_of(head, &x, c->n, c->logits);
+    tern_team_lane lane;
+    tern_error err = {0};
+    tern_team_lane_begin(&lane, worker, r->stages, TERN_STAGE_HEAD);
+    if (r->observer && worker.index == 0)
+        r->observer(r->observer_user, head, &x, c->n);
+    const tern_status status =
+        r->backend->ops->multiply(r->backend, tern_lane_stream(&lane.lane), &product, 1, &err);
+    if (worker.index == 0) {
+        c->status = status;
+        c->err = err;
     }
 }
 
-void tern_runner_multiply_head(tern_runner *r, size_t first, size_t n, float *logits) {
+tern_status tern_runner_multiply_head(tern_runner *r, size_t first, size_t n, float *logits,
+                                      tern_error *err) {
     exact c = {.runner = r, .first = first, .n = n, .logits = logits};
     tern_stages_run(r->stages, r->team, exact_part, &c, TERN_STAGE_HEAD);
     tern_count_head(r, first, n, n == 1 ? TERN_RAN_HEAD_GEMV : TERN_RAN_HEAD_GEMM);
+    if (c.status != TERN_OK && err)
+        *err = c.err;
+    return c.status;
 }
 
 tern_status tern_runner_logits(tern_runner *r, size_t first, size_t n, float *logits,
                                tern_error *err) {
     if (logits == r->scratch.logits)
         r->buffer_row = TERN_NO_ROW;
-    tern_runner_multiply_head(r, first, n, logits);
-    const tern_status status = tern_check_logits(logits, n, r->model->config.n_vocab, err);
+    tern_status status = tern_runner_multiply_head(r, first, n, logits, err);
+    if (status == TERN_OK)
+        status = tern_check_logits(logits, n, r->model->config.n_vocab, err);
     if (status == TERN_OK && logits == r->scratch.logits)
         r->buffer_row = (uint32_t)first;
     return status;

@@ -26,6 +26,21 @@ static tern_inputs lay_out_inputs(const tern_scratch *w, const tern_config *c, s
                          .bx_sum = tern_take(t, n * w->blocks, sizeof(int32_t))};
 }
 
+/* Attention's memory for so many lanes, and sequences of up to n_ctx positions. */
+static void lay_out_attention(tern_runner *r, uint32_t threads, tern_taker *t) {
+    const tern_config *c = &r->model->config;
+    tern_attend_scratch *s = &r->processor.attend;
+    tern_attend_scratch_sizes(c->n_head / c->n_head_kv, c->head_dim, s);
+    s->heads = tern_take(t, threads, s->stride);
+    if (threads == 1) /* shares nothing */
+        return;
+    const size_t of_head = tern_taker_times(t, tern_pages_of(r->n_ctx), s->scratch_begin);
+    s->states_bytes = tern_taker_times(t, c->n_head_kv, of_head);
+    s->states = tern_take(t, s->states_bytes, 1);
+    s->n_shares = threads - 1 > c->n_head_kv ? threads - 1 : c->n_head_kv;
+    s->shares = tern_take(t, s->n_shares, sizeof *s->shares);
+}
+
 /* What a pass computes with. */
 static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     const tern_config *c = &r->model->config;
@@ -37,7 +52,7 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     w->width = larger(larger(c->n_embd, c->n_ff), heads);
     w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
-    tern_attend_lay_out(c, threads, r->n_ctx, &w->attend, t);
+    lay_out_attention(r, threads, t);
     w->in = lay_out_inputs(w, c, batch, t);
     w->own = tern_take(t, threads - 1, sizeof *w->own);
     for (uint32_t i = 0; i + 1 < threads; i++) {
@@ -59,9 +74,9 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
 /* What is known of the rows of a pass. */
 static void lay_out_batch(tern_runner *r, tern_taker *t) {
     tern_batch *b = &r->batch;
-    b->rows = tern_take(t, r->n_batch, sizeof *b->rows);
-    b->all.blocks = tern_take(t, r->n_batch, sizeof *b->all.blocks);
-    b->wanted.blocks = tern_take(t, r->n_batch, sizeof *b->wanted.blocks);
+    b->at = tern_take(t, r->n_batch, sizeof *b->at);
+    b->ids = tern_take(t, r->n_batch, sizeof *b->ids);
+    b->tables = tern_take(t, r->n_batch, sizeof *b->tables);
     b->overflow = tern_take(t, r->n_batch, sizeof *b->overflow);
     r->counted = tern_take(t, r->n_batch, sizeof *r->counted);
 }
@@ -83,6 +98,29 @@ static void lay_out(tern_runner *r, uint32_t threads, tern_taker *t) {
     lay_out_scratch(r, threads, t);
     lay_out_batch(r, t);
     lay_out_logits(r, t);
+}
+
+/* The processor's operations, with the rows that the model has chosen. */
+static void choose_backend(tern_runner *r) {
+    const tern_row_set *rows = &r->model->rows;
+    tern_processor_device *p = &r->processor;
+    const tern_kernel_row *const chosen[] = {rows->quantize_token,
+                                             rows->quantize_block,
+                                             rows->rmsnorm,
+                                             rows->rope,
+                                             rows->gate,
+                                             rows->add,
+                                             r->model->own.embedding.row};
+    const tern_attend_scratch attend = p->attend;
+    tern_processor_init(p, r->model->guard.mask);
+    p->attend = attend;
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+        p->rows[chosen[i]->op][chosen[i]->format] = chosen[i];
+    for (tern_format kv = 0; kv < TERN_FORMAT_COUNT; kv++) {
+        p->rows[TERN_OP_ATTEND][kv] = rows->attend[kv];
+        p->rows[TERN_OP_STORE][kv] = rows->store[kv];
+    }
+    r->backend = &p->base;
 }
 
 static void configure(tern_runner *r, const tern_model *model, const tern_runner_params *p) {
@@ -147,6 +185,7 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
         tern_runner_free(&r);
         return status;
     }
+    choose_backend(r);
     *out = r;
     return TERN_OK;
 }
@@ -184,30 +223,31 @@ void tern_runner_measure(tern_runner *r, tern_stages *stages) {
 
 /* Appends rows [begin, end) of a span. */
 static void add_rows(tern_batch *b, size_t span, size_t begin, size_t end) {
-    for (size_t i = begin; i < end; i++)
-        b->rows[b->n++] = (tern_row){.span = (uint32_t)span, .index = (uint32_t)i};
+    const tern_pass_span *s = &b->spans[span];
+    for (size_t i = begin; i < end; i++, b->n++) {
+        b->at[b->n] =
+            (tern_device_place){.sequence = (uint32_t)span, .position = s->position + (uint32_t)i};
+        b->ids[b->n] = s->tokens ? s->tokens[i] : 0;
+    }
 }
 
-/* Lines up the rows of the spans, and splits their attention. */
+/* Lines up the rows of the spans. */
 static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
                        size_t n_spans) {
     tern_batch *b = &r->batch;
-    const tern_config *c = &r->model->config;
-    const uint32_t threads = tern_team_size(r->team);
     b->pool = pool;
     b->kv = pool->kv;
     b->spans = spans;
     b->n_spans = n_spans;
     b->n = 0;
     for (size_t i = 0; i < n_spans; i++) {
+        b->tables[i] = spans[i].pages;
         b->overflow[i] = TERN_NO_OVERFLOW;
         add_rows(b, i, 0, spans[i].n - spans[i].wanted);
     }
     b->first_wanted = b->n;
     for (size_t i = 0; i < n_spans; i++)
         add_rows(b, i, spans[i].n - spans[i].wanted, spans[i].n);
-    tern_attend_make_plan(b, 0, c, &r->scratch.attend, threads, &b->all);
-    tern_attend_make_plan(b, b->first_wanted, c, &r->scratch.attend, threads, &b->wanted);
 }
 
 static unsigned product_of(size_t rows) {
@@ -238,5 +278,9 @@ void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span
 }
 
 tern_status tern_runner_check(const tern_runner *r, size_t span, tern_error *err) {
+    if (r->failed != TERN_OK && err)
+        *err = r->failure;
+    if (r->failed != TERN_OK)
+        return r->failed;
     return tern_overflow_tell(&r->batch.overflow[span], r->batch.kv, err);
 }

@@ -22,7 +22,7 @@ struct chunk_weights {
 };
 
 /* e[j] = (q . k[j]) * scale of the n positions at k. */
-TERN_VERB void score(const tern_device_attend &a, const float *q, const element *k, size_t n,
+TERN_VERB void score(const tern_device_attend_pages &a, const float *q, const element *k, size_t n,
                             chunk_weights &c) {
     const unsigned lane = threadIdx.x % TERN_LANES;
 
@@ -58,19 +58,27 @@ TERN_VERB void weigh(size_t n, chunk_weights &c) {
     }
 }
 
-TERN_VERB void attend_head(const tern_device_attend &a, size_t t, size_t head, chunk_weights &c) {
+/* The keys, or the values, of a chunk of one head. */
+TERN_VERB const element *chunk_at(const tern_device_pages &p, const uint32_t *table, size_t head,
+                                  size_t chunk) {
+    const size_t page = table == nullptr ? chunk : table[chunk];
+    return (const element *)((const uint8_t *)p.data + page * p.page_stride + head * p.head_stride);
+}
+
+TERN_VERB void attend_head(const tern_cuda_attend &job, size_t t, size_t head, chunk_weights &c) {
+    const tern_device_attend_pages &a = job.a;
     const size_t group = a.heads / a.kv_heads;
     const float *q = a.q + t * a.q_stride + head * a.dim;
-    const element *k = (const element *)a.k + head / group * a.kv_stride;
-    const element *v = (const element *)a.v + head / group * a.kv_stride;
+    const uint32_t *table = a.at == nullptr ? nullptr : a.k.tables[a.at[t].sequence];
     float *out = a.out + t * a.out_stride + head * a.dim;
-    const size_t positions = a.before + t + 1;
+    const size_t positions = (a.at == nullptr ? job.before + t : a.at[t].position) + 1;
     float largest = 0.0f;
     float sum = 0.0f;
 
     for (size_t first = 0; first < positions; first += TERN_ATTEND_CHUNK) {
         const size_t n = smaller(positions - first, TERN_ATTEND_CHUNK);
-        score(a, q, k + first * a.dim, n, c);
+        const element *v = chunk_at(a.v, table, head / group, first / TERN_ATTEND_CHUNK);
+        score(a, q, chunk_at(a.k, table, head / group, first / TERN_ATTEND_CHUNK), n, c);
         __syncthreads();
         if (threadIdx.x < TERN_CUDA_WARP)
             weigh(n, c);
@@ -81,7 +89,7 @@ TERN_VERB void attend_head(const tern_device_attend &a, size_t t, size_t head, c
         for (size_t i = threadIdx.x; i < a.dim; i += TERN_CUDA_ATTEND_THREADS) {
             float o = 0.0f;
             for (size_t j = 0; j < n; j++)
-                o = vf_add(o, vf_mul(c.e[j], vf_f16(v[(first + j) * a.dim + i])));
+                o = vf_add(o, vf_mul(c.e[j], vf_f16(v[j * a.dim + i])));
             out[i] = first == 0 ? o : vf_add(vf_mul(out[i], keep), vf_mul(o, take));
         }
         sum = first == 0 ? c.sum : vf_add(vf_mul(sum, keep), vf_mul(c.sum, take));
@@ -95,8 +103,8 @@ TERN_VERB void attend_head(const tern_device_attend &a, size_t t, size_t head, c
 TERN_KERNEL(TERN_CUDA_ATTEND_THREADS, tern_attend_f16_cuda) {
     __shared__ chunk_weights c;
 
-    for (size_t t = blockIdx.y; t < job.attend.tokens; t += gridDim.y)
-        for (size_t head = blockIdx.x; head < job.attend.heads; head += gridDim.x)
+    for (size_t t = blockIdx.y; t < job.attend.a.tokens; t += gridDim.y)
+        for (size_t head = blockIdx.x; head < job.attend.a.heads; head += gridDim.x)
             attend_head(job.attend, t, head, c);
 }
 } // namespace code_of_tern_attend_f16_cuda

@@ -13,7 +13,7 @@ TERN_KERNEL(TERN_CUDA_THREADS, tern_rope_neox_cuda) {
 
     for (size_t head = blockIdx.x; head < a.heads * a.tokens; head += gridDim.x) {
         const size_t t = head / a.heads;
-        float *x = a.x + t * a.stride + head % a.heads * (2 * a.half);
+        float *x = a.x + t * a.stride + head % a.heads * a.dim;
         for (size_t i = threadIdx.x; i < a.half; i += TERN_CUDA_THREADS) {
             float *first = x + i;
             float *second = first + a.half;

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_DEVICE_PROCESSOR_H
+#define TERN_DEVICE_PROCESSOR_H
+
+/*
+ * The processor as a device. Memory is memory; a stream is a lane (device/lane.h) and runs at once;
+ * an operation is a row of the kernel table, for each of the lane's items. tern_device_open("cpu")
+ * opens one whose streams have no team; a runner has one that computes its passes.
+ */
+
+#include <stdatomic.h>
+
+#include "device/internal.h"
+#include "device/lane.h"
+
+/* A head and some tokens whose chunks several lanes share. All zero between two operations. */
+typedef struct tern_attend_share {
+    atomic_size_t done; /* chunks */
+    size_t lead;        /* chunks that the lane of chunk 0 merged */
+} tern_attend_share;
+
+/* Memory of attention, of whoever made the device. */
+typedef struct tern_attend_scratch {
+    uint8_t *heads;       /* [lanes][stride] states of a lane's own, then scratch of the kernels */
+    size_t stride;        /* bytes */
+    size_t scratch_begin; /* bytes after which the scratch stands */
+    uint8_t *states;      /* [states_bytes] of what several lanes share; NULL with one lane */
+    size_t states_bytes;
+    tern_attend_share *shares; /* [n_shares] */
+    size_t n_shares;
+} tern_attend_scratch;
+
+/* Bytes of a lane's own, for heads in groups of `group` over one key/value head. */
+void tern_attend_scratch_sizes(size_t group, size_t dim, tern_attend_scratch *s);
+
+typedef struct tern_processor_device {
+    tern_device base;
+    uint64_t mask; /* features that rows may need */
+    /* What operations over a format take; NULL: the first row of the table that the mask allows. */
+    const tern_kernel_row *rows[TERN_OP_COUNT][TERN_FORMAT_COUNT + 1];
+    tern_attend_scratch attend; /* heads NULL: taken from the system for each operation */
+} tern_processor_device;
+
+/* Makes *p such a device, without rows and memory of its own. It owns nothing. */
+void tern_processor_init(tern_processor_device *p, uint64_t mask);
+
+/* The row for it; NULL and a message where there is none. */
+const tern_kernel_row *tern_processor_row(const tern_device *d, tern_op op, tern_format format,
+                                          tern_error *err);
+
+/* Bytes of n elements of a format, whole blocks. */
+size_t tern_elements_bytes(tern_format format, size_t n);
+
+/* The entries: processor.c has memory and streams, processor_*.c the rest. */
+#define TERN_PROCESSOR_DECLARE(name, parameters) tern_status tern_processor_##name parameters;
+TERN_DEVICE_OPS(TERN_PROCESSOR_DECLARE)
+#undef TERN_PROCESSOR_DECLARE
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of the processor. Lanes share the rows of a matrix in groups. */
+
+#include "device/block_sparse.h"
+#include "device/processor.h"
+
+/* ---- one tile ------------------------------------------------------------------------------- */
+
+static const tern_kernel_row *select_product(const tern_device *d, tern_op op, const tern_matrix *w,
+                                             tern_error *err) {
+    const tern_processor_device *p = (const tern_processor_device *)d;
+    const tern_kernel_row *row = tern_kernel_select_layout(p->mask, op, w->format, w->layout);
+
+    if (row == NULL)
+        (void)tern_fail(err, TERN_ERR_KERNEL, "cpu: no kernel for %s in layout %s",
+                        tern_op_name(op), tern_layout_name(w->layout));
+    return row;
+}
+
+/* A product as lanes share it. */
+typedef struct product {
+    const tern_device_product *of;
+    const tern_kernel_row *row, *add;
+} product;
+
+/* Rows [piece.begin, piece.end) of the matrix, for all tokens. */
+static void multiply_piece(void *argument, tern_part piece) {
+    const product *p = argument;
+    const tern_device_product *of = p->of;
+    const tern_tile tile = {.t0 = 0, .t1 = of->tokens, .r0 = piece.begin, .r1 = piece.end};
+
+    p->row->fn.matmul(of->w, &of->x, &tile, of->y, of->y_stride);
+    for (size_t t = 0; of->bias != NULL && t < of->tokens; t++)
+        p->add->fn.add(of->y + t * of->y_stride + piece.begin, of->bias + piece.begin,
+                       piece.end - piece.begin);
+}
+
+/* What it reads of its activations, and what it writes. Scales are written with their codes. */
+static void find_uses(const tern_device_product *p, tern_lane_use uses[2]) {
+    const tern_activations *x = &p->x;
+    const bool floats = tern_layout_input(p->w->layout) == TERN_INPUT_FLOAT;
+    const size_t last = p->tokens - 1;
+
+    uses[0] = floats ? tern_lane_use_all(x->x, (last * x->x_stride + x->cols) * sizeof *x->x, false)
+                     : tern_lane_use_all(x->q, last * x->q_stride + x->cols, false);
+    uses[1] = tern_lane_use_all(p->y, (last * p->y_stride + p->w->rows) * sizeof *p->y, true);
+}
+
+/* The kernels of a product, whose operands are checked. */
+static tern_status find_rows(const tern_device *d, const tern_device_product *of, product *p,
+                             tern_error *err) {
+    const tern_op op = of->tokens == 1 ? TERN_OP_GEMV : TERN_OP_GEMM;
+    const tern_tile all = {.t1 = of->tokens, .r1 = of->w != NULL ? of->w->rows : 0};
+    const tern_status status =
+        tern_check_matmul("multiply", of->w, &of->x, &all, of->y, of->y_stride, err);
+
+    if (status != TERN_OK)
+        return status;
+    *p = (product){.of = of, .row = op == TERN_OP_GEMV ? of->gemv : of->gemm};
+    if (p->row == NULL)
+        p->row = select_product(d, op, of->w, err);
+    if (p->row != NULL && of->bias != NULL)
+        p->add = tern_processor_row(d, TERN_OP_ADD, TERN_FORMAT_NONE, err);
+    return p->row == NULL || (of->bias != NULL && p->add == NULL) ? TERN_ERR_KERNEL : TERN_OK;
+}
+
+enum { TOGETHER = TERN_LANE_USES_OF_OP / 2 };
+
+/* Up to TOGETHER products, between which no lane waits. */
+static tern_status multiply_some(const tern_device *d, tern_lane *lane,
+                                 const tern_device_product *products, size_t count,
+                                 tern_error *err) {
+    product p[TOGETHER];
+    tern_lane_use uses[2 * TOGETHER];
+
+    for (size_t i = 0; i < count; i++) {
+        const tern_status status = find_rows(d, &products[i], &p[i], err);
+        if (status != TERN_OK)
+            return status;
+        find_uses(&products[i], uses + 2 * i);
+    }
+    tern_lane_enter(lane, uses, 2 * count);
+    for (size_t i = 0; i < count; i++)
+        tern_lane_share(lane, products[i].w->rows, TERN_ROW_GROUP, multiply_piece, &p[i]);
+    return TERN_OK;
+}
+
+tern_status tern_processor_multiply(tern_device *d, tern_device_stream *stream,
+                                    const tern_device_product *products, size_t count,
+                                    tern_error *err) {
+    tern_status status = TERN_OK;
+
+    if (products == NULL || count == 0)
+        return tern_fail(err, TERN_ERR_ARG, "multiply: no products");
+    for (size_t i = 0; status == TERN_OK && i < count; i += TOGETHER)
+        status = multiply_some(d, tern_lane_of(stream), products + i,
+                               count - i < TOGETHER ? count - i : TOGETHER, err);
+    return status;
+}
+
+/* A tile is what its caller made of it: every lane that calls computes all of it. */
+static tern_status multiply_tile(const tern_device *d, tern_op op, const tern_matrix *w,
+                                 const tern_activations *x, const tern_tile *tile, float *y,
+                                 size_t y_stride, tern_error *err) {
+    const tern_status status = tern_check_matmul(tern_op_name(op), w, x, tile, y, y_stride, err);
+
+    if (status != TERN_OK)
+        return status;
+    const tern_kernel_row *row = select_product(d, op, w, err);
+    if (row == NULL)
+        return TERN_ERR_KERNEL;
+    row->fn.matmul(w, x, tile, y, y_stride);
+    return TERN_OK;
+}
+
+tern_status tern_processor_gemv(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
+                                const tern_activations *x, const tern_tile *tile, float *y,
+                                size_t y_stride, tern_error *err) {
+    (void)stream;
+    return multiply_tile(d, TERN_OP_GEMV, w, x, tile, y, y_stride, err);
+}
+
+tern_status tern_processor_gemm(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
+                                const tern_activations *x, const tern_tile *tile, float *y,
+                                size_t y_stride, tern_error *err) {
+    (void)stream;
+    return multiply_tile(d, TERN_OP_GEMM, w, x, tile, y, y_stride, err);
+}
+
+tern_status tern_processor_gemv_block_sparse_f32(tern_device *d, const tern_block_sparse *w,
+                                                 const float *x, float *y, tern_error *err) {
+    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_GEMV_SPARSE, TERN_FORMAT_F32, err);
+
+    return row != NULL ? tern_block_sparse_gemv(row, w, x, y, err) : TERN_ERR_KERNEL;
+}

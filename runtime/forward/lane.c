@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/forward/lane.h"
+
+static void enter(void *user, bool meet) {
+    tern_team_lane *l = user;
+    if (meet)
+        tern_stage_meet(l->stages, l->lane.worker, l->stage);
+    else if (l->next != l->stage)
+        tern_stage_end(l->stages, l->lane.worker, l->stage);
+    l->stage = l->next;
+}
+
+static void share(tern_worker worker, size_t count, size_t unit, tern_lane_piece *body,
+                  void *argument) {
+    tern_pieces pieces = tern_team_pieces(worker, count, unit);
+    for (tern_part piece; tern_pieces_next(&pieces, &piece);)
+        body(argument, piece);
+}
+
+void tern_team_lane_begin(tern_team_lane *lane, tern_worker worker, tern_stages *stages,
+                          tern_stage stage) {
+    static const tern_lane_team team = {.enter = enter, .split = tern_team_split, .share = share};
+    lane->lane.team = &team;
+    lane->lane.user = lane;
+    lane->lane.worker = worker;
+    lane->lane.n = 0;
+    lane->stages = stages;
+    lane->stage = lane->next = stage;
+}

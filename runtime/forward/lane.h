@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_FORWARD_LANE_H
+#define TERN_RUNTIME_FORWARD_LANE_H
+
+/*
+ * A worker of a team as a lane of the processor (device/lane.h), with the marks of its stages.
+ * Steps say which stage they are; where a stage ends follows from the operations: at their next
+ * meeting, or where the next stage begins.
+ */
+
+#include "device/lane.h"
+#include "runtime/forward/stages.h"
+#include "runtime/threads/team.h"
+
+typedef struct tern_team_lane {
+    tern_lane lane;
+    tern_stages *stages; /* NULL: nobody measures */
+    tern_stage stage;    /* of the operations so far */
+    tern_stage next;     /* of those that come */
+} tern_team_lane;
+
+/* The lane of a worker within a running body, whose first operations are of that stage. */
+void tern_team_lane_begin(tern_team_lane *lane, tern_worker worker, tern_stages *stages,
+                          tern_stage stage);
+
+#endif
