@@ -2,7 +2,7 @@
 """Installs tern into a folder, moves that folder, and builds the examples against it as outsiders do.
 
 As C11 and as C++17, with the static and with the shared libraries, through find_package and through
-pkg-config. All of them are run, examples/generate.c with the small model.
+pkg-config. All of them are run, examples/generate.c and examples/together.c with the small model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from pathlib import Path
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 GEMV = r"^tern_gemv_i2_s_\w+, tern \d+\.\d+\.\d+\nmean squared error [\d.]+e-0[5-9] of"
 OWN_FORWARD = r"^(cab){13}c$"
-EXAMPLES = {"gemv": "tern-kernels", "generate": "tern", "own_forward": "tern"}
+EXAMPLES = {"gemv": "tern-kernels", "generate": "tern", "own_forward": "tern", "together": "tern"}
+# Two answers of 24 tokens, each token picked in a pass with one of the other.
+TOGETHER = r"^Once upon a time.*\nlength [0-9a-f]{64}\nThe sun is.*\nlength [0-9a-f]{64}\n24 passes for 5\d tokens$"
 GENERATE = r"\n\d+ tokens after 5$"
 
 
@@ -52,6 +54,7 @@ class Package:
             "gemv": ("libtern-kernels", GEMV, []),
             "generate": ("libtern", GENERATE, [small, "Once upon a time"]),
             "own_forward": ("libtern", OWN_FORWARD, ["abc", "b"]),
+            "together": ("libtern", TOGETHER, [small, "Once upon a time", "The sun is"]),
         }[program.name]
         text = run([program, *operands], env)
         if not re.search(pattern, text.rstrip()):
