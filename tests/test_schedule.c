@@ -384,6 +384,92 @@ static void test_pieces(void **state) {
     close_world(&w);
 }
 
+enum { LONG = 4000, DECODING = 4 };
+
+/* Machines that the test thinks of: seconds of a pass, by its rows and how far the prompt is. */
+static double of_slow_memory(uint32_t rows, uint32_t position) {
+    return 0.050 + 0.001 * rows + 1e-7 * position;
+}
+static double of_slow_arithmetic(uint32_t rows, uint32_t position) {
+    return 0.016 + 0.006 * rows + 1e-6 * position * rows / 16;
+}
+static double of_a_busy_machine(uint32_t rows, uint32_t position) {
+    return (0.020 + 0.003 * rows) * (position % 7 == 0 ? 1.2 : 1.0);
+}
+
+static int by_size(const void *a, const void *b) {
+    return *(const double *)a < *(const double *)b ? -1 : 1;
+}
+
+static double p95(double *seconds, size_t n) {
+    qsort(seconds, n, sizeof *seconds, by_size);
+    return seconds[(n * 95 + 99) / 100 - 1];
+}
+
+/* Jobs [0, DECODING) decode, the last one reads a long prompt; they share no page. */
+static void make_jobs(tern_job jobs[DECODING + 1]) {
+    static int32_t tokens[DECODING + 1][LONG + 2]; /* what they are does not matter */
+    static const uint8_t spaces[DECODING + 1][TERN_SPACE_BYTES] = {{1}, {2}, {3}, {4}, {5}};
+    for (uint32_t i = 0; i <= DECODING; i++)
+        jobs[i] = (tern_job){.number = i,
+                             .space = spaces[i],
+                             .tokens = tokens[i],
+                             .n_tokens = i < DECODING ? 1 : LONG,
+                             .most = LONG + 1,
+                             .ahead = 64};
+}
+
+/* Seconds of a pass, as `cost` has them; they are learnt from. All that decode get a token. */
+static double timed_pass(tern_schedule *s, const tern_job *jobs, tern_pass_costs *costs, double gap,
+                         double (*cost)(uint32_t rows, uint32_t position)) {
+    tern_plan_span spans[DECODING + 1];
+    const uint32_t position = jobs[DECODING].computed;
+    const size_t n = tern_schedule_plan(s, costs, gap, spans);
+    uint32_t rows = 0, decoding = 0;
+    for (size_t i = 0; i < n; i++) {
+        rows += spans[i].n;
+        decoding += spans[i].job != &jobs[DECODING];
+        spans[i].job->n_tokens += spans[i].picks;
+        tern_schedule_computed(s, &spans[i], spans[i].n);
+    }
+    assert_int_equal(decoding, DECODING);
+    const double seconds = cost(rows, position);
+    tern_pass_costs_add(costs, rows, seconds);
+    return seconds;
+}
+
+static void check_gap(double gap, double (*cost)(uint32_t rows, uint32_t position)) {
+    const tern_schedule_params params = {
+        .n_pages = 400, .n_ctx = LONG + 1, .n_jobs = DECODING + 1, .n_queue = 8, .n_batch = 128};
+    tern_schedule *s = NULL;
+    tern_job jobs[DECODING + 1];
+    tern_pass_costs costs = {.row_seconds = {0}};
+    double before[100], during[LONG];
+    size_t n = 0;
+    make_jobs(jobs);
+    assert_int_equal(tern_schedule_new(&params, &s, NULL), TERN_OK);
+    for (size_t i = 0; i < DECODING; i++)
+        assert_true(tern_schedule_add(s, &jobs[i]));
+    for (size_t i = 0; i < 100; i++)
+        before[i] = timed_pass(s, jobs, &costs, gap, cost);
+    assert_true(tern_schedule_add(s, &jobs[DECODING]));
+    while (!jobs[DECODING].has_read)
+        during[n++] = timed_pass(s, jobs, &costs, gap, cost);
+    assert_true(p95(during, n) - p95(before, 100) <= gap + cost(1, 0));
+    assert_true(n < LONG / 3); /* it is read in pieces of some size */
+    tern_schedule_free(&s);
+}
+
+/* A long prompt arrives: p95 between tokens grows by the gap and a pass of one token at most. */
+static void test_long_prompt(void **state) {
+    (void)state;
+    static double (*const machines[])(uint32_t, uint32_t) = {of_slow_memory, of_slow_arithmetic,
+                                                             of_a_busy_machine};
+    static const double gaps[] = {0.080, 0.100, 0.300};
+    for (size_t i = 0; i < 9; i++)
+        check_gap(gaps[i / 3], machines[i % 3]);
+}
+
 /* Guesses that are right save passes, wrong ones change nothing. */
 static void test_guesses(void **state) {
     (void)state;
@@ -502,13 +588,13 @@ static void test_soak(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_order),   cmocka_unit_test(test_no_overtaking),
-        cmocka_unit_test(test_never_fits), cmocka_unit_test(test_queue_limit),
-        cmocka_unit_test(test_sharing),    cmocka_unit_test(test_wanted),
-        cmocka_unit_test(test_branches),   cmocka_unit_test(test_set_aside),
-        cmocka_unit_test(test_costs),      cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_guesses),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_soak),
+        cmocka_unit_test(test_in_order),    cmocka_unit_test(test_no_overtaking),
+        cmocka_unit_test(test_never_fits),  cmocka_unit_test(test_queue_limit),
+        cmocka_unit_test(test_sharing),     cmocka_unit_test(test_wanted),
+        cmocka_unit_test(test_branches),    cmocka_unit_test(test_set_aside),
+        cmocka_unit_test(test_costs),       cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_long_prompt), cmocka_unit_test(test_guesses),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_soak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
