@@ -30,6 +30,7 @@ SHOWN = {
     "matmul_base3": "tern_gemv_t5r16_16x1_avx2",
     "matmul_lookup": "tern_gemv_tl2r16_16x1_avx2",
     "matmul_int": "tern_gemm_iq2_s_16x4_avx2",
+    "matmul_int_pairs": "tern_gemm_int8_16x8_avx512vnni",
     "matmul_block": "tern_gemv_q4_1_16x1_avx2",
     "matmul_q6_k": "tern_gemv_q6_k_16x1_avx2",
     "matmul_ternary_pairs": "tern_gemm_i2_s_8x8_neoni8mm",

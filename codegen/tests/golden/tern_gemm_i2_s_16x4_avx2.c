@@ -308,9 +308,11 @@ enum {
     PART_CHUNKS = 15,
     /* 64 tokens of a part are 15 KB of activations and 4 KB of sums: all of it fits into 32 KB. */
     BLOCK_TOKENS = 64,
+    LEAST_TOKENS = 16, /* for which unpacking once is faster */
     ROWS = 16
 };
 
+_Static_assert((int)LEAST_TOKENS <= (int)TERN_MANY_TOKENS, "tests of many tokens miss the blocks");
 _Static_assert(PLANES * PART_CHUNKS <= TERN_MACS_2BIT, "partial sums of a part may overflow");
 
 /* A part of a row group: [chunk][plane][vector], and raw sums of a block: [token][row]. */
@@ -323,6 +325,7 @@ typedef struct scratch {
 static void unpack(const uint8_t *w, size_t chunks, scratch *part) {
     uint8_t *out = part->codes;
     for (size_t c = 0; c < chunks; c++) {
+        __builtin_prefetch(w + c * CHUNK_BYTES + PREFETCH_BYTES);
         const vb c0 = vb_load(w + c * CHUNK_BYTES + 0);
         const vb c1 = vb_load(w + c * CHUNK_BYTES + 32);
         const vb p0_0 = vb_plane2(c0, 0);
@@ -653,9 +656,9 @@ void tern_gemm_i2_s_16x4_avx2(const tern_matrix *w, const tern_activations *x,
             (const uint8_t *)w->data + r / TERN_ROW_GROUP * chunks * CHUNK_BYTES +
                                r % TERN_ROW_GROUP * 4;
         const size_t rows = tile->r1 - r < ROWS ? tile->r1 - r : ROWS;
-        if (tokens < TERN_MANY_TOKENS)
+        if (tokens < LEAST_TOKENS)
             direct(w, codes, chunks, x, tile, r, rows, y, y_stride);
-        for (size_t t = tile->t0; tokens >= TERN_MANY_TOKENS && t < tile->t1; t += BLOCK_TOKENS)
+        for (size_t t = tile->t0; tokens >= LEAST_TOKENS && t < tile->t1; t += BLOCK_TOKENS)
             block(w, codes, x, t, tile->t1 - t < BLOCK_TOKENS ? tile->t1 - t : BLOCK_TOKENS, r,
                 rows, y, y_stride);
     }
