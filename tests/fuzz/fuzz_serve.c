@@ -5,6 +5,7 @@
  * there is one reply, and what it says is JSON; so is each event of a stream. The layers above and
  * below (serve/http.h, serve/worker.h) stand in here, in one thread.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -257,15 +258,27 @@ static void open_server(void) {
                           .n_vocab = s.info.n_vocab,
                           .n_ctx = CONTEXT,
                           .most_choices = c->engine.n_queue};
-    s.place = (job_place){s.tokenizer, c->name, s.fingerprint, CONTEXT};
+    s.place = (job_place){.tokenizer = s.tokenizer,
+                          .model = c->name,
+                          .fingerprint = s.fingerprint,
+                          .n_ctx = CONTEXT,
+                          .threads = 1};
 }
 
 /* ---- what is checked ------------------------------------------------------------------------- */
 
+/* A model may say a zero byte. The reader takes JSON without any, so another byte stands for it. */
 static void check_json(const char *bytes, size_t size) {
-    json_t *root = json_read(bytes, size, "reply", NULL);
+    char *copy = malloc(size + 1);
+    require(copy != NULL);
+    memcpy(copy, bytes, size);
+    copy[size] = '\0';
+    for (char *at = copy; (at = strstr(at, "\\u0000")) != NULL;)
+        at[5] = '1';
+    json_t *root = json_read(copy, size, "reply", NULL);
     require(root != NULL);
     json_decref(root);
+    free(copy);
 }
 
 /* Events end with an empty line; their data is JSON, or the word that ends a stream. */
