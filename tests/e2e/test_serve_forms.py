@@ -206,6 +206,13 @@ class Messages(Served):
         chat = self.server.post("/v1/chat/completions/input_tokens", messages=USER).json()
         self.assertEqual(chat, count)
 
+    def test_what_was_in_the_cache_is_counted_apart(self):
+        said = [{"role": "user", "content": "Luna has a hat. " * 20}]
+        first, again = (self.message(said, max_tokens=2).json()["usage"] for _ in range(2))
+        self.assertEqual(first["cache_read_input_tokens"], 0)
+        self.assertGreater(again["cache_read_input_tokens"], 0)
+        self.assertEqual(again["input_tokens"] + again["cache_read_input_tokens"], first["input_tokens"])
+
     def test_errors_have_their_form(self):
         error = self.refused(self.message(model="gpt"), 404, "model")
         self.assertEqual(error["type"], "not_found_error")
