@@ -194,10 +194,13 @@ static CURLcode transfer(exchange *e, bool *late) {
     return code;
 }
 
+static const char *place(const exchange *e) {
+    return e->config.unix_path != NULL ? e->config.unix_path : e->config.base;
+}
+
 static tern_status explain(const exchange *e, CURLcode code, tern_error *err) {
-    const char *place = e->config.unix_path != NULL ? e->config.unix_path : e->config.base;
     const char *why = e->why[0] != '\0' ? e->why : curl_easy_strerror(code);
-    return tern_fail(err, TERN_ERR_IO, "%s: %s: %s", place,
+    return tern_fail(err, TERN_ERR_IO, "%s: %s: %s", place(e),
                      e->reply->status > 0 ? "the reply broke off" : "cannot be asked", why);
 }
 
@@ -216,8 +219,8 @@ tern_status exchange_make(exchange *e, const char *path, const char *body, excha
     }
     const CURLcode code = transfer(e, &late);
     if (late) {
-        return tern_fail(err, TERN_ERR_IO, "%s: nothing came for %u seconds (--timeout)",
-                         e->config.base, e->config.idle_seconds);
+        return tern_fail(err, TERN_ERR_IO, "%s: nothing came for %u seconds (--timeout)", place(e),
+                         e->config.idle_seconds);
     }
     if (e->failed) {
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a reply");
