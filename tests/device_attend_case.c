@@ -286,19 +286,22 @@ void device_check_pages(const device_run *r) {
     static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
     static const size_t dims[] = {1, 20, 64, 130};
     check_rng rng = {17};
+    size_t checked = 0;
 
     for (size_t f = 0; f < COUNT(formats); f++)
         for (size_t i = 0; i < COUNT(dims); i++) {
-            if (!device_has_row(r, TERN_OP_ATTEND, formats[f], TERN_LAYOUT_NONE))
+            if (!device_has_row(r, TERN_OP_ATTEND, formats[f], TERN_LAYOUT_ROWS))
                 continue;
             paged p = paged_new(formats[f], dims[i], 1 + i % 2, 1 + i, &rng);
             check_case("%s, pages of %s, dim %zu", r->d->name,
                        tern_format_describe(formats[f])->name, dims[i]);
             check_attend_pages(r, &p, &rng);
             check_store_pages(r, &p, &rng);
+            checked++;
             check_buffer_free(&p.k);
             check_buffer_free(&p.v);
         }
+    assert_true(checked >= 8); /* every device has f32 and f16 */
 }
 
 /* ---- embed, store -------------------------------------------------------------------------- */
