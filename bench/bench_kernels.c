@@ -75,9 +75,8 @@ static void report(tern_bench_state *state, const tern_bench_case *c, const tern
         tern_bench_figure(state, "read_roof", read / c->threads);
         tern_bench_figure(state, "read_percent", 100 * bytes / seconds / read);
     }
-    if (macs > 0) {
+    if (macs > 0)
         tern_bench_rate(state, "macs", macs);
-    }
     if (macs > 0 && peak > 0) {
         tern_bench_figure(state, "peak_roof", peak);
         tern_bench_figure(state, "peak_percent", 100 * macs / seconds / peak / c->threads);

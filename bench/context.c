@@ -42,8 +42,8 @@ static void describe_system(void) {
     char os[sizeof name.sysname + sizeof name.release + 1];
     if (uname(&name) != 0)
         return;
-    (void)snprintf(os, sizeof os, "%s %.*s", name.sysname,
-                   (int)strspn(name.release, "0123456789."), name.release);
+    (void)snprintf(os, sizeof os, "%s %.*s", name.sysname, (int)strspn(name.release, "0123456789."),
+                   name.release);
     tern_bench_context("architecture", name.machine);
     tern_bench_context("os", os);
 }

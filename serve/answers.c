@@ -110,13 +110,11 @@ static const json_t *read_field(http_exchange *x, const char *name, json_t **bod
     size_t size;
     const char *bytes = http_body(x, &size);
     *body = ask_parse(bytes, size, r);
-    if (*body == NULL) {
+    if (*body == NULL)
         return NULL;
-    }
     const json_t *field = json_object_get(*body, name);
-    if (field == NULL) {
+    if (field == NULL)
         (void)refuse(r, 400, name, "%s is missing", name);
-    }
     return field;
 }
 
@@ -167,13 +165,11 @@ void answer_tokenize(server *s, http_exchange *x) {
 static bool write_content(const server *s, const int32_t *ids, size_t n, text *out, refusal *r) {
     tern_error err = {0};
     size_t size = 0;
-    if (tern_detokenize(s->tokenizer, ids, n, false, NULL, 0, &size, &err) != TERN_OK) {
+    if (tern_detokenize(s->tokenizer, ids, n, false, NULL, 0, &size, &err) != TERN_OK)
         return refuse_error(r, "tokens", &err);
-    }
     char *bytes = malloc(size + 1);
-    if (bytes == NULL) {
+    if (bytes == NULL)
         return refuse(r, 503, "tokens", "no memory for %zu bytes of text", size);
-    }
     const bool sound = size == 0 || tern_detokenize(s->tokenizer, ids, n, false, bytes, size, &size,
                                                     &err) == TERN_OK;
     if (sound) {
@@ -192,16 +188,14 @@ void answer_detokenize(server *s, http_exchange *x) {
     size_t n;
     const json_t *tokens = read_field(x, "tokens", &body, &r);
     int32_t *ids = NULL;
-    if (tokens != NULL && !json_is_array(tokens)) {
+    if (tokens != NULL && !json_is_array(tokens))
         (void)refuse(&r, 400, "tokens", "tokens must be an array of token ids");
-    } else if (tokens != NULL) {
+    else if (tokens != NULL)
         ids = ask_read_ids(tokens, s->rules.n_vocab, &n, "tokens", &r);
-    }
-    if (ids != NULL && write_content(s, ids, n, &out, &r)) {
+    if (ids != NULL && write_content(s, ids, n, &out, &r))
         reply_with(x, 200, "application/json", &out);
-    } else {
+    else
         refusal_reply(&r, x);
-    }
     text_free(&out);
     free(ids);
     json_decref(body);

@@ -17,15 +17,13 @@ enum { MOST_VALUES = 1 << 20 };
 static size_t count_values(const char *bytes, size_t size) {
     bool inside = false;
     size_t n = 1;
-    for (size_t i = 0; i < size; i++) {
-        if (inside && bytes[i] == '\\') {
+    for (size_t i = 0; i < size; i++)
+        if (inside && bytes[i] == '\\')
             i++;
-        } else if (bytes[i] == '"') {
+        else if (bytes[i] == '"')
             inside = !inside;
-        } else if (!inside) {
+        else if (!inside)
             n += bytes[i] == ',' || bytes[i] == '[' || bytes[i] == '{' || bytes[i] == ':';
-        }
-    }
     return n;
 }
 
@@ -76,13 +74,11 @@ static uint64_t draw_seed(void) {
 static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
     const json_t *one = json_object_get(a->body, "max_tokens");
     const json_t *other = json_object_get(a->body, "max_completion_tokens");
-    if (a->ignored.failed) {
+    if (a->ignored.failed)
         return refuse(r, 503, NULL, "no memory for the request");
-    }
     if (a->kind != ASK_MESSAGE && json_is_number(one) && json_is_number(other) &&
-        !json_equal(one, other)) {
+        !json_equal(one, other))
         return refuse(r, 400, "max_tokens", "max_tokens and max_completion_tokens differ");
-    }
     if (a->n * a->n_prompts > rules->most_choices) {
         return refuse(r, 400, "n", "%zu choices: a request has at most %u", a->n * a->n_prompts,
                       rules->most_choices);
@@ -92,16 +88,14 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
                       a->kind == ASK_CHAT ? "\"logprobs\": true"
                                           : "\"include\": [\"message.output_text.logprobs\"]");
     }
-    if (a->receipt && (a->n * a->n_prompts > 1 || a->prompt_only || rules->most_choices < 2)) {
+    if (a->receipt && (a->n * a->n_prompts > 1 || a->prompt_only || rules->most_choices < 2))
         return refuse(r, 400, "receipt", "a receipt is of one answer, which is computed twice");
-    }
     if (a->receipt && a->echo && a->logprobs) {
         return refuse(r, 400, "receipt",
                       "a receipt is of the answer, not of its prompt's logprobs");
     }
-    if (a->prompt_only && a->kind == ASK_COMPLETION && !a->echo) {
+    if (a->prompt_only && a->kind == ASK_COMPLETION && !a->echo)
         return refuse(r, 400, "max_tokens", "max_tokens must be at least 1 without \"echo\": true");
-    }
     if (a->n > 1 && (a->prompt_only || (a->echo && a->logprobs && a->stream))) {
         return refuse(
             r, 400, a->kind == ASK_NATIVE ? "n_cmpl" : "n", "one answer at most to a prompt %s",
@@ -113,18 +107,16 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
 bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
               refusal *r) {
     *a = (ask){.kind = kind, .n = 1, .max_tokens = rules->max_tokens, .sampling = rules->sampling};
-    if (!rules->seeded) {
+    if (!rules->seeded)
         a->sampling.seed = draw_seed();
-    }
     a->body = ask_parse(bytes, size, r);
     return a->body != NULL && read_fields(a, rules, r) && ask_read_prompts(a, rules, r) &&
            check_whole(a, rules, r);
 }
 
 void ask_free(ask *a) {
-    for (size_t i = 0; i < a->n_prompts; i++) {
+    for (size_t i = 0; i < a->n_prompts; i++)
         free(a->prompts[i].ids);
-    }
     free(a->prompts);
     free(a->bias);
     text_free(&a->ignored);
@@ -134,12 +126,10 @@ void ask_free(ask *a) {
 
 bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r) {
     const char *asked = json_string_value(name);
-    if (asked == NULL) {
+    if (asked == NULL)
         return refuse(r, 400, "model", "model must be a text");
-    }
-    if (rules->any_model || strcmp(asked, rules->model) == 0) {
+    if (rules->any_model || strcmp(asked, rules->model) == 0)
         return true;
-    }
     (void)refuse(r, 404, "model", "there is no model '%.100s' here, only '%s'", asked,
                  rules->model);
     r->code = "model_not_found";

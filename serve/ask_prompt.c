@@ -72,18 +72,16 @@ const char *ask_prompt_field(ask_kind kind) {
 
 static bool reserve_prompts(ask *a, const ask_rules *rules, size_t n, refusal *r) {
     const char *param = ask_prompt_field(a->kind);
-    if (n == 0 || n > rules->most_choices) {
+    if (n == 0 || n > rules->most_choices)
         return refuse(r, 400, param, "%zu prompts: a request has 1 to %u", n, rules->most_choices);
-    }
     a->prompts = calloc(n, sizeof *a->prompts);
     a->n_prompts = a->prompts != NULL ? n : 0;
     return a->prompts != NULL || refuse(r, 503, param, "no memory for %zu prompts", n);
 }
 
 static bool check_length(const ask *a, const ask_prompt *p, const ask_rules *rules, refusal *r) {
-    if (p->n == 0) {
+    if (p->n == 0)
         return refuse(r, 400, ask_prompt_field(a->kind), "the prompt has no tokens");
-    }
     return p->n + !a->prompt_only <= rules->n_ctx || refuse_length(r, p->n, rules->n_ctx);
 }
 
@@ -95,9 +93,8 @@ static unsigned text_flags(const ask *a, bool first) {
 
 static bool append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r) {
     int32_t *grown = realloc(p->ids, (p->n + n + 1) * sizeof *grown);
-    if (grown == NULL) {
+    if (grown == NULL)
         return refuse(r, 503, "prompt", "no memory for %zu tokens", p->n + n);
-    }
     memcpy(grown + p->n, ids, n * sizeof *grown);
     p->ids = grown;
     p->n += n;
@@ -112,9 +109,8 @@ static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, co
         int32_t id;
         size_t n = 1;
         if (!json_is_string(part)) {
-            if (!read_id(part, i, rules->n_vocab, "prompt", &id, r) || !append_ids(p, &id, n, r)) {
+            if (!read_id(part, i, rules->n_vocab, "prompt", &id, r) || !append_ids(p, &id, n, r))
                 return false;
-            }
             continue;
         }
         int32_t *ids =
@@ -122,9 +118,8 @@ static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, co
                          text_flags(a, i == 0), &n, "prompt", r);
         const bool appended = ids != NULL && append_ids(p, ids, n, r);
         free(ids);
-        if (!appended) {
+        if (!appended)
             return false;
-        }
     }
     return true;
 }
@@ -149,35 +144,29 @@ static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, con
 /* An array with an id in it is one prompt. */
 static bool is_one_prompt(const ask *a, const json_t *prompt) {
     bool ids = json_is_integer(json_array_get(prompt, 0));
-    for (size_t i = 0; i < json_array_size(prompt) && a->kind == ASK_NATIVE; i++) {
+    for (size_t i = 0; i < json_array_size(prompt) && a->kind == ASK_NATIVE; i++)
         ids = ids || json_is_integer(json_array_get(prompt, i));
-    }
     return ids || !json_is_array(prompt);
 }
 
 static bool read_texts(ask *a, const ask_rules *rules, const json_t *prompt, refusal *r) {
-    if (is_one_prompt(a, prompt)) {
+    if (is_one_prompt(a, prompt))
         return reserve_prompts(a, rules, 1, r) && read_prompt(a, &a->prompts[0], rules, prompt, r);
-    }
     bool sound = reserve_prompts(a, rules, json_array_size(prompt), r);
-    for (size_t i = 0; i < a->n_prompts && sound; i++) {
+    for (size_t i = 0; i < a->n_prompts && sound; i++)
         sound = read_prompt(a, &a->prompts[i], rules, json_array_get(prompt, i), r);
-    }
     return sound;
 }
 
 bool ask_read_prompts(ask *a, const ask_rules *rules, refusal *r) {
     const char *name = ask_prompt_field(a->kind);
     const json_t *prompt = json_object_get(a->body, name);
-    if (prompt == NULL || json_is_null(prompt)) {
+    if (prompt == NULL || json_is_null(prompt))
         return refuse(r, 400, name, "%s is missing", name);
-    }
-    if (a->kind == ASK_COMPLETION || a->kind == ASK_NATIVE) {
+    if (a->kind == ASK_COMPLETION || a->kind == ASK_NATIVE)
         return read_texts(a, rules, prompt, r);
-    }
-    if (!reserve_prompts(a, rules, 1, r)) {
+    if (!reserve_prompts(a, rules, 1, r))
         return false;
-    }
     ask_prompt *p = &a->prompts[0];
     p->ids = ask_tokenize_talk(rules->tokenizer, a->kind, a->body, &p->n, r);
     return p->ids != NULL && check_length(a, p, rules, r);

@@ -39,11 +39,9 @@ typedef struct talk {
 } talk;
 
 static bool is_text_part(const talk_form *form, const char *type) {
-    for (size_t i = 0; i < 3 && type != NULL && form->parts[i] != NULL; i++) {
-        if (strcmp(type, form->parts[i]) == 0) {
+    for (size_t i = 0; i < 3 && type != NULL && form->parts[i] != NULL; i++)
+        if (strcmp(type, form->parts[i]) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -74,9 +72,8 @@ static bool add(talk *t, const char *role, const json_t *content, const char *pl
         m->content = json_string_value(content);
         return true;
     }
-    if (!json_is_array(content)) {
+    if (!json_is_array(content))
         return refuse(t->r, 400, t->form->field, "%s is no text and no array of parts", place);
-    }
     const bool sound = join_parts(t, content, place, joined);
     m->content = joined->bytes;
     return sound;
@@ -86,14 +83,11 @@ static bool add(talk *t, const char *role, const json_t *content, const char *pl
 static const char *role_of(const talk *t, const json_t *message, size_t i) {
     static const char *const roles[] = {"user", "assistant", "system"};
     const char *role = json_string_value(json_object_get(message, "role"));
-    for (size_t k = 0; role != NULL && k < 2U + t->form->system_role; k++) {
-        if (strcmp(role, roles[k]) == 0) {
+    for (size_t k = 0; role != NULL && k < 2U + t->form->system_role; k++)
+        if (strcmp(role, roles[k]) == 0)
             return roles[k];
-        }
-    }
-    if (role != NULL && t->form->system_role && strcmp(role, "developer") == 0) {
+    if (role != NULL && t->form->system_role && strcmp(role, "developer") == 0)
         return roles[2];
-    }
     (void)refuse(t->r, 400, t->form->field, "%s[%zu].role is not %suser or assistant",
                  t->form->field, i, t->form->system_role ? "system, developer, " : "");
     return NULL;
@@ -104,13 +98,11 @@ static bool read_message(talk *t, const json_t *message, size_t i) {
     const json_t *type = json_object_get(message, "type");
     (void)snprintf(place, sizeof place, "%s[%zu].content", t->form->field, i);
     if (t->form->items && type != NULL &&
-        (!json_is_string(type) || strcmp(json_string_value(type), "message") != 0)) {
+        (!json_is_string(type) || strcmp(json_string_value(type), "message") != 0))
         return refuse(t->r, 400, "input", "input[%zu].type: only messages are supported", i);
-    }
     const char *role = role_of(t, message, i);
-    if (role == NULL) {
+    if (role == NULL)
         return false;
-    }
     if (json_array_size(json_object_get(message, "tool_calls")) > 0) {
         return refuse(t->r, 400, t->form->field, "%s[%zu].tool_calls: tools are not supported",
                       t->form->field, i);
@@ -123,16 +115,13 @@ static bool read_talk(talk *t, const json_t *system, const json_t *messages) {
     bool sound = true;
     if (told) {
         sound = add(t, "system", system, t->form->system);
-        if (!sound && t->r->status == 400) {
+        if (!sound && t->r->status == 400)
             (void)snprintf(t->r->param, sizeof t->r->param, "%s", t->form->system);
-        }
     }
-    if (t->form->items && json_is_string(messages)) {
+    if (t->form->items && json_is_string(messages))
         return sound && add(t, "user", messages, t->form->field);
-    }
-    for (size_t i = 0; i < json_array_size(messages) && sound; i++) {
+    for (size_t i = 0; i < json_array_size(messages) && sound; i++)
         sound = read_message(t, json_array_get(messages, i), i);
-    }
     if (sound && t->form->user_last && strcmp(t->list[t->n - 1].role, "user") != 0) {
         return refuse(t->r, 400, t->form->field,
                       "the last message must be the user's: an answer is not continued");
@@ -173,15 +162,13 @@ int32_t *ask_tokenize_talk(const tern_tokenizer *t, ask_kind kind, const json_t 
     read.list = calloc(read.n_most, sizeof *read.list);
     read.joined = calloc(read.n_most, sizeof *read.joined);
     int32_t *ids = NULL;
-    if (read.list == NULL || read.joined == NULL) {
+    if (read.list == NULL || read.joined == NULL)
         (void)refuse(r, 503, form->field, "no memory for %zu messages", read.n_most);
-    } else if (read_talk(&read, form->system != NULL ? json_object_get(body, form->system) : NULL,
-                         messages)) {
+    else if (read_talk(&read, form->system != NULL ? json_object_get(body, form->system) : NULL,
+                       messages))
         ids = tokenize_chat(t, &read, n);
-    }
-    for (size_t i = 0; i < read.n_most && read.joined != NULL; i++) {
+    for (size_t i = 0; i < read.n_most && read.joined != NULL; i++)
         text_free(&read.joined[i]);
-    }
     free(read.joined);
     free(read.list);
     return ids;

@@ -15,9 +15,8 @@ struct audit {
 tern_status audit_open(const tern_model *model, const tern_engine_params *like, audit **out,
                        tern_error *err) {
     audit *a = calloc(1, sizeof *a);
-    if (a == NULL) {
+    if (a == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for an audit");
-    }
     tern_engine_params params = tern_engine_params_default();
     params.n_ctx = like->n_ctx;
     params.n_sequences = params.n_queue = 1;
@@ -33,9 +32,8 @@ tern_status audit_open(const tern_model *model, const tern_engine_params *like, 
 }
 
 void audit_note(audit *a, const receipt_answer *answer) {
-    if (a->busy) {
+    if (a->busy)
         return;
-    }
     const tern_request request = {.tokens = answer->prompt,
                                   .n_tokens = answer->n_prompt,
                                   .sampling = answer->sampling,
@@ -58,9 +56,8 @@ void audit_note(audit *a, const receipt_answer *answer) {
 /* Says nothing where there was no memory to find out. */
 static void compare(audit *a, const tern_event *e, figures *f) {
     a->busy = false;
-    if (e->end == TERN_END_ERROR || a->picked.failed) {
+    if (e->end == TERN_END_ERROR || a->picked.failed)
         return;
-    }
     figures_note_replay(f, e->end == a->end && strcmp(e->digest, a->digest) == 0 &&
                                a->picked.size == a->expected.size &&
                                (a->picked.size == 0 ||
@@ -71,28 +68,24 @@ bool audit_step(audit *a, figures *f) {
     const tern_event *events;
     size_t n;
     tern_error err = {0};
-    if (!a->busy) {
+    if (!a->busy)
         return false;
-    }
     if (tern_engine_step(a->engine, &events, &n, &err) != TERN_OK || n == 0) {
         const tern_engine_state now = tern_engine_now(a->engine);
         a->busy = err.status == TERN_OK && now.waiting + now.running > 0;
         return true;
     }
-    for (size_t i = 0; i < n; i++) {
-        if (events[i].kind == TERN_EVENT_END) {
+    for (size_t i = 0; i < n; i++)
+        if (events[i].kind == TERN_EVENT_END)
             compare(a, &events[i], f);
-        } else {
+        else
             text_add(&a->picked, (const char *)&events[i].token, sizeof events[i].token);
-        }
-    }
     return true;
 }
 
 void audit_free(audit **a) {
-    if (*a == NULL) {
+    if (*a == NULL)
         return;
-    }
     tern_engine_free(&(*a)->engine);
     text_free(&(*a)->expected);
     text_free(&(*a)->picked);

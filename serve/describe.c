@@ -68,11 +68,10 @@ static const struct {
 /* A number between two others, or only one number. */
 static void write_number(const field *f, text *out) {
     text_print(out, "{\"type\":\"%s\"", f->shape[0] == 'i' ? "integer" : "number");
-    if (f->low == f->high) {
+    if (f->low == f->high)
         text_print(out, ",\"const\":%.17g", f->low);
-    } else {
+    else
         text_print(out, ",\"minimum\":%.17g,\"maximum\":%.17g", f->low, f->high);
-    }
     text_print(out, "}");
 }
 
@@ -80,11 +79,10 @@ static void write_number(const field *f, text *out) {
 static void write_field(const field *f, text *out) {
     text_quote(out, f->name, strlen(f->name));
     text_print(out, ":{\"anyOf\":[");
-    if (strcmp(f->shape, "i") == 0 || strcmp(f->shape, "n") == 0) {
+    if (strcmp(f->shape, "i") == 0 || strcmp(f->shape, "n") == 0)
         write_number(f, out);
-    } else {
+    else
         shape_write(f->shape, out);
-    }
     text_print(out, ",{\"type\":\"null\"}]}");
 }
 
@@ -94,9 +92,8 @@ static void write_fields(ask_kind kind, text *out) {
     text_print(out, "{\"type\":\"object\",\"properties\":{");
     for (size_t i = 0; field_at(i) != NULL; i++) {
         const field *f = field_at(i);
-        if ((f->kinds & kind) == 0) {
+        if ((f->kinds & kind) == 0)
             continue;
-        }
         text_add(out, ",", !first);
         first = false;
         if (strcmp(f->name, prompt) == 0) {
@@ -124,9 +121,8 @@ static void write_responses(const route *r, text *out) {
     if (r->reply != NULL) {
         text_print(out, "\"200\":{\"description\":\"%s\",", r->what);
         write_content(r->reply[0] == 's' ? "text/plain" : "application/json", r->reply, out);
-        if (r->streams) {
+        if (r->streams)
             text_print(out, ",\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}");
-        }
         text_print(out, "}},");
     }
     text_print(out, "\"default\":{\"description\":\"why there is no answer\",");
@@ -137,11 +133,10 @@ static void write_responses(const route *r, text *out) {
 static void write_body(const route *r, text *out) {
     text_print(out, "\"requestBody\":{\"required\":true,\"content\":{\"application/json\":{"
                     "\"schema\":");
-    if (r->kind != 0) {
+    if (r->kind != 0)
         write_fields(r->kind, out);
-    } else {
+    else
         shape_write(r->body, out);
-    }
     text_print(out, "}}},");
 }
 
@@ -153,12 +148,10 @@ static void write_route(const route *r, text *out) {
         text_print(out, "\"parameters\":[{\"name\":\"name\",\"in\":\"path\",\"required\":true,"
                         "\"schema\":{\"type\":\"string\"}}],");
     }
-    if (!r->open) {
+    if (!r->open)
         text_print(out, "\"security\":[{\"key\":[]},{}],");
-    }
-    if (r->at_desk) {
+    if (r->at_desk)
         write_body(r, out);
-    }
     write_responses(r, out);
     text_print(out, "}}");
 }

@@ -45,16 +45,14 @@ static void *run(void *user) {
 
 tern_status desk_open(unsigned threads, desk **out, tern_error *err) {
     desk *d = calloc(1, sizeof *d);
-    if (d == NULL) {
+    if (d == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a server");
-    }
     d->last = &d->first;
     (void)pthread_mutex_init(&d->lock, NULL);
     (void)pthread_cond_init(&d->wanted, NULL);
     while (d->n_threads < threads && d->n_threads < MOST_THREADS &&
-           pthread_create(&d->threads[d->n_threads], NULL, run, d) == 0) {
+           pthread_create(&d->threads[d->n_threads], NULL, run, d) == 0)
         d->n_threads++;
-    }
     if (d->n_threads == 0) {
         desk_free(&d);
         return tern_fail(err, TERN_ERR_NOMEM, "no thread to read requests");
@@ -65,9 +63,8 @@ tern_status desk_open(unsigned threads, desk **out, tern_error *err) {
 
 bool desk_put(desk *d, desk_work *work, void *user, http_exchange *x) {
     entry *e = malloc(sizeof *e);
-    if (e == NULL) {
+    if (e == NULL)
         return false;
-    }
     *e = (entry){.work = work, .user = user, .x = x};
     (void)pthread_mutex_lock(&d->lock);
     const bool put = !d->stop;
@@ -78,29 +75,25 @@ bool desk_put(desk *d, desk_work *work, void *user, http_exchange *x) {
         (void)pthread_cond_signal(&d->wanted);
     }
     (void)pthread_mutex_unlock(&d->lock);
-    if (!put) {
+    if (!put)
         free(e);
-    }
     return put;
 }
 
 void desk_stop(desk *d) {
-    if (d == NULL) {
+    if (d == NULL)
         return;
-    }
     (void)pthread_mutex_lock(&d->lock);
     d->stop = true;
     (void)pthread_cond_broadcast(&d->wanted);
     (void)pthread_mutex_unlock(&d->lock);
-    while (d->n_threads > 0) {
+    while (d->n_threads > 0)
         (void)pthread_join(d->threads[--d->n_threads], NULL);
-    }
 }
 
 void desk_free(desk **d) {
-    if (*d == NULL) {
+    if (*d == NULL)
         return;
-    }
     desk_stop(*d);
     (void)pthread_cond_destroy(&(*d)->wanted);
     (void)pthread_mutex_destroy(&(*d)->lock);

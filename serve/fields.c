@@ -15,44 +15,39 @@ static void *place(const field_reading *in) {
 static bool read_number(const field_reading *in, const json_t *value, bool whole, double *out) {
     *out = json_number_value(value);
     if (json_is_number(value) && *out >= in->at->low && *out <= in->at->high &&
-        (!whole || *out == floor(*out))) {
+        (!whole || *out == floor(*out)))
         return true;
-    }
     return refuse(in->r, 400, in->at->name, "%s must be %s from %g to %g", in->at->name,
                   whole ? "an integer" : "a number", in->at->low, in->at->high);
 }
 
 static bool read_real(const field_reading *in, const json_t *value) {
     double x;
-    if (!read_number(in, value, false, &x)) {
+    if (!read_number(in, value, false, &x))
         return false;
-    }
     *(float *)place(in) = (float)x;
     return true;
 }
 
 static bool read_count(const field_reading *in, const json_t *value) {
     double x;
-    if (!read_number(in, value, true, &x)) {
+    if (!read_number(in, value, true, &x))
         return false;
-    }
     *(uint32_t *)place(in) = x > 0.0 ? (uint32_t)x : 0;
     return true;
 }
 
 static bool read_truth(const field_reading *in, const json_t *value) {
-    if (!json_is_boolean(value)) {
+    if (!json_is_boolean(value))
         return refuse(in->r, 400, in->at->name, "%s must be true or false", in->at->name);
-    }
     *(bool *)place(in) = json_is_true(value);
     return true;
 }
 
 /* 0 stands for the least share there is: the likeliest token. */
 static bool read_top_p(const field_reading *in, const json_t *value) {
-    if (!read_real(in, value)) {
+    if (!read_real(in, value))
         return false;
-    }
     float *p = place(in);
     *p = *p > 0.0F ? *p : 1e-6F;
     return true;
@@ -60,9 +55,8 @@ static bool read_top_p(const field_reading *in, const json_t *value) {
 
 static bool read_max_tokens(const field_reading *in, const json_t *value) {
     double x;
-    if (!read_number(in, value, true, &x)) {
+    if (!read_number(in, value, true, &x))
         return false;
-    }
     in->a->prompt_only = x == 0.0 && (in->a->kind & (ASK_COMPLETION | ASK_NATIVE)) != 0;
     if (x == 0.0 && !in->a->prompt_only) {
         return refuse(in->r, 400, in->at->name,
@@ -76,9 +70,8 @@ static bool read_max_tokens(const field_reading *in, const json_t *value) {
 
 static bool read_seed(const field_reading *in, const json_t *value) {
     const json_int_t x = json_integer_value(value);
-    if (!json_is_integer(value) || x < -1) {
+    if (!json_is_integer(value) || x < -1)
         return refuse(in->r, 400, "seed", "seed must be an integer, at least 0 (-1: drawn)");
-    }
     in->a->sampling.seed = x >= 0 ? (uint64_t)x : in->a->sampling.seed;
     return true;
 }
@@ -104,13 +97,11 @@ static bool read_stops(const field_reading *in, const json_t *value) {
 
 /* Of a chat whether, of a completion how many. */
 static bool read_logprobs(const field_reading *in, const json_t *value) {
-    if (in->a->kind == ASK_CHAT || json_is_boolean(value)) {
+    if (in->a->kind == ASK_CHAT || json_is_boolean(value))
         return read_truth(in, value);
-    }
     double x;
-    if (!read_number(in, value, true, &x)) {
+    if (!read_number(in, value, true, &x))
         return false;
-    }
     in->a->logprobs = in->a->kind == ASK_COMPLETION || x > 0.0;
     in->a->n_logprobs = (uint32_t)x;
     return true;
@@ -156,13 +147,11 @@ static bool read_pairs(const field_reading *in, const json_t *pairs) {
         const json_t *pair = json_array_get(pairs, i);
         const json_int_t id = json_integer_value(json_array_get(pair, 0));
         if (json_array_size(pair) != 2 || !json_is_integer(json_array_get(pair, 0)) || id < 0 ||
-            id >= (json_int_t)in->rules->n_vocab) {
+            id >= (json_int_t)in->rules->n_vocab)
             return refuse_bias(in);
-        }
         in->a->bias[i].token = (int32_t)id;
-        if (!add_bias(in, json_array_get(pair, 1))) {
+        if (!add_bias(in, json_array_get(pair, 1)))
             return refuse_bias(in);
-        }
     }
     return true;
 }
@@ -171,23 +160,19 @@ static bool read_bias(const field_reading *in, const json_t *value) {
     const bool pairs = in->a->kind == ASK_NATIVE && json_is_array(value);
     const size_t n = pairs ? json_array_size(value) : json_object_size(value);
     ask *a = in->a;
-    if ((!json_is_object(value) && !pairs) || n > 4096) {
+    if ((!json_is_object(value) && !pairs) || n > 4096)
         return refuse_bias(in);
-    }
     a->bias = calloc(n + 1, sizeof *a->bias);
-    if (a->bias == NULL) {
+    if (a->bias == NULL)
         return refuse(in->r, 503, "logit_bias", "no memory for %zu biases", n);
-    }
     const char *name;
     json_t *bias;
-    if (pairs && !read_pairs(in, value)) {
+    if (pairs && !read_pairs(in, value))
         return false;
-    }
     json_object_foreach(value, name, bias) {
         if (!read_id(name, in->rules->n_vocab, &a->bias[a->sampling.n_bias].token) ||
-            !add_bias(in, bias)) {
+            !add_bias(in, bias))
             return refuse_bias(in);
-        }
     }
     a->sampling.bias = a->bias;
     return true;
@@ -205,9 +190,8 @@ static bool read_later(const field_reading *in, const json_t *value) {
 }
 
 static bool read_cached(const field_reading *in, const json_t *value) {
-    if (!read_truth(in, value)) {
+    if (!read_truth(in, value))
         return false;
-    }
     in->a->alone = !in->a->alone;
     return true;
 }
@@ -406,10 +390,8 @@ const field *field_at(size_t i) {
 }
 
 const field *field_find(const char *name, ask_kind kind) {
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        if ((fields[i].kinds & kind) != 0 && strcmp(fields[i].name, name) == 0) {
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if ((fields[i].kinds & kind) != 0 && strcmp(fields[i].name, name) == 0)
             return &fields[i];
-        }
-    }
     return NULL;
 }

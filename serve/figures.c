@@ -10,9 +10,8 @@ static const double bounds[HISTOGRAM_BOUNDS] = {0.0005, 0.001, 0.0025, 0.005, 0.
 
 void histogram_add(histogram *h, double seconds) {
     size_t i = 0;
-    while (i < HISTOGRAM_BOUNDS && seconds > bounds[i]) {
+    while (i < HISTOGRAM_BOUNDS && seconds > bounds[i])
         i++;
-    }
     h->counts[i]++;
     h->sum += seconds;
 }
@@ -30,11 +29,10 @@ void histogram_write(const histogram *h, const char *name, text *out) {
 
 void figures_note_token(figures *f, double before, double seconds) {
     f->generated_tokens++;
-    if (before > 0.0) {
+    if (before > 0.0)
         histogram_add(&f->between_tokens, seconds - before);
-    } else {
+    else
         histogram_add(&f->first_token, seconds);
-    }
 }
 
 void figures_note_replay(figures *f, bool same) {
@@ -49,9 +47,8 @@ void figures_note_end(figures *f, const tern_event *e) {
     f->shared_tokens += b->n_shared;
     f->guessed_tokens += b->n_guessed;
     f->right_guesses += b->n_guessed_right;
-    if (b->queued_seconds > 0.0) { /* 0: it left before */
+    if (b->queued_seconds > 0.0) /* 0: it left before */
         histogram_add(&f->queue, b->queued_seconds);
-    }
     histogram_add(&f->whole, b->seconds);
     if (b->first_token_seconds > 0.0) {
         histogram_add(&f->prefill, b->first_token_seconds - b->queued_seconds);

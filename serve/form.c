@@ -8,9 +8,8 @@ void form_add(text *t, const char *words) {
 }
 
 void form_open_event(job *j, const char *name) {
-    if (name != NULL) {
+    if (name != NULL)
         text_print(&j->out, "event: %s\n", name);
-    }
     form_add(&j->out, "data: ");
 }
 
@@ -35,9 +34,8 @@ void form_write_tern(job *j, size_t first, size_t n) {
     form_add(&j->out, ",\"tern\":{");
     text_string(&j->out, "system_fingerprint", j->place.fingerprint);
     form_add(&j->out, ",\"digest\":[");
-    for (size_t i = first; i < first + n; i++) {
+    for (size_t i = first; i < first + n; i++)
         text_print(&j->out, "%s\"%s\"", i > first ? "," : "", j->choices[i].digest);
-    }
     form_add(&j->out, "],\"effective\":");
     ask_write_effective(&j->ask, &j->out);
     form_add(&j->out, ",\"ignored\":[");
@@ -58,9 +56,8 @@ void form_open_token(const job *j, text *t, int32_t token, float logprob) {
     text_print(t, ",\"id\":%d", (int)token);
     text_real(t, "logprob", logprob);
     form_add(t, ",\"bytes\":[");
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++)
         text_print(t, "%s%u", i > 0 ? "," : "", (unsigned)(unsigned char)bytes[i]);
-    }
     form_add(t, "]");
 }
 

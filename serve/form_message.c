@@ -29,17 +29,15 @@ static void write_usage(job *j) {
 static void write_stop(job *j, const choice *c) {
     text *out = &j->out;
     text_name(out, "stop_reason");
-    if (c->ended) {
+    if (c->ended)
         text_print(out, "\"%s\"", stop_reason(c->end));
-    } else {
+    else
         form_add(out, "null");
-    }
     text_name(out, "stop_sequence");
-    if (c->ended && c->end == TERN_END_STOP_TEXT) {
+    if (c->ended && c->end == TERN_END_STOP_TEXT)
         text_quote(out, j->ask.stops[c->stop], strlen(j->ask.stops[c->stop]));
-    } else {
+    else
         form_add(out, "null");
-    }
 }
 
 /* A message with or without its text; still open. */

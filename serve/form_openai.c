@@ -39,9 +39,8 @@ static void write_usage(job *j) {
 
 static size_t count_characters(const char *bytes, size_t size) {
     size_t n = 0;
-    for (size_t i = 0; i < size; n++) {
+    for (size_t i = 0; i < size; n++)
         i += tern_utf8_next(bytes + i, size - i).size;
-    }
     return n;
 }
 
@@ -51,12 +50,10 @@ typedef struct said_name {
 } said_name;
 
 static bool has_said(const text *t, const said_name *said, size_t n, said_name name) {
-    for (size_t i = 0; i < n && !t->failed; i++) {
+    for (size_t i = 0; i < n && !t->failed; i++)
         if (said[i].size == name.size &&
-            memcmp(t->bytes + said[i].at, t->bytes + name.at, name.size) == 0) {
+            memcmp(t->bytes + said[i].at, t->bytes + name.at, name.size) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -91,9 +88,8 @@ static void note_token(job *j, text *logs, size_t *offset, int32_t token, const 
                        bool shown) {
     size_t size;
     const char *bytes = tern_token_bytes(j->place.tokenizer, token, true, &size);
-    for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+    for (size_t k = 0; k < JOB_LOG_PARTS; k++)
         text_add(&logs[k], ",", logs[k].size > 0);
-    }
     text_quote(&logs[0], bytes, size);
     if (e != NULL) {
         text_float(&logs[1], (float)e->logprob);
@@ -109,9 +105,8 @@ static void note_token(job *j, text *logs, size_t *offset, int32_t token, const 
 /* Control tokens that the tokenizer added are not in a text that was given. */
 static bool is_shown(const job *j, size_t i, int32_t token) {
     size_t size = 1;
-    if (j->ask.prompts[i].given != NULL) {
+    if (j->ask.prompts[i].given != NULL)
         (void)tern_token_bytes(j->place.tokenizer, token, false, &size);
-    }
     return size > 0;
 }
 
@@ -148,9 +143,8 @@ static bool owes_prompt(const job *j, const choice *c) {
 /* Text of a choice, after its prompt where that is told now. */
 static void write_text(job *j, size_t i, const char *bytes, size_t size, bool prompt) {
     text whole = {0};
-    if (prompt) {
+    if (prompt)
         form_write_prompt(j, i, &whole);
-    }
     text_add(&whole, bytes, size);
     text_quote(&j->out, whole.bytes, whole.size);
     j->out.failed = j->out.failed || whole.failed;
@@ -191,18 +185,16 @@ static void write_logprobs(job *j, size_t i) {
         }
         form_add(out, "}");
     }
-    for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+    for (size_t k = 0; k < JOB_LOG_PARTS; k++)
         text_clear(&c->logs[k]);
-    }
     c->echoed = true;
 }
 
 static void write_reason(job *j, const choice *c, bool ended) {
-    if (ended) {
+    if (ended)
         text_print(&j->out, ",\"finish_reason\":\"%s\"", finish_reason(c->end));
-    } else {
+    else
         form_add(&j->out, ",\"finish_reason\":null");
-    }
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -215,11 +207,10 @@ static void open_choice(job *j, size_t i) {
 
 static void close_choice(job *j, bool final) {
     form_add(&j->out, "}]");
-    if (j->ask.include_usage) {
+    if (j->ask.include_usage)
         form_add(&j->out, ",\"usage\":null");
-    } else if (final) {
+    else if (final)
         form_write_tern(j, 0, j->n_choices);
-    }
     form_add(&j->out, "}");
     form_close_event(j);
 }

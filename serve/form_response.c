@@ -48,9 +48,8 @@ static void write_item(job *j, bool whole) {
     write_item_id(j, "id");
     text_string(&j->out, "status", status_of(&j->choices[0]));
     form_add(&j->out, ",\"content\":[");
-    if (whole) {
+    if (whole)
         write_part(j, true);
-    }
     form_add(&j->out, "]}");
 }
 
@@ -91,15 +90,13 @@ static void write_response(job *j) {
     form_add(out, c->ended && is_cut(c) ? "{\"reason\":\"max_output_tokens\"}" : "null");
     text_string(out, "model", j->place.model);
     form_add(out, ",\"output\":[");
-    if (c->ended) {
+    if (c->ended)
         write_item(j, true);
-    }
     form_add(out, "]");
     write_echo(j);
     write_usage(j);
-    if (c->ended) {
+    if (c->ended)
         form_write_tern(j, 0, 1);
-    }
     form_add(out, "}");
 }
 

@@ -37,12 +37,10 @@ static void drop_body(http_exchange *x) {
 }
 
 void http_release(http_exchange *x) {
-    if (atomic_fetch_sub(&x->owners, 1) > 1) {
+    if (atomic_fetch_sub(&x->owners, 1) > 1)
         return;
-    }
-    if (x->mark != NULL) {
+    if (x->mark != NULL)
         x->server->config.hooks.forget(x->server->config.hooks.user, x->mark);
-    }
     drop_body(x);
     free(x->method);
     free(x->path);
@@ -61,9 +59,8 @@ static const char *without_host(const char *path) {
 static http_exchange *new_exchange(http_server *s, struct MHD_Connection *connection,
                                    const char *method, const char *path) {
     http_exchange *x = calloc(1, sizeof *x);
-    if (x == NULL) {
+    if (x == NULL)
         return NULL;
-    }
     x->server = s;
     x->method = strdup(method);
     x->path = strdup(without_host(path));
@@ -139,11 +136,9 @@ typedef struct framing {
 
 static bool is_token(const char *name) {
     static const char marks[] = "!#$%&'*+-.^_`|~";
-    for (const char *c = name; *c != '\0'; c++) {
-        if (!isalnum((unsigned char)*c) && strchr(marks, *c) == NULL) {
+    for (const char *c = name; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && strchr(marks, *c) == NULL)
             return false;
-        }
-    }
     return name[0] != '\0';
 }
 
@@ -174,9 +169,8 @@ static http_verdict judge(const http_exchange *x, const char *version) {
     framing f = {.sound = true};
     (void)MHD_get_connection_values(x->connection, MHD_HEADER_KIND, note_header, &f);
     const bool old = strcmp(version, "HTTP/1.1") != 0;
-    if (!f.sound || f.lengths + f.codings > 1 || (old && f.codings > 0)) {
+    if (!f.sound || f.lengths + f.codings > 1 || (old && f.codings > 0))
         return HTTP_FRAMING;
-    }
     return f.length > x->server->config.limits.body_bytes ? HTTP_TOO_LONG : HTTP_SOUND;
 }
 
@@ -193,11 +187,10 @@ static void refuse(http_exchange *x) {
     };
     char limit[48] = "";
     char *body = NULL;
-    if (x->verdict == HTTP_TOO_LONG) {
+    if (x->verdict == HTTP_TOO_LONG)
         (void)snprintf(limit, sizeof limit, " %zu bytes", x->server->config.limits.body_bytes);
-    } else if (x->verdict == HTTP_NO_MEMORY) {
+    else if (x->verdict == HTTP_NO_MEMORY)
         http_reply_header(x, "Retry-After", "5");
-    }
     const int n = asprintf(
         &body, "{\"error\":{\"message\":\"%s%s\",\"type\":\"%s\",\"param\":null,\"code\":null}}",
         kinds[x->verdict].message, limit, kinds[x->verdict].type);
@@ -217,9 +210,8 @@ static http_connection *connection_of(struct MHD_Connection *connection) {
 static void begin_exchange(http_server *s, http_exchange *x) {
     (void)pthread_mutex_lock(&s->lock);
     x->wire = connection_of(x->connection);
-    if (x->wire != NULL) {
+    if (x->wire != NULL)
         x->wire->until = 0.0;
-    }
     (void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -236,9 +228,8 @@ static void end_exchange(http_server *s, http_exchange *x) {
 static http_result begin(http_server *s, struct MHD_Connection *connection, const char *path,
                          const char *method, const char *version, void **slot) {
     http_exchange *x = new_exchange(s, connection, method, path);
-    if (x == NULL) {
+    if (x == NULL)
         return MHD_NO;
-    }
     *slot = x;
     begin_exchange(s, x);
     x->verdict = judge(x, version);
@@ -246,18 +237,16 @@ static http_result begin(http_server *s, struct MHD_Connection *connection, cons
         refuse(x);
         return http_proceed(x); /* what follows is not read: the library ends the connection */
     }
-    if (!s->config.hooks.admit(s->config.hooks.user, x)) {
+    if (!s->config.hooks.admit(s->config.hooks.user, x))
         x->verdict = HTTP_UNWANTED;
-    }
     return MHD_YES;
 }
 
 static bool reserve(http_exchange *x, size_t size) {
     const http_limits *l = &x->server->config.limits;
     const size_t needed = x->body_size + size + 1; /* a terminator */
-    if (needed <= x->body_capacity) {
+    if (needed <= x->body_capacity)
         return true;
-    }
     size_t capacity = 2 * needed;
     capacity = capacity > l->body_bytes + 1 ? l->body_bytes + 1 : capacity;
     const size_t more = capacity - x->body_capacity;
@@ -278,14 +267,12 @@ static bool reserve(http_exchange *x, size_t size) {
 /* A piece of the body. What is not kept is read on for a while, so that the client hears why. */
 static http_result take(http_exchange *x, const char *bytes, size_t size) {
     const http_limits *l = &x->server->config.limits;
-    if (tern_clock_seconds() - x->body_began > l->request_seconds) {
+    if (tern_clock_seconds() - x->body_began > l->request_seconds)
         return MHD_NO;
-    }
-    if (x->verdict == HTTP_SOUND && size > l->body_bytes - x->body_size) {
+    if (x->verdict == HTTP_SOUND && size > l->body_bytes - x->body_size)
         x->verdict = HTTP_TOO_LONG;
-    } else if (x->verdict == HTTP_SOUND && !reserve(x, size)) {
+    else if (x->verdict == HTTP_SOUND && !reserve(x, size))
         x->verdict = HTTP_NO_MEMORY;
-    }
     if (x->verdict != HTTP_SOUND) {
         drop_body(x);
         x->body_dropped += size;
@@ -302,9 +289,8 @@ static http_result on_request(void *user, struct MHD_Connection *connection, con
                               size_t *size, void **slot) {
     http_server *s = user;
     http_exchange *x = *slot;
-    if (x == NULL) {
+    if (x == NULL)
         return begin(s, connection, path, method, version, slot);
-    }
     if (*size > 0) {
         const http_result result = take(x, bytes, *size);
         *size = 0;
@@ -312,11 +298,10 @@ static http_result on_request(void *user, struct MHD_Connection *connection, con
     }
     if (!x->handled) {
         x->handled = true;
-        if (x->verdict == HTTP_SOUND || x->verdict == HTTP_UNWANTED) {
+        if (x->verdict == HTTP_SOUND || x->verdict == HTTP_UNWANTED)
             s->config.hooks.handle(s->config.hooks.user, x);
-        } else {
+        else
             refuse(x);
-        }
     }
     return http_proceed(x);
 }
@@ -326,9 +311,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     http_server *s = user;
     http_exchange *x = *slot;
     (void)connection;
-    if (x == NULL) {
+    if (x == NULL)
         return;
-    }
     *slot = NULL;
     end_exchange(s, x);
     (void)pthread_mutex_lock(&x->lock);
@@ -353,21 +337,18 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
                 MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
             http_wait_for(s, c, 0);
             c->next = s->connections;
-            if (c->next != NULL) {
+            if (c->next != NULL)
                 c->next->before = c;
-            }
             s->connections = c;
             *context = c;
         }
     } else if (c != NULL) {
-        if (c->before != NULL) {
+        if (c->before != NULL)
             c->before->next = c->next;
-        } else {
+        else
             s->connections = c->next;
-        }
-        if (c->next != NULL) {
+        if (c->next != NULL)
             c->next->before = c->before;
-        }
         free(c);
         *context = NULL;
     }
@@ -421,9 +402,8 @@ tern_status http_open(const http_config *config, http_server **out, tern_error *
     }
     s->config = *config;
     const int fd = http_listen(config, s->address, sizeof s->address, err);
-    if (fd >= 0) {
+    if (fd >= 0)
         s->daemon = start(s, fd);
-    }
     if (s->daemon == NULL) {
         if (fd >= 0) {
             (void)close(fd);
@@ -447,13 +427,11 @@ unsigned http_active(const http_server *s) {
 
 void http_close(http_server **server) {
     http_server *s = *server;
-    if (s == NULL) {
+    if (s == NULL)
         return;
-    }
     MHD_stop_daemon(s->daemon);
-    if (s->config.unix_path != NULL) {
+    if (s->config.unix_path != NULL)
         (void)unlink(s->config.unix_path);
-    }
     (void)pthread_mutex_destroy(&s->lock);
     free(s);
     *server = NULL;

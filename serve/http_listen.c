@@ -18,15 +18,13 @@ enum { BACKLOG = 128 };
 /* A socket that a server left, which ended before it could remove it: nobody answers there. */
 static bool is_left_over(const struct sockaddr_un *name) {
     struct stat st;
-    if (lstat(name->sun_path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
+    if (lstat(name->sun_path, &st) != 0 || !S_ISSOCK(st.st_mode))
         return false;
-    }
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) != 0 &&
                          errno == ECONNREFUSED;
-    if (fd >= 0) {
+    if (fd >= 0)
         (void)close(fd);
-    }
     return refused;
 }
 
@@ -39,9 +37,8 @@ static int listen_unix(const char *path, char *address, size_t size, tern_error 
         return -1;
     }
     memcpy(name.sun_path, path, length + 1);
-    if (is_left_over(&name)) {
+    if (is_left_over(&name))
         (void)unlink(path);
-    }
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const mode_t mask = umask(S_IRWXG | S_IRWXO); /* the user's alone */
     const bool bound = fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof name) == 0 &&
@@ -50,9 +47,8 @@ static int listen_unix(const char *path, char *address, size_t size, tern_error 
     (void)umask(mask);
     if (!bound) {
         (void)tern_fail(err, TERN_ERR_IO, "unix:%s: cannot listen: %s", path, strerror(why));
-        if (fd >= 0) {
+        if (fd >= 0)
             (void)close(fd);
-        }
         return -1;
     }
     (void)snprintf(address, size, "unix:%s", path);
@@ -62,13 +58,11 @@ static int listen_unix(const char *path, char *address, size_t size, tern_error 
 static int listen_on(const struct addrinfo *a) {
     const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int yes = 1;
-    if (fd < 0) {
+    if (fd < 0)
         return -1;
-    }
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0) {
+    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
-    }
     const int why = errno;
     (void)close(fd);
     errno = why;
@@ -78,17 +72,15 @@ static int listen_on(const struct addrinfo *a) {
 static uint16_t port_of(int fd) {
     struct sockaddr_storage name = {0};
     socklen_t size = sizeof name;
-    if (getsockname(fd, (struct sockaddr *)&name, &size) != 0) {
+    if (getsockname(fd, (struct sockaddr *)&name, &size) != 0)
         return 0;
-    }
     return ntohs(name.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&name)->sin6_port
                                             : ((const struct sockaddr_in *)&name)->sin_port);
 }
 
 int http_listen(const http_config *c, char *address, size_t size, tern_error *err) {
-    if (c->unix_path != NULL) {
+    if (c->unix_path != NULL)
         return listen_unix(c->unix_path, address, size, err);
-    }
     char port[8];
     (void)snprintf(port, sizeof port, "%u", (unsigned)c->port);
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
@@ -100,9 +92,8 @@ int http_listen(const http_config *c, char *address, size_t size, tern_error *er
         return -1;
     }
     int fd = -1;
-    for (const struct addrinfo *a = found; a != NULL && fd < 0; a = a->ai_next) {
+    for (const struct addrinfo *a = found; a != NULL && fd < 0; a = a->ai_next)
         fd = listen_on(a);
-    }
     const int why = errno;
     freeaddrinfo(found);
     if (fd < 0) {

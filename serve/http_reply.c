@@ -52,14 +52,12 @@ static ssize_t read_stream(void *user, uint64_t position, char *out, size_t most
 /* With the lock held. */
 static struct MHD_Response *make_response(http_exchange *x) {
     enum { BLOCK = 16384 };
-    if (x->stream) {
+    if (x->stream)
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, x, NULL);
-    }
     struct MHD_Response *response =
         MHD_create_response_from_buffer(x->reply_size, x->reply, MHD_RESPMEM_MUST_FREE);
-    if (response != NULL) {
+    if (response != NULL)
         x->reply = NULL; /* the library's now */
-    }
     return response;
 }
 
@@ -75,16 +73,14 @@ static bool add_headers(const http_exchange *x, struct MHD_Response *response) {
         added = added && add(response, "Cache-Control", "no-cache") &&
                 add(response, "X-Accel-Buffering", "no");
     }
-    if (x->verdict == HTTP_FRAMING) {
+    if (x->verdict == HTTP_FRAMING)
         added = added && add(response, "Connection", "close");
-    }
     if (origin != NULL) {
         added = added && add(response, "Access-Control-Allow-Origin", origin) &&
                 add(response, "Vary", "Origin");
     }
-    for (unsigned i = 0; i < x->n_headers && added; i++) {
+    for (unsigned i = 0; i < x->n_headers && added; i++)
         added = add(response, x->headers[i].name, x->headers[i].value);
-    }
     return added;
 }
 
@@ -95,15 +91,13 @@ http_result http_proceed(http_exchange *x) {
     (void)pthread_mutex_lock(&x->lock);
     const bool waits = !x->gone && x->status == 0;
     const unsigned status = x->status;
-    if (waits) {
+    if (waits)
         suspend(x);
-    } else if (!x->gone) {
+    else if (!x->gone)
         response = make_response(x);
-    }
     (void)pthread_mutex_unlock(&x->lock);
-    if (response == NULL) {
+    if (response == NULL)
         return waits ? MHD_YES : MHD_NO;
-    }
     const http_result result =
         add_headers(x, response) ? MHD_queue_response(x->connection, status, response) : MHD_NO;
     MHD_destroy_response(response);
@@ -131,9 +125,8 @@ void http_wait_for(const http_server *s, http_connection *c, size_t bytes) {
 /* All of the reply is there, and its client has to read what it has not read yet. */
 static void wait_for_reader(http_exchange *x, size_t bytes) {
     (void)pthread_mutex_lock(&x->server->lock);
-    if (x->wire != NULL) {
+    if (x->wire != NULL)
         http_wait_for(x->server, x->wire, bytes);
-    }
     (void)pthread_mutex_unlock(&x->server->lock);
 }
 
@@ -165,9 +158,8 @@ void http_stream_open(http_exchange *x) {
         x->stream = true;
         x->written = tern_clock_seconds();
         x->next = s->streams;
-        if (x->next != NULL) {
+        if (x->next != NULL)
             x->next->before = x;
-        }
         s->streams = x;
         http_keep(x); /* by the list */
         wake(x);
@@ -179,17 +171,14 @@ void http_stream_open(http_exchange *x) {
 /* With the server's lock held. */
 static void unlink_stream(http_exchange *x) {
     http_server *s = x->server;
-    if (s->streams == x) {
+    if (s->streams == x)
         s->streams = x->next;
-    } else if (x->before == NULL) {
+    else if (x->before == NULL)
         return; /* it is not in the list */
-    }
-    if (x->before != NULL) {
+    if (x->before != NULL)
         x->before->next = x->next;
-    }
-    if (x->next != NULL) {
+    if (x->next != NULL)
         x->next->before = x->before;
-    }
     x->next = x->before = NULL;
     http_release(x);
 }
@@ -203,9 +192,8 @@ void http_stream_forget(http_exchange *x) {
 /* With the lock held: room for size more bytes to be sent. */
 static bool make_room(http_exchange *x, size_t size) {
     const size_t left = x->reply_size - x->reply_sent;
-    if (left + size > x->server->config.limits.unread_bytes) {
+    if (left + size > x->server->config.limits.unread_bytes)
         return false;
-    }
     if (x->reply_sent > 0) {
         memmove(x->reply, x->reply + x->reply_sent, left);
         x->reply_size = left;
@@ -214,9 +202,8 @@ static bool make_room(http_exchange *x, size_t size) {
     if (left + size > x->reply_capacity) {
         const size_t capacity = 2 * (left + size) + 1024;
         char *grown = realloc(x->reply, capacity);
-        if (grown == NULL) {
+        if (grown == NULL)
             return false;
-        }
         x->reply = grown;
         x->reply_capacity = capacity;
     }
@@ -259,9 +246,8 @@ void http_stream_end(http_exchange *x) {
 
 void http_stream_cut(http_exchange *x) {
     (void)pthread_mutex_lock(&x->lock);
-    if (x->connection != NULL) {
+    if (x->connection != NULL)
         cut(x);
-    }
     (void)pthread_mutex_unlock(&x->lock);
     http_stream_end(x);
 }
@@ -273,9 +259,8 @@ bool http_gone(http_exchange *x) {
         x->gone = poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
     }
     const bool gone = x->gone || x->connection == NULL;
-    if (gone) {
+    if (gone)
         wake(x);
-    }
     (void)pthread_mutex_unlock(&x->lock);
     return gone;
 }
@@ -294,9 +279,8 @@ static void ping_streams(http_server *s, double now) {
         (void)pthread_mutex_lock(&x->lock);
         const bool silent = now - x->written >= s->config.limits.ping_seconds;
         (void)pthread_mutex_unlock(&x->lock);
-        if (silent) {
+        if (silent)
             (void)http_stream_write(x, ping, sizeof ping - 1);
-        }
     }
     (void)pthread_mutex_unlock(&s->lock);
 }
@@ -305,11 +289,9 @@ static void ping_streams(http_server *s, double now) {
  * ended before that. */
 static void end_slow_ones(http_server *s, double now) {
     (void)pthread_mutex_lock(&s->lock);
-    for (http_connection *c = s->connections; c != NULL; c = c->next) {
-        if (c->until > 0.0 && now > c->until) {
+    for (http_connection *c = s->connections; c != NULL; c = c->next)
+        if (c->until > 0.0 && now > c->until)
             (void)shutdown(c->fd, SHUT_RDWR);
-        }
-    }
     (void)pthread_mutex_unlock(&s->lock);
 }
 

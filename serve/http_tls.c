@@ -27,12 +27,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static identity *current;
 
 static void free_identity(identity *i) {
-    for (unsigned k = 0; k < i->n; k++) {
+    for (unsigned k = 0; k < i->n; k++)
         gnutls_pcert_deinit(&i->chain[k]);
-    }
-    if (i->key != NULL) {
+    if (i->key != NULL)
         gnutls_privkey_deinit(i->key);
-    }
     free(i);
 }
 
@@ -43,15 +41,13 @@ static tern_status fail(tern_error *err, const char *path, const char *what, int
 static tern_status read_chain(identity *i, const char *path, tern_error *err) {
     gnutls_datum_t bytes = {0};
     int code = gnutls_load_file(path, &bytes);
-    if (code != GNUTLS_E_SUCCESS) {
+    if (code != GNUTLS_E_SUCCESS)
         return fail(err, path, "cannot be read", code);
-    }
     unsigned n = MOST_CERTIFICATES;
     code = gnutls_pcert_list_import_x509_raw(i->chain, &n, &bytes, GNUTLS_X509_FMT_PEM, 0);
     gnutls_free(bytes.data);
-    if (code != GNUTLS_E_SUCCESS) {
+    if (code != GNUTLS_E_SUCCESS)
         return fail(err, path, "is no chain of certificates", code);
-    }
     i->n = n;
     return TERN_OK;
 }
@@ -59,13 +55,11 @@ static tern_status read_chain(identity *i, const char *path, tern_error *err) {
 static tern_status read_key(identity *i, const char *path, tern_error *err) {
     gnutls_datum_t bytes = {0};
     int code = gnutls_load_file(path, &bytes);
-    if (code != GNUTLS_E_SUCCESS) {
+    if (code != GNUTLS_E_SUCCESS)
         return fail(err, path, "cannot be read", code);
-    }
     code = gnutls_privkey_init(&i->key);
-    if (code == GNUTLS_E_SUCCESS) {
+    if (code == GNUTLS_E_SUCCESS)
         code = gnutls_privkey_import_x509_raw(i->key, &bytes, GNUTLS_X509_FMT_PEM, NULL, 0);
-    }
     gnutls_memset(bytes.data, 0, bytes.size);
     gnutls_free(bytes.data);
     return code == GNUTLS_E_SUCCESS ? TERN_OK : fail(err, path, "is no private key", code);
@@ -75,9 +69,8 @@ static bool belongs_together(const identity *i) {
     gnutls_pubkey_t of_key;
     unsigned char a[KEY_ID_BYTES], b[KEY_ID_BYTES];
     size_t a_size = sizeof a, b_size = sizeof b;
-    if (gnutls_pubkey_init(&of_key) != GNUTLS_E_SUCCESS) {
+    if (gnutls_pubkey_init(&of_key) != GNUTLS_E_SUCCESS)
         return false;
-    }
     const bool same =
         gnutls_pubkey_import_privkey(of_key, i->key, 0, 0) == GNUTLS_E_SUCCESS &&
         gnutls_pubkey_get_key_id(of_key, GNUTLS_KEYID_USE_SHA256, a, &a_size) == GNUTLS_E_SUCCESS &&
@@ -95,13 +88,11 @@ tern_status http_tls_load(const char *certificate_path, const char *key_path, te
                          "the libmicrohttpd of this machine was made without TLS");
     }
     identity *i = calloc(1, sizeof *i);
-    if (i == NULL) {
+    if (i == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a certificate");
-    }
     tern_status status = read_chain(i, certificate_path, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_key(i, key_path, err);
-    }
     if (status == TERN_OK && !belongs_together(i)) {
         status = tern_fail(err, TERN_ERR_IO, "%s: is not the key of the certificate in %s",
                            key_path, certificate_path);

@@ -36,16 +36,14 @@ static void name_it(job *j) {
     (void)snprintf(j->id, sizeof j->id, "%s%016" PRIx64 "%08" PRIx32, j->form->id, random[0],
                    (uint32_t)random[1]);
     j->created = time(NULL);
-    if (j->form->open != NULL) {
+    if (j->form->open != NULL)
         j->form->open(j);
-    }
 }
 
 job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
     job *j = calloc(1, sizeof *j);
-    if (j == NULL) {
+    if (j == NULL)
         return NULL;
-    }
     j->n_choices = a->n * a->n_prompts;
     j->n_left = j->n_choices + a->receipt;
     j->n_requests = a->n_prompts + a->receipt;
@@ -76,15 +74,12 @@ void job_free(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         text_free(&j->choices[i].content);
         text_free(&j->choices[i].ids);
-        for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+        for (size_t k = 0; k < JOB_LOG_PARTS; k++)
             text_free(&j->choices[i].logs[k]);
-        }
     }
-    for (size_t i = 0; i < j->ask.n_prompts && j->notes != NULL; i++) {
-        for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+    for (size_t i = 0; i < j->ask.n_prompts && j->notes != NULL; i++)
+        for (size_t k = 0; k < JOB_LOG_PARTS; k++)
             text_free(&j->notes[i].logs[k]);
-        }
-    }
     free(j->choices);
     free(j->ids);
     free(j->notes);
@@ -130,9 +125,8 @@ tern_request job_request(const job *j, size_t i) {
 /* Sends the events that were written. */
 static bool send(job *j) {
     const bool sent = !j->out.failed && http_stream_write(j->x, j->out.bytes, j->out.size);
-    if (j->out.failed) {
+    if (j->out.failed)
         http_stream_cut(j->x);
-    }
     text_clear(&j->out);
     return sent;
 }
@@ -157,13 +151,11 @@ static bool give(job *j, size_t i, const char *bytes, size_t size) {
         size -= dropped;
     }
     c->new_line = c->new_line || (size > 0 && memchr(bytes, '\n', size) != NULL);
-    if (!j->ask.stream || j->form->keeps_text) {
+    if (!j->ask.stream || j->form->keeps_text)
         text_add(&c->content, bytes, size);
-    }
     const size_t told = j->form->keeps_text ? c->offset : 0;
-    if (!j->ask.stream || (size == 0 && c->logs[0].size == told)) {
+    if (!j->ask.stream || (size == 0 && c->logs[0].size == told))
         return true;
-    }
     j->form->piece(j, i, bytes, size);
     return send(j);
 }
@@ -178,9 +170,8 @@ void job_begin(job *j) {
 
 /* The last documents of a stream, or the whole reply. */
 static void finish(job *j) {
-    if (j->over) {
+    if (j->over)
         return;
-    }
     j->over = true;
     if (j->ask.stream) {
         j->form->finish(j);
@@ -189,9 +180,8 @@ static void finish(job *j) {
         return;
     }
     size_t size;
-    if (j->n_choices == 1) {
+    if (j->n_choices == 1)
         http_reply_header(j->x, "X-Tern-Digest", j->choices[0].digest);
-    }
     j->form->whole(j);
     char *bytes = text_take(&j->out, &size);
     http_reply(j->x, 200, "application/json", bytes, size);
@@ -214,15 +204,14 @@ static size_t held_bytes(const job *j) {
 /* A choice that ended in another way than an answer does ends all of the reply. */
 static bool fails(job *j, const tern_event *e) {
     refusal r = {0};
-    if (e->end == TERN_END_ERROR) {
+    if (e->end == TERN_END_ERROR)
         (void)refuse_error(&r, NULL, e->error);
-    } else if (e->end == TERN_END_CANCELLED) {
+    else if (e->end == TERN_END_CANCELLED)
         (void)refuse(&r, 503, NULL, "the server is ending, and the answer with it");
-    } else if (e->end == TERN_END_DEADLINE) {
+    else if (e->end == TERN_END_DEADLINE)
         (void)refuse(&r, 503, NULL, "the answer was not ready in time");
-    } else {
+    else
         return false;
-    }
     j->cut = true;
     job_refuse(j, &r);
     return true;
@@ -275,15 +264,13 @@ static bool make_receipt(job *j) {
     job_replay *p = &j->replay;
     const receipt_answer answer = job_answer(j);
     refusal r;
-    if (job_differs(j)) {
+    if (job_differs(j))
         (void)refuse(&r, 500, "receipt", "the answer was repeated and is another one");
-    } else if (p->answered.failed || p->replayed.failed ||
-               (p->receipt = j->place.receipts->make(j->place.receipts->user, &answer)) == NULL) {
+    else if (p->answered.failed || p->replayed.failed ||
+             (p->receipt = j->place.receipts->make(j->place.receipts->user, &answer)) == NULL)
         (void)refuse(&r, 503, "receipt", "the receipt could not be made");
-    }
-    if (p->receipt == NULL) {
+    if (p->receipt == NULL)
         job_refuse(j, &r);
-    }
     return p->receipt != NULL;
 }
 
@@ -299,9 +286,8 @@ static bool tell_end(job *j, size_t i) {
 
 /* All has ended. */
 static bool conclude(job *j) {
-    if (j->ask.receipt && (!make_receipt(j) || !tell_end(j, 0))) {
+    if (j->ask.receipt && (!make_receipt(j) || !tell_end(j, 0)))
         return false;
-    }
     finish(j);
     return true;
 }
@@ -315,9 +301,8 @@ static bool end(job *j, size_t i, const tern_event *e) {
     memcpy(c->digest, e->digest, sizeof c->digest);
     visit_note(j->visit, e);
     j->n_left--;
-    if (fails(j, e) || j->over) {
+    if (fails(j, e) || j->over)
         return false;
-    }
     const bool wanted = give(j, i, e->text, e->size) && (j->ask.receipt || tell_end(j, i));
     return wanted && (j->n_left > 0 || conclude(j));
 }
@@ -330,49 +315,40 @@ static bool take_replay(job *j, const tern_event *e) {
     }
     memcpy(j->replay.digest, e->digest, sizeof j->replay.digest);
     j->n_left--;
-    if (fails(j, e) || j->over) {
+    if (fails(j, e) || j->over)
         return false;
-    }
     return j->n_left > 0 || conclude(j);
 }
 
 static void note(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
     c->n_tokens++;
-    if ((j->ask.receipt || j->place.audits) && i == 0) {
+    if ((j->ask.receipt || j->place.audits) && i == 0)
         keep_token(&j->replay.answered, e);
-    }
-    if (j->form->has_ids) {
+    if (j->form->has_ids)
         text_print(&c->ids, "%s%d", c->ids.size > 0 ? "," : "", (int)e->token);
-    }
-    if (j->ask.logprobs) {
+    if (j->ask.logprobs)
         j->form->note(j, i, e);
-    }
-    for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
+    for (size_t k = 0; k < JOB_LOG_PARTS; k++)
         j->out.failed = j->out.failed || c->logs[k].failed;
-    }
     j->out.failed = j->out.failed || c->ids.failed;
 }
 
 bool job_take(job *j, size_t i, const tern_event *e) {
     const size_t at = i * j->ask.n + e->branch;
-    if (i == j->ask.n_prompts) {
+    if (i == j->ask.n_prompts)
         return take_replay(j, e);
-    }
-    if (e->kind == TERN_EVENT_END) {
+    if (e->kind == TERN_EVENT_END)
         return end(j, at, e);
-    }
-    if (j->over) {
+    if (j->over)
         return false;
-    }
     if (e->kind == TERN_EVENT_PROMPT) {
         j->form->note_prompt(j, i, e);
         return true;
     }
     note(j, at, e);
-    if (!give(j, at, e->text, e->size)) {
+    if (!give(j, at, e->text, e->size))
         return false;
-    }
     if (!j->ask.stream && j->ask.logprobs && held_bytes(j) > MOST_REPLY_BYTES) {
         refusal r;
         (void)refuse(&r, 400, "stream", "the reply is longer than %d bytes: ask for a stream",

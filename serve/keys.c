@@ -19,9 +19,8 @@ static void digest_of(const char *bytes, size_t size, uint8_t digest[KEY_DIGEST_
     tern_sha256_start(&h);
     tern_sha256_add(&h, bytes, size);
     tern_sha256_finish(&h, hex);
-    for (size_t i = 0; i < KEY_DIGEST_BYTES; i++) {
+    for (size_t i = 0; i < KEY_DIGEST_BYTES; i++)
         digest[i] = (uint8_t)(nibble(hex[2 * i]) << 4 | nibble(hex[2 * i + 1]));
-    }
 }
 
 static key *new_key(const char *label, size_t label_size, const char *bytes, size_t size) {
@@ -47,16 +46,14 @@ static tern_status add(keys *k, const char *label, size_t label_size, const char
     if (k->n == k->capacity) {
         const size_t capacity = 2 * k->capacity + 8;
         key **grown = realloc(k->at, capacity * sizeof *grown);
-        if (grown == NULL) {
+        if (grown == NULL)
             return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu keys", k->n + 1);
-        }
         k->at = grown;
         k->capacity = capacity;
     }
     key *added = new_key(label, label_size, bytes, size);
-    if (added == NULL) {
+    if (added == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu keys", k->n + 1);
-    }
     k->at[k->n++] = added;
     return TERN_OK;
 }
@@ -99,9 +96,8 @@ static line_words split(const char *line, size_t size) {
 /* Whether a word is a limit; *value gets it, 0 for one that is no number above 0. */
 static bool read_limit(const char *word, size_t size, const char *name, uint32_t *value) {
     const size_t n = strlen(name);
-    if (size <= n || strncmp(word, name, n) != 0) {
+    if (size <= n || strncmp(word, name, n) != 0)
         return false;
-    }
     const size_t digits = strspn(word + n, "0123456789");
     *value = digits == size - n && digits <= 9 ? (uint32_t)strtoul(word + n, NULL, 10) : 0;
     return true;
@@ -116,9 +112,8 @@ static bool take_limits(line_words *w, key_limits *l) {
         uint32_t *const limit = word[0] == 'r' ? &l->requests : &l->tokens_per_minute;
         const uint32_t before = *limit;
         if (!read_limit(word, size, "requests=", limit) &&
-            !read_limit(word, size, "tokens-per-minute=", limit)) {
+            !read_limit(word, size, "tokens-per-minute=", limit))
             break;
-        }
         sound = *limit > 0 && before == 0;
         w->n--;
     }
@@ -130,9 +125,8 @@ static tern_status add_line(keys *k, const char *path, size_t number, const char
                             tern_error *err) {
     line_words w = split(line, size);
     key_limits limits = {0};
-    if (w.n == 0) {
+    if (w.n == 0)
         return TERN_OK;
-    }
     if (w.more || !take_limits(&w, &limits)) {
         return tern_fail(err, TERN_ERR_ARG,
                          "%s: line %zu has limits other than requests=N and tokens-per-minute=N",
@@ -154,9 +148,8 @@ static tern_status add_line(keys *k, const char *path, size_t number, const char
 
 tern_status keys_add_file(keys *k, const char *path, tern_error *err) {
     FILE *in = fopen(path, "re");
-    if (in == NULL) {
+    if (in == NULL)
         return tern_fail(err, TERN_ERR_IO, "%s: cannot be opened", path);
-    }
     const size_t before = k->n;
     char *line = NULL;
     size_t capacity = 0, number = 0, total = 0;
@@ -168,37 +161,33 @@ tern_status keys_add_file(keys *k, const char *path, tern_error *err) {
                      ? tern_fail(err, TERN_ERR_ARG, "%s: is no list of keys", path)
                      : add_line(k, path, number, line, strcspn(line, "\n"), err);
     }
-    if (status == TERN_OK && ferror(in)) {
+    if (status == TERN_OK && ferror(in))
         status = tern_fail(err, TERN_ERR_IO, "%s: cannot be read", path);
-    } else if (status == TERN_OK && k->n == before) {
+    else if (status == TERN_OK && k->n == before)
         status = tern_fail(err, TERN_ERR_ARG, "%s: there is no key in it", path);
-    }
     free(line);
     (void)fclose(in);
     return status;
 }
 
 void keys_free(keys *k) {
-    for (size_t i = 0; i < k->n; i++) {
+    for (size_t i = 0; i < k->n; i++)
         key_release(k->at[i]);
-    }
     free(k->at);
     *k = (keys){0};
 }
 
 static bool equal(const uint8_t *a, const uint8_t *b) {
     volatile uint8_t differs = 0;
-    for (size_t i = 0; i < KEY_DIGEST_BYTES; i++) {
+    for (size_t i = 0; i < KEY_DIGEST_BYTES; i++)
         differs = (uint8_t)(differs | (a[i] ^ b[i]));
-    }
     return differs == 0;
 }
 
 static key *find(const keys *k, const uint8_t *digest) {
     key *found = NULL;
-    for (size_t i = 0; i < k->n; i++) {
+    for (size_t i = 0; i < k->n; i++)
         found = equal(digest, k->at[i]->digest) ? k->at[i] : found;
-    }
     return found;
 }
 
@@ -206,9 +195,8 @@ key *keys_find(const keys *k, const char *given, size_t size) {
     uint8_t digest[KEY_DIGEST_BYTES];
     digest_of(given, size, digest);
     key *found = find(k, digest);
-    if (found != NULL) {
+    if (found != NULL)
         key_keep(found);
-    }
     return found;
 }
 

@@ -58,9 +58,8 @@ static void write_text(const access_log *l, const log_entry *e, text *t) {
     add_time(t);
     text_print(t, " %s %s %s %u %" PRIu64 " bytes %.3f s", e->label != NULL ? e->label : "-",
                e->method, e->path, e->status, e->bytes, e->seconds);
-    if (e->prompt_tokens > 0) {
+    if (e->prompt_tokens > 0)
         text_print(t, " %" PRIu64 " + %" PRIu64 " tokens", e->prompt_tokens, e->generated_tokens);
-    }
     text_print(t, "%s", e->whole ? "" : " cut");
     if (l->config.prompts && e->body_size > 0) {
         text_add(t, " ", 1);
@@ -72,11 +71,10 @@ static void write_json(const access_log *l, const log_entry *e, text *t) {
     text_print(t, "{\"time\":\"");
     add_time(t);
     text_print(t, "\"");
-    if (e->label != NULL) {
+    if (e->label != NULL)
         text_string(t, "key", e->label);
-    } else {
+    else
         text_print(t, ",\"key\":null");
-    }
     text_string(t, "method", e->method);
     text_string(t, "path", e->path);
     text_print(t,
@@ -94,17 +92,15 @@ static void write_json(const access_log *l, const log_entry *e, text *t) {
 
 void log_add(access_log *l, const log_entry *e) {
     text line = {0};
-    if (l->config.json) {
+    if (l->config.json)
         write_json(l, e, &line);
-    } else {
+    else
         write_text(l, e, &line);
-    }
     text_add(&line, "\n", 1);
     (void)pthread_mutex_lock(&l->lock);
     const size_t before = l->waiting.size;
-    if (!line.failed && l->waiting.size + line.size <= MOST_WAITING_BYTES) {
+    if (!line.failed && l->waiting.size + line.size <= MOST_WAITING_BYTES)
         text_add(&l->waiting, line.bytes, line.size);
-    }
     l->dropped += line.failed || l->waiting.size < before + line.size;
     l->waiting.failed = false;
     (void)pthread_cond_signal(&l->wanted);
@@ -135,9 +131,8 @@ static size_t put(access_log *l, int fd, const char *bytes, size_t size) {
         }
         const size_t left = size - done;
         const ssize_t n = write(fd, bytes + done, left < PIECE_BYTES ? left : PIECE_BYTES);
-        if (n < 0 && errno != EINTR && errno != EAGAIN) {
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
             break;
-        }
         done += n > 0 ? (size_t)n : 0;
     }
     return done;
@@ -162,25 +157,20 @@ static void tell(access_log *l, int why) {
 
 /* Writes whole lines; those that could not be written are dropped. */
 static void write_lines(access_log *l, int fd, const char *bytes, size_t size) {
-    if (l->torn && put(l, fd, "\n", 1) == 1) {
+    if (l->torn && put(l, fd, "\n", 1) == 1)
         l->torn = false;
-    }
     const size_t done = put(l, fd, bytes, size);
-    if (done == size) {
+    if (done == size)
         return;
-    }
     const int why = errno;
     size_t whole = done;
-    while (whole > 0 && bytes[whole - 1] != '\n') {
+    while (whole > 0 && bytes[whole - 1] != '\n')
         whole--;
-    }
     uint64_t lost = 0;
-    for (size_t i = whole; i < size; i++) {
+    for (size_t i = whole; i < size; i++)
         lost += bytes[i] == '\n';
-    }
-    if (whole < done && !take_back(fd, done - whole)) {
+    if (whole < done && !take_back(fd, done - whole))
         l->torn = true;
-    }
     (void)pthread_mutex_lock(&l->lock);
     l->dropped += lost;
     (void)pthread_mutex_unlock(&l->lock);
@@ -224,9 +214,8 @@ static int open_place(const log_config *c, tern_error *err) {
 
 tern_status log_open(const log_config *config, access_log **out, tern_error *err) {
     access_log *l = calloc(1, sizeof *l);
-    if (l == NULL) {
+    if (l == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a log");
-    }
     l->config = *config;
     l->fd = open_place(config, err);
     if (l->fd < 0) {
@@ -248,9 +237,8 @@ tern_status log_open(const log_config *config, access_log **out, tern_error *err
 
 tern_status log_reopen(access_log *l, tern_error *err) {
     const int fd = open_place(&l->config, err);
-    if (fd < 0) {
+    if (fd < 0)
         return TERN_ERR_IO;
-    }
     (void)pthread_mutex_lock(&l->lock);
     (void)close(l->fd);
     l->fd = fd;
@@ -267,9 +255,8 @@ uint64_t log_dropped(access_log *l) {
 
 void log_close(access_log **log) {
     access_log *l = *log;
-    if (l == NULL) {
+    if (l == NULL)
         return;
-    }
     (void)pthread_mutex_lock(&l->lock);
     l->stop = true;
     l->stop_at = tern_clock_seconds() + close_seconds;

@@ -87,9 +87,8 @@ static void write_replies(server *s, text *t) {
          "Replies that ended, by status; 000: the client left before there was one.");
     for (unsigned i = 0; i < SERVER_STATUSES; i++) {
         const unsigned long long n = atomic_load(&s->replies[i]);
-        if (n > 0 || i == 100) {
+        if (n > 0 || i == 100)
             text_print(t, "tern_http_replies_total{code=\"%03u\"} %llu\n", i > 0 ? i + 100 : 0, n);
-        }
     }
     counter(t, "tern_log_dropped_lines_total", "Lines of the access log that could not be written.",
             s->log != NULL ? (double)log_dropped(s->log) : 0.0);

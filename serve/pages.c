@@ -34,11 +34,10 @@ void page_health(server *s, http_exchange *x) {
 void page_ready(server *s, http_exchange *x) {
     refusal r = {0};
     const double seconds = worker_stalled(s->worker);
-    if (atomic_load(&s->draining)) {
+    if (atomic_load(&s->draining))
         (void)refuse(&r, 503, NULL, "the server is ending");
-    } else if (seconds > s->config.stalled_seconds) {
+    else if (seconds > s->config.stalled_seconds)
         (void)refuse(&r, 503, NULL, "a pass has taken %.3g seconds so far", seconds);
-    }
     if (r.status != 0) {
         refusal_reply(&r, x);
         return;
@@ -93,9 +92,8 @@ static void write_token(text *t, const char *name, const tern_tokenizer *tokeniz
 void page_props(server *s, http_exchange *x) {
     ask defaults = {.n = 1, .max_tokens = s->rules.max_tokens, .sampling = s->rules.sampling};
     text t = {0};
-    if (!s->rules.seeded) {
+    if (!s->rules.seeded)
         defaults.sampling.seed = UINT32_MAX; /* to these clients: it is drawn */
-    }
     text_print(&t, "{");
     text_string(&t, "model", s->config.name);
     text_string(&t, "model_alias", s->config.name);

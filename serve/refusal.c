@@ -41,9 +41,8 @@ static bool is_about_request(tern_status status) {
 }
 
 bool refuse_error(refusal *r, const char *param, const tern_error *err) {
-    if (is_about_request(err->status)) {
+    if (is_about_request(err->status))
         return refuse(r, 400, param, "%s", err->message);
-    }
     const bool memory = err->status == TERN_ERR_NOMEM || err->status == TERN_ERR_CACHE_MEMORY ||
                         err->status == TERN_ERR_SCRATCH_MEMORY;
     return refuse(r, memory ? 503 : 500, param, "%s", tern_status_str(err->status));
@@ -81,9 +80,8 @@ void refusal_write_error(const refusal *r, text *out) {
     text_print(out, "\"error\":{");
     refusal_write_reason(r, out);
     text_string(out, "type", r->type);
-    if (r->n_ctx > 0) {
+    if (r->n_ctx > 0)
         text_print(out, ",\"n_prompt_tokens\":%zu,\"n_ctx\":%zu", r->n_prompt, r->n_ctx);
-    }
     text_print(out, "}");
 }
 
@@ -112,9 +110,8 @@ void refusal_write_message(const refusal *r, text *out) {
     text_string(out, "type", message_type(r->status));
     text_string(out, "message", r->message);
     write_or_null(out, "param", r->param);
-    if (r->n_ctx > 0) {
+    if (r->n_ctx > 0)
         text_print(out, ",\"n_prompt_tokens\":%zu,\"n_ctx\":%zu", r->n_prompt, r->n_ctx);
-    }
     text_print(out, "}}");
 }
 
@@ -128,11 +125,10 @@ static bool is_message_path(const char *path) {
 void refusal_reply(const refusal *r, http_exchange *x) {
     text out = {0};
     size_t size;
-    if (is_message_path(http_path(x))) {
+    if (is_message_path(http_path(x)))
         refusal_write_message(r, &out);
-    } else {
+    else
         refusal_write(r, &out);
-    }
     if (r->status == 429 || r->status == 503) {
         char seconds[16];
         const unsigned usual = r->status == 429 ? 1 : 5;

@@ -61,37 +61,31 @@ const route *route_at(size_t i) {
 /* Whether a path is a route's; a star at its end stands for one more name. */
 static bool fits(const route *r, const char *path) {
     const size_t n = strcspn(r->path, "*");
-    if (r->path[n] == '\0') {
+    if (r->path[n] == '\0')
         return strcmp(path, r->path) == 0;
-    }
     return strncmp(path, r->path, n) == 0 && path[n] != '\0';
 }
 
 const route *route_find(const char *method, const char *path, char *methods, size_t size) {
     const route *found = NULL;
     size_t used = 0;
-    if (strncmp(path, "/v1/", 4) == 0) {
+    if (strncmp(path, "/v1/", 4) == 0)
         path += 3;
-    }
-    if (strcmp(method, "HEAD") == 0) {
+    if (strcmp(method, "HEAD") == 0)
         method = "GET";
-    }
     methods[0] = '\0';
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
-        if (!fits(&routes[i], path)) {
+        if (!fits(&routes[i], path))
             continue;
-        }
         used += (size_t)snprintf(methods + used, size - used, "%s%s", used > 0 ? ", " : "",
                                  routes[i].method);
-        if (strcmp(method, routes[i].method) == 0) {
+        if (strcmp(method, routes[i].method) == 0)
             found = &routes[i];
-        }
     }
     return found;
 }
 
 void route_list(text *out) {
-    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         text_print(out, "  %-4s %s\n", routes[i].method, routes[i].path);
-    }
 }

@@ -21,9 +21,8 @@ enum { READERS = 2, SEND_SECONDS = 5 };
 /* What is left over of a line behind a word and blanks; NULL when it begins otherwise. */
 static const char *behind_word(const char *line, const char *word) {
     const size_t n = strlen(word);
-    if (line == NULL || strncasecmp(line, word, n) != 0 || line[n] != ' ') {
+    if (line == NULL || strncasecmp(line, word, n) != 0 || line[n] != ' ')
         return NULL;
-    }
     return line + n + strspn(line + n, " ");
 }
 
@@ -57,27 +56,23 @@ static bool check_key(server *s, http_exchange *x, bool open, refusal *r) {
 /* Why a request is refused by its header alone. */
 static bool check(server *s, http_exchange *x, const route *found, const char *methods,
                   refusal *r) {
-    if (found == NULL && methods[0] == '\0') {
+    if (found == NULL && methods[0] == '\0')
         return refuse(r, 404, NULL, "there is no %.200s here", http_path(x));
-    }
     if (found == NULL) {
         http_reply_header(x, "Allow", methods);
         return refuse(r, 405, NULL, "%.200s takes %s", http_path(x), methods);
     }
-    if (!check_key(s, x, found->open, r)) {
+    if (!check_key(s, x, found->open, r))
         return false;
-    }
-    if (found->at_desk && !is_json(http_request_header(x, "Content-Type"))) {
+    if (found->at_desk && !is_json(http_request_header(x, "Content-Type")))
         return refuse(r, 415, NULL, "Content-Type must be application/json");
-    }
     return true;
 }
 
 /* A browser asks whether a page of another origin may. */
 static bool reply_preflight(const server *s, http_exchange *x) {
-    if (s->config.http.origin == NULL || strcmp(http_method(x), "OPTIONS") != 0) {
+    if (s->config.http.origin == NULL || strcmp(http_method(x), "OPTIONS") != 0)
         return false;
-    }
     http_reply_header(x, "Access-Control-Allow-Methods", "GET, POST");
     http_reply_header(x, "Access-Control-Allow-Headers", "Authorization, Content-Type, x-api-key");
     http_reply_header(x, "Access-Control-Max-Age", "600");
@@ -90,12 +85,10 @@ static bool admit(void *user, http_exchange *x) {
     refusal r = {0};
     server *s = user;
     const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
-    if (check(s, x, found, methods, &r)) {
+    if (check(s, x, found, methods, &r))
         return true;
-    }
-    if (!reply_preflight(s, x)) {
+    if (!reply_preflight(s, x))
         refusal_reply(&r, x);
-    }
     return false;
 }
 
@@ -107,9 +100,8 @@ static void at_desk(void *user, http_exchange *x) {
 static void handle(void *user, http_exchange *x) {
     server *s = user;
     char methods[64];
-    if (http_status(x) != 0) {
+    if (http_status(x) != 0)
         return; /* refused when its header came */
-    }
     const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
     if (!found->at_desk) {
         found->handle(s, x);
@@ -148,9 +140,8 @@ static void done(void *user, http_exchange *x, bool whole) {
     server *s = user;
     const unsigned status = http_status(x);
     (void)atomic_fetch_add(&s->replies[status >= 100 ? (status - 100) % SERVER_STATUSES : 0], 1);
-    if (s->log != NULL) {
+    if (s->log != NULL)
         note_in_log(s, x, http_mark(x), whole);
-    }
 }
 
 static void forget(void *user, void *mark) {
@@ -199,27 +190,21 @@ static void set_rules(server *s) {
 
 static tern_status open_parts(server *s, tern_error *err) {
     tern_status status = tern_model_tokenizer(s->config.model, &s->tokenizer, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_engine_new(s->config.model, &s->config.engine, &s->engine, err);
-    }
-    if (status == TERN_OK && s->config.audit != NULL) {
+    if (status == TERN_OK && s->config.audit != NULL)
         status = audit_open(s->config.audit, &s->config.engine, &s->audit, err);
-    }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     tern_model_describe(s->config.model, &s->info);
     make_fingerprint(s);
     set_rules(s);
-    if (s->config.logs) {
+    if (s->config.logs)
         status = log_open(&s->config.log, &s->log, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = worker_open(s->engine, s->audit, &s->worker, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = desk_open(READERS, &s->desk, err);
-    }
     if (status == TERN_OK) {
         s->config.http.hooks = (http_hooks){s, admit, handle, done, forget};
         status = http_open(&s->config.http, &s->http, err);
@@ -229,9 +214,8 @@ static tern_status open_parts(server *s, tern_error *err) {
 
 tern_status server_open(const server_config *config, server **out, tern_error *err) {
     server *s = calloc(1, sizeof *s);
-    if (s == NULL) {
+    if (s == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a server");
-    }
     sigset_t all, before;
     s->config = *config;
     s->keys = *config->keys;
@@ -299,9 +283,8 @@ static void wait_sent(const server *s) {
 
 void server_close(server **server_) {
     server *s = *server_;
-    if (s == NULL) {
+    if (s == NULL)
         return;
-    }
     atomic_store(&s->draining, true);
     desk_stop(s->desk); /* all requests that came are with the worker, or refused */
     worker_stop(s->worker);

@@ -42,9 +42,8 @@ static void write_required(const char *p, text *out) {
             text_quote(out, p, n);
         }
         p = skip(p + n + 1 + (p[n] == '?'));
-        while (*p == '|') {
+        while (*p == '|')
             p = skip(p + 1);
-        }
         p += *p == ',';
     }
     text_add(out, "]", 1);
@@ -64,9 +63,8 @@ static const char *write_scalar(const char *p, text *out) {
     static const char letters[] = "sinb~";
     static const char *const types[] = {"string", "integer", "number", "boolean", "null"};
     const char *at = strchr(letters, *p);
-    if (at != NULL) {
+    if (at != NULL)
         text_print(out, "\"type\":\"%s\"", types[at - letters]);
-    }
     return p + 1;
 }
 
@@ -91,9 +89,8 @@ static const char *write_term(const char *p, text *out) {
 
 /* One term, or several of which one holds; what follows them. */
 static const char *write_any(const char *p, text *out) {
-    if (*skip(p) != '|') {
+    if (*skip(p) != '|')
         return write_term(p, out);
-    }
     text_print(out, "{\"anyOf\":[");
     for (p = write_term(p, out); *p == '|';) {
         text_add(out, ",", 1);

@@ -21,12 +21,10 @@ void visit_keep(visit *v) {
 }
 
 void visit_release(visit *v) {
-    if (v == NULL || atomic_fetch_sub(&v->owners, 1) > 1) {
+    if (v == NULL || atomic_fetch_sub(&v->owners, 1) > 1)
         return;
-    }
-    if (atomic_load(&v->entered)) {
+    if (atomic_load(&v->entered))
         key_leave(v->key);
-    }
     key_release(v->key);
     free(v);
 }
@@ -37,9 +35,8 @@ bool visit_enter(visit *v, refusal *r) {
     const key_verdict verdict =
         v->key != NULL ? key_enter(v->key, tern_clock_seconds(), &limit, &seconds) : KEY_MAY;
     atomic_store(&v->entered, v->key != NULL && verdict == KEY_MAY);
-    if (verdict == KEY_MAY) {
+    if (verdict == KEY_MAY)
         return true;
-    }
     (void)refuse(r, 429, NULL,
                  verdict == KEY_REQUESTS ? "this key may ask for %u answers at once"
                                          : "this key may use %u tokens a minute",
@@ -56,7 +53,6 @@ void visit_note(visit *v, const tern_event *end) {
     (void)atomic_fetch_add(&v->prompt_tokens, prompt);
     (void)atomic_fetch_add(&v->cached_tokens, first ? f->n_shared : 0);
     (void)atomic_fetch_add(&v->generated_tokens, f->n_generated);
-    if (v->key != NULL) {
+    if (v->key != NULL)
         key_spend(v->key, tern_clock_seconds(), prompt + f->n_generated);
-    }
 }

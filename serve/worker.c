@@ -26,11 +26,9 @@ struct worker {
 /* ---- with the lock held ---------------------------------------------------------------------- */
 
 static void cancel(worker *w, const job *j) {
-    for (size_t i = 0; i < j->n_requests; i++) {
-        if (j->ids[i] != 0) {
+    for (size_t i = 0; i < j->n_requests; i++)
+        if (j->ids[i] != 0)
             (void)tern_engine_cancel(w->engine, j->ids[i]);
-        }
-    }
 }
 
 static void drop(worker *w, size_t at) {
@@ -40,9 +38,8 @@ static void drop(worker *w, size_t at) {
 
 /* Ends what nobody waits for: before each pass, all sockets in one call. */
 static void look(worker *w) {
-    for (size_t i = 0; i < w->n_jobs; i++) {
+    for (size_t i = 0; i < w->n_jobs; i++)
         w->sockets[i] = (struct pollfd){.fd = http_socket(w->jobs[i]->x), .events = POLLRDHUP};
-    }
     (void)poll(w->sockets, w->n_jobs, 0);
     for (size_t i = 0; i < w->n_jobs; i++) {
         job *j = w->jobs[i];
@@ -68,16 +65,13 @@ static void hand_over(worker *w, const tern_event *e) {
     for (size_t k = 0; k < w->n_jobs; k++) {
         job *j = w->jobs[k];
         for (size_t i = 0; i < j->n_requests; i++) {
-            if (j->ids[i] != e->request) {
+            if (j->ids[i] != e->request)
                 continue;
-            }
-            if (i < j->ask.n_prompts) {
+            if (i < j->ask.n_prompts)
                 note(w, &j->choices[i * j->ask.n + e->branch], e);
-            }
             const bool wanted = job_take(j, i, e);
-            if (j->ask.receipt && j->n_left == 0 && !j->cut) {
+            if (j->ask.receipt && j->n_left == 0 && !j->cut)
                 figures_note_replay(&w->figures, !job_differs(j));
-            }
             if (!wanted && j->n_left > 0) {
                 j->over = true;
                 cancel(w, j);
@@ -86,9 +80,8 @@ static void hand_over(worker *w, const tern_event *e) {
                 const receipt_answer answer = job_answer(j);
                 audit_note(w->audit, &answer);
             }
-            if (j->n_left == 0) {
+            if (j->n_left == 0)
                 drop(w, k);
-            }
             return;
         }
     }
@@ -99,9 +92,8 @@ static void hand_over(worker *w, const tern_event *e) {
 static void end_lost(worker *w) {
     const tern_engine_state now = tern_engine_now(w->engine);
     refusal r;
-    if (now.waiting + now.running > 0) {
+    if (now.waiting + now.running > 0)
         return;
-    }
     (void)refuse(&r, 500, NULL, "the answer was lost");
     while (w->n_jobs > 0) {
         job_refuse(w->jobs[0], &r);
@@ -117,9 +109,8 @@ static void idle(worker *w) {
     (void)pthread_mutex_lock(&w->lock);
     w->figures.replays += seen.replays;
     w->figures.mismatches += seen.mismatches;
-    if (!worked && w->n_jobs == 0 && !w->stop) {
+    if (!worked && w->n_jobs == 0 && !w->stop)
         (void)pthread_cond_wait(&w->wanted, &w->lock);
-    }
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -141,12 +132,10 @@ static void *run(void *user) {
         const tern_status status = tern_engine_step(w->engine, &events, &n, &err);
         atomic_store(&w->pass_began, 0);
         (void)pthread_mutex_lock(&w->lock);
-        for (size_t i = 0; i < n && status == TERN_OK; i++) {
+        for (size_t i = 0; i < n && status == TERN_OK; i++)
             hand_over(w, &events[i]);
-        }
-        if (n == 0) {
+        if (n == 0)
             end_lost(w);
-        }
     }
     (void)pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -156,9 +145,8 @@ static void *run(void *user) {
 
 tern_status worker_open(tern_engine *engine, audit *checks, worker **out, tern_error *err) {
     worker *w = calloc(1, sizeof *w);
-    if (w == NULL) {
+    if (w == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a worker");
-    }
     w->engine = engine;
     w->audit = checks;
     (void)pthread_mutex_init(&w->lock, NULL);
@@ -174,19 +162,16 @@ tern_status worker_open(tern_engine *engine, audit *checks, worker **out, tern_e
 }
 
 static bool reserve(worker *w) {
-    if (w->n_jobs < w->capacity) {
+    if (w->n_jobs < w->capacity)
         return true;
-    }
     const size_t capacity = 2 * w->capacity + 16;
     job **grown = realloc(w->jobs, capacity * sizeof *grown);
-    if (grown == NULL) {
+    if (grown == NULL)
         return false;
-    }
     w->jobs = grown;
     struct pollfd *more = realloc(w->sockets, capacity * sizeof *more);
-    if (more == NULL) {
+    if (more == NULL)
         return false;
-    }
     w->sockets = more;
     w->capacity = capacity;
     return true;
@@ -197,9 +182,8 @@ static bool submit_all(worker *w, job *j, refusal *r) {
         const tern_request request = job_request(j, i);
         tern_error err = {0};
         const tern_status status = tern_engine_submit(w->engine, &request, &j->ids[i], &err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             continue;
-        }
         cancel(w, j);
         if (status == TERN_ERR_QUEUE) {
             (void)refuse(r, 429, NULL, "too many requests wait already: %s", err.message);
@@ -233,9 +217,8 @@ void worker_submit(worker *w, job *j) {
 
 void worker_cancel(worker *w) {
     (void)pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < w->n_jobs; i++) {
+    for (size_t i = 0; i < w->n_jobs; i++)
         cancel(w, w->jobs[i]);
-    }
     (void)pthread_mutex_unlock(&w->lock);
 }
 
@@ -268,11 +251,9 @@ size_t worker_write_slots(worker *w, size_t most, text *out) {
     (void)pthread_mutex_lock(&w->lock);
     for (size_t k = 0; k < w->n_jobs; k++) {
         const job *j = w->jobs[k];
-        for (size_t i = 0; i < j->n_choices && n < most; i++) {
-            if (j->choices[i].n_tokens > 0 && !j->choices[i].ended) {
+        for (size_t i = 0; i < j->n_choices && n < most; i++)
+            if (j->choices[i].n_tokens > 0 && !j->choices[i].ended)
                 write_slot(j, i, n++, out);
-            }
-        }
     }
     (void)pthread_mutex_unlock(&w->lock);
     return n;
@@ -291,9 +272,8 @@ double worker_stalled(worker *w) {
 }
 
 void worker_stop(worker *w) {
-    if (w == NULL || w->stop) {
+    if (w == NULL || w->stop)
         return;
-    }
     refusal r;
     (void)refuse(&r, 503, NULL, "the server is ending, and the answer with it");
     (void)pthread_mutex_lock(&w->lock);
@@ -308,9 +288,8 @@ void worker_stop(worker *w) {
 }
 
 void worker_free(worker **w) {
-    if (*w == NULL) {
+    if (*w == NULL)
         return;
-    }
     worker_stop(*w);
     free((*w)->jobs);
     free((*w)->sockets);

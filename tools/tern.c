@@ -24,35 +24,33 @@ static int (*const functions[COMMAND_COUNT])(const options *) = {
 static int unknown_command(const char *name) {
     const char *nearest = command_nearest(name);
     const size_t n = strlen(name);
-    if (name[0] == '-') {
+    if (name[0] == '-')
         complain("options come after a command, as in `tern run %.60s`; see `tern help`", name);
-    } else if (n > 5 && strcmp(name + n - 5, ".gguf") == 0) {
+    else if (n > 5 && strcmp(name + n - 5, ".gguf") == 0)
         complain("a model comes after a command, as in `tern chat %.200s`; see `tern help`", name);
-    } else if (nearest != NULL) {
+    else if (nearest != NULL)
         complain("unknown command '%.60s', did you mean '%s'?", name, nearest);
-    } else {
+    else
         complain("unknown command '%.60s', see `tern help`", name);
-    }
     return EXIT_USAGE;
 }
 
 static int help(const char *topic) {
     command_id command;
-    if (topic == NULL || strcmp(topic, "help") == 0) {
+    if (topic == NULL || strcmp(topic, "help") == 0)
         help_print_program(stdout);
-    } else if (strcmp(topic, "environment") == 0) {
+    else if (strcmp(topic, "environment") == 0)
         help_print_environment(stdout);
-    } else if (strcmp(topic, "environment.md") == 0) {
+    else if (strcmp(topic, "environment.md") == 0)
         page_print_environment(stdout);
-    } else if (strcmp(topic, "man") == 0) {
+    else if (strcmp(topic, "man") == 0)
         page_print_man(stdout);
-    } else if (page_print_schema(stdout, topic)) {
+    else if (page_print_schema(stdout, topic))
         return EXIT_DONE;
-    } else if (command_find(topic, &command)) {
+    else if (command_find(topic, &command))
         help_print_command(stdout, command);
-    } else {
+    else
         return unknown_command(topic);
-    }
     return EXIT_DONE;
 }
 
@@ -62,17 +60,15 @@ static int dispatch(int argc, char *const *argv) {
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
-        strcmp(argv[1], "-h") == 0) {
+        strcmp(argv[1], "-h") == 0)
         return help(argc > 2 ? argv[2] : NULL);
-    }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
         out_print("tern %s\n", tern_version());
         return EXIT_DONE;
     }
     command_id command;
-    if (!command_find(argv[1], &command)) {
+    if (!command_find(argv[1], &command))
         return unknown_command(argv[1]);
-    }
     options o;
     tern_error err = {0};
     if (options_parse(&o, command, argc - 2, argv + 2, &err) != TERN_OK) {
@@ -94,9 +90,8 @@ static int dispatch(int argc, char *const *argv) {
 }
 
 int main(int argc, char **argv) {
-    if (!streams_take()) {
+    if (!streams_take())
         return EXIT_FAILED; /* there is no place to say it */
-    }
     signals_install();
     /* Without /sys hwloc would print a complaint of its own; tern runs on, with what is known. */
     (void)setenv("HWLOC_HIDE_ERRORS", "2", 0);

@@ -26,13 +26,11 @@ tern_status answerer_open(answerer *a, tern_session *session, const tern_tokeniz
     if (status == TERN_OK) {
         /* The context bounds what can be generated. */
         a->tokens = calloc(tern_session_context(session), sizeof *a->tokens);
-        if (a->tokens == NULL) {
+        if (a->tokens == NULL)
             status = tern_fail(err, TERN_ERR_NOMEM, "no memory for the tokens of an answer");
-        }
     }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         answerer_close(a);
-    }
     return status;
 }
 
@@ -45,9 +43,8 @@ void answerer_close(answerer *a) {
 }
 
 static bool reserve_text(answerer *a, size_t size) {
-    if (a->text_capacity - a->text_size >= size) {
+    if (a->text_capacity - a->text_size >= size)
         return true;
-    }
     const size_t capacity = 2 * a->text_capacity + size + 256;
     char *grown = realloc(a->text, capacity);
     if (grown == NULL) {
@@ -66,12 +63,10 @@ static bool give(const answerer *a, const char *bytes, size_t size) {
 
 /* Keeps text, and gives it to the sink. */
 static bool give_text(answerer *a, const char *bytes, size_t size) {
-    if (!reserve_text(a, size)) {
+    if (!reserve_text(a, size))
         return false;
-    }
-    if (size > 0) {
+    if (size > 0)
         memcpy(a->text + a->text_size, bytes, size);
-    }
     a->text_size += size;
     return give(a, bytes, size);
 }
@@ -80,9 +75,8 @@ static bool on_token(int32_t token, double seconds, void *user) {
     (void)seconds;
     answerer *a = user;
     a->tokens[a->n_tokens++] = token;
-    if (a->touch != NULL) {
+    if (a->touch != NULL)
         touch_token(a->touch);
-    }
     if (a->pieces == NULL) {
         char number[16];
         return give(a, number, (size_t)snprintf(number, sizeof number, "%" PRId32 " ", token));
@@ -95,9 +89,8 @@ static bool on_token(int32_t token, double seconds, void *user) {
 }
 
 static answer_end end_of(const answerer *a) {
-    if (a->stopped) {
+    if (a->stopped)
         return ANSWER_STOPPED;
-    }
     switch (a->figures.stop) {
     case TERN_STOP_END:
         return ANSWER_COMPLETE;
@@ -136,9 +129,8 @@ static tern_status read_prompt(answerer *a, size_t *done, bool *ended, tern_erro
            status == TERN_OK && !*ended) {
         status =
             tern_session_eval(a->session, r->prompt + *done, r->piece, TERN_LOGITS_NONE, NULL, err);
-        for (size_t i = 0; i < r->piece && status == TERN_OK; i++) {
+        for (size_t i = 0; i < r->piece && status == TERN_OK; i++)
             tern_sampler_accept(a->sampler, r->prompt[(*done)++]);
-        }
         *ended = status == TERN_OK && !give(a, "", 0);
     }
     return status;
@@ -188,9 +180,8 @@ tern_status answerer_answer(answerer *a, const answer_request *request, tern_err
         return opened;
     }
     tern_sampler_reset(a->sampler, request->seed);
-    for (size_t i = 0; i < request->n_known; i++) {
+    for (size_t i = 0; i < request->n_known; i++)
         tern_sampler_accept(a->sampler, request->known[i]);
-    }
     const uint64_t before = tern_dequantize_calls();
     const tern_session_work work = tern_session_work_done(a->session);
     /* Room for a byte, so that text is never NULL. */
@@ -200,8 +191,7 @@ tern_status answerer_answer(answerer *a, const answer_request *request, tern_err
     a->kv_misses = tern_session_work_done(a->session).tokens - work.tokens;
     a->end = end_of(a);
     a->request = NULL;
-    if (a->out_of_memory) {
+    if (a->out_of_memory)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the text of an answer");
-    }
     return status;
 }

@@ -29,9 +29,8 @@ void figures_print(const answerer *a, const loaded *l) {
 
 static json_t *token_list(const int32_t *tokens, size_t n) {
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         json_array_append_new(list, json_integer(tokens[i]));
-    }
     return list;
 }
 

@@ -112,9 +112,8 @@ static int open_engine(many *m) {
     params.n_sequences = m->at_once;
     params.n_queue = m->at_once + MORE_LIVE;
     params.pool_bytes = pool_bytes(m, params.kv);
-    if (params.n_batch > 0 && params.n_batch < m->at_once) {
+    if (params.n_batch > 0 && params.n_batch < m->at_once)
         params.n_batch = m->at_once;
-    }
     return loader_open_engine(&params, m->l);
 }
 
@@ -123,9 +122,8 @@ static int open_engine(many *m) {
 /* A line that is written over on a terminal which no text goes to. */
 static void show_progress(many *m, bool last) {
     const double now = tern_clock_seconds();
-    if (!m->progress || (now - m->shown < 0.1 && !last)) {
+    if (!m->progress || (now - m->shown < 0.1 && !last))
         return;
-    }
     const tern_engine_state s = tern_engine_now(m->l->engine);
     m->shown = now;
     (void)fprintf(stderr,
@@ -143,21 +141,18 @@ static bool go_on(void *user) {
 static void on_token(void *user) {
     many *m = user;
     m->tokens++;
-    if (m->touch != NULL) {
+    if (m->touch != NULL)
         touch_token(m->touch);
-    }
 }
 
 /* Before the first byte of an answer's text. */
 static void begin_text(many *m, size_t number) {
     const prompt *p = prompt_of(m, number);
-    if (m->begun > number) {
+    if (m->begun > number)
         return;
-    }
     m->begun = number + 1;
-    if (options_switch(m->o, OPT_ECHO) && p->text != NULL) {
+    if (options_switch(m->o, OPT_ECHO) && p->text != NULL)
         out_write(p->text, p->size);
-    }
 }
 
 static void say(void *user, size_t number, const char *bytes, size_t size) {
@@ -192,24 +187,21 @@ static void print_text(many *m, const together_answer *a) {
         return;
     }
     begin_text(m, a->number);
-    for (size_t i = 0; m->l->tokenizer == NULL && i < a->n_tokens; i++) {
+    for (size_t i = 0; m->l->tokenizer == NULL && i < a->n_tokens; i++)
         out_print("%" PRId32 " ", a->tokens[i]);
-    }
     out_print("\n");
     out_flush();
-    if (wants_remarks(options_switch(m->o, OPT_VERBOSE))) {
+    if (wants_remarks(options_switch(m->o, OPT_VERBOSE)))
         figures_print_of_many(a, answer_end_name(end_of(m, a)));
-    }
 }
 
 static void print_line(const many *m, const together_answer *a) {
     json_t *line = json_pack("{s:I, s:I}", "prompt", (json_int_t)(a->number / m->rounds) + 1,
                              "round", (json_int_t)(a->number % m->rounds) + 1);
-    if (a->error != NULL) {
+    if (a->error != NULL)
         json_object_set_new(line, "error", json_text(a->error->message, strlen(a->error->message)));
-    } else {
+    else
         figures_set_of_many(line, a, answer_end_name(end_of(m, a)));
-    }
     (void)json_print(line);
     out_flush();
 }
@@ -221,11 +213,10 @@ static void tell(void *user, const together_answer *a) {
     m->prompt_tokens += a->error == NULL ? a->figures.n_prompt : 0;
     m->generated_tokens += a->error == NULL ? a->n_tokens : 0;
     m->shared_tokens += a->figures.n_shared;
-    if (m->json) {
+    if (m->json)
         print_line(m, a);
-    } else {
+    else
         print_text(m, a);
-    }
 }
 
 /* The last line: the run. */
@@ -263,18 +254,15 @@ static int answer_all(many *m) {
     tern_error err = {0};
     interrupt_catch();
     m->begin = tern_clock_seconds();
-    if (together_run(m->l->engine, &task, &err) != TERN_OK) {
+    if (together_run(m->l->engine, &task, &err) != TERN_OK)
         return complain_error(&err);
-    }
     const double seconds = tern_clock_seconds() - m->begin;
     show_progress(m, true);
     const int unchanged = loader_check_file(m->l);
-    if (unchanged != EXIT_DONE) {
+    if (unchanged != EXIT_DONE)
         return unchanged;
-    }
-    if (m->json && print_run(m, seconds) != EXIT_DONE) {
+    if (m->json && print_run(m, seconds) != EXIT_DONE)
         return EXIT_FAILED;
-    }
     const uint64_t dequantized = tern_dequantize_calls() - before;
     if (options_switch(m->o, OPT_STRICT) && dequantized > 0) {
         complain("strict: %" PRIu64 " rows of weights were expanded to floats", dequantized);
@@ -296,9 +284,8 @@ int many_answer(const options *o, loaded *l, const answer_options *how, touch *t
     for (size_t i = 0; i < p->n; i++) {
         const int status =
             p->items[i].ids != NULL ? EXIT_DONE : prompt_tokenize(o, l, &p->items[i]);
-        if (status != EXIT_DONE) {
+        if (status != EXIT_DONE)
             return status;
-        }
     }
     const int opened = open_engine(&m);
     return opened == EXIT_DONE ? answer_all(&m) : opened;

@@ -58,9 +58,8 @@ static tern_status set(recommended *out, sampling_parameter p, double value, con
 static tern_status read_json(const char *path, tern_json *json, tern_error *err) {
     tern_file_map *map = NULL;
     tern_status status = tern_file_map_open(path, &map, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const size_t size = tern_file_map_size(map);
     char *bytes = NULL;
     if (size > CONFIG_LIMIT) {
@@ -79,9 +78,8 @@ static tern_status read_number(const tern_json_value *v, sampling_parameter p, c
                                recommended *out, tern_error *err) {
     char text[NUMBER_BYTES];
     const char *name = parameters[p].json;
-    if (v->type != TERN_JSON_NUMBER || v->text.size >= sizeof text) {
+    if (v->type != TERN_JSON_NUMBER || v->text.size >= sizeof text)
         return tern_fail(err, TERN_ERR_CONFIG, "%s: %s is no number that can be read", path, name);
-    }
     memcpy(text, v->text.data, v->text.size);
     text[v->text.size] = '\0';
     return set(out, p, strtod(text, NULL), path, name, TERN_ERR_CONFIG, err);
@@ -101,9 +99,8 @@ static void make_greedy(recommended *out) {
 
 static tern_status read_config(const tern_json_value *config, const char *path, recommended *out,
                                tern_error *err) {
-    if (config->type != TERN_JSON_OBJECT) {
+    if (config->type != TERN_JSON_OBJECT)
         return tern_fail(err, TERN_ERR_CONFIG, "%s: is no JSON object", path);
-    }
     tern_status status = TERN_OK;
     for (int p = 0; p < SAMPLING_COUNT && status == TERN_OK; p++) {
         const tern_json_value *v =
@@ -111,9 +108,8 @@ static tern_status read_config(const tern_json_value *config, const char *path, 
         status = v != NULL ? read_number(v, (sampling_parameter)p, path, out, err) : TERN_OK;
     }
     const tern_json_value *sample = tern_json_get(config, "do_sample");
-    if (sample != NULL && sample->type == TERN_JSON_FALSE) {
+    if (sample != NULL && sample->type == TERN_JSON_FALSE)
         make_greedy(out);
-    }
     return status;
 }
 
@@ -121,18 +117,16 @@ tern_status recommended_in_folder(const char *folder, recommended *out, tern_err
     *out = (recommended){{false}, {0.0}};
     char path[PATH_MAX];
     const int n = snprintf(path, sizeof path, "%s/generation_config.json", folder);
-    if (n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0) {
+    if (n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0)
         return TERN_OK;
-    }
     tern_json json = {NULL, NULL};
     tern_status status = read_json(path, &json, err);
     if (status == TERN_OK) {
         status = read_config(json.values, path, out, err);
         tern_json_free(&json);
     }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         *out = (recommended){{false}, {0.0}};
-    }
     return status;
 }
 
@@ -143,31 +137,26 @@ tern_status recommended_in_metadata(const tern_gguf *file, recommended *out, ter
     tern_status status = TERN_OK;
     for (int p = 0; p < SAMPLING_COUNT && status == TERN_OK; p++) {
         const char *key = parameters[p].key;
-        if (tern_gguf_find(file, key) == NULL) {
+        if (tern_gguf_find(file, key) == NULL)
             continue;
-        }
         uint32_t whole;
         float real = NAN; /* what is no number is no value */
-        if (tern_gguf_u32(file, key, &whole, NULL) == TERN_OK) {
+        if (tern_gguf_u32(file, key, &whole, NULL) == TERN_OK)
             real = (float)whole;
-        } else {
+        else
             (void)tern_gguf_f32(file, key, &real, NULL);
-        }
         status = set(out, (sampling_parameter)p, (double)real, tern_gguf_name(file), key,
                      TERN_ERR_KEY_RANGE, err);
     }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         *out = (recommended){{false}, {0.0}};
-    }
     return status;
 }
 
 void recommended_put(const recommended *r, tern_gguf_writer *w) {
-    for (int p = 0; p < SAMPLING_COUNT; p++) {
-        if (r->has[p] && option_describe(parameters[p].option)->type == OPTION_INTEGER) {
+    for (int p = 0; p < SAMPLING_COUNT; p++)
+        if (r->has[p] && option_describe(parameters[p].option)->type == OPTION_INTEGER)
             tern_gguf_put_u32(w, parameters[p].key, (uint32_t)r->values[p]);
-        } else if (r->has[p]) {
+        else if (r->has[p])
             tern_gguf_put_f32(w, parameters[p].key, (float)r->values[p]);
-        }
-    }
 }

@@ -17,9 +17,8 @@ static int32_t bias_token(const loaded *l, const char *text, size_t size) {
     char *end;
     errno = 0;
     const long id = size > 0 && isdigit((unsigned char)*text) ? strtol(text, &end, 10) : -1;
-    if (id >= 0 && end == text + size && errno == 0 && id < (long)l->info.n_vocab) {
+    if (id >= 0 && end == text + size && errno == 0 && id < (long)l->info.n_vocab)
         return (int32_t)id;
-    }
     if (id >= 0 && end == text + size) {
         complain("--logit-bias: the model has no token %.*s, only %u of them", (int)size, text,
                  l->info.n_vocab);
@@ -37,9 +36,8 @@ static int32_t bias_token(const loaded *l, const char *text, size_t size) {
         (void)complain_error(&err);
         return -1;
     }
-    if (n != 1) {
+    if (n != 1)
         complain("--logit-bias: '%.*s' is %zu tokens of this model, not one", (int)size, text, n);
-    }
     return token;
 }
 
@@ -71,9 +69,8 @@ static int read_lists(const options *o, const loaded *l, answer_options *a) {
     }
     for (size_t i = 0; i < s->n_bias; i++) {
         const int status = read_bias(l, options_nth(o, OPT_LOGIT_BIAS, i)->text, &a->bias[i]);
-        if (status != EXIT_DONE) {
+        if (status != EXIT_DONE)
             return status;
-        }
     }
     for (size_t i = 0; i < r->n_stop_tokens; i++) {
         const uint64_t id = options_nth(o, OPT_STOP_TOKEN, i)->integer;
@@ -98,9 +95,8 @@ int answer_options_read(const options *o, const loaded *l, answer_options *a) {
     *a = (answer_options){.sampling = tern_sampler_params_default()};
     tern_sampler_params *s = &a->sampling;
     const int status = sampling_read(o, l, o->command == COMMAND_CHAT, &a->chosen);
-    if (status != EXIT_DONE) {
+    if (status != EXIT_DONE)
         return status;
-    }
     sampling_apply(&a->chosen, s);
     s->seed = options_integer(o, OPT_SEED);
     const uint64_t batch = options_integer(o, OPT_BATCH);

@@ -50,9 +50,8 @@ static void take(sampling *s, const recommended *r, sampling_source source) {
 /* One line about what cannot be used. What could not be read for now is no such thing: the answers
  * would be others the next time. */
 static int leave_out(const options *o, const tern_error *err) {
-    if (err->status == TERN_ERR_NOMEM || err->status == TERN_ERR_IO) {
+    if (err->status == TERN_ERR_NOMEM || err->status == TERN_ERR_IO)
         return complain_error(err);
-    }
     if (options_switch(o, OPT_STRICT)) {
         complain("strict: %s", err->message);
         return EXIT_FAILED;
@@ -70,13 +69,11 @@ static int take_recommended(const options *o, const loaded *l, sampling *s) {
     tern_error err = {0};
     int status = EXIT_DONE;
     take(s, &usual, SAMPLING_BY_DEFAULT);
-    if (recommended_in_metadata(tern_model_file(l->model), &found, &err) != TERN_OK) {
+    if (recommended_in_metadata(tern_model_file(l->model), &found, &err) != TERN_OK)
         status = leave_out(o, &err);
-    }
     take(s, &found, SAMPLING_BY_METADATA);
-    if (status == EXIT_DONE && recommended_in_folder(folder, &found, &err) != TERN_OK) {
+    if (status == EXIT_DONE && recommended_in_folder(folder, &found, &err) != TERN_OK)
         status = leave_out(o, &err);
-    }
     take(s, &found, SAMPLING_BY_FILE);
     return status;
 }
@@ -84,9 +81,8 @@ static int take_recommended(const options *o, const loaded *l, sampling *s) {
 static void take_options(const options *o, sampling *s) {
     for (int p = 0; p < SAMPLING_COUNT; p++) {
         const option_id id = sampling_option((sampling_parameter)p);
-        if (!options_given(o, id)) {
+        if (!options_given(o, id))
             continue;
-        }
         const bool whole = option_describe(id)->type == OPTION_INTEGER;
         s->values[p] = whole ? (double)options_integer(o, id) : options_real(o, id);
         s->sources[p] =
@@ -98,9 +94,8 @@ static void take_options(const options *o, sampling *s) {
 static int take_greedy(const options *o, sampling *s) {
     const option_source greedy = o->values[OPT_GREEDY].source;
     const option_source given = o->values[OPT_TEMPERATURE].source;
-    if (!options_switch(o, OPT_GREEDY) || given > greedy) {
+    if (!options_switch(o, OPT_GREEDY) || given > greedy)
         return EXIT_DONE;
-    }
     if (given == greedy && s->values[SAMPLING_TEMPERATURE] != 0.0) {
         complain("--greedy is --temp 0: not with another temperature");
         return EXIT_USAGE;
@@ -113,9 +108,8 @@ static int take_greedy(const options *o, sampling *s) {
 
 int sampling_read(const options *o, const loaded *l, bool as_recommended, sampling *out) {
     *out = (sampling){.sources = {SAMPLING_BY_DEFAULT}};
-    for (int p = 0; p < SAMPLING_COUNT; p++) {
+    for (int p = 0; p < SAMPLING_COUNT; p++)
         out->values[p] = neutral(p);
-    }
     const int status = as_recommended ? take_recommended(o, l, out) : EXIT_DONE;
     take_options(o, out);
     return status == EXIT_DONE ? take_greedy(o, out) : status;
@@ -142,9 +136,8 @@ static bool counts(const sampling *s, int p) {
 void sampling_describe(const sampling *s, char *text, size_t size) {
     size_t n = 0;
     text[0] = '\0';
-    if (s->values[SAMPLING_TEMPERATURE] == 0.0) {
+    if (s->values[SAMPLING_TEMPERATURE] == 0.0)
         n = (size_t)snprintf(text, size, "greedy (%s)", sources[s->sources[SAMPLING_TEMPERATURE]]);
-    }
     for (int p = 0; p < SAMPLING_COUNT && n < size; p++) {
         if (counts(s, p)) {
             n += (size_t)snprintf(text + n, size - n, "%s%s %g (%s)", n > 0 ? ", " : "", names[p],
@@ -154,7 +147,6 @@ void sampling_describe(const sampling *s, char *text, size_t size) {
 }
 
 void sampling_print(const sampling *s, FILE *out) {
-    for (int p = 0; p < SAMPLING_COUNT; p++) {
+    for (int p = 0; p < SAMPLING_COUNT; p++)
         (void)fprintf(out, "  %-18s %-8g %s\n", names[p], s->values[p], sources[s->sources[p]]);
-    }
 }

@@ -57,28 +57,25 @@ static void ask(together *t) {
     slot *s = slot_of(t, t->next);
     begin(s);
     t->task->ask(t->task->user, t->next, &request);
-    if (tern_engine_submit(t->engine, &request, &s->request, &s->error) == TERN_OK) {
+    if (tern_engine_submit(t->engine, &request, &s->request, &s->error) == TERN_OK)
         t->live++;
-    } else {
+    else
         s->failed = s->is_over = true;
-    }
     t->next++;
 }
 
 static void ask_all(together *t) {
     const together_task *task = t->task;
     while (!t->cancelled && t->next < task->n && t->next - t->first < task->ahead &&
-           t->live < task->live) {
+           t->live < task->live)
         ask(t);
-    }
 }
 
 static void cancel_all(together *t) {
     for (size_t i = t->first; i < t->next; i++) {
         const slot *s = slot_of(t, i);
-        if (s->request != 0) {
+        if (s->request != 0)
             (void)tern_engine_cancel(t->engine, s->request);
-        }
     }
     t->cancelled = true;
 }
@@ -87,14 +84,12 @@ static void cancel_all(together *t) {
 
 /* Room for one more of n elements; false: no memory. */
 static bool grow(void **array, size_t *capacity, size_t needed, size_t size) {
-    if (needed <= *capacity) {
+    if (needed <= *capacity)
         return true;
-    }
     const size_t more = 2 * needed + 64;
     void *grown = realloc(*array, more * size);
-    if (grown == NULL) {
+    if (grown == NULL)
         return false;
-    }
     *array = grown;
     *capacity = more;
     return true;
@@ -118,9 +113,8 @@ static void take_token(together *t, slot *s, const tern_event *e) {
         return;
     }
     s->tokens = tokens;
-    if (s->n_tokens > 0) {
+    if (s->n_tokens > 0)
         tern_latencies_add(&s->latencies, e->seconds - s->last);
-    }
     s->last = e->seconds;
     s->tokens[s->n_tokens++] = e->token;
     t->task->on_token(t->task->user);
@@ -131,9 +125,8 @@ static void take_end(together *t, slot *s, const tern_event *e) {
     s->is_over = true;
     s->end = e->end;
     s->failed = e->end == TERN_END_ERROR;
-    if (s->failed) {
+    if (s->failed)
         s->error = *e->error;
-    }
     s->figures = e->figures;
     memcpy(s->digest, e->digest, sizeof s->digest);
     t->live--;
@@ -141,18 +134,15 @@ static void take_end(together *t, slot *s, const tern_event *e) {
 
 static void take(together *t, const tern_event *e) {
     slot *s = NULL;
-    for (size_t i = t->first; i < t->next && s == NULL; i++) {
+    for (size_t i = t->first; i < t->next && s == NULL; i++)
         s = slot_of(t, i)->request == e->request ? slot_of(t, i) : NULL;
-    }
-    if (s == NULL) {
+    if (s == NULL)
         return; /* not of this task */
-    }
     take_text(t, s, e);
-    if (e->kind == TERN_EVENT_TOKEN) {
+    if (e->kind == TERN_EVENT_TOKEN)
         take_token(t, s, e);
-    } else if (e->kind == TERN_EVENT_END) {
+    else if (e->kind == TERN_EVENT_END)
         take_end(t, s, e);
-    }
 }
 
 /* ---- what is told ---------------------------------------------------------------------------- */
@@ -185,9 +175,8 @@ static void tell_in_order(together *t) {
             s->said = s->text_size;
         }
         more = s->is_over;
-        if (more && is_wanted) {
+        if (more && is_wanted)
             tell(t, t->first, s);
-        }
         t->first += more;
     }
 }
@@ -196,25 +185,21 @@ static void step(together *t) {
     const tern_event *events;
     size_t n;
     t->status = tern_engine_step(t->engine, &events, &n, t->err);
-    for (size_t i = 0; t->status == TERN_OK && i < n; i++) {
+    for (size_t i = 0; t->status == TERN_OK && i < n; i++)
         take(t, &events[i]);
-    }
 }
 
 tern_status together_run(tern_engine *engine, const together_task *task, tern_error *err) {
     together t = {.engine = engine, .task = task, .status = TERN_OK, .err = err};
     t.slots = calloc(task->ahead, sizeof *t.slots);
-    if (t.slots == NULL) {
+    if (t.slots == NULL)
         fail(&t);
-    }
     while (t.status == TERN_OK && (t.first < t.next || (t.next < task->n && !t.cancelled))) {
-        if (!t.cancelled && !task->go_on(task->user)) {
+        if (!t.cancelled && !task->go_on(task->user))
             cancel_all(&t);
-        }
         ask_all(&t);
-        if (t.live > 0) {
+        if (t.live > 0)
             step(&t);
-        }
         tell_in_order(&t);
     }
     for (size_t i = 0; t.slots != NULL && i < task->ahead; i++) {

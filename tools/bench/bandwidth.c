@@ -36,9 +36,8 @@ static uint64_t read_words(const uint64_t *words, size_t n) {
     uint64_t s[LINE_WORDS] = {0};
     for (size_t i = 0; i < n; i += LINE_WORDS) {
         __builtin_prefetch(words + i + PREFETCH_WORDS);
-        for (size_t j = 0; j < LINE_WORDS; j++) {
+        for (size_t j = 0; j < LINE_WORDS; j++)
             s[j] += words[i + j];
-        }
     }
     return s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
 }
@@ -46,20 +45,17 @@ static uint64_t read_words(const uint64_t *words, size_t n) {
 /* Each worker writes the parts that it is going to read: so the pages are near it. All pieces
  * before the first one is read, which then is in no cache any more. */
 static void fill(const ring *r, tern_part part) {
-    for (size_t piece = 0; piece < r->pieces; piece++) {
-        for (size_t i = part.begin; i < part.end; i++) {
+    for (size_t piece = 0; piece < r->pieces; piece++)
+        for (size_t i = part.begin; i < part.end; i++)
             r->words[piece * r->piece + i] = i;
-        }
-    }
 }
 
 static void measure_body(tern_worker worker, void *argument) {
     measurement *m = argument;
     const ring *r = m->ring;
     const tern_part part = tern_team_split(worker, r->piece, LINE_WORDS);
-    if (!r->filled) {
+    if (!r->filled)
         fill(r, part);
-    }
     for (size_t pass = 0; pass < PASSES; pass++) {
         const size_t piece = (r->next + pass) % r->pieces;
         const uint64_t *words = r->words + piece * r->piece;
@@ -69,9 +65,8 @@ static void measure_body(tern_worker worker, void *argument) {
         tern_team_barrier(worker);
         const double seconds = tern_clock_seconds() - begin;
         (void)__atomic_fetch_add(&m->checksum, sum, __ATOMIC_RELAXED);
-        if (worker.index == 0 && (pass == 0 || seconds < m->best)) {
+        if (worker.index == 0 && (pass == 0 || seconds < m->best))
             m->best = seconds;
-        }
     }
 }
 
@@ -113,17 +108,15 @@ static void serve(int end) {
     uint32_t threads;
     while (recv(end, &threads, sizeof threads, MSG_WAITALL) == (ssize_t)sizeof threads) {
         const double gbs = measure_here(&r, threads);
-        if (send(end, &gbs, sizeof gbs, MSG_NOSIGNAL) != (ssize_t)sizeof gbs) {
+        if (send(end, &gbs, sizeof gbs, MSG_NOSIGNAL) != (ssize_t)sizeof gbs)
             break;
-        }
     }
 }
 
 bandwidth_meter bandwidth_open(void) {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return (bandwidth_meter){.socket = -1};
-    }
     const pid_t child = fork();
     if (child == 0) {
         (void)close(ends[0]);
@@ -142,16 +135,14 @@ double bandwidth_measure(const bandwidth_meter *m, uint32_t threads) {
     double gbs = 0.0;
     if (m->child <= 0 ||
         send(m->socket, &threads, sizeof threads, MSG_NOSIGNAL) != (ssize_t)sizeof threads ||
-        recv(m->socket, &gbs, sizeof gbs, MSG_WAITALL) != (ssize_t)sizeof gbs) {
+        recv(m->socket, &gbs, sizeof gbs, MSG_WAITALL) != (ssize_t)sizeof gbs)
         return 0.0;
-    }
     return gbs;
 }
 
 void bandwidth_close(bandwidth_meter *m) {
-    if (m->child <= 0) {
+    if (m->child <= 0)
         return;
-    }
     (void)close(m->socket); /* the child sees the end and exits */
     while (waitpid(m->child, NULL, 0) < 0 && errno == EINTR) {
     }

@@ -8,9 +8,8 @@ double bench_ratio(double x, double y) {
 }
 
 uint64_t bench_cache_bytes(const bench *b, const bench_point *p) {
-    if (p->n_decode == 0) {
+    if (p->n_decode == 0)
         return 0;
-    }
     /* Token i of n sees the context (at least one token), itself, and the i before it. */
     const uint64_t context = p->depth > 0 ? p->depth : 1;
     const uint64_t twice = 2 * context + p->n_decode + 1;

@@ -57,9 +57,8 @@ static void set_kernels(json_t *root, const bench *b) {
 int bench_write_record(const bench *b) {
     double hash_seconds = 0.0;
     json_t *model = facts_model(&b->l, b->o, &hash_seconds);
-    if (model == NULL) {
+    if (model == NULL)
         return EXIT_FAILED;
-    }
     json_t *root = json_object();
     set(root, "$schema", json_string(BENCHMARK_SCHEMA));
     set(root, "schema_version", json_string(RECEIPT_VERSION));

@@ -12,18 +12,15 @@ enum { PATH_BYTES = 256, NAME_BYTES = 64 };
 static bool read_line(const char *folder, const char *file, char *text, size_t size) {
     char path[PATH_BYTES];
     const int n = snprintf(path, sizeof path, "%s/%s", folder, file);
-    if (n < 0 || (size_t)n >= sizeof path) {
+    if (n < 0 || (size_t)n >= sizeof path)
         return false;
-    }
     FILE *f = fopen(path, "re");
-    if (f == NULL) {
+    if (f == NULL)
         return false;
-    }
     const bool read = fgets(text, (int)size, f) != NULL;
     (void)fclose(f); /* read only: nothing can be lost */
-    if (read) {
+    if (read)
         text[strcspn(text, "\n")] = '\0';
-    }
     return read;
 }
 
@@ -43,9 +40,8 @@ static bool is_package(const char *folder) {
 static bool add_package(energy_meter *m, const char *path) {
     const size_t i = m->n;
     if (i == ENERGY_PACKAGES || !read_count(path, "energy_uj", &m->last[i]) ||
-        !read_count(path, "max_energy_range_uj", &m->range[i])) {
+        !read_count(path, "max_energy_range_uj", &m->range[i]))
         return false;
-    }
     (void)snprintf(m->path[i], sizeof m->path[i], "%s", path);
     m->n++;
     return true;
@@ -54,22 +50,19 @@ static bool add_package(energy_meter *m, const char *path) {
 bool energy_open(energy_meter *m, const char *folder) {
     *m = (energy_meter){.n = 0};
     DIR *list = opendir(folder);
-    if (list == NULL) {
+    if (list == NULL)
         return false;
-    }
     bool good = true;
     for (const struct dirent *entry; good && (entry = readdir(list)) != NULL;) {
         char path[sizeof m->path[0]];
         const int n = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (entry->d_name[0] == '.' || n < 0 || (size_t)n >= sizeof path) {
+        if (entry->d_name[0] == '.' || n < 0 || (size_t)n >= sizeof path)
             continue;
-        }
         good = !is_package(path) || add_package(m, path);
     }
     (void)closedir(list);
-    if (!good) {
+    if (!good)
         m->n = 0;
-    }
     return m->n > 0;
 }
 

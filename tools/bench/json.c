@@ -19,9 +19,8 @@ static void set_count(json_t *root, const char *key, uint64_t n) {
 
 static json_t *list_of(const series *s) {
     json_t *list = json_array();
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n; i++)
         json_array_append_new(list, json_number(s->values[i]));
-    }
     return list;
 }
 
@@ -58,9 +57,8 @@ static void set_point(json_t *root, const bench *b, const bench_point *p) {
     set_number(root, "bandwidth_gbs", bench_gbs(b, p));
     set_number(root, "read_gbs", series_median(&p->read_gbs));
     set_number(root, "bandwidth_fraction", bench_fraction(b, p));
-    if (p->joules.n > 0) {
+    if (p->joules.n > 0)
         set_number(root, "joules_per_token", series_median(&p->joules));
-    }
     json_object_set_new(root, "rounds", rounds(p));
 }
 
@@ -154,9 +152,8 @@ static json_t *sparsity_json(const sparsity_layer *l) {
 static void set_sparsity(json_t *root, const sparsity *s) {
     const sparsity_layer total = sparsity_total(s);
     json_t *layers = json_array();
-    for (size_t i = 0; i < s->n_layer; i++) {
+    for (size_t i = 0; i < s->n_layer; i++)
         json_array_append_new(layers, sparsity_json(&s->layers[i]));
-    }
     json_object_set_new(root, "sparsity",
                         json_pack("{s:o, s:o}", "all", sparsity_json(&total), "layers", layers));
 }
@@ -181,9 +178,8 @@ static json_t *stages_json(const bench_stages *s, size_t depth) {
     json_t *root = json_object();
     json_t *list = json_array();
     const double whole = series_median(&s->whole_ms);
-    for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++) {
+    for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++)
         json_array_append_new(list, stage_json(i, &s->stage[i], whole));
-    }
     set_count(root, "tokens", s->tokens);
     set_count(root, "depth", depth);
     set_count(root, "threads", s->threads);
@@ -201,12 +197,10 @@ static json_t *stages_json(const bench_stages *s, size_t depth) {
 /* The kinds of passes that were measured. */
 static void set_stages(json_t *root, const bench *b) {
     json_t *kinds = json_object();
-    if (b->stages->prefill.tokens > 0) {
+    if (b->stages->prefill.tokens > 0)
         json_object_set_new(kinds, "prefill", stages_json(&b->stages->prefill, 0));
-    }
-    if (b->stages->decode.tokens > 0) {
+    if (b->stages->decode.tokens > 0)
         json_object_set_new(kinds, "decode", stages_json(&b->stages->decode, b->main.depth));
-    }
     json_object_set_new(root, "stages", kinds);
 }
 
@@ -251,27 +245,20 @@ json_t *bench_figures(const bench *b) {
 }
 
 void bench_set_sweeps(json_t *root, const bench *b) {
-    if (b->n_depths > 0) {
+    if (b->n_depths > 0)
         json_object_set_new(root, "depths", points(b, b->depths, b->n_depths));
-    }
-    if (b->n_threads > 0) {
+    if (b->n_threads > 0)
         json_object_set_new(root, "thread_counts", points(b, b->threads, b->n_threads));
-    }
-    if (b->n_batches > 0) {
+    if (b->n_batches > 0)
         json_object_set_new(root, "batches", batches(b));
-    }
-    if (b->n_sequences > 0) {
+    if (b->n_sequences > 0)
         json_object_set_new(root, "sequences", sequences_json(b));
-    }
-    if (b->n_arriving > 0) {
+    if (b->n_arriving > 0)
         json_object_set_new(root, "arrivals", arrivals_json(b));
-    }
-    if (b->stages != NULL) {
+    if (b->stages != NULL)
         set_stages(root, b);
-    }
-    if (b->sparsity.n_layer > 0) {
+    if (b->sparsity.n_layer > 0)
         set_sparsity(root, &b->sparsity);
-    }
     touch_set_json(root, &b->touch);
 }
 

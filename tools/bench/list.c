@@ -10,9 +10,8 @@
 /* One number in decimal digits at *text, which moves after it. */
 static bool read_number(const char **text, uint64_t *number) {
     char *end;
-    if (**text < '0' || **text > '9') {
+    if (**text < '0' || **text > '9')
         return false; /* strtoull takes signs and blanks */
-    }
     errno = 0;
     *number = strtoull(*text, &end, 10);
     *text = end;

@@ -14,9 +14,8 @@ enum { BATCH_ROUNDS = 5 }; /* passes of each size in one of the --repeat rounds 
 tern_status bench_fill(bench *b, size_t depth, tern_error *err) {
     tern_session *s = b->l.session;
     const size_t position = tern_session_position(s);
-    if (position >= depth) {
+    if (position >= depth)
         return tern_session_rewind(s, (uint32_t)depth, err);
-    }
     return tern_session_eval(s, b->tokens + position, depth - position, TERN_LOGITS_NONE, NULL,
                              err);
 }
@@ -43,9 +42,8 @@ static tern_status generate(bench *b, const int32_t *tokens, size_t n_tokens, si
 static tern_status prefill(bench *b, bench_point *p, tern_error *err) {
     tern_generation g;
     tern_status status = tern_session_rewind(b->l.session, 0, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = generate(b, b->tokens, p->n_prompt, 0, &g, err);
-    }
     if (status == TERN_OK) {
         series_add(&p->prefill_tps, bench_ratio((double)p->n_prompt, g.prefill_seconds));
         const double evaluated = tern_clock_seconds();
@@ -61,17 +59,15 @@ static tern_status decode(bench *b, bench_point *p, tern_error *err) {
     tern_generation g;
     const size_t start = p->depth > 0 ? p->depth - 1 : 0;
     tern_status status = bench_fill(b, start, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const double before = bandwidth_measure(&b->memory, p->threads);
     const tern_session_work work = tern_session_work_done(b->l.session);
     (void)energy_joules(&b->energy); /* from here on */
     status = generate(b, b->tokens + start, 1, p->n_decode, &g, err);
     const double joules = energy_joules(&b->energy);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const double after = bandwidth_measure(&b->memory, p->threads);
     const tern_session_work done = tern_session_work_done(b->l.session);
     series_add(&p->read_gbs, before > after ? before : after);
@@ -80,21 +76,18 @@ static tern_status decode(bench *b, bench_point *p, tern_error *err) {
                                           (double)(done.scans - work.scans)));
     series_add(&p->p50_ms, g.p50_ms);
     series_add(&p->p95_ms, g.p95_ms);
-    if (joules >= 0.0) {
+    if (joules >= 0.0)
         series_add(&p->joules, bench_ratio(joules, (double)g.n_generated));
-    }
     return TERN_OK;
 }
 
 int bench_measure(bench *b, bench_point *p) {
     tern_error err = {0};
     const uint64_t repeats = options_integer(b->o, OPT_REPEAT);
-    for (uint64_t i = 0; i < repeats; i++) {
+    for (uint64_t i = 0; i < repeats; i++)
         if ((p->n_prompt > 0 && prefill(b, p, &err) != TERN_OK) ||
-            (p->n_decode > 0 && decode(b, p, &err) != TERN_OK)) {
+            (p->n_decode > 0 && decode(b, p, &err) != TERN_OK))
             return complain_error(&err);
-        }
-    }
     return EXIT_DONE;
 }
 
@@ -108,15 +101,13 @@ static tern_status time_pass(bench *b, size_t n, float *logits, double *ms, tern
     const size_t depth = b->main.depth;
     int32_t token;
     tern_status status = tern_session_rewind(s, (uint32_t)depth, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const double begin = tern_clock_seconds();
     status = tern_session_eval(s, b->tokens + depth, n,
                                logits != NULL ? TERN_LOGITS_ALL : TERN_LOGITS_NONE, logits, err);
-    if (status == TERN_OK && logits == NULL) {
+    if (status == TERN_OK && logits == NULL)
         status = tern_session_pick(s, b->sampler, &token, err);
-    }
     *ms = 1e3 * (tern_clock_seconds() - begin);
     return status;
 }
@@ -131,9 +122,8 @@ static tern_status batch_round(bench *b, float *logits, tern_error *err) {
         double all;
         double pick;
         status = time_pass(b, batch->tokens, logits, &all, err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = time_pass(b, batch->tokens, NULL, &pick, err);
-        }
         if (status == TERN_OK) {
             one_all = i == 0 ? all : one_all;
             one_pick = i == 0 ? pick : one_pick;
@@ -148,9 +138,8 @@ static tern_status batch_round(bench *b, float *logits, tern_error *err) {
 
 int bench_measure_batches(bench *b) {
     size_t most = 1;
-    for (size_t i = 0; i < b->n_batches; i++) {
+    for (size_t i = 0; i < b->n_batches; i++)
         most = b->batches[i].tokens > most ? b->batches[i].tokens : most;
-    }
     const size_t bytes = most * b->l.info.n_vocab * sizeof(float);
     float *logits = aligned_alloc(TERN_ALIGN, (bytes + TERN_ALIGN - 1) / TERN_ALIGN * TERN_ALIGN);
     if (logits == NULL) {
@@ -160,9 +149,8 @@ int bench_measure_batches(bench *b) {
     tern_error err = {0};
     tern_status status = bench_fill(b, b->main.depth, &err);
     const uint64_t rounds = BATCH_ROUNDS * options_integer(b->o, OPT_REPEAT);
-    for (uint64_t i = 0; i < rounds && status == TERN_OK; i++) {
+    for (uint64_t i = 0; i < rounds && status == TERN_OK; i++)
         status = batch_round(b, logits, &err);
-    }
     free(logits);
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
@@ -190,27 +178,23 @@ static void peak_body(tern_worker worker, void *argument) {
 
 /* The row that multiplies the matrices of several tokens; NULL without one. */
 static const tern_kernel_row *gemm_row(const loaded *l) {
-    for (size_t i = 0; i < l->n_kernels; i++) {
-        if (l->kernels[i]->op == TERN_OP_GEMM) {
+    for (size_t i = 0; i < l->n_kernels; i++)
+        if (l->kernels[i]->op == TERN_OP_GEMM)
             return l->kernels[i];
-        }
-    }
     return NULL;
 }
 
 void bench_measure_peak(bench *b) {
     const tern_kernel_row *row = gemm_row(&b->l);
     tern_team *team = NULL;
-    if (row == NULL || tern_team_new(b->main.threads, &team, NULL) != TERN_OK) {
+    if (row == NULL || tern_team_new(b->main.threads, &team, NULL) != TERN_OK)
         return;
-    }
     const uint32_t threads = tern_team_size(team);
     peak_call call = {.row = row, .rates = calloc(threads, sizeof(double))};
     if (call.rates != NULL) {
         tern_team_run(team, peak_body, &call);
-        for (uint32_t i = 0; i < threads; i++) {
+        for (uint32_t i = 0; i < threads; i++)
             b->peak_gmacs += 1e-9 * call.rates[i];
-        }
         b->peak_isa = row->isa;
         b->peak_unit = tern_unit_name(tern_unit_of_row(row->name));
     }

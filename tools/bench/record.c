@@ -34,9 +34,8 @@ static int record(const bench *b, recording *r, const tern_sampler_params *sampl
                              .answer = &r->answerer,
                              .watch = &r->watch};
     tern_error err = {0};
-    if (answerer_answer(&r->answerer, &request, &err) != TERN_OK) {
+    if (answerer_answer(&r->answerer, &request, &err) != TERN_OK)
         return complain_error(&err);
-    }
     receipt_watch_logits(&r->watch, r->answerer.n_tokens, true);
     json_t *benchmark = bench_figures(b);
     const int status = receipt_write(&run, benchmark);
@@ -51,9 +50,8 @@ int bench_write_receipt(bench *b) {
     recording r = {.watch = {.n = 0}};
     tern_session_free(&b->l.session);
     int status = loader_open_session(b->o, &b->l);
-    if (status != EXIT_DONE) {
+    if (status != EXIT_DONE)
         return status;
-    }
     r.watch = receipt_watch_begin(b->l.session);
     status = answerer_open(&r.answerer, b->l.session, NULL, &sampling, &err) == TERN_OK
                  ? record(b, &r, &sampling)

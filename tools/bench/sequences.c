@@ -34,9 +34,8 @@ typedef struct gaps {
 
 static size_t most_of(const bench *b) {
     size_t most = 1;
-    for (size_t i = 0; i < b->n_sequences; i++) {
+    for (size_t i = 0; i < b->n_sequences; i++)
         most = b->sequences[i].n > most ? b->sequences[i].n : most;
-    }
     return most;
 }
 
@@ -84,9 +83,8 @@ static tern_status open_crowd(crowd *c, bench *b, size_t n, uint64_t bytes, doub
                  .ids = calloc(n, sizeof *c->ids),
                  .alone = calloc(n, sizeof *c->alone),
                  .prompt = calloc(b->n_tokens, sizeof *c->prompt)};
-    if (c->ids == NULL || c->alone == NULL || c->prompt == NULL) {
+    if (c->ids == NULL || c->alone == NULL || c->prompt == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu sequences", n);
-    }
     return tern_engine_new(b->l.model, &p, &c->engine, err);
 }
 
@@ -100,9 +98,8 @@ static void close_crowd(crowd *c) {
 /* Lets sequence i begin with a prompt of so many tokens. max_tokens 0: until it is cancelled. */
 static tern_status begin(crowd *c, size_t i, size_t n_prompt, size_t max_tokens, tern_error *err) {
     const bench *b = c->b;
-    for (size_t t = 0; t < n_prompt; t++) {
+    for (size_t t = 0; t < n_prompt; t++)
         c->prompt[t] = b->tokens[(i + t) % b->n_tokens];
-    }
     const tern_request request = {
         .tokens = c->prompt, .n_tokens = n_prompt, .max_tokens = max_tokens, .ignore_end = true};
     return tern_engine_submit(c->engine, &request, &c->ids[i], err);
@@ -111,15 +108,12 @@ static tern_status begin(crowd *c, size_t i, size_t n_prompt, size_t max_tokens,
 /* Sequence i has ended: with the digest that it has alone, if its length is the same. */
 static tern_status check_end(crowd *c, size_t i, const tern_event *e, tern_error *err) {
     c->ids[i] = 0;
-    if (e->end == TERN_END_ERROR) {
+    if (e->end == TERN_END_ERROR)
         return tern_fail(err, e->error->status, "%s", e->error->message);
-    }
-    if (e->end != TERN_END_LENGTH) {
+    if (e->end != TERN_END_LENGTH)
         return TERN_OK;
-    }
-    if (c->alone[i][0] == '\0') {
+    if (c->alone[i][0] == '\0')
         memcpy(c->alone[i], e->digest, DIGEST_BYTES);
-    }
     if (strcmp(c->alone[i], e->digest) != 0) {
         return tern_fail(err, TERN_ERR_STATE,
                          "sequence %zu has digest %.16s... beside others, %.16s... alone", i,
@@ -130,9 +124,8 @@ static tern_status check_end(crowd *c, size_t i, const tern_event *e, tern_error
 
 static size_t sequence_of(const crowd *c, uint64_t id) {
     size_t i = 0;
-    while (c->ids[i] != id) {
+    while (c->ids[i] != id)
         i++;
-    }
     return i;
 }
 
@@ -145,13 +138,11 @@ static tern_status step(crowd *c, tern_error *err) {
     c->took = now - c->ended;
     c->ended = now;
     c->got = 0;
-    for (size_t e = 0; e < n && status == TERN_OK; e++) {
-        if (events[e].kind == TERN_EVENT_TOKEN) {
+    for (size_t e = 0; e < n && status == TERN_OK; e++)
+        if (events[e].kind == TERN_EVENT_TOKEN)
             c->got++;
-        } else if (events[e].kind == TERN_EVENT_END) {
+        else if (events[e].kind == TERN_EVENT_END)
             status = check_end(c, sequence_of(c, events[e].request), &events[e], err);
-        }
-    }
     return status;
 }
 
@@ -162,16 +153,14 @@ static bool is_idle(const crowd *c) {
 
 static tern_status finish(crowd *c, tern_error *err) {
     tern_status status = TERN_OK;
-    while (status == TERN_OK && !is_idle(c)) {
+    while (status == TERN_OK && !is_idle(c))
         status = step(c, err);
-    }
     return status;
 }
 
 static tern_status cancel_all(crowd *c, tern_error *err) {
-    for (size_t i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->n; i++)
         (void)tern_engine_cancel(c->engine, c->ids[i]);
-    }
     const tern_status status = finish(c, err);
     tern_engine_forget(c->engine);
     return status;
@@ -188,9 +177,8 @@ static tern_status watch(crowd *c, size_t n, size_t most, gaps *g, tern_error *e
     bool together = false;
     while (status == TERN_OK && !is_idle(c) && g->times.added < most) {
         status = step(c, err);
-        if (together && c->got == n) {
+        if (together && c->got == n)
             add_gap(g, c);
-        }
         together = c->got == n;
     }
     tern_latencies_sort(&g->times);
@@ -206,15 +194,12 @@ static double percentile_ms(const gaps *g, double p) {
 static tern_status together(crowd *c, bench_sequences *s, tern_error *err) {
     gaps g = {.sum = 0.0};
     tern_status status = TERN_OK;
-    for (size_t i = 0; i < s->n && status == TERN_OK; i++) {
+    for (size_t i = 0; i < s->n && status == TERN_OK; i++)
         status = begin(c, i, depth_of(c->b), tokens_of(c->b), err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = watch(c, s->n, c->b->main.n_decode, &g, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = finish(c, err);
-    }
     series_add(&s->tps, bench_ratio((double)(s->n * g.times.added), g.sum));
     series_add(&s->p50_ms, percentile_ms(&g, 0.50));
     series_add(&s->p95_ms, percentile_ms(&g, 0.95));
@@ -226,9 +211,8 @@ static tern_status all_alone(crowd *c, tern_error *err) {
     tern_status status = TERN_OK;
     for (size_t i = 0; i < c->n && status == TERN_OK; i++) {
         status = begin(c, i, depth_of(c->b), tokens_of(c->b), err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = finish(c, err);
-        }
     }
     return status;
 }
@@ -238,15 +222,12 @@ static tern_status measure_together(bench *b, tern_error *err) {
     const size_t most = most_of(b);
     const uint64_t bytes = most * bytes_of(b, bench_sequence_end(b));
     tern_status status = open_crowd(&c, b, most, bytes, 0.0, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = all_alone(&c, err);
-    }
     const uint64_t rounds = options_integer(b->o, OPT_REPEAT);
-    for (uint64_t round = 0; round < rounds; round++) {
-        for (size_t i = 0; i < b->n_sequences && status == TERN_OK; i++) {
+    for (uint64_t round = 0; round < rounds; round++)
+        for (size_t i = 0; i < b->n_sequences && status == TERN_OK; i++)
             status = together(&c, &b->sequences[i], err);
-        }
-    }
     close_crowd(&c);
     return status;
 }
@@ -274,15 +255,12 @@ static tern_status watch_arrival(crowd *c, size_t n, gaps *g, tern_error *err) {
 static tern_status arrive(crowd *c, bench_arrival *a, tern_error *err) {
     gaps before = {.sum = 0.0}, during = {.sum = 0.0};
     tern_status status = TERN_OK;
-    for (size_t i = 0; i < a->n && status == TERN_OK; i++) {
+    for (size_t i = 0; i < a->n && status == TERN_OK; i++)
         status = begin(c, i, depth_of(c->b), 0, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = watch(c, a->n, c->b->main.n_decode, &before, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = watch_arrival(c, a->n, &during, err);
-    }
     series_add(&a->before_p50_ms, percentile_ms(&before, 0.50));
     series_add(&a->before_p95_ms, percentile_ms(&before, 0.95));
     series_add(&a->during_p50_ms, percentile_ms(&during, 0.50));
@@ -294,9 +272,8 @@ static tern_status arrive(crowd *c, bench_arrival *a, tern_error *err) {
 /* The digest of the prompt that arrives, alone. */
 static tern_status read_alone(crowd *c, tern_error *err) {
     tern_status status = begin(c, c->n - 1, c->b->n_arriving, 1, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = finish(c, err);
-    }
     tern_engine_forget(c->engine);
     return status;
 }
@@ -307,15 +284,12 @@ static tern_status measure_arrivals(bench *b, tern_error *err) {
     const uint64_t bytes = most * bytes_of(b, b->context) + bytes_of(b, b->n_arriving + 1);
     const double gap = 1e-3 * (double)options_integer(b->o, OPT_GAP);
     tern_status status = open_crowd(&c, b, most + 1, bytes, gap, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_alone(&c, err);
-    }
     const uint64_t rounds = options_integer(b->o, OPT_REPEAT);
-    for (uint64_t round = 0; round < rounds; round++) {
-        for (size_t i = 0; i < b->n_sequences && status == TERN_OK; i++) {
+    for (uint64_t round = 0; round < rounds; round++)
+        for (size_t i = 0; i < b->n_sequences && status == TERN_OK; i++)
             status = arrive(&c, &b->arrivals[i], err);
-        }
-    }
     close_crowd(&c);
     return status;
 }
@@ -323,8 +297,7 @@ static tern_status measure_arrivals(bench *b, tern_error *err) {
 int bench_measure_sequences(bench *b) {
     tern_error err = {0};
     tern_status status = measure_together(b, &err);
-    if (status == TERN_OK && b->n_arriving > 0) {
+    if (status == TERN_OK && b->n_arriving > 0)
         status = measure_arrivals(b, &err);
-    }
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }

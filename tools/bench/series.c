@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 void series_add(series *s, double value) {
-    if (s->n < SERIES_MAX) {
+    if (s->n < SERIES_MAX)
         s->values[s->n++] = value;
-    }
 }
 
 static int compare(const void *a, const void *b) {
@@ -16,9 +15,8 @@ static int compare(const void *a, const void *b) {
 }
 
 double series_median(const series *s) {
-    if (s->n == 0) {
+    if (s->n == 0)
         return 0.0;
-    }
     series sorted = *s;
     qsort(sorted.values, sorted.n, sizeof *sorted.values, compare);
     return (sorted.values[(sorted.n - 1) / 2] + sorted.values[sorted.n / 2]) / 2.0;
@@ -26,17 +24,15 @@ double series_median(const series *s) {
 
 double series_low(const series *s) {
     double low = s->n > 0 ? s->values[0] : 0.0;
-    for (size_t i = 1; i < s->n; i++) {
+    for (size_t i = 1; i < s->n; i++)
         low = s->values[i] < low ? s->values[i] : low;
-    }
     return low;
 }
 
 double series_high(const series *s) {
     double high = s->n > 0 ? s->values[0] : 0.0;
-    for (size_t i = 1; i < s->n; i++) {
+    for (size_t i = 1; i < s->n; i++)
         high = s->values[i] > high ? s->values[i] : high;
-    }
     return high;
 }
 

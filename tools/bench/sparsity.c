@@ -20,17 +20,15 @@ void sparsity_free(sparsity *s) {
 }
 
 void sparsity_count(sparsity_layer *l, const int8_t *q, size_t cols) {
-    for (size_t i = 0; i < cols; i++) {
+    for (size_t i = 0; i < cols; i++)
         l->zeros += q[i] == 0;
-    }
     l->values += cols;
     for (size_t size = 0; size < SPARSITY_SIZES; size++) {
         const size_t n = sizes[size];
         for (size_t i = 0; i + n <= cols; i += n) {
             unsigned any = 0;
-            for (size_t j = 0; j < n; j++) {
+            for (size_t j = 0; j < n; j++)
                 any |= (unsigned char)q[i + j];
-            }
             l->groups[size]++;
             l->zero_groups[size] += any == 0;
         }
@@ -42,13 +40,10 @@ static void see_product(void *user, const tern_linear *linear, const tern_activa
     sparsity *s = user;
     tern_linear_info info;
     tern_linear_describe(s->model, linear, &info);
-    if (info.stage != TERN_STAGE_DOWN ||
-        tern_layout_input(info.matrix.layout) == TERN_INPUT_FLOAT) {
+    if (info.stage != TERN_STAGE_DOWN || tern_layout_input(info.matrix.layout) == TERN_INPUT_FLOAT)
         return;
-    }
-    for (size_t t = 0; t < tokens; t++) {
+    for (size_t t = 0; t < tokens; t++)
         sparsity_count(&s->layers[info.layer], x->q + t * x->q_stride, x->cols);
-    }
 }
 
 void sparsity_watch(tern_session *session, sparsity *s) {

@@ -71,11 +71,10 @@ static bool is_for_cache(const tern_linear_info *matrix) {
 }
 
 static void add_layer_matrix(bench_stage *s, const tern_linear_info *matrix, const readings *r) {
-    if (matrix->layer == r->last_layer && !is_for_cache(matrix)) {
+    if (matrix->layer == r->last_layer && !is_for_cache(matrix))
         add_matrix(s, matrix, r->results, r->results);
-    } else {
+    else
         add_matrix(s, matrix, r->passes, 1.0);
-    }
 }
 
 static void add_head_rows(bench_stage *s, const tern_linear_info *head, double rows) {
@@ -140,9 +139,8 @@ static void count(const bench *b, bench_stages *s, tern_session_work before, siz
                            .rows = (double)(now.head_rows - before.head_rows) / tokens,
                            .results = all_have_results ? 1.0 : 1.0 / tokens,
                            .last_layer = info.n_layer - 1};
-    for (size_t i = 0; i < TERN_STAGE_COUNT; i++) {
+    for (size_t i = 0; i < TERN_STAGE_COUNT; i++)
         s->stage[i].bytes = s->stage[i].weights = 0.0;
-    }
     add_matrices(s, m, &read);
     s->stage[TERN_STAGE_ATTENTION].bytes =
         positions_of_layer(&info, first, first + s->tokens, n_batch, all_have_results) / tokens *
@@ -184,9 +182,8 @@ static tern_status decode(bench *b, tern_error *err) {
     for (size_t i = 0; i < b->main.n_decode && status == TERN_OK; i++) {
         int32_t token;
         status = tern_session_pick(b->l.session, b->sampler, &token, err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = tern_session_eval(b->l.session, &token, 1, TERN_LOGITS_NONE, NULL, err);
-        }
     }
     return status;
 }
@@ -202,9 +199,8 @@ static tern_status watch(bench *b, bench_stages *s, tern_stages *found,
     tern_stages_begin(found);
     status = status == TERN_OK ? body(b, err) : status;
     const uint64_t end = tern_clock_nanoseconds();
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_session_watch(b->l.session, NULL, err);
-    }
     if (status == TERN_OK) {
         keep(s, found, end - begin);
         count(b, s, before, first, n_batch, body == decode);
@@ -228,9 +224,8 @@ static tern_status stages_round(bench *b, tern_stages *found, tern_error *err) {
             status =
                 tern_session_eval(b->l.session, b->tokens + start, 1, TERN_LOGITS_NONE, NULL, err);
         }
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = watch(b, &b->stages->decode, found, decode, 1, err);
-        }
     }
     return status;
 }
@@ -248,9 +243,8 @@ int bench_measure_stages(bench *b) {
     b->stages->decode.tokens = b->main.n_decode;
     b->stages->prefill.threads = b->stages->decode.threads = threads;
     tern_status status = tern_stages_new(threads, now_ns, NULL, &found, &err);
-    for (uint64_t i = 0; i < options_integer(b->o, OPT_REPEAT) && status == TERN_OK; i++) {
+    for (uint64_t i = 0; i < options_integer(b->o, OPT_REPEAT) && status == TERN_OK; i++)
         status = stages_round(b, found, &err);
-    }
     tern_stages_free(&found);
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }

@@ -70,9 +70,8 @@ static void print_arithmetic(const bench *b) {
         out_print(" prefill %.1f G weights/s, %.1f %% of the peak%s", prefill,
                   percent(bench_ratio(prefill, b->peak_gmacs)), b->main.n_decode > 0 ? ";" : "");
     }
-    if (b->main.n_decode > 0) {
+    if (b->main.n_decode > 0)
         out_print(" decode %.1f, %.1f %%", decode, percent(bench_ratio(decode, b->peak_gmacs)));
-    }
     out_print("\n");
 }
 
@@ -167,34 +166,29 @@ static void print_stage(tern_stage which, const bench_stage *s, double whole) {
     out_print("%-10s", tern_stage_name(which));
     print_share(series_median(&s->work_ms), whole);
     print_share(series_median(&s->wait_ms), whole);
-    if (s->bytes > 0.0) {
+    if (s->bytes > 0.0)
         out_print(" %9.3f %7.2f", 1e-6 * s->bytes, bench_stage_gbs(s));
-    } else {
+    else
         out_print(" %9s %7s", "", "");
-    }
-    if (s->weights > 0.0) {
+    if (s->weights > 0.0)
         out_print(" %8.2f", bench_stage_gweights(s));
-    } else {
+    else
         out_print(" %8s", "");
-    }
     out_print("  %s\n", tern_stage_what(which));
 }
 
 /* Milliseconds are of a token, the mean of the threads. */
 static void print_stages(const char *title, size_t depth, const bench_stages *s) {
     const double whole = series_median(&s->whole_ms);
-    if (s->tokens == 0) {
+    if (s->tokens == 0)
         return;
-    }
     out_print("\nwhere the time of %s goes, %zu tokens after %zu, mean of %u thread%s\n"
               "%-10s %10s %8s %10s %8s %9s %7s %8s\n",
               title, s->tokens, depth, s->threads, s->threads == 1 ? "" : "s", "stage", "work, ms",
               "share", "wait, ms", "share", "MB", "GB/s", "G w/s");
-    for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++) {
-        if (bench_stage_ran(&s->stage[i])) {
+    for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++)
+        if (bench_stage_ran(&s->stage[i]))
             print_stage(i, &s->stage[i], whole);
-        }
-    }
     out_print("%-10s", "all");
     print_share(series_median(&s->work_ms), whole);
     print_share(series_median(&s->wait_ms), whole);
@@ -216,15 +210,13 @@ static void print_sparsity_row(const char *name, const sparsity_layer *l) {
 
 static void print_sparsity(const bench *b) {
     static const size_t sizes[SPARSITY_SIZES] = SPARSITY_GROUPS;
-    if (b->sparsity.n_layer == 0) {
+    if (b->sparsity.n_layer == 0)
         return;
-    }
     out_print("\nzeros among what the down projections multiply, and groups of columns that are "
               "all zero\n%8s %9s",
               "layer", "zeros");
-    for (size_t i = 0; i < SPARSITY_SIZES; i++) {
+    for (size_t i = 0; i < SPARSITY_SIZES; i++)
         out_print("   %2zu whole", sizes[i]);
-    }
     out_print("\n");
     for (size_t i = 0; i < b->sparsity.n_layer; i++) {
         char name[32];
@@ -241,15 +233,12 @@ int bench_print_text(const bench *b) {
     out_print("kernels    choice: %s, layout of ternary weights: %s\n",
               tern_model_choice(b->l.model), tern_model_layout(b->l.model));
     print_prefill(b);
-    if (b->main.n_decode > 0) {
+    if (b->main.n_decode > 0)
         print_decode(b);
-    }
-    if (b->main.n_prompt > 0 || b->main.n_decode > 0) {
+    if (b->main.n_prompt > 0 || b->main.n_decode > 0)
         print_arithmetic(b);
-    }
-    if (b->main.n_decode > 0) {
+    if (b->main.n_decode > 0)
         print_energy(b);
-    }
     print_touch(b);
     out_print("memory     %.0f MiB at most\n", b->rss_mib);
     print_points(b, "decode by depth", b->depths, b->n_depths);

@@ -49,9 +49,8 @@ static bool trim(chat *c, const char *argument) {
 static char *file_argument(const char *argument) {
     const char *home = getenv("HOME");
     size_t n = strlen(argument);
-    while (n > 0 && argument[n - 1] == ' ') {
+    while (n > 0 && argument[n - 1] == ' ')
         n--;
-    }
     const bool quoted =
         n > 1 && (argument[0] == '"' || argument[0] == '\'') && argument[n - 1] == argument[0];
     const bool tilde = argument[0] == '~' && (n == 1 || argument[1] == '/') && home != NULL;
@@ -67,11 +66,10 @@ static char *file_argument(const char *argument) {
 
 static bool save_as(chat *c, const char *argument, tern_out_mode mode) {
     char *path = file_argument(argument);
-    if (path == NULL || !chat_save(c, path, mode)) {
+    if (path == NULL || !chat_save(c, path, mode))
         c->failed = true;
-    } else {
+    else
         chat_remark(c, "%zu messages saved in %s", c->dialogue.n, path);
-    }
     free(path);
     return true;
 }
@@ -86,11 +84,10 @@ static bool save_over(chat *c, const char *argument) {
 
 static bool load(chat *c, const char *argument) {
     char *path = file_argument(argument);
-    if (path == NULL || !chat_load(c, path)) {
+    if (path == NULL || !chat_load(c, path))
         c->failed = true;
-    } else {
+    else
         chat_remark(c, "%zu messages", c->dialogue.n);
-    }
     free(path);
     return true;
 }
@@ -121,9 +118,8 @@ static bool regen(chat *c, const char *argument) {
         return true;
     }
     c->attempts++;
-    if (c->server == NULL && c->options.sampling.temperature == 0.0F) {
+    if (c->server == NULL && c->options.sampling.temperature == 0.0F)
         chat_remark(c, "the same answer: --temp is 0");
-    }
     (void)chat_answer(c);
     return true;
 }
@@ -206,11 +202,10 @@ static void complain_unknown(const char *name) {
             nearest = commands[i].name;
         }
     }
-    if (nearest != NULL) {
+    if (nearest != NULL)
         complain("unknown command '%.60s', did you mean %s?", name, nearest);
-    } else {
+    else
         complain("unknown command '%.60s', see /help", name);
-    }
 }
 
 bool chat_command(chat *c, const char *line) {
@@ -220,9 +215,8 @@ bool chat_command(chat *c, const char *line) {
     const char *argument = line + n + strspn(line + n, " ");
     for (int i = 0; i < COMMANDS; i++) {
         const chat_command_spec *spec = &commands[i];
-        if (strcmp(spec->name, name) != 0) {
+        if (strcmp(spec->name, name) != 0)
             continue;
-        }
         if (spec->argument[0] != '[' && (spec->argument[0] == '\0') != (argument[0] == '\0')) {
             complain("usage: %s%s%s", name, spec->argument[0] != '\0' ? " " : "", spec->argument);
             c->failed = true;

@@ -47,9 +47,8 @@ static unsigned char cancel(EditLine *line, int key) {
  */
 static void choose_letters(void) {
     (void)setlocale(LC_CTYPE, "");
-    if (MB_CUR_MAX == 1) {
+    if (MB_CUR_MAX == 1)
         (void)setlocale(LC_CTYPE, "C.UTF-8");
-    }
 }
 
 /* Ctrl-C arrives as a key while a line is edited; at all other times it is SIGINT. */
@@ -66,9 +65,8 @@ static void bind_keys(EditLine *line) {
 static bool open_history(editor *e, const char *path) {
     HistEvent event;
     e->history = history_init();
-    if (e->history == NULL) {
+    if (e->history == NULL)
         return false;
-    }
     (void)history(e->history, &event, H_SETSIZE, HISTORY_LINES);
     (void)history(e->history, &event, H_SETUNIQUE, 1);
     (void)el_set(e->line, EL_HIST, history, e->history);
@@ -81,9 +79,8 @@ static bool open_history(editor *e, const char *path) {
 
 editor *editor_open(const char *history) {
     editor *e = calloc(1, sizeof *e);
-    if (e == NULL) {
+    if (e == NULL)
         return NULL;
-    }
     choose_letters();
     e->line = el_init("tern", stdin, isatty(STDOUT_FILENO) == 1 ? stdout : stderr, stderr);
     if (e->line == NULL || !open_history(e, history)) {
@@ -106,9 +103,8 @@ line_kind editor_read(editor *e, const char *prompt, const char **line, size_t *
         (void)fputs("^C\n", stderr);
         return LINE_CANCELLED;
     }
-    if (text == NULL || n <= 0) {
+    if (text == NULL || n <= 0)
         return LINE_END;
-    }
     if (n > 1) {
         HistEvent event;
         (void)history(e->history, &event, H_ENTER, text);
@@ -122,9 +118,8 @@ line_kind editor_read(editor *e, const char *prompt, const char **line, size_t *
 static void save_history(const editor *e) {
     char temporary[4096];
     const int n = snprintf(temporary, sizeof temporary, "%s.XXXXXX", e->path);
-    if (n < 0 || (size_t)n >= sizeof temporary) {
+    if (n < 0 || (size_t)n >= sizeof temporary)
         return;
-    }
     const int fd = mkstemp(temporary); /* of mode 0600 */
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (file == NULL) {
@@ -146,18 +141,14 @@ static void save_history(const editor *e) {
 
 void editor_close(editor **closed) {
     editor *e = *closed;
-    if (e == NULL) {
+    if (e == NULL)
         return;
-    }
-    if (e->path != NULL) {
+    if (e->path != NULL)
         save_history(e);
-    }
-    if (e->line != NULL) {
+    if (e->line != NULL)
         el_end(e->line);
-    }
-    if (e->history != NULL) {
+    if (e->history != NULL)
         history_end(e->history);
-    }
     free(e->path);
     free(e);
     *closed = NULL;

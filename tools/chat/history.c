@@ -13,9 +13,8 @@ static bool make_folders(char *path) {
         *slash = '\0';
         const bool there = mkdir(path, 0700) == 0 || errno == EEXIST;
         *slash = '/';
-        if (!there) {
+        if (!there)
             return false;
-        }
     }
     return true;
 }
@@ -24,10 +23,9 @@ bool history_path(char *path, size_t size) {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
     int n = -1;
-    if (state != NULL && state[0] == '/') { /* others are to be ignored, says the specification */
+    if (state != NULL && state[0] == '/') /* others are to be ignored, says the specification */
         n = snprintf(path, size, "%s/tern/history", state);
-    } else if (home != NULL && home[0] == '/') {
+    else if (home != NULL && home[0] == '/')
         n = snprintf(path, size, "%s/.local/state/tern/history", home);
-    }
     return n > 0 && (size_t)n < size && make_folders(path);
 }

@@ -28,9 +28,8 @@ line_reader *line_reader_open(bool terminal, const char *history) {
 
 /* From standard input as it comes. */
 static line_kind read_plain(line_reader *r, const char *prompt, const char **line, size_t *size) {
-    if (r->terminal) {
+    if (r->terminal)
         (void)fputs(prompt, stderr);
-    }
     errno = 0;
     const ssize_t n = getline(&r->line, &r->capacity, stdin);
     if (n < 0 && interrupt_seen()) {
@@ -41,9 +40,8 @@ static line_kind read_plain(line_reader *r, const char *prompt, const char **lin
         complain("standard input: %s", strerror(errno));
         return LINE_FAILED;
     }
-    if (n < 0) {
+    if (n < 0)
         return LINE_END;
-    }
     *line = r->line;
     *size = (size_t)n;
     return LINE_READ;
@@ -52,9 +50,8 @@ static line_kind read_plain(line_reader *r, const char *prompt, const char **lin
 line_kind line_reader_next(line_reader *r, const char *prompt, const char **line, size_t *size) {
     const line_kind kind = r->editor != NULL ? editor_read(r->editor, prompt, line, size)
                                              : read_plain(r, prompt, line, size);
-    if (kind != LINE_READ) {
+    if (kind != LINE_READ)
         return kind;
-    }
     *size -= *size > 0 && (*line)[*size - 1] == '\n';
     *size -= *size > 0 && (*line)[*size - 1] == '\r';
     if (*size > LINE_MAX_BYTES) {
@@ -65,9 +62,8 @@ line_kind line_reader_next(line_reader *r, const char *prompt, const char **line
 }
 
 void line_reader_close(line_reader **r) {
-    if (r == NULL || *r == NULL) {
+    if (r == NULL || *r == NULL)
         return;
-    }
     editor_close(&(*r)->editor);
     free((*r)->line);
     free(*r);

@@ -25,9 +25,8 @@ static bool append(chat *c, const char *bytes, size_t size) {
         c->message = grown;
         c->message_capacity = capacity;
     }
-    if (size > 0) {
+    if (size > 0)
         memcpy(c->message + c->message_size, bytes, size);
-    }
     c->message_size += size;
     c->message[c->message_size] = '\0';
     return true;
@@ -43,15 +42,12 @@ static line_kind read_block(chat *c) {
         const char *line;
         size_t size;
         const line_kind kind = line_reader_next(c->lines, ". ", &line, &size);
-        if (kind == LINE_END || (kind == LINE_READ && is_fence(line, size))) {
+        if (kind == LINE_END || (kind == LINE_READ && is_fence(line, size)))
             return LINE_READ;
-        }
-        if (kind != LINE_READ) {
+        if (kind != LINE_READ)
             return kind;
-        }
-        if ((!first && !append(c, "\n", 1)) || !append(c, line, size)) {
+        if ((!first && !append(c, "\n", 1)) || !append(c, line, size))
             return LINE_FAILED;
-        }
     }
 }
 
@@ -62,19 +58,15 @@ line_kind chat_read_message(chat *c) {
         const char *line;
         size_t size;
         const line_kind kind = line_reader_next(c->lines, mark, &line, &size);
-        if (kind != LINE_READ) {
+        if (kind != LINE_READ)
             return kind == LINE_END && c->message_size > 0 ? LINE_READ : kind;
-        }
-        if (c->message_size == 0 && is_fence(line, size)) {
+        if (c->message_size == 0 && is_fence(line, size))
             return append(c, "", 0) ? read_block(c) : LINE_FAILED;
-        }
         const bool more = size > 0 && line[size - 1] == '\\';
-        if (!append(c, line, size - more) || (more && !append(c, "\n", 1))) {
+        if (!append(c, line, size - more) || (more && !append(c, "\n", 1)))
             return LINE_FAILED;
-        }
-        if (!more) {
+        if (!more)
             return LINE_READ;
-        }
         mark = ". ";
     }
 }

@@ -18,11 +18,10 @@ static bool show(void *user, const char *bytes, size_t size) {
 }
 
 static void remark_end(const chat *c, const remote_answer *a) {
-    if (a->end == REMOTE_LENGTH) {
+    if (a->end == REMOTE_LENGTH)
         chat_remark(c, "cut by the server's limit or by -n");
-    } else if (a->end == REMOTE_INTERRUPTED) {
+    else if (a->end == REMOTE_INTERRUPTED)
         chat_remark(c, a->size > 0 ? "stopped" : "stopped; the question is forgotten");
-    }
 }
 
 static bool keep(chat *c, const remote_answer *a) {
@@ -49,11 +48,10 @@ bool chat_answer_remotely(chat *c) {
         out_flush();
     }
     const bool kept = status == TERN_OK && keep(c, &a);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         (void)complain_error(&err);
-    } else {
+    else
         remark_end(c, &a);
-    }
     remote_answer_free(&a);
     return kept;
 }

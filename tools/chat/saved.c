@@ -27,13 +27,11 @@ static tern_status write_text(const char *path, const char *text, tern_out_mode 
                               tern_error *err) {
     tern_out_file *file;
     tern_status status = tern_out_file_create(path, mode, &file, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     status = tern_out_file_write(file, text, strlen(text), err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         return tern_out_file_commit(&file, err);
-    }
     tern_out_file_discard(&file);
     return status;
 }
@@ -41,27 +39,24 @@ static tern_status write_text(const char *path, const char *text, tern_out_mode 
 bool chat_save(const chat *c, const char *path, tern_out_mode mode) {
     tern_error err = {0};
     char *session = session_path(path);
-    if (session == NULL) {
+    if (session == NULL)
         return false;
-    }
     char *text = dialogue_to_json(path, &c->dialogue, c->attempts, &err);
     const bool local = c->server == NULL;
     tern_status status =
         text != NULL && local ? tern_out_file_check(session, mode, &err) : err.status;
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = write_text(path, text, mode, &err);
-    }
     if (status == TERN_OK && local) {
         status = mode == TERN_OUT_NEW ? tern_session_save_new(c->l.session, session, &err)
                                       : tern_session_save(c->l.session, session, &err);
     }
     free(text);
     free(session);
-    if (status == TERN_ERR_EXISTS && mode == TERN_OUT_NEW) {
+    if (status == TERN_ERR_EXISTS && mode == TERN_OUT_NEW)
         complain("%s; /save! replaces it", err.message);
-    } else if (status != TERN_OK) {
+    else if (status != TERN_OK)
         (void)complain_error(&err);
-    }
     return status == TERN_OK;
 }
 
@@ -69,18 +64,16 @@ bool chat_save(const chat *c, const char *path, tern_out_mode mode) {
 static void restore_session(const chat *c, const char *path) {
     char *session = session_path(path);
     tern_error why = {0};
-    if (session != NULL && tern_session_restore(c->l.session, session, &why) != TERN_OK) {
+    if (session != NULL && tern_session_restore(c->l.session, session, &why) != TERN_OK)
         chat_remark(c, "evaluated again with the next question: %s", why.message);
-    }
     free(session);
 }
 
 bool chat_load(chat *c, const char *path) {
     char *text;
     size_t size;
-    if (file_read(path, FILE_LIMIT, &text, &size) != EXIT_DONE) {
+    if (file_read(path, FILE_LIMIT, &text, &size) != EXIT_DONE)
         return false;
-    }
     dialogue read = {0};
     uint64_t attempts = 0;
     tern_error err = {0};
@@ -95,8 +88,7 @@ bool chat_load(chat *c, const char *path) {
     c->dialogue = read;
     c->attempts = attempts;
     c->answered = false;
-    if (c->server == NULL) {
+    if (c->server == NULL)
         restore_session(c, path);
-    }
     return true;
 }

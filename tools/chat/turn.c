@@ -21,9 +21,8 @@ static bool may_dim(void) {
 }
 
 void chat_remark(const chat *c, const char *format, ...) {
-    if (!c->terminal) {
+    if (!c->terminal)
         return;
-    }
     char line[512];
     va_list args;
     va_start(args, format);
@@ -59,11 +58,10 @@ bool chat_tokenize(chat *c) {
 
 /* What is forgotten is told, in a pipe too. */
 static void tell_forgotten(const chat *c, size_t forgotten) {
-    if (c->terminal) {
+    if (c->terminal)
         chat_remark(c, "the context was full: the oldest %zu questions are forgotten", forgotten);
-    } else {
+    else
         complain("the context was full: the oldest %zu questions are forgotten", forgotten);
-    }
 }
 
 /*
@@ -73,20 +71,17 @@ static void tell_forgotten(const chat *c, size_t forgotten) {
  */
 static bool make_room(chat *c) {
     const size_t context = tern_session_context(c->l.session);
-    if (strcmp(options_text(c->o, OPT_ON_FULL), "drop") != 0 || c->n_ids + context / 4 <= context) {
+    if (strcmp(options_text(c->o, OPT_ON_FULL), "drop") != 0 || c->n_ids + context / 4 <= context)
         return true;
-    }
     size_t forgotten = 0;
     while (c->n_ids > context / 2 && dialogue_exchanges(&c->dialogue) > 0) {
         dialogue_forget(&c->dialogue, 1);
         forgotten++;
-        if (!chat_tokenize(c)) {
+        if (!chat_tokenize(c))
             return false;
-        }
     }
-    if (forgotten > 0) {
+    if (forgotten > 0)
         tell_forgotten(c, forgotten);
-    }
     return true;
 }
 
@@ -135,9 +130,8 @@ static void remark_end(const chat *c) {
 }
 
 static bool answer(chat *c) {
-    if (!chat_tokenize(c) || !make_room(c) || !reuse(c)) {
+    if (!chat_tokenize(c) || !make_room(c) || !reuse(c))
         return false;
-    }
     answer_request request = c->options.request;
     request.known = c->ids;
     request.n_known = c->n_reused;
@@ -168,12 +162,10 @@ static bool answer(chat *c) {
 
 bool chat_answer(chat *c) {
     const bool answered = c->server != NULL ? chat_answer_remotely(c) : answer(c);
-    if (answered && c->server == NULL) {
+    if (answered && c->server == NULL)
         remark_end(c);
-    }
-    if (answered) {
+    if (answered)
         return true;
-    }
     (void)dialogue_drop(&c->dialogue, "user");
     c->attempts = 0;
     c->failed = true;

@@ -60,17 +60,14 @@ static bool is_port_of_protocol(const char *name) {
     static const char *const protocols[] = {"_TCP", "_UDP", "_SCTP"};
     static const char *const parts[] = {"", "_PROTO", "_PORT", "_ADDR"};
     const char *port = strstr(name, "_PORT_");
-    if (port == NULL || !isdigit((unsigned char)port[strlen("_PORT_")])) {
+    if (port == NULL || !isdigit((unsigned char)port[strlen("_PORT_")]))
         return false;
-    }
     const char *rest = port + strlen("_PORT_") + strspn(port + strlen("_PORT_"), "0123456789");
     for (int i = 0; i < 3; i++) {
         const size_t n = strlen(protocols[i]);
-        for (int k = 0; strncmp(rest, protocols[i], n) == 0 && k < 4; k++) {
-            if (strcmp(rest + n, parts[k]) == 0) {
+        for (int k = 0; strncmp(rest, protocols[i], n) == 0 && k < 4; k++)
+            if (strcmp(rest + n, parts[k]) == 0)
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -87,21 +84,16 @@ static bool each_name(bool (*visit)(const char *name, void *user), void *user) {
     char name[WORD_BYTES];
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
-        if (option_variable(spec, name, sizeof name) && visit(name, user)) {
+        if (option_variable(spec, name, sizeof name) && visit(name, user))
             return true;
-        }
         const char *list = spec->variables;
-        while (word_next(&list, name)) {
-            if (visit(name, user)) {
+        while (word_next(&list, name))
+            if (visit(name, user))
                 return true;
-            }
-        }
     }
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (visit(others[i].name, user)) {
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (visit(others[i].name, user))
             return true;
-        }
-    }
     return false;
 }
 
@@ -134,9 +126,8 @@ static const char *flag_of_one_call(const char *name) {
         option_spec spec = *option_describe((option_id)id);
         char variable[WORD_BYTES];
         spec.one_call = false;
-        if (option_variable(&spec, variable, sizeof variable) && strcmp(variable, name) == 0) {
+        if (option_variable(&spec, variable, sizeof variable) && strcmp(variable, name) == 0)
             return spec.name;
-        }
     }
     return NULL;
 }
@@ -158,26 +149,22 @@ static tern_status refuse_name(const char *name, tern_error *err) {
 }
 
 static bool has_prefix(const char *name) {
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) {
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
-        }
-    }
     return false;
 }
 
 static tern_status check_names(tern_error *err) {
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         const size_t n = strcspn(*entry, "=");
-        if (strncmp(*entry, "TERN_", 5) != 0 || (*entry)[n] == '\0' || (*entry)[n + 1] == '\0') {
+        if (strncmp(*entry, "TERN_", 5) != 0 || (*entry)[n] == '\0' || (*entry)[n + 1] == '\0')
             continue;
-        }
         char name[4 * WORD_BYTES]; /* nothing reads a longer name, whatever its end */
         (void)snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name), *entry);
         if (!each_name(is_same, name) && !has_prefix(name) &&
-            !is_service_link(name, *entry + n + 1)) {
+            !is_service_link(name, *entry + n + 1))
             return refuse_name(name, err);
-        }
     }
     return TERN_OK;
 }

@@ -28,9 +28,8 @@ FILE *file_open_text(const char *path) {
 
 static int close_file(FILE *file, const char *path) {
     const int problem = ferror(file) ? errno : 0;
-    if (file != stdin) {
+    if (file != stdin)
         (void)fclose(file); /* was only read */
-    }
     if (problem != 0) {
         complain("%s: %s", file_shown(path), strerror(problem));
         return EXIT_FAILED;
@@ -40,14 +39,12 @@ static int close_file(FILE *file, const char *path) {
 
 /* Room for STEP more bytes and the terminator; false without memory. */
 static bool grow(char **bytes, size_t *capacity, size_t size) {
-    if (*capacity - size > STEP) {
+    if (*capacity - size > STEP)
         return true;
-    }
     const size_t larger = *capacity + *capacity / 2 + STEP + 1;
     char *grown = larger > *capacity ? realloc(*bytes, larger) : NULL;
-    if (grown == NULL) {
+    if (grown == NULL)
         return false;
-    }
     *bytes = grown;
     *capacity = larger;
     return true;
@@ -55,9 +52,8 @@ static bool grow(char **bytes, size_t *capacity, size_t size) {
 
 int file_read(const char *path, size_t limit, char **bytes, size_t *size) {
     FILE *file = file_open_text(path);
-    if (file == NULL) {
+    if (file == NULL)
         return EXIT_FAILED;
-    }
     char *content = NULL;
     size_t capacity = 0;
     size_t n = 0;
@@ -90,16 +86,14 @@ int file_read(const char *path, size_t limit, char **bytes, size_t *size) {
 
 int file_sha256(const char *path, char hex[65]) {
     FILE *file = file_open_text(path);
-    if (file == NULL) {
+    if (file == NULL)
         return EXIT_FAILED;
-    }
     tern_sha256 h;
     tern_sha256_start(&h);
     char buffer[STEP];
     size_t got;
-    while ((got = fread(buffer, 1, sizeof buffer, file)) > 0) {
+    while ((got = fread(buffer, 1, sizeof buffer, file)) > 0)
         tern_sha256_add(&h, buffer, got);
-    }
     tern_sha256_finish(&h, hex);
     return close_file(file, path);
 }

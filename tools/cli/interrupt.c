@@ -55,8 +55,7 @@ bool interrupt_note(int number) {
     }
     const bool noted = (current == MODE_NOTE_ONE && seen == 0) ||
                        (current == MODE_NOTE_SIGINT && number == SIGINT);
-    if (noted) {
+    if (noted)
         seen = number;
-    }
     return noted;
 }

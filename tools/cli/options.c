@@ -62,9 +62,8 @@ static bool parse_switch(const char *text, uint64_t *value) {
 }
 
 static bool parse_integer(const option_spec *spec, const char *text, uint64_t *value) {
-    if (!isdigit((unsigned char)text[0])) {
+    if (!isdigit((unsigned char)text[0]))
         return false;
-    }
     char *end;
     errno = 0;
     const unsigned long long n = strtoull(text, &end, 10);
@@ -73,9 +72,8 @@ static bool parse_integer(const option_spec *spec, const char *text, uint64_t *v
 }
 
 static bool parse_real(const option_spec *spec, const char *text, double *value) {
-    if (text[strspn(text, "0123456789.eE+-")] != '\0') {
+    if (text[strspn(text, "0123456789.eE+-")] != '\0')
         return false; /* no hexadecimal, infinity or NaN */
-    }
     char *end;
     *value = strtod(text, &end);
     return end != text && *end == '\0' && *value >= spec->low && *value <= spec->high;
@@ -84,11 +82,9 @@ static bool parse_real(const option_spec *spec, const char *text, double *value)
 static bool parse_choice(const option_spec *spec, const char *text) {
     const char *list = spec->choices;
     char word[WORD_BYTES];
-    while (word_next(&list, word)) {
-        if (strcmp(word, text) == 0) {
+    while (word_next(&list, word))
+        if (strcmp(word, text) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -116,17 +112,16 @@ bool option_accepts(const option_spec *spec, const char *text) {
 }
 
 void option_expectation(const option_spec *spec, char *text, size_t size) {
-    if (spec->type == OPTION_INTEGER) {
+    if (spec->type == OPTION_INTEGER)
         (void)snprintf(text, size, "an integer from %" PRIu64 " to %" PRIu64, spec->min, spec->max);
-    } else if (spec->type == OPTION_REAL) {
+    else if (spec->type == OPTION_REAL)
         (void)snprintf(text, size, "a number from %g to %g", spec->low, spec->high);
-    } else if (spec->type == OPTION_CHOICE) {
+    else if (spec->type == OPTION_CHOICE)
         (void)snprintf(text, size, "one of: %s", spec->choices);
-    } else if (spec->type == OPTION_SWITCH) {
+    else if (spec->type == OPTION_SWITCH)
         (void)snprintf(text, size, "1 or 0");
-    } else {
+    else
         (void)snprintf(text, size, "a text");
-    }
 }
 
 /* Sets an option from a flag or variable, called `origin` in the message. */
@@ -194,9 +189,8 @@ static const char *command_with(const char *flag) {
         option_id id;
         if (strncmp(flag, "--", 2) == 0
                 ? option_find((command_id)i, flag + 2, strlen(flag + 2), &id)
-                : find_short((command_id)i, flag[1], &id)) {
+                : find_short((command_id)i, flag[1], &id))
             return command_describe((command_id)i)->name;
-        }
     }
     return NULL;
 }
@@ -224,9 +218,8 @@ static tern_status unknown_flag(const arguments *a, const char *flag) {
 /* Handles one flag; attached is the value after '=' or a short flag's letter, or NULL. */
 static tern_status take_flag(arguments *a, option_id id, const char *flag, const char *attached) {
     const option_spec *spec = option_describe(id);
-    if (spec->type == OPTION_SWITCH && attached == NULL) {
+    if (spec->type == OPTION_SWITCH && attached == NULL)
         return set_value(a->o, id, OPTION_FLAG, flag, "1", a->err);
-    }
     if (attached == NULL && a->next == a->argc) {
         return tern_fail(a->err, TERN_ERR_ARG, "option '%s' needs a value: %s", flag,
                          spec->argument);
@@ -238,9 +231,8 @@ static tern_status take_flag(arguments *a, option_id id, const char *flag, const
 static tern_status take_long(arguments *a, const char *flag) {
     const size_t n = strcspn(flag + 2, "=");
     option_id id;
-    if (!option_find(a->o->command, flag + 2, n, &id)) {
+    if (!option_find(a->o->command, flag + 2, n, &id))
         return unknown_flag(a, flag);
-    }
     char name[WORD_BYTES + 2];
     (void)snprintf(name, sizeof name, "--%.*s", (int)n, flag + 2);
     return take_flag(a, id, name, flag[2 + n] == '=' ? flag + 3 + n : NULL);
@@ -260,20 +252,17 @@ static bool find_word(command_id command, const char *word, option_id *id) {
 
 static tern_status take_short(arguments *a, const char *flag) {
     option_id id;
-    if (find_word(a->o->command, flag + 1, &id)) {
+    if (find_word(a->o->command, flag + 1, &id))
         return take_flag(a, id, flag, NULL);
-    }
     const size_t n = strcspn(flag + 1, "=");
     if (n > 1 && option_find(a->o->command, flag + 1, n, &id)) { /* "-temp" is not -t emp */
         return tern_fail(a->err, TERN_ERR_ARG, "unknown option '-%.*s', did you mean --%.*s?",
                          (int)n, flag + 1, (int)n, flag + 1);
     }
-    if (!find_short(a->o->command, flag[1], &id)) {
+    if (!find_short(a->o->command, flag[1], &id))
         return unknown_flag(a, flag);
-    }
-    if (flag[2] != '\0' && option_describe(id)->type == OPTION_SWITCH) {
+    if (flag[2] != '\0' && option_describe(id)->type == OPTION_SWITCH)
         return unknown_flag(a, flag); /* switches are not combined */
-    }
     const char name[3] = {'-', flag[1], '\0'};
     return take_flag(a, id, name, flag[2] != '\0' ? flag + 2 : NULL);
 }
@@ -285,9 +274,8 @@ static tern_status unexpected(const options *o, const char *text, tern_error *er
 
 static tern_status take_operand(arguments *a, const char *text) {
     options *o = a->o;
-    if (o->n_operands == command_describe(o->command)->max_operands) {
+    if (o->n_operands == command_describe(o->command)->max_operands)
         return unexpected(o, text, a->err);
-    }
     o->operands[o->n_operands++] = text;
     return TERN_OK;
 }
@@ -297,12 +285,10 @@ static tern_status place_operands(options *o, tern_error *err) {
     const command_spec *spec = command_describe(o->command);
     unsigned place = 0;
     for (unsigned i = 0; i < o->n_operands && spec->n_places > 0; i++) {
-        while (place < spec->n_places && o->values[spec->places[place]].source == OPTION_FLAG) {
+        while (place < spec->n_places && o->values[spec->places[place]].source == OPTION_FLAG)
             place++;
-        }
-        if (place == spec->n_places) {
+        if (place == spec->n_places)
             return unexpected(o, o->operands[i], err);
-        }
         const option_id id = spec->places[place];
         o->model_may_be_prompt |= id == OPT_MODEL && spec->places[spec->n_places - 1] == OPT_PROMPT;
         o->values[id] = (option_value){.source = OPTION_FLAG, .text = o->operands[i]};
@@ -320,16 +306,14 @@ static tern_status take_arguments(arguments *a) {
             flags = false;
             continue;
         }
-        if (flags && strncmp(text, "--", 2) == 0) {
+        if (flags && strncmp(text, "--", 2) == 0)
             status = take_long(a, text);
-        } else if (flags && text[0] == '-' && text[1] != '\0') {
+        else if (flags && text[0] == '-' && text[1] != '\0')
             status = take_short(a, text);
-        } else {
+        else
             status = take_operand(a, text);
-        }
-        if (status != TERN_OK) {
+        if (status != TERN_OK)
             return status;
-        }
     }
     return TERN_OK;
 }
@@ -338,49 +322,39 @@ static tern_status take_arguments(arguments *a) {
 
 static tern_status fill_in(options *o, option_id id, tern_error *err) {
     const option_spec *spec = option_describe(id);
-    if (o->values[id].source != OPTION_UNSET || !option_applies(id, o->command)) {
+    if (o->values[id].source != OPTION_UNSET || !option_applies(id, o->command))
         return TERN_OK;
-    }
     char name[WORD_BYTES];
     const char *text = option_environment(spec, name);
-    if (text != NULL) {
+    if (text != NULL)
         return set_value(o, id, OPTION_ENVIRONMENT, name, text, err);
-    }
-    if (spec->fallback != NULL) {
+    if (spec->fallback != NULL)
         return set_value(o, id, OPTION_DEFAULT, spec->name, spec->fallback, err);
-    }
     return TERN_OK;
 }
 
 static bool wants_help(int argc, char *const *argv) {
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
-        }
-    }
     return false;
 }
 
 tern_status options_parse(options *o, command_id command, int argc, char *const *argv,
                           tern_error *err) {
     *o = (options){.command = command};
-    if (wants_help(argc, argv)) {
+    if (wants_help(argc, argv))
         return set_value(o, OPT_HELP, OPTION_FLAG, "--help", "1", err);
-    }
     arguments a = {.o = o, .argc = argc, .argv = argv, .err = err};
     tern_status status = take_arguments(&a);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = place_operands(o, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = environment_check(err);
-    }
-    for (int id = 0; id < OPT_COUNT && status == TERN_OK; id++) {
+    for (int id = 0; id < OPT_COUNT && status == TERN_OK; id++)
         status = fill_in(o, (option_id)id, err);
-    }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const command_spec *spec = command_describe(command);
     if (o->n_operands < spec->min_operands) {
         return tern_fail(err, TERN_ERR_ARG, "missing argument: %s, see `tern %s --help`",
@@ -410,18 +384,15 @@ const char *options_text(const options *o, option_id id) {
 }
 
 const option_value *options_nth(const options *o, option_id id, size_t i) {
-    for (unsigned k = 0; k < o->n_repeated; k++) {
-        if (o->repeated[k].id == id && i-- == 0) {
+    for (unsigned k = 0; k < o->n_repeated; k++)
+        if (o->repeated[k].id == id && i-- == 0)
             return &o->repeated[k].value;
-        }
-    }
     return NULL;
 }
 
 size_t options_count(const options *o, option_id id) {
     size_t n = 0;
-    while (options_nth(o, id, n) != NULL) {
+    while (options_nth(o, id, n) != NULL)
         n++;
-    }
     return n;
 }

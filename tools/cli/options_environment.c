@@ -11,13 +11,11 @@
 enum { COLUMNS = 98, FLAGS = 26 }; /* of a line, and up to where the flags reach */
 
 bool option_variable(const option_spec *spec, char *name, size_t size) {
-    if (spec->one_call) {
+    if (spec->one_call)
         return false;
-    }
     (void)snprintf(name, size, "TERN_%s", spec->name);
-    for (char *c = name; *c != '\0'; c++) {
+    for (char *c = name; *c != '\0'; c++)
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
-    }
     return true;
 }
 
@@ -30,16 +28,14 @@ static bool is_common(const char *name) {
 const char *option_environment(const option_spec *spec, char name[WORD_BYTES]) {
     if (option_variable(spec, name, WORD_BYTES)) {
         const char *text = getenv(name);
-        if (text != NULL && text[0] != '\0') {
+        if (text != NULL && text[0] != '\0')
             return text;
-        }
     }
     const char *list = spec->variables;
     while (word_next(&list, name)) {
         const char *text = getenv(name);
-        if (text != NULL && text[0] != '\0' && (!is_common(name) || option_accepts(spec, text))) {
+        if (text != NULL && text[0] != '\0' && (!is_common(name) || option_accepts(spec, text)))
             return text;
-        }
     }
     return NULL;
 }
@@ -50,44 +46,37 @@ static void remark_ignored(const option_spec *spec, FILE *out) {
     const char *list = spec->variables;
     while (word_next(&list, name)) {
         const char *text = getenv(name);
-        if (is_common(name) && text != NULL && text[0] != '\0' && !option_accepts(spec, text)) {
+        if (is_common(name) && text != NULL && text[0] != '\0' && !option_accepts(spec, text))
             fprintf(out, "tern: %s is ignored: its value is none of --%s\n", name, spec->name);
-        }
     }
 }
 
 /* What is said with --verbose: variables of other programs that are set and change nothing. */
 static void remark_variables(const options *o, FILE *out) {
-    for (int id = 0; id < OPT_COUNT; id++) {
-        if (option_applies((option_id)id, o->command)) {
+    for (int id = 0; id < OPT_COUNT; id++)
+        if (option_applies((option_id)id, o->command))
             remark_ignored(option_describe((option_id)id), out);
-        }
-    }
     const option_spec *spec;
     for (size_t i = 0; (spec = environment_unused(i)) != NULL; i++) {
         const char *text = getenv(spec->name);
-        if (text != NULL && text[0] != '\0') {
+        if (text != NULL && text[0] != '\0')
             fprintf(out, "tern: %s has no effect: tern does not have it\n", spec->name);
-        }
     }
 }
 
 void options_print_remarks(const options *o, FILE *out) {
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
-        if (spec->remark == NULL || !options_given(o, (option_id)id)) {
+        if (spec->remark == NULL || !options_given(o, (option_id)id))
             continue;
-        }
         char name[WORD_BYTES];
-        if (o->values[id].source == OPTION_FLAG || option_environment(spec, name) == NULL) {
+        if (o->values[id].source == OPTION_FLAG || option_environment(spec, name) == NULL)
             fprintf(out, "tern: --%s has no effect: %s\n", spec->name, spec->remark);
-        } else if (!is_common(name) || options_switch(o, OPT_VERBOSE)) {
+        else if (!is_common(name) || options_switch(o, OPT_VERBOSE))
             fprintf(out, "tern: %s has no effect: %s\n", name, spec->remark);
-        }
     }
-    if (options_switch(o, OPT_VERBOSE)) {
+    if (options_switch(o, OPT_VERBOSE))
         remark_variables(o, out);
-    }
 }
 
 const char *options_ignored_strictly(const options *o) {
@@ -97,19 +86,16 @@ const char *options_ignored_strictly(const options *o) {
         const option_value *v = &o->values[computing[i]];
         const bool asks = options_given(o, computing[i]) && strcmp(v->text, "auto") != 0 &&
                           strcmp(v->text, "cpu") != 0 && strcmp(v->text, "0") != 0;
-        if (options_switch(o, OPT_STRICT) && asks) {
+        if (options_switch(o, OPT_STRICT) && asks)
             return option_describe(computing[i])->name;
-        }
     }
     return NULL;
 }
 
 bool option_is_repeated(option_id id) {
-    for (int i = 0; i < (int)id; i++) {
-        if (strcmp(option_describe((option_id)i)->name, option_describe(id)->name) == 0) {
+    for (int i = 0; i < (int)id; i++)
+        if (strcmp(option_describe((option_id)i)->name, option_describe(id)->name) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -123,9 +109,8 @@ void help_print_environment(FILE *out) {
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
         char name[WORD_BYTES];
-        if (option_is_repeated((option_id)id) || !option_variable(spec, name, sizeof name)) {
+        if (option_is_repeated((option_id)id) || !option_variable(spec, name, sizeof name))
             continue;
-        }
         char expected[128];
         option_expectation(spec, expected, sizeof expected);
         int at = fprintf(out, "  --%s", spec->name);

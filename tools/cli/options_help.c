@@ -31,9 +31,8 @@ static void print_wrapped(FILE *out, const char *text, int indent) {
 static void print_flag(FILE *out, const option_spec *spec) {
     int at = spec->letter != 0 ? fprintf(out, "  -%c, --%s", spec->letter, spec->name)
                                : fprintf(out, "      --%s", spec->name);
-    if (spec->argument != NULL) {
+    if (spec->argument != NULL)
         at += fprintf(out, " %s", spec->argument);
-    }
     fprintf(out, "%*s", at < INDENT ? INDENT - at : 1, "");
 }
 
@@ -56,9 +55,8 @@ static void print_option(FILE *out, const option_spec *spec) {
     size_t n = option_help(spec, text, sizeof text);
     const char *list = spec->aliases;
     char word[WORD_BYTES];
-    for (bool first = true; word_next(&list, word); first = false) {
+    for (bool first = true; word_next(&list, word); first = false)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s--%s", first ? "; also " : ", ", word);
-    }
     print_flag(out, spec);
     print_wrapped(out, text, INDENT);
 }
@@ -69,9 +67,8 @@ static void print_ignored(FILE *out, command_id command) {
     size_t n = 0;
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
-        if (option_applies((option_id)id, command) && spec->remark != NULL && n < sizeof text) {
+        if (option_applies((option_id)id, command) && spec->remark != NULL && n < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "--%s ", spec->name);
-        }
     }
     fprintf(out,
             "\naccepted from scripts for other programs, with a remark and without effect:\n%*s",
@@ -88,9 +85,8 @@ size_t help_places(const command_spec *spec, char *text, size_t size) {
         n += (size_t)snprintf(text + n, size - n, "%s%s is --%s", i == 0 ? "" : ", ", name,
                               option_describe(spec->places[i])->name);
     }
-    if (n > 0 && n < size) {
+    if (n > 0 && n < size)
         n += (size_t)snprintf(text + n, size - n, ", where no flag says it.");
-    }
     return n;
 }
 
@@ -98,28 +94,23 @@ void help_print_command(FILE *out, command_id command) {
     const command_spec *spec = command_describe(command);
     fprintf(out, "usage: tern %s [options]%s%s\n\n%s\n", spec->name,
             spec->operands[0] != '\0' ? " " : "", spec->operands, spec->summary);
-    if (spec->details[0] != '\0') {
+    if (spec->details[0] != '\0')
         fprintf(out, "\n%s", spec->details);
-    }
-    if (spec->alias != NULL) {
+    if (spec->alias != NULL)
         fprintf(out, "`tern %s` is the same command.\n", spec->alias);
-    }
     char places[128];
-    if (help_places(spec, places, sizeof places) > 0) {
+    if (help_places(spec, places, sizeof places) > 0)
         fprintf(out, "\n%s\n", places);
-    }
     fprintf(out, "\noptions:\n");
     bool ignores = false;
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *option = option_describe((option_id)id);
-        if (option_applies((option_id)id, command) && option->remark == NULL) {
+        if (option_applies((option_id)id, command) && option->remark == NULL)
             print_option(out, option);
-        }
         ignores |= option_applies((option_id)id, command) && option->remark != NULL;
     }
-    if (ignores) {
+    if (ignores)
         print_ignored(out, command);
-    }
     fprintf(out, "\nexamples:\n%s", spec->examples);
     fprintf(out, "\nFlags can also be set by variables, see `tern help environment`.\n");
 }

@@ -283,8 +283,8 @@ static const option_spec table[OPT_COUNT] = {
                        .commands = BENCH,
                        .help = "then decode so many sequences together, such as 1,2,4,8, each "
                                "checked against the same alone"},
-    [OPT_ARRIVING] = {"arriving", 0, NULL, "N", OPTION_INTEGER, .max = 10000000,
-                      .fallback = "0", .one_call = true, .commands = BENCH,
+    [OPT_ARRIVING] = {"arriving", 0, NULL, "N", OPTION_INTEGER, .max = 10000000, .fallback = "0",
+                      .one_call = true, .commands = BENCH,
                       .help = "then let a prompt of N tokens arrive while the --sequences decode"},
     [OPT_GAP] = {"gap-ms", 0, NULL, "N", OPTION_INTEGER, .max = 3600000, .fallback = "100",
                  .one_call = true, .commands = BENCH,
@@ -443,7 +443,8 @@ static const option_spec table[OPT_COUNT] = {
                               CROSSVAL | TOKENIZE | TUNE,
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
-                     .commands = RECODES | RUN | BENCH | SYNTH | PERPLEXITY | TOKENIZE | TUNE | VERIFY,
+                     .commands =
+                         RECODES | RUN | BENCH | SYNTH | PERPLEXITY | TOKENIZE | TUNE | VERIFY,
                      .help = "metrics and progress on standard error even if it is no terminal"},
     [OPT_HELP] = {"help", 'h', NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVERY,
                   .help = "this text"},

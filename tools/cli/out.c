@@ -31,9 +31,8 @@ static bool write_all(const char *bytes, size_t size) {
 
 static bool is_terminal(void) {
     static int known = -1;
-    if (known < 0) {
+    if (known < 0)
         known = isatty(STDOUT_FILENO) == 1;
-    }
     return known == 1;
 }
 
@@ -43,9 +42,8 @@ static bool write_visible(const char *bytes, size_t size) {
     bool good = true;
     for (size_t at = 0; good && at < size;) {
         size_t n = size - at < sizeof piece ? size - at : sizeof piece;
-        while (at + n < size && n > 1 && ((unsigned char)bytes[at + n] & 0xc0) == 0x80) {
+        while (at + n < size && n > 1 && ((unsigned char)bytes[at + n] & 0xc0) == 0x80)
             n--;
-        }
         good = write_all(piece, visible_copy(bytes + at, n, true, piece));
         at += n;
     }
@@ -57,9 +55,8 @@ bool out_write(const char *bytes, size_t size) {
 }
 
 bool out_print(const char *format, ...) {
-    if (write_error != 0) {
+    if (write_error != 0)
         return false;
-    }
     char line[PIECE_BYTES];
     char *longer = NULL;
     va_list args, again;
@@ -71,9 +68,8 @@ bool out_print(const char *format, ...) {
     const bool made = fits || vasprintf(&longer, format, again) >= 0;
     va_end(again);
     va_end(args);
-    if (!made) {
+    if (!made)
         return note(false);
-    }
     const bool written = write_visible(fits ? line : longer, (size_t)n);
     free(longer);
     return written;
@@ -85,12 +81,10 @@ bool out_flush(void) {
 }
 
 int out_finish(int status) {
-    if (out_flush()) {
+    if (out_flush())
         return status;
-    }
-    if (write_error != EPIPE) {
+    if (write_error != EPIPE)
         complain("standard output: %s", strerror(write_error));
-    }
     return status == EXIT_DONE ? EXIT_FAILED : status;
 }
 

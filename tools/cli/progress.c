@@ -13,9 +13,8 @@ progress progress_start(bool verbose) {
 void progress_update(uint64_t done, uint64_t total, void *user) {
     progress *p = user;
     const double now = tern_clock_seconds();
-    if (!p->shown || (now - p->printed < 0.1 && done < total)) {
+    if (!p->shown || (now - p->printed < 0.1 && done < total))
         return;
-    }
     p->printed = now;
     const double share = total > 0 ? (double)done / (double)total : 1.0;
     const double speed = now > p->begin ? (double)done / (now - p->begin) : 0.0;
@@ -24,7 +23,6 @@ void progress_update(uint64_t done, uint64_t total, void *user) {
 }
 
 void progress_end(const progress *p) {
-    if (p->shown) {
+    if (p->shown)
         (void)fputc('\n', stderr);
-    }
 }

@@ -23,18 +23,16 @@ static void restore(int number) {
 
 static void on_end(int number) {
     const bool asks = number == SIGINT || number == SIGTERM || number == SIGHUP;
-    if (asks && interrupt_note(number)) {
+    if (asks && interrupt_note(number))
         return;
-    }
     tern_temporary_files_remove();
     restore(number);
     (void)raise(number); /* takes effect when the handler returns */
 }
 
 static void say(const char *text, size_t size) {
-    if (write(STDERR_FILENO, text, size) < 0) {
+    if (write(STDERR_FILENO, text, size) < 0)
         return; /* nobody can be told */
-    }
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context) {
@@ -47,9 +45,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
         (void)raise(number);
         return;
     }
-    while (atomic_flag_test_and_set(&told)) {
+    while (atomic_flag_test_and_set(&told))
         (void)pause(); /* another thread met the same and ends the process */
-    }
     static const char head[] = "tern: ";
     static const char tail[] = ": cannot be read any more: it became shorter while it was in use, "
                                "or its disk failed\n";
@@ -71,9 +68,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
  * sanitizer keeps its handlers. */
 static void install(int number) {
     struct sigaction action;
-    if (sigaction(number, NULL, &action) != 0 || action.sa_handler != SIG_DFL) {
+    if (sigaction(number, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
         return;
-    }
     action = (struct sigaction){.sa_handler = on_end, .sa_flags = SA_RESTART | SA_ONSTACK};
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(number, &action, NULL);
@@ -84,9 +80,8 @@ static void take_stack(void) {
     static _Alignas(16) char bytes[STACK_BYTES];
     const stack_t stack = {.ss_sp = bytes, .ss_size = sizeof bytes};
     stack_t before;
-    if (sigaltstack(NULL, &before) == 0 && (before.ss_flags & SS_DISABLE) != 0) {
+    if (sigaltstack(NULL, &before) == 0 && (before.ss_flags & SS_DISABLE) != 0)
         (void)sigaltstack(&stack, NULL);
-    }
 }
 
 /* A write beyond `ulimit -f` fails with EFBIG, which is told, in place of ending the process. */
@@ -111,12 +106,10 @@ void signals_install(void) {
     };
     take_stack();
     ignore_file_limit();
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         install(ending[i]);
-    }
-    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
         install(number);
-    }
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGBUS, &action, NULL);

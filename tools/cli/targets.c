@@ -51,15 +51,12 @@ static bool is_part(const char *path, const char *folder) {
     char parent[PATH_MAX] = ".";
     struct stat info;
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode) ||
-        (dot != NULL && strcmp(dot, ".gguf") == 0)) {
+        (dot != NULL && strcmp(dot, ".gguf") == 0))
         return false;
-    }
-    if (slash != NULL && (size_t)(slash - path) + 2 > sizeof parent) {
+    if (slash != NULL && (size_t)(slash - path) + 2 > sizeof parent)
         return false; /* no file can have such a name */
-    }
-    if (slash != NULL) {
+    if (slash != NULL)
         (void)stpcpy(mempcpy(parent, path, (size_t)(slash - path) + 1), "");
-    }
     return same_file(parent, folder);
 }
 
@@ -79,9 +76,8 @@ static bool check_inputs(const named_file *files, size_t n, size_t at) {
         read = there && other->use == FILE_READ &&
                (same_file(other->path, target->path) || is_part(target->path, other->path));
     }
-    if (read) {
+    if (read)
         complain("%s: is read by this command, which never replaces what it reads", target->path);
-    }
     return !read;
 }
 
@@ -111,11 +107,10 @@ int targets_check(const options *o) {
     int status = EXIT_DONE;
     for (size_t i = 0; status == EXIT_DONE && i < n; i++) {
         const bool written = files[i].use == FILE_WRITTEN;
-        if ((written || files[i].use == FILE_APPENDED) && !check_inputs(files, n, i)) {
+        if ((written || files[i].use == FILE_APPENDED) && !check_inputs(files, n, i))
             status = EXIT_USAGE;
-        } else if (written) {
+        else if (written)
             status = check_target(o, files[i].path);
-        }
     }
     return status;
 }

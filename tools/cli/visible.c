@@ -6,9 +6,8 @@
 #include "base/utf8.h"
 
 static bool is_visible(uint32_t code, bool lines) {
-    if (code == '\n' || code == '\t') {
+    if (code == '\n' || code == '\t')
         return lines;
-    }
     const bool control = code < ' ' || (code >= 0x7f && code <= 0x9f);
     const bool direction = code == 0x061c || code == 0x200e || code == 0x200f ||
                            (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);

@@ -30,9 +30,8 @@ static void plan_main(bench *b) {
     bench_point *p = &b->main;
     const size_t room = b->context > p->n_decode ? b->context - p->n_decode : 0;
     p->threads = tern_model_threads(b->l.model, (uint32_t)options_integer(b->o, OPT_THREADS));
-    if (!options_given(b->o, OPT_BENCH_PROMPT) && p->n_prompt > room) {
+    if (!options_given(b->o, OPT_BENCH_PROMPT) && p->n_prompt > room)
         p->n_prompt = room;
-    }
     p->depth = options_given(b->o, OPT_DEPTH) ? options_integer(b->o, OPT_DEPTH) : p->n_prompt;
 }
 
@@ -42,9 +41,8 @@ static int plan_sweeps(bench *b) {
     size_t n_sizes;
     if (bench_list(b->o, OPT_DEPTHS, 0, MAX_DEPTH, depths, &b->n_depths) != EXIT_DONE ||
         bench_list(b->o, OPT_THREAD_COUNTS, 1, MAX_THREADS, threads, &b->n_threads) != EXIT_DONE ||
-        bench_list(b->o, OPT_BATCH_SIZES, 1, MAX_BATCH, sizes, &n_sizes) != EXIT_DONE) {
+        bench_list(b->o, OPT_BATCH_SIZES, 1, MAX_BATCH, sizes, &n_sizes) != EXIT_DONE)
         return EXIT_USAGE;
-    }
     const bool one_first = n_sizes == 0 || sizes[0] == 1; /* else passes of one go in front */
     b->n_batches = n_sizes + (one_first ? 0 : 1);
     b->depths = calloc(b->n_depths + 1, sizeof *b->depths);
@@ -63,9 +61,8 @@ static int plan_sweeps(bench *b) {
         b->threads[i] = b->main;
         b->threads[i].threads = (uint32_t)threads[i];
     }
-    for (size_t i = 0; i < b->n_batches; i++) {
+    for (size_t i = 0; i < b->n_batches; i++)
         b->batches[i].tokens = i == 0 && !one_first ? 1 : sizes[one_first ? i : i - 1];
-    }
     return EXIT_DONE;
 }
 
@@ -73,9 +70,8 @@ static int plan_sweeps(bench *b) {
 static int plan_sequences(bench *b) {
     uint64_t counts[BENCH_LIST_MAX];
     const int status = bench_list(b->o, OPT_SEQUENCES, 1, MAX_SEQUENCES, counts, &b->n_sequences);
-    if (status != EXIT_DONE) {
+    if (status != EXIT_DONE)
         return status;
-    }
     if (b->n_sequences > 0 && b->main.n_decode == 0) {
         complain("--sequences: -n 0 leaves nothing to decode");
         return EXIT_USAGE;
@@ -115,21 +111,16 @@ static size_t point_end(const bench_point *p) {
 static int plan_tokens(bench *b) {
     b->n_tokens = 1;
     int status = check_room(b, b->main.n_prompt, &b->n_tokens);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = check_room(b, point_end(&b->main), &b->n_tokens);
-    }
-    for (size_t i = 0; i < b->n_depths && status == EXIT_DONE; i++) {
+    for (size_t i = 0; i < b->n_depths && status == EXIT_DONE; i++)
         status = check_room(b, point_end(&b->depths[i]), &b->n_tokens);
-    }
-    for (size_t i = 0; i < b->n_batches && status == EXIT_DONE; i++) {
+    for (size_t i = 0; i < b->n_batches && status == EXIT_DONE; i++)
         status = check_room(b, b->main.depth + b->batches[i].tokens, &b->n_tokens);
-    }
-    if (status == EXIT_DONE && b->n_sequences > 0) {
+    if (status == EXIT_DONE && b->n_sequences > 0)
         status = check_room(b, bench_sequence_end(b), &b->n_tokens);
-    }
-    if (status == EXIT_DONE && b->n_arriving > 0) {
+    if (status == EXIT_DONE && b->n_arriving > 0)
         status = check_room(b, b->n_arriving + 1, &b->n_tokens);
-    }
     return status;
 }
 
@@ -139,9 +130,8 @@ static int plan(bench *b) {
     b->context = tern_session_context(b->l.session);
     plan_main(b);
     int status = plan_sweeps(b);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = plan_sequences(b);
-    }
     return status == EXIT_DONE ? plan_tokens(b) : status;
 }
 
@@ -157,9 +147,8 @@ static int take_text(bench *b) {
         text_file_free(&text);
         return EXIT_FAILED;
     }
-    for (size_t i = 0; i < b->n_tokens && status == EXIT_DONE; i++) {
+    for (size_t i = 0; i < b->n_tokens && status == EXIT_DONE; i++)
         b->tokens[i] = text.ids[i % text.n];
-    }
     text_file_free(&text);
     return status;
 }
@@ -168,9 +157,8 @@ static int take_text(bench *b) {
 static void take_random(bench *b) {
     tern_chacha random;
     tern_chacha_seed(&random, options_integer(b->o, OPT_SEED));
-    for (size_t i = 0; i < b->n_tokens; i++) {
+    for (size_t i = 0; i < b->n_tokens; i++)
         b->tokens[i] = (int32_t)(tern_chacha_uniform(&random) * (double)b->l.info.n_vocab);
-    }
 }
 
 static int prepare(bench *b) {
@@ -181,9 +169,8 @@ static int prepare(bench *b) {
         complain("no memory for %zu tokens", b->n_tokens);
         return EXIT_FAILED;
     }
-    if (tern_sampler_new(&params, b->l.info.n_vocab, &b->sampler, &err) != TERN_OK) {
+    if (tern_sampler_new(&params, b->l.info.n_vocab, &b->sampler, &err) != TERN_OK)
         return complain_error(&err);
-    }
     (void)energy_open(&b->energy, ENERGY_FOLDER);
     if (options_given(b->o, OPT_FILE)) {
         const int status = take_text(b);
@@ -241,9 +228,8 @@ static int measure_threads(bench *b) {
     for (size_t i = 0; i < b->n_threads && status == EXIT_DONE; i++) {
         tern_session_free(&b->l.session);
         status = loader_open_session_on(b->o, b->threads[i].threads, &b->l);
-        if (status == EXIT_DONE) {
+        if (status == EXIT_DONE)
             status = bench_measure(b, &b->threads[i]);
-        }
     }
     return status;
 }
@@ -251,24 +237,18 @@ static int measure_threads(bench *b) {
 static int measure(bench *b) {
     int status = measure_main(b);
     bench_measure_peak(b);
-    for (size_t i = 0; i < b->n_depths && status == EXIT_DONE; i++) {
+    for (size_t i = 0; i < b->n_depths && status == EXIT_DONE; i++)
         status = bench_measure(b, &b->depths[i]);
-    }
-    if (status == EXIT_DONE && b->n_batches > 0) {
+    if (status == EXIT_DONE && b->n_batches > 0)
         status = bench_measure_batches(b);
-    }
-    if (status == EXIT_DONE && b->n_sequences > 0) {
+    if (status == EXIT_DONE && b->n_sequences > 0)
         status = bench_measure_sequences(b);
-    }
-    if (status == EXIT_DONE && options_switch(b->o, OPT_STAGES)) {
+    if (status == EXIT_DONE && options_switch(b->o, OPT_STAGES))
         status = bench_measure_stages(b);
-    }
-    if (status == EXIT_DONE && options_switch(b->o, OPT_SPARSITY)) {
+    if (status == EXIT_DONE && options_switch(b->o, OPT_SPARSITY))
         status = measure_sparsity(b);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = measure_threads(b);
-    }
     return status == EXIT_DONE ? touch_verify_as_asked(b->o, &b->touch) : status;
 }
 
@@ -278,12 +258,10 @@ static int report(bench *b) {
     int status = options_switch(b->o, OPT_JSON)       ? bench_print_json(b)
                  : options_switch(b->o, OPT_MARKDOWN) ? bench_print_markdown(b)
                                                       : bench_print_text(b);
-    if (status == EXIT_DONE && options_given(b->o, OPT_RECORD)) {
+    if (status == EXIT_DONE && options_given(b->o, OPT_RECORD))
         status = bench_write_record(b);
-    }
-    if (status == EXIT_DONE && options_given(b->o, OPT_RECEIPT)) {
+    if (status == EXIT_DONE && options_given(b->o, OPT_RECEIPT))
         status = bench_write_receipt(b);
-    }
     return status;
 }
 
@@ -310,21 +288,16 @@ int cmd_bench(const options *o) {
     }
     b->o = o;
     int status = receipt_check_key(o);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = open_all(b);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = plan(b);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = prepare(b);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = measure(b);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = report(b);
-    }
     close_all(b);
     free(b);
     return status;

@@ -45,9 +45,8 @@ static int prepare(chat *c) {
         c->terminal && !options_switch(c->o, OPT_NO_HISTORY) && history_path(path, sizeof path);
     tern_error err = {0};
     if (c->server == NULL && answerer_open(&c->answerer, c->l.session, c->l.tokenizer,
-                                           &c->options.sampling, &err) != TERN_OK) {
+                                           &c->options.sampling, &err) != TERN_OK)
         return complain_error(&err);
-    }
     c->lines = line_reader_open(c->terminal, keeps ? path : NULL);
     if (c->lines == NULL) {
         complain("no memory for a line");
@@ -100,32 +99,26 @@ static int converse(chat *c) {
     for (bool going = true; going;) {
         const line_kind kind = chat_read_message(c);
         if (kind == LINE_END) {
-            if (c->terminal) {
+            if (c->terminal)
                 (void)fputc('\n', stderr);
-            }
             break;
         }
-        if (kind == LINE_FAILED) {
+        if (kind == LINE_FAILED)
             return EXIT_FAILED;
-        }
-        if (kind == LINE_CANCELLED && !c->terminal) {
+        if (kind == LINE_CANCELLED && !c->terminal)
             return interrupt_status(EXIT_FAILED);
-        }
         if (kind == LINE_CANCELLED || c->message_size == 0) {
             interrupt_forget();
             continue;
         }
-        if (is_command(c->message)) {
+        if (is_command(c->message))
             going = chat_command(c, c->message);
-        } else {
+        else
             ask(c);
-        }
-        if (interrupt_seen() && !c->terminal) {
+        if (interrupt_seen() && !c->terminal)
             return interrupt_status(EXIT_FAILED);
-        }
-        if (!out_flush()) { /* nobody reads the answers any more */
+        if (!out_flush()) /* nobody reads the answers any more */
             return EXIT_FAILED;
-        }
         interrupt_forget();
     }
     const int unchanged = c->server == NULL ? loader_check_file(&c->l) : EXIT_DONE;
@@ -134,9 +127,8 @@ static int converse(chat *c) {
 
 static int open_model(chat *c) {
     int status = loader_open(c->o, true, &c->l);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = check_format(c);
-    }
     return status == EXIT_DONE ? answer_options_read(c->o, &c->l, &c->options) : status;
 }
 
@@ -144,19 +136,16 @@ int cmd_chat(const options *o) {
     chat c = {.o = o, .terminal = isatty(STDIN_FILENO) == 1};
     (void)umask(S_IRWXG | S_IRWXO); /* what is saved is the user's alone */
     int status = options_given(o, OPT_SERVER) ? chat_open_server(&c) : open_model(&c);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = begin_dialogue(&c);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = prepare(&c);
-    }
     if (status == EXIT_DONE) {
         interrupt_catch_all();
-        if (c.server != NULL) {
+        if (c.server != NULL)
             greet_for_server(&c);
-        } else {
+        else
             greet(&c);
-        }
         status = converse(&c);
     }
     line_reader_close(&c.lines);

@@ -41,27 +41,23 @@ static tern_status prepare(const convert_tensor *t, void *user, tern_error *err)
 static void drop_pages(const convert_tensor *t, void *user) {
     const hf_source *s = t->context;
     (void)user;
-    if (s->tensor == NULL) {
+    if (s->tensor == NULL)
         return;
-    }
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t first = ((uintptr_t)s->tensor->data + page - 1) / page * page;
     const uintptr_t end = ((uintptr_t)s->tensor->data + s->tensor->bytes) / page * page;
-    if (first < end) { /* advice only */
+    if (first < end) /* advice only */
         (void)madvise((void *)first, end - first, MADV_DONTNEED);
-    }
 }
 
 /* The last part of the folder's path. */
 static void folder_name(const char *path, char *name, size_t size) {
     size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/') {
+    while (end > 1 && path[end - 1] == '/')
         end--;
-    }
     size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/') {
+    while (begin > 0 && path[begin - 1] != '/')
         begin--;
-    }
     const size_t n = end - begin < size ? end - begin : size - 1;
     memcpy(name, path + begin, n);
     name[n] = '\0';
@@ -82,26 +78,21 @@ static tern_format main_format(const convert_job *job) {
 static tern_status read_folder(conversion *c, const options *o, tern_error *err) {
     const char *folder = o->operands[0];
     tern_status status = convert_read_formats(o, &c->formats, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = hf_config_read(folder, &c->config, err);
-    }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
-    if (c->config.unknown[0] != '\0') {
+    if (c->config.unknown[0] != '\0')
         complain("%s/config.json: not known, and left out: %s", folder, c->config.unknown);
-    }
     if (options_switch(o, OPT_TERNARIZE) && c->config.weights == HF_WEIGHTS_TERNARY) {
         return tern_fail(err, TERN_ERR_ARG, "%s: is ternary already: leave --ternarize out",
                          folder);
     }
-    if (options_switch(o, OPT_TERNARIZE)) {
+    if (options_switch(o, OPT_TERNARIZE))
         c->config.weights = HF_WEIGHTS_MASTER;
-    }
     status = hf_files_open(folder, &c->files, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = hf_tensors_add(&c->config, &c->files, &c->tensors, &c->job, warn_skipped, err);
-    }
     return status == TERN_OK ? convert_job_plan(&c->job, &c->formats, err) : status;
 }
 
@@ -110,12 +101,10 @@ static tern_status put_recommended(tern_gguf_writer *w, const char *folder, tern
     recommended found;
     tern_error problem = {0};
     const tern_status status = recommended_in_folder(folder, &found, &problem);
-    if (status == TERN_ERR_NOMEM || status == TERN_ERR_IO) {
+    if (status == TERN_ERR_NOMEM || status == TERN_ERR_IO)
         return tern_fail(err, status, "%s", problem.message);
-    }
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         complain("%s: left out", problem.message);
-    }
     recommended_put(&found, w);
     return TERN_OK;
 }
@@ -124,17 +113,15 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     char name[256];
     tern_gguf_writer *w = NULL;
     tern_status status = read_folder(c, o, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_gguf_writer_new(o->operands[1], targets_mode(o), &w, err);
-    }
     if (status == TERN_OK) {
         folder_name(o->operands[0], name, sizeof name);
         hf_metadata_put(w, &c->config, name, convert_file_type(&c->formats, main_format(&c->job)));
         status = put_recommended(w, o->operands[0], err);
     }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = hf_tokenizer_put(w, o->operands[0], c->config.n_vocab, &c->remark, err);
-    }
     if (status == TERN_OK) {
         c->job.begin = prepare;
         c->job.done = drop_pages;
@@ -161,16 +148,14 @@ static bool check_folder(const char *folder) {
 }
 
 int cmd_convert(const options *o) {
-    if (!check_folder(o->operands[0])) {
+    if (!check_folder(o->operands[0]))
         return EXIT_FAILED;
-    }
     conversion c = {.files = {.n = 0}};
     tern_error err = {0};
     const tern_status status = convert(&c, o, &err);
     const int done = status == TERN_OK ? convert_report(&c.job, o) : complain_error(&err);
-    if (status == TERN_OK && c.remark != NULL) {
+    if (status == TERN_OK && c.remark != NULL)
         complain("%s: %s", o->operands[0], c.remark);
-    }
     convert_job_free(&c.job);
     hf_tensors_free(&c.tensors);
     hf_files_close(&c.files);

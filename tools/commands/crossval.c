@@ -14,9 +14,8 @@
 /* What to compare with: --reference, or what an engine that is installed says to --prompt. */
 static int read_reference(const options *o, reference **r) {
     const char *path = options_text(o, OPT_REFERENCE);
-    if (path != NULL) {
+    if (path != NULL)
         return crossval_read(path, r);
-    }
     if (options_text(o, OPT_PROMPT) == NULL) {
         complain("nothing to compare with: use --reference FILE, which lab/crossval-reference "
                  "makes of another engine, or -p TEXT, to ask one that is installed");
@@ -29,9 +28,8 @@ static int read_reference(const options *o, reference **r) {
 /* A reference of another model would compare nothing. */
 static int check_model(const reference *r, const char *path) {
     char hex[65];
-    if (r->sha256[0] == '\0') {
+    if (r->sha256[0] == '\0')
         return EXIT_DONE;
-    }
     const int status = file_sha256(path, hex);
     if (status == EXIT_DONE && strcasecmp(hex, r->sha256) != 0) {
         complain("%s is not the reference's model %s: SHA-256 %.12s..., not %.12s...", path,
@@ -52,9 +50,8 @@ static int choose_cases(const options *o, const reference *r, crossval *x) {
     }
     for (size_t i = 0; i < r->n_cases; i++) {
         const reference_case *c = &r->cases[i];
-        if (text == NULL || (c->text != NULL && strcmp(text, c->text) == 0)) {
+        if (text == NULL || (c->text != NULL && strcmp(text, c->text) == 0))
             x->cases[x->n++] = c;
-        }
     }
     if (x->n == 0) {
         complain("none of the reference's %zu cases has the text '%.60s'", r->n_cases, text);
@@ -83,17 +80,14 @@ static int compare(const options *o, loaded *l, crossval *x) {
     tern_error err = {0};
     int status = open_both(o, x, l);
     if (status == EXIT_DONE && crossval_run(l->engine, l->model, l->session, x->reference, x->cases,
-                                            x->n, x->results, &err) != TERN_OK) {
+                                            x->n, x->results, &err) != TERN_OK)
         status = complain_error(&err);
-    }
-    if (status != EXIT_DONE) {
+    if (status != EXIT_DONE)
         return status;
-    }
-    if (options_switch(o, OPT_JSON)) {
+    if (options_switch(o, OPT_JSON))
         status = crossval_print_json(x, l);
-    } else {
+    else
         crossval_print(x, &l->info);
-    }
     const bool passed = crossval_add_up(x).passed == x->n;
     return status == EXIT_DONE && !passed ? EXIT_FAILED : status;
 }
@@ -107,18 +101,14 @@ int cmd_crossval(const options *o) {
         x.reference = r;
         status = choose_cases(o, r, &x);
     }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = loader_open_model(o, true, &l);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = check_model(r, l.info.path);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = compare(o, &l, &x);
-    }
-    for (size_t i = 0; i < x.n; i++) {
+    for (size_t i = 0; i < x.n; i++)
         case_result_free(&x.results[i]);
-    }
     free(x.cases);
     free(x.results);
     reference_free(&r);

@@ -88,17 +88,15 @@ record_difference record_compare(const record *a, const record *b) {
     for (uint32_t layer = 0; layer < a->layers; layer++) {
         for (int value = 0; value < 2; value++) {
             const record_difference d = compare_layer(a, b, layer, value);
-            if (d.part != RECORD_SAME) {
+            if (d.part != RECORD_SAME)
                 return d;
-            }
         }
     }
     for (uint32_t i = 0; i < a->positions; i++) {
         for (uint32_t token = 0; token < a->n_vocab; token++) {
             const size_t at = (size_t)i * a->n_vocab + token;
-            if (memcmp(&a->logits[at], &b->logits[at], sizeof *a->logits) != 0) {
+            if (memcmp(&a->logits[at], &b->logits[at], sizeof *a->logits) != 0)
                 return (record_difference){.part = RECORD_LOGITS, .position = i, .index = token};
-            }
         }
     }
     return (record_difference){.part = RECORD_SAME};

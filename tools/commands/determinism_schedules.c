@@ -34,18 +34,16 @@ static void swap(trial *t) {
 static const tern_model *model_of(void *user, uint64_t number, size_t isa, tern_error *err) {
     trial *t = user;
     (void)number; /* one model for all */
-    if (t->models[0].model == NULL || t->models[0].isa != isa) {
+    if (t->models[0].model == NULL || t->models[0].isa != isa)
         swap(t);
-    }
     opened *m = &t->models[0];
     if (m->model == NULL || m->isa != isa) {
         tern_model_free(&m->model);
         m->isa = isa;
         t->status = determinism_open(t->o, t->path, t->isas[isa], NULL, &m->model);
     }
-    if (m->model == NULL) {
+    if (m->model == NULL)
         (void)tern_fail(err, TERN_ERR_STATE, "%s does not open for %s", t->path, t->isas[isa]);
-    }
     return m->model;
 }
 
@@ -53,9 +51,8 @@ static int check_context(trial *t, schedules *s) {
     tern_error err = {0};
     tern_model_info info;
     const tern_model *model = model_of(t, 0, 0, &err);
-    if (model == NULL) {
+    if (model == NULL)
         return t->status;
-    }
     tern_model_describe(model, &info);
     if (info.n_ctx_train < SCHEDULES_MIN_CTX) {
         complain("%s: a context of %" PRIu32 " positions, schedules need %d", t->path,
@@ -98,17 +95,13 @@ static int run_all(const options *o, schedules *s) {
 int determinism_schedules(const options *o, const char *path, uint64_t mask) {
     trial t = {.o = o, .path = path};
     schedules s = {.model = model_of, .user = &t};
-    for (size_t i = 0; tern_isa_name(i) != NULL && s.n_isas < ISAS; i++) {
-        if (tern_isa_runs(i, mask)) {
+    for (size_t i = 0; tern_isa_name(i) != NULL && s.n_isas < ISAS; i++)
+        if (tern_isa_runs(i, mask))
             t.isas[s.n_isas++] = tern_isa_name(i);
-        }
-    }
     int status = check_context(&t, &s);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = run_all(o, &s);
-    }
-    for (size_t i = 0; i < OPEN; i++) {
+    for (size_t i = 0; i < OPEN; i++)
         tern_model_free(&t.models[i].model);
-    }
     return status;
 }

@@ -43,14 +43,12 @@ static void count_types(inspection *n) {
         const tern_gguf_tensor *t = tern_gguf_tensor_at(n->file, i);
         size_t k = 0;
         const char *name = tern_gguf_tensor_type(t);
-        while (k < n->n_types && n->types[k].name != name) {
+        while (k < n->n_types && n->types[k].name != name)
             k++;
-        }
-        if (k == MAX_TYPES) {
+        if (k == MAX_TYPES)
             k--; /* more types than formats exist: the last entry takes the rest */
-        } else if (k == n->n_types) {
+        else if (k == n->n_types)
             n->types[n->n_types++] = (type_sum){.name = name, .format = tern_gguf_format(t)};
-        }
         n->types[k].tensors++;
         n->types[k].elements += t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
         n->types[k].bytes += t->bytes > 0 ? t->bytes : t->extent;
@@ -78,9 +76,8 @@ static void try_model(inspection *n) {
     params.no_weights = true;
     loaded *l = &n->l;
     n->status = tern_model_open(n->path, &params, &l->model, &n->why);
-    if (n->status != TERN_OK) {
+    if (n->status != TERN_OK)
         return;
-    }
     loader_report_unused(l->model, n->path);
     loader_report_doubt(l->model, n->path);
     loader_describe(n->o, l);
@@ -163,15 +160,13 @@ static bool print_plan(const inspection *n) {
         m->head_dim, m->n_vocab, m->n_ctx_train);
     print_tokenizer(&n->l);
     out_print("\n");
-    if (runs_here(n)) {
+    if (runs_here(n))
         memory_plan_print(&n->plan, m);
-    }
     out_print("read         %10.1f MiB  of weights for each token\n", mib(m->weight_bytes));
     out_print("\nkernels      (%s; choice: %s)\n", tern_model_isa(n->l.model),
               tern_model_choice(n->l.model));
-    for (size_t i = 0; i < n->l.n_kernels; i++) {
+    for (size_t i = 0; i < n->l.n_kernels; i++)
         out_print("  %s\n", n->l.kernels[i]->name);
-    }
     return places_print(n->l.model);
 }
 
@@ -182,9 +177,8 @@ static int print_text(const inspection *n) {
     print_parts(n);
     print_metadata(n);
     print_tensors(n);
-    if (n->l.model != NULL && !print_plan(n)) {
+    if (n->l.model != NULL && !print_plan(n))
         return EXIT_FAILED;
-    }
     out_print("\nruns here    %s%s\n", runs_here(n) ? "yes" : "no: ", n->why.message);
     return runs_here(n) ? EXIT_DONE : EXIT_FAILED;
 }
@@ -225,9 +219,8 @@ static json_t *unused_json(const inspection *n) {
     const char *const *names;
     const size_t count = tern_model_unused(n->l.model, &names);
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         json_array_append_new(list, json_text(names[i], strlen(names[i])));
-    }
     return list;
 }
 
@@ -241,17 +234,15 @@ static bool add_model(const inspection *n, json_t *root) {
                                   "n_head", (int)m->n_head, "n_head_kv", (int)m->n_head_kv,
                                   "head_dim", (int)m->head_dim, "n_vocab", (int)m->n_vocab,
                                   "n_ctx_train", (int)m->n_ctx_train));
-    if (runs_here(n)) {
+    if (runs_here(n))
         json_object_set_new(root, "memory", memory_plan_json(&n->plan));
-    }
     json_object_set_new(root, "parameters", json_integer((json_int_t)m->parameters));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
     json_set_kernels(root, &n->l);
     json_object_set_new(root, "unused", unused_json(n));
     const char *doubt = tern_model_doubt(n->l.model);
-    if (doubt != NULL) {
+    if (doubt != NULL)
         json_object_set_new(root, "doubt", json_string(doubt));
-    }
     places_set_json(root, n->l.model);
     if (t != NULL) {
         json_object_set_new(
@@ -293,17 +284,15 @@ int cmd_inspect(const options *o) {
     char cache[PATH_MAX];
     inspection n = {.o = o, .path = loader_model_path(o, false), .params = loader_params(o, cache)};
     tern_error err = {0};
-    if (n.path == NULL) {
+    if (n.path == NULL)
         return EXIT_USAGE;
-    }
     if (loader_set_reading(o, &n.params, &err) != TERN_OK ||
         places_read(o, &n.params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }
-    if (tern_gguf_open(n.path, &n.file, &err) != TERN_OK) {
+    if (tern_gguf_open(n.path, &n.file, &err) != TERN_OK)
         return complain_of_model(n.path, o->model_may_be_prompt, &err);
-    }
     count_types(&n);
     try_model(&n);
     int status;

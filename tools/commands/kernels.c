@@ -26,9 +26,8 @@ static bool is_cuda(const tern_kernel_row *row) {
 }
 
 static bool is_runnable(const listing *l, const tern_kernel_row *row) {
-    if (is_cuda(row)) {
+    if (is_cuda(row))
         return l->has_cuda;
-    }
     return row->fn.any != NULL && (row->needs & ~l->machine) == 0;
 }
 
@@ -51,11 +50,9 @@ static void feature_names(uint64_t mask, char *text, size_t size) {
     const char *name;
     size_t used = 0;
     text[0] = '\0';
-    for (; mask != 0 && used < size; mask &= mask - 1) {
-        if ((name = tern_cpu_feature_name(mask)) != NULL) {
+    for (; mask != 0 && used < size; mask &= mask - 1)
+        if ((name = tern_cpu_feature_name(mask)) != NULL)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", name);
-        }
-    }
 }
 
 /* What the processor lacks: the first feature stands for all, a line has to fit. */
@@ -68,21 +65,20 @@ static void missing_features(const listing *l, const tern_kernel_row *row, char 
 
 static void reason(const listing *l, const tern_kernel_row *row, char *text, size_t size) {
     const tern_kernel_row *chosen = chosen_for(l, row);
-    if (is_cuda(row)) {
+    if (is_cuda(row))
         (void)snprintf(text, size, "%s", l->has_cuda ? "for the CUDA device" : "no CUDA device");
-    } else if (row->fn.any == NULL) {
+    else if (row->fn.any == NULL)
         (void)snprintf(text, size, "not built for this architecture");
-    } else if (!is_runnable(l, row)) {
+    else if (!is_runnable(l, row))
         missing_features(l, row, text, size);
-    } else if ((row->needs & ~l->mask) != 0) {
+    else if ((row->needs & ~l->mask) != 0)
         (void)snprintf(text, size, "left out by the instruction set asked for");
-    } else if (chosen == row) {
+    else if (chosen == row)
         (void)snprintf(text, size, "first row of the table that runs here");
-    } else if (chosen != NULL && strcmp(chosen->isa, row->isa) == 0) {
+    else if (chosen != NULL && strcmp(chosen->isa, row->isa) == 0)
         (void)snprintf(text, size, "%s comes first", chosen->name);
-    } else {
+    else
         (void)snprintf(text, size, "%s comes first", chosen != NULL ? chosen->isa : "another");
-    }
 }
 
 static void print_table(const listing *l) {
@@ -143,11 +139,10 @@ static void find_cuda(listing *l) {
     tern_device *device = NULL;
     tern_error err = {0};
     l->has_cuda = tern_device_open("cuda", &device, &err) == TERN_OK;
-    if (l->has_cuda) {
+    if (l->has_cuda)
         (void)snprintf(l->cuda, sizeof l->cuda, "cuda: %s", device->name);
-    } else {
+    else
         memcpy(l->cuda, err.message, sizeof l->cuda);
-    }
     tern_device_close(&device);
 }
 
@@ -158,18 +153,15 @@ int cmd_kernels(const options *o) {
     }
     listing l = {.machine = tern_cpu_features()};
     const int checked = loader_check_isa(o, &l.mask);
-    if (checked != EXIT_DONE) {
+    if (checked != EXIT_DONE)
         return checked;
-    }
     find_cuda(&l);
     l.rows = tern_kernel_rows(&l.n);
-    if (options_switch(o, OPT_JSON)) {
+    if (options_switch(o, OPT_JSON))
         return print_json(&l);
-    }
-    if (options_switch(o, OPT_MARKDOWN)) {
+    if (options_switch(o, OPT_MARKDOWN))
         print_markdown(&l);
-    } else {
+    else
         print_table(&l);
-    }
     return EXIT_DONE;
 }

@@ -25,9 +25,8 @@ static int sink_open(sink *s, bool hashed, const char *path, tern_out_mode mode)
     s->hashed = hashed;
     tern_sha256_start(&s->hash);
     tern_error err = {0};
-    if (path != NULL && tern_out_file_create(path, mode, &s->file, &err) != TERN_OK) {
+    if (path != NULL && tern_out_file_create(path, mode, &s->file, &err) != TERN_OK)
         return complain_error(&err);
-    }
     return EXIT_DONE;
 }
 
@@ -39,13 +38,11 @@ static bool sink_add(sink *s, const float *x, size_t n) {
         for (size_t i = 0; i < count; i++) {
             uint32_t bits;
             memcpy(&bits, &x[at + i], sizeof bits);
-            for (unsigned b = 0; b < 4; b++) {
+            for (unsigned b = 0; b < 4; b++)
                 bytes[4 * i + b] = (uint8_t)(bits >> (8 * b));
-            }
         }
-        if (s->hashed) {
+        if (s->hashed)
             tern_sha256_add(&s->hash, bytes, 4 * count);
-        }
         tern_error err = {0};
         if (s->file != NULL && tern_out_file_write(s->file, bytes, 4 * count, &err) != TERN_OK) {
             (void)complain_error(&err);
@@ -59,9 +56,8 @@ static bool sink_add(sink *s, const float *x, size_t n) {
 /* Gives the complete file its name. */
 static int sink_commit(sink *s) {
     tern_error err = {0};
-    if (s->file != NULL && tern_out_file_commit(&s->file, &err) != TERN_OK) {
+    if (s->file != NULL && tern_out_file_commit(&s->file, &err) != TERN_OK)
         return complain_error(&err);
-    }
     return EXIT_DONE;
 }
 
@@ -84,16 +80,13 @@ static int evaluate(const options *o, const loaded *l, const prompt *p, float *b
                                       : end ? TERN_LOGITS_LAST
                                             : TERN_LOGITS_NONE;
         tern_error err = {0};
-        if (tern_session_eval(l->session, p->ids + at, n, mode, buffer, &err) != TERN_OK) {
+        if (tern_session_eval(l->session, p->ids + at, n, mode, buffer, &err) != TERN_OK)
             return complain_error(&err);
-        }
         const size_t rows = all ? n : end;
-        if (!sink_add(s, buffer, rows * n_vocab)) {
+        if (!sink_add(s, buffer, rows * n_vocab))
             return EXIT_FAILED;
-        }
-        if (end) {
+        if (end)
             memcpy(last, buffer + (rows - 1) * n_vocab, n_vocab * sizeof *last);
-        }
     }
     return EXIT_DONE;
 }
@@ -106,12 +99,10 @@ static int recompute(const options *o, const loaded *l, const prompt *p, float *
     for (size_t n = options_switch(o, OPT_ALL) ? 1 : p->n; n <= p->n; n++) {
         tern_error err = {0};
         if (tern_session_eval_at(l->session, 0, p->ids, n, TERN_LOGITS_LAST, buffer, &err) !=
-            TERN_OK) {
+            TERN_OK)
             return complain_error(&err);
-        }
-        if (!sink_add(s, buffer, n_vocab)) {
+        if (!sink_add(s, buffer, n_vocab))
             return EXIT_FAILED;
-        }
     }
     memcpy(last, buffer, n_vocab * sizeof *last);
     return EXIT_DONE;
@@ -127,12 +118,10 @@ static float *allocate_logits(const options *o, const loaded *l, size_t n_prompt
     float *buffer = NULL;
     if (!__builtin_mul_overflow(rows, (size_t)l->info.n_vocab, &floats) &&
         !__builtin_add_overflow(floats, TERN_LANES, &floats) &&
-        !__builtin_mul_overflow(floats / TERN_LANES * TERN_LANES, sizeof *buffer, &bytes)) {
+        !__builtin_mul_overflow(floats / TERN_LANES * TERN_LANES, sizeof *buffer, &bytes))
         buffer = aligned_alloc(TERN_ALIGN, bytes);
-    }
-    if (buffer == NULL) {
+    if (buffer == NULL)
         complain("no memory for the logits of %zu positions; use --split", rows);
-    }
     return buffer;
 }
 
@@ -146,12 +135,10 @@ static int add_cache(const loaded *l, sink *s, float *row) {
     for (uint32_t run = 0; run < 2 * m->n_layer * m->n_head_kv; run++) {
         const uint32_t layer = run / m->n_head_kv / 2;
         const bool value = run / m->n_head_kv % 2;
-        for (uint32_t i = 0; i < positions; i++) {
+        for (uint32_t i = 0; i < positions; i++)
             if (!tern_session_kv_floats(l->session, value, layer, run % m->n_head_kv, i, row) ||
-                !sink_add(s, row, m->head_dim)) {
+                !sink_add(s, row, m->head_dim))
                 return EXIT_FAILED;
-            }
-        }
     }
     return sink_commit(s);
 }
@@ -159,9 +146,8 @@ static int add_cache(const loaded *l, sink *s, float *row) {
 /* What --dump-kv asks for. */
 static int dump_cache(const options *o, const loaded *l) {
     const char *path = options_text(o, OPT_DUMP_KV);
-    if (path == NULL) {
+    if (path == NULL)
         return EXIT_DONE;
-    }
     float *row = malloc(l->info.head_dim * sizeof *row);
     if (row == NULL) {
         complain("no memory for %u numbers", l->info.head_dim);
@@ -169,9 +155,8 @@ static int dump_cache(const options *o, const loaded *l) {
     }
     sink s = {0};
     int status = sink_open(&s, false, path, targets_mode(o));
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = add_cache(l, &s, row);
-    }
     tern_out_file_discard(&s.file);
     free(row);
     return status;
@@ -186,13 +171,11 @@ static void print_piece(const tern_tokenizer *t, int32_t id) {
     out_print("\"");
     while (size > 0) {
         const tern_utf8 character = tern_utf8_next(bytes, size);
-        if (character.kind == TERN_UTF8_VALID && character.code >= ' ' && character.code != 0x7f) {
+        if (character.kind == TERN_UTF8_VALID && character.code >= ' ' && character.code != 0x7f)
             out_write(bytes, character.size);
-        } else {
-            for (size_t i = 0; i < character.size; i++) {
+        else
+            for (size_t i = 0; i < character.size; i++)
                 out_print("\\x%02x", (unsigned char)bytes[i]);
-            }
-        }
         bytes += character.size;
         size -= character.size;
     }
@@ -221,15 +204,12 @@ static int logits_of(const options *o, const loaded *l, const prompt *p, float *
         status = options_switch(o, OPT_RECOMPUTE) ? recompute(o, l, p, buffer, &s, last)
                                                   : evaluate(o, l, p, buffer, &s, last);
     }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = loader_check_file(l);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = dump_cache(o, l);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = sink_commit(&s);
-    }
     if (status == EXIT_DONE && options_switch(o, OPT_SHA256)) {
         char hex[65];
         tern_sha256_finish(&s.hash, hex);
@@ -247,9 +227,8 @@ int cmd_logits(const options *o) {
     float *buffer = NULL;
     float *last = NULL;
     int status = loader_open(o, true, &l);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = prompt_read(o, &l, &p);
-    }
     if (status == EXIT_DONE && p.n == 0) {
         complain("the prompt has no tokens");
         status = EXIT_FAILED;
@@ -257,9 +236,8 @@ int cmd_logits(const options *o) {
     if (status == EXIT_DONE) {
         buffer = allocate_logits(o, &l, p.n);
         last = malloc(l.info.n_vocab * sizeof *last);
-        if (buffer != NULL && last == NULL) {
+        if (buffer != NULL && last == NULL)
             complain("no memory for the logits of a position");
-        }
         status = buffer == NULL || last == NULL ? EXIT_FAILED : logits_of(o, &l, &p, buffer, last);
     }
     free(buffer);

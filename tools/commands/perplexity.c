@@ -16,9 +16,8 @@
 /* Windows of --ctx tokens; without it 512, or what the model was trained for if that is less. */
 static size_t window_length(const options *o, const loaded *l) {
     const uint64_t ctx = options_integer(o, OPT_CONTEXT);
-    if (ctx > 0) {
+    if (ctx > 0)
         return ctx;
-    }
     const size_t trained = tern_model_default_context(l->model);
     return trained < PERPLEXITY_DEFAULT_CTX ? trained : PERPLEXITY_DEFAULT_CTX;
 }
@@ -30,9 +29,8 @@ static int32_t leading_token(const tern_tokenizer *t) {
     tern_error err = {0};
     const int32_t bos = tern_token_bos(t);
     int32_t ids[4]; /* BOS and EOS, at most */
-    if (tern_tokenize(t, "", 0, TERN_TOKENIZE_SPECIAL, ids, 4, &n, &err) == TERN_OK && n > 0) {
+    if (tern_tokenize(t, "", 0, TERN_TOKENIZE_SPECIAL, ids, 4, &n, &err) == TERN_OK && n > 0)
         first = ids[0];
-    }
     return first == bos ? bos : -1;
 }
 
@@ -86,9 +84,8 @@ static int measure(const options *o, loaded *l, const text_file *t) {
                                  .max_windows = options_integer(o, OPT_WINDOWS),
                                  .bos = leading_token(l->tokenizer)};
     const int status = loader_open_engine_of(o, (uint32_t)ctx, l);
-    if (status != EXIT_DONE) {
+    if (status != EXIT_DONE)
         return status;
-    }
     const bool remarks = wants_remarks(options_switch(o, OPT_VERBOSE));
     perplexity_result r = {0};
     tern_error err = {0};
@@ -97,9 +94,8 @@ static int measure(const options *o, loaded *l, const text_file *t) {
         complain("%s: %s", strcmp(t->path, "-") == 0 ? "standard input" : t->path, err.message);
         return EXIT_FAILED;
     }
-    if (options_switch(o, OPT_JSON)) {
+    if (options_switch(o, OPT_JSON))
         return print_json(l, &p, &r, t);
-    }
     print_result(&p, &r, t);
     return EXIT_DONE;
 }
@@ -108,12 +104,10 @@ int cmd_perplexity(const options *o) {
     loaded l = {0};
     text_file t = {0};
     int status = loader_open_model(o, true, &l);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = text_file_read(o, &l, &t);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = measure(o, &l, &t);
-    }
     text_file_free(&t);
     loader_close(&l);
     return status;

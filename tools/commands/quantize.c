@@ -28,12 +28,10 @@ static tern_status read_options(quantization *q, tern_error *err) {
 static tern_status quantize(quantization *q, tern_error *err) {
     tern_gguf_writer *w = NULL;
     tern_status status = convert_gguf_open(&q->source, q->file, &q->reading, &q->job, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = convert_job_plan(&q->job, &q->formats, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_gguf_writer_new(q->o->operands[1], targets_mode(q->o), &w, err);
-    }
     if (status == TERN_OK) {
         convert_gguf_copy_metadata(&q->source, w);
         tern_gguf_put_u32(w, "general.file_type", convert_file_type(&q->formats, q->formats.body));
@@ -51,9 +49,8 @@ static void warn_unless_it_runs(const quantization *q) {
     tern_model *model = NULL;
     tern_error why = {0};
     params.no_weights = true;
-    if (tern_model_open(path, &params, &model, &why) != TERN_OK) {
+    if (tern_model_open(path, &params, &model, &why) != TERN_OK)
         complain("%s: written, but tern does not run it: %s", path, why.message);
-    }
     tern_model_free(&model);
 }
 
@@ -69,15 +66,13 @@ int cmd_quantize(const options *o) {
         return EXIT_USAGE;
     }
     tern_status status = tern_gguf_open(o->operands[0], &q.file, &err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = quantize(&q, &err);
-    }
     const int done = q.file == NULL      ? complain_of_model(o->operands[0], false, &err)
                      : status == TERN_OK ? convert_report(&q.job, o)
                                          : complain_error(&err);
-    if (done == EXIT_DONE) {
+    if (done == EXIT_DONE)
         warn_unless_it_runs(&q);
-    }
     convert_gguf_free(&q.source);
     convert_job_free(&q.job);
     tern_gguf_close(&q.file);

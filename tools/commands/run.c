@@ -35,9 +35,8 @@ typedef struct run {
 /* Each token comes here before it is evaluated. */
 static bool write_text(const char *bytes, size_t size, void *user) {
     run *r = user;
-    if (options_given(r->o, OPT_RECEIPT) && r->answerer.n_tokens > 0) {
+    if (options_given(r->o, OPT_RECEIPT) && r->answerer.n_tokens > 0)
         receipt_watch_logits(&r->watch, r->answerer.n_tokens - 1, false);
-    }
     return (r->json || (out_write(bytes, size) && out_flush())) && !interrupt_seen();
 }
 
@@ -47,14 +46,12 @@ static touch *touch_of(run *r) {
 
 static int prepare(run *r) {
     const int status = answer_options_read(r->o, &r->l, &r->options);
-    if (status != EXIT_DONE) {
+    if (status != EXIT_DONE)
         return status;
-    }
     tern_error err = {0};
     if (r->l.session != NULL && answerer_open(&r->answerer, r->l.session, r->l.tokenizer,
-                                              &r->options.sampling, &err) != TERN_OK) {
+                                              &r->options.sampling, &err) != TERN_OK)
         return complain_error(&err);
-    }
     const int opened = touch_open_as_asked(r->o, &r->touch);
     r->answerer.touch = touch_of(r);
     return opened;
@@ -65,26 +62,22 @@ static int answer(run *r) {
     const bool echo = options_switch(o, OPT_ECHO) && !r->json;
     answer_request request = answer_options_request(&r->options, o, &r->prompt, write_text, r);
     const int cached = prompt_cache_restore(o, &r->l, &r->prompt, &r->n_reused);
-    if (cached != EXIT_DONE) {
+    if (cached != EXIT_DONE)
         return cached;
-    }
     request.known = r->prompt.ids;
     request.n_known = r->n_reused;
     request.prompt += r->n_reused;
     request.n_prompt -= r->n_reused;
-    if (echo && r->prompt.text != NULL) {
+    if (echo && r->prompt.text != NULL)
         out_write(r->prompt.text, r->prompt.size);
-    }
     interrupt_catch();
     tern_error err = {0};
     r->watch = receipt_watch_begin(r->l.session);
-    if (answerer_answer(&r->answerer, &request, &err) != TERN_OK) {
+    if (answerer_answer(&r->answerer, &request, &err) != TERN_OK)
         return complain_error(&err);
-    }
     const int unchanged = loader_check_file(&r->l);
-    if (unchanged != EXIT_DONE) {
+    if (unchanged != EXIT_DONE)
         return unchanged;
-    }
     if (options_switch(o, OPT_STRICT) && r->answerer.dequantized > 0) {
         complain("strict: %" PRIu64 " rows of weights were expanded to floats",
                  r->answerer.dequantized);
@@ -151,17 +144,15 @@ static int run_many(run *r) {
     }
     prompts all = {0};
     int status = prompts_read(path, &all);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = many_answer(r->o, &r->l, &r->options, touch_of(r), &all);
-    }
     prompts_free(&all);
     return status;
 }
 
 static int read_prompt(run *r) {
-    if (options_text(r->o, OPT_PROMPTS_FILE) == NULL) {
+    if (options_text(r->o, OPT_PROMPTS_FILE) == NULL)
         return prompt_read(r->o, &r->l, &r->prompt);
-    }
     if (options_given(r->o, OPT_PROMPT) || options_given(r->o, OPT_TOKENS) ||
         options_given(r->o, OPT_FILE)) {
         complain("--prompts-file excludes --prompt, --file and --tokens");
@@ -174,44 +165,37 @@ static int read_prompt(run *r) {
 static bool check_options(const options *o) {
     const bool receipt = options_given(o, OPT_RECEIPT);
     const bool cache = options_given(o, OPT_PROMPT_CACHE);
-    if (o->values[OPT_SYSTEM].source == OPTION_FLAG && !options_switch(o, OPT_CHAT)) {
+    if (o->values[OPT_SYSTEM].source == OPTION_FLAG && !options_switch(o, OPT_CHAT))
         complain("--system is part of a chat: use --chat too");
-    } else if (o->values[OPT_CHAT_TEMPLATE].source == OPTION_FLAG && !options_switch(o, OPT_CHAT)) {
+    else if (o->values[OPT_CHAT_TEMPLATE].source == OPTION_FLAG && !options_switch(o, OPT_CHAT))
         complain("--chat-template is part of a chat: use --chat too");
-    } else if (many_wanted(o) && receipt) {
+    else if (many_wanted(o) && receipt)
         complain("--receipt is of one answer: not with --prompts-file or --rounds");
-    } else if (many_wanted(o) && cache) {
+    else if (many_wanted(o) && cache)
         complain("--prompt-cache is for one answer: not with --prompts-file or --rounds");
-    } else if (receipt && cache) {
+    else if (receipt && cache)
         complain("--receipt tells of a run from its beginning: not with --prompt-cache");
-    } else {
+    else
         return true;
-    }
     return false;
 }
 
 int cmd_run(const options *o) {
-    if (options_given(o, OPT_SERVER)) {
+    if (options_given(o, OPT_SERVER))
         return remote_run(o);
-    }
     run r = {.o = o, .json = options_switch(o, OPT_JSON)};
-    if (!check_options(o)) {
+    if (!check_options(o))
         return EXIT_USAGE;
-    }
     const bool many = many_wanted(o);
     int status = receipt_check_key(o);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = many ? loader_open_model(o, true, &r.l) : loader_open(o, true, &r.l);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = read_prompt(&r);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = prepare(&r);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = many ? run_many(&r) : answer(&r);
-    }
     const bool answered = status == EXIT_DONE && !many;
     if (answered) {
         status = finish(&r);
@@ -222,9 +206,8 @@ int cmd_run(const options *o) {
         const int written = write_receipt(&r);
         status = written == EXIT_DONE ? status : written;
     }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = touch_verify_as_asked(o, &r.touch);
-    }
     touch_free(&r.touch);
     receipt_watch_free(&r.watch);
     answerer_close(&r.answerer);

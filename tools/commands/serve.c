@@ -41,9 +41,8 @@ static int read_keys(const options *o, keys *k) {
         complain("--api-key: %s", err.message);
         return EXIT_USAGE;
     }
-    if (path != NULL && keys_add_file(k, path, &err) != TERN_OK) {
+    if (path != NULL && keys_add_file(k, path, &err) != TERN_OK)
         return complain_error(&err);
-    }
     return EXIT_DONE;
 }
 
@@ -60,9 +59,8 @@ static int read_certificate(const options *o) {
         complain("--tls-cert: a socket in the file system (--unix) has no TLS");
         return EXIT_USAGE;
     }
-    if (certificate != NULL && http_tls_load(certificate, key_path, &err) != TERN_OK) {
+    if (certificate != NULL && http_tls_load(certificate, key_path, &err) != TERN_OK)
         return complain_error(&err);
-    }
     return EXIT_DONE;
 }
 
@@ -73,9 +71,8 @@ static void set_name(serving *s) {
     const char *name = alias != NULL ? alias : slash != NULL ? slash + 1 : s->l.info.path;
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     char *ending = alias == NULL ? strrchr(s->name, '.') : NULL;
-    if (ending != NULL && ending != s->name && strcmp(ending, ".gguf") == 0) {
+    if (ending != NULL && ending != s->name && strcmp(ending, ".gguf") == 0)
         *ending = '\0';
-    }
 }
 
 static tern_engine_params engine_params(const serving *s) {
@@ -84,9 +81,8 @@ static tern_engine_params engine_params(const serving *s) {
     p.n_sequences = (uint32_t)options_integer(o, OPT_PARALLEL);
     p.n_queue = (uint32_t)options_integer(o, OPT_QUEUE);
     p.pool_bytes = options_integer(o, OPT_KV_MEMORY) << 20;
-    if (p.pool_bytes == 0) {
+    if (p.pool_bytes == 0)
         p.pool_bytes = CONTEXTS * tern_model_kv_bytes(s->l.model, p.n_ctx, p.kv);
-    }
     return p;
 }
 
@@ -102,9 +98,8 @@ static int open_server(serving *s) {
     const options *o = s->o;
     sampling chosen;
     const int status = sampling_read(o, &s->l, true, &chosen);
-    if (status != EXIT_DONE) {
+    if (status != EXIT_DONE)
         return status;
-    }
     server_config config = {.http = {.host = options_text(o, OPT_HOST),
                                      .port = (uint16_t)options_integer(o, OPT_PORT),
                                      .unix_path = options_text(o, OPT_UNIX),
@@ -131,9 +126,8 @@ static int open_server(serving *s) {
     sampling_apply(&chosen, &config.sampling);
     config.sampling.seed = options_integer(o, OPT_SEED);
     tern_error err = {0};
-    if (server_open(&config, &s->server, &err) != TERN_OK) {
+    if (server_open(&config, &s->server, &err) != TERN_OK)
         return complain_error(&err);
-    }
     return EXIT_DONE;
 }
 
@@ -163,9 +157,8 @@ static void reload(serving *s) {
                      ? "SIGHUP: the certificate was read"
                      : "SIGHUP: the certificate stays the one that was read before");
     }
-    if (server_reopen_log(s->server, &err) != TERN_OK) {
+    if (server_reopen_log(s->server, &err) != TERN_OK)
         complain("SIGHUP: %s; the log stays in the old file", err.message);
-    }
 }
 
 /* Until a signal asks for the end; EXIT_FAILED when the model's file is another. */
@@ -173,13 +166,11 @@ static int serve(serving *s) {
     while (!interrupt_seen()) {
         (void)poll(NULL, 0, 1000);
         server_tick(s->server);
-        if (interrupt_reload_seen()) {
+        if (interrupt_reload_seen())
             reload(s);
-        }
         const int unchanged = loader_check_file(&s->l);
-        if (unchanged != EXIT_DONE) {
+        if (unchanged != EXIT_DONE)
             return unchanged;
-        }
     }
     return EXIT_DONE;
 }
@@ -189,9 +180,8 @@ static void drain(serving *s) {
     const double until = tern_clock_seconds() + (double)options_integer(s->o, OPT_DRAIN);
     server_drain(s->server);
     const unsigned active = server_active(s->server);
-    if (active > 0) {
+    if (active > 0)
         complain("ending: %u requests are under way; a second signal ends at once", active);
-    }
     while (server_active(s->server) > 0 && tern_clock_seconds() < until) {
         (void)poll(NULL, 0, 50);
         server_tick(s->server);
@@ -210,15 +200,12 @@ int cmd_serve(const options *o) {
     serving s = {.o = o};
     int status = read_keys(o, &s.keys);
     s.needs_key = s.keys.n > 0;
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = read_certificate(o);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = loader_open_model(o, true, &s.l);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = check(&s);
-    }
     if (status == EXIT_DONE) {
         set_name(&s);
         status =
@@ -232,9 +219,8 @@ int cmd_serve(const options *o) {
     if (status == EXIT_DONE) {
         greet(&s);
         status = serve(&s);
-        if (status == EXIT_DONE) {
+        if (status == EXIT_DONE)
             drain(&s);
-        }
     }
     server_close(&s.server);
     answer_receipts_close(&s.receipts);
@@ -248,9 +234,8 @@ int cmd_serve(const options *o) {
 #else
 
 int cmd_serve(const options *o) {
-    if (loader_model_path(o, true) == NULL) {
+    if (loader_model_path(o, true) == NULL)
         return EXIT_USAGE;
-    }
     complain("this build serves nothing: it was made without libmicrohttpd; tools/install-deps "
              "installs it (Debian: libmicrohttpd-dev), then build again");
     return EXIT_FAILED;

@@ -9,16 +9,14 @@
 
 static int list_presets(void) {
     const tern_synth_preset *preset;
-    for (size_t i = 0; (preset = tern_synth_preset_at(i)) != NULL; i++) {
+    for (size_t i = 0; (preset = tern_synth_preset_at(i)) != NULL; i++)
         out_print("%-20s %s\n", preset->name, preset->description);
-    }
     return EXIT_DONE;
 }
 
 int cmd_synth(const options *o) {
-    if (options_switch(o, OPT_LIST)) {
+    if (options_switch(o, OPT_LIST))
         return list_presets();
-    }
     const char *preset = options_text(o, OPT_PRESET);
     if (preset == NULL || o->n_operands != 1) {
         complain("synth needs --preset NAME and the file to write; `tern synth --list` shows the "

@@ -39,9 +39,8 @@ static int read_input(const options *o, char **bytes, size_t *size) {
         complain("no text: use -p TEXT, -f FILE or a pipe on standard input");
         return EXIT_USAGE;
     }
-    if (text == NULL || strcmp(text, "-") == 0) {
+    if (text == NULL || strcmp(text, "-") == 0)
         return file_read(file != NULL ? file : "-", input_limit, bytes, size);
-    }
     *bytes = strdup(text);
     *size = strlen(text);
     if (*bytes == NULL) {
@@ -55,16 +54,14 @@ static int open_tokenizer(const options *o, tern_tokenizer **t) {
     const char *own = options_text(o, OPT_TOKENIZER);
     const char *path = own != NULL ? own : loader_model_path(o, true);
     tern_error err = {0};
-    if (path == NULL) {
+    if (path == NULL)
         return EXIT_USAGE;
-    }
     if (tern_tokenizer_open(path, options_text(o, OPT_PRE), t, &err) != TERN_OK) {
         return own != NULL ? complain_error(&err)
                            : complain_of_model(path, o->model_may_be_prompt, &err);
     }
-    if (options_switch(o, OPT_VERBOSE)) {
+    if (options_switch(o, OPT_VERBOSE))
         loader_report_tokenizer(*t, NULL);
-    }
     return EXIT_DONE;
 }
 
@@ -84,17 +81,14 @@ static int make_ids(conversion *c) {
     for (;;) {
         tern_error err = {0};
         c->ids = malloc(capacity * sizeof *c->ids);
-        if (c->ids == NULL) {
+        if (c->ids == NULL)
             return no_memory();
-        }
         const tern_status status =
             tern_tokenize(c->t, c->text, c->size, flags, c->ids, capacity, &c->n, &err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             return EXIT_DONE;
-        }
-        if (status != TERN_ERR_BUFFER || c->n <= capacity) {
+        if (status != TERN_ERR_BUFFER || c->n <= capacity)
             return complain_error(&err);
-        }
         free(c->ids);
         capacity = c->n;
     }
@@ -103,9 +97,8 @@ static int make_ids(conversion *c) {
 /* Numbers with anything but letters between them: 1 2 3, 1,2,3, [1, 2, 3]. */
 static int parse_ids(conversion *c) {
     c->ids = malloc((c->size / 2 + 1) * sizeof *c->ids);
-    if (c->ids == NULL) {
+    if (c->ids == NULL)
         return no_memory();
-    }
     const size_t tokens = tern_tokenizer_size(c->t);
     for (size_t at = 0; at < c->size;) {
         const char *rest = c->text + at;
@@ -132,21 +125,17 @@ static int make_text(conversion *c) {
     const bool skip = options_switch(c->o, OPT_SKIP_SPECIAL);
     tern_error err = {0};
     const int parsed = parse_ids(c);
-    if (parsed != EXIT_DONE) {
+    if (parsed != EXIT_DONE)
         return parsed;
-    }
     c->text = NULL;
-    if (tern_detokenize(c->t, c->ids, c->n, skip, NULL, 0, &c->size, &err) != TERN_OK) {
+    if (tern_detokenize(c->t, c->ids, c->n, skip, NULL, 0, &c->size, &err) != TERN_OK)
         return complain_error(&err);
-    }
     c->text = malloc(c->size + 1);
-    if (c->text == NULL) {
+    if (c->text == NULL)
         return no_memory();
-    }
     if (c->size > 0 &&
-        tern_detokenize(c->t, c->ids, c->n, skip, c->text, c->size, &c->size, &err) != TERN_OK) {
+        tern_detokenize(c->t, c->ids, c->n, skip, c->text, c->size, &c->size, &err) != TERN_OK)
         return complain_error(&err);
-    }
     return EXIT_DONE;
 }
 
@@ -174,15 +163,14 @@ static int print_json(const conversion *c) {
 static void print_piece(const char *piece, size_t size) {
     for (size_t i = 0; i < size; i++) {
         const unsigned char byte = (unsigned char)piece[i];
-        if (byte == '\n') {
+        if (byte == '\n')
             out_print("\\n");
-        } else if (byte == '\\') {
+        else if (byte == '\\')
             out_print("\\\\");
-        } else if (byte < 0x20 || byte == 0x7F) {
+        else if (byte < 0x20 || byte == 0x7F)
             out_print("\\x%02x", byte);
-        } else {
+        else
             out_write(piece + i, 1);
-        }
     }
 }
 
@@ -197,20 +185,17 @@ static void print_pieces(const conversion *c) {
 }
 
 static int print_result(const conversion *c) {
-    if (options_switch(c->o, OPT_JSON)) {
+    if (options_switch(c->o, OPT_JSON))
         return print_json(c);
-    }
     if (options_switch(c->o, OPT_PIECES)) {
         print_pieces(c);
     } else if (options_switch(c->o, OPT_IDS)) {
         out_write(c->text, c->size);
-        if (options_switch(c->o, OPT_LINES)) {
+        if (options_switch(c->o, OPT_LINES))
             out_print("\n");
-        }
     } else {
-        for (size_t i = 0; i < c->n; i++) {
+        for (size_t i = 0; i < c->n; i++)
             out_print("%s%" PRId32, i > 0 ? " " : "", c->ids[i]);
-        }
         out_print("\n");
     }
     return EXIT_DONE;
@@ -224,12 +209,10 @@ static int convert(const options *o, const tern_tokenizer *t, char *text, size_t
     conversion c = {.o = o, .t = t, .text = text, .size = size};
     const bool ids = options_switch(o, OPT_IDS);
     int status = ids ? make_text(&c) : make_ids(&c);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = print_result(&c);
-    }
-    if (ids && c.text != text) {
+    if (ids && c.text != text)
         free(c.text);
-    }
     free(c.ids);
     return status;
 }
@@ -254,9 +237,8 @@ int cmd_tokenize(const options *o) {
         return EXIT_USAGE;
     }
     int status = read_input(o, &bytes, &size);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = open_tokenizer(o, &t);
-    }
     if (status == EXIT_DONE) {
         status = options_switch(o, OPT_LINES) ? convert_lines(o, t, bytes, size)
                                               : convert(o, t, bytes, size);

@@ -41,9 +41,8 @@ static figure figure_of(const tern_tune_result *r, const tern_tune_candidate *c)
 }
 
 static void print_candidate(const tern_tune_candidate *c, const figure *f) {
-    if (c->seconds <= 0.0) {
+    if (c->seconds <= 0.0)
         return; /* ruled out before it was measured as the others were */
-    }
     if (f->gbs > 0.0) {
         out_print("  %-36s %7.1f us %12.1f %8.1f%s\n", c->row->name, 1e6 * c->seconds, f->gweights,
                   f->gbs, c->chosen ? "  chosen" : "");
@@ -85,13 +84,12 @@ static json_t *result_json(const tern_tune_result *r) {
 /* Prints or collects what was found for one kind of matrices. */
 static void report(const tern_tune_result *r, void *user) {
     const tuning_run *t = user;
-    if (r->gemv == NULL) {
+    if (r->gemv == NULL)
         complain("no room to measure %zu x %zu: the table decides", r->rows, r->cols);
-    } else if (t->json) {
+    else if (t->json)
         json_array_append_new(t->list, result_json(r));
-    } else {
+    else
         print_result(r);
-    }
 }
 
 static int tune_all(tuning_run *t) {
@@ -103,9 +101,8 @@ static int tune_all(tuning_run *t) {
         out_print("%s, %s\n%-38s %10s %12s %8s\n", tern_cpu_name(), tern_model_isa(t->model), "",
                   "a token", "G weights/s", "GB/s");
     }
-    for (uint32_t threads = 1; status == TERN_OK && threads <= most; threads++) {
+    for (uint32_t threads = 1; status == TERN_OK && threads <= most; threads++)
         status = tern_tune_measure(t->run, threads, report, t, &err);
-    }
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
@@ -124,9 +121,8 @@ static int open_folder(tuning_run *t) {
 static int finish(tuning_run *t) {
     tern_error err = {0};
     const char *where = tern_tune_folder(t->run);
-    if (tern_tune_keep(t->run, &err) != TERN_OK) {
+    if (tern_tune_keep(t->run, &err) != TERN_OK)
         return complain_error(&err);
-    }
     if (t->json) {
         return json_print(json_pack("{s:o, s:s, s:o, s:O}", "processor",
                                     json_text(tern_cpu_name(), strlen(tern_cpu_name())), "isa",
@@ -143,16 +139,13 @@ static int tune_model(tuning_run *t, const char *path) {
     params.isa = options_text(t->o, OPT_ISA);
     params.disable = options_text(t->o, OPT_DISABLE);
     params.no_weights = true;
-    if (tern_model_open(path, &params, &t->model, &err) != TERN_OK) {
+    if (tern_model_open(path, &params, &t->model, &err) != TERN_OK)
         return complain_of_model(path, t->o->model_may_be_prompt, &err);
-    }
-    if (tern_tune_run_new(t->model, &t->run, &err) != TERN_OK) {
+    if (tern_tune_run_new(t->model, &t->run, &err) != TERN_OK)
         return complain_error(&err);
-    }
     int status = open_folder(t);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = tune_all(t);
-    }
     return status == EXIT_DONE ? finish(t) : status;
 }
 
@@ -160,9 +153,8 @@ int cmd_tune(const options *o) {
     tuning_run t = {.o = o, .json = options_switch(o, OPT_JSON)};
     loader_report_isas();
     const char *path = loader_model_path(o, true);
-    if (path == NULL) {
+    if (path == NULL)
         return EXIT_USAGE;
-    }
     t.list = json_array();
     const int status = tune_model(&t, path);
     json_decref(t.list);

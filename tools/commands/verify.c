@@ -16,9 +16,8 @@
 int cmd_keygen(const options *o) {
     const char *path = o->operands[0];
     tern_error err = {0};
-    if (sign_make_keys(path, &err) != TERN_OK) {
+    if (sign_make_keys(path, &err) != TERN_OK)
         return complain_error(&err);
-    }
     out_print("secret key  %s\npublic key  %s.pub\n", path, path);
     return EXIT_DONE;
 }
@@ -62,9 +61,8 @@ typedef struct plain {
 static plain plain_text(const char *text) {
     plain p;
     (void)snprintf(p.text, sizeof p.text, "%s", text);
-    for (char *c = p.text; *c != '\0'; c++) {
+    for (char *c = p.text; *c != '\0'; c++)
         *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
-    }
     return p;
 }
 
@@ -117,11 +115,10 @@ static void print_replay(const verification *v) {
         return;
     }
     out_print("  replay     %" PRIu64 " tokens and ", v->replay.tokens);
-    if (v->type == &document_answer) {
+    if (v->type == &document_answer)
         out_print("the digest of hidden states");
-    } else {
+    else
         out_print("%" PRIu64 " digests of logits", v->replay.digests);
-    }
     out_print(", the same bits on %s, %s, %u threads (%.1f s)\n", v->replay.isa, v->replay.layout,
               v->replay.threads, v->replay.seconds);
 }
@@ -130,27 +127,24 @@ static void print_replay(const verification *v) {
 static void print_proven(const verification *v) {
     const json_t *r = v->receipt;
     out_print("%s: good\n", v->path);
-    if (v->type == &document_benchmark) {
+    if (v->type == &document_benchmark)
         print_benchmark(r);
-    } else if (v->type == &document_comparison) {
+    else if (v->type == &document_comparison)
         print_comparison(r);
-    } else if (v->type == &document_answer) {
+    else if (v->type == &document_answer)
         print_answer(r);
-    } else {
+    else
         print_run(r);
-    }
     print_signature(v);
-    if (is_run(v)) {
+    if (is_run(v))
         print_replay(v);
-    }
 }
 
 static int print_json(const verification *v) {
     json_t *root = json_object();
     json_t *lines = json_array();
-    for (size_t i = 0; i < v->found.n; i++) {
+    for (size_t i = 0; i < v->found.n; i++)
         json_array_append_new(lines, json_text(v->found.lines[i], strlen(v->found.lines[i])));
-    }
     json_object_set_new(root, "receipt", json_text(v->path, strlen(v->path)));
     json_object_set_new(root, "kind", v->type != NULL ? json_string(v->type->name) : json_null());
     json_object_set_new(root, "valid", json_boolean(v->found.n == 0));
@@ -171,12 +165,10 @@ static int report(const verification *v) {
         const int status = print_json(v);
         return status == EXIT_DONE ? refused : status;
     }
-    for (size_t i = 0; i < v->found.n; i++) {
+    for (size_t i = 0; i < v->found.n; i++)
         complain("%s: %s", v->path, v->found.lines[i]);
-    }
-    if (v->found.n == 0) {
+    if (v->found.n == 0)
         print_proven(v);
-    }
     return refused;
 }
 
@@ -185,9 +177,8 @@ static int check_signature(verification *v) {
     const char *key = options_text(v->o, OPT_PUBLIC_KEY);
     tern_error err = {0};
     const tern_status status = sign_check(v->receipt, key, &v->found, &err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         return EXIT_DONE;
-    }
     (void)complain_error(&err);
     return status == TERN_ERR_UNIMPLEMENTED && key == NULL ? EXIT_DONE : EXIT_FAILED;
 }
@@ -195,9 +186,8 @@ static int check_signature(verification *v) {
 int cmd_verify(const options *o) {
     verification v = {.o = o, .path = o->operands[0]};
     v.receipt = receipt_read(v.path);
-    if (v.receipt == NULL) {
+    if (v.receipt == NULL)
         return EXIT_FAILED;
-    }
     v.type = receipt_check(v.receipt, &v.found);
     if (v.found.n == 0 && !is_run(&v) && options_switch(o, OPT_REPLAY)) {
         receipt_find(&v.found, "$schema: a %s has nothing to run again: --replay is for receipts",
@@ -208,9 +198,8 @@ int cmd_verify(const options *o) {
         status = receipt_replay(v.receipt, v.path, o, &v.found, &v.replay);
         v.replayed = status == EXIT_DONE && v.found.n == 0;
     }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = report(&v);
-    }
     receipt_findings_free(&v.found);
     json_decref(v.receipt);
     return status;

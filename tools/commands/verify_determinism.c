@@ -68,17 +68,15 @@ static tern_status feed(const verification *v, const feeding *f, tern_session *s
             status = tern_session_eval(other, v->tokens + v->positions - at - n, n,
                                        TERN_LOGITS_NONE, NULL, err);
         }
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = tern_session_eval(s, v->tokens + at, n, TERN_LOGITS_ALL, logits, err);
-        }
         if (status == TERN_OK) {
             memcpy(r->logits + (size_t)at * r->n_vocab, logits,
                    (size_t)n * r->n_vocab * sizeof *logits);
         }
     }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         record_cache(r, s);
-    }
     return status;
 }
 
@@ -89,15 +87,12 @@ static int run(const verification *v, const tern_model *model, const feeding *f,
     tern_error err = {0};
     tern_status status =
         logits == NULL ? tern_fail(&err, TERN_ERR_NOMEM, "no memory for logits") : TERN_OK;
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = session_for(v, model, f, &s, &err);
-    }
-    if (status == TERN_OK && f->beside) {
+    if (status == TERN_OK && f->beside)
         status = session_for(v, model, f, &other, &err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = feed(v, f, s, other, logits, r, &err);
-    }
     tern_session_free(&s);
     tern_session_free(&other);
     free(logits);
@@ -109,9 +104,8 @@ static int judge(const verification *v, const char *isa, const char *layout, con
                  const record *r) {
     const record_difference d = record_compare(&v->first, r);
     char where[256];
-    if (d.part == RECORD_SAME) {
+    if (d.part == RECORD_SAME)
         return EXIT_DONE;
-    }
     record_describe(r, &d, where, sizeof where);
     complain("not one answer: %s, %s, %u threads, %u tokens a call, batch %u%s: %s", isa, layout,
              f->threads, f->split > 0 ? f->split : v->positions, f->batch,
@@ -131,9 +125,8 @@ static int check_model(verification *v, const tern_model *model, const char *lay
             break;
         }
         status = run(v, model, &feedings[i], into);
-        if (status == EXIT_DONE && v->have_first) {
+        if (status == EXIT_DONE && v->have_first)
             status = judge(v, tern_model_isa(model), layout, &feedings[i], into);
-        }
         v->have_first = v->have_first || status == EXIT_DONE;
         v->runs++;
     }
@@ -146,9 +139,8 @@ static void choose_tokens(verification *v, const tern_model *model) {
     tern_model_info info;
     tern_model_describe(model, &info);
     v->positions = info.n_ctx_train < POSITIONS ? info.n_ctx_train : POSITIONS;
-    for (uint32_t i = 0; i < v->positions; i++) {
+    for (uint32_t i = 0; i < v->positions; i++)
         v->tokens[i] = (int32_t)((i * UINT64_C(2654435761) >> 8) % info.n_vocab);
-    }
 }
 
 int determinism_open(const options *o, const char *path, const char *isa, const char *layout,
@@ -163,20 +155,17 @@ int determinism_open(const options *o, const char *path, const char *isa, const 
     }
     params.pre_tokenizer = options_text(o, OPT_PRE);
     params.tokenizer = options_text(o, OPT_TOKENIZER);
-    if (tern_model_open(path, &params, model, &err) != TERN_OK) {
+    if (tern_model_open(path, &params, model, &err) != TERN_OK)
         return complain_of_model(path, o->model_may_be_prompt, &err);
-    }
     return EXIT_DONE;
 }
 
 static bool is_ternary(const tern_model *model, tern_format kv) {
     const tern_kernel_row *rows[64];
     const size_t n = tern_model_kernels(model, kv, rows, 64);
-    for (size_t i = 0; i < n && i < 64; i++) {
-        if (tern_layout_input(rows[i]->layout) == TERN_INPUT_TOKEN && rows[i]->op == TERN_OP_GEMV) {
+    for (size_t i = 0; i < n && i < 64; i++)
+        if (tern_layout_input(rows[i]->layout) == TERN_INPUT_TOKEN && rows[i]->op == TERN_OP_GEMV)
             return true;
-        }
-    }
     return false;
 }
 
@@ -186,16 +175,14 @@ static int check_isa(verification *v, const char *isa) {
     for (size_t i = 0; i < (ternary ? LAYOUTS : 1); i++) {
         tern_model *model = NULL;
         const int opened = determinism_open(v->o, v->path, isa, layouts[i], &model);
-        if (opened != EXIT_DONE) {
+        if (opened != EXIT_DONE)
             return opened;
-        }
         ternary = is_ternary(model, v->kv);
         choose_tokens(v, model);
         const int status = check_model(v, model, layouts[i]);
         tern_model_free(&model);
-        if (status != EXIT_DONE) {
+        if (status != EXIT_DONE)
             return status;
-        }
         out_print("%-12s %-8s %u runs: the same\n", isa, ternary ? layouts[i] : "", FEEDINGS);
     }
     return EXIT_DONE;
@@ -205,14 +192,11 @@ int cmd_verify_determinism(const options *o) {
     verification v = {.o = o, .kv = loader_kv_format(o), .path = loader_model_path(o, true)};
     uint64_t mask;
     int status = v.path == NULL ? EXIT_USAGE : loader_check_isa(o, &mask);
-    if (status == EXIT_DONE && options_given(o, OPT_SCHEDULES)) {
+    if (status == EXIT_DONE && options_given(o, OPT_SCHEDULES))
         return determinism_schedules(o, v.path, mask);
-    }
-    for (size_t i = 0; status == EXIT_DONE && tern_isa_name(i) != NULL; i++) {
-        if (tern_isa_runs(i, mask)) {
+    for (size_t i = 0; status == EXIT_DONE && tern_isa_name(i) != NULL; i++)
+        if (tern_isa_runs(i, mask))
             status = check_isa(&v, tern_isa_name(i));
-        }
-    }
     if (status == EXIT_DONE) {
         char hex[65];
         record_hash(&v.first, hex);

@@ -13,17 +13,15 @@ static const char *const outcomes[] = {
     [CONVERT_COPIED] = "copied", [CONVERT_LOSSLESS] = "lossless", [CONVERT_LOSSY] = "lossy"};
 
 static const char *target_name(const convert_tensor *t) {
-    if (t->tiled != 0) {
+    if (t->tiled != 0)
         return t->tiled == TERN_TL1 ? "tl1" : "tl2";
-    }
     return tern_format_describe(t->target)->name;
 }
 
 static uint64_t all_bytes(const convert_job *job) {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < job->n; i++) {
+    for (size_t i = 0; i < job->n; i++)
         bytes += job->tensors[i].bytes;
-    }
     return bytes;
 }
 
@@ -60,19 +58,16 @@ static void print_kind(const convert_job *job, size_t first) {
 
 static int report_text(const convert_job *job, const options *o) {
     size_t lossy = 0;
-    for (size_t i = 0; i < job->n; i++) {
+    for (size_t i = 0; i < job->n; i++)
         lossy += job->results[i].outcome == CONVERT_LOSSY;
-    }
     out_print("%s: %zu tensors, %.1f MiB of weights, %zu without loss, %zu lossy\n", o->operands[1],
               job->n, (double)all_bytes(job) / 1048576.0, job->n - lossy, lossy);
     for (size_t i = 0; i < job->n; i++) {
         size_t k = 0;
-        while (!same_line(job, k, i)) {
+        while (!same_line(job, k, i))
             k++;
-        }
-        if (k == i) {
+        if (k == i)
             print_kind(job, i);
-        }
     }
     return EXIT_DONE;
 }

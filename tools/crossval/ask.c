@@ -22,9 +22,8 @@ int crossval_read(const char *path, reference **out) {
     size_t size = 0;
     tern_error err = {0};
     int status = file_read(path, REFERENCE_MAX_BYTES, &json, &size);
-    if (status == EXIT_DONE && reference_parse(path, json, size, out, &err) != TERN_OK) {
+    if (status == EXIT_DONE && reference_parse(path, json, size, out, &err) != TERN_OK)
         status = complain_error(&err);
-    }
     free(json);
     return status;
 }
@@ -42,14 +41,11 @@ static int run_script(const char *model, const char *prompt, const char *file) {
                            NULL};
     pid_t child;
     int status;
-    if (posix_spawnp(&child, words[0], NULL, NULL, words, environ) != 0) {
+    if (posix_spawnp(&child, words[0], NULL, NULL, words, environ) != 0)
         return -1;
-    }
-    while (waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR) {
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
             return -1;
-        }
-    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

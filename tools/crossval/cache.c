@@ -15,12 +15,10 @@ static tern_status compare_file(const tern_session *session, bool value, float_f
         for (uint32_t head = 0; head < info.n_head_kv; head++) {
             for (uint32_t position = 0; position < n_tokens; position++) {
                 const tern_status status = float_file_next(f, rows, err);
-                if (status != TERN_OK) {
+                if (status != TERN_OK)
                     return status;
-                }
-                if (!tern_session_kv_floats(session, value, layer, head, position, rows + width)) {
+                if (!tern_session_kv_floats(session, value, layer, head, position, rows + width))
                     return tern_fail(err, TERN_ERR_ARG, "no position %u in the cache", position);
-                }
                 const pair_figures p = compare_vectors(rows, rows + width, width);
                 sum_add(&layers[layer], &p);
             }
@@ -45,9 +43,8 @@ static tern_status compare(const tern_session *session, bool value, const refere
                            "%s: %zu floats, not %u layers x %u heads x %zu tokens x %u", f.path,
                            f.rows * f.width, info.n_layer, info.n_head_kv, n_tokens, info.head_dim);
     }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = compare_file(session, value, &f, rows, n_tokens, layers, err);
-    }
     float_file_close(&f);
     free(rows);
     return status;
@@ -55,17 +52,15 @@ static tern_status compare(const tern_session *session, bool value, const refere
 
 tern_status crossval_compare_cache(const tern_session *session, const reference *all,
                                    const reference_case *c, case_result *out, tern_error *err) {
-    if (!crossval_wants_cache(c)) {
+    if (!crossval_wants_cache(c))
         return TERN_OK;
-    }
     tern_model_info info;
     tern_model_describe(tern_session_model(session), &info);
     const size_t n_layer = info.n_layer;
     out->keys = calloc(n_layer, sizeof *out->keys);
     out->values = calloc(n_layer, sizeof *out->values);
-    if (out->keys == NULL || out->values == NULL) {
+    if (out->keys == NULL || out->values == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the figures of %zu layers", n_layer);
-    }
     out->n_layer = n_layer;
     const tern_status status = compare(session, false, all, c->keys, c->n_tokens, out->keys, err);
     return status == TERN_OK ? compare(session, true, all, c->values, c->n_tokens, out->values, err)

@@ -26,9 +26,8 @@ pair_figures compare_vectors(const float *reference, const float *ours, size_t n
     f.cosine = norms > 0.0 ? product / norms : square_r == square_o;
     f.cosine = isfinite(f.cosine) ? f.cosine : 0.0; /* a NaN agrees with nothing */
     const double mean = n > 0 ? sum / (double)n : 0.0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         f.deviation += ((double)reference[i] - mean) * ((double)reference[i] - mean);
-    }
     return f;
 }
 
@@ -46,9 +45,8 @@ double compare_kl(const float *reference, const float *ours, size_t n) {
 double compare_margin(const float *logits, size_t n, int32_t *best) {
     *best = tern_argmax(logits, n);
     float second = -INFINITY;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         second = i != (size_t)*best && logits[i] > second ? logits[i] : second;
-    }
     return (double)logits[*best] - (double)second;
 }
 
@@ -64,9 +62,8 @@ void sum_add(sum_figures *s, const pair_figures *p) {
 }
 
 void sum_merge(sum_figures *s, const sum_figures *other) {
-    if (other->pairs == 0) {
+    if (other->pairs == 0)
         return;
-    }
     s->cosine_min = s->pairs == 0 ? other->cosine_min : fmin(s->cosine_min, other->cosine_min);
     s->max_abs = fmax(s->max_abs, other->max_abs);
     s->pairs += other->pairs;

@@ -19,12 +19,10 @@ tern_status float_file_open(float_file *f, const char *folder, const char *name,
     }
     struct stat st;
     const tern_status status = tern_in_file_open(f->path, TERN_IN_FILE, &f->file, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
-    if (fstat(fileno(f->file), &st) != 0) {
+    if (fstat(fileno(f->file), &st) != 0)
         return tern_fail(err, TERN_ERR_IO, "%s: %s", f->path, strerror(errno));
-    }
     const size_t size = (size_t)st.st_size;
     const size_t row = width * sizeof(float); /* a vocabulary's or a head's: far from overflow */
     if (size == 0 || size % row != 0) {
@@ -59,9 +57,8 @@ tern_status float_file_next(float_file *f, float *row, tern_error *err) {
 }
 
 void float_file_close(float_file *f) {
-    if (f->file != NULL) {
+    if (f->file != NULL)
         (void)fclose(f->file); /* was only read */
-    }
     free(f->path);
     *f = (float_file){0};
 }

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 void reference_free(reference **r) {
-    if (r == NULL || *r == NULL) {
+    if (r == NULL || *r == NULL)
         return;
-    }
     for (size_t i = 0; i < (*r)->n_cases; i++) {
         reference_case *c = &(*r)->cases[i];
         for (size_t k = 0; k < c->n_rows; k++) {
@@ -14,9 +13,8 @@ void reference_free(reference **r) {
             free(c->rows[k].logits);
         }
         char *const texts[] = {c->name, c->text, c->logits, c->keys, c->values};
-        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
             free(texts[k]);
-        }
         free(c->rows);
         free(c->tokens);
         free(c->greedy);
@@ -24,9 +22,8 @@ void reference_free(reference **r) {
     }
     char *const texts[] = {(*r)->folder, (*r)->engine, (*r)->engine_version, (*r)->settings,
                            (*r)->date,   (*r)->model,  (*r)->sha256};
-    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
         free(texts[k]);
-    }
     free((*r)->cases);
     free(*r);
     *r = NULL;
@@ -63,13 +60,11 @@ static tern_status no_memory(const place *p) {
 static tern_status read_text(const place *p, const json_t *object, const char *key,
                              const char *fallback, char **out) {
     const json_t *value = json_object_get(object, key);
-    if (value != NULL && !json_is_string(value)) {
+    if (value != NULL && !json_is_string(value))
         return refuse_key(p, key, "a text");
-    }
     const char *text = value != NULL ? json_string_value(value) : fallback;
-    if (text != NULL && (*out = strdup(text)) == NULL) {
+    if (text != NULL && (*out = strdup(text)) == NULL)
         return no_memory(p);
-    }
     return TERN_OK;
 }
 
@@ -78,9 +73,8 @@ static tern_status read_file_name(const place *p, const json_t *object, const ch
                                   char **out) {
     const tern_status status = read_text(p, object, key, NULL, out);
     if (status == TERN_OK && *out != NULL &&
-        ((*out)[0] == '\0' || (*out)[0] == '.' || strchr(*out, '/') != NULL)) {
+        ((*out)[0] == '\0' || (*out)[0] == '.' || strchr(*out, '/') != NULL))
         return refuse_key(p, key, "the plain name of a file beside the reference");
-    }
     return status;
 }
 
@@ -88,9 +82,8 @@ static tern_status read_position(const place *p, const json_t *object, const cha
                                  uint32_t fallback, uint32_t *out) {
     const json_t *value = json_object_get(object, key);
     const json_int_t n = json_integer_value(value);
-    if (value != NULL && (!json_is_integer(value) || n < 0 || n >= REFERENCE_MAX_TOKENS)) {
+    if (value != NULL && (!json_is_integer(value) || n < 0 || n >= REFERENCE_MAX_TOKENS))
         return refuse_key(p, key, "a position");
-    }
     *out = value != NULL ? (uint32_t)n : fallback;
     return TERN_OK;
 }
@@ -102,12 +95,10 @@ static tern_status find_list(const place *p, const json_t *object, const char *k
                              const json_t **out) {
     const json_t *value = json_object_get(object, key);
     *out = value;
-    if (value == NULL && !needed) {
+    if (value == NULL && !needed)
         return TERN_OK;
-    }
-    if (!json_is_array(value) || json_array_size(value) > REFERENCE_MAX_TOKENS) {
+    if (!json_is_array(value) || json_array_size(value) > REFERENCE_MAX_TOKENS)
         return refuse_key(p, key, "a list of at most 1048576 values");
-    }
     return TERN_OK;
 }
 
@@ -115,22 +106,18 @@ static tern_status read_ids(const place *p, const json_t *object, const char *ke
                             int32_t **out, size_t *n) {
     const json_t *list;
     const tern_status status = find_list(p, object, key, needed, &list);
-    if (status != TERN_OK || list == NULL) {
+    if (status != TERN_OK || list == NULL)
         return status;
-    }
     const size_t count = json_array_size(list);
-    if (needed && count == 0) {
+    if (needed && count == 0)
         return refuse_key(p, key, "a list with at least one id");
-    }
-    if ((*out = calloc(count + 1, sizeof **out)) == NULL) {
+    if ((*out = calloc(count + 1, sizeof **out)) == NULL)
         return no_memory(p);
-    }
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(list, i);
         const json_int_t id = json_integer_value(value);
-        if (!json_is_integer(value) || id < 0 || id > INT32_MAX) {
+        if (!json_is_integer(value) || id < 0 || id > INT32_MAX)
             return refuse_key(p, key, "a list of token ids");
-        }
         (*out)[i] = (int32_t)id;
     }
     *n = count;
@@ -142,21 +129,18 @@ static tern_status read_numbers(const place *p, const json_t *object, const char
                                 size_t count, double **out) {
     const json_t *list;
     const tern_status status = find_list(p, object, key, needed, &list);
-    if (status != TERN_OK || list == NULL) {
+    if (status != TERN_OK || list == NULL)
         return status;
-    }
     if (json_array_size(list) != count) {
         return REFUSE(p, "%s: %s: %s has %zu numbers for %zu tokens", p->path, p->name, key,
                       json_array_size(list), count);
     }
-    if ((*out = calloc(count + 1, sizeof **out)) == NULL) {
+    if ((*out = calloc(count + 1, sizeof **out)) == NULL)
         return no_memory(p);
-    }
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(list, i);
-        if (!json_is_number(value)) { /* JSON has no infinity and no NaN */
+        if (!json_is_number(value)) /* JSON has no infinity and no NaN */
             return refuse_key(p, key, "a list of numbers");
-        }
         (*out)[i] = json_number_value(value);
     }
     return TERN_OK;
@@ -167,23 +151,18 @@ static tern_status read_numbers(const place *p, const json_t *object, const char
 static tern_status read_row(const place *p, const json_t *object, reference_row *row) {
     double *numbers = NULL;
     tern_status status = read_position(p, object, "position", UINT32_MAX, &row->position);
-    if (status == TERN_OK && row->position == UINT32_MAX) {
+    if (status == TERN_OK && row->position == UINT32_MAX)
         status = refuse_key(p, "position", "there in every row of some");
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_ids(p, object, "ids", true, &row->ids, &row->n);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_numbers(p, object, "logits", true, row->n, &numbers);
-    }
-    if (status == TERN_OK && (row->logits = calloc(row->n, sizeof *row->logits)) == NULL) {
+    if (status == TERN_OK && (row->logits = calloc(row->n, sizeof *row->logits)) == NULL)
         status = no_memory(p);
-    }
     for (size_t i = 0; status == TERN_OK && i < row->n; i++) {
         row->logits[i] = (float)numbers[i];
-        if (!isfinite(row->logits[i])) {
+        if (!isfinite(row->logits[i]))
             status = refuse_key(p, "logits", "a list of numbers in the range of float");
-        }
     }
     free(numbers);
     return status;
@@ -192,19 +171,16 @@ static tern_status read_row(const place *p, const json_t *object, reference_row 
 static tern_status read_rows(const place *p, const json_t *object, reference_case *c) {
     const json_t *list;
     tern_status status = find_list(p, object, "some", false, &list);
-    if (status != TERN_OK || list == NULL) {
+    if (status != TERN_OK || list == NULL)
         return status;
-    }
     const size_t count = json_array_size(list);
-    if ((c->rows = calloc(count + 1, sizeof *c->rows)) == NULL) {
+    if ((c->rows = calloc(count + 1, sizeof *c->rows)) == NULL)
         return no_memory(p);
-    }
     for (size_t i = 0; status == TERN_OK && i < count; i++) {
         c->n_rows = i + 1; /* what is to be freed */
         status = read_row(p, json_array_get(list, i), &c->rows[i]);
-        if (status == TERN_OK && i > 0 && c->rows[i].position <= c->rows[i - 1].position) {
+        if (status == TERN_OK && i > 0 && c->rows[i].position <= c->rows[i - 1].position)
             status = refuse_key(p, "some", "ordered by position");
-        }
     }
     return status;
 }
@@ -213,47 +189,38 @@ static tern_status read_rows(const place *p, const json_t *object, reference_cas
 
 static tern_status read_sequences(const place *p, const json_t *object, reference_case *c) {
     tern_status status = read_ids(p, object, "tokens", true, &c->tokens, &c->n_tokens);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_ids(p, object, "greedy", false, &c->greedy, &c->n_greedy);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_numbers(p, object, "margins", false, c->n_greedy, &c->margins);
-    }
     return status == TERN_OK ? read_rows(p, object, c) : status;
 }
 
 static tern_status read_case(place *p, const json_t *object, reference_case *c) {
     tern_status status = read_text(p, object, "name", "", &c->name);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     p->name = c->name;
     c->special = json_is_true(json_object_get(object, "special"));
     status = read_text(p, object, "text", NULL, &c->text);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_sequences(p, object, c);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_file_name(p, object, "logits", &c->logits);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_position(p, object, "first", 0, &c->first);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_file_name(p, object, "keys", &c->keys);
-    }
     return status == TERN_OK ? read_file_name(p, object, "values", &c->values) : status;
 }
 
 static tern_status read_cases(place *p, const json_t *root, reference *r) {
     const json_t *list = json_object_get(root, "cases");
     const size_t n = json_array_size(list);
-    if (n == 0 || n > REFERENCE_MAX_CASES) {
+    if (n == 0 || n > REFERENCE_MAX_CASES)
         return refuse_key(p, "cases", "a list of 1 to 4096 cases");
-    }
-    if ((r->cases = calloc(n, sizeof *r->cases)) == NULL) {
+    if ((r->cases = calloc(n, sizeof *r->cases)) == NULL)
         return no_memory(p);
-    }
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < n; i++) {
         r->n_cases = i + 1; /* what is to be freed */
@@ -278,9 +245,8 @@ static tern_status read_head(const place *p, const json_t *root, reference *r) {
                       p->path, (long long)version, REFERENCE_VERSION);
     }
     tern_status status = TERN_OK;
-    for (size_t i = 0; status == TERN_OK && i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; status == TERN_OK && i < sizeof texts / sizeof *texts; i++)
         status = read_text(p, texts[i].object, texts[i].key, "", texts[i].out);
-    }
     const char *slash = strrchr(p->path, '/');
     r->folder = slash != NULL ? strndup(p->path, (size_t)(slash - p->path)) : strdup(".");
     return status == TERN_OK && r->folder == NULL ? no_memory(p) : status;
@@ -291,14 +257,12 @@ tern_status reference_parse(const char *path, const char *json, size_t size, ref
     place p = {path, "", err};
     tern_error own = {0};
     json_t *root = json_read(json, size, path, &own);
-    if (root == NULL) {
+    if (root == NULL)
         return tern_fail(err, own.status, "%s", own.message);
-    }
     reference *r = calloc(1, sizeof *r);
     tern_status status = r != NULL ? read_head(&p, root, r) : no_memory(&p);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = read_cases(&p, root, r);
-    }
     json_decref(root);
     if (status != TERN_OK) {
         reference_free(&r);

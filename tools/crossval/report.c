@@ -17,9 +17,8 @@ crossval_total crossval_add_up(const crossval *x) {
         t.steps += r->steps;
         t.equal += r->steps - r->n_differences;
         t.differences += r->n_differences;
-        for (size_t k = 0; k < r->n_differences; k++) {
+        for (size_t k = 0; k < r->n_differences; k++)
             t.near_ties += r->differences[k].near_tie;
-        }
         for (size_t k = 0; k < r->n_layer; k++) {
             sum_merge(&t.cache, &r->keys[k]);
             sum_merge(&t.cache, &r->values[k]);
@@ -39,11 +38,10 @@ static void print_case(const reference_case *c, const case_result *r) {
     } else {
         out_print("%10s %10s %9s %9s ", "-", "-", "-", "-");
     }
-    if (r->whole > 0) {
+    if (r->whole > 0)
         out_print("%4zu/%-4zu %9.2g ", r->top1, r->whole, r->kl_sum / (double)r->whole);
-    } else {
+    else
         out_print("%9s %9s ", "-", "-");
-    }
     out_print("%4zu/%-4zu %s\n", r->steps - r->n_differences, r->steps,
               !r->text_told   ? ""
               : r->text_equal ? "text"
@@ -62,9 +60,8 @@ static void print_differences(const reference_case *c, const case_result *r) {
 
 static void print_cache(const reference_case *c, const case_result *r,
                         const tern_model_info *info) {
-    if (r->n_layer == 0) {
+    if (r->n_layer == 0)
         return;
-    }
     out_print("\nkeys and values of %s: %zu layers x %u heads x %zu positions x %u\n", c->name,
               r->n_layer, info->n_head_kv, c->n_tokens, info->head_dim);
     out_print("%-6s %10s %10s %9s   %10s %10s %9s\n", "LAYER", "K COS MIN", "MEAN", "MAX DIFF",
@@ -88,15 +85,12 @@ static void print_head(const reference *r) {
 
 void crossval_print(const crossval *x, const tern_model_info *info) {
     print_head(x->reference);
-    for (size_t i = 0; i < x->n; i++) {
+    for (size_t i = 0; i < x->n; i++)
         print_case(x->cases[i], &x->results[i]);
-    }
-    for (size_t i = 0; i < x->n; i++) {
+    for (size_t i = 0; i < x->n; i++)
         print_differences(x->cases[i], &x->results[i]);
-    }
-    for (size_t i = 0; i < x->n; i++) {
+    for (size_t i = 0; i < x->n; i++)
         print_cache(x->cases[i], &x->results[i], info);
-    }
     const crossval_total t = crossval_add_up(x);
     out_print("\n%s: %zu of %zu cases; ", t.passed == x->n ? "passed" : "FAILED", t.passed, x->n);
     if (t.logits.pairs > 0) {
@@ -162,9 +156,8 @@ static json_t *json_case(const crossval *x, size_t i, const tern_model_info *inf
     json_t *o = json_pack("{s:s, s:b, s:I, s:I}", "name", c->name, "passed",
                           crossval_passed(r, x->tolerance), "greedy_steps", (json_int_t)r->steps,
                           "greedy_equal_until", (json_int_t)crossval_equal_steps(r));
-    if (o == NULL) {
+    if (o == NULL)
         return NULL;
-    }
     set_logits(o, &r->logits);
     set_whole(o, r->whole, r->top1, r->kl_sum, r->kl_max);
     json_object_set_new(o, "tie_margin", number_or_null(r->tie_margin));
@@ -190,9 +183,8 @@ int crossval_print_json(const crossval *x, const loaded *l) {
         (json_int_t)t.steps, "greedy_equal", (json_int_t)t.equal, "differences",
         (json_int_t)t.differences, "near_ties", (json_int_t)t.near_ties);
     json_t *cases = json_array();
-    for (size_t i = 0; i < x->n; i++) {
+    for (size_t i = 0; i < x->n; i++)
         json_array_append_new(cases, json_case(x, i, &l->info));
-    }
     if (root != NULL) {
         set_logits(root, &t.logits);
         set_whole(root, t.whole, t.top1, t.kl_sum, t.kl_max);

@@ -39,9 +39,8 @@ size_t crossval_positions(const reference_case *c) {
 /* All logits at once; *margin is the reference's. */
 static tern_status compare_whole(runner *r, const float *ours, double *margin, tern_error *err) {
     const tern_status status = float_file_next(&r->whole, r->row, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const size_t n = r->info.n_vocab;
     const pair_figures f = compare_vectors(r->row, ours, n);
     const double kl = compare_kl(r->row, ours, n);
@@ -56,9 +55,8 @@ static tern_status compare_whole(runner *r, const float *ours, double *margin, t
 }
 
 static void compare_some(runner *r, const reference_row *row, const float *ours) {
-    for (size_t i = 0; i < row->n; i++) {
+    for (size_t i = 0; i < row->n; i++)
         r->some[i] = ours[row->ids[i]];
-    }
     const pair_figures f = compare_vectors(row->logits, r->some, row->n);
     sum_add(&r->out->logits, &f);
 }
@@ -67,9 +65,8 @@ static void compare_some(runner *r, const reference_row *row, const float *ours)
 static void compare_choice(runner *r, size_t position, const float *ours, double margin) {
     const reference_case *c = r->given;
     const size_t step = position + 1 - c->n_tokens; /* wraps in front of the last token */
-    if (position + 1 < c->n_tokens || step >= c->n_greedy) {
+    if (position + 1 < c->n_tokens || step >= c->n_greedy)
         return;
-    }
     const int32_t best = tern_argmax(ours, r->info.n_vocab);
     if (best != c->greedy[step]) {
         r->out->differences[r->out->n_differences++] =
@@ -86,12 +83,10 @@ static tern_status compare_position(runner *r, size_t position, const float *our
     const reference_case *c = r->given;
     double margin = (double)NAN;
     tern_status status = TERN_OK;
-    if (r->whole.file != NULL && position >= c->first && r->whole.read < r->whole.rows) {
+    if (r->whole.file != NULL && position >= c->first && r->whole.read < r->whole.rows)
         status = compare_whole(r, ours, &margin, err);
-    }
-    if (status == TERN_OK && r->next_row < c->n_rows && c->rows[r->next_row].position == position) {
+    if (status == TERN_OK && r->next_row < c->n_rows && c->rows[r->next_row].position == position)
         compare_some(r, &c->rows[r->next_row++], ours);
-    }
     compare_choice(r, position, ours, margin);
     return status;
 }
@@ -113,9 +108,8 @@ static tern_status check_ids(const runner *r, const int32_t *ids, size_t n, cons
 static tern_status check_case(runner *r, tern_error *err) {
     const reference_case *c = r->given;
     tern_status status = check_ids(r, c->tokens, c->n_tokens, "tokens", err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = check_ids(r, c->greedy, c->n_greedy, "greedy", err);
-    }
     for (size_t i = 0; status == TERN_OK && i < c->n_rows; i++) {
         status = check_ids(r, c->rows[i].ids, c->rows[i].n, "some", err);
         if (status == TERN_OK && (c->rows[i].position >= r->n || c->rows[i].n > r->info.n_vocab)) {
@@ -128,9 +122,8 @@ static tern_status check_case(runner *r, tern_error *err) {
 
 static tern_status open_logits(runner *r, const reference *all, tern_error *err) {
     const reference_case *c = r->given;
-    if (c->logits == NULL) {
+    if (c->logits == NULL)
         return TERN_OK;
-    }
     const tern_status status =
         float_file_open(&r->whole, all->folder, c->logits, r->info.n_vocab, err);
     if (status == TERN_OK && (c->first > r->n || r->whole.rows > r->n - c->first)) {
@@ -147,13 +140,11 @@ static tern_status allocate(runner *r, tern_error *err) {
     r->some = malloc(row);
     r->sequence = calloc(r->n, sizeof *r->sequence);
     r->out->differences = calloc(c->n_greedy + 1, sizeof *r->out->differences);
-    if (r->row == NULL || r->some == NULL || r->sequence == NULL || r->out->differences == NULL) {
+    if (r->row == NULL || r->some == NULL || r->sequence == NULL || r->out->differences == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its logits", r->name);
-    }
     memcpy(r->sequence, c->tokens, c->n_tokens * sizeof *r->sequence);
-    if (c->n_greedy > 1) {
+    if (c->n_greedy > 1)
         memcpy(r->sequence + c->n_tokens, c->greedy, (c->n_greedy - 1) * sizeof *r->sequence);
-    }
     return TERN_OK;
 }
 
@@ -161,22 +152,18 @@ static tern_status allocate(runner *r, tern_error *err) {
 static tern_status compare_text(runner *r, tern_error *err) {
     const reference_case *c = r->given;
     const tern_tokenizer *t;
-    if (c->text == NULL) {
+    if (c->text == NULL)
         return TERN_OK;
-    }
     tern_status status = tern_model_tokenizer(r->model, &t, err);
     int32_t *ids = calloc(c->n_tokens, sizeof *ids);
     size_t n = 0;
-    if (status == TERN_OK && ids == NULL) {
+    if (status == TERN_OK && ids == NULL)
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tokens", c->n_tokens);
-    }
     const unsigned flags = TERN_TOKENIZE_SPECIAL | (c->special ? TERN_TOKENIZE_PARSE : 0);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_tokenize(t, c->text, strlen(c->text), flags, NULL, 0, &n, err);
-    }
-    if (status == TERN_OK && n == c->n_tokens) {
+    if (status == TERN_OK && n == c->n_tokens)
         status = tern_tokenize(t, c->text, strlen(c->text), flags, ids, n, &n, err);
-    }
     r->out->text_told = true;
     r->out->text_equal =
         status == TERN_OK && n == c->n_tokens && memcmp(ids, c->tokens, n * sizeof *ids) == 0;
@@ -200,12 +187,10 @@ static tern_status finish(runner *r, const reference *all, tern_session *session
     judge_differences(r->out);
     if (status == TERN_OK && crossval_wants_cache(c)) {
         status = tern_session_rewind(session, 0, err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = tern_session_eval(session, r->sequence, r->n, TERN_LOGITS_NONE, NULL, err);
-        }
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = crossval_compare_cache(session, all, c, r->out, err);
-        }
     }
     return status;
 }
@@ -233,16 +218,14 @@ static void on_logits(void *user, const tern_progress *progress, size_t position
                       const float *logits) {
     runner *r = user;
     (void)progress;
-    if (r->status == TERN_OK) {
+    if (r->status == TERN_OK)
         r->status = compare_position(r, position, logits, &r->error);
-    }
 }
 
 static tern_status open_case(const cases *x, runner *r, tern_error *err) {
     tern_status status = check_case(r, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = open_logits(r, x->all, err);
-    }
     return status == TERN_OK ? allocate(r, err) : status;
 }
 
@@ -251,17 +234,15 @@ static tern_status ask(cases *x, tern_error *err) {
     tern_status status = TERN_OK;
     while (status == TERN_OK && x->asked < x->n) {
         runner *r = &x->runners[x->asked];
-        if (r->sequence == NULL) {
+        if (r->sequence == NULL)
             status = open_case(x, r, err);
-        }
         const tern_request request = {.tokens = r->sequence,
                                       .n_tokens = r->n,
                                       .prompt_only = true,
                                       .logits = on_logits,
                                       .user = r};
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = tern_engine_submit(x->engine, &request, &r->id, err);
-        }
         x->asked += status == TERN_OK;
     }
     return status == TERN_ERR_QUEUE ? TERN_OK : status;
@@ -270,13 +251,11 @@ static tern_status ask(cases *x, tern_error *err) {
 /* The end of a case. */
 static tern_status take(cases *x, const tern_event *e, tern_error *err) {
     runner *r = x->runners;
-    while (r->id != e->request) {
+    while (r->id != e->request)
         r++;
-    }
     const tern_error *error = e->end == TERN_END_ERROR ? e->error : &r->error;
-    if (e->end == TERN_END_ERROR || r->status != TERN_OK) {
+    if (e->end == TERN_END_ERROR || r->status != TERN_OK)
         return tern_fail(err, error->status, "%s", error->message);
-    }
     x->ended++;
     const tern_status status = finish(r, x->all, x->session, err);
     close_case(r);
@@ -289,12 +268,10 @@ static tern_status run_all(cases *x, tern_error *err) {
         const tern_event *events;
         size_t n = 0;
         status = ask(x, err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = tern_engine_step(x->engine, &events, &n, err);
-        }
-        for (size_t i = 0; i < n && status == TERN_OK; i++) {
+        for (size_t i = 0; i < n && status == TERN_OK; i++)
             status = take(x, &events[i], err);
-        }
     }
     return status;
 }
@@ -304,9 +281,8 @@ tern_status crossval_run(tern_engine *engine, const tern_model *model, tern_sess
                          case_result *results, tern_error *err) {
     cases x = {.engine = engine, .session = session, .all = all, .n = n};
     x.runners = calloc(n, sizeof *x.runners);
-    if (x.runners == NULL) {
+    if (x.runners == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu cases", n);
-    }
     for (size_t i = 0; i < n; i++) {
         x.runners[i] = (runner){.model = model,
                                 .given = given[i],
@@ -317,9 +293,8 @@ tern_status crossval_run(tern_engine *engine, const tern_model *model, tern_sess
         results[i].steps = given[i]->n_greedy;
     }
     const tern_status status = run_all(&x, err);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         close_case(&x.runners[i]);
-    }
     free(x.runners);
     return status;
 }
@@ -345,11 +320,9 @@ static bool is_near(const sum_figures *f, double tolerance) {
 
 bool crossval_passed(const case_result *r, double tolerance) {
     bool passed = is_near(&r->logits, tolerance) && (!r->text_told || r->text_equal);
-    for (size_t i = 0; i < r->n_differences; i++) {
+    for (size_t i = 0; i < r->n_differences; i++)
         passed = passed && r->differences[i].near_tie;
-    }
-    for (size_t i = 0; i < r->n_layer; i++) {
+    for (size_t i = 0; i < r->n_layer; i++)
         passed = passed && is_near(&r->keys[i], tolerance) && is_near(&r->values[i], tolerance);
-    }
     return passed;
 }

@@ -39,13 +39,11 @@ static perplexity_result summarize(const scorer *s, size_t windows) {
     const double n = (double)s->n;
     double sum = 0.0;
     double squares = 0.0;
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n; i++)
         sum += s->nll[i];
-    }
     const double mean = sum / n;
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n; i++)
         squares += (s->nll[i] - mean) * (s->nll[i] - mean);
-    }
     perplexity_result r = {.windows = windows, .scored = s->n, .nll = mean};
     r.nll_error = s->n > 1 ? sqrt(squares / (n * (n - 1.0))) : 0.0;
     r.value = tern_double_exp(mean);
@@ -70,9 +68,8 @@ static tern_status ask_for_window(scorer *s, tern_error *err) {
                                   .prompt_logprobs = true,
                                   .prompt_from = first_position(p)};
     memcpy(s->window, s->tokens + s->asked * p->stride, p->ctx * sizeof *s->window);
-    if (p->bos >= 0) {
+    if (p->bos >= 0)
         s->window[0] = p->bos;
-    }
     const tern_status status = tern_engine_submit(s->engine, &request, &s->ids[s->asked], err);
     s->asked += status == TERN_OK;
     return status == TERN_ERR_QUEUE ? TERN_OK : status;
@@ -83,9 +80,8 @@ static tern_status ask(scorer *s, tern_error *err) {
     for (size_t before = SIZE_MAX; s->asked < s->windows && s->asked != before;) {
         before = s->asked;
         const tern_status status = ask_for_window(s, err);
-        if (status != TERN_OK) {
+        if (status != TERN_OK)
             return status;
-        }
     }
     return TERN_OK;
 }
@@ -104,15 +100,12 @@ static tern_status score_token(scorer *s, size_t window, const tern_event *e, te
 
 static tern_status take(scorer *s, const tern_event *e, tern_error *err) {
     size_t window = s->complete;
-    while (window < s->asked && s->ids[window] != e->request) {
+    while (window < s->asked && s->ids[window] != e->request)
         window++;
-    }
-    if (e->kind == TERN_EVENT_PROMPT) {
+    if (e->kind == TERN_EVENT_PROMPT)
         return score_token(s, window, e, err);
-    }
-    if (e->end == TERN_END_ERROR) {
+    if (e->end == TERN_END_ERROR)
         return tern_fail(err, e->error->status, "%s", e->error->message);
-    }
     s->ids[window] = 0;
     return TERN_OK;
 }
@@ -122,9 +115,8 @@ static void tell(scorer *s) {
     while (s->complete < s->asked && s->ids[s->complete] == 0) {
         s->n = ++s->complete * perplexity_scored(s->params);
         s->result = summarize(s, s->complete);
-        if (s->progress != NULL) {
+        if (s->progress != NULL)
             s->progress(&s->result, s->windows, s->user);
-        }
     }
 }
 
@@ -134,12 +126,10 @@ static tern_status run_windows(scorer *s, tern_error *err) {
         const tern_event *events;
         size_t n = 0;
         status = ask(s, err);
-        if (status == TERN_OK) {
+        if (status == TERN_OK)
             status = tern_engine_step(s->engine, &events, &n, err);
-        }
-        for (size_t i = 0; i < n && status == TERN_OK; i++) {
+        for (size_t i = 0; i < n && status == TERN_OK; i++)
             status = take(s, &events[i], err);
-        }
         tell(s);
     }
     if (status == TERN_OK && !isfinite(s->result.high)) {
@@ -173,9 +163,8 @@ tern_status perplexity_run(tern_engine *engine, const perplexity_params *p, cons
                            size_t n, perplexity_progress *progress, void *user,
                            perplexity_result *out, tern_error *err) {
     tern_status status = check(engine, p, n, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     const size_t windows = perplexity_windows(p, n);
     scorer s = {.engine = engine,
                 .params = p,
@@ -186,14 +175,12 @@ tern_status perplexity_run(tern_engine *engine, const perplexity_params *p, cons
     s.window = calloc(p->ctx, sizeof *s.window);
     s.ids = calloc(windows, sizeof *s.ids);
     s.nll = calloc(windows * perplexity_scored(p), sizeof *s.nll); /* no more than tokens */
-    if (s.window == NULL || s.ids == NULL || s.nll == NULL) {
+    if (s.window == NULL || s.ids == NULL || s.nll == NULL)
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu windows", windows);
-    } else {
+    else
         status = run_windows(&s, err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         *out = s.result;
-    }
     free(s.window);
     free(s.ids);
     free(s.nll);

@@ -77,9 +77,8 @@ static void fail(schedule *s, const char *format, ...) {
 
 static bool forbid(void *user, const tern_progress *progress, uint64_t *allowed, size_t words) {
     const wish *w = user;
-    for (size_t i = (w->forbidden + progress->n) % 5; i < words * 64; i += 5) {
+    for (size_t i = (w->forbidden + progress->n) % 5; i < words * 64; i += 5)
         allowed[i / 64] &= ~(UINT64_C(1) << (i % 64));
-    }
     return true;
 }
 
@@ -197,17 +196,15 @@ static void note(schedule *s, answer *a, const tern_event *e) {
         a->figures = e->figures;
         memcpy(a->digest, e->digest, sizeof a->digest);
         tern_sha256_finish(&a->telling, a->prompt);
-        if (e->error != NULL) {
+        if (e->error != NULL)
             fail(s, "%s", e->error->message);
-        }
     }
 }
 
 static void submit(schedule *s, tern_engine *e, wish *w) {
     tern_error err = {0};
-    if (tern_engine_submit(e, &w->request, &w->id, &err) != TERN_OK) {
+    if (tern_engine_submit(e, &w->request, &w->id, &err) != TERN_OK)
         fail(s, "%s", err.message);
-    }
 }
 
 /* A pass; answers[n][BRANCHES] of wishes[n]. */
@@ -220,11 +217,9 @@ static void step(schedule *s, tern_engine *e, const wish *wishes, size_t n, answ
         return;
     }
     for (size_t i = 0; i < n_events; i++) {
-        for (size_t j = 0; j < n; j++) {
-            if (wishes[j].id == events[i].request) {
+        for (size_t j = 0; j < n; j++)
+            if (wishes[j].id == events[i].request)
                 note(s, &answers[j * BRANCHES + events[i].branch], &events[i]);
-            }
-        }
     }
 }
 
@@ -241,9 +236,8 @@ static tern_engine *open_engine(schedule *s, const tern_model *model,
                                 const tern_engine_params *params) {
     tern_error err = {0};
     tern_engine *e = NULL;
-    if (tern_engine_new(model, params, &e, &err) != TERN_OK) {
+    if (tern_engine_new(model, params, &e, &err) != TERN_OK)
         fail(s, "%s", err.message);
-    }
     return e;
 }
 
@@ -263,12 +257,10 @@ static void run_alone(schedule *s, const wish *w, size_t most, size_t branch, an
     copy.request.n_logprobs = w->request.prompt_logprobs ? w->request.n_logprobs : 0;
     copy.request.prompt_logprobs = w->request.prompt_logprobs && branch == 0;
     copy.request.max_tokens = most;
-    if (e != NULL) {
+    if (e != NULL)
         submit(s, e, &copy);
-    }
-    while (!s->failed && !is_idle(s, e)) {
+    while (!s->failed && !is_idle(s, e))
         step(s, e, &copy, 1, answers);
-    }
     *out = answers[0];
     tern_engine_free(&e);
 }
@@ -297,9 +289,8 @@ static void check_session(schedule *s, size_t i, size_t branch) {
     tern_sampler *sampler = NULL;
     tern_generation result = {0};
     tern_error err = {0};
-    if (s->failed || w->request.mask != NULL || w->request.max_tokens == 0) {
+    if (s->failed || w->request.mask != NULL || w->request.max_tokens == 0)
         return;
-    }
     if (tern_session_new(s->model, &params, &session, &err) != TERN_OK ||
         generate(s, w, branch, session, &sampler, &result, &err) != TERN_OK) {
         fail(s, "%s", err.message);
@@ -318,9 +309,8 @@ static void check_session(schedule *s, size_t i, size_t branch) {
 static void compare(schedule *s, size_t i, size_t branch, const answer *alone) {
     const answer *got = &s->answers[i][branch];
     size_t same = 0;
-    while (same < got->n && same < alone->n && got->tokens[same] == alone->tokens[same]) {
+    while (same < got->n && same < alone->n && got->tokens[same] == alone->tokens[same])
         same++;
-    }
     if (same < got->n || same < alone->n) {
         fail(s, "request %zu, branch %zu: %zu tokens, alone %zu, the first %zu are the same", i,
              branch, got->n, alone->n, same);
@@ -336,12 +326,10 @@ static void check_answer(schedule *s, size_t i, size_t branch) {
     const wish *w = &s->wishes[i];
     const answer *got = &s->answers[i][branch], *alone = &s->alone[i][branch];
     answer shorter;
-    if (s->apart && branch == 0 && got->figures.n_shared > 0) {
+    if (s->apart && branch == 0 && got->figures.n_shared > 0)
         fail(s, "request %zu shares %zu tokens with another name space", i, got->figures.n_shared);
-    }
-    if (got->end == TERN_END_CANCELLED && got->n == 0) {
-        return; /* perhaps in the middle of its prompt */
-    }
+    if (got->end == TERN_END_CANCELLED && got->n == 0)
+        return;                           /* perhaps in the middle of its prompt */
     if (got->end == TERN_END_CANCELLED) { /* perhaps before a last pick that ends the text */
         run_alone(s, w, got->n, branch, &shorter);
         alone = &shorter;
@@ -349,9 +337,8 @@ static void check_answer(schedule *s, size_t i, size_t branch) {
         fail(s, "request %zu, branch %zu ends as %s, alone as %s", i, branch,
              tern_end_name(got->end), tern_end_name(alone->end));
     }
-    if (!s->failed) {
+    if (!s->failed)
         compare(s, i, branch, alone);
-    }
 }
 
 /* ---- a schedule ------------------------------------------------------------------------------ */
@@ -377,25 +364,21 @@ static void run_together(schedule *s) {
     tern_engine *e = s->failed ? NULL : open_engine(s, s->model, &params);
     for (uint32_t at = 0; !s->failed && (at < ARRIVALS || !is_idle(s, e)); at++) {
         for (size_t i = 0; i < s->n; i++) {
-            if (s->wishes[i].arrives == at) {
+            if (s->wishes[i].arrives == at)
                 submit(s, e, &s->wishes[i]);
-            }
-            if (s->wishes[i].cancelled == at && at > 0) {
+            if (s->wishes[i].cancelled == at && at > 0)
                 (void)tern_engine_cancel(e, s->wishes[i].id);
-            }
         }
-        if (below(s, 20) == 0) {
+        if (below(s, 20) == 0)
             tern_engine_forget(e);
-        }
         step(s, e, s->wishes, s->n, s->answers[0]);
     }
     if (!s->failed) {
         const tern_engine_state now = tern_engine_now(e);
         s->all->totals.shared_tokens += now.shared_tokens;
         s->all->totals.set_aside += now.set_aside;
-        if (now.used_pages != 0) {
+        if (now.used_pages != 0)
             fail(s, "%u pages are used when all is over", now.used_pages);
-        }
     }
     tern_engine_free(&e);
 }
@@ -463,13 +446,11 @@ bool schedules_run(schedules *all, uint64_t number) {
     s->number = number;
     tern_chacha_seed(&s->random, number);
     find_models(s);
-    if (!s->failed) {
+    if (!s->failed)
         make_requests(s);
-    }
     run_together(s);
-    if (!s->failed) {
+    if (!s->failed)
         check_answers(s);
-    }
     const bool same = !s->failed;
     free(s);
     return same;

@@ -24,9 +24,8 @@ void json_set_kernels(json_t *root, const loaded *l) {
     const size_t n_refused = tern_model_refusals(l->model, &refusals);
     json_t *kernels = json_array();
     json_t *refused = json_array();
-    for (size_t i = 0; i < l->n_kernels; i++) {
+    for (size_t i = 0; i < l->n_kernels; i++)
         json_array_append_new(kernels, json_string(l->kernels[i]->name));
-    }
     for (size_t i = 0; i < n_refused; i++) {
         json_array_append_new(refused, json_pack("{s:s, s:s}", "kernel", refusals[i].row->name,
                                                  "where", refusals[i].where));

@@ -15,30 +15,25 @@
 
 const char *loader_shipped_model(void) {
     static const char *const places[] = {TERN_DEFAULT_MODEL, TERN_INSTALLED_MODEL};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (access(places[i], R_OK) == 0) {
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (access(places[i], R_OK) == 0)
             return places[i];
-        }
-    }
     return NULL;
 }
 
 const char *loader_model_path(const options *o, bool may_use_shipped) {
     const char *path = options_text(o, OPT_MODEL);
-    if (options_text(o, OPT_MODEL_DIR) != NULL) {
+    if (options_text(o, OPT_MODEL_DIR) != NULL)
         return model_in_folder(options_text(o, OPT_MODEL_DIR), path);
-    }
-    if (path != NULL) {
+    if (path != NULL)
         return path;
-    }
     if (!may_use_shipped || options_switch(o, OPT_REQUIRE_MODEL)) {
         complain("no model: name its file after the command, or set TERN_MODEL");
         return NULL;
     }
     const char *shipped = loader_shipped_model();
-    if (shipped != NULL) {
+    if (shipped != NULL)
         return shipped;
-    }
     complain("no model given and the small one is not at %s or %s: use -m FILE", TERN_DEFAULT_MODEL,
              TERN_INSTALLED_MODEL);
     return NULL;
@@ -48,18 +43,16 @@ void loader_report_isas(void) {
     const char *refused[16];
     const size_t capacity = sizeof refused / sizeof *refused;
     const size_t n = tern_cpu_refused(refused, capacity);
-    for (size_t i = 0; i < n && i < capacity; i++) {
+    for (size_t i = 0; i < n && i < capacity; i++)
         complain("this processor announces %s, which does not work here: not used", refused[i]);
-    }
 }
 
 int loader_check_isa(const options *o, uint64_t *mask) {
     tern_error err = {0};
     loader_report_isas();
     if (tern_cpu_mask(options_text(o, OPT_ISA), options_text(o, OPT_DISABLE), mask, &err) !=
-        TERN_OK) {
+        TERN_OK)
         return complain_error(&err);
-    }
     return EXIT_DONE;
 }
 
@@ -82,24 +75,21 @@ void loader_report_unused(const tern_model *model, const char *path) {
         used +=
             (size_t)snprintf(line + used, sizeof line - used, "%s%s", i > 0 ? ", " : "", names[i]);
     }
-    if (n > SHOWN) {
+    if (n > SHOWN)
         complain("%s: not known, and left out: %s and %zu more", path, line, n - SHOWN);
-    } else if (n > 0) {
+    else if (n > 0)
         complain("%s: not known, and left out: %s", path, line);
-    }
 }
 
 void loader_report_doubt(const tern_model *model, const char *path) {
     const char *doubt = tern_model_doubt(model);
-    if (doubt != NULL) {
+    if (doubt != NULL)
         complain("%s: %s", path, doubt);
-    }
 }
 
 void loader_describe(const options *o, loaded *l) {
-    if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK) {
+    if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK)
         l->tokenizer = NULL;
-    }
     tern_model_describe(l->model, &l->info);
     const size_t capacity = sizeof l->kernels / sizeof *l->kernels;
     const size_t n = tern_model_kernels(l->model, loader_kv_format(o), l->kernels, capacity);
@@ -108,26 +98,22 @@ void loader_describe(const options *o, loaded *l) {
 
 static tern_image_use image_use(const options *o) {
     const char *name = options_text(o, OPT_PRETRANSPOSE);
-    if (name[0] == 'w') { /* woh, wxh: single matrices, in other programs */
+    if (name[0] == 'w') /* woh, wxh: single matrices, in other programs */
         complain("--pretranspose %s: all matrices are packed, so all of them are kept", name);
-    }
-    if (strcmp(name, "large") == 0) {
+    if (strcmp(name, "large") == 0)
         return TERN_IMAGES_LARGE;
-    }
     return strcmp(name, "none") == 0 ? TERN_IMAGES_NONE : TERN_IMAGES_ALL; /* all, woh, wxh */
 }
 
 static void report_loading(const loaded *l) {
     const tern_model_loading *t = &l->loading;
     remark("loaded in %.3f s: ", t->seconds);
-    if (t->content_seconds > 0.0) {
+    if (t->content_seconds > 0.0)
         remark("contents %.3f, cache %.3f, ", t->content_seconds, t->image_seconds);
-    }
     remark("weights %.3f, %s\n", t->weights_seconds,
            t->mapped ? "mapped from the cache" : "packed");
-    if (t->problem.status != TERN_OK) {
+    if (t->problem.status != TERN_OK)
         remark("cache not used: %s\n", t->problem.message);
-    }
 }
 
 tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
@@ -159,9 +145,8 @@ static tern_status running_params(const options *o, char cache[PATH_MAX], tern_m
 /* The best instruction set below the one that a model uses; its own where there is none. */
 static const char *other_isa(const tern_model *model) {
     const char *below = tern_model_isa(model);
-    for (size_t i = 0; strcmp(tern_isa_name(i), tern_model_isa(model)) != 0; i++) {
+    for (size_t i = 0; strcmp(tern_isa_name(i), tern_model_isa(model)) != 0; i++)
         below = tern_isa_runs(i, tern_model_features(model)) ? tern_isa_name(i) : below;
-    }
     return below;
 }
 
@@ -181,9 +166,8 @@ int loader_open_other(const options *o, const loaded *l, tern_model **out) {
 
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     const char *path = loader_model_path(o, may_use_shipped);
-    if (path == NULL) {
+    if (path == NULL)
         return EXIT_USAGE;
-    }
     loader_report_isas();
     char cache[PATH_MAX];
     tern_model_params params;
@@ -200,21 +184,18 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
         return complain_of_model(path, o->model_may_be_prompt, &err);
     }
     const int writable = targets_check(o); /* the model's file has its name only now */
-    if (writable != EXIT_DONE) {
+    if (writable != EXIT_DONE)
         return writable;
-    }
     loader_report_unused(l->model, path);
     loader_report_doubt(l->model, path);
     report_refusals(l->model);
     loader_describe(o, l);
     tern_model_describe_loading(l->model, &l->loading);
     places_report_replicas(&l->loading);
-    if (options_switch(o, OPT_VERBOSE)) {
+    if (options_switch(o, OPT_VERBOSE))
         report_loading(l);
-    }
-    if (l->tokenizer != NULL && options_switch(o, OPT_VERBOSE)) {
+    if (l->tokenizer != NULL && options_switch(o, OPT_VERBOSE))
         loader_report_tokenizer(l->tokenizer, path);
-    }
     return EXIT_DONE;
 }
 
@@ -243,12 +224,10 @@ const char *loader_chat_format(const options *o) {
 }
 
 const char *loader_cache(const options *o, char path[PATH_MAX]) {
-    if (options_switch(o, OPT_NO_CACHE)) {
+    if (options_switch(o, OPT_NO_CACHE))
         return NULL;
-    }
-    if (options_text(o, OPT_CACHE) != NULL) {
+    if (options_text(o, OPT_CACHE) != NULL)
         return options_text(o, OPT_CACHE);
-    }
     const size_t length = tern_cache_default(path, PATH_MAX);
     return length > 0 && length < PATH_MAX ? path : NULL;
 }
@@ -268,9 +247,8 @@ tern_status loader_set_reading(const options *o, tern_model_params *params, tern
 tern_format loader_kv_format(const options *o) {
     const char *name = options_text(o, OPT_KV); /* one of the option's choices */
     int format = 0;
-    if (strcmp(name, "int8") == 0) {
+    if (strcmp(name, "int8") == 0)
         return TERN_FORMAT_Q8_0; /* not the weights' int8, which has one scale a row */
-    }
     while (strcmp(tern_format_describe((tern_format)format)->name, name) != 0)
         format++;
     return (tern_format)format;
@@ -294,9 +272,8 @@ static int open_session(const options *o, uint32_t n_ctx, uint32_t threads, load
     params.threads = threads;
     params.kv = loader_kv_format(o);
     tern_error err = {0};
-    if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK) {
+    if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK)
         return complain_error(&err);
-    }
     l->threads = tern_session_threads(l->session);
     report_threads(l, threads, tern_session_refused(l->session));
     return EXIT_DONE;
@@ -314,9 +291,8 @@ tern_engine_params loader_engine_params(const options *o, const loaded *l) {
 
 int loader_open_engine(const tern_engine_params *params, loaded *l) {
     tern_error err = {0};
-    if (tern_engine_new(l->model, params, &l->engine, &err) != TERN_OK) {
+    if (tern_engine_new(l->model, params, &l->engine, &err) != TERN_OK)
         return complain_error(&err);
-    }
     const tern_engine_state s = tern_engine_now(l->engine);
     l->threads = s.threads;
     report_threads(l, params->threads, s.refused);

@@ -16,9 +16,8 @@ tern_status memory_plan_make(const tern_model *model, const tern_session_params 
                              uint64_t in_place, memory_plan *plan, tern_error *err) {
     uint64_t session = 0;
     const tern_status status = tern_session_bytes(model, params, &session, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     tern_model_info info;
     tern_model_describe(model, &info);
     const uint32_t n_ctx = params->n_ctx > 0 ? params->n_ctx : tern_model_default_context(model);
@@ -90,9 +89,8 @@ void memory_plan_print(const memory_plan *plan, const tern_model_info *m) {
                plan->n_replicas > 0 ? "needed: floats of the file, packed weights and copies, "
                                       "cache, scratch"
                                     : "needed: floats of the file, packed weights, cache, scratch");
-    if (plan->available > 0) {
+    if (plan->available > 0)
         print_line("", plan->available, "available here and now");
-    }
     if (!memory_plan_fits(plan)) {
         print_line("warning", plan->needed - plan->available,
                    "are missing: this model would make the machine swap, or be ended by it");

@@ -21,9 +21,8 @@ static bool join(const char *folder, const char *name, const char *suffix) {
 /* A model, and of a split one ("-00002-of-00003.gguf") the first part. */
 static bool is_model(const char *name) {
     const size_t n = strlen(name);
-    if (n < 6 || strcmp(name + n - 5, ".gguf") != 0) {
+    if (n < 6 || strcmp(name + n - 5, ".gguf") != 0)
         return false;
-    }
     unsigned part = 1;
     unsigned parts = 1;
     const char *tail = n > 20 ? name + n - 20 : "";
@@ -37,11 +36,9 @@ static const char *only_model(const char *folder) {
         return NULL;
     }
     unsigned found = 0;
-    for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
-        if (is_model(entry->d_name) && join(folder, entry->d_name, "")) {
+    for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing))
+        if (is_model(entry->d_name) && join(folder, entry->d_name, ""))
             found++;
-        }
-    }
     (void)closedir(listing); /* only read */
     if (found != 1) {
         complain("%s: it holds %u models (*.gguf): use -m NAME", folder, found);
@@ -51,15 +48,12 @@ static const char *only_model(const char *folder) {
 }
 
 const char *model_in_folder(const char *folder, const char *name) {
-    if (name == NULL) {
+    if (name == NULL)
         return only_model(folder);
-    }
-    if (strchr(name, '/') != NULL) {
+    if (strchr(name, '/') != NULL)
         return name;
-    }
-    if (join(folder, name, ".gguf") && access(path, R_OK) == 0) {
+    if (join(folder, name, ".gguf") && access(path, R_OK) == 0)
         return path;
-    }
     if (!join(folder, name, "")) {
         complain("%.100s: a path that is too long", folder);
         return NULL;

@@ -21,11 +21,9 @@ static const char *const fetched[] = {"smollm2"};
 /* The program that fetches models: beside the reader, in the source tree, or as installed. */
 static const char *get_model(void) {
     static const char *const places[] = {"tools/get-model", TERN_GET_MODEL};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (access(places[i], X_OK) == 0) {
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (access(places[i], X_OK) == 0)
             return places[i];
-        }
-    }
     return "tern-get-model";
 }
 
@@ -37,11 +35,9 @@ static bool ends_in(const char *path, const char *ending) {
 /* ---- what is not there ----------------------------------------------------------------------- */
 
 static const char *fetched_name(const char *path) {
-    for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++) {
-        if (strncasecmp(path, fetched[i], strlen(fetched[i])) == 0 && strchr(path, '/') == NULL) {
+    for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++)
+        if (strncasecmp(path, fetched[i], strlen(fetched[i])) == 0 && strchr(path, '/') == NULL)
             return fetched[i];
-        }
-    }
     return NULL;
 }
 
@@ -88,9 +84,8 @@ static bool begins(const char *bytes, const char *with) {
 /* The first bytes of a regular file, terminated; false when it is none. */
 static bool read_beginning(const char *path, char bytes[BEGINNING]) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
+    if (fd < 0)
         return false;
-    }
     memset(bytes, 0, BEGINNING);
     struct stat info;
     const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
@@ -110,47 +105,42 @@ static void hint_safetensors(const char *path, char *hint) {
 
 static void hint_content(const char *path, const tern_error *err, char *hint) {
     char bytes[BEGINNING];
-    if (!read_beginning(path, bytes)) {
+    if (!read_beginning(path, bytes))
         return;
-    }
     const char *text = bytes + strspn(bytes, " \t\r\n");
     const char *what = NULL;
-    if (begins(text, "<!doctype") || begins(text, "<html") || begins(text, "<?xml")) {
+    if (begins(text, "<!doctype") || begins(text, "<html") || begins(text, "<?xml"))
         what = "this is a web page that was saved in place of the model: download the file itself";
-    } else if (begins(bytes, "version https://git-lfs")) {
+    else if (begins(bytes, "version https://git-lfs"))
         what = "this is a Git LFS pointer in place of the model: `git lfs pull` fetches the file";
-    } else if (memcmp(bytes, "PK\3\4", 4) == 0) {
+    else if (memcmp(bytes, "PK\3\4", 4) == 0)
         what = "this is a ZIP archive (or a PyTorch checkpoint): unpack it, or look for a .gguf";
-    } else if (memcmp(bytes, "\x1f\x8b", 2) == 0) {
+    else if (memcmp(bytes, "\x1f\x8b", 2) == 0)
         what = "this is compressed by gzip: unpack it";
-    } else if (ends_in(path, ".safetensors") || (bytes[8] == '{' && bytes[7] == 0)) {
+    else if (ends_in(path, ".safetensors") || (bytes[8] == '{' && bytes[7] == 0))
         hint_safetensors(path, hint);
-    } else if (memcmp(bytes, "GGUF", 4) != 0) {
+    else if (memcmp(bytes, "GGUF", 4) != 0)
         what = "tern runs models in GGUF files; `tern convert` makes them of Hugging Face folders";
-    } else if (err->status == TERN_ERR_TRUNCATED || err->status == TERN_ERR_TENSOR_RANGE ||
-               err->status == TERN_ERR_STRING || err->status == TERN_ERR_COUNT) {
+    else if (err->status == TERN_ERR_TRUNCATED || err->status == TERN_ERR_TENSOR_RANGE ||
+             err->status == TERN_ERR_STRING || err->status == TERN_ERR_COUNT)
         what = cut_short;
-    } else if (err->status == TERN_ERR_ARCH) {
+    else if (err->status == TERN_ERR_ARCH)
         (void)snprintf(hint, HINT_BYTES, "`%s smollm2` fetches a model that runs", get_model());
-    } else if (err->status == TERN_ERR_PARTS ||
-               (err->status == TERN_ERR_IO && strstr(path, "-of-") != NULL)) {
+    else if (err->status == TERN_ERR_PARTS ||
+             (err->status == TERN_ERR_IO && strstr(path, "-of-") != NULL))
         what = "all parts of a split model belong in one folder, under the names they came with";
-    }
-    if (what != NULL) {
+    if (what != NULL)
         (void)snprintf(hint, HINT_BYTES, "%s", what);
-    }
 }
 
 int complain_of_model(const char *path, bool may_be_prompt, const tern_error *err) {
     char hint[HINT_BYTES] = "";
     struct stat info;
-    if (err->status == TERN_ERR_ISA) {
+    if (err->status == TERN_ERR_ISA)
         return complain_error(err); /* whatever the file is */
-    }
     if (stat(path, &info) != 0) {
-        if (errno == ENOENT || errno == ENAMETOOLONG) {
+        if (errno == ENOENT || errno == ENAMETOOLONG)
             hint_missing(path, may_be_prompt, hint);
-        }
     } else if (S_ISDIR(info.st_mode)) {
         hint_folder(path, hint);
     } else if (S_ISREG(info.st_mode) && info.st_size == 0) {
@@ -158,9 +148,8 @@ int complain_of_model(const char *path, bool may_be_prompt, const tern_error *er
     } else if (err->status != TERN_ERR_NOMEM && err->status != TERN_ERR_CHANGED) {
         hint_content(path, err, hint);
     }
-    if (hint[0] == '\0') {
+    if (hint[0] == '\0')
         return complain_error(err);
-    }
     complain("%s; %s", err->message, hint);
     return EXIT_FAILED;
 }

@@ -46,12 +46,10 @@ static void add_name(matrix_kind *kind, tern_span name) {
     const size_t used = strlen(list);
     for (const char *word = list; used > 0;) {
         const size_t n = strcspn(word, " ");
-        if (n == name.size && memcmp(word, name.data, n) == 0) {
+        if (n == name.size && memcmp(word, name.data, n) == 0)
             return;
-        }
-        if (word[n] == '\0') {
+        if (word[n] == '\0')
             break;
-        }
         word += n + 1;
     }
     if (used + 1 + name.size < sizeof kind->tensors) {
@@ -79,15 +77,12 @@ static void find_kinds(survey *s) {
         tern_linear_info matrix;
         tern_linear_describe(m, linear, &matrix);
         size_t k = 0;
-        while (k < s->n && !is_alike(&s->kinds[k].one, &matrix)) {
+        while (k < s->n && !is_alike(&s->kinds[k].one, &matrix))
             k++;
-        }
-        if (k == MAX_KINDS) {
+        if (k == MAX_KINDS)
             continue; /* models have four to eight */
-        }
-        if (k == s->n) {
+        if (k == s->n)
             s->kinds[s->n++] = (matrix_kind){.one = matrix};
-        }
         s->kinds[k].n++;
         add_name(&s->kinds[k], short_name(matrix.tensor));
     }
@@ -100,9 +95,8 @@ static bool is_product(const tern_kernel_row *row) {
 /* Whether a matrix has the table's rows only because it has not been measured yet. */
 static bool lacks_measurement(const survey *s) {
     bool lacks = false;
-    for (size_t i = 0; s->tunes && i < s->n; i++) {
+    for (size_t i = 0; s->tunes && i < s->n; i++)
         lacks = lacks || strcmp(s->kinds[i].one.choice, "table") == 0;
-    }
     return lacks;
 }
 
@@ -120,23 +114,20 @@ static void print_kind(const matrix_kind *kind) {
               kind->one.choice, kind->n, kind->n == 1 ? "x" : "ces", kind->tensors,
               is_scan(&kind->one) ? ", scanned before its exact rows are read" : "");
     print_row("one token", kind->one.gemv, kind->one.table[0]);
-    if (!is_scan(&kind->one)) {
+    if (!is_scan(&kind->one))
         print_row("several tokens", kind->one.gemm, kind->one.table[1]);
-    }
 }
 
 static int print_text(const survey *s) {
     out_print("%s: %s, %u thread%s\n", s->l.info.path, tern_model_isa(s->l.model), s->threads,
               s->threads == 1 ? "" : "s");
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n; i++)
         print_kind(&s->kinds[i]);
-    }
     out_print("\nother operations: table\n");
     for (size_t i = 0; i < s->l.n_kernels; i++) {
         const tern_kernel_row *row = s->l.kernels[i];
-        if (!is_product(row)) {
+        if (!is_product(row))
             out_print("  %-15s %s\n", tern_op_name(row->op), row->name);
-        }
     }
     if (lacks_measurement(s)) {
         out_print(
@@ -182,9 +173,8 @@ static json_t *kind_json(const matrix_kind *kind) {
 static int print_json(const survey *s) {
     json_t *kinds = json_array();
     json_t *others = json_array();
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n; i++)
         json_array_append_new(kinds, kind_json(&s->kinds[i]));
-    }
     for (size_t i = 0; i < s->l.n_kernels; i++) {
         const tern_kernel_row *row = s->l.kernels[i];
         if (!is_product(row)) {
@@ -202,16 +192,14 @@ static int print_json(const survey *s) {
 int model_kernels(const options *o) {
     survey s = {.o = o, .tunes = loader_tunes(o)};
     const char *path = loader_model_path(o, false);
-    if (path == NULL) {
+    if (path == NULL)
         return EXIT_USAGE;
-    }
     char cache[PATH_MAX];
     tern_model_params params = loader_params(o, cache);
     tern_error err = {0};
     params.no_weights = true;
-    if (tern_model_open(path, &params, &s.l.model, &err) != TERN_OK) {
+    if (tern_model_open(path, &params, &s.l.model, &err) != TERN_OK)
         return complain_of_model(path, o->model_may_be_prompt, &err);
-    }
     loader_describe(o, &s.l);
     s.threads = tern_model_threads(s.l.model, params.threads);
     find_kinds(&s);

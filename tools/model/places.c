@@ -14,12 +14,10 @@ static tern_affinity read_affinity(const options *o) {
     const char *name = options_text(o, OPT_AFFINITY); /* one of the option's choices */
     const bool off = options_given(o, OPT_USE_AFFINITY) && !options_switch(o, OPT_USE_AFFINITY);
     int affinity = TERN_AFFINITY_AUTO;
-    if (off && !options_given(o, OPT_AFFINITY)) {
+    if (off && !options_given(o, OPT_AFFINITY))
         return TERN_AFFINITY_NONE;
-    }
-    while (strcmp(tern_affinity_name((tern_affinity)affinity), name) != 0) {
+    while (strcmp(tern_affinity_name((tern_affinity)affinity), name) != 0)
         affinity++;
-    }
     return (tern_affinity)affinity;
 }
 
@@ -38,9 +36,8 @@ tern_status places_read(const options *o, tern_model_params *params, tern_error 
 
 bool places_lack_node(const tern_model_params *params, tern_error *err) {
     if (err->status != TERN_ERR_PLACES || params->places.numa != TERN_NUMA_NODE ||
-        !tern_topology_supported()) {
+        !tern_topology_supported())
         return false;
-    }
     const tern_error plain = *err;
     (void)tern_fail(err, plain.status, "--%s", plain.message);
     return true;
@@ -70,9 +67,8 @@ static void list_processors(const tern_topology *t, const tern_place *place, cha
     for (uint32_t i = place->first; i < place->end && used < size;) {
         const uint32_t begin = tern_topology_processor_number(t, i);
         uint32_t last = begin;
-        while (++i < place->end && tern_topology_processor_number(t, i) == last + 1) {
+        while (++i < place->end && tern_topology_processor_number(t, i) == last + 1)
             last++;
-        }
         const char *comma = used > 0 ? "," : "";
         const int n = last > begin
                           ? snprintf(text + used, size - used, "%s%u-%u", comma, begin, last)
@@ -109,9 +105,8 @@ bool places_print(const tern_model *m) {
     char text[256];
     uint32_t threads;
     tern_place *places = plan(m, &threads);
-    if (places == NULL) {
+    if (places == NULL)
         return false;
-    }
     const tern_places wish = tern_model_places(m);
     const char *online = tern_topology_nodes_online(t);
     tern_numa_name(&wish, text, sizeof text);
@@ -127,9 +122,8 @@ bool places_print(const tern_model *m) {
         }
         list_processors(t, &places[begin], text, sizeof text);
         out_print("  thread %u", begin);
-        if (i - begin > 1) {
+        if (i - begin > 1)
             out_print(" to %u", i - 1);
-        }
         out_print(": processors %s, share %u\n", text, places[begin].share);
     }
     free(places);
@@ -150,9 +144,8 @@ bool places_set_machine_json(json_t *root, const tern_model *m) {
     const tern_topology *t = tern_model_topology(m);
     uint32_t threads;
     tern_place *places = plan(m, &threads);
-    if (places == NULL) {
+    if (places == NULL)
         return false;
-    }
     json_t *list = json_array();
     for (uint32_t i = 0; i < threads; i++) {
         char text[256];

@@ -16,25 +16,22 @@ static const size_t prompt_limit = (size_t)1 << 28; /* bytes; more is a mistake,
 /* A text of a file, or of standard input ("-"); one newline at the end is dropped. */
 static int read_file(const char *path, prompt *p) {
     const int status = file_read(path, prompt_limit, &p->text, &p->size);
-    if (status == EXIT_DONE && p->size > 0 && p->text[p->size - 1] == '\n') {
+    if (status == EXIT_DONE && p->size > 0 && p->text[p->size - 1] == '\n')
         p->text[--p->size] = '\0';
-    }
     return status;
 }
 
 static int read_text(const options *o, prompt *p) {
     const char *text = options_text(o, OPT_PROMPT);
     const char *file = options_text(o, OPT_FILE);
-    if (text == NULL && file == NULL && options_given(o, OPT_SERVER) && o->model_may_be_prompt) {
+    if (text == NULL && file == NULL && options_given(o, OPT_SERVER) && o->model_may_be_prompt)
         text = options_text(o, OPT_MODEL); /* a server's model is named by -m alone */
-    }
     if (text == NULL && file == NULL && isatty(STDIN_FILENO) == 1) {
         complain("no prompt: use -p TEXT, -f FILE, --tokens IDS or a pipe on standard input");
         return EXIT_USAGE;
     }
-    if (text == NULL || strcmp(text, "-") == 0) {
+    if (text == NULL || strcmp(text, "-") == 0)
         return read_file(file != NULL ? file : "-", p);
-    }
     p->text = strdup(text);
     if (p->text == NULL) {
         complain("no memory for the prompt");
@@ -63,9 +60,8 @@ static int parse_ids(const char *text, prompt *p) {
         }
         p->ids[p->n++] = (int32_t)id;
         c = end + strspn(end, " ");
-        if (*c == '\0') {
+        if (*c == '\0')
             return EXIT_DONE;
-        }
         c += *c == ',';
     }
 }
@@ -100,26 +96,23 @@ int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
     }
     tern_error err = {0};
     size_t n = 0;
-    if (tokenize(o, l, p, NULL, 0, &n, &err) != TERN_OK) {
+    if (tokenize(o, l, p, NULL, 0, &n, &err) != TERN_OK)
         return complain_of_text(l, &err);
-    }
     p->ids = malloc((n + 1) * sizeof *p->ids);
     if (p->ids == NULL) {
         complain("no memory for %zu tokens", n);
         return EXIT_FAILED;
     }
-    if (n > 0 && tokenize(o, l, p, p->ids, n, &p->n, &err) != TERN_OK) {
+    if (n > 0 && tokenize(o, l, p, p->ids, n, &p->n, &err) != TERN_OK)
         return complain_error(&err);
-    }
     return EXIT_DONE;
 }
 
 /* Whether the session, if there is one, has room; a complaint says what would help. */
 static int check_length(const loaded *l, const prompt *p) {
     const uint32_t context = l->session != NULL ? tern_session_context(l->session) : UINT32_MAX;
-    if (p->n <= context) {
+    if (p->n <= context)
         return EXIT_DONE;
-    }
     if (p->n <= l->info.n_ctx_train) {
         complain("the prompt has %zu tokens, the context %" PRIu32
                  " positions: --ctx makes more room, up to %" PRIu32,
@@ -144,9 +137,8 @@ int prompt_take(const options *o, prompt *p) {
 
 int prompt_read(const options *o, const loaded *l, prompt *p) {
     int status = prompt_take(o, p);
-    if (status == EXIT_DONE && p->text != NULL) {
+    if (status == EXIT_DONE && p->text != NULL)
         status = prompt_tokenize(o, l, p);
-    }
     return status == EXIT_DONE ? check_length(l, p) : status;
 }
 

@@ -14,14 +14,12 @@ int prompt_cache_restore(const options *o, const loaded *l, const prompt *p, siz
         complain("--prompt-cache-ro needs --prompt-cache FILE");
         return EXIT_USAGE;
     }
-    if (path == NULL || (!read_only && access(path, F_OK) != 0 && errno == ENOENT)) {
+    if (path == NULL || (!read_only && access(path, F_OK) != 0 && errno == ENOENT))
         return EXIT_DONE;
-    }
     tern_error err = {0};
     tern_status status = tern_session_restore(l->session, path, &err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_session_reuse(l->session, p->ids, p->n, reused, &err);
-    }
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
@@ -29,8 +27,7 @@ int prompt_cache_save(const options *o, const loaded *l) {
     const char *path = options_text(o, OPT_PROMPT_CACHE);
     tern_error err = {0};
     if (path == NULL || options_switch(o, OPT_PROMPT_CACHE_RO) ||
-        tern_session_save(l->session, path, &err) == TERN_OK) {
+        tern_session_save(l->session, path, &err) == TERN_OK)
         return EXIT_DONE;
-    }
     return complain_error(&err);
 }

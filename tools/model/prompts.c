@@ -37,13 +37,12 @@ static int add_json(prompts *p, const char *path, size_t line, const char *text,
     json_t *root = json_read_lines(text, size, file_shown(path), (uint32_t)line, &err);
     const json_t *value = json_object_get(root, "prompt");
     int status = EXIT_FAILED;
-    if (root == NULL) {
+    if (root == NULL)
         (void)complain_error(&err);
-    } else if (!json_is_string(value)) {
+    else if (!json_is_string(value))
         complain("%s: line %zu: the object has no text \"prompt\"", file_shown(path), line);
-    } else {
+    else
         status = add(p, json_string_value(value), json_string_length(value));
-    }
     json_decref(root);
     return status;
 }
@@ -56,9 +55,8 @@ static int read_lines(const char *path, const char *bytes, size_t size, prompts 
         size_t n = (size_t)((newline != NULL ? newline : end) - bytes);
         const char *next = newline != NULL ? newline + 1 : end;
         n -= n > 0 && bytes[n - 1] == '\r';
-        if (n > 0) {
+        if (n > 0)
             status = bytes[0] == '{' ? add_json(p, path, line, bytes, n) : add(p, bytes, n);
-        }
         bytes = next;
     }
     return status;
@@ -68,9 +66,8 @@ int prompts_read(const char *path, prompts *p) {
     char *bytes;
     size_t size;
     int status = file_read(path, file_limit, &bytes, &size);
-    if (status != EXIT_DONE) {
+    if (status != EXIT_DONE)
         return status;
-    }
     status = read_lines(path, bytes, size, p);
     free(bytes);
     if (status == EXIT_DONE && p->n == 0) {
@@ -81,9 +78,8 @@ int prompts_read(const char *path, prompts *p) {
 }
 
 void prompts_free(prompts *p) {
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->n; i++)
         prompt_free(&p->items[i]);
-    }
     free(p->items);
     *p = (prompts){0};
 }

@@ -12,18 +12,16 @@ static const size_t text_limit = (size_t)1 << 30; /* bytes; more is a mistake, n
 static int tokenize(const loaded *l, text_file *t) {
     tern_error err = {0};
     if (tern_tokenize(l->tokenizer, t->bytes, t->size, TERN_TOKENIZE_SPECIAL, NULL, 0, &t->n,
-                      &err) != TERN_OK) {
+                      &err) != TERN_OK)
         return complain_error(&err);
-    }
     t->ids = calloc(t->n + 1, sizeof *t->ids);
     if (t->ids == NULL) {
         complain("no memory for %zu tokens", t->n);
         return EXIT_FAILED;
     }
     if (t->n > 0 && tern_tokenize(l->tokenizer, t->bytes, t->size, TERN_TOKENIZE_SPECIAL, t->ids,
-                                  t->n, &t->n, &err) != TERN_OK) {
+                                  t->n, &t->n, &err) != TERN_OK)
         return complain_error(&err);
-    }
     return EXIT_DONE;
 }
 
@@ -33,9 +31,8 @@ int text_file_read(const options *o, const loaded *l, text_file *t) {
         complain("no text: name its file after the model, or use -f FILE, - for standard input");
         return EXIT_USAGE;
     }
-    if (l->tokenizer == NULL) {
+    if (l->tokenizer == NULL)
         return complain_error(&l->tokenizer_error);
-    }
     const int status = file_read(t->path, text_limit, &t->bytes, &t->size);
     return status == EXIT_DONE ? tokenize(l, t) : status;
 }

@@ -22,9 +22,8 @@ typedef struct scalar {
 
 static uint64_t load(const uint8_t **cursor, size_t bytes) {
     uint64_t u = 0;
-    for (size_t i = 0; i < bytes; i++) {
+    for (size_t i = 0; i < bytes; i++)
         u |= (uint64_t)(*cursor)[i] << (8 * i);
-    }
     *cursor += bytes;
     return u;
 }
@@ -87,9 +86,8 @@ static scalar next_scalar(tern_gguf_type type, const uint8_t **cursor) {
 }
 
 static uint64_t shown(const tern_gguf_value *value) {
-    if (value->element == TERN_GGUF_ARRAY) {
+    if (value->element == TERN_GGUF_ARRAY)
         return 0; /* arrays of arrays: only their number */
-    }
     return value->count < FIRST ? value->count : FIRST;
 }
 
@@ -112,9 +110,8 @@ TERN_PRINTF(2, 3) static void append(line *l, const char *format, ...) {
 static void append_text(line *l, tern_span text) {
     append(l, "\"");
     size_t n = text.size < TEXT_BYTES ? text.size : TEXT_BYTES;
-    while (n < text.size && n > 0 && ((unsigned char)text.data[n] & 0xc0) == 0x80) {
+    while (n < text.size && n > 0 && ((unsigned char)text.data[n] & 0xc0) == 0x80)
         n--; /* not inside a UTF-8 character */
-    }
     for (size_t i = 0; i < n; i++) {
         const unsigned char c = (unsigned char)text.data[i];
         append(l, "%c", c < ' ' || c == 0x7f ? '?' : c);
@@ -123,17 +120,16 @@ static void append_text(line *l, tern_span text) {
 }
 
 static void append_scalar(line *l, tern_gguf_type type, const scalar *s) {
-    if (type == TERN_GGUF_BOOL) {
+    if (type == TERN_GGUF_BOOL)
         append(l, "%s", s->u != 0 ? "true" : "false");
-    } else if (s->kind == SCALAR_TEXT) {
+    else if (s->kind == SCALAR_TEXT)
         append_text(l, s->text);
-    } else if (s->kind == SCALAR_REAL) {
+    else if (s->kind == SCALAR_REAL)
         append(l, "%.9g", s->d);
-    } else if (s->kind == SCALAR_SIGNED) {
+    else if (s->kind == SCALAR_SIGNED)
         append(l, "%" PRId64, s->i);
-    } else {
+    else
         append(l, "%" PRIu64, s->u);
-    }
 }
 
 void value_text(const tern_gguf_value *value, char *text, size_t size) {
@@ -158,9 +154,8 @@ void value_text(const tern_gguf_value *value, char *text, size_t size) {
 /* ---- for programs ---------------------------------------------------------------------------- */
 
 static json_t *scalar_json(tern_gguf_type type, const scalar *s) {
-    if (type == TERN_GGUF_BOOL) {
+    if (type == TERN_GGUF_BOOL)
         return json_boolean(s->u != 0);
-    }
     switch (s->kind) {
     case SCALAR_TEXT:
         return json_text(s->text.data, s->text.size);

@@ -8,9 +8,8 @@ static void print_case(FILE *out, const option_spec *spec) {
     char flag[WORD_BYTES + 2];
     page_flags flags = page_flags_of(spec);
     fprintf(out, "        ");
-    for (bool first = true; page_flags_next(&flags, flag); first = false) {
+    for (bool first = true; page_flags_next(&flags, flag); first = false)
         fprintf(out, "%s%s", first ? "" : "|", flag);
-    }
     switch (page_value_of(spec)) {
     case PAGE_WORDS:
         fprintf(out, ") words='%s' ;;\n", spec->choices);
@@ -32,17 +31,15 @@ static void print_command(FILE *out, command_id command) {
     for (int id = 0; id < OPT_COUNT; id++) {
         if (option_applies((option_id)id, command)) {
             page_flags flags = page_flags_of(option_describe((option_id)id));
-            for (; page_flags_next(&flags, flag); first = false) {
+            for (; page_flags_next(&flags, flag); first = false)
                 fprintf(out, "%s%s", first ? "" : " ", flag);
-            }
         }
     }
     fprintf(out, "'\n        case $before in\n");
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
-        if (option_applies((option_id)id, command) && spec->type != OPTION_SWITCH) {
+        if (option_applies((option_id)id, command) && spec->type != OPTION_SWITCH)
             print_case(out, spec);
-        }
     }
     fprintf(out, "        *) [[ $word == -* ]] || files=1 ;;\n        esac ;;\n");
 }
@@ -66,13 +63,11 @@ void page_print_bash(FILE *out) {
                  "    case $1 in\n"
                  "    first|help)\n"
                  "        words='help");
-    for (int i = 0; i < COMMAND_COUNT; i++) {
+    for (int i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, " %s", command_describe((command_id)i)->name);
-    }
     fprintf(out, " environment man --version' ;;\n");
-    for (int i = 0; i < COMMAND_COUNT; i++) {
+    for (int i = 0; i < COMMAND_COUNT; i++)
         print_command(out, (command_id)i);
-    }
     fprintf(out, "    esac\n"
                  "    if [[ -n $files ]]; then\n"
                  "        compopt -o filenames 2>/dev/null\n"

@@ -30,11 +30,9 @@ static const char *const criteria[] = {
 };
 
 static const char *criteria_of(const option_spec *spec) {
-    for (size_t i = 0; i < sizeof bears_on / sizeof *bears_on; i++) {
-        if (option_describe(bears_on[i].id) == spec) {
+    for (size_t i = 0; i < sizeof bears_on / sizeof *bears_on; i++)
+        if (option_describe(bears_on[i].id) == spec)
             return bears_on[i].criteria;
-        }
-    }
     return "";
 }
 
@@ -46,9 +44,8 @@ static void print_cell(FILE *out, const char *text) {
 
 static void print_names(FILE *out, const char *list) {
     char word[WORD_BYTES];
-    for (bool first = true; word_next(&list, word); first = false) {
+    for (bool first = true; word_next(&list, word); first = false)
         fprintf(out, "%s`%s`", first ? "" : ", ", word);
-    }
 }
 
 /* Commands that take the option, or another row with the same flag. */
@@ -87,9 +84,8 @@ static void print_table(FILE *out, bool effective) {
         const option_spec *spec = option_describe((option_id)id);
         char variable[WORD_BYTES];
         if ((spec->remark == NULL) == effective && !option_is_repeated((option_id)id) &&
-            option_variable(spec, variable, sizeof variable)) {
+            option_variable(spec, variable, sizeof variable))
             print_row(out, spec, variable);
-        }
     }
 }
 
@@ -111,9 +107,8 @@ static void print_criteria(FILE *out) {
     fprintf(out, "\nDefaults in this table are those of the first command named where they differ. "
                  "AC: acceptance criteria that the variable\nbears on "
                  "([requirements.md](requirements.md)).\n\n");
-    for (size_t i = 0; i < sizeof criteria / sizeof *criteria; i++) {
+    for (size_t i = 0; i < sizeof criteria / sizeof *criteria; i++)
         fprintf(out, "- %s\n", criteria[i]);
-    }
 }
 
 void page_print_environment(FILE *out) {
@@ -146,8 +141,7 @@ void page_print_environment(FILE *out) {
     print_table(out, false);
     fprintf(out, "\n## Variables without a flag\n| variable | values | meaning |\n|---|---|---|\n");
     const environment_name *other;
-    for (size_t i = 0; (other = environment_other(i)) != NULL; i++) {
+    for (size_t i = 0; (other = environment_other(i)) != NULL; i++)
         fprintf(out, "| `%s` | %s | %s |\n", other->name, other->values, other->meaning);
-    }
     print_unused(out);
 }

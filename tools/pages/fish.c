@@ -14,13 +14,11 @@ static void print_quoted(FILE *out, const char *text) {
 static void print_flags(FILE *out, const option_spec *spec) {
     char flag[WORD_BYTES + 2];
     page_flags flags = page_flags_of(spec);
-    while (page_flags_next(&flags, flag)) {
-        if (strncmp(flag, "--", 2) == 0) {
+    while (page_flags_next(&flags, flag))
+        if (strncmp(flag, "--", 2) == 0)
             fprintf(out, " -l %s", flag + 2);
-        } else {
+        else
             fprintf(out, " -%c %s", strlen(flag) == 2 ? 's' : 'o', flag + 1);
-        }
-    }
 }
 
 static void print_option(FILE *out, command_id command, const option_spec *spec) {
@@ -64,10 +62,8 @@ void page_print_fish(FILE *out) {
             fprintf(out, "complete -c tern -f -n '__fish_seen_subcommand_from %s'\n",
                     command_describe((command_id)i)->name);
         }
-        for (int id = 0; id < OPT_COUNT; id++) {
-            if (option_applies((option_id)id, (command_id)i)) {
+        for (int id = 0; id < OPT_COUNT; id++)
+            if (option_applies((option_id)id, (command_id)i))
                 print_option(out, (command_id)i, option_describe((option_id)id));
-            }
-        }
     }
 }

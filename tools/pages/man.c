@@ -12,21 +12,19 @@ enum { COLUMNS = 60 }; /* of a line of source, before escapes; 80 are a matter o
 
 /* Text as roff takes it: no character is a command, "-" is one that can be copied. */
 static void print_text(FILE *out, const char *text, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] == '\\') {
+    for (size_t i = 0; i < size; i++)
+        if (text[i] == '\\')
             fputs("\\e", out);
-        } else if (text[i] == '-') {
+        else if (text[i] == '-')
             fputs("\\-", out);
-        } else if ((text[i] == '.' || text[i] == '\'') && i == 0) {
+        else if ((text[i] == '.' || text[i] == '\'') && i == 0)
             fprintf(out, "\\&%c", text[i]);
-        } else if (text[i] == '\'') {
+        else if (text[i] == '\'')
             fputs("\\(aq", out);
-        } else if (text[i] == '`') {
+        else if (text[i] == '`')
             fputs("\\(ga", out);
-        } else {
+        else
             fputc(text[i], out);
-        }
-    }
 }
 
 /* Words on lines of at most COLUMNS; line ends inside are spaces. */
@@ -106,14 +104,12 @@ static void print_option(FILE *out, const option_spec *spec) {
         fputs(first ? "" : ", ", out);
         print_bold(out, flag);
     }
-    if (spec->argument != NULL) {
+    if (spec->argument != NULL)
         fprintf(out, " \\fI%s\\fR", spec->argument);
-    }
     char text[1024] = "\n";
     const size_t n = 1 + option_help(spec, text + 1, sizeof text - 1);
-    if (spec->remark != NULL) {
+    if (spec->remark != NULL)
         (void)snprintf(text + n, sizeof text - n, "; without effect: %s", spec->remark);
-    }
     fputc('\n', out);
     print_words(out, text);
 }
@@ -122,9 +118,8 @@ static void print_option(FILE *out, const option_spec *spec) {
 static void print_options(FILE *out, bool effective) {
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
-        if ((spec->remark == NULL) == effective) {
+        if ((spec->remark == NULL) == effective)
             print_option(out, spec);
-        }
     }
 }
 
@@ -137,9 +132,8 @@ static void print_environment(FILE *out) {
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
         char name[WORD_BYTES];
-        if (option_is_repeated((option_id)id) || !option_variable(spec, name, sizeof name)) {
+        if (option_is_repeated((option_id)id) || !option_variable(spec, name, sizeof name))
             continue;
-        }
         fputs(".TP\n", out);
         print_bold(out, name);
         const char *list = spec->variables;
@@ -180,9 +174,8 @@ void page_print_man(FILE *out) {
                 "counts, except for those that may be repeated. Results go to standard output, "
                 "everything else to standard error.");
     fputs(".SH COMMANDS\n", out);
-    for (int i = 0; i < COMMAND_COUNT; i++) {
+    for (int i = 0; i < COMMAND_COUNT; i++)
         print_command(out, (command_id)i);
-    }
     fputs(".SH OPTIONS\n", out);
     print_words(out, "Not every command takes every option; a flag that is here twice means "
                      "something else for each command. Defaults are in brackets.");

@@ -4,12 +4,10 @@
 #include <string.h>
 
 page_value page_value_of(const option_spec *spec) {
-    if (spec->type == OPTION_SWITCH) {
+    if (spec->type == OPTION_SWITCH)
         return PAGE_NO_VALUE;
-    }
-    if (spec->type == OPTION_CHOICE) {
+    if (spec->type == OPTION_CHOICE)
         return PAGE_WORDS;
-    }
     const bool file = strcmp(spec->argument, "FILE") == 0 || strcmp(spec->argument, "FOLDER") == 0;
     return file ? PAGE_FILE : PAGE_OTHER;
 }
@@ -41,9 +39,8 @@ bool page_flags_next(page_flags *f, char flag[WORD_BYTES + 2]) {
 
 void page_print_escaped(FILE *out, const char *text, const char *special) {
     for (const char *c = text; *c != '\0'; c++) {
-        if (strchr(special, *c) != NULL) {
+        if (strchr(special, *c) != NULL)
             fputc('\\', out);
-        }
         fputc(*c, out);
     }
 }

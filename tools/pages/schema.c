@@ -31,9 +31,8 @@ static void line(const schema *s, const char *format, ...) {
  * of a member, "*" for any. */
 static const char *member_of(const char *path, const char *object) {
     const size_t n = strlen(object);
-    if (strncmp(path, object, n) != 0 || (n > 0 && path[n] != '.')) {
+    if (strncmp(path, object, n) != 0 || (n > 0 && path[n] != '.'))
         return NULL;
-    }
     const char *key = path + n + (n > 0);
     return key[0] != '\0' && strpbrk(key, ".[") == NULL ? key : NULL;
 }
@@ -42,9 +41,8 @@ static const receipt_field *find(const schema *s, const char *path, const char *
     const size_t n = strlen(path);
     for (size_t i = 0; i < s->type->n; i++) {
         const char *other = s->type->fields[i].path;
-        if (strncmp(other, path, n) == 0 && strcmp(other + n, suffix) == 0) {
+        if (strncmp(other, path, n) == 0 && strcmp(other + n, suffix) == 0)
             return &s->type->fields[i];
-        }
     }
     return NULL;
 }
@@ -61,9 +59,8 @@ static const char *name_of_type(field_type type) {
 static void print_words(const schema *s, const char *words, bool may_lack) {
     char word[WORD_BYTES];
     fputs("\"enum\": [", s->out);
-    for (bool first = true; word_next(&words, word); first = false) {
+    for (bool first = true; word_next(&words, word); first = false)
         fprintf(s->out, "%s\"%s\"", first ? "" : ", ", word);
-    }
     fputs(may_lack ? ", null]" : "]", s->out);
 }
 
@@ -105,11 +102,10 @@ static void print_object(schema *s, const char *path) {
     print_required(s, path);
     fputs("],", s->out);
     line(s, "\"additionalProperties\": ");
-    if (any != NULL) {
+    if (any != NULL)
         print_field(s, any);
-    } else {
+    else
         fputs("false", s->out);
-    }
 }
 
 static void print_limits(schema *s, const receipt_field *f, bool may_lack) {
@@ -126,11 +122,10 @@ static void print_limits(schema *s, const receipt_field *f, bool may_lack) {
         break;
     case FIELD_TEXT:
         fputs(", ", s->out);
-        if (f->words != NULL) {
+        if (f->words != NULL)
             print_words(s, f->words, may_lack);
-        } else {
+        else
             fprintf(s->out, "\"minLength\": 1, \"maxLength\": %d", FIELD_NAME_BYTES);
-        }
         break;
     case FIELD_HASH:
     case FIELD_KEY:
@@ -159,16 +154,14 @@ static void print_field(schema *s, const receipt_field *f) {
     }
     fputs("{", s->out);
     s->depth++;
-    if (nested) {
+    if (nested)
         line(s, "%s", "");
-    }
     fprintf(s->out, may_lack ? "\"type\": [\"%s\", \"null\"]" : "\"type\": \"%s\"",
             name_of_type(f->type));
     print_limits(s, f, may_lack);
     s->depth--;
-    if (nested) {
+    if (nested)
         line(s, "%s", "");
-    }
     fputs("}", s->out);
 }
 

@@ -7,13 +7,11 @@
 
 /* Text inside '...' of zsh, where a quote has to leave them; `special` gets backslashes. */
 static void print_quoted(FILE *out, const char *text, const char *special) {
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '\'') {
+    for (const char *c = text; *c != '\0'; c++)
+        if (*c == '\'')
             fputs("'\\''", out);
-        } else {
+        else
             fprintf(out, "%s%c", strchr(special, *c) != NULL ? "\\" : "", *c);
-        }
-    }
 }
 
 static void print_value(FILE *out, const option_spec *spec) {
@@ -54,11 +52,9 @@ static void print_option(FILE *out, const option_spec *spec) {
 static void print_command(FILE *out, command_id command) {
     const command_spec *spec = command_describe(command);
     fprintf(out, "    %s)\n        _arguments -s \\\n", spec->name);
-    for (int id = 0; id < OPT_COUNT; id++) {
-        if (option_applies((option_id)id, command)) {
+    for (int id = 0; id < OPT_COUNT; id++)
+        if (option_applies((option_id)id, command))
             print_option(out, option_describe((option_id)id));
-        }
-    }
     fprintf(out, "            '*:%s:%s' ;;\n", spec->operands[0] != '\0' ? "file" : "nothing",
             spec->operands[0] != '\0' ? "_files" : " ");
 }
@@ -85,9 +81,8 @@ void page_print_zsh(FILE *out) {
                  "    shift words\n"
                  "    ((CURRENT--))\n"
                  "    case $command in\n");
-    for (int i = 0; i < COMMAND_COUNT; i++) {
+    for (int i = 0; i < COMMAND_COUNT; i++)
         print_command(out, (command_id)i);
-    }
     fprintf(out, "    esac\n"
                  "}\n"
                  "_tern \"$@\"\n");

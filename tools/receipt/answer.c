@@ -74,9 +74,8 @@ static json_t *tokens_json(const int32_t *ids, size_t n) {
 static json_t *output_json(const answer_receipts *r, const receipt_answer *a) {
     json_t *root = tokens_json(a->tokens, a->n_tokens);
     json_t *stops = json_array();
-    for (size_t i = 0; i < a->n_stops; i++) {
+    for (size_t i = 0; i < a->n_stops; i++)
         json_array_append_new(stops, json_string(a->stops[i]));
-    }
     set(root, "stop", json_string(tern_end_name(a->end)));
     set(root, "max_tokens", count(a->max_tokens));
     set(root, "ignore_end", json_boolean(a->ignore_end));
@@ -90,9 +89,8 @@ static json_t *output_json(const answer_receipts *r, const receipt_answer *a) {
 static char *print_checked(const json_t *receipt) {
     receipt_findings found = {0};
     (void)receipt_check(receipt, &found);
-    for (size_t i = 0; i < found.n; i++) {
+    for (size_t i = 0; i < found.n; i++)
         complain("receipt: %s", found.lines[i]);
-    }
     const bool sound = found.n == 0 && !found.out_of_memory && !json_memory_failed();
     receipt_findings_free(&found);
     return sound ? json_dump(receipt, (json_style){0}) : NULL;

@@ -19,9 +19,8 @@ int receipt_check_key(const options *o) {
         complain("--sign-key signs a receipt: use --receipt FILE too");
         return EXIT_USAGE;
     }
-    if (!signs || key == NULL) {
+    if (!signs || key == NULL)
         return EXIT_DONE;
-    }
     tern_error err = {0};
     return sign_check_secret(key, &err) == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
@@ -30,14 +29,12 @@ json_t *receipt_read(const char *path) {
     size_t size;
     tern_error err = {0};
     char *bytes;
-    if (file_read(path, RECEIPT_MAX_BYTES, &bytes, &size) != EXIT_DONE) {
+    if (file_read(path, RECEIPT_MAX_BYTES, &bytes, &size) != EXIT_DONE)
         return NULL;
-    }
     json_t *root = receipt_parse(bytes, size, path, &err);
     free(bytes);
-    if (root == NULL) {
+    if (root == NULL)
         (void)complain_error(&err);
-    }
     return root;
 }
 
@@ -51,17 +48,14 @@ int receipt_save(const json_t *receipt, const char *path, tern_out_mode mode) {
         return EXIT_FAILED;
     }
     tern_status status = tern_out_file_create(path, mode, &file, &err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_out_file_write(file, text, strlen(text), &err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_out_file_write(file, "\n", 1, &err);
-    }
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = tern_out_file_commit(&file, &err);
-    } else {
+    else
         tern_out_file_discard(&file);
-    }
     free(text);
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }

@@ -32,19 +32,15 @@ const char *locate_model(const json_t *receipt, const options *o, const char *do
     const char *recorded = rule_text(receipt, "model_info.model_path");
     const char *name = file_base_name(recorded);
     const char *given = options_text(o, OPT_MODEL);
-    if (options_text(o, OPT_MODEL_DIR) != NULL) {
+    if (options_text(o, OPT_MODEL_DIR) != NULL)
         return model_in_folder(options_text(o, OPT_MODEL_DIR), given != NULL ? given : name);
-    }
-    if (given != NULL) {
+    if (given != NULL)
         return given;
-    }
-    if (find_beside(name, document, path) || find_recorded(recorded, path)) {
+    if (find_beside(name, document, path) || find_recorded(recorded, path))
         return path;
-    }
     const char *shipped = loader_shipped_model();
-    if (shipped != NULL && strcmp(file_base_name(shipped), name) == 0) {
+    if (shipped != NULL && strcmp(file_base_name(shipped), name) == 0)
         return shipped;
-    }
     complain("%s: the model %s is neither beside it nor here: use -m FILE or --model-dir FOLDER",
              document, recorded);
     return NULL;
@@ -54,9 +50,8 @@ const char *locate_tokenizer(const json_t *receipt, const options *o, const char
                              const char *model, char path[PATH_MAX]) {
     const char *recorded = rule_text(receipt, "model_info.tokenizer.path");
     const char *name = file_base_name(recorded);
-    if (options_text(o, OPT_TOKENIZER) != NULL) {
+    if (options_text(o, OPT_TOKENIZER) != NULL)
         return options_text(o, OPT_TOKENIZER);
-    }
     const bool found = find_beside(name, document, path) || find_beside(name, model, path) ||
                        find_recorded(recorded, path);
     return found ? path : recorded; /* which fails with the name of what is missing */

@@ -41,9 +41,8 @@ static bool check_files(const replay *p, int *status) {
     char hex[RECEIPT_HEX];
     json_t *files = facts_files(p->model, hex);
     if (files == NULL || json_memory_failed()) {
-        if (json_memory_failed()) { /* other failures have been told */
+        if (json_memory_failed()) /* other failures have been told */
             complain("no memory for the list of the model's files");
-        }
         json_decref(files);
         *status = EXIT_FAILED;
         return false;
@@ -144,9 +143,8 @@ static void check_weights(const replay *p) {
     char type[16];
     json_t *weights = facts_weights(p->model, type);
     if (!json_equal(weights, receipt_at(p->receipt, "model_info.weight_formats")) ||
-        strcmp(type, rule_text(p->receipt, "model_info.quantization_type")) != 0) {
+        strcmp(type, rule_text(p->receipt, "model_info.quantization_type")) != 0)
         receipt_find(p->found, "model_info.weight_formats: are not the model's");
-    }
     json_decref(weights);
     const char *layout = rule_text(p->receipt, "run.layout");
     if (strcmp(tern_model_layout(p->model), layout) == 0 && strcmp(layout, "mixed") != 0) {
@@ -181,9 +179,8 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.tl_tiles = text_or_null(p, "model_info.tl_tiles");
     params.strict = options_switch(p->o, OPT_STRICT);
     const tern_status status = places_read(p->o, &params, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     if (receipt_at(p->receipt, "model_info.tokenizer") == NULL) {
         params.pre_tokenizer = pre_tokenizer(p);
     } else {
@@ -191,18 +188,16 @@ static tern_status open_model(replay *p, tern_error *err) {
             locate_tokenizer(p->receipt, p->o, p->document, p->model_path, tokenizer);
     }
     const tern_status opened = tern_model_open(p->model_path, &params, &p->model, err);
-    if (opened != TERN_OK) {
+    if (opened != TERN_OK)
         (void)places_lack_node(&params, err);
-    }
     return opened;
 }
 
 static tern_format cache_format(const replay *p) {
     int format = 0;
     while (strcmp(tern_format_describe((tern_format)format)->name,
-                  rule_text(p->receipt, "run.kv")) != 0) {
+                  rule_text(p->receipt, "run.kv")) != 0)
         format++; /* the receipt's is one of three that exist */
-    }
     return (tern_format)format;
 }
 
@@ -221,9 +216,8 @@ static int32_t *read_ids(const json_t *receipt, const char *path, size_t *n) {
     const json_t *list = receipt_at(receipt, path);
     *n = json_array_size(list);
     int32_t *ids = calloc(*n + 1, sizeof *ids);
-    for (size_t i = 0; ids != NULL && i < *n; i++) {
+    for (size_t i = 0; ids != NULL && i < *n; i++)
         ids[i] = (int32_t)json_integer_value(json_array_get(list, i));
-    }
     return ids;
 }
 
@@ -280,9 +274,8 @@ static void check_stop(const replay *p, const tern_tokenizer *tokenizer, int32_t
     bool ends = tokenizer != NULL && tern_token_ends_text(tokenizer, next);
     if (strcmp(stop, "stop") == 0) {
         ends = json_array_size(receipt_at(p->receipt, "output.stop_texts")) > 0;
-        for (size_t i = 0; i < json_array_size(ids); i++) {
+        for (size_t i = 0; i < json_array_size(ids); i++)
             ends = ends || json_integer_value(json_array_get(ids, i)) == next;
-        }
     } else if (strcmp(stop, "end") != 0) {
         ends = true; /* by a limit, which the rules compare */
     }
@@ -308,9 +301,8 @@ static void check_prompt_text(const replay *p, const tern_tokenizer *tokenizer) 
     const char *recorded = json_string_value(receipt_at(p->receipt, "prompt.text_sha256"));
     const json_t *from_ids = receipt_at(p->receipt, "prompt.text_from_ids");
     if (recorded == NULL || tokenizer == NULL) {
-        if (recorded != NULL || from_ids != NULL) {
+        if (recorded != NULL || from_ids != NULL)
             receipt_find(p->found, "prompt.text_sha256: there is no text without a tokenizer");
-        }
         return;
     }
     json_t *hash = receipt_hash_text(tokenizer, p->prompt, p->plan.n_prompt);
@@ -336,22 +328,19 @@ static void check_pre_tokenizer(const replay *p, const tern_tokenizer *tokenizer
 static void check_text(const replay *p, const rerun_result *result) {
     const tern_tokenizer *tokenizer = NULL;
     const char *recorded = json_string_value(receipt_at(p->receipt, "output.text_sha256"));
-    if (tern_model_tokenizer(p->model, &tokenizer, NULL) != TERN_OK) {
+    if (tern_model_tokenizer(p->model, &tokenizer, NULL) != TERN_OK)
         tokenizer = NULL;
-    }
     check_pre_tokenizer(p, tokenizer);
     check_prompt_text(p, tokenizer);
     check_stop(p, tokenizer, result->next);
     if (tokenizer == NULL || recorded == NULL) {
-        if ((tokenizer == NULL) != (recorded == NULL)) {
+        if ((tokenizer == NULL) != (recorded == NULL))
             receipt_find(p->found, "output.text_sha256: must be there for models with a tokenizer");
-        }
         return;
     }
     json_t *hash = receipt_hash_text(tokenizer, p->tokens, p->plan.n_tokens);
-    if (hash == NULL || strcmp(json_string_value(hash), recorded) != 0) {
+    if (hash == NULL || strcmp(json_string_value(hash), recorded) != 0)
         receipt_find(p->found, "output.text_sha256: is not the digest of the text of output.ids");
-    }
     json_decref(hash);
 }
 
@@ -382,9 +371,8 @@ static tern_status run(replay *p, replay_report *report, tern_error *err) {
     rerun_result result;
     char text[160];
     const tern_status status = receipt_rerun(p->session, &p->plan, &result, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     if (result.part == RERUN_SAME) {
         check_text(p, &result);
     } else {
@@ -402,29 +390,25 @@ static int replay_all(replay *p, replay_report *report) {
     int status = EXIT_DONE;
     loader_report_isas();
     p->model_path = locate_model(p->receipt, p->o, p->document, p->path);
-    if (p->model_path == NULL) {
+    if (p->model_path == NULL)
         return EXIT_FAILED;
-    }
     if (!read_plan(p)) {
         complain("no memory for the replay");
         return EXIT_FAILED;
     }
     tern_status done = open_model(p, &err);
-    if (done == TERN_OK && (!check_files(p, &status) || !check_tokenizer(p, &status))) {
+    if (done == TERN_OK && (!check_files(p, &status) || !check_tokenizer(p, &status)))
         return status;
-    }
     if (done == TERN_OK) {
         check_geometry(p);
         check_weights(p);
         done = check_accuracy(p, &err);
     }
     const bool answer = receipt_at(p->receipt, "output.hidden_sha256") != NULL;
-    if (done == TERN_OK && !answer) {
+    if (done == TERN_OK && !answer)
         done = open_session(p, &err);
-    }
-    if (done == TERN_OK) {
+    if (done == TERN_OK)
         done = answer ? run_answer(p, report, &err) : run(p, report, &err);
-    }
     return done == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 

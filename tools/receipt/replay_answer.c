@@ -20,17 +20,15 @@ typedef struct answer_run {
 /* Copies of the stop texts' places; NULL: no memory. */
 static const char **read_stops(const json_t *list) {
     const char **stops = calloc(json_array_size(list) + 1, sizeof *stops);
-    for (size_t i = 0; stops != NULL && i < json_array_size(list); i++) {
+    for (size_t i = 0; stops != NULL && i < json_array_size(list); i++)
         stops[i] = json_string_value(json_array_get(list, i));
-    }
     return stops;
 }
 
 static void take_token(answer_run *run, const tern_event *e) {
     const size_t i = run->n++;
-    if (run->differs) {
+    if (run->differs)
         return;
-    }
     if (i >= run->plan->n_tokens) {
         run->differs = true;
         receipt_find(run->found, "output.ids: %zu were recorded, this run picks %d after them",
@@ -67,13 +65,11 @@ static tern_status step_to_end(answer_run *run, tern_engine *engine, tern_error 
         const tern_event *events;
         size_t n;
         status = tern_engine_step(engine, &events, &n, err);
-        for (size_t i = 0; status == TERN_OK && i < n; i++) {
-            if (events[i].kind == TERN_EVENT_END) {
+        for (size_t i = 0; status == TERN_OK && i < n; i++)
+            if (events[i].kind == TERN_EVENT_END)
                 take_end(run, &events[i]);
-            } else {
+            else
                 take_token(run, &events[i]);
-            }
-        }
     }
     if (status == TERN_OK && run->error.status != TERN_OK) {
         *err = run->error;
@@ -88,9 +84,8 @@ static tern_status ask_again(answer_run *run, tern_engine *engine, tern_error *e
     const bool full = strcmp(rule_text(p->receipt, "output.stop"), "context") == 0;
     const char **stops = read_stops(list);
     uint64_t id;
-    if (stops == NULL) {
+    if (stops == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the replay");
-    }
     const tern_request request = {
         .tokens = p->prompt,
         .n_tokens = p->n_prompt,
@@ -100,9 +95,8 @@ static tern_status ask_again(answer_run *run, tern_engine *engine, tern_error *e
         .stop_texts = stops,
         .n_stop_texts = json_array_size(list)};
     tern_status status = tern_engine_submit(engine, &request, &id, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = step_to_end(run, engine, err);
-    }
     free(stops);
     return status;
 }
@@ -115,9 +109,8 @@ static void check_text(const answer_plan *p, receipt_findings *f) {
     }
     json_t *hash = receipt_hash_text(tokenizer, p->tokens, p->n_tokens);
     if (hash == NULL ||
-        strcmp(json_string_value(hash), rule_text(p->receipt, "output.text_sha256")) != 0) {
+        strcmp(json_string_value(hash), rule_text(p->receipt, "output.text_sha256")) != 0)
         receipt_find(f, "output.text_sha256: is not the digest of the text of output.ids");
-    }
     json_decref(hash);
     const char *pre = rule_text(p->receipt, "model_info.pre_tokenizer");
     if (strcmp(pre, tern_tokenizer_pre(tokenizer)) != 0) {
@@ -137,14 +130,12 @@ tern_status replay_answer(const answer_plan *plan, receipt_findings *f, uint32_t
     params.n_batch = plan->batch;
     params.kv = plan->kv;
     tern_status status = tern_engine_new(plan->model, &params, &engine, err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         return status;
-    }
     *threads = tern_engine_now(engine).threads;
     status = ask_again(&run, engine, err);
     tern_engine_free(&engine);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         check_text(plan, f);
-    }
     return status;
 }

@@ -42,9 +42,8 @@ json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]) {
         json_array_append_new(list, json_pack("{s:o, s:I, s:s}", "path", base_name(part.name),
                                               "bytes", (json_int_t)part.bytes, "sha256", hex));
     }
-    if (n > 1) {
+    if (n > 1)
         tern_sha256_finish(&all, hex);
-    }
     return list;
 }
 
@@ -54,9 +53,8 @@ static void set_count(json_t *object, const char *key, uint64_t value) {
 
 /* The text of an option, where it has one. */
 static void set_given(json_t *object, const char *key, const options *o, option_id id) {
-    if (options_text(o, id) != NULL) {
+    if (options_text(o, id) != NULL)
         json_object_set_new(object, key, json_string(options_text(o, id)));
-    }
 }
 
 bool facts_tokenizer(const tern_model *model, json_t **out) {
@@ -64,13 +62,11 @@ bool facts_tokenizer(const tern_model *model, json_t **out) {
     char hex[RECEIPT_HEX];
     *out = NULL;
     if (tern_model_tokenizer(model, &t, NULL) != TERN_OK ||
-        strcmp(tern_tokenizer_file(t), tern_gguf_name(tern_model_file(model))) == 0) {
+        strcmp(tern_tokenizer_file(t), tern_gguf_name(tern_model_file(model))) == 0)
         return true;
-    }
     const char *path = tern_tokenizer_file(t);
-    if (file_sha256(path, hex) != EXIT_DONE) {
+    if (file_sha256(path, hex) != EXIT_DONE)
         return false;
-    }
     *out = json_pack("{s:o, s:s}", "path", base_name(path), "sha256", hex);
     return true;
 }
@@ -104,9 +100,8 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
                         json_string(l->tokenizer ? tern_tokenizer_pre(l->tokenizer) : ""));
     json_object_set_new(root, "pre_tokenizer_from",
                         json_string(options_text(o, OPT_PRE) != NULL ? "asked" : "model"));
-    if (tokenizer != NULL) {
+    if (tokenizer != NULL)
         json_object_set_new(root, "tokenizer", tokenizer);
-    }
     set_count(root, "layers", info->n_layer);
     set_count(root, "hidden_size", info->n_embd);
     set_count(root, "ffn_size", info->n_ff);
@@ -148,11 +143,9 @@ json_t *facts_machine(const tern_model *model) {
     const char *cpu = tern_cpu_name();
     char os[256];
     json_t *sets = json_array();
-    for (size_t i = 0; tern_isa_name(i) != NULL; i++) {
-        if (tern_isa_runs(i, tern_model_features(model))) {
+    for (size_t i = 0; tern_isa_name(i) != NULL; i++)
+        if (tern_isa_runs(i, tern_model_features(model)))
             json_array_append_new(sets, json_string(tern_isa_name(i)));
-        }
-    }
     operating_system(os, sizeof os);
     return json_pack("{s:o, s:I, s:s, s:o, s:o}", "cpu", json_text(cpu, strlen(cpu)), "cores",
                      (json_int_t)(cores > 0 ? cores : 1), "architecture", architecture(), "os",

@@ -70,9 +70,8 @@ static tern_session *session_for(const tests *t, uint32_t threads, uint32_t batc
     params.n_batch = batch;
     params.threads = threads;
     params.kv = loader_kv_format(run->o);
-    if (tern_session_new(run->l->model, &params, &session, &err) != TERN_OK) {
+    if (tern_session_new(run->l->model, &params, &session, &err) != TERN_OK)
         (void)complain_error(&err);
-    }
     return session;
 }
 
@@ -90,9 +89,8 @@ static bool repeat(const tests *t, uint32_t threads, uint32_t batch, bool *same)
     tern_error err = {0};
     tern_session *session = session_for(t, threads, batch);
     const bool ran = session != NULL && receipt_rerun(session, &plan, &result, &err) == TERN_OK;
-    if (session != NULL && !ran) {
+    if (session != NULL && !ran)
         (void)complain_error(&err);
-    }
     tern_session_free(&session);
     *same = ran && result.part == RERUN_SAME;
     return ran;
@@ -104,10 +102,8 @@ static json_t *test_determinism(tests *t) {
     const uint32_t batch = (uint32_t)options_integer(t->run->o, OPT_BATCH);
     bool same;
     bool other;
-    if (!repeat(t, threads, batch, &same) ||
-        !repeat(t, threads == 1 ? 2 : 1, OTHER_BATCH, &other)) {
+    if (!repeat(t, threads, batch, &same) || !repeat(t, threads == 1 ? 2 : 1, OTHER_BATCH, &other))
         return NULL;
-    }
     note(t, "repeated", same);
     note(t, "repeated_with_other_threads_and_batch", other);
     return json_pack("{s:b, s:i, s:I}", "identical_sequences", same && other, "runs", 3,
@@ -123,12 +119,10 @@ static bool same_cache(const receipt_run *run, const tern_session *other, uint32
                        info->n_layer / info->n_head_kv;
     for (uint32_t layer = 0; layer < info->n_layer; layer++) {
         for (uint32_t i = 0; i < 2 * info->n_head_kv; i++) {
-            for (uint32_t p = 0; p < n; p++) {
+            for (uint32_t p = 0; p < n; p++)
                 if (memcmp(tern_session_kv(run->l->session, i % 2 != 0, layer, i / 2, p),
-                           tern_session_kv(other, i % 2 != 0, layer, i / 2, p), row) != 0) {
+                           tern_session_kv(other, i % 2 != 0, layer, i / 2, p), row) != 0)
                     return false;
-                }
-            }
         }
     }
     return true;
@@ -136,11 +130,9 @@ static bool same_cache(const receipt_run *run, const tern_session *other, uint32
 
 /* The digest recorded after n tokens; every run has one for RECEIPT_TEST_TOKENS and its last. */
 static const char *digest_behind(const receipt_watch *w, uint64_t n) {
-    for (size_t i = 0; i < w->n; i++) {
-        if (w->points[i].after == n) {
+    for (size_t i = 0; i < w->n; i++)
+        if (w->points[i].after == n)
             return w->points[i].sha256;
-        }
-    }
     return "";
 }
 
@@ -159,9 +151,8 @@ static bool recompute(tests *t, tern_session *session, bool *logits_same, bool *
     memcpy(ids + run->prompt->n, run->answer->tokens, t->n_tokens * sizeof *ids);
     tern_status status = tern_session_eval(session, ids, n, TERN_LOGITS_NONE, NULL, &err);
     free(ids);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = receipt_hash_logits(session, hex, &err);
-    }
     if (status != TERN_OK) {
         (void)complain_error(&err);
         return false;
@@ -177,9 +168,8 @@ static json_t *test_cache(tests *t, double hit_rate) {
     tern_session *session = session_for(t, tern_session_threads(t->run->l->session), 0);
     const bool ran = session != NULL && recompute(t, session, &logits_same, &cache_same);
     tern_session_free(&session);
-    if (!ran) {
+    if (!ran)
         return NULL;
-    }
     note(t, "prefill_decode_logits", logits_same);
     note(t, "prefill_decode_keys_and_values", cache_same);
     return json_pack("{s:b, s:I, s:f}", "prefill_decode_parity", logits_same && cache_same,

@@ -181,9 +181,8 @@ static json_t *build(const receipt_run *run, const json_t *benchmark) {
     set(root, "machine", facts_machine(run->l->model));
     set(root, "versions", facts_versions());
     set(root, "model_hash_seconds", json_number(hash_seconds));
-    if (benchmark != NULL) {
+    if (benchmark != NULL)
         set(root, "benchmark", json_deep_copy(benchmark));
-    }
     return root;
 }
 
@@ -195,9 +194,8 @@ static int check(const json_t *receipt, const char *path) {
     if (f.out_of_memory) {
         complain("no memory for the receipt");
     } else if (f.n > 0) {
-        for (size_t i = 0; i < f.n; i++) {
+        for (size_t i = 0; i < f.n; i++)
             complain("receipt: %s", f.lines[i]);
-        }
         complain("%s: not written, the receipt would not pass", path);
     }
     receipt_findings_free(&f);
@@ -213,23 +211,20 @@ int receipt_finish(json_t *receipt, const options *o, const char *path) {
     receipt_seal(receipt);
     if (key != NULL) {
         tern_error err = {0};
-        if (sign_receipt(receipt, key, &err) != TERN_OK) {
+        if (sign_receipt(receipt, key, &err) != TERN_OK)
             return complain_error(&err);
-        }
     }
     const int status = check(receipt, path);
     return status == EXIT_DONE ? receipt_save(receipt, path, targets_mode(o)) : status;
 }
 
 int receipt_write(const receipt_run *run, const json_t *benchmark) {
-    if (run->watch->error.status != TERN_OK) {
+    if (run->watch->error.status != TERN_OK)
         return complain_error(&run->watch->error);
-    }
     json_t *receipt = build(run, benchmark);
     if (receipt == NULL) {
-        if (json_memory_failed()) {
+        if (json_memory_failed())
             complain("no memory for the receipt");
-        }
         return EXIT_FAILED;
     }
     const int status = receipt_finish(receipt, run->o, options_text(run->o, OPT_RECEIPT));

@@ -8,9 +8,8 @@ static bool add(event_reader *e, char c) {
     if (e->size + 1 >= e->capacity) { /* a terminator too */
         const size_t capacity = 2 * e->capacity + 1024;
         char *grown = capacity <= EVENT_MOST_BYTES ? realloc(e->bytes, capacity) : NULL;
-        if (grown == NULL) {
+        if (grown == NULL)
             return false;
-        }
         e->bytes = grown;
         e->capacity = capacity;
     }
@@ -34,9 +33,8 @@ static bool end_line(event_reader *e, event_hook *hook, void *user) {
     static const char name[] = "data";
     const size_t n = sizeof name - 1;
     const size_t size = e->size - e->line;
-    if (size == 0) {
+    if (size == 0)
         return dispatch(e, hook, user);
-    }
     char *line = e->bytes + e->line;
     if (size < n || memcmp(line, name, n) != 0 || (size > n && line[n] != ':')) {
         e->size = e->line;
@@ -62,9 +60,8 @@ bool events_feed(event_reader *e, const char *bytes, size_t n, event_hook *hook,
     for (size_t i = 0; i < n && going; i++) {
         const bool pair = e->after_cr && bytes[i] == '\n';
         e->after_cr = bytes[i] == '\r';
-        if (pair) {
+        if (pair)
             continue;
-        }
         going = bytes[i] == '\r' || bytes[i] == '\n' ? end_line(e, hook, user) : add(e, bytes[i]);
     }
     return going;

@@ -36,9 +36,8 @@ static bool keep_refusal(exchange_reply *r, const char *bytes, size_t size) {
     const size_t room = REFUSAL_BYTES - r->refusal_size;
     size = size < room ? size : room;
     char *grown = realloc(r->refusal, r->refusal_size + size + 1);
-    if (grown == NULL) {
+    if (grown == NULL)
         return false;
-    }
     r->refusal = grown;
     memcpy(grown + r->refusal_size, bytes, size);
     r->refusal_size += size;
@@ -86,12 +85,10 @@ static bool set_headers(exchange *e) {
     char *line = NULL;
     if (!add_header(e, "Content-Type: application/json") ||
         !add_header(e, "Accept: text/event-stream, application/json") ||
-        !add_header(e, "Expect:")) { /* bodies are sent at once */
+        !add_header(e, "Expect:")) /* bodies are sent at once */
         return false;
-    }
-    if (e->config.key == NULL) {
+    if (e->config.key == NULL)
         return true;
-    }
     const bool made =
         asprintf(&line, "Authorization: Bearer %s", e->config.key) >= 0 && add_header(e, line);
     free(line);
@@ -108,18 +105,16 @@ static bool set_options(exchange *e) {
                    {CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS},
                    {CURLOPT_FOLLOWLOCATION, 0L},
                    {CURLOPT_TCP_NODELAY, 1L}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         code |= curl_easy_setopt(e->easy, numbers[i].option, numbers[i].value);
-    }
     code |= curl_easy_setopt(e->easy, CURLOPT_HTTPHEADER, e->headers);
     code |= curl_easy_setopt(e->easy, CURLOPT_WRITEFUNCTION, on_body);
     code |= curl_easy_setopt(e->easy, CURLOPT_WRITEDATA, e);
     code |= curl_easy_setopt(e->easy, CURLOPT_HEADERFUNCTION, on_header);
     code |= curl_easy_setopt(e->easy, CURLOPT_HEADERDATA, e);
     code |= curl_easy_setopt(e->easy, CURLOPT_UNIX_SOCKET_PATH, e->config.unix_path);
-    if (e->config.ca_path != NULL) {
+    if (e->config.ca_path != NULL)
         code |= curl_easy_setopt(e->easy, CURLOPT_CAINFO, e->config.ca_path);
-    }
     return code == CURLE_OK;
 }
 
@@ -140,9 +135,8 @@ tern_status exchange_open(const exchange_config *config, exchange **out, tern_er
 
 void exchange_close(exchange **exchange_) {
     exchange *e = *exchange_;
-    if (e == NULL) {
+    if (e == NULL)
         return;
-    }
     curl_easy_cleanup(e->easy);
     (void)curl_multi_cleanup(e->multi);
     curl_slist_free_all(e->headers);
@@ -154,9 +148,8 @@ void exchange_close(exchange **exchange_) {
 
 static bool aim(exchange *e, const char *path, const char *body) {
     char *url = NULL;
-    if (asprintf(&url, "%s%s", e->config.base, path) < 0) {
+    if (asprintf(&url, "%s%s", e->config.base, path) < 0)
         return false;
-    }
     CURLcode code = curl_easy_setopt(e->easy, CURLOPT_URL, url);
     free(url); /* libcurl has a copy */
     if (body == NULL) {
@@ -180,16 +173,13 @@ static bool is_over(exchange *e, bool *late) {
 static CURLcode transfer(exchange *e, bool *late) {
     int running = 1, left = 0;
     CURLcode code = CURLE_OUT_OF_MEMORY;
-    if (curl_multi_add_handle(e->multi, e->easy) != CURLM_OK) {
+    if (curl_multi_add_handle(e->multi, e->easy) != CURLM_OK)
         return code;
-    }
-    while (curl_multi_perform(e->multi, &running) == CURLM_OK && running > 0 && !is_over(e, late)) {
+    while (curl_multi_perform(e->multi, &running) == CURLM_OK && running > 0 && !is_over(e, late))
         (void)curl_multi_poll(e->multi, NULL, 0, LOOK_MILLISECONDS, NULL);
-    }
     const CURLMsg *message = curl_multi_info_read(e->multi, &left);
-    if (message != NULL && message->msg == CURLMSG_DONE) {
+    if (message != NULL && message->msg == CURLMSG_DONE)
         code = message->data.result;
-    }
     (void)curl_multi_remove_handle(e->multi, e->easy);
     return code;
 }
@@ -214,20 +204,17 @@ tern_status exchange_make(exchange *e, const char *path, const char *body, excha
     e->heard = tern_clock_seconds();
     e->failed = false;
     e->why[0] = '\0';
-    if (!aim(e, path, body)) {
+    if (!aim(e, path, body))
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to ask a server");
-    }
     const CURLcode code = transfer(e, &late);
     if (late) {
         return tern_fail(err, TERN_ERR_IO, "%s: nothing came for %u seconds (--timeout)", place(e),
                          e->config.idle_seconds);
     }
-    if (e->failed) {
+    if (e->failed)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a reply");
-    }
-    if (reply->interrupted || reply->unwanted) {
+    if (reply->interrupted || reply->unwanted)
         return TERN_OK;
-    }
     note_reply(e);
     curl_off_t wait = 0;
     (void)curl_easy_getinfo(e->easy, CURLINFO_RETRY_AFTER, &wait);

@@ -50,13 +50,11 @@ static int read_url(remote *r, const char *url) {
     const size_t skip = strncmp(url, "https://", 8) == 0 ? 8 : 7;
     const char *host = url + skip;
     if ((skip == 7 && strncmp(url, "http://", 7) != 0) || strcspn(host, "/") == 0 ||
-        strpbrk(url, " \t\r\n@?#") != NULL) {
+        strpbrk(url, " \t\r\n@?#") != NULL)
         return complain_of_url(url);
-    }
     size_t n = strlen(url);
-    while (n > 0 && url[n - 1] == '/') {
+    while (n > 0 && url[n - 1] == '/')
         n--;
-    }
     const bool has_path = strcspn(host, "/") < n - skip;
     if (asprintf(&r->base, "%.*s%s", (int)n, url, has_path ? "" : "/v1") < 0) {
         r->base = NULL;
@@ -76,9 +74,8 @@ static int read_key(remote *r, const options *o) {
         r->key = NULL;
         return EXIT_FAILED;
     }
-    if (r->key == NULL) {
+    if (r->key == NULL)
         return EXIT_DONE;
-    }
     const size_t blanks = strspn(r->key, " \t\r\n");
     memmove(r->key, r->key + blanks, strlen(r->key) - blanks + 1);
     const size_t n = strcspn(r->key, " \t\r\n");
@@ -92,13 +89,11 @@ static int read_key(remote *r, const options *o) {
 
 static bool keep(void *user, const char *bytes, size_t size) {
     incoming *in = user;
-    if (in->size + size > MOST_REPLY_BYTES) {
+    if (in->size + size > MOST_REPLY_BYTES)
         return false;
-    }
     char *grown = realloc(in->bytes, in->size + size + 1);
-    if (grown == NULL) {
+    if (grown == NULL)
         return false;
-    }
     in->bytes = grown;
     memcpy(grown + in->size, bytes, size);
     in->size += size;
@@ -121,9 +116,8 @@ static int ask_model(remote *r) {
         json_t *root = json_read(in.bytes, in.size, remote_place(r), NULL);
         const json_t *list = json_object_get(root, "data");
         const json_t *name = json_object_get(json_array_get(list, 0), "id");
-        if (json_is_string(name)) {
+        if (json_is_string(name))
             (void)snprintf(r->model, sizeof r->model, "%s", json_string_value(name));
-        }
         json_decref(root);
     }
     free(in.bytes);
@@ -133,20 +127,17 @@ static int ask_model(remote *r) {
 
 static int open_parts(remote *r, const options *o) {
     int status = read_url(r, options_text(o, OPT_SERVER));
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = read_key(r, o);
-    }
-    if (status != EXIT_DONE) {
+    if (status != EXIT_DONE)
         return status;
-    }
     r->config.base = r->base;
     r->config.key = r->key;
     r->config.ca_path = options_text(o, OPT_TLS_CA);
     r->config.idle_seconds = (unsigned)options_integer(o, OPT_TIMEOUT);
     tern_error err = {0};
-    if (exchange_open(&r->config, &r->exchange, &err) != TERN_OK) {
+    if (exchange_open(&r->config, &r->exchange, &err) != TERN_OK)
         return complain_error(&err);
-    }
     /* A variable names a file of this machine, and `run PROMPT` no model at all. */
     if (o->values[OPT_MODEL].source == OPTION_FLAG && !o->model_may_be_prompt) {
         (void)snprintf(r->model, sizeof r->model, "%s", options_text(o, OPT_MODEL));
@@ -172,9 +163,8 @@ int remote_open(const options *o, remote **out) {
 
 void remote_close(remote **remote_) {
     remote *r = *remote_;
-    if (r == NULL) {
+    if (r == NULL)
         return;
-    }
     exchange_close(&r->exchange);
     free(r->base);
     free(r->key);
@@ -215,9 +205,8 @@ static void set_sampling(json_t *fields, const sampling *s, bool likeliest) {
 json_t *remote_fields(const options *o, bool likeliest, int *status) {
     sampling s;
     *status = sampling_read(o, NULL, false, &s); /* no model recommends anything here */
-    if (*status != EXIT_DONE) {
+    if (*status != EXIT_DONE)
         return NULL;
-    }
     const option_id tokens = o->command == COMMAND_RUN ? OPT_MAX_TOKENS : OPT_CHAT_TOKENS;
     json_t *fields = json_object();
     json_object_set_new(fields, "max_tokens", json_integer((json_int_t)options_integer(o, tokens)));
@@ -225,14 +214,12 @@ json_t *remote_fields(const options *o, bool likeliest, int *status) {
     set_sampling(fields, &s, likeliest);
     if (options_count(o, OPT_STOP) > 0) {
         json_t *stops = json_array();
-        for (size_t i = 0; i < options_count(o, OPT_STOP); i++) {
+        for (size_t i = 0; i < options_count(o, OPT_STOP); i++)
             json_array_append_new(stops, json_string(options_nth(o, OPT_STOP, i)->text));
-        }
         json_object_set_new(fields, "stop", stops);
     }
-    if (options_switch(o, OPT_IGNORE_EOS)) {
+    if (options_switch(o, OPT_IGNORE_EOS))
         json_object_set_new(fields, "ignore_eos", json_boolean(true));
-    }
     return fields;
 }
 
@@ -251,21 +238,18 @@ static tern_status finish(const remote *r, incoming *in, const exchange_reply *r
         return reply_refuse(remote_place(r), reply->status, reply->retry_seconds, reply->refusal,
                             reply->refusal_size, err);
     }
-    if (ended && reply->stream) {
+    if (ended && reply->stream)
         (void)events_end(&in->events, reply_take, reader);
-    } else if (ended && in->size > 0) {
+    else if (ended && in->size > 0)
         (void)reply_take(reader, in->bytes, in->size);
-    }
-    if (reader->fault.status != TERN_OK) {
+    if (reader->fault.status != TERN_OK)
         return tern_fail(err, reader->fault.status, "%s", reader->fault.message);
-    }
     if (reply->interrupted || reader->stopped) {
         reader->answer->end = REMOTE_INTERRUPTED;
         return TERN_OK;
     }
-    if (!ended) {
+    if (!ended)
         return tern_fail(err, TERN_ERR_IO, "%s: the reply is too long", remote_place(r));
-    }
     return reader->done ? TERN_OK
                         : tern_fail(err, TERN_ERR_IO, "%s: the reply ended before the answer did",
                                     remote_place(r));
@@ -294,9 +278,8 @@ static tern_status ask(remote *r, const char *path, const char *name, json_t *wh
                            .began = tern_clock_seconds()};
     incoming in = {.reply = &reply, .reader = &reader};
     tern_status status = exchange_make(r->exchange, path, body, take_bytes, &in, &reply, err);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         status = finish(r, &in, &reply, err);
-    }
     out->seconds = tern_clock_seconds() - reader.began;
     events_free(&in.events);
     free(in.bytes);

@@ -47,13 +47,11 @@ static bool show(void *user, const char *bytes, size_t size) {
 }
 
 static json_t *prompt_json(const prompt *p) {
-    if (p->text != NULL) {
+    if (p->text != NULL)
         return json_text(p->text, p->size);
-    }
     json_t *ids = json_array();
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->n; i++)
         json_array_append_new(ids, json_integer(p->ids[i]));
-    }
     return ids;
 }
 
@@ -62,9 +60,8 @@ static int answer(run *r) {
     const tern_chat_message messages[] = {{"system", system}, {"user", r->prompt.text}};
     const size_t first = system == NULL;
     tern_error err = {0};
-    if (options_switch(r->o, OPT_ECHO) && !r->json && r->prompt.text != NULL) {
+    if (options_switch(r->o, OPT_ECHO) && !r->json && r->prompt.text != NULL)
         out_write(r->prompt.text, r->prompt.size);
-    }
     const tern_status status = options_switch(r->o, OPT_CHAT)
                                    ? remote_chat(r->server, messages + first, 2 - first, r->fields,
                                                  show, r, &r->answer, &err)
@@ -95,9 +92,8 @@ static int print_json(const run *r) {
     }
     json_object_set_new(root, "first_token_ms", json_number(1e3 * a->first_seconds));
     json_object_set_new(root, "seconds", json_number(a->seconds));
-    if (a->digest[0] != '\0') {
+    if (a->digest[0] != '\0')
         json_object_set_new(root, "digest", json_string(a->digest));
-    }
     return json_print(root);
 }
 
@@ -124,23 +120,19 @@ static int finish(const run *r) {
 
 int remote_run(const options *o) {
     run r = {.o = o, .json = options_switch(o, OPT_JSON)};
-    if (!check_options(o)) {
+    if (!check_options(o))
         return EXIT_USAGE;
-    }
     int status = prompt_take(o, &r.prompt);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         r.fields = remote_fields(o, true, &status);
-    }
     if (status == EXIT_DONE) {
         interrupt_catch();
         status = remote_open(o, &r.server);
     }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = answer(&r);
-    }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE)
         status = finish(&r);
-    }
     remote_answer_free(&r.answer);
     json_decref(r.fields);
     prompt_free(&r.prompt);

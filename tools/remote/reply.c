@@ -16,9 +16,8 @@ enum { SHOWN_BYTES = 300 }; /* of what a server says of an error */
 static const char *find_message(const json_t *value) {
     static const char *const names[] = {"message", "error", "detail", "msg", "error_message"};
     for (unsigned depth = 0; depth < 4 && value != NULL; depth++) {
-        if (json_is_string(value)) {
+        if (json_is_string(value))
             return json_string_value(value);
-        }
         if (json_is_array(value)) {
             value = json_array_get(value, 0);
             continue;
@@ -61,15 +60,13 @@ static const char *meaning(long status) {
 tern_status reply_refuse(const char *place, long status, long retry_seconds, const char *body,
                          size_t size, tern_error *err) {
     char wait[64] = "";
-    if (retry_seconds > 0) {
+    if (retry_seconds > 0)
         (void)snprintf(wait, sizeof wait, " (again in %ld s)", retry_seconds);
-    }
     json_t *root = size > 0 ? json_read(body, size, place, NULL) : NULL;
     const char *message = find_message(root);
     int shown = message != NULL ? (int)strnlen(message, SHOWN_BYTES) : 0;
-    if (message == NULL && size > 0 && root == NULL) {
+    if (message == NULL && size > 0 && root == NULL)
         message = first_line(body, &shown);
-    }
     if (message == NULL || shown == 0) {
         message = meaning(status);
         shown = (int)strlen(message);
@@ -90,12 +87,10 @@ static bool fail(reply_reader *r, const char *what) {
 
 static bool add_text(reply_reader *r, const char *bytes, size_t size) {
     remote_answer *a = r->answer;
-    if (size == 0) {
+    if (size == 0)
         return true;
-    }
-    if (a->size == 0) {
+    if (a->size == 0)
         a->first_seconds = tern_clock_seconds() - r->began;
-    }
     if (a->size + size + 1 > a->capacity) {
         const size_t capacity = 2 * (a->size + size) + 256;
         char *grown = realloc(a->text, capacity);
@@ -115,9 +110,8 @@ static bool add_text(reply_reader *r, const char *bytes, size_t size) {
 
 /* A text that may be null, or not be there. */
 static void note(char *out, size_t size, const json_t *value) {
-    if (json_is_string(value)) {
+    if (json_is_string(value))
         (void)snprintf(out, size, "%s", json_string_value(value));
-    }
 }
 
 static void note_usage(remote_answer *a, const json_t *usage) {
@@ -136,9 +130,8 @@ static bool take_choice(reply_reader *r, const json_t *choice) {
     part = json_is_object(part) ? part : json_object_get(choice, "message");
     const json_t *text = json_object_get(choice, "text");
     text = json_is_object(part) ? json_object_get(part, "content") : text;
-    if (json_is_string(text) && !add_text(r, json_string_value(text), json_string_length(text))) {
+    if (json_is_string(text) && !add_text(r, json_string_value(text), json_string_length(text)))
         return false;
-    }
     const json_t *reason = json_object_get(choice, "finish_reason");
     if (json_is_string(reason)) {
         note(r->answer->reason, sizeof r->answer->reason, reason);

@@ -23,12 +23,10 @@ bool touch_open(touch *t, size_t bytes, size_t stride, touch_hint hint, size_t c
                 .steps = (bytes + stride - 1) / stride,
                 .non_temporal = hint == TOUCH_HINT_ON || (hint == TOUCH_HINT_AUTO && ring > cache)};
     t->words = malloc(t->n_words * WORD);
-    if (t->words == NULL) {
+    if (t->words == NULL)
         return false;
-    }
-    for (size_t i = 0; i < t->n_words; i++) {
+    for (size_t i = 0; i < t->n_words; i++)
         t->words[i] = word_at(i);
-    }
     return true;
 }
 
@@ -45,9 +43,8 @@ static uint64_t walk(touch *t, size_t steps) {
         const size_t room = (t->n_words - t->at) / t->stride;
         const size_t n = steps < room ? steps : room;
         for (size_t i = 0; i < n; i++) {
-            if (t->non_temporal) {
+            if (t->non_temporal)
                 __builtin_prefetch(t->words + t->at + AHEAD, 0, 0);
-            }
             sum += words[t->at];
             t->at += t->stride;
         }

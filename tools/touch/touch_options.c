@@ -10,9 +10,8 @@ int touch_open_as_asked(const options *o, touch *t) {
     const size_t stride = options_integer(o, OPT_TOUCH_STRIDE);
     const char hint = options_text(o, OPT_TOUCH_HINT)[1]; /* auto, on, off */
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (bytes == 0) {
+    if (bytes == 0)
         return EXIT_DONE;
-    }
     if (stride % sizeof(uint64_t) != 0) {
         complain("--touch-stride: %zu is no multiple of 8", stride);
         return EXIT_USAGE;
@@ -37,9 +36,8 @@ int touch_verify_as_asked(const options *o, const touch *t) {
 }
 
 void touch_set_json(json_t *root, const touch *t) {
-    if (t == NULL || t->words == NULL) {
+    if (t == NULL || t->words == NULL)
         return;
-    }
     const size_t word = sizeof *t->words;
     const double seconds = t->tokens > 0 ? t->seconds / (double)t->tokens : 0.0;
     json_t *touched = json_object();
