@@ -189,27 +189,30 @@ const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_
 enum { SAMPLE = 77, POSITIONS = TERN_ATTEND_CHUNK + 3, DIM = 24, GROUP = 2 };
 enum { ROW_MAX = 1536 }; /* elements of an embedding row: whole blocks of any format, below both */
 
-typedef struct sample {
-    float a[POSITIONS * DIM];
-    float b[POSITIONS * DIM];
-    const void *row; /* EMBED */
-    size_t n;
-} sample;
-
 typedef struct outcome {
     _Alignas(TERN_ALIGN) float floats[POSITIONS * DIM];
     _Alignas(TERN_ALIGN) int8_t q[2 * TERN_Q_PAD];
     int32_t sums[4];
 } outcome;
 
+/* Operands and results of checks, in a single allocation: stacks may be as small as 96 KiB. */
+typedef struct sample {
+    float a[POSITIONS * DIM];
+    float b[POSITIONS * DIM];
+    const void *row; /* EMBED */
+    size_t n;
+    outcome got, expected;
+    /* ATTEND: two pages of keys and two of values. No format has longer rows than F32. */
+    _Alignas(TERN_ALIGN) uint8_t cache[2][2 * TERN_ATTEND_CHUNK * DIM * sizeof(float)];
+    _Alignas(TERN_ALIGN) uint8_t states[16384];
+} sample;
+
 /*
  * Two chunks, whose states are merged once by `chunks` and once by `merge`. The second chunk's page
  * stands before the first one's.
  */
-static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store, const sample *in,
-                       void *memory, outcome *out) {
-    /* No format has longer rows than F32. */
-    _Alignas(TERN_ALIGN) uint8_t cache[2][2 * TERN_ATTEND_CHUNK * DIM * sizeof(float)];
+static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store, sample *in,
+                       outcome *out) {
     static const uint32_t pages[] = {1, 0};
     const size_t row_bytes = tern_cache_row_bytes(row->format, DIM);
     const size_t state_bytes = tern_attend_state_bytes(GROUP, DIM);
@@ -217,32 +220,31 @@ static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store,
     const tern_attend_args args = {
         .heads = {.positions = POSITIONS, .tokens = 1, .group = GROUP, .dim = DIM},
         .q = in->b,
-        .k = cache[0],
-        .v = cache[1],
+        .k = in->cache[0],
+        .v = in->cache[1],
         .pages = pages,
         .page_stride = tern_cache_page_bytes(row->format, DIM),
         .scale = 0.25f,
-        .scratch = (uint8_t *)memory + 2 * state_bytes};
+        .scratch = in->states + 2 * state_bytes};
     for (size_t j = 0; j < POSITIONS; j++) {
         const size_t at =
             (size_t)(j < TERN_ATTEND_CHUNK) * args.page_stride + j % TERN_ATTEND_CHUNK * row_bytes;
-        store->fn.store(in->a + j * DIM, DIM, cache[0] + at);
-        store->fn.store(in->b + j * DIM, DIM, cache[1] + at);
+        store->fn.store(in->a + j * DIM, DIM, in->cache[0] + at);
+        store->fn.store(in->b + j * DIM, DIM, in->cache[1] + at);
     }
-    tern_attend_all(row, &args, memory, out->floats, GROUP * DIM);
-    f->chunks(&args, 0, 2, memory, state_bytes);
-    f->merge(&args.heads, 1, 2, (uint8_t *)memory + state_bytes, state_bytes, memory);
-    f->finish(&args.heads, memory, out->floats + GROUP * DIM, GROUP * DIM);
+    tern_attend_all(row, &args, in->states, out->floats, GROUP * DIM);
+    f->chunks(&args, 0, 2, in->states, state_bytes);
+    f->merge(&args.heads, 1, 2, in->states + state_bytes, state_bytes, in->states);
+    f->finish(&args.heads, in->states, out->floats + GROUP * DIM, GROUP * DIM);
 }
 
 /* False when the sample's heads need more memory than is there. */
-static bool try_attend(const tern_kernel_row *row, const sample *in, outcome *out) {
-    _Alignas(TERN_ALIGN) uint8_t memory[16384];
+static bool try_attend(const tern_kernel_row *row, sample *in, outcome *out) {
     if (2 * tern_attend_state_bytes(GROUP, DIM) + tern_attend_scratch_bytes(GROUP, DIM) >
-        sizeof memory)
+        sizeof in->states)
         return false;
-    memset(memory, 0, sizeof memory);
-    run_attend(row, tern_kernel_scalar(TERN_OP_STORE, row->format), in, memory, out);
+    memset(in->states, 0, sizeof in->states);
+    run_attend(row, tern_kernel_scalar(TERN_OP_STORE, row->format), in, out);
     return true;
 }
 
@@ -262,7 +264,7 @@ static void run_gemv_sparse(const tern_kernel_row *row, const sample *in, outcom
 }
 
 /* Runs the row; false when this file does not know how to. */
-static bool run_operation(const tern_kernel_row *row, const sample *in, outcome *out) {
+static bool run_operation(const tern_kernel_row *row, sample *in, outcome *out) {
     memcpy(out->floats, in->a, sizeof in->a);
     switch (row->op) {
     case TERN_OP_QUANTIZE_TOKEN:
@@ -318,33 +320,44 @@ static bool run_operation(const tern_kernel_row *row, const sample *in, outcome 
 }
 
 static bool operation_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
-                               const sample *in) {
-    outcome got, expected;
-    memset(&got, 0, sizeof got);
-    memset(&expected, 0, sizeof expected);
-    if (!run_operation(row, in, &got) || !run_operation(scalar, in, &expected))
+                               sample *in) {
+    outcome *got = &in->got, *expected = &in->expected;
+    memset(got, 0, sizeof *got);
+    memset(expected, 0, sizeof *expected);
+    if (!run_operation(row, in, got) || !run_operation(scalar, in, expected))
         return false; /* an operation that cannot be tried is not trusted */
-    return same_floats(got.floats, expected.floats, POSITIONS * DIM) &&
-           memcmp(got.q, expected.q, sizeof got.q) == 0 &&
-           memcmp(got.sums, expected.sums, sizeof got.sums) == 0;
+    return same_floats(got->floats, expected->floats, POSITIONS * DIM) &&
+           memcmp(got->q, expected->q, sizeof got->q) == 0 &&
+           memcmp(got->sums, expected->sums, sizeof got->sums) == 0;
+}
+
+/* The first row of the table that is the scalar one or gives its bits; others are refused. */
+static const tern_kernel_row *first_sound(tern_guard *g, tern_kernel_use use,
+                                          const tern_kernel_row *scalar, sample *in) {
+    const tern_kernel_row *row;
+    while ((row = tern_guard_select(g, use)) != NULL && row != scalar && !is_sound(g, row))
+        if (operation_is_right(row, scalar, in))
+            accept(g, row);
+        else if (g->n_refused == TERN_GUARD_REFUSALS)
+            return NULL;
+        else
+            refuse(g, row, tern_op_name(use.op));
+    return row;
 }
 
 const tern_kernel_row *tern_guard_operation(tern_guard *g, tern_op op, tern_format format,
                                             const void *row_data, size_t n) {
     const tern_layout layout = format == TERN_FORMAT_NONE ? TERN_LAYOUT_NONE : TERN_LAYOUT_ROWS;
     const tern_kernel_use use = {op, format, layout};
-    const tern_kernel_row *scalar = scalar_sibling(g, use);
-    const tern_kernel_row *row;
-    sample in = {.row = row_data, .n = n < ROW_MAX ? n : ROW_MAX};
-
-    make_floats(in.a, POSITIONS * DIM);
-    memcpy(in.b, in.a + 1, sizeof in.b - sizeof *in.b);
-    while ((row = tern_guard_select(g, use)) != NULL && row != scalar && !is_sound(g, row))
-        if (operation_is_right(row, scalar, &in))
-            accept(g, row);
-        else if (g->n_refused == TERN_GUARD_REFUSALS)
-            return NULL;
-        else
-            refuse(g, row, tern_op_name(op));
+    sample *in = aligned_alloc(TERN_ALIGN, aligned(sizeof *in));
+    if (in == NULL)
+        return NULL;
+    in->row = row_data;
+    in->n = n < ROW_MAX ? n : ROW_MAX;
+    make_floats(in->a, POSITIONS * DIM);
+    memcpy(in->b, in->a + 1, sizeof in->b - sizeof *in->b);
+    in->b[POSITIONS * DIM - 1] = 0;
+    const tern_kernel_row *row = first_sound(g, use, scalar_sibling(g, use), in);
+    free(in);
     return row;
 }

@@ -41,8 +41,8 @@ const tern_kernel_row *tern_guard_next(const tern_guard *guard, tern_kernel_use 
 const tern_kernel_row *tern_guard_product(tern_guard *guard, tern_op op, const tern_matrix *w,
                                           const tern_kernel_row *preferred, const char *where);
 
-/* The same for an operation that is not a product. `sample` is a row of n elements (EMBED), or
- * NULL. */
+/* The same for an operation that is not a product; NULL as above. `sample` is a row of n elements
+ * (EMBED), or NULL. */
 const tern_kernel_row *tern_guard_operation(tern_guard *guard, tern_op op, tern_format format,
                                             const void *sample, size_t n);
 
