@@ -13,9 +13,13 @@ static double the_time(void *user) {
 }
 
 void engine_case_open(tern_engine_params params) {
+    engine_case_open_in(TERN_FORMAT_F16, params);
+}
+
+void engine_case_open_in(tern_format kv, tern_engine_params params) {
     tern_error err = {0};
     tern_engine_free(&engine_case.engine);
-    params.kv = TERN_FORMAT_F16;
+    params.kv = kv;
     params.clock = the_time;
     params.clock_user = &engine_case.now;
     if (tern_engine_new(engine_case.model, &params, &engine_case.engine, &err) != TERN_OK)

@@ -46,6 +46,7 @@ int engine_case_end(void **state);
 
 /* A new engine in place of the last one, with an f16 cache and the clock `now`. */
 void engine_case_open(tern_engine_params params);
+void engine_case_open_in(tern_format kv, tern_engine_params params); /* with a cache of kv */
 
 /* A request of the whole prompt that runs on past the end of text. */
 tern_request engine_case_request(size_t max_tokens);

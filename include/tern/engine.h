@@ -237,7 +237,8 @@ typedef struct tern_engine_state {
     uint64_t set_aside;
     uint32_t pages, free_pages, used_pages, cached_pages; /* of 64 positions, at the last step */
     uint32_t n_ctx, threads;
-    int refused; /* errno of the first place for threads or memory that the system refused; 0: none */
+    int refused; /* errno of the first place for threads or memory that the system refused; 0: none
+                  */
 } tern_engine_state;
 
 tern_engine_state tern_engine_now(tern_engine *e);
@@ -245,6 +246,30 @@ tern_engine_state tern_engine_now(tern_engine *e);
 /* Forgets what is kept of sequences that have ended. Between steps, by the thread that makes them.
  */
 void tern_engine_forget(tern_engine *e);
+
+/* ---- saved sessions ------------------------------------------------------------------------ */
+
+/*
+ * Computed pages as the files of tern_session_save, and back: what an engine saves a session
+ * restores, and the other way round. Both between steps, by the thread that makes them. space:
+ * [TERN_SPACE_BYTES] whose pages are meant, as of a request; NULL: zeros.
+ *
+ * save writes the longest beginning of tokens[n] that lies in whole computed pages, and sets
+ * *positions to its length; without any it is 0, and no file is written.
+ *
+ * load takes the whole pages of a file as computed ones and sets *positions to how many positions
+ * they hold: a later request whose prompt begins with these tokens finds them. A part of a page at
+ * the end is left out. The file is checked as tern_session_restore checks it, and on an error the
+ * engine is as it was (only where the file changes in between, cached pages may be forgotten).
+ *
+ * Errors: TERN_ERR_NULL, TERN_ERR_NOMEM, those of tern_session_save and tern_session_restore, and
+ * of load TERN_ERR_CACHE_MEMORY: running requests need the pages that it would take.
+ */
+TERN_MUST_CHECK tern_status tern_engine_save(const tern_engine *e, const int32_t *tokens, size_t n,
+                                             const uint8_t *space, const char *path,
+                                             size_t *positions, tern_error *err);
+TERN_MUST_CHECK tern_status tern_engine_load(tern_engine *e, const char *path, const uint8_t *space,
+                                             size_t *positions, tern_error *err);
 
 TERN_API_END
 

@@ -292,11 +292,15 @@ tern_engine_state tern_engine_now(tern_engine *e) {
     return state;
 }
 
-void tern_engine_forget(tern_engine *e) {
-    tern_schedule_forget(e->schedule);
+void tern_engine_show(tern_engine *e) {
     (void)pthread_mutex_lock(&e->lock);
     note_state(e);
     (void)pthread_mutex_unlock(&e->lock);
+}
+
+void tern_engine_forget(tern_engine *e) {
+    tern_schedule_forget(e->schedule);
+    tern_engine_show(e);
 }
 
 /* ---- a step -------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_ENGINE_INTERNAL_H
 #define TERN_RUNTIME_ENGINE_INTERNAL_H
 
-/* What an engine is made of: engine.c is what users call, pass.c computes. */
+/* What an engine is made of: engine.c and saved.c are what users call, pass.c computes. */
 
 #include <pthread.h>
 
@@ -57,6 +57,9 @@ double tern_engine_clock(const tern_engine *e);
 
 /* An event of a branch, to be filled. */
 tern_event *tern_engine_event(tern_engine *e, const tern_branch *b, tern_event_kind kind);
+
+/* Shows what the pages are now to those who ask for the state; takes the lock. */
+void tern_engine_show(tern_engine *e);
 
 /* Computes the planned pass of n spans and takes what it gives; branches that it ends are over. */
 void tern_engine_pass(tern_engine *e, size_t n);

@@ -185,11 +185,9 @@ static tern_page_key key_of(const tern_schedule *s, const tern_job *job, uint32_
     };
 }
 
-/* Pages that hold the first tokens of a job, into its table, and how many of them somebody uses.
- * The last token is computed in any case: what follows it is wanted. So is what the job wants. */
-static uint32_t find_shared(const tern_schedule *s, tern_job *job, uint32_t *used) {
-    const uint32_t last = job->n_tokens - 1;
-    const uint32_t most = (job->wants ? smaller(job->wanted_from, last) : last) / TERN_PAGE;
+/* Pages that hold the first tokens of a job, `most` at most, into its table, and how many of them
+ * somebody uses. */
+static uint32_t find_known(const tern_schedule *s, tern_job *job, uint32_t most, uint32_t *used) {
     uint32_t n = 0;
     *used = 0;
     for (; n < most; n++) {
@@ -203,13 +201,11 @@ static uint32_t find_shared(const tern_schedule *s, tern_job *job, uint32_t *use
     return n;
 }
 
-/* Starts a job that waits; false when its memory is not there. */
-static bool admit(tern_schedule *s, tern_job *job) {
+/* Gives a job the known pages of its first tokens, `most` at most, and promises it others, so that
+ * they are `all`; false, and nothing is changed, when these are not there. */
+static bool share_and_promise(tern_schedule *s, tern_job *job, uint32_t most, uint32_t all) {
     uint32_t used;
-    job->slot = s->slots[s->params.n_jobs - 1 - s->n_running];
-    job->pages = s->tables + (size_t)job->slot * s->pages_each;
-    const uint32_t shared = find_shared(s, job, &used);
-    const uint32_t all = tern_pages_of(horizon(job));
+    const uint32_t shared = find_known(s, job, most, &used);
     if (all - used > tern_pages_available(s->pages))
         return false;
     for (uint32_t i = 0; i < shared; i++)
@@ -217,7 +213,20 @@ static bool admit(tern_schedule *s, tern_job *job) {
     (void)tern_pages_reserve(s->pages, all - shared);
     job->promised = all - shared;
     job->n_pages = job->n_known = shared;
-    job->computed = job->n_shared = shared * TERN_PAGE;
+    job->computed = shared * TERN_PAGE;
+    return true;
+}
+
+/* Starts a job that waits; false when its memory is not there. The last token is computed in any
+ * case: what follows it is wanted. So is what the job wants. */
+static bool admit(tern_schedule *s, tern_job *job) {
+    const uint32_t last = job->n_tokens - 1;
+    const uint32_t most = (job->wants ? smaller(job->wanted_from, last) : last) / TERN_PAGE;
+    job->slot = s->slots[s->params.n_jobs - 1 - s->n_running];
+    job->pages = s->tables + (size_t)job->slot * s->pages_each;
+    if (!share_and_promise(s, job, most, tern_pages_of(horizon(job))))
+        return false;
+    job->n_shared = job->computed;
     job->is_running = true;
     s->totals.shared += job->n_shared;
     take_out(s->waiting, &s->n_waiting, job);
@@ -357,6 +366,28 @@ void tern_schedule_computed(tern_schedule *s, const tern_plan_span *span, uint32
     job->n_guesses = 0;
     job->has_read |= job->computed >= job->n_first;
     make_known(s, job);
+}
+
+/* ---- sequences that are not computed here ---------------------------------------------------- */
+
+uint32_t tern_schedule_find(const tern_schedule *s, tern_job *job) {
+    uint32_t used;
+    return find_known(s, job, job->n_tokens / TERN_PAGE, &used);
+}
+
+bool tern_schedule_lend(tern_schedule *s, tern_job *job) {
+    const uint32_t all = job->n_tokens / TERN_PAGE;
+    if (!share_and_promise(s, job, all, all))
+        return false;
+    take_pages(s, job, all * TERN_PAGE);
+    return true;
+}
+
+void tern_schedule_take_back(tern_schedule *s, tern_job *job, bool filled) {
+    if (filled)
+        job->computed = job->n_pages * TERN_PAGE;
+    make_known(s, job);
+    release(s, job);
 }
 
 /* ---- in order? ------------------------------------------------------------------------------- */

@@ -116,6 +116,24 @@ typedef struct tern_schedule_totals {
 tern_schedule_totals tern_schedule_done(const tern_schedule *s);
 const tern_pages *tern_schedule_pages(const tern_schedule *s);
 
+/*
+ * Sequences whose keys and values come from elsewhere, or go there. Of such a job, which is never
+ * added, its owner sets tokens, n_tokens, space, and pages: a table of n_tokens / TERN_PAGE.
+ */
+
+/* The known pages that hold the first tokens, into the table; returns how many. */
+uint32_t tern_schedule_find(const tern_schedule *s, tern_job *job);
+
+/*
+ * Lends the job all pages of its table: the first n_known are known, the others, up to n_pages, are
+ * to be filled. False, and nothing is changed, when there are not enough that no running job has
+ * or may need. tern_schedule_take_back before the next plan.
+ */
+bool tern_schedule_lend(tern_schedule *s, tern_job *job);
+
+/* The job is done with its pages. filled: they hold what its tokens say, and stay cached. */
+void tern_schedule_take_back(tern_schedule *s, tern_job *job, bool filled);
+
 /* Forgets what no job uses. */
 void tern_schedule_forget(tern_schedule *s);
 

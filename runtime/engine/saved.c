@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Saved sessions over the engine's pages. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cache/sequence_file.h"
+#include "runtime/engine/internal.h"
+
+/* A sequence outside of the engine, and as the schedule sees it. */
+typedef struct guest {
+    tern_sequence sequence; /* [n] tokens, [n / TERN_PAGE] pages, both its own */
+    tern_job job;
+} guest;
+
+static void free_guest(guest *g) {
+    free(g->sequence.tokens);
+    free(g->sequence.pages);
+}
+
+/* Of n tokens, n >= TERN_PAGE, which are to be set. */
+static tern_status new_guest(const tern_engine *e, uint32_t n, const uint8_t *space, guest *g,
+                             tern_error *err) {
+    static const uint8_t zeros[TERN_SPACE_BYTES];
+    g->sequence = (tern_sequence){.tokens = calloc(n, sizeof *g->sequence.tokens),
+                                  .pages = calloc(n / TERN_PAGE, sizeof *g->sequence.pages),
+                                  .n_ctx = e->params.n_ctx};
+    g->job = (tern_job){.space = space ? space : zeros,
+                        .tokens = g->sequence.tokens,
+                        .n_tokens = n,
+                        .pages = g->sequence.pages};
+    if (g->sequence.tokens && g->sequence.pages)
+        return TERN_OK;
+    free_guest(g);
+    return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session of %u tokens", n);
+}
+
+tern_status tern_engine_save(const tern_engine *e, const int32_t *tokens, size_t n,
+                             const uint8_t *space, const char *path, size_t *positions,
+                             tern_error *err) {
+    guest g;
+    if (!e || (!tokens && n > 0) || !path || !positions)
+        return tern_fail(err, TERN_ERR_NULL, "tern_engine_save: NULL argument");
+    *positions = 0;
+    const uint32_t most = n < e->frame.n_ctx ? (uint32_t)n : e->frame.n_ctx;
+    if (most < TERN_PAGE)
+        return TERN_OK;
+    tern_status status = new_guest(e, most, space, &g, err);
+    if (status != TERN_OK)
+        return status;
+    memcpy(g.sequence.tokens, tokens, most * sizeof *tokens);
+    g.sequence.position = tern_schedule_find(e->schedule, &g.job) * TERN_PAGE;
+    if (g.sequence.position > 0)
+        status = tern_sequence_save(e->model, &e->pool, &g.sequence, path, TERN_OUT_REPLACE, err);
+    if (status == TERN_OK)
+        *positions = g.sequence.position;
+    free_guest(&g);
+    return status;
+}
+
+/* The second reading of a file, into pages. */
+static tern_status fill(tern_engine *e, tern_sequence_reader *r, guest *g) {
+    tern_status status = tern_sequence_read_tokens(r, g->sequence.tokens);
+    if (status != TERN_OK)
+        return status;
+    if (!tern_schedule_lend(e->schedule, &g->job))
+        return tern_fail(r->err, TERN_ERR_CACHE_MEMORY,
+                         "%s: the session file holds %u pages of %d positions, the cache of %u "
+                         "has no room for them now",
+                         r->name, g->job.n_tokens / TERN_PAGE, TERN_PAGE, e->pool.pages);
+    status = tern_sequence_read_rows(r, g->job.pages, g->job.n_known, g->job.n_pages);
+    tern_schedule_take_back(e->schedule, &g->job, status == TERN_OK);
+    tern_engine_show(e);
+    return status;
+}
+
+static tern_status load(tern_engine *e, tern_sequence_reader *r, const uint8_t *space,
+                        size_t *positions) {
+    guest g;
+    tern_status status = tern_sequence_check(r);
+    if (status != TERN_OK || r->header.position < TERN_PAGE)
+        return status;
+    status = new_guest(e, r->header.position, space, &g, r->err);
+    if (status != TERN_OK)
+        return status;
+    status = fill(e, r, &g);
+    if (status == TERN_OK)
+        *positions = r->header.position / TERN_PAGE * TERN_PAGE;
+    free_guest(&g);
+    return status;
+}
+
+tern_status tern_engine_load(tern_engine *e, const char *path, const uint8_t *space,
+                             size_t *positions, tern_error *err) {
+    if (!e || !path || !positions)
+        return tern_fail(err, TERN_ERR_NULL, "tern_engine_load: NULL argument");
+    *positions = 0;
+    tern_sequence_reader r = {.model = e->model,
+                              .pool = &e->pool,
+                              .n_ctx = e->params.n_ctx,
+                              .holder = "engine",
+                              .name = path,
+                              .err = err};
+    tern_status status = tern_sequence_file_open(e->model, path, &r.in, err);
+    if (status != TERN_OK)
+        return status;
+    status = load(e, &r, space, positions);
+    (void)fclose(r.in);
+    return status;
+}
