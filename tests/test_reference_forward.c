@@ -23,14 +23,15 @@ typedef struct plain {
     tern_ref_activation gating;
     tern_ref_pairing pairing;
     float eps;
-    double frequency[MAX_HALF];
+    uint32_t period;               /* every so many layers one is of the first kind; 1: all */
+    double frequency[2][MAX_HALF]; /* of the first and the second kind */
     tern_format kv;
     size_t row_bytes;
     uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS] rows */
 } plain;
 
 static plain plain_new(const char *preset, const tern_model *model, tern_format kv) {
-    plain p = {.file = tiny_read(preset), .kv = kv};
+    plain p = {.file = tiny_read(preset), .kv = kv, .period = 1};
     float base = 0.0f;
     char key[96];
     tern_model_describe(model, &p.info);
@@ -41,7 +42,7 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     assert_int_equal(tern_gguf_f32(p.file.source, key, &p.eps, NULL), TERN_OK);
     snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
     assert_int_equal(tern_gguf_f32(p.file.source, key, &base, NULL), TERN_OK);
-    tern_rope_frequencies((double)base, 1.0, NULL, p.info.head_dim, p.frequency);
+    tern_rope_frequencies((double)base, 1.0, NULL, p.info.head_dim, p.frequency[0]);
     const size_t rows = (size_t)p.info.n_layer * p.info.n_head_kv * TOKENS;
     p.row_bytes = tiny_cache_row_bytes(kv, p.info.head_dim);
     p.k = calloc(rows, p.row_bytes);
@@ -135,7 +136,7 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
     const size_t group = p->info.n_head / p->info.n_head_kv;
     float c[MAX_HALF];
     float s[MAX_HALF];
-    tern_rope_angles(p->frequency, dim / 2, position, c, s);
+    tern_rope_angles(p->frequency[(layer + 1) % p->period != 0], dim / 2, position, c, s);
     for (size_t h = 0; h < p->info.n_head; h++)
         tern_ref_rope(p->pairing, q + h * dim, c, s, dim / 2);
     for (size_t h = 0; h < p->info.n_head_kv; h++) {
@@ -265,11 +266,116 @@ static void test_q8_0_cache(void **state) {
         check_preset(tiny_presets()[i], TERN_FORMAT_Q8_0);
 }
 
+/* ---- layers of two kinds ----------------------------------------------------------------------
+ */
+
+/* A model's layers in two kinds, as if its architecture had them. */
+typedef struct two_kinds {
+    tern_arch arch;
+    tern_arch_second_kind second;
+    tern_model *model;
+} two_kinds;
+
+static void open_two_kinds(two_kinds *t, const char *preset, const char *isa, uint32_t period) {
+    t->model = tiny_open(preset, isa);
+    t->arch = *t->model->config.arch;
+    t->second =
+        (tern_arch_second_kind){period, {.window = 0, .rope_base = 77.0f, .rope_scale = 0.5f}};
+    t->arch.second = &t->second;
+    t->model->config.arch = &t->arch;
+    assert_int_equal(tern_config_kinds(t->model->file, &t->model->config, NULL), TERN_OK);
+    assert_int_equal(t->model->config.n_kinds, 2);
+    assert_int_equal(tern_model_use_kinds(t->model, NULL), TERN_OK);
+}
+
+/* The reference's logits of all tokens, with every `period`-th layer of the first kind. */
+static float *plain_logits(const char *preset, const tern_model *model, uint32_t period,
+                           const int32_t *tokens) {
+    plain p = plain_new(preset, model, TERN_FORMAT_F16);
+    float *logits = tiny_floats((size_t)p.info.n_vocab * TOKENS);
+    p.period = period;
+    tern_rope_frequencies(77.0, 0.5, NULL, p.info.head_dim, p.frequency[1]);
+    for (size_t i = 0; i < TOKENS; i++)
+        run_token(&p, head_of(&p), tokens[i], i, logits + i * p.info.n_vocab);
+    plain_free(&p);
+    return logits;
+}
+
+/* All logits, or those of the last token: then the last layer turns some queries only. */
+static void check_kinds(const tern_model *model, const int32_t *tokens, const float *want,
+                        tern_session_params params) {
+    const size_t n_vocab = model->config.n_vocab;
+    tern_session *s = tiny_session(model, params);
+    float *got = tiny_floats(n_vocab * TOKENS);
+    assert_int_equal(tern_session_eval(s, tokens, TOKENS, TERN_LOGITS_ALL, got, NULL), TERN_OK);
+    check_floats("logits", want, got, n_vocab * TOKENS);
+    tern_session_free(&s);
+    s = tiny_session(model, params);
+    assert_int_equal(tern_session_eval(s, tokens, TOKENS, TERN_LOGITS_LAST, got, NULL), TERN_OK);
+    check_floats("last logits", want + (TOKENS - 1) * n_vocab, got, n_vocab);
+    free(got);
+    tern_session_free(&s);
+}
+
+/* Angles by kind: those of the reference with the rope of each layer, whatever computes them. */
+static void check_two_kinds(const char *preset, uint32_t period) {
+    static const uint32_t batches[] = {1, 7, 32}, threads[] = {1, 2, 3};
+    const char *isas[16];
+    int32_t tokens[TOKENS];
+    const size_t n_isas = tiny_isas(isas, 16);
+    tern_model *one = tiny_open(preset, NULL);
+    tiny_prompt(one, 13, tokens, TOKENS);
+    float *want = plain_logits(preset, one, period, tokens);
+    float *of_one = plain_logits(preset, one, 1, tokens);
+    const size_t n_vocab = one->config.n_vocab;
+    assert_int_equal(one->config.n_kinds, 1);
+    assert_memory_not_equal(want + n_vocab, of_one + n_vocab, n_vocab * sizeof *want);
+    for (size_t i = 0; i < n_isas; i++) {
+        two_kinds t;
+        open_two_kinds(&t, preset, isas[i], period);
+        for (size_t k = 0; k < 3; k++) {
+            check_case("%s, %s, period %u, batch %u", preset, isas[i], period, batches[k]);
+            check_kinds(t.model, tokens, want,
+                        (tern_session_params){.n_ctx = TOKENS,
+                                              .n_batch = batches[k],
+                                              .threads = threads[k],
+                                              .kv = TERN_FORMAT_F16});
+        }
+        tern_model_free(&t.model);
+    }
+    free(want);
+    free(of_one);
+    tern_model_free(&one);
+}
+
+static void test_two_kinds(void **state) {
+    (void)state;
+    check_two_kinds("bitnet-tiny", 2);     /* the first layer is of the second kind */
+    check_two_kinds("llama-tiny-q4_1", 3); /* both layers are */
+}
+
+/* A window is refused, of either kind: no row of attention knows one. */
+static void test_window(void **state) {
+    two_kinds t;
+    tern_error err;
+    (void)state;
+    check_case("windows");
+    open_two_kinds(&t, "bitnet-tiny", NULL, 2);
+    t.second.kind.window = 1024;
+    assert_int_equal(tern_config_kinds(t.model->file, &t.model->config, &err), TERN_ERR_CONFIG);
+    assert_non_null(strstr(err.message, "kind 1 attend to a window of 1024 positions"));
+    t.second.kind.window = 0;
+    t.model->config.kinds[0].window = 7;
+    assert_int_equal(tern_config_kinds(t.model->file, &t.model->config, &err), TERN_ERR_CONFIG);
+    assert_non_null(strstr(err.message, "kind 0 attend to a window of 7 positions"));
+    tern_model_free(&t.model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f16_cache),
-        cmocka_unit_test(test_f32_cache),
-        cmocka_unit_test(test_q8_0_cache),
+        cmocka_unit_test(test_f16_cache),  cmocka_unit_test(test_f32_cache),
+        cmocka_unit_test(test_q8_0_cache), cmocka_unit_test(test_two_kinds),
+        cmocka_unit_test(test_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

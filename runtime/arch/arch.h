@@ -36,6 +36,22 @@ typedef struct tern_arch_defaults {
     float norm_eps, rope_base;
 } tern_arch_defaults;
 
+/* What layers of one kind share. */
+typedef struct tern_layer_kind {
+    uint32_t window;  /* positions that a token attends to, its own included; 0: all up to it */
+    float rope_base;  /* the first pair of a head turns by 1 radian a position, the last hardly */
+    float rope_scale; /* multiplies angles: 1 / factor of linear scaling */
+} tern_layer_kind;
+
+/*
+ * Layers of a second kind. Layers period - 1, 2 * period - 1 ... (counted from 0) are of the first
+ * kind, which keys of the file describe; all others are of this one. period >= 1.
+ */
+typedef struct tern_arch_second_kind {
+    uint32_t period;
+    tern_layer_kind kind;
+} tern_arch_second_kind;
+
 typedef struct tern_arch {
     const char *name;     /* general.architecture */
     const char *hf_class; /* "architectures" of a Hugging Face config.json; NULL: not converted */
@@ -46,7 +62,8 @@ typedef struct tern_arch {
     bool ternary;         /* trained with ternary weights, which decides what is ambiguous */
     bool bitnet_text; /* a vocabulary of 128256 tokens that names no pre-tokenizer is Llama 3's, and
                          with <|eot_id|> and no template chats have the form of BitNet 2B4T */
-    const tern_arch_defaults *defaults; /* NULL: every key must be there */
+    const tern_arch_defaults *defaults;  /* NULL: every key must be there */
+    const tern_arch_second_kind *second; /* NULL: all layers are of the first kind */
 } tern_arch;
 
 /* All of them, and how many. Static storage. */

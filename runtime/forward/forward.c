@@ -126,16 +126,17 @@ static void embed(pass *p) {
     copy_given(p);
 }
 
-/* cosine, sine[T][n_rot/2] of the positions, which are numbers of the host's. */
+/* cosine, sine[n_kinds][T][n_rot/2] of the positions, which are numbers of the host's. */
 static void find_angles(pass *p) {
-    const size_t half = p->config->n_rot / 2, bytes = p->batch->n * half * sizeof(float);
+    const size_t half = p->config->n_rot / 2, rows = p->batch->n;
+    const size_t count = p->config->n_kinds * rows, bytes = count * half * sizeof(float);
     const tern_lane_use uses[] = {tern_lane_use_all(p->s->cosine, bytes, true),
                                   tern_lane_use_all(p->s->sine, bytes, true)};
     tern_lane_enter(&p->lane.lane, uses, 2);
-    const tern_part part = tern_lane_part(&p->lane.lane, p->batch->n);
-    for (size_t t = part.begin; t < part.end; t++)
-        tern_rope_angles(p->model->frequency[0], half, p->batch->at[t].position,
-                         p->s->cosine + t * half, p->s->sine + t * half);
+    const tern_part part = tern_lane_part(&p->lane.lane, count);
+    for (size_t i = part.begin; i < part.end; i++)
+        tern_rope_angles(p->model->frequency[i / rows], half, p->batch->at[i % rows].position,
+                         p->s->cosine + i * half, p->s->sine + i * half);
 }
 
 /* ---- steps --------------------------------------------------------------------------------- */
@@ -261,16 +262,18 @@ static tern_device_rows head_rows(const pass *p, const heads *h) {
                               .rows = count_of(h->rows) * h->count};
 }
 
-/* Heads normed if the block does that, then turned by the positions of their rows. */
+/* Heads normed if the block does that, then turned by the positions of their rows, as layers of
+ * this kind do. */
 static void turn(pass *p, const heads *h, const float *g) {
     const tern_config *c = p->config;
     const size_t half = c->n_rot / 2;
+    const size_t angles = p->weights->layers[p->layer].kind * p->batch->n + h->rows.begin;
     const tern_device_rows x = head_rows(p, h);
     const tern_device_rope rope = {.op = c->arch->rope,
                                    .x = x.data,
                                    .stride = h->count * c->head_dim,
-                                   .c = p->s->cosine + h->rows.begin * half,
-                                   .s = p->s->sine + h->rows.begin * half,
+                                   .c = p->s->cosine + angles * half,
+                                   .s = p->s->sine + angles * half,
                                    .half = half,
                                    .heads = h->count,
                                    .tokens = count_of(h->rows),

@@ -32,8 +32,7 @@ typedef struct tern_scratch {
     float *gate;          /* [T][n_ff] */
     float *up;            /* [T][n_ff] */
     float *out;           /* [T][n_embd]               what is added to the residual stream */
-    float *cosine;        /* [T][n_rot / 2] */
-    float *sine;          /* [T][n_rot / 2] */
+    float *cosine, *sine; /* [n_kinds][T][n_rot / 2] */
     float *logits;        /* [n_vocab] */
     float *lower, *upper; /* [n_picks][n_vocab] bounds, or in lower logits; NULL: not needed */
     size_t width;         /* widest matrix input, columns */

@@ -48,7 +48,7 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     const size_t heads = (size_t)c->n_head * c->head_dim;
     const size_t kv = (size_t)c->n_head_kv * c->head_dim;
     const size_t batch = r->n_batch;
-    const size_t half = c->n_rot / 2;
+    const size_t angles = (size_t)c->n_kinds * (c->n_rot / 2);
     w->width = larger(larger(c->n_embd, c->n_ff), heads);
     w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
@@ -67,8 +67,8 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     w->gate = tern_take(t, batch * c->n_ff, sizeof(float));
     w->up = tern_take(t, batch * c->n_ff, sizeof(float));
     w->out = tern_take(t, batch * c->n_embd, sizeof(float));
-    w->cosine = tern_take(t, batch * half, sizeof(float));
-    w->sine = tern_take(t, batch * half, sizeof(float));
+    w->cosine = tern_take(t, batch * angles, sizeof(float));
+    w->sine = tern_take(t, batch * angles, sizeof(float));
 }
 
 /* What is known of the rows of a pass. */

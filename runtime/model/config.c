@@ -169,6 +169,23 @@ static tern_status read_vocabulary(const tern_gguf *file, tern_config *c, tern_e
     return TERN_OK;
 }
 
+tern_status tern_config_kinds(const tern_gguf *file, tern_config *c, tern_error *err) {
+    c->n_kinds = 1;
+    if (c->arch->second)
+        c->kinds[c->n_kinds++] = c->arch->second->kind;
+    for (uint32_t i = 0; i < c->n_kinds; i++)
+        if (c->kinds[i].window != 0)
+            return tern_fail(err, TERN_ERR_CONFIG,
+                             "%s: layers of kind %u attend to a window of %u positions, which is "
+                             "not supported",
+                             tern_gguf_name(file), i, c->kinds[i].window);
+    return TERN_OK;
+}
+
+uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer) {
+    return c->arch->second && (layer + 1) % c->arch->second->period != 0 ? 1 : 0;
+}
+
 static tern_status unknown_architecture(const tern_gguf *file, tern_span name, tern_error *err) {
     char known[200];
     return tern_fail(err, TERN_ERR_ARCH, "%s: architecture '%.*s' is not supported (%s)",
@@ -187,7 +204,8 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
         return unknown_architecture(file, name, err);
     if ((status = read_sizes(file, &c, err)) || (status = read_heads(file, &c, err)) ||
         (status = read_attention_scale(file, &c, err)) ||
-        (status = read_rope_scaling(file, &c, err)) || (status = read_vocabulary(file, &c, err)))
+        (status = read_rope_scaling(file, &c, err)) ||
+        (status = tern_config_kinds(file, &c, err)) || (status = read_vocabulary(file, &c, err)))
         return status;
     *out = c;
     return TERN_OK;

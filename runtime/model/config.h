@@ -11,18 +11,7 @@
 #include "runtime/model/block.h"
 #include "tern/kernels.h"
 
-/*
- * What layers of one kind share. Every architecture of today has one kind. One with layers of
- * several adds to TERN_LAYER_KINDS and says in tern_layer.kind which is which; the forward pass
- * then needs angles for each kind, and attention that knows the window.
- */
-typedef struct tern_layer_kind {
-    uint32_t window;  /* positions that a token attends to, its own included; 0: all up to it */
-    float rope_base;  /* the first pair of a head turns by 1 radian a position, the last hardly */
-    float rope_scale; /* multiplies angles: 1 / factor of linear scaling */
-} tern_layer_kind;
-
-enum { TERN_LAYER_KINDS = 1 };
+enum { TERN_LAYER_KINDS = 2 }; /* at most */
 
 /* Numbers of one model, checked against each other. */
 typedef struct tern_config {
@@ -38,6 +27,7 @@ typedef struct tern_config {
     uint32_t n_ctx; /* trained for */
     float norm_eps;
     float attention_scale; /* multiplies q . k: 1 / sqrt(head_dim) unless the file has its own */
+    uint32_t n_kinds;      /* of layers */
     tern_layer_kind kinds[TERN_LAYER_KINDS];
 } tern_config;
 
@@ -57,6 +47,16 @@ static inline tern_block_sizes tern_config_block(const tern_config *c) {
  */
 TERN_MUST_CHECK tern_status tern_config_read(const tern_gguf *file, tern_config *out,
                                              tern_error *err);
+
+/*
+ * Adds the kind of layers that the architecture has besides the first, and sets n_kinds. A kind
+ * with a window is refused, since attention knows none: TERN_ERR_CONFIG, which names the file.
+ */
+TERN_MUST_CHECK tern_status tern_config_kinds(const tern_gguf *file, tern_config *c,
+                                              tern_error *err);
+
+/* The index of a layer's kind. */
+uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer);
 
 /*
  * The rotation frequencies of a kind of layers, *out [n_rot / 2] radians per position, to be freed:

@@ -223,11 +223,14 @@ static tern_status copy_name(tern_model *m, tern_error *err) {
     return m->name ? TERN_OK : tern_fail(err, TERN_ERR_NOMEM, "no memory for the model's name");
 }
 
-static tern_status find_frequencies(tern_model *m, tern_error *err) {
+tern_status tern_model_use_kinds(tern_model *m, tern_error *err) {
+    const tern_config *c = &m->config;
     tern_status status = TERN_OK;
-    for (size_t i = 0; status == TERN_OK && i < TERN_LAYER_KINDS; i++)
-        status = tern_config_frequencies(m->file, &m->config, &m->config.kinds[i], &m->frequency[i],
-                                         err);
+    for (uint32_t n = 0; n < c->n_layer; n++)
+        m->layers[n].kind = tern_config_kind_of(c, n);
+    for (uint32_t i = 0; status == TERN_OK && i < c->n_kinds; i++)
+        if (!m->frequency[i])
+            status = tern_config_frequencies(m->file, c, &c->kinds[i], &m->frequency[i], err);
     return status;
 }
 
@@ -281,12 +284,15 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if ((s = tern_gguf_open(path, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) ||
         (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
-        (s = select_rows(m, err)) || (s = find_frequencies(m, err)))
+        (s = select_rows(m, err)))
         return s;
     doubt_codes(m);
     m->own.layers = m->layers = calloc(m->config.n_layer, sizeof *m->layers);
     if (!m->layers)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
+    s = tern_model_use_kinds(m, err);
+    if (s != TERN_OK)
+        return s;
     if (params->tune)
         tern_tune_cores(&m->guard, params->cache, !params->no_weights, m->topology);
     s = tern_model_open_tokenizer(m, params, err);

@@ -74,7 +74,7 @@ struct tern_model {
     tern_weight_set own; /* as they were loaded */
     tern_model_replicas replicas;
     tern_head_image image; /* of the head; no rows: it is small, or shall be read itself */
-    double *frequency[TERN_LAYER_KINDS]; /* [n_rot / 2], radians per position */
+    double *frequency[TERN_LAYER_KINDS]; /* of each kind [n_rot / 2], radians per position */
     tern_tokenizer *tokenizer;           /* NULL: see tokenizer_error */
     tern_error tokenizer_error;
     tern_unused unused; /* in the file, and not known */
@@ -107,6 +107,9 @@ static inline bool tern_model_must_bind(const tern_model *m) {
  */
 TERN_MUST_CHECK tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused,
                                                     tern_error *err);
+
+/* Notes the kind of each layer, and makes the frequencies of each kind that has none yet. */
+TERN_MUST_CHECK tern_status tern_model_use_kinds(tern_model *m, tern_error *err);
 
 /*
  * Fills tokenizer, or tokenizer_error where nothing was asked for and the file has none: with the
