@@ -60,6 +60,49 @@ static void test_prompt_logprobs(void **state) {
     tern_session_free(&s);
 }
 
+/* Runs a request beside one that takes its last pages, after its first token. */
+static const answer *run_set_aside(const tern_request *request) {
+    static const uint8_t another[TERN_SPACE_BYTES] = "another";
+    tern_request first = engine_case_request(0);
+    first.space = another;
+    tern_engine_forget(engine_case.engine); /* so that everything is computed */
+    (void)engine_case_submit(&first);
+    const uint64_t id = engine_case_submit(request);
+    const answer *a = engine_case_answer(id, 0);
+    while (a->n == 0)
+        engine_case_step();
+    assert_int_equal(tern_engine_now(engine_case.engine).set_aside, 0);
+    engine_case_finish();
+    assert_true(a->figures.n_set_aside > 0 && a->figures.n_computed > PROMPT + 60);
+    return a;
+}
+
+/* A request that is set aside after its first token is computed again, but its prompt is not told
+ * again: its events come once, and they and its digest are those of the request alone. */
+static void test_prompt_set_aside(void **state) {
+    (void)state;
+    engine_case_open((tern_engine_params){
+        .n_ctx = PROMPT + 60,
+        .pool_bytes = 6 * tern_model_kv_bytes(engine_case.model, 64, TERN_FORMAT_F16),
+        .n_batch = 96,
+        .n_sequences = 2,
+        .n_ahead = 1,
+        .threads = 2});
+    tern_request request = engine_case_request(0); /* is promised no page before it needs it */
+    request.prompt_logprobs = request.logprobs = true;
+    request.n_logprobs = 3;
+    const answer *alone = engine_case_run(&request);
+    const answer *aside = run_set_aside(&request);
+    assert_int_equal(alone->figures.n_set_aside, 0);
+    assert_int_equal(aside->n_reported, PROMPT - 1);
+    assert_int_equal(aside->n, 60);
+    check_bytes("log-probabilities", alone->exact, aside->exact, sizeof alone->exact);
+    check_bytes("likeliest", alone->prompt, aside->prompt, sizeof alone->prompt);
+    check_bytes("tokens", alone->tokens, aside->tokens, sizeof alone->tokens);
+    check_bytes("their likeliest", alone->first, aside->first, sizeof alone->first);
+    assert_string_equal(alone->digest, aside->digest);
+}
+
 /* The digest of the runner's rows from a position of the prompt on. */
 static void digest_prompt(uint32_t from, char hex[65]) {
     const tern_runner_params params = {
@@ -136,6 +179,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prompt_only),
         cmocka_unit_test(test_prompt_logprobs),
+        cmocka_unit_test(test_prompt_set_aside),
     };
     return cmocka_run_group_tests(tests, engine_case_begin, engine_case_end);
 }
