@@ -32,6 +32,7 @@ static const receipt_field fields[] = {
     MUST("output.ignore_end", BOOL),
     MUST("output.stop_texts", LIST),
     MUST("output.stop_texts[]", ANY_TEXT),
+    MUST("output.drop_space", BOOL),
     MUST("output.text_sha256", HASH),
     MUST("output.ids_sha256", HASH),
     MUST("output.ids", LIST),

@@ -41,7 +41,8 @@ void audit_note(audit *a, const receipt_answer *answer) {
                                       answer->end == TERN_END_CONTEXT ? 0 : answer->max_tokens,
                                   .ignore_end = answer->ignore_end,
                                   .stop_texts = answer->stops,
-                                  .n_stop_texts = answer->n_stops};
+                                  .n_stop_texts = answer->n_stops,
+                                  .drop_space = answer->drop_space};
     uint64_t id;
     tern_error err = {0};
     text_clear(&a->expected);

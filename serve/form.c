@@ -48,9 +48,13 @@ void form_write_tern(job *j, size_t first, size_t n) {
     form_add(&j->out, "}");
 }
 
-void form_open_token(const job *j, text *t, int32_t token, float logprob) {
+/* {"token": ..., "logprob": ..., "bytes": [...], and is still open. */
+static void open_token(const job *j, text *t, int32_t token, float logprob, bool trimmed) {
     size_t size;
     const char *bytes = tern_token_bytes(j->place.tokenizer, token, true, &size);
+    const size_t dropped = trimmed && size > 0 && bytes[0] == ' ';
+    bytes += dropped;
+    size -= dropped;
     form_add(t, "{\"token\":");
     text_quote(t, bytes, size);
     text_print(t, ",\"id\":%d", (int)token);
@@ -62,16 +66,21 @@ void form_open_token(const job *j, text *t, int32_t token, float logprob) {
 }
 
 void form_note_token(job *j, size_t i, const tern_event *e) {
-    text *t = &j->choices[i].logs[0];
+    choice *c = &j->choices[i];
+    text *t = &c->logs[0];
+    size_t shown;
+    const bool trimmed = j->form->trims && !c->began;
     text_add(t, ",", t->size > 0);
-    form_open_token(j, t, e->token, (float)e->logprob);
+    open_token(j, t, e->token, (float)e->logprob, trimmed);
     form_add(t, ",\"top_logprobs\":[");
     for (size_t k = 0; k < e->n_likeliest; k++) {
         text_add(t, ",", k > 0);
-        form_open_token(j, t, e->likeliest[k].token, e->likeliest[k].logprob);
+        open_token(j, t, e->likeliest[k].token, e->likeliest[k].logprob, trimmed);
         form_add(t, "}");
     }
     form_add(t, "]}");
+    (void)tern_token_bytes(j->place.tokenizer, e->token, false, &shown);
+    c->began = c->began || shown > 0;
 }
 
 void form_write_prompt(const job *j, size_t i, text *t) {

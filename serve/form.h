@@ -47,10 +47,8 @@ form_usage form_count(const job *j);
 /* `,"tern":{...}` about n choices from `first` on. */
 void form_write_tern(job *j, size_t first, size_t n);
 
-/* {"token": ..., "logprob": ..., "bytes": [...], and is still open. */
-void form_open_token(const job *j, text *t, int32_t token, float logprob);
-
-/* Into logs[0]: a token as chats tell it, with the likeliest ones. */
+/* Into logs[0]: a token as chats tell it, with the likeliest ones. Where the form trims, the first
+ * token with text is told without the blank that its text lacks, and so are the likeliest there. */
 void form_note_token(job *j, size_t i, const tern_event *e);
 
 /* The prompt of a choice: the text that was given, or that of the ids. */

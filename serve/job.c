@@ -110,6 +110,7 @@ tern_request job_request(const job *j, size_t i) {
                           .ignore_end = a->ignore_end,
                           .stop_texts = a->stops,
                           .n_stop_texts = a->n_stops,
+                          .drop_space = j->form->trims,
                           .logprobs = a->logprobs,
                           .n_logprobs = a->n_logprobs,
                           .prompt_logprobs = j->notes != NULL,
@@ -144,12 +145,6 @@ void job_refuse(job *j, const refusal *r) {
 
 static bool give(job *j, size_t i, const char *bytes, size_t size) {
     choice *c = &j->choices[i];
-    if (!c->began && size > 0) {
-        c->began = true;
-        const size_t dropped = j->form->trims && bytes[0] == ' ';
-        bytes += dropped;
-        size -= dropped;
-    }
     c->new_line = c->new_line || (size > 0 && memchr(bytes, '\n', size) != NULL);
     if (!j->ask.stream || j->form->keeps_text)
         text_add(&c->content, bytes, size);
@@ -249,6 +244,7 @@ receipt_answer job_answer(const job *j) {
                             .ignore_end = request.ignore_end,
                             .stops = j->ask.stops,
                             .n_stops = j->ask.n_stops,
+                            .drop_space = request.drop_space,
                             .end = c->end,
                             .digest = c->digest};
 }

@@ -20,6 +20,7 @@ typedef struct receipt_answer {
     bool ignore_end;
     const char *const *stops; /* [n_stops] */
     size_t n_stops;
+    bool drop_space; /* one space at the start is no part of the text that they end */
     tern_end end;
     const char *digest;
 } receipt_answer;

@@ -131,7 +131,8 @@ class Answers(Served):
     def test_logprobs(self):
         chat = self.server.chat(QUESTION, logprobs=True, top_logprobs=3).json()["choices"][0]
         content = chat["logprobs"]["content"]
-        self.assertIn("4", "".join(entry["token"] for entry in content))
+        self.assertEqual("".join(entry["token"] for entry in content), chat["message"]["content"])
+        self.assertEqual(bytes(sum([entry["bytes"] for entry in content], [])).decode(), chat["message"]["content"])
         for entry in content:
             best = entry["top_logprobs"]
             self.assertEqual(len(best), 3)

@@ -69,6 +69,15 @@ class Receipts(Served):
             self.assertIn(receipt["output"]["stop"], (end,) if end else ("length", "context"))
             self.assert_good(receipt)
 
+    def test_the_blank_before_an_answer(self):
+        """No stop text has it, and a receipt says so: who repeats the answer stops where it stopped."""
+        for path, dropped in (("/v1/chat/completions", True), ("/completion", False)):
+            asked = {"messages": USER} if dropped else {"prompt": "Q: What is 2+2? A:"}
+            receipt = self.server.post(path, **asked, max_tokens=9, stop=[" 4"], receipt=True).json()["tern"]["receipt"]
+            self.assertEqual(receipt["output"]["drop_space"], dropped)
+            self.assertEqual(receipt["output"]["stop"], "end" if dropped else "stop")
+            self.assert_good(receipt)
+
     def test_nothing_of_this_machine_but_names(self):
         text = json.dumps(self.server.complete("Once", max_tokens=2, receipt=True).json()["tern"]["receipt"])
         self.assertNotRegex(text, r'["\s=](/\w+){2,}')

@@ -80,6 +80,7 @@ static json_t *output_json(const answer_receipts *r, const receipt_answer *a) {
     set(root, "max_tokens", count(a->max_tokens));
     set(root, "ignore_end", json_boolean(a->ignore_end));
     set(root, "stop_texts", stops);
+    set(root, "drop_space", json_boolean(a->drop_space));
     set(root, "text_sha256", receipt_hash_text(r->l->tokenizer, a->tokens, a->n_tokens));
     set(root, "hidden_sha256", json_string(a->digest));
     return root;

@@ -93,7 +93,8 @@ static tern_status ask_again(answer_run *run, tern_engine *engine, tern_error *e
         .max_tokens = full ? 0 : (size_t)rule_count(p->receipt, "output.max_tokens"),
         .ignore_end = rule_flag(p->receipt, "output.ignore_end"),
         .stop_texts = stops,
-        .n_stop_texts = json_array_size(list)};
+        .n_stop_texts = json_array_size(list),
+        .drop_space = rule_flag(p->receipt, "output.drop_space")};
     tern_status status = tern_engine_submit(engine, &request, &id, err);
     if (status == TERN_OK)
         status = step_to_end(run, engine, err);
