@@ -3,6 +3,7 @@
 behind the repository's claims; JSON Schemas of every kind."""
 
 import concurrent.futures
+import contextlib
 import importlib.util
 import json
 import re
@@ -10,14 +11,16 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import unittest
 from pathlib import Path
 
 import common
 import json_schema
 import receipt_tools as tools
 from common import ROOT, tern, tern_json, tern_text
+from serving import Server
 
-KINDS = ("receipt", "benchmark", "comparison")
+KINDS = ("receipt", "answer", "benchmark", "comparison")
 
 # A name of a benchmark, longer than a line of a table, and one with a dot.
 LONG, DOTTED = "tern_gemv_iq2_s_16x1_avx512vnni/memory/6912x2560/real_time/threads:2", "tern_x/1.5"
@@ -55,7 +58,7 @@ def every(n, mapping):
 
 
 class Documents(common.TernTest):
-    """A benchmark with every sweep and a comparison, made here, once for all tests."""
+    """A benchmark with every sweep, comparisons and an answer, made here, once for all tests."""
 
     keep = None
 
@@ -98,6 +101,13 @@ class Documents(common.TernTest):
         if done.returncode:
             raise AssertionError(done.stderr)
         cls.documents["independent"] = tools.load(cls.independent_path)
+        with contextlib.suppress(unittest.SkipTest), Server("-m", cls.model, "--threads", 1) as server:
+            asked = {"prompt": "a b", "max_tokens": 5, "stop": ["x", "yz"], "logit_bias": {"3": 0.5}, "receipt": True}
+            cls.documents["answer"] = server.post("/v1/completions", **asked).json()["tern"]["receipt"]
+
+    def kinds(self):
+        """Those there are documents of: without a server there is no answer."""
+        return [kind for kind in KINDS if kind in self.documents]
 
     def refused(self, changed):
         """Which of {name: document} are refused."""
@@ -170,7 +180,7 @@ class Writing(Documents):
 class Rules(Documents):
     def test_every_value(self):
         """Whatever is changed or left out, the digest notices."""
-        for kind in ("benchmark", "comparison", "independent"):
+        for kind in {*self.kinds(), "independent"} - {"receipt"}:
             d = self.documents[kind]
             changed = {}
             for path in tools.leaves(d):
@@ -314,7 +324,7 @@ class Schemas(Documents):
                              f"run: build/tern help {name} > docs/schemas/{name}")
 
     def test_good_documents(self):
-        for kind in KINDS:
+        for kind in self.kinds():
             self.assertEqual(schema(kind)["$id"], self.documents[kind]["$schema"])
             self.assertEqual(validate(self.documents[kind], kind), [])
         self.assertEqual(validate(self.documents["independent"], "comparison"), [])
@@ -325,7 +335,7 @@ class Schemas(Documents):
 
     def test_bad_documents(self):
         """What has another type, is missing or is not known breaks the schema, and `tern verify` says so."""
-        for kind in KINDS:
+        for kind in self.kinds():
             d = self.documents[kind]
             changed = {"more": d | {"remarks": ""}}
             for path in tools.leaves(d):
