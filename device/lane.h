@@ -11,7 +11,7 @@
  * The order of a stream is kept as if there were one lane. A lane remembers which memory has been
  * used since all lanes met, and in which shares; an operation first meets the others where it
  * reads or overwrites what another lane may have written, or overwrites what another lane may
- * still read. So a row that is normed and then quantized by the same lane waits for nobody. All
+ * still read. So a row that is normed and then quantized by the same lane needs no waiting. All
  * lanes remember the same, so all of them meet, or none does.
  *
  * A single row cannot be divided. Operations on it take microseconds, less than a meeting of all
@@ -50,7 +50,7 @@ enum { TERN_LANE_USES = 32, TERN_LANE_USES_OF_OP = 16 };
 
 /* A stream of the processor. All zero but for worker.count = 1: a stream without a team. */
 typedef struct tern_lane {
-    const tern_lane_team *team; /* NULL: there is one lane, that meets nobody */
+    const tern_lane_team *team; /* NULL: there is one lane, which meets no other */
     void *user;                 /* of team->enter */
     tern_worker worker;
     tern_lane_use uses[TERN_LANE_USES]; /* since all lanes met */
@@ -71,10 +71,10 @@ void tern_lane_enter(tern_lane *lane, const tern_lane_use *uses, size_t n);
 /* Meets the others, if anything was used since. */
 void tern_lane_meet(tern_lane *lane);
 
-/* The lane's part of so many items. */
+/* The lane's part of `count` items. */
 tern_part tern_lane_part(const tern_lane *lane, size_t count);
 
-/* Calls `body` for the lane's pieces of so many items. */
+/* Calls `body` for the lane's pieces of `count` items. */
 void tern_lane_share(const tern_lane *lane, size_t count, size_t unit, tern_lane_piece *body,
                      void *argument);
 

@@ -4,7 +4,7 @@
 
 /*
  * The processor as a device. Memory is memory; a stream is a lane (device/lane.h) and runs at once;
- * an operation is a row of the kernel table, for each of the lane's items. tern_device_open("cpu")
+ * an operation is a kernel of the table, for each of the lane's items. tern_device_open("cpu")
  * opens one whose streams have no team; a runner has one that computes its passes.
  */
 
@@ -19,7 +19,7 @@ typedef struct tern_attend_share {
     size_t lead;        /* chunks that the lane of chunk 0 merged */
 } tern_attend_share;
 
-/* Memory of attention, of whoever made the device. */
+/* Memory of attention, owned by the maker of the device. */
 typedef struct tern_attend_scratch {
     uint8_t *heads;       /* [lanes][stride] states of a lane's own, then scratch of the kernels */
     size_t stride;        /* bytes */
@@ -35,16 +35,16 @@ void tern_attend_scratch_sizes(size_t group, size_t dim, tern_attend_scratch *s)
 
 typedef struct tern_processor_device {
     tern_device base;
-    uint64_t mask; /* features that rows may need */
-    /* What operations over a format take; NULL: the first row of the table that the mask allows. */
+    uint64_t mask; /* features that kernels may need */
+    /* What operations over a format take; NULL: the first kernel that the mask allows. */
     const tern_kernel_row *rows[TERN_OP_COUNT][TERN_FORMAT_COUNT + 1];
     tern_attend_scratch attend; /* heads NULL: taken from the system for each operation */
 } tern_processor_device;
 
-/* Makes *p such a device, without rows and memory of its own. It owns nothing. */
+/* Makes *p such a device, without kernels and memory of its own. It owns nothing. */
 void tern_processor_init(tern_processor_device *p, uint64_t mask);
 
-/* The row for it; NULL and a message where there is none. */
+/* The kernel for it; NULL and a message where there is none. */
 const tern_kernel_row *tern_processor_row(const tern_device *d, tern_op op, tern_format format,
                                           tern_error *err);
 

@@ -8,7 +8,7 @@
 #include "tern/processor.h"
 
 /*
- * Processor features that rows of the kernel table may require, each in one line: its name in
+ * Processor features that kernels of the table may require, each in one line: its name in
  * kernels.toml, its bit in masks, where the processor says it, and cpuinfo's query.
  *
  * X86(word, bit, state): a bit of tern_x86_words (dispatch/features.h; Intel's manual, volume 2,
@@ -43,8 +43,8 @@ enum {
 
 /*
  * Features that the processor itself tells, by CPUID, or Linux on ARM. Needs no file and no memory,
- * so it is what is left where cpuinfo cannot start (it reads /proc and /sys, which a container may
- * lack), and it is the same: tests/test_features.c holds both together.
+ * so it also works where cpuinfo cannot start (which reads /proc and /sys; a container may lack
+ * them). Its answer is the same: tests/test_features.c compares both.
  */
 uint64_t tern_cpu_own_word(void);
 

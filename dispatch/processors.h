@@ -4,8 +4,8 @@
 
 /*
  * Processors by name, and which features of the table they have. TERN_PROCESSOR=NAME makes the
- * library believe in that processor as far as this machine can be it: a feature that either lacks
- * is absent, so nothing faults. For tests, and to see what another machine would choose.
+ * library act as on that processor, with the features that this machine has too: one that either
+ * lacks is absent, so nothing faults. For tests, and to see what another machine would choose.
  */
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@ typedef struct tern_known_processor {
 
 const tern_known_processor *tern_known_processors(size_t *count);
 
-/* Features that TERN_PROCESSOR leaves: all of them when it is not set or empty, none (scalar rows
- * still run) for a name that is unknown, where *known becomes false. known may be NULL. */
+/* Features that TERN_PROCESSOR leaves: all of them when it is not set or empty, none (scalar
+ * kernels still run) for a name that is unknown, where *known becomes false. known may be NULL. */
 uint64_t tern_believed_features(bool *known);
 
 #endif

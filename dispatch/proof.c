@@ -37,7 +37,7 @@ uint64_t tern_prove_features(uint64_t announced, const tern_isa_info *isas, size
 
     sigemptyset(&guard.sa_mask);
     if (sigaction(SIGILL, &guard, &previous) != 0)
-        return 0; /* without a guard nothing but scalar rows is safe */
+        return 0; /* without a guard only scalar kernels are safe */
     for (size_t i = 0; i < count; i++) {
         if (!isas[i].built || (isas[i].needs & ~features) != 0)
             continue;

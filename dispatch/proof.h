@@ -5,7 +5,7 @@
 /*
  * Hypervisors and emulators announce instructions that they then refuse, and a program that
  * believes them dies with an illegal instruction. So every instruction set of the table is executed
- * once, under a fault guard, before its rows may be selected.
+ * once, under a fault guard, before its kernels may be selected.
  */
 
 #include "dispatch/select.h"

@@ -20,18 +20,18 @@ typedef struct tern_isa_info {
 /* Instruction sets of the table, weakest first. Static storage. */
 const tern_isa_info *tern_isas(size_t *count);
 
-/* What a caller needs a row for. */
+/* What a caller needs a kernel for. */
 typedef struct tern_kernel_use {
     tern_op op;
     tern_format format; /* packed layouts: any that the layout holds */
     tern_layout layout;
 } tern_kernel_use;
 
-/* First row of `table` for the use that has code and whose needs are all in mask, or NULL. */
+/* First kernel of `table` for the use that has code and whose needs are all in mask, or NULL. */
 const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
                                        tern_kernel_use use);
 
-/* The scalar row for (op, format), or NULL: the one that needs no feature. */
+/* The scalar kernel for (op, format), or NULL: the one that needs no feature. */
 static inline const tern_kernel_row *tern_kernel_scalar(tern_op op, tern_format format) {
     return tern_kernel_select(0, op, format);
 }

@@ -3,9 +3,9 @@
 #define TERN_KERNELS_REFERENCE_H
 
 /*
- * docs/numerics.md in C: the oracle that every kernel row must equal bit for bit. One naive
+ * docs/numerics.md in C: the oracle that every kernel must equal bit for bit. One naive
  * function for each operation, on weights as the file stores them, one element at a time. It shares
- * no code with the rows, with packing or with dequantization, so that a test against it checks
+ * no code with the kernels, with packing or with dequantization, so that a test against it checks
  * those too. It is for tests only.
  */
 

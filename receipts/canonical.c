@@ -63,7 +63,7 @@ static void add_object(tern_sha256 *h, const json_t *object, const char *const *
     json_t *member;
     size_t n = 0;
     if (keys == NULL)
-        return; /* noted: the digest is wrong, and nobody may believe it */
+        return; /* noted: the digest is wrong, and must not be believed */
     /* The iteration does not change the object; the tree wants it writable all the same. */
     json_object_foreach((json_t *)(uintptr_t)object, key, member) {
         if (!is_listed(key, without))

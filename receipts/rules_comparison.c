@@ -51,7 +51,7 @@ static bool names_mock(const json_t *side) {
     return mock;
 }
 
-/* A side that names tern's kernels is real; of other programs nobody knows. */
+/* A side that names tern's kernels is real; of other programs it is not known. */
 static void check_path(const rule_place *p) {
     const char *path = rule_text(p->object, "compute_path");
     const size_t kernels = json_array_size(json_object_get(p->object, "kernels"));

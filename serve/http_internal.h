@@ -93,7 +93,7 @@ struct http_exchange {
 /* Hands what there is of a reply to the library, or suspends the connection until there is one. */
 http_result http_proceed(http_exchange *x);
 
-/* With the server's lock held: its client has so long from now on, for so many bytes. */
+/* With the server's lock held: how long its client has from now on, for that many bytes. */
 void http_wait_for(const http_server *s, http_connection *c, size_t bytes);
 
 /* Takes a stream out of the server's list. */

@@ -67,7 +67,7 @@ typedef struct job {
     char id[48];      /* of its reply */
     time_t created;
     unsigned n_events;                      /* of a stream that numbers them */
-    uint8_t private_name[KEY_DIGEST_BYTES]; /* of its pages, where they are nobody else's */
+    uint8_t private_name[KEY_DIGEST_BYTES]; /* of its pages, if no other job may use them */
     http_exchange *x;                       /* kept */
     job_place place;
     visit *visit;      /* kept */
@@ -102,7 +102,7 @@ bool job_is_whole(const job *j);
 /* Whether the answer was repeated, with another result. */
 bool job_differs(const job *j);
 
-/* What happened to branch e->branch of request i. False: nobody wants the rest, cancel it. */
+/* What happened to branch e->branch of request i. False: the rest is not wanted, cancel it. */
 bool job_take(job *j, size_t i, const tern_event *e);
 
 /* All of it has ended, or will not be told: replies with what there is, or with the refusal. */

@@ -4,7 +4,7 @@
 
 /*
  * A line for each request, as text or as a JSON object. A thread of its own writes them, so that
- * a disk or a pipe that is slow or full delays nobody: lines that find no place are dropped and
+ * a disk or a pipe that is slow or full delays no answer: lines that find no place are dropped and
  * counted. Whole lines are written, or none.
  */
 

@@ -18,7 +18,7 @@ enum { READERS = 2, SEND_SECONDS = 5 };
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* What is left over of a line behind a word and blanks; NULL when it begins otherwise. */
+/* What is left of a line after a word and blanks; NULL when it begins otherwise. */
 static const char *behind_word(const char *line, const char *word) {
     const size_t n = strlen(word);
     if (line == NULL || strncasecmp(line, word, n) != 0 || line[n] != ' ')

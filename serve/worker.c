@@ -36,7 +36,7 @@ static void drop(worker *w, size_t at) {
     w->jobs[at] = w->jobs[--w->n_jobs];
 }
 
-/* Ends what nobody waits for: before each pass, all sockets in one call. */
+/* Ends what no client waits for: before each pass, all sockets in one call. */
 static void look(worker *w) {
     for (size_t i = 0; i < w->n_jobs; i++)
         w->sockets[i] = (struct pollfd){.fd = http_socket(w->jobs[i]->x), .events = POLLRDHUP};

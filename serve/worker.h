@@ -3,8 +3,8 @@
 #define TERN_SERVE_WORKER_H
 
 /*
- * The one thread that steps the engine. Between two passes it ends what nobody waits for any more,
- * and hands what happened to the jobs. It never waits for a socket.
+ * The one thread that steps the engine. Between two passes it ends what no client waits for any
+ * more, and hands what happened to the jobs. It never waits for a socket.
  */
 
 #include "serve/audit.h"
@@ -13,7 +13,7 @@
 
 typedef struct worker worker;
 
-/* Starts it. The engine belongs to the caller and outlives the worker; nobody else steps it. So
+/* Starts it. The engine belongs to the caller and outlives the worker; nothing else steps it. So
  * does the audit, which works when there are no jobs; NULL: there is none. TERN_ERR_NOMEM. */
 TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, audit *checks, worker **out,
                                         tern_error *err);

@@ -286,7 +286,7 @@ void tern_device_close(tern_device **device);
 /* The text of a kind ("cuda"); NULL when out of range. */
 const char *tern_device_name(tern_device_kind kind);
 
-/* The device that runs a row of the kernel table: CUDA for its rows, else the processor. */
+/* The device that runs a kernel of the table: CUDA for its own, else the processor. */
 tern_device_kind tern_device_of_row(const tern_kernel_row *row);
 
 /*

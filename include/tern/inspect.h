@@ -63,10 +63,10 @@ tern_places tern_model_places(const tern_model *model);
  * NULL: it has some. Static storage. */
 const char *tern_model_no_replicas(const tern_model *model);
 
-/* The features that the model's kernels may use: bits of the needs of kernel rows. */
+/* The features that the model's kernels may use: bits of the needs of kernels. */
 uint64_t tern_model_features(const tern_model *model);
 
-/* As tern_kernel_select_layout with these features, without the rows of tern_model_refusals. */
+/* As tern_kernel_select_layout with these features, without the kernels of tern_model_refusals. */
 const tern_kernel_row *tern_model_select(const tern_model *model, tern_op op, tern_format format,
                                          tern_layout layout);
 
@@ -93,7 +93,7 @@ typedef struct tern_linear_info {
     const tern_kernel_row *gemv;     /* multiplies by one token */
     const tern_kernel_row *gemm;     /* by several; of no use for SCAN */
     uint64_t bytes;                  /* that one multiplication reads */
-    const char *choice;              /* where layout and rows come from, as tern_model_choice */
+    const char *choice;              /* where layout and kernels come from, as tern_model_choice */
     const tern_kernel_row *table[2]; /* gemv and gemm that the table's order prefers; NULL: none */
 } tern_linear_info;
 

@@ -9,15 +9,15 @@
  *
  * How to use this library; examples/gemv.c is the whole of it on a page:
  *  1. tern_cpu_mask says what this machine can run. Once.
- *  2. tern_kernel_select gives a row of the kernel table for an operation and a format. Keep it.
+ *  2. tern_kernel_select gives a kernel of the table for an operation and a format. Keep it.
  *  3. Weights come in the layout of a file, or from floats with tern_quantize_weights. Unless the
- *     row's layout is ROWS, tern_pack_rows brings them into it. A tern_matrix describes the result.
+ *     kernel's layout is ROWS, tern_pack_rows packs them. A tern_matrix describes the result.
  *  4. Activations are brought into the form that tern_layout_input names for the layout: FLOAT as
- *     they are, TOKEN by the row for QUANTIZE_TOKEN, BLOCK by that for QUANTIZE_BLOCK. A
+ *     they are, TOKEN by the kernel for QUANTIZE_TOKEN, BLOCK by QUANTIZE_BLOCK's. A
  *     tern_activations describes them.
  *  5. row->fn.matmul computes a rectangle of the output; the other operations are called alike.
  *
- * Results. For one operation and format all rows return the same bits: integer parts are exact,
+ * Results. For one operation and format all kernels return the same bits: integers are exact,
  * float parts follow the order fixed in docs/numerics.md. That supposes the floating-point mode
  * that a program starts with: round to nearest, denormals kept.
  *
@@ -191,7 +191,7 @@ enum {
     TERN_Q_PAD = 64,        /* int8 activation rows are zero-padded to a multiple of this */
     TERN_BLOCK = 32,        /* columns a block scale covers */
     TERN_LANES = 16,        /* virtual lanes of every float reduction */
-    TERN_MANY_TOKENS = 32,  /* with this many, a gemm row may order its work otherwise */
+    TERN_MANY_TOKENS = 32,  /* with this many, a gemm kernel may work in another order */
     TERN_ATTEND_CHUNK = 64, /* cache positions that attention handles before it merges: a page */
     TERN_ALIGN = 64         /* alignment of packed matrices and of arena allocations */
 };
@@ -221,7 +221,7 @@ tern_layout tern_format_layout(tern_format format);
 /* ---- operands ------------------------------------------------------------------------------ */
 
 /*
- * A weight matrix W[rows][cols] in the layout of the rows that were selected for it. The view
+ * A weight matrix W[rows][cols] in the layout of the kernels that were selected for it. The view
  * borrows `data`, which the caller owns.
  */
 typedef struct tern_matrix {
@@ -261,8 +261,8 @@ typedef struct tern_tile {
 
 /*
  * gemv, gemm: y[t][r] = sum_k W[r][k] * x[t][k] for one rectangle; y[t*y_stride + r].
- * gemv rows are tuned for one token, gemm rows for many; both accept any number.
- * w->layout equals the row's layout. Writes nothing outside the rectangle.
+ * gemv kernels are tuned for one token, gemm kernels for many; both accept any number.
+ * w->layout equals the kernel's layout. Writes nothing outside the rectangle.
  */
 typedef void tern_matmul_fn(const tern_matrix *w, const tern_activations *x, const tern_tile *tile,
                             float *y, size_t y_stride);
@@ -293,7 +293,7 @@ typedef void tern_layernorm_fn(const float *x, const float *g, const float *b, s
 
 /*
  * rope: rotates x[0 .. 2*half) in place by the angles whose cosine and sine are c[half], s[half].
- * Format F32 only; the pairing is the row's: NORM (2i, 2i+1) or NEOX (i, i+half).
+ * Format F32 only; the pairing is the kernel's: NORM (2i, 2i+1) or NEOX (i, i+half).
  */
 typedef void tern_rope_fn(float *x, const float *c, const float *s, size_t half);
 
@@ -318,8 +318,8 @@ typedef struct tern_attend_heads {
 } tern_attend_heads;
 
 /*
- * What a sequence remembers lies in pages: TERN_ATTEND_CHUNK rows of dim elements in the row's
- * cache format (a row of Q8_0 is whole blocks: ceil(dim / 32) * 34 bytes), one after the other.
+ * Keys and values lie in pages: TERN_ATTEND_CHUNK rows, one after the other, of dim elements in the
+ * kernel's cache format (a row of Q8_0 is whole blocks: ceil(dim / 32) * 34 bytes).
  * Chunk c of the keys begins at k + pages[c] * page_stride, of the values at v + pages[c] *
  * page_stride. As many positions are read as the last token sees. Alignment: an element's.
  */
@@ -371,12 +371,12 @@ size_t tern_attend_scratch_bytes(size_t heads, size_t dim);
 /* softmax: x[i] = exp(x[i] - max) / sum, in place. n >= 1. */
 typedef void tern_softmax_fn(float *x, size_t n);
 
-/* gate: y[i] = act(g[i]) * u[i]; act is the row's: silu(g) = g / (1 + exp(-g)), relu2(g) =
+/* gate: y[i] = act(g[i]) * u[i]; act is the kernel's: silu(g) = g / (1 + exp(-g)), relu2(g) =
  * max(g,0)^2. y may be g or u. */
 typedef void tern_gate_fn(const float *g, const float *u, size_t n, float *y);
 
 /*
- * bias: y[i] = act(x[i] + b[i]), a bias and what follows it in one pass; act is the row's:
+ * bias: y[i] = act(x[i] + b[i]), a bias and what follows it in one pass; act is the kernel's:
  * relu(z) = max(z, 0), relu2(z) = max(z, 0)^2, silu(z) = z / (1 + exp(-z)),
  * gelu(z) = z / (1 + exp(-1.59577 * (z + 0.044715 * z^3))), tanh. y may be x or b. Without an
  * activation this is add.
@@ -399,7 +399,7 @@ typedef void tern_embed_fn(const void *row, size_t n, float *y);
  */
 typedef void tern_store_fn(const float *x, size_t n, void *out);
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- kernels ------------------------------------------------------------------------------- */
 
 #define TERN_OP_LIST(X)                                                                            \
     X(GEMV, "gemv")                                                                                \
@@ -434,7 +434,7 @@ typedef enum tern_op {
 
 const char *tern_op_name(tern_op op);
 
-/* The test that compares the rows of an operation with the reference; NULL for an unknown one. */
+/* The test that compares an operation's kernels with the reference; NULL for an unknown one. */
 const char *tern_op_test(tern_op op);
 
 typedef struct tern_kernel_row {
@@ -445,7 +445,7 @@ typedef struct tern_kernel_row {
     tern_layout layout;
     uint64_t needs; /* feature bits of dispatch/cpu.h, all needed */
     uint32_t rows_tile, tokens_tile;
-    union {                     /* NULL when the row was not built for this architecture */
+    union {                     /* NULL when it was not built for this architecture */
         void (*any)(void);      /* of several functions the first */
         tern_matmul_fn *matmul; /* GEMV, GEMM */
         tern_quantize_token_fn *quantize_token;
@@ -465,40 +465,40 @@ typedef struct tern_kernel_row {
     } fn;
 } tern_kernel_row;
 
-/* A row that gave other bits than the scalar row of the same use, and where that was noticed. */
+/* A kernel that gave other bits than the scalar one of the same use, and where it was noticed. */
 typedef struct tern_kernel_refusal {
     const tern_kernel_row *row;
     char where[96]; /* a tensor's name, or an operation's */
 } tern_kernel_refusal;
 
-/* All rows in the table's order (preference order within an op and format). Static storage. */
+/* All kernels in the table's order (preference order within an op and format). Static storage. */
 const tern_kernel_row *tern_kernel_rows(size_t *count);
 
-/* The row of that name, or NULL. */
+/* The kernel of that name, or NULL. */
 const tern_kernel_row *tern_kernel_find(const char *name);
 
 /*
- * First built row of the table for (op, format) whose requirements are all in mask; NULL if none.
+ * First built kernel of the table for (op, format) whose needs are all in mask; NULL if none.
  * Products (GEMV, GEMM) are those of the format's default layout.
  */
 const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format format);
 
 /*
  * As tern_kernel_select, for products over another layout that holds the format. A packed layout
- * may hold several formats; its rows serve them all.
+ * may hold several formats; its kernels serve them all.
  */
 const tern_kernel_row *tern_kernel_select_layout(uint64_t mask, tern_op op, tern_format format,
                                                  tern_layout layout);
 
 /*
- * Whether an operation over a format has a row of its own for a processor with these features: any
- * but a scalar one, which counts only where the features allow nothing else. False also for
+ * Whether an operation over a format has a kernel of its own for a processor with these features:
+ * any but a scalar one, which counts only where the features allow nothing else. False also for
  * operations that the format does not have, such as a product over TERN_FORMAT_NONE.
  */
 bool tern_has_native_kernel(uint64_t mask, tern_op op, tern_format format);
 
 /*
- * All three steps of an attend row, for one caller: every chunk that the last token sees, to out.
+ * All three steps of an attend kernel, for one caller: all chunks that the last token sees, to out.
  * `states` takes tern_attend_state_bytes and is scratch, too.
  */
 void tern_attend_all(const tern_kernel_row *row, const tern_attend_args *args, void *states,

@@ -4,7 +4,7 @@
 
 /*
  * What this machine can run: the processor's features, and the instruction sets of the kernel
- * table. Features are bits of a mask; kernel rows say in theirs what they need.
+ * table. Features are bits of a mask; kernels say in theirs what they need.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ TERN_MUST_CHECK tern_status tern_cpu_mask(const char *isa, const char *disable, 
 
 /*
  * Names of the instruction sets that the processor announces but that faulted or gave a wrong
- * result when they were executed here, so that no row of them is used. Writes at most capacity
+ * result when they were executed here, so that no kernel of them is used. Writes at most capacity
  * names (static storage), returns how many there are.
  */
 size_t tern_cpu_refused(const char **names, size_t capacity);

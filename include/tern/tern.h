@@ -125,8 +125,8 @@ void tern_model_describe_loading(const tern_model *model, tern_model_loading *ou
  */
 uint64_t tern_model_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv);
 
-/* Rows that sessions with a cache of format kv use, without duplicates, in the order of the forward
- * pass. Writes at most capacity, returns how many there are. */
+/* Kernels that sessions with a cache of format kv use, without duplicates, in the order of the
+ * forward pass. Writes at most capacity, returns how many there are. */
 size_t tern_model_kernels(const tern_model *model, tern_format kv, const tern_kernel_row **rows,
                           size_t capacity);
 
@@ -145,8 +145,8 @@ size_t tern_model_unused(const tern_model *model, const char *const **names);
 const char *tern_model_doubt(const tern_model *model);
 
 /*
- * Rows that were refused while the model was loaded, because on its weights (or on made-up input)
- * they gave other bits than the scalar rows. A sound row replaced each of them. Normally none. Sets
+ * Kernels that were refused while the model was loaded: on its weights (or on made-up input) they
+ * gave other bits than the scalar ones. A sound kernel replaced each of them. Normally none. Sets
  * *refusals to an array owned by the model, returns how many there are.
  */
 size_t tern_model_refusals(const tern_model *model, const tern_kernel_refusal **refusals);
@@ -176,8 +176,8 @@ enum { TERN_NUMERICS_VERSION = 1 };
 const char *tern_model_isa(const tern_model *model);
 
 /*
- * Where the choice of layouts and of rows for matrices came from: "table", the order of preference
- * of the kernel table; "tuned", measurements; "asked", tern_model_params.layout. Static storage.
+ * Where the choice of layouts and of kernels for matrices came from: "table", the table's order of
+ * preference; "tuned", measurements; "asked", tern_model_params.layout. Static storage.
  */
 const char *tern_model_choice(const tern_model *model);
 
@@ -359,8 +359,8 @@ typedef struct tern_session_work {
 tern_session_work tern_session_work_done(const tern_session *s);
 
 /*
- * Rows that the session has executed since it was made, without duplicates, in the order of the
- * forward pass: unlike tern_model_kernels without the gemm rows as long as every batch had one
+ * Kernels that the session has executed since it was made, without duplicates, in the order of the
+ * forward pass: unlike tern_model_kernels without those of gemm as long as every batch had one
  * token. Writes at most capacity, returns how many there are.
  */
 size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows, size_t capacity);

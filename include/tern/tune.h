@@ -14,7 +14,7 @@
 
 TERN_API_BEGIN
 
-/* A row that could multiply by a matrix. */
+/* A kernel that could multiply by a matrix. */
 typedef struct tern_tune_candidate {
     const tern_kernel_row *row;
     double seconds; /* of one token, the median of all rounds; 0: ruled out before */
@@ -27,7 +27,7 @@ typedef struct tern_tune_result {
     size_t rows, cols;
     uint32_t threads;
     uint64_t stream;                       /* bytes of weights between two uses of a matrix */
-    tern_layout layout;                    /* the choice: this, and two rows over it */
+    tern_layout layout;                    /* the choice: this, and two kernels */
     const tern_kernel_row *gemv, *gemm;    /* NULL: there was no memory to measure */
     const tern_tune_candidate *candidates; /* [n], those of gemv first */
     size_t n;

@@ -16,7 +16,7 @@ typedef struct tern_pass_costs {
     double row_seconds[TERN_COST_SIZES]; /* lately, of passes of that size; 0: not known */
 } tern_pass_costs;
 
-/* A pass of so many rows (>= 1) took so long. Old measurements count less with each new one. */
+/* A pass of `rows` (>= 1) took `seconds`. Old measurements count less with each new one. */
 void tern_pass_costs_add(tern_pass_costs *c, uint32_t rows, double seconds);
 
 /*

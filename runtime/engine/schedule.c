@@ -249,7 +249,7 @@ static void admit_all(tern_schedule *s) {
     }
 }
 
-/* Promises memory for so many positions of a running job, and more where there is more. */
+/* Promises memory for that many positions of a running job, and more where there is more. */
 static bool extend(tern_schedule *s, tern_job *job, uint32_t positions) {
     const uint32_t have = job->n_pages + job->promised;
     if (tern_pages_of(positions) <= have)
@@ -309,7 +309,7 @@ static tern_plan_span span_of(tern_schedule *s, tern_job *job, uint32_t n) {
                             .wanted = rest > picks ? smaller(rest, n) : picks};
 }
 
-/* Rows that a pass may have when so many jobs decode. */
+/* Rows that a pass may have when that many jobs decode. */
 static uint32_t rows_of_pass(const tern_schedule *s, const tern_pass_costs *costs, double gap,
                              uint32_t n_decode) {
     if (n_decode == 0 || gap <= 0.0)

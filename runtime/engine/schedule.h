@@ -29,7 +29,7 @@ typedef struct tern_job tern_job;
 struct tern_job {
     uint64_t number;       /* order of arrival, all different */
     int32_t priority;      /* larger first */
-    const uint8_t *space;  /* [TERN_SPACE_BYTES] with whom it may share pages */
+    const uint8_t *space;  /* [TERN_SPACE_BYTES]: equal ones may share pages */
     const int32_t *tokens; /* [n_tokens] that are known, then [n_guesses] that are only guessed */
     uint32_t n_tokens;     /* >= 1; grows */
     uint32_t n_guesses;    /* of the next pass */
@@ -65,8 +65,8 @@ typedef struct tern_schedule_params {
 typedef struct tern_plan_span {
     tern_job *job;
     uint32_t position, n;
-    uint32_t picks;  /* of the last so many rows a token is picked: 0, or 1 and its guesses */
-    uint32_t wanted; /* the last so many rows have results, >= picks */
+    uint32_t picks;  /* a token is picked from this many last rows: 0, or 1 and its guesses */
+    uint32_t wanted; /* this many last rows have results, >= picks */
 } tern_plan_span;
 
 typedef struct tern_schedule tern_schedule;

@@ -8,10 +8,10 @@
  *
  * Steps by row (norms, quantization, gates) cannot be shared where there is one row. They take
  * microseconds, so then every worker does them all for itself, in inputs of its own: a copy of the
- * residual stream in each core's cache, for which nobody waits.
+ * residual stream in each core's cache, which needs no waiting.
  *
- * A layer computes the rows p->rows: all rows, but in the last layer only those that somebody
- * wants. There the others write their keys and values, and that is all.
+ * A layer computes the rows p->rows: all rows, but in the last layer only those whose results are
+ * wanted. There the other rows only write their keys and values.
  */
 
 #include <math.h>

@@ -81,14 +81,14 @@ struct tern_runner {
     tern_batch batch;
     tern_pick_slot *slots; /* [n_picks] */
     bool *counted;         /* [n_batch] of each wanted row: its head is in work.products */
-    uint32_t buffer_row;   /* whose logits scratch.logits holds; TERN_NO_ROW: nobody's */
+    uint32_t buffer_row;   /* whose logits scratch.logits holds; TERN_NO_ROW: of none */
     uint32_t n_batch, n_ctx, n_picks;
     int refused; /* errno of the first binding that the system refused; 0: none */
     tern_session_work work;
     unsigned ran;                    /* bits of tern_products */
-    tern_product_observer *observer; /* NULL: nobody looks */
+    tern_product_observer *observer; /* NULL: there is none */
     void *observer_user;
-    tern_stages *stages; /* of as many workers as the team has; NULL: nobody measures */
+    tern_stages *stages; /* of as many workers as the team has; NULL: no measurement */
 };
 
 /* Which products a runner has made: of one row (gemv) or several (gemm), in the blocks or in the

@@ -14,7 +14,7 @@
 
 typedef struct tern_team_lane {
     tern_lane lane;
-    tern_stages *stages; /* NULL: nobody measures */
+    tern_stages *stages; /* NULL: no measurement */
     tern_stage stage;    /* of the operations so far */
     tern_stage next;     /* of those that come */
 } tern_team_lane;

@@ -16,7 +16,7 @@
  *
  * Rows whose results are wanted are numbered from 0 in the order of the spans, within a span by
  * position: a span's first one is the sum of `wanted` of the spans before it. They stay until the
- * next tern_runner_run. Rows that nobody wants write their keys and values and are then left out
+ * next tern_runner_run. Rows that are not wanted write their keys and values, and are then left out
  * of the last layer.
  */
 
@@ -48,7 +48,7 @@ typedef struct tern_pass_span {
     const int32_t *tokens; /* [n], in the vocabulary; NULL: rows */
     const float *rows;     /* [n][n_embd] finite floats in place of the tokens' embeddings */
     size_t n;              /* >= 1 */
-    size_t wanted;         /* the last so many rows have results: 0 .. n */
+    size_t wanted;         /* how many rows, the last ones, have results: 0 .. n */
 } tern_pass_span;
 
 /* Bytes of a runner's scratch; also for a model without its weights. TERN_ERR_NOMEM. */
@@ -138,10 +138,10 @@ void tern_runner_picks(tern_runner *r, tern_pick *picks, size_t n);
  * reused. */
 tern_session_work tern_runner_work(const tern_runner *r);
 
-/* Rows that have run, as tern_session_kernels. */
+/* Kernels that have run, as tern_session_kernels. */
 size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **rows, size_t capacity);
 
-/* From the next pass on; NULL: nobody looks. While somebody looks no row is left out. */
+/* From the next pass on; NULL: no observer. With an observer no row is left out. */
 void tern_runner_observe(tern_runner *r, tern_product_observer *observer, void *user);
 
 /* Measures into stages of as many workers as the runner has threads; NULL: no more. */

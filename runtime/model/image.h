@@ -12,7 +12,7 @@
  * The arena begins at a multiple of 2 MiB, so that it can be mapped in huge pages. Numbers are in
  * the machine's order of bytes; an image of the other order has another magic. All hashes are
  * XXH64: every byte of an image is hashed before it is used, by all threads, so damage is noticed.
- * Intent is not: an image is believed because nobody else may write into the folder
+ * Intent is not: an image is believed because no other user may write to the folder
  * (cache_folder.h).
  */
 

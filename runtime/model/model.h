@@ -46,7 +46,7 @@ static inline bool tern_is_cache_format(const tern_row_set *rows, tern_format kv
     return (unsigned)kv < TERN_FORMAT_COUNT && rows->attend[kv];
 }
 
-/* Where layouts and rows come from, as tern_model_choice says it. */
+/* Where layouts and kernels come from, as tern_model_choice says it. */
 typedef enum tern_choice {
     TERN_CHOICE_TABLE, /* its order of preference */
     TERN_CHOICE_TUNED, /* measurements, here or kept from before */
@@ -61,7 +61,7 @@ struct tern_model {
     tern_topology *topology;
     tern_places places;  /* of weights and sessions */
     int refused;         /* errno of the first binding that the system refused; 0: none */
-    tern_guard guard;    /* features that rows may use, and what was found out about rows */
+    tern_guard guard;    /* features that kernels may use, and what it found out of them */
     tern_layout ternary; /* packed layout of ternary matrices, but for what `tuning` has */
     tern_tuning tuning;  /* choices in place of the table's */
     tern_choice choice;

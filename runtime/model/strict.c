@@ -72,7 +72,7 @@ static tern_status check_tokenizer(const tern_model *m, const tern_model_params 
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* A scalar row where the instruction set in use has others. */
+/* A scalar kernel where the instruction set in use has others. */
 static bool is_weak(const tern_model *m, const tern_kernel_row *row) {
     return strcmp(row->isa, "scalar") == 0 &&
            strcmp(tern_isa_of_mask(m->guard.mask), "scalar") != 0;
@@ -84,7 +84,7 @@ static tern_status weak_row(const tern_model *m, const tern_kernel_row *row, ter
                      tern_op_name(row->op), row->name);
 }
 
-/* A matrix of a block: quantized, in the layout that was asked for, with rows of its own. */
+/* A matrix of a block: quantized, in the layout that was asked for, with its own kernels. */
 static tern_status check_linear(const tern_model *m, const tern_linear *l, tern_error *err) {
     const tern_format_info *format = tern_format_describe(l->matrix.format);
     const tern_span name = l->tensor->name;
@@ -115,7 +115,7 @@ static tern_status check_blocks(const tern_model *m, tern_error *err) {
     return TERN_OK;
 }
 
-/* Every row that a session could use. */
+/* Every kernel that a session could use. */
 static tern_status check_rows(const tern_model *m, tern_error *err) {
     static const tern_format caches[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
     for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {

@@ -10,8 +10,8 @@
 enum { TERN_TUNE_KEYS = 64 };
 
 /*
- * What was measured for a linear map of the model and decides its layout and rows; NULL: they are
- * the table's, or the layout was asked for. Valid as long as the model.
+ * What was measured for a linear map of the model and decides its layout and kernels; NULL: they
+ * are the table's, or the layout was asked for. Valid as long as the model.
  */
 const tern_tune_choice *tern_model_tuned(const tern_model *m, const tern_linear *linear);
 

@@ -234,7 +234,7 @@ static tern_status no_row(const tern_loader *l, const char *name, tern_format fo
                      tern_gguf_name(l->file), name, tern_format_describe(format)->name);
 }
 
-/* Replaces rows that do not multiply these weights as the scalar rows do. */
+/* Replaces kernels that do not multiply these weights as the scalar ones do. */
 static tern_status check_rows(const tern_loader *l, const char *name, tern_linear *linear,
                               tern_error *err) {
     const tern_matrix *m = &linear->matrix;

@@ -4,7 +4,7 @@
 
 /*
  * From the tensors of a file to what kernels read: float vectors, matrices in the layout of the
- * rows that were selected for them, embedding rows in the file's own layout.
+ * kernels that were selected for them, embedding rows in the file's own layout.
  */
 
 #include "base/arena.h"
@@ -19,7 +19,7 @@
 #include "tern/inspect.h"
 #include "tern/kernels.h"
 
-/* One linear map: the matrix, the rows that multiply by it, an optional bias[rows]. */
+/* One linear map: the matrix, the kernels that multiply by it, an optional bias[rows]. */
 struct tern_linear {
     tern_matrix matrix;
     const tern_kernel_row *gemv;
@@ -30,7 +30,7 @@ struct tern_linear {
 };
 
 /*
- * The row that multiplies by `tokens` tokens at once: gemv for one, gemm from two on. Let a pass
+ * The kernel for `tokens` tokens at once: that of gemv for one, of gemm from two on. Let a pass
  * read b bytes of w weights at B bytes a second, and multiply at V weights a second with gemv, at
  * G(n) weights times tokens with a gemm tile of n. n tokens take n * max(b / B, w / V) by gemv,
  * max(b / B, n * w / G(n)) by gemm. Both terms of gemm are smaller from n = 2 on where G(2) >= V,
@@ -63,7 +63,7 @@ typedef enum tern_load_stage {
 /* What tensors are needed from a file and where their memory comes from. */
 typedef struct tern_loader {
     const tern_gguf *file;
-    tern_guard *guard; /* selects rows and checks them on the weights */
+    tern_guard *guard; /* selects kernels and checks them on the weights */
     tern_arena *arena; /* sized by TERN_LOAD_PLAN */
     tern_team *team;
     tern_load_stage stage;
@@ -95,13 +95,13 @@ TERN_MUST_CHECK tern_status tern_load_vector(tern_loader *loader, const char *na
                                              bool optional, const float **out, tern_error *err);
 
 /*
- * Layout and rows of *linear, whose matrix has a shape and its usual layout: the tuner's choice, or
+ * Layout and kernels of *linear, whose matrix has a shape and its usual layout: the tuner's, or
  * the table's, NULL where it has none.
  */
 void tern_loader_choose(const tern_loader *loader, tern_linear *linear);
 
-/* Loads the matrix `name` of rows x cols: selects rows for its format, packs it where they want so.
- */
+/* Loads the matrix `name` of rows x cols: selects kernels for its format, and packs it if they
+ * read it packed. */
 TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *name, size_t rows,
                                              size_t cols, tern_linear *out, tern_error *err);
 

@@ -83,7 +83,7 @@ static bool number(const tern_json_value *v, const char *key, int64_t most, int6
     return tern_json_integer(tern_json_get(v, key), out) && *out >= 1 && *out <= most;
 }
 
-/* The row of that name; NULL for anything else. */
+/* The kernel of that name; NULL for anything else. */
 static const tern_kernel_row *row_named(const tern_guard *guard, const tern_json_value *v) {
     for (size_t i = 0; i < guard->count; i++)
         if (tern_json_is_string(v, guard->table[i].name))
@@ -91,7 +91,7 @@ static const tern_kernel_row *row_named(const tern_guard *guard, const tern_json
     return NULL;
 }
 
-/* A choice that the guard's rows allow; false for others, which another build may have meant. */
+/* A choice that the guard's kernels allow; false for others, which another build may have meant. */
 static bool read_choice(const tern_guard *guard, const tern_json_value *v, tern_tune_choice *out) {
     int64_t rows, cols, threads, stream;
     if (!number(v, "rows", INT64_C(1) << 40, &rows) ||
@@ -187,7 +187,7 @@ tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Bytes of the longest choice: five numbers, a format and two rows' names; of eight speeds too. */
+/* Bytes of the longest choice: five numbers, a format, names of two kernels; of 8 speeds too. */
 enum { CHOICE_BYTES = 512 };
 
 static int print_choice(const tern_tune_choice *c, char *text, size_t size) {

@@ -3,10 +3,10 @@
 #define TERN_RUNTIME_TUNE_FILE_H
 
 /*
- * Choices on disk: one file in the cache folder for each processor, set of features that rows may
- * use, number of cores, and build. Files of others have other names and are left alone. A file that
- * is damaged, or says that it belongs elsewhere, counts as missing and is overwritten at the next
- * occasion. docs/tuning.md describes its contents.
+ * Choices on disk: one file in the cache folder for each processor, set of features that may be
+ * used, number of cores, and build. Files of others have other names and stay as they are. A file
+ * that is damaged, or says that it belongs elsewhere, counts as missing and is soon overwritten.
+ * docs/tuning.md describes its contents.
  */
 
 #include "base/cache_folder.h"
@@ -15,7 +15,7 @@
 /* What choices on disk are for. */
 typedef struct tern_tune_machine {
     char processor[96];
-    uint64_t features; /* that rows may use: bits of dispatch/cpu.h */
+    uint64_t features; /* that kernels may use: bits of dispatch/cpu.h */
     uint32_t cores;    /* that this process may use */
     char version[32];  /* of tern */
     uint64_t table;    /* a hash of the kernel table, names and tiles */
@@ -31,7 +31,7 @@ void tern_tune_name(const tern_tune_machine *machine, char name[TERN_TUNE_NAME_B
 
 /*
  * Reads the text of such a file, bytes[size] from malloc, which it frees. Choices that this guard
- * has no rows for are left out. TERN_ERR_JSON: it is damaged, or of another machine or build;
+ * has no kernels for are left out. TERN_ERR_JSON: it is damaged, or of another machine or build;
  * TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_tune_parse(char *bytes, size_t size, const char *name,

@@ -32,7 +32,7 @@ static bool is_sound(const tern_guard *g, const tern_kernel_row *row) {
     return false;
 }
 
-/* Beyond capacity a row is checked again at its next use, nothing worse. */
+/* Beyond capacity a kernel is checked again at its next use, nothing worse. */
 static void accept(tern_guard *g, const tern_kernel_row *row) {
     if (g->n_sound < TERN_GUARD_ROWS)
         g->sound[g->n_sound++] = row;
@@ -44,7 +44,7 @@ static void refuse(tern_guard *g, const tern_kernel_row *row, const char *where)
     snprintf(r->where, sizeof r->where, "%s", where);
 }
 
-/* The first row for the use in the table from `row` on. */
+/* The first kernel for the use in the table from `row` on. */
 static const tern_kernel_row *select_from(const tern_guard *g, tern_kernel_use use,
                                           const tern_kernel_row *row) {
     const tern_kernel_row *end = g->table + g->count;
@@ -155,7 +155,7 @@ static bool same_product(const tern_kernel_row *row, const tern_kernel_row *scal
     return right;
 }
 
-/* A tile and a token more; for gemm also as many tokens as a row may take in another way.
+/* A tile and a token more; for gemm also as many tokens as it may take in another way.
  */
 static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
                              const tern_matrix *w, bool *ran) {
@@ -263,7 +263,7 @@ static void run_gemv_sparse(const tern_kernel_row *row, const sample *in, outcom
     row->fn.gemv_sparse(&w, in->a, 0, w.rows, out->floats + w.rows);
 }
 
-/* Runs the row; false when this file does not know how to. */
+/* Runs the kernel; false when this file does not know how to. */
 static bool run_operation(const tern_kernel_row *row, sample *in, outcome *out) {
     memcpy(out->floats, in->a, sizeof in->a);
     switch (row->op) {

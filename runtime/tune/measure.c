@@ -227,8 +227,8 @@ static size_t fit_rows(const tern_tuner *t, size_t rows, double wanted) {
 }
 
 /*
- * A row that takes longer from the cache than the best one from memory cannot win; the pilot tells
- * that in microseconds.
+ * A kernel that takes longer from the cache than the best one from memory cannot win; the pilot
+ * tells that in microseconds.
  */
 static void drop_gemv(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
                       size_t n_rows, double best, bool *out) {
@@ -241,7 +241,7 @@ static void drop_gemv(const tern_tuner *t, const tern_kernel_row *const *rows, s
     }
 }
 
-/* Of each layout, rows whose pilot stays far behind. */
+/* Of each layout, kernels whose pilot is far slower. */
 static void drop_gemm(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
                       size_t n_rows, bool *out) {
     double seconds[TERN_TUNE_CANDIDATES];
@@ -262,7 +262,7 @@ static double least(const double *seconds, size_t n, size_t i) {
 }
 
 /*
- * After two rounds, rows far behind the best are out: for gemv the best of all layouts, since that
+ * After two rounds slow kernels are out: for gemv compared with the best of all layouts, since that
  * is most of what a layout costs, for gemm the best of the same layout. Number 0 stays.
  */
 static void drop_slow(const tern_kernel_row *const *rows, size_t n, double *seconds, bool *out) {
@@ -299,7 +299,7 @@ static void measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, si
     }
 }
 
-/* How many products a sample needs; *seconds: what one takes with the table's own row. */
+/* How many products a sample needs; *seconds: what one takes with the table's own kernel. */
 static size_t calibrate(tern_tuner *t, sample *s, double *seconds) {
     (void)measure(t, s);
     *seconds = measure(t, s);
@@ -340,7 +340,7 @@ static bool any_of_layout(const tern_tune_times *times, const bool *dropped, ter
     return false;
 }
 
-/* Layouts whose gemv rows were all dropped are out. */
+/* Layouts whose gemv kernels were all dropped are out. */
 static void measure_gemm(tern_tuner *t, size_t rows, size_t whole, tern_tune_times *out,
                          const bool *gemv_dropped) {
     bool dropped[TERN_TUNE_CANDIDATES] = {false};

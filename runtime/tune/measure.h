@@ -12,7 +12,7 @@
 #include "runtime/threads/team.h"
 #include "runtime/tune/tune.h"
 
-/* Tokens of a batch with which gemm rows are measured: the default batch of a session. */
+/* Tokens of a batch with which gemm kernels are measured: the default batch of a session. */
 enum { TERN_TUNE_TOKENS = 128 };
 
 typedef struct tern_tune_effort {
@@ -45,8 +45,8 @@ bool tern_tuner_measure(tern_tuner *tuner, tern_format format, size_t rows, size
                         tern_tune_times *times);
 
 /*
- * Seconds that the team takes for a batch of tokens with the table's own row for the format, the
- * least of all rounds; 0: there is no row, or memory is short.
+ * Seconds that the team takes for a batch of tokens with the table's own kernel for the format,
+ * the least of all rounds; 0: there is none, or memory is short.
  */
 double tern_tuner_batch_seconds(tern_tuner *tuner, tern_format format, size_t rows, size_t cols);
 

@@ -172,7 +172,7 @@ size_t tern_tune_pick(const double *seconds, size_t n, size_t rounds, double mar
     return best;
 }
 
-/* The best of the rows over a layout, as an index into rows[n]; n: none was measured. */
+/* The best of the kernels over a layout, as an index into rows[n]; n: none was measured. */
 static size_t best_of_layout(const tern_kernel_row *const *rows, const double *seconds, size_t n,
                              size_t rounds, tern_layout layout, double margin) {
     double column[ROUNDS * TERN_TUNE_CANDIDATES];

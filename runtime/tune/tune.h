@@ -3,7 +3,7 @@
 #define TERN_RUNTIME_TUNE_TUNE_H
 
 /*
- * Where the kernel table allows several layouts and rows for a matrix, the tuner measures them and
+ * Where the table allows several layouts and kernels for a matrix, the tuner measures them and
  * chooses the fastest, in place of the table's order. Every candidate gives the same bits, so a
  * choice changes speed alone, and a wrong one does no harm. This file holds what is decided and
  * how; measure.h takes the times, file.h keeps the choices on disk, runtime/model/tune_model.c asks
@@ -15,8 +15,8 @@
 #include "tern/kernels.h"
 
 /*
- * Layouts that could hold a matrix, and rows that could run: the table has 4 ternary layouts, and
- * at most 7 rows of an architecture for one use.
+ * Layouts that could hold a matrix, and kernels that could run: the table has 4 ternary layouts,
+ * and at most 7 kernels of an architecture for one use.
  */
 enum { TERN_TUNE_LAYOUTS = 8, TERN_TUNE_CANDIDATES = 32 };
 
@@ -51,8 +51,8 @@ TERN_MUST_CHECK tern_status tern_tuning_set(tern_tuning *tuning, const tern_tune
 void tern_tuning_free(tern_tuning *tuning);
 
 /*
- * The format that stands for all whose products have the candidates of (format, layout): rows of a
- * packed layout serve every format that it holds.
+ * The format that stands for all whose products have the candidates of (format, layout): kernels
+ * of a packed layout serve every format that it holds.
  */
 tern_format tern_tune_format(tern_format format, tern_layout layout);
 
@@ -100,7 +100,7 @@ typedef struct tern_tune_times {
 } tern_tune_times;
 
 /*
- * The choice that the times suggest. Of each layout the best row for either operation counts; of
+ * The choice that the times suggest. Of each layout the best kernel of either operation counts; of
  * the layouts the one in which a token of the answer and a token of the prompt together cost least.
  * choice->key is left alone.
  */

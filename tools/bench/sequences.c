@@ -67,7 +67,7 @@ static uint64_t bytes_of(const bench *b, size_t positions) {
            tern_model_kv_bytes(b->l.model, PAGE, loader_kv_format(b->o));
 }
 
-/* For n sequences, with cache memory of so many bytes. */
+/* For n sequences, with cache memory of that many bytes. */
 static tern_status open_crowd(crowd *c, bench *b, size_t n, uint64_t bytes, double gap,
                               tern_error *err) {
     tern_engine_params p = tern_engine_params_default();
@@ -95,7 +95,7 @@ static void close_crowd(crowd *c) {
     free(c->prompt);
 }
 
-/* Lets sequence i begin with a prompt of so many tokens. max_tokens 0: until it is cancelled. */
+/* Lets sequence i begin with a prompt of that many tokens. max_tokens 0: until it is cancelled. */
 static tern_status begin(crowd *c, size_t i, size_t n_prompt, size_t max_tokens, tern_error *err) {
     const bench *b = c->b;
     for (size_t t = 0; t < n_prompt; t++)

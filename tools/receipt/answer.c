@@ -86,7 +86,7 @@ static json_t *output_json(const answer_receipts *r, const receipt_answer *a) {
     return root;
 }
 
-/* A document that breaks a rule is given to nobody. */
+/* A document that breaks a rule is not given out. */
 static char *print_checked(const json_t *receipt) {
     receipt_findings found = {0};
     (void)receipt_check(receipt, &found);
