@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "serve/http_framing.h"
 #include "serve/http_internal.h"
 #include "serve/http_tls.h"
 
@@ -127,49 +128,17 @@ double http_began(const http_exchange *x) {
 
 /* ---- framing --------------------------------------------------------------------------------- */
 
-typedef struct framing {
-    unsigned lengths, codings;
-    bool sound;
-    bool kept; /* the length, or the coding, is one that is understood */
-    uint64_t length;
-} framing;
-
-static bool is_token(const char *name) {
-    static const char marks[] = "!#$%&'*+-.^_`|~";
-    for (const char *c = name; *c != '\0'; c++)
-        if (!isalnum((unsigned char)*c) && strchr(marks, *c) == NULL)
-            return false;
-    return name[0] != '\0';
-}
-
-/* Digits and nothing else, at most 18 of them. */
-static bool read_length(const char *value, uint64_t *length) {
-    const size_t n = strspn(value, "0123456789");
-    *length = n > 0 && n <= 18 ? strtoull(value, NULL, 10) : 0;
-    return n > 0 && n <= 18 && value[n] == '\0';
-}
-
 static http_result note_header(void *user, enum MHD_ValueKind kind, const char *name,
                                const char *value) {
-    framing *f = user;
     (void)kind;
-    value = value != NULL ? value : "";
-    f->sound = f->sound && is_token(name);
-    if (strcasecmp(name, "Content-Length") == 0) {
-        f->lengths++;
-        f->sound = f->sound && read_length(value, &f->length);
-    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
-        f->codings++;
-        f->sound = f->sound && strcasecmp(value, "chunked") == 0;
-    }
+    http_framing_note(user, name, value);
     return MHD_YES;
 }
 
 static http_verdict judge(const http_exchange *x, const char *version) {
-    framing f = {.sound = true};
+    http_framing f = {0};
     (void)MHD_get_connection_values(x->connection, MHD_HEADER_KIND, note_header, &f);
-    const bool old = strcmp(version, "HTTP/1.1") != 0;
-    if (!f.sound || f.lengths + f.codings > 1 || (old && f.codings > 0))
+    if (!http_framing_is_sound(&f, version))
         return HTTP_FRAMING;
     return f.length > x->server->config.limits.body_bytes ? HTTP_TOO_LONG : HTTP_SOUND;
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_SERVE_HTTP_FRAMING_H
+#define TERN_SERVE_HTTP_FRAMING_H
+
+/*
+ * How a request says where its body ends. Two readers of a connection that understand this
+ * differently take the rest of one request for the next one, so whatever can be understood in two
+ * ways is refused: Content-Length and Transfer-Encoding together or twice, lengths that are not
+ * digits alone, codings other than "chunked", and fields whose names are no tokens.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the fields of a header said so far; {0} before the first one. */
+typedef struct http_framing {
+    unsigned lengths, codings; /* how many fields of either kind */
+    bool unsound;              /* a field cannot be understood, or not in one way only */
+    uint64_t length;           /* of the body, where a sound field said it; else 0 */
+} http_framing;
+
+/* Takes a field of the header; value NULL is an empty one. */
+void http_framing_note(http_framing *f, const char *name, const char *value);
+
+/* Whether all readers agree about the end of the body. Only HTTP/1.1 has codings. */
+bool http_framing_is_sound(const http_framing *f, const char *version);
+
+#endif

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seeds for fuzz_framing: headers that say where a body ends, a line each.
+
+    tests/fuzz/seeds_framing.py FOLDER
+"""
+
+import itertools
+import sys
+from pathlib import Path
+
+FIELDS = ["Host:x", "Content-Length:12", "content-length:0x1", "Content-Length:999999999999999999", "Transfer-Encoding:chunked",
+          "transfer-encoding:gzip, chunked", "Content-Length :1", "!#$%&'*+-.^_`|~:", "x"]
+
+
+def main():
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, fields in enumerate(itertools.product(FIELDS, repeat=2)):
+        (folder / f"{i:02d}").write_text("\n".join(fields))
+
+
+if __name__ == "__main__":
+    main()
