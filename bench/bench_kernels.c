@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Benchmarks of every row of the kernel table that this machine can run, named after the row:
+ * Benchmarks of every kernel of the table that this machine can run, named after the kernel:
  * NAME/cache with operands in the caches, and for matrix products NAME/memory/ROWSxCOLS. Each
  * checks its answer against the reference before it is timed, and measures beside itself what the
  * machine gives at best. `--check` only checks; all other flags are Google Benchmark's
@@ -103,7 +103,7 @@ static void run(tern_bench_state *state, const void *argument) {
 static const tern_bench_shape check_shape = {
     .rows = 52, .cols = 160, .tokens = 13, .n = 224, .copies = 3};
 
-/* Widths that the row's format admits: whole blocks. */
+/* Widths that the kernel's format admits: whole blocks. */
 static tern_bench_shape fitting(const tern_kernel_row *row) {
     const tern_format_info *info = tern_format_describe(row->format);
     tern_bench_shape shape = check_shape;

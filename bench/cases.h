@@ -2,7 +2,7 @@
 #ifndef TERN_BENCH_CASES_H
 #define TERN_BENCH_CASES_H
 
-/* Which benchmarks there are: for each row of the table its shapes and where its operands live. */
+/* Which benchmarks there are: for each kernel its shapes and where its operands live. */
 
 #include <stdint.h>
 

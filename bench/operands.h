@@ -2,7 +2,7 @@
 #ifndef TERN_BENCH_OPERANDS_H
 #define TERN_BENCH_OPERANDS_H
 
-/* Random operands for one row of the kernel table, its call, and the answer it must give. */
+/* Random operands for one kernel of the table, its call, and the answer it must give. */
 
 #include <stdbool.h>
 #include <stddef.h>

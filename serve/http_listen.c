@@ -15,7 +15,7 @@
 
 enum { BACKLOG = 128 };
 
-/* A socket that a server left, which ended before it could remove it: nobody answers there. */
+/* A socket that a server left, which ended before it could remove it: no server answers there. */
 static bool is_left_over(const struct sockaddr_un *name) {
     struct stat st;
     if (lstat(name->sun_path, &st) != 0 || !S_ISSOCK(st.st_mode))

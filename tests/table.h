@@ -2,7 +2,7 @@
 #ifndef TERN_TESTS_TABLE_H
 #define TERN_TESTS_TABLE_H
 
-/* Which rows of the kernel table a test runs here. */
+/* Which kernels of the table a test runs here. */
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Self-defence: instruction sets that fault or lie are not trusted, rows whose bits differ from the
- * scalar row's are replaced and put on record.
+ * scalar kernel's are replaced and put on record.
  */
 
 #include <signal.h>

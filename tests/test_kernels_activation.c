@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every row of the kernel table that computes one function of each element (gates, bias with an
+ * Every kernel of the table that computes one function of each element (gates, bias with an
  * activation, tanh) against the reference, bit for bit.
  */
 

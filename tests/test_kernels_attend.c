@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every attention row of the kernel table against the reference, bit for bit: all head sizes and
+ * Every attention kernel of the table against the reference, bit for bit: all head sizes and
  * context lengths around the vector widths and the chunk of positions, with the cache in one piece
  * and in pages.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every row of the kernel table that works on one row of floats (quantization, norms, rope, add,
+ * Every kernel of the table that works on one row of floats (quantization, norms, rope, add,
  * softmax, embed, store) against the reference, bit for bit, at every length around the vector
  * widths and with every kind of number.
  */

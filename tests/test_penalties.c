@@ -58,7 +58,7 @@ static int compare_candidates(const void *a, const void *b) {
     return (i > j) - (i < j);
 }
 
-/* Softmax of x[n] by the scalar row, whose bits all rows have. */
+/* Softmax of x[n] by the scalar kernel, whose bits all have. */
 static void softmax(float *x, size_t n) {
     float *aligned = aligned_alloc(64, (n + 15) / 16 * 64);
     assert_non_null(aligned);

@@ -137,7 +137,7 @@ static bool is_product(tern_op op) {
     return op == TERN_OP_GEMV || op == TERN_OP_GEMM;
 }
 
-/* tern_<op>[_<format or layout>][_<rows>x<tokens>]_<isa>, from the row's own facts. */
+/* tern_<op>[_<format or layout>][_<rows>x<tokens>]_<isa>, from the kernel's own facts. */
 static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
     char format[32] = "";
     char tile[32] = "";

@@ -119,7 +119,7 @@ static void check_model_refused(const tern_model *m, bool loaded, const char *te
         check_fail("message is: %s", err.message);
 }
 
-/* A scalar row in any place of a model whose instruction set has better ones. */
+/* A scalar kernel in any place of a model whose instruction set has better ones. */
 static void test_weak_rows(void **state) {
     (void)state;
     tern_model *model = tiny_open("bitnet-tiny", NULL);

@@ -331,7 +331,7 @@ static bool operation_is_right(const tern_kernel_row *row, const tern_kernel_row
            memcmp(got->sums, expected->sums, sizeof got->sums) == 0;
 }
 
-/* The first row of the table that is the scalar one or gives its bits; others are refused. */
+/* The first kernel of the table that is the scalar one or gives its bits; others are refused. */
 static const tern_kernel_row *first_sound(tern_guard *g, tern_kernel_use use,
                                           const tern_kernel_row *scalar, sample *in) {
     const tern_kernel_row *row;

@@ -196,7 +196,7 @@ static double pilot(const sample *s) {
 /* ---- all candidates of an operation ---------------------------------------------------------- */
 
 /* Rows of a pilot, tokens of one for gemm, and how much slower than the best of a layout's pilots a
- * gemm row may be. */
+ * gemm kernel may be. */
 enum { PILOT_ROWS = 32, PILOT_TOKENS = 32 };
 static const double pilot_lag = 1.5;
 

@@ -2,7 +2,7 @@
 #ifndef TERN_TESTS_CUDA_EMULATE_H
 #define TERN_TESTS_CUDA_EMULATE_H
 
-/* Launches a row of the kernel table on the emulator of emulator.h. C and C++. */
+/* Launches a kernel of the table on the emulator of emulator.h. C and C++. */
 
 #include "kernels/cuda/job.h"
 

@@ -3,7 +3,7 @@
 #define TERN_TESTS_CUDA_EMULATOR_H
 
 /*
- * Enough of CUDA C++ to run the rows of the kernel table on the processor, thread by thread. The
+ * Enough of CUDA C++ to run the kernels of the table on the processor, thread by thread. The
  * generated .cu files are compiled as C++ with this in place of CUDA's headers (see
  * kernels/isa/cuda.cuh). A block's threads are fibers that run until they reach a barrier or a
  * shuffle; tern_emulate says in which order. What a GPU would leave undefined is an error here: a

@@ -271,7 +271,7 @@ static void test_refused(void **state) {
 
 /* ---- the emulator itself ------------------------------------------------------------------- */
 
-/* Every CUDA row of the table is in the module, once, with the table's facts. */
+/* Every CUDA kernel of the table is in the module, once, with the table's facts. */
 static void test_table(void **state) {
     size_t count;
     size_t found = 0;

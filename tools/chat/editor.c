@@ -55,7 +55,7 @@ static void choose_letters(void) {
 static void bind_keys(EditLine *line) {
     (void)el_set(line, EL_EDITOR, "emacs");
     (void)el_set(line, EL_SETTY, "-d", "-isig", NULL);
-    /* Wide: for narrow names libedit makes copies that nobody frees. */
+    /* Wide: for narrow names libedit makes copies and never frees them. */
     (void)el_wset(line, EL_ADDFN, L"tern-cancel", L"leave the line", cancel);
     (void)el_set(line, EL_BIND, "^C", "tern-cancel", NULL);
     (void)el_set(line, EL_BIND, "^R", "em-inc-search-prev", NULL);

@@ -32,7 +32,7 @@ static void on_end(int number) {
 
 static void say(const char *text, size_t size) {
     if (write(STDERR_FILENO, text, size) < 0)
-        return; /* nobody can be told */
+        return; /* there is no way to tell */
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context) {
@@ -64,7 +64,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     _exit(EXIT_FAILED);
 }
 
-/* Only where nobody has decided otherwise: what was ignored at the start (nohup) stays so, and a
+/* Only where it has the default action: what was ignored at the start (nohup) stays so, and a
  * sanitizer keeps its handlers. */
 static void install(int number) {
     struct sigaction action;

@@ -117,7 +117,7 @@ static int converse(chat *c) {
             ask(c);
         if (interrupt_seen() && !c->terminal)
             return interrupt_status(EXIT_FAILED);
-        if (!out_flush()) /* nobody reads the answers any more */
+        if (!out_flush()) /* the reader of the answers is gone */
             return EXIT_FAILED;
         interrupt_forget();
     }

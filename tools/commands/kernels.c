@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern kernels: every row of the kernel table, whether it runs here, which is chosen and why. */
+/* tern kernels: every kernel of the table, whether it runs here, which is chosen and why. */
 
 #include <stdio.h>
 #include <string.h>
