@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tern/tern.h"
 #include "tools/cli/options.h"
@@ -89,11 +90,17 @@ static int dispatch(int argc, char *const *argv) {
     return status == EXIT_DONE ? functions[command](&o) : status;
 }
 
+/* Without /sys hwloc would print a complaint of its own; tern runs on, with what is known. */
+static void quieten_hwloc(void) {
+    if (access("/sys/bus/cpu/devices/cpu0/topology", F_OK) != 0 &&
+        access("/sys/devices/system/cpu/cpu0/topology", F_OK) != 0)
+        (void)setenv("HWLOC_HIDE_ERRORS", "2", 0);
+}
+
 int main(int argc, char **argv) {
     if (!streams_take())
         return EXIT_FAILED; /* there is no place to say it */
     signals_install();
-    /* Without /sys hwloc would print a complaint of its own; tern runs on, with what is known. */
-    (void)setenv("HWLOC_HIDE_ERRORS", "2", 0);
+    quieten_hwloc();
     return out_finish(dispatch(argc, argv));
 }

@@ -129,6 +129,12 @@ static tern_status image_rows(tern_load_job *job, tern_worker worker, size_t beg
     return status;
 }
 
+static tern_status no_kernels(const tern_loader *l, tern_error *err) {
+    return l->guard->no_memory
+               ? tern_fail(err, TERN_ERR_NOMEM, "no memory to try kernels of the output head")
+               : tern_fail(err, TERN_ERR_KERNEL, "no kernels for an int8 head");
+}
+
 /* Notes down that the image is to be made. */
 static tern_status note_imaging(tern_loader *l, const tern_linear *head, const imaging *wanted,
                                 tern_error *err) {
@@ -144,7 +150,14 @@ static tern_status note_imaging(tern_loader *l, const tern_linear *head, const i
     *m = *wanted;
     m->widen =
         tern_guard_operation(l->guard, TERN_OP_EMBED, m->head.format, m->head.data, m->head.cols);
-    m->quantize = tern_guard_operation(l->guard, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, NULL, 0);
+    if (m->widen != NULL)
+        m->quantize =
+            tern_guard_operation(l->guard, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, NULL, 0);
+    if (m->widen == NULL || m->quantize == NULL) {
+        free(m);
+        free(scratch);
+        return no_kernels(l, err);
+    }
     const size_t row_bytes = (size_t)(tern_float_row(&m->head, 1) - tern_float_row(&m->head, 0));
     m->job = (tern_load_job){.make = image_rows,
                              .rows = m->image.rows,
@@ -212,9 +225,7 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
     image.scan.gemm = tern_guard_product(l->guard, TERN_OP_GEMM, &image.scan.matrix,
                                          image.scan.gemm, "output head");
     *out = image;
-    return image.scan.gemv && image.scan.gemm
-               ? TERN_OK
-               : tern_fail(err, TERN_ERR_KERNEL, "no kernels for an int8 head");
+    return image.scan.gemv && image.scan.gemm ? TERN_OK : no_kernels(l, err);
 }
 
 /* ---- bounds -------------------------------------------------------------------------------- */

@@ -209,6 +209,9 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         *wanted[i].slot = tern_guard_operation(&m->guard, wanted[i].op, wanted[i].format, NULL, 0);
+        if (m->guard.no_memory)
+            return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to try kernels for operation %s",
+                             tern_gguf_name(m->file), tern_op_name(wanted[i].op));
         if (!*wanted[i].slot)
             return tern_fail(err, TERN_ERR_KERNEL, "%s: no kernel for operation %s",
                              tern_gguf_name(m->file), tern_op_name(wanted[i].op));

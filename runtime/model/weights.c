@@ -230,6 +230,9 @@ static tern_status read_row_scales(tern_loader *l, const char *name, const tern_
 
 static tern_status no_row(const tern_loader *l, const char *name, tern_format format,
                           tern_error *err) {
+    if (l->guard->no_memory)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: tensor %s: no memory to try kernels",
+                         tern_gguf_name(l->file), name);
     return tern_fail(err, TERN_ERR_KERNEL, "%s: tensor %s: no kernels for format %s",
                      tern_gguf_name(l->file), name, tern_format_describe(format)->name);
 }

@@ -176,9 +176,10 @@ const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_
            row != scalar && !is_sound(g, row))
         if (product_is_right(row, scalar, w, &ran))
             accept(g, row);
-        else if (!ran || g->n_refused == TERN_GUARD_REFUSALS)
+        else if (!ran || g->n_refused == TERN_GUARD_REFUSALS) {
+            g->no_memory = !ran;
             return NULL;
-        else
+        } else
             refuse(g, row, where);
     return row;
 }
@@ -350,6 +351,7 @@ const tern_kernel_row *tern_guard_operation(tern_guard *g, tern_op op, tern_form
     const tern_layout layout = format == TERN_FORMAT_NONE ? TERN_LAYOUT_NONE : TERN_LAYOUT_ROWS;
     const tern_kernel_use use = {op, format, layout};
     sample *in = aligned_alloc(TERN_ALIGN, aligned(sizeof *in));
+    g->no_memory = in == NULL;
     if (in == NULL)
         return NULL;
     in->row = row_data;

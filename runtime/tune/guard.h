@@ -21,6 +21,7 @@ typedef struct tern_guard {
     size_t n_sound;
     tern_kernel_refusal refused[TERN_GUARD_REFUSALS];
     size_t n_refused; /* at most TERN_GUARD_REFUSALS: then no kernel is accepted any more */
+    bool no_memory;   /* a check lacked memory: why a function gave NULL */
 } tern_guard;
 
 /* A guard over the kernel table. */
