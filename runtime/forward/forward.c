@@ -103,13 +103,14 @@ static void copy_given(pass *p) {
         const tern_pass_span *span = &b->spans[b->at[t].sequence];
         const size_t first = b->at[t].position - span->position;
         n = t < b->first_wanted ? span->n - span->wanted : span->wanted;
+        if (span->tokens)
+            continue;
         const tern_device_rows from = {
             .data = (float *)span->rows + first * width, .stride = width, .n = width, .rows = n};
         tern_device_rows to = stream_rows(p);
         to.data += t * width;
         to.rows = n;
-        if (!span->tokens)
-            RUN(p, copy, &from, &to);
+        RUN(p, copy, &from, &to);
     }
 }
 
