@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_tree/text.h"
 #include "base/metrics.h"
 
 /* An answer that is under way, or waits until those before it are told. */
 typedef struct slot {
     uint64_t request; /* 0: the engine does not have it */
     bool is_over;
-    int32_t *tokens;
-    size_t n_tokens, tokens_capacity;
-    char *text;
-    size_t text_size, text_capacity, said;
+    text tokens; /* int32_t each */
+    text words;
+    size_t said; /* of them */
     double last; /* seconds of the last token */
     tern_latencies latencies;
     tern_end end;
@@ -46,10 +46,13 @@ static void fail(together *t) {
 
 /* Empties a slot for its next answer; its memory stays. */
 static void begin(slot *s) {
-    *s = (slot){.tokens = s->tokens,
-                .tokens_capacity = s->tokens_capacity,
-                .text = s->text,
-                .text_capacity = s->text_capacity};
+    *s = (slot){.tokens = s->tokens, .words = s->words};
+    text_clear(&s->tokens);
+    text_clear(&s->words);
+}
+
+static size_t tokens_of(const slot *s) {
+    return s->tokens.size / sizeof(int32_t);
 }
 
 static void ask(together *t) {
@@ -82,41 +85,22 @@ static void cancel_all(together *t) {
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
-/* Room for one more of n elements; false: no memory. */
-static bool grow(void **array, size_t *capacity, size_t needed, size_t size) {
-    if (needed <= *capacity)
-        return true;
-    const size_t more = 2 * needed + 64;
-    void *grown = realloc(*array, more * size);
-    if (grown == NULL)
-        return false;
-    *array = grown;
-    *capacity = more;
-    return true;
-}
-
 static void take_text(together *t, slot *s, const tern_event *e) {
-    void *text = s->text;
-    if (!grow(&text, &s->text_capacity, s->text_size + e->size + 1, 1)) {
+    text_add(&s->words, e->text, e->size);
+    if (s->words.failed)
         fail(t);
-        return;
-    }
-    s->text = text;
-    memcpy(s->text + s->text_size, e->text, e->size);
-    s->text_size += e->size;
 }
 
 static void take_token(together *t, slot *s, const tern_event *e) {
-    void *tokens = s->tokens;
-    if (!grow(&tokens, &s->tokens_capacity, s->n_tokens + 1, sizeof *s->tokens)) {
+    const bool first = s->tokens.size == 0;
+    text_add(&s->tokens, (const char *)&e->token, sizeof e->token);
+    if (s->tokens.failed) {
         fail(t);
         return;
     }
-    s->tokens = tokens;
-    if (s->n_tokens > 0)
+    if (!first)
         tern_latencies_add(&s->latencies, e->seconds - s->last);
     s->last = e->seconds;
-    s->tokens[s->n_tokens++] = e->token;
     t->task->on_token(t->task->user);
 }
 
@@ -151,10 +135,10 @@ static void tell(const together *t, size_t number, slot *s) {
     tern_latencies_sort(&s->latencies);
     const together_answer answer = {
         .number = number,
-        .tokens = s->tokens,
-        .n_tokens = s->n_tokens,
-        .text = s->text != NULL ? s->text : "",
-        .text_size = s->text_size,
+        .tokens = (const int32_t *)(const void *)s->tokens.bytes,
+        .n_tokens = tokens_of(s),
+        .text = s->words.bytes != NULL ? s->words.bytes : "",
+        .text_size = s->words.size,
         .end = s->end,
         .error = s->failed ? &s->error : NULL,
         .figures = s->figures,
@@ -169,10 +153,11 @@ static void tell(const together *t, size_t number, slot *s) {
 static void tell_in_order(together *t) {
     for (bool more = true; more && t->first < t->next;) {
         slot *s = slot_of(t, t->first);
-        const bool is_wanted = !t->cancelled || s->n_tokens > 0 || s->failed;
-        if (is_wanted && s->text_size > s->said) {
-            t->task->say(t->task->user, t->first, s->text + s->said, s->text_size - s->said);
-            s->said = s->text_size;
+        const bool is_wanted = !t->cancelled || s->tokens.size > 0 || s->failed;
+        if (is_wanted && s->words.size > s->said) {
+            t->task->say(t->task->user, t->first, s->words.bytes + s->said,
+                         s->words.size - s->said);
+            s->said = s->words.size;
         }
         more = s->is_over;
         if (more && is_wanted)
@@ -203,8 +188,8 @@ tern_status together_run(tern_engine *engine, const together_task *task, tern_er
         tell_in_order(&t);
     }
     for (size_t i = 0; t.slots != NULL && i < task->ahead; i++) {
-        free(t.slots[i].tokens);
-        free(t.slots[i].text);
+        text_free(&t.slots[i].tokens);
+        text_free(&t.slots[i].words);
     }
     free(t.slots);
     return t.status;

@@ -21,15 +21,16 @@ static void remark_end(const chat *c, const remote_answer *a) {
     if (a->end == REMOTE_LENGTH)
         chat_remark(c, "cut by the server's limit or by -n");
     else if (a->end == REMOTE_INTERRUPTED)
-        chat_remark(c, a->size > 0 ? "stopped" : "stopped; the question is forgotten");
+        chat_remark(c, a->said.size > 0 ? "stopped" : "stopped; the question is forgotten");
 }
 
 static bool keep(chat *c, const remote_answer *a) {
-    if (a->end == REMOTE_INTERRUPTED && a->size == 0) {
+    if (a->end == REMOTE_INTERRUPTED && a->said.size == 0) {
         (void)dialogue_drop(&c->dialogue, "user");
         return true;
     }
-    if (!dialogue_add(&c->dialogue, "assistant", a->text != NULL ? a->text : "", a->size)) {
+    if (!dialogue_add(&c->dialogue, "assistant", a->said.bytes != NULL ? a->said.bytes : "",
+                      a->said.size)) {
         complain("no memory for the conversation");
         return false;
     }
@@ -43,7 +44,7 @@ bool chat_answer_remotely(chat *c) {
     json_object_set_new(c->fields, "seed", json_unsigned(seed));
     const tern_status status =
         remote_chat(c->server, c->dialogue.messages, c->dialogue.n, c->fields, show, c, &a, &err);
-    if (status == TERN_OK || a.size > 0) {
+    if (status == TERN_OK || a.said.size > 0) {
         out_print("\n");
         out_flush();
     }

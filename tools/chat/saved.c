@@ -15,21 +15,21 @@ enum { FILE_LIMIT = 1 << 28 }; /* bytes; more is no conversation */
 
 /* Path of the keys and values beside the conversation's; NULL after a complaint. */
 static char *session_path(const char *path) {
-    char *text;
-    if (asprintf(&text, "%s.session", path) < 0) {
+    char *name;
+    if (asprintf(&name, "%s.session", path) < 0) {
         complain("%s: no memory for its name", path);
         return NULL;
     }
-    return text;
+    return name;
 }
 
-static tern_status write_text(const char *path, const char *text, tern_out_mode mode,
+static tern_status write_text(const char *path, const char *bytes, tern_out_mode mode,
                               tern_error *err) {
     tern_out_file *file;
     tern_status status = tern_out_file_create(path, mode, &file, err);
     if (status != TERN_OK)
         return status;
-    status = tern_out_file_write(file, text, strlen(text), err);
+    status = tern_out_file_write(file, bytes, strlen(bytes), err);
     if (status == TERN_OK)
         return tern_out_file_commit(&file, err);
     tern_out_file_discard(&file);
@@ -41,17 +41,17 @@ bool chat_save(const chat *c, const char *path, tern_out_mode mode) {
     char *session = session_path(path);
     if (session == NULL)
         return false;
-    char *text = dialogue_to_json(path, &c->dialogue, c->attempts, &err);
+    char *json = dialogue_to_json(path, &c->dialogue, c->attempts, &err);
     const bool local = c->server == NULL;
     tern_status status =
-        text != NULL && local ? tern_out_file_check(session, mode, &err) : err.status;
+        json != NULL && local ? tern_out_file_check(session, mode, &err) : err.status;
     if (status == TERN_OK)
-        status = write_text(path, text, mode, &err);
+        status = write_text(path, json, mode, &err);
     if (status == TERN_OK && local) {
         status = mode == TERN_OUT_NEW ? tern_session_save_new(c->l.session, session, &err)
                                       : tern_session_save(c->l.session, session, &err);
     }
-    free(text);
+    free(json);
     free(session);
     if (status == TERN_ERR_EXISTS && mode == TERN_OUT_NEW)
         complain("%s; /save! replaces it", err.message);
@@ -70,15 +70,15 @@ static void restore_session(const chat *c, const char *path) {
 }
 
 bool chat_load(chat *c, const char *path) {
-    char *text;
+    char *json;
     size_t size;
-    if (file_read(path, FILE_LIMIT, &text, &size) != EXIT_DONE)
+    if (file_read(path, FILE_LIMIT, &json, &size) != EXIT_DONE)
         return false;
     dialogue read = {0};
     uint64_t attempts = 0;
     tern_error err = {0};
-    const tern_status status = dialogue_from_json(path, text, size, &read, &attempts, &err);
-    free(text);
+    const tern_status status = dialogue_from_json(path, json, size, &read, &attempts, &err);
+    free(json);
     if (status != TERN_OK) {
         (void)complain_error(&err);
         dialogue_free(&read);

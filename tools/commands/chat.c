@@ -74,14 +74,14 @@ static void greet(const chat *c) {
 }
 
 static void ask(chat *c) {
-    const char *text = c->message + (strncmp(c->message, "//", 2) == 0);
+    const char *words = c->message + (strncmp(c->message, "//", 2) == 0);
     if (strlen(c->message) != c->message_size) {
         complain("a message with a NUL byte is not answered");
         c->failed = true;
         return;
     }
     c->attempts = 0;
-    if (!dialogue_add(&c->dialogue, "user", text, strlen(text))) {
+    if (!dialogue_add(&c->dialogue, "user", words, strlen(words))) {
         complain("no memory for the conversation");
         c->failed = true;
         return;

@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/remote/events.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool add(event_reader *e, char c) {
-    if (e->size + 1 >= e->capacity) { /* a terminator too */
-        const size_t capacity = 2 * e->capacity + 1024;
-        char *grown = capacity <= EVENT_MOST_BYTES ? realloc(e->bytes, capacity) : NULL;
-        if (grown == NULL)
-            return false;
-        e->bytes = grown;
-        e->capacity = capacity;
-    }
-    e->bytes[e->size++] = c;
-    return true;
+    if (e->held.size >= EVENT_MOST_BYTES)
+        return false;
+    text_add(&e->held, &c, 1);
+    return !e->held.failed;
 }
 
 static bool dispatch(event_reader *e, event_hook *hook, void *user) {
     bool going = true;
     if (e->has_data) {
-        e->bytes[e->line] = '\0'; /* there is room: a line was there */
-        going = hook(user, e->bytes, e->line);
+        e->held.bytes[e->line] = '\0'; /* there is room: a line was there */
+        going = hook(user, e->held.bytes, e->line);
     }
-    e->size = e->line = 0;
+    e->held.size = e->line = 0;
     e->has_data = false;
     return going;
 }
@@ -32,12 +25,12 @@ static bool dispatch(event_reader *e, event_hook *hook, void *user) {
 static bool end_line(event_reader *e, event_hook *hook, void *user) {
     static const char name[] = "data";
     const size_t n = sizeof name - 1;
-    const size_t size = e->size - e->line;
+    const size_t size = e->held.size - e->line;
     if (size == 0)
         return dispatch(e, hook, user);
-    char *line = e->bytes + e->line;
+    char *line = e->held.bytes + e->line;
     if (size < n || memcmp(line, name, n) != 0 || (size > n && line[n] != ':')) {
-        e->size = e->line;
+        e->held.size = e->line;
         return true;
     }
     size_t skip = size > n ? n + 1 : n;
@@ -48,9 +41,9 @@ static bool end_line(event_reader *e, event_hook *hook, void *user) {
         skip--;
         e->line++;
     }
-    memmove(line, line + skip, e->size - e->line - skip);
-    e->size -= skip;
-    e->line = e->size;
+    memmove(line, line + skip, e->held.size - e->line - skip);
+    e->held.size -= skip;
+    e->line = e->held.size;
     e->has_data = true;
     return true;
 }
@@ -68,10 +61,10 @@ bool events_feed(event_reader *e, const char *bytes, size_t n, event_hook *hook,
 }
 
 bool events_end(event_reader *e, event_hook *hook, void *user) {
-    return (e->size == e->line || end_line(e, hook, user)) && dispatch(e, hook, user);
+    return (e->held.size == e->line || end_line(e, hook, user)) && dispatch(e, hook, user);
 }
 
 void events_free(event_reader *e) {
-    free(e->bytes);
+    text_free(&e->held);
     *e = (event_reader){0};
 }

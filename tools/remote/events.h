@@ -10,11 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/json_tree/text.h"
+
 typedef struct event_reader {
-    char *bytes; /* [size] data of the event so far, then the line that is not over yet */
-    size_t size, capacity, line; /* where that line begins */
-    bool has_data;               /* the event has a line of data */
-    bool after_cr;               /* an LF that comes now belongs to the end before it */
+    text held;     /* data of the event so far, then the line that is not over yet */
+    size_t line;   /* where that line begins */
+    bool has_data; /* the event has a line of data */
+    bool after_cr; /* an LF that comes now belongs to the end before it */
 } event_reader;
 
 enum { EVENT_MOST_BYTES = 16 << 20 }; /* of one event */

@@ -33,16 +33,9 @@ struct exchange {
 /* ---- what the library calls ------------------------------------------------------------------ */
 
 static bool keep_refusal(exchange_reply *r, const char *bytes, size_t size) {
-    const size_t room = REFUSAL_BYTES - r->refusal_size;
-    size = size < room ? size : room;
-    char *grown = realloc(r->refusal, r->refusal_size + size + 1);
-    if (grown == NULL)
-        return false;
-    r->refusal = grown;
-    memcpy(grown + r->refusal_size, bytes, size);
-    r->refusal_size += size;
-    grown[r->refusal_size] = '\0';
-    return true;
+    const size_t room = REFUSAL_BYTES - r->refusal.size;
+    text_add(&r->refusal, bytes, size < room ? size : room);
+    return !r->refusal.failed;
 }
 
 static void note_reply(exchange *e) {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/json_tree/text.h"
 #include "tern/status.h"
 
 typedef struct exchange exchange; /* a server, and the connection to it */
@@ -23,12 +24,11 @@ typedef struct exchange_config {
 typedef bool exchange_sink(void *user, const char *bytes, size_t size);
 
 typedef struct exchange_reply {
-    long status;      /* of HTTP */
-    bool stream;      /* its type is text/event-stream */
-    bool interrupted; /* Ctrl-C ended it */
-    bool unwanted;    /* the sink did */
-    char *refusal;    /* [refusal_size] the body of another status, its beginning; to be freed */
-    size_t refusal_size;
+    long status;        /* of HTTP */
+    bool stream;        /* its type is text/event-stream */
+    bool interrupted;   /* Ctrl-C ended it */
+    bool unwanted;      /* the sink did */
+    text refusal;       /* the body of another status, its beginning; to be freed */
     long retry_seconds; /* that the server asks to wait; 0: it does not */
 } exchange_reply;
 

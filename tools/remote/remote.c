@@ -26,8 +26,7 @@ struct remote {
 
 /* A body as it comes. */
 typedef struct incoming {
-    char *bytes; /* [size] of what is no stream, terminated */
-    size_t size;
+    text body; /* of what is no stream */
     const exchange_reply *reply;
     event_reader events;
     reply_reader *reader;
@@ -66,10 +65,10 @@ static int read_url(remote *r, const char *url) {
 /* The key of --api-key-file: its only word. Else that of the environment. */
 static int read_key(remote *r, const options *o) {
     const char *path = options_text(o, OPT_API_KEY_FILE);
-    const char *text = options_text(o, OPT_API_KEY);
+    const char *given = options_text(o, OPT_API_KEY);
     size_t size;
     if (path == NULL) {
-        r->key = text != NULL ? strdup(text) : NULL;
+        r->key = given != NULL ? strdup(given) : NULL;
     } else if (file_read(path, MOST_KEY_BYTES, &r->key, &size) != EXIT_DONE) {
         r->key = NULL;
         return EXIT_FAILED;
@@ -89,16 +88,10 @@ static int read_key(remote *r, const options *o) {
 
 static bool keep(void *user, const char *bytes, size_t size) {
     incoming *in = user;
-    if (in->size + size > MOST_REPLY_BYTES)
+    if (in->body.size + size > MOST_REPLY_BYTES)
         return false;
-    char *grown = realloc(in->bytes, in->size + size + 1);
-    if (grown == NULL)
-        return false;
-    in->bytes = grown;
-    memcpy(grown + in->size, bytes, size);
-    in->size += size;
-    grown[in->size] = '\0';
-    return true;
+    text_add(&in->body, bytes, size);
+    return !in->body.failed;
 }
 
 /* The first model that the server has; one without a list gets a name that means nothing. */
@@ -109,19 +102,19 @@ static int ask_model(remote *r) {
     (void)snprintf(r->model, sizeof r->model, "default");
     tern_status status = exchange_make(r->exchange, "/models", NULL, keep, &in, &reply, &err);
     if (status == TERN_OK && reply.status >= 300 && reply.status != 404) {
-        status = reply_refuse(remote_place(r), reply.status, reply.retry_seconds, reply.refusal,
-                              reply.refusal_size, &err);
+        status =
+            reply_refuse(remote_place(r), reply.status, reply.retry_seconds, &reply.refusal, &err);
     }
-    if (status == TERN_OK && reply.status < 300 && in.size > 0) {
-        json_t *root = json_read(in.bytes, in.size, remote_place(r), NULL);
+    if (status == TERN_OK && reply.status < 300 && in.body.size > 0) {
+        json_t *root = json_read(in.body.bytes, in.body.size, remote_place(r), NULL);
         const json_t *list = json_object_get(root, "data");
         const json_t *name = json_object_get(json_array_get(list, 0), "id");
         if (json_is_string(name))
             (void)snprintf(r->model, sizeof r->model, "%s", json_string_value(name));
         json_decref(root);
     }
-    free(in.bytes);
-    free(reply.refusal);
+    text_free(&in.body);
+    text_free(&reply.refusal);
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
@@ -235,13 +228,13 @@ static tern_status finish(const remote *r, incoming *in, const exchange_reply *r
     reply_reader *reader = in->reader;
     const bool ended = !reply->interrupted && !reply->unwanted;
     if (reply->status >= 300) {
-        return reply_refuse(remote_place(r), reply->status, reply->retry_seconds, reply->refusal,
-                            reply->refusal_size, err);
+        return reply_refuse(remote_place(r), reply->status, reply->retry_seconds, &reply->refusal,
+                            err);
     }
     if (ended && reply->stream)
         (void)events_end(&in->events, reply_take, reader);
-    else if (ended && in->size > 0)
-        (void)reply_take(reader, in->bytes, in->size);
+    else if (ended && in->body.size > 0)
+        (void)reply_take(reader, in->body.bytes, in->body.size);
     if (reader->fault.status != TERN_OK)
         return tern_fail(err, reader->fault.status, "%s", reader->fault.message);
     if (reply->interrupted || reader->stopped) {
@@ -282,8 +275,8 @@ static tern_status ask(remote *r, const char *path, const char *name, json_t *wh
         status = finish(r, &in, &reply, err);
     out->seconds = tern_clock_seconds() - reader.began;
     events_free(&in.events);
-    free(in.bytes);
-    free(reply.refusal);
+    text_free(&in.body);
+    text_free(&reply.refusal);
     free(body);
     return status;
 }
@@ -305,6 +298,6 @@ tern_status remote_complete(remote *r, json_t *given, const json_t *fields, remo
 }
 
 void remote_answer_free(remote_answer *a) {
-    free(a->text);
+    text_free(&a->said);
     *a = (remote_answer){0};
 }

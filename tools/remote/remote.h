@@ -8,6 +8,7 @@
  * fields of its own.
  */
 
+#include "base/json_tree/text.h"
 #include "base/json_tree/value.h"
 #include "tern/tern.h"
 #include "tools/cli/options.h"
@@ -20,8 +21,7 @@ typedef enum remote_end { REMOTE_COMPLETE, REMOTE_LENGTH, REMOTE_INTERRUPTED } r
 
 /* Zero-initialise it; remote_answer_free empties it. */
 typedef struct remote_answer {
-    char *text; /* [size] terminated once there is something */
-    size_t size, capacity;
+    text said;
     remote_end end;
     char reason[32];               /* as the server calls it; "": it said nothing */
     char model[REMOTE_NAME_BYTES]; /* that the server says it is; "": it does not */

@@ -67,7 +67,7 @@ static int answer(run *r) {
                                                  show, r, &r->answer, &err)
                                    : remote_complete(r->server, prompt_json(&r->prompt), r->fields,
                                                      show, r, &r->answer, &err);
-    if (status != TERN_OK && r->answer.size > 0 && !r->json) {
+    if (status != TERN_OK && r->answer.said.size > 0 && !r->json) {
         out_print("\n");
         out_flush();
     }
@@ -81,7 +81,8 @@ static const char *end_name(const remote_answer *a) {
 static int print_json(const run *r) {
     const remote_answer *a = &r->answer;
     json_t *root = json_object();
-    json_object_set_new(root, "text", json_text(a->text != NULL ? a->text : "", a->size));
+    json_object_set_new(root, "text",
+                        json_text(a->said.bytes != NULL ? a->said.bytes : "", a->said.size));
     json_object_set_new(root, "stop", json_string(end_name(a)));
     json_object_set_new(root, "server", json_string(remote_place(r->server)));
     json_object_set_new(root, "model",

@@ -57,16 +57,16 @@ static const char *meaning(long status) {
     }
 }
 
-tern_status reply_refuse(const char *place, long status, long retry_seconds, const char *body,
-                         size_t size, tern_error *err) {
+tern_status reply_refuse(const char *place, long status, long retry_seconds, const text *body,
+                         tern_error *err) {
     char wait[64] = "";
     if (retry_seconds > 0)
         (void)snprintf(wait, sizeof wait, " (again in %ld s)", retry_seconds);
-    json_t *root = size > 0 ? json_read(body, size, place, NULL) : NULL;
+    json_t *root = body->size > 0 ? json_read(body->bytes, body->size, place, NULL) : NULL;
     const char *message = find_message(root);
     int shown = message != NULL ? (int)strnlen(message, SHOWN_BYTES) : 0;
-    if (message == NULL && size > 0 && root == NULL)
-        message = first_line(body, &shown);
+    if (message == NULL && body->size > 0 && root == NULL)
+        message = first_line(body->bytes, &shown);
     if (message == NULL || shown == 0) {
         message = meaning(status);
         shown = (int)strlen(message);
@@ -89,21 +89,13 @@ static bool add_text(reply_reader *r, const char *bytes, size_t size) {
     remote_answer *a = r->answer;
     if (size == 0)
         return true;
-    if (a->size == 0)
+    if (a->said.size == 0)
         a->first_seconds = tern_clock_seconds() - r->began;
-    if (a->size + size + 1 > a->capacity) {
-        const size_t capacity = 2 * (a->size + size) + 256;
-        char *grown = realloc(a->text, capacity);
-        if (grown == NULL) {
-            (void)tern_fail(&r->fault, TERN_ERR_NOMEM, "no memory for an answer");
-            return false;
-        }
-        a->text = grown;
-        a->capacity = capacity;
+    text_add(&a->said, bytes, size);
+    if (a->said.failed) {
+        (void)tern_fail(&r->fault, TERN_ERR_NOMEM, "no memory for an answer");
+        return false;
     }
-    memcpy(a->text + a->size, bytes, size);
-    a->size += size;
-    a->text[a->size] = '\0';
     r->stopped = !r->sink(r->user, bytes, size);
     return !r->stopped;
 }
@@ -128,9 +120,9 @@ static void note_usage(remote_answer *a, const json_t *usage) {
 static bool take_choice(reply_reader *r, const json_t *choice) {
     const json_t *part = json_object_get(choice, "delta");
     part = json_is_object(part) ? part : json_object_get(choice, "message");
-    const json_t *text = json_object_get(choice, "text");
-    text = json_is_object(part) ? json_object_get(part, "content") : text;
-    if (json_is_string(text) && !add_text(r, json_string_value(text), json_string_length(text)))
+    const json_t *said = json_object_get(choice, "text");
+    said = json_is_object(part) ? json_object_get(part, "content") : said;
+    if (json_is_string(said) && !add_text(r, json_string_value(said), json_string_length(said)))
         return false;
     const json_t *reason = json_object_get(choice, "finish_reason");
     if (json_is_string(reason)) {

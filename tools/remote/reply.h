@@ -27,7 +27,7 @@ bool reply_take(void *reader, char *data, size_t size);
  * OpenAI, of llama.cpp and vLLM, of FastAPI and others; text that is none of them is shown by its
  * first line.
  */
-tern_status reply_refuse(const char *place, long status, long retry_seconds, const char *body,
-                         size_t size, tern_error *err);
+tern_status reply_refuse(const char *place, long status, long retry_seconds, const text *body,
+                         tern_error *err);
 
 #endif
