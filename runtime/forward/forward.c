@@ -142,30 +142,26 @@ static void find_angles(pass *p) {
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
+/* Notes rows as `a` says; the first of them is the batch's row `first`. */
+static void watch(pass *p, tern_device_watch a, size_t first, tern_overflow_place place) {
+    a.code = tern_overflow_code(p->layer, place);
+    a.notes = p->batch->overflow;
+    a.at = p->batch->at + first;
+    RUN(p, watch, &a);
+}
+
 /* Notes rows with an element not below the limit; `group` rows belong to each row of the batch, of
  * which `first` is the first. */
 static void watch_below(pass *p, const tern_device_rows *x, size_t group, size_t first, float limit,
                         tern_overflow_place place) {
-    const tern_device_watch a = {.x = *x,
-                                 .group = group,
-                                 .limit = limit,
-                                 .code = tern_overflow_code(p->layer, place),
-                                 .notes = p->batch->overflow,
-                                 .at = p->batch->at + first};
-    RUN(p, watch, &a);
+    watch(p, (tern_device_watch){.x = *x, .group = group, .limit = limit}, first, place);
 }
 
 /* The same where rmsnorm follows: the sum of squares must be finite, too. */
 static void watch_squares(pass *p, const tern_device_rows *x, size_t group, size_t first,
                           tern_overflow_place place) {
-    const tern_device_watch a = {.x = *x,
-                                 .group = group,
-                                 .limit = INFINITY,
-                                 .squares = true,
-                                 .code = tern_overflow_code(p->layer, place),
-                                 .notes = p->batch->overflow,
-                                 .at = p->batch->at + first};
-    RUN(p, watch, &a);
+    watch(p, (tern_device_watch){.x = *x, .group = group, .limit = INFINITY, .squares = true},
+          first, place);
 }
 
 /* norm[T][width] = rmsnorm(x[T][width]) * g. g NULL: the block has no norm here, norm = x. */

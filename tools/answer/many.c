@@ -12,6 +12,7 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/out.h"
 #include "tools/model/json.h"
+#include "tools/model/memory_plan.h"
 #include "tools/touch/touch_options.h"
 
 enum {
@@ -92,9 +93,7 @@ static uint32_t largest_answer(const many *m) {
  * they begin with is still there for later ones, within --kv-memory or half of what is free; for
  * one of them in any case. */
 static uint64_t pool_bytes(const many *m, tern_format kv) {
-    const uint32_t page = 64;
-    const uint32_t positions = (largest_answer(m) + page - 1) / page * page;
-    const uint64_t one = tern_model_kv_bytes(m->l->model, positions, kv);
+    const uint64_t one = memory_plan_kv_bytes(m->l->model, largest_answer(m), kv);
     const uint64_t given = options_integer(m->o, OPT_KV_MEMORY) << 20;
     const uint64_t limit = given > 0 ? given : tern_memory_available() / 2;
     const uint64_t wanted = 2 * ((uint64_t)m->at_once + 1);

@@ -7,8 +7,9 @@
 #include "base/metrics.h"
 #include "tern/engine.h"
 #include "tools/bench/bench.h"
+#include "tools/model/memory_plan.h"
 
-enum { PAGE = 64, DIGEST_BYTES = 65 }; /* positions and characters, as tern/engine.h has them */
+enum { DIGEST_BYTES = 65 }; /* as tern/engine.h has it */
 
 /* An engine and its sequences. The prompt of sequence i is the benchmark's tokens from token i on;
  * the last one is the prompt that arrives, if there is one. */
@@ -53,7 +54,7 @@ static size_t depth_of(const bench *b) {
  * together in as many passes as were asked for. */
 static size_t tokens_of(const bench *b) {
     const size_t most = most_of(b);
-    return b->main.n_decode + most * PAGE / (rows_of_pass(b) - most) + 2;
+    return b->main.n_decode + most * TERN_ATTEND_CHUNK / (rows_of_pass(b) - most) + 2;
 }
 
 size_t bench_sequence_end(const bench *b) {
@@ -63,8 +64,7 @@ size_t bench_sequence_end(const bench *b) {
 /* ---- the engine ------------------------------------------------------------------------------ */
 
 static uint64_t bytes_of(const bench *b, size_t positions) {
-    return (positions + PAGE - 1) / PAGE *
-           tern_model_kv_bytes(b->l.model, PAGE, loader_kv_format(b->o));
+    return memory_plan_kv_bytes(b->l.model, (uint32_t)positions, loader_kv_format(b->o));
 }
 
 /* For n sequences, with cache memory of that many bytes. */

@@ -9,7 +9,14 @@
 #include "base/chacha.h"
 #include "base/sha256.h"
 
-enum { REQUESTS = 8, BRANCHES = 3, MOST_PROMPT = 200, MOST_TOKENS = 330, PAGE = 64, ARRIVALS = 30 };
+enum {
+    REQUESTS = 8,
+    BRANCHES = 3,
+    MOST_PROMPT = 200,
+    MOST_TOKENS = 330,
+    PAGE = TERN_ATTEND_CHUNK,
+    ARRIVALS = 30
+};
 
 static const tern_format formats[] = {TERN_FORMAT_F16, TERN_FORMAT_F32, TERN_FORMAT_Q8_0};
 

@@ -9,6 +9,7 @@
 #include "tern/inspect.h"
 #include "tools/cli/out.h"
 #include "tools/cli/targets.h"
+#include "tools/model/memory_plan.h"
 #include "tools/model/model_folder.h"
 #include "tools/model/model_hint.h"
 #include "tools/model/places.h"
@@ -300,16 +301,15 @@ int loader_open_engine(const tern_engine_params *params, loaded *l) {
 }
 
 int loader_open_engine_of(const options *o, uint32_t n_ctx, loaded *l) {
-    enum { ROWS = 128, MOST = 16, PAGE = 64 }; /* of a pass; prompts, and logits that are there */
+    enum { ROWS = 128, MOST = 16 }; /* of a pass; prompts, and logits that are there */
     tern_engine_params params = loader_engine_params(o, l);
     const uint32_t rows = params.n_batch > 0 ? params.n_batch : ROWS;
     const uint32_t fill = 2 + 2 * rows / (n_ctx > 0 ? n_ctx : 1);
-    const uint32_t page_positions = (n_ctx + PAGE - 1) / PAGE * PAGE;
     params.n_ctx = n_ctx;
     params.n_sequences = rows < MOST ? rows : MOST;
     params.n_queue = MOST;
     params.pool_bytes =
-        (fill < MOST ? fill : MOST) * tern_model_kv_bytes(l->model, page_positions, params.kv);
+        (fill < MOST ? fill : MOST) * memory_plan_kv_bytes(l->model, n_ctx, params.kv);
     return loader_open_engine(&params, l);
 }
 

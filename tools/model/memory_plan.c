@@ -12,6 +12,10 @@ static uint32_t whole_pages(uint32_t n_ctx) {
     return n_ctx / page * page + (n_ctx % page > 0 ? page : 0);
 }
 
+uint64_t memory_plan_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv) {
+    return tern_model_kv_bytes(model, whole_pages(n_ctx), kv);
+}
+
 tern_status memory_plan_make(const tern_model *model, const tern_session_params *params,
                              uint64_t in_place, memory_plan *plan, tern_error *err) {
     uint64_t session = 0;
@@ -21,7 +25,7 @@ tern_status memory_plan_make(const tern_model *model, const tern_session_params 
     tern_model_info info;
     tern_model_describe(model, &info);
     const uint32_t n_ctx = params->n_ctx > 0 ? params->n_ctx : tern_model_default_context(model);
-    const uint64_t kv = tern_model_kv_bytes(model, whole_pages(n_ctx), params->kv);
+    const uint64_t kv = memory_plan_kv_bytes(model, n_ctx, params->kv);
     *plan = (memory_plan){.file = info.file_bytes,
                           .in_place = in_place,
                           .packed = info.packed_bytes,

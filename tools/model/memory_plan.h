@@ -24,6 +24,9 @@ typedef struct memory_plan {
     tern_format kv_format;
 } memory_plan;
 
+/* Keys and values of n_ctx positions, as sessions and engines keep them: in whole pages. */
+uint64_t memory_plan_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv);
+
 /* For an open model (without its weights, too) and the session that --ctx and --kv ask for. */
 TERN_MUST_CHECK tern_status memory_plan_make(const tern_model *model,
                                              const tern_session_params *params, uint64_t in_place,
