@@ -216,6 +216,8 @@ class Slow(common.FolderTest):
             for connection in (first, second):
                 self.addCleanup(connection.close)
                 connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once upon", "n": 4} | LONG), JSON)
+                # Requests on two connections have no order: the second one is sent when the first has its turn.
+                server.wait_for(lambda m: m["tern_answers_running"] == 1)
             response = second.getresponse()
             self.assertEqual(response.readline(), b": ping\n")
             self.assertEqual(response.readline(), b"\n")
