@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/json_tree/write.h"
-#include "base/text.h"
+#include "base/word_list.h"
 #include "receipts/fields.h"
 
 enum { PATH_BYTES = 160, SHOWN_BYTES = 256 }; /* of fields in the table; more deeply nothing goes */

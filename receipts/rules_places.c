@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/word_list.h"
 #include "tern/topology.h"
 
 /* Numbers of nodes in ascending order as the system lists them, "0-1,3", or nothing where that is

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tools/cli/words.h"
+#include "tools/cli/near_word.h"
 
 enum { MAX_ARGUMENTS = 16 };
 

@@ -8,7 +8,7 @@
 #include "tests/tiny_model.h"
 
 #include "base/sha256.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/determinism.h"
 
 enum { TOKENS = 12 };

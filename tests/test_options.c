@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/options_case.h"
-#include "tools/cli/words.h"
+#include "tools/cli/near_word.h"
 
 /* ---- flags ----------------------------------------------------------------------------------- */
 

@@ -8,13 +8,13 @@
 
 #include "tern/tern.h"
 #include "tools/cli/options.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/streams.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
+#include "tools/manual/manual.h"
 #include "tools/model/json.h"
-#include "tools/pages/pages.h"
 
 static int (*const functions[COMMAND_COUNT])(const options *) = {
 #define COMMAND_FUNCTION(id, name) [COMMAND_##id] = cmd_##name,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "tools/model/places.h"
+#include "tools/model/placement.h"
 
 static double rate(size_t n, double seconds) {
     return seconds > 0.0 ? (double)n / seconds : 0.0;
@@ -101,6 +101,6 @@ void figures_set_process(json_t *root, const loaded *l) {
     json_object_set_new(root, "threads", json_integer(l->threads));
     json_set_loading(root, l);
     json_set_kernels(root, l);
-    places_set_json(root, l->model);
+    placement_set_json(root, l->model);
     json_object_set_new(root, "model", json_text(l->info.path, strlen(l->info.path)));
 }

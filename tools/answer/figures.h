@@ -4,7 +4,7 @@
 
 /* What an answer's figures say: a line for people, keys for programs. */
 
-#include "tools/answer/answer.h"
+#include "tools/answer/answerer.h"
 #include "tools/answer/together.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"

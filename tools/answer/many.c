@@ -10,7 +10,7 @@
 #include "tools/answer/figures.h"
 #include "tools/answer/together.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/model/json.h"
 #include "tools/model/memory_plan.h"
 #include "tools/touch/touch_options.h"

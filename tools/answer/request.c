@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 enum { DEFAULT_BATCH = 128 }; /* tokens in one pass, as tern_session_params says */
 

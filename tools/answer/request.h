@@ -4,7 +4,7 @@
 
 /* From options to how is answered, for all commands that answer. */
 
-#include "tools/answer/answer.h"
+#include "tools/answer/answerer.h"
 #include "tools/answer/sampling.h"
 #include "tools/model/loader.h"
 

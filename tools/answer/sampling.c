@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tern/inspect.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 static const char *const names[SAMPLING_COUNT] = {
     [SAMPLING_TEMPERATURE] = "temperature",

@@ -13,7 +13,7 @@
 #include "tools/bench/series.h"
 #include "tools/bench/sparsity.h"
 #include "tools/bench/stages.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
 #include "tools/touch/touch.h"

@@ -5,7 +5,7 @@
 
 #include "receipts/facts.h"
 #include "tools/bench/bench.h"
-#include "tools/model/places.h"
+#include "tools/model/placement.h"
 #include "tools/receipt/receipt.h"
 #include "tools/receipt/run_facts.h"
 
@@ -30,7 +30,7 @@ static json_t *settings(const bench *b) {
     set(root, "context", count(b->context));
     set(root, "batch", count(tern_session_batch(b->l.session)));
     set(root, "threads", count(b->main.threads));
-    places_set_json(root, b->l.model);
+    placement_set_json(root, b->l.model);
     set(root, "strict", json_boolean(options_switch(o, OPT_STRICT)));
     set(root, "exact_head", json_boolean(options_switch(o, OPT_EXACT_HEAD)));
     set(root, "seed", json_sprintf("%" PRIu64, options_integer(o, OPT_SEED)));

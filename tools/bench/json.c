@@ -5,7 +5,7 @@
 
 #include "receipts/facts.h"
 #include "tools/bench/bench.h"
-#include "tools/model/places.h"
+#include "tools/model/placement.h"
 #include "tools/receipt/run_facts.h"
 #include "tools/touch/touch_options.h"
 
@@ -267,7 +267,7 @@ int bench_print_json(const bench *b) {
     bench_set_sweeps(root, b);
     json_set_loading(root, &b->l);
     json_set_kernels(root, &b->l);
-    places_set_json(root, b->l.model);
+    placement_set_json(root, b->l.model);
     json_object_set_new(root, "seed", json_unsigned(options_integer(b->o, OPT_SEED)));
     json_object_set_new(root, "deterministic",
                         json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));

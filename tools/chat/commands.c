@@ -11,8 +11,8 @@
 #include "base/json_tree/write.h"
 #include "tools/answer/figures.h"
 #include "tools/chat/chat.h"
-#include "tools/cli/out.h"
-#include "tools/cli/words.h"
+#include "tools/cli/near_word.h"
+#include "tools/cli/output.h"
 
 /* help NULL: another name of a command. Each returns false to end the program; argument: what
  * stands after the name, "" for nothing. One in brackets may be left out. */

@@ -14,7 +14,7 @@
 #include <wchar.h>
 
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 enum { HISTORY_LINES = 1000 };
 

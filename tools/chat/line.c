@@ -8,7 +8,7 @@
 
 #include "tools/chat/editor.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 struct line_reader {
     bool terminal;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/chat/chat.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 static const char fence[] = "\"\"\"";
 

@@ -3,7 +3,7 @@
 
 #include "tools/chat/chat.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 int chat_open_server(chat *c) {
     int status = EXIT_DONE;

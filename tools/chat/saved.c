@@ -8,8 +8,8 @@
 #include "base/out_file.h"
 #include "tools/chat/chat.h"
 #include "tools/chat/dialogue_json.h"
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 
 enum { FILE_LIMIT = 1 << 28 }; /* bytes; more is no conversation */
 

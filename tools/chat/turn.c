@@ -10,7 +10,7 @@
 
 #include "tools/chat/chat.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/cli/visible.h"
 
 static bool may_dim(void) {

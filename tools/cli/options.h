@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "tern/status.h"
-#include "tools/cli/words.h"
+#include "tools/cli/near_word.h"
 
 /* X(ID, name). Each has a row in the command table and a function cmd_<name> in tern.c. */
 #define COMMAND_LIST(X)                                                                            \

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "tools/cli/near_word.h"
 #include "tools/cli/options.h"
-#include "tools/cli/words.h"
 
 enum { COLUMNS = 98, INDENT = 30, IGNORED_INDENT = 6 };
 

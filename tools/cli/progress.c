@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/metrics.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 progress progress_start(bool verbose) {
     return (progress){.begin = tern_clock_seconds(), .shown = wants_remarks(verbose)};

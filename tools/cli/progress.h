@@ -12,7 +12,7 @@ typedef struct progress {
     bool shown;
 } progress;
 
-/* Shown where remarks are wanted (tools/cli/out.h). */
+/* Shown where remarks are wanted (tools/cli/output.h). */
 progress progress_start(bool verbose);
 
 /* Ten times a second at most; in bytes. `user` is a progress: fits tern_synth_progress. */

@@ -10,7 +10,7 @@
 
 #include "tern/tern.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 enum { STACK_BYTES = 1 << 16 };
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file_map.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 /* A file of the command line. */
 typedef struct named_file {

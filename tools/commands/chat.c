@@ -10,7 +10,7 @@
 
 #include "tools/chat/chat.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 
 enum { TINY_MILLIONS = 500 }; /* of parameters: below, facts and sums are mostly guessed */

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/pages/pages.h"
+#include "tools/manual/manual.h"
 
 int cmd_completion(const options *o) {
     static const struct {

@@ -12,7 +12,7 @@
 #include "authoring/convert/hf_metadata.h"
 #include "authoring/convert/hf_tensors.h"
 #include "tools/answer/recommended.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
 #include "tools/convert/command.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 #include "tools/commands/commands.h"
 #include "tools/crossval/ask.h"
 #include "tools/crossval/report.h"

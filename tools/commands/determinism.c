@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/sha256.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 static size_t cache_bytes(const record *r) {
     return (size_t)r->layers * 2 * r->heads * r->positions * r->row_bytes;

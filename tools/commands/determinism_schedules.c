@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/determinism.h"
 #include "tools/eval/schedules.h"
 

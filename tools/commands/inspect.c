@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "tern/inspect.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
 #include "tools/model/memory_plan.h"
+#include "tools/model/metadata_values.h"
 #include "tools/model/model_hint.h"
-#include "tools/model/places.h"
-#include "tools/model/values.h"
+#include "tools/model/placement.h"
 
 enum { MAX_TYPES = 64 };
 
@@ -167,7 +167,7 @@ static bool print_plan(const inspection *n) {
               tern_model_choice(n->l.model));
     for (size_t i = 0; i < n->l.n_kernels; i++)
         out_print("  %s\n", n->l.kernels[i]->name);
-    return places_print(n->l.model);
+    return placement_print(n->l.model);
 }
 
 static int print_text(const inspection *n) {
@@ -243,7 +243,7 @@ static bool add_model(const inspection *n, json_t *root) {
     const char *doubt = tern_model_doubt(n->l.model);
     if (doubt != NULL)
         json_object_set_new(root, "doubt", json_string(doubt));
-    places_set_json(root, n->l.model);
+    placement_set_json(root, n->l.model);
     if (t != NULL) {
         json_object_set_new(
             root, "tokenizer",
@@ -252,7 +252,7 @@ static bool add_model(const inspection *n, json_t *root) {
                       "chat_format", tern_chat_format(t), "file",
                       json_text(tern_tokenizer_file(t), strlen(tern_tokenizer_file(t)))));
     }
-    return places_set_machine_json(root, n->l.model);
+    return placement_set_machine_json(root, n->l.model);
 }
 
 static int print_json(const inspection *n) {
@@ -287,7 +287,7 @@ int cmd_inspect(const options *o) {
     if (n.path == NULL)
         return EXIT_USAGE;
     if (loader_set_reading(o, &n.params, &err) != TERN_OK ||
-        places_read(o, &n.params, &err) != TERN_OK) {
+        placement_read(o, &n.params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }
@@ -296,7 +296,7 @@ int cmd_inspect(const options *o) {
     count_types(&n);
     try_model(&n);
     int status;
-    if (n.status != TERN_OK && places_lack_node(&n.params, &n.why)) {
+    if (n.status != TERN_OK && placement_lack_node(&n.params, &n.why)) {
         (void)complain_error(&n.why);
         status = EXIT_USAGE;
     } else if (says_nothing(n.status)) {

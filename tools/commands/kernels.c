@@ -6,7 +6,7 @@
 
 #include "tern/device.h"
 #include "tern/tern.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"

@@ -7,7 +7,7 @@
 
 #include "base/sha256.h"
 #include "base/utf8.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
 #include "tools/model/loader.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/sha256.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/eval/perplexity.h"
 #include "tools/model/json.h"

@@ -2,7 +2,7 @@
 /* tern quantize: a model file with its weights in other formats. */
 
 #include "authoring/convert/gguf_source.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
 #include "tools/convert/command.h"

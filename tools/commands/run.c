@@ -8,7 +8,7 @@
 #include "tools/answer/many.h"
 #include "tools/answer/request.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"

@@ -9,7 +9,7 @@
 
 #include "tools/answer/sampling.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/model/loader.h"
 
@@ -18,7 +18,7 @@
 #include "base/metrics.h"
 #include "serve/http_tls.h"
 #include "serve/server.h"
-#include "tools/receipt/answer.h"
+#include "tools/receipt/served_answer.h"
 
 enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* of cache memory, unless --kv-memory says more or less */
 

@@ -2,7 +2,7 @@
 /* tern synth: a model file with random weights in a real model's geometry. */
 
 #include "authoring/synth.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "tern/tern.h"
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 #include "tools/commands/commands.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"

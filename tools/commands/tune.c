@@ -6,7 +6,7 @@
 #include "tern/processor.h"
 #include "tern/team.h"
 #include "tern/tune.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"

@@ -7,7 +7,7 @@
 
 #include "receipts/rules.h"
 #include "receipts/sign.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/model/json.h"
 #include "tools/receipt/receipt.h"

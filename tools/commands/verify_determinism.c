@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tern/tern.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/determinism.h"
 #include "tools/model/loader.h"

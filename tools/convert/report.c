@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/convert/command.h"
 #include "tools/model/json.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 crossval_total crossval_add_up(const crossval *x) {
     crossval_total t = {0};

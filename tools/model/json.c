@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json_tree/write.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 int json_print(json_t *root) {
     char *line = json_memory_failed() ? NULL : json_dump(root, (json_style){.indent = 0});

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "tern/inspect.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/cli/targets.h"
 #include "tools/model/memory_plan.h"
 #include "tools/model/model_folder.h"
 #include "tools/model/model_hint.h"
-#include "tools/model/places.h"
+#include "tools/model/placement.h"
 
 const char *loader_shipped_model(void) {
     static const char *const places[] = {TERN_DEFAULT_MODEL, TERN_INSTALLED_MODEL};
@@ -140,7 +140,7 @@ static tern_status running_params(const options *o, char cache[PATH_MAX], tern_m
     params->cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params->images = image_use(o);
     const tern_status status = loader_set_reading(o, params, err);
-    return status == TERN_OK ? places_read(o, params, err) : status;
+    return status == TERN_OK ? placement_read(o, params, err) : status;
 }
 
 /* The best instruction set below the one that a model uses; its own where there is none. */
@@ -178,7 +178,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
         return EXIT_USAGE;
     }
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
-        if (places_lack_node(&params, &err)) {
+        if (placement_lack_node(&params, &err)) {
             (void)complain_error(&err);
             return EXIT_USAGE;
         }
@@ -192,7 +192,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     report_refusals(l->model);
     loader_describe(o, l);
     tern_model_describe_loading(l->model, &l->loading);
-    places_report_replicas(&l->loading);
+    placement_report_replicas(&l->loading);
     if (options_switch(o, OPT_VERBOSE))
         report_loading(l);
     if (l->tokenizer != NULL && options_switch(o, OPT_VERBOSE))
@@ -259,7 +259,7 @@ tern_format loader_kv_format(const options *o) {
  * system did not bind. */
 static void report_threads(const loaded *l, uint32_t asked, int refused) {
     const uint32_t wanted = tern_model_threads(l->model, asked);
-    places_report(refused);
+    placement_report(refused);
     if (l->threads < wanted) {
         complain("only %u of %u threads could be started: slower, the same answer", l->threads,
                  wanted);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/metrics.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 /* The positions that a cache for n_ctx has: it is made of pages. */
 static uint32_t whole_pages(uint32_t n_ctx) {

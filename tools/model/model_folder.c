@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 static char path[4096];
 

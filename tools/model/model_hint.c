@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 enum { HINT_BYTES = 400, BEGINNING = 64 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tern/inspect.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
 #include "tools/model/model_hint.h"

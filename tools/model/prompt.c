@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 #include "tools/model/loader.h"
 
 static const size_t prompt_limit = (size_t)1 << 28; /* bytes; more is a mistake, not a prompt */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 int prompt_cache_restore(const options *o, const loaded *l, const prompt *p, size_t *reused) {
     const char *path = options_text(o, OPT_PROMPT_CACHE);

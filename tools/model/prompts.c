@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/json_tree/read.h"
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 
 static const size_t file_limit = (size_t)1 << 28; /* bytes; more are no prompts */
 

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 
 static const size_t text_limit = (size_t)1 << 30; /* bytes; more is a mistake, not a text */
 

@@ -9,8 +9,8 @@
 
 #include "base/json_tree/write.h"
 #include "receipts/sign.h"
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 
 int receipt_check_key(const options *o) {
     const char *key = options_text(o, OPT_SIGN_KEY);

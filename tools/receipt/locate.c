@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/word_list.h"
 #include "receipts/rules.h"
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 #include "tools/model/loader.h"
 #include "tools/model/model_folder.h"
 

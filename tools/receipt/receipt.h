@@ -20,7 +20,7 @@
 #include "receipts/document.h"
 #include "receipts/watch.h"
 #include "tern/tern.h"
-#include "tools/answer/answer.h"
+#include "tools/answer/answerer.h"
 #include "tools/cli/targets.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"

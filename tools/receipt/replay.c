@@ -12,8 +12,8 @@
 #include "receipts/rerun.h"
 #include "receipts/rules.h"
 #include "tern/inspect.h"
-#include "tools/cli/out.h"
-#include "tools/model/places.h"
+#include "tools/cli/output.h"
+#include "tools/model/placement.h"
 #include "tools/receipt/locate.h"
 #include "tools/receipt/replay_answer.h"
 #include "tools/receipt/run_facts.h"
@@ -178,7 +178,7 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.i2s_map = text_or_null(p, "model_info.i2s_map");
     params.tl_tiles = text_or_null(p, "model_info.tl_tiles");
     params.strict = options_switch(p->o, OPT_STRICT);
-    const tern_status status = places_read(p->o, &params, err);
+    const tern_status status = placement_read(p->o, &params, err);
     if (status != TERN_OK)
         return status;
     if (receipt_at(p->receipt, "model_info.tokenizer") == NULL) {
@@ -189,7 +189,7 @@ static tern_status open_model(replay *p, tern_error *err) {
     }
     const tern_status opened = tern_model_open(p->model_path, &params, &p->model, err);
     if (opened != TERN_OK)
-        (void)places_lack_node(&params, err);
+        (void)placement_lack_node(&params, err);
     return opened;
 }
 

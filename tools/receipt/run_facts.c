@@ -9,12 +9,12 @@
 
 #include "base/metrics.h"
 #include "base/sha256.h"
-#include "base/text.h"
+#include "base/word_list.h"
 #include "bench/commit.h"
 #include "receipts/facts.h"
 #include "tern/inspect.h"
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 
 /* ---- files and model --------------------------------------------------------------------------
  */

@@ -7,7 +7,7 @@
 #include "base/metrics.h"
 #include "receipts/accuracy.h"
 #include "receipts/rerun.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 typedef struct tests {
     const receipt_run *run;

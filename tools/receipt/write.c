@@ -15,8 +15,8 @@
 #include "base/metrics.h"
 #include "receipts/facts.h"
 #include "receipts/sign.h"
-#include "tools/cli/out.h"
-#include "tools/model/places.h"
+#include "tools/cli/output.h"
+#include "tools/model/placement.h"
 #include "tools/receipt/run_facts.h"
 #include "tools/receipt/selftest.h"
 
@@ -49,7 +49,7 @@ static json_t *settings(const receipt_run *run) {
     set(root, "context", count(tern_session_context(run->l->session)));
     set(root, "batch", count(tern_session_batch(run->l->session)));
     set(root, "threads", count(tern_session_threads(run->l->session)));
-    places_set_json(root, run->l->model);
+    placement_set_json(root, run->l->model);
     set(root, "chat", json_boolean(options_switch(o, OPT_CHAT)));
     set(root, "strict", json_boolean(options_switch(o, OPT_STRICT)));
     set(root, "dequantized_rows", count(run->answer->dequantized));

@@ -9,8 +9,8 @@
 #include "base/json_tree/write.h"
 #include "base/metrics.h"
 #include "tools/answer/sampling.h"
-#include "tools/cli/files.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
+#include "tools/cli/whole_file.h"
 #include "tools/remote/exchange.h"
 #include "tools/remote/reply.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "tools/cli/interrupt.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
 #include "tools/remote/remote.h"

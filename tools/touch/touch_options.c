@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 int touch_open_as_asked(const options *o, touch *t) {
     const size_t bytes = options_integer(o, OPT_TOUCH_BYTES);

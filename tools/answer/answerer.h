@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_ANSWER_ANSWER_H
-#define TERN_TOOLS_ANSWER_ANSWER_H
+#ifndef TERN_TOOLS_ANSWER_ANSWERER_H
+#define TERN_TOOLS_ANSWER_ANSWERER_H
 
 /*
  * Answering: prompt tokens in; tokens, text as it arrives, and figures out. Everything that answers

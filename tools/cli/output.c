@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/answer/answer.h"
+#include "tools/answer/answerer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

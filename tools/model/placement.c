@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/model/places.h"
+#include "tools/model/placement.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tern/inspect.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 /* IE_TP_USE_AFFINITY=0 is another program's way to say --affinity none. */
 static tern_affinity read_affinity(const options *o) {
@@ -21,7 +21,7 @@ static tern_affinity read_affinity(const options *o) {
     return (tern_affinity)affinity;
 }
 
-tern_status places_read(const options *o, tern_model_params *params, tern_error *err) {
+tern_status placement_read(const options *o, tern_model_params *params, tern_error *err) {
     tern_places places = {.affinity = read_affinity(o)};
     if (!tern_numa_parse(options_text(o, OPT_NUMA), &places)) {
         return tern_fail(err, TERN_ERR_ARG,
@@ -34,7 +34,7 @@ tern_status places_read(const options *o, tern_model_params *params, tern_error 
     return TERN_OK;
 }
 
-bool places_lack_node(const tern_model_params *params, tern_error *err) {
+bool placement_lack_node(const tern_model_params *params, tern_error *err) {
     if (err->status != TERN_ERR_PLACES || params->places.numa != TERN_NUMA_NODE ||
         !tern_topology_supported())
         return false;
@@ -43,7 +43,7 @@ bool places_lack_node(const tern_model_params *params, tern_error *err) {
     return true;
 }
 
-void places_report(int refused) {
+void placement_report(int refused) {
     if (refused != 0) {
         complain("the system does not bind threads or memory as asked for (%s): perhaps slower, "
                  "the same answer",
@@ -51,7 +51,7 @@ void places_report(int refused) {
     }
 }
 
-void places_report_replicas(const tern_model_loading *loading) {
+void placement_report_replicas(const tern_model_loading *loading) {
     if (loading->replica_problem.status != TERN_OK) {
         complain("%s: weights are read where they lie, perhaps slower, the same answer",
                  loading->replica_problem.message);
@@ -100,7 +100,7 @@ static bool is_same_place(const tern_place *a, const tern_place *b) {
     return a->first == b->first && a->end == b->end && a->share == b->share;
 }
 
-bool places_print(const tern_model *m) {
+bool placement_print(const tern_model *m) {
     const tern_topology *t = tern_model_topology(m);
     char text[256];
     uint32_t threads;
@@ -130,7 +130,7 @@ bool places_print(const tern_model *m) {
     return true;
 }
 
-void places_set_json(json_t *root, const tern_model *model) {
+void placement_set_json(json_t *root, const tern_model *model) {
     char numa[32];
     const tern_places wish = tern_model_places(model);
     tern_numa_name(&wish, numa, sizeof numa);
@@ -140,7 +140,7 @@ void places_set_json(json_t *root, const tern_model *model) {
                         json_string(tern_topology_nodes_online(tern_model_topology(model))));
 }
 
-bool places_set_machine_json(json_t *root, const tern_model *m) {
+bool placement_set_machine_json(json_t *root, const tern_model *m) {
     const tern_topology *t = tern_model_topology(m);
     uint32_t threads;
     tern_place *places = plan(m, &threads);

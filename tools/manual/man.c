@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tern/tern.h"
-#include "tools/pages/pages.h"
+#include "tools/manual/manual.h"
 
 enum { COLUMNS = 60 }; /* of a line of source, before escapes; 80 are a matter of style */
 

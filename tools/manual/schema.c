@@ -6,8 +6,8 @@
 
 #include "receipts/document.h"
 #include "receipts/fields.h"
-#include "tools/cli/words.h"
-#include "tools/pages/pages.h"
+#include "tools/cli/near_word.h"
+#include "tools/manual/manual.h"
 
 /* A schema in work: where it goes, and what of. */
 typedef struct schema {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/pages/pages.h"
+#include "tools/manual/manual.h"
 
 #include <string.h>
 

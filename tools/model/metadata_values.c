@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/model/values.h"
+#include "tools/model/metadata_values.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/cli/words.h"
+#include "tools/cli/near_word.h"
 
 #include <string.h>
 

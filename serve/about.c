@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/word_list.h"
 #include "serve/server_internal.h"
 
 static const char json[] = "application/json";

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tools/pages/pages.h"
+#include "tools/manual/manual.h"
 
 static void print_quoted(FILE *out, const char *text) {
     fputc('\'', out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_PAGES_PAGES_H
-#define TERN_TOOLS_PAGES_PAGES_H
+#ifndef TERN_TOOLS_MANUAL_MANUAL_H
+#define TERN_TOOLS_MANUAL_MANUAL_H
 
 /*
  * What is made from the tables of commands and options beside the help texts: the manual page,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CLI_FILES_H
-#define TERN_TOOLS_CLI_FILES_H
+#ifndef TERN_TOOLS_CLI_WHOLE_FILE_H
+#define TERN_TOOLS_CLI_WHOLE_FILE_H
 
 /* Whole files. Each function gives EXIT_DONE, or EXIT_FAILED after a complaint that names the file.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CLI_WORDS_H
-#define TERN_TOOLS_CLI_WORDS_H
+#ifndef TERN_TOOLS_CLI_NEAR_WORD_H
+#define TERN_TOOLS_CLI_NEAR_WORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/text.h"
+#include "base/word_list.h"
 
 /*
  * Distance of two words: the fewest insertions, deletions, replacements and swaps of neighbours,

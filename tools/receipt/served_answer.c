@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/receipt/answer.h"
+#include "tools/receipt/served_answer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_tree/write.h"
 #include "receipts/facts.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 #include "tools/receipt/run_facts.h"
 #include "tools/receipt/selftest.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/cli/files.h"
+#include "tools/cli/whole_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "base/in_file.h"
 #include "base/sha256.h"
-#include "tools/cli/out.h"
+#include "tools/cli/output.h"
 
 enum { STEP = 1 << 16 }; /* bytes asked for at a time */
 

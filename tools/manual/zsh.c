@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tools/pages/pages.h"
+#include "tools/manual/manual.h"
 
 /* Text inside '...' of zsh, where a quote has to leave them; `special` gets backslashes. */
 static void print_quoted(FILE *out, const char *text, const char *special) {

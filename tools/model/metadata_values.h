@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_MODEL_VALUES_H
-#define TERN_TOOLS_MODEL_VALUES_H
+#ifndef TERN_TOOLS_MODEL_METADATA_VALUES_H
+#define TERN_TOOLS_MODEL_METADATA_VALUES_H
 
 /* Metadata values of a model file, for people and for JSON; long arrays and texts are cut. */
 

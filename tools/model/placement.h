@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_MODEL_PLACES_H
-#define TERN_TOOLS_MODEL_PLACES_H
+#ifndef TERN_TOOLS_MODEL_PLACEMENT_H
+#define TERN_TOOLS_MODEL_PLACEMENT_H
 
 /* --affinity, --numa, --replicate and what became of them. */
 
@@ -10,30 +10,30 @@
 
 /* What the options ask for, into places, replicate and its limit. TERN_ERR_ARG when --numa is no
  * policy. */
-TERN_MUST_CHECK tern_status places_read(const options *o, tern_model_params *params,
-                                        tern_error *err);
+TERN_MUST_CHECK tern_status placement_read(const options *o, tern_model_params *params,
+                                           tern_error *err);
 
 /*
  * Whether tern_model_open refused params for a node that the machine lacks, which is wrong usage;
  * the message then names the option.
  */
-bool places_lack_node(const tern_model_params *params, tern_error *err);
+bool placement_lack_node(const tern_model_params *params, tern_error *err);
 
 /* A line on standard error where the system refused to bind something; refused: errno, 0 for none.
  */
-void places_report(int refused);
+void placement_report(int refused);
 
 /* A line on standard error where a node was left without a replica. */
-void places_report_replicas(const tern_model_loading *loading);
+void placement_report_replicas(const tern_model_loading *loading);
 
 /* Lines for people: the machine, and where the threads of a session would run. False, here and
  * below, after a complaint. */
-bool places_print(const tern_model *model);
+bool placement_print(const tern_model *model);
 
 /* affinity, numa, nodes_online */
-void places_set_json(json_t *root, const tern_model *model);
+void placement_set_json(json_t *root, const tern_model *model);
 
 /* machine: processors, cores, sockets, nodes, and where the threads of a session would run */
-bool places_set_machine_json(json_t *root, const tern_model *model);
+bool placement_set_machine_json(json_t *root, const tern_model *model);
 
 #endif

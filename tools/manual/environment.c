@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tools/cli/environment_names.h"
-#include "tools/pages/pages.h"
+#include "tools/manual/manual.h"
 
 /* Acceptance criteria that a variable bears on, by the number that docs/requirements.md has. */
 static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_CLI_OUT_H
-#define TERN_TOOLS_CLI_OUT_H
+#ifndef TERN_TOOLS_CLI_OUTPUT_H
+#define TERN_TOOLS_CLI_OUTPUT_H
 
 /*
  * Standard output and diagnostics. Write errors are remembered and decide the exit status at the

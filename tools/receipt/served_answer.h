@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_RECEIPT_ANSWER_H
-#define TERN_TOOLS_RECEIPT_ANSWER_H
+#ifndef TERN_TOOLS_RECEIPT_SERVED_ANSWER_H
+#define TERN_TOOLS_RECEIPT_SERVED_ANSWER_H
 
 /*
  * Receipts of a server's answers. They have in common what is said of the model, the machine and

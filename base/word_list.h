@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_BASE_TEXT_H
-#define TERN_BASE_TEXT_H
+#ifndef TERN_BASE_WORD_LIST_H
+#define TERN_BASE_WORD_LIST_H
 
 /* Parts of texts: the words of a list, the last part of a path. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion for bash. */
 
-#include "tools/pages/pages.h"
+#include "tools/manual/manual.h"
 
 /* "  --kv)" and what follows it: the flags of an option as one pattern. */
 static void print_case(FILE *out, const option_spec *spec) {
