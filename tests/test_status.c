@@ -57,6 +57,8 @@ static const struct {
     {43, "tokenizer data is inconsistent"},
     {44, "a pattern of the tokenizer takes too many steps"},
     {45, "malformed JSON"},
+    {46, "the chat format has no place for this"},
+    {47, "chat template cannot be run"},
     {50, "token id out of range"},
     {51, "sequence exceeds the context"},
     {52, "empty sequence"},

@@ -73,18 +73,57 @@ bool tern_token_ends_text(const tern_tokenizer *t, int32_t id); /* end-of-genera
 int32_t tern_token_bos(const tern_tokenizer *t);                /* -1: none */
 int32_t tern_token_eos(const tern_tokenizer *t);
 
-/* One message of a chat; role is "system", "user" or "assistant". */
+/* One message of a chat; texts end with NUL. */
 typedef struct tern_chat_message {
-    const char *role;
-    const char *content;
+    const char *role;         /* "system", "user", "assistant", or another that the format knows */
+    const char *content;      /* NULL: none, which only a message with tool_calls may lack */
+    const char *tool_calls;   /* of an assistant: a JSON array in OpenAI's form, or NULL */
+    const char *tool_call_id; /* of a tool's message: the call that it answers, or NULL */
+    const char *name;         /* who speaks, or NULL */
 } tern_chat_message;
 
+/* All that a model sees before it answers. Zero what is not set. */
+typedef struct tern_conversation {
+    const tern_chat_message *messages; /* [n] */
+    size_t n;
+    const char *tools;     /* a JSON array in OpenAI's form, or NULL */
+    const char *variables; /* a JSON object of further variables of the template, or NULL */
+    bool no_answer;        /* true: the beginning of the assistant's answer is left out */
+} tern_conversation;
+
 /*
- * Ids of a whole chat in the model's own format, up to where the assistant's answer begins.
- * The format is recognised from tokenizer.chat_template and the architecture (docs/chat.md);
- * message text never becomes a control token. Sizes like tern_tokenize.
- * TERN_ERR_TOKENIZER_DATA when the format is not known.
+ * Ids of a whole conversation in the model's own format, up to where the assistant's answer begins
+ * (docs/chat.md). Text of messages, tools and variables never becomes a control token. Sizes like
+ * tern_tokenize. TERN_ERR_TOKENIZER_DATA when the format is not known, TERN_ERR_JSON for texts that
+ * are no such JSON, TERN_ERR_CHAT for what the format has no place for.
  */
+TERN_MUST_CHECK tern_status tern_conversation_tokenize(const tern_tokenizer *t,
+                                                       const tern_conversation *c, int32_t *ids,
+                                                       size_t capacity, size_t *n, tern_error *err);
+
+enum {
+    TERN_MARK_TEMPLATE = 0,    /* what the format itself writes */
+    TERN_MARK_MESSAGES = 254,  /* 1 to 254: message 0 to 253 and all that follow it */
+    TERN_MARK_VARIABLES = 255, /* tools and variables */
+};
+
+/*
+ * The same as text, control tokens as their texts, and where each byte comes from. Writes at most
+ * capacity bytes and as many marks (marks may be NULL), always sets *size; no terminator.
+ * TERN_ERR_BUFFER when capacity > 0 was too small.
+ */
+TERN_MUST_CHECK tern_status tern_conversation_text(const tern_tokenizer *t,
+                                                   const tern_conversation *c, char *text,
+                                                   uint8_t *marks, size_t capacity, size_t *size,
+                                                   tern_error *err);
+
+/*
+ * Whether a message has a text of which the model would see nothing, as some formats leave the
+ * system's out. *message is the first of those; false too when the conversation cannot be written.
+ */
+bool tern_conversation_drops(const tern_tokenizer *t, const tern_conversation *c, size_t *message);
+
+/* tern_conversation_tokenize of messages alone. */
 TERN_MUST_CHECK tern_status tern_chat_tokenize(const tern_tokenizer *t,
                                                const tern_chat_message *messages, size_t n_messages,
                                                int32_t *ids, size_t capacity, size_t *n,

@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_CHAT_STYLES_H
 #define TERN_RUNTIME_CHAT_STYLES_H
 
-/* Which chat format a template is; what each format writes is in runtime/chat/chat.c. */
+/* Which chat format a template is; what each format writes is in runtime/chat/formats.c. */
 
 #include "runtime/tokenizer/internal.h"
 

@@ -44,7 +44,7 @@ static tern_status open_all(work *w, const char *path, tern_error *err) {
 }
 
 static tern_status talk(work *w, tern_error *err) {
-    const tern_chat_message message = {"user", "What is 17+25?"};
+    const tern_chat_message message = {.role = "user", .content = "What is 17+25?"};
     const tern_generate_params params = {.max_tokens = ANSWER};
     char text[CAPACITY];
     size_t size;

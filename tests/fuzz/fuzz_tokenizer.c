@@ -65,8 +65,10 @@ static void check_chat(const tern_tokenizer *t, const char *text, size_t size) {
     char content[TEXT_BYTES + 1];
     memcpy(content, text, size);
     content[size] = '\0';
-    const tern_chat_message messages[] = {
-        {"system", content}, {"user", content}, {"assistant", content}, {"user", content}};
+    const tern_chat_message messages[] = {{.role = "system", .content = content},
+                                          {.role = "user", .content = content},
+                                          {.role = "assistant", .content = content},
+                                          {.role = "user", .content = content}};
     int32_t ids[MAX_IDS];
     size_t n;
     const tern_status status = tern_chat_tokenize(t, messages, 4, ids, MAX_IDS, &n, NULL);

@@ -39,7 +39,7 @@ bool dialogue_add(dialogue *d, const char *role, const char *content, size_t siz
     if (copy == NULL)
         return false;
     copy[tern_utf8_repair(content, size, copy, NULL)] = '\0';
-    d->messages[d->n++] = (tern_chat_message){own_role(role), copy};
+    d->messages[d->n++] = (tern_chat_message){.role = own_role(role), .content = copy};
     return true;
 }
 

@@ -71,7 +71,8 @@ static tern_status tokenize(const options *o, const loaded *l, const prompt *p, 
                             size_t capacity, size_t *n, tern_error *err) {
     if (options_switch(o, OPT_CHAT)) {
         const char *system = options_text(o, OPT_SYSTEM);
-        const tern_chat_message messages[] = {{"system", system}, {"user", p->text}};
+        const tern_chat_message messages[] = {{.role = "system", .content = system},
+                                              {.role = "user", .content = p->text}};
         const size_t first = system == NULL;
         return tern_chat_tokenize(l->tokenizer, messages + first, 2 - first, ids, capacity, n, err);
     }

@@ -57,7 +57,8 @@ static json_t *prompt_json(const prompt *p) {
 
 static int answer(run *r) {
     const char *system = options_text(r->o, OPT_SYSTEM);
-    const tern_chat_message messages[] = {{"system", system}, {"user", r->prompt.text}};
+    const tern_chat_message messages[] = {{.role = "system", .content = system},
+                                          {.role = "user", .content = r->prompt.text}};
     const size_t first = system == NULL;
     tern_error err = {0};
     if (options_switch(r->o, OPT_ECHO) && !r->json && r->prompt.text != NULL)

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/chat/builder.h"
+
+#include <string.h>
+
+static void put(tern_chat_builder *b, tern_span bytes, uint8_t mark) {
+    if (b->status == TERN_OK)
+        b->status = tern_marked_add(b->text, bytes, mark, TERN_TOKENIZER_MAX_TEXT);
+}
+
+void tern_chat_put_bytes(tern_chat_builder *b, tern_span bytes) {
+    put(b, bytes, TERN_MARK_TEMPLATE);
+}
+
+void tern_chat_put_text(tern_chat_builder *b, const char *text) {
+    tern_chat_put_bytes(b, (tern_span){text, strlen(text)});
+}
+
+void tern_chat_put_content(tern_chat_builder *b, const tern_conversation *c, size_t i) {
+    const char *text = c->messages[i].content;
+    put(b, (tern_span){text, strlen(text)}, tern_mark_of_message(i));
+}
+
+void tern_chat_put_role(tern_chat_builder *b, const tern_conversation *c, size_t i) {
+    tern_chat_put_text(b, c->messages[i].role); /* one of three words */
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+void tern_chat_put_trimmed(tern_chat_builder *b, const tern_conversation *c, size_t i) {
+    const char *text = c->messages[i].content;
+    size_t size = strlen(text);
+    while (size > 0 && is_blank(text[size - 1]))
+        size--;
+    for (; size > 0 && is_blank(*text); size--)
+        text++;
+    put(b, (tern_span){text, size}, tern_mark_of_message(i));
+}
+
+void tern_chat_flush(tern_chat_builder *b) {
+    if (b->e == NULL)
+        return;
+    if (b->status == TERN_OK && b->text->size > 0)
+        b->status = tern_encode_text(b->e, (tern_span){b->text->bytes, b->text->size}, false);
+    b->text->size = 0;
+}
+
+void tern_chat_put_id(tern_chat_builder *b, int32_t id) {
+    tern_chat_flush(b);
+    if (b->status != TERN_OK || id < 0)
+        return;
+    if (b->e != NULL)
+        tern_encoder_emit(b->e, id);
+    else
+        tern_chat_put_bytes(b, b->t->tokens[id]);
+}
+
+void tern_chat_put_control(tern_chat_builder *b, const char *text) {
+    const int32_t id = tern_token_find_text(b->t, text);
+    if (id >= 0)
+        tern_chat_put_id(b, id);
+    else
+        tern_chat_put_text(b, text);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conversations as ids and as text. */
+
+#include <string.h>
+
+#include "runtime/chat/formats.h"
+
+const char *tern_chat_format(const tern_tokenizer *t) {
+    return tern_chat_name(tern_chat_recognise(t));
+}
+
+tern_status tern_tokenizer_set_chat_format(tern_tokenizer *t, const char *name, tern_error *err) {
+    if (t == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_tokenizer_set_chat_format: NULL argument");
+    tern_chat_format_id id = TERN_CHAT_BITNET;
+    while (name != NULL && id < TERN_CHAT_COUNT && strcmp(tern_chat_name(id), name) != 0)
+        id++;
+    if (name != NULL && id == TERN_CHAT_COUNT)
+        return tern_fail(err, TERN_ERR_NAME, "%s: chat format '%.32s' is none of: %s", t->file,
+                         name, tern_chat_names());
+    t->chat_format = name != NULL ? id : TERN_CHAT_UNKNOWN;
+    return TERN_OK;
+}
+
+static tern_status check_messages(const tern_tokenizer *t, const tern_conversation *c,
+                                  tern_error *err) {
+    if (c->messages == NULL && c->n > 0)
+        return tern_fail(err, TERN_ERR_NULL, "%s: no messages", t->file);
+    if (c->n == 0)
+        return tern_fail(err, TERN_ERR_EMPTY, "%s: a chat needs a message", t->file);
+    for (size_t i = 0; i < c->n; i++) {
+        const tern_chat_message *m = &c->messages[i];
+        if (m->role == NULL || (m->content == NULL && m->tool_calls == NULL))
+            return tern_fail(err, TERN_ERR_NULL, "%s: message %zu has no role or no content",
+                             t->file, i);
+    }
+    return TERN_OK;
+}
+
+/* Writes a conversation into e, or into *text where e is NULL. */
+static tern_status write(const tern_tokenizer *t, const tern_conversation *c, tern_encoder *e,
+                         tern_marked_text *text, tern_error *err) {
+    const tern_chat_format_id format = tern_chat_recognise(t);
+    if (format == TERN_CHAT_UNKNOWN)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                         "%s: the model has no chat format that is known here (%s)", t->file,
+                         t->chat_template.size == 0 ? "no tokenizer.chat_template"
+                                                    : "its tokenizer.chat_template is another");
+    const tern_status status = tern_chat_check(format, c, err);
+    if (status != TERN_OK)
+        return status;
+    tern_chat_builder b = {.t = t, .e = e, .text = text};
+    tern_chat_write(format, &b, c);
+    return b.status != TERN_OK ? tern_fail(err, b.status, "%s: %s while writing a conversation",
+                                           t->file, tern_status_str(b.status))
+                               : TERN_OK;
+}
+
+tern_status tern_conversation_tokenize(const tern_tokenizer *t, const tern_conversation *c,
+                                       int32_t *ids, size_t capacity, size_t *n, tern_error *err) {
+    if (t == NULL || c == NULL || (ids == NULL && capacity > 0) || n == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_conversation_tokenize: NULL argument");
+    const tern_status checked = check_messages(t, c, err);
+    if (checked != TERN_OK)
+        return checked;
+    tern_encoder e = {.t = t, .ids = ids, .capacity = capacity};
+    tern_marked_text text = {0};
+    const tern_status status = write(t, c, &e, &text, err);
+    tern_marked_free(&text);
+    const tern_status ended = tern_encoder_finish(&e, status, n, status == TERN_OK ? err : NULL);
+    return status == TERN_OK ? ended : status;
+}
+
+/* Writes a conversation as text, after it was checked. */
+static tern_status write_text(const tern_tokenizer *t, const tern_conversation *c,
+                              tern_marked_text *text, tern_error *err) {
+    const tern_status status = check_messages(t, c, err);
+    return status == TERN_OK ? write(t, c, NULL, text, err) : status;
+}
+
+tern_status tern_conversation_text(const tern_tokenizer *t, const tern_conversation *c, char *text,
+                                   uint8_t *marks, size_t capacity, size_t *size, tern_error *err) {
+    if (t == NULL || c == NULL || (text == NULL && capacity > 0) || size == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_conversation_text: NULL argument");
+    tern_marked_text whole = {0};
+    tern_status status = write_text(t, c, &whole, err);
+    if (status == TERN_OK) {
+        const size_t n = whole.size < capacity ? whole.size : capacity;
+        *size = whole.size;
+        if (n > 0)
+            memcpy(text, whole.bytes, n);
+        if (n > 0 && marks != NULL)
+            memcpy(marks, whole.marks, n);
+        if (capacity > 0 && whole.size > capacity)
+            status = tern_fail(err, TERN_ERR_BUFFER, "%s: the text has %zu bytes, not %zu", t->file,
+                               whole.size, capacity);
+    }
+    tern_marked_free(&whole);
+    return status;
+}
+
+static bool is_blank(const char *text) {
+    return text[strspn(text, " \t\n\v\f\r")] == '\0';
+}
+
+bool tern_conversation_drops(const tern_tokenizer *t, const tern_conversation *c, size_t *message) {
+    tern_marked_text text = {0};
+    bool drops = false;
+    if (t == NULL || c == NULL || message == NULL || write_text(t, c, &text, NULL) != TERN_OK) {
+        tern_marked_free(&text);
+        return false;
+    }
+    for (size_t i = 0; i < c->n && i < TERN_MARK_MESSAGES && !drops; i++) {
+        const char *content = c->messages[i].content;
+        *message = i;
+        drops = content != NULL && !is_blank(content) &&
+                (text.size == 0 || memchr(text.marks, tern_mark_of_message(i), text.size) == NULL);
+    }
+    tern_marked_free(&text);
+    return drops;
+}
+
+tern_status tern_chat_tokenize(const tern_tokenizer *t, const tern_chat_message *messages,
+                               size_t n_messages, int32_t *ids, size_t capacity, size_t *n,
+                               tern_error *err) {
+    const tern_conversation c = {.messages = messages, .n = n_messages};
+    return tern_conversation_tokenize(t, &c, ids, capacity, n, err);
+}
