@@ -40,7 +40,7 @@ void tern_arena_rewind(tern_arena *arena) {
 }
 
 void tern_arena_free(tern_arena *arena) {
-    if (arena->base && !arena->borrowed)
+    if (arena->base != NULL && !arena->borrowed)
         munmap(arena->base, arena->size);
     *arena = (tern_arena){.base = NULL};
 }

@@ -4,7 +4,7 @@
 
 void *tern_take(tern_taker *t, size_t count, size_t size) {
     void *memory = NULL;
-    if (!t->arena) {
+    if (t->arena == NULL) {
         t->overflow |= !tern_arena_reserve(&t->bytes, count, size);
         return NULL;
     }

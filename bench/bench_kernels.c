@@ -42,7 +42,7 @@ static tern_bench_operands *operands_for(tern_bench_state *state, const tern_ben
     shape.room = tern_roofs_room(thread, c->threads);
     tern_bench_operands *o = tern_bench_operands_new(c->row, &shape);
     live[thread].operands = o;
-    if (!o) {
+    if (o == NULL) {
         tern_bench_fail(state, "no memory for the operands");
         return NULL;
     }
@@ -87,7 +87,7 @@ static void report(tern_bench_state *state, const tern_bench_case *c, const tern
 static void run(tern_bench_state *state, const void *argument) {
     const tern_bench_case *c = argument;
     tern_bench_operands *o = operands_for(state, c, tern_bench_thread(state));
-    if (!o)
+    if (o == NULL)
         return;
     double calls = 0;
     bool going = tern_bench_running(state);
@@ -117,11 +117,11 @@ static int check_all(const tern_kernel_row *rows, size_t count, uint64_t feature
     int wrong = 0;
     size_t checked = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!rows[i].fn.any || (rows[i].needs & ~features) != 0)
+        if (rows[i].fn.any == NULL || (rows[i].needs & ~features) != 0)
             continue;
         const tern_bench_shape shape = fitting(&rows[i]);
         tern_bench_operands *operands = tern_bench_operands_new(&rows[i], &shape);
-        if (!operands || !tern_bench_check(operands)) {
+        if (operands == NULL || !tern_bench_check(operands)) {
             fprintf(stderr, "%s: differs from the reference\n", rows[i].name);
             wrong++;
         }
@@ -139,7 +139,7 @@ static int check_probes(uint64_t features) {
     const tern_probe *const *probes = tern_probes(&count);
     for (size_t i = 0; i < count; i++) {
         for (tern_unit unit = 0; unit < TERN_UNIT_COUNT; unit++) {
-            if ((probes[i]->needs & ~features) != 0 || !probes[i]->mac[unit] ||
+            if ((probes[i]->needs & ~features) != 0 || probes[i]->mac[unit] == NULL ||
                 tern_roof_macs(probes[i]->isa, unit) > 0)
                 continue;
             fprintf(stderr, "%s, %s: the probe's sum is wrong\n", probes[i]->isa,
@@ -178,11 +178,11 @@ int main(int argc, char **argv) {
         status = check_all(rows, count, features) + check_probes(features) > 0;
     } else {
         tern_bench_case *cases = tern_bench_cases(features);
-        for (tern_bench_case *c = cases; c && c->row; c++)
+        for (tern_bench_case *c = cases; c != NULL && c->row != NULL; c++)
             tern_bench_register(c->name, run, c, c->threads);
         if (!list)
             tern_bench_describe_machine(features);
-        status = cases ? tern_bench_main() : 1;
+        status = cases != NULL ? tern_bench_main() : 1;
         for (int thread = 0; thread < TERN_ROOF_THREADS; thread++)
             drop_operands(thread);
         free(cases);

@@ -104,7 +104,7 @@ static void describe(tern_bench_case *c) {
     (void)snprintf(c->name, sizeof c->name, "%s/%s/%s", row->name, level, shape);
     (void)snprintf(c->label, sizeof c->label,
                    "op=%s format=%s isa=%s shape=%s tokens=%zu level=%s threads=%d unit=%s",
-                   tern_op_name(row->op), format ? format->name : "none", row->isa, shape,
+                   tern_op_name(row->op), format != NULL ? format->name : "none", row->isa, shape,
                    c->shape.tokens, tern_level_name(c->level), c->threads,
                    tern_unit_name(tern_unit_of_row(row->name)));
 }
@@ -144,8 +144,8 @@ tern_bench_case *tern_bench_cases(uint64_t features) {
     const tern_kernel_row *rows = tern_kernel_rows(&count);
     tern_bench_case *cases = calloc(count * CASES_PER_ROW + 1, sizeof *cases);
     size_t n = 0;
-    for (size_t i = 0; cases && i < count; i++)
-        if (rows[i].fn.any && (rows[i].needs & ~features) == 0)
+    for (size_t i = 0; cases != NULL && i < count; i++)
+        if (rows[i].fn.any != NULL && (rows[i].needs & ~features) == 0)
             n += cases_of(&rows[i], cases + n);
     return cases;
 }

@@ -66,7 +66,7 @@ void tern_bench_describe_machine(uint64_t features) {
         const size_t used = strlen(sets);
         (void)snprintf(sets + used, sizeof sets - used, "%s%s", used ? " " : "", probes[i]->isa);
         for (tern_unit unit = 0; unit < TERN_UNIT_COUNT; unit++) {
-            if (!probes[i]->mac[unit])
+            if (probes[i]->mac[unit] == NULL)
                 continue;
             (void)snprintf(key, sizeof key, "peak %s %s", probes[i]->isa, tern_unit_name(unit));
             add_figure(key, tern_roof_macs(probes[i]->isa, unit));

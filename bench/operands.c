@@ -18,7 +18,7 @@ static float uniform(uint64_t *state) {
 void *tern_bench_zeroed(size_t bytes) {
     const size_t rounded = (bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN;
     void *memory = aligned_alloc(TERN_ALIGN, rounded);
-    if (memory)
+    if (memory != NULL)
         memset(memory, 0, rounded);
     return memory;
 }
@@ -53,7 +53,7 @@ static bool make_matrix(tern_bench_operands *o) {
     o->file = tern_bench_zeroed(o->file_bytes);
     const size_t packed = tern_packed_bytes(o->row->layout, s->rows, s->cols);
     o->packed = tern_bench_zeroed(packed);
-    if (!o->file || !o->packed)
+    if (o->file == NULL || o->packed == NULL)
         return false;
     fill_weights(o, s->rows, s->cols);
     o->matrix = (tern_matrix){.format = o->row->format,
@@ -76,12 +76,12 @@ static size_t copy_stride(const tern_bench_operands *o) {
  * what they are.
  */
 static bool make_copies(tern_bench_operands *o) {
-    if (o->shape.copies < 2 || !o->matrix.data)
+    if (o->shape.copies < 2 || o->matrix.data == NULL)
         return true;
-    if (!o->shape.room)
+    if (o->shape.room == NULL)
         o->own_room = aligned_alloc(TERN_ALIGN, o->shape.copies * copy_stride(o));
-    o->copies = o->shape.room ? o->shape.room : o->own_room;
-    if (!o->copies)
+    o->copies = o->shape.room != NULL ? o->shape.room : o->own_room;
+    if (o->copies == NULL)
         return false;
     for (size_t i = 0; i < o->shape.copies; i++)
         memcpy(o->copies + i * copy_stride(o), o->matrix.data, o->matrix_bytes);
@@ -89,7 +89,7 @@ static bool make_copies(tern_bench_operands *o) {
 }
 
 static void take_next_copy(tern_bench_operands *o) {
-    if (!o->copies)
+    if (o->copies == NULL)
         return;
     o->matrix.data = o->copies + o->next_copy * copy_stride(o);
     o->next_copy = (o->next_copy + 1) % o->shape.copies;
@@ -145,7 +145,7 @@ static bool make_cache(tern_bench_operands *o) {
     o->queries = tern_bench_zeroed(heads * ATTEND_DIM * sizeof(float));
     o->states = tern_bench_zeroed(tern_attend_state_bytes(heads, ATTEND_DIM));
     o->scratch = tern_bench_zeroed(tern_attend_scratch_bytes(heads, ATTEND_DIM));
-    if (!rows || !o->queries || !o->states || !o->scratch)
+    if (rows == NULL || o->queries == NULL || o->states == NULL || o->scratch == NULL)
         return false;
     for (size_t i = 0; i < heads * ATTEND_DIM; i++)
         o->queries[i] = uniform(&o->random);
@@ -167,7 +167,7 @@ static bool make_sparse(tern_bench_operands *o) {
     float *const weights = o->packed = tern_bench_zeroed(o->matrix_bytes);
     uint32_t *const start = o->sparse_index =
         tern_bench_zeroed((rows + 1 + blocks) * sizeof *start);
-    if (!weights || !start)
+    if (weights == NULL || start == NULL)
         return false;
     uint32_t *const column = start + rows + 1;
     for (size_t i = 0; i <= rows; i++)
@@ -191,7 +191,7 @@ static bool make_floats(tern_bench_operands *o) {
     o->in1 = tern_bench_zeroed(o->in_count * sizeof(float));
     o->out = tern_bench_zeroed(o->out_count * sizeof(float));
     o->expected = tern_bench_zeroed(o->out_count * sizeof(float));
-    if (!o->in0 || !o->in1 || !o->out || !o->expected)
+    if (o->in0 == NULL || o->in1 == NULL || o->out == NULL || o->expected == NULL)
         return false;
     for (size_t i = 0; i < o->in_count; i++) {
         o->in0[i] = uniform(&o->random);
@@ -208,7 +208,7 @@ static bool make_quantized(tern_bench_operands *o) {
     o->q = tern_bench_zeroed(tokens * q_stride);
     o->d = tern_bench_zeroed(tokens * blocks * sizeof(float));
     o->sum = tern_bench_zeroed(tokens * blocks * sizeof(int32_t));
-    if (!o->q || !o->d || !o->sum)
+    if (o->q == NULL || o->d == NULL || o->sum == NULL)
         return false;
     if (tern_bench_is_matmul(o))
         quantize_input(o, q_stride, blocks);
@@ -222,7 +222,7 @@ static bool make_row(tern_bench_operands *o) {
         return false;
     o->file_bytes = (size_t)bytes;
     o->file = tern_bench_zeroed(o->file_bytes);
-    if (o->file)
+    if (o->file != NULL)
         fill_weights(o, 1, o->shape.n);
     return o->file != NULL;
 }
@@ -230,7 +230,7 @@ static bool make_row(tern_bench_operands *o) {
 tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
                                              const tern_bench_shape *shape) {
     tern_bench_operands *o = calloc(1, sizeof *o);
-    if (!o)
+    if (o == NULL)
         return NULL;
     o->row = row;
     o->shape = *shape;
@@ -245,7 +245,7 @@ tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
 }
 
 void tern_bench_operands_free(tern_bench_operands *o) {
-    if (!o)
+    if (o == NULL)
         return;
     void *const all[] = {o->sparse_index, o->file,     o->packed,   o->in0,    o->in1,
                          o->out,          o->own_room, o->expected, o->states, o->scratch,

@@ -20,7 +20,7 @@ static bool check_quantized(tern_bench_operands *o) {
     int8_t *q = tern_bench_zeroed(padded);
     float *d = tern_bench_zeroed(scales * sizeof *d);
     int32_t *sum = tern_bench_zeroed(scales * sizeof *sum);
-    bool same = q && d && sum;
+    bool same = q != NULL && d != NULL && sum != NULL;
     if (same && token)
         tern_ref_quantize_token(o->in0, n, q, d, sum);
     else if (same)

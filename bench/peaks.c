@@ -84,7 +84,7 @@ double tern_roof_macs(const char *isa, tern_unit unit) {
     (void)pthread_once(&once, fill);
     const tern_probe *const *all = tern_probes(&count);
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(all[i]->isa, isa) != 0 || !all[i]->mac[unit])
+        if (strcmp(all[i]->isa, isa) != 0 || all[i]->mac[unit] == NULL)
             continue;
         const int64_t expected = expected_total(all[i], unit);
         const size_t width = all[i]->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);

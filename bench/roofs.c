@@ -47,7 +47,7 @@ bool tern_roofs_open(size_t bytes) {
     roofs.count = bytes / sizeof *roofs.floats;
     roofs.floats = aligned_alloc(PAGE, rounded);
     roofs.room = aligned_alloc(PAGE, rounded);
-    if (!roofs.floats || !roofs.room)
+    if (roofs.floats == NULL || roofs.room == NULL)
         return false;
     for (size_t i = 0; i < roofs.count; i++)
         roofs.floats[i] = 1.0f;

@@ -32,7 +32,7 @@ static bool is_known(const tern_lane *lane, const tern_lane_use *use) {
 }
 
 void tern_lane_enter(tern_lane *lane, const tern_lane_use *uses, size_t n) {
-    if (!lane || !lane->team)
+    if (lane == NULL || lane->team == NULL)
         return;
     bool meet = lane->n + n > TERN_LANE_USES;
     for (size_t i = 0; i < n; i++)
@@ -46,19 +46,20 @@ void tern_lane_enter(tern_lane *lane, const tern_lane_use *uses, size_t n) {
 }
 
 void tern_lane_meet(tern_lane *lane) {
-    if (!lane || !lane->team)
+    if (lane == NULL || lane->team == NULL)
         return;
     lane->team->enter(lane->user, lane->n > 0);
     lane->n = 0;
 }
 
 tern_part tern_lane_part(const tern_lane *lane, size_t count) {
-    return lane && lane->team ? lane->team->split(lane->worker, count, 1) : (tern_part){0, count};
+    return lane != NULL && lane->team != NULL ? lane->team->split(lane->worker, count, 1)
+                                              : (tern_part){0, count};
 }
 
 void tern_lane_share(const tern_lane *lane, size_t count, size_t unit, tern_lane_piece *body,
                      void *argument) {
-    if (lane && lane->team)
+    if (lane != NULL && lane->team != NULL)
         lane->team->share(lane->worker, count, unit, body, argument);
     else
         body(argument, (tern_part){0, count});

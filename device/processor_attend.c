@@ -67,7 +67,7 @@ typedef struct item {
 } item;
 
 static size_t lanes_of(const task *t) {
-    return t->lane && t->lane->team ? t->lane->worker.count : 1;
+    return t->lane != NULL && t->lane->team != NULL ? t->lane->worker.count : 1;
 }
 
 static tern_part part_of(const task *t, uint32_t worker) {

@@ -79,7 +79,7 @@ static bool serves(const tern_kernel_row *row, tern_kernel_use use) {
 const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
                                        tern_kernel_use use) {
     for (size_t i = 0; i < count; i++)
-        if (serves(&table[i], use) && table[i].fn.any && (table[i].needs & ~mask) == 0)
+        if (serves(&table[i], use) && table[i].fn.any != NULL && (table[i].needs & ~mask) == 0)
             return &table[i];
     return NULL;
 }
@@ -104,7 +104,7 @@ const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format
 bool tern_has_native_kernel(uint64_t mask, tern_op op, tern_format format) {
     const tern_kernel_row *row =
         (unsigned)op < TERN_OP_COUNT ? tern_kernel_select(mask, op, format) : NULL;
-    return row &&
+    return row != NULL &&
            (strcmp(row->isa, "scalar") != 0 || strcmp(tern_isa_of_mask(mask), "scalar") == 0);
 }
 

@@ -124,7 +124,7 @@ void tern_ref_layernorm(const float *x, const float *g, const float *b, size_t n
     const float r = 1.0f / sqrtf(lanes_total(&squares) / (float)n + eps);
     for (size_t i = 0; i < n; i++) {
         const float scaled = ((x[i] - mean) * r) * g[i];
-        y[i] = b ? scaled + b[i] : scaled;
+        y[i] = b != NULL ? scaled + b[i] : scaled;
     }
 }
 
@@ -201,7 +201,7 @@ void tern_ref_store(tern_format cache, const float *x, size_t n, void *out) {
 /* The page that position j lies in. */
 static const uint8_t *page_of(const void *rows, const tern_attend_args *a, size_t j) {
     const size_t chunk = j / TERN_ATTEND_CHUNK;
-    const size_t page = a->pages ? a->pages[chunk] : chunk;
+    const size_t page = a->pages != NULL ? a->pages[chunk] : chunk;
     return (const uint8_t *)rows + page * a->page_stride;
 }
 
@@ -256,7 +256,7 @@ static partial chunk_weights(tern_format cache, const tern_attend_args *a, const
 
     for (size_t j = j0; j < j1; j++) {
         e[j - j0] = score(cache, a, q, j);
-        if (a->mask)
+        if (a->mask != NULL)
             e[j - j0] += a->mask[j];
     }
     const float m = maximum(e, j1 - j0);
@@ -328,7 +328,7 @@ void tern_ref_attend(tern_format cache, const tern_attend_args *args, float *out
     for (size_t t = 0; t < heads->tokens; t++) {
         tern_attend_args token = *args;
         token.heads.positions += t;
-        token.mask = args->mask ? args->mask + t * args->mask_stride : NULL;
+        token.mask = args->mask != NULL ? args->mask + t * args->mask_stride : NULL;
         for (size_t h = 0; h < heads->group; h++)
             attend_head(cache, &token, args->q + t * args->q_stride + h * heads->dim,
                         out + t * out_stride + h * heads->dim);

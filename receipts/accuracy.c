@@ -94,7 +94,8 @@ static bool allocate(trial *t) {
                                   .d = t->d,
                                   .block_sum = t->sum,
                                   .d_stride = blocks};
-    return t->x && t->w && t->expected && t->got && t->q && t->s && t->d && t->sum;
+    return t->x != NULL && t->w != NULL && t->expected != NULL && t->got != NULL && t->q != NULL &&
+           t->s != NULL && t->d != NULL && t->sum != NULL;
 }
 
 /* Either sign, magnitude in [0.5, 1), quantized as the layout wants it. */

@@ -59,7 +59,7 @@ static void note_end(answer *a, const tern_event *event) {
     a->stop_text = event->stop_text;
     a->figures = event->figures;
     memcpy(a->digest, event->digest, sizeof a->digest);
-    if (event->error) {
+    if (event->error != NULL) {
         a->error = event->error->status;
         memcpy(a->message, event->error->message, sizeof a->message);
     }

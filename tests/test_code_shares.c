@@ -14,7 +14,7 @@ static void expect(uint64_t n0, uint64_t n1, uint64_t n2, const char *looks_like
     check_case("%llu, %llu, %llu", (unsigned long long)n0, (unsigned long long)n1,
                (unsigned long long)n2);
     assert_int_equal(tern_code_shares_doubt(&s, text), looks_like != NULL);
-    if (looks_like && strstr(text, looks_like) == NULL)
+    if (looks_like != NULL && strstr(text, looks_like) == NULL)
         check_fail("says: %s", text);
 }
 

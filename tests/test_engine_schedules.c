@@ -38,11 +38,11 @@ static tern_model *open_file(const char *path, const char *isa) {
 static const tern_model *model_of(void *user, uint64_t number, size_t isa, tern_error *err) {
     models *m = user;
     const size_t preset = number % MODELS;
-    tern_model **model = &m->open[m->path ? 0 : preset][isa];
+    tern_model **model = &m->open[m->path != NULL ? 0 : preset][isa];
     (void)err; /* a model that does not open fails the test */
-    if (!*model)
-        *model =
-            m->path ? open_file(m->path, m->isas[isa]) : tiny_open(presets[preset], m->isas[isa]);
+    if (*model == NULL)
+        *model = m->path != NULL ? open_file(m->path, m->isas[isa])
+                                 : tiny_open(presets[preset], m->isas[isa]);
     return *model;
 }
 
@@ -52,10 +52,10 @@ static void find_models(models *m, schedules *s) {
     s->model = model_of;
     s->user = m;
     s->n_isas = tiny_isas(m->isas, ISAS);
-    s->only = only ? 0 : s->n_isas;
-    while (only && s->only < s->n_isas && strcmp(m->isas[s->only], only) != 0)
+    s->only = only != NULL ? 0 : s->n_isas;
+    while (only != NULL && s->only < s->n_isas && strcmp(m->isas[s->only], only) != 0)
         s->only++;
-    if (only && s->only == s->n_isas)
+    if (only != NULL && s->only == s->n_isas)
         check_fail("the instruction set %s does not run here", only);
 }
 
@@ -67,7 +67,7 @@ static void close_models(models *m) {
 
 static uint64_t number_of(const char *variable, uint64_t otherwise) {
     const char *text = getenv(variable);
-    return text ? strtoull(text, NULL, 10) : otherwise;
+    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
 }
 
 static void test_schedules(void **state) {

@@ -519,7 +519,7 @@ static void test_states(void **state) {
     enum { N = sizeof params / sizeof *params };
     const char *asked = getenv("TERN_TEST_STATES");
     const char *path = getenv("TERN_TEST_MODEL");
-    const size_t states = asked ? strtoul(asked, NULL, 10) : 4000;
+    const size_t states = asked != NULL ? strtoul(asked, NULL, 10) : 4000;
     tern_model *model;
     tern_session *s;
     tern_sampler *pair[2 * N];
@@ -529,8 +529,8 @@ static void test_states(void **state) {
     (void)state;
     assert_non_null(rows);
     tern_chacha_seed(&c, 20);
-    if (tern_model_open(path ? path : TERN_SOURCE_DIR "/models/tern-small.gguf", NULL, &model,
-                        &err) != TERN_OK)
+    if (tern_model_open(path != NULL ? path : TERN_SOURCE_DIR "/models/tern-small.gguf", NULL,
+                        &model, &err) != TERN_OK)
         fail_msg("%s", err.message);
     s = tiny_session(model,
                      (tern_session_params){.kv = TERN_FORMAT_F16, .n_ctx = 64, .threads = 1});

@@ -147,7 +147,7 @@ static void check_round_trip(const char *preset, tern_model_params params) {
     size_t n;
     tern_model_params plain = params;
     plain.cache = NULL;
-    check_case("%s, layout %s", preset, params.layout ? params.layout : "usual");
+    check_case("%s, layout %s", preset, params.layout != NULL ? params.layout : "usual");
     float *expected = logits_of(plain, &mapped, &n);
     assert_false(mapped);
     for (int start = 0; start < 3; start++) {

@@ -66,7 +66,7 @@ static void check_matrices(const char *preset) {
 
 static void test_matrices(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets()[i]; i++)
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++)
         check_matrices(tiny_presets()[i]);
 }
 
@@ -162,7 +162,7 @@ static void test_select(void **state) {
     assert_null(tern_model_select(model, TERN_OP_GEMV, TERN_FORMAT_F32, TERN_LAYOUT_NONE));
     tern_model_free(&model);
     size_t i = 0;
-    for (; tern_isa_name(i); i++)
+    for (; tern_isa_name(i) != NULL; i++)
         assert_int_equal(tern_isa_runs(i, 0), i == 0); /* only "scalar" needs nothing */
     assert_true(i > 1);
     assert_false(tern_isa_runs(i, UINT64_MAX));
@@ -181,7 +181,7 @@ static void test_weights(void **state) {
     void *made = NULL;
     tern_linear_describe(model, linear, &info);
     const tern_gguf_tensor *tensor = NULL;
-    for (size_t i = 0; !tensor; i++) {
+    for (size_t i = 0; tensor == NULL; i++) {
         const tern_gguf_tensor *t = tern_gguf_tensor_at(tern_model_file(model), i);
         tensor = t->name.data == info.tensor.data ? t : NULL;
     }

@@ -20,7 +20,7 @@ static void for_each_row(const sparse_case *s, check_row *check) {
     for (size_t r = 0; r < count; r++)
         if (rows[r].op == TERN_OP_GEMV_SPARSE && table_runnable(&rows[r])) {
             check_case("%s, blocks of %u x %u, %s", rows[r].name, s->w.block_rows, s->w.block_cols,
-                       s->w.bias ? "a bias" : "no bias");
+                       s->w.bias != NULL ? "a bias" : "no bias");
             check(&rows[r], s, want);
         }
 }

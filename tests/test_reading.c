@@ -49,7 +49,7 @@ static void expect_tiles(const char *text, tern_tl_kind kind, size_t rows, size_
                          tern_tl_tiles expected) {
     tern_reading r;
     tern_tl_tiles tiles;
-    check_case("'%s', TL%d of %zu x %zu", text ? text : "nothing", (int)kind, rows, cols);
+    check_case("'%s', TL%d of %zu x %zu", text != NULL ? text : "nothing", (int)kind, rows, cols);
     assert_int_equal(tern_reading_init(&r, 0, NULL, text, NULL), TERN_OK);
     assert_int_equal(tern_reading_tiles(&r, kind, rows, cols, &tiles, NULL), TERN_OK);
     assert_memory_equal(&tiles, &expected, sizeof tiles);

@@ -185,7 +185,7 @@ static tern_model *open_on(const char *description, const char *preset, tern_mod
 static void check_piece(const tern_model *m, uint32_t node, const void *own, const void *copy,
                         size_t bytes) {
     const tern_arena *arena = &m->replicas.copies.arenas[node];
-    if (!own) {
+    if (own == NULL) {
         assert_null(copy);
         return;
     }
@@ -282,7 +282,7 @@ static void need_hwloc(void) {
 static void test_models(void **state) {
     (void)state;
     need_hwloc();
-    for (size_t i = 0; tiny_presets()[i]; i++) {
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
         check_model(tiny_presets()[i], TWO_SOCKETS, (tern_model_params){.isa = NULL});
         if (i % 4 == 0)
             check_model(tiny_presets()[i], FOUR_NODES, (tern_model_params){.exact_head = true});
@@ -422,9 +422,9 @@ static void check_pages(tern_places places) {
     assert_int_equal(m->replicas.n, places.numa == TERN_NUMA_NODE ? 1 : t->n_nodes);
     for (uint32_t node = 0; node < t->n_nodes; node++) {
         const tern_arena *arena = &m->replicas.copies.arenas[node];
-        for (size_t at = 0; arena->base && at < arena->size; at += 4096)
+        for (size_t at = 0; arena->base != NULL && at < arena->size; at += 4096)
             assert_int_equal(node_of_page(arena->base + at), (int)t->node_os[node]);
-        if (!arena->base)
+        if (arena->base == NULL)
             continue;
         assert_true(places.numa == TERN_NUMA_STRICT ? policy_of(arena->base) == 2
                                                     : policy_of(arena->base) > 0);

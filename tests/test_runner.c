@@ -360,7 +360,7 @@ static void test_q8_0(void **state) {
 /* Biases, norms of heads, other products. */
 static void test_architectures(void **state) {
     (void)state;
-    for (const char *const *preset = tiny_presets(); *preset; preset++)
+    for (const char *const *preset = tiny_presets(); *preset != NULL; preset++)
         check_together(*preset, TERN_FORMAT_F16, 2);
 }
 

@@ -516,7 +516,7 @@ static void test_refusals(void **state) {
 
 static size_t steps_wanted(void) {
     const char *steps = getenv("TERN_TEST_STEPS");
-    return steps ? strtoul(steps, NULL, 10) : 100000;
+    return steps != NULL ? strtoul(steps, NULL, 10) : 100000;
 }
 
 static void arrive(world *w, check_rng *rng, size_t at) {

@@ -350,7 +350,8 @@ static void check_refused(uint64_t features, const char *isa, const char *why, c
     assert_int_equal(tern_restrict_mask(features, isa, &mask, &err), TERN_ERR_ISA);
     assert_int_equal(err.status, TERN_ERR_ISA);
     assert_true(mask == 99);
-    if (!strstr(err.message, isa) || !strstr(err.message, why) || !strstr(err.message, valid))
+    if (strstr(err.message, isa) == NULL || strstr(err.message, why) == NULL ||
+        strstr(err.message, valid) == NULL)
         check_fail("message is: %s", err.message);
 }
 

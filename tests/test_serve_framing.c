@@ -75,7 +75,7 @@ static const header headers[] = {
 
 static http_framing read_header(const header *h, size_t n) {
     http_framing f = {0};
-    for (size_t i = 0; i < n && h->fields[i].name; i++)
+    for (size_t i = 0; i < n && h->fields[i].name != NULL; i++)
         http_framing_note(&f, h->fields[i].name, h->fields[i].value);
     return f;
 }
@@ -99,7 +99,7 @@ static void test_nothing_mends_it(void **state) {
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         for (size_t j = 0; j < sizeof headers / sizeof *headers; j++) {
             http_framing f = read_header(&headers[i], MOST_FIELDS);
-            for (size_t k = 0; k < MOST_FIELDS && headers[j].fields[k].name; k++)
+            for (size_t k = 0; k < MOST_FIELDS && headers[j].fields[k].name != NULL; k++)
                 http_framing_note(&f, headers[j].fields[k].name, headers[j].fields[k].value);
             if (!headers[i].sound || !headers[j].sound)
                 assert_false(http_framing_is_sound(&f, "HTTP/1.1"));

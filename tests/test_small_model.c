@@ -143,7 +143,7 @@ static void facts_body(const setup *s, const char *isa) {
     char line[512];
     int total = 0;
     assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
+    while (fgets(line, sizeof line, file) != NULL) {
         char prompt[600];
         answer got;
         char *tab = strchr(line, '\t');
@@ -170,7 +170,8 @@ static void story_body(const setup *s, const char *isa) {
     size_t n = 0;
     (void)continue_text(s, "Once upon a time", 100, &got);
     print_message("%s: Once upon a time%s\n", isa, got.text);
-    for (char *word = strtok(got.text, " \n"); word && n < MAX_TOKENS; word = strtok(NULL, " \n"))
+    for (char *word = strtok(got.text, " \n"); word != NULL && n < MAX_TOKENS;
+         word = strtok(NULL, " \n"))
         words[n++] = word;
     assert_true(n >= 40);
     for (size_t i = 0; i + 8 <= n; i++)

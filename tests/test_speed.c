@@ -22,7 +22,7 @@ static tern_topology *machine(const uint32_t *speeds, const uint32_t *os, uint32
     tern_topology *t = NULL;
     assert_true(n <= MAX_CORES);
     for (uint32_t i = 0; i < n; i++)
-        list[i] = (tern_processor){.os = os ? os[i] : i, .core = i, .speed = speeds[i]};
+        list[i] = (tern_processor){.os = os != NULL ? os[i] : i, .core = i, .speed = speeds[i]};
     assert_int_equal(tern_topology_of(list, n, &node, 1, &t, NULL), TERN_OK);
     return t;
 }

@@ -217,7 +217,7 @@ static void check_passes(const char *preset, uint32_t threads) {
 
 static void test_passes(void **state) {
     (void)state;
-    for (size_t i = 0; tiny_presets()[i]; i++)
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++)
         for (uint32_t threads = 1; threads <= THREADS; threads++)
             check_passes(tiny_presets()[i], threads);
 }

@@ -284,7 +284,7 @@ static void check_not_opened(const char *path, const char *isa, tern_status expe
     const tern_model_params params = {.isa = isa};
     tern_error err = {0};
     tern_model *model = NULL;
-    check_case("open %s for %s", path, isa ? isa : "anything");
+    check_case("open %s for %s", path, isa != NULL ? isa : "anything");
     assert_int_equal(tern_model_open(path, &params, &model, &err), expected);
     assert_null(model);
     if (strstr(err.message, text) == NULL)

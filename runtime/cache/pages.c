@@ -59,19 +59,19 @@ static void set_free(tern_pages *p, uint32_t i) {
 /* ---- life ---------------------------------------------------------------------------------- */
 
 tern_status tern_pages_new(uint32_t n, tern_pages **out, tern_error *err) {
-    if (!out)
+    if (out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_pages_new needs a place");
     if (n == 0 || n > UINT32_MAX / 4)
         return tern_fail(err, TERN_ERR_ARG, "a cache of %u pages", n);
     tern_pages *p = calloc(1, sizeof *p);
-    if (!p)
+    if (p == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the accounts of %u pages", n);
     p->n = n;
     for (p->n_buckets = 16; p->n_buckets < n; p->n_buckets *= 2) {
     }
     p->pages = calloc((size_t)n + 2, sizeof *p->pages);
     p->buckets = calloc(p->n_buckets, sizeof *p->buckets);
-    if (!p->pages || !p->buckets) {
+    if (p->pages == NULL || p->buckets == NULL) {
         tern_pages_free(&p);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the accounts of %u pages", n);
     }
@@ -86,7 +86,7 @@ tern_status tern_pages_new(uint32_t n, tern_pages **out, tern_error *err) {
 }
 
 void tern_pages_free(tern_pages **pages) {
-    if (!pages || !*pages)
+    if (pages == NULL || *pages == NULL)
         return;
     free((*pages)->pages);
     free((*pages)->buckets);

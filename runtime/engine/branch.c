@@ -36,7 +36,7 @@ static void set_limits(tern_branch *b, const tern_branch_frame *f, const tern_re
 
 /* The last position has results in any case. */
 static void set_wishes(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
-    const bool tells = b->index == 0 && (r->prompt_logprobs || r->logits);
+    const bool tells = b->index == 0 && (r->prompt_logprobs || r->logits != NULL);
     b->n_logprobs = r->n_logprobs < f->n_vocab ? r->n_logprobs : f->n_vocab;
     b->logprobs = r->logprobs || b->n_logprobs > 0;
     b->prompt_logprobs = r->prompt_logprobs;
@@ -58,19 +58,20 @@ static bool copy(tern_branch *b, const tern_branch_frame *f, const tern_request 
     b->tokens = calloc((size_t)b->job.most + 1, sizeof *b->tokens);
     b->stop_tokens = calloc(r->n_stop_tokens + 1, sizeof *b->stop_tokens);
     b->likeliest = calloc(reported_rows(b, f) * b->n_logprobs + 1, sizeof *b->likeliest);
-    if (!b->tokens || !b->stop_tokens || !b->likeliest)
+    if (b->tokens == NULL || b->stop_tokens == NULL || b->likeliest == NULL)
         return false;
     memcpy(b->tokens, r->tokens, r->n_tokens * sizeof *b->tokens);
     if (r->n_stop_tokens > 0)
         memcpy(b->stop_tokens, r->stop_tokens, r->n_stop_tokens * sizeof *b->stop_tokens);
-    if (r->space)
+    if (r->space != NULL)
         memcpy(b->space, r->space, sizeof b->space);
     return true;
 }
 
 static tern_status open_sampler(tern_branch *b, const tern_request *r, uint32_t n_vocab,
                                 tern_error *err) {
-    tern_sampler_params sampling = r->sampling ? *r->sampling : tern_sampler_params_default();
+    tern_sampler_params sampling =
+        r->sampling != NULL ? *r->sampling : tern_sampler_params_default();
     sampling.seed += b->index;
     const tern_status status = tern_sampler_new(&sampling, n_vocab, &b->sampler, err);
     for (size_t i = 0; i < r->n_tokens && status == TERN_OK; i++)
@@ -85,7 +86,7 @@ static tern_status open_text(tern_branch *b, const tern_branch_frame *f, const t
                                             .drop_space = r->drop_space,
                                             .most = 1 + TERN_MOST_GUESSES,
                                             .piece_bytes = f->piece_bytes};
-    if (f->tokenizer)
+    if (f->tokenizer != NULL)
         return tern_answer_text_new(f->tokenizer, &params, &b->text, err);
     return r->n_stop_texts == 0 ? TERN_OK
                                 : tern_fail(err, TERN_ERR_TOKENIZER_MISSING,
@@ -114,7 +115,7 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
 tern_status tern_branch_new(const tern_branch_frame *frame, const tern_request *request,
                             uint32_t index, tern_branch **out, tern_error *err) {
     tern_branch *b = calloc(1, sizeof *b);
-    if (!b)
+    if (b == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a request");
     b->index = index;
     b->job.priority = request->priority;
@@ -133,7 +134,7 @@ tern_status tern_branch_new(const tern_branch_frame *frame, const tern_request *
 
 void tern_branch_free(tern_branch **branch) {
     tern_branch *b = *branch;
-    if (!b)
+    if (b == NULL)
         return;
     tern_sampler_free(&b->sampler);
     tern_answer_text_free(&b->text);
@@ -166,7 +167,7 @@ void tern_branch_guess(tern_branch *b, uint32_t n_vocab) {
 /* ---- a pick -------------------------------------------------------------------------------- */
 
 tern_status tern_branch_mask(tern_branch *b, uint64_t *allowed, size_t words) {
-    if (!b->mask)
+    if (b->mask == NULL)
         return TERN_OK;
     const tern_progress progress = tern_branch_progress(b);
     memset(allowed, 0xff, words * sizeof *allowed);
@@ -196,7 +197,7 @@ size_t tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab
 
 void tern_branch_show(const tern_branch *b, size_t position, const float *logits) {
     const tern_progress progress = tern_branch_progress(b);
-    if (b->logits)
+    if (b->logits != NULL)
         b->logits(b->user, &progress, position, logits);
 }
 
@@ -215,9 +216,9 @@ bool tern_branch_take(tern_branch *b, int32_t token, tern_text_part *part) {
     b->figures.n_generated++;
     tern_sampler_accept(b->sampler, token);
     *part = (tern_text_part){.bytes = ""};
-    if (b->text)
+    if (b->text != NULL)
         part->bytes = tern_answer_text_push(b->text, token, &part->size);
-    if (b->text && tern_answer_text_stopped(b->text, NULL))
+    if (b->text != NULL && tern_answer_text_stopped(b->text, NULL))
         tern_branch_stop(b, TERN_END_STOP_TEXT);
     else if (b->job.n_tokens == b->job.most)
         tern_branch_stop(b, b->at_limit);

@@ -20,7 +20,7 @@ tern_engine_params tern_engine_params_default(void) {
 }
 
 double tern_engine_clock(const tern_engine *e) {
-    return e->params.clock ? e->params.clock(e->params.clock_user) : tern_clock_seconds();
+    return e->params.clock != NULL ? e->params.clock(e->params.clock_user) : tern_clock_seconds();
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static void find_frame(tern_engine *e, uint32_t pages) {
     f->n_ctx = positions < e->params.n_ctx ? (uint32_t)positions : e->params.n_ctx;
     if (tern_model_tokenizer(e->model, &f->tokenizer, NULL) != TERN_OK)
         f->tokenizer = NULL;
-    f->piece_bytes = f->tokenizer ? tern_tokenizer_longest(f->tokenizer) : 0;
+    f->piece_bytes = f->tokenizer != NULL ? tern_tokenizer_longest(f->tokenizer) : 0;
 }
 
 static bool reserve_lists(tern_engine *e) {
@@ -94,8 +94,9 @@ static bool reserve_lists(tern_engine *e) {
     e->picking = calloc(n, sizeof(tern_engine_span *));
     e->sums = calloc(n, sizeof *e->sums);
     e->allowed = calloc(n * e->words, sizeof *e->allowed);
-    return e->now && e->over && e->live && e->events && e->plan && e->passing && e->spans &&
-           e->picks && e->picking && e->sums && e->allowed;
+    return e->now != NULL && e->over != NULL && e->live != NULL && e->events != NULL &&
+           e->plan != NULL && e->passing != NULL && e->spans != NULL && e->picks != NULL &&
+           e->picking != NULL && e->sums != NULL && e->allowed != NULL;
 }
 
 static tern_status open_parts(tern_engine *e, uint32_t pages, tern_error *err) {
@@ -123,17 +124,17 @@ static void note_state(tern_engine *e);
 tern_status tern_engine_new(const tern_model *model, const tern_engine_params *params,
                             tern_engine **out, tern_error *err) {
     const tern_engine_params defaults = tern_engine_params_default();
-    if (!model || !out)
+    if (model == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_engine_new needs a model and a place");
     if (!model->runnable)
         return tern_fail(err, TERN_ERR_STATE, "the model was opened without its weights");
     tern_engine *e = calloc(1, sizeof *e);
-    if (!e)
+    if (e == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine");
     uint32_t pages = 0;
     e->model = model;
     (void)pthread_mutex_init(&e->lock, NULL);
-    tern_status status = set_params(e, params ? params : &defaults, err);
+    tern_status status = set_params(e, params != NULL ? params : &defaults, err);
     if (status == TERN_OK)
         status = find_pages(e, &pages, err);
     if (status == TERN_OK) {
@@ -155,7 +156,7 @@ static void free_over(tern_engine *e) {
 }
 
 void tern_engine_free(tern_engine **engine) {
-    if (!engine || !*engine)
+    if (engine == NULL || *engine == NULL)
         return;
     tern_engine *e = *engine;
     free_over(e);
@@ -193,8 +194,9 @@ static tern_status check_prompt(const tern_request *r, tern_error *err) {
 }
 
 static tern_status check_request(const tern_engine *e, const tern_request *r, tern_error *err) {
-    if ((!r->tokens && r->n_tokens > 0) || (!r->stop_tokens && r->n_stop_tokens > 0) ||
-        (!r->stop_texts && r->n_stop_texts > 0))
+    if ((r->tokens == NULL && r->n_tokens > 0) ||
+        (r->stop_tokens == NULL && r->n_stop_tokens > 0) ||
+        (r->stop_texts == NULL && r->n_stop_texts > 0))
         return tern_fail(err, TERN_ERR_NULL, "a request without its tokens or stops");
     if (r->n_logprobs > TERN_MOST_LOGPROBS)
         return tern_fail(err, TERN_ERR_ARG, "%u likeliest tokens exceed %d", r->n_logprobs,
@@ -254,14 +256,14 @@ static tern_status enqueue(tern_engine *e, tern_branch **branches, uint32_t n, u
 
 tern_status tern_engine_submit(tern_engine *e, const tern_request *request, uint64_t *id,
                                tern_error *err) {
-    if (!e || !request || !id)
+    if (e == NULL || request == NULL || id == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_engine_submit: NULL argument");
     tern_status status = check_request(e, request, err);
     if (status != TERN_OK)
         return status;
     const uint32_t n = or_default(request->branches, 1);
     tern_branch **branches = calloc(n, sizeof(tern_branch *));
-    if (!branches)
+    if (branches == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u branches", n);
     status = make_branches(e, request, branches, n, err);
     if (status == TERN_OK) {
@@ -321,7 +323,7 @@ static void look(tern_engine *e) {
     e->n_now = e->n_live;
     for (size_t i = 0; i < e->n_live; i++) {
         tern_branch *b = e->now[i] = e->live[i];
-        if (b->text)
+        if (b->text != NULL)
             tern_answer_text_turn(b->text);
         b->n_likeliest = 0;
         if (b->cancelled)
@@ -340,7 +342,7 @@ static void finish(tern_engine *e, tern_branch *b) {
     b->figures.seconds = event->seconds;
     if (!b->was_admitted)
         b->figures.queued_seconds = event->seconds;
-    if (b->text) {
+    if (b->text != NULL) {
         event->text = tern_answer_text_finish(b->text, &event->size);
         (void)tern_answer_text_stopped(b->text, &event->stop_text);
     }
@@ -374,7 +376,7 @@ static void schedule_new(tern_engine *e) {
 static void ask_for_guesses(tern_engine *e) {
     for (size_t i = 0; i < e->n_now; i++) {
         tern_branch *b = e->now[i];
-        if (b->guess && b->job.is_running && b->job.computed + 1 == b->job.n_tokens)
+        if (b->guess != NULL && b->job.is_running && b->job.computed + 1 == b->job.n_tokens)
             tern_branch_guess(b, e->frame.n_vocab);
     }
 }
@@ -417,7 +419,7 @@ static void sweep(tern_engine *e) {
     for (size_t i = 0; i < e->n_live; i++) {
         tern_branch *b = e->live[i];
         const tern_branch *first = (const tern_branch *)b->job.first;
-        if (first && first->is_over)
+        if (first != NULL && first->is_over)
             b->job.first = NULL;
         if (!b->is_over)
             e->live[kept++] = b;
@@ -427,7 +429,7 @@ static void sweep(tern_engine *e) {
 
 tern_status tern_engine_step(tern_engine *e, const tern_event **events, size_t *n,
                              tern_error *err) {
-    if (!e || !events || !n)
+    if (e == NULL || events == NULL || n == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_engine_step: NULL argument");
     free_over(e);
     e->n_events = 0;

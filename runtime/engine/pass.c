@@ -94,7 +94,8 @@ static void report_prompt(tern_engine *e, tern_engine_span *s, const tern_plan_s
 static void end_prompt(tern_engine *e, tern_engine_span *s) {
     tern_branch *b = s->branch;
     float *logits = tern_runner_buffer(e->runner);
-    if (b->logits && tern_runner_logits(e->runner, s->first, 1, logits, &b->error) != TERN_OK) {
+    if (b->logits != NULL &&
+        tern_runner_logits(e->runner, s->first, 1, logits, &b->error) != TERN_OK) {
         fail(s);
         return;
     }
@@ -174,7 +175,7 @@ static bool pick_round(tern_engine *e) {
         any = true;
         if (tern_branch_mask(s->branch, e->allowed + i * e->words, e->words) != TERN_OK) {
             fail(s);
-        } else if (s->branch->logprobs || s->branch->logits) {
+        } else if (s->branch->logprobs || s->branch->logits != NULL) {
             pick_with_logits(e, s, &e->plan[i]);
         } else {
             e->picking[n] = s;

@@ -26,11 +26,11 @@ static tern_status new_guest(const tern_engine *e, uint32_t n, const uint8_t *sp
     g->sequence = (tern_sequence){.tokens = calloc(n, sizeof *g->sequence.tokens),
                                   .pages = calloc(n / TERN_PAGE, sizeof *g->sequence.pages),
                                   .n_ctx = e->params.n_ctx};
-    g->job = (tern_job){.space = space ? space : zeros,
+    g->job = (tern_job){.space = space != NULL ? space : zeros,
                         .tokens = g->sequence.tokens,
                         .n_tokens = n,
                         .pages = g->sequence.pages};
-    if (g->sequence.tokens && g->sequence.pages)
+    if (g->sequence.tokens != NULL && g->sequence.pages != NULL)
         return TERN_OK;
     free_guest(g);
     return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session of %u tokens", n);
@@ -40,7 +40,7 @@ tern_status tern_engine_save(const tern_engine *e, const int32_t *tokens, size_t
                              const uint8_t *space, const char *path, size_t *positions,
                              tern_error *err) {
     guest g;
-    if (!e || (!tokens && n > 0) || !path || !positions)
+    if (e == NULL || (tokens == NULL && n > 0) || path == NULL || positions == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_engine_save: NULL argument");
     *positions = 0;
     const uint32_t most = n < e->frame.n_ctx ? (uint32_t)n : e->frame.n_ctx;
@@ -93,7 +93,7 @@ static tern_status load(tern_engine *e, tern_sequence_reader *r, const uint8_t *
 
 tern_status tern_engine_load(tern_engine *e, const char *path, const uint8_t *space,
                              size_t *positions, tern_error *err) {
-    if (!e || !path || !positions)
+    if (e == NULL || path == NULL || positions == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_engine_load: NULL argument");
     *positions = 0;
     tern_sequence_reader r = {.model = e->model,

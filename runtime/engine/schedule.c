@@ -41,7 +41,7 @@ tern_status tern_schedule_new(const tern_schedule_params *params, tern_schedule 
     if (status != TERN_OK)
         return status;
     tern_schedule *s = calloc(1, sizeof *s);
-    if (!s)
+    if (s == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a schedule");
     s->params = *params;
     s->pages_each = smaller(tern_pages_of(params->n_ctx), params->n_pages);
@@ -50,7 +50,8 @@ tern_status tern_schedule_new(const tern_schedule_params *params, tern_schedule 
     s->waiting = calloc((size_t)params->n_queue + params->n_jobs, sizeof(tern_job *));
     s->tables = calloc((size_t)params->n_jobs * s->pages_each, sizeof *s->tables);
     s->slots = calloc(params->n_jobs, sizeof *s->slots);
-    if (status == TERN_OK && (!s->running || !s->waiting || !s->tables || !s->slots))
+    if (status == TERN_OK &&
+        (s->running == NULL || s->waiting == NULL || s->tables == NULL || s->slots == NULL))
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory for a schedule of %u sequences",
                            params->n_jobs);
     if (status != TERN_OK) {
@@ -64,7 +65,7 @@ tern_status tern_schedule_new(const tern_schedule_params *params, tern_schedule 
 }
 
 void tern_schedule_free(tern_schedule **schedule) {
-    if (!schedule || !*schedule)
+    if (schedule == NULL || *schedule == NULL)
         return;
     tern_schedule *s = *schedule;
     tern_pages_free(&s->pages);
@@ -235,7 +236,7 @@ static bool admit(tern_schedule *s, tern_job *job) {
 }
 
 static bool must_wait(const tern_job *job) {
-    return job->first && !job->first->has_read;
+    return job->first != NULL && !job->first->has_read;
 }
 
 static void admit_all(tern_schedule *s) {

@@ -103,7 +103,7 @@ static void copy_given(pass *p) {
         const tern_pass_span *span = &b->spans[b->at[t].sequence];
         const size_t first = b->at[t].position - span->position;
         n = t < b->first_wanted ? span->n - span->wanted : span->wanted;
-        if (span->tokens)
+        if (span->tokens != NULL)
             continue;
         const tern_device_rows from = {
             .data = (float *)span->rows + first * width, .stride = width, .n = width, .rows = n};
@@ -167,7 +167,7 @@ static void watch_squares(pass *p, const tern_device_rows *x, size_t group, size
 /* norm[T][width] = rmsnorm(x[T][width]) * g. g NULL: the block has no norm here, norm = x. */
 static void norm_of(pass *p, const tern_device_rows *x, const float *g, tern_overflow_place place) {
     const tern_device_rows y = norm_rows(p, x->n);
-    if (g) {
+    if (g != NULL) {
         watch_squares(p, x, 1, p->rows.begin, place);
         RUN(p, rmsnorm, x, g, p->config->norm_eps, &y);
     } else {
@@ -215,7 +215,7 @@ typedef struct map {
 static void show(pass *p, const tern_device_product *products, const tern_linear *const *linear,
                  size_t n) {
     const tern_runner *r = p->runner;
-    if (!r->observer)
+    if (r->observer == NULL)
         return;
     keep(p, p->ops->stream_sync(p->d, p->stream, error_of(p)));
     for (size_t i = 0; p->lane.lane.worker.index == 0 && i < n; i++)
@@ -275,7 +275,7 @@ static void turn(pass *p, const heads *h, const float *g) {
                                    .heads = h->count,
                                    .tokens = count_of(h->rows),
                                    .dim = c->head_dim};
-    if (g) {
+    if (g != NULL) {
         watch_squares(p, &x, h->count, h->rows.begin, TERN_OVERFLOW_QUERY);
         RUN(p, rmsnorm, &x, g, c->norm_eps, &x);
     }
@@ -353,9 +353,9 @@ static void norm_attended(pass *p, const float *sub_norm, unsigned forms) {
 static void add_and_norm(pass *p, const float *post_norm, const float *g, unsigned forms) {
     const tern_device_rows x = stream_rows(p), out = out_rows(p);
     const tern_device_rows normed = norm_rows(p, out.n);
-    if (post_norm)
+    if (post_norm != NULL)
         norm_of(p, &out, post_norm, TERN_OVERFLOW_SUM);
-    RUN(p, add, &x, post_norm ? &normed : &out);
+    RUN(p, add, &x, post_norm != NULL ? &normed : &out);
     norm(p, &x, g, forms, TERN_OVERFLOW_SUM);
 }
 
@@ -369,7 +369,7 @@ static void activate(pass *p, const float *sub_norm, unsigned forms) {
     if (op == TERN_OP_GATE_RELU2) /* makes 0 of a NaN */
         watch_below(p, &g, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_GATE);
     RUN(p, gate, op, &g, &u, &y);
-    if (sub_norm)
+    if (sub_norm != NULL)
         norm_of(p, &y, sub_norm, TERN_OVERFLOW_ACTIVATION);
     else
         watch_below(p, &y, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_ACTIVATION);
@@ -414,7 +414,7 @@ static unsigned qkv_forms(const tern_layer *l) {
 
 /* What follows the last layer: the output norm. */
 static void forward_last_layer(pass *p) {
-    if (!p->runner->observer) /* who looks sees all rows */
+    if (p->runner->observer == NULL) /* who looks sees all rows */
         p->rows.begin = p->batch->first_wanted;
     forward_layer(p, p->weights->output_norm, p->weights->head.form | p->model->image.scan.form);
 }

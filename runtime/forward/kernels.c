@@ -49,9 +49,9 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
     n = add_row(r->attend[kv], rows, capacity, n);
     n = add_row(r->gate, rows, capacity, n);
     n = add_row(r->add, rows, capacity, n);
-    if (m->image.scan.gemv && products & TERN_RAN_HEAD_SCAN)
+    if (m->image.scan.gemv != NULL && products & TERN_RAN_HEAD_SCAN)
         n = add_row(m->image.scan.gemv, rows, capacity, n);
-    if (m->image.scan.gemm && products & TERN_RAN_HEAD_SCANS)
+    if (m->image.scan.gemm != NULL && products & TERN_RAN_HEAD_SCANS)
         n = add_row(m->image.scan.gemm, rows, capacity, n);
     return add_linear(&m->own.head, products & TERN_RAN_HEAD_GEMV, products & TERN_RAN_HEAD_GEMM,
                       rows, capacity, n);

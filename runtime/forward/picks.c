@@ -33,10 +33,10 @@ static bool find_rows(group *g) {
     const tern_pick_slot *first = NULL, *last = NULL;
     for (size_t i = 0; i < g->n; i++)
         if (g->r->slots[i].open) {
-            first = first ? first : &g->r->slots[i];
+            first = first != NULL ? first : &g->r->slots[i];
             last = &g->r->slots[i];
         }
-    if (!first)
+    if (first == NULL)
         return false;
     g->first = first->pick->row;
     g->rows = last->pick->row - g->first + 1;
@@ -253,7 +253,7 @@ tern_status tern_runner_pick(tern_runner *r, size_t row, tern_sampler *sampler, 
     tern_runner_picks(r, &pick, 1);
     if (pick.status == TERN_OK)
         *token = pick.token;
-    else if (err)
+    else if (err != NULL)
         *err = pick.err;
     return pick.status;
 }

@@ -34,8 +34,8 @@ float *tern_runner_buffer(tern_runner *r) {
 }
 
 float *tern_runner_buffers(tern_runner *r, size_t *rows) {
-    *rows = r->scratch.lower ? r->n_picks : 1;
-    return r->scratch.lower ? r->scratch.lower : r->scratch.logits;
+    *rows = r->scratch.lower != NULL ? r->n_picks : 1;
+    return r->scratch.lower != NULL ? r->scratch.lower : r->scratch.logits;
 }
 
 /* ---- all logits ---------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static void exact_part(tern_worker worker, void *argument) {
     tern_team_lane lane;
     tern_error err = {0};
     tern_team_lane_begin(&lane, worker, r->stages, TERN_STAGE_HEAD);
-    if (r->observer && worker.index == 0)
+    if (r->observer != NULL && worker.index == 0)
         r->observer(r->observer_user, head, &x, c->n);
     const tern_status status =
         r->backend->ops->multiply(r->backend, tern_lane_stream(&lane.lane), &product, 1, &err);
@@ -84,7 +84,7 @@ tern_status tern_runner_multiply_head(tern_runner *r, size_t first, size_t n, fl
     exact c = {.runner = r, .first = first, .n = n, .logits = logits};
     tern_stages_run(r->stages, r->team, exact_part, &c, TERN_STAGE_HEAD);
     tern_count_head(r, first, n, n == 1 ? TERN_RAN_HEAD_GEMV : TERN_RAN_HEAD_GEMM);
-    if (c.status != TERN_OK && err)
+    if (c.status != TERN_OK && err != NULL)
         *err = c.err;
     return c.status;
 }

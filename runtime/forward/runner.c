@@ -57,7 +57,7 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     w->own = tern_take(t, threads - 1, sizeof *w->own);
     for (uint32_t i = 0; i + 1 < threads; i++) {
         const tern_inputs own = lay_out_inputs(w, c, 1, t);
-        if (w->own)
+        if (w->own != NULL)
             w->own[i] = own;
     }
     w->attended = tern_take(t, batch * heads, sizeof(float));
@@ -174,7 +174,7 @@ static tern_status reserve(tern_runner *r, const tern_runner_params *params, ter
 tern_status tern_runner_new(const tern_model *model, const tern_runner_params *params,
                             tern_runner **out, tern_error *err) {
     tern_runner *r = calloc(1, sizeof *r);
-    if (!r)
+    if (r == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     configure(r, model, params);
     r->refused = model->refused;
@@ -191,7 +191,7 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
 }
 
 void tern_runner_free(tern_runner **runner) {
-    if (!runner || !*runner)
+    if (runner == NULL || *runner == NULL)
         return;
     tern_team_free(&(*runner)->team);
     tern_arena_free(&(*runner)->arena);
@@ -227,7 +227,7 @@ static void add_rows(tern_batch *b, size_t span, size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++, b->n++) {
         b->at[b->n] =
             (tern_device_place){.sequence = (uint32_t)span, .position = s->position + (uint32_t)i};
-        b->ids[b->n] = s->tokens ? s->tokens[i] : 0;
+        b->ids[b->n] = s->tokens != NULL ? s->tokens[i] : 0;
     }
 }
 
@@ -278,7 +278,7 @@ void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span
 }
 
 tern_status tern_runner_check(const tern_runner *r, size_t span, tern_error *err) {
-    if (r->failed != TERN_OK && err)
+    if (r->failed != TERN_OK && err != NULL)
         *err = r->failure;
     if (r->failed != TERN_OK)
         return r->failed;

@@ -23,13 +23,13 @@ const char *tern_stage_what(tern_stage stage) {
 
 tern_status tern_stages_new(uint32_t threads, tern_stage_clock *clock, void *user,
                             tern_stages **out, tern_error *err) {
-    if (!clock || !out)
+    if (clock == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "stages need a clock and a place for them");
     if (threads == 0)
         return tern_fail(err, TERN_ERR_ARG, "stages of no threads");
     tern_stages *s = malloc(sizeof *s);
     tern_stage_record *records = aligned_alloc(TERN_STAGE_LINE, threads * sizeof *records);
-    if (!s || !records) {
+    if (s == NULL || records == NULL) {
         free(records);
         free(s);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the stages of %u threads", threads);
@@ -41,7 +41,7 @@ tern_status tern_stages_new(uint32_t threads, tern_stage_clock *clock, void *use
 }
 
 void tern_stages_free(tern_stages **stages) {
-    if (!stages || !*stages)
+    if (stages == NULL || *stages == NULL)
         return;
     free((*stages)->records);
     free(*stages);
@@ -87,7 +87,7 @@ static void measured_body(tern_worker worker, void *argument) {
 
 void tern_stages_run(tern_stages *s, tern_team *team, tern_team_body *body, void *argument,
                      tern_stage last) {
-    if (!s) {
+    if (s == NULL) {
         tern_team_run(team, body, argument);
         return;
     }

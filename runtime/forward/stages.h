@@ -48,7 +48,7 @@ void tern_stages_note_work(tern_stages *s, uint32_t worker, tern_stage stage);
 void tern_stages_note_wait(tern_stages *s, uint32_t worker, tern_stage stage);
 
 static inline void tern_stage_end(tern_stages *s, tern_worker worker, tern_stage stage) {
-    if (s)
+    if (s != NULL)
         tern_stages_note_work(s, worker.index, stage);
 }
 
@@ -56,7 +56,7 @@ static inline void tern_stage_end(tern_stages *s, tern_worker worker, tern_stage
 static inline void tern_stage_meet(tern_stages *s, tern_worker worker, tern_stage stage) {
     tern_stage_end(s, worker, stage);
     tern_team_barrier(worker);
-    if (s)
+    if (s != NULL)
         tern_stages_note_wait(s, worker.index, stage);
 }
 

@@ -40,7 +40,7 @@ static bool read_code(const char *word, size_t size, uint8_t *code) {
 static bool read_map(const char *text, uint8_t map[4]) {
     unsigned seen = 0;
     memset(map, TERN_NO_WEIGHT, 4);
-    for (size_t i = 0; text; i++) {
+    for (size_t i = 0; text != NULL; i++) {
         const char *word;
         const size_t size = next_word(&text, &word);
         if (i == 4 || !read_code(word, size, &map[i]))
@@ -52,7 +52,7 @@ static bool read_map(const char *text, uint8_t map[4]) {
 
 static tern_status set_map(tern_reading *r, const char *text, tern_error *err) {
     memcpy(r->map, tern_usual_map, sizeof r->map);
-    if (!text)
+    if (text == NULL)
         return TERN_OK;
     r->map_given = true;
     for (size_t i = 0; i < sizeof known_maps / sizeof *known_maps; i++)
@@ -93,7 +93,7 @@ static size_t read_numbers(const char *text, size_t size, uint32_t *numbers, siz
 static bool read_rule(const char *word, size_t size, tern_tile_rule *rule) {
     const char *equals = memchr(word, '=', size);
     uint32_t shape[2] = {0, 0}, tiles[3] = {0, 0, 32};
-    if (equals) {
+    if (equals != NULL) {
         const size_t before = (size_t)(equals - word);
         if (read_numbers(word, before, shape, 2) != 2)
             return false;
@@ -108,7 +108,7 @@ static bool read_rule(const char *word, size_t size, tern_tile_rule *rule) {
 
 static tern_status set_tiles(tern_reading *r, const char *text, tern_error *err) {
     const char *rest = text;
-    while (rest) {
+    while (rest != NULL) {
         const char *word;
         const size_t size = next_word(&rest, &word);
         if (r->n_rules == TERN_TILE_RULES)

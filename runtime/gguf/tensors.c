@@ -165,7 +165,7 @@ static bool is_ternary(const tern_gguf *file) {
     tern_span name = {.data = "", .size = 0};
     (void)tern_gguf_string(file, "general.architecture", &name, NULL);
     const tern_arch *arch = tern_arch_find(name);
-    return arch && arch->ternary;
+    return arch != NULL && arch->ternary;
 }
 
 /* Sorts places by offset; afterwards every tensor has its data pointer and extent. */

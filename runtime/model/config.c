@@ -35,7 +35,7 @@ static tern_status read_u32(const tern_gguf *file, const tern_arch *arch, const 
     char key[128];
     snprintf(key, sizeof key, "%s.%s", arch->name, suffix);
     uint32_t value = fallback;
-    if (fallback == 0 || tern_gguf_find(file, key)) {
+    if (fallback == 0 || tern_gguf_find(file, key) != NULL) {
         const tern_status status = tern_gguf_u32(file, key, &value, err);
         if (status != TERN_OK)
             return status;
@@ -53,7 +53,7 @@ static tern_status read_f32(const tern_gguf *file, const tern_arch *arch, const 
     char key[128];
     snprintf(key, sizeof key, "%s.%s", arch->name, suffix);
     float value = fallback;
-    if (fallback <= 0 || tern_gguf_find(file, key)) {
+    if (fallback <= 0 || tern_gguf_find(file, key) != NULL) {
         const tern_status status = tern_gguf_f32(file, key, &value, err);
         if (status != TERN_OK)
             return status;
@@ -78,7 +78,7 @@ static tern_status read_rope_scaling(const tern_gguf *file, tern_config *c, tern
     if (status != TERN_OK)
         return status;
     snprintf(key, sizeof key, "%s.rope.scaling.type", c->arch->name);
-    if (tern_gguf_find(file, key)) {
+    if (tern_gguf_find(file, key) != NULL) {
         status = tern_gguf_string(file, key, &type, err);
         if (status != TERN_OK)
             return status;
@@ -96,7 +96,7 @@ static tern_status read_rope_scaling(const tern_gguf *file, tern_config *c, tern
 static tern_status read_sizes(const tern_gguf *file, tern_config *c, tern_error *err) {
     const tern_arch *a = c->arch;
     const tern_arch_defaults none = {.of = NULL};
-    const tern_arch_defaults *d = a->defaults ? a->defaults : &none;
+    const tern_arch_defaults *d = a->defaults != NULL ? a->defaults : &none;
     tern_status status;
     if ((status = read_u32(file, a, "block_count", d->n_layer, 1, MAX_LAYERS, &c->n_layer, err)) ||
         (status =
@@ -157,7 +157,7 @@ static tern_status read_attention_scale(const tern_gguf *file, tern_config *c, t
 
 static tern_status read_vocabulary(const tern_gguf *file, tern_config *c, tern_error *err) {
     const tern_gguf_tensor *embedding = tern_gguf_find_tensor(file, "token_embd.weight");
-    if (!embedding)
+    if (embedding == NULL)
         return tern_fail(err, TERN_ERR_TENSOR_MISSING, "%s: tensor token_embd.weight is missing",
                          tern_gguf_name(file));
     if (embedding->n_dims != 2 || embedding->ne[0] != c->n_embd || embedding->ne[1] > INT32_MAX)
@@ -171,7 +171,7 @@ static tern_status read_vocabulary(const tern_gguf *file, tern_config *c, tern_e
 
 tern_status tern_config_kinds(const tern_gguf *file, tern_config *c, tern_error *err) {
     c->n_kinds = 1;
-    if (c->arch->second)
+    if (c->arch->second != NULL)
         c->kinds[c->n_kinds++] = c->arch->second->kind;
     for (uint32_t i = 0; i < c->n_kinds; i++)
         if (c->kinds[i].window != 0)
@@ -183,7 +183,7 @@ tern_status tern_config_kinds(const tern_gguf *file, tern_config *c, tern_error 
 }
 
 uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer) {
-    return c->arch->second && (layer + 1) % c->arch->second->period != 0 ? 1 : 0;
+    return c->arch->second != NULL && (layer + 1) % c->arch->second->period != 0 ? 1 : 0;
 }
 
 static tern_status unknown_architecture(const tern_gguf *file, tern_span name, tern_error *err) {
@@ -200,7 +200,7 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
     if (status != TERN_OK)
         return status;
     c.arch = tern_arch_find(name);
-    if (!c.arch)
+    if (c.arch == NULL)
         return unknown_architecture(file, name, err);
     if ((status = read_sizes(file, &c, err)) || (status = read_heads(file, &c, err)) ||
         (status = read_attention_scale(file, &c, err)) ||
@@ -215,14 +215,14 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
 static tern_status read_factors(const tern_gguf *file, size_t half, float **out, tern_error *err) {
     const tern_gguf_tensor *t = tern_gguf_find_tensor(file, "rope_freqs.weight");
     *out = NULL;
-    if (!t)
+    if (t == NULL)
         return TERN_OK;
     if (t->type != 0 || t->n_dims != 1 || t->ne[0] != half)
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
                          "%s: tensor rope_freqs.weight must be %zu values of type f32",
                          tern_gguf_name(file), half);
     float *factors = malloc(half * sizeof *factors);
-    if (!factors)
+    if (factors == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation factors", half);
     memcpy(factors, t->data, half * sizeof *factors);
     for (size_t i = 0; i < half; i++)
@@ -242,7 +242,7 @@ tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c,
     const size_t half = c->n_rot / 2;
     float *factors;
     double *frequency = calloc(half, sizeof *frequency);
-    if (!frequency)
+    if (frequency == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation frequencies", half);
     const tern_status status = read_factors(file, half, &factors, err);
     if (status != TERN_OK) {

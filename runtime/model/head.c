@@ -141,7 +141,7 @@ static tern_status note_imaging(tern_loader *l, const tern_linear *head, const i
     const size_t bytes = tern_team_size(l->team) * scratch_size(wanted->image.cols);
     imaging *m = malloc(sizeof *m);
     void *scratch = aligned_alloc(TERN_ALIGN, bytes);
-    if (!m || !scratch) {
+    if (m == NULL || scratch == NULL) {
         free(m);
         free(scratch);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to make the int8 image of the head");
@@ -225,7 +225,7 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
     image.scan.gemm = tern_guard_product(l->guard, TERN_OP_GEMM, &image.scan.matrix,
                                          image.scan.gemm, "output head");
     *out = image;
-    return image.scan.gemv && image.scan.gemm ? TERN_OK : no_kernels(l, err);
+    return image.scan.gemv != NULL && image.scan.gemm != NULL ? TERN_OK : no_kernels(l, err);
 }
 
 /* ---- bounds -------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ const tern_kernel_row *tern_model_select(const tern_model *m, tern_op op, tern_f
 
 tern_status tern_reading_check(const tern_model_params *params, tern_error *err) {
     tern_reading reading;
-    if (!params)
+    if (params == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_reading_check needs parameters");
     return tern_reading_init(&reading, params->i2s_order, params->i2s_map, params->tl_tiles, err);
 }
@@ -79,9 +79,9 @@ void tern_linear_describe(const tern_model *m, const tern_linear *linear, tern_l
                               .gemv = linear->gemv,
                               .gemm = linear->gemm,
                               .bytes = tern_linear_bytes(linear),
-                              .choice = tuned ? "tuned" : (asked ? "asked" : "table"),
+                              .choice = tuned != NULL ? "tuned" : (asked ? "asked" : "table"),
                               .table = {linear->gemv, linear->gemm}};
-    if (tuned) {
+    if (tuned != NULL) {
         out->table[0] = preferred(m, TERN_OP_GEMV, tuned);
         out->table[1] = preferred(m, TERN_OP_GEMM, tuned);
     }
@@ -104,7 +104,7 @@ tern_status tern_linear_weights(const tern_model *m, const tern_linear *linear, 
     if (status != TERN_OK || size == 0)
         return status;
     void *imported = malloc((size_t)size);
-    if (!imported)
+    if (imported == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to reorder a tensor",
                          tern_gguf_name(m->file));
     status = tern_import_tensor(&how, tensor->data, w->rows, w->cols, imported, err);

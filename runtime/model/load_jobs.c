@@ -34,8 +34,8 @@ typedef struct run {
 
 void tern_load_jobs_add(tern_load_jobs *jobs, tern_load_job *job) {
     job->next = NULL;
-    job->number = jobs->last ? jobs->last->number + 1 : 0;
-    if (jobs->last)
+    job->number = jobs->last != NULL ? jobs->last->number + 1 : 0;
+    if (jobs->last != NULL)
         jobs->last->next = job;
     else
         jobs->first = job;
@@ -43,7 +43,7 @@ void tern_load_jobs_add(tern_load_jobs *jobs, tern_load_job *job) {
 }
 
 void tern_load_jobs_free(tern_load_jobs *jobs) {
-    for (tern_load_job *job = jobs->first; job;) {
+    for (tern_load_job *job = jobs->first; job != NULL;) {
         tern_load_job *next = job->next;
         free(job->memory);
         free(job);
@@ -62,11 +62,11 @@ static size_t piece_rows(const tern_load_job *job) {
 /* The pieces of one worker, to *out unless that is NULL; how many they are. */
 static size_t cut(const tern_load_jobs *jobs, tern_worker worker, piece *out) {
     size_t n = 0;
-    for (tern_load_job *job = jobs->first; job; job = job->next) {
+    for (tern_load_job *job = jobs->first; job != NULL; job = job->next) {
         const tern_part part = tern_team_split(worker, job->rows, TERN_ROW_GROUP);
         const size_t step = piece_rows(job);
         for (size_t r = part.begin; r < part.end; r += step, n++)
-            if (out)
+            if (out != NULL)
                 out[n] = (piece){job, r, part.end - r < step ? part.end : r + step};
     }
     return n;
@@ -77,15 +77,15 @@ static bool cut_all(const tern_load_jobs *jobs, tern_team *team, run *r) {
     const uint32_t workers = tern_team_size(team);
     size_t n = 0;
     r->shares = aligned_alloc(TERN_ALIGN, workers * sizeof *r->shares);
-    for (uint32_t i = 0; r->shares && i < workers; i++) {
+    for (uint32_t i = 0; r->shares != NULL && i < workers; i++) {
         const tern_worker worker = {.team = team, .index = i, .count = workers};
         r->shares[i].begin = n;
         atomic_init(&r->shares[i].next, n);
         n += cut(jobs, worker, NULL);
         r->shares[i].end = n;
     }
-    r->pieces = r->shares ? malloc((n + 1) * sizeof *r->pieces) : NULL;
-    for (uint32_t i = 0; r->pieces && i < workers; i++) {
+    r->pieces = r->shares != NULL ? malloc((n + 1) * sizeof *r->pieces) : NULL;
+    for (uint32_t i = 0; r->pieces != NULL && i < workers; i++) {
         const tern_worker worker = {.team = team, .index = i, .count = workers};
         (void)cut(jobs, worker, r->pieces + r->shares[i].begin);
     }
@@ -100,7 +100,7 @@ static bool is_before(const piece *a, const piece *b) {
 
 static void keep_error(run *r, const piece *p, const tern_error *error) {
     pthread_mutex_lock(&r->mutex);
-    if (!r->failed.job || is_before(p, &r->failed)) {
+    if (r->failed.job == NULL || is_before(p, &r->failed)) {
         r->failed = *p;
         r->error = *error;
     }
@@ -112,7 +112,7 @@ static void make(run *r, tern_worker worker, const piece *p) {
     tern_load_job *job = p->job;
     if (job->make(job, worker, p->r0, p->r1, &error) != TERN_OK)
         keep_error(r, p, &error);
-    if (job->source)
+    if (job->source != NULL)
         tern_gguf_drop_range(job->file, job->source + p->r0 * job->row_bytes,
                              (p->r1 - p->r0) * job->row_bytes);
 }
@@ -131,9 +131,9 @@ static void run_part(tern_worker worker, void *argument) {
 
 static tern_status tell(const run *r, tern_error *err) {
     const tern_load_job *job = r->failed.job;
-    if (!job)
+    if (job == NULL)
         return TERN_OK;
-    if (!job->file)
+    if (job->file == NULL)
         return tern_fail(err, r->error.status, "%s", r->error.message);
     return tern_fail(err, r->error.status, "%s: tensor %.*s: %s", tern_gguf_name(job->file),
                      (int)job->tensor->name.size, job->tensor->name.data, r->error.message);
@@ -142,7 +142,7 @@ static tern_status tell(const run *r, tern_error *err) {
 tern_status tern_load_jobs_run(tern_load_jobs *jobs, tern_team *team, tern_error *err) {
     run r = {.failed = {.job = NULL}};
     tern_status status = TERN_OK;
-    if (!jobs->first)
+    if (jobs->first == NULL)
         return TERN_OK;
     if (!cut_all(jobs, team, &r)) {
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory to pack weights");

@@ -58,7 +58,8 @@ static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, 
 
 static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
     const tern_config *c = &m->config;
-    const bool own = !c->arch->embedding_head && tern_gguf_find_tensor(l->file, "output.weight");
+    const bool own =
+        !c->arch->embedding_head && tern_gguf_find_tensor(l->file, "output.weight") != NULL;
     const char *name = own ? "output.weight" : "token_embd.weight";
     tern_status s;
     if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->own.embedding,
@@ -90,7 +91,7 @@ static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
 /* Plans again with what the tuner has chosen, if it has chosen anything. */
 static tern_status tune(tern_model *m, const tern_model_params *params, tern_loader *l,
                         uint32_t threads, tern_error *err) {
-    l->tune_threads = l->team ? tern_team_size(l->team) : threads;
+    l->tune_threads = l->team != NULL ? tern_team_size(l->team) : threads;
     l->tune_stream = tern_tune_stream_of(m);
     tern_tune_model(m, l->tune_threads, l->team, params->cache);
     if (m->tuning.n == 0)
@@ -212,7 +213,7 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
         if (m->guard.no_memory)
             return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to try kernels for operation %s",
                              tern_gguf_name(m->file), tern_op_name(wanted[i].op));
-        if (!*wanted[i].slot)
+        if (*wanted[i].slot == NULL)
             return tern_fail(err, TERN_ERR_KERNEL, "%s: no kernel for operation %s",
                              tern_gguf_name(m->file), tern_op_name(wanted[i].op));
     }
@@ -223,7 +224,8 @@ static tern_status copy_name(tern_model *m, tern_error *err) {
     tern_span name = {.data = "", .size = 0};
     (void)tern_gguf_string(m->file, "general.name", &name, NULL);
     m->name = strndup(name.data, name.size);
-    return m->name ? TERN_OK : tern_fail(err, TERN_ERR_NOMEM, "no memory for the model's name");
+    return m->name != NULL ? TERN_OK
+                           : tern_fail(err, TERN_ERR_NOMEM, "no memory for the model's name");
 }
 
 tern_status tern_model_use_kinds(tern_model *m, tern_error *err) {
@@ -232,7 +234,7 @@ tern_status tern_model_use_kinds(tern_model *m, tern_error *err) {
     for (uint32_t n = 0; n < c->n_layer; n++)
         m->layers[n].kind = tern_config_kind_of(c, n);
     for (uint32_t i = 0; status == TERN_OK && i < c->n_kinds; i++)
-        if (!m->frequency[i])
+        if (m->frequency[i] == NULL)
             status = tern_config_frequencies(m->file, c, &c->kinds[i], &m->frequency[i], err);
     return status;
 }
@@ -250,7 +252,7 @@ static tern_status find_layout(const char *name, tern_layout *out, tern_error *e
     size_t used = 0;
 
     *out = tern_format_layout(TERN_FORMAT_I2_S);
-    if (!name)
+    if (name == NULL)
         return TERN_OK;
     for (int l = 0; l < TERN_LAYOUT_COUNT; l++) {
         const tern_layout layout = (tern_layout)l;
@@ -277,7 +279,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     m->strict = params->strict;
     m->exact_head = params->exact_head;
     m->places = params->places;
-    m->choice = params->layout ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
+    m->choice = params->layout != NULL ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
     if ((s = find_layout(params->layout, &m->ternary, err)) ||
         (s = tern_reading_init(&m->reading, params->i2s_order, params->i2s_map, params->tl_tiles,
                                err)) ||
@@ -291,7 +293,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
         return s;
     doubt_codes(m);
     m->own.layers = m->layers = calloc(m->config.n_layer, sizeof *m->layers);
-    if (!m->layers)
+    if (m->layers == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
     s = tern_model_use_kinds(m, err);
     if (s != TERN_OK)
@@ -307,14 +309,14 @@ static tern_status open_model(const char *path, const tern_model_params *params,
 tern_status tern_model_open(const char *path, const tern_model_params *params, tern_model **out,
                             tern_error *err) {
     const tern_model_params defaults = tern_model_params_default();
-    if (!path || !out)
+    if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL,
                          "tern_model_open needs a path and a place for the model");
     tern_model *m = calloc(1, sizeof *m);
-    if (!m)
+    if (m == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);
     const double begin = tern_clock_seconds();
-    const tern_status status = open_model(path, params ? params : &defaults, m, err);
+    const tern_status status = open_model(path, params != NULL ? params : &defaults, m, err);
     m->loading.seconds = tern_clock_seconds() - begin;
     if (status != TERN_OK) {
         tern_model_free(&m);
@@ -343,7 +345,7 @@ tern_status tern_model_unchanged(const tern_model *model, tern_error *err) {
 }
 
 void tern_model_free(tern_model **model) {
-    if (!model || !*model)
+    if (model == NULL || *model == NULL)
         return;
     tern_model *m = *model;
     tern_tokenizer_free(&m->tokenizer);

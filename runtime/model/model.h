@@ -43,7 +43,7 @@ typedef struct tern_row_set {
 } tern_row_set;
 
 static inline bool tern_is_cache_format(const tern_row_set *rows, tern_format kv) {
-    return (unsigned)kv < TERN_FORMAT_COUNT && rows->attend[kv];
+    return (unsigned)kv < TERN_FORMAT_COUNT && rows->attend[kv] != NULL;
 }
 
 /* Where layouts and kernels come from, as tern_model_choice says it. */
@@ -92,8 +92,8 @@ struct tern_model {
 static inline const tern_weight_set *tern_model_weights(const tern_model *m, tern_place place) {
     const bool bound = place.first < place.end;
     const tern_weight_set *set =
-        m->replicas.sets && bound ? &m->replicas.sets[place.node] : &m->own;
-    return set->layers ? set : &m->own;
+        m->replicas.sets != NULL && bound ? &m->replicas.sets[place.node] : &m->own;
+    return set->layers != NULL ? set : &m->own;
 }
 
 /* Whether what the system refuses, of threads and memory at places, is an error. */

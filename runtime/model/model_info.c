@@ -116,7 +116,7 @@ const char *tern_model_layout(const tern_model *m) {
 }
 
 tern_status tern_model_tokenizer(const tern_model *m, const tern_tokenizer **out, tern_error *err) {
-    if (!m->tokenizer)
+    if (m->tokenizer == NULL)
         return tern_fail(err, m->tokenizer_error.status, "%s", m->tokenizer_error.message);
     *out = m->tokenizer;
     return TERN_OK;

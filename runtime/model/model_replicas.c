@@ -9,7 +9,7 @@ tern_status tern_model_plan_replicas(tern_model *m, uint64_t limit, uint32_t thr
                                      tern_error *err) {
     tern_model_replicas *r = &m->replicas;
     tern_place *places = calloc(threads, sizeof *places);
-    if (!places)
+    if (places == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to place %u threads", threads);
     const tern_status status = tern_place_threads(m->topology, &m->places, threads, places, err);
     if (status == TERN_OK) {
@@ -55,7 +55,7 @@ static tern_status make_set(const tern_model *m, uint32_t node, tern_weight_set 
     const uint32_t n = m->config.n_layer;
     const finder f = {.replicas = &m->replicas, .node = node};
     tern_layer *layers = calloc(n, sizeof *layers);
-    if (!layers)
+    if (layers == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", n);
     memcpy(layers, m->layers, n * sizeof *layers);
     for (uint32_t i = 0; i < n; i++)
@@ -74,11 +74,11 @@ static tern_status make_sets(tern_model *m, tern_error *err) {
     tern_status status = TERN_OK;
     r->sets = calloc(r->copies.n_nodes, sizeof *r->sets);
     r->n = 0;
-    if (!r->sets)
+    if (r->sets == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for replicas on %u nodes",
                          r->copies.n_nodes);
     for (uint32_t node = 0; status == TERN_OK && node < r->copies.n_nodes; node++)
-        if (r->copies.arenas[node].base) {
+        if (r->copies.arenas[node].base != NULL) {
             status = make_set(m, node, &r->sets[node], err);
             r->n++;
         }
@@ -123,7 +123,7 @@ tern_status tern_model_make_replicas(tern_model *m, uint64_t limit, tern_team *t
 
 void tern_model_free_replicas(tern_model *m) {
     tern_model_replicas *r = &m->replicas;
-    for (uint32_t i = 0; r->sets && i < r->copies.n_nodes; i++)
+    for (uint32_t i = 0; r->sets != NULL && i < r->copies.n_nodes; i++)
         free((void *)(uintptr_t)r->sets[i].layers);
     free(r->sets);
     tern_replicas_free(&r->copies);

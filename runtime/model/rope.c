@@ -97,7 +97,7 @@ void tern_rope_frequencies(double base, double scale, const float *factors, size
     const double log_base = tern_log(base);
     for (size_t i = 0; i < n_rot / 2; i++) {
         const double exponent = -2.0 * (double)i / (double)n_rot;
-        const double factor = factors ? (double)factors[i] : 1.0;
+        const double factor = factors != NULL ? (double)factors[i] : 1.0;
         frequency[i] = tern_exp(exponent * log_base) / factor * scale;
     }
 }

@@ -22,11 +22,11 @@ static tern_status check_metadata(const tern_model *m, tern_error *err) {
                                        "rope.freq_base"};
     const tern_arch *arch = m->config.arch;
     char key[128];
-    if (!arch->defaults)
+    if (arch->defaults == NULL)
         return TERN_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         snprintf(key, sizeof key, "%s.%s", arch->name, keys[i]);
-        if (!tern_gguf_find(m->file, key))
+        if (tern_gguf_find(m->file, key) == NULL)
             return tern_fail(err, TERN_ERR_STRICT,
                              "%s: strict: key %s is missing, %s's value would stand in",
                              tern_gguf_name(m->file), key, arch->defaults->of);
@@ -55,14 +55,14 @@ static tern_status check_codes(const tern_model *m, tern_error *err) {
 /* A vocabulary for byte-level BPE that names no pre-tokenizer is cut by a guess. */
 static tern_status check_tokenizer(const tern_model *m, const tern_model_params *params,
                                    tern_error *err) {
-    const bool guessed = m->tokenizer && !params->pre_tokenizer &&
+    const bool guessed = m->tokenizer != NULL && params->pre_tokenizer == NULL &&
                          strcmp(tern_tokenizer_pre(m->tokenizer), "default") == 0 &&
-                         !tern_gguf_find(m->file, "tokenizer.ggml.pre");
+                         tern_gguf_find(m->file, "tokenizer.ggml.pre") == NULL;
     if (guessed)
         return tern_fail(err, TERN_ERR_STRICT,
                          "%s: strict: the file names no pre-tokenizer, 'default' would stand in",
                          tern_gguf_name(m->file));
-    if (m->tokenizer && strcmp(tern_tokenizer_kind(m->tokenizer), "longest match") == 0)
+    if (m->tokenizer != NULL && strcmp(tern_tokenizer_kind(m->tokenizer), "longest match") == 0)
         return tern_fail(err, TERN_ERR_STRICT,
                          "%s: strict: the vocabulary has neither merges nor scores, the longest "
                          "match would stand in",

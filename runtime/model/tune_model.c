@@ -21,7 +21,7 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
     for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL && n < TERN_TUNE_KEYS; i++) {
         const tern_tune_choice choice = {.key = tern_tune_key_of(&linear->matrix, threads, stream)};
         if ((linear->form == TERN_INPUT_TOKEN && m->choice == TERN_CHOICE_ASKED) ||
-            tern_tuning_find(&seen, &choice.key))
+            tern_tuning_find(&seen, &choice.key) != NULL)
             continue;
         if (tern_tuning_set(&seen, &choice, NULL) != TERN_OK)
             break;
@@ -52,9 +52,9 @@ static size_t measure_missing(const tern_guard *guard, tern_team *team, const te
     size_t added = 0;
     for (size_t i = 0; i < n; i++) {
         tern_tune_choice choice = {.key = keys[i]};
-        if (tern_tuning_find(known, &keys[i]))
+        if (tern_tuning_find(known, &keys[i]) != NULL)
             continue;
-        if (!tuner &&
+        if (tuner == NULL &&
             tern_tuner_new(guard, team, keys[i].stream, &tern_tune_quick, &tuner, NULL) != TERN_OK)
             break;
         if (!tern_tuner_measure(tuner, keys[i].format, keys[i].rows, keys[i].cols, &times))
@@ -72,7 +72,7 @@ static void take_choices(tern_model *m, const tern_tuning *known, const tern_tun
                          size_t n) {
     for (size_t i = 0; i < n; i++) {
         const tern_tune_choice *choice = tern_tuning_find(known, &keys[i]);
-        if (choice && tern_tuning_set(&m->tuning, choice, NULL) != TERN_OK)
+        if (choice != NULL && tern_tuning_set(&m->tuning, choice, NULL) != TERN_OK)
             return;
     }
 }
@@ -82,9 +82,9 @@ void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const cha
     tern_tuning known = {.n = 0};
     tern_cache_folder *folder = NULL;
     const size_t n = tern_tune_keys(m, threads, keys);
-    if (path && tern_cache_folder_open(path, &folder, NULL) == TERN_OK)
+    if (path != NULL && tern_cache_folder_open(path, &folder, NULL) == TERN_OK)
         tern_tune_load(folder, &m->guard, &known);
-    if (team && measure_missing(&m->guard, team, keys, n, &known) > 0 && folder)
+    if (team != NULL && measure_missing(&m->guard, team, keys, n, &known) > 0 && folder != NULL)
         tern_tune_save(folder, &m->guard, &known, NULL);
     take_choices(m, &known, keys, n);
     tern_tuning_free(&known);

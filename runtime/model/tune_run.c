@@ -18,10 +18,10 @@ struct tern_tune_run {
 };
 
 tern_status tern_tune_run_new(const tern_model *model, tern_tune_run **out, tern_error *err) {
-    if (!model || !out)
+    if (model == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_tune_run_new needs a model and a place");
     tern_tune_run *run = calloc(1, sizeof *run);
-    if (!run)
+    if (run == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to tune");
     run->model = model;
     *out = run;
@@ -29,7 +29,7 @@ tern_status tern_tune_run_new(const tern_model *model, tern_tune_run **out, tern
 }
 
 void tern_tune_run_free(tern_tune_run **run) {
-    if (!run || !*run)
+    if (run == NULL || *run == NULL)
         return;
     tern_cache_folder_close(&(*run)->folder);
     tern_tuning_free(&(*run)->choices);
@@ -111,7 +111,7 @@ static tern_status measure_with(tern_tune_run *run, tern_team *team, tern_tune_r
 tern_status tern_tune_measure(tern_tune_run *run, uint32_t threads, tern_tune_report *report,
                               void *user, tern_error *err) {
     tern_team *team = NULL;
-    if (!run || !report)
+    if (run == NULL || report == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_tune_measure needs a run and a report");
     tern_status status = tern_team_new(threads, &team, err);
     if (status == TERN_OK)
@@ -127,9 +127,9 @@ size_t tern_tune_count(const tern_tune_run *run) {
 /* ---- keeping --------------------------------------------------------------------------------- */
 
 tern_status tern_tune_open_folder(tern_tune_run *run, const char *path, tern_error *err) {
-    if (!run || !path)
+    if (run == NULL || path == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_tune_open_folder needs a run and a path");
-    if (run->folder)
+    if (run->folder != NULL)
         return tern_fail(err, TERN_ERR_STATE, "%s: a folder is open already", path);
     const tern_status status = tern_cache_folder_open(path, &run->folder, err);
     if (status == TERN_OK && access(path, W_OK) != 0)
@@ -139,13 +139,13 @@ tern_status tern_tune_open_folder(tern_tune_run *run, const char *path, tern_err
 }
 
 const char *tern_tune_folder(const tern_tune_run *run) {
-    return run->folder ? tern_cache_folder_path(run->folder) : NULL;
+    return run->folder != NULL ? tern_cache_folder_path(run->folder) : NULL;
 }
 
 tern_status tern_tune_keep(const tern_tune_run *run, tern_error *err) {
-    if (!run)
+    if (run == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_tune_keep needs a run");
-    if (!run->folder)
+    if (run->folder == NULL)
         return tern_fail(err, TERN_ERR_STATE, "choices are kept in a folder that is open");
     return tern_tune_save(run->folder, &run->model->guard, &run->choices, err);
 }

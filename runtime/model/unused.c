@@ -201,9 +201,9 @@ static tern_status list(tern_unused *out, const char *kind, tern_span name, tern
                     name.data);
     char **names = realloc(out->names, (out->n + 1) * sizeof *names);
     char *copy = strdup(text.message);
-    if (names)
+    if (names != NULL)
         out->names = names;
-    if (!names || !copy) {
+    if (names == NULL || copy == NULL) {
         free(copy);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a list of names");
     }
@@ -228,7 +228,7 @@ static tern_status check_keys(const tern_gguf *file, const tern_config *c, tern_
         const tern_span suffix = {.data = key.data + prefix, .size = key.size - prefix};
         const tern_key_rule *rule = find_rule(suffix);
         const tern_status status =
-            rule ? check_rule(file, c, key, rule, err) : list(out, "key", key, err);
+            rule != NULL ? check_rule(file, c, key, rule, err) : list(out, "key", key, err);
         if (status != TERN_OK)
             return status;
     }
@@ -243,14 +243,14 @@ static const char *const graph_names[] = {"blk.",          "output",      "token
                                           "dec.",          "nextn",       "per_layer_", NULL};
 
 static bool is_listed(tern_span name, const char *const *names) {
-    for (; *names; names++)
+    for (; *names != NULL; names++)
         if (equals(name, *names))
             return true;
     return false;
 }
 
 static bool is_of_graph(tern_span name) {
-    for (const char *const *n = graph_names; *n; n++)
+    for (const char *const *n = graph_names; *n != NULL; n++)
         if (begins(name, *n))
             return true;
     return false;
@@ -310,7 +310,7 @@ static tern_status refuse(const tern_gguf *file, const tern_config *c, tern_span
  */
 static bool is_embedding_again(const tern_gguf *file, const tern_gguf_tensor *t) {
     const tern_gguf_tensor *e = tern_gguf_find_tensor(file, "token_embd.weight");
-    return e && e->type == t->type && e->bytes == t->bytes && t->bytes > 0 &&
+    return e != NULL && e->type == t->type && e->bytes == t->bytes && t->bytes > 0 &&
            memcmp(e->data, t->data, (size_t)t->bytes) == 0;
 }
 

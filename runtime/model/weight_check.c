@@ -182,7 +182,7 @@ static tern_status check_rows(tern_load_job *job, tern_worker worker, size_t r0,
 tern_status tern_weight_note_check(tern_load_jobs *jobs, const tern_gguf *file,
                                    const tern_gguf_tensor *t, bool drop, tern_error *err) {
     tern_load_job *job = malloc(sizeof *job);
-    if (!job)
+    if (job == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to check weights");
     *job = (tern_load_job){.make = check_rows,
                            .rows = (size_t)t->ne[1],

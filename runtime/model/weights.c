@@ -14,7 +14,7 @@ static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne
                                const tern_gguf_tensor **out, tern_error *err) {
     const char *path = tern_gguf_name(l->file);
     const tern_gguf_tensor *t = tern_gguf_find_tensor(l->file, name);
-    if (!t)
+    if (t == NULL)
         return tern_fail(err, TERN_ERR_TENSOR_MISSING, "%s: tensor %s is missing", path, name);
     if (t->ne[0] != ne0 || t->ne[1] != ne1 || t->ne[2] != 1 || t->ne[3] != 1)
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
@@ -55,7 +55,7 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
                              const float **out, tern_error *err) {
     const tern_gguf_tensor *t;
     void *memory;
-    if (optional && !tern_gguf_find_tensor(l->file, name)) {
+    if (optional && tern_gguf_find_tensor(l->file, name) == NULL) {
         *out = NULL;
         return TERN_OK;
     }
@@ -65,7 +65,7 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
     const tern_format format = tern_format_from_gguf(t->type);
     const tern_kernel_row *row =
         format <= TERN_FORMAT_BF16 ? tern_kernel_scalar(TERN_OP_EMBED, format) : NULL;
-    if (!row)
+    if (row == NULL)
         return type_error(l, name, t, "is not a float type", err);
     status = tern_loader_take(l, name, n, sizeof(float), &memory, err);
     if (status == TERN_OK)
@@ -120,7 +120,7 @@ static tern_status note_packing(tern_loader *l, const tern_gguf_tensor *t,
                                 const tern_matrix *matrix, const tern_import *how, void *target,
                                 tern_error *err) {
     packing *p = malloc(sizeof *p);
-    if (!p)
+    if (p == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to pack weights");
     *p = (packing){.job = {.make = pack_rows,
                            .rows = matrix->rows,
@@ -245,14 +245,14 @@ static tern_status check_rows(const tern_loader *l, const char *name, tern_linea
         return TERN_OK;
     linear->gemv = tern_guard_product(l->guard, TERN_OP_GEMV, m, linear->gemv, name);
     linear->gemm = tern_guard_product(l->guard, TERN_OP_GEMM, m, linear->gemm, name);
-    return linear->gemv && linear->gemm ? TERN_OK : no_row(l, name, m->format, err);
+    return linear->gemv != NULL && linear->gemm != NULL ? TERN_OK : no_row(l, name, m->format, err);
 }
 
 void tern_loader_choose(const tern_loader *l, tern_linear *linear) {
     tern_matrix *m = &linear->matrix;
     const tern_tune_key key = tern_tune_key_of(m, l->tune_threads, l->tune_stream);
     const tern_tune_choice *choice = tern_tuning_find(l->tuning, &key);
-    if (choice) {
+    if (choice != NULL) {
         m->layout = choice->layout;
         linear->gemv = choice->gemv;
         linear->gemm = choice->gemm;
@@ -278,7 +278,7 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     linear.matrix = (tern_matrix){.format = format, .layout = layout, .rows = rows, .cols = cols};
     linear.matrix.scale = 1.0f;
     tern_loader_choose(l, &linear);
-    if (!linear.gemv || !linear.gemm)
+    if (linear.gemv == NULL || linear.gemm == NULL)
         return no_row(l, name, format, err);
     tern_import how = {.kind = 0};
     if (format == TERN_FORMAT_I2_S)
@@ -321,7 +321,7 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
         return status;
     const tern_format format = tern_format_from_gguf(t->type);
     tern_embedding embedding = {.data = t->data};
-    if (format == TERN_FORMAT_NONE || !tern_kernel_scalar(TERN_OP_EMBED, format))
+    if (format == TERN_FORMAT_NONE || tern_kernel_scalar(TERN_OP_EMBED, format) == NULL)
         return type_error(l, name, t, "cannot be used as embedding", err);
     status = tern_format_bytes(format, 1, cols, &bytes);
     if (status != TERN_OK)
@@ -339,7 +339,7 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
                 ? tern_guard_operation(l->guard, TERN_OP_EMBED, format, embedding.data, cols)
                 : tern_guard_select(l->guard,
                                     (tern_kernel_use){TERN_OP_EMBED, format, TERN_LAYOUT_ROWS});
-    if (status == TERN_OK && !embedding.row)
+    if (status == TERN_OK && embedding.row == NULL)
         return no_row(l, name, format, err);
     if (status == TERN_OK)
         status = note(l, embedding.data, (size_t)t->bytes, TERN_HEAT_SOME, t, err);

@@ -2,7 +2,7 @@
 #include "runtime/sample/end_of_text.h"
 
 bool tern_ends_text(const tern_end_of_text *e, int32_t token, tern_stop_reason *why) {
-    if (e->tokenizer && tern_token_ends_text(e->tokenizer, token)) {
+    if (e->tokenizer != NULL && tern_token_ends_text(e->tokenizer, token)) {
         *why = TERN_STOP_END;
         return true;
     }

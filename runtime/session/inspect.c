@@ -5,10 +5,10 @@
 #include "runtime/session/session.h"
 
 tern_status tern_session_watch(tern_session *s, tern_stages *stages, tern_error *err) {
-    if (!s)
+    if (s == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_watch needs a session");
     const uint32_t threads = tern_session_threads(s);
-    if (stages && stages->count != threads)
+    if (stages != NULL && stages->count != threads)
         return tern_fail(err, TERN_ERR_ARG, "stages of %u threads for a session of %u",
                          stages->count, threads);
     tern_runner_measure(s->runner, stages);

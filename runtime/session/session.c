@@ -60,7 +60,7 @@ static tern_status plan_sequence(uint32_t n_ctx, size_t *bytes, tern_error *err)
 
 tern_status tern_session_bytes(const tern_model *model, const tern_session_params *params,
                                uint64_t *bytes, tern_error *err) {
-    if (!model || !params || !bytes)
+    if (model == NULL || params == NULL || bytes == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_bytes: NULL argument");
     tern_status status = check_params(model, params, err);
     if (status != TERN_OK)
@@ -109,8 +109,8 @@ static tern_status open_session(tern_session *s, const tern_session_params *para
 tern_status tern_session_new(const tern_model *model, const tern_session_params *params,
                              tern_session **out, tern_error *err) {
     const tern_session_params defaults = tern_session_params_default();
-    const tern_session_params *p = params ? params : &defaults;
-    if (!model || !out)
+    const tern_session_params *p = params != NULL ? params : &defaults;
+    if (model == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_new needs a model and a place");
     if (!model->runnable)
         return tern_fail(err, TERN_ERR_STATE, "the model was opened without its weights");
@@ -118,7 +118,7 @@ tern_status tern_session_new(const tern_model *model, const tern_session_params 
     if (status != TERN_OK)
         return status;
     tern_session *s = calloc(1, sizeof *s);
-    if (!s)
+    if (s == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     s->model = model;
     s->refused = model->refused;
@@ -132,7 +132,7 @@ tern_status tern_session_new(const tern_model *model, const tern_session_params 
 }
 
 void tern_session_free(tern_session **session) {
-    if (!session || !*session)
+    if (session == NULL || *session == NULL)
         return;
     tern_runner_free(&(*session)->runner);
     tern_arena_free(&(*session)->arena);
@@ -173,7 +173,7 @@ size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows,
 }
 
 tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *err) {
-    if (!s)
+    if (s == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_rewind needs a session");
     if (position > s->sequence.position)
         return tern_fail(err, TERN_ERR_POSITION, "cannot rewind to position %u of %u", position,
@@ -220,7 +220,7 @@ typedef struct inputs {
 
 static tern_status check_call(const tern_session *s, const void *in, tern_logits_mode mode,
                               const float *logits, tern_error *err) {
-    if (!s || !in || (mode != TERN_LOGITS_NONE && !logits))
+    if (s == NULL || in == NULL || (mode != TERN_LOGITS_NONE && logits == NULL))
         return tern_fail(err, TERN_ERR_NULL,
                          "tern_session_eval needs a session, tokens (or rows) and logits");
     if ((uintptr_t)logits % TERN_ALIGN != 0)
@@ -235,7 +235,7 @@ static tern_status evaluate_batch(tern_session *s, const tern_pass_span *span, f
                                   tern_error *err) {
     tern_runner_run(s->runner, &s->pool, span, 1);
     const tern_status status = tern_runner_check(s->runner, 0, err);
-    if (status != TERN_OK || !logits)
+    if (status != TERN_OK || logits == NULL)
         return status;
     return tern_runner_logits(s->runner, 0, span->wanted, logits, err);
 }
@@ -251,8 +251,8 @@ static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode 
         const bool last = first + size == n;
         const tern_pass_span span = {.pages = s->sequence.pages,
                                      .position = s->sequence.position + (uint32_t)first,
-                                     .tokens = in->tokens ? in->tokens + first : NULL,
-                                     .rows = in->rows ? in->rows + first * n_embd : NULL,
+                                     .tokens = in->tokens != NULL ? in->tokens + first : NULL,
+                                     .rows = in->rows != NULL ? in->rows + first * n_embd : NULL,
                                      .n = size,
                                      .wanted = mode == TERN_LOGITS_ALL ? size : last};
         float *place = mode == TERN_LOGITS_ALL            ? logits + first * n_vocab
@@ -264,7 +264,8 @@ static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode 
         s->last_row = span.wanted - 1;
     }
     for (size_t i = 0; i < n; i++)
-        s->sequence.tokens[s->sequence.position + i] = in->tokens ? in->tokens[i] : TERN_NO_TOKEN;
+        s->sequence.tokens[s->sequence.position + i] =
+            in->tokens != NULL ? in->tokens[i] : TERN_NO_TOKEN;
     s->sequence.position += (uint32_t)n;
     s->has_last = true;
     return TERN_OK;
@@ -289,7 +290,8 @@ tern_status tern_session_eval_at(tern_session *s, uint32_t position, const int32
 
 tern_status tern_session_eval(tern_session *s, const int32_t *tokens, size_t n,
                               tern_logits_mode mode, float *logits, tern_error *err) {
-    return tern_session_eval_at(s, s ? s->sequence.position : 0, tokens, n, mode, logits, err);
+    return tern_session_eval_at(s, s != NULL ? s->sequence.position : 0, tokens, n, mode, logits,
+                                err);
 }
 
 tern_status tern_session_eval_rows(tern_session *s, const float *rows, size_t n,
@@ -310,7 +312,7 @@ tern_status tern_session_eval_rows(tern_session *s, const float *rows, size_t n,
 /* ---- what may follow ----------------------------------------------------------------------- */
 
 tern_status tern_session_last_logits(tern_session *s, const float **logits, tern_error *err) {
-    if (!s || !logits)
+    if (s == NULL || logits == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_last_logits: NULL argument");
     if (!s->has_last)
         return tern_fail(err, TERN_ERR_STATE, "no token was evaluated last: there are no logits");
@@ -319,7 +321,7 @@ tern_status tern_session_last_logits(tern_session *s, const float **logits, tern
 
 tern_status tern_session_pick(tern_session *s, tern_sampler *sampler, int32_t *token,
                               tern_error *err) {
-    if (!s || !sampler || !token)
+    if (s == NULL || sampler == NULL || token == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_pick: NULL argument");
     if (!s->has_last)
         return tern_fail(err, TERN_ERR_STATE, "no token was evaluated last: there are no logits");
@@ -327,7 +329,7 @@ tern_status tern_session_pick(tern_session *s, tern_sampler *sampler, int32_t *t
 }
 
 tern_status tern_model_embed(const tern_model *m, int32_t token, float *row, tern_error *err) {
-    if (!m || !row)
+    if (m == NULL || row == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_model_embed needs a model and a place");
     if (!m->runnable)
         return tern_fail(err, TERN_ERR_STATE, "the model was opened without its weights");

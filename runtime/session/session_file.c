@@ -4,7 +4,7 @@
 
 static tern_status save(const tern_session *s, const char *path, tern_out_mode mode,
                         tern_error *err) {
-    if (!s || !path)
+    if (s == NULL || path == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_save needs a session and a path");
     for (uint32_t i = 0; i < s->sequence.position; i++)
         if (s->sequence.tokens[i] == TERN_NO_TOKEN)
@@ -43,7 +43,7 @@ tern_status tern_session_read(tern_session *s, FILE *in, const char *name, tern_
 
 tern_status tern_session_restore(tern_session *s, const char *path, tern_error *err) {
     FILE *file = NULL;
-    if (!s || !path)
+    if (s == NULL || path == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_restore needs a session and a path");
     tern_status status = tern_sequence_file_open(s->model, path, &file, err);
     if (status != TERN_OK)

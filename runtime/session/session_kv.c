@@ -25,7 +25,7 @@ bool tern_session_kv_floats(const tern_session *s, bool value, uint32_t layer, u
                             uint32_t position, float *out) {
     const uint8_t *row = tern_session_kv(s, value, layer, head, position);
     const size_t dim = s->model->config.head_dim;
-    if (!row)
+    if (row == NULL)
         return false;
     if (s->pool.kv == TERN_FORMAT_F32)
         memcpy(out, row, dim * sizeof *out);

@@ -17,7 +17,7 @@ size_t tern_session_common_prefix(const tern_session *s, const int32_t *tokens, 
 
 tern_status tern_session_reuse(tern_session *s, const int32_t *tokens, size_t n, size_t *reused,
                                tern_error *err) {
-    if (!s || !tokens || !reused)
+    if (s == NULL || tokens == NULL || reused == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_reuse: NULL argument");
     const tern_status status = tern_session_check(s, tokens, n, 0, err);
     if (status != TERN_OK)
@@ -31,11 +31,11 @@ tern_status tern_session_reuse(tern_session *s, const int32_t *tokens, size_t n,
 tern_status tern_session_sync(tern_session *s, const int32_t *tokens, size_t n, float *logits,
                               size_t *reused, tern_error *err) {
     size_t kept = 0;
-    const tern_logits_mode mode = logits ? TERN_LOGITS_LAST : TERN_LOGITS_NONE;
+    const tern_logits_mode mode = logits != NULL ? TERN_LOGITS_LAST : TERN_LOGITS_NONE;
     tern_status status = tern_session_reuse(s, tokens, n, &kept, err);
     if (status == TERN_OK)
         status = tern_session_eval(s, tokens + kept, n - kept, mode, logits, err);
-    if (status == TERN_OK && reused)
+    if (status == TERN_OK && reused != NULL)
         *reused = kept;
     return status;
 }

@@ -36,7 +36,8 @@ static size_t mask_bytes(const tern_topology *t) {
             bits *= 2;
     for (; bits < MOST; bits *= 2) {
         cpu_set_t *set = CPU_ALLOC((size_t)bits);
-        const bool fits = set && sched_getaffinity(0, CPU_ALLOC_SIZE((size_t)bits), set) == 0;
+        const bool fits =
+            set != NULL && sched_getaffinity(0, CPU_ALLOC_SIZE((size_t)bits), set) == 0;
         CPU_FREE(set);
         if (fits)
             break;
@@ -46,7 +47,7 @@ static size_t mask_bytes(const tern_topology *t) {
 
 static cpu_set_t *mask_of(const tern_binding *b, tern_place place) {
     cpu_set_t *set = CPU_ALLOC(b->mask_bytes * 8);
-    if (!set)
+    if (set == NULL)
         return NULL;
     CPU_ZERO_S(b->mask_bytes, set);
     for (uint32_t i = place.first; i < place.end; i++)
@@ -56,9 +57,9 @@ static cpu_set_t *mask_of(const tern_binding *b, tern_place place) {
 
 void tern_binding_free(tern_binding **binding) {
     tern_binding *b = *binding;
-    if (!b)
+    if (b == NULL)
         return;
-    for (uint32_t i = 0; b->masks && i <= b->n; i++)
+    for (uint32_t i = 0; b->masks != NULL && i <= b->n; i++)
         CPU_FREE(b->masks[i]);
 #ifdef TERN_HAVE_HWLOC
     hwloc_bitmap_free(b->caller_nodes);
@@ -74,17 +75,17 @@ static bool fill(tern_binding *b, const tern_place *places, bool memory) {
     b->mask_bytes = mask_bytes(b->topology);
     b->masks = calloc((size_t)b->n + 1, sizeof *b->masks);
     b->nodes = memory ? calloc(b->n, sizeof *b->nodes) : NULL;
-    if (!b->masks || (memory && !b->nodes))
+    if (b->masks == NULL || (memory && b->nodes == NULL))
         return false;
 #ifdef TERN_HAVE_HWLOC
     b->caller_nodes = hwloc_bitmap_alloc();
-    if (!b->caller_nodes)
+    if (b->caller_nodes == NULL)
         return false;
 #endif
     for (uint32_t i = 0; i < b->n; i++) {
         if (memory)
             b->nodes[i] = places[i].node;
-        if (places[i].first < places[i].end && !(b->masks[i] = mask_of(b, places[i])))
+        if (places[i].first < places[i].end && (b->masks[i] = mask_of(b, places[i])) == NULL)
             return false;
     }
     b->masks[b->n] = mask_of(b, (tern_place){.first = 0, .end = 0});
@@ -105,10 +106,10 @@ tern_status tern_binding_new(const tern_topology *t, const tern_places *wish,
     if (!any || t->foreign)
         return TERN_OK;
     tern_binding *b = calloc(1, sizeof *b);
-    if (b)
+    if (b != NULL)
         *b = (tern_binding){.topology = t, .n = n};
-    if (!b || !fill(b, places, all && wish->numa == TERN_NUMA_STRICT)) {
-        if (b)
+    if (b == NULL || !fill(b, places, all && wish->numa == TERN_NUMA_STRICT)) {
+        if (b != NULL)
             tern_binding_free(&b);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to bind %u threads", n);
     }
@@ -119,7 +120,7 @@ tern_status tern_binding_new(const tern_topology *t, const tern_places *wish,
 /* ---- threads --------------------------------------------------------------------------------- */
 
 int tern_bind_thread(const tern_binding *b, uint32_t i, pthread_t thread) {
-    if (!b || !b->masks[i])
+    if (b == NULL || b->masks[i] == NULL)
         return 0;
     return pthread_setaffinity_np(thread, b->mask_bytes, b->masks[i]);
 }
@@ -131,7 +132,7 @@ int tern_bind_thread(const tern_binding *b, uint32_t i, pthread_t thread) {
 /* The nodes of a wish: one, or all; NULL: no memory. */
 static hwloc_bitmap_t nodes_of(const tern_topology *t, bool one, uint32_t node) {
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    for (uint32_t i = 0; set && i < t->n_nodes; i++)
+    for (uint32_t i = 0; set != NULL && i < t->n_nodes; i++)
         if (!one || i == node)
             (void)hwloc_bitmap_set(set, t->node_os[i]);
     return set;
@@ -145,7 +146,7 @@ static int strictness(const tern_places *wish) {
 static int bind_area(const tern_topology *t, const tern_places *wish, hwloc_bitmap_t nodes,
                      void *memory, size_t size, hwloc_membind_policy_t policy) {
     int result = ENOMEM;
-    if (nodes)
+    if (nodes != NULL)
         result =
             hwloc_set_area_membind(t->hwloc, memory, size, nodes, policy, strictness(wish)) == 0
                 ? 0
@@ -156,7 +157,7 @@ static int bind_area(const tern_topology *t, const tern_places *wish, hwloc_bitm
 
 /* Memory can be bound, and it makes a difference. */
 static bool has_choice(const tern_topology *t, size_t size) {
-    return !t->foreign && t->hwloc && t->n_nodes > 1 && size > 0;
+    return !t->foreign && t->hwloc != NULL && t->n_nodes > 1 && size > 0;
 }
 
 int tern_bind_area(const tern_topology *t, const tern_places *wish, uint32_t node, void *memory,
@@ -175,11 +176,11 @@ int tern_place_memory(const tern_topology *t, const tern_places *wish, void *mem
 }
 
 int tern_bind_own_memory(const tern_binding *b, uint32_t i) {
-    if (!b || !b->nodes)
+    if (b == NULL || b->nodes == NULL)
         return 0;
     hwloc_bitmap_t nodes = nodes_of(b->topology, true, b->nodes[i]);
     int result = ENOMEM;
-    if (nodes)
+    if (nodes != NULL)
         result = hwloc_set_membind(b->topology->hwloc, nodes, HWLOC_MEMBIND_BIND,
                                    HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET |
                                        HWLOC_MEMBIND_STRICT) == 0
@@ -190,7 +191,7 @@ int tern_bind_own_memory(const tern_binding *b, uint32_t i) {
 }
 
 static int bind_callers_memory(tern_binding *b) {
-    if (!b->nodes)
+    if (b->nodes == NULL)
         return 0;
     if (hwloc_get_membind(b->topology->hwloc, b->caller_nodes, &b->caller_policy,
                           HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET) != 0)
@@ -240,9 +241,9 @@ static void release_callers_memory(tern_binding *b) {
 
 int tern_bind_caller(tern_binding *b) {
     int result = 0;
-    if (!b)
+    if (b == NULL)
         return 0;
-    if (b->masks[0]) {
+    if (b->masks[0] != NULL) {
         if (sched_getaffinity(0, b->mask_bytes, b->masks[b->n]) != 0 ||
             sched_setaffinity(0, b->mask_bytes, b->masks[0]) != 0)
             result = errno;
@@ -253,7 +254,7 @@ int tern_bind_caller(tern_binding *b) {
 }
 
 void tern_release_caller(tern_binding *b) {
-    if (!b)
+    if (b == NULL)
         return;
     if (b->caller_bound)
         (void)sched_setaffinity(0, b->mask_bytes, b->masks[b->n]);

@@ -208,8 +208,8 @@ tern_status tern_place_threads(const tern_topology *t, const tern_places *wish, 
     uint32_t *chosen = malloc(threads * sizeof *chosen);
     uint32_t *on_core = calloc((size_t)highest_core(t) + 1, sizeof *on_core);
     tern_status status = TERN_OK;
-    const uint32_t n = list ? list_candidates(t, wish, list) : 0;
-    if (!list || !chosen || !on_core) {
+    const uint32_t n = list != NULL ? list_candidates(t, wish, list) : 0;
+    if (list == NULL || chosen == NULL || on_core == NULL) {
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory to place %u threads", threads);
     } else if (n == 0) { /* a node of memory alone: threads stay where they are */
         for (uint32_t i = 0; i < threads; i++)

@@ -42,7 +42,7 @@ static uint32_t unified_limit(const char *root, const char *path) {
         tern_read_line(name, text, sizeof text);
         limit = tighter(limit, tern_quota_parse(text));
         char *slash = strrchr(folder, '/');
-        if (strlen(folder) <= strlen(root) || !slash)
+        if (strlen(folder) <= strlen(root) || slash == NULL)
             return limit;
         *slash = '\0';
     }
@@ -67,7 +67,7 @@ static uint32_t separate_limit(const char *root) {
 uint32_t tern_quota_find(const char *root, const char *groups) {
     uint32_t limit = separate_limit(root);
     const char *line = strstr(groups, "0::/");
-    if (line && (line == groups || line[-1] == '\n')) {
+    if (line != NULL && (line == groups || line[-1] == '\n')) {
         char path[PATH_MAX];
         const size_t size = strcspn(line + 3, "\n");
         if (size < sizeof path) {

@@ -12,7 +12,7 @@
 /* ---- what to copy ---------------------------------------------------------------------------- */
 
 static tern_hot_piece *find_piece(const tern_hot_list *list, const void *data) {
-    for (size_t i = 0; data && i < list->n; i++)
+    for (size_t i = 0; data != NULL && i < list->n; i++)
         if (list->pieces[i].data == data)
             return &list->pieces[i];
     return NULL;
@@ -20,17 +20,17 @@ static tern_hot_piece *find_piece(const tern_hot_list *list, const void *data) {
 
 tern_status tern_hot_add(tern_hot_list *list, tern_hot_piece piece, tern_error *err) {
     enum { FIRST = 64 };
-    if (!list)
+    if (list == NULL)
         return TERN_OK;
     tern_hot_piece *known = find_piece(list, piece.data);
-    if (known) {
+    if (known != NULL) {
         known->heat = piece.heat < known->heat ? piece.heat : known->heat;
         return TERN_OK;
     }
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity ? 2 * list->capacity : FIRST;
         tern_hot_piece *pieces = realloc(list->pieces, capacity * sizeof *pieces);
-        if (!pieces)
+        if (pieces == NULL)
             return tern_fail(err, TERN_ERR_NOMEM, "no memory to list %zu hot weights", capacity);
         list->pieces = pieces;
         list->capacity = capacity;
@@ -41,7 +41,7 @@ tern_status tern_hot_add(tern_hot_list *list, tern_hot_piece piece, tern_error *
 }
 
 void tern_hot_clear(tern_hot_list *list) {
-    if (list)
+    if (list != NULL)
         list->n = 0;
 }
 
@@ -119,7 +119,7 @@ static void copy_range(const tern_hot_list *list, uint8_t *base, size_t begin, s
 static void fill_part(tern_worker worker, void *argument) {
     const filling *f = argument;
     const tern_place own = tern_team_place(worker.team, worker.index);
-    if (!is_bound(own) || !f->replicas->arenas[own.node].base)
+    if (!is_bound(own) || f->replicas->arenas[own.node].base == NULL)
         return;
     tern_worker here = {.index = 0, .count = 0};
     for (uint32_t i = 0; i < worker.count; i++) {
@@ -137,7 +137,7 @@ static void reserve(const tern_topology *t, const tern_places *wish, uint32_t no
                     tern_replicas *r) {
     tern_arena *arena = &r->arenas[node];
     tern_error err;
-    if (arena->base)
+    if (arena->base != NULL)
         return;
     if (tern_arena_new(bytes, true, arena, &err) != TERN_OK) {
         if (r->problem.status == TERN_OK)
@@ -155,7 +155,7 @@ tern_status tern_replicas_new(const tern_hot_list *list, size_t bytes, const ter
                               tern_error *err) {
     *out = (tern_replicas){.n_nodes = t->n_nodes};
     out->arenas = calloc(t->n_nodes, sizeof *out->arenas);
-    if (!out->arenas)
+    if (out->arenas == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for replicas on %u nodes", t->n_nodes);
     for (uint32_t i = 0; bytes > 0 && i < tern_team_size(team); i++)
         if (is_bound(tern_team_place(team, i)))
@@ -166,7 +166,7 @@ tern_status tern_replicas_new(const tern_hot_list *list, size_t bytes, const ter
 }
 
 void tern_replicas_free(tern_replicas *r) {
-    for (uint32_t i = 0; r->arenas && i < r->n_nodes; i++)
+    for (uint32_t i = 0; r->arenas != NULL && i < r->n_nodes; i++)
         tern_arena_free(&r->arenas[i]);
     free(r->arenas);
     *r = (tern_replicas){.arenas = NULL};
@@ -175,6 +175,7 @@ void tern_replicas_free(tern_replicas *r) {
 const void *tern_replica_find(const tern_hot_list *list, const tern_replicas *replicas,
                               uint32_t node, const void *data) {
     const tern_hot_piece *p = find_piece(list, data);
-    const bool copied = p && p->chosen && replicas->arenas && replicas->arenas[node].base;
+    const bool copied =
+        p != NULL && p->chosen && replicas->arenas != NULL && replicas->arenas[node].base != NULL;
     return copied ? replicas->arenas[node].base + p->offset : data;
 }

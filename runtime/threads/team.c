@@ -106,7 +106,7 @@ static void *worker_main(void *argument) {
     note_refusal(team, tern_bind_own_memory(team->binding, worker.index));
     for (;;) {
         tern_team_barrier(worker); /* a body is there */
-        if (!team->body)
+        if (team->body == NULL)
             return NULL;
         team->body(worker, team->argument);
         tern_team_barrier(worker); /* all have finished it */
@@ -156,7 +156,7 @@ static uint32_t start_threads(tern_team *team, uint32_t threads) {
 static tern_status place_workers(tern_team *team, uint32_t threads, const tern_topology *topology,
                                  const tern_places *wish, tern_error *err) {
     bool equal = true;
-    if (!topology) {
+    if (topology == NULL) {
         for (uint32_t i = 0; i < threads; i++)
             team->places[i] = (tern_place){.share = TERN_FULL_SPEED};
         return TERN_OK;
@@ -172,7 +172,7 @@ static tern_status place_workers(tern_team *team, uint32_t threads, const tern_t
     if (status != TERN_OK || equal)
         return status;
     team->starts = calloc((size_t)threads + 1, sizeof *team->starts);
-    if (!team->starts)
+    if (team->starts == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u threads", threads);
     for (uint32_t i = 0; i < threads; i++)
         team->starts[i + 1] = team->starts[i] + team->places[i].share;
@@ -208,7 +208,7 @@ tern_status tern_team_new_placed(uint32_t threads, const tern_topology *topology
     if (threads == 0)
         return tern_fail(err, TERN_ERR_ARG, "a thread team needs at least one thread");
     tern_team *team = calloc(1, sizeof *team);
-    if (!team)
+    if (team == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a thread team");
     team->threads = calloc(threads, sizeof *team->threads);
     team->workers = calloc(threads, sizeof *team->workers);
@@ -217,14 +217,15 @@ tern_status tern_team_new_placed(uint32_t threads, const tern_topology *topology
     team->gate.polls = threads > tern_processor_count() ? CROWDED_POLLS : SPIN_POLLS;
     pthread_mutex_init(&team->gate.mutex, NULL);
     pthread_cond_init(&team->gate.opened, NULL);
-    tern_status status = team->threads && team->workers && team->places && team->tickets
+    tern_status status = team->threads != NULL && team->workers != NULL && team->places != NULL &&
+                                 team->tickets != NULL
                              ? start(team, threads, topology, wish, err)
                              : tern_fail(err, TERN_ERR_NOMEM, "no memory for %u threads", threads);
     if (status != TERN_OK) {
         team_release(team);
         return status;
     }
-    if (team->binding)
+    if (team->binding != NULL)
         tern_team_run(team, do_nothing, NULL); /* every worker has tried to bind its memory */
     *out = team;
     return TERN_OK;
@@ -235,7 +236,7 @@ tern_status tern_team_new(uint32_t threads, tern_team **out, tern_error *err) {
 }
 
 void tern_team_free(tern_team **team) {
-    if (!team || !*team)
+    if (team == NULL || *team == NULL)
         return;
     if ((*team)->size > 1)
         stop_threads(*team, (*team)->size - 1);
@@ -278,9 +279,9 @@ void tern_team_run(tern_team *team, tern_team_body *body, void *argument) {
 
 /* Of `units` units, those of the workers before number i: their share of the sum, rounded up. */
 static size_t units_before(tern_worker worker, uint32_t i, size_t units) {
-    const uint64_t *starts = worker.team ? worker.team->starts : NULL;
-    const uint64_t part = starts ? starts[i] : i;
-    const uint64_t whole = starts ? starts[worker.count] : worker.count;
+    const uint64_t *starts = worker.team != NULL ? worker.team->starts : NULL;
+    const uint64_t part = starts != NULL ? starts[i] : i;
+    const uint64_t whole = starts != NULL ? starts[worker.count] : worker.count;
     /* shares are at most 1024 and workers at most 1024: units of up to 2^43 do not overflow */
     return (size_t)((units * part + whole - 1) / whole);
 }

@@ -40,8 +40,8 @@ static void count(tern_topology *t) {
     for (uint32_t i = 0; i < t->n; i++) {
         const tern_processor *p = &t->processors[i];
         const tern_processor *before = i ? p - 1 : NULL;
-        t->n_cores += !before || before->core != p->core;
-        t->n_classes += !before || before->node != p->node || before->speed != p->speed;
+        t->n_cores += before == NULL || before->core != p->core;
+        t->n_classes += before == NULL || before->node != p->node || before->speed != p->speed;
         if (p->socket >= t->n_sockets)
             t->n_sockets = p->socket + 1;
     }
@@ -62,11 +62,11 @@ uint32_t tern_speed_rounded(uint64_t scaled) {
 tern_status tern_topology_of(const tern_processor *processors, uint32_t n, const uint32_t *node_os,
                              uint32_t n_nodes, tern_topology **out, tern_error *err) {
     tern_topology *t = calloc(1, sizeof *t);
-    if (t) {
+    if (t != NULL) {
         t->processors = malloc(n * sizeof *t->processors);
         t->node_os = malloc(n_nodes * sizeof *t->node_os);
     }
-    if (!t || !t->processors || !t->node_os) {
+    if (t == NULL || t->processors == NULL || t->node_os == NULL) {
         tern_topology_free(&t);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a topology of %u processors", n);
     }
@@ -80,7 +80,7 @@ tern_status tern_topology_of(const tern_processor *processors, uint32_t n, const
 }
 
 void tern_topology_free(tern_topology **topology) {
-    if (!topology || !*topology)
+    if (topology == NULL || *topology == NULL)
         return;
 #ifdef TERN_HAVE_HWLOC
     tern_topology_free_hwloc((*topology)->hwloc);
@@ -99,7 +99,7 @@ tern_status tern_allowed_processors(uint32_t **out, uint32_t *n, tern_error *err
     for (int bits = CPU_SETSIZE; bits <= MOST; bits *= 2) {
         cpu_set_t *set = CPU_ALLOC((size_t)bits);
         const size_t size = CPU_ALLOC_SIZE((size_t)bits);
-        if (!set)
+        if (set == NULL)
             break;
         if (sched_getaffinity(0, size, set) != 0) {
             CPU_FREE(set);
@@ -111,11 +111,11 @@ tern_status tern_allowed_processors(uint32_t **out, uint32_t *n, tern_error *err
         const int count = CPU_COUNT_S(size, set);
         uint32_t *list = malloc((size_t)count * sizeof *list);
         uint32_t used = 0;
-        for (int i = 0; list && i < bits; i++)
+        for (int i = 0; list != NULL && i < bits; i++)
             if (CPU_ISSET_S((size_t)i, size, set))
                 list[used++] = (uint32_t)i;
         CPU_FREE(set);
-        if (!list)
+        if (list == NULL)
             break;
         *out = list;
         *n = used;
@@ -129,11 +129,12 @@ static tern_status flat_topology(const uint32_t *os, uint32_t n, tern_topology *
                                  tern_error *err) {
     static const uint32_t node = 0;
     tern_processor *list = calloc(n, sizeof *list);
-    for (uint32_t i = 0; list && i < n; i++)
+    for (uint32_t i = 0; list != NULL && i < n; i++)
         list[i] = (tern_processor){.os = os[i], .core = i, .speed = TERN_FULL_SPEED};
     const tern_status status =
-        list ? tern_topology_of(list, n, &node, 1, out, err)
-             : tern_fail(err, TERN_ERR_NOMEM, "no memory for a topology of %u processors", n);
+        list != NULL
+            ? tern_topology_of(list, n, &node, 1, out, err)
+            : tern_fail(err, TERN_ERR_NOMEM, "no memory for a topology of %u processors", n);
     free(list);
     return status;
 }
@@ -192,8 +193,8 @@ bool tern_machine_is_plain(const char *root, const uint32_t *os, uint32_t n) {
 #ifdef TERN_HAVE_HWLOC
 /* Whether it takes hwloc to tell where the wish is met. */
 static bool needs_hwloc(const tern_places *wish, const uint32_t *os, uint32_t n) {
-    return !wish || wish->affinity > TERN_AFFINITY_NONE || wish->numa != TERN_NUMA_NONE ||
-           getenv("HWLOC_SYNTHETIC") || getenv("HWLOC_XMLFILE") ||
+    return wish == NULL || wish->affinity > TERN_AFFINITY_NONE || wish->numa != TERN_NUMA_NONE ||
+           getenv("HWLOC_SYNTHETIC") != NULL || getenv("HWLOC_XMLFILE") != NULL ||
            !tern_machine_is_plain(DEVICES, os, n);
 }
 #endif
@@ -213,7 +214,7 @@ tern_status tern_topology_for(const tern_places *wish, tern_topology **out, tern
 #else
     (void)wish;
 #endif
-    if (status == TERN_OK && !t)
+    if (status == TERN_OK && t == NULL)
         status = flat_topology(n > 0 ? os : &lone, n > 0 ? n : 1, &t, err);
     free(os);
     if (status != TERN_OK)
@@ -225,7 +226,7 @@ tern_status tern_topology_for(const tern_places *wish, tern_topology **out, tern
 }
 
 tern_status tern_topology_new(tern_topology **out, tern_error *err) {
-    if (!out)
+    if (out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_topology_new needs a place for the topology");
     return tern_topology_for(NULL, out, err);
 }

@@ -66,7 +66,7 @@ static uint32_t *kind_speeds(hwloc_topology_t hw) {
     if (kinds < 2)
         return NULL;
     uint32_t *speeds = calloc((size_t)kinds, sizeof *speeds);
-    if (speeds && !kind_speeds_by(hw, true, (unsigned)kinds, speeds) &&
+    if (speeds != NULL && !kind_speeds_by(hw, true, (unsigned)kinds, speeds) &&
         !kind_speeds_by(hw, false, (unsigned)kinds, speeds)) {
         free(speeds);
         return NULL;
@@ -75,7 +75,7 @@ static uint32_t *kind_speeds(hwloc_topology_t hw) {
 }
 
 static uint32_t speed_of(hwloc_topology_t hw, const uint32_t *speeds, hwloc_obj_t pu) {
-    const int kind = speeds ? hwloc_cpukinds_get_by_cpuset(hw, pu->cpuset, 0) : -1;
+    const int kind = speeds != NULL ? hwloc_cpukinds_get_by_cpuset(hw, pu->cpuset, 0) : -1;
     return kind < 0 ? TERN_FULL_SPEED : speeds[kind];
 }
 
@@ -85,30 +85,31 @@ static uint32_t speed_of(hwloc_topology_t hw, const uint32_t *speeds, hwloc_obj_
 static uint32_t node_of(hwloc_topology_t hw, hwloc_obj_t pu) {
     hwloc_obj_t best = NULL;
     int fewest = 0;
-    for (hwloc_obj_t node = hwloc_get_obj_by_type(hw, HWLOC_OBJ_NUMANODE, 0); node;
+    for (hwloc_obj_t node = hwloc_get_obj_by_type(hw, HWLOC_OBJ_NUMANODE, 0); node != NULL;
          node = node->next_cousin) {
         const int width = hwloc_bitmap_weight(node->cpuset);
-        if (hwloc_bitmap_isset(node->cpuset, pu->os_index) && (!best || width < fewest)) {
+        if (hwloc_bitmap_isset(node->cpuset, pu->os_index) && (best == NULL || width < fewest)) {
             best = node;
             fewest = width;
         }
     }
-    return best ? best->logical_index : 0;
+    return best != NULL ? best->logical_index : 0;
 }
 
 static tern_processor describe(hwloc_topology_t hw, const uint32_t *speeds, hwloc_obj_t pu) {
     const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hw, HWLOC_OBJ_CORE, pu);
     const hwloc_obj_t socket = hwloc_get_ancestor_obj_by_type(hw, HWLOC_OBJ_PACKAGE, pu);
     uint32_t sibling = 0;
-    for (hwloc_obj_t before = pu->prev_cousin; core && before; before = before->prev_cousin) {
+    for (hwloc_obj_t before = pu->prev_cousin; core != NULL && before != NULL;
+         before = before->prev_cousin) {
         if (hwloc_get_ancestor_obj_by_type(hw, HWLOC_OBJ_CORE, before) != core)
             break;
         sibling++;
     }
     return (tern_processor){.os = pu->os_index,
                             .node = node_of(hw, pu),
-                            .socket = socket ? socket->logical_index : 0,
-                            .core = core ? core->logical_index : pu->logical_index,
+                            .socket = socket != NULL ? socket->logical_index : 0,
+                            .core = core != NULL ? core->logical_index : pu->logical_index,
                             .sibling = sibling,
                             .speed = speed_of(hw, speeds, pu)};
 }
@@ -123,10 +124,10 @@ static tern_status restrict_to_allowed(hwloc_topology_t hw, tern_error *err) {
     if (status != TERN_OK)
         return status;
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    for (uint32_t i = 0; set && i < n; i++)
+    for (uint32_t i = 0; set != NULL && i < n; i++)
         (void)hwloc_bitmap_set(set, os[i]);
     free(os);
-    if (!set)
+    if (set == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a set of %u processors", n);
     /* Nodes without processors stay: memory may be asked for on them. It fails where none would be
      * left, which means that hwloc and the system disagree: then nothing is taken away. */
@@ -144,7 +145,7 @@ static tern_status list_processors(hwloc_topology_t hw, tern_topology **out, ter
     uint32_t *nodes = calloc((size_t)n_nodes, sizeof *nodes);
     uint32_t *speeds = kind_speeds(hw);
     tern_status status;
-    if (list && nodes) {
+    if (list != NULL && nodes != NULL) {
         for (int i = 0; i < n; i++)
             list[i] = describe(hw, speeds, hwloc_get_obj_by_type(hw, HWLOC_OBJ_PU, (unsigned)i));
         for (int i = 0; i < n_nodes; i++)
@@ -188,7 +189,7 @@ tern_status tern_topology_by_hwloc(tern_topology **out, tern_error *err) {
     tern_status status = loaded ? restrict_to_allowed(hw, err) : TERN_OK;
     if (loaded && status == TERN_OK)
         status = list_processors(hw, &t, err);
-    if (!t) {
+    if (t == NULL) {
         hwloc_topology_destroy(hw);
         return status;
     }
@@ -199,7 +200,7 @@ tern_status tern_topology_by_hwloc(tern_topology **out, tern_error *err) {
 }
 
 void tern_topology_free_hwloc(void *hwloc) {
-    if (hwloc)
+    if (hwloc != NULL)
         hwloc_topology_destroy(hwloc);
 }
 

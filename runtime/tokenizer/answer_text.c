@@ -22,14 +22,14 @@ static tern_status copy_stops(tern_answer_text *t, const char *const *stops, siz
                               size_t *longest, tern_error *err) {
     size_t bytes = n * sizeof(char *);
     for (size_t i = 0; i < n; i++) {
-        const size_t size = stops[i] ? strlen(stops[i]) : 0;
+        const size_t size = stops[i] != NULL ? strlen(stops[i]) : 0;
         if (size == 0)
             return tern_fail(err, TERN_ERR_ARG, "stop text %zu is empty", i);
         *longest = size > *longest ? size : *longest;
         bytes += size + 1;
     }
     const char **texts = malloc(bytes ? bytes : 1);
-    if (!texts)
+    if (texts == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu stop texts", n);
     char *end = (char *)(texts + n);
     for (size_t i = 0; i < n; i++) {
@@ -64,17 +64,18 @@ static tern_status open_text(tern_answer_text *t, const tern_tokenizer *tokenize
         return status;
     t->drop_space = p->drop_space;
     t->text = malloc(longest + (most + 1) * each);
-    return t->text ? TERN_OK
-                   : tern_fail(err, TERN_ERR_NOMEM, "no memory for the text of an answer");
+    return t->text != NULL ? TERN_OK
+                           : tern_fail(err, TERN_ERR_NOMEM, "no memory for the text of an answer");
 }
 
 tern_status tern_answer_text_new(const tern_tokenizer *tokenizer,
                                  const tern_answer_text_params *params, tern_answer_text **out,
                                  tern_error *err) {
-    if (!tokenizer || !params || !out || (!params->stops && params->n_stops > 0))
+    if (tokenizer == NULL || params == NULL || out == NULL ||
+        (params->stops == NULL && params->n_stops > 0))
         return tern_fail(err, TERN_ERR_NULL, "tern_answer_text_new: NULL argument");
     tern_answer_text *t = calloc(1, sizeof *t);
-    if (!t)
+    if (t == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the text of an answer");
     const tern_status status = open_text(t, tokenizer, params, err);
     if (status == TERN_OK)
@@ -85,8 +86,8 @@ tern_status tern_answer_text_new(const tern_tokenizer *tokenizer,
 }
 
 void tern_answer_text_free(tern_answer_text **text) {
-    tern_answer_text *t = text ? *text : NULL;
-    if (!t)
+    tern_answer_text *t = text != NULL ? *text : NULL;
+    if (t == NULL)
         return;
     tern_text_stream_free(&t->stream);
     free((void *)t->stops.texts);
@@ -96,7 +97,7 @@ void tern_answer_text_free(tern_answer_text **text) {
 }
 
 bool tern_answer_text_stopped(const tern_answer_text *t, size_t *stop) {
-    if (stop)
+    if (stop != NULL)
         *stop = t->stop;
     return t->stopped;
 }

@@ -20,7 +20,7 @@ static tern_topology *cores_of(const tern_topology *t, uint32_t speed) {
     tern_topology *part = NULL;
     tern_processor *list = malloc(t->n * sizeof *list);
     uint32_t n = 0;
-    for (uint32_t i = 0; list && i < t->n; i++)
+    for (uint32_t i = 0; list != NULL && i < t->n; i++)
         if (t->processors[i].speed == speed)
             list[n++] = t->processors[i];
     if (n == 0 || tern_topology_of(list, n, t->node_os, t->n_nodes, &part, NULL) != TERN_OK)
@@ -37,7 +37,7 @@ static double clock_kind(void *user, const tern_topology *t, uint32_t announced)
     tern_team *team = NULL;
     tern_tuner *tuner = NULL;
     double seconds = 0.0;
-    if (part && tern_team_new_placed(1, part, &compact, &team, NULL) == TERN_OK &&
+    if (part != NULL && tern_team_new_placed(1, part, &compact, &team, NULL) == TERN_OK &&
         tern_team_refused(team) == 0 &&
         tern_tuner_new(*guard, team, STREAM_BYTES, &effort, &tuner, NULL) == TERN_OK)
         seconds = tern_tuner_batch_seconds(tuner, TERN_FORMAT_I2_S, ROWS, COLS);
@@ -53,13 +53,13 @@ void tern_tune_cores(const tern_guard *guard, const char *path, bool measure, te
     tern_tuning known = {.n = 0};
     if (speeds.n == 0 || t->foreign)
         return;
-    if (path && tern_cache_folder_open(path, &folder, NULL) == TERN_OK)
+    if (path != NULL && tern_cache_folder_open(path, &folder, NULL) == TERN_OK)
         tern_tune_load(folder, guard, &known);
     const bool kept = known.cores.n == speeds.n &&
                       memcmp(known.cores.announced, speeds.announced, sizeof speeds.announced) == 0;
     if (kept)
         speeds = known.cores;
-    if (!kept && measure && tern_core_measure(t, clock_kind, &guard, &speeds) && folder) {
+    if (!kept && measure && tern_core_measure(t, clock_kind, &guard, &speeds) && folder != NULL) {
         known.cores = speeds;
         (void)tern_tune_save(folder, guard, &known, NULL);
     }

@@ -110,7 +110,7 @@ static bool read_choice(const tern_guard *guard, const tern_json_value *v, tern_
                                       .stream = (uint64_t)stream},
                               .gemv = row_named(guard, tern_json_get(v, "gemv")),
                               .gemm = row_named(guard, tern_json_get(v, "gemm"))};
-    if (format == TERN_FORMAT_COUNT || !out->gemv || !out->gemm)
+    if (format == TERN_FORMAT_COUNT || out->gemv == NULL || out->gemm == NULL)
         return false;
     out->layout = out->gemv->layout;
     return tern_tune_is_possible(guard, out);
@@ -147,7 +147,7 @@ static tern_status read_choices(const tern_guard *guard, const tern_json_value *
 static tern_core_speeds read_cores(const tern_json_value *list) {
     const tern_core_speeds none = {.n = 0};
     tern_core_speeds s = none;
-    if (!list || list->type != TERN_JSON_ARRAY || list->count > TERN_CORE_KINDS)
+    if (list == NULL || list->type != TERN_JSON_ARRAY || list->count > TERN_CORE_KINDS)
         return none;
     const tern_json_value *v = list + 1;
     for (; s.n < list->count; s.n++, v += v->size) {
@@ -175,7 +175,7 @@ tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
     if (status != TERN_OK)
         return status;
     const tern_json_value *list = tern_json_get(json.values, "choices");
-    if (!is_of(json.values, machine) || !list || list->type != TERN_JSON_ARRAY)
+    if (!is_of(json.values, machine) || list == NULL || list->type != TERN_JSON_ARRAY)
         status = tern_fail(err, TERN_ERR_JSON, "%s: of another machine or build", name);
     else
         status = read_choices(guard, list, out, err);
@@ -212,7 +212,7 @@ char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning
     const size_t n = tuning->n < TERN_TUNE_FILE_CHOICES ? tuning->n : TERN_TUNE_FILE_CHOICES;
     const size_t room = (n + 3) * CHOICE_BYTES;
     char *text = malloc(room);
-    if (!text)
+    if (text == NULL)
         return NULL;
     size_t used = 0;
     text[used++] = '{';
@@ -250,7 +250,8 @@ void tern_tune_load(const tern_cache_folder *folder, const tern_guard *guard, te
     size_t size;
     tern_tune_name(&machine, name);
     char *bytes = read_file(folder, name, &size);
-    if (bytes && tern_tune_parse(bytes, size, name, &machine, guard, tuning, NULL) != TERN_OK)
+    if (bytes != NULL &&
+        tern_tune_parse(bytes, size, name, &machine, guard, tuning, NULL) != TERN_OK)
         tern_tuning_free(tuning);
 }
 
@@ -280,9 +281,9 @@ tern_status tern_tune_save(const tern_cache_folder *folder, const tern_guard *gu
     if (tuning->cores.n > 0)
         all.cores = tuning->cores;
     char *text = status == TERN_OK ? tern_tune_text(&machine, &all, &size) : NULL;
-    if (status == TERN_OK && !text)
+    if (status == TERN_OK && text == NULL)
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory to write %zu choices of kernels", all.n);
-    if (text)
+    if (text != NULL)
         status = write_file(folder, name, text, size, err);
     free(text);
     tern_tuning_free(&all);

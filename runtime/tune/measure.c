@@ -56,7 +56,7 @@ tern_status tern_tuner_new(const tern_guard *guard, tern_team *team, uint64_t st
                            const tern_tune_effort *effort, tern_tuner **out, tern_error *err) {
     void *memory;
     tern_tuner *t = calloc(1, sizeof *t);
-    if (!t)
+    if (t == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to measure kernels");
     *t = (tern_tuner){
         .guard = guard, .team = team, .effort = *effort, .stream_bytes = (size_t)stream};
@@ -75,7 +75,7 @@ tern_status tern_tuner_new(const tern_guard *guard, tern_team *team, uint64_t st
 }
 
 void tern_tuner_free(tern_tuner **tuner) {
-    if (!tuner || !*tuner)
+    if (tuner == NULL || *tuner == NULL)
         return;
     tern_arena_free(&(*tuner)->memory);
     tern_arena_free(&(*tuner)->operands);

@@ -13,7 +13,7 @@ static bool same_key(const tern_tune_key *a, const tern_tune_key *b) {
 }
 
 const tern_tune_choice *tern_tuning_find(const tern_tuning *t, const tern_tune_key *key) {
-    for (size_t i = 0; t && i < t->n; i++)
+    for (size_t i = 0; t != NULL && i < t->n; i++)
         if (same_key(&t->choices[i].key, key))
             return &t->choices[i];
     return NULL;
@@ -28,7 +28,7 @@ tern_status tern_tuning_set(tern_tuning *t, const tern_tune_choice *choice, tern
     if (t->n == t->capacity) {
         const size_t capacity = 2 * t->capacity + 16;
         tern_tune_choice *choices = realloc(t->choices, capacity * sizeof *choices);
-        if (!choices)
+        if (choices == NULL)
             return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu choices of kernels", capacity);
         t->choices = choices;
         t->capacity = capacity;
@@ -99,7 +99,7 @@ size_t tern_tune_candidates(const tern_guard *guard, tern_op op, tern_format for
     for (size_t i = 0; i < n_layouts; i++) {
         const tern_kernel_use use = {op, format, layouts[i]};
         const tern_kernel_row *row = tern_guard_select(guard, use);
-        for (; row && n < TERN_TUNE_CANDIDATES; row = tern_guard_next(guard, use, row)) {
+        for (; row != NULL && n < TERN_TUNE_CANDIDATES; row = tern_guard_next(guard, use, row)) {
             if (row->needs != 0)
                 rows[n++] = row;
             else if (n == 0) {

@@ -195,7 +195,7 @@ static void make_weights(trial *t, uint64_t *state) {
     const bool lossless = quantize_weights(t);
     const float scale = tern_format_scale(format, t->file, t->want.rows, t->cols);
     for (size_t r = 0; r < t->want.rows; r++)
-        tern_dequantize_row(format, t->file, t->cols, r, t->scales ? t->scales[r] : scale,
+        tern_dequantize_row(format, t->file, t->cols, r, t->scales != NULL ? t->scales[r] : scale,
                             t->back + r * t->cols);
     if (ternary && !lossless)
         require(tern_fail(&err, TERN_ERR_ACCURACY, "ternary weights were changed"), t, &err);

@@ -40,7 +40,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *user) {
         return 1;
     module *m = &modules[n_modules++];
     const char *slash = strrchr(info->dlpi_name, '/');
-    snprintf(m->name, sizeof m->name, "%s", slash ? slash + 1 : info->dlpi_name);
+    snprintf(m->name, sizeof m->name, "%s", slash != NULL ? slash + 1 : info->dlpi_name);
     m->base = info->dlpi_addr;
     m->begin = UINTPTR_MAX;
     for (int i = 0; i < info->dlpi_phnum; i++) {

@@ -103,7 +103,7 @@ static int connect_to(uint16_t port) {
 
 static void send_request(int fd, size_t i) {
     static char text[4096];
-    const char *body = requests[i].body ? requests[i].body : "";
+    const char *body = requests[i].body != NULL ? requests[i].body : "";
     const int n = snprintf(text, sizeof text,
                            "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                            "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",

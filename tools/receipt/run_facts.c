@@ -97,7 +97,7 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     set_given(root, "i2s_map", o, OPT_I2S_MAP);
     set_given(root, "tl_tiles", o, OPT_TL_TILES);
     json_object_set_new(root, "pre_tokenizer",
-                        json_string(l->tokenizer ? tern_tokenizer_pre(l->tokenizer) : ""));
+                        json_string(l->tokenizer != NULL ? tern_tokenizer_pre(l->tokenizer) : ""));
     json_object_set_new(root, "pre_tokenizer_from",
                         json_string(options_text(o, OPT_PRE) != NULL ? "asked" : "model"));
     if (tokenizer != NULL)
