@@ -186,21 +186,25 @@ void tern_gguf_put_tensor(tern_gguf_writer *w, const char *name, uint32_t type, 
     (void)check_description(w, t); /* remembered */
 }
 
+uint64_t tern_gguf_next_offset(tern_gguf_writer *w, size_t i, uint64_t offset) {
+    uint64_t end;
+    if (__builtin_add_overflow(offset, w->tensors[i].bytes, &end) ||
+        __builtin_add_overflow(end, w->alignment - 1, &end))
+        tern_fail(&w->error, TERN_ERR_TENSOR_SHAPE, "%s: tensor '%s': data exceeds 2^64 bytes",
+                  w->path, w->tensors[i].name);
+    return end & ~(uint64_t)(w->alignment - 1);
+}
+
 void tern_gguf_append_descriptions(tern_gguf_writer *w) {
     uint64_t offset = 0;
     for (size_t i = 0; i < w->n_tensors && !tern_gguf_writer_failed(w); i++) {
         const tern_gguf_described *t = &w->tensors[i];
-        uint64_t end;
         append_string(w, t->name, strlen(t->name));
         append_u32(w, t->n_dims);
         for (uint32_t d = 0; d < t->n_dims; d++)
             append_u64(w, t->ne[d]);
         append_u32(w, t->type);
         append_u64(w, offset);
-        if (__builtin_add_overflow(offset, t->bytes, &end) ||
-            __builtin_add_overflow(end, w->alignment - 1, &end))
-            tern_fail(&w->error, TERN_ERR_TENSOR_SHAPE, "%s: tensor '%s': data exceeds 2^64 bytes",
-                      w->path, t->name);
-        offset = end & ~(uint64_t)(w->alignment - 1);
+        offset = tern_gguf_next_offset(w, i, offset);
     }
 }

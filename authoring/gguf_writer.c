@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "authoring/gguf_writer_internal.h"
+#include "runtime/gguf/iebin.h"
 
 enum { CHUNK_BYTES = 1 << 20 }; /* one write(2) */
 
@@ -50,18 +51,28 @@ static void start_tensor(tern_gguf_writer *w) {
         w->left = w->tensors[w->current].bytes;
 }
 
-tern_status tern_gguf_writer_begin(tern_gguf_writer *w, tern_error *err) {
-    if (!tern_gguf_writer_failed(w) && w->begun)
-        tern_fail(&w->error, TERN_ERR_STATE, "%s: begun twice", w->path);
-    tern_gguf_append_descriptions(w);
-    if (tern_gguf_writer_failed(w))
-        return report(w, err);
+/* Everything in front of the data of a GGUF file. */
+static void output_head(tern_gguf_writer *w) {
     const uint32_t head[2] = {TERN_GGUF_MAGIC, 3};
+    tern_gguf_append_descriptions(w);
     const uint64_t counts[2] = {w->n_tensors, w->n_values};
+    if (tern_gguf_writer_failed(w))
+        return;
     output(w, head, sizeof head);
     output(w, counts, sizeof counts);
     output(w, w->metadata.bytes, w->metadata.size);
     output_padding(w, sizeof head + sizeof counts + w->metadata.size);
+}
+
+tern_status tern_gguf_writer_begin(tern_gguf_writer *w, tern_error *err) {
+    if (!tern_gguf_writer_failed(w) && w->begun)
+        tern_fail(&w->error, TERN_ERR_STATE, "%s: begun twice", w->path);
+    if (w->iebin != NULL)
+        w->alignment = TERN_IEBIN_ALIGNMENT; /* the data begin the file */
+    else
+        output_head(w);
+    if (tern_gguf_writer_failed(w))
+        return report(w, err);
     w->begun = true;
     start_tensor(w);
     return report(w, err);
@@ -87,6 +98,18 @@ tern_status tern_gguf_writer_data(tern_gguf_writer *w, const void *bytes, size_t
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
+tern_gguf_writer *tern_gguf_writer_make(const char *path) {
+    tern_gguf_writer *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return NULL;
+    w->alignment = TERN_GGUF_DEFAULT_ALIGNMENT;
+    w->path = strdup(path);
+    w->chunk = malloc(CHUNK_BYTES);
+    if (w->path == NULL || w->chunk == NULL)
+        tern_gguf_writer_abort(&w);
+    return w;
+}
+
 static void writer_free(tern_gguf_writer *w) {
     for (size_t i = 0; i < w->n_tensors; i++)
         free(w->tensors[i].name);
@@ -101,18 +124,12 @@ tern_status tern_gguf_writer_new(const char *path, tern_out_mode mode, tern_gguf
                                  tern_error *err) {
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_gguf_writer_new: NULL argument");
-    tern_gguf_writer *w = calloc(1, sizeof *w);
+    tern_gguf_writer *w = tern_gguf_writer_make(path);
     if (w == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", path);
-    w->alignment = TERN_GGUF_DEFAULT_ALIGNMENT;
-    w->path = strdup(path);
-    w->chunk = malloc(CHUNK_BYTES);
-    const tern_status status =
-        w->path != NULL && w->chunk != NULL
-            ? tern_out_file_create(path, mode, &w->file, err)
-            : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to write it", path);
+    const tern_status status = tern_out_file_create(path, mode, &w->file, err);
     if (status != TERN_OK) {
-        writer_free(w);
+        tern_gguf_writer_abort(&w);
         return status;
     }
     *out = w;
@@ -125,7 +142,9 @@ tern_status tern_gguf_writer_finish(tern_gguf_writer **writer, tern_error *err) 
         tern_fail(&w->error, TERN_ERR_TRUNCATED, "%s: data of tensor %zu of %zu is missing",
                   w->path, w->current, w->n_tensors);
     flush(w);
-    if (!tern_gguf_writer_failed(w))
+    if (w->iebin != NULL)
+        tern_iebin_finish(w);
+    else if (!tern_gguf_writer_failed(w))
         w->error.status = tern_out_file_commit(&w->file, &w->error);
     const tern_status status = report(w, err);
     tern_gguf_writer_abort(writer);
@@ -136,6 +155,7 @@ void tern_gguf_writer_abort(tern_gguf_writer **writer) {
     if (writer == NULL || *writer == NULL)
         return;
     tern_out_file_discard(&(*writer)->file);
+    tern_iebin_discard(*writer);
     writer_free(*writer);
     *writer = NULL;
 }

@@ -20,14 +20,19 @@ typedef struct tern_byte_list {
     size_t size, capacity;
 } tern_byte_list;
 
+/* What an IEBIN folder has besides the data (iebin_writer.c). */
+typedef struct tern_iebin_target tern_iebin_target;
+
 struct tern_gguf_writer {
-    char *path; /* for messages */
+    char *path;               /* for messages */
+    tern_iebin_target *iebin; /* NULL: a GGUF file */
     tern_out_file *file;
     tern_error error; /* the first one; every later call returns it */
     bool begun;
     uint32_t alignment;
 
-    tern_byte_list metadata; /* records as in the file; from begin on also the descriptions */
+    tern_byte_list metadata; /* records as in the file; in a GGUF file, from begin on, also the
+                                descriptions */
     uint64_t n_values;
     tern_gguf_described *tensors;
     size_t n_tensors, tensors_capacity;
@@ -42,7 +47,21 @@ static inline bool tern_gguf_writer_failed(const tern_gguf_writer *w) {
     return w->error.status != TERN_OK;
 }
 
+/* Where the tensor after number i begins, which begins at `offset`; refuses more than 2^64 bytes.
+ */
+uint64_t tern_gguf_next_offset(tern_gguf_writer *w, size_t i, uint64_t offset);
+
 /* Appends the descriptions of all tensors, with their offsets, after the metadata. */
 void tern_gguf_append_descriptions(tern_gguf_writer *w);
+
+/* A writer that has no file yet, or NULL when memory is short. */
+tern_gguf_writer *tern_gguf_writer_make(const char *path);
+
+/* Writes keys and list of an IEBIN folder and gives all files their names; errors are remembered.
+ */
+void tern_iebin_finish(tern_gguf_writer *w);
+
+/* Removes what was not finished, and frees what the folder needs. Nothing to do for GGUF files. */
+void tern_iebin_discard(tern_gguf_writer *w);
 
 #endif

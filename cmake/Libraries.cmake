@@ -80,4 +80,4 @@ target_link_libraries(tern_receipts PUBLIC tern tern_json_tree PRIVATE tern_prob
 file(GLOB authoring_sources CONFIGURE_DEPENDS authoring/*.c authoring/convert/*.c)
 add_library(tern_authoring STATIC ${authoring_sources})
 target_include_directories(tern_authoring PUBLIC ${PROJECT_SOURCE_DIR})
-target_link_libraries(tern_authoring PUBLIC tern)
+target_link_libraries(tern_authoring PUBLIC tern PRIVATE tern_json_tree)

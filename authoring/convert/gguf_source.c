@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "runtime/gguf/gguf.h"
+#include "runtime/gguf/iebin.h"
 
 struct convert_gguf_tensor {
     const tern_gguf_tensor *tensor;
@@ -104,6 +105,18 @@ void convert_gguf_free(convert_gguf *g) {
         free(g->tensors[i].imported);
     free(g->tensors);
     *g = (convert_gguf){.file = NULL};
+}
+
+bool convert_is_model(const char *path) {
+    struct stat info;
+    if (!tern_iebin_is(path))
+        return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+    tern_gguf *file = NULL;
+    const tern_status status = tern_iebin_open(path, &file, NULL);
+    const bool keys =
+        status != TERN_OK || tern_gguf_value_count(file) > 0; /* or opening tells why */
+    tern_gguf_close(&file);
+    return keys;
 }
 
 static bool is_key(const tern_gguf_value *value, const char *key) {

@@ -2,7 +2,8 @@
 #ifndef TERN_AUTHORING_CONVERT_GGUF_SOURCE_H
 #define TERN_AUTHORING_CONVERT_GGUF_SOURCE_H
 
-/* A GGUF file as what a conversion reads: all of its tensors, in its order, and its metadata. */
+/* A GGUF file, or an IEBIN folder with keys, as what a conversion reads: all of its tensors, in its
+ * order, and its metadata. */
 
 #include "authoring/convert/job.h"
 #include "tern/gguf.h"
@@ -27,6 +28,9 @@ TERN_MUST_CHECK tern_status convert_gguf_open(convert_gguf *g, const tern_gguf *
                                               const tern_model_params *reading, convert_job *job,
                                               tern_error *err);
 void convert_gguf_free(convert_gguf *g);
+
+/* Whether tern_gguf_open takes the path: a file, or a folder with a list of tensors and keys. */
+bool convert_is_model(const char *path);
 
 /* Everything but how the file is cut and what its weights are. */
 void convert_gguf_copy_metadata(const convert_gguf *g, tern_gguf_writer *w);

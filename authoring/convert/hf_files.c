@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "runtime/gguf/iebin.h"
 
 enum { INDEX_BYTES = 1 << 28, PATH_BYTES = 4096, MAX_FILES = 10000, FILE_NAME_BYTES = 256 };
 
@@ -81,6 +82,53 @@ static tern_status open_indexed(hf_files *f, const char *folder, const char *ind
     return status;
 }
 
+/* ---- model.ie.json --------------------------------------------------------------------------- */
+
+static safetensors_type type_of(uint32_t type) {
+    switch (type) {
+    case 0:
+        return SAFETENSORS_F32;
+    case 1:
+        return SAFETENSORS_F16;
+    case 30:
+        return SAFETENSORS_BF16;
+    case TERN_GGUF_U8_TYPE:
+        return SAFETENSORS_U8;
+    default:
+        return SAFETENSORS_UNKNOWN;
+    }
+}
+
+/* A list has the sizes of a shape in the order of GGUF. */
+static tern_status name_tensor(const tern_gguf *list, const tern_gguf_tensor *t,
+                               safetensors_tensor *out, tern_error *err) {
+    *out = (safetensors_tensor){.name = strndup(t->name.data, t->name.size),
+                                .type = type_of(t->type),
+                                .n_dims = t->n_dims,
+                                .bytes = t->extent,
+                                .data = t->data,
+                                .file = tern_gguf_name(list)};
+    for (uint32_t i = 0; i < t->n_dims; i++)
+        out->shape[i] = t->ne[t->n_dims - 1 - i];
+    return out->name != NULL
+               ? TERN_OK
+               : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a name", out->file);
+}
+
+static tern_status open_list(hf_files *f, const char *path, tern_error *err) {
+    tern_status status = tern_iebin_open(path, &f->list, err);
+    if (status != TERN_OK)
+        return status;
+    const size_t n = tern_gguf_tensor_count(f->list);
+    f->named = calloc(n + 1, sizeof *f->named); /* + 1: never of size 0 */
+    if (f->named == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for %zu tensors", path, n);
+    for (; status == TERN_OK && f->n_named < n; f->n_named += status == TERN_OK)
+        status = name_tensor(f->list, tern_gguf_tensor_at(f->list, f->n_named),
+                             &f->named[f->n_named], err);
+    return status;
+}
+
 /* ---- all tensors ----------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b) {
@@ -89,7 +137,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 static tern_status list_tensors(hf_files *f, tern_error *err) {
-    size_t total = 0;
+    size_t total = f->n_named;
     for (size_t i = 0; i < f->n_files; i++)
         total += safetensors_count(f->files[i]);
     f->tensors = calloc(total + 1, sizeof(safetensors_tensor *)); /* + 1: never of size 0 */
@@ -99,6 +147,8 @@ static tern_status list_tensors(hf_files *f, tern_error *err) {
     for (size_t i = 0; i < f->n_files; i++)
         for (size_t k = 0; k < safetensors_count(f->files[i]); k++)
             f->tensors[f->n++] = safetensors_at(f->files[i], k);
+    for (size_t i = 0; i < f->n_named; i++)
+        f->tensors[f->n++] = &f->named[i];
     qsort(f->tensors, f->n, sizeof(safetensors_tensor *), compare_names);
     for (size_t i = 1; i < f->n; i++) {
         if (strcmp(f->tensors[i - 1]->name, f->tensors[i]->name) == 0) {
@@ -107,6 +157,19 @@ static tern_status list_tensors(hf_files *f, tern_error *err) {
         }
     }
     return TERN_OK;
+}
+
+/* The one file of a folder without an index. */
+static tern_status open_one(const char *folder, hf_files *f, char path[PATH_BYTES],
+                            tern_error *err) {
+    char list[PATH_BYTES];
+    tern_status status = join_path(folder, "model.safetensors", path, err);
+    if (status == TERN_OK)
+        status = join_path(folder, TERN_IEBIN_LIST, list, err);
+    if (status != TERN_OK)
+        return status;
+    return access(path, F_OK) != 0 && access(list, F_OK) == 0 ? open_list(f, list, err)
+                                                              : add_file(f, path, err);
 }
 
 static tern_status open_all(const char *folder, hf_files *f, tern_error *err) {
@@ -121,9 +184,7 @@ static tern_status open_all(const char *folder, hf_files *f, tern_error *err) {
             status = open_indexed(f, folder, path, json.values, err);
         tern_json_free(&json);
     } else {
-        status = join_path(folder, "model.safetensors", path, err);
-        if (status == TERN_OK)
-            status = add_file(f, path, err);
+        status = open_one(folder, f, path, err);
     }
     return status == TERN_OK ? list_tensors(f, err) : status;
 }
@@ -142,6 +203,10 @@ tern_status hf_files_open(const char *folder, hf_files *out, tern_error *err) {
 void hf_files_close(hf_files *f) {
     for (size_t i = 0; i < f->n_files; i++)
         safetensors_close(&f->files[i]);
+    for (size_t i = 0; i < f->n_named; i++)
+        free(f->named[i].name);
+    free(f->named);
+    tern_gguf_close(&f->list);
     free(f->files);
     free(f->tensors);
     free(f->used);

@@ -6,7 +6,8 @@
  * Reader for GGUF v2 and v3. A file is mapped read-only and checked completely when it is opened:
  * after tern_gguf_open has succeeded every key, string, array and tensor extent lies inside the
  * map. The object is immutable and may be read by any number of threads. A model that was split
- * into several files is one object: the metadata of its first part, the tensors of all.
+ * into several files is one object: the metadata of its first part, the tensors of all. A folder
+ * with model.ie.json (IEBIN, docs/formats.md) is read as the same object.
  */
 
 #include <stdbool.h>
@@ -77,7 +78,8 @@ tern_format tern_gguf_format(const tern_gguf_tensor *tensor);
 const char *tern_gguf_value_type_name(tern_gguf_type type);
 
 /*
- * Maps and checks a file, and when it is part of a split model (split.count above 1) also all the
+ * Maps and checks a file (of IEBIN: the folder, or its *.ie.json, and all files that it names), and
+ * when it is part of a split model (split.count above 1) also all the
  * others, which lie beside it under the names that only differ in the number:
  * NAME-00002-of-00003.gguf. A part that is missing or is of another model is refused in a line
  * that names the part: TERN_ERR_IO, TERN_ERR_PARTS, TERN_ERR_TENSOR_DUPLICATE. *out is untouched on
@@ -96,8 +98,8 @@ TERN_MUST_CHECK tern_status tern_gguf_unchanged(const tern_gguf *file, tern_erro
 /* Frees *file (and its map) and sets it to NULL. NULL and *NULL are fine. */
 void tern_gguf_close(tern_gguf **file);
 
-const char *tern_gguf_name(const tern_gguf *file); /* path or name of the (first) file */
-uint32_t tern_gguf_version(const tern_gguf *file);
+const char *tern_gguf_name(const tern_gguf *file);    /* path or name of the (first) file */
+uint32_t tern_gguf_version(const tern_gguf *file);    /* 0: no GGUF file, but IEBIN */
 uint64_t tern_gguf_file_bytes(const tern_gguf *file); /* of all parts */
 
 /* One file of a model. */

@@ -20,11 +20,11 @@ typedef struct tern_text_stream tern_text_stream;
 typedef struct tern_answer_text tern_answer_text;
 
 /*
- * Opens a tokenizer without a model: that of a GGUF file, a Hugging Face tokenizer.json (what lies
- * beside it in tokenizer_config.json and generation_config.json is read too), or a plain JSON
- * vocabulary (docs/tokenizers.md). pre_tokenizer as in tern_model_params, for GGUF files only. What
- * tern cannot do exactly is refused with one line that names it: TERN_ERR_TOKENIZER_MODEL, _PRE,
- * _DATA, TERN_ERR_JSON.
+ * Opens a tokenizer without a model: that of a GGUF file or an IEBIN folder, a Hugging Face
+ * tokenizer.json (what lies beside it in tokenizer_config.json and generation_config.json is read
+ * too), or a plain JSON vocabulary (docs/tokenizers.md). pre_tokenizer as in tern_model_params, for
+ * GGUF files only. What tern cannot do exactly is refused with one line that names it:
+ * TERN_ERR_TOKENIZER_MODEL, _PRE, _DATA, TERN_ERR_JSON.
  */
 TERN_MUST_CHECK tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer,
                                                 tern_tokenizer **out, tern_error *err);

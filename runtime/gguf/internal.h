@@ -39,6 +39,7 @@ struct tern_gguf {
     size_t n_own;                     /* of the tensors, those in this file: the first ones */
     tern_gguf **others;               /* [n_others] the further parts of a split model, owned */
     size_t n_others;
+    char *text; /* of a list that is no GGUF file: names lie in it; owned */
 };
 
 /* Read position while a file is being parsed; `left` bytes from `at` on have not been read. */
@@ -90,6 +91,10 @@ tern_status tern_gguf_parse_tensors(tern_gguf_cursor *c);
  * known. TERN_ERR_TENSOR_SHAPE when the shape does not suit the type.
  */
 tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *bytes);
+
+/* The id of a type by its name, in any case; TERN_GGUF_UNKNOWN_TYPE when tern has not heard of it.
+ */
+uint32_t tern_gguf_type_find(tern_span name);
 
 /* Bytes of a tensor of type 38, 39 in the shape as TL1, TL2; 0: no tiles fit the shape. */
 uint64_t tern_gguf_tl_bytes(const tern_gguf_tensor *t);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/gguf/iebin.h"
 #include "runtime/gguf/internal.h"
 
 /* Takes over the map (if there is one) whether it succeeds or not. */
@@ -51,9 +52,30 @@ tern_status tern_gguf_open_file(const char *path, tern_gguf **out, tern_error *e
     return parse(tern_file_map_bytes(map), tern_file_map_size(map), map, path, out, err);
 }
 
+/* A model needs keys; weights alone are for the converter, which knows what lies beside them. */
+static tern_status open_list(const char *path, tern_gguf **out, tern_error *err) {
+    tern_gguf *file;
+    const tern_status status = tern_iebin_open(path, &file, err);
+    if (status != TERN_OK)
+        return status;
+    if (file->n_values == 0) {
+        const tern_status none = tern_fail(
+            err, TERN_ERR_KEY_MISSING,
+            "%s: 'keys' names no file with the model's keys, so these are weights alone; with "
+            "config.json beside them `tern convert FOLDER OUT` makes a model of them",
+            file->name);
+        tern_gguf_close(&file);
+        return none;
+    }
+    *out = file;
+    return TERN_OK;
+}
+
 tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err) {
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_gguf_open: NULL argument");
+    if (tern_iebin_is(path))
+        return open_list(path, out, err);
     tern_gguf *file;
     tern_status status = tern_gguf_open_file(path, &file, err);
     if (status == TERN_OK)
@@ -89,6 +111,7 @@ void tern_gguf_close(tern_gguf **file) {
     free(f->tensors);
     free(f->by_key);
     free(f->by_name);
+    free(f->text);
     free(f->name);
     free(f);
     *file = NULL;

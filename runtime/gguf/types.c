@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <strings.h>
+
 #include "runtime/gguf/internal.h"
 #include "tern/kernels.h"
 
@@ -23,7 +25,7 @@ static const struct foreign_type {
     {38, 0, 0, "tl1"},          {39, 0, 0, "tl2 or mxfp4"}, {40, 0, 0, "nvfp4"},
     {41, 128, 18, "q1_0"},      {42, 64, 18, "q2_0"},       {133, 0, 0, "q6_0"},
     {134, 0, 0, "iq1_bn"},      {135, 0, 0, "iq2_bn"},      {142, 128, 34, "pq2_0"},
-    {143, 128, 28, "ptq1_0"},   {335, 0, 0, "iq2_bn_r4"},
+    {143, 128, 28, "ptq1_0"},   {335, 0, 0, "iq2_bn_r4"},   {TERN_GGUF_U8_TYPE, 1, 1, "u8"},
 };
 
 static const struct foreign_type *foreign_find(uint32_t type) {
@@ -39,6 +41,24 @@ const char *tern_gguf_type_name(uint32_t type) {
         return info->name;
     const struct foreign_type *foreign = foreign_find(type);
     return foreign != NULL ? foreign->name : "unknown";
+}
+
+static bool is_called(tern_span name, const char *known) {
+    return strlen(known) == name.size && strncasecmp(name.data, known, name.size) == 0;
+}
+
+uint32_t tern_gguf_type_find(tern_span name) {
+    if (is_called(name, "tl2")) /* the number has two meanings, the name one */
+        return TERN_GGUF_TL2;
+    for (int i = 0; i < TERN_FORMAT_COUNT; i++) {
+        const tern_format_info *info = tern_format_describe((tern_format)i);
+        if (info->gguf_type != TERN_NO_GGUF_TYPE && is_called(name, info->name))
+            return info->gguf_type;
+    }
+    for (size_t i = 0; i < sizeof foreign_types / sizeof foreign_types[0]; i++)
+        if (is_called(name, foreign_types[i].name))
+            return foreign_types[i].id;
+    return TERN_GGUF_UNKNOWN_TYPE;
 }
 
 tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *bytes) {

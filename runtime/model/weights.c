@@ -26,6 +26,9 @@ static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne
 
 static tern_status type_error(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
                               const char *use, tern_error *err) {
+    if (t->type >= TERN_GGUF_U8_TYPE) /* of a list, which has names and no numbers */
+        return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %s, which %s",
+                         tern_gguf_name(l->file), name, tern_gguf_tensor_type(t), use);
     return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %u (%s), which %s",
                      tern_gguf_name(l->file), name, t->type, tern_gguf_tensor_type(t), use);
 }

@@ -9,6 +9,7 @@
 
 #include "base/in_file.h"
 #include "runtime/arch/arch.h"
+#include "runtime/gguf/iebin.h"
 #include "runtime/tokenizer/internal.h"
 
 bool tern_tokenizer_is_bitnet(const char *architecture) {
@@ -120,6 +121,8 @@ tern_status tern_tokenizer_open(const char *path, const char *pre_tokenizer, ter
                                 tern_error *err) {
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_tokenizer_open: NULL argument");
+    if (tern_iebin_is(path))
+        return open_gguf(path, pre_tokenizer, out, err);
     char magic[4] = "";
     FILE *file = NULL;
     const tern_status status = tern_in_file_open(path, TERN_IN_FILE, &file, err);

@@ -139,8 +139,15 @@ def strip(value):
     return [strip(v) for v in value] if isinstance(value, list) else value
 
 
+def written(out):
+    """The bytes of a file, or the names and bytes of all files in a folder; None: it is not there."""
+    if out.is_dir():
+        return b"".join(p.name.encode() + b":" + p.read_bytes() for p in sorted(out.iterdir()))
+    return out.read_bytes() if out.exists() else None
+
+
 class Faults:
-    INPUTS = {"TINY": "tiny.gguf", "HF": "hf", "RECEIPT": "receipt.json", "PROMPTS": "prompts.txt"}
+    INPUTS = {"TINY": "tiny.gguf", "HF": "hf", "RECEIPT": "receipt.json", "PROMPTS": "prompts.txt", "IEBIN": "iebin"}
 
     def __init__(self, tern, shim, scratch=Path()):
         self.tern, self.shim = Path(tern), Path(shim)
@@ -187,9 +194,10 @@ class Faults:
                 status, stdout, stderr = None, expired.stdout or b"", expired.stderr or b""
             report = Report.read(log)
             log.unlink(missing_ok=True)
-            file = out.read_bytes() if out.exists() else None
+            file = written(out)
             known = (out, copy, beside, folder / case.history)
-            litter = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and p not in known)
+            others = (p for p in folder.rglob("*") if p.is_file() and p not in known and p.parent != out)
+            litter = sorted(str(p.relative_to(folder)) for p in others)
             second = beside.exists()
         text = stderr.decode(errors="replace").replace(str(folder), "FOLDER")
         stdout = stdout.replace(str(folder).encode(), b"FOLDER")

@@ -88,6 +88,8 @@ def cases(programs):
         ),
         Case("crossval", ["crossval", "--reference", str(REFERENCE), "-p", TEXT], slow=True),
         Case("convert", ["convert", "HF", "OUT", "--type", "q8_0", "--force"], slow=True),
+        Case("convert-iebin", ["convert", "TINY", "OUT", "--to", "iebin"], slow=True, old=False),
+        Case("logits-iebin", ["logits", "-m", "IEBIN", "--tokens", "1,2", "--sha256"], slow=True),
         Case("keygen", ["keygen", "OUT"], old=False, beside=".pub", pair=True, compare_file="none", whole=SECRET),
         Case("prompts", ["run", "--prompts-file", "PROMPTS", "-n", "2", "--threads", "1"], slow=True, complaints=2),
         Case("verify-receipt", ["verify", "RECEIPT", "--replay"], compare="none", slow=True),
@@ -194,6 +196,7 @@ def prepare(faults):
     """What the cases read."""
     made = faults.inputs
     faults.tern_does("synth", "--preset", "llama-tiny-q4_0", made["TINY"])
+    faults.tern_does("convert", made["TINY"], made["IEBIN"], "--to", "iebin")
     faults.tern_does("run", "-p", TEXT, "-n", "4", "--receipt", made["RECEIPT"])
     writer = common.ROOT / "tests" / "e2e" / "hf_folder.py"
     subprocess.run([sys.executable, writer, made["HF"]], capture_output=True)

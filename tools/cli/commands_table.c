@@ -184,16 +184,19 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  echo '504 357' | tern tokenize -m model.gguf --ids\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
     [COMMAND_CONVERT] =
-        {"convert", "FOLDER OUT", 2, 2, "make a GGUF file of a Hugging Face model's folder",
+        {"convert", "FOLDER OUT", 2, 2, "make a model of a Hugging Face folder, or an IEBIN folder",
          "Reads config.json, the safetensors files, tokenizer.json and what lies beside it: models "
          "of\n"
          "the classes LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM and BitNetForCausalLM.\n"
          "Ternary weights, packed or as floats to be made ternary, become i2_s, others stay as "
          "they\n"
-         "are; --type and its kin as in quantize.\n",
+         "are; --type and its kin as in quantize. With --to iebin FOLDER may be a model's file, "
+         "and\n"
+         "OUT becomes a folder; without it an IEBIN folder becomes a GGUF file again.\n",
          "  tern convert SmolLM2-135M-Instruct smollm2.gguf --type q8_0\n"
          "  tern convert bitnet-b1.58-2B-4T bitnet-2b.gguf\n"
-         "  tern convert falcon-e-prequantized falcon-e.gguf --ternarize --type tq2_0\n",
+         "  tern convert falcon-e-prequantized falcon-e.gguf --ternarize --type tq2_0\n"
+         "  tern convert model.gguf model-folder --to iebin\n",
          .files = {FILE_READ, FILE_WRITTEN}},
 };
 

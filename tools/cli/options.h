@@ -145,6 +145,7 @@ typedef enum option_id {
     OPT_FORCE,
     OPT_FORCE_TERNARY,
     OPT_TERNARIZE,
+    OPT_TO,
     OPT_THREADS,
     OPT_AFFINITY,
     OPT_USE_AFFINITY,

@@ -334,6 +334,10 @@ static const option_spec table[OPT_COUNT] = {
                        .commands = CONVERT,
                        .help =
                            "the weights are masters of ternary ones: round them as BitNet does"},
+    [OPT_TO] = {"to", 0, NULL, "CONTAINER", OPTION_CHOICE, .choices = "gguf iebin",
+                .fallback = "gguf", .one_call = true, .commands = RECODES,
+                .help = "what OUT becomes: a GGUF file, or a folder of model.ie.json, model.ie.bin "
+                        "and the model's keys"},
     [OPT_THREADS] = {"threads", 0, NULL, "N", OPTION_INTEGER, .max = 1024,
                      .variables = "RAYON_NUM_THREADS", .fallback = "0",
                      .commands = EVALUATES | RECODES | RECEIPTS | TUNE | KERNELS,
@@ -378,10 +382,10 @@ static const option_spec table[OPT_COUNT] = {
                    .commands = EVALUATES | INSPECT | TUNE | KERNELS,
                    .help = "for what can be made again; without it tern in the user's cache"},
     [OPT_I2S_LAYOUT] = {"i2s-layout", 0, NULL, "ORDER", OPTION_CHOICE, .choices = "a b c d",
-                        .fallback = "a", .commands = EVALUATES | INSPECT | VERIFY | QUANTIZE,
+                        .fallback = "a", .commands = EVALUATES | INSPECT | VERIFY | RECODES,
                         .help = "order of the codes in I2_S tensors, which no file tells"},
     [OPT_I2S_MAP] = {"i2s-map", 0, NULL, "WEIGHTS", OPTION_TEXT,
-                     .commands = EVALUATES | INSPECT | VERIFY | QUANTIZE,
+                     .commands = EVALUATES | INSPECT | VERIFY | RECODES,
                      .help = "weights that codes 0 to 3 of I2_S tensors stand for, such as "
                              "0,1,-1,x; without it -1,0,1,x"},
     [OPT_TL_TILES] = {"tl-tiles", 0, NULL, "TILES", OPTION_TEXT,

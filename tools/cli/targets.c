@@ -2,9 +2,11 @@
 #include "tools/cli/targets.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "authoring/iebin_writer.h"
 #include "base/file_map.h"
 #include "tools/cli/output.h"
 
@@ -95,6 +97,30 @@ static int check_target(const options *o, const char *path) {
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
+/* Whether what the command writes is a folder, of which only known files are replaced. */
+static bool is_folder(const options *o) {
+    const char *to = option_applies(OPT_TO, o->command) ? options_text(o, OPT_TO) : NULL;
+    return to != NULL && strcmp(to, "iebin") == 0;
+}
+
+/* The files in a folder that exists; one that does not is made later. */
+static int check_folder(const options *o, const char *folder) {
+    struct stat info;
+    int status = EXIT_DONE;
+    if (stat(folder, &info) != 0)
+        return EXIT_DONE;
+    if (!S_ISDIR(info.st_mode)) {
+        complain("%s: is a file; --to iebin writes a folder", folder);
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; status == EXIT_DONE && i < TERN_IEBIN_FILES; i++) {
+        char path[PATH_MAX];
+        if (snprintf(path, sizeof path, "%s/%s", folder, tern_iebin_files[i]) < (int)sizeof path)
+            status = check_target(o, path);
+    }
+    return status;
+}
+
 int targets_check(const options *o) {
     named_file files[FILES_MAX];
     const size_t n = list_files(o, files);
@@ -110,7 +136,7 @@ int targets_check(const options *o) {
         if ((written || files[i].use == FILE_APPENDED) && !check_inputs(files, n, i))
             status = EXIT_USAGE;
         else if (written)
-            status = check_target(o, files[i].path);
+            status = is_folder(o) ? check_folder(o, files[i].path) : check_target(o, files[i].path);
     }
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern convert: a Hugging Face model's folder as a GGUF file. */
+/* tern convert: a Hugging Face model's folder as a GGUF file, any model as an IEBIN folder. */
 
 #include <errno.h>
 #include <stdbool.h>
@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "authoring/convert/gguf_source.h"
 #include "authoring/convert/hf_metadata.h"
 #include "authoring/convert/hf_tensors.h"
 #include "tools/answer/recommended.h"
 #include "tools/cli/output.h"
-#include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
 #include "tools/convert/command.h"
 
@@ -63,18 +63,6 @@ static void folder_name(const char *path, char *name, size_t size) {
     name[n] = '\0';
 }
 
-/* The format that most weights have. */
-static tern_format main_format(const convert_job *job) {
-    uint64_t weights[TERN_FORMAT_COUNT] = {0};
-    tern_format most = TERN_FORMAT_F32;
-    for (size_t i = 0; i < job->n; i++) {
-        const convert_tensor *t = &job->tensors[i];
-        weights[t->target] += strncmp(t->name, "blk.", 4) == 0 ? (uint64_t)t->rows * t->cols : 0;
-        most = weights[t->target] > weights[most] ? t->target : most;
-    }
-    return most;
-}
-
 static tern_status read_folder(conversion *c, const options *o, tern_error *err) {
     const char *folder = o->operands[0];
     tern_status status = convert_read_formats(o, &c->formats, err);
@@ -114,10 +102,11 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     tern_gguf_writer *w = NULL;
     tern_status status = read_folder(c, o, err);
     if (status == TERN_OK)
-        status = tern_gguf_writer_new(o->operands[1], targets_mode(o), &w, err);
+        status = convert_writer_new(o, &w, err);
     if (status == TERN_OK) {
         folder_name(o->operands[0], name, sizeof name);
-        hf_metadata_put(w, &c->config, name, convert_file_type(&c->formats, main_format(&c->job)));
+        hf_metadata_put(w, &c->config, name,
+                        convert_file_type(&c->formats, convert_main_format(&c->job)));
         status = put_recommended(w, o->operands[0], err);
     }
     if (status == TERN_OK)
@@ -132,15 +121,15 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     return status;
 }
 
-/* Whether the folder is one; a complaint says what to use for a file. */
-static bool check_folder(const char *folder) {
+/* Whether there is something that can be converted; a complaint says what to use for a file. */
+static bool check_source(const char *path, bool to_folder) {
     struct stat info;
-    if (stat(folder, &info) != 0) {
-        complain("%s: %s", folder, strerror(errno));
-    } else if (!S_ISDIR(info.st_mode)) {
+    if (stat(path, &info) != 0) {
+        complain("%s: %s", path, strerror(errno));
+    } else if (!S_ISDIR(info.st_mode) && !to_folder) {
         complain("%s: is a file; convert takes the folder of a Hugging Face model, and `tern "
                  "quantize` takes GGUF files",
-                 folder);
+                 path);
     } else {
         return true;
     }
@@ -148,8 +137,10 @@ static bool check_folder(const char *folder) {
 }
 
 int cmd_convert(const options *o) {
-    if (!check_folder(o->operands[0]))
+    if (!check_source(o->operands[0], convert_to_folder(o)))
         return EXIT_FAILED;
+    if (convert_is_model(o->operands[0]))
+        return convert_model(o);
     conversion c = {.files = {.n = 0}};
     tern_error err = {0};
     const tern_status status = convert(&c, o, &err);

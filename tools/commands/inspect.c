@@ -171,9 +171,13 @@ static bool print_plan(const inspection *n) {
 }
 
 static int print_text(const inspection *n) {
-    out_print("%s: GGUF v%" PRIu32 ", %.1f MiB, %zu values, %zu tensors\n", n->path,
-              tern_gguf_version(n->file), mib(tern_gguf_file_bytes(n->file)),
-              tern_gguf_value_count(n->file), tern_gguf_tensor_count(n->file));
+    const uint32_t version = tern_gguf_version(n->file);
+    char container[32] = "IEBIN";
+    if (version > 0)
+        (void)snprintf(container, sizeof container, "GGUF v%" PRIu32, version);
+    out_print("%s: %s, %.1f MiB, %zu values, %zu tensors\n", n->path, container,
+              mib(tern_gguf_file_bytes(n->file)), tern_gguf_value_count(n->file),
+              tern_gguf_tensor_count(n->file));
     print_parts(n);
     print_metadata(n);
     print_tensors(n);
@@ -263,6 +267,8 @@ static int print_json(const inspection *n) {
         set_key(metadata, value->key, value_json(value));
     }
     json_object_set_new(root, "model", json_text(n->path, strlen(n->path)));
+    json_object_set_new(root, "container",
+                        json_string(tern_gguf_version(n->file) > 0 ? "gguf" : "iebin"));
     json_object_set_new(root, "version", json_integer(tern_gguf_version(n->file)));
     json_object_set_new(root, "file_bytes",
                         json_integer((json_int_t)tern_gguf_file_bytes(n->file)));

@@ -1,80 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tern quantize: a model file with its weights in other formats. */
 
-#include "authoring/convert/gguf_source.h"
 #include "tools/cli/output.h"
-#include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
 #include "tools/convert/command.h"
-#include "tools/model/loader.h"
-#include "tools/model/model_hint.h"
-
-typedef struct quantization {
-    const options *o;
-    tern_model_params reading; /* of the file's ternary tensors */
-    tern_gguf *file;
-    convert_gguf source;
-    convert_job job;
-    convert_formats formats;
-} quantization;
-
-/* What is to be written, and how the file's ternary tensors are read. */
-static tern_status read_options(quantization *q, tern_error *err) {
-    q->reading = tern_model_params_default();
-    const tern_status status = convert_read_formats(q->o, &q->formats, err);
-    return status == TERN_OK ? loader_set_reading(q->o, &q->reading, err) : status;
-}
-
-static tern_status quantize(quantization *q, tern_error *err) {
-    tern_gguf_writer *w = NULL;
-    tern_status status = convert_gguf_open(&q->source, q->file, &q->reading, &q->job, err);
-    if (status == TERN_OK)
-        status = convert_job_plan(&q->job, &q->formats, err);
-    if (status == TERN_OK)
-        status = tern_gguf_writer_new(q->o->operands[1], targets_mode(q->o), &w, err);
-    if (status == TERN_OK) {
-        convert_gguf_copy_metadata(&q->source, w);
-        tern_gguf_put_u32(w, "general.file_type", convert_file_type(&q->formats, q->formats.body));
-        tern_gguf_put_u32(w, "general.quantization_version", 2);
-        status = convert_write(&q->job, &w, q->o, err);
-    }
-    tern_gguf_writer_abort(&w);
-    return status;
-}
-
-/* Other programs may run what tern does not: it is written, and said. */
-static void warn_unless_it_runs(const quantization *q) {
-    const char *path = q->o->operands[1];
-    tern_model_params params = q->reading;
-    tern_model *model = NULL;
-    tern_error why = {0};
-    params.no_weights = true;
-    if (tern_model_open(path, &params, &model, &why) != TERN_OK)
-        complain("%s: written, but tern does not run it: %s", path, why.message);
-    tern_model_free(&model);
-}
 
 int cmd_quantize(const options *o) {
-    quantization q = {.o = o};
-    tern_error err = {0};
     if (!options_given(o, OPT_TYPE)) {
         complain("quantize needs --type TYPE, the format of the weights, such as q8_0 or i2_s");
         return EXIT_USAGE;
     }
-    if (read_options(&q, &err) != TERN_OK) {
-        (void)complain_error(&err);
-        return EXIT_USAGE;
-    }
-    tern_status status = tern_gguf_open(o->operands[0], &q.file, &err);
-    if (status == TERN_OK)
-        status = quantize(&q, &err);
-    const int done = q.file == NULL      ? complain_of_model(o->operands[0], false, &err)
-                     : status == TERN_OK ? convert_report(&q.job, o)
-                                         : complain_error(&err);
-    if (done == EXIT_DONE)
-        warn_unless_it_runs(&q);
-    convert_gguf_free(&q.source);
-    convert_job_free(&q.job);
-    tern_gguf_close(&q.file);
-    return done;
+    return convert_model(o);
 }

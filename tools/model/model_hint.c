@@ -65,6 +65,8 @@ static bool has(const char *folder, const char *name) {
 }
 
 static void hint_folder(const char *path, char *hint) {
+    if (has(path, "model.ie.json"))
+        return; /* the message is about that */
     if (has(path, "config.json")) {
         (void)snprintf(hint, HINT_BYTES,
                        "a Hugging Face folder becomes a model by `tern convert %.200s model.gguf`",

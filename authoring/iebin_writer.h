@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_AUTHORING_IEBIN_WRITER_H
+#define TERN_AUTHORING_IEBIN_WRITER_H
+
+/*
+ * Writes IEBIN folders (runtime/gguf/iebin.h) with the writer of GGUF files: the same calls, and at
+ * the end a list of tensors, their bytes and the model's keys in three files.
+ */
+
+#include "authoring/gguf_writer.h"
+
+/* The files of a folder, in the order in which they get their names: the list is the last. */
+enum { TERN_IEBIN_FILES = 3 };
+extern const char *const tern_iebin_files[TERN_IEBIN_FILES];
+
+/*
+ * A writer into `folder`, which is made where it is missing. general.alignment is written as a key
+ * and has no effect. Refuses what tern_out_file_create refuses for any of the files. A list that is
+ * replaced is removed before the first of the new files has its name, so no list ever tells about
+ * the bytes of another.
+ */
+TERN_MUST_CHECK tern_status tern_iebin_writer_new(const char *folder, tern_out_mode mode,
+                                                  tern_gguf_writer **out, tern_error *err);
+
+#endif

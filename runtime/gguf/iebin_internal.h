@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_GGUF_IEBIN_INTERNAL_H
+#define TERN_RUNTIME_GGUF_IEBIN_INTERNAL_H
+
+/* What iebin.c (the files) and iebin_tensor.c (an entry of the list) share. */
+
+#include "base/json.h"
+#include "runtime/gguf/iebin.h"
+#include "runtime/gguf/internal.h"
+
+/* A list while it is being read. */
+typedef struct tern_iebin_reading {
+    tern_gguf *file; /* the list; its `others` are the files that were opened so far */
+    const tern_json_value *root;
+    tern_iebin_opener *opener;
+    void *user;
+    size_t last; /* of the others, the one that was asked for before */
+} tern_iebin_reading;
+
+/* The file that `name` tells, opened unless it is already. It must be a bare name. */
+tern_status tern_iebin_file(tern_iebin_reading *r, const tern_json_value *name, tern_gguf **out,
+                            tern_error *err);
+
+/* Reads entry number `index` of the list into *t. Its file counts it. */
+tern_status tern_iebin_tensor(tern_iebin_reading *r, const tern_json_value *entry, size_t index,
+                              tern_gguf_tensor *t, tern_error *err);
+
+#endif

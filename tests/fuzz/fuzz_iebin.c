@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The input, cut at its first zero byte, as a list of tensors and the bytes of every file that it
+ * names; what lies after a "GGUF" in them is a file of keys. What is accepted can be read to the
+ * last byte.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/gguf/iebin.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile uint64_t sink; /* keeps the reads below from being optimised away */
+
+typedef struct input {
+    const uint8_t *data;
+    size_t size;
+} input;
+
+/* Files have the same bytes, but for names that end in ".gguf". */
+static tern_status open_file(void *user, const char *name, tern_gguf **out, tern_error *err) {
+    const input *files = user;
+    const size_t n = strlen(name);
+    input file = *files;
+    if (n > 5 && strcmp(name + n - 5, ".gguf") == 0) {
+        const uint8_t *found = memmem(file.data, file.size, "GGUF", 4);
+        if (found == NULL)
+            return tern_fail(err, TERN_ERR_IO, "%s: is not there", name);
+        file.size -= (size_t)(found - file.data);
+        file.data = found;
+    }
+    if (file.size == 0)
+        return tern_fail(err, TERN_ERR_TRUNCATED, "%s: is empty", name);
+    return tern_gguf_raw(file.data, file.size, NULL, name, out, err);
+}
+
+static void touch(const tern_gguf *file) {
+    size_t tensors = 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < tern_gguf_part_count(file); i++) {
+        tensors += tern_gguf_part_at(file, i).n_tensors;
+        bytes += tern_gguf_part_at(file, i).bytes;
+    }
+    if (tensors != tern_gguf_tensor_count(file) || bytes != tern_gguf_file_bytes(file))
+        abort();
+    for (size_t i = 0; i < tensors; i++) {
+        const tern_gguf_tensor *t = tern_gguf_tensor_at(file, i);
+        char name[256] = "";
+        memcpy(name, t->name.data, t->name.size); /* at most 255 bytes, none of them zero */
+        if (tern_gguf_find_tensor(file, name) != t || t->bytes > t->extent || t->extent == 0)
+            abort();
+        for (uint64_t k = 0; k < t->extent; k++)
+            sink += t->data[k];
+        sink += (uint64_t)tern_gguf_tensor_type(t)[0];
+        sink += (uint64_t)tern_gguf_format(t);
+    }
+    for (size_t i = 0; i < tern_gguf_value_count(file); i++)
+        sink += tern_gguf_value_at(file, i)->key.size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    tern_gguf *list = NULL, *file = NULL;
+    tern_error err = {0};
+    const uint8_t *end = memchr(data, 0, size);
+    const size_t n = end != NULL ? (size_t)(end - data) : size;
+    input files = {.data = data + n, .size = size - n};
+    if (tern_gguf_raw(data, n, NULL, "fuzz", &list, &err) != TERN_OK)
+        abort();
+    const tern_status status = tern_iebin_parse(list, open_file, &files, &file, &err);
+    if ((status == TERN_OK) != (file != NULL) || (status != TERN_OK && err.message[0] == '\0'))
+        abort();
+    if (file != NULL)
+        touch(file);
+    tern_gguf_close(&file);
+    return 0;
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes seeds for fuzz_iebin into a folder: lists of tensors in every form, good and nearly good."""
+
+import json
+import struct
+import sys
+from pathlib import Path
+
+TYPES = {"f32": 4, "BF16": 2, "f16": 2, "u8": 1, "i8": 1, "mx9": 1}
+KEYS = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + struct.pack("<Q1sIB", 1, b"a", 7, 1)
+
+
+def entry(name, dtype, shape, offset, **fields):
+    return {"name": name, "dtype": dtype, "shape": shape, "file_data_offset": offset} | fields
+
+
+def listed(tensors, **fields):
+    return {"version": 2, "tensors": tensors} | fields
+
+
+def seed(root, data=bytes(256)):
+    return json.dumps(root).encode() + b"\0" + data
+
+
+def main(folder):
+    seeds = [seed(listed([])), seed([]), seed(listed([], keys="k.gguf"), KEYS)]
+    many = []
+    for dtype, size in TYPES.items():
+        n = 6 * size
+        seeds.append(seed(listed([entry("model.norm.weight", dtype, [2, 3], 0, nbytes=n)])))
+        many.append(entry(dtype, dtype, [2, 3], 24 * len(many), file="a.bin", nbytes=n))
+    seeds.append(seed(listed(many)))
+    seeds.append(seed(listed([entry("a", "q8_0", [1, 32], 0), entry("b", "I2_S", [2, 64], 64)], bin="b.bin")))
+    seeds.append(seed(listed([entry("a", "u8", [4], 0, file="a"), entry("b", "u8", [4], 3, file="a")])))
+    seeds.append(seed(listed([entry("a", "u8", [4], 0, file="a", shard="a", shard_data_offset=0)])))
+    seeds.append(seed(listed([entry("a", "u8", [2**32, 2**32], 0)], weights={"bin": "w"})))
+    seeds.append(seed(listed([{"name": "a", "dtype": "U8", "shape": [], "offset": 0}], version=1, iebin={"weights_bin": "w"})))
+    seeds.append(seed(listed([entry("a", "tl1", [256, 128], 0), entry("b", "tl2", [256, 96], 0)])))
+    for i, each in enumerate(seeds):
+        (Path(folder) / f"seed-{i:02}").write_bytes(each)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).mkdir(exist_ok=True)
+    main(sys.argv[1])
