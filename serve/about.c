@@ -88,6 +88,25 @@ static void write_token(text *t, const char *name, const tern_tokenizer *tokeniz
     text_quote(t, bytes, size);
 }
 
+static void write_token_or_null(text *t, const char *name, const tern_tokenizer *tokenizer,
+                                int32_t id) {
+    if (id >= 0)
+        write_token(t, name, tokenizer, id);
+    else
+        text_print(t, ",\"%s\":null", name);
+}
+
+/* With the names of vLLM, whose clients tokenize by a server. */
+void page_tokenizer(server *s, http_exchange *x) {
+    text t = {0};
+    text_print(&t, "{\"model_max_length\":%" PRIu32 ",\"vocab_size\":%" PRIu32, s->rules.n_ctx,
+               s->info.n_vocab);
+    write_token_or_null(&t, "bos_token", s->tokenizer, tern_token_bos(s->tokenizer));
+    write_token_or_null(&t, "eos_token", s->tokenizer, tern_token_eos(s->tokenizer));
+    text_print(&t, "}");
+    reply_with(x, 200, json, &t);
+}
+
 /* With the names of llama.cpp, whose clients ask for it. */
 void page_props(server *s, http_exchange *x) {
     ask defaults = {.n = 1, .max_tokens = s->rules.max_tokens, .sampling = s->rules.sampling};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes that read a body: text, and what is near to it. Called at the desk. */
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,29 +133,41 @@ static void write_pieces(const server *s, const int32_t *ids, size_t n, bool pie
     }
 }
 
+static bool says_no(const json_t *value) {
+    return json_is_boolean(value) && !json_is_true(value);
+}
+
+/* Of a text in the form of llama.cpp ("content") or of vLLM ("prompt"), where control tokens are
+ * understood, and added unless the body says otherwise. NULL after a refusal. */
+static int32_t *tokenize(const server *s, const json_t *body, size_t *n, refusal *r) {
+    const json_t *prompt = json_object_get(body, "prompt");
+    const char *name = prompt != NULL ? "prompt" : "content";
+    const json_t *given = prompt != NULL ? prompt : json_object_get(body, name);
+    const bool special = prompt != NULL ? !says_no(json_object_get(body, "add_special_tokens"))
+                                        : json_is_true(json_object_get(body, "add_special"));
+    const bool parse = prompt != NULL || json_is_true(json_object_get(body, "parse_special"));
+    if (!json_is_string(given)) {
+        (void)refuse(r, 400, name, given != NULL ? "%s must be a text" : "%s is missing", name);
+        return NULL;
+    }
+    return ask_tokenize(s->tokenizer, json_string_value(given), json_string_length(given),
+                        (special ? TERN_TOKENIZE_SPECIAL : 0U) | (parse ? TERN_TOKENIZE_PARSE : 0U),
+                        n, name, r);
+}
+
 void answer_tokenize(server *s, http_exchange *x) {
     refusal r = {0};
-    json_t *body = NULL;
-    const json_t *content = read_field(x, "content", &body, &r);
-    int32_t *ids = NULL;
-    size_t n = 0;
-    if (content != NULL && !json_is_string(content)) {
-        (void)refuse(&r, 400, "content", "content must be a text");
-    } else if (content != NULL) {
-        const bool special = json_is_true(json_object_get(body, "add_special"));
-        const bool parse = json_is_true(json_object_get(body, "parse_special"));
-        ids = ask_tokenize(s->tokenizer, json_string_value(content), json_string_length(content),
-                           (special ? TERN_TOKENIZE_SPECIAL : 0U) |
-                               (parse ? TERN_TOKENIZE_PARSE : 0U),
-                           &n, "content", &r);
-    }
-    if (r.status != 0) {
+    size_t size, n = 0;
+    const char *bytes = http_body(x, &size);
+    json_t *body = ask_parse(bytes, size, &r);
+    int32_t *ids = body != NULL ? tokenize(s, body, &n, &r) : NULL;
+    if (ids == NULL) {
         refusal_reply(&r, x);
     } else {
         text out = {0};
         text_print(&out, "{\"tokens\":[");
         write_pieces(s, ids, n, json_is_true(json_object_get(body, "with_pieces")), &out);
-        text_print(&out, "],\"count\":%zu}", n);
+        text_print(&out, "],\"count\":%zu,\"max_model_len\":%" PRIu32 "}", n, s->rules.n_ctx);
         reply_with(x, 200, "application/json", &out);
     }
     free(ids);
@@ -174,6 +187,8 @@ static bool write_content(const server *s, const int32_t *ids, size_t n, text *o
                                                     &err) == TERN_OK;
     if (sound) {
         text_print(out, "{\"content\":");
+        text_quote(out, bytes, size);
+        text_print(out, ",\"prompt\":"); /* as vLLM names it */
         text_quote(out, bytes, size);
         text_print(out, "}");
     }

@@ -124,8 +124,17 @@ static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, co
     return true;
 }
 
+/* llama.cpp's clients may put a text into an object, where images could be beside it. */
+static const json_t *unwrap(const ask *a, const json_t *given) {
+    const json_t *inside = json_object_get(given, "prompt_string");
+    const json_t *other = json_object_get(given, "multimodal_data");
+    const bool alone = other == NULL || (json_is_array(other) && json_array_size(other) == 0);
+    return a->kind == ASK_NATIVE && inside != NULL && alone ? inside : given;
+}
+
 static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, const json_t *given,
                         refusal *r) {
+    given = unwrap(a, given);
     if (json_is_string(given)) {
         p->given = json_string_value(given);
         p->ids = ask_tokenize(rules->tokenizer, p->given, json_string_length(given),

@@ -117,6 +117,8 @@ static bool read_stream_options(const field_reading *in, const json_t *value) {
     return true;
 }
 
+enum { MOST_BIASES = 4096 };
+
 /* A token's id in decimal. */
 static bool read_id(const char *name, uint32_t n_vocab, int32_t *id) {
     char *end;
@@ -128,54 +130,80 @@ static bool read_id(const char *name, uint32_t n_vocab, int32_t *id) {
 
 static bool refuse_bias(const field_reading *in) {
     return refuse(in->r, 400, "logit_bias",
-                  "logit_bias: an object of at most 4096 token ids from 0 to %u, each with a "
-                  "number%s",
+                  "logit_bias: an object of token ids from 0 to %u, each with a number%s, for at "
+                  "most %d tokens",
                   in->rules->n_vocab - 1,
-                  in->a->kind == ASK_NATIVE ? ", or an array of pairs of them" : "");
+                  in->a->kind == ASK_NATIVE ? ", or an array of such pairs; texts stand for their "
+                                              "tokens"
+                                            : "",
+                  MOST_BIASES);
 }
 
 /* False says that a token is never picked. */
-static bool add_bias(const field_reading *in, const json_t *bias) {
-    tern_logit_bias *b = &in->a->bias[in->a->sampling.n_bias++];
+static bool read_amount(const field_reading *in, const json_t *bias, float *out) {
     const bool never = in->a->kind == ASK_NATIVE && json_is_boolean(bias) && !json_is_true(bias);
-    b->bias = never ? -1e6F : (float)json_number_value(bias);
-    return (never || json_is_number(bias)) && fabsf(b->bias) <= 1e6F;
+    *out = never ? -1e6F : (float)json_number_value(bias);
+    return ((never || json_is_number(bias)) && fabsf(*out) <= 1e6F) || refuse_bias(in);
 }
 
-static bool read_pairs(const field_reading *in, const json_t *pairs) {
-    for (size_t i = 0; i < json_array_size(pairs); i++) {
-        const json_t *pair = json_array_get(pairs, i);
-        const json_int_t id = json_integer_value(json_array_get(pair, 0));
-        if (json_array_size(pair) != 2 || !json_is_integer(json_array_get(pair, 0)) || id < 0 ||
-            id >= (json_int_t)in->rules->n_vocab)
-            return refuse_bias(in);
-        in->a->bias[i].token = (int32_t)id;
-        if (!add_bias(in, json_array_get(pair, 1)))
-            return refuse_bias(in);
-    }
+/* Of n tokens the same bias. */
+static bool add_biases(const field_reading *in, const int32_t *ids, size_t n, float amount) {
+    ask *a = in->a;
+    const size_t before = a->sampling.n_bias;
+    if (n > MOST_BIASES - before)
+        return refuse_bias(in);
+    tern_logit_bias *grown = realloc(a->bias, (before + n + 1) * sizeof *grown);
+    if (grown == NULL)
+        return refuse(in->r, 503, "logit_bias", "no memory for %zu biases", before + n);
+    for (size_t i = 0; i < n; i++)
+        grown[before + i] = (tern_logit_bias){.token = ids[i], .bias = amount};
+    a->sampling.bias = a->bias = grown;
+    a->sampling.n_bias = before + n;
     return true;
+}
+
+/* A name that is no id is a text to llama.cpp's clients: its tokens are meant. */
+static bool add_named_bias(const field_reading *in, const char *name, const json_t *bias) {
+    float amount;
+    size_t n = 1;
+    int32_t id;
+    if (!read_amount(in, bias, &amount))
+        return false;
+    if (read_id(name, in->rules->n_vocab, &id))
+        return add_biases(in, &id, n, amount);
+    if (in->a->kind != ASK_NATIVE)
+        return refuse_bias(in);
+    int32_t *ids =
+        ask_tokenize(in->rules->tokenizer, name, strlen(name), 0, &n, "logit_bias", in->r);
+    const bool added = ids != NULL && add_biases(in, ids, n, amount);
+    free(ids);
+    return added;
+}
+
+static bool read_pair(const field_reading *in, const json_t *pair) {
+    const json_t *of = json_array_get(pair, 0), *bias = json_array_get(pair, 1);
+    const json_int_t id = json_integer_value(of);
+    float amount;
+    if (json_array_size(pair) != 2)
+        return refuse_bias(in);
+    if (json_is_string(of))
+        return add_named_bias(in, json_string_value(of), bias);
+    if (!json_is_integer(of) || id < 0 || id >= (json_int_t)in->rules->n_vocab)
+        return refuse_bias(in);
+    return read_amount(in, bias, &amount) && add_biases(in, &(int32_t){(int32_t)id}, 1, amount);
 }
 
 static bool read_bias(const field_reading *in, const json_t *value) {
     const bool pairs = in->a->kind == ASK_NATIVE && json_is_array(value);
-    const size_t n = pairs ? json_array_size(value) : json_object_size(value);
-    ask *a = in->a;
-    if ((!json_is_object(value) && !pairs) || n > 4096)
+    if ((!json_is_object(value) && !pairs) || json_object_size(value) > MOST_BIASES)
         return refuse_bias(in);
-    a->bias = calloc(n + 1, sizeof *a->bias);
-    if (a->bias == NULL)
-        return refuse(in->r, 503, "logit_bias", "no memory for %zu biases", n);
+    bool sound = true;
+    for (size_t i = 0; i < json_array_size(value) && sound; i++)
+        sound = read_pair(in, json_array_get(value, i));
     const char *name;
     json_t *bias;
-    if (pairs && !read_pairs(in, value))
-        return false;
-    json_object_foreach(value, name, bias) {
-        if (!read_id(name, in->rules->n_vocab, &a->bias[a->sampling.n_bias].token) ||
-            !add_bias(in, bias))
-            return refuse_bias(in);
-    }
-    a->sampling.bias = a->bias;
-    return true;
+    json_object_foreach(value, name, bias) if (sound) sound = add_named_bias(in, name, bias);
+    return sound;
 }
 
 static bool read_model(const field_reading *in, const json_t *value) {
@@ -313,7 +341,7 @@ static const field fields[] = {
     {"input", RESPONSE, "s|[{type?:s,role:s,content:s|[{type:s,text:s}]}]", read_later, 0, 0, 0},
     {"instructions", RESPONSE, "s", read_later, 0, 0, 0},
     {"prompt", TEXT, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
-    {"prompt", NATIVE, "s|[s|i|[s|i]]", read_later, 0, 0, 0},
+    {"prompt", NATIVE, "s|{prompt_string:s}|[s|i|{prompt_string:s}|[s|i]]", read_later, 0, 0, 0},
     {"stream", ALL, "b", read_truth, 0, 0, IN(stream)},
     {"stream_options", OPENAI | RESPONSE, "{include_usage?:b}", read_stream_options, 0, 0, 0},
     {"echo", TEXT, "b", read_truth, 0, 0, IN(echo)},
@@ -338,7 +366,7 @@ static const field fields[] = {
     {"repeat_penalty", ALL, "n", read_real, 0.01, 100, IN_SAMPLING(repetition_penalty)},
     {"repeat_last_n", ALL, "i", read_count, 0, 10000000, IN_SAMPLING(repeat_last_n)},
     {"logit_bias", OPENAI, "{*:n}", read_bias, 0, 0, 0},
-    {"logit_bias", NATIVE, "{*:n|b}|[[i|n|b]]", read_bias, 0, 0, 0},
+    {"logit_bias", NATIVE, "{*:n|b}|[[i|n|b|s]]", read_bias, 0, 0, 0},
     {"logprobs", CHAT, "b", read_logprobs, 0, 0, IN(logprobs)},
     {"logprobs", TEXT, "i|b", read_logprobs, 0, ASK_MOST_LOGPROBS, IN(logprobs)},
     {"top_logprobs", CHAT | RESPONSE, "i", read_count, 0, ASK_MOST_LOGPROBS, IN(n_logprobs)},

@@ -14,6 +14,7 @@ struct form {
     bool trims;      /* a blank with which an answer begins is no part of it */
     bool keeps_text; /* a stream repeats its text at the end */
     bool has_ids;    /* ids of tokens are told */
+    bool notes_end;  /* logarithms also of the token that ended a text */
 
     void (*open)(job *j);  /* writes the head; NULL: there is none */
     void (*begin)(job *j); /* events with which a stream begins */

@@ -124,15 +124,17 @@ static void open_completion(job *j) {
     }
 }
 
+/* A token of the answer, or the one that ended it, which is not in the text. */
 static void note_completion(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
-    if (j->notes != NULL && c->n_tokens == 1) { /* offsets go on where the prompt's end */
+    if (j->notes != NULL && !c->began) { /* offsets go on where the prompt's end */
         text prompt = {0};
         form_write_prompt(j, i, &prompt);
         c->offset = count_characters(prompt.bytes, prompt.size);
         text_free(&prompt);
     }
-    note_token(j, c->logs, &c->offset, e->token, e, true);
+    c->began = true;
+    note_token(j, c->logs, &c->offset, e->token, e, e->kind == TERN_EVENT_TOKEN);
 }
 
 /* Whether a stream has yet to tell a choice's prompt. */
@@ -317,6 +319,7 @@ const form form_chat = {.id = "chatcmpl-",
                         .whole = write_whole,
                         .note = form_note_token};
 const form form_completion = {.id = "cmpl-",
+                              .notes_end = true,
                               .open = open_completion,
                               .begin = begin_completion,
                               .piece = write_piece,

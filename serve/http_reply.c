@@ -77,6 +77,7 @@ static bool add_headers(const http_exchange *x, struct MHD_Response *response) {
         added = added && add(response, "Connection", "close");
     if (origin != NULL) {
         added = added && add(response, "Access-Control-Allow-Origin", origin) &&
+                add(response, "Access-Control-Expose-Headers", "X-Tern-Digest, Retry-After") &&
                 add(response, "Vary", "Origin");
     }
     for (unsigned i = 0; i < x->n_headers && added; i++)

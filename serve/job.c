@@ -288,6 +288,12 @@ static bool conclude(job *j) {
     return true;
 }
 
+static void note_logs(job *j, size_t i, const tern_event *e) {
+    j->form->note(j, i, e);
+    for (size_t k = 0; k < JOB_LOG_PARTS; k++)
+        j->out.failed = j->out.failed || j->choices[i].logs[k].failed;
+}
+
 static bool end(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
     c->ended = true;
@@ -299,6 +305,9 @@ static bool end(job *j, size_t i, const tern_event *e) {
     j->n_left--;
     if (fails(j, e) || j->over)
         return false;
+    if (j->ask.logprobs && j->form->notes_end &&
+        (e->end == TERN_END_OF_TEXT || e->end == TERN_END_STOP_TOKEN))
+        note_logs(j, i, e);
     const bool wanted = give(j, i, e->text, e->size) && (j->ask.receipt || tell_end(j, i));
     return wanted && (j->n_left > 0 || conclude(j));
 }
@@ -324,9 +333,7 @@ static void note(job *j, size_t i, const tern_event *e) {
     if (j->form->has_ids)
         text_print(&c->ids, "%s%d", c->ids.size > 0 ? "," : "", (int)e->token);
     if (j->ask.logprobs)
-        j->form->note(j, i, e);
-    for (size_t k = 0; k < JOB_LOG_PARTS; k++)
-        j->out.failed = j->out.failed || c->logs[k].failed;
+        note_logs(j, i, e);
     j->out.failed = j->out.failed || c->ids.failed;
 }
 

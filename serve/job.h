@@ -37,7 +37,7 @@ typedef struct choice {
     size_t offset;            /* of what comes next: characters before its next token, or bytes of
                                  logs that were told */
     double told_seconds;      /* from submitting to its last token; 0: there was none */
-    bool began;               /* logs have a token with text: a blank is dropped of the first */
+    bool began;               /* logs have a token, of a form that trims one with text */
     bool echoed;              /* of a stream: the prompt with its logprobs was told */
     bool ended;
     tern_end end;

@@ -21,6 +21,10 @@
     "bos_token:s,eos_token:s,modalities:{vision:b,audio:b},total_slots:i,endpoint_slots:b,"        \
     "endpoint_metrics:b,endpoint_props:b,default_generation_settings:{n_ctx:i,params:@settings}}"
 
+#define TOKENIZER "{model_max_length:i,vocab_size:i,bos_token:s|~,eos_token:s|~}"
+#define TO_TOKENIZE                                                                                \
+    "{content?:s,add_special?:b,parse_special?:b,with_pieces?:b,prompt?:s,add_special_tokens?:b}"
+
 static const route routes[] = {
     PAGE("/", page_home, true, "s", "a short text"),
     PAGE("/health", page_health, true, "{status:\"ok\"}", "the program lives"),
@@ -29,6 +33,8 @@ static const route routes[] = {
     PAGE("/models", page_models, true, "{object:\"list\",data:[@model]}", "the model, as a list"),
     PAGE("/models/*", page_model, true, "@model", "the model"),
     PAGE("/props", page_props, false, PROPS, "what counts where a request says nothing"),
+    PAGE("/tokenizer_info", page_tokenizer, false, TOKENIZER,
+         "control tokens, in the form of vLLM"),
     PAGE("/slots", page_slots, false, "[@slot]", "places for answers"),
     PAGE("/metrics", page_metrics, false, "s", "figures for Prometheus"),
     ASKS("/chat/completions", answer_chat, ASK_CHAT, "@chat_completion",
@@ -46,10 +52,10 @@ static const route routes[] = {
           "{object:\"response.input_tokens\",input_tokens:i}"),
     COUNT("/messages/count_tokens", answer_count_message, ASK_MESSAGE, "{input_tokens:i}"),
     TAKES("/embeddings", answer_embeddings, "{*:*}", NULL, "not there: the model makes text"),
-    TAKES("/tokenize", answer_tokenize,
-          "{content:s,add_special?:b,parse_special?:b,with_pieces?:b}",
-          "{tokens:[i|{id:i,piece:s}],count:i}", "tokens of a text"),
-    TAKES("/detokenize", answer_detokenize, "{tokens:[i]}", "{content:s}", "the text of tokens"),
+    TAKES("/tokenize", answer_tokenize, TO_TOKENIZE,
+          "{tokens:[i|{id:i,piece:s}],count:i,max_model_len:i}", "tokens of a text"),
+    TAKES("/detokenize", answer_detokenize, "{tokens:[i]}", "{content:s,prompt:s}",
+          "the text of tokens"),
     TAKES("/apply-template", answer_template, "{" MESSAGES "}", "{prompt:s,tokens:[i]}",
           "what the model reads of a conversation"),
 };
@@ -77,8 +83,9 @@ const route *route_find(const char *method, const char *path, char *methods, siz
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         if (!fits(&routes[i], path))
             continue;
-        used += (size_t)snprintf(methods + used, size - used, "%s%s", used > 0 ? ", " : "",
-                                 routes[i].method);
+        const bool get = strcmp(routes[i].method, "GET") == 0;
+        used += (size_t)snprintf(methods + used, size - used, "%s%s%s", used > 0 ? "" : "OPTIONS",
+                                 get ? ", GET, HEAD" : ", ", get ? "" : routes[i].method);
         if (strcmp(method, routes[i].method) == 0)
             found = &routes[i];
     }

@@ -69,13 +69,21 @@ static bool check(server *s, http_exchange *x, const route *found, const char *m
     return true;
 }
 
-/* A browser asks whether a page of another origin may. */
-static bool reply_preflight(const server *s, http_exchange *x) {
-    if (s->config.http.origin == NULL || strcmp(http_method(x), "OPTIONS") != 0)
+/* OPTIONS: what a path takes. So a browser asks whether a page of another origin may, without the
+ * page's key; where it may not, the reply has no word of origins. Clients send headers of their
+ * own, so all names are allowed; the star does not stand for Authorization. */
+static bool reply_options(const server *s, http_exchange *x, const char *methods) {
+    const bool shared = s->config.http.origin != NULL;
+    if (strcmp(http_method(x), "OPTIONS") != 0 || (methods[0] == '\0' && !shared))
         return false;
-    http_reply_header(x, "Access-Control-Allow-Methods", "GET, POST");
-    http_reply_header(x, "Access-Control-Allow-Headers", "Authorization, Content-Type, x-api-key");
-    http_reply_header(x, "Access-Control-Max-Age", "600");
+    if (methods[0] != '\0')
+        http_reply_header(x, "Allow", methods);
+    if (shared) {
+        http_reply_header(x, "Access-Control-Allow-Methods", "GET, POST");
+        http_reply_header(x, "Access-Control-Allow-Headers",
+                          "Authorization, Content-Type, x-api-key, *");
+        http_reply_header(x, "Access-Control-Max-Age", "600");
+    }
     http_reply(x, 204, "text/plain", NULL, 0);
     return true;
 }
@@ -85,10 +93,11 @@ static bool admit(void *user, http_exchange *x) {
     refusal r = {0};
     server *s = user;
     const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
+    if (reply_options(s, x, methods))
+        return false;
     if (check(s, x, found, methods, &r))
         return true;
-    if (!reply_preflight(s, x))
-        refusal_reply(&r, x);
+    refusal_reply(&r, x);
     return false;
 }
 

@@ -66,6 +66,7 @@ void route_list(text *out);
 /* ---- pages.c: what a server says of itself and its model ---- */
 
 route_handler page_home, page_health, page_ready, page_models, page_model, page_props, page_slots;
+route_handler page_tokenizer;
 
 /* ---- describe.c ---- */
 

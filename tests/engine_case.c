@@ -89,6 +89,11 @@ static void note(const tern_event *event) {
     memcpy(a->text + a->size, event->text, event->size);
     a->size += event->size;
     if (event->kind == TERN_EVENT_END) {
+        if (event->n_likeliest > 0) {
+            assert_int_equal(event->position, PROMPT + a->n);
+            a->last[0] = (tern_logprob){event->token, (float)event->logprob};
+            memcpy(a->last + 1, event->likeliest, 3 * sizeof(tern_logprob));
+        }
         note_end(a, event);
         return;
     }

@@ -14,6 +14,7 @@ typedef struct answer {
     int32_t tokens[MOST];
     tern_logprob first[MOST][4]; /* own, then the likeliest */
     size_t n, n_likeliest;
+    tern_logprob last[4];           /* likewise of the token that ended it */
     tern_logprob prompt[PROMPT][4]; /* likewise of the prompt's tokens */
     double exact[PROMPT];
     size_t n_reported;

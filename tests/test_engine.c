@@ -127,6 +127,28 @@ static void test_limits(void **state) {
     assert_int_equal(a->n, first);
 }
 
+/* The token that ends an answer is told with the end, with what it was picked from. */
+static void test_token_that_ends(void **state) {
+    (void)state;
+    engine_case_open((tern_engine_params){.threads = 1});
+    tern_request request = engine_case_request(20);
+    request.n_logprobs = 3;
+    const answer *a = engine_case_run(&request);
+    tern_logprob at[4];
+    size_t first = 0;
+    const int32_t stop = a->tokens[5];
+    while (a->tokens[first] != stop)
+        first++;
+    assert_int_equal(a->last[0].logprob, 0); /* no token ended that one */
+    memcpy(at, a->first[first], sizeof at);
+    request.stop_tokens = &stop;
+    request.n_stop_tokens = 1;
+    a = engine_case_run(&request);
+    assert_int_equal(a->end, TERN_END_STOP_TOKEN);
+    assert_int_equal(a->n, first);
+    check_bytes("the last pick", at, a->last, sizeof at);
+}
+
 /* A stop text ends the answer before its first byte; what could be the beginning of one is held. */
 static void test_stop_texts(void **state) {
     (void)state;
@@ -360,12 +382,19 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_digest),     cmocka_unit_test(test_sharing),
-        cmocka_unit_test(test_logprobs),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_stop_texts), cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_deadline),   cmocka_unit_test(test_mask),
-        cmocka_unit_test(test_guesses),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_parameters), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_sharing),
+        cmocka_unit_test(test_logprobs),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_token_that_ends),
+        cmocka_unit_test(test_stop_texts),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_mask),
+        cmocka_unit_test(test_guesses),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, engine_case_begin, engine_case_end);
 }

@@ -205,7 +205,8 @@ typedef struct tern_event {
                          tokens; empty without a tokenizer */
     size_t size;
 
-    /* of a token, of the prompt too */
+    /* of a token, of the prompt too; of an end TERN_END_OF_TEXT or TERN_END_STOP_TOKEN: of the
+     * token that was picked there, which is no token of the answer */
     int32_t token;
     size_t position;               /* among all tokens of the branch, the prompt's first one is 0 */
     double logprob;                /* 0 unless asked for */

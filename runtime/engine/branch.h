@@ -13,6 +13,13 @@
 #include "runtime/sample/sampler.h"
 #include "tern/engine.h"
 
+/* A token that ends a text and is not in it. */
+typedef struct tern_last_pick {
+    int32_t token;
+    double logprob;
+    size_t n_likeliest; /* the last that were noted */
+} tern_last_pick;
+
 typedef struct tern_branch {
     tern_job job; /* first, so that a job of the schedule is its branch */
     uint64_t request;
@@ -41,6 +48,7 @@ typedef struct tern_branch {
     bool is_over;   /* for the reason `end` */
     bool cancelled; /* under the engine's lock */
     tern_end end;
+    tern_last_pick last; /* of an end by a token */
     tern_error error;
 } tern_branch;
 

@@ -333,6 +333,15 @@ static void look(tern_engine *e) {
     }
 }
 
+/* The token that ended a text, which is told with its end. */
+static void report_last(tern_event *event, const tern_branch *b) {
+    event->token = b->last.token;
+    event->position = b->job.n_tokens;
+    event->logprob = b->last.logprob;
+    event->likeliest = b->likeliest + b->n_likeliest - b->last.n_likeliest;
+    event->n_likeliest = b->last.n_likeliest;
+}
+
 /* Tells of a branch that is over, and takes it from the schedule. */
 static void finish(tern_engine *e, tern_branch *b) {
     tern_event *event = tern_engine_event(e, b, TERN_EVENT_END);
@@ -346,6 +355,8 @@ static void finish(tern_engine *e, tern_branch *b) {
         event->text = tern_answer_text_finish(b->text, &event->size);
         (void)tern_answer_text_stopped(b->text, &event->stop_text);
     }
+    if (b->end == TERN_END_OF_TEXT || b->end == TERN_END_STOP_TOKEN)
+        report_last(event, b);
     event->end = b->end;
     event->error = b->end == TERN_END_ERROR ? &b->error : NULL;
     event->figures = b->figures;

@@ -139,6 +139,8 @@ static void take(tern_engine *e, tern_engine_span *s, const tern_plan_span *p, i
     s->taken++;
     if (tern_branch_take(b, token, &part))
         report(e, b, logprob, n_likeliest, part);
+    else
+        b->last = (tern_last_pick){token, logprob, n_likeliest};
     const bool right = s->taken < p->picks && token == guess;
     b->figures.n_guessed_right += right;
     s->goes_on = right && !b->is_over;

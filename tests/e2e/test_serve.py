@@ -193,6 +193,26 @@ class Answers(Served):
             for part, values in choice["logprobs"].items():
                 self.assertEqual(sum([e["choices"][0]["logprobs"][part] for e in events], []), values)
 
+    def test_the_token_that_ends_a_text_has_a_logprob(self):
+        """Harnesses drop one token after the prompt's: it must be there, too, where the model ends the text."""
+        ids = self.server.post("/apply-template", messages=[{"role": "user", "content": QUESTION}]).json()["tokens"]
+        ids += self.server.post("/tokenize", content=" 4").json()["tokens"]
+        end = self.server.get("/tokenizer_info").json()["eos_token"]
+        fields = {"logprobs": 2, "max_tokens": 1}
+        on = self.server.complete(ids, ignore_eos=True, **fields).json()["choices"][0]["logprobs"]["top_logprobs"][0]
+        for echo, n in ((True, len(ids)), (False, 0)):
+            body = self.server.complete(ids, echo=echo, **fields).json()
+            choice, logs = body["choices"][0], body["choices"][0]["logprobs"]
+            self.assertEqual((choice["finish_reason"], body["usage"]["completion_tokens"]), ("stop", 0))
+            self.assertEqual({len(part) for part in logs.values()}, {n + 1})
+            self.assertEqual((logs["tokens"][-1], logs["top_logprobs"][-1]), (end, on))
+            self.assertEqual(logs["token_logprobs"][-1], on[end])
+            self.assertEqual(choice["text"], "".join(logs["tokens"][:-1]))
+            self.assertEqual(logs["text_offset"][-1], len(choice["text"]))
+            events = self.server.complete(ids, echo=echo, stream=True, **fields).events()
+            for part, values in logs.items():
+                self.assertEqual(sum([e["choices"][0]["logprobs"][part] for e in events], []), values)
+
     def test_biases_and_penalties_count(self):
         free = self.server.complete("Once upon", max_tokens=8).json()["choices"][0]["text"]
         ids = self.server.post("/tokenize", content=free).json()["tokens"]
@@ -334,8 +354,22 @@ class Pages(Served):
         self.assertEqual(plain["count"], len(pieces))
         self.assertEqual(self.server.post("/detokenize", tokens=plain["tokens"]).json()["content"], text)
         self.refused(self.server.post("/tokenize", content=3), 400, "content")
+        self.refused(self.server.post("/tokenize", prompt=3), 400, "prompt")
         self.refused(self.server.post("/tokenize"), 400, "content")
         self.refused(self.server.post("/detokenize", tokens=[1, 10**7]), 400, "tokens")
+
+    def test_tokens_in_the_form_of_vllm(self):
+        info = self.server.get("/tokenizer_info").json()
+        self.assertEqual((info["model_max_length"], info["vocab_size"]), (512, 1024))
+        for name in ("bos_token", "eos_token"):
+            [token] = self.server.post("/tokenize", prompt=info[name], add_special_tokens=False).json()["tokens"]
+            self.assertEqual(info[name], self.server.get("/props").json()[name])
+            self.assertGreater(len(self.server.post("/tokenize", content=info[name]).json()["tokens"]), 1)
+        plain, whole = (self.server.post("/tokenize", prompt="a b", **fields).json()["tokens"] for fields in ({"add_special_tokens": False}, {}))
+        self.assertEqual(plain, self.server.post("/tokenize", content="a b").json()["tokens"])
+        self.assertEqual(whole, self.server.post("/tokenize", content="a b", add_special=True).json()["tokens"])
+        self.assertNotEqual(plain, whole)
+        self.assertEqual(self.server.post("/detokenize", tokens=plain).json()["prompt"], "a b")
 
     def test_the_template_is_that_of_a_chat(self):
         messages = [{"role": "user", "content": QUESTION}]

@@ -88,8 +88,28 @@ class Native(Served):
         for bias in ([[first, False]], [[first, -100]], {str(first): False}):
             body = self.complete("Once upon", n_predict=1, return_tokens=True, logit_bias=bias).json()
             self.assertNotEqual(body["tokens"], [first])
-        for bias in ([[first]], [["a", 1]], [[-1, 1]], [[10**9, 1]], [[first, True]], [1], 3):
+        for bias in ([[first]], [["a"]], [["a", "b"]], [[None, 1]], [[-1, 1]], [[10**9, 1]], [[first, True]], [1], 3):
             self.refused(self.complete("x", logit_bias=bias), 400, "logit_bias")
+
+    def test_biases_of_texts(self):
+        ids = self.server.post("/tokenize", content="a time").json()["tokens"]
+        self.assertGreater(len(ids), 1)
+        should = sorted((i, -3) for i in [5, *ids])
+        for bias in ([["a time", -3], [5, -3]], {"a time": -3, "5": -3}):
+            told = self.complete("Once", n_predict=1, logit_bias=bias).json()["generation_settings"]["logit_bias"]
+            self.assertEqual(sorted((b["token"], b["bias"]) for b in told), should)
+        self.refused(self.server.complete("x", logit_bias={"a time": 1}), 400, "logit_bias")
+        for many in ({f"{n}": 1 for n in range(1000)} | {"b " * 4000: 1}, [["b " * 5000, 1]]):
+            self.refused(self.complete("x", logit_bias=many), 400, "logit_bias")
+
+    def test_prompts_in_objects(self):
+        plain = self.complete(["Once", "upon"], n_predict=3, temperature=0).json()
+        for prompt in ([{"prompt_string": "Once"}, "upon"], ["Once", {"prompt_string": "upon", "multimodal_data": []}]):
+            self.assertEqual([b["content"] for b in self.complete(prompt, n_predict=3, temperature=0).json()], [b["content"] for b in plain])
+        self.assertEqual(self.complete({"prompt_string": "Once"}, n_predict=3, temperature=0).json()["content"], plain[0]["content"])
+        for prompt in ({}, {"prompt_string": 3}, {"prompt_string": "x", "multimodal_data": ["x"]}, {"prompt_string": "x", "multimodal_data": "x"}):
+            self.refused(self.complete(prompt), 400, "prompt")
+        self.refused(self.server.complete({"prompt_string": "x"}), 400, "prompt")
 
     def test_prompts_that_are_not_shared(self):
         prompt = "Luna the panda " * 30

@@ -77,7 +77,7 @@ class Framing(Served):
         self.refused(self.server.get("/v1/nothing"), 404)
         reply = self.server.get("/v1/chat/completions")
         self.refused(reply, 405)
-        self.assertEqual(reply.headers["allow"], "POST")
+        self.assertEqual(reply.headers["allow"], "OPTIONS, POST")
         self.refused(self.server.ask("POST", "/health", {}), 405)
         for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx"):
             self.refused(self.server.ask("POST", "/v1/completions", BODY, {"Content-Type": kind}), 415)
@@ -101,13 +101,25 @@ class Framing(Served):
         self.assertIn(status, (400, 413, 414, 431, 494))
         self.assertEqual(self.server.get("/health").status, 200)
 
+    def test_options(self):
+        """What a path takes; no key is needed to ask that."""
+        with Server(env={"TERN_API_KEY": "one"}) as server:
+            for path, methods in (("/v1/completions", "OPTIONS, POST"), ("/health", "OPTIONS, GET, HEAD"), ("/v1/models/x", "OPTIONS, GET, HEAD")):
+                reply = server.ask("OPTIONS", path)
+                self.assertEqual((reply.status, reply.headers["allow"], reply.body), (204, methods, b""))
+            self.refused(server.ask("OPTIONS", "/nothing"), 404)
+
     def test_pages_of_other_origins_hear_nothing(self):
         headers = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
         for reply in (self.server.get("/health", **headers), self.server.ask("OPTIONS", "/v1/completions", None, headers)):
-            self.assertNotIn("access-control-allow-origin", reply.headers)
+            self.assertEqual([name for name in reply.headers if name.startswith("access-control")], [])
         with Server("--cors", "https://example.org") as server:
             reply = server.ask("OPTIONS", "/v1/completions", None, headers)
             self.assertEqual(reply.status, 204)
+            allowed = reply.headers["access-control-allow-headers"].split(", ")
+            self.assertEqual(set(allowed), {"Authorization", "Content-Type", "x-api-key", "*"})
+            self.assertEqual(server.ask("OPTIONS", "/nothing", None, headers).status, 204)  # that the page may read the 404
+            self.assertIn("X-Tern-Digest", server.chat(QUESTION).headers["access-control-expose-headers"])
             for reply in (reply, server.get("/health"), server.chat(QUESTION)):
                 self.assertEqual(reply.headers["access-control-allow-origin"], "https://example.org")
 
