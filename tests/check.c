@@ -15,9 +15,8 @@ enum { CANARY = 0xa5, DUMP_MAX = 8 };
 /* With TERN_TEST_FUNCTION in the environment only the functions of that name run (* and ?). */
 __attribute__((constructor)) static void choose_functions(void) {
     const char *names = getenv("TERN_TEST_FUNCTION");
-    if (names != NULL) {
+    if (names != NULL)
         cmocka_set_test_filter(names);
-    }
 }
 
 static char current_case[512] = "(no case named)";

@@ -25,9 +25,8 @@ tern_status options_of(options *o, command_id command, const char *line, tern_er
         assert_true(argc < MAX_ARGUMENTS && n < sizeof *words);
         memcpy(words[argc], c, n);
         words[argc][n] = '\0';
-        for (char *w = words[argc]; *w != '\0'; w++) {
+        for (char *w = words[argc]; *w != '\0'; w++)
             *w = *w == '_' ? ' ' : *w;
-        }
         argv[argc] = words[argc];
         argc++;
         c += n + (c[n] == ' ');
@@ -39,9 +38,8 @@ options good(command_id command, const char *line) {
     options o;
     tern_error err = {0};
     const tern_status status = options_of(&o, command, line, &err);
-    if (status != TERN_OK) {
+    if (status != TERN_OK)
         fail_msg("'%s': %s", line, err.message);
-    }
     return o;
 }
 
@@ -50,9 +48,8 @@ void bad(command_id command, const char *line, const char *part) {
     options o;
     tern_error err = {0};
     assert_int_equal(options_of(&o, command, line, &err), TERN_ERR_ARG);
-    if (strstr(err.message, part) == NULL) {
+    if (strstr(err.message, part) == NULL)
         fail_msg("'%s': '%s' does not contain '%s'", line, err.message, part);
-    }
     assert_null(strchr(err.message, '\n'));
 }
 
@@ -62,13 +59,11 @@ int clean_environment(void **state) {
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
         char name[WORD_BYTES];
-        if (option_variable(spec, name, sizeof name)) {
+        if (option_variable(spec, name, sizeof name))
             (void)unsetenv(name);
-        }
         const char *list = spec->variables;
-        while (word_next(&list, name)) {
+        while (word_next(&list, name))
             (void)unsetenv(name);
-        }
     }
     return 0;
 }

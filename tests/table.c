@@ -46,12 +46,11 @@ void table_report(void) {
     size_t runnable = 0;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (table_runnable(&rows[i]))
             runnable++;
         else
             printf("skipped: %s\n", rows[i].name);
-    }
     printf("%zu of %zu kernel rows run on this machine\n", runnable, count);
     if (runnable == 0)
         exit(TABLE_SKIPPED);

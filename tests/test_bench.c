@@ -36,9 +36,8 @@ static void test_series(void **state) {
     assert_true(series_low(s) == 1.0 && series_high(s) == 5.0);
     assert_true(series_spread(s) == 200.0); /* (5 - 1) / 2 */
     assert_true(s->values[0] == 5.0);       /* the order is kept */
-    for (int i = 0; i < 2 * SERIES_MAX; i++) {
+    for (int i = 0; i < 2 * SERIES_MAX; i++)
         series_add(s, 7.0);
-    }
     assert_int_equal(s->n, SERIES_MAX);
     free(s);
 }
@@ -111,9 +110,8 @@ static void test_energy(void **state) {
 static void touch_and_check(size_t bytes, size_t stride, unsigned tokens) {
     touch t;
     assert_true(touch_open(&t, bytes, stride, TOUCH_HINT_AUTO, (size_t)1 << 30));
-    for (unsigned i = 0; i < tokens; i++) {
+    for (unsigned i = 0; i < tokens; i++)
         touch_token(&t);
-    }
     assert_int_equal(t.tokens, tokens);
     assert_true(t.steps * stride >= bytes);
     assert_true(touch_is_complete(&t));
@@ -249,15 +247,13 @@ static void test_lists(void **state) {
                                       "1.5",
                                       "+1",
                                       "99999999999999999999999"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(list_of(bad[i], list, &n), EXIT_USAGE);
-    }
     assert_int_equal(list_from(1, "1,2", list, &n), EXIT_DONE);
     assert_int_equal(list_from(2, "2,1", list, &n), EXIT_USAGE);
     char long_list[2 * BENCH_LIST_MAX + 4] = "1";
-    for (int i = 1; i < BENCH_LIST_MAX; i++) {
+    for (int i = 1; i < BENCH_LIST_MAX; i++)
         strcat(long_list, ",1");
-    }
     assert_int_equal(list_of(long_list, list, &n), EXIT_DONE);
     assert_int_equal(n, BENCH_LIST_MAX);
     strcat(long_list, ",1");

@@ -146,9 +146,8 @@ static void assert_refused(const char *from, const char *to, const char *message
     const tern_status status = reference_parse("r.json", json, (size_t)n, &r, &err);
     assert_true(status == TERN_ERR_ARG || status == TERN_ERR_JSON);
     assert_null(r);
-    if (strstr(err.message, message) == NULL) {
+    if (strstr(err.message, message) == NULL)
         fail_msg("%s: %s", to, err.message);
-    }
 }
 
 static void test_refusals(void **state) {

@@ -125,9 +125,8 @@ static void test_unknown_variables(void **state) {
         {"TERN_PORT_8080_TCP_ADDR", "10.0.0.1"},
         {"TERN_API_PORT_53_UDP_PROTO", "udp"},
     };
-    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
         check_variable(links[i][0], links[i][1], NULL);
-    }
     check_variable("TERN_PORT", "8080", "--port is for one call");
     check_variable("TERN_PORT_X_TCP", "1", "unknown variable");
     check_variable("TERN_PORT_80_TCP_X", "1", "unknown variable");

@@ -65,9 +65,8 @@ static tern_model_info info;
 static int open_model(void **state) {
     (void)state;
     tern_error err = {0};
-    if (mkdtemp(folder) == NULL) {
+    if (mkdtemp(folder) == NULL)
         return -1;
-    }
     (void)snprintf(path, sizeof path, "%s/m.gguf", folder);
     if (tern_synth("bitnet-tiny", path, TERN_OUT_REPLACE, 1, NULL, NULL, &err) != TERN_OK ||
         tern_model_open(path, NULL, &model, &err) != TERN_OK) {
@@ -90,9 +89,8 @@ static tern_session *new_session(uint32_t n_ctx, uint32_t threads) {
     params.threads = threads;
     tern_session *session = NULL;
     tern_error err = {0};
-    if (tern_session_new(model, &params, &session, &err) != TERN_OK) {
+    if (tern_session_new(model, &params, &session, &err) != TERN_OK)
         fail_msg("%s", err.message);
-    }
     return session;
 }
 
@@ -160,9 +158,8 @@ static void test_greedy_decode_16_tokens(void **state) { /* AC:1 */
     assert_true(g.first_token_seconds >= g.prefill_seconds);
     assert_true(g.first_token_seconds <= g.prefill_seconds + g.decode_seconds);
     assert_true(g.p50_ms > 0.0 && g.p95_ms >= g.p50_ms);
-    for (size_t i = 1; i < s.n; i++) {
+    for (size_t i = 1; i < s.n; i++)
         assert_true(s.seconds[i] >= s.seconds[i - 1]);
-    }
     tern_sampler_free(&sampler);
     tern_session_free(&session);
 }
@@ -286,9 +283,8 @@ static void test_end_of_text_stops_and_is_not_reported(void **state) {
                                        &(tern_generate_params){.max_tokens = 500}, see, &s, &g,
                                        NULL),
                          TERN_OK);
-        for (size_t i = 0; i < s.n; i++) {
+        for (size_t i = 0; i < s.n; i++)
             assert_false(tern_token_ends_text(tokenizer, s.tokens[i]));
-        }
         if (g.stop == TERN_STOP_END) {
             ended = true;
             assert_int_equal(g.n_generated, s.n);
@@ -323,9 +319,8 @@ static void test_stop_tokens(void **state) {
         tern_generate(session, sampler, prompt, N_PROMPT, &params, see, &all, &g, NULL), TERN_OK);
     assert_int_equal(g.stop, TERN_STOP_LENGTH);
     size_t at = 20;
-    for (size_t i = 0; i < at; i++) {
+    for (size_t i = 0; i < at; i++)
         at = all.tokens[i] == all.tokens[at] ? i : at;
-    }
     const int32_t stop[] = {(int32_t)info.n_vocab + 5,
                             all.tokens[at]}; /* one that never comes, one does */
     params.stop_tokens = stop;
@@ -363,9 +358,8 @@ static tern_status forward_in_guise(const int32_t *tokens, size_t n, float *logi
                                     tern_error *err) {
     guise *g = user;
     g->tokens += n;
-    if (++g->calls == g->fail_at) {
+    if (++g->calls == g->fail_at)
         return tern_fail(err, TERN_ERR_DEVICE, "the model broke down");
-    }
     return tern_session_eval(g->session, tokens, n, TERN_LOGITS_LAST, logits, err);
 }
 

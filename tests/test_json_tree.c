@@ -219,9 +219,8 @@ static void reals(void **state) {
                  {1e100, "1e100"},
                  {5e-324, "4.9406564584124654e-324"},
                  {0x1.fffffffffffffp1023, "1.7976931348623157e308"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         writes(json_real(cases[i].x), (json_style){.indent = 0}, cases[i].text);
-    }
     assert_null(json_real((double)INFINITY));
     writes(json_number((double)NAN), (json_style){.indent = 0}, "0.0");
     writes(json_unsigned(UINT64_MAX), (json_style){.indent = 0}, "\"18446744073709551615\"");

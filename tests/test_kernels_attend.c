@@ -55,8 +55,8 @@ static size_t chunks_of(const attention *a) {
 
 /*
  * In pages: there is one more than the sequence needs, page 0, and between two others lies what
- * belongs to other heads. The last chunk has the last page, which ends with its last row; the others
- * stand in falling order.
+ * belongs to other heads. The last chunk has the last page, which ends with its last row; the
+ * others stand in falling order.
  */
 static void lay_out_pages(attention *a) {
     const size_t chunks = chunks_of(a);
@@ -174,20 +174,18 @@ static void attention_free(attention *a) {
 }
 
 static tern_attend_args attention_args(const attention *a) {
-    return (tern_attend_args){.heads = {.positions = a->positions,
-                                        .tokens = a->tokens,
-                                        .group = a->group,
-                                        .dim = a->dim},
-                              .q = a->q.data,
-                              .q_stride = token_stride(a),
-                              .k = a->k.data,
-                              .v = a->v.data,
-                              .pages = a->paged ? a->pages : NULL,
-                              .page_stride = a->page_stride,
-                              .scale = 1.0f / sqrtf((float)a->dim),
-                              .mask = a->masked == MASK_NONE ? NULL : a->mask.data,
-                              .mask_stride = seen_of(a),
-                              .scratch = a->scratch.data};
+    return (tern_attend_args){
+        .heads = {.positions = a->positions, .tokens = a->tokens, .group = a->group, .dim = a->dim},
+        .q = a->q.data,
+        .q_stride = token_stride(a),
+        .k = a->k.data,
+        .v = a->v.data,
+        .pages = a->paged ? a->pages : NULL,
+        .page_stride = a->page_stride,
+        .scale = 1.0f / sqrtf((float)a->dim),
+        .mask = a->masked == MASK_NONE ? NULL : a->mask.data,
+        .mask_stride = seen_of(a),
+        .scratch = a->scratch.data};
 }
 
 /* All steps, to a->out. */
@@ -203,9 +201,9 @@ static void check_out(const attention *a) {
 }
 
 /*
- * The chunks in parts, the later ones first, as threads would share them: the first `lead` chunks in
- * one place, then runs of `run` chunks with a place for each, which are merged all at once or, when
- * `run` is 1, one by one.
+ * The chunks in parts, the later ones first, as threads would share them: the first `lead` chunks
+ * in one place, then runs of `run` chunks with a place for each, which are merged all at once or,
+ * when `run` is 1, one by one.
  */
 static void attend_in_parts(const tern_kernel_row *row, const attention *a,
                             const tern_attend_args *args, size_t lead, size_t run) {

@@ -30,9 +30,8 @@ static void test_peak_rss_grows_with_touched_memory(void **state) {
     const size_t size = (size_t)64 << 20;
     volatile char *p = malloc(size);
     assert_non_null(p);
-    for (size_t i = 0; i < size; i += 4096) {
+    for (size_t i = 0; i < size; i += 4096)
         p[i] = 1;
-    }
     free((void *)p);
     const double after = tern_peak_rss_mib();
     assert_true(after >= before + 48.0);
@@ -55,9 +54,8 @@ static void test_use_of_memory_and_processors(void **state) {
     assert_true(resident > 0.1);
     assert_true(resident <= tern_peak_rss_mib() + 0.001);
     volatile double sum = 0.0;
-    while (tern_processor_seconds() < before + 0.001) {
+    while (tern_processor_seconds() < before + 0.001)
         sum = sum + 1.0;
-    }
     assert_true(tern_processor_seconds() < before + 60.0);
 }
 
@@ -106,9 +104,8 @@ static void test_percentiles_by_nearest_rank(void **state) {
     (void)state;
     tern_latencies *l = ring();
     assert_true(tern_latencies_percentile(l, 0.5) == 0.0);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 20; i++)
         tern_latencies_add(l, (double)((i * 7) % 20 + 1)); /* 1..20, shuffled */
-    }
     tern_latencies_sort(l);
     assert_true(tern_latencies_percentile(l, 0.50) == 10.0);
     assert_true(tern_latencies_percentile(l, 0.52) == 11.0); /* rank 10.4 is not reached by 10 */
@@ -121,15 +118,13 @@ static void test_percentiles_by_nearest_rank(void **state) {
 static void test_ring_keeps_the_newest(void **state) {
     (void)state;
     tern_latencies *l = ring();
-    for (size_t i = 0; i < TERN_LATENCY_RING + 1000; i++) {
+    for (size_t i = 0; i < TERN_LATENCY_RING + 1000; i++)
         tern_latencies_add(l, (double)i);
-    }
     tern_latencies_sort(l);
     assert_true(tern_latencies_percentile(l, 1e-9) == 1000.0);
     assert_true(tern_latencies_percentile(l, 1.0) == TERN_LATENCY_RING + 999.0);
-    for (size_t i = 1; i < TERN_LATENCY_RING; i++) {
+    for (size_t i = 1; i < TERN_LATENCY_RING; i++)
         assert_true(l->seconds[i - 1] <= l->seconds[i]);
-    }
     free(l);
 }
 

@@ -131,9 +131,8 @@ static void test_places(void **state) {
                                                                         : OPT_PROMPT;
         assert_string_equal(options_text(&o, OPT_MODEL), cases[i].model);
         assert_int_equal(options_given(&o, second), cases[i].second != NULL);
-        if (cases[i].second != NULL) {
+        if (cases[i].second != NULL)
             assert_string_equal(options_text(&o, second), cases[i].second);
-        }
         assert_int_equal(o.n_operands, 0);
     }
     bad(COMMAND_RUN, "-m a -p b c", "unexpected argument 'c'");
@@ -172,9 +171,8 @@ static void test_bad_values(void **state) {
         {"-n", "option '-n' needs a value: N"},
         {"--model", "option '--model' needs a value: FILE"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         bad(COMMAND_RUN, cases[i].line, cases[i].part);
-    }
 }
 
 static void test_unknown_flags_get_a_hint(void **state) {
@@ -277,9 +275,8 @@ static void test_table_is_consistent(void **state) {
             assert_non_null(spec->name);
             assert_non_null(spec->help);
             assert_true((spec->type == OPTION_SWITCH) == (spec->argument == NULL));
-            if (!option_applies((option_id)i, (command_id)c)) {
+            if (!option_applies((option_id)i, (command_id)c))
                 continue;
-            }
             option_id found;
             assert_true(option_find((command_id)c, spec->name, strlen(spec->name), &found));
             assert_int_equal(found, i); /* no other option of the command has this name */
@@ -313,9 +310,8 @@ static char *captured(void (*print)(FILE *, command_id), command_id command) {
     assert_int_equal(fclose(out), 0);
     for (const char *line = text; *line != '\0';) {
         const size_t n = strcspn(line, "\n");
-        if (n > 100) {
+        if (n > 100)
             fail_msg("%zu columns: %.*s", n, (int)n, line);
-        }
         line += n + (line[n] == '\n');
     }
     return text;
@@ -335,11 +331,9 @@ static void print_environment(FILE *out, command_id command) {
 static bool has_flag(const char *text, const char *name) {
     char flag[WORD_BYTES + 4];
     (void)snprintf(flag, sizeof flag, "--%s", name);
-    for (const char *at = strstr(text, flag); at != NULL; at = strstr(at + 1, flag)) {
-        if (strchr(" \n", at[strlen(flag)]) != NULL) {
+    for (const char *at = strstr(text, flag); at != NULL; at = strstr(at + 1, flag))
+        if (strchr(" \n", at[strlen(flag)]) != NULL)
             return true;
-        }
-    }
     return false;
 }
 
@@ -349,18 +343,15 @@ static void test_help_texts(void **state) {
         char *text = captured(help_print_command, (command_id)c);
         assert_non_null(strstr(text, "usage: tern "));
         assert_non_null(strstr(text, "examples:\n  tern "));
-        for (int i = 0; i < OPT_COUNT; i++) {
-            if (option_applies((option_id)i, (command_id)c)) {
+        for (int i = 0; i < OPT_COUNT; i++)
+            if (option_applies((option_id)i, (command_id)c))
                 assert_true(has_flag(text, option_describe((option_id)i)->name));
-            }
-        }
         free(text);
     }
     char *program = captured(print_program, COMMAND_RUN);
     char *environment = captured(print_environment, COMMAND_RUN);
-    for (int c = 0; c < COMMAND_COUNT; c++) {
+    for (int c = 0; c < COMMAND_COUNT; c++)
         assert_non_null(strstr(program, command_describe((command_id)c)->summary));
-    }
     assert_non_null(strstr(environment, "TERN_THREADS RAYON_NUM_THREADS"));
     assert_null(strstr(environment, "TERN_PROMPT "));
     free(program);

@@ -24,18 +24,16 @@ static float limited(float x) {
 
 static uint32_t occurrences(const int32_t *text, size_t n, uint32_t last_n, int32_t token) {
     uint32_t count = 0;
-    for (size_t i = n > last_n ? n - last_n : 0; i < n; i++) {
+    for (size_t i = n > last_n ? n - last_n : 0; i < n; i++)
         count += text[i] == token;
-    }
     return count;
 }
 
 /* The logits that are picked from, behind a text of n tokens. */
 static void change(const tern_sampler_params *p, const int32_t *text, size_t n, float *logits,
                    uint32_t n_vocab) {
-    for (size_t i = 0; i < p->n_bias; i++) {
+    for (size_t i = 0; i < p->n_bias; i++)
         logits[p->bias[i].token] = limited(logits[p->bias[i].token] + p->bias[i].bias);
-    }
     for (uint32_t id = 0; id < n_vocab; id++) {
         const uint32_t count = occurrences(text, n, p->repeat_last_n, (int32_t)id);
         if (count > 0) {
@@ -52,9 +50,8 @@ static const float *sort_logits;
 static int compare_candidates(const void *a, const void *b) {
     const int32_t i = *(const int32_t *)a;
     const int32_t j = *(const int32_t *)b;
-    if (sort_logits[i] != sort_logits[j]) {
+    if (sort_logits[i] != sort_logits[j])
         return sort_logits[i] > sort_logits[j] ? -1 : 1;
-    }
     return (i > j) - (i < j);
 }
 
@@ -73,20 +70,17 @@ static int32_t definition(const tern_sampler_params *params, tern_chacha *random
                           const float *logits, size_t n) {
     int32_t order[VOCABULARY_MAX];
     float p[VOCABULARY_MAX];
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         order[i] = (int32_t)i;
-    }
     sort_logits = logits;
     qsort(order, n, sizeof *order, compare_candidates);
-    if (params->temperature == 0.0F) {
+    if (params->temperature == 0.0F)
         return order[0];
-    }
     const bool cut = params->top_k > 0 && params->top_k < n;
     const size_t m = cut ? params->top_k : n;
     float by_id[VOCABULARY_MAX];
-    for (size_t j = 0; j < m; j++) {
+    for (size_t j = 0; j < m; j++)
         by_id[j] = (logits[cut ? (size_t)order[j] : j] - logits[order[0]]) / params->temperature;
-    }
     softmax(by_id, m);
     const bool all = !cut && params->top_p >= 1.0F && params->min_p == 0.0F;
     for (size_t j = 0; j < m; j++) {
@@ -94,25 +88,21 @@ static int32_t definition(const tern_sampler_params *params, tern_chacha *random
         p[j] = cut ? by_id[j] : by_id[order[j]];
     }
     size_t by_top_p = params->top_p < 1.0F ? 0 : m;
-    for (double sum = 0.0; by_top_p < m && sum < (double)params->top_p; by_top_p++) {
+    for (double sum = 0.0; by_top_p < m && sum < (double)params->top_p; by_top_p++)
         sum += (double)p[by_top_p];
-    }
     size_t by_min_p = 1;
-    while (by_min_p < m && (double)p[by_min_p] >= (double)params->min_p * (double)p[0]) {
+    while (by_min_p < m && (double)p[by_min_p] >= (double)params->min_p * (double)p[0])
         by_min_p++;
-    }
     const size_t kept = all ? m : by_top_p < by_min_p ? by_top_p : by_min_p;
     double total = 0.0;
-    for (size_t j = 0; j < kept; j++) {
+    for (size_t j = 0; j < kept; j++)
         total += (double)p[j];
-    }
     const double r = tern_chacha_uniform(random) * total;
     double sum = 0.0;
     for (size_t j = 0; j + 1 < kept; j++) {
         sum += (double)p[j];
-        if (sum > r) {
+        if (sum > r)
             return order[j];
-        }
     }
     return order[kept - 1];
 }
@@ -132,9 +122,8 @@ static tern_sampler_params random_params(check_rng *rng, tern_logit_bias *bias, 
     static const float penalties[] = {0.0F, 0.5F, -0.5F, 2.0F};
     static const uint32_t windows[] = {0, 1, 3, 7, 1000};
     const uint32_t n_bias = check_below(rng, 4);
-    for (uint32_t i = 0; i < n_bias; i++) {
+    for (uint32_t i = 0; i < n_bias; i++)
         bias[i] = (tern_logit_bias){(int32_t)check_below(rng, n_vocab), 3.0F * check_normal(rng)};
-    }
     return (tern_sampler_params){.temperature = one_of(rng, temperatures, 4),
                                  .top_k = check_below(rng, 3) * check_below(rng, 20),
                                  .top_p = one_of(rng, shares, 4),
@@ -151,18 +140,16 @@ static tern_sampler_params random_params(check_rng *rng, tern_logit_bias *bias, 
 static tern_sampler *make(const tern_sampler_params *params, uint32_t n_vocab) {
     tern_sampler *s = NULL;
     tern_error err = {0};
-    if (tern_sampler_new(params, n_vocab, &s, &err) != TERN_OK) {
+    if (tern_sampler_new(params, n_vocab, &s, &err) != TERN_OK)
         fail_msg("%s", err.message);
-    }
     return s;
 }
 
 static int32_t pick(tern_sampler *s, const float *logits) {
     int32_t token = -1;
     tern_error err = {0};
-    if (tern_sampler_pick(s, logits, &token, &err) != TERN_OK) {
+    if (tern_sampler_pick(s, logits, &token, &err) != TERN_OK)
         fail_msg("%s", err.message);
-    }
     return token;
 }
 
@@ -184,16 +171,14 @@ static void test_picks_equal_the_definition(void **state) {
         for (size_t step = 0; step < STEPS; step++) {
             float logits[VOCABULARY_MAX];
             float kept[VOCABULARY_MAX];
-            for (uint32_t i = 0; i < n; i++) {
+            for (uint32_t i = 0; i < n; i++)
                 logits[i] = floorf(4.0F * check_normal(&rng)) / 2.0F;
-            }
             memcpy(kept, logits, sizeof kept);
             text[step] = pick(s, logits);
             assert_memory_equal(logits, kept, n * sizeof *logits); /* the caller's stay */
             change(&params, text, step, logits, n);
-            if (text[step] != definition(&params, &random, logits, n)) {
+            if (text[step] != definition(&params, &random, logits, n))
                 check_fail("step %zu: token %d", step, text[step]);
-            }
             tern_sampler_accept(s, text[step]);
         }
         tern_sampler_free(&s);
@@ -208,9 +193,8 @@ static void test_extremes(void **state) {
     for (int round = 0; round < 3000; round++) {
         enum { N = 20 };
         float logits[N];
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < N; i++)
             logits[i] = check_any_finite(&rng);
-        }
         const tern_logit_bias bias[] = {{3, one_of(&rng, extremes, 7)},
                                         {3, one_of(&rng, extremes, 7)}};
         const tern_sampler_params params = {.temperature = fabsf(one_of(&rng, extremes, 7)),

@@ -13,9 +13,8 @@
 static void test_exp(void **state) {
     (void)state;
     double worst = 0.0;
-    for (double x = -700.0; x < 700.0; x += 0.00713) {
+    for (double x = -700.0; x < 700.0; x += 0.00713)
         worst = fmax(worst, fabs(tern_double_exp(x) / exp(x) - 1.0));
-    }
     assert_true(worst < 4e-16);
     assert_true(tern_double_exp(0.0) == 1.0);
     assert_true(tern_double_exp(-745.1) == 0.0 && tern_double_exp(-1e300) == 0.0 &&
@@ -27,9 +26,8 @@ static void test_exp(void **state) {
 static void test_log(void **state) {
     (void)state;
     double worst = 0.0;
-    for (double x = 1e-6; x < 1e6; x *= 1.000013) {
+    for (double x = 1e-6; x < 1e6; x *= 1.000013)
         worst = fmax(worst, fabs(tern_double_log(x) - log(x)) / fmax(1.0, fabs(log(x))));
-    }
     assert_true(worst < 4e-16);
     assert_true(tern_double_log(1.0) == 0.0);
     assert_true(fabs(tern_double_log(DBL_MAX) - log(DBL_MAX)) < 1e-12);
@@ -80,9 +78,8 @@ static double mean_by_session(const tern_model *model, const perplexity_params *
             const int32_t token = i == 0 ? p->bos : tokens[w * p->stride + i];
             const int32_t next = tokens[w * p->stride + i + 1];
             const float *logits = tiny_eval(s, &token, 1);
-            if (i + 1 + scored >= p->ctx) {
+            if (i + 1 + scored >= p->ctx)
                 sum += tern_log_sum_exp(logits, info.n_vocab) - (double)logits[next];
-            }
         }
         tern_session_free(&s);
     }

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "tests/gguf_bytes.h"
 #include "authoring/convert/safetensors.h"
+#include "tests/gguf_bytes.h"
 
 /* A file of that header and n bytes of data, 0, 1, 2, ... */
 static gguf_bytes file_of(const char *header, size_t n) {

@@ -70,9 +70,8 @@ static void assert_stream(tern_chacha *c, const char *hex) {
     unhex(hex, expected, sizeof expected);
     for (size_t i = 0; i < sizeof expected; i += 4) {
         const uint32_t word = tern_chacha_next(c);
-        for (size_t j = 0; j < 4; j++) {
+        for (size_t j = 0; j < 4; j++)
             assert_int_equal((uint8_t)(word >> (8 * j)), expected[i + j]);
-        }
     }
 }
 
@@ -93,16 +92,14 @@ static void test_chacha_seed_fills_the_key(void **state) {
     (void)state;
     static const uint8_t nonce[8];
     uint8_t key[32];
-    for (int i = 0; i < 32; i += 8) {
+    for (int i = 0; i < 32; i += 8)
         memcpy(key + i, "\x88\x77\x66\x55\x44\x33\x22\x11", 8);
-    }
     tern_chacha a;
     tern_chacha b;
     tern_chacha_start(&a, key, nonce);
     tern_chacha_seed(&b, UINT64_C(0x1122334455667788));
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 100; i++)
         assert_int_equal(tern_chacha_next(&a), tern_chacha_next(&b));
-    }
     tern_chacha_seed(&b, 0);
     assert_stream(&b, chacha_vectors[0].stream);
 }
@@ -170,29 +167,25 @@ static const float *sort_logits;
 static int compare_candidates(const void *a, const void *b) {
     const int32_t i = *(const int32_t *)a;
     const int32_t j = *(const int32_t *)b;
-    if (sort_logits[i] != sort_logits[j]) {
+    if (sort_logits[i] != sort_logits[j])
         return sort_logits[i] > sort_logits[j] ? -1 : 1;
-    }
     return (i > j) - (i < j);
 }
 
 static int32_t *ranked(const float *logits, size_t n) {
     int32_t *ids = malloc(n * sizeof *ids);
     assert_non_null(ids);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         ids[i] = (int32_t)i;
-    }
     sort_logits = logits;
     qsort(ids, n, sizeof *ids, compare_candidates);
     return ids;
 }
 
 static size_t rank_of(const int32_t *order, size_t n, int32_t id) {
-    for (size_t i = 0; i < n; i++) {
-        if (order[i] == id) {
+    for (size_t i = 0; i < n; i++)
+        if (order[i] == id)
             return i;
-        }
-    }
     fail_msg("token %d is not a candidate", id);
     return n;
 }
@@ -251,9 +244,8 @@ static void test_top_p_keeps_the_shortest_run(void **state) {
     /* probabilities 0.5, 0.25, 0.125, 0.0625, 0.0625, stored backwards */
     float logits[5];
     const double p[] = {0.0625, 0.0625, 0.125, 0.25, 0.5};
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i++)
         logits[i] = (float)log(p[i]);
-    }
     const struct {
         float top_p;
         int32_t lowest; /* smallest id that may appear */
@@ -262,9 +254,8 @@ static void test_top_p_keeps_the_shortest_run(void **state) {
         for (uint32_t k = 0; k < 5; k += 4) { /* without top-k, and behind a top-k of 4 */
             tern_sampler *s = make(1.0F, k, cases[i].top_p, 42, 5);
             bool seen[5] = {false};
-            for (int draw = 0; draw < 3000; draw++) {
+            for (int draw = 0; draw < 3000; draw++)
                 seen[pick(s, logits)] = true;
-            }
             for (int32_t id = 0; id < 5; id++) {
                 const bool tie_lost = id == 1 && (k == 4 || cases[i].top_p < 0.937F);
                 assert_int_equal(seen[id], id >= cases[i].lowest && !tie_lost);
@@ -293,9 +284,8 @@ static void test_frequencies_follow_softmax(void **state) {
                 sum += expected[i];
             }
             int count[N] = {0};
-            for (int d = 0; d < DRAWS; d++) {
+            for (int d = 0; d < DRAWS; d++)
                 count[pick(s, logits)]++;
-            }
             double chi2 = 0.0;
             for (int i = 0; i < N; i++) {
                 const double e = expected[i] / sum * DRAWS;
@@ -318,9 +308,8 @@ static int32_t reference_pick(tern_chacha *random, const float *logits, size_t n
     const float max = logits[order[0]];
     const bool cut = k > 0 && k < n;
     const size_t m = cut ? k : n;
-    for (size_t j = 0; j < m; j++) {
+    for (size_t j = 0; j < m; j++)
         p[j] = (logits[cut ? (size_t)order[j] : j] - max) / temperature;
-    }
     row->fn.softmax(p, m);
     const bool by_id = !cut && top_p >= 1.0F;
     for (size_t j = 0; j < m; j++) {
@@ -329,15 +318,13 @@ static int32_t reference_pick(tern_chacha *random, const float *logits, size_t n
     }
     double total = 0.0;
     size_t kept = 0;
-    while (kept < m && (kept == 0 || top_p >= 1.0F || total < (double)top_p)) {
+    while (kept < m && (kept == 0 || top_p >= 1.0F || total < (double)top_p))
         total += candidate_p[kept++];
-    }
     const double r = tern_chacha_uniform(random) * total;
     double sum = candidate_p[0];
     size_t j = 0;
-    while (j + 1 < kept && !(sum > r)) {
+    while (j + 1 < kept && !(sum > r))
         sum += candidate_p[++j];
-    }
     const int32_t id = order[j];
     free(order);
     free(p);
@@ -410,9 +397,8 @@ static void test_known_tokens(void **state) {
     tern_sampler *s = make(1.0F, 0, 1.0F, 42, 8);
     tern_chacha c;
     tern_chacha_seed(&c, 42);
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 64; i++)
         assert_int_equal(pick(s, logits), (int32_t)(8.0 * tern_chacha_uniform(&c)));
-    }
     tern_sampler_free(&s);
 }
 
@@ -505,9 +491,8 @@ static void test_extreme_logits(void **state) {
     const float logits[4] = {-FLT_MAX, FLT_MAX, 0.0F, -FLT_MAX};
     for (uint32_t k = 0; k < 3; k += 2) {
         tern_sampler *s = make(FLT_MIN, k, 0.99F, 42, 4);
-        for (int i = 0; i < 20; i++) {
+        for (int i = 0; i < 20; i++)
             assert_int_equal(pick(s, logits), 1);
-        }
         tern_sampler_free(&s);
     }
 }

@@ -26,9 +26,8 @@ static tern_model *open_model(const char *isa) {
     tern_model *model = NULL;
     tern_error err = {0};
     params.isa = isa;
-    if (tern_model_open(MODEL_FILE, &params, &model, &err) != TERN_OK) {
+    if (tern_model_open(MODEL_FILE, &params, &model, &err) != TERN_OK)
         fail_msg("%s", err.message);
-    }
     return model;
 }
 

@@ -76,9 +76,8 @@ static void hold_after(int calls) {
     until.tv_sec += PATIENCE;
     let(calls);
     (void)pthread_mutex_lock(&gate.lock);
-    while (!gate.held && late == 0) {
+    while (!gate.held && late == 0)
         late = pthread_cond_timedwait(&gate.changed, &gate.lock, &until);
-    }
     (void)pthread_mutex_unlock(&gate.lock);
     if (late != 0) {
         let(FREE);
@@ -93,9 +92,8 @@ static int set_up(void **state) {
     tern_error err = {0};
     tern_model_params params = tern_model_params_default();
     if (tern_model_open(TERN_SOURCE_DIR "/models/tern-small.gguf", &params, &f.model, &err) !=
-        TERN_OK) {
+        TERN_OK)
         return -1;
-    }
     tern_engine_params engine = tern_engine_params_default();
     engine.n_sequences = 1;
     engine.n_batch = 8;
@@ -145,9 +143,8 @@ static void hear(int fd, const char *words) {
     size_t n = 0;
     do {
         const ssize_t more = recv(fd, heard + n, sizeof heard - 1 - n, 0);
-        if (more <= 0) {
+        if (more <= 0)
             check_fail("\"%s\" did not come: %.*s", words, (int)n, heard);
-        }
         n += (size_t)more;
         heard[n] = '\0';
     } while (strstr(heard, words) == NULL);
@@ -160,9 +157,8 @@ static double page(const char *name) {
     size_t n = 0;
     const int fd = dial();
     say(fd, request, sizeof request - 1);
-    for (ssize_t more = 1; more > 0 && n<sizeof heard - 1; n += more> 0 ? (size_t)more : 0) {
+    for (ssize_t more = 1; more > 0 && n<sizeof heard - 1; n += more> 0 ? (size_t)more : 0)
         more = recv(fd, heard + n, sizeof heard - 1 - n, 0);
-    }
     heard[n] = '\0';
     (void)close(fd);
     char line[96];
@@ -179,9 +175,8 @@ static bool at_rest(void) {
 static void wait_until(bool (*reached)(void)) {
     for (int i = 0; i < PATIENCE * 1000; i++) {
         const struct timespec pause = {.tv_nsec = 1000000};
-        if (reached()) {
+        if (reached())
             return;
-        }
         (void)nanosleep(&pause, NULL);
     }
     let(FREE);
@@ -336,9 +331,8 @@ static void test_at_the_end(void **state) {
     for (int i = 0; i < 8; i++) {
         const int fd = dial();
         say(fd, request, sizeof request - 1);
-        if (i % 2 == 0) {
+        if (i % 2 == 0)
             hear(fd, "HTTP/1.1 200");
-        }
         (void)close(fd);
     }
     wait_until(at_rest);

@@ -38,9 +38,8 @@ static void test_a_million_letters(void **state) {
     tern_sha256 h;
     char hex[65];
     tern_sha256_start(&h);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 1000; i++)
         tern_sha256_add(&h, block, sizeof block);
-    }
     tern_sha256_finish(&h, hex);
     assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
@@ -48,9 +47,8 @@ static void test_a_million_letters(void **state) {
 static void test_pieces_do_not_matter(void **state) {
     (void)state;
     char bytes[200];
-    for (size_t i = 0; i < sizeof bytes; i++) {
+    for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 37);
-    }
     for (size_t n = 0; n <= sizeof bytes; n++) {
         char whole[65];
         tern_sha256 h;

@@ -11,9 +11,8 @@ static size_t end_of(const tern_stops *s, const char *text, size_t size, size_t 
     *given = 0;
     for (size_t n = 1; n <= size; n++) {
         const size_t matched = tern_stops_match(s, text, n);
-        if (matched > 0) {
+        if (matched > 0)
             return n - matched;
-        }
         const size_t held = tern_stops_held(s, text, n);
         assert_true(n - held >= *given); /* nothing given is taken back */
         *given = n - held;
@@ -28,9 +27,8 @@ static size_t end_by_search(const tern_stops *s, const char *text, size_t size) 
     for (size_t i = 0; i < s->n; i++) {
         const size_t n = strlen(s->texts[i]);
         const char *found = n <= size ? memmem(text, size, s->texts[i], n) : NULL;
-        if (found == NULL) {
+        if (found == NULL)
             continue;
-        }
         const size_t from = (size_t)(found - text);
         if (from + n < end || (from + n == end && from < begin)) {
             end = from + n;
@@ -56,18 +54,16 @@ static void test_random_texts(void **state) {
         const char *texts[3];
         for (int w = 0; w < 3; w++) {
             const size_t n = 1 + check_below(&rng, 6);
-            for (size_t i = 0; i < n; i++) {
+            for (size_t i = 0; i < n; i++)
                 words[w][i] = "ab"[check_below(&rng, 2)];
-            }
             words[w][n] = '\0';
             texts[w] = words[w];
         }
         const tern_stops s = {texts, check_below(&rng, 4)};
         char text[40];
         const size_t size = check_below(&rng, sizeof text);
-        for (size_t i = 0; i < size; i++) {
+        for (size_t i = 0; i < size; i++)
             text[i] = "abc"[check_below(&rng, 3)];
-        }
         check_text(&s, text, size);
     }
 }

@@ -402,12 +402,11 @@ static void check_vocab(tern_synth_tokens kind, size_t n_tokens, size_t n_specia
     ranked *tokens = sort_unique(v.tokens, v.n_tokens);
     ranked *merges = sort_unique(v.merges, v.n_merges);
     size_t n_control = 0;
-    for (size_t i = 0; i < n_tokens; i++) {
+    for (size_t i = 0; i < n_tokens; i++)
         if (v.types[i] == 3)
             n_control++;
         else if (i % step == 0) /* merges build exactly this token */
             assert_int_equal(encode(v.tokens[i], merges, v.n_merges), 1);
-    }
     assert_int_equal(n_control, n_special);
     free(tokens);
     free(merges);

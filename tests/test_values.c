@@ -51,9 +51,8 @@ static void test_texts(void **state) {
     assert_text(scalar_of(TERN_GGUF_STRING, "\0\0\0\0\0\0\0\0"), "\"\"");
     uint8_t data[8 + 80] = {80}; /* 59 letters, then characters of two bytes: cut before one */
     memset(data + 8, 'a', 59);
-    for (size_t i = 59; i + 1 < 80; i += 2) {
+    for (size_t i = 59; i + 1 < 80; i += 2)
         memcpy(data + 8 + i, "\xc3\xa9", 2);
-    }
     char expected[80] = "\"";
     memset(expected + 1, 'a', 59);
     memcpy(expected + 60, "...\"", 5);

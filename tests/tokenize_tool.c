@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
     unsigned flags = 0;
     if (argc < 2)
         return fail("which file?");
-    for (int i = 2; i < argc; i++) {
+    for (int i = 2; i < argc; i++)
         if (strcmp(argv[i], "--parse") == 0)
             flags |= TERN_TOKENIZE_PARSE;
         else if (strcmp(argv[i], "--special") == 0)
@@ -77,7 +77,6 @@ int main(int argc, char **argv) {
             pre = argv[++i];
         else
             return fail("unknown argument");
-    }
     tern_error err = {0};
     tern_tokenizer *t = NULL;
     if (tern_tokenizer_open(argv[1], pre, &t, &err) != TERN_OK)

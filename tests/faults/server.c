@@ -119,9 +119,8 @@ static size_t receive(int fd, char *bytes, size_t most) {
         n = recv(fd, bytes + size, most - size, 0);
         size += n > 0 ? (size_t)n : 0;
     }
-    if (size == most || (n < 0 && recv(fd, bytes, 1, MSG_DONTWAIT) != 0 && size == 0)) {
+    if (size == most || (n < 0 && recv(fd, bytes, 1, MSG_DONTWAIT) != 0 && size == 0))
         return 0;
-    }
     return size;
 }
 
@@ -130,16 +129,13 @@ static bool join_chunks(const char *at, const char *end, reply *r) {
     for (;;) {
         char *next;
         const unsigned long n = strtoul(at, &next, 16);
-        if (next == at || next + 2 > end) {
+        if (next == at || next + 2 > end)
             return false;
-        }
         at = next + 2;
-        if (n == 0) {
+        if (n == 0)
             return end - at == 2;
-        }
-        if (n + 2 > (size_t)(end - at)) {
+        if (n + 2 > (size_t)(end - at))
             return false;
-        }
         memcpy(r->bytes + r->size, at, n);
         r->size += n;
         at += n + 2;
@@ -150,13 +146,11 @@ static bool join_chunks(const char *at, const char *end, reply *r) {
 static bool take_apart(const char *text, size_t size, reply *r) {
     const char *body = strstr(text, "\r\n\r\n");
     const char *length = strstr(text, "Content-Length: ");
-    if (body == NULL || sscanf(text, "HTTP/1.1 %u ", &r->status) != 1) {
+    if (body == NULL || sscanf(text, "HTTP/1.1 %u ", &r->status) != 1)
         return false;
-    }
     body += 4;
-    if (strstr(text, "Transfer-Encoding: chunked") != NULL) {
+    if (strstr(text, "Transfer-Encoding: chunked") != NULL)
         return join_chunks(body, text + size, r);
-    }
     r->size = (size_t)(text + size - body);
     memcpy(r->bytes, body, r->size);
     return length != NULL && strtoul(length + 16, NULL, 10) == r->size;
@@ -170,25 +164,22 @@ static bool ends_with(const reply *r, const char *end) {
 /* Whether the last event of a stream has that in it. */
 static bool last_has(const reply *r, const char *words) {
     const char *at = r->bytes, *next;
-    while ((next = strstr(at, "\n\n")) != NULL && next[2] != '\0') {
+    while ((next = strstr(at, "\n\n")) != NULL && next[2] != '\0')
         at = next + 2;
-    }
     return next != NULL && strstr(at, words) != NULL;
 }
 
 /* A reply that is framed whole must be one: what it says is compared with what is printed when
  * nothing fails. */
 static verdict judge(const char *header, size_t i, const reply *r) {
-    if (strstr(header, "Content-Type: ") == NULL) {
+    if (strstr(header, "Content-Type: ") == NULL)
         return HALF;
-    }
     if (strstr(header, "text/event-stream") != NULL) {
         const bool refused = last_has(r, "\"error\":{") || last_has(r, "event: response.failed");
         return refused ? REFUSED : last_has(r, requests[i].last) ? WHOLE : HALF;
     }
-    if (r->status >= 500) {
+    if (r->status >= 500)
         return strstr(r->bytes, "\"error\":{") != NULL && ends_with(r, "}") ? REFUSED : HALF;
-    }
     return WHOLE;
 }
 
@@ -226,9 +217,8 @@ static void print(size_t i, reply *r) {
     leave_out(r, "\"created_at\":");
     leave_out(r, "_ms\":");
     leave_out(r, "_per_second\":");
-    if (requests[i].varies) {
+    if (requests[i].varies)
         r->bytes[0] = '\0';
-    }
     printf("%s: %u %s\n", requests[i].line, r->status, r->bytes);
 }
 
@@ -243,15 +233,12 @@ static int ask_all(uint16_t port) {
     static reply r;
     for (size_t i = 0; i < REQUESTS; i++) {
         verdict v = ask(port, i, &r);
-        if (v != WHOLE) {
+        if (v != WHOLE)
             fprintf(stderr, "tern: request %zu: %s\n", i, names[v]);
-        }
-        if (v != WHOLE && v != HALF && !lasts()) {
+        if (v != WHOLE && v != HALF && !lasts())
             v = ask(port, i, &r);
-        }
-        if (v != WHOLE) {
+        if (v != WHOLE)
             return v == HALF || !lasts() ? PROBLEM : 1;
-        }
         print(i, &r);
     }
     return fflush(stdout) == 0 ? 0 : 1;
@@ -272,9 +259,8 @@ static int serve(const tern_model *model, tern_error *err) {
                             .max_tokens = 8};
     config.engine.threads = 1;
     config.engine.n_sequences = 3;
-    if (server_open(&config, &s, err) != TERN_OK) {
+    if (server_open(&config, &s, err) != TERN_OK)
         return 1;
-    }
     const char *port = strrchr(server_address(s), ':');
     const int status = ask_all((uint16_t)strtoul(port + 1, NULL, 10));
     server_close(&s);
@@ -285,14 +271,12 @@ int main(int argc, char **argv) {
     tern_model *model = NULL;
     tern_error err = {0};
     int status = 1;
-    if (argc != 2) {
+    if (argc != 2)
         (void)tern_fail(&err, TERN_ERR_ARG, "usage: server MODEL");
-    } else if (tern_model_open(argv[1], NULL, &model, &err) == TERN_OK) {
+    else if (tern_model_open(argv[1], NULL, &model, &err) == TERN_OK)
         status = serve(model, &err);
-    }
     tern_model_free(&model);
-    if (err.status != TERN_OK) {
+    if (err.status != TERN_OK)
         fprintf(stderr, "tern: %s\n", err.message);
-    }
     return status;
 }

@@ -15,11 +15,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_findings(const receipt_findings *f) {
-    for (size_t i = 0; i < f->n; i++) {
-        if (strchr(f->lines[i], ':') == NULL || strchr(f->lines[i], '\n') != NULL) {
+    for (size_t i = 0; i < f->n; i++)
+        if (strchr(f->lines[i], ':') == NULL || strchr(f->lines[i], '\n') != NULL)
             abort(); /* not one line that names its field */
-        }
-    }
 }
 
 static void check_round_trip(const json_t *receipt) {
@@ -27,14 +25,12 @@ static void check_round_trip(const json_t *receipt) {
     tern_error err = {0};
     char *text = json_dump(receipt, (json_style){.indent = 2});
     json_t *again = text != NULL ? receipt_parse(text, strlen(text), "again", &err) : NULL;
-    if (again == NULL) {
+    if (again == NULL)
         abort();
-    }
     receipt_digest_of(receipt, before);
     receipt_digest_of(again, after);
-    if (strcmp(before, after) != 0) {
+    if (strcmp(before, after) != 0)
         abort();
-    }
     json_decref(again);
     free(text);
 }
@@ -44,17 +40,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     receipt_findings found = {0};
     json_t *receipt = receipt_parse((const char *)data, size, "fuzz", &err);
     if (receipt == NULL) {
-        if (err.message[0] == '\0') {
+        if (err.message[0] == '\0')
             abort();
-        }
         return 0;
     }
     (void)receipt_check(receipt, &found);
     (void)!sign_check(receipt, NULL, &found, NULL);
     check_findings(&found);
-    if (found.n <= 1) { /* the digest, perhaps */
+    if (found.n <= 1) /* the digest, perhaps */
         check_round_trip(receipt);
-    }
     receipt_findings_free(&found);
     json_decref(receipt);
     return 0;

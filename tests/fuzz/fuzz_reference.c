@@ -24,10 +24,9 @@ static void touch_case(const reference_case *c) {
     for (size_t i = 0; i < c->n_greedy; i++)
         sink += (uint64_t)c->greedy[i] + (c->margins != NULL && c->margins[i] > 0);
     for (size_t i = 0; i < c->n_rows; i++) {
-        for (size_t k = 0; k < c->rows[i].n; k++) {
+        for (size_t k = 0; k < c->rows[i].n; k++)
             if (c->rows[i].ids[k] < 0 || c->rows[i].logits[k] - c->rows[i].logits[k] != 0)
                 abort();
-        }
     }
     touch_file_name(c->logits);
     touch_file_name(c->keys);

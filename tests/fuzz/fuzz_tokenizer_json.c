@@ -87,12 +87,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_vocabulary(v);
     const tern_status status = tern_tokenizer_build(v, NULL, &t, &err);
     tern_vocabulary_free(&v);
-    if (status == TERN_OK) {
+    if (status == TERN_OK)
         for (unsigned flags = 0; flags < 4; flags++)
             check_text(t, text, tail, flags);
-    } else {
+    else
         require(t == NULL && strncmp(err.message, "fuzz: ", 6) == 0);
-    }
     tern_tokenizer_free(&t);
     return 0;
 }

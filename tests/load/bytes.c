@@ -20,9 +20,8 @@ void bytes_add(bytes *b, const char *data, size_t size) {
         b->capacity = 2 * (b->size + size) + 256;
         b->data = grow(b->data, b->capacity);
     }
-    if (size > 0) {
+    if (size > 0)
         memcpy(b->data + b->size, data, size);
-    }
     b->size += size;
     b->data[b->size] = '\0';
 }
@@ -69,9 +68,8 @@ static int compare(const void *a, const void *b) {
 }
 
 double samples_at(samples *s, double share) {
-    if (s->n == 0) {
+    if (s->n == 0)
         return 0.0;
-    }
     qsort(s->seconds, s->n, sizeof *s->seconds, compare);
     const size_t at = (size_t)(share * (double)s->n);
     return s->seconds[at < s->n ? at : s->n - 1];

@@ -65,9 +65,8 @@ static bool connect_to(client *c, int epoll) {
     const int yes = 1, few = SLOW_BUFFER;
     c->fd = socket(at->name.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    if (c->behaviour == READS_SLOWLY) {
+    if (c->behaviour == READS_SLOWLY)
         (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof few);
-    }
     struct epoll_event event = {.events = EPOLLOUT, .data.ptr = c};
     if (c->fd < 0 || (connect(c->fd, &at->name.any, at->size) != 0 && errno != EINPROGRESS) ||
         epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event) != 0) {
@@ -108,19 +107,16 @@ static void write_request(client *c) {
 static void make_intentions(client *c) {
     const bool pauses = c->behaviour == WRITES_SLOWLY || c->behaviour == STOPS_WRITING;
     c->leave_at = SIZE_MAX;
-    if (c->behaviour == LEAVES || c->behaviour == RESETS || c->behaviour == HALF_CLOSES) {
+    if (c->behaviour == LEAVES || c->behaviour == RESETS || c->behaviour == HALF_CLOSES)
         c->leave_at = random_below(&c->random, 3) * random_below(&c->random, 3000);
-    }
-    if (c->behaviour != ASKS_NONSENSE) {
+    if (c->behaviour != ASKS_NONSENSE)
         c->pause_at = pauses ? random_below(&c->random, (uint32_t)c->out.size) : SIZE_MAX;
-    }
 }
 
 void client_begin(client *c, int epoll) {
     c->behaviour = choose(c);
-    if (c->behaviour == READS_SLOWLY) {
+    if (c->behaviour == READS_SLOWLY)
         hang_up(c); /* its buffer is smaller */
-    }
     write_request(c);
     make_intentions(c);
     framing_clear(&c->reply);
@@ -160,9 +156,8 @@ static void rest(client *c) {
 static void end_cut(client *c) {
     if (c->recipe != NULL && c->stream && c->reply.status == 200) {
         answer_take_stream(&c->answer, &c->reply.body);
-        if (!answer_agrees(&c->answer, &c->recipe->expected, true)) {
+        if (!answer_agrees(&c->answer, &c->recipe->expected, true))
             fail(c, c->answer.wrong);
-        }
     }
     c->plan->tally->cut++;
     hang_up(c);
@@ -176,9 +171,8 @@ static void leave(client *c) {
         c->leave_at = SIZE_MAX;
         return; /* and reads on */
     }
-    if (c->behaviour == RESETS) {
+    if (c->behaviour == RESETS)
         (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &rude, sizeof rude);
-    }
     end_cut(c);
 }
 
@@ -186,23 +180,20 @@ static void check_text(client *c) {
     tally *t = c->plan->tally;
     if (c->reply.status == 429) {
         t->busy++;
-        if (!c->reply.retry) {
+        if (!c->reply.retry)
             fail(c, "no Retry-After");
-        }
         return;
     }
     if (c->reply.status != 200) {
         fail(c, "another status");
         return;
     }
-    if (c->stream) {
+    if (c->stream)
         answer_take_stream(&c->answer, &c->reply.body);
-    } else {
+    else
         answer_take_whole(&c->answer, &c->reply.body);
-    }
-    if (!answer_agrees(&c->answer, &c->recipe->expected, false)) {
+    if (!answer_agrees(&c->answer, &c->recipe->expected, false))
         fail(c, c->answer.wrong);
-    }
     t->tokens += (uint64_t)c->answer.generated_tokens;
 }
 
@@ -210,15 +201,13 @@ static void check_text(client *c) {
 static void end_whole(client *c) {
     const bool nonsensical = c->behaviour == ASKS_NONSENSE;
     c->plan->tally->whole++;
-    if (c->recipe != NULL) {
+    if (c->recipe != NULL)
         check_text(c);
-    } else if (c->reply.status != (nonsensical ? nonsense[c->pause_at].status : 200)) {
+    else if (c->reply.status != (nonsensical ? nonsense[c->pause_at].status : 200))
         fail(c, "another status");
-    }
     const bool kept = c->plan->gentle || random_below(&c->random, 8) > 0;
-    if (c->reply.closes || c->behaviour == HALF_CLOSES || c->behaviour == READS_SLOWLY || !kept) {
+    if (c->reply.closes || c->behaviour == HALF_CLOSES || c->behaviour == READS_SLOWLY || !kept)
         hang_up(c);
-    }
     rest(c);
 }
 
@@ -227,14 +216,12 @@ static void end_whole(client *c) {
 /* Times between texts of a stream, of those that do not slow it down themselves. */
 static void note_time(client *c) {
     const unsigned before = c->answer.n_texts;
-    if (c->recipe == NULL || !c->stream || c->reply.status != 200) {
+    if (c->recipe == NULL || !c->stream || c->reply.status != 200)
         return;
-    }
     answer_take_stream(&c->answer, &c->reply.body);
     if (c->answer.n_texts == before || c->behaviour == READS_SLOWLY ||
-        c->behaviour == WRITES_SLOWLY) {
+        c->behaviour == WRITES_SLOWLY)
         return;
-    }
     const double now = load_now();
     samples_add(before == 0 ? &c->plan->tally->first : &c->plan->tally->between,
                 now - (before == 0 ? c->began : c->last));
@@ -246,13 +233,11 @@ static void receive(client *c, int epoll) {
     const bool slow = c->behaviour == READS_SLOWLY;
     const size_t most = slow ? 1 + random_below(&c->random, 512) : sizeof buffer;
     const ssize_t n = recv(c->fd, buffer, most, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    }
     if (n <= 0) {
-        if (c->behaviour != HALF_CLOSES) {
+        if (c->behaviour != HALF_CLOSES)
             fail(c, n < 0 ? "the connection was reset" : "the connection was closed");
-        }
         end_cut(c);
         return;
     }
@@ -280,16 +265,14 @@ static void transmit(client *c, int epoll) {
         return;
     }
     c->sent += n > 0 ? (size_t)n : 0;
-    if (c->sent < end) {
+    if (c->sent < end)
         return;
-    }
-    if (end < c->out.size) {
+    if (end < c->out.size)
         c->wake = load_now() + 0.001 * random_below(&c->random, 300);
-    } else if (c->leave_at == 0) {
+    else if (c->leave_at == 0)
         c->wake = load_now() + 0.001 * random_below(&c->random, 50);
-    } else if (c->behaviour == READS_SLOWLY) {
+    else if (c->behaviour == READS_SLOWLY)
         c->wake = load_now() + 0.001 * random_below(&c->random, 1500); /* all of it piles up */
-    }
     const bool deaf = end < c->out.size || c->behaviour == READS_SLOWLY;
     listen_for(c, epoll, c->wake > 0.0 && deaf ? 0 : EPOLLIN);
 }
@@ -297,9 +280,8 @@ static void transmit(client *c, int epoll) {
 void client_wake(client *c, int epoll) {
     c->wake = 0.0;
     if (!c->busy) {
-        if (!c->plan->ending) {
+        if (!c->plan->ending)
             client_begin(c, epoll);
-        }
     } else if (c->behaviour == WRITES_SLOWLY) {
         c->pause_at = SIZE_MAX;
         listen_for(c, epoll, EPOLLIN | EPOLLOUT);
@@ -312,16 +294,14 @@ void client_wake(client *c, int epoll) {
 
 void client_ready(client *c, int epoll, bool readable, bool writable) {
     if (!c->busy) {
-        if (readable) {
+        if (readable)
             hang_up(c); /* the server ended what was kept */
-        }
         return;
     }
-    if (writable) {
+    if (writable)
         transmit(c, epoll);
-    } else if (readable) {
+    else if (readable)
         receive(c, epoll);
-    }
 }
 
 void client_free(client *c) {

@@ -30,14 +30,12 @@ static void read_line(framing *f, const char *line) {
 static void read_head(framing *f) {
     const char *head = f->head.data;
     f->status = begins(head, "HTTP/1.1 ") ? (unsigned)strtoul(head + 9, NULL, 10) : 0;
-    for (const char *at = strstr(head, "\r\n"); at != NULL; at = strstr(at + 2, "\r\n")) {
+    for (const char *at = strstr(head, "\r\n"); at != NULL; at = strstr(at + 2, "\r\n"))
         read_line(f, at + 2);
-    }
-    if (f->status < 200 || f->status > 599 || f->state == FRAMING_HEAD) {
+    if (f->status < 200 || f->status > 599 || f->state == FRAMING_HEAD)
         f->state = FRAMING_WRONG;
-    } else if (f->state == FRAMING_LENGTH && f->left == 0) {
+    else if (f->state == FRAMING_LENGTH && f->left == 0)
         f->state = FRAMING_DONE;
-    }
 }
 
 /* A chunk's size: hexadecimal digits and the end of a line. */
@@ -56,18 +54,16 @@ static void take_byte(framing *f, char byte) {
     const char *end = f->state == FRAMING_HEAD ? "\r\n\r\n" : "\r\n";
     const size_t n = strlen(end);
     bytes_add(&f->head, &byte, 1);
-    if (f->head.size < n || strcmp(f->head.data + f->head.size - n, end) != 0) {
+    if (f->head.size < n || strcmp(f->head.data + f->head.size - n, end) != 0)
         return;
-    }
-    if (f->state == FRAMING_HEAD) {
+    if (f->state == FRAMING_HEAD)
         read_head(f);
-    } else if (f->state == FRAMING_CHUNK_SIZE) {
+    else if (f->state == FRAMING_CHUNK_SIZE)
         read_size(f);
-    } else if (f->head.size != n) {
+    else if (f->head.size != n)
         f->state = FRAMING_WRONG;
-    } else {
+    else
         f->state = f->state == FRAMING_LAST_END ? FRAMING_DONE : FRAMING_CHUNK_SIZE;
-    }
     bytes_drop(&f->head, f->head.size);
 }
 
@@ -82,9 +78,8 @@ size_t framing_take(framing *f, const char *data, size_t size) {
         bytes_add(&f->body, data + i, n);
         i += n;
         f->left -= n;
-        if (f->left == 0) {
+        if (f->left == 0)
             f->state = f->state == FRAMING_LENGTH ? FRAMING_DONE : FRAMING_CHUNK_END;
-        }
     }
     return i;
 }

@@ -69,16 +69,14 @@ unsigned ask_alone(const place *at, const bytes *request, bytes *body) {
     const int fd = socket(at->name.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ssize_t n = -1;
-    if (fd >= 0 && connect(fd, &at->name.any, at->size) == 0) {
+    if (fd >= 0 && connect(fd, &at->name.any, at->size) == 0)
         n = send(fd, request->data, request->size, MSG_NOSIGNAL);
-    }
     while (n > 0 && reply.state != FRAMING_DONE && reply.state != FRAMING_WRONG) {
         n = recv(fd, buffer, sizeof buffer, 0);
         (void)framing_take(&reply, buffer, n > 0 ? (size_t)n : 0);
     }
-    if (fd >= 0) {
+    if (fd >= 0)
         (void)close(fd);
-    }
     const unsigned status = reply.state == FRAMING_DONE ? reply.status : 0;
     bytes_drop(body, body->size);
     bytes_add(body, reply.body.data, reply.body.size);
@@ -111,11 +109,9 @@ static double metric(const plan *p, const char *name) {
     page_write("/metrics", &request);
     if (ask_alone(&p->at, &request, &body) == 200) {
         const size_t n = strlen(name);
-        for (const char *at = strstr(body.data, name); at != NULL; at = strstr(at + 1, name)) {
-            if (at[-1] == '\n' && at[n] == ' ') {
+        for (const char *at = strstr(body.data, name); at != NULL; at = strstr(at + 1, name))
+            if (at[-1] == '\n' && at[n] == ' ')
                 value = strtod(at + n, NULL);
-            }
-        }
     }
     bytes_free(&request);
     bytes_free(&body);
@@ -127,14 +123,11 @@ static double resident_mib(long pid) {
     double mib = 0.0;
     (void)snprintf(path, sizeof path, "/proc/%ld/status", pid);
     FILE *f = pid > 0 ? fopen(path, "r") : NULL;
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-        if (strncmp(line, "VmRSS:", 6) == 0) {
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, "VmRSS:", 6) == 0)
             mib = strtod(line + 6, NULL) / 1024.0;
-        }
-    }
-    if (f != NULL) {
+    if (f != NULL)
         (void)fclose(f);
-    }
     return mib;
 }
 
@@ -146,9 +139,8 @@ static size_t look(client *clients, size_t n, int epoll) {
     size_t busy = 0;
     for (size_t i = 0; i < n; i++) {
         client *c = &clients[i];
-        if ((c->wake > 0.0 && now >= c->wake) || (!c->busy && !c->plan->ending && c->wake == 0.0)) {
+        if ((c->wake > 0.0 && now >= c->wake) || (!c->busy && !c->plan->ending && c->wake == 0.0))
             client_wake(c, epoll);
-        }
         busy += c->busy;
     }
     return busy;
@@ -185,9 +177,8 @@ static double check_rest(const plan *p) {
         used = metric(p, "tern_cache_pages_used");
         (void)nanosleep(&pause, NULL);
     }
-    if (left != 0.0 || used != 0.0) {
+    if (left != 0.0 || used != 0.0)
         load_fail(p->tally, "at the end %.0f answers are there and %.0f pages used", left, used);
-    }
     return used;
 }
 
@@ -241,13 +232,11 @@ static bool read_options(int argc, char **argv, settings *s) {
             continue;
         }
         size_t k = 0;
-        while (k < N && strcmp(argv[i], known[k].name) != 0) {
+        while (k < N && strcmp(argv[i], known[k].name) != 0)
             k++;
-        }
         char *end = "?";
-        if (k < N && i + 1 < argc) {
+        if (k < N && i + 1 < argc)
             *known[k].value = strtol(argv[++i], &end, 10);
-        }
         if (*end != '\0') {
             (void)fprintf(stderr, "load: %s: not understood; the top of main.c has the options\n",
                           argv[i]);
@@ -260,9 +249,8 @@ static bool read_options(int argc, char **argv, settings *s) {
 
 int main(int argc, char **argv) {
     settings s = {.clients = 64, .seconds = 20, .recipes = 48, .tokens = 64, .seed = 1};
-    if (!read_options(argc, argv, &s)) {
+    if (!read_options(argc, argv, &s))
         return 2;
-    }
     tally t = {0};
     const size_t n = (size_t)s.clients;
     plan p = {.n_recipes = (size_t)s.recipes, .at = find(&s), .gentle = s.even != 0, .tally = &t};
@@ -270,15 +258,13 @@ int main(int argc, char **argv) {
                          : recipes_new(p.n_recipes, (uint64_t)s.seed, (uint32_t)s.tokens);
     client *clients = calloc(n, sizeof *clients);
     if (p.recipes != NULL && clients != NULL && ask_all_alone(&p)) {
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++)
             clients[i] = (client){.plan = &p, .fd = -1, .random = (uint64_t)s.seed * 1000003 + i};
-        }
         const double start_mib = resident_mib(s.pid), began = load_now();
         storm(&p, clients, n, (double)s.seconds);
         const double seconds = load_now() - began;
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++)
             client_free(&clients[i]);
-        }
         const double used = check_rest(&p);
         report(&p, &s, seconds, start_mib, used);
     }

@@ -18,9 +18,8 @@ enum { N_PHRASES = sizeof phrases / sizeof *phrases };
 static json_t *random_text(uint64_t *random) {
     bytes text = {0};
     const uint32_t n = 1 + random_below(random, 1 + random_below(random, 24));
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         bytes_print(&text, "%s%s", i > 0 ? " " : "", phrases[random_below(random, N_PHRASES)]);
-    }
     json_t *made = json_text(text.data, text.size);
     bytes_free(&text);
     return made;
@@ -29,9 +28,8 @@ static json_t *random_text(uint64_t *random) {
 static json_t *random_ids(uint64_t *random) {
     json_t *ids = json_array();
     const uint32_t n = 1 + random_below(random, 150);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         (void)json_array_append_new(ids, json_integer(10 + random_below(random, 500)));
-    }
     return ids;
 }
 
@@ -82,9 +80,8 @@ static void add_fields(recipe *r, uint64_t *random, uint32_t most) {
     } else if (kind == 3) {
         const bool chat = json_object_get(b, "messages") != NULL;
         (void)json_object_set_new(b, "logprobs", chat ? json_boolean(true) : json_integer(20));
-        if (chat) {
+        if (chat)
             (void)json_object_set_new(b, "top_logprobs", json_integer(20));
-        }
         (void)json_object_set_new(b, "n", json_integer(4)); /* more than a socket holds */
     } else if (kind == 4) {
         (void)json_object_set_new(b, "top_p", json_real(0.9));
