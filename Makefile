@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-build bench-model perf-receipts performance-page report receipt dist clean \
-        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-page fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -141,6 +141,12 @@ fuzz:
 CLIENTS ?=
 test-clients: all
 	tests/clients/run.py --tern $(BUILD)/tern $(CLIENTS)
+
+# The page of tern serve in a browser (tests/page/README.md); PAGE="test_chat Chat.test_stop" does this alone.
+PAGE ?=
+test-page: all
+	tools/install-deps --browser
+	tests/page/run.py --tern $(BUILD)/tern $(PAGE)
 
 clean:
 	rm -rf build build-*

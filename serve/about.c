@@ -10,7 +10,12 @@
 static const char json[] = "application/json";
 
 void page_home(server *s, http_exchange *x) {
+    if (page_is_wanted(x)) {
+        page_whole(x);
+        return;
+    }
     text t = {0};
+    http_reply_header(x, "Vary", "Accept");
     text_print(
         &t,
         "tern serves the model %s.\n\n"

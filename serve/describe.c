@@ -164,8 +164,12 @@ void page_openapi(server *s, http_exchange *x) {
                "too. Fields that are not listed are ignored, and named in tern.ignored.\"},"
                "\"paths\":{",
                tern_version(), s->fingerprint);
+    bool first = true;
     for (size_t i = 0; route_at(i) != NULL; i++) {
-        text_add(&t, ",", i > 0);
+        if (route_at(i)->what == NULL)
+            continue;
+        text_add(&t, ",", !first);
+        first = false;
         write_route(route_at(i), &t);
     }
     text_print(&t, "},\"components\":{\"securitySchemes\":{\"key\":{\"type\":\"http\",\"scheme\":"

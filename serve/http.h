@@ -100,7 +100,10 @@ void *http_mark(const http_exchange *x);
 void http_keep(http_exchange *x);    /* x stays valid ... */
 void http_release(http_exchange *x); /* ... until it is released as often as kept */
 
-/* A header line of the reply, before it is given; at most 4. Copied, cut at 255 bytes. */
+enum { HTTP_MOST_HEADERS = 8, HTTP_VALUE_BYTES = 256 };
+
+/* A header line of the reply, before it is given; at most HTTP_MOST_HEADERS. The value is copied,
+ * cut at HTTP_VALUE_BYTES with its terminator. */
 void http_reply_header(http_exchange *x, const char *name, const char *value);
 
 /* The whole reply. bytes[size] come from malloc and are taken over; NULL is an empty body, or,

@@ -40,8 +40,6 @@ struct http_server {
     http_exchange *streams;       /* all that are open */
 };
 
-enum { HTTP_MOST_HEADERS = 4, HTTP_VALUE_BYTES = 256 };
-
 typedef struct http_header {
     const char *name;
     char value[HTTP_VALUE_BYTES];

@@ -8,6 +8,7 @@
 
 #define PAGE(path, handle, open, reply, what)                                                      \
     { "GET", path, handle, false, open, 0, NULL, false, reply, what }
+#define FILE_OF_PAGE(path, handle) PAGE(path, handle, true, NULL, NULL)
 #define ASKS(path, handle, kind, reply, what)                                                      \
     { "POST", path, handle, true, false, kind, NULL, true, reply, what }
 #define COUNT(path, handle, kind, reply)                                                           \
@@ -26,7 +27,8 @@
     "{content?:s,add_special?:b,parse_special?:b,with_pieces?:b,prompt?:s,add_special_tokens?:b}"
 
 static const route routes[] = {
-    PAGE("/", page_home, true, "s", "a short text"),
+    PAGE("/", page_home, true, "s", "a page to chat on for browsers, a short text for others"),
+    FILE_OF_PAGE("/page/*", page_part),
     PAGE("/health", page_health, true, "{status:\"ok\"}", "the program lives"),
     PAGE("/ready", page_ready, true, "{status:\"ready\"}", "requests are taken"),
     PAGE("/openapi.json", page_openapi, true, "{*:*}", "this description"),
@@ -94,5 +96,6 @@ const route *route_find(const char *method, const char *path, char *methods, siz
 
 void route_list(text *out) {
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-        text_print(out, "  %-4s %s\n", routes[i].method, routes[i].path);
+        if (routes[i].what != NULL)
+            text_print(out, "  %-4s %s\n", routes[i].method, routes[i].path);
 }

@@ -48,7 +48,7 @@ typedef struct route {
     const char *body;  /* of another body */
     bool streams;      /* a reply may be a stream */
     const char *reply; /* "s" for text that is no JSON; NULL: there is none but errors */
-    const char *what;  /* it does */
+    const char *what;  /* it does; NULL: a part of the page at /, which is not described */
 } route;
 
 /* ---- routes.c ---- */
@@ -60,13 +60,22 @@ const route *route_find(const char *method, const char *path, char *methods, siz
 /* Row number i of the table; NULL after the last one. */
 const route *route_at(size_t i);
 
-/* All of them, one in a line. */
+/* All that are described, one in a line. */
 void route_list(text *out);
 
 /* ---- pages.c: what a server says of itself and its model ---- */
 
 route_handler page_home, page_health, page_ready, page_models, page_model, page_props, page_slots;
 route_handler page_tokenizer;
+
+/* ---- page_parts.c: the page at / ---- */
+
+/* Whether a request is a browser's, which shows pages. In hooks only. */
+bool page_is_wanted(const http_exchange *x);
+
+/* Replies with the page itself, or with the part of it that the path names. */
+void page_whole(http_exchange *x);
+route_handler page_part;
 
 /* ---- describe.c ---- */
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What opens over the page. The browser's own dialogs keep the focus inside, and Escape closes. */
+
+import {find, make} from "./dom.js";
+import {getJson, key} from "./server.js";
+
+/* name, label, what a field takes, its name among what the server tells of itself */
+const FIELDS = [
+    ["temperature", "Temperature", {min: 0, max: 1000, step: "any"}, "temperature"],
+    ["top_p", "Top p", {min: 0, max: 1, step: "any"}, "top_p"],
+    ["top_k", "Top k", {min: -1, max: 2147483647, step: 1}, "top_k"],
+    ["min_p", "Min p", {min: 0, max: 1, step: "any"}, "min_p"],
+    ["seed", "Seed", {min: 0, max: Number.MAX_SAFE_INTEGER, step: 1}, "seed"],
+    ["max_tokens", "Most tokens", {min: 1, max: 2147483647, step: 1}, "n_predict"],
+];
+
+/* Opens a dialog; true when it was left by its main button. */
+export function openDialog(name) {
+    const dialog = find(`${name}-dialog`);
+    return new Promise((resolve) => {
+        dialog.returnValue = "";
+        dialog.addEventListener("close", () => resolve(dialog.returnValue === "save"), {once: true});
+        dialog.showModal();
+    });
+}
+
+export function prepareDialogs() {
+    for (const b of document.querySelectorAll("[data-close]"))
+        b.addEventListener("click", () => b.closest("dialog").close());
+    for (const dialog of document.querySelectorAll("dialog"))
+        dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    for (const [name, label, takes] of FIELDS)
+        find("fields").append(make("label", {}, make("span", {}, label),
+                                   make("input", {type: "number", id: `f-${name}`, inputmode: "decimal", ...takes})));
+    find("settings-clear").addEventListener("click", () => {
+        find("system").value = "";
+        for (const [name] of FIELDS)
+            find(`f-${name}`).value = "";
+    });
+}
+
+function usualText(name, value) {
+    if (name === "seed" && value === 4294967295)
+        return "drawn";
+    if (name === "max_tokens" && value < 0)
+        return "until the context is full";
+    return typeof value === "number" ? String(Number(value.toPrecision(6))) : "";
+}
+
+/* What the server does where a field is empty, in the empty fields. */
+async function showUsual() {
+    try {
+        const usual = (await getJson("props")).default_generation_settings.params;
+        for (const [name, , , theirs] of FIELDS)
+            find(`f-${name}`).placeholder = usualText(name, usual[theirs]);
+    } catch {
+        /* the fields say nothing then */
+    }
+}
+
+/* {system, sampling}; null: nothing was changed. */
+export async function askSettings({system, sampling}) {
+    find("system").value = system;
+    for (const [name] of FIELDS)
+        find(`f-${name}`).value = sampling[name] ?? "";
+    showUsual();
+    if (!(await openDialog("settings")))
+        return null;
+    const set = {};
+    for (const [name] of FIELDS)
+        if (find(`f-${name}`).value !== "")
+            set[name] = Number(find(`f-${name}`).value);
+    return {system: find("system").value, sampling: set};
+}
+
+/* True when a key was entered, or taken away. */
+export async function askKey() {
+    find("key-text").value = key.get();
+    find("key-keep").checked = key.isKept();
+    if (!(await openDialog("key")))
+        return false;
+    key.set(find("key-text").value.trim(), find("key-keep").checked);
+    find("key-text").value = "";
+    return true;
+}
+
+export async function askTitle(title) {
+    find("rename-text").value = title;
+    const asked = openDialog("rename");
+    find("rename-text").select();
+    return (await asked) ? find("rename-text").value.trim() : null;
+}
+
+export async function askDelete(title, n) {
+    find("delete-text").textContent = `“${title}” with ${n} message${n === 1 ? "" : "s"} is deleted from this browser.`;
+    return openDialog("delete");
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trees of Markdown as elements. What a model wrote becomes texts, and addresses of links that
+ * safeAddress lets through; never markup. */
+
+import {copyButton, make} from "./dom.js";
+import {parseInline} from "./inline.js";
+import {parseBlocks} from "./markdown.js";
+
+const NAMES = {em: "em", strong: "strong", del: "del"};
+
+function inlineNode(node) {
+    if (typeof node === "string")
+        return node;
+    if (node.type === "break")
+        return make("br");
+    if (node.type === "code")
+        return make("code", {}, node.text);
+    if (node.type === "link")
+        return make("a", {href: node.href, target: "_blank", rel: "noopener noreferrer nofollow"},
+                    ...node.nodes.map(inlineNode));
+    return make(NAMES[node.type], {}, ...node.nodes.map(inlineNode));
+}
+
+const inline = (text) => parseInline(text).map(inlineNode);
+
+function codeBlock(block) {
+    const label = block.language || "code";
+    return make("figure", {class: "code"},
+                make("figcaption", {}, make("span", {}, label), copyButton(() => block.text)),
+                make("pre", {tabindex: "0", "aria-label": `Code: ${label}`, role: "region"},
+                     make("code", {}, block.text)));
+}
+
+/* An item of a list without blank lines has no paragraphs; "[ ]" and "[x]" are boxes. */
+function listItem(blocks, loose) {
+    const item = make("li");
+    const first = blocks[0];
+    const box = first?.type === "paragraph" ? /^\[([ xX])\] /.exec(first.text) : null;
+    if (box !== null) {
+        item.className = "task";
+        item.append(make("input", {type: "checkbox", disabled: true, checked: box[1] !== " ",
+                                   "aria-label": box[1] === " " ? "to do" : "done"}), " ");
+    }
+    for (const block of blocks) {
+        const shown = box !== null && block === first ? {...block, text: block.text.slice(4)} : block;
+        if (shown.type === "paragraph" && !loose)
+            item.append(...inline(shown.text));
+        else
+            item.append(blockNode(shown));
+    }
+    return item;
+}
+
+function table(block) {
+    const row = (cells, name) => make("tr", {}, ...cells.map((cell, i) =>
+        make(name, {class: block.sides[i], scope: name === "th" ? "col" : null}, ...inline(cell))));
+    return make("div", {class: "table", tabindex: "0", role: "region", "aria-label": "Table"},
+                make("table", {}, make("thead", {}, row(block.head, "th")),
+                     make("tbody", {}, ...block.rows.map((cells) => row(cells, "td")))));
+}
+
+function blockNode(block) {
+    switch (block.type) {
+    case "heading": /* in a list or a quote it is none of the page's */
+        return make(block.depth ? `h${Math.min(block.depth + 2, 6)}` : "p", {},
+                    ...(block.depth ? inline(block.text) : [make("strong", {}, ...inline(block.text))]));
+    case "code":
+        return codeBlock(block);
+    case "quote":
+        return make("blockquote", {}, ...block.blocks.map(blockNode));
+    case "list":
+        return make(block.ordered ? "ol" : "ul", {start: block.ordered && block.start !== 1 ? block.start : null},
+                    ...block.items.map((blocks) => listItem(blocks, block.loose)));
+    case "table":
+        return table(block);
+    case "rule":
+        return make("hr");
+    default:
+        return make("p", {}, ...inline(block.text));
+    }
+}
+
+/* The page has two levels of headings of its own; those of an answer follow without a gap, whatever
+ * they begin with. */
+function rank(blocks) {
+    const open = [];
+    for (const block of blocks.filter((b) => b.type === "heading")) {
+        while (open.length > 0 && open.at(-1) >= block.level)
+            open.pop();
+        open.push(block.level);
+        block.depth = open.length;
+    }
+}
+
+/* A place for an answer that grows: blocks that did not change keep their elements. */
+export class Prose {
+    constructor(place) {
+        this.place = place;
+        this.raw = [];
+    }
+
+    show(text) {
+        const blocks = parseBlocks(text);
+        rank(blocks);
+        let same = 0;
+        while (same < blocks.length && same < this.raw.length && blocks[same].raw === this.raw[same])
+            same++;
+        while (this.place.childNodes.length > same)
+            this.place.lastChild.remove();
+        for (const block of blocks.slice(same))
+            this.place.append(blockNode(block));
+        this.raw = blocks.map((block) => block.raw);
+    }
+}

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the page that need no page, called one by one in the browser."""
+
+import json
+import random
+import re
+import time
+
+import common
+from browsing import BrowserTest
+
+# Markdown and the tree of its blocks, without what they came from; texts are not parsed in blocks.
+BLOCKS = {
+    "": [],
+    "one\ntwo\n\nthree": [{"type": "paragraph", "text": "one\ntwo"}, {"type": "paragraph", "text": "three"}],
+    "# A #\n###### B\n####### C\n#D": [
+        {"type": "heading", "level": 1, "text": "A"}, {"type": "heading", "level": 6, "text": "B"}, {"type": "paragraph", "text": "####### C\n#D"}],
+    "Title\n---": [{"type": "heading", "level": 2, "text": "Title"}],
+    "a\n\n---\n***\n_ _ _": [{"type": "paragraph", "text": "a"}, {"type": "rule"}, {"type": "rule"}, {"type": "rule"}],
+    "```c++ x\nint a;\n\n  b\n```\nafter": [{"type": "code", "language": "c++", "text": "int a;\n\n  b"}, {"type": "paragraph", "text": "after"}],
+    "````\n```\n````": [{"type": "code", "language": "", "text": "```"}],
+    "~~~\nnot ended": [{"type": "code", "language": "", "text": "not ended"}],
+    "> a\nb\n> > c": [{"type": "quote", "blocks": [{"type": "paragraph", "text": "a\nb"}, {"type": "quote", "blocks": [{"type": "paragraph", "text": "c"}]}]}],
+    "- a\n- b\n  - c\n\nafter": [
+        {"type": "list", "ordered": False, "start": 1, "loose": False, "items": [
+            [{"type": "paragraph", "text": "a"}],
+            [{"type": "paragraph", "text": "b"}, {"type": "list", "ordered": False, "start": 1, "loose": False, "items": [[{"type": "paragraph", "text": "c"}]]}]]},
+        {"type": "paragraph", "text": "after"}],
+    "3. a\n\n   more\n4. b": [
+        {"type": "list", "ordered": True, "start": 3, "loose": True, "items": [
+            [{"type": "paragraph", "text": "a"}, {"type": "paragraph", "text": "more"}], [{"type": "paragraph", "text": "b"}]]}],
+    "1. a\n  - b\n2. c": [
+        {"type": "list", "ordered": True, "start": 1, "loose": False, "items": [
+            [{"type": "paragraph", "text": "a"}, {"type": "list", "ordered": False, "start": 1, "loose": False, "items": [[{"type": "paragraph", "text": "b"}]]}],
+            [{"type": "paragraph", "text": "c"}]]}],
+    "1. code\n   ```\n   x\n   ```": [
+        {"type": "list", "ordered": True, "start": 1, "loose": False, "items": [
+            [{"type": "paragraph", "text": "code"}, {"type": "code", "language": "", "text": "x"}]]}],
+    "born in\n1986. A year": [{"type": "paragraph", "text": "born in\n1986. A year"}],
+    "| a | b\\|c |\n|---|:-:|\n| 1 |\n| 2 | 3 | 4 |\nafter": [
+        {"type": "table", "sides": ["left", "center"], "head": ["a", "b|c"], "rows": [["1", ""], ["2", "3"]]}, {"type": "paragraph", "text": "after"}],
+    "a | b\n---": [{"type": "heading", "level": 2, "text": "a | b"}],
+    "\r\na\r\nb\r": [{"type": "paragraph", "text": "a\nb"}],
+    "<div onclick=x>\n\n<script>": [{"type": "paragraph", "text": "<div onclick=x>"}, {"type": "paragraph", "text": "<script>"}],
+}
+
+
+def node(kind, *nodes, **more):
+    return {"type": kind, "nodes": list(nodes)} | more
+
+
+INLINE = {
+    "plain": ["plain"],
+    "*a* **b** ***c*** ~~d~~ _e_ __f__": [
+        node("em", "a"), " ", node("strong", "b"), " ", node("em", node("strong", "c")), " ", node("del", "d"), " ", node("em", "e"), " ", node("strong", "f")],
+    "snake_case_name 2*3*4 * a *": ["snake_case_name 2", node("em", "3"), "4 * a *"],
+    "**a *b* c**": [node("strong", "a ", node("em", "b"), " c")],
+    "**open *and": ["**open *and"],
+    "`a` ``b ` c`` ` d": [{"type": "code", "text": "a"}, " ", {"type": "code", "text": "b ` c"}, " ` d"],
+    "`*a*` *`b`*": [{"type": "code", "text": "*a*"}, " ", node("em", {"type": "code", "text": "b"})],
+    r"\*a\* \q": [r"*a* \q"],
+    "[a *b*](https://example.org/x \"t\") c": [node("link", "a ", node("em", "b"), href="https://example.org/x"), " c"],
+    "![picture](http://example.org/p.png)": [node("link", "picture", href="http://example.org/p.png")],
+    "<https://example.org/> see https://example.org/a_b_c. (http://example.org/)": [
+        node("link", "https://example.org/", href="https://example.org/"), " see ", node("link", "https://example.org/a_b_c", href="https://example.org/a_b_c"),
+        ". (", node("link", "http://example.org/", href="http://example.org/"), ")"],
+    "[w](https://en.example.org/a_(b))": [node("link", "w", href="https://en.example.org/a_(b)")],
+    "[a](javascript:alert) [b](JAVASCRIPT:x) [c](data:text/html,x) [d](//example.org) [e](file:///x) [f]( java\nscript:x)": [
+        "[a](javascript:alert) [b](JAVASCRIPT:x) [c](data:text/html,x) [d](//example.org) [e](file:///x) [f]( java\nscript:x)"],
+    "<b>a</b> &lt; <img src=x onerror=y>": ["<b>a</b> &lt; <img src=x onerror=y>"],
+    "a  \nb\\\nc\nd": ["a", {"type": "break"}, "b", {"type": "break"}, "c\nd"],
+    "[a [b](http://b.example/) c](http://c.example/)": ["[a ", node("link", "b", href="http://b.example/"), " c](", node("link", "http://c.example/", href="http://c.example/"), ")"],
+}
+
+
+def bare(tree):
+    """Without what says where a node came from."""
+    if isinstance(tree, list):
+        return [bare(item) for item in tree]
+    if isinstance(tree, dict):
+        return {key: bare(value) for key, value in tree.items() if key not in ("raw", "depth")}
+    return tree
+
+
+class Parts(BrowserTest):
+    def setUp(self):
+        super().setUp()
+        self.page = self.at()
+
+    def call(self, module, name, *arguments):
+        return self.page.evaluate(f"async (a) => (await import('/page/{module}.js')).{name}(...a)", list(arguments))
+
+    def test_blocks(self):
+        for text, blocks in BLOCKS.items():
+            with self.subTest(text=text):
+                self.assertEqual(bare(self.call("markdown", "parseBlocks", text)), blocks)
+
+    def test_inline(self):
+        for text, nodes in INLINE.items():
+            with self.subTest(text=text):
+                self.assertEqual(bare(self.call("inline", "parseInline", text)), nodes)
+
+    def test_no_text_takes_long(self):
+        """Each is 100,000 characters or more; what grows with the square of that would take minutes."""
+        hostile = ["*a " * 40000, "a* " * 40000, "*a_" * 40000, "**a *b " * 20000, "[" * 100000, "]" * 100000, "![" * 50000, "[a](" * 30000,
+                   "[a](b" * 30000, "`" * 100000, "` `` ``` " * 12000, "\\" * 100000, "<" * 100000, "<http://" * 15000, "http://" * 15000,
+                   "http://a.example/" + ")" * 100000, "> " * 50000, "- " * 50000, "- a\n" * 30000, "1. " * 40000, "#" * 100000 + "a", "# " + "#" * 100000 + "a",
+                   "-" * 100000 + "x", "- " * 50000 + "x", "|" * 100000, "a|b\n" + "-|" * 50000 + "x", "|a" * 50000 + "\n" + "|-" * 50000, "```\n" * 30000,
+                   "~" * 100000, "~~a" * 40000, "\n" * 100000, " " * 100000 + "a", "a\n---\n" * 20000, "*" * 100000, "_a_" * 40000, "*a**b" * 25000,
+                   "*[" * 40000 + "](http://x.example)*" * 5000, "**" * 9 + "*a*" * 30000, ("*" * 9 + "a" + "*" * 9) * 6000, "> - " * 30000,
+                   "x\n" * 40000 + "=" * 9, "(" * 100000, '[a](http://x.example "' + "b" * 100000, "\t" * 50000 + "x", "| a |\n|---|\n" * 10000]
+        for text in hostile:
+            began = time.monotonic()
+            self.page.evaluate("""async (text) => {
+                const {Prose} = await import('/page/render.js');
+                new Prose(document.createElement('div')).show(text);
+            }""", text)
+            self.assertLess(time.monotonic() - began, 30, text[:20])
+
+    def test_random_texts_keep_their_letters(self):
+        """Whatever the marks do, no word is lost or doubled."""
+        draw = random.Random(7)
+        marks = ["*", "**", "_", "~~", "`", "``", "[", "](http://x.example)", "![", "\n", "\n\n", "> ", "- ", "1. ", "# ", "|", "\\", "<", "    ", "```\n", " "]
+        for _ in range(300):
+            text = "".join(draw.choice(marks) if draw.random() < 0.5 else f"w{draw.randrange(1000)} " for _ in range(draw.randrange(60)))
+            text = "\n".join(line.replace("```", "``` ") for line in text.split("\n"))  # words of a fence name its language
+            shown = self.page.evaluate("""async (text) => {
+                const {Prose} = await import('/page/render.js');
+                const place = document.createElement('div');
+                new Prose(place).show(text);
+                return place.textContent;
+            }""", text)
+            words = re.findall(r"w\d+", text)
+            for word in set(words):
+                self.assertGreaterEqual(shown.count(word), 1, (text, shown))
+
+    def test_growing_is_the_same_as_at_once(self):
+        text = "# Title\n\nText *with* `marks`\n\n- a\n  - b\n\n```py\nx = 1\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\nend"
+        same = self.page.evaluate("""async (text) => {
+            const {Prose} = await import('/page/render.js');
+            const [grown, whole] = [document.createElement('div'), document.createElement('div')];
+            const growing = new Prose(grown);
+            for (let n = 0; n <= text.length; n++)
+                growing.show(text.slice(0, n));
+            new Prose(whole).show(text);
+            return grown.innerHTML === whole.innerHTML;
+        }""", text)
+        self.assertTrue(same)
+
+    def test_events(self):
+        cases = {
+            "data: a\n\n": ["a"], "data:a\ndata: b\n\n": ["a\nb"], ": ping\n\n": [], "data: a\r\n\r\ndata: b\r\rdata: c\n\n": ["a", "b", "c"],
+            "event: x\ndata:  y\nid: 3\n\n": [" y"], "data\n\n": [""], "data: not ended\n": [], "\n\n\ndata: a\n\n: x\n\n": ["a"], "date: a\n\n": [],
+        }
+        for stream, events in cases.items():
+            for size in (1, 2, 3, 100):
+                pieces = [stream[i : i + size] for i in range(0, len(stream), size)]
+                with self.subTest(stream=stream, size=size):
+                    found = self.page.evaluate("""async (pieces) => {
+                        const reader = new (await import('/page/events.js')).EventReader();
+                        return pieces.flatMap((p) => reader.push(p)).concat(reader.push(""));
+                    }""", pieces)
+                    # a \r at the very end may be half of a line's end: what follows decides
+                    self.assertEqual(found, events)
+
+    def test_an_event_without_end_is_refused(self):
+        found = self.page.evaluate("""async () => {
+            const reader = new (await import('/page/events.js')).EventReader();
+            try { for (let i = 0; i < 100; i++) reader.push("data: " + "x".repeat(1 << 18) + (i % 2 ? "\\n" : "")); } catch (e) { return e.message; }
+        }""")
+        self.assertIn("too long", found)
+
+    def test_figures(self):
+        text = self.server.get("/metrics").body.decode()
+        found = self.page.evaluate("""async (text) => {
+            const {parseMetrics, quantile} = await import('/page/figures.js');
+            const {values, buckets} = parseMetrics(text);
+            return [Object.fromEntries(values), [...buckets.keys()], quantile([[1, 2], [2, 4], [Infinity, 4]], 0.5),
+                    quantile([[1, 2], [2, 4], [Infinity, 4]], 0.75), quantile([[1, 0], [Infinity, 3]], 0.5), Number.isNaN(quantile([[1, 0]], 0.5))];
+        }""", text)
+        self.assertEqual(found[0]["tern_answers_running"], 0)
+        self.assertIn("tern_time_to_first_token_seconds", found[1])
+        self.assertEqual(found[2:], [1, 1.5, 1, True])
+
+    def test_joining_conversations(self):
+        """Two that grew apart have all messages of both, whoever joins them; titles and settings as set last."""
+        draw = random.Random(3)
+        for _ in range(50):
+            nodes = {f"n{i}": {"id": f"n{i}", "parent": "" if i == 0 else f"n{draw.randrange(i)}", "role": "user", "text": "x" * i, "at": i} for i in range(12)}
+            base = {"id": "c", "title": "", "titled": 0, "system": "", "sampling": {}, "set": 0, "created": 1, "updated": 1, "picked": {}}
+            split = [{k: v for k, v in nodes.items() if draw.random() < 0.7} for _ in range(2)]
+            ours = base | {"nodes": split[0], "titled": 5, "title": "ours"}
+            theirs = base | {"nodes": split[1], "set": 9, "system": "theirs"}
+            for a, b in ((ours, theirs), (theirs, ours)):
+                joined = self.call("store", "merge", a, b)
+                self.assertEqual(joined["nodes"], split[0] | split[1])
+                self.assertEqual((joined["title"], joined["system"]), ("ours", "theirs"))
+                again = self.call("store", "merge", joined, b)
+                self.assertEqual(again["nodes"], joined["nodes"])
+
+    def test_a_circle_of_messages_ends(self):
+        c = {"nodes": {i: {"id": i, "parent": p, "role": "user", "text": "", "at": 1} for i, p in (("a", ""), ("b", "a"), ("a2", "b"))}, "picked": {}}
+        c["nodes"]["a"]["parent"] = "a2"
+        self.assertEqual(self.page.evaluate("async (c) => (await import('/page/store.js')).pathOf(c).path.length", c), 0)
+        c["nodes"][""] = {"id": "", "parent": "", "role": "user", "text": "", "at": 1}
+        self.assertLess(self.page.evaluate("async (c) => (await import('/page/store.js')).pathOf(c).path.length", c), 5)
+
+    def test_only_sound_conversations_are_read(self):
+        good = {"id": "c", "title": "", "titled": 0, "system": "", "sampling": {}, "set": 0, "created": 1, "updated": 1, "picked": {}, "nodes": {}}
+        self.assertEqual(self.call("store", "read", json.dumps(good)), good)
+        for change in ({"id": 1}, {"nodes": []}, {"nodes": {"a": {"id": "b", "parent": "", "role": "user", "text": "", "at": 1}}}, {"picked": None},
+                       {"nodes": {"a": {"id": "a", "parent": "", "role": "system", "text": "", "at": 1}}}, {"updated": "x"}, {"sampling": [1]}):
+            self.assertIsNone(self.call("store", "read", json.dumps(good | change)), change)
+
+
+if __name__ == "__main__":
+    common.main()
