@@ -49,11 +49,8 @@ def environment() -> jinja2.Environment:
 
 
 def token_tiles(tokens: int) -> list[int]:
-    """Tile sizes that together cover any token count: 8 -> [8, 4, 2, 1]."""
-    sizes = [tokens]
-    while sizes[-1] > 1:
-        sizes.append(sizes[-1] // 2)
-    return sizes
+    """Tile sizes that together cover any token count: 8 -> [8, 4, 2, 1], 12 -> [12, 8, 4, 2, 1]."""
+    return [tokens] + [size for size in (8, 4, 2, 1) if size < tokens]
 
 
 def render_row(env: jinja2.Environment, row: table.Row) -> str:

@@ -31,6 +31,7 @@ class Op:
     parts: tuple[str, ...] = ()  # of several functions: <row>_<part>, tern_<type>_<part>_fn
 
 
+TILES = {"rows": (1, 2, 4, 8, 16, 32), "tokens": (1, 2, 4, 8, 12, 16)}
 PREFETCH = 4096  # bytes ahead, unless an entry says otherwise
 
 
@@ -217,10 +218,11 @@ def load_tile(where: str, entry: dict, op: Op) -> tuple[int, int]:
     if "tile" not in entry:
         raise SpecError(f"{where}: key 'tile' is missing")
     check_keys(f"{where} tile", entry["tile"], {"rows", "tokens"})
-    for key in ("rows", "tokens"):
+    for key, allowed in TILES.items():
         value = entry["tile"][key]
-        if type(value) is not int or value not in (1, 2, 4, 8, 16):
-            raise SpecError(f"{where}: tile {key} must be 1, 2, 4, 8 or 16, not {value!r}")
+        if type(value) is not int or value not in allowed:
+            sizes = f"{', '.join(map(str, allowed[:-1]))} or {allowed[-1]}"
+            raise SpecError(f"{where}: tile {key} must be {sizes}, not {value!r}")
     return entry["tile"]["rows"], entry["tile"]["tokens"]
 
 

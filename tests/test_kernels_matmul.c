@@ -139,12 +139,17 @@ static void check_long_columns(void **state) {
                         (case_kind)kind);
 }
 
-/* More tokens than any kernel takes at once, and a few more; 20 rows are a group and a tail. */
+/*
+ * More tokens than any kernel takes at once, and a few more; 20 rows are a group and a tail. Columns
+ * of one part that is unpacked for all tokens, of three, and of one and less than a chunk.
+ */
 static void check_many_tokens(void **state) {
     const tern_format format = *(const tern_format *)*state;
 
     for (int kind = 0; kind < CASE_KIND_COUNT; kind++)
         check_shape(format, 20, 256, kind == CASE_RANDOM ? 131 : 67, (case_kind)kind);
+    check_shape(format, 20, 1536, 67, CASE_RANDOM);
+    check_shape(format, 48, 648, 46, CASE_RANDOM);
 }
 
 /* ---- rectangles ---------------------------------------------------------------------------- */

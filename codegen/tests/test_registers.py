@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of products stay in registers: what gcc and clang make of kernels that name each sum.
+
+A kernel of sixteen or more vectors of sums is only as fast as its tile promises while none of them
+goes through memory. The compilers decide that anew with each release and each change of a template.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+import unittest
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import ROOT, InFolder
+import gen
+import spec as table
+
+# Templates whose tiles are made for the registers that there are.
+TEMPLATES = ("matmul_ternary_wide",)
+FLAGS = ("-std=c11", "-O2", "-fPIC", "-ffp-contract=off", f"-I{ROOT}", f"-I{ROOT / 'include'}")
+# Of ten multiplications one may load a constant from the stack: tables of base-3 digits are many.
+MULTIPLICATIONS_FOR_ONE = 10
+
+MULTIPLIES = re.compile(r"\bv?pdp\w+d\b|\bv?pmadd\w+\b")
+VECTOR = re.compile(r"%[xyz]mm")
+STACK = re.compile(r"\(%r[sb]p\b")
+
+
+@dataclass(frozen=True)
+class Loop:
+    function: str
+    multiplications: int
+    stack: int  # instructions that move a vector from or to the stack
+
+
+def innermost(code: list[tuple[int, str]]) -> list[list[str]]:
+    """The instructions of each loop of a function that has no other in it."""
+    place = {address: i for i, (address, _) in enumerate(code)}
+    spans = set()
+    for i, (address, text) in enumerate(code):
+        jump = re.match(r"j\w+\s+([0-9a-f]+)\b", text)
+        if jump and int(jump[1], 16) <= address and int(jump[1], 16) in place:
+            spans.add((place[int(jump[1], 16)], i))
+    return [
+        [text for _, text in code[a : b + 1]]
+        for a, b in sorted(spans)
+        if not any((c, d) != (a, b) and a <= c and d <= b for c, d in spans)
+    ]
+
+
+def loops(path: Path) -> list[Loop]:
+    """The innermost loops of an object file that multiply."""
+    command = ["objdump", "-d", "--no-show-raw-insn", str(path)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found = []
+    for name, body in re.findall(r"^[0-9a-f]+ <(.*)>:\n((?:.+\n)*)", text, re.M):
+        code = re.findall(r"^\s*([0-9a-f]+):\s+(.*)$", body, re.M)
+        for lines in innermost([(int(address, 16), line) for address, line in code]):
+            multiplications = sum(bool(MULTIPLIES.search(line)) for line in lines)
+            stack = sum(bool(STACK.search(line) and VECTOR.search(line)) for line in lines)
+            if multiplications:
+                found.append(Loop(name, multiplications, stack))
+    return found
+
+
+def is_loose(loop: Loop) -> bool:
+    return loop.stack * MULTIPLICATIONS_FOR_ONE > loop.multiplications
+
+
+def compilers() -> list[str]:
+    return [name for name in ("gcc", "clang") if shutil.which(name)]
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "compiles for x86-64")
+@unittest.skipUnless(shutil.which("objdump") and compilers(), "no objdump, or no compiler")
+class Registers(InFolder):
+    def compile(self, compiler: str, source: Path, flags: tuple[str, ...]) -> Path:
+        made = source.with_suffix(f".{compiler}.o")
+        subprocess.run([compiler, *FLAGS, *flags, "-c", source, "-o", made], check=True)
+        return made
+
+    def rows(self) -> list[table.Row]:
+        rows = table.load(ROOT).rows
+        return [row for row in rows if row.template in TEMPLATES]
+
+    def test_sums_stay_in_registers(self) -> None:
+        env = gen.environment()
+        rows = self.rows()
+        self.assertEqual({row.template for row in rows}, set(TEMPLATES))
+        for row in rows:
+            source = self.folder / f"{row.name}.c"
+            source.write_text(gen.render_row(env, row), encoding="utf-8")
+            for compiler in compilers():
+                found = loops(self.compile(compiler, source, row.isa.cflags))
+                self.assertTrue(found, f"{row.name}, {compiler}: no loop multiplies")
+                self.assertGreaterEqual(max(loop.multiplications for loop in found), 16)
+                loose = [loop for loop in found if is_loose(loop)]
+                self.assertFalse(loose, f"{row.name}, {compiler}: vectors on the stack")
+
+    def test_spilled_sums_are_seen(self) -> None:
+        """Forty sums in thirty-two registers."""
+        sums = range(40)
+        lines = ["#include <immintrin.h>", "void f(__m512i *s, const __m512i *x, long n) {"]
+        lines += [f"__m512i s{i} = s[{i}];" for i in sums]
+        lines += ["do {"]
+        lines += [f"s{i} = _mm512_dpbusd_epi32(s{i}, x[0], x[{i + 1}]);" for i in sums]
+        lines += ["x += 64; } while (--n > 0);"]
+        lines += [f"s[{i}] = s{i};" for i in sums]
+        source = self.folder / "spilled.c"
+        source.write_text("\n".join([*lines, "}", ""]), encoding="utf-8")
+        for compiler in compilers():
+            found = loops(self.compile(compiler, source, ("-mavx512vnni",)))
+            self.assertEqual([loop.multiplications for loop in found], [40], compiler)
+            self.assertTrue(is_loose(found[0]), compiler)
+
+
+if __name__ == "__main__":
+    unittest.main()
