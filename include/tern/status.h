@@ -83,6 +83,7 @@ const char *tern_version(void);
     X(ERR_JSON, 45, "malformed JSON")                                                              \
     X(ERR_CHAT, 46, "the chat format has no place for this")                                       \
     X(ERR_TEMPLATE, 47, "chat template cannot be run")                                             \
+    X(ERR_GRAMMAR, 48, "grammar or schema is not supported")                                       \
     X(ERR_TOKEN_RANGE, 50, "token id out of range")                                                \
     X(ERR_CONTEXT, 51, "sequence exceeds the context")                                             \
     X(ERR_EMPTY, 52, "empty sequence")                                                             \

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_GRAMMAR_H
+#define TERN_GRAMMAR_H
+
+/*
+ * Output in a given form: texts of a grammar (GBNF) or of a JSON Schema, token by token.
+ *
+ *     tern_grammar_tokens_new(tokenizer, n_vocab, &tokens, &err);        once a model
+ *     tern_grammar_from_schema(tokens, text, size, "schema", NULL, &grammar, &err);
+ *     tern_grammar_state_new(grammar, 1, &state, &err);                  once a request
+ *     request.mask = tern_grammar_mask, request.user = state
+ *     ... at the request's end: tern_grammar_state_error, tern_grammar_follow; free the state
+ *
+ * A grammar is an automaton over bytes with a stack. Every token that a mask allows can be
+ * continued to a whole text of the grammar, provided that each byte which a text may need is in
+ * some token. Tokens that end a text are allowed exactly where the text is whole; control tokens
+ * never. Masks depend on the tokens of an answer alone: not on guesses, other branches, load, or
+ * what was cached.
+ *
+ * docs/structured-output.md says which schemas and grammars there are. What is outside of that is
+ * refused when it is compiled: TERN_ERR_GRAMMAR, and the message names the keyword and its place
+ * (a JSON pointer), or the line.
+ *
+ * Threads: tokens and grammars may be used by any number of threads at once; a state by one thread
+ * at a time. Errors as in tern.h.
+ */
+
+#include "tern/engine.h"
+
+TERN_API_BEGIN
+
+/* The bytes of a vocabulary, sorted for masks; immutable. */
+typedef struct tern_grammar_tokens tern_grammar_tokens;
+
+/* A compiled grammar and what it remembers of masks. */
+typedef struct tern_grammar tern_grammar;
+
+/* Where the branches of one request are in a grammar. */
+typedef struct tern_grammar_state tern_grammar_state;
+
+/*
+ * n_vocab: rows of the model's head, at least the tokenizer's size; ids that the tokenizer does not
+ * have are never allowed. The tokenizer must outlive it. Some 20 bytes for each token and each byte
+ * of it. TERN_ERR_ARG: no token of the tokenizer ends a text. TERN_ERR_NULL, TERN_ERR_NOMEM.
+ */
+TERN_MUST_CHECK tern_status tern_grammar_tokens_new(const tern_tokenizer *tokenizer, size_t n_vocab,
+                                                    tern_grammar_tokens **out, tern_error *err);
+void tern_grammar_tokens_free(tern_grammar_tokens **tokens); /* after all its grammars */
+
+/* ---- compiling ------------------------------------------------------------------------------
+ *
+ * `name` stands at the beginning of messages. Texts are not kept. `tokens` must outlive the
+ * grammar. TERN_ERR_GRAMMAR (not supported, contradictory or too large), TERN_ERR_JSON (a schema
+ * that is no JSON), TERN_ERR_NULL, TERN_ERR_NOMEM. Nobody's text takes more than bounded memory
+ * and work.
+ */
+
+/* text[size] in llama.cpp's notation; the rule `root` is the whole text. */
+TERN_MUST_CHECK tern_status tern_grammar_from_gbnf(const tern_grammar_tokens *tokens,
+                                                   const char *text, size_t size, const char *name,
+                                                   tern_grammar **out, tern_error *err);
+
+typedef struct tern_schema_params {
+    bool compact; /* no white space between the parts of a value. Otherwise at each place where
+                     JSON allows it there may be one space, or a new line and up to 32 spaces;
+                     before and after the whole value there is none */
+} tern_schema_params;
+
+/* The JSON texts that the schema text[size] allows. params may be NULL: zeros. */
+TERN_MUST_CHECK tern_status tern_grammar_from_schema(const tern_grammar_tokens *tokens,
+                                                     const char *text, size_t size,
+                                                     const char *name,
+                                                     const tern_schema_params *params,
+                                                     tern_grammar **out, tern_error *err);
+
+/* A part of a text that has a form: begin, a JSON value, end. */
+typedef struct tern_grammar_tag {
+    const char *begin, *end;
+    const char *schema; /* [schema_size] of the value */
+    size_t schema_size;
+    const char *name; /* of the schema, in messages */
+} tern_grammar_tag;
+
+typedef struct tern_grammar_tags {
+    const tern_grammar_tag *tags; /* [n_tags] >= 1 */
+    size_t n_tags;
+    const char *trigger;   /* what every `begin` begins with; not empty. Free text ends where it
+                              occurs: from there on one of the tags follows */
+    const char *separator; /* between two tags without free text; NULL: nothing */
+    bool free_text;        /* any bytes but the trigger may stand before, between and after tags */
+    bool required;         /* at least one tag */
+    bool single;           /* at most one */
+    tern_schema_params schema;
+} tern_grammar_tags;
+
+/* Texts with such parts: for calls of tools. */
+TERN_MUST_CHECK tern_status tern_grammar_from_tags(const tern_grammar_tokens *tokens,
+                                                   const tern_grammar_tags *tags,
+                                                   tern_grammar **out, tern_error *err);
+
+/* One more owner of a grammar; each of them frees it. Returns it. */
+tern_grammar *tern_grammar_share(tern_grammar *grammar);
+void tern_grammar_free(tern_grammar **grammar); /* sets it to NULL; NULL is fine */
+
+/* Whether text[size] begins a text of the grammar (*begins), and whether it is one (*whole).
+ * TERN_ERR_GRAMMAR when this takes more work or memory than it may. */
+TERN_MUST_CHECK tern_status tern_grammar_check(tern_grammar *grammar, const char *text, size_t size,
+                                               bool *begins, bool *whole, tern_error *err);
+
+/* ---- masks --------------------------------------------------------------------------------- */
+
+/* For the branches 0 .. branches - 1 of a request (0: one). The state is an owner of the grammar.
+ * TERN_ERR_NULL, TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status tern_grammar_state_new(tern_grammar *grammar, uint32_t branches,
+                                                   tern_grammar_state **out, tern_error *err);
+void tern_grammar_state_free(tern_grammar_state **state);
+
+/*
+ * A tern_mask_hook; user is a tern_grammar_state. Clears the bits of all tokens that may not follow
+ * the answer tokens[n_prompt .. n). It looks at tokens that it has not seen, and begins again where
+ * they are not those that it knows. False where nothing may follow, or after an error: then
+ * tern_grammar_state_error says why.
+ */
+bool tern_grammar_mask(void *user, const tern_progress *progress, uint64_t *allowed, size_t words);
+
+/* Why the latest mask was refused; NULL: it was not. TERN_ERR_GRAMMAR (more work, memory or depth
+ * than a mask may take; tokens that are not of the grammar; no token for what must follow) or
+ * TERN_ERR_NOMEM. Lives as long as the state. */
+const tern_error *tern_grammar_state_error(const tern_grammar_state *state);
+
+/* Whether the answer so far is a whole text of the grammar. Errors as those of masks. */
+TERN_MUST_CHECK tern_status tern_grammar_follow(tern_grammar_state *state,
+                                                const tern_progress *progress, bool *whole,
+                                                tern_error *err);
+
+TERN_API_END
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_GRAMMAR_PROGRAM_H
+#define TERN_RUNTIME_GRAMMAR_PROGRAM_H
+
+/*
+ * A grammar as a program for a machine that reads bytes and has a stack. What of the grammar can
+ * never become a whole text is not in it, so wherever the machine stands a text can be completed.
+ * Immutable.
+ */
+
+#include "runtime/grammar/expression.h"
+
+enum { TERN_PROGRAM_MOST_NODES = 1 << 19 };
+
+typedef enum tern_node_kind {
+    TERN_NODE_BYTES,  /* reads a byte low .. high, goes on at next */
+    TERN_NODE_SPLIT,  /* goes on at next and at other */
+    TERN_NODE_CALL,   /* a rule that begins at other, then next */
+    TERN_NODE_REPEAT, /* what begins at other, least to most times, then next. It never reads
+                         nothing. most < 0: without limit */
+    TERN_NODE_RETURN  /* ends a rule, one round of a repetition, or the text */
+} tern_node_kind;
+
+typedef struct tern_node {
+    uint8_t kind;
+    uint8_t low, high;
+    bool plain; /* BYTES: the ASCII letters of a loop over characters to which all plain ones belong
+                   (tern_is_plain); its REPEAT, if it is counted, is on top of the stack */
+    uint32_t next, other;
+    int32_t least, most;
+} tern_node;
+
+typedef struct tern_program {
+    tern_node *nodes; /* [n_nodes] */
+    size_t n_nodes;
+    uint32_t start;       /* of the whole text */
+    uint8_t classes[256]; /* bytes of one class are read by the same nodes */
+    uint16_t n_classes;
+} tern_program;
+
+/*
+ * Makes the program of expressions whose rule 0 is the whole text. TERN_ERR_GRAMMAR: a rule that is
+ * used and has no expression, one that begins with itself, no text at all, more than is allowed.
+ */
+TERN_MUST_CHECK tern_status tern_program_make(tern_exprs *x, tern_program *out);
+void tern_program_free(tern_program *p);
+
+/* Characters that stand for themselves in JSON strings, but for DEL. */
+bool tern_is_plain(uint32_t code);
+
+#endif

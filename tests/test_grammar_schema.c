@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schemas: which texts they allow, and what is refused. */
+
+#include <string.h>
+
+#include "tests/grammar_case.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_scalars(void **state) {
+    (void)state;
+    expect_schema("{\"type\": \"boolean\"}", LIST("true", "false"), LIST("True", "null", "1"));
+    expect_schema("{\"type\": [\"null\", \"integer\"]}", LIST("null", "0", "-12", "120"),
+                  LIST("01", "1.", "--", "true"));
+    expect_schema("{\"type\": \"number\"}", LIST("0", "-0.5", "1e9", "1.25E-3"),
+                  LIST("01", ".5", "+1", "NaN"));
+    expect_schema("{\"const\": null}", LIST("null"), LIST("true", "\""));
+    expect_schema(
+        "{\"enum\": [\"a\\n\", 1.50, [1, {\"k\": true}]], \"type\": [\"string\", \"array\"]}",
+        LIST("\"a\\n\"", "[1,{\"k\":true}]"), LIST("1", "\"a\n"));
+}
+
+static void test_strings(void **state) {
+    (void)state;
+    expect_schema(
+        "{\"type\": \"string\"}",
+        LIST("\"\"", "\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\u00e9\\u0001\\ud83d\\ude42\"",
+             "\"\u00e9\U0001f642\""),
+        LIST("\"\n", "\"\\x", "\"\\u0000", "\"\\ud83dx", "\"\\ude42", "\"\x7f", "\"\xff"));
+    expect_schema("{\"type\": \"string\", \"minLength\": 2, \"maxLength\": 3}",
+                  LIST("\"ab\"", "\"\u00e9\U0001f642\\n\"", "\"\\ud83d\\ude42a\""),
+                  LIST("\"\"", "\"a\"", "\"abcd"));
+    expect_schema("{\"type\": \"string\", \"pattern\": \"^[a-c]+(-|x{2,3})?$\"}",
+                  LIST("\"abc\"", "\"a-\"", "\"cxxx\""), LIST("\"\"", "\"ax\"", "\"d", "\"axxxx"));
+    expect_schema("{\"type\": \"string\", \"pattern\": \"b\\\"\\\\d|^z\"}",
+                  LIST("\"ab\\\"7c\"", "\"zoo\""), LIST("\"ab\\\"\"", "\"az\""));
+    expect_schema("{\"type\": \"string\", \"pattern\": \"^\\\\w*$\", \"maxLength\": 2}",
+                  LIST("\"\"", "\"a_\""), LIST("\"abc", "\"-"));
+}
+
+static void test_formats(void **state) {
+    (void)state;
+    expect_schema("{\"type\": \"string\", \"format\": \"date\"}",
+                  LIST("\"2024-02-29\"", "\"2000-02-29\"", "\"1999-12-31\"", "\"0400-02-29\""),
+                  LIST("\"2023-02-29", "\"1900-02-29", "\"2024-04-31", "\"0000", "\"2024-13"));
+    expect_schema("{\"type\": \"string\", \"format\": \"date-time\"}",
+                  LIST("\"2024-02-29T23:59:59Z\"", "\"2024-01-01T00:00:00.5+01:30\""),
+                  LIST("\"2024-01-01 ", "\"2024-01-01T24", "\"2024-01-01T00:00:00\""));
+    expect_schema("{\"type\": \"string\", \"format\": \"uuid\"}",
+                  LIST("\"123e4567-e89b-12d3-a456-426614174000\""), LIST("\"123e4567e", "\"g"));
+    expect_schema("{\"type\": \"string\", \"format\": \"email\"}", LIST("\"a.b+c@d-e.org\""),
+                  LIST("\"a..b", "\"@", "\"a@b\""));
+    expect_schema("{\"type\": \"string\", \"format\": \"ipv4\"}", LIST("\"255.0.10.9\""),
+                  LIST("\"256", "\"1.2.3\"", "\"01"));
+}
+
+static void test_numbers(void **state) {
+    (void)state;
+    expect_schema("{\"type\": \"integer\", \"minimum\": -5, \"maximum\": 120}",
+                  LIST("-5", "0", "7", "99", "100", "120"), LIST("-6", "121", "200", "-0", "00"));
+    expect_schema("{\"type\": \"integer\", \"exclusiveMinimum\": 9, \"maximum\": 1000.5}",
+                  LIST("10", "1000"), LIST("09", "1001", "-"));
+    expect_schema("{\"type\": \"integer\", \"minimum\": 37}", LIST("37", "40", "100", "36000"),
+                  LIST("05", "-", "3a"));
+    expect_schema("{\"type\": \"number\", \"minimum\": 0, \"maximum\": 1}",
+                  LIST("0", "0.5", "1", "1.00"), LIST("-", "1.01", "2", "1e"));
+    expect_schema("{\"type\": \"number\", \"exclusiveMinimum\": -2, \"exclusiveMaximum\": 3}",
+                  LIST("-1.99", "-0.1", "0", "2.9", "2"), LIST("-2", "-2.0", "3"));
+    expect_schema("{\"type\": \"number\", \"maximum\": -10}", LIST("-10", "-10.5", "-11", "-100.0"),
+                  LIST("-9.", "1", "-0"));
+}
+
+static void test_objects(void **state) {
+    (void)state;
+    expect_schema("{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"null\"}, \"b\": "
+                  "{\"type\": \"null\"}, \"c\": {\"type\": \"null\"}}, \"required\": [\"b\"], "
+                  "\"additionalProperties\": false}",
+                  LIST("{\"b\":null}", "{\"a\":null,\"b\":null}", "{\"b\":null,\"c\":null}",
+                       "{\"a\":null,\"b\":null,\"c\":null}"),
+                  LIST("{}", "{\"c\"", "{\"b\":null,\"a", "{\"b\":null,\"b", "{\"b\":null,\"d"));
+    expect_schema("{\"type\": \"object\", \"properties\": {\"ab\": {\"type\": \"null\"}}, "
+                  "\"additionalProperties\": {\"type\": \"integer\"}}",
+                  LIST("{}", "{\"ab\":null}", "{\"a\":1,\"abc\":2}", "{\"\":1}",
+                       "{\"ab\":null,\"\u00e9\\n\":3}"),
+                  LIST("{\"ab\":1", "{\"x\":null", "{\"x\":1,\"ab\"", "{\"\\u0061"));
+    expect_schema("{\"type\": \"object\", \"required\": [\"z\"], \"minProperties\": 1}",
+                  LIST("{\"z\":[{}]}", "{\"z\":1,\"y\":{\"z\":2}}"), LIST("{}", "{\"y"));
+    expect_schema("{\"properties\": {\"a\": false, \"b\": true}, \"type\": \"object\"}",
+                  LIST("{\"b\":1}", "{\"c\":1}"), LIST("{\"a\""));
+}
+
+static void test_arrays(void **state) {
+    (void)state;
+    expect_schema("{\"type\": \"array\", \"items\": {\"type\": \"null\"}, \"minItems\": 1, "
+                  "\"maxItems\": 3}",
+                  LIST("[null]", "[null,null,null]"), LIST("[]", "[null,null,null,", "[1"));
+    expect_schema("{\"type\": \"array\", \"prefixItems\": [{\"const\": 1}, {\"const\": 2}], "
+                  "\"items\": {\"const\": 3}, \"minItems\": 1}",
+                  LIST("[1]", "[1,2]", "[1,2,3,3]"), LIST("[]", "[2", "[1,3"));
+    expect_schema("{\"type\": \"array\", \"prefixItems\": [{\"const\": 1}, {\"const\": 2}], "
+                  "\"items\": false}",
+                  LIST("[]", "[1,2]"), LIST("[1,2,"));
+    expect_schema("{\"type\": \"array\", \"maxItems\": 0}", LIST("[]"), LIST("[1"));
+}
+
+static void test_combinations(void **state) {
+    (void)state;
+    expect_schema(
+        "{\"$defs\": {\"node\": {\"type\": \"object\", \"properties\": {\"next\": "
+        "{\"anyOf\": [{\"$ref\": \"#/$defs/node\"}, {\"type\": \"null\"}]}}, \"required\": "
+        "[\"next\"], \"additionalProperties\": false}}, \"$ref\": \"#/$defs/node\"}",
+        LIST("{\"next\":null}", "{\"next\":{\"next\":{\"next\":null}}}"),
+        LIST("{}", "{\"next\":1"));
+    expect_schema(
+        "{\"allOf\": [{\"type\": \"object\", \"properties\": {\"a\": {\"type\": "
+        "\"integer\"}}}, {\"properties\": {\"a\": {\"minimum\": 5}, \"b\": {\"const\": 1}}, "
+        "\"required\": [\"a\"]}], \"additionalProperties\": true}",
+        LIST("{\"a\":5}", "{\"a\":12,\"b\":1}"), LIST("{\"a\":4}", "{\"b\"", "{\"a\":5,\"b\":2"));
+    expect_schema(
+        "{\"oneOf\": [{\"type\": \"object\", \"properties\": {\"k\": {\"const\": \"x\"}}, "
+        "\"required\": [\"k\"], \"additionalProperties\": false}, {\"type\": \"object\", "
+        "\"properties\": {\"k\": {\"enum\": [\"y\", \"z\"]}}, \"required\": [\"k\"], "
+        "\"additionalProperties\": false}, {\"type\": \"string\"}]}",
+        LIST("{\"k\":\"x\"}", "{\"k\":\"z\"}", "\"k\""), LIST("{}", "{\"k\":\"w"));
+    expect_schema("{\"anyOf\": [{\"minimum\": 3}, {\"maximum\": -3}], \"type\": \"integer\"}",
+                  LIST("3", "-3", "10"), LIST("2}", "0", "-0"));
+    expect_schema("{}", LIST("[{\"a\":[true,null,1.5e3,\"x\"]}]"), LIST("[,", "{1", "nul1"));
+}
+
+static void test_white_space(void **state) {
+    (void)state;
+    static const char schema[] =
+        "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"array\"}}}";
+    tern_grammar *g = NULL;
+    assert_int_equal(tern_grammar_from_schema(grammar_tokens, schema, sizeof schema - 1, "schema",
+                                              NULL, &g, NULL),
+                     TERN_OK);
+    expect_whole(g, "{\n  \"a\" : [\n    1, 2\n  ]\n}");
+    expect_whole(g, "{\"a\":[]}");
+    expect_whole(g, "{ }");
+    expect_wrong(g, " {");
+    expect_wrong(g, "{  ");
+    expect_wrong(g, "{}\n");
+    expect_wrong(g, "{\n\n");
+    expect_wrong(g, "{\"a\" \"");
+    tern_grammar_free(&g);
+}
+
+static void test_refused_schemas(void **state) {
+    (void)state;
+    expect_schema_refused("{\"properties\": {\"a/b\": {\"not\": {}}}}",
+                          "at \"/properties/a/b\": not");
+    expect_schema_refused("{\"items\": [{}, {\"multipleOf\": 3}]}", "/items/1\": multipleOf");
+    expect_schema_refused("{\"type\": \"strin\"}", "type: a type that does not exist");
+    expect_schema_refused("{\"$ref\": \"http://x/y\"}", "$ref: only references into the same");
+    expect_schema_refused("{\"$ref\": \"#/$defs/a\"}", "there is no schema at its target");
+    expect_schema_refused("{\"$ref\": \"#/$defs/a\", \"$defs\": {\"a\": {\"anyOf\": [{\"$ref\": "
+                          "\"#/$defs/a\"}, {\"type\": \"null\"}]}}}",
+                          "begins with itself");
+    expect_schema_refused("{\"oneOf\": [{\"type\": \"integer\"}, {\"type\": \"number\"}]}",
+                          "oneOf: its alternatives 0 and 1 may both hold");
+    expect_schema_refused("{\"pattern\": \"(?=a)\"}", "pattern: groups that begin with (?");
+    expect_schema_refused("{\"pattern\": \"a\\\\b\"}", "pattern: an escape");
+    expect_schema_refused("{\"pattern\": \"^ab$\", \"maxLength\": 1}", "pattern: together with");
+    expect_schema_refused("{\"format\": \"iri\"}", "format: only date");
+    expect_schema_refused("{\"minLength\": -1}", "minLength: not a whole number");
+    expect_schema_refused("{\"enum\": []}", "no text can satisfy it");
+    expect_schema_refused("false", "no text can satisfy it");
+    expect_schema_refused("{\"type\": \"number\", \"minimum\": 0.5}", "minimum: of numbers");
+    expect_schema_refused("{\"uniqueItems\": true}", "uniqueItems: only false");
+    expect_schema_refused("{\"enum\": [1], \"minimum\": 3}", "minimum: together with enum");
+    expect_schema_refused("3", "neither an object, true nor false");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scalars),         cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_formats),         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_objects),         cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_combinations),    cmocka_unit_test(test_white_space),
+        cmocka_unit_test(test_refused_schemas),
+    };
+    return cmocka_run_group_tests(tests, grammar_case_begin, grammar_case_end);
+}
