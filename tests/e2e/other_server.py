@@ -20,12 +20,14 @@ MODELS = {"object": "list", "data": [{"id": "other-model", "object": "model", "p
 
 
 class OtherServer:
-    """Replies to each POST with `status`, `kind` and the pieces of `pieces`, and notes what was asked."""
+    """Replies to each POST with `status`, `kind` and the pieces of `pieces`, and notes what was asked. Replies begin
+    when `together` requests are there."""
 
-    def __init__(self, pieces=(), status=200, kind="text/event-stream", headers=(), models=MODELS, pause=0.0):
+    def __init__(self, pieces=(), status=200, kind="text/event-stream", headers=(), models=MODELS, pause=0.0, together=1):
         self.pieces, self.status, self.kind, self.headers = pieces, status, kind, headers
         self.models, self.pause = models, pause
         self.asked, self.seen = [], []
+        self.inside, self.most, self.lock, self.all = 0, 0, threading.Lock(), threading.Barrier(together)
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -46,6 +48,12 @@ class OtherServer:
             def do_POST(self):
                 outer.seen.append((self.path, dict(self.headers)))
                 outer.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                with outer.lock:
+                    outer.inside += 1
+                    outer.most = max(outer.most, outer.inside)
+                outer.all.wait(60)
+                with outer.lock:
+                    outer.inside -= 1
                 self.send_response(outer.status)
                 self.send_header("Content-Type", outer.kind)
                 self.send_header("Connection", "close")

@@ -140,6 +140,53 @@ class OurServer(Asking):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.02)
 
+    def prompts(self, *lines):
+        path = self.dir / "prompts.txt"
+        path.write_text("\n".join(lines) + "\n")
+        return ("--prompts-file", path)
+
+    def test_many_prompts(self):
+        """In order, each as it is alone, whatever number is asked at once."""
+        given = self.prompts(QUESTION, json.dumps({"prompt": "Once upon\na time"}), "", "Luna", *(f"What is {n}+2?" for n in range(9)))
+        for options in (("-n", 20), ("-n", 9, "--chat", "--system", "Be brief."), ("-n", 9, "--temp", 1.1, "--seed", 5, "--echo")):
+            here = common.tern_text("run", *given, *options)
+            for more in ((), ("--parallel", 3), ("--parallel", 100)):
+                self.assertEqual(self.text_of(tern("run", "--server", self.url, *given, *options, *more, env=self.key)), here)
+        told = tern("run", "--server", self.url, *given, "-n", 9, "--json", env=self.key)
+        *lines, run = map(json.loads, self.text_of(told).splitlines())
+        alone = json.loads(tern("run", "--server", self.url, "-p", "Luna", "-n", 9, "--json", env=self.key).stdout)
+        self.assertEqual({k: v for k, v in lines[2].items() if k in alone and "seconds" not in k and "_ms" not in k},
+                         {k: v for k, v in alone.items() if "seconds" not in k and "_ms" not in k})
+        self.assertEqual([(line["prompt"], line["round"]) for line in lines], [(i, 1) for i in range(1, 13)])
+        self.assertEqual((run["answers"], run["failed"], run["parallel"]), (12, 0, 8))
+        self.assertEqual(run["generated_tokens"], sum(line["generated_tokens"] for line in lines))
+
+    def test_a_prompt_that_fails_is_told_in_its_place(self):
+        given = self.prompts(QUESTION, "a b " * 600, "Luna")
+        result = tern("run", "--server", self.url, *given, "-n", 5, env=self.key)
+        self.assertEqual((result.returncode, result.stdout.decode()), (1, "".join(
+            common.tern_text("run", "-p", prompt, "-n", 5) for prompt in (QUESTION, "Luna"))))
+        [line] = result.stderr.decode().splitlines()
+        self.assertIn("prompt 2: ", line)
+        self.assertIn("the prompt has 1202 tokens", line)
+        told = tern("run", "--server", self.url, *given, "-n", 5, "--json", env=self.key)
+        *lines, run = map(json.loads, told.stdout.splitlines())
+        self.assertEqual(["error" in line for line in lines], [False, True, False])
+        self.assertEqual((told.returncode, run["failed"]), (1, 1))
+        for options in (("-p", "x"), ("--tokens", "1")):
+            self.assert_one_line_error(tern("run", "--server", self.url, *given, *options), status=2, contains=("--prompts-file",))
+
+    def test_an_interrupt_ends_many(self):
+        given = self.prompts(QUESTION, *40 * ["Once upon"])
+        process = subprocess.Popen(
+            common.command("run", "--server", self.url, *given, "-n", 100000, "--parallel", 4),
+            env=common.clean_environment(**self.key), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        self.server_is_idle()
+
     def test_an_interrupt_ends_a_run(self):
         process = subprocess.Popen(
             common.command("run", "--server", self.url, "-p", "Once upon", "-n", 100000, "--ignore-eos"),
@@ -152,6 +199,15 @@ class OurServer(Asking):
 
 
 class OtherServers(Asking):
+    def test_as_many_as_asked_for_are_under_way(self):
+        (self.dir / "p").write_text("x\n" * 9)
+        with OtherServer(HELLO, together=3) as server:
+            result = tern("run", "--server", server.url, "--chat", "--prompts-file", self.dir / "p", "--parallel", 3)
+            self.assertEqual((self.text_of(result), server.most), (9 * "Hello\n", 3))
+        with OtherServer([b'{"error": "busy"}'], status=503) as server:
+            result = tern("run", "--server", server.url, "--chat", "--prompts-file", self.dir / "p")
+            self.assertEqual((result.returncode, result.stderr.decode().count("503: busy")), (1, 9))
+
     def test_what_is_asked(self):
         with OtherServer(HELLO) as server:
             self.assert_says(server, "Hello", "--api-key", "k", "--system", "Be brief.", "-n", 7, "--stop", "a", "--stop", "b")
@@ -271,7 +327,7 @@ class OtherServers(Asking):
             self.assert_one_line_error(tern("run", "--server", url, "-p", "x"), status=2, contains=("--server",))
 
     def test_what_only_a_model_here_can_do(self):
-        for options in (("--receipt", self.dir / "r"), ("--prompts-file", "x"), ("--logit-bias", "1=2"), ("--strict",), ("--stop-token", 3)):
+        for options in (("--receipt", self.dir / "r"), ("--rounds", 2), ("--logit-bias", "1=2"), ("--strict",), ("--stop-token", 3)):
             result = tern("run", "--server", "http://127.0.0.1:9", "-p", "x", *options)
             self.assert_one_line_error(result, status=2, contains=(options[0], "--server"))
 

@@ -116,7 +116,7 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_RUN_PARALLEL] = {"parallel", 0, NULL, "N", OPTION_INTEGER, .max = 1024, .fallback = "0",
                           .commands = RUN,
                           .help = "of many prompts, answers that are computed at once; 0: as many "
-                                  "as memory allows. Changes no bit",
+                                  "as memory allows, 8 with --server. Changes no bit",
                           .word = "np"},
     [OPT_SCHEDULES] = {"schedules", 0, NULL, "N", OPTION_INTEGER, .min = 1, .max = 1000000000,
                        .one_call = true, .commands = VERIFY,

@@ -151,14 +151,18 @@ static int run_many(run *r) {
 }
 
 static int read_prompt(run *r) {
-    if (options_text(r->o, OPT_PROMPTS_FILE) == NULL)
-        return prompt_read(r->o, &r->l, &r->prompt);
-    if (options_given(r->o, OPT_PROMPT) || options_given(r->o, OPT_TOKENS) ||
-        options_given(r->o, OPT_FILE)) {
-        complain("--prompts-file excludes --prompt, --file and --tokens");
-        return EXIT_USAGE;
-    }
-    return EXIT_DONE;
+    return options_text(r->o, OPT_PROMPTS_FILE) == NULL ? prompt_read(r->o, &r->l, &r->prompt)
+                                                        : EXIT_DONE;
+}
+
+/* Whether prompts come from one place; false after a complaint. */
+static bool check_prompts(const options *o) {
+    if (options_text(o, OPT_PROMPTS_FILE) == NULL ||
+        !(options_given(o, OPT_PROMPT) || options_given(o, OPT_TOKENS) ||
+          options_given(o, OPT_FILE)))
+        return true;
+    complain("--prompts-file excludes --prompt, --file and --tokens");
+    return false;
 }
 
 /* Options that exclude each other; false after a complaint. */
@@ -181,6 +185,8 @@ static bool check_options(const options *o) {
 }
 
 int cmd_run(const options *o) {
+    if (!check_prompts(o))
+        return EXIT_USAGE;
     if (options_given(o, OPT_SERVER))
         return remote_run(o);
     run r = {.o = o, .json = options_switch(o, OPT_JSON)};

@@ -154,6 +154,25 @@ int remote_open(const options *o, remote **out) {
     return EXIT_DONE;
 }
 
+int remote_open_again(const remote *first, remote **out) {
+    remote *r = calloc(1, sizeof *r);
+    tern_error err = {0};
+    if (r != NULL) {
+        *r = *first;
+        r->exchange = NULL;
+        r->config.base = r->base = strdup(first->base);
+        r->config.key = r->key = first->key != NULL ? strdup(first->key) : NULL;
+    }
+    if (r == NULL || r->base == NULL || (first->key != NULL && r->key == NULL))
+        (void)tern_fail(&err, TERN_ERR_NOMEM, "no memory to ask a server");
+    else if (exchange_open(&r->config, &r->exchange, &err) == TERN_OK) {
+        *out = r;
+        return EXIT_DONE;
+    }
+    remote_close(&r);
+    return complain_error(&err);
+}
+
 void remote_close(remote **remote_) {
     remote *r = *remote_;
     if (r == NULL)

@@ -12,6 +12,7 @@
 #include "base/json_tree/value.h"
 #include "tern/tern.h"
 #include "tools/cli/options.h"
+#include "tools/model/loader.h"
 
 enum { REMOTE_NAME_BYTES = 256 };
 
@@ -39,6 +40,9 @@ typedef bool remote_sink(void *user, const char *bytes, size_t size);
  * the server is asked which models it has. EXIT_DONE, or the exit status after a complaint.
  */
 int remote_open(const options *o, remote **out);
+
+/* A connection more to a server that was opened, for another thread. */
+int remote_open_again(const remote *first, remote **out);
 void remote_close(remote **r);
 
 const char *remote_model(const remote *r);
@@ -68,5 +72,22 @@ void remote_answer_free(remote_answer *a);
 
 /* tern run --server */
 int remote_run(const options *o);
+
+/* Asks for the answer to a prompt; as a conversation where --chat says so. */
+TERN_MUST_CHECK tern_status remote_ask(remote *r, const options *o, const prompt *p,
+                                       const json_t *fields, remote_sink *sink, void *user,
+                                       remote_answer *out, tern_error *err);
+
+/* Members that say it, in an object. */
+void remote_set_answer(json_t *root, const remote *r, const remote_answer *a);
+
+/* ---- remote_many.c --------------------------------------------------------------------------- */
+
+/*
+ * Answers to all prompts of --prompts-file, --parallel of them at a time, told in order as they
+ * come; with --json a line for each and one for the run. One that fails is told in its place, and
+ * the exit status is then EXIT_FAILED.
+ */
+int remote_run_many(const options *o, const json_t *fields);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern run --server: one prompt, answered elsewhere. */
+/* tern run --server: one prompt, answered elsewhere; many are with remote_many.c. */
 
 #include <stdio.h>
 
@@ -13,16 +13,15 @@ typedef struct run {
     const options *o;
     remote *server;
     prompt prompt;
-    json_t *fields;
+    const json_t *fields;
     remote_answer answer;
     bool json;
 } run;
 
 /* What only a model in this process can do; false after a complaint. */
 static bool check_options(const options *o) {
-    static const option_id local[] = {OPT_RECEIPT,      OPT_PROMPT_CACHE, OPT_PROMPTS_FILE,
-                                      OPT_ROUNDS,       OPT_LOGIT_BIAS,   OPT_STOP_TOKEN,
-                                      OPT_CHAT_TEMPLATE};
+    static const option_id local[] = {OPT_RECEIPT,    OPT_PROMPT_CACHE, OPT_ROUNDS,
+                                      OPT_LOGIT_BIAS, OPT_STOP_TOKEN,   OPT_CHAT_TEMPLATE};
     for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
         if (o->values[local[i]].source == OPTION_FLAG) {
             complain("--%s: not with --server, whose model is elsewhere",
@@ -55,19 +54,23 @@ static json_t *prompt_json(const prompt *p) {
     return ids;
 }
 
-static int answer(run *r) {
-    const char *system = options_text(r->o, OPT_SYSTEM);
+tern_status remote_ask(remote *r, const options *o, const prompt *p, const json_t *fields,
+                       remote_sink *sink, void *user, remote_answer *out, tern_error *err) {
+    const char *system = options_text(o, OPT_SYSTEM);
     const tern_chat_message messages[] = {{.role = "system", .content = system},
-                                          {.role = "user", .content = r->prompt.text}};
+                                          {.role = "user", .content = p->text}};
     const size_t first = system == NULL;
+    return options_switch(o, OPT_CHAT)
+               ? remote_chat(r, messages + first, 2 - first, fields, sink, user, out, err)
+               : remote_complete(r, prompt_json(p), fields, sink, user, out, err);
+}
+
+static int answer(run *r) {
     tern_error err = {0};
     if (options_switch(r->o, OPT_ECHO) && !r->json && r->prompt.text != NULL)
         out_write(r->prompt.text, r->prompt.size);
-    const tern_status status = options_switch(r->o, OPT_CHAT)
-                                   ? remote_chat(r->server, messages + first, 2 - first, r->fields,
-                                                 show, r, &r->answer, &err)
-                                   : remote_complete(r->server, prompt_json(&r->prompt), r->fields,
-                                                     show, r, &r->answer, &err);
+    const tern_status status =
+        remote_ask(r->server, r->o, &r->prompt, r->fields, show, r, &r->answer, &err);
     if (status != TERN_OK && r->answer.said.size > 0 && !r->json) {
         out_print("\n");
         out_flush();
@@ -79,15 +82,13 @@ static const char *end_name(const remote_answer *a) {
     return a->end == REMOTE_INTERRUPTED ? "interrupted" : a->reason;
 }
 
-static int print_json(const run *r) {
-    const remote_answer *a = &r->answer;
-    json_t *root = json_object();
+void remote_set_answer(json_t *root, const remote *r, const remote_answer *a) {
     json_object_set_new(root, "text",
                         json_text(a->said.bytes != NULL ? a->said.bytes : "", a->said.size));
     json_object_set_new(root, "stop", json_string(end_name(a)));
-    json_object_set_new(root, "server", json_string(remote_place(r->server)));
+    json_object_set_new(root, "server", json_string(remote_place(r)));
     json_object_set_new(root, "model",
-                        json_string(a->model[0] != '\0' ? a->model : remote_model(r->server)));
+                        json_string(a->model[0] != '\0' ? a->model : remote_model(r)));
     if (a->has_usage) {
         json_object_set_new(root, "prompt_tokens", json_integer(a->prompt_tokens));
         json_object_set_new(root, "generated_tokens", json_integer(a->generated_tokens));
@@ -96,6 +97,11 @@ static int print_json(const run *r) {
     json_object_set_new(root, "seconds", json_number(a->seconds));
     if (a->digest[0] != '\0')
         json_object_set_new(root, "digest", json_string(a->digest));
+}
+
+static int print_json(const run *r) {
+    json_t *root = json_object();
+    remote_set_answer(root, r->server, &r->answer);
     return json_print(root);
 }
 
@@ -120,24 +126,30 @@ static int finish(const run *r) {
     return interrupt_status(EXIT_DONE);
 }
 
-int remote_run(const options *o) {
-    run r = {.o = o, .json = options_switch(o, OPT_JSON)};
-    if (!check_options(o))
-        return EXIT_USAGE;
+static int run_one(const options *o, const json_t *fields) {
+    run r = {.o = o, .fields = fields, .json = options_switch(o, OPT_JSON)};
     int status = prompt_take(o, &r.prompt);
     if (status == EXIT_DONE)
-        r.fields = remote_fields(o, true, &status);
-    if (status == EXIT_DONE) {
-        interrupt_catch();
         status = remote_open(o, &r.server);
-    }
     if (status == EXIT_DONE)
         status = answer(&r);
     if (status == EXIT_DONE)
         status = finish(&r);
     remote_answer_free(&r.answer);
-    json_decref(r.fields);
     prompt_free(&r.prompt);
     remote_close(&r.server);
+    return status;
+}
+
+int remote_run(const options *o) {
+    int status;
+    if (!check_options(o))
+        return EXIT_USAGE;
+    json_t *fields = remote_fields(o, true, &status);
+    if (status != EXIT_DONE)
+        return status;
+    interrupt_catch();
+    status = options_given(o, OPT_PROMPTS_FILE) ? remote_run_many(o, fields) : run_one(o, fields);
+    json_decref(fields);
     return status;
 }

@@ -107,11 +107,11 @@ static void note(char *out, size_t size, const json_t *value) {
 }
 
 static void note_usage(remote_answer *a, const json_t *usage) {
-    const json_t *prompt = json_object_get(usage, "prompt_tokens");
+    const json_t *read = json_object_get(usage, "prompt_tokens");
     const json_t *generated = json_object_get(usage, "completion_tokens");
-    if (json_is_integer(prompt) && json_is_integer(generated)) {
+    if (json_is_integer(read) && json_is_integer(generated)) {
         a->has_usage = true;
-        a->prompt_tokens = json_integer_value(prompt);
+        a->prompt_tokens = json_integer_value(read);
         a->generated_tokens = json_integer_value(generated);
     }
 }
