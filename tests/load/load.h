@@ -142,6 +142,7 @@ double samples_at(samples *s, double share); /* sorts; 0 of none */
 /* What came of all clients together. */
 typedef struct tally {
     uint64_t begun[N_BEHAVIOURS], whole, cut, busy, failures, connections, tokens;
+    uint64_t compared, compared_cut; /* answers, with those that were given alone */
     samples first, between; /* seconds: until the first text of a stream, between two texts */
 } tally;
 
@@ -150,6 +151,7 @@ typedef struct plan {
     size_t n_recipes;
     place at;
     bool gentle; /* all clients behave well and ask for streams */
+    bool other;  /* the server is not tern's: answers are counted, not compared */
     bool ending; /* nothing more is begun */
     tally *tally;
 } plan;

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""figures.py --model FILE [--other NAME=COMMAND]... [--clients 1,8,16]: tokens a second of tern serve and of other
+servers with OpenAI's interface, on a quiet machine; docs/serving.md#under-load.
+
+Servers are measured in turn, in another order in every second round, and each alone: they are started and ended for
+it. COMMAND has {port}, {threads} and {model} where these belong; PORT alone in its place means a server that runs.
+--engine measures what HTTP costs: tern bench with as many sequences, beside the server with as many clients."""
+
+import argparse
+import json
+import shlex
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+BUILD = Path(__file__).resolve().parents[2] / "build"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def is_ready(port):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+class Server:
+    """A server that runs while it is measured."""
+
+    def __init__(self, command, o):
+        self.port = int(command) if command.isdecimal() else free_port()
+        self.process = None
+        if not command.isdecimal():
+            words = [word.format(port=self.port, threads=o.threads, model=o.model) for word in shlex.split(command)]
+            self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not is_ready(self.port):
+            if self.process and self.process.poll() is not None:
+                sys.exit(f"{command}: ended with {self.process.returncode} before it was ready")
+            time.sleep(0.2)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(60)
+
+
+def load(o, port, clients, other):
+    """What tern_load says of clients that ask for equal streams."""
+    command = [o.load, "--port", port, "--clients", clients, "--recipes", max(clients, 8), "--tokens", o.tokens, "--seconds", o.seconds,
+               "--other" if other else "--even"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def serving(o, command, clients, other):
+    with Server(command, o) as server:
+        load_ = load(o, server.port, clients, other)
+    return load_["tokens_per_second"], load_["first_text_seconds"]["p99"]
+
+
+def engine(o, clients):
+    """Tokens a second of the engine alone, and nothing that is waited for."""
+    command = [o.tern, "bench", "-m", o.model, "--threads", o.threads, "-p", "3", "-n", o.tokens, "--repeat", "3", "--sequences", clients, "--json"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    [of] = [s for s in json.loads(done.stdout)["sequences"] if s["n"] == clients]
+    return of["tps"], 0.0
+
+
+def measure(o, contenders):
+    """Figures by number of clients and by name."""
+    figures = {}
+    for clients in o.clients:
+        for round_ in range(o.rounds):
+            for name, take in contenders if round_ % 2 == 0 else contenders[::-1]:
+                tokens, first = take(clients)
+                figures.setdefault(clients, {}).setdefault(name, []).append((tokens, first))
+                print(f"round {round_ + 1}: {name}, {clients} clients: {tokens:.1f} tokens/s, first text p99 {first:.3f} s", file=sys.stderr)
+    return figures
+
+
+def table(figures, names):
+    print("| clients | " + " | ".join(f"{n}, tokens/s (first text p99)" for n in names) + " | " + " | ".join(f"{names[0]} / {n}" for n in names[1:]) + " |")
+    print("|---" * (2 * len(names)) + "|")
+    for clients, by in figures.items():
+        means = [f"{statistics.median(t for t, _ in by[n]):.1f} ({statistics.median(f for _, f in by[n]):.3f} s)" for n in names]
+        pairs = [[a / b for (a, _), (b, _) in zip(by[names[0]], by[n])] for n in names[1:]]
+        ratios = [f"{statistics.median(p):.3f} ({min(p):.3f} to {max(p):.3f})" for p in pairs]
+        print(f"| {clients} | " + " | ".join(means + ratios) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--other", action="append", default=[], metavar="NAME=COMMAND")
+    parser.add_argument("--engine", action="store_true", help="beside tern bench, in place of other servers")
+    parser.add_argument("--clients", default="1,8,16", type=lambda text: [int(n) for n in text.split(",")])
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--tern", default=BUILD / "tern")
+    parser.add_argument("--load", default=BUILD / "tests" / "load" / "tern_load")
+    o = parser.parse_args()
+    ours = f"{o.tern} serve -m {{model}} --port {{port}} --threads {{threads}} --parallel {max(o.clients)}"
+    contenders = [("tern serve", lambda clients: serving(o, ours, clients, False))]
+    if o.engine:
+        contenders.append(("tern bench", lambda clients: engine(o, clients)))
+    for name, _, command in (given.partition("=") for given in o.other):
+        contenders.append((name, lambda clients, command=command: serving(o, command, clients, True)))
+    table(measure(o, contenders), [name for name, _ in contenders])
+
+
+if __name__ == "__main__":
+    main()
