@@ -6,8 +6,12 @@
 
 #include "serve/ask.h"
 
-/* The tokenizer's own messages name the model's file. */
+/* The tokenizer's own messages name the model's file; those of chat formats do not. */
 bool ask_refuse_text(refusal *r, const char *param, const tern_error *err) {
+    const bool of_chat = err->status == TERN_ERR_CHAT || err->status == TERN_ERR_TEMPLATE ||
+                         err->status == TERN_ERR_JSON;
+    if (of_chat)
+        return refuse(r, 400, param, "%s: %s", param, err->message);
     return err->status == TERN_ERR_NOMEM
                ? refuse_error(r, param, err)
                : refuse(r, 400, param, "%s: %s", param,

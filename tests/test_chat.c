@@ -36,7 +36,9 @@ static tokenizer_case with_template(const char *chat_template, const char *pre) 
                             .id = EOS};
 }
 
-#define CHATML "'<|im_start|>' + role + '<|im_end|>' '<|im_start|>assistant'"
+#define RUN_CHATML                                                                                 \
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}"   \
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
 static const tern_chat_message one[] = {{.role = "user", .content = " Hi "}};
 static const tern_chat_message many[] = {{.role = "system", .content = "Be kind"},
@@ -44,10 +46,13 @@ static const tern_chat_message many[] = {{.role = "system", .content = "Be kind"
                                          {.role = "assistant", .content = "Ho"},
                                          {.role = "user", .content = "He"}};
 
+/* format: the one that is set by name, or "template" or "bitnet", which need not be. */
 static void expect_chat(const tokenizer_case *c, const char *format,
                         const tern_chat_message *messages, size_t n, const char *expected) {
     tokenizer_fixture f;
     assert_int_equal(tokenizer_open(&f, c, NULL), TERN_OK);
+    if (strcmp(format, "template") != 0 && strcmp(format, "bitnet") != 0)
+        assert_int_equal(tern_tokenizer_set_chat_format(f.t, format, &f.err), TERN_OK);
     assert_string_equal(tern_chat_format(f.t), format);
     int32_t ids[CASE_MAX_IDS];
     size_t count = 0, sized = 0;
@@ -152,7 +157,7 @@ static size_t count_of(const int32_t *ids, size_t n, int32_t id) {
 
 static void users_cannot_write_control_tokens(void **state) {
     (void)state;
-    const tokenizer_case c = with_template(CHATML, "gpt-2");
+    const tokenizer_case c = with_template(RUN_CHATML, "gpt-2");
     tokenizer_fixture f;
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
     const tern_chat_message evil[] = {
@@ -169,7 +174,7 @@ static void users_cannot_write_control_tokens(void **state) {
 /* The text of a conversation says of each byte which message it comes from. */
 static void texts_and_marks(void **state) {
     (void)state;
-    const tokenizer_case c = with_template(CHATML, "gpt-2");
+    const tokenizer_case c = with_template(RUN_CHATML, "gpt-2");
     static const char expected[] = "<|im_start|>system\nBe kind<|im_end|>\n"
                                    "<|im_start|>user\nHi<|im_end|>\n";
     const tern_conversation talk = {.messages = many, .n = 2, .no_answer = true};
@@ -183,10 +188,12 @@ static void texts_and_marks(void **state) {
     assert_int_equal(size, sizeof expected - 1);
     assert_memory_equal(text, expected, size);
     const char *kind = strstr(expected, "Be kind"), *hi = strstr(expected, "Hi");
+    const char *system = strstr(expected, "system"), *user = strstr(expected, "user");
     for (size_t i = 0; i < size; i++) {
         const char *at = expected + i;
+        const bool role = (at >= system && at < system + 6) || (at >= user && at < user + 4);
         const int mark = at >= kind && at < kind + 7 ? 1 : at >= hi && at < hi + 2 ? 2 : 0;
-        assert_int_equal(marks[i], mark);
+        assert_int_equal(marks[i], role ? TERN_MARK_VARIABLES : mark);
     }
     assert_int_equal(tern_conversation_text(f.t, &talk, text, NULL, 5, &size, &f.err),
                      TERN_ERR_BUFFER);
@@ -226,13 +233,14 @@ static void nothing_is_lost_silently(void **state) {
 
 static void refusals(void **state) {
     (void)state;
-    tokenizer_case c = with_template(CHATML, "gpt-2");
+    tokenizer_case c = with_template(RUN_CHATML, "gpt-2");
     tokenizer_fixture f;
     size_t n = 0;
     int32_t ids[2];
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
     assert_int_equal(tern_chat_tokenize(f.t, NULL, 0, NULL, 0, &n, &f.err), TERN_ERR_EMPTY);
     assert_int_equal(tern_chat_tokenize(NULL, one, 1, NULL, 0, &n, &f.err), TERN_ERR_NULL);
+    assert_int_equal(tern_tokenizer_set_chat_format(f.t, "chatml", &f.err), TERN_OK);
     const tern_chat_message odd[] = {{.role = "robot", .content = "Hi"}},
                             empty[] = {{.role = "user", .content = NULL}};
     assert_int_equal(tern_chat_tokenize(f.t, odd, 1, NULL, 0, &n, &f.err), TERN_ERR_CHAT);
@@ -241,44 +249,108 @@ static void refusals(void **state) {
     assert_int_equal(tern_chat_tokenize(f.t, one, 1, ids, 2, &n, &f.err), TERN_ERR_BUFFER);
     assert_true(n > 2);
     tokenizer_close(&f);
-    c.chat_template = "{{ messages }}";
+    c.chat_template = NULL;
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
     assert_string_equal(tern_chat_format(f.t), "none");
     assert_int_equal(tern_chat_tokenize(f.t, one, 1, NULL, 0, &n, &f.err), TERN_ERR_TOKENIZER_DATA);
     tokenizer_close(&f);
 }
 
-/* Texts that occur in templates of other formats, which are none of those known here. */
-static void other_templates(void **state) {
+/* Templates of models in use write the ids of the format that is built in. */
+static void templates_write_what_is_built_in(void **state) {
     (void)state;
-    static const char *const templates[] = {
-        "message['role'] + ': ' + text + '<|eot_id|>' 'Q: ' ' A:'",
-        "Q: ",
-        "{# Q: what is this? A: a remark #} 'Question: ' + text",
-        "'<|im_start|>' + role",
-        "'<|im_start|>user<|im_sep|>' + text + '<|im_end|>' assistant",
-        "'<|user|>\n' + text + '<|end|>\n' '<|assistant|>\n' eos_token",
-        "'[gMASK]<sop><|user|>\n' + text '<|assistant|>' eos_token",
-        "'<|user|>' + text + '<|assistant|>'",
-        "<|start_header_id|> <|end_header_id|>",
-        "<|start_header_id|> <|end_header_id|>\n <|eot_id|>",
-        "<|start_header_id|> <|end_header_id|>\n\n <|eot_id|> <|im_start|>",
-        "[INST] text [/INST]",
-        "[AVAILABLE_TOOLS] [INST] <<SYS>> [/INST]",
-        "'<start_of_turn>user' 'Q: ' ' A:'",
-        "role | capitalize '<|eot_id|>' 'Assistant: ' '<|im_start|>'",
-        "Assistant: BITNE",
+    static const struct {
+        const char *format, *text;
+    } templates[] = {
+        {"chatml",
+         "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
+         "{{ '<|im_start|>system\\nYou help<|im_end|>\\n' }}{% endif %}{{ '<|im_start|>' + "
+         "message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
+         "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"},
+        {"bitnet", "{% for message in messages %}{{ message['role'] | capitalize + ': ' + "
+                   "message['content'] | trim + '<|eot_id|>' }}{% endfor %}"
+                   "{% if add_generation_prompt %}{{ 'Assistant: ' }}{% endif %}"},
+        {"qa",
+         "{% for m in messages %}{% if m['role'] == 'user' %}{{ 'Q: ' + m['content'] + ' A:' }}"
+         "{% elif m['role'] == 'assistant' %}{{ ' ' + m['content'] + eos_token }}{% endif %}"
+         "{% endfor %}"},
+        {"llama3", "{% for m in messages %}{{ '<|start_header_id|>' + m['role'] + "
+                   "'<|end_header_id|>\\n\\n' + m['content'] | trim + '<|eot_id|>' }}{% endfor %}"
+                   "{% if add_generation_prompt %}"
+                   "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}"},
     };
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
-        tokenizer_case c = with_template(templates[i], "gpt-2");
+        const tokenizer_case c = with_template(templates[i].text, "llama-bpe");
         tokenizer_fixture f;
-        for (int bitnet = 0; bitnet < 2; bitnet++) {
-            c.architecture = bitnet ? "bitnet-b1.58" : NULL;
-            assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
-            if (strcmp(tern_chat_format(f.t), "none") != 0)
-                fail_msg("'%s' is taken as %s", templates[i], tern_chat_format(f.t));
-            tokenizer_close(&f);
+        assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
+        assert_string_equal(tern_chat_format(f.t), "template");
+        for (size_t n = 1; n <= 4; n++) {
+            int32_t run[CASE_MAX_IDS], built[CASE_MAX_IDS];
+            size_t n_run = 0, n_built = 0;
+            assert_int_equal(tern_chat_tokenize(f.t, many, n, run, CASE_MAX_IDS, &n_run, &f.err),
+                             TERN_OK);
+            assert_int_equal(tern_tokenizer_set_chat_format(f.t, templates[i].format, NULL),
+                             TERN_OK);
+            assert_int_equal(
+                tern_chat_tokenize(f.t, many, n, built, CASE_MAX_IDS, &n_built, &f.err), TERN_OK);
+            assert_int_equal(n_run, n_built);
+            assert_memory_equal(run, built, n_run * sizeof *run);
+            assert_int_equal(tern_tokenizer_set_chat_format(f.t, NULL, NULL), TERN_OK);
         }
+        tokenizer_close(&f);
+    }
+}
+
+/* The token that begins texts comes first, once, whether or not the template writes it. */
+static void begins_once(void **state) {
+    (void)state;
+    tokenizer_case c = with_template("{{ bos_token }}{{ messages[0].content }}", "llama-bpe");
+    c.true_key = "tokenizer.ggml.add_bos_token";
+    c.id_key = "tokenizer.ggml.bos_token_id";
+    c.id = BOS;
+    expect_chat(&c, "template", one, 1, "<s> Hi ");
+    c.chat_template = "{{ messages[0].content }}";
+    expect_chat(&c, "template", one, 1, "<s> Hi ");
+    c.true_key = NULL;
+    const tern_chat_message evil[] = {{.role = "user", .content = "<s>x"}};
+    tokenizer_fixture f;
+    int32_t ids[CASE_MAX_IDS];
+    size_t n = 0;
+    assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
+    assert_int_equal(tern_chat_tokenize(f.t, evil, 1, ids, CASE_MAX_IDS, &n, NULL), TERN_OK);
+    for (size_t i = 1; i < n; i++)
+        assert_int_not_equal(ids[i], BOS);
+    tokenizer_close(&f);
+}
+
+/* What cannot be run is refused by name and line, what the template refuses in its words. */
+static void templates_that_fail(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *part;
+        tern_status status;
+    } cases[] = {
+        {"a\n{% include 'x' %}", "line 2: the statement 'include'", TERN_ERR_TEMPLATE},
+        {"{{ raise_exception('no ' + messages[0].role) }}", "refuses: no user", TERN_ERR_CHAT},
+        {"{{ x.y }}", "'x' is undefined", TERN_ERR_TEMPLATE},
+        {"{{ messages | frobnicate }}", "'frobnicate'", TERN_ERR_TEMPLATE},
+        {"{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "MiB",
+         TERN_ERR_TEMPLATE},
+        {"{{ range(9999) | unique | list }}", "steps", TERN_ERR_TEMPLATE},
+        {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "deep", TERN_ERR_TEMPLATE},
+        {"{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}"
+         "{% endfor %}",
+         "MiB", TERN_ERR_TEMPLATE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const tokenizer_case c = with_template(cases[i].text, "gpt-2");
+        tokenizer_fixture f;
+        size_t n = 0;
+        assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
+        assert_int_equal(tern_chat_tokenize(f.t, one, 1, NULL, 0, &n, &f.err), cases[i].status);
+        if (strstr(f.err.message, cases[i].part) == NULL)
+            fail_msg("'%s' lacks '%s'", f.err.message, cases[i].part);
+        tokenizer_close(&f);
     }
 }
 
@@ -302,7 +374,7 @@ static void set_by_name(void **state) {
     assert_int_equal(tern_tokenizer_set_chat_format(f.t, "none", &f.err), TERN_ERR_NAME);
     assert_string_equal(tern_chat_format(f.t), "qa");
     assert_int_equal(tern_tokenizer_set_chat_format(f.t, NULL, &f.err), TERN_OK);
-    assert_string_equal(tern_chat_format(f.t), "none");
+    assert_string_equal(tern_chat_format(f.t), "template");
     assert_int_equal(tern_tokenizer_set_chat_format(NULL, "qa", &f.err), TERN_ERR_NULL);
     tokenizer_close(&f);
 }
@@ -316,7 +388,9 @@ int main(void) {
         cmocka_unit_test(falcon_and_zephyr),
         cmocka_unit_test(llama2),
         cmocka_unit_test(questions_and_answers),
-        cmocka_unit_test(other_templates),
+        cmocka_unit_test(templates_write_what_is_built_in),
+        cmocka_unit_test(begins_once),
+        cmocka_unit_test(templates_that_fail),
         cmocka_unit_test(set_by_name),
         cmocka_unit_test(users_cannot_write_control_tokens),
         cmocka_unit_test(texts_and_marks),

@@ -47,7 +47,7 @@ static void files_beside(void **state) {
     EXPECT_IDS(t, "he", TERN_TOKENIZE_SPECIAL, 3, 2);
     assert_true(tern_token_ends_text(t, 4) && tern_token_ends_text(t, 2));
     assert_false(tern_token_ends_text(t, 1));
-    assert_string_equal(tern_chat_format(t), "chatml");
+    assert_string_equal(tern_chat_format(t), "template");
     assert_string_equal(tern_tokenizer_file(t), path);
     tern_tokenizer_free(&t);
     assert_int_equal(tern_tokenizer_open(path, "gpt-2", &t, &err), TERN_ERR_TOKENIZER_PRE);

@@ -52,7 +52,7 @@ typedef struct tern_model_params {
     const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
     const char *tokenizer;     /* file as in tern_tokenizer_open in place of the model's own; NULL:
                                   its own, or else a tokenizer.json in the same folder */
-    const char *chat_format;   /* name as in tern_chat_format; NULL: recognised from the file */
+    const char *chat_format;   /* name as in tern_chat_format; NULL: the file's own */
     uint32_t threads;          /* used while loading; 0: tern_topology_threads */
     tern_places places;        /* of the weights, and of the threads and memory of every session */
     bool replicate;            /* a copy of hot weights on every NUMA node that threads are bound

@@ -94,8 +94,9 @@ typedef struct tern_conversation {
 /*
  * Ids of a whole conversation in the model's own format, up to where the assistant's answer begins
  * (docs/chat.md). Text of messages, tools and variables never becomes a control token. Sizes like
- * tern_tokenize. TERN_ERR_TOKENIZER_DATA when the format is not known, TERN_ERR_JSON for texts that
- * are no such JSON, TERN_ERR_CHAT for what the format has no place for.
+ * tern_tokenize. TERN_ERR_TOKENIZER_DATA when the format is not known. With messages that name no
+ * file: TERN_ERR_JSON for texts that are no such JSON, TERN_ERR_CHAT for what the format has no
+ * place for or the template refuses, TERN_ERR_TEMPLATE for a template that cannot be run.
  */
 TERN_MUST_CHECK tern_status tern_conversation_tokenize(const tern_tokenizer *t,
                                                        const tern_conversation *c, int32_t *ids,
@@ -104,7 +105,7 @@ TERN_MUST_CHECK tern_status tern_conversation_tokenize(const tern_tokenizer *t,
 enum {
     TERN_MARK_TEMPLATE = 0,    /* what the format itself writes */
     TERN_MARK_MESSAGES = 254,  /* 1 to 254: message 0 to 253 and all that follow it */
-    TERN_MARK_VARIABLES = 255, /* tools and variables */
+    TERN_MARK_VARIABLES = 255, /* tools and variables, and roles, names and ids in a template */
 };
 
 /*
@@ -129,11 +130,14 @@ TERN_MUST_CHECK tern_status tern_chat_tokenize(const tern_tokenizer *t,
                                                int32_t *ids, size_t capacity, size_t *n,
                                                tern_error *err);
 
-/* Name of the recognised chat format ("chatml", "llama3", "bitnet", "qa", ...), or "none". */
+/* "template" where the file's own chat template is run; else the name of the format that is built
+ * in
+ * ("chatml", "llama3", "bitnet", "qa", ...), or "none". */
 const char *tern_chat_format(const tern_tokenizer *t);
 
-/* The format for all chats from here on, whatever the template says, by that name; NULL: what is
- * recognised. TERN_ERR_NAME for another name. tern_model_params.chat_format does it for a model. */
+/* The built-in format for all chats from here on, whatever the template says, by that name; NULL:
+ * the template after all. TERN_ERR_NAME for another name. tern_model_params.chat_format does it for
+ * a model. */
 TERN_MUST_CHECK tern_status tern_tokenizer_set_chat_format(tern_tokenizer *t, const char *name,
                                                            tern_error *err);
 

@@ -64,3 +64,13 @@ void tern_chat_put_control(tern_chat_builder *b, const char *text) {
     else
         tern_chat_put_text(b, text);
 }
+
+void tern_chat_put_marked(tern_chat_builder *b, const tern_marked_text *text) {
+    const tern_span bytes = {text->bytes, text->size};
+    tern_chat_flush(b);
+    if (b->status != TERN_OK || text->size == 0)
+        return;
+    b->status = b->e != NULL
+                    ? tern_encode_marked(b->e, bytes, text->marks)
+                    : tern_marked_add_marks(b->text, bytes, text->marks, TERN_TOKENIZER_MAX_TEXT);
+}

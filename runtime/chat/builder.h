@@ -29,6 +29,9 @@ void tern_chat_put_trimmed(tern_chat_builder *b, const tern_conversation *c, siz
 /* The role of message i, which is the message's too. */
 void tern_chat_put_role(tern_chat_builder *b, const tern_conversation *c, size_t i);
 
+/* A text with marks, in which the control tokens of the template are recognised. */
+void tern_chat_put_marked(tern_chat_builder *b, const tern_marked_text *text);
+
 /* Encodes what is left. */
 void tern_chat_flush(tern_chat_builder *b);
 

@@ -2,11 +2,13 @@
 /* Conversations as ids and as text. */
 
 #include <string.h>
+#include <time.h>
 
 #include "runtime/chat/formats.h"
+#include "runtime/template/template.h"
 
 const char *tern_chat_format(const tern_tokenizer *t) {
-    return tern_chat_name(tern_chat_recognise(t));
+    return tern_chat_name(tern_chat_of(t));
 }
 
 tern_status tern_tokenizer_set_chat_format(tern_tokenizer *t, const char *name, tern_error *err) {
@@ -37,23 +39,70 @@ static tern_status check_messages(const tern_tokenizer *t, const tern_conversati
     return TERN_OK;
 }
 
+static tern_status failure(const tern_tokenizer *t, tern_status status, tern_error *err) {
+    return tern_fail(err, status, "%s: %s while writing a conversation", t->file,
+                     tern_status_str(status));
+}
+
+/* ---- the file's own template ----------------------------------------------------------------- */
+
+/* The tokens that templates know by name; how many. */
+static size_t named_tokens(const tern_tokenizer *t, tern_template_token out[3]) {
+    const struct {
+        const char *name;
+        int32_t id;
+    } known[] = {{"bos_token", t->bos}, {"eos_token", t->eos}, {"unk_token", t->unknown}};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].id >= 0 && (size_t)known[i].id < t->n_tokens)
+            out[n++] = (tern_template_token){known[i].name, t->tokens[known[i].id]};
+    return n;
+}
+
+/* Whether a text begins with the token that begins texts, as the template's own. */
+static bool has_bos(const tern_tokenizer *t, const tern_marked_text *text) {
+    const tern_span bos = t->tokens[t->bos];
+    return text->size >= bos.size && bos.size > 0 && memcmp(text->bytes, bos.data, bos.size) == 0 &&
+           tern_all_zero(text->marks, bos.size);
+}
+
+static tern_status run_template(const tern_tokenizer *t, const tern_conversation *c,
+                                tern_encoder *e, tern_marked_text *text, tern_error *err) {
+    tern_template_token tokens[3];
+    const tern_template_input input = {.conversation = c,
+                                       .tokens = tokens,
+                                       .n_tokens = named_tokens(t, tokens),
+                                       .now = time(NULL)};
+    tern_marked_text own = {0};
+    tern_status status = tern_template_run(t->chat_template, &input, &own, err);
+    if (status == TERN_OK) {
+        tern_chat_builder b = {.t = t, .e = e, .text = text};
+        if (t->add_bos && t->bos >= 0 && !has_bos(t, &own))
+            tern_chat_put_id(&b, t->bos);
+        tern_chat_put_marked(&b, &own);
+        status = b.status == TERN_OK ? TERN_OK : failure(t, b.status, err);
+    }
+    tern_marked_free(&own);
+    return status;
+}
+
 /* Writes a conversation into e, or into *text where e is NULL. */
 static tern_status write(const tern_tokenizer *t, const tern_conversation *c, tern_encoder *e,
                          tern_marked_text *text, tern_error *err) {
-    const tern_chat_format_id format = tern_chat_recognise(t);
+    const tern_chat_format_id format = tern_chat_of(t);
     if (format == TERN_CHAT_UNKNOWN)
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
-                         "%s: the model has no chat format that is known here (%s)", t->file,
-                         t->chat_template.size == 0 ? "no tokenizer.chat_template"
-                                                    : "its tokenizer.chat_template is another");
+                         "%s: the model has no chat format that is known here (no "
+                         "tokenizer.chat_template)",
+                         t->file);
+    if (format == TERN_CHAT_TEMPLATE)
+        return run_template(t, c, e, text, err);
     const tern_status status = tern_chat_check(format, c, err);
     if (status != TERN_OK)
         return status;
     tern_chat_builder b = {.t = t, .e = e, .text = text};
     tern_chat_write(format, &b, c);
-    return b.status != TERN_OK ? tern_fail(err, b.status, "%s: %s while writing a conversation",
-                                           t->file, tern_status_str(b.status))
-                               : TERN_OK;
+    return b.status == TERN_OK ? TERN_OK : failure(t, b.status, err);
 }
 
 tern_status tern_conversation_tokenize(const tern_tokenizer *t, const tern_conversation *c,

@@ -2,11 +2,11 @@
 #ifndef TERN_RUNTIME_CHAT_STYLES_H
 #define TERN_RUNTIME_CHAT_STYLES_H
 
-/* Which chat format a template is; what each format writes is in runtime/chat/formats.c. */
+/* Which chat format a tokenizer has; what each format writes is in runtime/chat/formats.c. */
 
 #include "runtime/tokenizer/internal.h"
 
-/* X(ID, name): the formats, in the order in which they are looked for. */
+/* X(ID, name): the formats, that are built in. */
 #define TERN_CHAT_LIST(X)                                                                          \
     X(BITNET, "bitnet")                                                                            \
     X(CHATML, "chatml")                                                                            \
@@ -22,7 +22,8 @@ typedef enum tern_chat_format_id {
 #define TERN_CHAT_ENUM(id, name) TERN_CHAT_##id,
     TERN_CHAT_LIST(TERN_CHAT_ENUM)
 #undef TERN_CHAT_ENUM
-        TERN_CHAT_COUNT
+        TERN_CHAT_COUNT,
+    TERN_CHAT_TEMPLATE = TERN_CHAT_COUNT /* that of the file */
 } tern_chat_format_id;
 
 /* "none" for TERN_CHAT_UNKNOWN. */
@@ -32,11 +33,11 @@ const char *tern_chat_name(tern_chat_format_id id);
 const char *tern_chat_names(void);
 
 /*
- * The format that was set for the tokenizer, or else the one that its template is, as far as
- * literal marks can tell: all that a format has must be there, and no control token of another. A
- * template that is none of these is a program that would have to be run, which nothing here does.
+ * The format that was set for the tokenizer, or else TERN_CHAT_TEMPLATE where it has a template
+ * that is run. Without a template, and where the template is known to be wrong: the format that is
+ * known to be right.
  */
-tern_chat_format_id tern_chat_recognise(const tern_tokenizer *t);
+tern_chat_format_id tern_chat_of(const tern_tokenizer *t);
 
 /* Whether the tokenizer's template holds a text. */
 bool tern_chat_template_has(const tern_tokenizer *t, const char *text);

@@ -34,6 +34,13 @@ tern_status tern_added_set_add(tern_added_set *set, tern_added_token token, tern
     return tern_regex_new((tern_span){word, sizeof word - 1}, false, &set->word, why);
 }
 
+bool tern_all_zero(const uint8_t *marks, size_t n) {
+    size_t i = 0;
+    while (i < n && marks[i] == 0)
+        i++;
+    return i == n;
+}
+
 /* Whether one character is part of a word; a failed search counts as yes: then nothing is cut. */
 static bool is_word(const tern_added_walk *w, tern_span character) {
     tern_regex_walk walk = {.regex = w->set->word, .scratch = w->scratch, .text = character};
@@ -73,7 +80,9 @@ bool tern_added_next(tern_added_walk *w, size_t *start, int32_t *id) {
         const tern_added_token *token = &w->set->tokens[found];
         size_t end = begin + w->set->texts[found].size;
         w->search = end;
-        if ((token->special && !w->parse) || (token->single_word && !stands_alone(w, begin, end)))
+        const bool parse =
+            w->parse && (w->marks == NULL || tern_all_zero(w->marks + begin, end - begin));
+        if ((token->special && !parse) || (token->single_word && !stands_alone(w, begin, end)))
             continue;
         if (token->lstrip) {
             const size_t left = begin - tern_space_behind((tern_span){w->text.data, begin});

@@ -32,10 +32,15 @@ typedef struct tern_added_walk {
     const tern_added_set *set;
     tern_regex_scratch *scratch;
     tern_span text;
-    bool parse;    /* special tokens count; otherwise they are passed over */
-    size_t search; /* after the last token without the white space around it */
-    size_t at;     /* after the last token with it */
+    bool parse;           /* special tokens count; otherwise they are passed over */
+    const uint8_t *marks; /* of each byte of the text; special tokens count where all of theirs are
+                           * 0. NULL: everywhere */
+    size_t search;        /* after the last token without the white space around it */
+    size_t at;            /* after the last token with it */
 } tern_added_walk;
+
+/* Whether n marks are all 0. */
+bool tern_all_zero(const uint8_t *marks, size_t n);
 
 /* The next token: where it starts (with its white space; perhaps before `at` was) and its id. */
 bool tern_added_next(tern_added_walk *walk, size_t *start, int32_t *id);

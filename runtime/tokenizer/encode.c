@@ -47,6 +47,9 @@ typedef struct tern_fragment {
 } tern_fragment;
 
 typedef struct tern_fragments {
+    const char *whole; /* the text that all of them are parts of */
+    const uint8_t
+        *marks; /* of its bytes; control tokens have none but 0. NULL: they may be anywhere */
     tern_fragment *items;
     size_t n, capacity;
 } tern_fragments;
@@ -68,11 +71,23 @@ static int32_t insert(tern_fragments *list, int32_t after, tern_span text, int32
     return number;
 }
 
+/* The first occurrence of a special token in a fragment, where its bytes may be one. */
+static const char *find_special(const tern_fragments *list, tern_span text, tern_span special,
+                                bool anywhere) {
+    const char *end = text.data + text.size;
+    const char *at = memmem(text.data, text.size, special.data, special.size);
+    while (at != NULL && !anywhere &&
+           !tern_all_zero(list->marks + (at - list->whole), special.size))
+        at = memmem(at + 1, (size_t)(end - at) - 1, special.data, special.size);
+    return at;
+}
+
 /* Cuts every left-most occurrence of one special token out of text fragment `at`. */
-static tern_status cut_special(tern_fragments *list, int32_t at, tern_span special, int32_t id) {
+static tern_status cut_special(tern_fragments *list, int32_t at, tern_span special, int32_t id,
+                               bool anywhere) {
     for (;;) {
         const tern_span text = list->items[at].text;
-        const char *found = memmem(text.data, text.size, special.data, special.size);
+        const char *found = find_special(list, text, special, anywhere);
         if (found == NULL)
             return TERN_OK;
         const size_t before = (size_t)(found - text.data);
@@ -98,10 +113,11 @@ static tern_status cut_specials(const tern_tokenizer *t, tern_fragments *list, b
         if ((!parse && t->types[id] != TERN_TOKEN_USER_DEFINED) ||
             !present[(unsigned char)special.data[0]])
             continue;
+        const bool anywhere = list->marks == NULL || t->types[id] == TERN_TOKEN_USER_DEFINED;
         for (int32_t at = 0; at >= 0; at = list->items[at].next) {
             if (list->items[at].id >= 0 || list->items[at].text.size < special.size)
                 continue;
-            const tern_status status = cut_special(list, at, special, id);
+            const tern_status status = cut_special(list, at, special, id, anywhere);
             if (status != TERN_OK)
                 return status;
         }
@@ -192,8 +208,9 @@ static tern_status encode_fragments(tern_encoder *e, const tern_fragments *list)
  */
 
 /* As llama.cpp does with GGUF files. */
-static tern_status encode_by_length(tern_encoder *e, tern_span text, bool parse) {
-    tern_fragments list = {NULL, 0, 0};
+static tern_status encode_by_length(tern_encoder *e, tern_span text, const uint8_t *marks,
+                                    bool parse) {
+    tern_fragments list = {.whole = text.data, .marks = marks};
     tern_status status = TERN_ERR_NOMEM;
     if (insert(&list, -1, text, TERN_TOKEN_NONE) == 0)
         status = cut_specials(e->t, &list, parse);
@@ -204,15 +221,16 @@ static tern_status encode_by_length(tern_encoder *e, tern_span text, bool parse)
 }
 
 /* As Hugging Face's tokenizers do with a tokenizer.json. */
-static tern_status encode_by_place(tern_encoder *e, tern_span text, bool parse) {
+static tern_status encode_by_place(tern_encoder *e, tern_span text, const uint8_t *marks,
+                                   bool parse) {
     tern_span valid;
     tern_status status = make_valid(e, text, &valid);
     if (status != TERN_OK)
         return status;
-    const tern_piece_sink sink = sink_of(e, parse);
     tern_added_walk walk = {.set = &e->t->added,
                             .text = valid,
                             .parse = parse,
+                            .marks = marks,
                             .scratch = tern_pipeline_regex_scratch(e->scratch)};
     for (bool found = true; found && status == TERN_OK;) {
         const size_t at = walk.at;
@@ -220,6 +238,9 @@ static tern_status encode_by_place(tern_encoder *e, tern_span text, bool parse) 
         int32_t id = TERN_TOKEN_NONE;
         found = tern_added_next(&walk, &start, &id);
         const tern_span before = {valid.data + at, start > at ? start - at : 0};
+        /* Tokens that are looked for in the normal form do not know which bytes they come from. */
+        const bool own = parse && (marks == NULL || tern_all_zero(marks + at, before.size));
+        const tern_piece_sink sink = sink_of(e, own);
         status = tern_pipeline_run(e->t->pipeline, e->scratch, before, at == 0, &sink);
         if (found)
             tern_encoder_emit(e, id);
@@ -230,8 +251,15 @@ static tern_status encode_by_place(tern_encoder *e, tern_span text, bool parse) 
 tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse) {
     if (text.size > TERN_TOKENIZER_MAX_TEXT)
         return TERN_ERR_ARG;
-    return e->t->leftmost_added ? encode_by_place(e, text, parse)
-                                : encode_by_length(e, text, parse);
+    return e->t->leftmost_added ? encode_by_place(e, text, NULL, parse)
+                                : encode_by_length(e, text, NULL, parse);
+}
+
+tern_status tern_encode_marked(tern_encoder *e, tern_span text, const uint8_t *marks) {
+    if (text.size > TERN_TOKENIZER_MAX_TEXT)
+        return TERN_ERR_ARG;
+    return e->t->leftmost_added ? encode_by_place(e, text, marks, true)
+                                : encode_by_length(e, text, marks, true);
 }
 
 tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size, unsigned flags,

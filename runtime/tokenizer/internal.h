@@ -97,6 +97,13 @@ bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need);
 /* Tokens of text, special tokens recognised as the flag TERN_TOKENIZE_PARSE says; no BOS or EOS. */
 TERN_MUST_CHECK tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse);
 
+/*
+ * The same for valid UTF-8 with a mark for each byte: control tokens are recognised where all of
+ * their marks are 0.
+ */
+TERN_MUST_CHECK tern_status tern_encode_marked(tern_encoder *e, tern_span text,
+                                               const uint8_t *marks);
+
 /* Tokens of a piece that the pipeline made, by merges or by the longest match. */
 TERN_MUST_CHECK tern_status tern_bpe_encode(tern_encoder *e, tern_span piece);
 TERN_MUST_CHECK tern_status tern_greedy_encode(tern_encoder *e, tern_span piece);

@@ -259,16 +259,24 @@ class Pipe(Chat):
         path.write_bytes(file.to_bytes())
         return path
 
-    def test_a_template_that_is_another(self):
-        """It is said, and --chat-template says what to do."""
-        model = self.with_template("role + ': ' + text + '<|eot_id|>' # Q: what? A: this")
+    def test_a_template_that_cannot_be_run(self):
+        """What it has is said with its line, and --chat-template says what to do."""
+        model = self.with_template("{{ bos_token }}\n{% include 'other' %}")
         self.assert_one_line_error(talk("hello", options=("-m", model)), contains=["--chat-template NAME"])
         refused = tern("run", "--chat", model, "hello")
-        self.assert_one_line_error(refused, contains=["another", "--chat-template NAME"])
+        self.assert_one_line_error(refused, contains=["line 2", "'include'", "--chat-template NAME"])
         named = talk("What is 2+2?", options=("-m", model, "--chat-template", "qa", "--greedy"))
         self.assertEqual((named.returncode, named.stdout), (0, b"4\n"))
         run = tern_text("run", "--chat", "--chat-template", "qa", model, "What is 2+2?")
         self.assertEqual(run, "4\n")
+
+    def test_a_message_that_is_left_out(self):
+        """The small model's template has no place for a system message, which is said in one line."""
+        for arguments in (("run", "--chat", "-p", "What is 2+2?"), ("chat",)):
+            said = tern(*arguments, "--greedy", "--system", "Be brief.", stdin=b"What is 2+2?\n")
+            self.assertEqual((said.returncode, said.stdout), (0, b"4\n"), said.stderr)
+            self.assertIn("message 0, of the role system", said.stderr.decode())
+            self.assertEqual(said.stderr.count(b"\n"), 1)
 
     def test_names_of_templates(self):
         """Every name that the option takes is a format, and takes the place of the model's own."""

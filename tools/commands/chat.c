@@ -15,13 +15,21 @@
 
 enum { TINY_MILLIONS = 500 }; /* of parameters: below, facts and sums are mostly guessed */
 
-/* A system message comes first; formats without a place for one leave it out. */
+/* A system message comes first; formats without a place for one leave it out, which is said. */
+static void tell_dropped(const chat *c) {
+    const tern_chat_message messages[] = {c->dialogue.messages[0],
+                                          {.role = "user", .content = "?"}};
+    prompt_tell_dropped(&c->l, &(tern_conversation){.messages = messages, .n = 2});
+}
+
 static int begin_dialogue(chat *c) {
     const char *system = options_text(c->o, OPT_SYSTEM);
     if (system != NULL && !dialogue_add(&c->dialogue, "system", system, strlen(system))) {
         complain("no memory for the system prompt");
         return EXIT_FAILED;
     }
+    if (system != NULL && c->server == NULL)
+        tell_dropped(c);
     return EXIT_DONE;
 }
 

@@ -118,6 +118,12 @@ int prompt_take(const options *o, prompt *p);
 int prompt_read(const options *o, const loaded *l, prompt *p);
 void prompt_free(prompt *p);
 
+/* Says why a text has no tokens, and what would help; the exit status. */
+int prompt_complain(const loaded *l, const tern_error *err);
+
+/* Says which message the model's chat format leaves out, if it does. */
+void prompt_tell_dropped(const loaded *l, const tern_conversation *c);
+
 /* Gives a prompt that has a text its tokens; EXIT_DONE, or the exit status after a complaint. */
 int prompt_tokenize(const options *o, const loaded *l, prompt *p);
 

@@ -81,13 +81,29 @@ static tern_status tokenize(const options *o, const loaded *l, const prompt *p, 
                          capacity, n, err);
 }
 
-static int complain_of_text(const loaded *l, const tern_error *err) {
-    if (err->status == TERN_ERR_TOKENIZER_DATA &&
-        strcmp(tern_chat_format(l->tokenizer), "none") == 0) {
+int prompt_complain(const loaded *l, const tern_error *err) {
+    if (err->status == TERN_ERR_TEMPLATE || (err->status == TERN_ERR_TOKENIZER_DATA &&
+                                             strcmp(tern_chat_format(l->tokenizer), "none") == 0)) {
         complain("%s: --chat-template NAME says which one to use", err->message);
         return EXIT_FAILED;
     }
     return complain_error(err);
+}
+
+void prompt_tell_dropped(const loaded *l, const tern_conversation *c) {
+    size_t i;
+    if (tern_conversation_drops(l->tokenizer, c, &i))
+        complain("the model does not see message %zu, of the role %.32s: its chat format has no "
+                 "place for it",
+                 i, c->messages[i].role);
+}
+
+static void tell_dropped(const options *o, const loaded *l, const prompt *p) {
+    const char *system = options_text(o, OPT_SYSTEM);
+    const tern_chat_message messages[] = {{.role = "system", .content = system},
+                                          {.role = "user", .content = p->text}};
+    if (options_switch(o, OPT_CHAT) && system != NULL)
+        prompt_tell_dropped(l, &(tern_conversation){.messages = messages, .n = 2});
 }
 
 int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
@@ -98,14 +114,15 @@ int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
     tern_error err = {0};
     size_t n = 0;
     if (tokenize(o, l, p, NULL, 0, &n, &err) != TERN_OK)
-        return complain_of_text(l, &err);
+        return prompt_complain(l, &err);
     p->ids = malloc((n + 1) * sizeof *p->ids);
     if (p->ids == NULL) {
         complain("no memory for %zu tokens", n);
         return EXIT_FAILED;
     }
     if (n > 0 && tokenize(o, l, p, p->ids, n, &p->n, &err) != TERN_OK)
-        return complain_error(&err);
+        return prompt_complain(l, &err);
+    tell_dropped(o, l, p);
     return EXIT_DONE;
 }
 
