@@ -59,6 +59,7 @@ static const struct {
     {45, "malformed JSON"},
     {46, "the chat format has no place for this"},
     {47, "chat template cannot be run"},
+    {48, "grammar or schema is not supported"},
     {50, "token id out of range"},
     {51, "sequence exceeds the context"},
     {52, "empty sequence"},
