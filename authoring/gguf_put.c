@@ -136,6 +136,11 @@ static tern_status check_description(tern_gguf_writer *w, const tern_gguf_descri
         return tern_fail(&w->error, TERN_ERR_ARG,
                          "%s: tensor '%s' of %" PRIu64 " bytes cannot be added", w->path, t->name,
                          t->bytes);
+    if (w->iebin == NULL && t->type >= TERN_GGUF_FIRST_OWN_TYPE)
+        return tern_fail(
+            &w->error, TERN_ERR_TENSOR_TYPE,
+            "%s: tensor '%s': GGUF has no number for type %s; an IEBIN folder holds it", w->path,
+            t->name, tern_gguf_type_name(t->type));
     for (uint32_t i = 0; i < 4; i++)
         if (t->ne[i] == 0 || __builtin_mul_overflow(elements, t->ne[i], &elements) ||
             elements > UINT64_C(1) << 62)
@@ -180,7 +185,8 @@ void tern_gguf_put_tensor(tern_gguf_writer *w, const char *name, uint32_t type, 
         tern_fail(&w->error, TERN_ERR_NOMEM, "%s: no memory for tensor %zu", w->path, w->n_tensors);
         return;
     }
-    *t = (tern_gguf_described){copy, type, n_dims, {1, 1, 1, 1}, bytes};
+    *t = (tern_gguf_described){
+        .name = copy, .type = type, .n_dims = n_dims, .ne = {1, 1, 1, 1}, .bytes = bytes};
     memcpy(t->ne, ne, n_dims * sizeof ne[0]);
     w->n_tensors++;                /* from here on the writer owns the name */
     (void)check_description(w, t); /* remembered */

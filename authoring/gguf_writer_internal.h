@@ -13,6 +13,7 @@ typedef struct tern_gguf_described {
     uint32_t n_dims;
     uint64_t ne[4];
     uint64_t bytes;
+    tern_int4_rows int4; /* of a tensor of an IEBIN folder */
 } tern_gguf_described;
 
 typedef struct tern_byte_list {

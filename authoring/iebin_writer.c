@@ -12,6 +12,7 @@
 #include "base/json_tree/text.h"
 #include "base/utf8.h"
 #include "runtime/gguf/iebin.h"
+#include "runtime/gguf/int4.h"
 
 enum { DATA, KEYS, LIST };
 
@@ -44,6 +45,25 @@ static const char *type_name(uint32_t type) {
     return type == TERN_GGUF_TL2 ? "tl2" : tern_gguf_type_name(type);
 }
 
+/* Every field that the reader asks for. */
+static void add_int4(const tern_gguf_described *t, text *out) {
+    const tern_int4_rows *form = &t->int4;
+    text_string(out, "scheme", form->zero_points ? "affine" : "symmetric");
+    text_string(out, "nibble",
+                form->zero_points       ? "unsigned"
+                : form->twos_complement ? "twos_complement"
+                                        : "biased");
+    text_string(out, "nibble_order", form->high_first ? "high_first" : "low_first");
+    text_name(out, "group");
+    if (form->group == t->ne[0] && form->group != 32 && form->group != 64 && form->group != 128)
+        text_print(out, "\"row\"");
+    else
+        text_print(out, "%" PRIu64, form->group);
+    text_string(out, "scale_dtype", "f16");
+    text_string(out, "zero_point", form->zero_points ? "u8" : "none");
+    text_string(out, "scales", "after_each_row");
+}
+
 static void add_tensor(tern_gguf_writer *w, const tern_gguf_described *t, uint64_t offset,
                        text *out) {
     const char *type = type_name(t->type);
@@ -66,6 +86,20 @@ static void add_tensor(tern_gguf_writer *w, const tern_gguf_described *t, uint64
                "],\"file\":\"" TERN_IEBIN_DATA "\",\"file_data_offset\":%" PRIu64
                ",\"nbytes\":%" PRIu64,
                offset, t->bytes);
+    if (t->type == TERN_GGUF_INT4_TYPE)
+        add_int4(t, out);
+}
+
+void tern_iebin_put_int4(tern_gguf_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
+                         const tern_int4_rows *form) {
+    uint64_t rows = 1;
+    for (uint32_t d = 1; d < n_dims && d < 4; d++)
+        rows *= ne[d];
+    const size_t before = w->n_tensors;
+    tern_gguf_put_tensor(w, name, TERN_GGUF_INT4_TYPE, n_dims, ne,
+                         rows * tern_int4_row_bytes(form, (size_t)ne[0]));
+    if (!tern_gguf_writer_failed(w) && w->n_tensors > before)
+        w->tensors[before].int4 = *form;
 }
 
 static void describe(tern_gguf_writer *w, text *out) {

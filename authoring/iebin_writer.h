@@ -22,4 +22,11 @@ extern const char *const tern_iebin_files[TERN_IEBIN_FILES];
 TERN_MUST_CHECK tern_status tern_iebin_writer_new(const char *folder, tern_out_mode mode,
                                                   tern_gguf_writer **out, tern_error *err);
 
+/*
+ * tern_gguf_put_tensor for INT4: ne[0] is a multiple of 32, form->group is 32, 64, 128 or ne[0].
+ * Refused by writers of GGUF files, which have no number for it.
+ */
+void tern_iebin_put_int4(tern_gguf_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
+                         const tern_int4_rows *form);
+
 #endif

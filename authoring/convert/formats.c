@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "authoring/gguf_writer.h"
+#include "runtime/gguf/int4.h"
 
 static bool is_float(tern_format format) {
     return format <= TERN_FORMAT_BF16;
@@ -44,6 +45,7 @@ static tern_format stand_in(tern_format format) {
     case TERN_FORMAT_Q4_1:
     case TERN_FORMAT_Q5_0:
     case TERN_FORMAT_Q8_0:
+    case TERN_FORMAT_INT4:
         return TERN_FORMAT_F16;
     default:
         return TERN_FORMAT_NONE;
@@ -53,7 +55,8 @@ static tern_format stand_in(tern_format format) {
 static tern_format embedding_format(tern_format body, tern_format source) {
     if (body == TERN_FORMAT_NONE || is_float(body))
         return body;
-    return is_ternary(body) || !is_float(source) ? source : TERN_FORMAT_Q8_0;
+    const bool kept = is_ternary(body) || body == TERN_FORMAT_INT4 || !is_float(source);
+    return kept ? source : TERN_FORMAT_Q8_0;
 }
 
 static tern_format wanted(const convert_formats *asked, const char *name, tern_format source) {
@@ -63,6 +66,29 @@ static tern_format wanted(const convert_formats *asked, const char *name, tern_f
         return asked->body;
     const tern_format own = embedding ? asked->embedding : asked->output;
     return own != TERN_FORMAT_NONE ? own : embedding_format(asked->body, source);
+}
+
+tern_status convert_int4_choose(const convert_formats *asked, const char *name, bool vector,
+                                size_t cols, tern_format *target, tern_int4_rows *form,
+                                tern_error *err) {
+    const convert_q4_entry *entry = convert_q4_map_find(asked->map, name);
+    if (entry != NULL && (vector || strncmp(name, "blk.", 4) != 0))
+        return tern_fail(err, TERN_ERR_ARG,
+                         "%s: tensor %s stays in floats: only matrices of "
+                         "blocks become int4",
+                         asked->map->path, name);
+    if (entry != NULL && cols % TERN_INT4_BLOCK != 0)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                         "%s: tensor %s: %zu columns are no multiple of 32, as int4 needs them",
+                         asked->map->path, name, cols);
+    if (entry != NULL)
+        *target = TERN_FORMAT_INT4;
+    if (entry != NULL)
+        *form = entry->form;
+    else if (*target == TERN_FORMAT_INT4 && asked->body == TERN_FORMAT_INT4)
+        *form = asked->int4;
+    form->group = form->group > cols ? cols : form->group;
+    return TERN_OK;
 }
 
 bool convert_is_tiled(const convert_formats *asked, const char *name, tern_format target) {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "authoring/convert/q4_map.h"
 #include "runtime/gguf/reading.h"
 #include "tern/kernels.h"
 
@@ -17,6 +18,8 @@ typedef struct convert_formats {
     tern_format output;    /* of output.weight */
     tern_tl_kind tiled;   /* the body, which is I2_S, is written in tiles: TL1, TL2; 0: it is not */
     tern_reading reading; /* which has their sizes */
+    tern_int4_rows int4;  /* of the body, where it is INT4; group SIZE_MAX: a row */
+    convert_q4_map *map;  /* which matrices become INT4 whatever the body is; borrowed, or NULL */
 } convert_formats;
 
 /*
@@ -26,6 +29,14 @@ typedef struct convert_formats {
 TERN_MUST_CHECK tern_status convert_formats_read(const char *body, const char *embedding,
                                                  const char *output, const char *tl_tiles,
                                                  convert_formats *out, tern_error *err);
+
+/*
+ * How the rows of a tensor that becomes INT4 are written: as the map says, or as was asked for.
+ * TERN_ERR_ARG: the map names a vector, the embedding or the output head, which stay floats.
+ */
+TERN_MUST_CHECK tern_status convert_int4_choose(const convert_formats *asked, const char *name,
+                                                bool vector, size_t cols, tern_format *target,
+                                                tern_int4_rows *form, tern_error *err);
 
 /* Whether a tensor that becomes I2_S is written in tiles: all but the output head are. */
 bool convert_is_tiled(const convert_formats *asked, const char *name, tern_format target);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "authoring/convert/int4.h"
 #include "runtime/gguf/iebin.h"
 
 struct convert_gguf_tensor {
@@ -17,7 +18,13 @@ struct convert_gguf_tensor {
 
 static void source_row(const void *context, size_t row, float *out) {
     const convert_gguf_tensor *s = context;
-    tern_dequantize_row(s->format, s->bytes, (size_t)s->tensor->ne[0], row, s->scale, out);
+    const tern_int4_rows *form = &s->tensor->int4;
+    const size_t cols = (size_t)s->tensor->ne[0];
+    if (s->format == TERN_FORMAT_INT4) {
+        convert_int4_decode(form, s->bytes + row * tern_int4_row_bytes(form, cols), cols, out);
+        return;
+    }
+    tern_dequantize_row(s->format, s->bytes, cols, row, s->scale, out);
 }
 
 static void drop_source(const convert_tensor *t, void *user) {
@@ -68,6 +75,8 @@ static tern_status add_tensor(convert_gguf *g, const tern_reading *reading, conv
     t->origin = tern_gguf_tensor_type(from);
     t->source = format;
     t->row = source_row;
+    t->int4 = from->int4;
+    t->before = from->bytes;
     t->context = s;
     if (format == TERN_FORMAT_I2_S) {
         tern_error why = {.status = TERN_OK};

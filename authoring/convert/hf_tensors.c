@@ -105,6 +105,7 @@ static bool pairs_neighbours(const hf_config *c) {
 static tern_status describe(const adding *a, const safetensors_tensor *from, const wanted *w,
                             hf_source *s, convert_tensor *t) {
     s->tensor = from;
+    t->before = from->bytes;
     s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
     s->packed = w->ternary && from->type == SAFETENSORS_U8;
     s->ternarized = w->ternary && a->c->weights == HF_WEIGHTS_MASTER;

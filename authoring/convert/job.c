@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authoring/iebin_writer.h"
+#include "runtime/gguf/int4.h"
 #include "runtime/threads/team.h"
 
 convert_tensor *convert_job_add(convert_job *job) {
@@ -41,13 +43,27 @@ static tern_status plan_tiles(const convert_formats *formats, convert_tensor *t,
     return TERN_OK;
 }
 
+/* Other than INT4 has no rows of that kind, neither before nor after. */
+static bool same_rows(const tern_int4_rows *a, const tern_int4_rows *b) {
+    return a->group == b->group && a->zero_points == b->zero_points &&
+           a->twos_complement == b->twos_complement && a->high_first == b->high_first;
+}
+
 static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t, tern_error *err) {
-    const tern_status status = convert_format_choose(formats, t->name, t->source, t->rows, t->cols,
-                                                     t->n_dims == 1, &t->target, err);
+    tern_status status = convert_format_choose(formats, t->name, t->source, t->rows, t->cols,
+                                               t->n_dims == 1, &t->target, err);
+    const tern_int4_rows before = t->int4;
+    if (status == TERN_OK)
+        status = convert_int4_choose(formats, t->name, t->n_dims == 1, t->cols, &t->target,
+                                     &t->int4, err);
     if (status != TERN_OK)
         return status;
-    if (t->target != t->source)
+    if (t->target != t->source || !same_rows(&before, &t->int4))
         t->as_is = NULL;
+    if (t->target == TERN_FORMAT_INT4) {
+        t->bytes = (uint64_t)t->rows * tern_int4_row_bytes(&t->int4, t->cols);
+        return TERN_OK;
+    }
     return convert_is_tiled(formats, t->name, t->target)
                ? plan_tiles(formats, t, err)
                : tern_format_bytes(t->target, t->rows, t->cols, &t->bytes);
@@ -57,7 +73,7 @@ tern_status convert_job_plan(convert_job *job, const convert_formats *formats, t
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < job->n; i++)
         status = plan_tensor(formats, &job->tensors[i], err);
-    return status;
+    return status == TERN_OK ? convert_q4_map_check(formats->map, err) : status;
 }
 
 /* The number of the type in the file. */
@@ -70,7 +86,10 @@ static uint32_t type_of(const convert_tensor *t) {
 static void describe(const convert_job *job, tern_gguf_writer *w) {
     for (size_t i = 0; i < job->n; i++) {
         const convert_tensor *t = &job->tensors[i];
-        tern_gguf_put_tensor(w, t->name, type_of(t), t->n_dims, t->ne, t->bytes);
+        if (t->target == TERN_FORMAT_INT4)
+            tern_iebin_put_int4(w, t->name, t->n_dims, t->ne, &t->int4);
+        else
+            tern_gguf_put_tensor(w, t->name, type_of(t), t->n_dims, t->ne, t->bytes);
     }
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authoring/convert/int4.h"
+
 enum {
     PIECE_FLOATS = 1 << 21,  /* values that are held as floats at a time */
     COPIED_AT_ONCE = 1 << 24 /* bytes; so that progress is seen */
@@ -38,6 +40,22 @@ static bool all_finite(const float *x, size_t n) {
     return true;
 }
 
+/* A row in the target's format; false: it has values that the format cannot hold. */
+static bool encode_row(const convert_tensor *t, const float *x, uint8_t *out) {
+    return t->target == TERN_FORMAT_INT4
+               ? convert_int4_encode(&t->int4, x, t->cols, out)
+               : tern_quantize_weights(t->target, x, 1, t->cols, out, NULL, NULL) == TERN_OK;
+}
+
+/* What row r of a piece has become. */
+static void decode_row(const piece *p, size_t r, float *back) {
+    const convert_tensor *t = p->t;
+    if (t->target == TERN_FORMAT_INT4)
+        convert_int4_decode(&t->int4, p->out + r * p->row_bytes, t->cols, back);
+    else
+        tern_dequantize_row(t->target, p->out, t->cols, r, p->scale, back);
+}
+
 static void fetch_rows(tern_worker worker, void *argument) {
     piece *p = argument;
     const size_t cols = p->t->cols;
@@ -47,9 +65,7 @@ static void fetch_rows(tern_worker worker, void *argument) {
         p->t->row(p->t->context, p->first + r, x);
         p->sums[r] = (row_sums){.same = true, .failed = !all_finite(x, cols)};
         if (p->row_bytes > 0 && !p->sums[r].failed) {
-            p->sums[r].failed =
-                tern_quantize_weights(p->t->target, x, 1, cols, p->out + r * p->row_bytes, NULL,
-                                      NULL) != TERN_OK;
+            p->sums[r].failed = !encode_row(p->t, x, p->out + r * p->row_bytes);
         }
     }
 }
@@ -62,7 +78,7 @@ static void measure_rows(tern_worker worker, void *argument) {
     for (size_t r = part.begin; r < part.end; r++) {
         const float *x = p->x + r * cols;
         row_sums *sums = &p->sums[r];
-        tern_dequantize_row(p->t->target, p->out, cols, r, p->scale, back);
+        decode_row(p, r, back);
         for (size_t i = 0; i < cols; i++) {
             const double difference = (double)x[i] - (double)back[i];
             sums->same = sums->same && x[i] == back[i];
@@ -180,8 +196,10 @@ tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
     }
     const size_t step = rows_of_piece(t);
     uint64_t row_bytes = 0, all_bytes = 0;
-    if (t->target != TERN_FORMAT_I2_S &&
-        tern_format_bytes(t->target, 1, t->cols, &row_bytes) != TERN_OK) {
+    if (t->target == TERN_FORMAT_INT4) {
+        row_bytes = tern_int4_row_bytes(&t->int4, t->cols);
+    } else if (t->target != TERN_FORMAT_I2_S &&
+               tern_format_bytes(t->target, 1, t->cols, &row_bytes) != TERN_OK) {
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "tensor %s: %zu columns cannot be %s", t->name,
                          t->cols, tern_format_describe(t->target)->name);
     }

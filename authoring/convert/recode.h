@@ -26,8 +26,10 @@ typedef struct convert_tensor {
     tern_format source; /* what it is, for the choice of a format */
     tern_format target;
     uint64_t bytes;     /* in the file */
+    uint64_t before;    /* where it comes from; 0: it is made */
     tern_tl_kind tiled; /* the target is I2_S, and written in these tiles; 0: as it is */
     tern_tl_tiles tiles;
+    tern_int4_rows int4; /* the target is INT4: how its rows are written */
     const uint8_t *
         as_is; /* its bytes in the target format, where source == target and they are just copied */
     convert_row_fn *row;

@@ -48,6 +48,14 @@ typedef struct tern_gguf_value {
                                string: its u64 length, see tern_gguf_next_string */
 } tern_gguf_value;
 
+/* How a row of an int4 tensor lies in its bytes (docs/formats.md): only lists of tensors have any. */
+typedef struct tern_int4_rows {
+    uint64_t group;       /* columns that share a scale; 0: no int4 tensor */
+    bool zero_points;     /* a byte for each group; without them zero is code 8 */
+    bool twos_complement; /* nibbles are -8 .. 7, else 0 .. 15 */
+    bool high_first;      /* column 0 is in the upper nibble of byte 0 */
+} tern_int4_rows;
+
 typedef struct tern_gguf_tensor {
     tern_span name;
     uint32_t type;       /* GGUF type id, known or not */
@@ -55,7 +63,9 @@ typedef struct tern_gguf_tensor {
     uint64_t ne[4];      /* ne[0] contiguous; unused ones are 1 */
     uint64_t bytes;      /* by type and shape; 0: tern does not know the size rule of the type */
     uint64_t extent;     /* bytes up to the next tensor or the end of the file */
-    const uint8_t *data; /* aligned to general.alignment (32 unless the file says otherwise) */
+    const uint8_t *data; /* aligned to general.alignment (32 unless the file says otherwise); of
+                            a list's tensors, not at all */
+    tern_int4_rows int4;
 } tern_gguf_tensor;
 
 /*

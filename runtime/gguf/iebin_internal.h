@@ -25,4 +25,8 @@ tern_status tern_iebin_file(tern_iebin_reading *r, const tern_json_value *name, 
 tern_status tern_iebin_tensor(tern_iebin_reading *r, const tern_json_value *entry, size_t index,
                               tern_gguf_tensor *t, tern_error *err);
 
+/* Reads the fields of an entry of INT4, whose name and shape *t has, and counts its bytes. */
+tern_status tern_iebin_int4(const tern_gguf *file, const tern_json_value *entry,
+                            tern_gguf_tensor *t, tern_error *err);
+
 #endif

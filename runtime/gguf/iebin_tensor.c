@@ -93,8 +93,13 @@ static tern_status read_type(const entry_reading *e) {
     t->type = tern_gguf_type_find(dtype->text);
     if (t->type == TERN_GGUF_UNKNOWN_TYPE)
         return TERN_OK;
-    if (tern_gguf_type_bytes(t->type, t->ne, &t->bytes) != TERN_OK)
+    if (t->type == TERN_GGUF_INT4_TYPE) {
+        const tern_status status = tern_iebin_int4(e->r->file, e->entry, t, e->err);
+        if (status != TERN_OK)
+            return status;
+    } else if (tern_gguf_type_bytes(t->type, t->ne, &t->bytes) != TERN_OK) {
         return wrong(e, TERN_ERR_TENSOR_SHAPE, "'shape' does not suit its 'dtype'");
+    }
     if (t->type == TERN_GGUF_TL1 || t->type == TERN_GGUF_TL2)
         t->bytes = tern_gguf_tl_bytes(t);
     if (t->bytes > 0 && e->wanted > 0 && t->bytes != e->wanted)

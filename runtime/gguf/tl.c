@@ -49,6 +49,8 @@ tern_tl_kind tern_gguf_tiled(const tern_gguf_tensor *t) {
 }
 
 tern_format tern_gguf_format(const tern_gguf_tensor *t) {
+    if (t->int4.group > 0)
+        return TERN_FORMAT_INT4;
     return tern_gguf_tiled(t) ? TERN_FORMAT_I2_S : tern_format_from_gguf(t->type);
 }
 

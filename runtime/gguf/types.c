@@ -26,6 +26,7 @@ static const struct foreign_type {
     {41, 128, 18, "q1_0"},      {42, 64, 18, "q2_0"},       {133, 0, 0, "q6_0"},
     {134, 0, 0, "iq1_bn"},      {135, 0, 0, "iq2_bn"},      {142, 128, 34, "pq2_0"},
     {143, 128, 28, "ptq1_0"},   {335, 0, 0, "iq2_bn_r4"},   {TERN_GGUF_U8_TYPE, 1, 1, "u8"},
+    {TERN_GGUF_INT4_TYPE, 0, 0, "int4"},
 };
 
 static const struct foreign_type *foreign_find(uint32_t type) {

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/hash64.h"
+#include "runtime/gguf/int4.h"
 
 enum {
     PIECE_BYTES = 4 << 20, /* read by one thread at a time */
@@ -25,6 +26,7 @@ static void add_description(tern_hash64 *h, const tern_gguf_tensor *t) {
     tern_hash64_add(h, &t->type, sizeof t->type);
     tern_hash64_add(h, t->ne, sizeof t->ne);
     tern_hash64_add(h, &t->bytes, sizeof t->bytes);
+    tern_int4_hash(h, &t->int4);
 }
 
 /* Piece `index` of a tensor; each hash knows its place, so their sum needs no order. */

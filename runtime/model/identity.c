@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/hash64.h"
+#include "runtime/gguf/int4.h"
 #include "runtime/gguf/internal.h"
 #include "runtime/model/model.h"
 
@@ -34,6 +35,7 @@ static uint64_t hash_tensor(const tern_gguf_tensor *t) {
     add_span(&h, t->name);
     tern_hash64_add(&h, &t->type, sizeof t->type);
     tern_hash64_add(&h, t->ne, sizeof t->ne);
+    tern_int4_hash(&h, &t->int4);
     tern_hash64_add(&h, t->data, (size_t)t->bytes);
     return tern_hash64_value(&h);
 }

@@ -5,6 +5,7 @@
 #include "tern/inspect.h"
 #include <stdlib.h>
 
+#include "runtime/gguf/int4.h"
 #include "runtime/model/model.h"
 #include "runtime/model/tune_model.h"
 
@@ -88,6 +89,22 @@ void tern_linear_describe(const tern_model *m, const tern_linear *linear, tern_l
     find_place(m, linear, out);
 }
 
+/* Rows of INT4 as blocks, which come from malloc. */
+static tern_status expand_int4(const tern_model *m, const tern_linear *linear, void **made,
+                               tern_error *err) {
+    const tern_matrix *w = &linear->matrix;
+    uint64_t size = 0;
+    const tern_status status = tern_format_bytes(w->format, w->rows, w->cols, &size);
+    if (status != TERN_OK)
+        return status;
+    *made = malloc((size_t)size);
+    if (*made == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the blocks of a tensor",
+                         tern_gguf_name(m->file));
+    tern_int4_blocks(&linear->tensor->int4, linear->tensor->data, w->rows, w->cols, *made);
+    return TERN_OK;
+}
+
 tern_status tern_linear_weights(const tern_model *m, const tern_linear *linear, const void **bytes,
                                 void **made, tern_error *err) {
     const tern_gguf_tensor *tensor = linear->tensor;
@@ -96,6 +113,11 @@ tern_status tern_linear_weights(const tern_model *m, const tern_linear *linear, 
     tern_import how;
     *bytes = tensor->data;
     *made = NULL;
+    if (w->format == TERN_FORMAT_INT4) {
+        const tern_status done = expand_int4(m, linear, made, err);
+        *bytes = *made;
+        return done;
+    }
     if (w->format != TERN_FORMAT_I2_S)
         return TERN_OK;
     tern_status status = tern_reading_of(&m->reading, tensor, &how, err);

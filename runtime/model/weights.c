@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dispatch/select.h"
+#include "runtime/gguf/int4.h"
 #include "runtime/model/weight_check.h"
 
 /* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector. */
@@ -26,7 +27,7 @@ static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne
 
 static tern_status type_error(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
                               const char *use, tern_error *err) {
-    if (t->type >= TERN_GGUF_U8_TYPE) /* of a list, which has names and no numbers */
+    if (t->type >= TERN_GGUF_FIRST_OWN_TYPE) /* of a list, which has names and no numbers */
         return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %s, which %s",
                          tern_gguf_name(l->file), name, tern_gguf_tensor_type(t), use);
     return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %u (%s), which %s",
@@ -104,6 +105,8 @@ static tern_status pack_rows(tern_load_job *job, tern_worker worker, size_t r0, 
     const tern_matrix *m = &p->matrix;
     tern_status status = TERN_OK;
     (void)worker;
+    if (m->format == TERN_FORMAT_INT4)
+        return tern_int4_pack(&job->tensor->int4, job->source, m, r0, r1, p->target, err);
     if (m->format == TERN_FORMAT_I2_S && !tern_import_is_plain(&p->how))
         return tern_import_pack(&p->how, job->source, m->rows, m->cols, m->layout, r0, r1,
                                 p->target, err);

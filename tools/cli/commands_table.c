@@ -144,16 +144,19 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern perplexity -m model.gguf -f text.txt --ctx 256 --stride 128 --json\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_FILE}},
     [COMMAND_QUANTIZE] =
-        {"quantize", "IN OUT", 2, 2, "write a model with its weights in another format",
+        {"quantize", "IN [OUT]", 1, 2, "write a model with its weights in another format",
          "Reads any model that tern runs and keeps all its metadata. Prints how many tensors keep\n"
          "their values and by how much the others change. Ternary weights keep theirs in i2_s,\n"
          "tq1_0 and tq2_0 (if the scale fits 16 bits); others are not made ternary without "
          "--force-ternary.\n"
          "Embeddings and output head stay as they are for ternary types and become q8_0 for other\n"
          "types below 8 bits, unless they are quantized already. Where blocks do not fit, q4_k\n"
-         "becomes q5_0, q5_k and q6_k q8_0, and blocks of 32 f16.\n",
+         "becomes q5_0, q5_k and q6_k q8_0, and blocks of 32 f16. int4 needs --to iebin.\n"
+         "--plan prints what would become of each tensor, and needs no OUT.\n",
          "  tern quantize model.gguf smaller.gguf --type q4_k\n"
-         "  tern quantize model.gguf model-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n",
+         "  tern quantize model.gguf model-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n"
+         "  tern quantize model.gguf --type int4 --int4-group 64 --plan\n"
+         "  tern quantize model.gguf folder --to iebin --type int4 --int4-group 64\n",
          .files = {FILE_READ, FILE_WRITTEN}},
     [COMMAND_VERIFY] =
         {"verify", "RECEIPT", 1, 1, "check a receipt, and run it again",
@@ -184,7 +187,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  echo '504 357' | tern tokenize -m model.gguf --ids\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
     [COMMAND_CONVERT] =
-        {"convert", "FOLDER OUT", 2, 2, "make a model of a Hugging Face folder, or an IEBIN folder",
+        {"convert", "FOLDER [OUT]", 1, 2,
+         "make a model of a Hugging Face folder, or an IEBIN folder",
          "Reads config.json, the safetensors files, tokenizer.json and what lies beside it: models "
          "of\n"
          "the classes LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM and BitNetForCausalLM.\n"

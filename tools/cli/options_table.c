@@ -316,7 +316,7 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_MARKDOWN] = {"markdown", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
                       .commands = KERNELS | BENCH, .help = "write a Markdown table"},
     [OPT_TYPE] =
-        {"type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES " i2_s tl1 tl2",
+        {"type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES " i2_s tl1 tl2 int4",
          .one_call = true, .commands = RECODES,
          .help = "format of the matrices; vectors become f32. convert: without it as they are"},
     [OPT_EMBEDDING_TYPE] = {"embedding-type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES,
@@ -338,6 +338,18 @@ static const option_spec table[OPT_COUNT] = {
                 .fallback = "gguf", .one_call = true, .commands = RECODES,
                 .help = "what OUT becomes: a GGUF file, or a folder of model.ie.json, model.ie.bin "
                         "and the model's keys"},
+    [OPT_Q4_MAP] = {"q4-map", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .one_call = true,
+                    .commands = RECODES,
+                    .help =
+                        "matrices that become int4, and how: a q4_manifest.json; with --to iebin"},
+    [OPT_INT4_GROUP] = {"int4-group", 0, NULL, "N", OPTION_CHOICE, .choices = "32 64 128 row",
+                        .fallback = "32", .one_call = true, .commands = RECODES,
+                        .help = "columns that share a scale, with --type int4"},
+    [OPT_ZERO_POINTS] = {"int4-zero-points", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                         .commands = RECODES,
+                         .help = "a zero point for each group besides, with --type int4"},
+    [OPT_PLAN] = {"plan", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = RECODES,
+                  .help = "write nothing; print what each tensor would become and what it saves"},
     [OPT_THREADS] = {"threads", 0, NULL, "N", OPTION_INTEGER, .max = 1024,
                      .variables = "RAYON_NUM_THREADS", .fallback = "0",
                      .commands = EVALUATES | RECODES | RECEIPTS | TUNE | KERNELS,

@@ -23,7 +23,8 @@ static size_t list_files(const options *o, named_file files[FILES_MAX]) {
     const command_spec *command = command_describe(o->command);
     const char *names = command->operands;
     size_t n = 0;
-    for (unsigned i = 0; i < o->n_operands; i++) {
+    const bool plan = option_applies(OPT_PLAN, o->command) && options_switch(o, OPT_PLAN);
+    for (unsigned i = 0; i < o->n_operands && !(plan && command->files[i] == FILE_WRITTEN); i++) {
         files[n].path = o->operands[i];
         files[n].use = command->files[i];
         n += word_next(&names, files[n].origin) && files[n].use != FILE_NONE;

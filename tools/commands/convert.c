@@ -23,6 +23,7 @@ typedef struct conversion {
     hf_tensors tensors;
     convert_job job;
     convert_formats formats;
+    convert_q4_map map;
     const char *remark; /* on the tokenizer, or NULL */
 } conversion;
 
@@ -67,6 +68,8 @@ static tern_status read_folder(conversion *c, const options *o, tern_error *err)
     const char *folder = o->operands[0];
     tern_status status = convert_read_formats(o, &c->formats, err);
     if (status == TERN_OK)
+        status = convert_read_map(o, &c->map, &c->formats, err);
+    if (status == TERN_OK)
         status = hf_config_read(folder, &c->config, err);
     if (status != TERN_OK)
         return status;
@@ -101,6 +104,8 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     char name[256];
     tern_gguf_writer *w = NULL;
     tern_status status = read_folder(c, o, err);
+    if (options_switch(o, OPT_PLAN))
+        return status;
     if (status == TERN_OK)
         status = convert_writer_new(o, &w, err);
     if (status == TERN_OK) {
@@ -137,16 +142,21 @@ static bool check_source(const char *path, bool to_folder) {
 }
 
 int cmd_convert(const options *o) {
-    if (!check_source(o->operands[0], convert_to_folder(o)))
+    if (!convert_has_target(o, "convert"))
+        return EXIT_USAGE;
+    if (!check_source(o->operands[0], convert_to_folder(o) || options_switch(o, OPT_PLAN)))
         return EXIT_FAILED;
     if (convert_is_model(o->operands[0]))
         return convert_model(o);
     conversion c = {.files = {.n = 0}};
     tern_error err = {0};
     const tern_status status = convert(&c, o, &err);
-    const int done = status == TERN_OK ? convert_report(&c.job, o) : complain_error(&err);
+    const int done = status != TERN_OK             ? complain_error(&err)
+                     : options_switch(o, OPT_PLAN) ? convert_plan_report(&c.job, o)
+                                                   : convert_report(&c.job, o);
     if (status == TERN_OK && c.remark != NULL)
         complain("%s: %s", o->operands[0], c.remark);
+    convert_q4_map_free(&c.map);
     convert_job_free(&c.job);
     hf_tensors_free(&c.tensors);
     hf_files_close(&c.files);

@@ -6,9 +6,9 @@
 #include "tools/convert/command.h"
 
 int cmd_quantize(const options *o) {
-    if (!options_given(o, OPT_TYPE)) {
+    if (!options_given(o, OPT_TYPE) && !options_given(o, OPT_Q4_MAP)) {
         complain("quantize needs --type TYPE, the format of the weights, such as q8_0 or i2_s");
         return EXIT_USAGE;
     }
-    return convert_model(o);
+    return convert_has_target(o, "quantize") ? convert_model(o) : EXIT_USAGE;
 }

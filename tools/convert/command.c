@@ -1,16 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/convert/command.h"
 
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "authoring/iebin_writer.h"
+#include "tools/cli/output.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/targets.h"
 
+/* Only lists of tensors have a name for int4; a plan is written nowhere. */
+static tern_status check_int4(const options *o, const char *type, tern_error *err) {
+    const bool wanted = (type != NULL && strcmp(type, "int4") == 0) || options_given(o, OPT_Q4_MAP);
+    return !wanted || convert_to_folder(o) || options_switch(o, OPT_PLAN)
+               ? TERN_OK
+               : tern_fail(err, TERN_ERR_ARG,
+                           "int4 has no number in GGUF files: --to iebin writes it");
+}
+
 tern_status convert_read_formats(const options *o, convert_formats *out, tern_error *err) {
-    return convert_formats_read(options_text(o, OPT_TYPE), options_text(o, OPT_EMBEDDING_TYPE),
-                                options_text(o, OPT_OUTPUT_TYPE), options_text(o, OPT_TL_TILES),
-                                out, err);
+    const char *type = options_text(o, OPT_TYPE), *group = options_text(o, OPT_INT4_GROUP);
+    const tern_status status = convert_formats_read(type, options_text(o, OPT_EMBEDDING_TYPE),
+                                                    options_text(o, OPT_OUTPUT_TYPE),
+                                                    options_text(o, OPT_TL_TILES), out, err);
+    if (status != TERN_OK)
+        return status;
+    out->int4.group = strcmp(group, "row") == 0 ? SIZE_MAX : strtoul(group, NULL, 10);
+    out->int4.zero_points = options_switch(o, OPT_ZERO_POINTS);
+    return check_int4(o, type, err);
+}
+
+tern_status convert_read_map(const options *o, convert_q4_map *map, convert_formats *formats,
+                             tern_error *err) {
+    const char *path = options_text(o, OPT_Q4_MAP);
+    if (path == NULL)
+        return TERN_OK;
+    formats->map = map;
+    return convert_q4_map_read(path, map, err);
+}
+
+bool convert_has_target(const options *o, const char *command) {
+    if (o->n_operands > 1 || options_switch(o, OPT_PLAN))
+        return true;
+    complain("%s needs a second argument, OUT, to write to; --plan writes nothing", command);
+    return false;
 }
 
 bool convert_to_folder(const options *o) {

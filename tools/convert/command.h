@@ -10,7 +10,10 @@
 #include "authoring/convert/job.h"
 #include "tools/cli/options.h"
 
-/* --type, --embedding-type, --output-type and --tl-tiles. TERN_ERR_ARG: these are no tiles. */
+/*
+ * --type, --embedding-type, --output-type, --tl-tiles and those of int4. TERN_ERR_ARG: these are no
+ * tiles, or int4 has no place in what --to asks for.
+ */
 TERN_MUST_CHECK tern_status convert_read_formats(const options *o, convert_formats *out,
                                                  tern_error *err);
 
@@ -20,6 +23,16 @@ bool convert_to_folder(const options *o);
 /* A writer of what --to asks for, at the second operand. */
 TERN_MUST_CHECK tern_status convert_writer_new(const options *o, tern_gguf_writer **out,
                                                tern_error *err);
+
+/* --q4-map, which is optional, into *map, which the caller frees, and into the formats. */
+TERN_MUST_CHECK tern_status convert_read_map(const options *o, convert_q4_map *map,
+                                             convert_formats *formats, tern_error *err);
+
+/* Whether OUT was given where it is needed; a complaint says what is missing. */
+bool convert_has_target(const options *o, const char *command);
+
+/* --plan: what convert_job_plan has decided, as convert_report says it; the exit status. */
+int convert_plan_report(const convert_job *job, const options *o);
 
 /* The format that most weights of blocks have. */
 tern_format convert_main_format(const convert_job *job);

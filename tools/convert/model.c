@@ -15,6 +15,7 @@ typedef struct quantization {
     convert_gguf source;
     convert_job job;
     convert_formats formats;
+    convert_q4_map map;
 } quantization;
 
 /* What is to be written, and how the file's ternary tensors are read. */
@@ -28,7 +29,11 @@ static tern_status quantize(quantization *q, tern_error *err) {
     tern_gguf_writer *w = NULL;
     tern_status status = convert_gguf_open(&q->source, q->file, &q->reading, &q->job, err);
     if (status == TERN_OK)
+        status = convert_read_map(q->o, &q->map, &q->formats, err);
+    if (status == TERN_OK)
         status = convert_job_plan(&q->job, &q->formats, err);
+    if (options_switch(q->o, OPT_PLAN))
+        return status;
     if (status == TERN_OK)
         status = convert_writer_new(q->o, &w, err);
     if (status == TERN_OK) {
@@ -55,6 +60,11 @@ static void warn_unless_it_runs(const quantization *q) {
     tern_model_free(&model);
 }
 
+static int report(const quantization *q) {
+    return options_switch(q->o, OPT_PLAN) ? convert_plan_report(&q->job, q->o)
+                                          : convert_report(&q->job, q->o);
+}
+
 int convert_model(const options *o) {
     quantization q = {.o = o};
     tern_error err = {0};
@@ -66,10 +76,11 @@ int convert_model(const options *o) {
     if (status == TERN_OK)
         status = quantize(&q, &err);
     const int done = q.file == NULL      ? complain_of_model(o->operands[0], false, &err)
-                     : status == TERN_OK ? convert_report(&q.job, o)
+                     : status == TERN_OK ? report(&q)
                                          : complain_error(&err);
-    if (done == EXIT_DONE)
+    if (done == EXIT_DONE && !options_switch(o, OPT_PLAN))
         warn_unless_it_runs(&q);
+    convert_q4_map_free(&q.map);
     convert_gguf_free(&q.source);
     convert_job_free(&q.job);
     tern_gguf_close(&q.file);

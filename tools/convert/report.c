@@ -88,6 +88,65 @@ static int report_json(const convert_job *job, const options *o) {
                                 (json_int_t)all_bytes(job), "tensors", list));
 }
 
+/* ---- a plan ---------------------------------------------------------------------------------- */
+
+static double saved(uint64_t before, uint64_t after) {
+    return before > 0 ? 100.0 - 100.0 * (double)after / (double)before : 0.0;
+}
+
+static uint64_t bytes_before(const convert_job *job) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < job->n; i++)
+        bytes += job->tensors[i].before;
+    return bytes;
+}
+
+/* "int4, groups of 64 with zero points". */
+static void describe_target(const convert_tensor *t, char *out, size_t size) {
+    const char *points = t->int4.zero_points ? " with zero points" : "";
+    if (t->target != TERN_FORMAT_INT4)
+        (void)snprintf(out, size, "%s", target_name(t));
+    else if (t->int4.group == t->cols)
+        (void)snprintf(out, size, "int4, whole rows%s", points);
+    else
+        (void)snprintf(out, size, "int4, groups of %" PRIu64 "%s", t->int4.group, points);
+}
+
+static int plan_text(const convert_job *job) {
+    const uint64_t before = bytes_before(job), after = all_bytes(job);
+    for (size_t i = 0; i < job->n; i++) {
+        const convert_tensor *t = &job->tensors[i];
+        char target[64];
+        describe_target(t, target, sizeof target);
+        out_print("%-32s %-16s %-36s %12" PRIu64 " %12" PRIu64 " bytes %6.1f %% saved\n", t->name,
+                  t->origin, target, t->before, t->bytes, saved(t->before, t->bytes));
+    }
+    out_print("%zu tensors: %.1f MiB become %.1f MiB, %.1f %% saved\n", job->n,
+              (double)before / 1048576.0, (double)after / 1048576.0, saved(before, after));
+    return EXIT_DONE;
+}
+
+static int plan_json(const convert_job *job, const options *o) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->n; i++) {
+        const convert_tensor *t = &job->tensors[i];
+        char target[64];
+        describe_target(t, target, sizeof target);
+        json_array_append_new(
+            list, json_pack("{s:o, s:s, s:s, s:I, s:I}", "name",
+                            json_text(t->name, strlen(t->name)), "from", t->origin, "to", target,
+                            "bytes_before", (json_int_t)t->before, "bytes", (json_int_t)t->bytes));
+    }
+    return json_print(json_pack("{s:o, s:I, s:I, s:o}", "input",
+                                json_text(o->operands[0], strlen(o->operands[0])), "bytes_before",
+                                (json_int_t)bytes_before(job), "weight_bytes",
+                                (json_int_t)all_bytes(job), "tensors", list));
+}
+
+int convert_plan_report(const convert_job *job, const options *o) {
+    return options_switch(o, OPT_JSON) ? plan_json(job, o) : plan_text(job);
+}
+
 int convert_report(const convert_job *job, const options *o) {
     return options_switch(o, OPT_JSON) ? report_json(job, o) : report_text(job, o);
 }
