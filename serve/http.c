@@ -370,10 +370,12 @@ tern_status http_open(const http_config *config, http_server **out, tern_error *
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a server");
     }
     s->config = *config;
+    *out = s; /* hooks may ask for it as soon as the library's thread runs */
     const int fd = http_listen(config, s->address, sizeof s->address, err);
     if (fd >= 0)
         s->daemon = start(s, fd);
     if (s->daemon == NULL) {
+        *out = NULL;
         if (fd >= 0) {
             (void)close(fd);
             (void)tern_fail(err, TERN_ERR_NOMEM, "%s: no thread or memory to serve it", s->address);
@@ -382,7 +384,6 @@ tern_status http_open(const http_config *config, http_server **out, tern_error *
         free(s);
         return fd >= 0 ? TERN_ERR_NOMEM : TERN_ERR_IO;
     }
-    *out = s;
     return TERN_OK;
 }
 
