@@ -148,6 +148,7 @@ def written(out):
 
 class Faults:
     INPUTS = {"TINY": "tiny.gguf", "HF": "hf", "RECEIPT": "receipt.json", "PROMPTS": "prompts.txt", "IEBIN": "iebin"}
+    INPUTS |= {"CERTIFICATE": "it.crt", "KEY": "it.key"}
 
     def __init__(self, tern, shim, scratch=Path()):
         self.tern, self.shim = Path(tern), Path(shim)
@@ -271,9 +272,11 @@ def edits(place):
 def kept_by_libraries(place):
     """
     Buffers of streams and the time zone (three functions of the C library deep), stacks of ended
-    threads, and what
-    PCRE2 keeps mapped for the code of the next pattern.
+    threads, what PCRE2 keeps mapped for the code of the next pattern, and what OpenSSL, which
+    libcurl begins by itself, had read of its settings when it found no more memory.
     """
+    if asked_by(place, "libcrypto"):
+        return True
     depth = next((i for i, f in enumerate(place.frames) if not f.startswith("libc.so")), 0)
     if place.what == "mmap" and place.frames[0].startswith("libpcre2"):
         return True

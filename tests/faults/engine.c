@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An engine with requests of every kind, for the test that makes calls fail: engine MODEL prints
- * their tokens and digests. A request that finds no memory is submitted once more; when it is
- * refused again, those before it are answered all the same, and a line says why.
+ * An engine with requests of every kind, for the test that makes calls fail: engine MODEL FILE
+ * prints their tokens and digests, saves computed pages as FILE, takes them from there for another
+ * name space, and answers a request that finds them. A request that finds no memory is submitted
+ * once more; when it is refused again, those before it are answered all the same, and a line says
+ * why.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +12,17 @@
 
 #include "tern/engine.h"
 
-enum { REQUESTS = 6, BRANCHES = 2, PROMPT = 90, MOST = 6, CANCELLED = 5, LATE = 3 };
+enum { REQUESTS = 7, BRANCHES = 2, PROMPT = 90, MOST = 6, LATE = 3, CANCELLED = 5, LOADED = 6 };
+
+static const uint8_t loaded_space[TERN_SPACE_BYTES] = {2};
 
 typedef struct answer {
     int32_t tokens[MOST];
     size_t n;
     tern_end end;
     char digest[65];
+    size_t n_shared;
+    double told; /* of its prompt: all logarithms together */
 } answer;
 
 typedef struct work {
@@ -60,8 +66,11 @@ static tern_request request_of(const work *w, size_t i) {
     static const uint8_t space[TERN_SPACE_BYTES] = {1};
     tern_request r = {
         .tokens = w->prompt, .n_tokens = PROMPT, .max_tokens = MOST, .ignore_end = true};
-    if (i == 1)
+    if (i == 0 || i == 1)
         r.n_logprobs = 3;
+    r.prompt_logprobs = i == 0;
+    if (i == LOADED)
+        r.space = loaded_space;
     if (i == 2)
         r.branches = BRANCHES;
     if (i == 2 || i == LATE)
@@ -109,10 +118,15 @@ static void note(work *w, const tern_event *event) {
         answer *a = &w->answers[i][event->branch];
         if (w->ids[i] != event->request)
             continue;
-        if (event->kind == TERN_EVENT_TOKEN) {
+        if (event->kind == TERN_EVENT_PROMPT) {
+            a->told += (double)event->position * event->logprob;
+            for (size_t k = 0; k < event->n_likeliest; k++)
+                a->told += event->likeliest[k].logprob;
+        } else if (event->kind == TERN_EVENT_TOKEN) {
             a->tokens[a->n++] = event->token;
         } else {
             a->end = event->end;
+            a->n_shared = event->figures.n_shared;
             memcpy(a->digest, event->digest, sizeof a->digest);
         }
     }
@@ -137,13 +151,28 @@ static bool step(work *w) {
 /* The first three at once; the others come while these run, and the last one is not waited for. */
 static tern_status run(work *w, tern_error *err) {
     tern_status s = TERN_OK;
-    for (size_t i = 0; i < REQUESTS && s == TERN_OK; i++) {
+    for (size_t i = 0; i < LOADED && s == TERN_OK; i++) {
         s = submit(w, i, err);
         if (i >= LATE - 1)
             (void)step(w);
     }
     if (w->n > CANCELLED)
         (void)tern_engine_cancel(w->engine, w->ids[CANCELLED]);
+    while (step(w)) {
+    }
+    return s;
+}
+
+/* What was computed for one name space is found in another one, by way of a file. */
+static tern_status save_and_load(work *w, const char *path, tern_error *err) {
+    size_t saved = 0, loaded = 0;
+    tern_status s = tern_engine_save(w->engine, w->prompt, PROMPT, NULL, path, &saved, err);
+    if (s == TERN_OK)
+        s = tern_engine_load(w->engine, path, loaded_space, &loaded, err);
+    if (s == TERN_OK && (saved == 0 || loaded != saved))
+        abort();
+    if (s == TERN_OK)
+        s = submit(w, LOADED, err);
     while (step(w)) {
     }
     tern_engine_forget(w->engine);
@@ -159,7 +188,8 @@ static bool print(const work *w) {
             for (size_t k = 0; k < a->n; k++)
                 if (printf(" %d", (int)a->tokens[k]) < 0)
                     return false;
-            if (printf(" %s\n", a->digest) < 0)
+            const size_t loaded = i == LOADED ? a->n_shared : 0;
+            if (printf(" %s %.17g %zu\n", a->digest, a->told, loaded) < 0)
                 return false;
         }
     return fflush(stdout) == 0;
@@ -168,10 +198,12 @@ static bool print(const work *w) {
 int main(int argc, char **argv) {
     static work w;
     tern_error err = {0};
-    tern_status s = argc == 2 ? open_all(&w, argv[1], &err)
-                              : tern_fail(&err, TERN_ERR_ARG, "usage: engine MODEL");
+    tern_status s = argc == 3 ? open_all(&w, argv[1], &err)
+                              : tern_fail(&err, TERN_ERR_ARG, "usage: engine MODEL FILE");
     if (s == TERN_OK)
         s = run(&w, &err);
+    if (s == TERN_OK)
+        s = save_and_load(&w, argv[2], &err);
     if (!print(&w) && s == TERN_OK)
         s = tern_fail(&err, TERN_ERR_IO, "standard output failed");
     tern_engine_free(&w.engine);

@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A server and its client in one process, for the test that makes allocations fail: server MODEL
- * asks once for everything there is and prints what the server says. A reply that was refused or
- * cut is asked for again: a server goes on after a moment without memory, and must answer then.
- * Status 2 where it does not, or where a reply looks whole and is not. The client itself allocates
- * nothing.
+ * LOG asks once for everything there is, with a key, and prints what the server says. Halfway keys
+ * and log are replaced. A reply that was refused or cut is asked for again: a server goes on after
+ * a moment without memory, and must answer then. Status 2 where it does not, or where a reply looks
+ * whole and is not. The client itself allocates nothing.
+ *
+ * server MODEL LOG CERTIFICATE KEY OPENSSL asks for less, by TLS, whose client is openssl.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "serve/http_tls.h"
 #include "serve/server.h"
 
-enum { MOST = 1 << 18, WAIT_SECONDS = 30, PROBLEM = 2 };
+enum { MOST = 1 << 18, WAIT_SECONDS = 30, PROBLEM = 2, OVER_TLS = 7 };
+
+#define KEY "one-key"
+#define KEYS KEY ",another-key"
+
+static char *openssl_path; /* NULL: no TLS */
 
 /* How a request ended. */
 typedef enum verdict { WHOLE, REFUSED, CUT, HALF } verdict;
@@ -101,12 +111,40 @@ static int connect_to(uint16_t port) {
     return fd;
 }
 
+/* Becomes a client of TLS, which speaks to its standard input and output. */
+static _Noreturn void become_client(int end, uint16_t port) {
+    char place[32];
+    char *arguments[] = {openssl_path, "s_client", "-quiet", "-connect", place, NULL};
+    char *nothing[] = {NULL};
+    snprintf(place, sizeof place, "127.0.0.1:%u", (unsigned)port);
+    const int silent = open("/dev/null", O_WRONLY);
+    if (dup2(end, STDIN_FILENO) >= 0 && dup2(end, STDOUT_FILENO) >= 0 &&
+        dup2(silent, STDERR_FILENO) >= 0)
+        execve(openssl_path, arguments, nothing);
+    _exit(PROBLEM);
+}
+
+/* Another program, so that its allocations are its own. */
+static int connect_by_tls(uint16_t port) {
+    const struct timeval wait = {.tv_sec = WAIT_SECONDS};
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ||
+        setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) != 0)
+        exit(PROBLEM);
+    const pid_t child = fork();
+    if (child == 0)
+        become_client(ends[1], port);
+    close(ends[1]);
+    return ends[0];
+}
+
 static void send_request(int fd, size_t i) {
     static char text[4096];
     const char *body = requests[i].body != NULL ? requests[i].body : "";
     const int n = snprintf(text, sizeof text,
                            "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                           "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                           "Authorization: Bearer " KEY
+                           "\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                            requests[i].line, strlen(body), body);
     (void)send(fd, text, (size_t)n, MSG_NOSIGNAL);
 }
@@ -185,10 +223,12 @@ static verdict judge(const char *header, size_t i, const reply *r) {
 
 static verdict ask(uint16_t port, size_t i, reply *r) {
     static char text[MOST];
-    const int fd = connect_to(port);
+    const int fd = openssl_path != NULL ? connect_by_tls(port) : connect_to(port);
     send_request(fd, i);
     const size_t size = receive(fd, text, sizeof text - 1);
     close(fd);
+    if (openssl_path != NULL)
+        (void)wait(NULL);
     text[size] = '\0';
     r->size = 0;
     const bool framed = take_apart(text, size, r);
@@ -228,53 +268,83 @@ static bool lasts(void) {
     return when != NULL && strchr(when, '+') != NULL;
 }
 
-static int ask_all(uint16_t port) {
+/* Asks, and once more where that failed. EXIT_SUCCESS when a reply came. */
+static int ask_until_answered(uint16_t port, size_t i) {
     static const char *const names[] = {"whole", "refused", "cut", "half"};
     static reply r;
-    for (size_t i = 0; i < REQUESTS; i++) {
-        verdict v = ask(port, i, &r);
-        if (v != WHOLE)
-            fprintf(stderr, "tern: request %zu: %s\n", i, names[v]);
-        if (v != WHOLE && v != HALF && !lasts())
-            v = ask(port, i, &r);
-        if (v != WHOLE)
-            return v == HALF || !lasts() ? PROBLEM : 1;
-        print(i, &r);
+    verdict v = ask(port, i, &r);
+    if (v != WHOLE)
+        fprintf(stderr, "tern: request %zu: %s\n", i, names[v]);
+    if (v != WHOLE && v != HALF && !lasts())
+        v = ask(port, i, &r);
+    if (v != WHOLE)
+        return v == HALF || !lasts() ? PROBLEM : EXIT_FAILURE;
+    print(i, &r);
+    return EXIT_SUCCESS;
+}
+
+/* What a signal does that says that files have changed. */
+static void reload(server *s) {
+    keys fresh = {0};
+    if (keys_add_list(&fresh, "a-new-key," KEYS, NULL) == TERN_OK)
+        server_set_keys(s, &fresh);
+    keys_free(&fresh);
+    if (server_reopen_log(s, NULL) != TERN_OK)
+        exit(PROBLEM);
+}
+
+static int ask_all(server *s) {
+    const char *address = strrchr(server_address(s), ':');
+    const uint16_t port = (uint16_t)strtoul(address + 1, NULL, 10);
+    const size_t n = openssl_path != NULL ? OVER_TLS : REQUESTS;
+    int status = EXIT_SUCCESS;
+    for (size_t i = 0; i < n && status == EXIT_SUCCESS; i++) {
+        if (i == n / 2)
+            reload(s);
+        status = ask_until_answered(port, i);
     }
-    return fflush(stdout) == 0 ? 0 : 1;
+    return status == EXIT_SUCCESS && fflush(stdout) != 0 ? EXIT_FAILURE : status;
 }
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-static int serve(const tern_model *model, tern_error *err) {
-    static keys none;
+static int serve(const tern_model *model, char **argv, tern_error *err) {
+    keys known = {0};
     server *s = NULL;
-    server_config config = {.http = {.host = "127.0.0.1", .limits = http_limits_default()},
-                            .model = model,
-                            .engine = tern_engine_params_default(),
-                            .name = "small",
-                            .keys = &none,
-                            .sampling = tern_sampler_params_default(),
-                            .seeded = true,
-                            .max_tokens = 8};
+    server_config config = {
+        .http = {.host = "127.0.0.1", .tls = openssl_path != NULL, .limits = http_limits_default()},
+        .model = model,
+        .engine = tern_engine_params_default(),
+        .name = "small",
+        .keys = &known,
+        .sampling = tern_sampler_params_default(),
+        .seeded = true,
+        .max_tokens = 8,
+        .logs = true,
+        .log = {.path = argv[2], .json = true, .prompts = true}};
     config.engine.threads = 1;
     config.engine.n_sequences = 3;
-    if (server_open(&config, &s, err) != TERN_OK)
-        return 1;
-    const char *port = strrchr(server_address(s), ':');
-    const int status = ask_all((uint16_t)strtoul(port + 1, NULL, 10));
+    tern_status opened = keys_add_list(&known, KEYS, err);
+    if (opened == TERN_OK && openssl_path != NULL)
+        opened = http_tls_load(argv[3], argv[4], err);
+    if (opened == TERN_OK)
+        opened = server_open(&config, &s, err);
+    const int status = opened == TERN_OK ? ask_all(s) : EXIT_FAILURE;
     server_close(&s);
+    http_tls_free();
+    keys_free(&known);
     return status;
 }
 
 int main(int argc, char **argv) {
     tern_model *model = NULL;
     tern_error err = {0};
-    int status = 1;
-    if (argc != 2)
-        (void)tern_fail(&err, TERN_ERR_ARG, "usage: server MODEL");
+    int status = EXIT_FAILURE;
+    openssl_path = argc == 6 ? argv[5] : NULL;
+    if (argc != 3 && argc != 6)
+        (void)tern_fail(&err, TERN_ERR_ARG, "usage: server MODEL LOG [CERTIFICATE KEY OPENSSL]");
     else if (tern_model_open(argv[1], NULL, &model, &err) == TERN_OK)
-        status = serve(model, &err);
+        status = serve(model, argv, &err);
     tern_model_free(&model);
     if (err.status != TERN_OK)
         fprintf(stderr, "tern: %s\n", err.message);

@@ -12,6 +12,7 @@ answer. The test fails too when a recorded place was never made to fail.
 import argparse
 import dataclasses
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,9 @@ from pathlib import Path
 
 import common
 from common import ALLOC, Case, Faults, Symbols
+
+sys.path.append(str(common.ROOT / "tests" / "e2e"))
+from other_server import OtherServer, delta, event  # noqa: E402
 
 TEXT = "Q: What is 17+25? A:"
 INNER = 6  # frames from the inside that tell places of slow cases apart
@@ -30,13 +34,14 @@ REFERENCE = common.ROOT / "tests" / "golden" / "tern-small-transformers.json"
 SAVED = re.compile(rb'\{\n "tern_chat": .*\n\}\n?', re.DOTALL)
 RECEIPT = re.compile(rb'\{\n  "\$schema": .*\n\}\n?', re.DOTALL)
 SESSION = re.compile(rb"TERNSES\n.*", re.DOTALL)  # renamed when it is complete, ends with its hash
+LOG = re.compile(re.escape(common.OLD) + rb'(\{"time":"[^\n]*\}\n)*')
 SECRET = re.compile(rb"tern-ed25519-secret-key [0-9a-f]{64}\n")
 RECEIPT_TESTS = 9  # of the run, before its receipt is written: each says why it cannot be made
-PROGRAMS = {  # that use the library, and the server's
-    "library": {},
-    "engine": {"complaints": 2},
-    "server": {"slow": True, "kinds": "alloc", "races": True},
-}
+PROGRAMS = ("library", "engine", "server")
+SERVED = {"slow": True, "kinds": "alloc", "races": True, "compare_file": "none", "whole": LOG}
+NEEDS = {"HF": "numpy and gguf", "CERTIFICATE": "openssl"}  # what makes inputs
+SHOWN_KEY = "a-key"
+SAID = [event(delta("Hel")), event(delta("lo")), event(delta(None, "stop")), event("[DONE]")]
 NO_CUDA = {"TERN_CUDA_MODULE": "/nonexistent"}  # its libraries crash without memory
 
 
@@ -94,7 +99,42 @@ def cases(programs):
         Case("prompts", ["run", "--prompts-file", "PROMPTS", "-n", "2", "--threads", "1"], slow=True, complaints=2),
         Case("verify-receipt", ["verify", "RECEIPT", "--replay"], compare="none", slow=True),
         Case("verify", ["verify-determinism", "-m", "TINY"], compare="none", slow=True),
-        *(Case(name, [str(common.SMALL_MODEL)], program=path, **PROGRAMS[name]) for name, path in programs.items()),
+        *asking_cases(),
+        *program_cases(programs),
+    ]
+
+
+def asking_cases():
+    """Of a server that is not disturbed itself."""
+    ask = ["--server", "SERVER", "-n", "4"]
+    shown = {"slow": True, "environment": {"TERN_API_KEY": SHOWN_KEY}}
+    return [
+        Case("remote", ["run", *ask, "--chat", "-p", TEXT], **shown),
+        Case("remote-json", ["run", *ask, "-p", TEXT, "--json"], compare="json", **shown),
+        Case("remote-chat", ["chat", *ask], b"Hi\nAnd now?\n", goes_on=True, complaints=3, **shown),
+    ]
+
+
+def asked_wrongly(other):
+    """Whatever failed, a server is shown the key, and is asked for a model that it has."""
+    shown = {headers.get("Authorization") for _, headers in other.seen} - {f"Bearer {SHOWN_KEY}"}
+    models = {asked["model"] for asked in other.asked} - {"other-model"}
+    return [f"a server was shown {key} as a key" for key in shown] + [f"a server was asked for {name}" for name in models]
+
+
+def program_cases(programs):
+    """Those that use the library, and the server's."""
+    known = {
+        "library": [Case("library", [])],
+        "engine": [Case("engine", ["OUT"], complaints=2, whole=SESSION)],
+        "server": [
+            Case("server", ["OUT"], **SERVED),
+        ],
+    }
+    return [
+        dataclasses.replace(case, arguments=[str(common.SMALL_MODEL), *case.arguments], program=path)
+        for name, path in programs.items()
+        for case in known[name]
     ]
 
 
@@ -104,12 +144,18 @@ def slow_cases():
     return [Case("bench", bench, compare="none", slow=True)]
 
 
+class LeftOut(Exception):
+    """A case of a part that this build lacks, for want of a library."""
+
+
 class Sweep:
     def __init__(self, faults, case, symbols, seen):
         self.faults, self.case, self.symbols, self.seen = faults, case, symbols, seen
         self.good = faults.run(case)
         if self.good.status == 77:
             common.skip("system calls cannot be trapped here")
+        if "it was made without" in self.good.stderr:
+            raise LeftOut(self.good.stderr.strip())
         if self.good.status != case.status or self.good.report is None:
             raise SystemExit(f"{case.name}: status {self.good.status} undisturbed: {self.good.stderr}")
         self.hit = set()
@@ -201,6 +247,16 @@ def prepare(faults):
     writer = common.ROOT / "tests" / "e2e" / "hf_folder.py"
     subprocess.run([sys.executable, writer, made["HF"]], capture_output=True)
     made["PROMPTS"].write_text(f'{TEXT}\n{{"prompt": "Q: What is 2+2? A:"}}\n')
+    make_certificate(made)
+
+
+def make_certificate(made):
+    """Where there is no openssl the case is left out."""
+    openssl = shutil.which("openssl")
+    request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost"]
+    if openssl:
+        files = ["-keyout", made["KEY"], "-out", made["CERTIFICATE"]]
+        subprocess.run([openssl, *request, *files], check=True, capture_output=True)
 
 
 def main():
@@ -219,22 +275,30 @@ def main():
     scratch = tempfile.TemporaryDirectory()
     faults = Faults(options.tern, options.shim, Path(scratch.name))
     prepare(faults)
+    other = OtherServer(SAID)
+    faults.inputs["SERVER"] = other.url
     problems, seen = [], set()
     print(f"{'CASE':<14}{'MEM.SITES':>10}{'MEM.CALLS':>10}{'SYSTEM':>9}{'FAILED':>9}{'RUNS':>7}{'SECONDS':>9}{'PROBLEMS':>10}")
     programs = {name: path for name in PROGRAMS if (path := getattr(options, name))}
     for case in cases(programs) + (slow_cases() if options.slow else []):
         if options.case and case.name not in options.case:
             continue
-        if "HF" in case.arguments and not faults.inputs["HF"].exists():
-            print(f"{case.name}: left out, its input needs numpy and gguf")
+        lacking = [word for word in NEEDS if word in case.arguments and not faults.inputs[word].exists()]
+        if lacking:
+            print(f"{case.name}: left out, its input needs {NEEDS[lacking[0]]}")
             continue
         if options.full:
             case = dataclasses.replace(case, slow=False)
-        sweep = Sweep(faults, case, Symbols(case.program or options.tern), seen)
+        try:
+            sweep = Sweep(faults, case, Symbols(case.program or options.tern), seen)
+        except LeftOut as reason:
+            print(f"{case.name}: left out: {reason}")
+            continue
         problems += sweep.go()
         if options.sites:
             for place in sweep.good.report.places.values():
                 print(f"  {place.count:>5} x {sweep.symbols.stack(place)}")
+    problems += asked_wrongly(other)
     for problem in problems:
         print(problem)
     print(f"{faults.runs} runs, {len(problems)} problems")

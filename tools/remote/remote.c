@@ -39,12 +39,17 @@ static int complain_of_url(const char *url) {
     return EXIT_USAGE;
 }
 
+static int complain_of_memory(void) {
+    complain("no memory to ask a server");
+    return EXIT_FAILED;
+}
+
 /* http://HOST and http://HOST/ are meant with /v1; another path is taken as it is. */
 static int read_url(remote *r, const char *url) {
     if (strncmp(url, "unix:", 5) == 0 && url[5] != '\0') {
         r->config.unix_path = url + 5;
         r->base = strdup("http://localhost/v1");
-        return r->base != NULL ? EXIT_DONE : EXIT_FAILED;
+        return r->base != NULL ? EXIT_DONE : complain_of_memory();
     }
     const size_t skip = strncmp(url, "https://", 8) == 0 ? 8 : 7;
     const char *host = url + skip;
@@ -57,7 +62,7 @@ static int read_url(remote *r, const char *url) {
     const bool has_path = strcspn(host, "/") < n - skip;
     if (asprintf(&r->base, "%.*s%s", (int)n, url, has_path ? "" : "/v1") < 0) {
         r->base = NULL;
-        return EXIT_FAILED;
+        return complain_of_memory();
     }
     return EXIT_DONE;
 }
@@ -74,7 +79,7 @@ static int read_key(remote *r, const options *o) {
         return EXIT_FAILED;
     }
     if (r->key == NULL)
-        return EXIT_DONE;
+        return given == NULL ? EXIT_DONE : complain_of_memory();
     const size_t blanks = strspn(r->key, " \t\r\n");
     memmove(r->key, r->key + blanks, strlen(r->key) - blanks + 1);
     const size_t n = strcspn(r->key, " \t\r\n");
@@ -105,8 +110,11 @@ static int ask_model(remote *r) {
         status =
             reply_refuse(remote_place(r), reply.status, reply.retry_seconds, &reply.refusal, &err);
     }
+    if (status == TERN_OK && in.body.failed)
+        status = tern_fail(&err, TERN_ERR_NOMEM, "no memory to ask a server");
     if (status == TERN_OK && reply.status < 300 && in.body.size > 0) {
-        json_t *root = json_read(in.body.bytes, in.body.size, remote_place(r), NULL);
+        json_t *root = json_read(in.body.bytes, in.body.size, remote_place(r), &err);
+        status = err.status == TERN_ERR_NOMEM ? err.status : TERN_OK; /* what is no JSON has none */
         const json_t *list = json_object_get(root, "data");
         const json_t *name = json_object_get(json_array_get(list, 0), "id");
         if (json_is_string(name))
@@ -141,10 +149,8 @@ static int open_parts(remote *r, const options *o) {
 
 int remote_open(const options *o, remote **out) {
     remote *r = calloc(1, sizeof *r);
-    if (r == NULL) {
-        complain("no memory to ask a server");
-        return EXIT_FAILED;
-    }
+    if (r == NULL)
+        return complain_of_memory();
     const int status = open_parts(r, o);
     if (status != EXIT_DONE) {
         remote_close(&r);
