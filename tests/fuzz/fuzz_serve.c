@@ -3,7 +3,8 @@
  * What a client sends to `tern serve`: the first byte chooses a route of the table, the rest is its
  * body. Requests for text go to a real engine of a tiny model for some steps. Whatever was asked,
  * there is one reply, and what it says is JSON; so is each event of a stream. The layers above and
- * below (serve/http.h, serve/worker.h) stand in here, in one thread.
+ * below (serve/http.h, serve/worker.h) stand in here, in one thread. Bodies that are JSON are
+ * mostly changed into other JSON, with the words of the server's own description.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,15 @@
 #include "authoring/synth.h"
 #include "base/json_tree/read.h"
 #include "serve/server_internal.h"
+#include "tests/fuzz/change_json.h"
 
 enum { STEPS = 6, CONTEXT = 96, MOST_ROUTES = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
+                                 uint8_t *out, size_t most, unsigned seed);
 
 static void require(bool condition) {
     if (!condition)
@@ -304,28 +310,82 @@ static void check_reply(const http_exchange *x) {
         check_json(x->reply, x->size);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (n_routes == 0) {
-        open_server();
-        read_routes();
+/* ---- a request ---------------------------------------------------------------------------------
+ */
+
+/* Asks route number i; x holds the reply. */
+static void answer_route(size_t i, http_exchange *x) {
+    char found[64];
+    visit *v = visit_new(NULL);
+    x->owners = 1;
+    x->mark = v;
+    memcpy(x->method, methods[i], sizeof x->method);
+    memcpy(x->path, paths[i], sizeof x->path);
+    const route *r = route_find(x->method, x->path, found, sizeof found);
+    require(v != NULL && r != NULL);
+    r->handle(&s, x);
+    visit_release(v);
+}
+
+static json_t *description; /* of the interface: its words are known */
+static words known;
+
+/* Opens the server once; its description says which words requests have. */
+static void begin(void) {
+    if (n_routes > 0)
+        return;
+    open_server();
+    read_routes();
+    for (size_t i = 0; i < n_routes; i++) {
+        http_exchange x = {.body = ""};
+        if (strcmp(paths[i], "/openapi.json") != 0)
+            continue;
+        answer_route(i, &x);
+        description = json_read(x.reply, x.size, "openapi.json", NULL);
+        words_learn(&known, json_object_get(description, "paths"));
+        free(x.reply);
     }
+    require(known.n_names > 0 && known.n_values > 0);
+}
+
+static size_t change_body(uint8_t *data, size_t size, size_t most, const json_t *other,
+                          unsigned seed) {
+    const size_t made =
+        size > 0 ? change_json(&known, (char *)data + 1, size - 1, most - 1, other, seed) : 0;
+    return made > 0 ? made + 1 : 0;
+}
+
+/* One change in eight is one of any bytes. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+    begin();
+    const size_t made = seed % 8 > 0 ? change_body(data, size, most, NULL, seed) : 0;
+    return made > 0 ? made : LLVMFuzzerMutate(data, size, most);
+}
+
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
+                                 uint8_t *out, size_t most, unsigned seed) {
+    begin();
+    json_t *other = b_size > 0 ? json_read((const char *)b + 1, b_size - 1, "input", NULL) : NULL;
+    size_t made = 0;
+    if (other != NULL && a_size <= most) {
+        memcpy(out, a, a_size);
+        made = change_body(out, a_size, most, other, seed);
+    }
+    json_decref(other);
+    return made;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    begin();
     if (size == 0)
         return 0;
-    char found[64];
-    const size_t i = data[0] % n_routes;
     char *body = malloc(size); /* terminated, and not a byte more */
     require(body != NULL);
     memcpy(body, data + 1, size - 1);
     body[size - 1] = '\0';
-    visit *v = visit_new(NULL);
-    http_exchange x = {.body = body, .body_size = size - 1, .owners = 1, .mark = v};
-    memcpy(x.method, methods[i], sizeof x.method);
-    memcpy(x.path, paths[i], sizeof x.path);
-    const route *r = route_find(x.method, x.path, found, sizeof found);
-    require(v != NULL && r != NULL);
-    r->handle(&s, &x);
+    http_exchange x = {.body = body, .body_size = size - 1};
+    answer_route(data[0] % n_routes, &x);
     check_reply(&x);
-    visit_release(v);
     free(x.reply);
     free(body);
     return 0;
