@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A server's audit of itself: an answer that is another one the second time is counted. */
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "serve/audit.h"
+#include "serve/server.h"
 #include "tests/check.h"
+#include "tests/http_client.h"
+#include "tests/tiny_model.h"
 
 #define MODEL_FILE TERN_SOURCE_DIR "/models/tern-small.gguf"
 
@@ -149,9 +156,60 @@ static void test_one_at_a_time(void **state) {
     assert_int_equal(found.mismatches, 0);
 }
 
+/* A server of a model whose answers are repeated on the other one; the port it listens on. */
+static server *open_server(const tern_model *model, const tern_model *other, uint16_t *port) {
+    static keys none;
+    server *s = NULL;
+    tern_error err = {0};
+    const server_config config = {.http = {.host = "127.0.0.1", .limits = http_limits_default()},
+                                  .model = model,
+                                  .audit = other,
+                                  .engine = tern_engine_params_default(),
+                                  .name = "tiny",
+                                  .keys = &none,
+                                  .sampling = tern_sampler_params_default(),
+                                  .stalled_seconds = 60.0};
+    if (server_open(&config, &s, &err) != TERN_OK)
+        check_fail("%s", err.message);
+    *port = (uint16_t)strtoul(strrchr(server_address(s), ':') + 1, NULL, 10);
+    return s;
+}
+
+static void ask_for_tokens(uint16_t port) {
+    static const char body[] = "{\"prompt\":[1,2,3],\"max_tokens\":4,\"ignore_eos\":true}";
+    char request[512];
+    const int n = snprintf(request, sizeof request,
+                           "POST /completions HTTP/1.1\r\nHost: a\r\nContent-Type: "
+                           "application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                           sizeof body - 1, body);
+    const int fd = http_client_dial(port);
+    http_client_say(fd, request, (size_t)n);
+    http_client_hear(fd, "\"finish_reason\":\"length\"");
+    (void)close(fd);
+}
+
+/* A model of other weights stands for a machine that computes wrongly. */
+static void test_a_server_counts(void **state) {
+    (void)state;
+    tern_model *model = tiny_open("llama-tiny-f16", NULL);
+    tern_model *wrong = tiny_open("llama-tiny-q4_0", NULL);
+    for (int i = 0; i < 2; i++) {
+        uint16_t port;
+        check_case("%s", i == 0 ? "the same weights" : "other weights");
+        server *s = open_server(model, i == 0 ? model : wrong, &port);
+        ask_for_tokens(port);
+        while (http_client_figure(port, "replays_total") < 1.0)
+            (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        assert_int_equal(http_client_figure(port, "replay_mismatch_total"), i);
+        server_close(&s);
+    }
+    tern_model_free(&wrong);
+    tern_model_free(&model);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_same),
-                                       cmocka_unit_test(test_differences),
-                                       cmocka_unit_test(test_one_at_a_time)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_same), cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_one_at_a_time), cmocka_unit_test(test_a_server_counts)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -5,8 +5,6 @@
  * pass, and so the test holds it there.
  */
 #ifdef TERN_HAVE_MICROHTTPD
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +15,7 @@
 
 #include "serve/server.h"
 #include "tests/check.h"
+#include "tests/http_client.h"
 #include "tests/tiny_model.h"
 
 enum { PROMPT = 300, PATIENCE = 30, SUBMITS = 64 /* more than all tests make */ };
@@ -122,54 +121,11 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static int dial(void) {
-    const struct sockaddr_in place = {.sin_family = AF_INET,
-                                      .sin_port = htons(f.port),
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const struct timeval patience = {.tv_sec = PATIENCE};
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    assert_int_equal(connect(fd, (const struct sockaddr *)&place, sizeof place), 0);
-    return fd;
-}
-
-static void say(int fd, const char *text, size_t size) {
-    assert_int_equal(send(fd, text, size, MSG_NOSIGNAL), size);
-}
-
-/* Reads until `words` came. */
-static void hear(int fd, const char *words) {
-    char heard[65536];
-    size_t n = 0;
-    do {
-        const ssize_t more = recv(fd, heard + n, sizeof heard - 1 - n, 0);
-        if (more <= 0)
-            check_fail("\"%s\" did not come: %.*s", words, (int)n, heard);
-        n += (size_t)more;
-        heard[n] = '\0';
-    } while (strstr(heard, words) == NULL);
-}
-
-/* A figure of /metrics. */
-static double page(const char *name) {
-    static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n";
-    static char heard[1 << 17];
-    size_t n = 0;
-    const int fd = dial();
-    say(fd, request, sizeof request - 1);
-    for (ssize_t more = 1; more > 0 && n<sizeof heard - 1; n += more> 0 ? (size_t)more : 0)
-        more = recv(fd, heard + n, sizeof heard - 1 - n, 0);
-    heard[n] = '\0';
-    (void)close(fd);
-    char line[96];
-    (void)snprintf(line, sizeof line, "\ntern_%s ", name);
-    const char *at = strstr(heard, line);
-    assert_non_null(at);
-    return strtod(at + strlen(line), NULL);
-}
-
 static bool at_rest(void) {
-    return page("answers_running") + page("answers_waiting") + page("cache_pages_used") == 0.0;
+    return http_client_figure(f.port, "answers_running") +
+               http_client_figure(f.port, "answers_waiting") +
+               http_client_figure(f.port, "cache_pages_used") ==
+           0.0;
 }
 
 static void wait_until(bool (*reached)(void)) {
@@ -204,8 +160,8 @@ static size_t write_request(char *out, size_t size, size_t n, bool stream) {
 static int ask(size_t n, bool stream) {
     char request[8192];
     const size_t size = write_request(request, sizeof request, n, stream);
-    const int fd = dial();
-    say(fd, request, size);
+    const int fd = http_client_dial(f.port);
+    http_client_say(fd, request, size);
     return fd;
 }
 
@@ -236,7 +192,7 @@ static bool no_socket_left(void) {
 static void test_an_answer(void **state) {
     (void)state;
     const int fd = ask(4, false);
-    hear(fd, "\"finish_reason\":\"length\"");
+    http_client_hear(fd, "\"finish_reason\":\"length\"");
     (void)close(fd);
     wait_until(at_rest);
 }
@@ -248,19 +204,20 @@ static void test_before_the_engine_hears_of_it(void **state) {
     const size_t size = write_request(request, sizeof request, 8, true);
     const size_t head = (size_t)(strstr(request, "\r\n\r\n") - request) + 4;
     const size_t parts[] = {0, 1, head / 2, head - 1, head, head + 1, size - 1};
-    const double before = page("passes_total"), requests = page("requests_total");
+    const double before = http_client_figure(f.port, "passes_total"),
+                 requests = http_client_figure(f.port, "requests_total");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         check_case("after %zu of %zu bytes", parts[i], size);
-        const int fd = dial();
-        say(fd, request, parts[i]);
+        const int fd = http_client_dial(f.port);
+        http_client_say(fd, request, parts[i]);
         (void)close(fd);
     }
     expected = 0;
     wait_until(as_expected);
     wait_until(no_socket_left);
     assert_true(at_rest());
-    assert_int_equal(page("passes_total"), before);
-    assert_int_equal(page("requests_total"), requests);
+    assert_int_equal(http_client_figure(f.port, "passes_total"), before);
+    assert_int_equal(http_client_figure(f.port, "requests_total"), requests);
 }
 
 /* Leaves while a pass stands still; when that one is over, and before another is made, its client
@@ -278,24 +235,24 @@ static void leave(int fd, int calls, unsigned stay, const char *what) {
 static void test_in_the_prompt(void **state) {
     (void)state;
     for (int stream = 0; stream < 2; stream++) {
-        const double before = page("generated_tokens_total");
+        const double before = http_client_figure(f.port, "generated_tokens_total");
         const int fd = ask(PROMPT, stream == 1);
         leave(fd, 4 * CALLS, 0, "a prompt is read");
         wait_until(at_rest);
-        assert_int_equal(page("generated_tokens_total"), before);
+        assert_int_equal(http_client_figure(f.port, "generated_tokens_total"), before);
     }
 }
 
 static void test_in_the_answer(void **state) {
     (void)state;
     const int fd = ask(4, true);
-    hear(fd, "data: ");
+    http_client_hear(fd, "data: ");
     leave(fd, 1, 0, "an answer is streamed");
     wait_until(at_rest);
 }
 
 static bool answering(void) {
-    return page("answers_running") == 1.0;
+    return http_client_figure(f.port, "answers_running") == 1.0;
 }
 
 static void test_in_a_whole_answer(void **state) {
@@ -307,13 +264,13 @@ static void test_in_a_whole_answer(void **state) {
 }
 
 static bool one_waits(void) {
-    return page("answers_waiting") == 1.0;
+    return http_client_figure(f.port, "answers_waiting") == 1.0;
 }
 
 static void test_in_the_queue(void **state) {
     (void)state;
     const int first = ask(4, true);
-    hear(first, "data: ");
+    http_client_hear(first, "data: ");
     const int second = ask(4, true);
     wait_until(one_waits);
     leave(second, 2, 1, "an answer waits for its turn");
@@ -327,18 +284,18 @@ static void test_at_the_end(void **state) {
     static const char request[] =
         "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
         "Content-Length: 29\r\n\r\n{\"prompt\":\"a\",\"max_tokens\":1}";
-    const double before = page("requests_total");
+    const double before = http_client_figure(f.port, "requests_total");
     for (int i = 0; i < 8; i++) {
-        const int fd = dial();
-        say(fd, request, sizeof request - 1);
+        const int fd = http_client_dial(f.port);
+        http_client_say(fd, request, sizeof request - 1);
         if (i % 2 == 0)
-            hear(fd, "HTTP/1.1 200");
+            http_client_hear(fd, "HTTP/1.1 200");
         (void)close(fd);
     }
     wait_until(at_rest);
     expected = 0;
     wait_until(as_expected);
-    assert_true(page("requests_total") <= before + 8.0);
+    assert_true(http_client_figure(f.port, "requests_total") <= before + 8.0);
 }
 
 int main(void) {

@@ -65,6 +65,13 @@ class Log(common.FolderTest):
         line = self.path.read_text().splitlines()[0]
         self.assertEqual(json.loads(json.loads(line.split(" tokens ", 1)[1]))["messages"], MESSAGES)
 
+    def test_choices_of_one_prompt(self):
+        """It is computed once, and counted once."""
+        with Server("--log-file", self.path, "--log-format", "json") as server:
+            usage = server.complete("Once upon", n=3, max_tokens=4, ignore_eos=True).json()["usage"]
+        line = json.loads(self.path.read_text().splitlines()[0])
+        self.assertEqual((line["prompt_tokens"], line["generated_tokens"]), (usage["prompt_tokens"], 12))
+
     def test_a_client_that_left(self):
         with Server("--log-file", self.path, "--log-format", "json") as server:
             connection = server.connect()
