@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-build bench-model perf-receipts performance-page report receipt dist clean \
-        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-page fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-page fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -147,6 +147,14 @@ PAGE ?=
 test-page: all
 	tools/install-deps --browser
 	tests/page/run.py --tern $(BUILD)/tern $(PAGE)
+
+# Masks of generated schemas against llguidance (tests/grammars), whose packages go into build/grammar-venv.
+SCHEMAS ?= 2000
+test-grammar: test-build
+	python3 -m venv $(BUILD)/grammar-venv
+	$(BUILD)/grammar-venv/bin/pip install -q -r tests/grammars/requirements.txt
+	$(BUILD)/grammar-venv/bin/python tests/grammars/check_llguidance.py --tool $(BUILD)/tests/grammar_tool \
+	  --schemas $(SCHEMAS)
 
 clean:
 	rm -rf build build-*

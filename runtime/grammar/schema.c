@@ -141,7 +141,8 @@ void tern_schema_add(tern_schema_reader *r, tern_schema_set *s, const tern_json_
     if (v->type != TERN_JSON_OBJECT && v->type != TERN_JSON_FALSE)
         tern_schema_refuse(r, v, "schema", "neither an object, true nor false");
     else if (s->n == TERN_SCHEMA_MOST_ITEMS)
-        tern_schema_refuse(r, v, "schema", "too many parts must hold together");
+        tern_schema_refuse(r, v, "schema",
+                           "too many parts must hold together, or it refers to itself");
     else
         s->items[s->n++] = (tern_schema_item){v, part};
 }

@@ -27,6 +27,7 @@ typedef struct tern_schema_item {
 enum {
     TERN_SCHEMA_MOST_ITEMS = 128,       /* of a set */
     TERN_SCHEMA_MOST_PROPERTIES = 2048, /* of an object */
+    TERN_SCHEMA_MOST_NAME = 1024,       /* bytes of a property's name */
     TERN_SCHEMA_MOST_PREFIX = 512,      /* items of an array with schemas of their own */
     TERN_SCHEMA_MOST_VALUES = 1 << 14,  /* of an enum */
     TERN_SCHEMA_MOST_STEPS = 1 << 26

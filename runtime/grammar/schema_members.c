@@ -64,6 +64,8 @@ static void add_name(object *o, const tern_json_value *v, tern_span name, bool r
     const size_t i = find_name(o, name);
     if (i == TERN_SCHEMA_MOST_PROPERTIES)
         tern_schema_refuse(o->r, v, "properties", "too many");
+    if (name.size > TERN_SCHEMA_MOST_NAME)
+        tern_schema_refuse(o->r, v, "properties", "a name that is too long");
     if (!tern_schema_work(o->r, o->n))
         return;
     if (i == o->n) {
@@ -122,10 +124,13 @@ static uint32_t value_of(object *o, const tern_span *name) {
 
 static uint32_t member(object *o, const tern_span *name) {
     tern_exprs *x = o->r->x;
+    const uint32_t value = value_of(o, name);
+    if (value == TERN_EXPR_NEVER)
+        return value;
     const uint32_t quote = tern_expr_word(x, "\"");
     const uint32_t key = name != NULL ? tern_schema_quoted(x, name->data, name->size)
                                       : tern_schema_other_key(o->r, o->names, o->n);
-    const uint32_t parts[] = {quote, key, quote, spaced(o->r, ":"), value_of(o, name)};
+    const uint32_t parts[] = {quote, key, quote, spaced(o->r, ":"), value};
     return tern_expr_sequence(x, parts, sizeof parts / sizeof *parts);
 }
 

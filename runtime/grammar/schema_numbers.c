@@ -78,7 +78,7 @@ static uint32_t integers(tern_exprs *x, const tern_schema_facts *f) {
     if (f->has_low && f->has_high && f->low > f->high)
         return TERN_EXPR_NEVER;
     if (down) {
-        const int64_t nearest = f->has_high && f->high < 0 ? -f->high : 1;
+        const int64_t nearest = f->has_high && f->high < 0 ? -f->high : 0; /* -0 is a number */
         all = negative(x, naturals(x, nearest, f->has_low ? -f->low : -1));
     }
     if (!f->has_high || f->high >= 0)

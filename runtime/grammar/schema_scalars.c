@@ -131,6 +131,15 @@ typedef struct others {
     uint32_t any_rest; /* a rule: characters, any number of them */
 } others;
 
+/* Every now and then a rule, so that long names do not nest expressions too deep. */
+static uint32_t in_rule(tern_exprs *x, uint32_t expr, size_t depth, size_t next) {
+    if (depth / 16 == next / 16)
+        return expr;
+    const uint32_t rule = tern_expr_rule_new(x, "key", strlen("key"));
+    tern_expr_rule_define(x, rule, expr);
+    return tern_expr_rule_use(x, rule);
+}
+
 /*
  * Texts that differ from all of names[n], which are sorted, not empty and begin with the same
  * `depth` bytes: they end here unless a name does; or go on with a character that no name has here;
@@ -155,7 +164,8 @@ static uint32_t other_after(others *o, const tern_span *names, size_t n, size_t 
         while (last < n && names[last].size >= depth + c.size &&
                memcmp(names[last].data + depth, at, c.size) == 0)
             last++;
-        const uint32_t inner = other_after(o, names + first, last - first, depth + c.size);
+        const uint32_t inner = in_rule(
+            x, other_after(o, names + first, last - first, depth + c.size), depth, depth + c.size);
         tern_expr_add(&choice, tern_expr_pair(x, tern_schema_quoted(x, at, c.size), inner));
         if (c.code > low)
             free_codes[n_free++] = (tern_range){low, c.code - 1};

@@ -23,7 +23,7 @@ def write_vocabulary(path: Path, pieces: list[bytes]) -> list[bytes]:
     path.write_text(json.dumps({
         "version": "1.0", "added_tokens": [end], "normalizer": None,
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False},
-        "post_processor": None, "decoder": {"type": "ByteLevel"},
+        "post_processor": None, "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False},
         "model": {"type": "BPE", "vocab": {**vocab, "</s>": len(tokens)}, "merges": []}}), encoding="utf-8")
     (path.parent / "tokenizer_config.json").write_text(json.dumps({"eos_token": "</s>"}), encoding="utf-8")
     return tokens

@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "tools/answer/figures.h"
+#include "tools/answer/form.h"
 #include "tools/answer/together.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
@@ -27,6 +28,7 @@ typedef struct many {
     const answer_options *how;
     touch *touch;
     const prompts *prompts;
+    form form;
     uint64_t rounds;
     uint32_t n_ctx, at_once;
     uint8_t space[TERN_SPACE_BYTES]; /* of the request that is asked for */
@@ -38,7 +40,8 @@ typedef struct many {
 } many;
 
 bool many_wanted(const options *o) {
-    return options_given(o, OPT_PROMPTS_FILE) || options_integer(o, OPT_ROUNDS) > 1;
+    return options_given(o, OPT_PROMPTS_FILE) || options_integer(o, OPT_ROUNDS) > 1 ||
+           form_wanted(o);
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */
@@ -72,6 +75,7 @@ static void ask(void *user, size_t number, tern_request *request) {
                               .n_stop_texts = m->l->tokenizer != NULL ? r.stops.n : 0,
                               .drop_space = r.drop_space,
                               .space = m->space};
+    m->broken |= !form_ask(&m->form, number, request);
 }
 
 /* ---- how many at once ------------------------------------------------------------------------ */
@@ -194,28 +198,38 @@ static void print_text(many *m, const together_answer *a) {
         figures_print_of_many(a, answer_end_name(end_of(m, a)));
 }
 
-static void print_line(const many *m, const together_answer *a) {
+static void print_line(const many *m, const together_answer *a, bool whole) {
     json_t *line = json_pack("{s:I, s:I}", "prompt", (json_int_t)(a->number / m->rounds) + 1,
                              "round", (json_int_t)(a->number % m->rounds) + 1);
     if (a->error != NULL)
         json_object_set_new(line, "error", json_text(a->error->message, strlen(a->error->message)));
     else
         figures_set_of_many(line, a, answer_end_name(end_of(m, a)));
+    if (m->form.grammar != NULL)
+        json_object_set_new(line, "whole", json_boolean(whole));
     (void)json_print(line);
     out_flush();
 }
 
-static void tell(void *user, const together_answer *a) {
+static void tell(void *user, const together_answer *told) {
     many *m = user;
+    together_answer answer = *told;
+    const together_answer *a = &answer;
+    answer.error = form_error(&m->form, told);
+    const bool whole = form_is_whole(&m->form, a);
     m->answers++;
-    m->failures += a->error != NULL;
+    m->failures += a->error != NULL || !whole;
     m->prompt_tokens += a->error == NULL ? a->figures.n_prompt : 0;
     m->generated_tokens += a->error == NULL ? a->n_tokens : 0;
     m->shared_tokens += a->figures.n_shared;
     if (m->json)
-        print_line(m, a);
+        print_line(m, a, whole);
     else
         print_text(m, a);
+    if (a->error == NULL && !whole)
+        complain("prompt %zu: the answer ended (%s) before its text was whole",
+                 (size_t)(a->number / m->rounds) + 1, answer_end_name(end_of(m, a)));
+    form_end(&m->form, a->number);
 }
 
 /* The last line: the run. */
@@ -286,6 +300,11 @@ int many_answer(const options *o, loaded *l, const answer_options *how, touch *t
         if (status != EXIT_DONE)
             return status;
     }
-    const int opened = open_engine(&m);
-    return opened == EXIT_DONE ? answer_all(&m) : opened;
+    int status = form_open(o, l, p->n * m.rounds, &m.form);
+    if (status == EXIT_DONE)
+        status = open_engine(&m);
+    if (status == EXIT_DONE)
+        status = answer_all(&m);
+    form_close(&m.form);
+    return status;
 }

@@ -99,6 +99,8 @@ typedef enum option_id {
     OPT_CHAT_TEMPLATE,
     OPT_SPECIAL,
     OPT_IGNORE_EOS,
+    OPT_JSON_SCHEMA,
+    OPT_GRAMMAR,
     OPT_STOP,
     OPT_STOP_TOKEN,
     OPT_ECHO,
