@@ -119,8 +119,8 @@ export class Engine {
         this.passes = new Curve("Passes a second");
         this.running = new Tile("Running", "answers that are computed");
         this.waiting = new Tile("Waiting", "for their turn");
-        this.first = new Tile("Time to the first token", "half of the answers, since the start");
-        this.between = new Tile("Between tokens", "half of them, since the start");
+        this.first = new Tile("Time to the first token", "no answer yet");
+        this.between = new Tile("Between tokens", "no answer yet");
         this.hits = new Tile("Found in the cache", "of all tokens of prompts");
         this.memory = new Tile("Memory", "that the process holds");
         this.pages = new Pages();
@@ -187,8 +187,9 @@ export class Engine {
     }
 
     showTimes(buckets) {
-        const time = (name, q) => seconds(quantile(buckets.get(`tern_${name}_seconds`) ?? [], q));
-        for (const [tile, name] of [[this.first, "time_to_first_token"], [this.between, "inter_token_latency"]])
-            tile.show(time(name, 0.5), `half are quicker; 95 of 100 take at most ${time(name, 0.95)}`);
+        for (const [tile, name] of [[this.first, "time_to_first_token"], [this.between, "inter_token_latency"]]) {
+            const [half, most] = [0.5, 0.95].map((q) => quantile(buckets.get(`tern_${name}_seconds`) ?? [], q));
+            tile.show(seconds(half), Number.isNaN(half) ? "no answer yet" : `half are quicker; 95 of 100 take at most ${seconds(most)}`);
+        }
     }
 }

@@ -119,8 +119,7 @@ function drawList() {
     }));
     if (held !== undefined)
         [...list.querySelectorAll("button")].find((b) => b.dataset.id === held)?.focus();
-    for (const name of ["rename", "export", "delete"])
-        find(name).disabled = talk.c === null || Object.keys(talk.c.nodes).length === 0;
+    find("tools").hidden = talk.c === null || Object.keys(talk.c.nodes).length === 0;
 }
 
 /* Another tab wrote: what it added is joined to what is shown here. */

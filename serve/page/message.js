@@ -63,6 +63,7 @@ export class MessageView {
         this.body = make("div", {class: "body"});
         this.prose = node.role === "assistant" ? new Prose(this.body) : null;
         this.foot = make("div", {class: "foot"});
+        this.rate = make("span", {class: "rate"}); /* while it is written */
         this.name = make("h2", {class: "unseen"});
         this.element = make("li", {class: `message ${node.role}`, tabindex: "-1", "data-id": node.id},
                             this.name, this.body, this.foot);
@@ -100,8 +101,7 @@ export class MessageView {
             parts.push(button("Edit", () => this.edit()));
         else if (!shown.live)
             parts.push(button("Regenerate", () => this.acts.again(this.node)));
-        if (!shown.live)
-            parts.push(copyButton(() => this.node.text));
+        parts.push(shown.live ? this.rate : copyButton(() => this.node.text));
         if (info !== undefined)
             parts.push(details(info));
         const end = info ? endOf(info) : null;

@@ -296,6 +296,8 @@ export class Talk {
             return;
         view.node = run.node;
         view.showText(true);
+        const rate = (1000 * (run.pieces - 1)) / (run.last - run.first);
+        view.rate.textContent = `${count(run.pieces)}${Number.isFinite(rate) ? ` · ${rate.toFixed(1)} tokens/s` : ""}`;
         this.scroll();
     }
 

@@ -150,6 +150,7 @@ class Parts(BrowserTest):
     def test_events(self):
         cases = {
             "data: a\n\n": ["a"], "data:a\ndata: b\n\n": ["a\nb"], ": ping\n\n": [], "data: a\r\n\r\ndata: b\r\rdata: c\n\n": ["a", "b", "c"],
+            "data: a\r\ndata: b\r\n\r\n": ["a\nb"],
             "event: x\ndata:  y\nid: 3\n\n": [" y"], "data\n\n": [""], "data: not ended\n": [], "\n\n\ndata: a\n\n: x\n\n": ["a"], "date: a\n\n": [],
         }
         for stream, events in cases.items():
@@ -197,6 +198,27 @@ class Parts(BrowserTest):
                 self.assertEqual((joined["title"], joined["system"]), ("ours", "theirs"))
                 again = self.call("store", "merge", joined, b)
                 self.assertEqual(again["nodes"], joined["nodes"])
+
+    def test_keeping_does_not_write_over_another_tab(self):
+        """Even when this tab has not heard yet that the other one wrote, or deleted."""
+        found = self.page.evaluate("""async () => {
+            const {Store, newConversation, read} = await import('/page/store.js');
+            const store = new Store(() => {});
+            const c = newConversation();
+            const key = `tern.chat.${c.id}`;
+            const node = (id) => ({id, parent: "", role: "user", text: id, at: 1});
+            c.nodes.a = node("a");
+            const first = store.keep(c);
+            const theirs = read(localStorage.getItem(key));
+            theirs.nodes.b = node("b");
+            localStorage.setItem(key, JSON.stringify(theirs));
+            c.nodes.c = node("c");
+            const second = store.keep(c);
+            const kept = Object.keys(read(localStorage.getItem(key)).nodes).sort();
+            localStorage.removeItem(key);
+            return [first, second, kept, Object.keys(c.nodes).sort(), store.keep(c), localStorage.getItem(key)];
+        }""")
+        self.assertEqual(found, ["", "", ["a", "b", "c"], ["a", "b", "c"], "deleted", None])
 
     def test_a_circle_of_messages_ends(self):
         c = {"nodes": {i: {"id": i, "parent": p, "role": "user", "text": "", "at": 1} for i, p in (("a", ""), ("b", "a"), ("a2", "b"))}, "picked": {}}
