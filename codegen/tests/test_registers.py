@@ -22,8 +22,8 @@ import spec as table
 # Templates whose tiles are made for the registers that there are.
 TEMPLATES = ("matmul_ternary_wide",)
 FLAGS = ("-std=c11", "-O2", "-fPIC", "-ffp-contract=off", f"-I{ROOT}", f"-I{ROOT / 'include'}")
-# Of ten multiplications one may load a constant from the stack: tables of base-3 digits are many.
-MULTIPLICATIONS_FOR_ONE = 10
+# Of eight multiplications one may load a constant from the stack: tables of codes are many.
+MULTIPLICATIONS_FOR_ONE = 8
 
 MULTIPLIES = re.compile(r"\bv?pdp\w+d\b|\bv?pmadd\w+\b")
 VECTOR = re.compile(r"%[xyz]mm")

@@ -396,13 +396,11 @@ enum {
 _Static_assert((int)LANES == (int)TERN_ROW_GROUP, "a group is a vector");
 _Static_assert((int)LEAST_TOKENS <= (int)TERN_MANY_TOKENS, "tests of many tokens miss the blocks");
 _Static_assert(LONGEST / 4 + PLANES < TERN_MACS_2BIT, "sums of the longest row may overflow");
-
 /* A part of two row groups: [step][group], and raw sums of a block: [token][group]. */
 typedef struct scratch {
     _Alignas(TERN_ALIGN) uint8_t codes[PART_STEPS * STEP_BYTES];
     _Alignas(TERN_ALIGN) int32_t sums[BLOCK_TOKENS * GROUPS * LANES];
 } scratch;
-
 /* Where a pass over a pair prefetches: the address for its first chunk, bytes a chunk,
     and a second line of each. */
 typedef struct pair_ahead {
@@ -1562,7 +1560,7 @@ static void block(const tern_matrix *m, const uint8_t *w, size_t chunks,
 }
 
 /* Two groups from row r x the tokens of the tile, in blocks; the rest as few. */
-static void pair(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
+static void many(const tern_matrix *m, const uint8_t *w, size_t chunks, const tern_activations *x,
                  const tern_tile *tile, size_t r, size_t rows, float *y, size_t y_stride) {
     tern_tile rest = *tile;
     while (rest.t1 - rest.t0 >= LEAST_TOKENS) {
@@ -1582,7 +1580,7 @@ void tern_gemm_i2_s_32x12_avx512vbmi(const tern_matrix *w, const tern_activation
         const uint8_t *group = (const uint8_t *)w->data + r / TERN_ROW_GROUP * chunks * CHUNK_BYTES;
         const size_t rows = tile->r1 - r;
         if (rows > TERN_ROW_GROUP)
-            pair(w, group, chunks, x, tile, r, rows, y, y_stride);
+            many(w, group, chunks, x, tile, r, rows, y, y_stride);
         else
             direct(w, group, chunks, x, tile, r, rows, y, y_stride);
     }
