@@ -79,6 +79,8 @@ const route *route_find(const char *method, const char *path, char *methods, siz
     size_t used = 0;
     if (strncmp(path, "/v1/", 4) == 0)
         path += 3;
+    else if (strcmp(path, "/v1") == 0)
+        path = "/"; /* the address that clients are given, looked at in a browser */
     if (strcmp(method, "HEAD") == 0)
         method = "GET";
     methods[0] = '\0';

@@ -65,7 +65,9 @@ static bool check(server *s, http_exchange *x, const route *found, const char *m
     if (!check_key(s, x, found->open, r))
         return false;
     if (found->at_desk && !is_json(http_request_header(x, "Content-Type")))
-        return refuse(r, 415, NULL, "Content-Type must be application/json");
+        return refuse(r, 415, NULL,
+                      "Content-Type must be application/json (curl: -H 'Content-Type: "
+                      "application/json')");
     return true;
 }
 

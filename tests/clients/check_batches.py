@@ -32,6 +32,8 @@ def main():
             equal([one for batch in batches for one in ask(batch)], alone, f"batches of {size}")
         with ThreadPoolExecutor(16) as pool:
             equal([one for [one] in pool.map(lambda prompt: ask([prompt]), prompts)], alone, "16 clients")
+        ids = [[draw.randrange(10, 1000) for _ in range(draw.randint(1, 150))] for _ in range(16)]
+        equal(ask(ids), [ask([one])[0] for one in ids], "token ids, one batch of all")
 
 
 main()

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """tern serve: what each route answers, whole and as a stream, alone and under load."""
 
+import array
+import math
+import tempfile
+from pathlib import Path
+
 import common
 from common import tern_text
 from serving import Server, together
@@ -192,6 +197,18 @@ class Answers(Served):
             self.assertEqual("".join(e["choices"][0]["text"] for e in events), choice["text"])
             for part, values in choice["logprobs"].items():
                 self.assertEqual(sum([e["choices"][0]["logprobs"][part] for e in events], []), values)
+
+    def test_prompts_have_the_logprobs_of_the_command_line(self):
+        ids = self.server.post("/tokenize", content="Once upon a time there was 2+2.", add_special=True).json()["tokens"]
+        told = self.server.complete(ids, echo=True, logprobs=1, max_tokens=0).json()["choices"][0]["logprobs"]["token_logprobs"]
+        with tempfile.NamedTemporaryFile() as file:
+            common.tern_text("logits", "--tokens", ",".join(map(str, ids)), "-a", "--force", "-o", file.name)
+            logits = array.array("f", Path(file.name).read_bytes())
+        n = len(logits) // len(ids)
+        for i in range(1, len(ids)):
+            row = logits[n * (i - 1) : n * i]
+            sum_ = max(row) + math.log(sum(math.exp(x - max(row)) for x in row))
+            self.assertAlmostEqual(told[i], row[ids[i]] - sum_, delta=1e-5)
 
     def test_the_token_that_ends_a_text_has_a_logprob(self):
         """Harnesses drop one token after the prompt's: it must be there, too, where the model ends the text."""

@@ -75,6 +75,7 @@ class Framing(Served):
 
     def test_routes_methods_types(self):
         self.refused(self.server.get("/v1/nothing"), 404)
+        self.assertEqual(self.server.get("/v1").body, self.server.get("/").body)  # the address in the greeting
         reply = self.server.get("/v1/chat/completions")
         self.refused(reply, 405)
         self.assertEqual(reply.headers["allow"], "OPTIONS, POST")
