@@ -156,5 +156,9 @@ test-grammar: test-build
 	$(BUILD)/grammar-venv/bin/python tests/grammars/check_llguidance.py --tool $(BUILD)/tests/grammar_tool \
 	  --schemas $(SCHEMAS)
 
+# tern serve and slowhttptest (Debian has it): two minutes.
+test-slow-clients: all
+	tests/load/slow.py --tern $(BUILD)/tern
+
 clean:
 	rm -rf build build-*
