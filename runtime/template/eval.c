@@ -215,7 +215,7 @@ static value *eval_call(tern_tpl *x, frame *f, const node *n) {
     return tern_tpl_call_value(x, callee, &args);
 }
 
-value *tern_tpl_eval_filters(tern_tpl *x, frame *f, const node *n, value *subject) {
+static value *eval_filter(tern_tpl *x, frame *f, const node *n, value *subject) {
     tern_tpl_args args;
     if (n->a != NULL)
         subject = n->a->kind == TERN_TPL_NODE_FILTER ? tern_tpl_eval_filters(x, f, n->a, subject)
@@ -224,6 +224,12 @@ value *tern_tpl_eval_filters(tern_tpl *x, frame *f, const node *n, value *subjec
         return NULL;
     x->line = n->line;
     return tern_tpl_filter(x, n->name, subject, &args);
+}
+
+value *tern_tpl_eval_filters(tern_tpl *x, frame *f, const node *n, value *subject) {
+    value *v = tern_tpl_enter(x) ? eval_filter(x, f, n, subject) : NULL;
+    tern_tpl_leave(x);
+    return v;
 }
 
 static value *eval_test(tern_tpl *x, frame *f, const node *n) {

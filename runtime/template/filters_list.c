@@ -15,8 +15,9 @@ static value *list_of(tern_tpl *x, const list *l, bool lazy) {
     return v;
 }
 
-/* The member of v that `attribute` names: "a.b", with digits as a place; v itself without one. */
-static value *member(tern_tpl *x, value *v, const value *attribute) {
+/* The member of v that `attribute` names: "a.b", with digits as a place; v itself without one. What
+ * is not there is `fallback`, unless that is NULL. */
+static value *member_or(tern_tpl *x, value *v, const value *attribute, value *fallback) {
     if (attribute == NULL || attribute->kind == TERN_TPL_NONE)
         return v;
     if (attribute->kind == TERN_TPL_INT)
@@ -37,8 +38,14 @@ static value *member(tern_tpl *x, value *v, const value *attribute) {
         if (digits == name.size && digits > 0)
             key = tern_tpl_int(x, place);
         v = key != NULL ? tern_tpl_item(x, v, key) : NULL;
+        if (v != NULL && v->kind == TERN_TPL_UNDEFINED && fallback != NULL)
+            v = fallback;
     }
     return v;
+}
+
+static value *member(tern_tpl *x, value *v, const value *attribute) {
+    return member_or(x, v, attribute, NULL);
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -286,9 +293,7 @@ static value *map_one(tern_tpl *x, value *v, const tern_tpl_args *args, value **
         const tern_tpl_args rest = after(args, 1);
         return tern_tpl_filter(x, tern_tpl_span(args->given[0]), v, &rest);
     }
-    value *found = member(x, v, by_name[0]);
-    return found != NULL && found->kind == TERN_TPL_UNDEFINED && by_name[1] != NULL ? by_name[1]
-                                                                                    : found;
+    return member_or(x, v, by_name[0], by_name[1]);
 }
 
 static value *map(tern_tpl *x, value *subject, const tern_tpl_args *args) {

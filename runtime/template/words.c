@@ -99,10 +99,10 @@ static value *split_by_space(parts *p, text t, int64_t most) {
     t = tern_tpl_strip(t, NULL, true, false);
     for (int64_t n = 0; t.size > 0; n++) {
         const bool last = most >= 0 && n >= most;
-        const size_t end = last ? tern_tpl_strip(t, NULL, false, true).size : word_end(t, 0);
+        const size_t end = last ? t.size : word_end(t, 0);
         if (!add_part(p, t, 0, end))
             return NULL;
-        t = tern_tpl_strip(tern_tpl_part(t, last ? t.size : end, t.size), NULL, true, false);
+        t = tern_tpl_strip(tern_tpl_part(t, end, t.size), NULL, true, false);
     }
     return parts_value(p);
 }
@@ -120,7 +120,6 @@ static value *split_by_space_right(parts *p, text t, int64_t most) {
     for (int64_t n = 0; t.size > 0; n++) {
         const bool last = most >= 0 && n >= most;
         const size_t end = t.size;
-        t = last ? tern_tpl_strip(t, NULL, true, false) : t;
         const size_t start = last ? 0 : word_start(t);
         if (!tern_tpl_work(p->x, end / 16) || !add_part(p, t, start, t.size))
             return NULL;
