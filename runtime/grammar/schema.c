@@ -338,8 +338,10 @@ uint32_t tern_schema_read(tern_exprs *x, const char *text, size_t size, const ch
     uint32_t all = TERN_EXPR_NEVER;
     r.params = params != NULL ? *params : (tern_schema_params){0};
     char *copy = malloc(size + 1);
-    if (copy == NULL) {
+    if (copy == NULL)
         no_memory(&r);
+    if (x->status != TERN_OK) {
+        free(copy);
         return all;
     }
     memcpy(copy, text, size);

@@ -29,8 +29,10 @@ tern_status tern_stacks_start(tern_stacks *s, const tern_program *program) {
     s->visits = calloc(s->visit_slots, sizeof *s->visits);
     if (s->frame_table == NULL || s->state_table == NULL || s->visits == NULL ||
         !room(s, (void **)&s->frames, &s->frames_capacity, 0, sizeof *s->frames, 1, "") ||
-        !room(s, (void **)&s->states, &s->states_capacity, 0, sizeof *s->states, 1, ""))
+        !room(s, (void **)&s->states, &s->states_capacity, 0, sizeof *s->states, 1, "")) {
+        s->why = "no memory";
         return s->status = TERN_ERR_NOMEM;
+    }
     s->frames[s->n_frames++] = (tern_frame){0};
     s->states[s->n_states++] = (tern_stacks_state){0};
     return TERN_OK;

@@ -83,9 +83,17 @@ class Generator:
             return self.listed()
         return {"type": self.random.choice(["boolean", "null", ["integer", "null"], ["string", "boolean"]])}
 
+    def definition(self, i):
+        """Refers to earlier ones, and sometimes to itself, with a way out."""
+        schema = self.schema(1)
+        if schema.get("type") == "object" and self.random.random() < 0.5:
+            schema["properties"]["next"] = {"anyOf": [{"$ref": f"#/$defs/d{i}"}, {"type": "null"}]}
+        self.definitions = i + 1
+        return schema
+
     def whole(self):
-        self.definitions = self.random.choice([0, 0, 2])
-        definitions = {f"d{i}": self.schema(1) for i in range(self.definitions)}
+        self.definitions = 0
+        definitions = {f"d{i}": self.definition(i) for i in range(self.random.choice([0, 0, 2]))}
         schema = self.schema(3)
         return {**schema, "$defs": definitions} if definitions else schema
 
