@@ -21,12 +21,13 @@ MODELS = {"object": "list", "data": [{"id": "other-model", "object": "model", "p
 
 class OtherServer:
     """Replies to each POST with `status`, `kind` and the pieces of `pieces`, and notes what was asked. Replies begin
-    when `together` requests are there."""
+    when `together` requests are there. The first `full` ones are told to ask again."""
 
-    def __init__(self, pieces=(), status=200, kind="text/event-stream", headers=(), models=MODELS, pause=0.0, together=1):
+    def __init__(self, pieces=(), status=200, kind="text/event-stream", headers=(), models=MODELS, pause=0.0, together=1, full=0):
         self.pieces, self.status, self.kind, self.headers = pieces, status, kind, headers
         self.models, self.pause = models, pause
         self.asked, self.seen = [], []
+        self.full = full
         self.inside, self.most, self.lock, self.all = 0, 0, threading.Lock(), threading.Barrier(together)
         outer = self
 
@@ -54,6 +55,13 @@ class OtherServer:
                 outer.all.wait(60)
                 with outer.lock:
                     outer.inside -= 1
+                    full, outer.full = outer.full > 0, outer.full - 1
+                if full:
+                    self.send_response(429)
+                    self.send_header("Retry-After", "1")
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 self.send_response(outer.status)
                 self.send_header("Content-Type", outer.kind)
                 self.send_header("Connection", "close")

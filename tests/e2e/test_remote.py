@@ -204,6 +204,9 @@ class OtherServers(Asking):
         with OtherServer(HELLO, together=3) as server:
             result = tern("run", "--server", server.url, "--chat", "--prompts-file", self.dir / "p", "--parallel", 3)
             self.assertEqual((self.text_of(result), server.most), (9 * "Hello\n", 3))
+        with OtherServer(HELLO, full=10) as server:
+            result = tern("run", "--server", server.url, "--chat", "--prompts-file", self.dir / "p")
+            self.assertEqual((self.text_of(result), len(server.asked)), (9 * "Hello\n", 19))
         with OtherServer([b'{"error": "busy"}'], status=503) as server:
             result = tern("run", "--server", server.url, "--chat", "--prompts-file", self.dir / "p")
             self.assertEqual((result.returncode, result.stderr.decode().count("503: busy")), (1, 9))

@@ -252,6 +252,8 @@ static tern_status finish(const remote *r, incoming *in, const exchange_reply *r
                           tern_error *err) {
     reply_reader *reader = in->reader;
     const bool ended = !reply->interrupted && !reply->unwanted;
+    if (reply->status == 429 || reply->status == 503)
+        reader->answer->retry_seconds = reply->retry_seconds;
     if (reply->status >= 300) {
         return reply_refuse(remote_place(r), reply->status, reply->retry_seconds, &reply->refusal,
                             err);

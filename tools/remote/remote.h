@@ -30,6 +30,8 @@ typedef struct remote_answer {
     bool has_usage;
     long long prompt_tokens, generated_tokens; /* by the server's count */
     double first_seconds, seconds;             /* until the first text, and all */
+    long retry_seconds; /* after which a server that refused (429, 503) may be asked again; 0: it
+                           does not say */
 } remote_answer;
 
 /* Text as it comes; false: no more is wanted. */

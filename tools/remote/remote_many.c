@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/metrics.h"
 #include "tools/cli/interrupt.h"
@@ -17,7 +18,9 @@
 
 enum {
     AT_ONCE = 8, /* unless --parallel says more */
-    AHEAD = 4    /* times as many may be complete and wait for the first one to be told */
+    AHEAD = 4,   /* times as many may be complete and wait for the first one to be told */
+    TRIES = 6,   /* for each, of a server that says when to ask again */
+    MOST_SECONDS = 60
 };
 
 typedef struct told {
@@ -75,14 +78,40 @@ static bool go_on(void *user, const char *bytes, size_t size) {
     return !interrupt_seen();
 }
 
+/* Waits for a server that is full; false: somebody wants no more. */
+static bool wait_seconds(long seconds) {
+    const struct timespec pause = {.tv_nsec = 50000000};
+    const double until =
+        tern_clock_seconds() + (double)(seconds < MOST_SECONDS ? seconds : MOST_SECONDS);
+    while (tern_clock_seconds() < until && !interrupt_seen())
+        (void)nanosleep(&pause, NULL);
+    return !interrupt_seen();
+}
+
+static void ask(const asker *a, size_t i, told *t) {
+    const many *m = a->m;
+    for (unsigned left = TRIES; left > 0; left--) {
+        const long retry = t->answer.retry_seconds;
+        if (retry > 0 && !wait_seconds(retry)) {
+            t->status = TERN_OK;
+            t->answer.end = REMOTE_INTERRUPTED;
+            return;
+        }
+        remote_answer_free(&t->answer);
+        t->status = remote_ask(a->server, m->o, &m->prompts.items[i], m->fields, go_on, NULL,
+                               &t->answer, &t->error);
+        if (t->status == TERN_OK || t->answer.retry_seconds == 0)
+            return;
+    }
+}
+
 static void *work(void *user) {
     const asker *a = user;
     many *m = a->m;
     size_t i;
     while (take(m, &i)) {
         told t = {.done = true};
-        t.status = remote_ask(a->server, m->o, &m->prompts.items[i], m->fields, go_on, NULL,
-                              &t.answer, &t.error);
+        ask(a, i, &t);
         (void)pthread_mutex_lock(&m->lock);
         m->answered[i] = t;
         (void)pthread_cond_broadcast(&m->changed);
