@@ -23,17 +23,17 @@ static float inverse(float x) {
     return x != 0.0f ? 1.0f / x : 0.0f;
 }
 
-/* The range with 0 in it; symmetric: the larger of both sides is 7 steps. */
+/* Affine: the range with 0 in it. Symmetric: the first value of the largest magnitude is code 0. */
 static group_scale find_scale(const tern_int4_rows *form, const float *x, size_t n,
                               uint8_t half[2]) {
-    float least = 0.0f, greatest = 0.0f;
+    float least = 0.0f, greatest = 0.0f, farthest = 0.0f;
     for (size_t i = 0; i < n; i++) {
         least = x[i] < least ? x[i] : least;
         greatest = x[i] > greatest ? x[i] : greatest;
+        farthest = fabsf(x[i]) > fabsf(farthest) ? x[i] : farthest;
     }
-    const float magnitude = -least > greatest ? -least : greatest;
     tern_f16_store(half, form->zero_points ? (greatest - least) / (float)GREATEST
-                                           : magnitude / (float)(MIDDLE - 1));
+                                           : farthest / (float)-MIDDLE);
     const float scale = tern_f16_load(half);
     return (group_scale){
         .scale = scale,

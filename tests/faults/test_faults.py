@@ -94,6 +94,9 @@ def cases(programs):
         Case("crossval", ["crossval", "--reference", str(REFERENCE), "-p", TEXT], slow=True),
         Case("convert", ["convert", "HF", "OUT", "--type", "q8_0", "--force"], slow=True),
         Case("convert-iebin", ["convert", "TINY", "OUT", "--to", "iebin"], slow=True, old=False),
+        Case("convert-int4", ["convert", "TINY", "OUT", "--to", "iebin", "--q4-map", "Q4MAP"], slow=True, old=False),
+        Case("logits-int4", ["logits", "-m", "INT4", "--tokens", "1,2", "--sha256"], slow=True),
+        Case("plan", ["quantize", "TINY", "--plan", "--type", "int4"], slow=True),
         Case("logits-iebin", ["logits", "-m", "IEBIN", "--tokens", "1,2", "--sha256"], slow=True),
         Case("keygen", ["keygen", "OUT"], old=False, beside=".pub", pair=True, compare_file="none", whole=SECRET),
         Case("prompts", ["run", "--prompts-file", "PROMPTS", "-n", "2", "--threads", "1"], slow=True, complaints=2),
@@ -243,6 +246,8 @@ def prepare(faults):
     made = faults.inputs
     faults.tern_does("synth", "--preset", "llama-tiny-q4_0", made["TINY"])
     faults.tern_does("convert", made["TINY"], made["IEBIN"], "--to", "iebin")
+    made["Q4MAP"].write_text('{"blk.*.ffn_up.weight": {"group": 32, "symmetric": false}}')
+    faults.tern_does("convert", made["TINY"], made["INT4"], "--to", "iebin", "--q4-map", made["Q4MAP"])
     faults.tern_does("run", "-p", TEXT, "-n", "4", "--receipt", made["RECEIPT"])
     writer = common.ROOT / "tests" / "e2e" / "hf_folder.py"
     subprocess.run([sys.executable, writer, made["HF"]], capture_output=True)

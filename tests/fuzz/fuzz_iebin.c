@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/gguf/iebin.h"
+#include "runtime/gguf/int4.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,6 +37,18 @@ static tern_status open_file(void *user, const char *name, tern_gguf **out, tern
     return tern_gguf_raw(file.data, file.size, NULL, name, out, err);
 }
 
+/* Every row of an int4 tensor, checked and as blocks. */
+static void touch_int4(const tern_gguf_tensor *t) {
+    const size_t rows = (size_t)(t->ne[1] * t->ne[2] * t->ne[3]), cols = (size_t)t->ne[0];
+    uint8_t *blocks = malloc(rows * (cols / TERN_INT4_BLOCK) * TERN_INT4_BLOCK_BYTES);
+    sink += (uint64_t)tern_int4_check(&t->int4, t->data, cols, 0, rows, NULL);
+    if (blocks != NULL) {
+        tern_int4_blocks(&t->int4, t->data, rows, cols, blocks);
+        sink += blocks[0];
+    }
+    free(blocks);
+}
+
 static void touch(const tern_gguf *file) {
     size_t tensors = 0;
     uint64_t bytes = 0;
@@ -55,6 +68,8 @@ static void touch(const tern_gguf *file) {
             sink += t->data[k];
         sink += (uint64_t)tern_gguf_tensor_type(t)[0];
         sink += (uint64_t)tern_gguf_format(t);
+        if (t->int4.group > 0)
+            touch_int4(t);
     }
     for (size_t i = 0; i < tern_gguf_value_count(file); i++)
         sink += tern_gguf_value_at(file, i)->key.size;

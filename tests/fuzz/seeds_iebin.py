@@ -15,6 +15,13 @@ def entry(name, dtype, shape, offset, **fields):
     return {"name": name, "dtype": dtype, "shape": shape, "file_data_offset": offset} | fields
 
 
+def int4(name, shape, offset, group, affine=False, **fields):
+    made = {"scheme": "affine", "nibble": "unsigned", "zero_point": "u8"} if affine else {}
+    usual = {"scheme": "symmetric", "nibble": "biased", "zero_point": "none", "nibble_order": "low_first"}
+    rest = {"scale_dtype": "f16", "scales": "after_each_row", "group": group}
+    return entry(name, "int4", shape, offset, **(usual | rest | made | fields))
+
+
 def listed(tensors, **fields):
     return {"version": 2, "tensors": tensors} | fields
 
@@ -37,6 +44,9 @@ def main(folder):
     seeds.append(seed(listed([entry("a", "u8", [2**32, 2**32], 0)], weights={"bin": "w"})))
     seeds.append(seed(listed([{"name": "a", "dtype": "U8", "shape": [], "offset": 0}], version=1, iebin={"weights_bin": "w"})))
     seeds.append(seed(listed([entry("a", "tl1", [256, 128], 0), entry("b", "tl2", [256, 96], 0)])))
+    for group in (32, 64, 128, "row"):
+        seeds.append(seed(listed([int4("a", [2, 96], 0, group), int4("b", [1, 64], 128, group, True)])))
+    seeds.append(seed(listed([int4("a", [2, 32], 0, 32, nibble="twos_complement", nibble_order="high_first", nbytes=36)])))
     for i, each in enumerate(seeds):
         (Path(folder) / f"seed-{i:02}").write_bytes(each)
 
