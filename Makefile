@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-build bench-model perf-receipts performance-page report receipt dist clean \
-        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-page fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-page test-slow-clients fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:

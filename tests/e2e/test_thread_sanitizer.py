@@ -115,6 +115,12 @@ class Threads(unittest.TestCase):
     def test_runner(self):
         self.check("runner")
 
+    def test_serve_audit(self):
+        """A server, and a client in the same process."""
+        if run(["ninja", "-C", self.build, "-t", "query", "test_serve_audit"]).returncode:
+            self.skipTest("built without tern serve")
+        self.check("serve_audit")
+
     def test_session(self):
         self.check("session")
 

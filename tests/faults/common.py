@@ -98,6 +98,7 @@ class Case:
     pair: bool = False  # both files are there, or none
     whole: re.Pattern = None  # of a file that differs from run to run, when it is complete
     kinds: str = "alloc,system"  # of calls that fail
+    spares: tuple = ()  # libraries whose own calls are not made to fail
     races: bool = False  # its threads meet in another order each time, and so do its stacks
     environment: dict = field(default_factory=dict)
 
@@ -340,6 +341,7 @@ def judge(case, outcome, good, place, persistent):
         return wrong
     places = outcome.report.places
     kept = [h for h in outcome.report.live if theirs(places[h]) or kept_by_libraries(places[h])]
+    kept += [h for h in outcome.report.live if asked_by(places[h], *case.spares)]
     new = [h for h in outcome.report.live if h not in good.report.live and h not in kept]
     if new and not case.keeps:
         return "not given back: " + ", ".join(new)

@@ -40,6 +40,7 @@ RECEIPT_TESTS = 9  # of the run, before its receipt is written: each says why it
 PROGRAMS = ("library", "engine", "server")
 SERVED = {"slow": True, "kinds": "alloc", "races": True, "compare_file": "none", "whole": LOG}
 NEEDS = {"HF": "numpy and gguf", "CERTIFICATE": "openssl"}  # what makes inputs
+TLS = ("libgnutls", "libtasn1", "libgmp", "libhogweed", "libnettle", "libp11")  # without memory these crash, or end the program
 SHOWN_KEY = "a-key"
 SAID = [event(delta("Hel")), event(delta("lo")), event(delta(None, "stop")), event("[DONE]")]
 NO_CUDA = {"TERN_CUDA_MODULE": "/nonexistent"}  # its libraries crash without memory
@@ -132,6 +133,7 @@ def program_cases(programs):
         "engine": [Case("engine", ["OUT"], complaints=2, whole=SESSION)],
         "server": [
             Case("server", ["OUT"], **SERVED),
+            Case("server-tls", ["OUT", "CERTIFICATE", "KEY", shutil.which("openssl") or "openssl"], spares=TLS, **SERVED),
         ],
     }
     return [
@@ -168,11 +170,12 @@ class Sweep:
     def kept_undisturbed(self):
         places = [self.good.report.places[h] for h in self.good.report.live]
         ours = [p for p in places if not common.theirs(p) and not common.kept_by_libraries(p)]
+        ours = [p for p in ours if not common.asked_by(p, *self.case.spares)]
         return [f"{self.case.name}: never given back, and nothing failed: {self.symbols.stack(p)}" for p in ours]
 
     def chosen(self):
         """All places; of a slow case those that no case before it had, seen from inside."""
-        places = self.good.report.places.values()
+        places = [p for p in self.good.report.places.values() if not common.asked_by(p, *self.case.spares)]
         inner = {p.hash: (p.what, *p.frames[:INNER]) for p in places}
         if self.case.slow:
             places = [p for p in places if inner[p.hash] not in self.seen]
