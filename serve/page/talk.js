@@ -204,14 +204,16 @@ export class Talk {
         this.runs.get(id)?.controller.abort();
     }
 
-    keep(c) {
+    /* `told`: others show something else now. */
+    keep(c, told = true) {
         const problem = this.store.keep(c);
         this.events.kept(problem);
         if (problem === "deleted") {
             this.stop(c.id);
             this.events.gone(c);
         }
-        this.events.changed(c);
+        if (told)
+            this.events.changed(c);
     }
 
     /* ---- an answer ---- */
@@ -283,7 +285,7 @@ export class Talk {
         run.node.text += piece;
         if (run.last - run.kept > KEEP_EVERY) {
             run.kept = run.last;
-            this.keep(run.c);
+            this.keep(run.c, false);
         }
         if (run.frame === 0)
             run.frame = requestAnimationFrame(() => this.drawPiece(run));

@@ -13,10 +13,11 @@ LAST = {"usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12
                  "effective": {"seed": 18446744073709551615, "temperature": 0.5, "max_tokens": 3}}}
 
 
-def answer(*pieces, reason="stop"):
+def answer(*pieces, reason="stop", usage=None):
     """The events of a whole answer."""
     chunks = [event(delta(piece)) for piece in pieces]
-    return [*chunks, event(delta(None, reason)), event({"choices": [], **LAST}), event("[DONE]")]
+    last = LAST | {"usage": LAST["usage"] | (usage or {})}
+    return [*chunks, event(delta(None, reason)), event({"choices": [], **last}), event("[DONE]")]
 
 
 class Reply:

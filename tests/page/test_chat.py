@@ -119,6 +119,13 @@ class Chat(BrowserTest):
         self.assertEqual(page.locator(".assistant").count(), 0)
         self.allowed = ["400"]
 
+    def test_an_answer_that_fills_the_context_says_both_numbers(self):
+        page = self.at(self.stand_in(Reply(answer("Word", reason="length", usage={"prompt_tokens": 500, "completion_tokens": 12}))).url)
+        self.ask(page, "Go on")
+        self.answered(page)
+        self.assertIn("The context is full: 512 of 512 positions.", page.inner_text(".assistant .foot"))
+        self.assertEqual(page.inner_text("#room-left"), "512 of 512 positions")
+
     def test_long_conversations_show_their_end_first(self):
         page = self.at()
         page.evaluate("""async () => {

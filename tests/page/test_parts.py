@@ -108,6 +108,7 @@ class Parts(BrowserTest):
                    "-" * 100000 + "x", "- " * 50000 + "x", "|" * 100000, "a|b\n" + "-|" * 50000 + "x", "|a" * 50000 + "\n" + "|-" * 50000, "```\n" * 30000,
                    "~" * 100000, "~~a" * 40000, "\n" * 100000, " " * 100000 + "a", "a\n---\n" * 20000, "*" * 100000, "_a_" * 40000, "*a**b" * 25000,
                    "*[" * 40000 + "](http://x.example)*" * 5000, "**" * 9 + "*a*" * 30000, ("*" * 9 + "a" + "*" * 9) * 6000, "> - " * 30000,
+                   "*a **b " * 8000 + "c** d*" * 8000, "*a [b " * 8000 + "c](http://x.example/) d*" * 8000,
                    "x\n" * 40000 + "=" * 9, "(" * 100000, '[a](http://x.example "' + "b" * 100000, "\t" * 50000 + "x", "| a |\n|---|\n" * 10000]
         for text in hostile:
             began = time.monotonic()
@@ -219,6 +220,18 @@ class Parts(BrowserTest):
             return [first, second, kept, Object.keys(c.nodes).sort(), store.keep(c), localStorage.getItem(key)];
         }""")
         self.assertEqual(found, ["", "", ["a", "b", "c"], ["a", "b", "c"], "deleted", None])
+
+    def test_the_number_of_conversations_has_a_limit(self):
+        found = self.page.evaluate("""async () => {
+            const {Store, newConversation, MOST_CONVERSATIONS} = await import('/page/store.js');
+            const store = new Store(() => {});
+            const all = [...Array(MOST_CONVERSATIONS + 1)].map(() => newConversation());
+            const kept = all.map((c) => store.keep(c));
+            const again = store.keep(all[0]);
+            store.delete(all[1].id);
+            return [kept.slice(0, -1).every((p) => p === ""), kept.at(-1), again, store.keep(newConversation()), MOST_CONVERSATIONS];
+        }""")
+        self.assertEqual(found, [True, "full", "", "", 500])
 
     def test_a_circle_of_messages_ends(self):
         c = {"nodes": {i: {"id": i, "parent": p, "role": "user", "text": "", "at": 1} for i, p in (("a", ""), ("b", "a"), ("a2", "b"))}, "picked": {}}
