@@ -5,14 +5,18 @@ ends them. Scalar rows only: what threads share is the same for all, and these a
     python3 tests/e2e/test_thread_sanitizer.py --tern build/tern [Threads.test_session ...]
 """
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import common
+from serving import JSON, Server, together
 
 # Of programs that would take minutes: the functions that run.
 ONLY = {
@@ -65,6 +69,24 @@ def why_not():
         if run([program], env=clean_environment("")).returncode != FOUND:
             return "the thread sanitizer does not run here"
     return None
+
+
+def ask_for_everything(server):
+    """Some dozens of requests, many at once; half of those that stream are left."""
+    body = {"prompt": "Once upon", "max_tokens": 8, "temperature": 0, "n": 2, "logprobs": 1}
+
+    def leave():
+        connection = server.connect()
+        connection.request("POST", "/v1/completions", json.dumps(body | {"stream": True, "max_tokens": 400}), JSON)
+        connection.getresponse().readline()
+        connection.close()
+
+    calls = [leave, lambda: server.post("/v1/completions", **body), lambda: server.post("/v1/completions", stream=True, **body),
+             lambda: server.chat("What is 2+2?"), lambda: server.get("/metrics"), lambda: server.get("/slots")]
+    for _ in range(3):
+        together(2 * calls)
+        server.signal(signal.SIGHUP)
+    server.wait_for(lambda m: m["tern_answers_running"] + m["tern_answers_waiting"] == 0, seconds=300)
 
 
 class Threads(unittest.TestCase):
@@ -120,6 +142,18 @@ class Threads(unittest.TestCase):
         if run(["ninja", "-C", self.build, "-t", "query", "test_serve_audit"]).returncode:
             self.skipTest("built without tern serve")
         self.check("serve_audit")
+
+    def test_server(self):
+        """Asked from outside: sockets of one process would put its threads in order."""
+        if run(["ninja", "-C", self.build, "-t", "query", "test_serve_audit"]).returncode:
+            self.skipTest("built without tern serve")
+        self.must(["ninja", "-C", self.build, "tern_program"])
+        common.small_model()
+        with mock.patch.object(common._options, "tern", str(self.build / "tern")):
+            server = Server("--access-log", "--self-audit", env=clean_environment(""))
+        with server:
+            ask_for_everything(server)
+            self.assertEqual(server.stop(), 0, server.log()[-4000:])
 
     def test_session(self):
         self.check("session")
