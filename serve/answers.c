@@ -110,7 +110,7 @@ void answer_embeddings(server *s, http_exchange *x) {
 static const json_t *read_field(http_exchange *x, const char *name, json_t **body, refusal *r) {
     size_t size;
     const char *bytes = http_body(x, &size);
-    *body = ask_parse(bytes, size, r);
+    *body = ask_parse(bytes, size, "the body", r);
     if (*body == NULL)
         return NULL;
     const json_t *field = json_object_get(*body, name);
@@ -159,7 +159,7 @@ void answer_tokenize(server *s, http_exchange *x) {
     refusal r = {0};
     size_t size, n = 0;
     const char *bytes = http_body(x, &size);
-    json_t *body = ask_parse(bytes, size, &r);
+    json_t *body = ask_parse(bytes, size, "the body", &r);
     int32_t *ids = body != NULL ? tokenize(s, body, &n, &r) : NULL;
     if (ids == NULL) {
         refusal_reply(&r, x);
@@ -220,10 +220,11 @@ void answer_detokenize(server *s, http_exchange *x) {
 void answer_template(server *s, http_exchange *x) {
     refusal r = {0};
     json_t *body = NULL;
+    toolset tools = {0};
     size_t n;
     const json_t *messages = read_field(x, "messages", &body, &r);
-    int32_t *ids =
-        messages != NULL ? ask_tokenize_talk(s->tokenizer, ASK_CHAT, body, &n, &r) : NULL;
+    const bool sound = messages != NULL && ask_read_tools(&tools, ASK_CHAT, body, &s->rules, &r);
+    int32_t *ids = sound ? ask_tokenize_talk(&s->rules, ASK_CHAT, body, tools.told, &n, &r) : NULL;
     if (ids == NULL) {
         refusal_reply(&r, x);
     } else {
@@ -243,5 +244,6 @@ void answer_template(server *s, http_exchange *x) {
         reply_with(x, 200, "application/json", &out);
     }
     free(ids);
+    tools_free(&tools);
     json_decref(body);
 }

@@ -27,17 +27,17 @@ static size_t count_values(const char *bytes, size_t size) {
     return n;
 }
 
-json_t *ask_parse(const char *bytes, size_t size, refusal *r) {
+json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r) {
     if (count_values(bytes, size) > MOST_VALUES) {
-        (void)refuse(r, 400, NULL, "the body has more than %d values", MOST_VALUES);
+        (void)refuse(r, 400, NULL, "%s has more than %d values", what, MOST_VALUES);
         return NULL;
     }
     tern_error err = {0};
-    json_t *body = json_read(bytes, size, "the body", &err);
+    json_t *body = json_read(bytes, size, what, &err);
     if (body == NULL) {
         (void)refuse_error(r, NULL, &err);
     } else if (!json_is_object(body)) {
-        (void)refuse(r, 400, NULL, "the body must be a JSON object");
+        (void)refuse(r, 400, NULL, "%s must be a JSON object", what);
         json_decref(body);
         body = NULL;
     }
@@ -109,9 +109,10 @@ bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, 
     *a = (ask){.kind = kind, .n = 1, .max_tokens = rules->max_tokens, .sampling = rules->sampling};
     if (!rules->seeded)
         a->sampling.seed = draw_seed();
-    a->body = ask_parse(bytes, size, r);
-    return a->body != NULL && read_fields(a, rules, r) && ask_read_prompts(a, rules, r) &&
-           check_whole(a, rules, r);
+    a->body = ask_parse(bytes, size, "the body", r);
+    return a->body != NULL && read_fields(a, rules, r) &&
+           ask_read_tools(&a->tools, kind, a->body, rules, r) && ask_read_prompts(a, rules, r) &&
+           check_whole(a, rules, r) && ask_compile(a, rules, r);
 }
 
 void ask_free(ask *a) {
@@ -120,6 +121,8 @@ void ask_free(ask *a) {
     free(a->prompts);
     free(a->bias);
     text_free(&a->ignored);
+    tools_free(&a->tools);
+    tern_grammar_free(&a->grammar);
     json_decref(a->body);
     *a = (ask){0};
 }

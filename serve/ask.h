@@ -10,7 +10,9 @@
 
 #include "base/json_tree/text.h"
 #include "base/json_tree/value.h"
+#include "serve/grammars.h"
 #include "serve/refusal.h"
+#include "serve/tools.h"
 #include "tern/tern.h"
 
 /* The interfaces: OpenAI's chats, completions and responses, Anthropic's messages, llama.cpp's
@@ -34,6 +36,8 @@ typedef struct ask_rules {
     uint32_t n_vocab, n_ctx;
     uint32_t most_choices; /* of a request */
     bool receipts;         /* can be made */
+    call_style call_style; /* of the chat template */
+    grammars *grammars;
 } ask_rules;
 
 typedef struct ask_prompt {
@@ -41,6 +45,14 @@ typedef struct ask_prompt {
     size_t n;
     const char *given; /* its text; NULL: ids were given */
 } ask_prompt;
+
+/* The form that answers must have. */
+typedef struct ask_form {
+    const char *field;    /* that asks for it; NULL: any text */
+    const char *place;    /* of the schema or grammar, for messages */
+    const json_t *schema; /* NULL: there is a grammar, or it may be any JSON object */
+    const char *grammar;  /* in GBNF; NULL: there is none */
+} ask_form;
 
 enum { ASK_MOST_CHOICES = 128, ASK_MOST_STOPS = 16, ASK_MOST_LOGPROBS = 20 };
 
@@ -60,7 +72,10 @@ typedef struct ask {
     tern_logit_bias *bias;
     const char *stops[ASK_MOST_STOPS];
     size_t n_stops;
-    text ignored; /* names of fields that mean nothing here: `"a","b"` */
+    ask_form form;
+    toolset tools;
+    tern_grammar *grammar; /* of answers in a form, or with calls; NULL: any text */
+    text ignored;          /* names of fields that mean nothing here: `"a","b"` */
 } ask;
 
 /* Reads bytes[size]. False after a refusal. Call ask_free in any case. */
@@ -68,9 +83,9 @@ bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, 
               refusal *r);
 void ask_free(ask *a);
 
-/* A body as JSON, an object; NULL after a refusal. What has too many values is refused before it
- * takes memory. */
-json_t *ask_parse(const char *bytes, size_t size, refusal *r);
+/* A text as JSON, an object; NULL after a refusal, which calls it `what`. What has too many values
+ * is refused before it takes memory. */
+json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r);
 
 /* Whether a name is the model's; false after a refusal. */
 bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r);
@@ -95,10 +110,19 @@ int32_t *ask_tokenize(const tern_tokenizer *t, const char *bytes, size_t size, u
 int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const char *param,
                       refusal *r);
 
-/* Tokens of the conversation in a body of that kind, up to where the answer begins; NULL after a
- * refusal. The caller frees them. */
-int32_t *ask_tokenize_talk(const tern_tokenizer *t, ask_kind kind, const json_t *body, size_t *n,
-                           refusal *r);
+/* Tokens of the conversation in a body of that kind, up to where the answer begins, with the tools
+ * that the model is told of (NULL: none); NULL after a refusal. The caller frees them. */
+int32_t *ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body,
+                           const char *tools, size_t *n, refusal *r);
+
+/* Tools of a body of that kind; false after a refusal. */
+bool ask_read_tools(toolset *tools, ask_kind kind, const json_t *body, const ask_rules *rules,
+                    refusal *r);
+
+/* ---- ask_form.c: what answers must look like ------------------------------------------------- */
+
+/* The grammar of answers, when all else has been read; false after a refusal. */
+bool ask_compile(ask *a, const ask_rules *rules, refusal *r);
 
 /* A text that the tokenizer refuses is its client's, but for a lack of memory. */
 bool ask_refuse_text(refusal *r, const char *param, const tern_error *err);

@@ -66,6 +66,16 @@ int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const ch
     return ids;
 }
 
+bool ask_read_tools(toolset *tools, ask_kind kind, const json_t *body, const ask_rules *rules,
+                    refusal *r) {
+    if (kind == ASK_COMPLETION || kind == ASK_NATIVE)
+        return true;
+    const tools_form form = kind == ASK_RESPONSE  ? TOOLS_OF_RESPONSES
+                            : kind == ASK_MESSAGE ? TOOLS_OF_MESSAGES
+                                                  : TOOLS_OF_CHATS;
+    return tools_read(tools, form, body, rules->call_style, r);
+}
+
 /* ---- into an ask ----------------------------------------------------------------------------- */
 
 const char *ask_prompt_field(ask_kind kind) {
@@ -181,6 +191,6 @@ bool ask_read_prompts(ask *a, const ask_rules *rules, refusal *r) {
     if (!reserve_prompts(a, rules, 1, r))
         return false;
     ask_prompt *p = &a->prompts[0];
-    p->ids = ask_tokenize_talk(rules->tokenizer, a->kind, a->body, &p->n, r);
+    p->ids = ask_tokenize_talk(rules, a->kind, a->body, a->tools.told, &p->n, r);
     return p->ids != NULL && check_length(a, p, rules, r);
 }

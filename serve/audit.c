@@ -7,7 +7,8 @@
 struct audit {
     tern_engine *engine;
     bool busy;
-    text expected, picked; /* int32_t each */
+    tern_grammar_state *state; /* of an answer in a form; NULL: there is none */
+    text expected, picked;     /* int32_t each */
     tern_end end;
     char digest[65];
 };
@@ -31,8 +32,15 @@ tern_status audit_open(const tern_model *model, const tern_engine_params *like, 
     return TERN_OK;
 }
 
+/* False: no memory. */
+static bool set_form(audit *a, tern_grammar *grammar) {
+    tern_error err;
+    tern_grammar_state_free(&a->state);
+    return grammar == NULL || tern_grammar_state_new(grammar, 1, &a->state, &err) == TERN_OK;
+}
+
 void audit_note(audit *a, const receipt_answer *answer) {
-    if (a->busy)
+    if (a->busy || !set_form(a, answer->grammar))
         return;
     const tern_request request = {.tokens = answer->prompt,
                                   .n_tokens = answer->n_prompt,
@@ -42,7 +50,9 @@ void audit_note(audit *a, const receipt_answer *answer) {
                                   .ignore_end = answer->ignore_end,
                                   .stop_texts = answer->stops,
                                   .n_stop_texts = answer->n_stops,
-                                  .drop_space = answer->drop_space};
+                                  .drop_space = answer->drop_space,
+                                  .mask = a->state != NULL ? tern_grammar_mask : NULL,
+                                  .user = a->state};
     uint64_t id;
     tern_error err = {0};
     text_clear(&a->expected);
@@ -88,6 +98,7 @@ void audit_free(audit **a) {
     if (*a == NULL)
         return;
     tern_engine_free(&(*a)->engine);
+    tern_grammar_state_free(&(*a)->state);
     text_free(&(*a)->expected);
     text_free(&(*a)->picked);
     free(*a);

@@ -25,12 +25,16 @@ static const struct {
                  "stop:[s],logit_bias:[{token:i,bias:n}]}"},
     {"tern", "{system_fingerprint:s,digest:[s],effective:@effective,ignored:[s],receipt?:{*:*}}"},
     {"token", "{" TOKEN ",top_logprobs:[{" TOKEN "}]}"},
+    {"call", "{id:s,type:\"function\",function:{name:s,arguments:s}}"},
+    {"block", "{type:s,text:s}|{type:\"tool_use\",id:s,name:s,input:{*:*}}|{type:\"tool_result\","
+              "tool_use_id:s,content?:s|[{type:s,text:s}]}"},
     {"usage", "{prompt_tokens:i,completion_tokens:i,total_tokens:i,prompt_tokens_details:"
               "{cached_tokens:i}}"},
     {"chat_completion",
      "{id:s,object:\"chat.completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
-     "message:{role:\"assistant\",content:s,refusal:~},logprobs:~|{content:[@token],refusal:~},"
-     "finish_reason:\"stop\"|\"length\"}],usage:@usage,tern:@tern}"},
+     "message:{role:\"assistant\",content:s|~,refusal:~,tool_calls?:[@call]},logprobs:~|{content:["
+     "@token],refusal:~},finish_reason:\"stop\"|\"length\"|\"tool_calls\"}],usage:@usage,"
+     "tern:@tern}"},
     {"text_completion",
      "{id:s,object:\"text_completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
      "text:s,logprobs:~|{tokens:[s],token_logprobs:[n|~],top_logprobs:[{*:n}|~],text_offset:[i]},"
@@ -43,15 +47,18 @@ static const struct {
     {"response",
      "{id:s,object:\"response\",created_at:i,status:\"completed\"|\"incomplete\",error:~,"
      "incomplete_details:~|{reason:s},model:s,output:[{type:\"message\",role:\"assistant\",id:s,"
-     "status:s,content:[{type:\"output_text\",text:s,annotations:[*],logprobs:[@token]}]}],"
+     "status:s,content:[{type:\"output_text\",text:s,annotations:[*],logprobs:[@token]}]}|{type:"
+     "\"function_call\",id:s,call_id:s,name:s,arguments:s,status:s}],"
      "instructions:s|~,max_output_tokens:i|~,metadata:{*:*},temperature:n,top_p:n,top_logprobs:i,"
-     "parallel_tool_calls:b,tool_choice:s,tools:[*],previous_response_id:~,store:b,background:b,"
-     "truncation:s,text:{format:{type:s}},usage:{input_tokens:i,input_tokens_details:{"
+     "parallel_tool_calls:b,tool_choice:s|{*:*},tools:[*],previous_response_id:~,store:b,"
+     "background:b,"
+     "truncation:s,text:{format?:{*:*}},usage:{input_tokens:i,input_tokens_details:{"
      "cached_tokens:i},output_tokens:i,output_tokens_details:{reasoning_tokens:i},total_tokens:i},"
      "tern:@tern}"},
     {"message",
-     "{id:s,type:\"message\",role:\"assistant\",model:s,content:[{type:\"text\",text:s}],"
-     "stop_reason:\"end_turn\"|\"max_tokens\"|\"stop_sequence\",stop_sequence:s|~,usage:{"
+     "{id:s,type:\"message\",role:\"assistant\",model:s,content:[@block],"
+     "stop_reason:\"end_turn\"|\"max_tokens\"|\"stop_sequence\"|\"tool_use\",stop_sequence:s|~,"
+     "usage:{"
      "input_tokens:i,cache_creation_input_tokens:i,cache_read_input_tokens:i,output_tokens:i},"
      "tern:@tern}"},
     {"model", "{id:s,object:\"model\",created:i,owned_by:s,meta:{n_ctx:i,n_ctx_train:i,n_vocab:i,"

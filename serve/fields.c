@@ -210,7 +210,7 @@ static bool read_model(const field_reading *in, const json_t *value) {
     return ask_check_model(in->rules, value, in->r);
 }
 
-/* Of what ask_read_prompts reads when all other fields are known. */
+/* Of what is read when all other fields are known: prompts and tools. */
 static bool read_later(const field_reading *in, const json_t *value) {
     (void)in;
     (void)value;
@@ -244,26 +244,6 @@ static bool read_neutral(const field_reading *in, const json_t *value) {
            unsupported(in, "not supported by this server");
 }
 
-/* A choice of Anthropic's is an object. */
-static bool read_tool_choice(const field_reading *in, const json_t *value) {
-    const json_t *type = json_is_object(value) ? json_object_get(value, "type") : value;
-    const char *word = json_string_value(type);
-    return (word != NULL && (strcmp(word, "none") == 0 || strcmp(word, "auto") == 0)) ||
-           unsupported(in, "tools are not supported by this server");
-}
-
-static bool read_format(const field_reading *in, const json_t *value) {
-    const char *type = json_string_value(json_object_get(value, "type"));
-    return (type != NULL && strcmp(type, "text") == 0) ||
-           unsupported(in, "only {\"type\": \"text\"} is supported by this server");
-}
-
-/* What a response's text is: {"format": ...}. */
-static bool read_text_format(const field_reading *in, const json_t *value) {
-    const json_t *format = json_object_get(value, "format");
-    return (json_is_object(value) && format == NULL) || read_format(in, format);
-}
-
 static bool is_word(const json_t *value, const char *word) {
     const char *given = json_string_value(value);
     return given != NULL && strcmp(given, word) == 0;
@@ -292,6 +272,12 @@ static bool read_include(const field_reading *in, const json_t *value) {
         }
     }
     return json_is_array(value) || unsupported(in, "must be an array of texts");
+}
+
+/* Of functions, as they were before there were tools. */
+static bool read_function_call(const field_reading *in, const json_t *value) {
+    return is_word(value, "none") || is_word(value, "auto") ||
+           unsupported(in, "not supported by this server: chats have tools and tool_choice");
 }
 
 static bool read_thinking(const field_reading *in, const json_t *value) {
@@ -336,9 +322,15 @@ enum {
 /* clang-format off: one field a line */
 static const field fields[] = {
     {"model", ALL, "s", read_model, 0, 0, 0},
-    {"messages", CHAT | MESSAGE, "[{role:s,content:s|[{type:s,text:s}]}]", read_later, 0, 0, 0},
+    {"messages", CHAT,
+     "[{role:s,content?:s|[{type:s,text:s}]|~,tool_calls?:[@call]|~,tool_call_id?:s}]", read_later,
+     0, 0, 0},
+    {"messages", MESSAGE, "[{role:s,content:s|[@block]}]", read_later, 0, 0, 0},
     {"system", MESSAGE, "s|[{type:s,text:s}]", read_later, 0, 0, 0},
-    {"input", RESPONSE, "s|[{type?:s,role:s,content:s|[{type:s,text:s}]}]", read_later, 0, 0, 0},
+    {"input", RESPONSE,
+     "s|[{type?:s,role:s,content:s|[{type:s,text:s}]}|{type:s,call_id:s,name:s,arguments:s}|{type:"
+     "s,call_id:s,output:s|[{type:s,text:s}]}]",
+     read_later, 0, 0, 0},
     {"instructions", RESPONSE, "s", read_later, 0, 0, 0},
     {"prompt", TEXT, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
     {"prompt", NATIVE, "s|{prompt_string:s}|[s|i|{prompt_string:s}|[s|i]]", read_later, 0, 0, 0},
@@ -377,15 +369,31 @@ static const field fields[] = {
     {"receipt", ALL, "b", read_receipt, 0, 0, IN(receipt)},
     {"metadata", RESPONSE, "{*:s}", read_metadata, 0, 0, 0},
 
+    /* What an answer must look like, and tools. */
+    {"response_format", OPENAI | NATIVE,
+     "{type:s,json_schema?:{name?:s,schema:{*:*}|b,strict?:b|~}}", field_read_format, 0, 0, 0},
+    {"text", RESPONSE, "{format?:{type:s,name?:s,schema?:{*:*}|b,strict?:b|~}}", field_read_text, 0,
+     0, 0},
+    {"output_format", MESSAGE, "{type:\"json_schema\",schema:{*:*}|b}", field_read_output_format, 0,
+     0, 0},
+    {"json_schema", OPENAI | NATIVE, "{*:*}|b", field_read_schema, 0, 0, 0},
+    {"grammar", OPENAI | NATIVE, "s", field_read_grammar, 0, 0, 0},
+    {"tools", CHAT,
+     "[{type:\"function\",function:{name:s,description?:s,parameters?:{*:*},strict?:b|~}}]",
+     read_later, 0, 0, 0},
+    {"tools", RESPONSE, "[{type:\"function\",name:s,description?:s,parameters?:{*:*},strict?:b|~}]",
+     read_later, 0, 0, 0},
+    {"tools", MESSAGE, "[{name:s,description?:s,input_schema:{*:*}}]", read_later, 0, 0, 0},
+    {"tool_choice", CHAT, "s|{type:\"function\",function:{name:s}}", read_later, 0, 0, 0},
+    {"tool_choice", RESPONSE, "s|{type:\"function\",name:s}", read_later, 0, 0, 0},
+    {"tool_choice", MESSAGE, "{type:s,name?:s,disable_parallel_tool_use?:b}", read_later, 0, 0, 0},
+    {"parallel_tool_calls", CHAT | RESPONSE, "b", read_later, 0, 0, 0},
+
     /* What is not done: only values that ask for nothing are taken. */
-    {"tools", TALK | TEXT, "[*]", read_absent, 0, 0, 0},
-    {"tool_choice", TALK | TEXT, "s|{type:s}", read_tool_choice, 0, 0, 0},
+    {"tools", TEXT, "[*]", read_absent, 0, 0, 0},
+    {"tool_choice", TEXT, "s", read_function_call, 0, 0, 0},
     {"functions", OPENAI, "[*]", read_absent, 0, 0, 0},
-    {"function_call", OPENAI, "s", read_tool_choice, 0, 0, 0},
-    {"response_format", OPENAI | NATIVE, "{type:s}", read_format, 0, 0, 0},
-    {"text", RESPONSE, "{format?:{type:s}}", read_text_format, 0, 0, 0},
-    {"grammar", OPENAI | NATIVE, "s", read_absent, 0, 0, 0},
-    {"json_schema", OPENAI | NATIVE, "b", read_absent, 0, 0, 0},
+    {"function_call", OPENAI, "s", read_function_call, 0, 0, 0},
     {"modalities", OPENAI, "[s]", read_modalities, 0, 0, 0},
     {"audio", OPENAI, "b", read_absent, 0, 0, 0},
     {"prediction", OPENAI, "b", read_absent, 0, 0, 0},

@@ -26,6 +26,18 @@ struct field {
     size_t offset; /* of what a number or truth value goes into, in an ask */
 };
 
+/* ---- fields_form.c: fields that say which form an answer must have --------------------------- */
+
+/* response_format; what a response's text is, {"format": ...}; output_format of messages; a schema;
+ * a grammar. */
+bool field_read_format(const field_reading *in, const json_t *value);
+bool field_read_text(const field_reading *in, const json_t *value);
+bool field_read_output_format(const field_reading *in, const json_t *value);
+bool field_read_schema(const field_reading *in, const json_t *value);
+bool field_read_grammar(const field_reading *in, const json_t *value);
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
 /* The field of that name in requests of a kind; NULL: none. */
 const field *field_find(const char *name, ask_kind kind);
 

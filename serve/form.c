@@ -83,6 +83,30 @@ void form_note_token(job *j, size_t i, const tern_event *e) {
     c->began = c->began || shown > 0;
 }
 
+void form_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k) {
+    const char *unique = j->id + strcspn(j->id, "_-") + 1;
+    text_print(t, "\"%s_%s%02zx%02zx\"", words, unique, i, k);
+}
+
+bool form_part_at(const choice *c, size_t n, form_part *part) {
+    const char *bytes = c->content.bytes != NULL ? c->content.bytes : "";
+    size_t at = 0, passed = 0;
+    for (size_t k = 0; k <= c->n_calls; k++) {
+        const size_t end = k < c->n_calls ? c->calls[k].at : c->content.size;
+        if ((end > at || c->n_calls == 0) && passed++ == n) {
+            *part = (form_part){.bytes = bytes + at, .size = end - at};
+            return true;
+        }
+        at = end;
+        if (k < c->n_calls && passed++ == n) {
+            const text *arguments = &c->calls[k].arguments;
+            *part = (form_part){&c->calls[k], k, arguments->bytes, arguments->size};
+            return true;
+        }
+    }
+    return false;
+}
+
 void form_write_prompt(const job *j, size_t i, text *t) {
     const ask_prompt *p = &j->ask.prompts[i / j->ask.n];
     if (p->given != NULL) {

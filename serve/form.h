@@ -19,10 +19,14 @@ struct form {
     void (*open)(job *j);  /* writes the head; NULL: there is none */
     void (*begin)(job *j); /* events with which a stream begins */
     void (*piece)(job *j, size_t i, const char *bytes, size_t size); /* the event of some text */
-    void (*last)(job *j, size_t i);                      /* events after the text of a choice */
-    void (*finish)(job *j);                              /* events after all choices */
-    void (*fail)(job *j, const refusal *r);              /* the event of an error */
-    void (*whole)(job *j);                               /* a reply that is no stream */
+    void (*call)(job *j, size_t i); /* events of a choice's latest call: */
+    void (*arguments)(job *j, size_t i, const char *bytes,
+                      size_t size);         /* it begins, more of its */
+    void (*call_end)(job *j, size_t i);     /* arguments, it ends; NULL: there are no calls */
+    void (*last)(job *j, size_t i);         /* events after the text of a choice */
+    void (*finish)(job *j);                 /* events after all choices */
+    void (*fail)(job *j, const refusal *r); /* the event of an error */
+    void (*whole)(job *j);                  /* a reply that is no stream */
     void (*note)(job *j, size_t i, const tern_event *e); /* logarithms of a token, into `logs` */
     void (*note_prompt)(job *j, size_t i, const tern_event *e); /* of one of prompt i; NULL: its
                                                                   prompts are not told */
@@ -51,6 +55,21 @@ void form_write_tern(job *j, size_t first, size_t n);
 /* Into logs[0]: a token as chats tell it, with the likeliest ones. Where the form trims, the first
  * token with text is told without the blank that its text lacks, and so are the likeliest there. */
 void form_note_token(job *j, size_t i, const tern_event *e);
+
+/* Call k of a choice: an id like none before it, which begins with these words. */
+void form_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k);
+
+/* A text or a call of a choice, in the order of the answer. */
+typedef struct form_part {
+    const tool_call *call; /* NULL: it is a text */
+    size_t k;              /* number of the call */
+    const char *bytes;     /* [size] of the text, or of the call's arguments */
+    size_t size;
+} form_part;
+
+/* Part number n of a choice whose texts are kept; false after the last one. Without a call there is
+ * one text, perhaps an empty one; else no text is empty. */
+bool form_part_at(const choice *c, size_t n, form_part *part);
 
 /* The prompt of a choice: the text that was given, or that of the ids. */
 void form_write_prompt(const job *j, size_t i, text *t);

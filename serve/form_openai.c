@@ -10,8 +10,10 @@ static bool is_chat(const job *j) {
     return j->ask.kind == ASK_CHAT;
 }
 
-static const char *finish_reason(tern_end end) {
-    return end == TERN_END_LENGTH || end == TERN_END_CONTEXT ? "length" : "stop";
+static const char *finish_reason(const choice *c) {
+    if (job_calls(c))
+        return "tool_calls";
+    return c->end == TERN_END_LENGTH || c->end == TERN_END_CONTEXT ? "length" : "stop";
 }
 
 static void open_head(job *j) {
@@ -194,7 +196,7 @@ static void write_logprobs(job *j, size_t i) {
 
 static void write_reason(job *j, const choice *c, bool ended) {
     if (ended)
-        text_print(&j->out, ",\"finish_reason\":\"%s\"", finish_reason(c->end));
+        text_print(&j->out, ",\"finish_reason\":\"%s\"", finish_reason(c));
     else
         form_add(&j->out, ",\"finish_reason\":null");
 }
@@ -225,6 +227,42 @@ static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
     write_logprobs(j, i);
     write_reason(j, &j->choices[i], false);
     close_choice(j, false);
+}
+
+/* {"index", ...: the latest call of a choice, inside of a delta; still open. */
+static void open_call(job *j, size_t i) {
+    open_choice(j, i);
+    text_print(&j->out, "\"delta\":{\"tool_calls\":[{\"index\":%zu", j->choices[i].n_calls - 1);
+}
+
+static void close_call(job *j, size_t i) {
+    form_add(&j->out, "}}]}");
+    write_logprobs(j, i);
+    write_reason(j, &j->choices[i], false);
+    close_choice(j, false);
+}
+
+static void begin_call(job *j, size_t i) {
+    const choice *c = &j->choices[i];
+    open_call(j, i);
+    form_add(&j->out, ",\"id\":");
+    form_write_call_id(j, &j->out, "call", i, c->n_calls - 1);
+    form_add(&j->out, ",\"type\":\"function\",\"function\":{\"name\":");
+    text_quote(&j->out, c->calls[c->n_calls - 1].name, strlen(c->calls[c->n_calls - 1].name));
+    form_add(&j->out, ",\"arguments\":\"\"");
+    close_call(j, i);
+}
+
+static void write_arguments(job *j, size_t i, const char *bytes, size_t size) {
+    open_call(j, i);
+    form_add(&j->out, ",\"function\":{\"arguments\":");
+    text_quote(&j->out, bytes, size);
+    close_call(j, i);
+}
+
+static void end_call(job *j, size_t i) {
+    (void)j;
+    (void)i;
 }
 
 static void write_last(job *j, size_t i) {
@@ -283,12 +321,32 @@ static void fail(job *j, const refusal *r) {
 
 /* ---- whole replies --------------------------------------------------------------------------- */
 
+static void write_calls(job *j, size_t i) {
+    const choice *c = &j->choices[i];
+    for (size_t k = 0; k < c->n_calls; k++) {
+        const text *arguments = &c->calls[k].arguments;
+        form_add(&j->out, k > 0 ? ",{\"id\":" : ",\"tool_calls\":[{\"id\":");
+        form_write_call_id(j, &j->out, "call", i, k);
+        form_add(&j->out, ",\"type\":\"function\",\"function\":{\"name\":");
+        text_quote(&j->out, c->calls[k].name, strlen(c->calls[k].name));
+        form_add(&j->out, ",\"arguments\":");
+        text_quote(&j->out, arguments->bytes, arguments->size);
+        form_add(&j->out, k + 1 < c->n_calls ? "}}" : "}}]");
+        j->out.failed = j->out.failed || arguments->failed;
+    }
+}
+
 static void write_message(job *j, size_t i) {
     choice *c = &j->choices[i];
     const bool chat = is_chat(j);
     form_add(&j->out, chat ? "\"message\":{\"role\":\"assistant\",\"content\":" : "\"text\":");
-    write_text(j, i, c->content.bytes, c->content.size, j->ask.echo);
-    form_add(&j->out, chat ? ",\"refusal\":null}" : "");
+    if (c->n_calls > 0 && c->content.size == 0)
+        form_add(&j->out, "null");
+    else
+        write_text(j, i, c->content.bytes, c->content.size, j->ask.echo);
+    form_add(&j->out, chat ? ",\"refusal\":null" : "");
+    write_calls(j, i);
+    form_add(&j->out, chat ? "}" : "");
     j->out.failed = j->out.failed || c->content.failed;
 }
 
@@ -313,6 +371,9 @@ const form form_chat = {.id = "chatcmpl-",
                         .open = open_head,
                         .begin = begin_chat,
                         .piece = write_piece,
+                        .call = begin_call,
+                        .arguments = write_arguments,
+                        .call_end = end_call,
                         .last = write_last,
                         .finish = finish,
                         .fail = fail,

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "serve/form.h"
+#include "serve/job_text.h"
 
 enum { MOST_REPLY_BYTES = 64 << 20 }; /* of one that is no stream */
 
@@ -40,6 +41,25 @@ static void name_it(job *j) {
         j->form->open(j);
 }
 
+static void free_states(job *j) {
+    for (size_t i = 0; i < j->n_requests && j->states != NULL; i++)
+        tern_grammar_state_free(&j->states[i]);
+    free(j->states);
+}
+
+/* Where each request is in the grammar of its answers; false: no memory. */
+static bool open_states(job *j, const ask *a) {
+    if (a->grammar == NULL)
+        return true;
+    j->states = calloc(j->n_requests, sizeof *j->states);
+    for (size_t i = 0; i < j->n_requests && j->states != NULL; i++) {
+        tern_error err;
+        if (tern_grammar_state_new(a->grammar, a->n, &j->states[i], &err) != TERN_OK)
+            return false;
+    }
+    return j->states != NULL;
+}
+
 job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
     job *j = calloc(1, sizeof *j);
     if (j == NULL)
@@ -52,10 +72,11 @@ job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
     const bool noted = a->echo && a->logprobs;
     j->notes = noted ? calloc(a->n_prompts, sizeof *j->notes) : NULL;
     j->place = *place;
-    if (j->choices == NULL || j->ids == NULL || (noted && j->notes == NULL)) {
+    if (j->choices == NULL || j->ids == NULL || (noted && j->notes == NULL) || !open_states(j, a)) {
         free(j->choices);
         free(j->ids);
         free(j->notes);
+        free_states(j);
         free(j);
         return NULL;
     }
@@ -66,17 +87,27 @@ job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
     j->x = x;
     http_keep(x);
     j->form = form_of(j->ask.kind);
+    for (size_t i = 0; i < j->n_choices; i++)
+        j->choices[i].reader.style = j->ask.tools.style;
     name_it(j);
     return j;
 }
 
+static void free_choice(choice *c) {
+    text_free(&c->content);
+    text_free(&c->ids);
+    for (size_t k = 0; k < JOB_LOG_PARTS; k++)
+        text_free(&c->logs[k]);
+    for (size_t k = 0; k < c->n_calls; k++)
+        text_free(&c->calls[k].arguments);
+    free(c->calls);
+    call_reader_free(&c->reader);
+}
+
 void job_free(job *j) {
-    for (size_t i = 0; i < j->n_choices; i++) {
-        text_free(&j->choices[i].content);
-        text_free(&j->choices[i].ids);
-        for (size_t k = 0; k < JOB_LOG_PARTS; k++)
-            text_free(&j->choices[i].logs[k]);
-    }
+    for (size_t i = 0; i < j->n_choices; i++)
+        free_choice(&j->choices[i]);
+    free_states(j);
     for (size_t i = 0; i < j->ask.n_prompts && j->notes != NULL; i++)
         for (size_t k = 0; k < JOB_LOG_PARTS; k++)
             text_free(&j->notes[i].logs[k]);
@@ -96,6 +127,7 @@ void job_free(job *j) {
 
 tern_request job_request(const job *j, size_t i) {
     const ask *a = &j->ask;
+    tern_grammar_state *state = j->states != NULL ? j->states[i] : NULL;
     const bool replay =
         i == a->n_prompts; /* computes everything itself, when others need not wait */
     i = replay ? 0 : i;
@@ -116,6 +148,8 @@ tern_request job_request(const job *j, size_t i) {
                           .prompt_logprobs = j->notes != NULL,
                           .prompt_only = a->prompt_only,
                           .priority = replay ? -1 : 0,
+                          .mask = state != NULL ? tern_grammar_mask : NULL,
+                          .user = state,
                           .space = a->alone || replay      ? j->private_name
                                    : j->visit->key != NULL ? j->visit->key->digest
                                                            : NULL};
@@ -123,19 +157,10 @@ tern_request job_request(const job *j, size_t i) {
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
-/* Sends the events that were written. */
-static bool send(job *j) {
-    const bool sent = !j->out.failed && http_stream_write(j->x, j->out.bytes, j->out.size);
-    if (j->out.failed)
-        http_stream_cut(j->x);
-    text_clear(&j->out);
-    return sent;
-}
-
 void job_refuse(job *j, const refusal *r) {
     if (!j->over && j->ask.stream && http_status(j->x) != 0) {
         j->form->fail(j, r);
-        (void)send(j);
+        (void)job_send(j);
         http_stream_end(j->x);
     } else if (!j->over) {
         refusal_reply(r, j->x);
@@ -143,23 +168,11 @@ void job_refuse(job *j, const refusal *r) {
     j->over = true;
 }
 
-static bool give(job *j, size_t i, const char *bytes, size_t size) {
-    choice *c = &j->choices[i];
-    c->new_line = c->new_line || (size > 0 && memchr(bytes, '\n', size) != NULL);
-    if (!j->ask.stream || j->form->keeps_text)
-        text_add(&c->content, bytes, size);
-    const size_t told = j->form->keeps_text ? c->offset : 0;
-    if (!j->ask.stream || (size == 0 && c->logs[0].size == told))
-        return true;
-    j->form->piece(j, i, bytes, size);
-    return send(j);
-}
-
 void job_begin(job *j) {
     if (j->ask.stream) {
         http_stream_open(j->x);
         j->form->begin(j);
-        (void)send(j);
+        (void)job_send(j);
     }
 }
 
@@ -170,7 +183,7 @@ static void finish(job *j) {
     j->over = true;
     if (j->ask.stream) {
         j->form->finish(j);
-        (void)send(j);
+        (void)job_send(j);
         http_stream_end(j->x);
         return;
     }
@@ -188,6 +201,8 @@ static size_t held_bytes(const job *j) {
     size_t n = 0;
     for (size_t i = 0; i < j->n_choices; i++) {
         n += j->choices[i].content.size;
+        for (size_t k = 0; k < j->choices[i].n_calls; k++)
+            n += sizeof(tool_call) + j->choices[i].calls[k].arguments.size;
         for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
             n += j->choices[i].logs[k].size;
             n += j->notes != NULL ? j->notes[i / j->ask.n].logs[k].size : 0;
@@ -196,11 +211,18 @@ static size_t held_bytes(const job *j) {
     return n;
 }
 
+/* Why a choice failed: its form says more than the engine. */
+static const tern_error *error_of(const job *j, size_t i, const tern_event *e) {
+    const tern_error *why =
+        j->states != NULL ? tern_grammar_state_error(j->states[i / j->ask.n]) : NULL;
+    return why != NULL ? why : e->error;
+}
+
 /* A choice that ended in another way than an answer does ends all of the reply. */
-static bool fails(job *j, const tern_event *e) {
+static bool fails(job *j, size_t i, const tern_event *e) {
     refusal r = {0};
     if (e->end == TERN_END_ERROR)
-        (void)refuse_error(&r, NULL, e->error);
+        (void)refuse_error(&r, NULL, error_of(j, i, e));
     else if (e->end == TERN_END_CANCELLED)
         (void)refuse(&r, 503, NULL, "the server is ending, and the answer with it");
     else if (e->end == TERN_END_DEADLINE)
@@ -244,6 +266,7 @@ receipt_answer job_answer(const job *j) {
                             .ignore_end = request.ignore_end,
                             .stops = j->ask.stops,
                             .n_stops = j->ask.n_stops,
+                            .grammar = j->ask.grammar,
                             .drop_space = request.drop_space,
                             .end = c->end,
                             .digest = c->digest};
@@ -275,7 +298,7 @@ static bool make_receipt(job *j) {
 static bool tell_end(job *j, size_t i) {
     if (j->ask.stream) {
         j->form->last(j, i);
-        return send(j);
+        return job_send(j);
     }
     return true;
 }
@@ -303,12 +326,13 @@ static bool end(job *j, size_t i, const tern_event *e) {
     memcpy(c->digest, e->digest, sizeof c->digest);
     visit_note(j->visit, e);
     j->n_left--;
-    if (fails(j, e) || j->over)
+    if (fails(j, i, e) || j->over)
         return false;
     if (j->ask.logprobs && j->form->notes_end &&
         (e->end == TERN_END_OF_TEXT || e->end == TERN_END_STOP_TOKEN))
         note_logs(j, i, e);
-    const bool wanted = give(j, i, e->text, e->size) && (j->ask.receipt || tell_end(j, i));
+    const bool wanted = job_give(j, i, e->text, e->size) && job_give(j, i, NULL, 0) &&
+                        (j->ask.receipt || tell_end(j, i));
     return wanted && (j->n_left > 0 || conclude(j));
 }
 
@@ -320,7 +344,7 @@ static bool take_replay(job *j, const tern_event *e) {
     }
     memcpy(j->replay.digest, e->digest, sizeof j->replay.digest);
     j->n_left--;
-    if (fails(j, e) || j->over)
+    if (fails(j, 0, e) || j->over)
         return false;
     return j->n_left > 0 || conclude(j);
 }
@@ -350,7 +374,7 @@ bool job_take(job *j, size_t i, const tern_event *e) {
         return true;
     }
     note(j, at, e);
-    if (!give(j, at, e->text, e->size))
+    if (!job_give(j, at, e->text, e->size))
         return false;
     if (!j->ask.stream && j->ask.logprobs && held_bytes(j) > MOST_REPLY_BYTES) {
         refusal r;

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "serve/ask.h"
+#include "serve/call_text.h"
 #include "serve/http.h"
 #include "serve/receipt.h"
 #include "serve/visit.h"
@@ -27,8 +28,22 @@ typedef struct job_place {
 
 enum { JOB_LOG_PARTS = 4 };
 
+/* A call of a tool in an answer. */
+typedef struct tool_call {
+    char name[CALL_NAME_BYTES];
+    text arguments; /* so far; of a stream only where the form keeps texts */
+    size_t at;      /* bytes of the content that stand before it */
+    bool ended;
+} tool_call;
+
 typedef struct choice {
-    text content;             /* so far; of a stream only where the form keeps it */
+    text content;       /* so far; of a stream only where the form keeps it */
+    call_reader reader; /* of its text, where there may be calls */
+    tool_call *calls;   /* [n_calls] */
+    size_t n_calls;
+    size_t n_parts;           /* of a stream that numbers texts and calls: those that have ended */
+    bool in_text;             /* of such: a part with text has begun */
+    size_t from;              /* of such: where its text begins in the content */
     text ids;                 /* of tokens that were not told yet, "1,2,3": of a native reply */
     size_t n_tokens;          /* so far */
     bool new_line;            /* there is one in its text */
@@ -70,11 +85,12 @@ typedef struct job {
     uint8_t private_name[KEY_DIGEST_BYTES]; /* of its pages, if no other job may use them */
     http_exchange *x;                       /* kept */
     job_place place;
-    visit *visit;      /* kept */
-    text head;         /* what documents begin with, where the form has such */
-    text out;          /* the document that is being written */
-    uint64_t *ids;     /* [n_requests] of requests of the engine; 0: not submitted */
-    size_t n_requests; /* one for each prompt, and one more for a receipt */
+    visit *visit;                /* kept */
+    text head;                   /* what documents begin with, where the form has such */
+    text out;                    /* the document that is being written */
+    tern_grammar_state **states; /* [n_requests] of answers in a form; NULL: there is none */
+    uint64_t *ids;               /* [n_requests] of requests of the engine; 0: not submitted */
+    size_t n_requests;           /* one for each prompt, and one more for a receipt */
     job_replay replay;
     choice *choices;     /* [n_choices]: number i is branch i % ask.n of prompt i / ask.n */
     prompt_notes *notes; /* [ask.n_prompts]; NULL: they are not told */
@@ -104,6 +120,9 @@ bool job_differs(const job *j);
 
 /* What happened to branch e->branch of request i. False: the rest is not wanted, cancel it. */
 bool job_take(job *j, size_t i, const tern_event *e);
+
+/* Whether an answer ended with calls that are complete. */
+bool job_calls(const choice *c);
 
 /* All of it has ended, or will not be told: replies with what there is, or with the refusal. */
 void job_refuse(job *j, const refusal *r);

@@ -5,7 +5,7 @@
 /* What a receipt of an answer is made of, and who makes it: the program, which knows the model's
  * file. */
 
-#include "tern/engine.h"
+#include "tern/grammar.h"
 
 /* An answer that was repeated with the same tokens and digest. Everything is borrowed. */
 typedef struct receipt_answer {
@@ -20,7 +20,8 @@ typedef struct receipt_answer {
     bool ignore_end;
     const char *const *stops; /* [n_stops] */
     size_t n_stops;
-    bool drop_space; /* one space at the start is no part of the text that they end */
+    tern_grammar *grammar; /* of an answer in a form, which has no receipt; NULL: any text */
+    bool drop_space;       /* one space at the start is no part of the text that they end */
     tern_end end;
     const char *digest;
 } receipt_answer;

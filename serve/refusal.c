@@ -37,7 +37,7 @@ bool refuse(refusal *r, unsigned status, const char *param, const char *format, 
 /* Messages about what a client sent are for it; others may name files of this machine. */
 static bool is_about_request(tern_status status) {
     return status == TERN_ERR_ARG || status == TERN_ERR_TOKEN_RANGE || status == TERN_ERR_JSON ||
-           status == TERN_ERR_CONTEXT || status == TERN_ERR_EMPTY;
+           status == TERN_ERR_CONTEXT || status == TERN_ERR_EMPTY || status == TERN_ERR_GRAMMAR;
 }
 
 bool refuse_error(refusal *r, const char *param, const tern_error *err) {

@@ -58,7 +58,7 @@ static const route routes[] = {
           "{tokens:[i|{id:i,piece:s}],count:i,max_model_len:i}", "tokens of a text"),
     TAKES("/detokenize", answer_detokenize, "{tokens:[i]}", "{content:s,prompt:s}",
           "the text of tokens"),
-    TAKES("/apply-template", answer_template, "{" MESSAGES "}", "{prompt:s,tokens:[i]}",
+    TAKES("/apply-template", answer_template, "{" MESSAGES ",tools?:[*]}", "{prompt:s,tokens:[i]}",
           "what the model reads of a conversation"),
 };
 

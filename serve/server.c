@@ -189,7 +189,9 @@ static void set_rules(server *s) {
                            .n_ctx = n_ctx,
                            .most_choices =
                                queue > 0 && queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES,
-                           .receipts = c->receipts != NULL};
+                           .receipts = c->receipts != NULL,
+                           .call_style = tools_find_style(s->tokenizer),
+                           .grammars = s->grammars};
     s->place = (job_place){.tokenizer = s->tokenizer,
                            .model = c->name,
                            .fingerprint = s->fingerprint,
@@ -209,7 +211,11 @@ static tern_status open_parts(server *s, tern_error *err) {
         return status;
     tern_model_describe(s->config.model, &s->info);
     make_fingerprint(s);
+    status = grammars_open(s->tokenizer, s->info.n_vocab, &s->grammars, err);
+    if (status != TERN_OK && status != TERN_ERR_ARG)
+        return status;
     set_rules(s);
+    status = TERN_OK;
     if (s->config.logs)
         status = log_open(&s->config.log, &s->log, err);
     if (status == TERN_OK)
@@ -305,6 +311,7 @@ void server_close(server **server_) {
     desk_free(&s->desk);
     audit_free(&s->audit);
     tern_engine_free(&s->engine);
+    grammars_free(&s->grammars);
     log_close(&s->log);
     keys_free(&s->keys);
     (void)pthread_mutex_destroy(&s->keys_lock);

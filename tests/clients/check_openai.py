@@ -2,10 +2,20 @@
 """The openai package as its users have it, 1.x and 3.x."""
 
 import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Literal
 
 import openai
+import pydantic
 
 from check import equal, options
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+import tool_model
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
 
@@ -54,6 +64,76 @@ def errors(client):
     equal([model.id for model in client.models.list()], ["tern-small"], "models")
 
 
+class Trip(pydantic.BaseModel):
+    """What an answer is parsed into."""
+
+    city: Literal["Paris", "Oslo"]
+    nights: Literal[1, 2, 3]
+    sunny: bool
+
+
+def structured(client):
+    for temperature in (0, 1.5):
+        reply = client.chat.completions.parse(model="m", messages=QUESTION, response_format=Trip, temperature=temperature, seed=3)
+        assert isinstance(reply.choices[0].message.parsed, Trip), reply
+    reply = client.responses.parse(model="m", input="Where?", text_format=Trip)
+    assert isinstance(reply.output_parsed, Trip), reply
+
+
+TOOLS = [{"type": "function", "function": {"name": name, "description": f"About {name}.", "strict": True, "parameters": {
+    "type": "object", "properties": {"city": {"type": "string", "enum": ["Paris", "Oslo"]}}, "required": ["city"], "additionalProperties": False}}}
+    for name in ("weather", "hotels")]
+
+
+def streamed_calls(client, **asked):
+    """Calls of a stream, put together as users of the package do it."""
+    calls, reason = {}, None
+    for chunk in client.chat.completions.create(**asked, stream=True):
+        for piece in chunk.choices[0].delta.tool_calls or [] if chunk.choices else []:
+            call = calls.setdefault(piece.index, {"id": piece.id, "name": piece.function.name, "arguments": ""})
+            call["arguments"] += piece.function.arguments or ""
+        reason = chunk.choices[0].finish_reason or reason if chunk.choices else reason
+    return [calls[i] for i in sorted(calls)], reason
+
+
+def tool_loop(client):
+    """Asks, calls, answers the calls, asks on: whole and streamed."""
+    messages = list(QUESTION)
+    for seed in range(4):
+        asked = dict(model="m", messages=messages, tools=TOOLS, tool_choice="required", temperature=1.5, seed=seed, max_tokens=150)
+        reply = client.chat.completions.create(**asked).choices[0]
+        calls, reason = streamed_calls(client, **asked)
+        equal((reason, [(c["name"], c["arguments"]) for c in calls]),
+              (reply.finish_reason, [(c.function.name, c.function.arguments) for c in reply.message.tool_calls]), "calls of a stream")
+        if reason != "tool_calls":
+            continue
+        for call in reply.message.tool_calls:
+            assert json.loads(call.function.arguments)["city"] in ("Paris", "Oslo"), call
+        results = [{"role": "tool", "tool_call_id": c.id, "content": "Rain."} for c in reply.message.tool_calls]
+        messages = [*QUESTION, reply.message, *results]
+    try:
+        client.chat.completions.create(model="m", messages=[*QUESTION, {"role": "tool", "tool_call_id": "x", "content": "y"}])
+    except openai.BadRequestError as error:
+        equal(error.param, "messages", "field")
+    else:
+        raise AssertionError("a result without a call was taken")
+
+
+def with_tools(tern):
+    """The same package at a server whose model has tools."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tools.gguf"
+        tool_model.write(path, tool_model.TAGGED)
+        server = subprocess.Popen([tern, "serve", "-m", path, "--port", "0", "--any-model"], stdout=subprocess.PIPE, text=True)
+        try:
+            address = server.stdout.readline().split(" at ")[1].strip()
+            with openai.OpenAI(base_url=address, api_key="none") as client:
+                tool_loop(client)
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
 async def together(address):
     """Many at once are what each is alone; a stream that is left does no harm."""
     async with openai.AsyncOpenAI(base_url=address, api_key="none") as client:
@@ -70,11 +150,13 @@ async def together(address):
 
 
 def main():
-    address = options().address
+    given = options()
+    address = given.address
     with openai.OpenAI(base_url=address, api_key="none") as client:
-        for part in (chats, logprobs, completions, errors):
+        for part in (chats, logprobs, completions, errors, structured):
             part(client)
     asyncio.run(together(address))
+    with_tools(given.tern)
 
 
 main()

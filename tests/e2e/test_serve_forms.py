@@ -323,7 +323,7 @@ class Responses(Served):
     def test_what_is_known_and_not_done(self):
         for name, value in {"previous_response_id": "resp_1", "conversation": "conv_1", "background": True, "store": True,
                             "truncation": "auto", "tools": [{"type": "web_search"}], "reasoning": {"effort": "high"},
-                            "include": ["file_search_call.results"], "text": {"format": {"type": "json_object"}},
+                            "include": ["file_search_call.results"], "text": {"format": {"type": "grammar"}},
                             "top_logprobs": 2}.items():
             self.refused(self.respond(**{name: value}), 400, name)
         for given in ([], [{"type": "function_call_output", "output": "x"}], [{"role": "tool", "content": "x"}], 3,

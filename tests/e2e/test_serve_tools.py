@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern serve: calls of tools, in the forms of three interfaces, and conversations with them."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import common
+import json_schema
+import tool_model
+from serving import Server, together
+from test_serve import Served
+from test_serve_forms import events_of
+
+WEATHER = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Paris", "Oslo"]}, "days": {"type": "integer", "minimum": 1, "maximum": 9}},
+    "required": ["city", "days"],
+    "additionalProperties": False,
+}
+SUM = {
+    "type": "object",
+    "properties": {"numbers": {"type": "array", "items": {"$ref": "#/$defs/digit"}, "minItems": 1, "maxItems": 3}},
+    "required": ["numbers"],
+    "additionalProperties": False,
+    "$defs": {"digit": {"enum": [1, 2, 3]}},
+}
+SCHEMAS = {"weather": WEATHER, "sum-up": SUM}
+DIGITS = {"numbers": {"type": "array", "items": {"enum": [1, 2, 3]}}}
+CHECKS = {"weather": WEATHER, "sum-up": {k: v for k, v in SUM.items() if k != "$defs"} | {"properties": DIGITS}}
+TOOLS = [{"type": "function", "function": {"name": n, "description": f"About {n}.", "parameters": s}} for n, s in SCHEMAS.items()]
+FLAT = [{"type": "function", "name": n, "parameters": s, "strict": True} for n, s in SCHEMAS.items()]
+INPUTS = [{"name": n, "description": f"About {n}.", "input_schema": s} for n, s in SCHEMAS.items()]
+USER = [{"role": "user", "content": "What is 2+2?"}]
+WARM = {"temperature": 1.5, "seed": 5}
+
+
+def call(id="c1", name="weather", arguments='{"city": "Oslo", "days": 1}'):
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def said(*calls, content=None):
+    return {"role": "assistant", "content": content, "tool_calls": list(calls)}
+
+
+def result(id="c1", content="Rain."):
+    return {"role": "tool", "tool_call_id": id, "content": content}
+
+
+class ToolTest(Served):
+    template = tool_model.TAGGED
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        path = Path(folder.name) / "tools.gguf"
+        cls.begin, cls.end = tool_model.write(path, cls.template)
+        cls.server = Server("-m", path, *cls.options)
+        cls.addClassCleanup(cls.server.stop)
+
+    def biased(self, begin=30, end=20):
+        """Of the token that begins a call and the one that ends a text."""
+        return {"logit_bias": {str(self.begin): begin, str(self.end): end}}
+
+    def chat(self, messages=USER, **fields):
+        return self.server.post("/v1/chat/completions", **{"messages": messages, "tools": TOOLS, "max_tokens": 200} | fields)
+
+    def choice(self, **fields):
+        reply = self.chat(**fields)
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json()["choices"][0]
+
+    def check_call(self, name, arguments):
+        value = json.loads(arguments) if isinstance(arguments, str) else arguments
+        self.assertEqual(list(json_schema.problems(value, CHECKS[name])), [], arguments)
+
+    def check(self, choice, names=None):
+        """A choice that ended with calls of these tools; these."""
+        calls = choice["message"]["tool_calls"]
+        self.assertEqual(choice["finish_reason"], "tool_calls")
+        for one in calls:
+            self.assertEqual((one["type"], one["id"][:5]), ("function", "call_"))
+            self.check_call(one["function"]["name"], one["function"]["arguments"])
+        self.assertEqual(len({one["id"] for one in calls}), len(calls))
+        if names is not None:
+            self.assertEqual([one["function"]["name"] for one in calls], names)
+        return calls
+
+
+def joined(events):
+    """Content, calls and reasons of a stream, by choice."""
+    found = {}
+    for event in events:
+        for choice in event["choices"]:
+            one = found.setdefault(choice["index"], {"content": None, "calls": [], "reason": None})
+            delta = choice["delta"]
+            if delta.get("content"):
+                one["content"] = (one["content"] or "") + delta["content"]
+            for piece in delta.get("tool_calls", []):
+                if "id" in piece:
+                    assert piece["index"] == len(one["calls"]), piece
+                    one["calls"].append({"id": piece["id"], "type": piece["type"], "function": dict(piece["function"])})
+                else:
+                    one["calls"][piece["index"]]["function"]["arguments"] += piece["function"]["arguments"]
+            one["reason"] = choice["finish_reason"] or one["reason"]
+    return found
+
+
+def shape(calls):
+    return [one["function"] for one in calls]
+
+
+class Calls(ToolTest):
+    def test_required(self):
+        for seed in range(3):
+            choice = self.choice(tool_choice="required", parallel_tool_calls=False, temperature=1.5, seed=seed)
+            self.assertEqual(len(self.check(choice)), 1)
+            self.assertEqual(choice["message"]["content"], None)
+
+    def test_one_that_is_named(self):
+        for name in SCHEMAS:
+            choice = {"type": "function", "function": {"name": name}}
+            self.check(self.choice(tool_choice=choice, parallel_tool_calls=False, **WARM), [name])
+
+    def test_auto(self):
+        text = self.choice(logit_bias={str(self.begin): -100})
+        self.assertNotIn("tool_calls", text["message"])
+        self.assertIn(text["finish_reason"], ("stop", "length"))
+        self.check(self.choice(parallel_tool_calls=False, **self.biased()))
+
+    def test_several_at_once(self):
+        """The end is never picked, so that calls follow each other up to the limit."""
+        choice = self.choice(tool_choice="required", max_tokens=600, **self.biased(0, -100))
+        self.assertEqual(choice["finish_reason"], "length")
+        *whole, _ = choice["message"]["tool_calls"]
+        self.assertGreater(len(whole), 1)
+        for one in whole:
+            self.check_call(one["function"]["name"], one["function"]["arguments"])
+        self.assertEqual(len({one["id"] for one in choice["message"]["tool_calls"]}), len(whole) + 1)
+
+    def test_none(self):
+        for fields in ({"tool_choice": "none"}, {"tools": []}, {"tools": None}):
+            with_none = self.choice(**fields, **self.biased(), stop=["."])
+            self.assertNotIn("tool_calls", with_none["message"])
+        told, untold = (self.chat(tool_choice=c, max_tokens=1).json()["usage"]["prompt_tokens"] for c in ("auto", "none"))
+        self.assertGreater(told, untold)
+
+    def test_a_stream_says_the_same(self):
+        for fields in ({"tool_choice": "required"}, {"tool_choice": "required", "n": 3}, self.biased(), self.biased(0, -100) | {"tool_choice": "required"},
+                       self.biased() | {"parallel_tool_calls": False, "n": 2, "logprobs": True}):
+            with self.subTest(fields=fields):
+                whole = self.chat(**fields, **WARM).json()
+                events = self.chat(**fields, **WARM, stream=True).events()
+                found = joined(events)
+                for choice in whole["choices"]:
+                    one, message = found[choice["index"]], choice["message"]
+                    self.assertEqual(shape(one["calls"]), shape(message.get("tool_calls", [])))
+                    self.assertEqual((one["content"], one["reason"]), (message["content"] or None, choice["finish_reason"]))
+                self.assertEqual(events[-1]["tern"]["digest"], whole["tern"]["digest"])
+
+    def test_cut_in_a_call(self):
+        choice = self.choice(tool_choice="required", max_tokens=16)
+        self.assertEqual(choice["finish_reason"], "length")
+
+    def test_under_load(self):
+        def ask(seed):
+            body = self.chat(tool_choice="required", parallel_tool_calls=False, temperature=1.5, seed=seed).json()
+            return body["tern"]["digest"], shape(body["choices"][0]["message"]["tool_calls"])
+
+        calls = [lambda s=s: ask(s) for s in range(10)]
+        alone = [one() for one in calls]
+        self.assertEqual(together(calls), alone)
+
+    def test_the_loop(self):
+        """What a client does: asks, calls, sends the result, and gets an answer."""
+        first = self.choice(tool_choice="required", parallel_tool_calls=False)["message"]
+        (one,) = first["tool_calls"]
+        talk = USER + [first, result(one["id"], "It rains.")]
+        prompt = self.server.post("/apply-template", messages=talk, tools=TOOLS).json()["prompt"]
+        name, arguments = one["function"]["name"], json.dumps(json.loads(one["function"]["arguments"]))
+        self.assertIn(f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>', prompt)
+        self.assertIn(f"Result of {name}: It rains.\nA:", prompt)
+        self.assertIn('"description": "About weather."', prompt)
+        self.assertEqual(self.chat(talk, max_tokens=5).status, 200)
+        self.assertEqual(self.chat(talk, max_tokens=5, tools=None).status, 200)
+
+    def test_a_tool_without_parameters(self):
+        tools = [{"type": "function", "function": {"name": "now"}}]
+        (one,) = self.choice(tools=tools, tool_choice="required", parallel_tool_calls=False)["message"]["tool_calls"]
+        self.assertEqual(json.loads(one["function"]["arguments"]), {})
+
+    def test_parts_of_responses(self):
+        fields = {"input": "What is 2+2?", "tools": FLAT, "tool_choice": "required", "max_output_tokens": 200, **WARM}
+        whole = self.server.post("/v1/responses", **fields).json()
+        for item in whole["output"]:
+            self.assertEqual((item["type"], item["status"]), ("function_call", "completed"))
+            self.check_call(item["name"], item["arguments"])
+        self.assertEqual((whole["tools"], whole["tool_choice"], whole["status"]), (FLAT, "required", "completed"))
+        events = events_of(self.server.post("/v1/responses", **fields, stream=True))
+        self.assertEqual([d["sequence_number"] for _, d in events], list(range(len(events))))
+        for i, item in enumerate(whole["output"]):
+            mine = [(n, d) for n, d in events if d.get("output_index") == i]
+            self.assertEqual(mine[0][0], "response.output_item.added")
+            deltas = "".join(d["delta"] for n, d in mine if n == "response.function_call_arguments.delta")
+            self.assertEqual(deltas, item["arguments"])
+            self.assertEqual([n for n, _ in mine[-2:]], ["response.function_call_arguments.done", "response.output_item.done"])
+            self.assertEqual(mine[-1][1]["item"]["arguments"], item["arguments"])
+        self.assertEqual(events[-1][0], "response.completed")
+        ids = [item["call_id"] for item in whole["output"]]
+        talk = [{"role": "user", "content": "What is 2+2?"}, *whole["output"],
+                *({"type": "function_call_output", "call_id": id, "output": "4"} for id in ids)]
+        self.assertEqual(self.server.post("/v1/responses", input=talk, tools=FLAT, max_output_tokens=4).status, 200)
+
+    def test_parts_of_messages(self):
+        fields = {"messages": USER, "tools": INPUTS, "max_tokens": 200, **WARM,
+                  "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
+        whole = self.server.post("/v1/messages", **fields).json()
+        (part,) = whole["content"]
+        self.assertEqual((part["type"], whole["stop_reason"], part["id"][:6]), ("tool_use", "tool_use", "toolu_"))
+        self.check_call(part["name"], part["input"])
+        events = events_of(self.server.post("/v1/messages", **fields, stream=True))
+        names = [name for name, _ in events if name != "content_block_delta"]
+        self.assertEqual(names, ["message_start", "ping", "content_block_start", "content_block_stop", "message_delta", "message_stop"])
+        pieces = "".join(d["delta"]["partial_json"] for n, d in events if n == "content_block_delta")
+        self.assertEqual(json.loads(pieces), part["input"])
+        self.assertEqual(events[-2][1]["delta"]["stop_reason"], "tool_use")
+        talk = USER + [{"role": "assistant", "content": whole["content"]},
+                       {"role": "user", "content": [{"type": "tool_result", "tool_use_id": part["id"], "content": "4"},
+                                                    {"type": "text", "text": "So?"}]}]
+        count = self.server.post("/v1/messages/count_tokens", messages=talk, tools=INPUTS)
+        self.assertGreater(count.json()["input_tokens"], whole["usage"]["input_tokens"])
+        self.assertEqual(self.server.post("/v1/messages", messages=talk, tools=INPUTS, max_tokens=4).status, 200)
+
+    def test_what_is_refused(self):
+        twice = [TOOLS[0], TOOLS[0]]
+        other = [{"type": "function", "function": {"name": "f", "parameters": {"type": "array"}}}]
+        unknown = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"not": {}}}}}}]
+        for fields, param, word in (
+            ({"tools": [{"type": "web_search"}]}, "tools", "tools[0].type"),
+            ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools", "tools[0].function.name"),
+            ({"tools": [{"type": "function", "function": {"name": "f", "parameters": 3}}]}, "tools", "parameters"),
+            ({"tools": [{"type": "function", "function": {"name": "f", "strict": 3}}]}, "tools", "strict"),
+            ({"tools": twice}, "tools", "weather"), ({"tools": {}}, "tools", "array"), ({"tools": other}, "tools", "object"),
+            ({"tools": unknown}, "tools", "/properties/a"),
+            ({"tool_choice": "some"}, "tool_choice", "required"),
+            ({"tool_choice": {"type": "function", "function": {"name": "g"}}}, "tool_choice", "'g'"),
+            ({"tool_choice": "required", "tools": []}, "tool_choice", "no tools"),
+            ({"parallel_tool_calls": 3}, "parallel_tool_calls", "true or false"),
+            ({"receipt": True}, "receipt", "tools"), ({"ignore_eos": True}, "ignore_eos", "tools"),
+            ({"response_format": {"type": "json_object"}}, "response_format", "tools"),
+        ):
+            with self.subTest(fields=fields):
+                self.assertIn(word, self.refused(self.chat(**fields), 400, param)["message"])
+        for fields, param in (({"tools": [{"name": "f"}]}, "tools"), ({"tool_choice": "auto"}, "tool_choice"),
+                              ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools")):
+            error = self.server.post("/v1/messages", **{"messages": USER, "tools": INPUTS} | fields).json()["error"]
+            self.assertEqual(error["param"], param)
+
+
+class Histories(ToolTest):
+    def test_good_ones(self):
+        for talk in (
+            [said(call()), result()],
+            [said(call(), call("c2", "sum-up", '{"numbers": [1]}'), content="Both:"), result("c2", "1"), result("c1")],
+            [said(call()), result(content=[{"type": "text", "text": "a"}]), said(call("c1")), result("c1"), {"role": "user", "content": "x"}],
+        ):
+            reply = self.chat(USER + talk, max_tokens=2)
+            self.assertEqual(reply.status, 200, reply.body)
+
+    def test_bad_ones(self):
+        for talk, word in (
+            ([result()], "c1"),
+            ([said(call()), result("c2")], "c2"),
+            ([said(call()), result(), result()], "two answers"),
+            ([said(call())], "no answer"),
+            ([said(call()), *USER], "no answer"),
+            ([said(call(), call()), result()], "two calls"),
+            ([said(call(arguments="{")), result()], "arguments"),
+            ([said(call(arguments="[1]")), result()], "arguments"),
+            ([said(call(arguments={"a": 1})), result()], "arguments"),
+            ([said(call(name="")), result()], "name"),
+            ([said({"id": "c1", "type": "function"}), result()], "name"),
+            ([said(call(id=None)), result()], "id"),
+            ([said(call() | {"type": "custom"}), result()], "type"),
+            ([{"role": "user", "content": "x", "tool_calls": [call()]}, result()], "tool_calls"),
+            ([{"role": "assistant", "content": None}], "content"),
+            ([said(call()), {"role": "tool", "content": "x"}], "tool_call_id"),
+            ([said(call()), result(content=3)], "content"),
+            ([{"role": "assistant", "content": "x", "tool_calls": 3}], "tool_calls"),
+            ([{"role": "function", "name": "f", "content": "x"}], "role"),
+        ):
+            with self.subTest(talk=talk):
+                self.assertIn(word, self.refused(self.chat(USER + talk), 400, "messages")["message"])
+
+    def test_bad_ones_of_other_interfaces(self):
+        use = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Oslo"}}
+        back = {"type": "tool_result", "tool_use_id": "t1", "content": "x"}
+        for talk in ([{"role": "user", "content": [back]}],
+                     [{"role": "assistant", "content": [use]}],
+                     [{"role": "assistant", "content": [use]}, {"role": "user", "content": [back, back]}],
+                     [{"role": "assistant", "content": [use | {"input": "x"}]}, {"role": "user", "content": [back]}],
+                     [{"role": "assistant", "content": [use]}, {"role": "user", "content": "x"}]):
+            error = self.server.post("/v1/messages", messages=USER + talk, tools=INPUTS).json()["error"]
+            self.assertEqual((error["type"], error["param"]), ("invalid_request_error", "messages"), talk)
+        asked = {"type": "function_call", "call_id": "f1", "name": "weather", "arguments": "{}"}
+        told = {"type": "function_call_output", "call_id": "f1", "output": "x"}
+        for talk in ([told], [asked], [asked, told, told], [asked | {"arguments": "x"}, told], [asked | {"name": 3}, told]):
+            self.refused(self.server.post("/v1/responses", input=USER + talk, tools=FLAT), 400, "input")
+
+
+class Bare(ToolTest):
+    template = tool_model.BARE
+
+    def test_calls(self):
+        for seed in range(3):
+            choice = self.choice(tool_choice="required", temperature=1.5, seed=seed)
+            self.assertEqual(len(self.check(choice)), 1)
+        text = self.choice(max_tokens=10)
+        self.assertNotIn("tool_calls", text["message"])
+        first = self.choice(tool_choice="required")["message"]
+        talk = USER + [first, result(first["tool_calls"][0]["id"])]
+        self.assertIn('"parameters": {', self.server.post("/apply-template", messages=talk).json()["prompt"])
+
+
+class Without(Served):
+    """The small model's own template has no tools."""
+
+    def test_tools_are_refused(self):
+        for path, fields in (("/v1/chat/completions", {"messages": USER, "tools": TOOLS}), ("/v1/responses", {"input": "x", "tools": FLAT})):
+            self.assertIn("template", self.refused(self.server.post(path, **fields), 400, "tools")["message"])
+            self.assertEqual(self.server.post(path, **fields, tool_choice="none").status, 200)
+        error = self.server.post("/v1/messages", messages=USER, tools=INPUTS).json()["error"]
+        self.assertEqual((error["type"], error["param"]), ("invalid_request_error", "tools"))
+        reply = self.server.post("/v1/chat/completions", messages=USER + [said(call()), result()])
+        self.assertIn("template", self.refused(reply, 400, "messages")["message"])
+
+
+class Unknown(ToolTest):
+    template = tool_model.OTHER
+
+    def test_another_form_of_calls_is_refused(self):
+        self.assertIn("template", self.refused(self.chat(), 400, "tools")["message"])
+
+
+class Audited(ToolTest):
+    options = ("--threads", 2, "--self-audit")
+
+    def test_calls_are_repeated(self):
+        for fields in ({"tool_choice": "required"}, self.biased(), {"n": 2, "tool_choice": "required"}):
+            before = self.server.metrics()["tern_replays_total"]
+            self.assertEqual(self.chat(**fields, **WARM).status, 200)
+            self.server.wait_for(lambda m, n=before: m["tern_replays_total"] == n + 1)
+        self.assertEqual(self.server.metrics()["tern_replay_mismatch_total"], 0)
+
+
+if __name__ == "__main__":
+    common.main()

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The small model with a chat template that has tools, a token that begins a call, so that biases can ask for one,
+and room for what templates say of tools."""
+
+import struct
+
+import common
+import gguf_edit
+
+TOKEN = "<tool_call>"
+
+HEAD = """{%- if tools %}Tools:{% for tool in tools %} {{ tool | tojson }}{% endfor %}
+{% endif %}{% for m in messages %}{% if m.role == 'tool' %}Result of {{ m.name }}: {{ m.content }}
+{% elif m.role == 'assistant' %}A: {{ m.content or '' }}{% for c in m.tool_calls or [] %}"""
+TAIL = """{% endfor %}
+{% else %}Q: {{ m.content }}
+{% endif %}{% endfor %}{% if add_generation_prompt %}A:{% endif %}"""
+TAGGED = HEAD + """<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>""" + TAIL
+BARE = HEAD + """{"name": "{{ c.function.name }}", "parameters": {{ c.function.arguments | tojson }}}""" + TAIL
+OTHER = HEAD + """[CALL]{{ c.function.name }}({{ c.function.arguments | tojson }})""" + TAIL
+
+
+def _take_token(file):
+    """Gives the last token that no other one is made of another text; its id."""
+    tokens, kinds, merges = file.texts("tokenizer.ggml.tokens"), file.numbers("tokenizer.ggml.token_type"), file.texts("tokenizer.ggml.merges")
+    parts = {part for merge in merges for part in merge.split(" ")}
+    found = max(i for i, token in enumerate(tokens) if kinds[i] == 1 and token not in parts and len(token) > 2)
+    file["tokenizer.ggml.merges"] = gguf_edit.strings([m for m in merges if m.replace(" ", "") != tokens[found]])
+    tokens[found], kinds[found] = TOKEN, 4
+    file["tokenizer.ggml.tokens"], file["tokenizer.ggml.token_type"] = gguf_edit.strings(tokens), gguf_edit.i32s(kinds)
+    return found
+
+
+def write(path, template):
+    """Writes the model; the ids of the token that begins a call, and of the one that ends a text."""
+    file = gguf_edit.read(common.small_model())
+    begin, end = _take_token(file), struct.unpack("<I", file["tokenizer.ggml.eos_token_id"][1])[0]
+    file["bitnet-b1.58.context_length"] = gguf_edit.u32(2048)
+    file["tokenizer.chat_template"] = gguf_edit.string(template)
+    path.write_bytes(file.to_bytes())
+    return begin, end
