@@ -11,6 +11,7 @@
  * unless a parenthesis is open or the next line begins with '|'.
  */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -22,7 +23,8 @@ typedef struct reader {
     tern_exprs *x;
     const char *text;
     size_t size, at;
-    unsigned depth; /* open parentheses */
+    unsigned depth;     /* open parentheses */
+    tern_range *ranges; /* [2 * MOST_SET + 1] of the set that is being read, and all but them */
 } reader;
 
 /* ---- characters of the text ------------------------------------------------------------------ */
@@ -146,8 +148,8 @@ static size_t invert(const tern_range *ranges, size_t n, tern_range *out) {
 }
 
 static uint32_t read_set(reader *r) {
-    tern_range ranges[MOST_SET];
-    tern_range others[MOST_SET + 1];
+    tern_range *ranges = r->ranges;
+    tern_range *others = ranges + MOST_SET;
     const bool inverted = take(r, '^');
     size_t n = 0;
     while (r->x->status == TERN_OK && !take(r, ']')) {
@@ -327,10 +329,14 @@ static void read_rule(reader *r) {
 
 void tern_gbnf_read(tern_exprs *x, const char *text, size_t size) {
     reader r = {.x = x, .text = text, .size = size};
+    r.ranges = malloc((2 * (size_t)MOST_SET + 1) * sizeof *r.ranges);
+    if (r.ranges == NULL)
+        tern_exprs_fail(x, TERN_ERR_NOMEM, "%s: no memory", x->name);
     (void)tern_expr_rule_new(x, "root", strlen("root"));
     skip(&r, true);
     while (x->status == TERN_OK && r.at < size) {
         read_rule(&r);
         skip(&r, true);
     }
+    free(r.ranges);
 }

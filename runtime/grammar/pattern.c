@@ -7,12 +7,18 @@
  * around, references back, \b, \p, flags.
  */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "runtime/grammar/schema.h"
 
 enum { MOST_DEPTH = 32, MOST_SET = 1024 };
+
+typedef struct set {
+    tern_range ranges[MOST_SET];
+    size_t n;
+} set;
 
 typedef struct reader {
     tern_exprs *x;
@@ -21,12 +27,8 @@ typedef struct reader {
     unsigned depth;
     const char *why;   /* it is refused; NULL: it is not */
     tern_pattern *run; /* of the latest item that was read */
+    set *sets;         /* [2] the one that is being read, and what it leaves out */
 } reader;
-
-typedef struct set {
-    tern_range ranges[MOST_SET];
-    size_t n;
-} set;
 
 static int peek(const reader *r) {
     return r->at < r->size ? (unsigned char)r->text[r->at] : -1;
@@ -188,10 +190,11 @@ static void read_set(reader *r, set *s) {
     }
     if (!inverted || !is_fine(r))
         return;
-    set all = *s;
-    all.n = tern_ranges_tidy(all.ranges, all.n);
+    set *left_out = &r->sets[1];
+    *left_out = *s;
+    left_out->n = tern_ranges_tidy(left_out->ranges, left_out->n);
     s->n = 0;
-    set_add_class(r, s, all.ranges, all.n, true);
+    set_add_class(r, s, left_out->ranges, left_out->n, true);
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -214,8 +217,9 @@ static uint32_t read_group(reader *r) {
 
 static uint32_t read_item(reader *r, bool *character) {
     static const tern_range breaks[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
-    set s = {.n = 0};
+    set *s = &r->sets[0];
     const int c = peek(r);
+    s->n = 0;
     *character = c != '(';
     if (take(r, '('))
         return read_group(r);
@@ -224,16 +228,16 @@ static uint32_t read_item(reader *r, bool *character) {
     else if (c == '*' || c == '+' || c == '?' || c == '{')
         refuse(r, "a repetition of nothing");
     else if (take(r, '['))
-        read_set(r, &s);
+        read_set(r, s);
     else if (take(r, '.'))
-        set_add_class(r, &s, breaks, sizeof breaks / sizeof *breaks, true);
+        set_add_class(r, s, breaks, sizeof breaks / sizeof *breaks, true);
     else {
         uint32_t code;
-        if (read_member(r, &s, false, &code))
-            set_add(r, &s, code, code);
+        if (read_member(r, s, false, &code))
+            set_add(r, s, code, code);
     }
-    s.n = tern_ranges_tidy(s.ranges, s.n);
-    return is_fine(r) ? tern_schema_characters(r->x, s.ranges, s.n) : TERN_EXPR_NEVER;
+    s->n = tern_ranges_tidy(s->ranges, s->n);
+    return is_fine(r) ? tern_schema_characters(r->x, s->ranges, s->n) : TERN_EXPR_NEVER;
 }
 
 static int32_t read_number(reader *r) {
@@ -326,9 +330,16 @@ bool tern_pattern_read(tern_exprs *x, const char *bytes, size_t size, tern_patte
                        const char **why) {
     tern_pattern run = {.is_run = false};
     reader r = {.x = x, .text = bytes, .size = size, .run = &run};
+    r.sets = calloc(2, sizeof *r.sets);
+    if (r.sets == NULL) {
+        *why = "no memory";
+        tern_exprs_fail(x, TERN_ERR_NOMEM, "%s: no memory", x->name);
+        return false;
+    }
     const uint32_t expr = read_choice(&r, true);
     if (r.at < size)
         refuse(&r, "a parenthesis that closes nothing");
+    free(r.sets);
     *out = run;
     out->expr = expr;
     *why = r.why;
