@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-build bench-model perf-receipts performance-page report receipt dist clean \
-        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-page test-slow-clients fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-templates test-page test-slow-clients fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -141,6 +141,11 @@ fuzz:
 CLIENTS ?=
 test-clients: all
 	tests/clients/run.py --tern $(BUILD)/tern $(CLIENTS)
+
+# Chat templates of a folder against Jinja2: make test-templates FOLDER=/path/to/templates (docs/chat.md).
+test-templates: all
+	cmake --build --preset release -j $(JOBS) --target template_tool
+	python3 tests/templates/run.py --tool $(BUILD)/tests/template_tool --folder $(FOLDER)
 
 # The page of tern serve in a browser (tests/page/README.md); PAGE="test_chat Chat.test_stop" does this alone.
 PAGE ?=

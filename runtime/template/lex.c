@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "runtime/template/characters.h"
 
 typedef struct lexer {
@@ -314,15 +315,15 @@ static const char *next_markup(const lexer *l) {
     return l->end;
 }
 
-/* Line ends become \n, and the last one goes. */
+/* What is not UTF-8 is repaired, line ends become \n, and the last one goes. */
 static tern_span normal(tern_tpl *x, tern_span source) {
-    char *out = tern_tpl_take(x, source.size + 1, 1);
+    char *out = tern_tpl_take(x, source.size + 1, TERN_UTF8_REPLACEMENT_BYTES);
     size_t n = 0;
-    for (size_t i = 0; out != NULL && i < source.size; i++) {
-        const bool pair =
-            source.data[i] == '\r' && i + 1 < source.size && source.data[i + 1] == '\n';
+    const size_t size = out != NULL ? tern_utf8_repair(source.data, source.size, out, NULL) : 0;
+    for (size_t i = 0; i < size; i++) {
+        const bool pair = out[i] == '\r' && i + 1 < size && out[i + 1] == '\n';
         if (!pair)
-            out[n++] = source.data[i] == '\r' ? '\n' : source.data[i];
+            out[n++] = out[i] == '\r' ? '\n' : out[i];
     }
     n -= n > 0 && out[n - 1] == '\n';
     return (tern_span){out, n};

@@ -50,7 +50,7 @@ bool chat_tokenize(chat *c) {
             tern_chat_tokenize(c->l.tokenizer, messages, c->dialogue.n, ids, n, &c->n_ids, &err);
     }
     if (status != TERN_OK) {
-        (void)prompt_complain(&c->l, &err);
+        (void)prompt_complain(c->l.tokenizer, &err);
         return false;
     }
     return true;

@@ -186,6 +186,15 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern tokenize --tokenizer tokenizer.json -f text.txt --add-special --json\n"
          "  echo '504 357' | tern tokenize -m model.gguf --ids\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
+    [COMMAND_CHAT_TEMPLATE] =
+        {"chat-template", "[MODEL]", 0, 1, "show what a model would see of a conversation",
+         "Writes the conversation of --messages in the model's own chat format: as text, as token\n"
+         "ids (--ids), or as JSON with both and the origin of each part of the text: the template, "
+         "a\n"
+         "message by its number, or variables. Weights are not read.\n",
+         "  tern chat-template -m model.gguf --messages talk.json\n"
+         "  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | tern chat-template --messages - --json\n",
+         .n_places = 1, .places = {OPT_MODEL}},
     [COMMAND_CONVERT] =
         {"convert", "FOLDER [OUT]", 1, 2,
          "make a model of a Hugging Face folder, or an IEBIN folder",

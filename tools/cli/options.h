@@ -35,7 +35,8 @@
     X(KEYGEN, keygen)                                                                              \
     X(TOKENIZE, tokenize)                                                                          \
     X(CROSSVAL, crossval)                                                                          \
-    X(CONVERT, convert)
+    X(CONVERT, convert)                                                                            \
+    X(CHAT_TEMPLATE, chat_template)
 
 typedef enum command_id {
 #define COMMAND_ENUM(id, name) COMMAND_##id,
@@ -50,6 +51,7 @@ typedef enum option_id {
     OPT_PROMPT,
     OPT_TOKENS,
     OPT_PROMPTS_FILE,
+    OPT_MESSAGES,
     OPT_ROUNDS,
     OPT_MAX_TOKENS,
     OPT_CHAT_TOKENS,

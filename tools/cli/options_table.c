@@ -22,10 +22,11 @@ enum {
     RECEIPTS = 1 << COMMAND_VERIFY,
     TOKENIZE = 1 << COMMAND_TOKENIZE,
     CONVERT = 1 << COMMAND_CONVERT,
+    TEMPLATE = 1 << COMMAND_CHAT_TEMPLATE,
     RECODES = QUANTIZE | CONVERT,                    /* commands that write a model */
     WRITES = RECODES | SYNTH | RUN | BENCH | LOGITS, /* commands that write other files */
     EVALUATES = SAMPLES | LOGITS | BENCH | PERPLEXITY | CROSSVAL, /* commands that run a model */
-    FALLS_BACK = EVALUATES | VERIFY | TUNE | TOKENIZE, /* to the small model, without -m */
+    FALLS_BACK = EVALUATES | VERIFY | TUNE | TOKENIZE | TEMPLATE, /* to the small model, without -m */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
 
@@ -35,7 +36,7 @@ enum {
 static const option_spec table[OPT_COUNT] = {
     [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
                    .variables = "BITNET_GGUF",
-                   .commands = EVALUATES | VERIFY | RECEIPTS | TOKENIZE | TUNE | INSPECT | KERNELS,
+                   .commands = EVALUATES | VERIFY | RECEIPTS | TOKENIZE | TEMPLATE | TUNE | INSPECT | KERNELS,
                    .help = "GGUF model; without it run uses the small model that comes with tern"},
     [OPT_MODEL_DIR] = {"model-dir", 0, NULL, "FOLDER", OPTION_TEXT,
                        .commands = EVALUATES | RECEIPTS | TUNE | INSPECT | KERNELS,
@@ -49,6 +50,10 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_PROMPTS_FILE] = {"prompts-file", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
                           .one_call = true, .commands = RUN,
                           .help = "a prompt a line, as text or {\"prompt\": ...}; - for a pipe"},
+    [OPT_MESSAGES] = {"messages", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
+                      .one_call = true, .commands = TEMPLATE,
+                      .help = "JSON: messages as OpenAI has them, or {\"messages\", \"tools\", "
+                              "\"variables\", \"add_generation_prompt\"}; - for a pipe"},
     [OPT_ROUNDS] = {"rounds", 0, NULL, "N", OPTION_INTEGER, .min = 1, .max = 1000000,
                     .fallback = "1", .commands = RUN,
                     .help = "answer each prompt N times, from an empty context"},
@@ -193,7 +198,7 @@ static const option_spec table[OPT_COUNT] = {
                   .help = "put the prompt into the model's own chat format, as the user's message"},
     [OPT_CHAT_TEMPLATE] = {"chat-template", 0, NULL, "NAME", OPTION_CHOICE,
                            .choices = "auto bitnet chatml llama3 zephyr falcon3 falcon-e llama2 qa",
-                           .fallback = "auto", .commands = SAMPLES | INSPECT,
+                           .fallback = "auto", .commands = SAMPLES | INSPECT | TEMPLATE,
                            .help = "chat format, in place of the one that the model's template is"},
     [OPT_SPECIAL] = {"special", 0, NULL, NULL, OPTION_SWITCH, .commands = RUN | LOGITS | TOKENIZE,
                      .help = "recognise control tokens written in the prompt"},
@@ -431,14 +436,16 @@ static const option_spec table[OPT_COUNT] = {
                 .fallback = "f16", .commands = EVALUATES | INSPECT | VERIFY | KERNELS,
                 .help = "numbers in the key/value cache; int8 is another name of q8_0"},
     [OPT_PRE] = {"pre", 0, NULL, "NAME", OPTION_TEXT,
-                 .commands = EVALUATES | INSPECT | VERIFY | TOKENIZE,
+                 .commands = EVALUATES | INSPECT | VERIFY | TOKENIZE | TEMPLATE,
                  .help = "pre-tokenizer, in place of the one that the file names"},
     [OPT_TOKENIZER] = {"tokenizer", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
-                       .commands = EVALUATES | INSPECT | VERIFY | RECEIPTS | TOKENIZE,
+                       .commands = EVALUATES | INSPECT | VERIFY | RECEIPTS | TOKENIZE | TEMPLATE,
                        .help = "tokenizer.json, JSON vocabulary or GGUF file, in place of the "
                                "model's own tokenizer"},
-    [OPT_IDS] = {"ids", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = TOKENIZE,
-                 .help = "the input is token ids: write the text that they stand for"},
+    [OPT_IDS] = {"ids", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                 .commands = TOKENIZE | TEMPLATE,
+                 .help = "tokenize: the input is token ids, write their text; chat-template: write "
+                         "token ids"},
     [OPT_ADD_SPECIAL] = {"add-special", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
                          .commands = TOKENIZE,
                          .help = "add the tokens that begin and end a text, where the model has "
@@ -462,7 +469,7 @@ static const option_spec table[OPT_COUNT] = {
                            .help = "fail without -m, do not fall back to the small model"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
-                              CROSSVAL | TOKENIZE | TUNE,
+                              CROSSVAL | TOKENIZE | TEMPLATE | TUNE,
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
                      .commands =

@@ -19,7 +19,7 @@ enum { TINY_MILLIONS = 500 }; /* of parameters: below, facts and sums are mostly
 static void tell_dropped(const chat *c) {
     const tern_chat_message messages[] = {c->dialogue.messages[0],
                                           {.role = "user", .content = "?"}};
-    prompt_tell_dropped(&c->l, &(tern_conversation){.messages = messages, .n = 2});
+    prompt_tell_dropped(c->l.tokenizer, &(tern_conversation){.messages = messages, .n = 2});
 }
 
 static int begin_dialogue(chat *c) {

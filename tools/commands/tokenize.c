@@ -12,7 +12,6 @@
 #include "tools/commands/commands.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
-#include "tools/model/model_hint.h"
 
 static const size_t input_limit = (size_t)1 << 28; /* bytes; what a tokenizer takes */
 
@@ -47,21 +46,6 @@ static int read_input(const options *o, char **bytes, size_t *size) {
         complain("no memory for the text");
         return EXIT_FAILED;
     }
-    return EXIT_DONE;
-}
-
-static int open_tokenizer(const options *o, tern_tokenizer **t) {
-    const char *own = options_text(o, OPT_TOKENIZER);
-    const char *path = own != NULL ? own : loader_model_path(o, true);
-    tern_error err = {0};
-    if (path == NULL)
-        return EXIT_USAGE;
-    if (tern_tokenizer_open(path, options_text(o, OPT_PRE), t, &err) != TERN_OK) {
-        return own != NULL ? complain_error(&err)
-                           : complain_of_model(path, o->model_may_be_prompt, &err);
-    }
-    if (options_switch(o, OPT_VERBOSE))
-        loader_report_tokenizer(*t, NULL);
     return EXIT_DONE;
 }
 
@@ -238,7 +222,7 @@ int cmd_tokenize(const options *o) {
     }
     int status = read_input(o, &bytes, &size);
     if (status == EXIT_DONE)
-        status = open_tokenizer(o, &t);
+        status = loader_open_tokenizer(o, &t);
     if (status == EXIT_DONE) {
         status = options_switch(o, OPT_LINES) ? convert_lines(o, t, bytes, size)
                                               : convert(o, t, bytes, size);

@@ -86,6 +86,10 @@ tern_model_params loader_params(const options *o, char cache[PATH_MAX]);
 /* The layout that --layout names; NULL: none. */
 const char *loader_layout(const options *o);
 
+/* The tokenizer that --tokenizer, or else the model's file has, without the model; an exit status.
+ */
+int loader_open_tokenizer(const options *o, tern_tokenizer **t);
+
 /* The chat format that --chat-template names; NULL: what the model's template is. */
 const char *loader_chat_format(const options *o);
 
@@ -119,10 +123,10 @@ int prompt_read(const options *o, const loaded *l, prompt *p);
 void prompt_free(prompt *p);
 
 /* Says why a text has no tokens, and what would help; the exit status. */
-int prompt_complain(const loaded *l, const tern_error *err);
+int prompt_complain(const tern_tokenizer *t, const tern_error *err);
 
 /* Says which message the model's chat format leaves out, if it does. */
-void prompt_tell_dropped(const loaded *l, const tern_conversation *c);
+void prompt_tell_dropped(const tern_tokenizer *t, const tern_conversation *c);
 
 /* Gives a prompt that has a text its tokens; EXIT_DONE, or the exit status after a complaint. */
 int prompt_tokenize(const options *o, const loaded *l, prompt *p);

@@ -10,6 +10,22 @@
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
 #include "tools/model/loader.h"
+#include "tools/model/model_hint.h"
+
+int loader_open_tokenizer(const options *o, tern_tokenizer **t) {
+    const char *own = options_text(o, OPT_TOKENIZER);
+    const char *path = own != NULL ? own : loader_model_path(o, true);
+    tern_error err = {0};
+    if (path == NULL)
+        return EXIT_USAGE;
+    if (tern_tokenizer_open(path, options_text(o, OPT_PRE), t, &err) != TERN_OK) {
+        return own != NULL ? complain_error(&err)
+                           : complain_of_model(path, o->model_may_be_prompt, &err);
+    }
+    if (options_switch(o, OPT_VERBOSE))
+        loader_report_tokenizer(*t, NULL);
+    return EXIT_DONE;
+}
 
 static const size_t prompt_limit = (size_t)1 << 28; /* bytes; more is a mistake, not a prompt */
 
@@ -81,18 +97,18 @@ static tern_status tokenize(const options *o, const loaded *l, const prompt *p, 
                          capacity, n, err);
 }
 
-int prompt_complain(const loaded *l, const tern_error *err) {
-    if (err->status == TERN_ERR_TEMPLATE || (err->status == TERN_ERR_TOKENIZER_DATA &&
-                                             strcmp(tern_chat_format(l->tokenizer), "none") == 0)) {
+int prompt_complain(const tern_tokenizer *t, const tern_error *err) {
+    if (err->status == TERN_ERR_TEMPLATE ||
+        (err->status == TERN_ERR_TOKENIZER_DATA && strcmp(tern_chat_format(t), "none") == 0)) {
         complain("%s: --chat-template NAME says which one to use", err->message);
         return EXIT_FAILED;
     }
     return complain_error(err);
 }
 
-void prompt_tell_dropped(const loaded *l, const tern_conversation *c) {
+void prompt_tell_dropped(const tern_tokenizer *t, const tern_conversation *c) {
     size_t i;
-    if (tern_conversation_drops(l->tokenizer, c, &i))
+    if (tern_conversation_drops(t, c, &i))
         complain("the model does not see message %zu, of the role %.32s: its chat format has no "
                  "place for it",
                  i, c->messages[i].role);
@@ -103,7 +119,7 @@ static void tell_dropped(const options *o, const loaded *l, const prompt *p) {
     const tern_chat_message messages[] = {{.role = "system", .content = system},
                                           {.role = "user", .content = p->text}};
     if (options_switch(o, OPT_CHAT) && system != NULL)
-        prompt_tell_dropped(l, &(tern_conversation){.messages = messages, .n = 2});
+        prompt_tell_dropped(l->tokenizer, &(tern_conversation){.messages = messages, .n = 2});
 }
 
 int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
@@ -114,14 +130,14 @@ int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
     tern_error err = {0};
     size_t n = 0;
     if (tokenize(o, l, p, NULL, 0, &n, &err) != TERN_OK)
-        return prompt_complain(l, &err);
+        return prompt_complain(l->tokenizer, &err);
     p->ids = malloc((n + 1) * sizeof *p->ids);
     if (p->ids == NULL) {
         complain("no memory for %zu tokens", n);
         return EXIT_FAILED;
     }
     if (n > 0 && tokenize(o, l, p, p->ids, n, &p->n, &err) != TERN_OK)
-        return prompt_complain(l, &err);
+        return prompt_complain(l->tokenizer, &err);
     tell_dropped(o, l, p);
     return EXIT_DONE;
 }
