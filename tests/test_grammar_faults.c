@@ -5,45 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/failing_malloc.h"
 #include "tests/grammar_case.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
-
-static long left = -1; /* allocations until one fails; -1: none does */
-
-#if !defined(SANITIZED) && defined(__GLIBC__)
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t size);
-
-static bool fails(void) {
-    return left >= 0 && left-- == 0;
-}
-
-void *malloc(size_t size) {
-    return fails() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size) {
-    return fails() ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t size) {
-    return fails() ? NULL : __libc_realloc(p, size);
-}
-
-#define CAN_FAIL true
-#else
-#define CAN_FAIL false
-#endif
 
 static const char schema[] =
     "{\"$defs\": {\"n\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\", "
@@ -83,17 +46,17 @@ static tern_status use(bool is_schema, tern_error *err) {
 
 static void test_no_memory(void **state) {
     (void)state;
-    if (!CAN_FAIL)
+    if (!ALLOCATIONS_CAN_FAIL)
         skip();
     for (int is_schema = 0; is_schema < 2; is_schema++) {
         tern_status status = TERN_ERR_NOMEM;
         long n = 0;
         for (; status != TERN_OK && n < 100000; n++) {
             tern_error err = {0};
-            left = n;
+            allocations_left = n;
             status = use(is_schema, &err);
-            const bool told = left < 0;
-            left = -1;
+            const bool told = allocations_left < 0;
+            allocations_left = -1;
             check_case("schema %d, allocation %ld: %s", is_schema, n, err.message);
             if (status != TERN_OK && !(status == TERN_ERR_NOMEM && told))
                 check_fail("status %d", (int)status);

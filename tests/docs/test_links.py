@@ -44,6 +44,7 @@ def source_of(test):
         documents.ROOT / "bench" / "tests" / f"test_{test.removeprefix('bench_')}.py",
         documents.ROOT / "lab" / "tests" / f"test_{test.removeprefix('lab_')}.py",
         tests / "machines" / f"test_{test}.py",
+        tests / test / f"test_{test}.py",
     )
     for path in places:
         if path.exists():

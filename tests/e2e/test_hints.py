@@ -65,7 +65,7 @@ class Words(common.TernTest):
 
     def test_what_is_missing(self):
         for command, *parts in (
-            (["quantize"], "IN OUT", "tern quantize --help"),
+            (["quantize"], "IN [OUT]", "tern quantize --help"),
             (["verify"], "RECEIPT", "tern verify --help"),
             (["inspect"], "after the command", "TERN_MODEL"),
             (["perplexity", "-m", SMALL_MODEL], "after the model", "-f FILE"),

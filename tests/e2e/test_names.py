@@ -20,6 +20,7 @@ FALLS_BACK = {
     "perplexity": ["-f", "FILE"],
     "crossval": ["--reference", common.ROOT / "tests" / "golden" / "tern-small-transformers.json"],
     "tokenize": ["-p", "abc"],
+    "chat-template": ["--messages", "MESSAGES"],
     "tune": [],
     "verify-determinism": [],
 }
@@ -43,8 +44,9 @@ class Names(common.TernTest):
     def test_require_model(self):
         """Without -m nothing stands in, whatever the command; with -m it is no matter."""
         text = self.file("text", b"one two three")
+        messages = self.file("messages.json", b'[{"role": "user", "content": "Hi"}]')
         for command, rest in FALLS_BACK.items():
-            words = [text if word == "FILE" else word for word in rest]
+            words = [{"FILE": text, "MESSAGES": messages}.get(word, word) for word in rest]
             for more, env in ((["--require-model"], {}), ([], {"IE_REQUIRE_MODEL": "1"})):
                 with self.subTest(command=command, more=more):
                     result = tern(command, *words, *more, env=env)

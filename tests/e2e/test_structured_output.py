@@ -80,7 +80,7 @@ class Structured(unittest.TestCase):
                 (["--json-schema", self.folder.name + "/none"], 1, "none"),
                 (["--json-schema", self.schema, "--grammar", self.grammar], 2, "not together with"),
                 (["--json-schema", self.schema, "--ignore-eos"], 2, "not together with"),
-                (["--json-schema", self.schema, "--receipt", "x"], 2, "--receipt is of one free answer")):
+                (["--json-schema", self.schema, "--receipt", "x"], 2, "--receipt is of one answer without a form")):
             with self.subTest(args=args):
                 result = common.tern("run", "-m", common.SMALL_MODEL, "-p", "A", *args)
                 self.assertEqual(result.returncode, status, result.stderr)

@@ -174,11 +174,12 @@ static bool check_options(const options *o) {
     else if (o->values[OPT_CHAT_TEMPLATE].source == OPTION_FLAG && !options_switch(o, OPT_CHAT))
         complain("--chat-template is part of a chat: use --chat too");
     else if (many_wanted(o) && receipt)
-        complain("--receipt is of one free answer: not with --prompts-file, --rounds, "
+        complain("--receipt is of one answer without a form: not with --prompts-file, --rounds, "
                  "--json-schema or --grammar");
     else if (many_wanted(o) && cache)
-        complain("--prompt-cache is for one free answer: not with --prompts-file, --rounds, "
-                 "--json-schema or --grammar");
+        complain(
+            "--prompt-cache is for one answer without a form: not with --prompts-file, --rounds, "
+            "--json-schema or --grammar");
     else if (receipt && cache)
         complain("--receipt tells of a run from its beginning: not with --prompt-cache");
     else

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chat template when memory is short, at every allocation in turn: the text, or one clear error
+ * and nothing left. */
+#include <string.h>
+
+#include "runtime/template/template.h"
+#include "tests/check.h"
+#include "tests/failing_malloc.h"
+
+/* Lists, dicts, loops, macros, name spaces, filters, methods and tests; tools and calls. */
+static const char source[] =
+    "{%- set ns = namespace(n=0, names=[]) -%}"
+    "{%- macro line(role, text='') -%}<{{ role | upper }}>{{ text | trim }}{%- endmacro -%}"
+    "{%- for t in tools or [] -%}{{ t | tojson(indent=2) }}{%- endfor -%}"
+    "{%- for m in messages if m.role != 'system' -%}"
+    "{%- set ns.n = ns.n + loop.index -%}{%- set ns.names = ns.names + [m.role] -%}"
+    "{%- if m.tool_calls is defined and m.tool_calls -%}"
+    "{%- for c in m.tool_calls -%}{{ c.function.name }}({{ c.function.arguments | tojson }})"
+    "{%- endfor -%}{%- else -%}{{ line(m.role, text=m.content.replace('a', 'bb')[:40]) }}"
+    "{{ m.content.split(' ') | join('+') }}{%- endif -%}{%- endfor -%}"
+    "{{ ns.names | unique | list | length }}:{{ ns.n }}{{ {'k': 1}.items() | list }}"
+    "{% if add_generation_prompt %}{{ bos_token ~ 'answer' }}{% endif %}";
+
+static const tern_chat_message messages[] = {
+    {.role = "system", .content = "Be brief"},
+    {.role = "user", .content = "a question with some words"},
+    {.role = "assistant",
+     .tool_calls = "[{\"id\": \"1\", \"type\": \"function\", \"function\": {\"name\": \"look\", "
+                   "\"arguments\": \"{\\\"at\\\": [1, 2.5, null]}\"}}]"},
+    {.role = "tool", .content = "found", .tool_call_id = "1", .name = "look"}};
+static const tern_conversation talk = {
+    .messages = messages,
+    .n = sizeof messages / sizeof *messages,
+    .tools = "[{\"type\": \"function\", \"function\": {\"name\": \"look\", \"parameters\": {}}}]",
+    .variables = "{\"extra\": {\"deep\": [true, \"x\"]}}"};
+
+static tern_status run(tern_marked_text *out, tern_error *err) {
+    const tern_template_token bos = {.name = "bos_token", .text = {"<s>", 3}};
+    const tern_template_input input = {.conversation = &talk, .tokens = &bos, .n_tokens = 1};
+    return tern_template_run((tern_span){source, sizeof source - 1}, &input, out, err);
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    if (!ALLOCATIONS_CAN_FAIL)
+        skip();
+    tern_marked_text whole = {0};
+    tern_error err = {0};
+    assert_int_equal(run(&whole, &err), TERN_OK);
+    assert_non_null(memmem(whole.bytes, whole.size, "<USER>bb question", 17));
+    assert_non_null(memmem(whole.bytes, whole.size, "<s>answer", 9));
+    tern_status status = TERN_ERR_NOMEM;
+    long n = 0;
+    for (; status != TERN_OK && n < 100000; n++) {
+        tern_marked_text out = {0};
+        err = (tern_error){0};
+        allocations_left = n;
+        status = run(&out, &err);
+        const bool told = allocations_left < 0;
+        allocations_left = -1;
+        check_case("allocation %ld: %s", n, err.message);
+        if (status != TERN_OK && !(status == TERN_ERR_NOMEM && told))
+            check_fail("status %d", (int)status);
+        if (status == TERN_OK &&
+            (out.size != whole.size || memcmp(out.bytes, whole.bytes, out.size) != 0))
+            check_fail("another text");
+        tern_marked_free(&out);
+    }
+    assert_int_equal(status, TERN_OK);
+    assert_true(n > 10);
+    tern_marked_free(&whole);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_memory)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
