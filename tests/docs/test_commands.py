@@ -152,6 +152,7 @@ def furnish(folder):
     for name in ("model.gguf", "MODEL.gguf"):
         shutil.copy(small, folder / name)
     (folder / "prompt.txt").write_text("Once upon a time")
+    (folder / "talk.json").write_text('[{"role": "user", "content": "Hi"}]')
     (folder / "text.txt").symlink_to(documents.ROOT / "models" / "tern-small.heldout.txt")
     vocabulary = {chr(c): c - 32 for c in range(32, 127)} | {"<s>": 95, "\n": 96}
     (folder / "tokenizer.json").write_text(json.dumps(vocabulary))

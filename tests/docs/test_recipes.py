@@ -28,7 +28,7 @@ PAGES = [ROOT / "docs" / name for name in ("first-change.md", "adding-a-kernel.m
 RECIPE = re.compile(
     r'<!-- recipe: (\S+)(?: (before|instead of) "([^\n]+)")? -->\n```\w+\n(.*?)```\n', re.S
 )
-NOT_COPIED = shutil.ignore_patterns("build*", ".git", ".venv", "out", "gen", "__pycache__")
+NOT_COPIED = shutil.ignore_patterns("build", "build-*", ".git", ".venv", "out", "gen", "__pycache__")
 TESTS = (
     "block features formats gguf guard kernels_activation kernels_halves kernels_matmul kernels_rows"
     " no_staging pack reference_forward select synth weight_check"
