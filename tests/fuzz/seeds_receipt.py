@@ -26,7 +26,8 @@ def main():
         for name, (preset, words) in RUNS.items():
             model = Path(models) / f"{preset}.gguf"
             path = folder / f"{name}.json"
-            subprocess.run([tern, "synth", "--preset", preset, str(model)], check=True)
+            if not model.exists():  # two runs share a model
+                subprocess.run([tern, "synth", "--preset", preset, str(model)], check=True)
             command = [tern, *words, "-m", str(model), "--receipt", str(path)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             compact = json.dumps(json.loads(path.read_text()), separators=(",", ":"))
