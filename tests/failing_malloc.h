@@ -3,48 +3,55 @@
 #define TERN_TESTS_FAILING_MALLOC_H
 
 /*
- * Allocation by number: a test program that includes this (one file of it) says in allocations_left
- * how many succeed before one fails. Sanitizers and other C libraries have their own malloc: there
- * ALLOCATIONS_CAN_FAIL is false.
+ * Memory that fails at one call, and the blocks that are in use: for the one file of a test program
+ * that includes this. Sanitizers and other C libraries have their own malloc: there
+ * ALLOCATIONS_CAN_FAIL is false, and nothing is counted.
  */
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
+#include "tests/sanitized.h"
 
-static long allocations_left = -1; /* allocations until one fails; -1: none does */
+static size_t allocations_asked, allocation_that_fails; /* counted from 1; 0: none fails */
+static long allocations_live;                           /* blocks that were not given back */
 
 #if !defined(SANITIZED) && defined(__GLIBC__)
+
+#define ALLOCATIONS_CAN_FAIL true
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
+void __libc_free(void *p);
 
 static bool allocation_fails(void) {
-    return allocations_left >= 0 && allocations_left-- == 0;
+    return ++allocations_asked == allocation_that_fails;
 }
 
 void *malloc(size_t size) {
-    return allocation_fails() ? NULL : __libc_malloc(size);
+    void *p = allocation_fails() ? NULL : __libc_malloc(size);
+    allocations_live += p != NULL;
+    return p;
 }
 
 void *calloc(size_t n, size_t size) {
-    return allocation_fails() ? NULL : __libc_calloc(n, size);
+    void *p = allocation_fails() ? NULL : __libc_calloc(n, size);
+    allocations_live += p != NULL;
+    return p;
 }
 
-void *realloc(void *p, size_t size) {
-    return allocation_fails() ? NULL : __libc_realloc(p, size);
+void *realloc(void *old, size_t size) {
+    void *p = allocation_fails() ? NULL : __libc_realloc(old, size);
+    allocations_live += p != NULL && old == NULL;
+    return p;
 }
 
-#define ALLOCATIONS_CAN_FAIL true
+void free(void *p) {
+    allocations_live -= p != NULL;
+    __libc_free(p);
+}
+
 #else
 #define ALLOCATIONS_CAN_FAIL false
 #endif

@@ -53,10 +53,14 @@ static void test_no_memory(void **state) {
         long n = 0;
         for (; status != TERN_OK && n < 100000; n++) {
             tern_error err = {0};
-            allocations_left = n;
+            const long before = allocations_live;
+            allocations_asked = 0;
+            allocation_that_fails = (size_t)n + 1;
             status = use(is_schema, &err);
-            const bool told = allocations_left < 0;
-            allocations_left = -1;
+            const bool told = allocations_asked > (size_t)n;
+            allocation_that_fails = 0;
+            if (allocations_live != before)
+                check_fail("%ld blocks are left", allocations_live - before);
             check_case("schema %d, allocation %ld: %s", is_schema, n, err.message);
             if (status != TERN_OK && !(status == TERN_ERR_NOMEM && told))
                 check_fail("status %d", (int)status);

@@ -11,55 +11,7 @@
 #include "base/json_tree/read.h"
 #include "base/json_tree/text.h"
 #include "base/json_tree/write.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define SANITIZED
-#endif
-
-/* ---- memory that fails at one call -------------------------------------------------------------
- */
-
-static size_t asked, fails_at; /* allocations counted from 1; 0: none fails */
-static long live;              /* blocks that were not given back */
-
-#ifndef SANITIZED
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t size);
-void __libc_free(void *p);
-
-static bool fails(void) {
-    return ++asked == fails_at;
-}
-
-void *malloc(size_t size) {
-    void *p = fails() ? NULL : __libc_malloc(size);
-    live += p != NULL;
-    return p;
-}
-
-void *calloc(size_t n, size_t size) {
-    void *p = fails() ? NULL : __libc_calloc(n, size);
-    live += p != NULL;
-    return p;
-}
-
-void *realloc(void *old, size_t size) {
-    void *p = fails() ? NULL : __libc_realloc(old, size);
-    live += p != NULL && old == NULL;
-    return p;
-}
-
-void free(void *p) {
-    live -= p != NULL;
-    __libc_free(p);
-}
-#endif
+#include "tests/failing_malloc.h"
 
 static const char document[] =
     "{\"a\": [1, -2.5, 1e30, true, false, null, []],\n \"text\": \"\\u00e9\\n\\ud83d\\ude42\",\n"
@@ -91,26 +43,25 @@ static char *read_and_write(tern_error *err) {
 
 static void every_allocation_fails_once(void **state) {
     (void)state;
-#ifdef SANITIZED
-    skip(); /* allocations are the sanitizer's */
-#endif
+    if (!ALLOCATIONS_CAN_FAIL)
+        skip();
     tern_error err = {0};
-    asked = 0;
-    const long before = live;
+    allocations_asked = 0;
+    const long before = allocations_live;
     char *got = read_and_write(&err);
-    const size_t count = asked;
+    const size_t count = allocations_asked;
     assert_string_equal(got, written);
     free(got);
-    assert_int_equal(live, before);
+    assert_int_equal(allocations_live, before);
     assert_true(count > 50);
     size_t survived = 0;
     for (size_t i = 1; i <= count; i++) {
         err = (tern_error){0};
         (void)json_remember(false);
-        asked = 0;
-        fails_at = i;
+        allocations_asked = 0;
+        allocation_that_fails = i;
         got = read_and_write(&err);
-        fails_at = 0;
+        allocation_that_fails = 0;
         if (got != NULL) { /* the C library can do without: it did not make a block smaller */
             assert_string_equal(got, written);
             survived++;
@@ -118,7 +69,7 @@ static void every_allocation_fails_once(void **state) {
             assert_int_equal(err.status, TERN_ERR_NOMEM);
         }
         free(got);
-        assert_int_equal(live, before);
+        assert_int_equal(allocations_live, before);
     }
     assert_in_range(survived, 0, 2);
     (void)json_remember(false);
@@ -126,25 +77,24 @@ static void every_allocation_fails_once(void **state) {
 
 static void every_allocation_of_a_file_fails_once(void **state) {
     (void)state;
-#ifdef SANITIZED
-    skip();
-#endif
+    if (!ALLOCATIONS_CAN_FAIL)
+        skip();
     const char *path = TERN_SOURCE_DIR "/tests/golden/tern-small-transformers.json";
-    const long before = live;
+    const long before = allocations_live;
     tern_status status = TERN_ERR_NOMEM;
     size_t i = 0;
     do {
         tern_json json = {NULL, NULL};
         tern_error err = {0};
-        asked = 0;
-        fails_at = ++i;
+        allocations_asked = 0;
+        allocation_that_fails = ++i;
         status = tern_json_read(path, 1 << 20, &json, &err);
         assert_int_equal(status == TERN_OK, json.values != NULL);
-        fails_at = 0;
+        allocation_that_fails = 0;
         tern_json_free(&json);
         assert_true(status == TERN_OK || status == TERN_ERR_NOMEM || status == TERN_ERR_IO);
-        assert_int_equal(live, before);
-    } while (asked >= i);
+        assert_int_equal(allocations_live, before);
+    } while (allocations_asked >= i);
     assert_true(i > 5 && status == TERN_OK);
 }
 

@@ -14,16 +14,8 @@
 #include "runtime/forward/runner.h"
 #include "tern/engine.h"
 #include "tests/check.h"
+#include "tests/sanitized.h"
 #include "tests/tiny_model.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
 
 #if defined(SANITIZED) || !defined(__GLIBC__)
 

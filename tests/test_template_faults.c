@@ -54,10 +54,12 @@ static void test_no_memory(void **state) {
     for (; status != TERN_OK && n < 100000; n++) {
         tern_marked_text out = {0};
         err = (tern_error){0};
-        allocations_left = n;
+        const long before = allocations_live;
+        allocations_asked = 0;
+        allocation_that_fails = (size_t)n + 1;
         status = run(&out, &err);
-        const bool told = allocations_left < 0;
-        allocations_left = -1;
+        const bool told = allocations_asked > (size_t)n;
+        allocation_that_fails = 0;
         check_case("allocation %ld: %s", n, err.message);
         if (status != TERN_OK && !(status == TERN_ERR_NOMEM && told))
             check_fail("status %d", (int)status);
@@ -65,6 +67,8 @@ static void test_no_memory(void **state) {
             (out.size != whole.size || memcmp(out.bytes, whole.bytes, out.size) != 0))
             check_fail("another text");
         tern_marked_free(&out);
+        if (allocations_live != before)
+            check_fail("%ld blocks are left", allocations_live - before);
     }
     assert_int_equal(status, TERN_OK);
     assert_true(n > 10);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "runtime/grammar/grammar.h"
 
@@ -59,13 +60,6 @@ static void skip(reader *r, bool lines) {
             r->at++;
         r->at += c != '#';
     }
-}
-
-static int hex_digit(int c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    const int letter = c | 0x20;
-    return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
 static uint32_t read_hex(reader *r, unsigned digits) {

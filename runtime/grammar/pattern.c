@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "runtime/grammar/schema.h"
 
@@ -98,11 +99,7 @@ static bool add_class(reader *r, set *s, int c) {
 static uint32_t read_hex(reader *r, unsigned n) {
     uint32_t code = 0;
     for (unsigned i = 0; i < n; i++, r->at++) {
-        const int c = peek(r);
-        const int letter = c | 0x20;
-        const int digit = c >= '0' && c <= '9'             ? c - '0'
-                          : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
-                                                           : -1;
+        const int digit = hex_digit(peek(r));
         if (digit < 0)
             refuse(r, "an escape with too few hexadecimal digits");
         code = code << 4 | (uint32_t)(digit & 15);

@@ -23,25 +23,28 @@ static tern_status reserve(tern_marked_text *t, size_t more, size_t most) {
     return TERN_OK;
 }
 
-tern_status tern_marked_add(tern_marked_text *t, tern_span bytes, uint8_t mark, size_t most) {
+/* marks: NULL where all bytes have the mark `same`. */
+static tern_status append(tern_marked_text *t, tern_span bytes, const uint8_t *marks, uint8_t same,
+                          size_t most) {
     const tern_status status = reserve(t, bytes.size, most);
     if (status != TERN_OK || bytes.size == 0)
         return status;
     memcpy(t->bytes + t->size, bytes.data, bytes.size);
-    memset(t->marks + t->size, mark, bytes.size);
+    if (marks != NULL)
+        memcpy(t->marks + t->size, marks, bytes.size);
+    else
+        memset(t->marks + t->size, same, bytes.size);
     t->size += bytes.size;
     return TERN_OK;
 }
 
+tern_status tern_marked_add(tern_marked_text *t, tern_span bytes, uint8_t mark, size_t most) {
+    return append(t, bytes, NULL, mark, most);
+}
+
 tern_status tern_marked_add_marks(tern_marked_text *t, tern_span bytes, const uint8_t *marks,
                                   size_t most) {
-    const tern_status status = reserve(t, bytes.size, most);
-    if (status != TERN_OK || bytes.size == 0)
-        return status;
-    memcpy(t->bytes + t->size, bytes.data, bytes.size);
-    memcpy(t->marks + t->size, marks, bytes.size);
-    t->size += bytes.size;
-    return TERN_OK;
+    return append(t, bytes, marks, 0, most);
 }
 
 void tern_marked_free(tern_marked_text *t) {
