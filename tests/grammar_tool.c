@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "tern/grammar.h"
+#include "tests/decode_hex.h"
 
 typedef struct tool {
     tern_grammar_tokens *tokens;
@@ -27,18 +28,6 @@ typedef struct tool {
     size_t n_ids, capacity;
     tern_error err;
 } tool;
-
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Decodes hexadecimal digits in place; returns the number of bytes. */
-static size_t decode_hex(char *line) {
-    size_t n = 0;
-    for (; hex_digit(line[2 * n]) >= 0 && hex_digit(line[2 * n + 1]) >= 0; n++)
-        line[n] = (char)(hex_digit(line[2 * n]) << 4 | hex_digit(line[2 * n + 1]));
-    return n;
-}
 
 static void compile(tool *t, const char *command, char *hex) {
     const tern_schema_params params = {.compact = strcmp(command, "schema") == 0};

@@ -10,22 +10,11 @@
 #include <string.h>
 
 #include "tern/tern.h"
+#include "tests/decode_hex.h"
 
 static int fail(const char *message) {
     fprintf(stderr, "tokenize_tool: %s\n", message);
     return 1;
-}
-
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Decodes hexadecimal digits in place; returns the number of bytes. */
-static size_t decode_hex(char *line) {
-    size_t n = 0;
-    for (; hex_digit(line[2 * n]) >= 0 && hex_digit(line[2 * n + 1]) >= 0; n++)
-        line[n] = (char)(hex_digit(line[2 * n]) << 4 | hex_digit(line[2 * n + 1]));
-    return n;
 }
 
 static int handle_line(const tern_tokenizer *t, char *line, unsigned flags, tern_error *err) {
