@@ -28,6 +28,7 @@ static struct {
     pthread_cond_t changed;
     int left;  /* questions that are answered before a pass is held */
     bool held; /* a pass stands still */
+    bool slow; /* each question takes a while, so that others come to their turn beside passes */
     double now;
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .left = FREE};
 
@@ -54,8 +55,17 @@ static double the_time(void *user) {
     gate.held = false;
     gate.left -= passes && gate.left < FREE;
     const double now = gate.now += 0.001;
+    const bool slow = passes && gate.slow;
     (void)pthread_mutex_unlock(&gate.lock);
+    if (slow)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     return now;
+}
+
+static void slow_down(bool slow) {
+    (void)pthread_mutex_lock(&gate.lock);
+    gate.slow = slow;
+    (void)pthread_mutex_unlock(&gate.lock);
 }
 
 static void let(int calls) {
@@ -66,14 +76,13 @@ static void let(int calls) {
     (void)pthread_mutex_unlock(&gate.lock);
 }
 
-/* Returns when the time was asked for `calls` times and a step stands still. No page that asks the
- * engine may be asked for until it goes on. */
-static void hold_after(int calls) {
+/* Returns when a step stands still, after let(calls). No page that asks the engine may be asked for
+ * until it goes on. */
+static void wait_held(void) {
     struct timespec until;
     int late = 0;
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE;
-    let(calls);
     (void)pthread_mutex_lock(&gate.lock);
     while (!gate.held && late == 0)
         late = pthread_cond_timedwait(&gate.changed, &gate.lock, &until);
@@ -222,22 +231,22 @@ static void test_before_the_engine_hears_of_it(void **state) {
 
 /* Leaves while a pass stands still; when that one is over, and before another is made, its client
  * is known to be gone. */
-static void leave(int fd, int calls, unsigned stay, const char *what) {
+static void leave(int fd, unsigned stay, const char *what) {
     check_case("%s", what);
-    hold_after(calls);
+    wait_held();
     (void)close(fd);
     let(CALLS);
     expected = stay;
     wait_until(as_expected);
-    let(FREE);
 }
 
 static void test_in_the_prompt(void **state) {
     (void)state;
     for (int stream = 0; stream < 2; stream++) {
         const double before = http_client_figure(f.port, "generated_tokens_total");
-        const int fd = ask(PROMPT, stream == 1);
-        leave(fd, 4 * CALLS, 0, "a prompt is read");
+        let(4 * CALLS); /* before the request: passes are quick, and this thread may be slow */
+        leave(ask(PROMPT, stream == 1), 0, "a prompt is read");
+        let(FREE);
         wait_until(at_rest);
         assert_int_equal(http_client_figure(f.port, "generated_tokens_total"), before);
     }
@@ -245,22 +254,28 @@ static void test_in_the_prompt(void **state) {
 
 static void test_in_the_answer(void **state) {
     (void)state;
+    let(4 * CALLS);
     const int fd = ask(4, true);
     http_client_hear(fd, "data: ");
-    leave(fd, 1, 0, "an answer is streamed");
+    leave(fd, 0, "an answer is streamed");
+    let(FREE);
     wait_until(at_rest);
 }
 
-static bool answering(void) {
-    return http_client_figure(f.port, "answers_running") == 1.0;
+static double generated;
+
+static bool more_is_generated(void) {
+    return http_client_figure(f.port, "generated_tokens_total") > generated;
 }
 
 static void test_in_a_whole_answer(void **state) {
     (void)state;
-    const int fd = ask(4, false);
-    wait_until(answering);
-    leave(fd, 1, 0, "an answer is made");
+    generated = http_client_figure(f.port, "generated_tokens_total");
+    let(4 * CALLS);
+    leave(ask(4, false), 0, "an answer is made");
+    let(FREE);
     wait_until(at_rest);
+    wait_until(more_is_generated);
 }
 
 static bool one_waits(void) {
@@ -269,12 +284,18 @@ static bool one_waits(void) {
 
 static void test_in_the_queue(void **state) {
     (void)state;
+    slow_down(true);
     const int first = ask(4, true);
     http_client_hear(first, "data: ");
     const int second = ask(4, true);
     wait_until(one_waits);
-    leave(second, 2, 1, "an answer waits for its turn");
-    leave(first, 1, 0, "it has not waited");
+    let(CALLS);
+    leave(second, 1, "an answer waits for its turn");
+    wait_held();
+    let(2 * CALLS); /* its end is told, which asks for the time too */
+    leave(first, 0, "it has not waited");
+    slow_down(false);
+    let(FREE);
     wait_until(at_rest);
 }
 
