@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 KERNELS = ("status.h", "processor.h", "import.h", "sparse.h", "kernels.h", "device.h")
-ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "tern.h", "engine.h", "grammar.h", "gguf.h", "inspect.h", "tune.h")
+ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "tern.h", "engine.h", "grammar.h", "gguf.h", "inspect.h", "tune.h", "sparse_file.h")
 
 
 def declared(header: Path) -> set[str]:
