@@ -17,8 +17,10 @@ typedef struct kept {
 } kept;
 
 struct grammars {
-    tern_grammar_tokens *tokens;
+    const tern_tokenizer *tokenizer;
+    size_t n_vocab;
     pthread_mutex_t lock; /* of what follows */
+    tern_grammar_tokens *tokens; /* NULL: not made yet */
     kept kept[MOST_KEPT];
     uint64_t uses;
 };
@@ -28,14 +30,22 @@ tern_status grammars_open(const tern_tokenizer *tokenizer, size_t n_vocab, gramm
     grammars *g = calloc(1, sizeof *g);
     if (g == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for grammars");
-    const tern_status status = tern_grammar_tokens_new(tokenizer, n_vocab, &g->tokens, err);
-    if (status != TERN_OK) {
-        free(g);
-        return status;
-    }
+    g->tokenizer = tokenizer;
+    g->n_vocab = n_vocab;
     (void)pthread_mutex_init(&g->lock, NULL);
     *out = g;
     return TERN_OK;
+}
+
+/* The sorted vocabulary, from the first request that needs it on. */
+static tern_status find_tokens(grammars *g, const tern_grammar_tokens **out, tern_error *err) {
+    tern_status status = TERN_OK;
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->tokens == NULL)
+        status = tern_grammar_tokens_new(g->tokenizer, g->n_vocab, &g->tokens, err);
+    *out = g->tokens;
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
 }
 
 static void forget(kept *k) {
@@ -117,13 +127,16 @@ static void write_key(const recipe *r, text *key) {
     }
 }
 
-static tern_status compile(const grammars *g, const recipe *r, tern_grammar **out,
-                           tern_error *err) {
+static tern_status compile(grammars *g, const recipe *r, tern_grammar **out, tern_error *err) {
+    const tern_grammar_tokens *tokens;
+    const tern_status status = find_tokens(g, &tokens, err);
+    if (status != TERN_OK)
+        return status;
     if (r->tags != NULL)
-        return tern_grammar_from_tags(g->tokens, r->tags, out, err);
+        return tern_grammar_from_tags(tokens, r->tags, out, err);
     if (r->is_schema)
-        return tern_grammar_from_schema(g->tokens, r->text, r->size, r->name, NULL, out, err);
-    return tern_grammar_from_gbnf(g->tokens, r->text, r->size, r->name, out, err);
+        return tern_grammar_from_schema(tokens, r->text, r->size, r->name, NULL, out, err);
+    return tern_grammar_from_gbnf(tokens, r->text, r->size, r->name, out, err);
 }
 
 static tern_status make(grammars *g, const recipe *r, tern_grammar **out, tern_error *err) {

@@ -212,10 +212,9 @@ static tern_status open_parts(server *s, tern_error *err) {
     tern_model_describe(s->config.model, &s->info);
     make_fingerprint(s);
     status = grammars_open(s->tokenizer, s->info.n_vocab, &s->grammars, err);
-    if (status != TERN_OK && status != TERN_ERR_ARG)
+    if (status != TERN_OK)
         return status;
     set_rules(s);
-    status = TERN_OK;
     if (s->config.logs)
         status = log_open(&s->config.log, &s->log, err);
     if (status == TERN_OK)

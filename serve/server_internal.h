@@ -21,7 +21,7 @@ struct server {
     char fingerprint[18];
     ask_rules rules;
     job_place place;
-    grammars *grammars; /* NULL: the vocabulary ends no text */
+    grammars *grammars;
     time_t started;
     atomic_bool draining;
     atomic_ullong replies[SERVER_STATUSES]; /* sent, by status - 100; [0]: none was sent */

@@ -217,6 +217,7 @@ int cmd_serve(const options *o) {
         status = open_server(&s);
     }
     if (status == EXIT_DONE) {
+        answer_receipts_begin(&s.receipts);
         greet(&s);
         status = serve(&s);
         if (status == EXIT_DONE)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/receipt/served_answer.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +123,22 @@ void answer_receipts_open(answer_receipts *a, const options *o, const loaded *l)
     (void)pthread_mutex_init(&a->lock, NULL);
 }
 
+static void *begin(void *user) {
+    (void)prepare(user);
+    return NULL;
+}
+
+void answer_receipts_begin(answer_receipts *a) {
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are for the thread that waits */
+    a->has_thread = pthread_create(&a->thread, NULL, begin, a) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void answer_receipts_close(answer_receipts *a) {
+    if (a->has_thread)
+        (void)pthread_join(a->thread, NULL);
     if (a->maker.make != NULL) {
         json_decref(a->common);
         (void)pthread_mutex_destroy(&a->lock);
