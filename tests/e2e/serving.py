@@ -57,6 +57,11 @@ class Reply:
         return [json.loads(block[6:]) for block in blocks]
 
 
+def hear_hangups():
+    """A shell that outlives its terminal hands on that SIGHUP is ignored; a server's own answer to it is tested."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Server:
     """tern serve on a free port, or at unix=PATH; tls is the context of its clients."""
 
@@ -70,6 +75,7 @@ class Server:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self.errors,
+            preexec_fn=hear_hangups,
         )
         self.greeting = [self.process.stdout.readline().decode() for _ in range(2)]
         if not self.greeting[0]:
