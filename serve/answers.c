@@ -221,29 +221,28 @@ void answer_template(server *s, http_exchange *x) {
     refusal r = {0};
     json_t *body = NULL;
     toolset tools = {0};
-    size_t n;
+    ask_prompt read = {0};
     const json_t *messages = read_field(x, "messages", &body, &r);
     const bool sound = messages != NULL && ask_read_tools(&tools, ASK_CHAT, body, &s->rules, &r);
-    int32_t *ids = sound ? ask_tokenize_talk(&s->rules, ASK_CHAT, body, tools.told, &n, &r) : NULL;
-    if (ids == NULL) {
+    if (!sound || !ask_tokenize_talk(&s->rules, ASK_CHAT, body, tools.told, &read, &r)) {
         refusal_reply(&r, x);
     } else {
         text prompt = {0}, out = {0};
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < read.n; i++) {
             size_t size;
-            const char *bytes = tern_token_bytes(s->tokenizer, ids[i], true, &size);
+            const char *bytes = tern_token_bytes(s->tokenizer, read.ids[i], true, &size);
             text_add(&prompt, bytes, size);
         }
         text_print(&out, "{\"prompt\":");
         text_quote(&out, prompt.bytes, prompt.size);
         text_print(&out, ",\"tokens\":[");
-        write_pieces(s, ids, n, false, &out);
+        write_pieces(s, read.ids, read.n, false, &out);
         text_print(&out, "]}");
         out.failed = out.failed || prompt.failed;
         text_free(&prompt);
         reply_with(x, 200, "application/json", &out);
     }
-    free(ids);
+    free(read.ids);
     tools_free(&tools);
     json_decref(body);
 }

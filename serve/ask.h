@@ -40,10 +40,13 @@ typedef struct ask_rules {
     grammars *grammars;
 } ask_rules;
 
+enum { ASK_ROLE_BYTES = 16 };
+
 typedef struct ask_prompt {
     int32_t *ids; /* [n] */
     size_t n;
-    const char *given; /* its text; NULL: ids were given */
+    const char *given;           /* its text; NULL: ids were given */
+    char unseen[ASK_ROLE_BYTES]; /* role of the first message that the template leaves out, or "" */
 } ask_prompt;
 
 /* The form that answers must have. */
@@ -110,10 +113,10 @@ int32_t *ask_tokenize(const tern_tokenizer *t, const char *bytes, size_t size, u
 int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const char *param,
                       refusal *r);
 
-/* Tokens of the conversation in a body of that kind, up to where the answer begins, with the tools
- * that the model is told of (NULL: none); NULL after a refusal. The caller frees them. */
-int32_t *ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body,
-                           const char *tools, size_t *n, refusal *r);
+/* The conversation in a body of that kind, up to where the answer begins, with the tools that the
+ * model is told of (NULL: none). False after a refusal. The caller frees out->ids in any case. */
+bool ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body, const char *tools,
+                       ask_prompt *out, refusal *r);
 
 /* Tools of a body of that kind; false after a refusal. */
 bool ask_read_tools(toolset *tools, ask_kind kind, const json_t *body, const ask_rules *rules,

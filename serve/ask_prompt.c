@@ -191,6 +191,6 @@ bool ask_read_prompts(ask *a, const ask_rules *rules, refusal *r) {
     if (!reserve_prompts(a, rules, 1, r))
         return false;
     ask_prompt *p = &a->prompts[0];
-    p->ids = ask_tokenize_talk(rules, a->kind, a->body, a->tools.told, &p->n, r);
-    return p->ids != NULL && check_length(a, p, rules, r);
+    return ask_tokenize_talk(rules, a->kind, a->body, a->tools.told, p, r) &&
+           check_length(a, p, rules, r);
 }

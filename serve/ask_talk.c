@@ -322,25 +322,30 @@ static size_t count_parts(const json_t *messages) {
     return n;
 }
 
+/* What the model would see nothing of is told to those who wrote it. */
+static void note_unseen(const tern_tokenizer *tokenizer, const tern_conversation *c,
+                        ask_prompt *out) {
+    size_t message;
+    if (tern_conversation_drops(tokenizer, c, &message))
+        (void)snprintf(out->unseen, sizeof out->unseen, "%s", c->messages[message].role);
+}
+
 /* Tokens of messages that were read. */
-static int32_t *tokenize_chat(const tern_tokenizer *tokenizer, const talk *t, const char *tools,
-                              size_t *n) {
+static bool tokenize_chat(const tern_tokenizer *tokenizer, const talk *t, const char *tools,
+                          ask_prompt *out) {
     tern_error err = {0};
     const char *param = t->form->field;
     const tern_conversation c = {.messages = t->history.list, .n = t->history.n, .tools = tools};
-    if (tern_conversation_tokenize(tokenizer, &c, NULL, 0, n, &err) != TERN_OK) {
-        (void)ask_refuse_text(t->r, param, &err);
-        return NULL;
-    }
-    int32_t *ids = malloc((*n + 1) * sizeof *ids);
-    if (ids == NULL) {
-        (void)refuse(t->r, 503, param, "no memory for %zu tokens", *n);
-    } else if (*n > 0 && tern_conversation_tokenize(tokenizer, &c, ids, *n, n, &err) != TERN_OK) {
-        (void)ask_refuse_text(t->r, param, &err);
-        free(ids);
-        ids = NULL;
-    }
-    return ids;
+    if (tern_conversation_tokenize(tokenizer, &c, NULL, 0, &out->n, &err) != TERN_OK)
+        return ask_refuse_text(t->r, param, &err);
+    out->ids = malloc((out->n + 1) * sizeof *out->ids);
+    if (out->ids == NULL)
+        return refuse(t->r, 503, param, "no memory for %zu tokens", out->n);
+    if (out->n > 0 &&
+        tern_conversation_tokenize(tokenizer, &c, out->ids, out->n, &out->n, &err) != TERN_OK)
+        return ask_refuse_text(t->r, param, &err);
+    note_unseen(tokenizer, &c, out);
+    return true;
 }
 
 /* A template that writes no calls would leave them out. */
@@ -352,22 +357,19 @@ static bool check_calls(const talk *t, call_style style) {
                   t->form->field);
 }
 
-int32_t *ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body,
-                           const char *tools, size_t *n, refusal *r) {
+bool ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body, const char *tools,
+                       ask_prompt *out, refusal *r) {
     const talk_form *form = form_of(kind);
     const json_t *messages = json_object_get(body, form->field);
-    if (json_array_size(messages) == 0 && !(form->items && json_is_string(messages))) {
-        (void)refuse(r, 400, form->field, "%s must be an array of at least one message",
-                     form->field);
-        return NULL;
-    }
+    if (json_array_size(messages) == 0 && !(form->items && json_is_string(messages)))
+        return refuse(r, 400, form->field, "%s must be an array of at least one message",
+                      form->field);
     talk read = {.form = form, .r = r};
-    int32_t *ids = NULL;
-    if (history_open(&read.history, count_parts(messages), form->field, r) &&
+    const bool sound =
+        history_open(&read.history, count_parts(messages), form->field, r) &&
         read_talk(&read, form->system != NULL ? json_object_get(body, form->system) : NULL,
                   messages) &&
-        check_calls(&read, rules->call_style))
-        ids = tokenize_chat(rules->tokenizer, &read, tools, n);
+        check_calls(&read, rules->call_style) && tokenize_chat(rules->tokenizer, &read, tools, out);
     history_free(&read.history);
-    return ids;
+    return sound;
 }

@@ -23,7 +23,8 @@ static const struct {
     {"effective", "{" SAMPLING ",repetition_penalty:n,n:i}"},
     {"settings", "{" SAMPLING ",repeat_penalty:n,n_predict:i,n_probs:i,stream:b,cache_prompt:b,"
                  "stop:[s],logit_bias:[{token:i,bias:n}]}"},
-    {"tern", "{system_fingerprint:s,digest:[s],effective:@effective,ignored:[s],receipt?:{*:*}}"},
+    {"tern", "{system_fingerprint:s,digest:[s],effective:@effective,ignored:[s],unseen?:s,"
+             "receipt?:{*:*}}"},
     {"token", "{" TOKEN ",top_logprobs:[{" TOKEN "}]}"},
     {"call", "{id:s,type:\"function\",function:{name:s,arguments:s}}"},
     {"block", "{type:s,text:s}|{type:\"tool_use\",id:s,name:s,input:{*:*}}|{type:\"tool_result\","

@@ -41,6 +41,8 @@ void form_write_tern(job *j, size_t first, size_t n) {
     form_add(&j->out, ",\"ignored\":[");
     text_add(&j->out, j->ask.ignored.bytes, j->ask.ignored.size);
     form_add(&j->out, "]");
+    if (j->ask.prompts[0].unseen[0] != '\0')
+        text_string(&j->out, "unseen", j->ask.prompts[0].unseen);
     if (j->replay.receipt != NULL) {
         form_add(&j->out, ",\"receipt\":");
         form_add(&j->out, j->replay.receipt);

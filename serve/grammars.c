@@ -19,7 +19,7 @@ typedef struct kept {
 struct grammars {
     const tern_tokenizer *tokenizer;
     size_t n_vocab;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock;        /* of what follows */
     tern_grammar_tokens *tokens; /* NULL: not made yet */
     kept kept[MOST_KEPT];
     uint64_t uses;

@@ -18,8 +18,8 @@ TERN_MUST_CHECK tern_status grammars_open(const tern_tokenizer *tokenizer, size_
 /* Sets *g to NULL; NULL is fine. After all owners of its grammars. */
 void grammars_free(grammars **g);
 
-/* *out is the caller's, who frees it. The first of them sorts the vocabulary. Errors as those of the
- * functions of tern/grammar.h; TERN_ERR_ARG: the vocabulary ends no text. */
+/* *out is the caller's, who frees it. The first of them sorts the vocabulary. Errors as those of
+ * the functions of tern/grammar.h; TERN_ERR_ARG: the vocabulary ends no text. */
 TERN_MUST_CHECK tern_status grammars_schema(grammars *g, const char *words, size_t size,
                                             const char *name, tern_grammar **out, tern_error *err);
 TERN_MUST_CHECK tern_status grammars_gbnf(grammars *g, const char *words, size_t size,

@@ -336,6 +336,23 @@ class Without(Served):
         self.assertIn("template", self.refused(reply, 400, "messages")["message"])
 
 
+class Unseen(ToolTest):
+    template = "{% for m in messages if m.role != 'system' %}Q: {{ m.content }}\n{% endfor %}A:"
+
+    def test_a_message_that_the_template_leaves_out_is_told(self):
+        system = [{"role": "system", "content": "Be brief."}]
+        asked = {
+            "/v1/chat/completions": {"messages": system + USER},
+            "/v1/messages": {"system": "Be brief.", "messages": USER},
+            "/v1/responses": {"instructions": "Be brief.", "input": "x"},
+        }
+        for path, fields in asked.items():
+            limit = {"max_output_tokens" if path == "/v1/responses" else "max_tokens": 2}
+            with self.subTest(path=path):
+                self.assertEqual(self.server.post(path, **fields, **limit).json()["tern"]["unseen"], "system")
+        self.assertNotIn("unseen", self.server.post("/v1/chat/completions", messages=USER, max_tokens=2).json()["tern"])
+
+
 class Unknown(ToolTest):
     template = tool_model.OTHER
 
