@@ -40,6 +40,16 @@ static double put_half(double value, uint8_t *out) {
     return (double)tern_f16_load(out);
 }
 
+/* How much the error of column j counts. */
+static double weight_of(const float *w, int j) {
+    return w != NULL ? (double)w[j] : 1.0;
+}
+
+/* Those from column `first` on. */
+static const float *weights_from(const float *w, int first) {
+    return w != NULL ? w + first : NULL;
+}
+
 /* ---- Q4_K and Q5_K: step * code - min ------------------------------------------------------- */
 
 typedef struct line {
@@ -47,7 +57,8 @@ typedef struct line {
 } line;
 
 /* The best codes 0..top of a sub-block under a line, and their squared error. */
-static double encode_line(const float *x, line at, int top, uint8_t codes[TERN_BLOCK]) {
+static double encode_line(const float *x, const float *w, line at, int top,
+                          uint8_t codes[TERN_BLOCK]) {
     const double id = inverse(at.step);
     double error = 0.0;
 
@@ -55,26 +66,29 @@ static double encode_line(const float *x, line at, int top, uint8_t codes[TERN_B
         const int code = nearest(((double)x[j] + at.min) * id, 0, top);
         const double off = at.step * code - at.min - (double)x[j];
         codes[j] = (uint8_t)code;
-        error += off * off;
+        error += weight_of(w, j) * off * off;
     }
     return error;
 }
 
 /* The line of least squares through given codes; its minimum is 0 where it would be negative. */
-static line fit_line(const float *x, const uint8_t codes[TERN_BLOCK]) {
-    double c1 = 0.0, c2 = 0.0, x1 = 0.0, xc = 0.0;
+static line fit_line(const float *x, const float *w, const uint8_t codes[TERN_BLOCK]) {
+    double n = 0.0, c1 = 0.0, c2 = 0.0, x1 = 0.0, xc = 0.0;
     line fit = {0.0, 0.0};
 
     for (int j = 0; j < TERN_BLOCK; j++) {
-        c1 += codes[j];
-        c2 += codes[j] * codes[j];
-        x1 += (double)x[j];
-        xc += (double)x[j] * codes[j];
+        const double weight = weight_of(w, j);
+        n += weight;
+        c1 += weight * codes[j];
+        c2 += weight * (codes[j] * codes[j]);
+        x1 += weight * (double)x[j];
+        xc += weight * (double)x[j] * codes[j];
     }
-    const double spread = TERN_BLOCK * c2 - c1 * c1; /* exact, and 0 when all codes are equal */
+    /* 0 when all codes are equal; with weights nearly so, and then the line's error tells */
+    const double spread = n * c2 - c1 * c1;
     if (spread > 0.0)
-        fit.step = (TERN_BLOCK * xc - x1 * c1) / spread;
-    fit.min = (fit.step * c1 - x1) / TERN_BLOCK;
+        fit.step = (n * xc - x1 * c1) / spread;
+    fit.min = (fit.step * c1 - x1) / n;
     if (fit.min < 0.0)
         fit = (line){c2 > 0.0 ? xc / c2 : 0.0, 0.0};
     fit.step = fit.step > 0.0 ? fit.step : 0.0;
@@ -82,7 +96,7 @@ static line fit_line(const float *x, const uint8_t codes[TERN_BLOCK]) {
 }
 
 /* The line of a sub-block alone: for each guess of the step codes, the line through them. */
-static line search_line(const float *x, int top) {
+static line search_line(const float *x, const float *w, int top) {
     uint8_t codes[TERN_BLOCK];
     double least = 0.0; /* a minimum cannot lift weights: 0 has a code always */
     double greatest = (double)x[0];
@@ -92,12 +106,12 @@ static line search_line(const float *x, int top) {
         greatest = (double)x[j] > greatest ? (double)x[j] : greatest;
     }
     line best = {(greatest - least) / top, -least};
-    double best_error = encode_line(x, best, top, codes);
+    double best_error = encode_line(x, w, best, top, codes);
     for (int g = 0; g < GUESSES && best_error > 0.0; g++) {
         const line guess = {(greatest - least) / (top - 1 + g / 8.0), -least};
-        encode_line(x, guess, top, codes);
-        const line fit = fit_line(x, codes);
-        const double error = encode_line(x, fit, top, codes);
+        encode_line(x, w, guess, top, codes);
+        const line fit = fit_line(x, w, codes);
+        const double error = encode_line(x, w, fit, top, codes);
         if (error < best_error) {
             best_error = error;
             best = fit;
@@ -108,7 +122,8 @@ static line search_line(const float *x, int top) {
 
 /* Integers for a line under the stored d and dmin: of the nine next to it those with least error.
  */
-static void round_line(const float *x, line at, line unit, int top, uint8_t *scale, uint8_t *min) {
+static void round_line(const float *x, const float *w, line at, line unit, int top, uint8_t *scale,
+                       uint8_t *min) {
     const double steps = at.step * inverse(unit.step);
     const double mins = at.min * inverse(unit.min);
     uint8_t codes[TERN_BLOCK];
@@ -119,7 +134,7 @@ static void round_line(const float *x, line at, line unit, int top, uint8_t *sca
         const int s = nearest(steps + i / 3 - 1, 0, 63);
         const int m = nearest(mins + i % 3 - 1, 0, 63);
         const line rounded = {unit.step * s, unit.min * m};
-        const double error = encode_line(x, rounded, top, codes);
+        const double error = encode_line(x, w, rounded, top, codes);
         if (error < best) {
             best = error;
             *scale = (uint8_t)s;
@@ -129,18 +144,19 @@ static void round_line(const float *x, line at, line unit, int top, uint8_t *sca
 }
 
 /* d, dmin and the packed scales of a super-block; lines[] are the sub-blocks' as stored. */
-static void put_lines(const float *x, int top, uint8_t *block, line lines[SUBS]) {
+static void put_lines(const float *x, const float *w, int top, uint8_t *block, line lines[SUBS]) {
     line largest = {0.0, 0.0};
     uint8_t scale[SUBS], min[SUBS];
 
     for (int s = 0; s < SUBS; s++) {
-        lines[s] = search_line(x + s * TERN_BLOCK, top);
+        lines[s] = search_line(x + s * TERN_BLOCK, weights_from(w, s * TERN_BLOCK), top);
         largest.step = fmax(largest.step, lines[s].step);
         largest.min = fmax(largest.min, lines[s].min);
     }
     const line unit = {put_half(largest.step / 63, block), put_half(largest.min / 63, block + 2)};
     for (int s = 0; s < SUBS; s++) {
-        round_line(x + s * TERN_BLOCK, lines[s], unit, top, scale + s, min + s);
+        round_line(x + s * TERN_BLOCK, weights_from(w, s * TERN_BLOCK), lines[s], unit, top,
+                   scale + s, min + s);
         lines[s] = (line){unit.step * scale[s], unit.min * min[s]};
     }
     tern_k_put_scales(scale, min, block + TERN_K_SCALES);
@@ -151,27 +167,27 @@ static void put_nibbles(const uint8_t codes[TERN_BLOCK], int shift, uint8_t *out
         out[l] = (uint8_t)(out[l] | (codes[l] & 15) << shift);
 }
 
-void tern_encode_q4_k(const float *x, uint8_t *block) {
+void tern_encode_q4_k(const float *x, const float *w, uint8_t *block) {
     uint8_t codes[TERN_BLOCK];
     line lines[SUBS];
 
     memset(block, 0, 144);
-    put_lines(x, 15, block, lines);
+    put_lines(x, w, 15, block, lines);
     for (int s = 0; s < SUBS; s++) {
-        encode_line(x + s * TERN_BLOCK, lines[s], 15, codes);
+        encode_line(x + s * TERN_BLOCK, NULL, lines[s], 15, codes);
         put_nibbles(codes, 4 * (s % 2), block + TERN_Q4_K_NIBBLES + s / 2 * 32);
     }
 }
 
-void tern_encode_q5_k(const float *x, uint8_t *block) {
+void tern_encode_q5_k(const float *x, const float *w, uint8_t *block) {
     uint8_t codes[TERN_BLOCK];
     uint8_t *high = block + TERN_Q5_K_HIGH;
     line lines[SUBS];
 
     memset(block, 0, 176);
-    put_lines(x, 31, block, lines);
+    put_lines(x, w, 31, block, lines);
     for (int s = 0; s < SUBS; s++) {
-        encode_line(x + s * TERN_BLOCK, lines[s], 31, codes);
+        encode_line(x + s * TERN_BLOCK, NULL, lines[s], 31, codes);
         put_nibbles(codes, 4 * (s % 2), block + TERN_Q5_K_NIBBLES + s / 2 * 32);
         for (int l = 0; l < TERN_BLOCK; l++)
             high[l] = (uint8_t)(high[l] | codes[l] >> 4 << s);
@@ -181,7 +197,7 @@ void tern_encode_q5_k(const float *x, uint8_t *block) {
 /* ---- Q6_K: step * code, code -32..31 --------------------------------------------------------- */
 
 /* The best codes of a run of 16 under a step of either sign, as code + 32, and their error. */
-static double encode_run(const float *x, double step, uint8_t codes[RUN]) {
+static double encode_run(const float *x, const float *w, double step, uint8_t codes[RUN]) {
     const double id = inverse(step);
     double error = 0.0;
 
@@ -189,7 +205,7 @@ static double encode_run(const float *x, double step, uint8_t codes[RUN]) {
         const int code = nearest((double)x[j] * id, -32, 31);
         const double off = step * code - (double)x[j];
         codes[j] = (uint8_t)(code + 32);
-        error += off * off;
+        error += weight_of(w, j) * off * off;
     }
     return error;
 }
@@ -198,7 +214,7 @@ static double encode_run(const float *x, double step, uint8_t codes[RUN]) {
  * The step of a run alone. With the step of least squares, Σxc / Σcc, codes c leave an error of
  * Σxx - (Σxc)^2 / Σcc: the last term is to be large.
  */
-static double search_run(const float *x) {
+static double search_run(const float *x, const float *w) {
     uint8_t codes[RUN];
     double best_gain = 0.0;
     double best = 0.0;
@@ -209,11 +225,11 @@ static double search_run(const float *x) {
             largest = (double)x[j];
     for (int g = 0; g < GUESSES; g++) {
         double xc = 0.0, c2 = 0.0;
-        encode_run(x, largest / -(31 + g / 8.0), codes);
+        encode_run(x, w, largest / -(31 + g / 8.0), codes);
         for (int j = 0; j < RUN; j++) {
             const int code = codes[j] - 32;
-            xc += (double)x[j] * code;
-            c2 += code * code;
+            xc += weight_of(w, j) * (double)x[j] * code;
+            c2 += weight_of(w, j) * (code * code);
         }
         if (xc * xc > best_gain * c2) {
             best_gain = xc * xc / c2;
@@ -224,14 +240,14 @@ static double search_run(const float *x) {
 }
 
 /* The integer scale of a run under the stored d: of the three next to its step the best. */
-static int round_run(const float *x, double step, double d) {
+static int round_run(const float *x, const float *w, double step, double d) {
     uint8_t codes[RUN];
     double best = INFINITY;
     int scale = 0;
 
     for (int i = -1; i <= 1; i++) {
         const int s = nearest(step * inverse(d) + i, -128, 127);
-        const double error = encode_run(x, d * s, codes);
+        const double error = encode_run(x, w, d * s, codes);
         if (error < best) {
             best = error;
             scale = s;
@@ -251,22 +267,22 @@ static void put_run(const uint8_t codes[RUN], int s, int half, uint8_t *block) {
     }
 }
 
-void tern_encode_q6_k(const float *x, uint8_t *block) {
+void tern_encode_q6_k(const float *x, const float *w, uint8_t *block) {
     double steps[2 * SUBS];
     double largest = 0.0;
     uint8_t codes[RUN];
 
     memset(block, 0, 210);
     for (int r = 0; r < 2 * SUBS; r++) {
-        steps[r] = search_run(x + r * RUN);
+        steps[r] = search_run(x + r * RUN, weights_from(w, r * RUN));
         if (fabs(steps[r]) > fabs(largest))
             largest = steps[r];
     }
     const double d = put_half(largest / -128, block + TERN_Q6_K_D); /* int8 reaches -128 */
     for (int r = 0; r < 2 * SUBS; r++) {
-        const int scale = round_run(x + r * RUN, steps[r], d);
+        const int scale = round_run(x + r * RUN, weights_from(w, r * RUN), steps[r], d);
         block[TERN_Q6_K_SCALES + r] = (uint8_t)scale;
-        encode_run(x + r * RUN, d * scale, codes);
+        encode_run(x + r * RUN, NULL, d * scale, codes);
         put_run(codes, r / 2, r % 2, block);
     }
 }

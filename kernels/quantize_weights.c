@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "kernels/quantize_important.h"
+#include "kernels/quantize_search.h"
 #include "kernels/quantize_super.h"
 #include "kernels/ternary.h"
 #include "tern/kernels.h"
@@ -16,10 +18,12 @@ enum { CHUNK = 256 }; /* elements that are encoded and compared at a time: whole
 
 /*
  * How a format is made: block by block, or from the whole matrix at once, which then says whether
- * that was lossless.
+ * that was lossless. `weighed` also takes how much the error of each column counts, or NULL where
+ * there is no `block`.
  */
 typedef struct quantizer {
     void (*block)(const float *x, uint8_t *out);
+    void (*weighed)(const float *x, const float *w, uint8_t *out);
     bool (*matrix)(const float *x, size_t rows, size_t cols, uint8_t *out);
 } quantizer;
 
@@ -45,10 +49,9 @@ static void encode_bf16(const float *x, uint8_t *out) {
 
 /* ---- blocks of 32 -------------------------------------------------------------------------- */
 
-/* v, which is not negative, cut to an integer of at most max; max too for the NaN of an overflow.
- */
+/* v cut to an integer of 0 .. max; max too for the NaN of an overflow. */
 static unsigned cut(float v, unsigned max) {
-    return v < (float)max ? (unsigned)v : max;
+    return v < (float)max ? (v > 0.0f ? (unsigned)v : 0) : max;
 }
 
 /* Codes of (x - base) * id + offset: column j in the low, column j + 16 in the high nibble. */
@@ -78,18 +81,34 @@ static void encode_q4_0(const float *x, uint8_t *out) {
     put_nibbles(x, 0.0f, inverse(d), 8.5f, out + 2);
 }
 
-/* As Q4_0 with codes up to 31, whose fifth bits lie together: bit j of 32 is column j's. */
-static void encode_q5_0(const float *x, uint8_t *out) {
-    const float d = largest_of(x) / -16.0f;
-    const float id = inverse(d);
+static void weigh_q4_0(const float *x, const float *w, uint8_t *out) {
+    const tern_search_run run = {.x = x, .w = w, .n = TERN_BLOCK, .levels = 16};
+    const float d = tern_search_scale(&run, 8, out);
 
-    memset(out, 0, 22);
-    tern_f16_store(out, d);
+    put_nibbles(x, 0.0f, inverse(d), 8.5f, out + 2);
+}
+
+/* As Q4_0 with codes up to 31, whose fifth bits lie together: bit j of 32 is column j's. */
+static void put_fives(const float *x, float id, uint8_t *out) {
+    memset(out + 2, 0, 20);
     for (int j = 0; j < TERN_BLOCK; j++) {
         const unsigned code = cut(x[j] * id + 16.5f, 31);
         out[2 + j / 8] = (uint8_t)(out[2 + j / 8] | code >> 4 << j % 8);
         out[6 + j % 16] = (uint8_t)(out[6 + j % 16] | (code & 15u) << j / 16 * 4);
     }
+}
+
+static void encode_q5_0(const float *x, uint8_t *out) {
+    const float d = largest_of(x) / -16.0f;
+
+    tern_f16_store(out, d);
+    put_fives(x, inverse(d), out);
+}
+
+static void weigh_q5_0(const float *x, const float *w, uint8_t *out) {
+    const tern_search_run run = {.x = x, .w = w, .n = TERN_BLOCK, .levels = 32};
+
+    put_fives(x, inverse(tern_search_scale(&run, 16, out)), out);
 }
 
 /* *least and *greatest, moved to where they enclose the block's elements. */
@@ -221,17 +240,17 @@ static const quantizer quantizers[TERN_FORMAT_COUNT] = {
     [TERN_FORMAT_F32] = {.block = encode_f32},
     [TERN_FORMAT_F16] = {.block = encode_f16},
     [TERN_FORMAT_BF16] = {.block = encode_bf16},
-    [TERN_FORMAT_Q4_0] = {.block = encode_q4_0},
+    [TERN_FORMAT_Q4_0] = {.block = encode_q4_0, .weighed = weigh_q4_0},
     [TERN_FORMAT_Q4_1] = {.block = encode_q4_1},
     [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
-    [TERN_FORMAT_Q5_0] = {.block = encode_q5_0},
+    [TERN_FORMAT_Q5_0] = {.block = encode_q5_0, .weighed = weigh_q5_0},
     [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
     [TERN_FORMAT_INT4] = {.block = encode_int4},
     [TERN_FORMAT_TQ1_0] = {.block = encode_tq1_0},
     [TERN_FORMAT_TQ2_0] = {.block = encode_tq2_0},
-    [TERN_FORMAT_Q4_K] = {.block = tern_encode_q4_k},
-    [TERN_FORMAT_Q5_K] = {.block = tern_encode_q5_k},
-    [TERN_FORMAT_Q6_K] = {.block = tern_encode_q6_k},
+    [TERN_FORMAT_Q4_K] = {.weighed = tern_encode_q4_k},
+    [TERN_FORMAT_Q5_K] = {.weighed = tern_encode_q5_k},
+    [TERN_FORMAT_Q6_K] = {.weighed = tern_encode_q6_k},
 };
 
 static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_error *err) {
@@ -242,13 +261,23 @@ static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_e
     return TERN_OK;
 }
 
+static bool by_blocks(tern_format format) {
+    return quantizers[format].block != NULL || quantizers[format].weighed != NULL;
+}
+
 /* Encodes n elements, whole blocks of at most CHUNK. Returns how many came back finite. */
 static size_t encode_chunk(tern_format format, const float *x, size_t n, uint8_t *out, bool *same) {
+    const quantizer *q = &quantizers[format];
     const tern_format_info *info = tern_format_describe(format);
     float back[CHUNK];
 
-    for (size_t i = 0; i < n; i += info->block_elements)
-        quantizers[format].block(x + i, out + i / info->block_elements * info->block_bytes);
+    for (size_t i = 0; i < n; i += info->block_elements) {
+        uint8_t *block = out + i / info->block_elements * info->block_bytes;
+        if (q->block != NULL)
+            q->block(x + i, block);
+        else
+            q->weighed(x + i, NULL, block);
+    }
     tern_dequantize_row(format, out, n, 0, 1.0f, back);
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(back[i]))
@@ -285,19 +314,43 @@ tern_status tern_quantize_weights(tern_format format, const float *x, size_t row
         return tern_fail(err, TERN_ERR_NULL, "no weights, or no place for them");
     if (info == NULL)
         return tern_fail(err, TERN_ERR_ARG, "format %d is unknown", (int)format);
-    if (quantizers[format].block == NULL && quantizers[format].matrix == NULL)
+    if (!by_blocks(format) && quantizers[format].matrix == NULL)
         return tern_fail(err, TERN_ERR_TENSOR_TYPE, "floats cannot be quantized to %s", info->name);
     if (tern_format_bytes(format, rows, cols, &bytes) != TERN_OK)
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "a matrix of %zu x %zu cannot be %s", rows,
                          cols, info->name);
     tern_status status = check_finite(x, rows, cols, err);
-    if (status == TERN_OK && quantizers[format].block != NULL)
+    if (status == TERN_OK && by_blocks(format))
         status = encode_blocks(format, x, rows, cols, file, &same, err);
     else if (status == TERN_OK)
         same = quantizers[format].matrix(x, rows, cols, file);
     if (status == TERN_OK && lossless != NULL)
         *lossless = same;
     return status;
+}
+
+/* ---- by importance -------------------------------------------------------------------------- */
+
+bool tern_format_weighs(tern_format format) {
+    return format == TERN_FORMAT_IQ2_S || quantizers[format].weighed != NULL;
+}
+
+bool tern_quantize_important(tern_format format, const tern_iq2s_search *search, const float *x,
+                             const float *w, size_t cols, uint8_t *row) {
+    const tern_format_info *info = tern_format_describe(format);
+    float back[CHUNK];
+
+    for (size_t i = 0; i < cols; i += info->block_elements, row += info->block_bytes) {
+        if (format != TERN_FORMAT_IQ2_S)
+            quantizers[format].weighed(x + i, w + i, row);
+        else if (!tern_encode_iq2_s(search, x + i, w + i, row))
+            return false;
+        tern_dequantize_row(format, row, info->block_elements, 0, 1.0f, back);
+        for (size_t j = 0; j < info->block_elements; j++)
+            if (!isfinite(back[j]))
+                return false;
+    }
+    return true;
 }
 
 tern_status tern_quantize_int8(const float *x, size_t rows, size_t cols, bool by_row, int8_t *codes,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "authoring/gguf_writer.h"
+#include "kernels/quantize_important.h"
 #include "runtime/gguf/int4.h"
 
 static bool is_float(tern_format format) {
@@ -36,6 +37,8 @@ tern_status convert_formats_read(const char *body, const char *embedding, const 
 /* What takes the place of a format whose blocks do not fit. */
 static tern_format stand_in(tern_format format) {
     switch (format) {
+    case TERN_FORMAT_IQ2_S:
+        return TERN_FORMAT_Q4_0;
     case TERN_FORMAT_Q4_K:
         return TERN_FORMAT_Q5_0;
     case TERN_FORMAT_Q5_K:
@@ -88,6 +91,28 @@ tern_status convert_int4_choose(const convert_formats *asked, const char *name, 
     else if (*target == TERN_FORMAT_INT4 && asked->body == TERN_FORMAT_INT4)
         *form = asked->int4;
     form->group = form->group > cols ? cols : form->group;
+    return TERN_OK;
+}
+
+tern_status convert_importance_choose(const convert_formats *asked, const char *name, size_t cols,
+                                      tern_format target, const tern_importance_entry **out,
+                                      tern_error *err) {
+    const bool weighs = target == TERN_FORMAT_INT4 || tern_format_weighs(target);
+    *out = NULL;
+    if (asked->importance == NULL && target == TERN_FORMAT_IQ2_S)
+        return tern_fail(err, TERN_ERR_ARG,
+                         "tensor %s: iq2_s needs to know which columns matter: --imatrix", name);
+    if (asked->importance == NULL || !weighs)
+        return TERN_OK;
+    const tern_importance_entry *e = tern_importance_find(asked->importance, name);
+    if (e == NULL && strncmp(name, "blk.", 4) == 0)
+        return tern_fail(err, TERN_ERR_TENSOR_MISSING,
+                         "tensor %s: the file of importance says nothing of it", name);
+    if (e != NULL && e->cols != cols)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                         "tensor %s has %zu columns, the file of importance says %zu", name, cols,
+                         e->cols);
+    *out = e;
     return TERN_OK;
 }
 

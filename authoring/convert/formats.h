@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "authoring/convert/q4_map.h"
+#include "authoring/importance.h"
 #include "runtime/gguf/reading.h"
 #include "tern/kernels.h"
 
@@ -19,7 +20,8 @@ typedef struct convert_formats {
     tern_tl_kind tiled;   /* the body, which is I2_S, is written in tiles: TL1, TL2; 0: it is not */
     tern_reading reading; /* which has their sizes */
     tern_int4_rows int4;  /* of the body, where it is INT4; group SIZE_MAX: a row */
-    convert_q4_map *map;  /* which matrices become INT4 whatever the body is; borrowed, or NULL */
+    const tern_importance *importance; /* of columns; borrowed, or NULL */
+    convert_q4_map *map; /* which matrices become INT4 whatever the body is; borrowed, or NULL */
 } convert_formats;
 
 /*
@@ -38,6 +40,18 @@ TERN_MUST_CHECK tern_status convert_int4_choose(const convert_formats *asked, co
                                                 bool vector, size_t cols, tern_format *target,
                                                 tern_int4_rows *form, tern_error *err);
 
+/*
+ * What is known of the columns of a tensor that becomes `target`: NULL where nothing is to be
+ * known, or of the embedding and the head nothing is. TERN_ERR_TENSOR_MISSING,
+ * TERN_ERR_TENSOR_SHAPE: of a matrix of a block nothing is known, or of other columns;
+ * TERN_ERR_ARG: IQ2_S needs it.
+ */
+TERN_MUST_CHECK tern_status convert_importance_choose(const convert_formats *asked,
+                                                      const char *name, size_t cols,
+                                                      tern_format target,
+                                                      const tern_importance_entry **out,
+                                                      tern_error *err);
+
 /* Whether a tensor that becomes I2_S is written in tiles: all but the output head are. */
 bool convert_is_tiled(const convert_formats *asked, const char *name, tern_format target);
 
@@ -46,11 +60,11 @@ uint32_t convert_file_type(const convert_formats *asked, tern_format most);
 
 /*
  * The format of a tensor that is `source` now. Vectors become f32. Matrices get the body's format,
- * or where its blocks do not fit the columns the next larger one: q4_k q5_0, q5_k and q6_k q8_0,
- * blocks of 32 f16; ternary formats have no such stand-in. The embedding and the output head have,
- * unless asked for, at least 8 bits: with a float body its format; else they stay as they are where
- * the body is ternary or they are quantized already, and become q8_0 where they are not.
- * TERN_ERR_TENSOR_SHAPE: a ternary format does not fit, `err` says which would.
+ * or where its blocks do not fit the columns the next larger one: iq2_s q4_0, q4_k q5_0, q5_k and
+ * q6_k q8_0, blocks of 32 f16; ternary formats have no such stand-in. The embedding and the output
+ * head have, unless asked for, at least 8 bits: with a float body its format; else they stay as
+ * they are where the body is ternary or they are quantized already, and become q8_0 where they are
+ * not. TERN_ERR_TENSOR_SHAPE: a ternary format does not fit, `err` says which would.
  */
 TERN_MUST_CHECK tern_status convert_format_choose(const convert_formats *asked, const char *name,
                                                   tern_format source, size_t rows, size_t cols,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "kernels/quantize_search.h"
 #include "tern/kernels.h"
 
 enum { MIDDLE = 8, GREATEST = 15 };
@@ -41,6 +42,16 @@ static group_scale find_scale(const tern_int4_rows *form, const float *x, size_t
     };
 }
 
+/* The same where columns do not count alike: of least error. */
+static group_scale search_scale(const tern_int4_rows *form, const float *x, const float *w,
+                                size_t n, uint8_t half[2]) {
+    const tern_search_run run = {.x = x, .w = w, .n = n, .levels = GREATEST + 1};
+    int zero = MIDDLE;
+    const float scale = form->zero_points ? tern_search_affine(&run, &zero, half)
+                                          : tern_search_scale(&run, zero, half);
+    return (group_scale){.scale = scale, .zero = (unsigned)zero};
+}
+
 static bool all_finite(const float *x, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(x[i]))
@@ -48,7 +59,8 @@ static bool all_finite(const float *x, size_t n) {
     return true;
 }
 
-bool convert_int4_encode(const tern_int4_rows *form, const float *x, size_t cols, uint8_t *row) {
+bool convert_int4_encode(const tern_int4_rows *form, const float *x, const float *w, size_t cols,
+                         uint8_t *row) {
     uint8_t *scales = row + cols / 2;
     uint8_t *zeros = scales + 2 * tern_int4_groups(form, cols);
     memset(row, 0, cols / 2);
@@ -56,7 +68,9 @@ bool convert_int4_encode(const tern_int4_rows *form, const float *x, size_t cols
         return false;
     for (size_t first = 0, g = 0; first < cols; first += form->group, g++) {
         const size_t n = cols - first < form->group ? cols - first : form->group;
-        const group_scale s = find_scale(form, x + first, n, scales + 2 * g);
+        const group_scale s = w != NULL
+                                  ? search_scale(form, x + first, w + first, n, scales + 2 * g)
+                                  : find_scale(form, x + first, n, scales + 2 * g);
         if (!isfinite(s.scale))
             return false;
         const float id = inverse(s.scale);

@@ -56,10 +56,13 @@ static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t
     if (status == TERN_OK)
         status = convert_int4_choose(formats, t->name, t->n_dims == 1, t->cols, &t->target,
                                      &t->int4, err);
-    if (status != TERN_OK)
-        return status;
     if (t->target != t->source || !same_rows(&before, &t->int4))
         t->as_is = NULL;
+    if (status == TERN_OK && t->as_is == NULL)
+        status =
+            convert_importance_choose(formats, t->name, t->cols, t->target, &t->importance, err);
+    if (status != TERN_OK)
+        return status;
     if (t->target == TERN_FORMAT_INT4) {
         t->bytes = (uint64_t)t->rows * tern_int4_row_bytes(&t->int4, t->cols);
         return TERN_OK;
@@ -69,10 +72,24 @@ static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t
                : tern_format_bytes(t->target, t->rows, t->cols, &t->bytes);
 }
 
+/* What is known of columns must be of use to a tensor. */
+static tern_status check_importance(const convert_job *job, const convert_formats *formats,
+                                    tern_error *err) {
+    bool used = formats->importance == NULL;
+    for (size_t i = 0; i < job->n; i++)
+        used = used || job->tensors[i].importance != NULL;
+    return used ? TERN_OK
+                : tern_fail(err, TERN_ERR_ARG,
+                            "no tensor becomes int4, iq2_s, q4_0, q5_0, q4_k, q5_k or q6_k: "
+                            "--imatrix has no use");
+}
+
 tern_status convert_job_plan(convert_job *job, const convert_formats *formats, tern_error *err) {
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < job->n; i++)
         status = plan_tensor(formats, &job->tensors[i], err);
+    if (status == TERN_OK)
+        status = check_importance(job, formats, err);
     return status == TERN_OK ? convert_q4_map_check(formats->map, err) : status;
 }
 
@@ -93,7 +110,7 @@ static void describe(const convert_job *job, tern_gguf_writer *w) {
     }
 }
 
-static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, tern_team *team,
+static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, const convert_tools *tools,
                                  const convert_how *how, tern_error *err) {
     uint64_t total = 0, done = 0;
     tern_status status = TERN_OK;
@@ -104,7 +121,7 @@ static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, tern_tea
         if (job->begin != NULL)
             status = job->begin(t, job->user, err);
         if (status == TERN_OK)
-            status = convert_recode(t, team, how->force_ternary, w, &job->results[i], err);
+            status = convert_recode(t, tools, w, &job->results[i], err);
         if (job->done != NULL)
             job->done(t, job->user);
         done += t->bytes;
@@ -113,20 +130,41 @@ static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, tern_tea
     return status;
 }
 
+/* What the search for entries of IQ2_S's grid needs, where a tensor becomes that. */
+static tern_status make_search(const convert_job *job, tern_iq2s_search **out, tern_error *err) {
+    size_t i = 0;
+    while (i < job->n &&
+           (job->tensors[i].target != TERN_FORMAT_IQ2_S || job->tensors[i].importance == NULL))
+        i++;
+    if (i == job->n)
+        return TERN_OK;
+    *out = malloc(sizeof **out);
+    if (*out == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for the grid of iq2_s");
+    tern_iq2s_search_init(*out);
+    return TERN_OK;
+}
+
 tern_status convert_job_write(convert_job *job, tern_gguf_writer **w, const convert_how *how,
                               tern_error *err) {
     tern_team *team = NULL;
+    tern_iq2s_search *search = NULL;
     job->results = calloc(job->n + 1, sizeof *job->results); /* + 1: never of size 0 */
     if (job->results == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the results of %zu tensors", job->n);
     describe(job, *w);
-    tern_status status = tern_gguf_writer_begin(*w, err);
+    tern_status status = make_search(job, &search, err);
+    if (status == TERN_OK)
+        status = tern_gguf_writer_begin(*w, err);
     if (status == TERN_OK) {
         status =
             tern_team_new(how->threads > 0 ? how->threads : tern_processor_count(), &team, err);
     }
-    if (status == TERN_OK)
-        status = write_tensors(job, *w, team, how, err);
+    if (status == TERN_OK) {
+        const convert_tools tools = {.team = team, .force = how->force_ternary, .search = search};
+        status = write_tensors(job, *w, &tools, how, err);
+    }
     tern_team_free(&team);
+    free(search);
     return status == TERN_OK ? tern_gguf_writer_finish(w, err) : status;
 }

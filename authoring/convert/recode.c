@@ -27,8 +27,10 @@ typedef struct piece {
     size_t first, rows;
     size_t row_bytes; /* 0: the format is made from the whole matrix */
     float scale;      /* I2_S, once its codes are made */
-    float *x;         /* [rows][cols] */
-    float *back;      /* [workers][cols] what a worker's row has become */
+    float *w;         /* [cols] how much each column counts; NULL: all alike */
+    const tern_iq2s_search *search;
+    float *x;    /* [rows][cols] */
+    float *back; /* [workers][cols] what a worker's row has become */
     uint8_t *out;
     row_sums *sums; /* [rows] */
 } piece;
@@ -41,9 +43,12 @@ static bool all_finite(const float *x, size_t n) {
 }
 
 /* A row in the target's format; false: it has values that the format cannot hold. */
-static bool encode_row(const convert_tensor *t, const float *x, uint8_t *out) {
-    return t->target == TERN_FORMAT_INT4
-               ? convert_int4_encode(&t->int4, x, t->cols, out)
+static bool encode_row(const piece *p, const float *x, uint8_t *out) {
+    const convert_tensor *t = p->t;
+    if (t->target == TERN_FORMAT_INT4)
+        return convert_int4_encode(&t->int4, x, p->w, t->cols, out);
+    return p->w != NULL
+               ? tern_quantize_important(t->target, p->search, x, p->w, t->cols, out)
                : tern_quantize_weights(t->target, x, 1, t->cols, out, NULL, NULL) == TERN_OK;
 }
 
@@ -65,7 +70,7 @@ static void fetch_rows(tern_worker worker, void *argument) {
         p->t->row(p->t->context, p->first + r, x);
         p->sums[r] = (row_sums){.same = true, .failed = !all_finite(x, cols)};
         if (p->row_bytes > 0 && !p->sums[r].failed) {
-            p->sums[r].failed = !encode_row(p->t, x, p->out + r * p->row_bytes);
+            p->sums[r].failed = !encode_row(p, x, p->out + r * p->row_bytes);
         }
     }
 }
@@ -186,8 +191,18 @@ static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_
     return status;
 }
 
-tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
-                           tern_gguf_writer *w, convert_result *result, tern_error *err) {
+/* How much the columns count, in memory of its own; true where they count alike. */
+static bool weigh_columns(piece *p) {
+    if (p->t->importance == NULL)
+        return true;
+    p->w = calloc(p->t->cols, sizeof *p->w);
+    if (p->w != NULL)
+        tern_importance_weights(p->t->importance, p->w);
+    return p->w != NULL;
+}
+
+tern_status convert_recode(const convert_tensor *t, const convert_tools *tools, tern_gguf_writer *w,
+                           convert_result *result, tern_error *err) {
     if (t->as_is != NULL) {
         const bool same =
             !t->tiled && strcmp(t->origin, tern_format_describe(t->target)->name) == 0;
@@ -206,23 +221,24 @@ tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
     if (row_bytes == 0)
         (void)!tern_format_bytes(t->target, t->rows, t->cols, &all_bytes); /* was planned */
     row_sums total = {.same = true};
-    piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f};
+    piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f, .search = tools->search};
     p.x = calloc(step * t->cols, sizeof *p.x);
-    p.back = calloc(tern_team_size(team) * t->cols, sizeof *p.back);
+    p.back = calloc(tern_team_size(tools->team) * t->cols, sizeof *p.back);
     p.out = malloc(row_bytes > 0 ? step * (size_t)row_bytes : (size_t)all_bytes);
     p.sums = calloc(step, sizeof *p.sums);
     tern_status status = TERN_OK;
-    if (p.x == NULL || p.back == NULL || p.out == NULL || p.sums == NULL) {
+    if (!weigh_columns(&p) || p.x == NULL || p.back == NULL || p.out == NULL || p.sums == NULL) {
         status = tern_fail(err, TERN_ERR_NOMEM, "tensor %s: no memory for %zu of its rows", t->name,
                            step);
     } else {
-        status = recode_all(&p, step, team, w, &total, err);
+        status = recode_all(&p, step, tools->team, w, &total, err);
     }
     if (status == TERN_OK)
-        status = judge(t, &total, force, result, err);
+        status = judge(t, &total, tools->force, result, err);
     free(p.x);
     free(p.back);
     free(p.out);
     free(p.sums);
+    free(p.w);
     return status;
 }

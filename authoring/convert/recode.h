@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "authoring/gguf_writer.h"
+#include "authoring/importance.h"
+#include "kernels/quantize_important.h"
 #include "runtime/threads/team.h"
 #include "tern/kernels.h"
 
@@ -29,7 +31,8 @@ typedef struct convert_tensor {
     uint64_t before;    /* where it comes from; 0: it is made */
     tern_tl_kind tiled; /* the target is I2_S, and written in these tiles; 0: as it is */
     tern_tl_tiles tiles;
-    tern_int4_rows int4; /* the target is INT4: how its rows are written */
+    tern_int4_rows int4;                     /* the target is INT4: how its rows are written */
+    const tern_importance_entry *importance; /* of its columns; NULL: they count alike; borrowed */
     const uint8_t *
         as_is; /* its bytes in the target format, where source == target and they are just copied */
     convert_row_fn *row;
@@ -47,14 +50,21 @@ typedef struct convert_result {
     double error; /* LOSSY: root of the sum of squared differences / sum of squared values */
 } convert_result;
 
+/* What all tensors of a file are recoded with. */
+typedef struct convert_tools {
+    tern_team *team;
+    bool force;                     /* weights that are not ternary become so */
+    const tern_iq2s_search *search; /* where a target is IQ2_S */
+} convert_tools;
+
 /*
  * Writes the tensor, which the writer was told of before. Weights that are not ternary are refused
- * for a ternary format unless `force`: when they would change by more than 2^-11, what rounding a
- * scale to f16 costs. Results do not depend on the team's size.
- * Memory: some 16 MB; for I2_S, which has one scale, the tensor as floats.
- * TERN_ERR_TENSOR_DATA: values that are not finite, too large for the format, or not ternary.
+ * for a ternary format unless `tools->force`: when they would change by more than 2^-11, what
+ * rounding a scale to f16 costs. Results do not depend on the team's size. Memory: some 16 MB; for
+ * I2_S, which has one scale, the tensor as floats. TERN_ERR_TENSOR_DATA: values that are not
+ * finite, too large for the format, or not ternary.
  */
-TERN_MUST_CHECK tern_status convert_recode(const convert_tensor *t, tern_team *team, bool force,
+TERN_MUST_CHECK tern_status convert_recode(const convert_tensor *t, const convert_tools *tools,
                                            tern_gguf_writer *w, convert_result *result,
                                            tern_error *err);
 

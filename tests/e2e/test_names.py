@@ -18,6 +18,7 @@ FALLS_BACK = {
     "logits": ["-p", "abc"],
     "bench": ["-p", 2, "-n", 1, "--repeat", 1],
     "perplexity": ["-f", "FILE"],
+    "imatrix": ["-f", "FILE", "-o", "OUT"],
     "crossval": ["--reference", common.ROOT / "tests" / "golden" / "tern-small-transformers.json"],
     "tokenize": ["-p", "abc"],
     "chat-template": ["--messages", "MESSAGES"],
@@ -46,7 +47,7 @@ class Names(common.TernTest):
         text = self.file("text", b"one two three")
         messages = self.file("messages.json", b'[{"role": "user", "content": "Hi"}]')
         for command, rest in FALLS_BACK.items():
-            words = [{"FILE": text, "MESSAGES": messages}.get(word, word) for word in rest]
+            words = [{"FILE": text, "OUT": text.with_suffix(".gguf"), "MESSAGES": messages}.get(word, word) for word in rest]
             for more, env in ((["--require-model"], {}), ([], {"IE_REQUIRE_MODEL": "1"})):
                 with self.subTest(command=command, more=more):
                     result = tern(command, *words, *more, env=env)

@@ -143,6 +143,16 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern perplexity model.gguf text.txt\n"
          "  tern perplexity -m model.gguf -f text.txt --ctx 256 --stride 128 --json\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_FILE}},
+    [COMMAND_IMATRIX] =
+        {"imatrix", "[MODEL] [FILE]", 0, 2, "find out which weights of a model matter, from a text",
+         "Evaluates the text in windows of --ctx tokens [512] and adds up the squares of what comes\n"
+         "into each column of each matrix. --output names the file to write, for `tern quantize\n"
+         "--imatrix`; llama.cpp reads it, too, and its files can be used here. The same bytes on\n"
+         "every machine, for every number of threads.\n",
+         "  tern imatrix model.gguf text.txt -o model-imatrix.gguf\n"
+         "  tern imatrix -m model.gguf -f text.txt --ctx 256 --windows 40 -o imatrix.dat\n"
+         "  tern quantize model.gguf smaller.gguf --type q4_k --imatrix model-imatrix.gguf\n",
+         .n_places = 2, .places = {OPT_MODEL, OPT_FILE}},
     [COMMAND_QUANTIZE] =
         {"quantize", "IN [OUT]", 1, 2, "write a model with its weights in another format",
          "Reads any model that tern runs and keeps all its metadata. Prints how many tensors keep\n"
@@ -151,7 +161,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          "--force-ternary.\n"
          "Embeddings and output head stay as they are for ternary types and become q8_0 for other\n"
          "types below 8 bits, unless they are quantized already. Where blocks do not fit, q4_k\n"
-         "becomes q5_0, q5_k and q6_k q8_0, and blocks of 32 f16. int4 needs --to iebin.\n"
+         "becomes q5_0, q5_k and q6_k q8_0, iq2_s q4_0, and blocks of 32 f16. int4 needs --to\n"
+         "iebin, iq2_s --imatrix.\n"
          "--plan prints what would become of each tensor, and needs no OUT.\n",
          "  tern quantize model.gguf smaller.gguf --type q4_k\n"
          "  tern quantize model.gguf model-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n"

@@ -30,6 +30,7 @@
     X(SYNTH, synth)                                                                                \
     X(VERIFY_DETERMINISM, verify_determinism)                                                      \
     X(PERPLEXITY, perplexity)                                                                      \
+    X(IMATRIX, imatrix)                                                                            \
     X(QUANTIZE, quantize)                                                                          \
     X(VERIFY, verify)                                                                              \
     X(KEYGEN, keygen)                                                                              \
@@ -152,6 +153,7 @@ typedef enum option_id {
     OPT_TO,
     OPT_Q4_MAP,
     OPT_INT4_GROUP,
+    OPT_IMATRIX,
     OPT_ZERO_POINTS,
     OPT_PLAN,
     OPT_THREADS,

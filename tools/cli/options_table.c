@@ -15,6 +15,7 @@ enum {
     SYNTH = 1 << COMMAND_SYNTH,
     VERIFY = 1 << COMMAND_VERIFY_DETERMINISM,
     PERPLEXITY = 1 << COMMAND_PERPLEXITY,
+    IMATRIX = 1 << COMMAND_IMATRIX,
     QUANTIZE = 1 << COMMAND_QUANTIZE,
     CROSSVAL = 1 << COMMAND_CROSSVAL,
     ANSWERS = RUN | CHAT,      /* commands that generate text */
@@ -23,10 +24,12 @@ enum {
     TOKENIZE = 1 << COMMAND_TOKENIZE,
     CONVERT = 1 << COMMAND_CONVERT,
     TEMPLATE = 1 << COMMAND_CHAT_TEMPLATE,
-    RECODES = QUANTIZE | CONVERT,                    /* commands that write a model */
-    WRITES = RECODES | SYNTH | RUN | BENCH | LOGITS, /* commands that write other files */
-    EVALUATES = SAMPLES | LOGITS | BENCH | PERPLEXITY | CROSSVAL, /* commands that run a model */
-    FALLS_BACK = EVALUATES | VERIFY | TUNE | TOKENIZE | TEMPLATE, /* to the small model, without -m */
+    RECODES = QUANTIZE | CONVERT,                              /* commands that write a model */
+    WRITES = RECODES | SYNTH | RUN | BENCH | LOGITS | IMATRIX, /* commands that write other files */
+    EVALUATES =
+        SAMPLES | LOGITS | BENCH | PERPLEXITY | CROSSVAL | IMATRIX, /* commands that run a model */
+    FALLS_BACK =
+        EVALUATES | VERIFY | TUNE | TOKENIZE | TEMPLATE, /* to the small model, without -m */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
 
@@ -36,7 +39,8 @@ enum {
 static const option_spec table[OPT_COUNT] = {
     [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
                    .variables = "BITNET_GGUF",
-                   .commands = EVALUATES | VERIFY | RECEIPTS | TOKENIZE | TEMPLATE | TUNE | INSPECT | KERNELS,
+                   .commands = EVALUATES | VERIFY | RECEIPTS | TOKENIZE | TEMPLATE | TUNE |
+                               INSPECT | KERNELS,
                    .help = "GGUF model; without it run uses the small model that comes with tern"},
     [OPT_MODEL_DIR] = {"model-dir", 0, NULL, "FOLDER", OPTION_TEXT,
                        .commands = EVALUATES | RECEIPTS | TUNE | INSPECT | KERNELS,
@@ -50,8 +54,8 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_PROMPTS_FILE] = {"prompts-file", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
                           .one_call = true, .commands = RUN,
                           .help = "a prompt a line, as text or {\"prompt\": ...}; - for a pipe"},
-    [OPT_MESSAGES] = {"messages", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
-                      .one_call = true, .commands = TEMPLATE,
+    [OPT_MESSAGES] = {"messages", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .one_call = true,
+                      .commands = TEMPLATE,
                       .help = "JSON: messages as OpenAI has them, or {\"messages\", \"tools\", "
                               "\"variables\", \"add_generation_prompt\"}; - for a pipe"},
     [OPT_ROUNDS] = {"rounds", 0, NULL, "N", OPTION_INTEGER, .min = 1, .max = 1000000,
@@ -228,7 +232,8 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_SHA256] = {"sha256", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = LOGITS,
                     .help = "print the SHA-256 of the logits"},
     [OPT_OUTPUT] = {"output", 'o', NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN,
-                    .one_call = true, .commands = LOGITS, .help = "save the logits"},
+                    .one_call = true, .commands = LOGITS | IMATRIX,
+                    .help = "save the logits (imatrix: the importance; .dat: in the older form)"},
     [OPT_DUMP_KV] = {"dump-kv", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN,
                      .one_call = true, .commands = LOGITS,
                      .help = "save keys and values as floats: layer, keys then values, key/value "
@@ -241,14 +246,14 @@ static const option_spec table[OPT_COUNT] = {
                        .help = "every position from the first token on, nothing from the cache. "
                                "Changes no bit"},
     [OPT_FILE] = {"file", 'f', NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .one_call = true,
-                  .commands = RUN | LOGITS | PERPLEXITY | TOKENIZE | BENCH,
+                  .commands = RUN | LOGITS | PERPLEXITY | IMATRIX | TOKENIZE | BENCH,
                   .help = "the text or prompt; - reads standard input (bench: in place of random "
                           "tokens)"},
     [OPT_STRIDE] = {"stride", 0, "ppl-stride", "N", OPTION_INTEGER, .max = UINT32_MAX,
                     .fallback = "0", .commands = PERPLEXITY,
                     .help = "tokens from one window's start to the next; 0: windows side by side"},
     [OPT_WINDOWS] = {"windows", 0, "chunks", "N", OPTION_INTEGER, .max = UINT32_MAX,
-                     .fallback = "0", .commands = PERPLEXITY,
+                     .fallback = "0", .commands = PERPLEXITY | IMATRIX,
                      .help = "take at most N windows; 0: all"},
     [OPT_RECEIPT] = {"receipt", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN,
                      .one_call = true, .commands = RUN | BENCH,
@@ -327,7 +332,7 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_MARKDOWN] = {"markdown", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
                       .commands = KERNELS | BENCH, .help = "write a Markdown table"},
     [OPT_TYPE] =
-        {"type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES " i2_s tl1 tl2 int4",
+        {"type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES " iq2_s i2_s tl1 tl2 int4",
          .one_call = true, .commands = RECODES,
          .help = "format of the matrices; vectors become f32. convert: without it as they are"},
     [OPT_EMBEDDING_TYPE] = {"embedding-type", 0, NULL, "TYPE", OPTION_CHOICE, .choices = ROW_TYPES,
@@ -353,6 +358,10 @@ static const option_spec table[OPT_COUNT] = {
                     .commands = RECODES,
                     .help =
                         "matrices that become int4, and how: a q4_manifest.json; with --to iebin"},
+    [OPT_IMATRIX] = {"imatrix", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .one_call = true,
+                     .commands = RECODES,
+                     .help = "which columns matter (tern imatrix): int4, iq2_s, q4_0, q5_0 and "
+                             "K-quants follow it"},
     [OPT_INT4_GROUP] = {"int4-group", 0, NULL, "N", OPTION_CHOICE, .choices = "32 64 128 row",
                         .fallback = "32", .one_call = true, .commands = RECODES,
                         .help = "columns that share a scale, with --type int4"},
@@ -426,9 +435,10 @@ static const option_spec table[OPT_COUNT] = {
                           .variables = "IE_PRETRANSPOSE", .commands = EVALUATES,
                           .help = "packed weights to keep for the next start: those of 64 MiB and "
                                   "more (woh, wxh: as all)"},
-    [OPT_CONTEXT] = {"ctx", 'c', "ctx-size context", "N", OPTION_INTEGER, .max = UINT32_MAX,
-                     .fallback = "0", .commands = EVALUATES | INSPECT,
-                     .help = "positions of context; 0: as trained, at most 4096 (perplexity: 512)"},
+    [OPT_CONTEXT] =
+        {"ctx", 'c', "ctx-size context", "N", OPTION_INTEGER, .max = UINT32_MAX,
+         .fallback = "0", .commands = EVALUATES | INSPECT,
+         .help = "positions of context; 0: as trained, at most 4096 (perplexity, imatrix: 512)"},
     [OPT_BATCH] = {"batch", 'b', NULL, "N", OPTION_INTEGER, .max = 4096, .fallback = "0",
                    .commands = EVALUATES | RECEIPTS,
                    .help = "tokens of a prompt handled in one pass; 0: 128. Changes no bit"},
@@ -469,11 +479,11 @@ static const option_spec table[OPT_COUNT] = {
                            .help = "fail without -m, do not fall back to the small model"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
-                              CROSSVAL | TOKENIZE | TEMPLATE | TUNE,
+                              IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE,
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
-                     .commands =
-                         RECODES | RUN | BENCH | SYNTH | PERPLEXITY | TOKENIZE | TUNE | VERIFY,
+                     .commands = RECODES | RUN | BENCH | SYNTH | PERPLEXITY | IMATRIX | TOKENIZE |
+                                 TUNE | VERIFY,
                      .help = "metrics and progress on standard error even if it is no terminal"},
     [OPT_HELP] = {"help", 'h', NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVERY,
                   .help = "this text"},

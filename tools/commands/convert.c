@@ -24,6 +24,7 @@ typedef struct conversion {
     convert_job job;
     convert_formats formats;
     convert_q4_map map;
+    tern_importance importance;
     const char *remark; /* on the tokenizer, or NULL */
 } conversion;
 
@@ -69,6 +70,8 @@ static tern_status read_folder(conversion *c, const options *o, tern_error *err)
     tern_status status = convert_read_formats(o, &c->formats, err);
     if (status == TERN_OK)
         status = convert_read_map(o, &c->map, &c->formats, err);
+    if (status == TERN_OK)
+        status = convert_read_importance(o, &c->importance, &c->formats, err);
     if (status == TERN_OK)
         status = hf_config_read(folder, &c->config, err);
     if (status != TERN_OK)
@@ -157,6 +160,7 @@ int cmd_convert(const options *o) {
     if (status == TERN_OK && c.remark != NULL)
         complain("%s: %s", o->operands[0], c.remark);
     convert_q4_map_free(&c.map);
+    tern_importance_free(&c.importance);
     convert_job_free(&c.job);
     hf_tensors_free(&c.tensors);
     hf_files_close(&c.files);

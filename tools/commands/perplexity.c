@@ -13,27 +13,6 @@
 #include "tools/model/loader.h"
 #include "tools/model/text_file.h"
 
-/* Windows of --ctx tokens; without it 512, or what the model was trained for if that is less. */
-static size_t window_length(const options *o, const loaded *l) {
-    const uint64_t ctx = options_integer(o, OPT_CONTEXT);
-    if (ctx > 0)
-        return ctx;
-    const size_t trained = tern_model_default_context(l->model);
-    return trained < PERPLEXITY_DEFAULT_CTX ? trained : PERPLEXITY_DEFAULT_CTX;
-}
-
-/* The beginning-of-text token, where the model's tokenizer puts one in front of a text; else -1. */
-static int32_t leading_token(const tern_tokenizer *t) {
-    int32_t first = -1;
-    size_t n = 0;
-    tern_error err = {0};
-    const int32_t bos = tern_token_bos(t);
-    int32_t ids[4]; /* BOS and EOS, at most */
-    if (tern_tokenize(t, "", 0, TERN_TOKENIZE_SPECIAL, ids, 4, &n, &err) == TERN_OK && n > 0)
-        first = ids[0];
-    return first == bos ? bos : -1;
-}
-
 /* ---- results --------------------------------------------------------------------------------- */
 
 /* One line that is written over on a terminal, a line a window elsewhere (--verbose). */
@@ -77,12 +56,12 @@ static void print_result(const perplexity_params *p, const perplexity_result *r,
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int measure(const options *o, loaded *l, const text_file *t) {
-    const size_t ctx = window_length(o, l);
+    const size_t ctx = text_file_window(o, l);
     const size_t stride = options_integer(o, OPT_STRIDE);
     const perplexity_params p = {.ctx = ctx,
                                  .stride = stride > 0 ? stride : ctx,
                                  .max_windows = options_integer(o, OPT_WINDOWS),
-                                 .bos = leading_token(l->tokenizer)};
+                                 .bos = text_file_leading_token(l->tokenizer)};
     const int status = loader_open_engine_of(o, (uint32_t)ctx, l);
     if (status != EXIT_DONE)
         return status;

@@ -40,6 +40,15 @@ tern_status convert_read_map(const options *o, convert_q4_map *map, convert_form
     return convert_q4_map_read(path, map, err);
 }
 
+tern_status convert_read_importance(const options *o, tern_importance *importance,
+                                    convert_formats *formats, tern_error *err) {
+    const char *path = options_text(o, OPT_IMATRIX);
+    if (path == NULL)
+        return TERN_OK;
+    formats->importance = importance;
+    return tern_importance_read(path, importance, err);
+}
+
 bool convert_has_target(const options *o, const char *command) {
     if (o->n_operands > 1 || options_switch(o, OPT_PLAN))
         return true;

@@ -28,6 +28,10 @@ TERN_MUST_CHECK tern_status convert_writer_new(const options *o, tern_gguf_write
 TERN_MUST_CHECK tern_status convert_read_map(const options *o, convert_q4_map *map,
                                              convert_formats *formats, tern_error *err);
 
+/* --imatrix, which is optional, likewise. */
+TERN_MUST_CHECK tern_status convert_read_importance(const options *o, tern_importance *importance,
+                                                    convert_formats *formats, tern_error *err);
+
 /* Whether OUT was given where it is needed; a complaint says what is missing. */
 bool convert_has_target(const options *o, const char *command);
 

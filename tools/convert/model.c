@@ -16,6 +16,7 @@ typedef struct quantization {
     convert_job job;
     convert_formats formats;
     convert_q4_map map;
+    tern_importance importance;
 } quantization;
 
 /* What is to be written, and how the file's ternary tensors are read. */
@@ -30,6 +31,8 @@ static tern_status quantize(quantization *q, tern_error *err) {
     tern_status status = convert_gguf_open(&q->source, q->file, &q->reading, &q->job, err);
     if (status == TERN_OK)
         status = convert_read_map(q->o, &q->map, &q->formats, err);
+    if (status == TERN_OK)
+        status = convert_read_importance(q->o, &q->importance, &q->formats, err);
     if (status == TERN_OK)
         status = convert_job_plan(&q->job, &q->formats, err);
     if (options_switch(q->o, OPT_PLAN))
@@ -81,6 +84,7 @@ int convert_model(const options *o) {
     if (done == EXIT_DONE && !options_switch(o, OPT_PLAN))
         warn_unless_it_runs(&q);
     convert_q4_map_free(&q.map);
+    tern_importance_free(&q.importance);
     convert_gguf_free(&q.source);
     convert_job_free(&q.job);
     tern_gguf_close(&q.file);

@@ -18,7 +18,7 @@
 
 #include "tern/engine.h"
 
-enum { PERPLEXITY_MIN_CTX = 4, PERPLEXITY_DEFAULT_CTX = 512 };
+enum { PERPLEXITY_MIN_CTX = 4 };
 
 typedef struct perplexity_params {
     size_t ctx;         /* tokens of a window, at least PERPLEXITY_MIN_CTX */

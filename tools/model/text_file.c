@@ -37,6 +37,26 @@ int text_file_read(const options *o, const loaded *l, text_file *t) {
     return status == EXIT_DONE ? tokenize(l, t) : status;
 }
 
+size_t text_file_window(const options *o, const loaded *l) {
+    enum { USUAL = 512 };
+    const uint64_t ctx = options_integer(o, OPT_CONTEXT);
+    if (ctx > 0)
+        return ctx;
+    const size_t trained = tern_model_default_context(l->model);
+    return trained < USUAL ? trained : USUAL;
+}
+
+int32_t text_file_leading_token(const tern_tokenizer *t) {
+    int32_t first = -1;
+    size_t n = 0;
+    tern_error err = {0};
+    const int32_t bos = tern_token_bos(t);
+    int32_t ids[4]; /* BOS and EOS, at most */
+    if (tern_tokenize(t, "", 0, TERN_TOKENIZE_SPECIAL, ids, 4, &n, &err) == TERN_OK && n > 0)
+        first = ids[0];
+    return first == bos ? bos : -1;
+}
+
 void text_file_free(text_file *t) {
     free(t->bytes);
     free(t->ids);

@@ -19,4 +19,10 @@ typedef struct text_file {
 int text_file_read(const options *o, const loaded *l, text_file *t);
 void text_file_free(text_file *t);
 
+/* Tokens of a window: --ctx; without it 512, or what the model was trained for if that is less. */
+size_t text_file_window(const options *o, const loaded *l);
+
+/* The beginning-of-text token, where the model's tokenizer puts one in front of a text; else -1. */
+int32_t text_file_leading_token(const tern_tokenizer *t);
+
 #endif

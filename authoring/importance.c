@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "authoring/importance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "authoring/gguf_writer.h"
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+tern_importance_entry *tern_importance_add(tern_importance *m, const char *name, size_t cols) {
+    if (m->n == m->capacity) {
+        const size_t capacity = m->capacity == 0 ? 64 : 2 * m->capacity;
+        tern_importance_entry *grown = realloc(m->entries, capacity * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        m->entries = grown;
+        m->capacity = capacity;
+    }
+    tern_importance_entry *e = &m->entries[m->n];
+    *e = (tern_importance_entry){.cols = cols, .squares = calloc(cols, sizeof *e->squares)};
+    if (e->squares == NULL)
+        return NULL;
+    (void)snprintf(e->name, sizeof e->name, "%s", name);
+    m->n++;
+    return e;
+}
+
+const tern_importance_entry *tern_importance_find(const tern_importance *m, const char *name) {
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->entries[i].name, name) == 0)
+            return &m->entries[i];
+    return NULL;
+}
+
+void tern_importance_free(tern_importance *m) {
+    for (size_t i = 0; i < m->n; i++)
+        free(m->entries[i].squares);
+    free(m->entries);
+    *m = (tern_importance){.n = 0};
+}
+
+void tern_importance_weights(const tern_importance_entry *e, float *w) {
+    double sum = 0.0;
+    for (size_t i = 0; i < e->cols; i++)
+        sum += e->squares[i];
+    const double mean = sum / (double)e->cols;
+    for (size_t i = 0; i < e->cols; i++)
+        w[i] = (float)((mean > 0.0 ? e->squares[i] / mean : 1.0) + 0x1p-10);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void describe(const tern_importance_entry *e, tern_gguf_writer *w) {
+    char name[TERN_IMPORTANCE_NAME_BYTES + sizeof ".in_sum2"];
+    const uint64_t cols = e->cols, one = 1;
+    (void)snprintf(name, sizeof name, "%s.in_sum2", e->name);
+    tern_gguf_put_tensor(w, name, 0, 1, &cols, cols * sizeof(float));
+    (void)snprintf(name, sizeof name, "%s.counts", e->name);
+    tern_gguf_put_tensor(w, name, 0, 1, &one, sizeof(float));
+}
+
+/* The values times a factor, as the floats of the file; NULL: no memory. */
+static float *floats_of(const tern_importance_entry *e, double factor) {
+    float *x = calloc(e->cols, sizeof *x);
+    for (size_t i = 0; x != NULL && i < e->cols; i++)
+        x[i] = (float)(e->squares[i] * factor);
+    return x;
+}
+
+static tern_status put_entry(const tern_importance_entry *e, tern_gguf_writer *w, tern_error *err) {
+    const float rows = (float)e->rows;
+    float *x = floats_of(e, 1.0);
+    tern_status status =
+        x != NULL ? tern_gguf_writer_data(w, x, e->cols * sizeof *x, err)
+                  : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its importance", e->name);
+    if (status == TERN_OK)
+        status = tern_gguf_writer_data(w, &rows, sizeof rows, err);
+    free(x);
+    return status;
+}
+
+static tern_status write_gguf(const tern_importance *m, const char *path, tern_out_mode mode,
+                              tern_error *err) {
+    const tern_span text = {m->text, strlen(m->text)};
+    tern_gguf_writer *w = NULL;
+    tern_status status = tern_gguf_writer_new(path, mode, &w, err);
+    if (status != TERN_OK)
+        return status;
+    tern_gguf_put_string(w, "general.type", "imatrix");
+    tern_gguf_put_strings(w, "imatrix.datasets", &text, 1);
+    tern_gguf_put_u32(w, "imatrix.chunk_count", m->chunks);
+    tern_gguf_put_u32(w, "imatrix.chunk_size", m->chunk_tokens);
+    for (size_t i = 0; i < m->n; i++)
+        describe(&m->entries[i], w);
+    status = tern_gguf_writer_begin(w, err);
+    for (size_t i = 0; status == TERN_OK && i < m->n; i++)
+        status = put_entry(&m->entries[i], w, err);
+    if (status == TERN_OK)
+        return tern_gguf_writer_finish(&w, err);
+    tern_gguf_writer_abort(&w);
+    return status;
+}
+
+/* ---- the older form -------------------------------------------------------------------------- */
+
+static tern_status put_number(tern_out_file *f, uint32_t number, tern_error *err) {
+    const int32_t value = (int32_t)number;
+    return tern_out_file_write(f, &value, sizeof value, err);
+}
+
+static tern_status put_text(tern_out_file *f, const char *text, tern_error *err) {
+    const size_t size = strlen(text);
+    const tern_status status = put_number(f, (uint32_t)size, err);
+    return status == TERN_OK && size > 0 ? tern_out_file_write(f, text, size, err) : status;
+}
+
+/* Its numbers are means times the number of chunks. */
+static tern_status put_old_entry(const tern_importance_entry *e, uint32_t chunks, tern_out_file *f,
+                                 tern_error *err) {
+    float *x = floats_of(e, (double)chunks / e->rows);
+    tern_status status =
+        x != NULL ? put_text(f, e->name, err)
+                  : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its importance", e->name);
+    if (status == TERN_OK)
+        status = put_number(f, chunks, err);
+    if (status == TERN_OK)
+        status = put_number(f, (uint32_t)e->cols, err);
+    if (status == TERN_OK)
+        status = tern_out_file_write(f, x, e->cols * sizeof *x, err);
+    free(x);
+    return status;
+}
+
+static tern_status write_old(const tern_importance *m, const char *path, tern_out_mode mode,
+                             tern_error *err) {
+    tern_out_file *f = NULL;
+    const uint32_t chunks = m->chunks > 0 ? m->chunks : 1;
+    tern_status status = tern_out_file_create(path, mode, &f, err);
+    if (status == TERN_OK)
+        status = put_number(f, (uint32_t)m->n, err);
+    for (size_t i = 0; status == TERN_OK && i < m->n; i++)
+        status = put_old_entry(&m->entries[i], chunks, f, err);
+    if (status == TERN_OK)
+        status = put_number(f, chunks, err);
+    if (status == TERN_OK)
+        status = put_text(f, m->text, err);
+    if (status == TERN_OK)
+        return tern_out_file_commit(&f, err);
+    tern_out_file_discard(&f);
+    return status;
+}
+
+tern_status tern_importance_write(const tern_importance *m, const char *path, tern_out_mode mode,
+                                  tern_error *err) {
+    static const char old[] = ".dat";
+    const size_t size = strlen(path);
+    const bool is_old = size >= sizeof old && strcmp(path + size - (sizeof old - 1), old) == 0;
+    return is_old ? write_old(m, path, mode, err) : write_gguf(m, path, mode, err);
+}

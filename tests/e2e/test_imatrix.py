@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern imatrix: sums of squares by their definition, both forms of the file; what quantizing makes of them."""
+
+import struct
+import unittest
+
+import common
+import gguf_edit
+from common import tern, tern_json, tern_text
+from iebin_folder import Iebin
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+try:
+    import gguf
+except ImportError:
+    gguf = None
+
+TEXT = "The weights of a model are not alike: some columns hardly ever see a number above one.\n" * 5
+MATRIX = "blk.0.attn_q.weight"
+SEARCHED = ("q4_0", "q5_0", "q4_k", "q5_k", "q6_k")
+
+
+def floats(path, name):
+    t = gguf_edit.read(path).tensor(name)
+    return np.frombuffer(t.data, "<f4", int(np.prod(t.ne))).reshape(t.ne[::-1])
+
+
+def read_old(path):
+    """{name: sums / number of chunks}, chunks, name of the text."""
+    data, at, found = path.read_bytes(), 4, {}
+
+    def number():
+        nonlocal at
+        at += 4
+        return struct.unpack_from("<i", data, at - 4)[0]
+
+    for _ in range(struct.unpack_from("<i", data)[0]):
+        size = number()
+        name = data[at : at + size].decode()
+        at += size
+        calls, n = number(), number()
+        found[name] = np.frombuffer(data, "<f4", n, at) / calls
+        at += 4 * n
+    chunks, size = number(), number()
+    assert at + size == len(data)
+    return found, chunks, data[at:].decode()
+
+
+@unittest.skipUnless(np, "needs numpy")
+class Imatrix(common.FolderTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model, cls.text = cls.dir / "floats.gguf", cls.dir / "text.txt"
+        tern_text("quantize", common.synth("llama-tiny-q6_k", cls.dir), cls.model, "--type", "f32")
+        # A random model's columns are alike; these differ by as much as a trained one's do.
+        file = gguf_edit.read(cls.model)
+        for t in file.tensors:
+            if t.name.endswith("_norm.weight") and t.name.startswith("blk."):
+                gain = np.exp(1.5 * np.sin(np.arange(t.ne[0]) * 7.1)).astype("<f4")
+                t.data = (np.frombuffer(t.data, "<f4") * gain).tobytes()
+        cls.model.write_bytes(file.to_bytes())
+        cls.text.write_text(TEXT)
+        cls.matrix = cls.dir / "imatrix.gguf"
+        cls.measure(cls.matrix)
+
+    @classmethod
+    def measure(cls, out, *options):
+        return tern_text("imatrix", "-m", cls.model, "-f", cls.text, "--ctx", "64", "-o", out, "--force", *options)
+
+    def squares(self, name):
+        return floats(self.matrix, name + ".in_sum2")[:]
+
+    def test_sums(self):
+        """The first matrices read the norm of the embedding, whose squares are added up here."""
+        ids = tern_json("tokenize", "-m", self.model, "-f", self.text)["tokens"]
+        ids = np.array(ids[: len(ids) // 64 * 64])
+        x = floats(self.model, "token_embd.weight")[ids].astype(np.float64)
+        x *= floats(self.model, "blk.0.attn_norm.weight") / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-5)
+        for name in (MATRIX, "blk.0.attn_k.weight", "blk.0.attn_v.weight"):
+            np.testing.assert_allclose(self.squares(name), (x * x).sum(axis=0), rtol=1e-4)
+            self.assertEqual(floats(self.matrix, name + ".counts")[0], len(ids))
+        file = gguf_edit.read(self.matrix)
+        self.assertEqual(len(file.tensors), 2 * 7 * 2)
+        self.assertEqual(dict((k, v) for k, _, v in file.keys)["imatrix.chunk_count"],
+                         struct.pack("<I", len(ids) // 64))
+
+    def test_one_file_everywhere(self):
+        expected, out = self.matrix.read_bytes(), self.dir / "again.gguf"
+        for isa in common.runnable_isas()[:2]:
+            self.measure(out, "--isa", isa, "--threads", "1")
+            self.assertEqual(out.read_bytes(), expected, isa)
+        for options in (["--threads", "3"], ["--batch", "7"]):
+            self.measure(out, *options)
+            self.assertEqual(out.read_bytes(), expected, options)
+
+    def test_quantized_model(self):
+        """Products over integers read rounded inputs, whose squares are nearly the same."""
+        out, other = self.dir / "q8.gguf", self.dir / "q8-imatrix.gguf"
+        tern_text("quantize", self.model, out, "--type", "q8_0", "--force")
+        tern_text("imatrix", out, self.text, "--ctx", "64", "-o", other, "--force")
+        for name in (MATRIX, "blk.1.ffn_down.weight"):
+            np.testing.assert_allclose(floats(other, name + ".in_sum2").sum(), self.squares(name).sum(), rtol=0.05)
+
+    def test_older_form(self):
+        out = self.dir / "imatrix.dat"
+        self.assertIn("14 matrices", self.measure(out))
+        means, chunks, text = read_old(out)
+        self.assertEqual((len(means), text), (14, "text.txt"))
+        for name, mean in means.items():
+            np.testing.assert_allclose(mean * chunks * 64, self.squares(name), rtol=1e-6)
+        self.assertEqual(self.quantize("q4_k", self.dir / "a", out), self.quantize("q4_k", self.dir / "b", self.matrix))
+
+    def quantize(self, kind, out, matrix=None, *options):
+        extra = ["--imatrix", matrix] if matrix else []
+        tern_text("quantize", self.model, out, "--type", kind, "--force", *extra, *options)
+        return (out if out.is_file() else out / "model.ie.bin").read_bytes()
+
+    def error(self, path, name):
+        back = self.dir / "back.gguf"
+        tern_text("quantize", path, back, "--type", "f32", "--force")
+        off = floats(back, name) - floats(self.model, name)
+        return float((off.astype(np.float64) ** 2 * self.squares(name)).sum())
+
+    def test_less_error_where_it_counts(self):
+        for kind, options in [*((k, []) for k in SEARCHED), *(
+                ("int4", ["--to", "iebin", "--int4-group", group, *zeros])
+                for group, zeros in (("32", []), ("row", []), ("64", ["--int4-zero-points"])))]:
+            with self.subTest(kind, options=options):
+                paths = self.dir / f"{kind}-plain{len(options)}", self.dir / f"{kind}-weighed{len(options)}"
+                self.quantize(kind, paths[0], None, *options)
+                made = self.quantize(kind, paths[1], self.matrix, *options)
+                self.assertEqual(made, self.quantize(kind, paths[1], self.matrix, "--threads", "1", *options))
+                self.assertLess(self.error(paths[1], MATRIX), 0.97 * self.error(paths[0], MATRIX))
+
+    def test_iq2_s(self):
+        out = self.dir / "iq2_s.gguf"
+        refused = tern("quantize", self.model, out, "--type", "iq2_s")
+        self.assert_one_line_error(refused, contains=["blk.0.attn_q.weight", "iq2_s needs", "--imatrix"])
+        self.assertFalse(out.exists())
+        self.quantize("iq2_s", out, self.matrix)
+        self.assertEqual(gguf_edit.read(out).tensor(MATRIX).kind, 22)
+        self.assertIn("+-", tern_text("perplexity", "-m", out, "-f", self.text, "--ctx", "64"))
+        energy = float((floats(self.model, MATRIX).astype(np.float64) ** 2 * self.squares(MATRIX)).sum())
+        self.assertLess(self.error(out, MATRIX), 0.12 * energy)
+        if gguf:
+            t = next(t for t in gguf.GGUFReader(out).tensors if t.name == MATRIX)
+            theirs = gguf.quants.dequantize(t.data, t.tensor_type)
+            np.testing.assert_array_equal(theirs, floats(self.dir / "back.gguf", MATRIX))
+
+    def edited(self, edit):
+        file = gguf_edit.read(self.matrix)
+        edit(file)
+        path = self.dir / "edited.gguf"
+        path.write_bytes(file.to_bytes())
+        return path
+
+    def refuse(self, matrix, *contains, kind="q4_k"):
+        out = self.dir / "never.gguf"
+        self.assert_one_line_error(tern("quantize", self.model, out, "--type", kind, "--imatrix", matrix),
+                                   contains=contains)
+        self.assertFalse(out.exists())
+
+    def test_what_does_not_fit_is_refused(self):
+        def drop(ending):
+            return lambda f: f.tensors.remove(f.tensor(MATRIX + ending))
+
+        def narrow(f):
+            t = f.tensor(MATRIX + ".in_sum2")
+            t.ne, t.data = [128], t.data[:512]
+
+        def negative(f):
+            t = f.tensor(MATRIX + ".in_sum2")
+            t.data = struct.pack("<f", -1) + t.data[4:]
+
+        self.refuse(self.edited(drop(".in_sum2")), MATRIX, "says nothing of it")
+        self.refuse(self.edited(drop(".counts")), MATRIX, "sums and no counts")
+        self.refuse(self.edited(narrow), MATRIX, "256 columns", "says 128")
+        self.refuse(self.edited(negative), MATRIX, "column 0")
+        self.refuse(self.model, "none of importance")
+        self.refuse(self.text, "neither GGUF nor a list")
+        self.refuse(self.matrix, "--imatrix has no use", kind="q8_0")
+        cut = self.dir / "cut.gguf"
+        cut.write_bytes(self.matrix.read_bytes()[:-4000])
+        self.refuse(cut, "cut.gguf")
+
+    def test_usage(self):
+        self.assert_one_line_error(tern("imatrix", "-m", self.model, "-f", self.text), 2, ["-o FILE"])
+        kept = tern("imatrix", "-m", self.model, "-f", self.text, "-o", self.matrix)
+        self.assert_one_line_error(kept, 2, ["imatrix.gguf"])
+        short = tern("imatrix", "-m", self.model, "-f", self.text, "-o", self.dir / "x", "--ctx", "512")
+        self.assert_one_line_error(short, contains=["less than one window of 512"])
+        self.assertFalse((self.dir / "x").exists())
+        found = tern_json("imatrix", "-m", self.model, "-f", self.text, "-o", self.dir / "y", "--ctx", "64",
+                          "--windows", "2")
+        self.assertEqual((found["windows"], found["ctx"], found["matrices"]), (2, 64, 14))
+
+    def test_folder(self):
+        """Importance in an IEBIN folder: the same rows as from the model's file."""
+        folder = self.dir / "folder"
+        self.quantize("int4", folder, self.matrix, "--to", "iebin", "--int4-group", "64")
+        self.assertEqual(Iebin(folder).tensor(MATRIX)["dtype"], "int4")
+
+
+if __name__ == "__main__":
+    common.main()
