@@ -223,7 +223,7 @@ static void run_block(const block *b, const row_set *r, float *y) {
     tern_rope_frequencies(BASE, 1.0, NULL, DIM, frequency);
     for (size_t p = 0; p < POSITIONS; p++) {
         const float *x = b->x + p * EMBD;
-        tern_rope_angles(frequency, HALF, p, c, s);
+        tern_rope_angles(frequency, 1.0, HALF, p, c, s);
         multiply(r, b->wq, WIDTH, EMBD, x, w.q);
         multiply(r, b->wk, KV_WIDTH, EMBD, x, w.k);
         multiply(r, b->wv, KV_WIDTH, EMBD, x, w.v);

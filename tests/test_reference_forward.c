@@ -35,7 +35,7 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     float base = 0.0f;
     char key[96];
     tern_model_describe(model, &p.info);
-    p.gating = model->config.arch->gate == TERN_OP_GATE_RELU2 ? TERN_REF_RELU2 : TERN_REF_SILU;
+    p.gating = tern_ref_activation_of(model->config.gate);
     p.pairing =
         model->config.arch->rope == TERN_OP_ROPE_NEOX ? TERN_REF_PAIR_NEOX : TERN_REF_PAIR_NORM;
     snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", p.info.architecture);
@@ -136,7 +136,7 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
     const size_t group = p->info.n_head / p->info.n_head_kv;
     float c[MAX_HALF];
     float s[MAX_HALF];
-    tern_rope_angles(p->frequency[(layer + 1) % p->period != 0], dim / 2, position, c, s);
+    tern_rope_angles(p->frequency[(layer + 1) % p->period != 0], 1.0, dim / 2, position, c, s);
     for (size_t h = 0; h < p->info.n_head; h++)
         tern_ref_rope(p->pairing, q + h * dim, c, s, dim / 2);
     for (size_t h = 0; h < p->info.n_head_kv; h++) {
@@ -279,8 +279,8 @@ typedef struct two_kinds {
 static void open_two_kinds(two_kinds *t, const char *preset, const char *isa, uint32_t period) {
     t->model = tiny_open(preset, isa);
     t->arch = *t->model->config.arch;
-    t->second =
-        (tern_arch_second_kind){period, {.window = 0, .rope_base = 77.0f, .rope_scale = 0.5f}};
+    t->second = (tern_arch_second_kind){
+        period, {.window = 0, .rope_base = 77.0f, .rope_scale = 0.5f, .rope_gain = 1.0}};
     t->arch.second = &t->second;
     t->model->config.arch = &t->arch;
     assert_int_equal(tern_config_kinds(t->model->file, &t->model->config, NULL), TERN_OK);

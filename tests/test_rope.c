@@ -172,14 +172,14 @@ static void test_angles(void **state) {
     tern_rope_frequencies(500000.0, 1.0, NULL, 2 * MAX_HALF, frequency);
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++) {
         check_case("angles of position %zu", positions[p]);
-        tern_rope_angles(frequency, MAX_HALF, positions[p], c, s);
+        tern_rope_angles(frequency, 1.0, MAX_HALF, positions[p], c, s);
         for (size_t i = 0; i < MAX_HALF; i++) {
             const long double angle = (long double)((double)positions[p] * frequency[i]);
             check_nearest_float("cosine", positions[p], (double)cosl(angle), c[i]);
             check_nearest_float("sine", positions[p], (double)sinl(angle), s[i]);
         }
     }
-    tern_rope_angles(frequency, MAX_HALF, 0, c, s);
+    tern_rope_angles(frequency, 1.0, MAX_HALF, 0, c, s);
     for (size_t i = 0; i < MAX_HALF; i++)
         assert_true(c[i] == 1.0f && s[i] == 0.0f);
 }
@@ -207,7 +207,7 @@ static void test_example(void **state) {
     const tern_kernel_row *rows = tern_kernel_rows(&count);
     (void)state;
     tern_rope_frequencies(10000.0, 1.0, NULL, 4, frequency);
-    tern_rope_angles(frequency, 2, 1, c, s);
+    tern_rope_angles(frequency, 1.0, 2, 1, c, s);
     for (size_t i = 0; i < count; i++) {
         const bool is_norm = rows[i].op == TERN_OP_ROPE_NORM;
         float x[4] = {1, 2, 3, 4};
@@ -235,7 +235,7 @@ static void test_pairings_agree(void **state) {
     const tern_kernel_row *const neox_row = tern_kernel_find("tern_rope_neox_scalar");
     (void)state;
     tern_rope_frequencies(10000.0, 1.0, NULL, 2 * HALF, frequency);
-    tern_rope_angles(frequency, HALF, 37, c, s);
+    tern_rope_angles(frequency, 1.0, HALF, 37, c, s);
     for (size_t i = 0; i < 2 * HALF; i++)
         neox[i] = check_normal(&rng);
     for (size_t i = 0; i < HALF; i++) {

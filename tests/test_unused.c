@@ -13,7 +13,6 @@ static const char *const kinds[] = {
     [TERN_KEY_READ] = "read and checked",
     [TERN_KEY_TELLS] = "anything",
     [TERN_KEY_ZERO] = "0",
-    [TERN_KEY_ONE] = "1",
     [TERN_KEY_FACTOR] = "0 or 1",
     [TERN_KEY_FALSE] = "false",
     [TERN_KEY_TRUE] = "true",

@@ -138,6 +138,23 @@ static void read_sizes(reading *r, hf_config *c) {
     c->norm_eps = (float)read_real(r, r->root, "rms_norm_eps", (double)NAN);
 }
 
+/* What GGUF files can say of YaRN. The attention factor is the usual one. */
+static void read_yarn(reading *r, const tern_json_value *scaling, hf_config *c) {
+    static const char *const others[] = {"attention_factor", "mscale", "mscale_all_dim",
+                                         "truncate"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tern_json_get(scaling, others[i]) != NULL)
+            fail_key(r, TERN_ERR_CONFIG, others[i], "of yarn is not supported");
+    c->yarn.factor = (float)read_real(r, scaling, "factor", (double)NAN);
+    c->yarn.original =
+        (float)read_real(r, scaling, "original_max_position_embeddings", (double)c->n_ctx);
+    c->yarn.beta_fast = (float)read_real(r, scaling, "beta_fast", 32.0);
+    c->yarn.beta_slow = (float)read_real(r, scaling, "beta_slow", 1.0);
+    if (!(c->yarn.factor >= 1.0f && c->yarn.original >= 1.0f && c->yarn.original <= 16777216.0f &&
+          c->yarn.beta_slow > 0.0f && c->yarn.beta_fast >= c->yarn.beta_slow))
+        fail_key(r, TERN_ERR_KEY_RANGE, "rope_scaling", "has impossible factors");
+}
+
 /* Older files have rope_theta and rope_scaling, newer ones both in rope_parameters. */
 static void read_rope(reading *r, hf_config *c) {
     const tern_json_value *both = tern_json_get(r->root, "rope_parameters");
@@ -166,8 +183,11 @@ static void read_rope(reading *r, hf_config *c) {
         if (!(c->llama3.factor >= 1.0 && c->llama3.low > 0.0 && c->llama3.high > c->llama3.low &&
               c->llama3.original_context >= 1.0))
             fail_key(r, TERN_ERR_KEY_RANGE, "rope_scaling", "has impossible factors");
+    } else if (tern_json_is_string(type, "yarn")) {
+        read_yarn(r, scaling, c);
     } else {
-        refuse_value(r, TERN_ERR_CONFIG, "rope_type", type, "not one of default, linear, llama3");
+        refuse_value(r, TERN_ERR_CONFIG, "rope_type", type,
+                     "not one of default, linear, llama3, yarn");
     }
 }
 

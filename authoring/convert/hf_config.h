@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "runtime/arch/arch.h"
+#include "runtime/model/rope_scaling.h"
 #include "tern/status.h"
 
 /* What the matrices of the blocks are, besides what their own type says. */
@@ -23,20 +24,15 @@ typedef enum hf_scale {
     HF_SCALE_DIVIDES     /* weight = code / weight_scale */
 } hf_scale;
 
-/* Scaling of rotation angles as Llama 3 has it; factor 0: none. */
-typedef struct hf_llama3_rope {
-    double factor, low, high; /* low and high: of wavelengths, in original contexts */
-    double original_context;
-} hf_llama3_rope;
-
 typedef struct hf_config {
     const tern_arch *arch; /* static storage */
     bool tied;             /* the embedding is the output head */
     bool must_tie;         /* because the architecture knows no other; the folder does not say so */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     float norm_eps, rope_base;
-    float rope_linear; /* factor of linear scaling; 1: none */
-    hf_llama3_rope llama3;
+    float rope_linear;       /* factor of linear scaling; 1: none */
+    tern_rope_llama3 llama3; /* factor 0: none */
+    tern_rope_yarn yarn;     /* factor 0: none */
     hf_weights weights;
     hf_scale scale;
     char unknown[400]; /* keys that tern has not heard of, with commas; "": none */

@@ -38,6 +38,13 @@ void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
         tern_gguf_put_string(w, key(&k, "rope.scaling.type"), "linear");
         put_f32(&k, "rope.scaling.factor", c->rope_linear);
     }
+    if (c->yarn.factor > 0.0f) {
+        tern_gguf_put_string(w, key(&k, "rope.scaling.type"), "yarn");
+        put_f32(&k, "rope.scaling.factor", c->yarn.factor);
+        put_u32(&k, "rope.scaling.original_context_length", (uint32_t)c->yarn.original);
+        put_f32(&k, "rope.scaling.yarn_beta_fast", c->yarn.beta_fast);
+        put_f32(&k, "rope.scaling.yarn_beta_slow", c->yarn.beta_slow);
+    }
     put_u32(&k, "attention.head_count", c->n_head);
     put_u32(&k, "attention.head_count_kv", c->n_head_kv);
     put_u32(&k, "attention.key_length", c->head_dim);

@@ -9,6 +9,7 @@
 
 #include "runtime/model/block.h"
 #include "runtime/model/rope.h"
+#include "runtime/model/rope_scaling.h"
 
 /* A tensor that the file needs. */
 typedef struct wanted {
@@ -206,7 +207,7 @@ static tern_status add_outer(adding *a, const char *hf, const char *gguf, size_t
  * training, `factor` for those that hardly do, and between them a weighted harmonic mean.
  */
 static tern_status add_rope_factors(adding *a) {
-    const hf_llama3_rope *r = &a->c->llama3;
+    const tern_rope_llama3 *r = &a->c->llama3;
     const size_t half = a->c->head_dim / 2;
     double *frequency = calloc(half, sizeof *frequency);
     a->out->rope_factors = calloc(half, sizeof(float));
@@ -215,14 +216,7 @@ static tern_status add_rope_factors(adding *a) {
         return tern_fail(a->err, TERN_ERR_NOMEM, "no memory for %zu rotation factors", half);
     }
     tern_rope_frequencies((double)a->c->rope_base, 1.0, NULL, a->c->head_dim, frequency);
-    for (size_t i = 0; i < half; i++) {
-        const double turns = r->original_context * frequency[i] / (2.0 * 3.14159265358979323846);
-        const double smooth = (turns - r->low) / (r->high - r->low);
-        const double inside = 1.0 / ((1.0 - smooth) / r->factor + smooth);
-        a->out->rope_factors[i] = (float)(turns > r->high  ? 1.0
-                                          : turns < r->low ? r->factor
-                                                           : inside);
-    }
+    tern_rope_llama3_factors(r, frequency, a->c->head_dim, a->out->rope_factors);
     free(frequency);
     hf_source *s;
     const wanted w = {.name = "rope_freqs.weight", .rows = 1, .cols = half, .vector = true};

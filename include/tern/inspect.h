@@ -109,6 +109,21 @@ void tern_linear_describe(const tern_model *model, const tern_linear *linear,
 TERN_MUST_CHECK tern_status tern_linear_weights(const tern_model *model, const tern_linear *linear,
                                                 const void **bytes, void **made, tern_error *err);
 
+/* ---- what a model computes, and who says so ---------------------------------------------------
+ */
+
+/* One choice among those in which models differ: the activation, norms, rope, the tokenizer. */
+typedef struct tern_model_fact {
+    const char *name; /* "activation"; static storage */
+    const char
+        *from;      /* "file", "architecture": files of it mean that, "guess": numbers of another
+                       model or a usual value stand in; also "asked for", "another file". Static */
+    char text[160]; /* "silu" */
+} tern_model_fact;
+
+/* Writes at most `capacity` facts, in a fixed order; returns how many there are, fewer than 24. */
+size_t tern_model_facts(const tern_model *model, tern_model_fact *facts, size_t capacity);
+
 /* ---- where the time of passes goes ----------------------------------------------------------- */
 
 /*

@@ -36,11 +36,22 @@ typedef struct tern_arch_defaults {
     float norm_eps, rope_base;
 } tern_arch_defaults;
 
+/* How YaRN stretches angles for contexts longer than the model was trained for first. */
+typedef struct tern_rope_yarn {
+    float factor;               /* by which the context grew, at least 1; 0: no YaRN */
+    float original;             /* positions before that */
+    float beta_fast, beta_slow; /* pairs that turn more often than fast in them keep their angles;
+                                   those that turn less often than slow are interpolated */
+    float mix;                  /* 1: between these by how often; 0: all are interpolated */
+} tern_rope_yarn;
+
 /* What layers of one kind share. */
 typedef struct tern_layer_kind {
     uint32_t window;  /* positions that a token attends to, its own included; 0: all up to it */
     float rope_base;  /* the first pair of a head turns by 1 radian a position, the last hardly */
     float rope_scale; /* multiplies angles: 1 / factor of linear scaling */
+    double rope_gain; /* multiplies their cosine and sine; 1 without YaRN's attention factor */
+    tern_rope_yarn yarn;
 } tern_layer_kind;
 
 /*
@@ -55,7 +66,7 @@ typedef struct tern_arch_second_kind {
 typedef struct tern_arch {
     const char *name;     /* general.architecture */
     const char *hf_class; /* "architectures" of a Hugging Face config.json; NULL: not converted */
-    tern_op gate;         /* TERN_OP_GATE_SILU or TERN_OP_GATE_RELU2 */
+    tern_op gate;         /* of the feed-forward part: TERN_OP_GATE_..., unless the file has one */
     tern_op rope;         /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
     unsigned has;         /* bits of tern_block_option */
     bool embedding_head;  /* the head is token_embd even if the file has output.weight */
@@ -71,6 +82,12 @@ const tern_arch *tern_archs(size_t *n);
 
 /* The architecture of that name, or NULL. Static storage. */
 const tern_arch *tern_arch_find(tern_span name);
+
+/*
+ * What graphs of an architecture need that tern does not do, "experts", for messages; NULL: it is
+ * not known. Static storage.
+ */
+const char *tern_arch_missing(tern_span name);
 
 /* Writes "llama, qwen2, ...", for messages, cut off where `size` bytes end; returns `out`. */
 const char *tern_arch_names(char *out, size_t size);

@@ -135,9 +135,12 @@ static void find_angles(pass *p) {
                                   tern_lane_use_all(p->s->sine, bytes, true)};
     tern_lane_enter(&p->lane.lane, uses, 2);
     const tern_part part = tern_lane_part(&p->lane.lane, count);
-    for (size_t i = part.begin; i < part.end; i++)
-        tern_rope_angles(p->model->frequency[i / rows], half, p->batch->at[i % rows].position,
-                         p->s->cosine + i * half, p->s->sine + i * half);
+    for (size_t i = part.begin; i < part.end; i++) {
+        const size_t kind = i / rows;
+        tern_rope_angles(p->model->frequency[kind], p->config->kinds[kind].rope_gain, half,
+                         p->batch->at[i % rows].position, p->s->cosine + i * half,
+                         p->s->sine + i * half);
+    }
 }
 
 /* ---- steps --------------------------------------------------------------------------------- */
@@ -365,7 +368,7 @@ static void activate(pass *p, const float *sub_norm, unsigned forms) {
     const tern_device_rows g = shared(p, p->s->gate, width, width);
     const tern_device_rows u = shared(p, p->s->up, width, width);
     const tern_device_rows y = norm_rows(p, width);
-    const tern_op op = p->config->arch->gate;
+    const tern_op op = p->config->gate;
     if (op == TERN_OP_GATE_RELU2) /* makes 0 of a NaN */
         watch_below(p, &g, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_GATE);
     RUN(p, gate, op, &g, &u, &y);

@@ -27,6 +27,7 @@ typedef struct tern_config {
     uint32_t n_ctx; /* trained for */
     float norm_eps;
     float attention_scale; /* multiplies q . k: 1 / sqrt(head_dim) unless the file has its own */
+    tern_op gate;          /* the architecture's activation, or the file's */
     uint32_t n_kinds;      /* of layers */
     tern_layer_kind kinds[TERN_LAYER_KINDS];
 } tern_config;
@@ -60,7 +61,8 @@ uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer);
 
 /*
  * The rotation frequencies of a kind of layers, *out [n_rot / 2] radians per position, to be freed:
- * those of its base, divided by the factors of rope_freqs.weight where the file has them.
+ * those of its base, divided by the factors of rope_freqs.weight where the file has them, stretched
+ * as the kind says.
  * TERN_ERR_NOMEM, TERN_ERR_TENSOR_SHAPE, TERN_ERR_TENSOR_DATA.
  */
 TERN_MUST_CHECK tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c,

@@ -198,7 +198,7 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
         {&m->rows.quantize_block, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE},
         {&m->rows.rmsnorm, TERN_OP_RMSNORM, TERN_FORMAT_NONE},
         {&m->rows.rope, a->rope, TERN_FORMAT_NONE},
-        {&m->rows.gate, a->gate, TERN_FORMAT_NONE},
+        {&m->rows.gate, m->config.gate, TERN_FORMAT_NONE},
         {&m->rows.add, TERN_OP_ADD, TERN_FORMAT_NONE},
 #define CACHE_ROWS(format)                                                                         \
     {&m->rows.attend[format], TERN_OP_ATTEND, format},                                             \
@@ -278,6 +278,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     m->guard = tern_guard_new(mask);
     m->strict = params->strict;
     m->exact_head = params->exact_head;
+    m->pre_asked = params->pre_tokenizer != NULL;
     m->places = params->places;
     m->choice = params->layout != NULL ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
     if ((s = find_layout(params->layout, &m->ternary, err)) ||

@@ -81,6 +81,7 @@ struct tern_model {
     char *name;         /* general.name or "" */
     bool runnable;      /* weights are loaded */
     bool strict;
+    bool pre_asked;               /* the pre-tokenizer was named when the model was opened */
     bool exact_head;              /* no image of the head */
     uint64_t packed;              /* bytes of the arena */
     tern_reading reading;         /* of ternary tensors */

@@ -102,12 +102,13 @@ void tern_rope_frequencies(double base, double scale, const float *factors, size
     }
 }
 
-void tern_rope_angles(const double *frequency, size_t half, size_t position, float *c, float *s) {
+void tern_rope_angles(const double *frequency, double gain, size_t half, size_t position, float *c,
+                      float *s) {
     for (size_t i = 0; i < half; i++) {
         double sine;
         double cosine;
         tern_sincos((double)position * frequency[i], &sine, &cosine);
-        c[i] = (float)cosine;
-        s[i] = (float)sine;
+        c[i] = (float)(cosine * gain);
+        s[i] = (float)(sine * gain);
     }
 }

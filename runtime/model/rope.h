@@ -17,8 +17,10 @@
 void tern_rope_frequencies(double base, double scale, const float *factors, size_t n_rot,
                            double *frequency);
 
-/* c[i], s[i] = cosine and sine of position * frequency[i], for i < half. Angles up to 2^30. */
-void tern_rope_angles(const double *frequency, size_t half, size_t position, float *c, float *s);
+/* c[i], s[i] = gain times cosine and sine of position * frequency[i], for i < half. Angles up to
+ * 2^30. */
+void tern_rope_angles(const double *frequency, double gain, size_t half, size_t position, float *c,
+                      float *s);
 
 /* The functions themselves, for tests. */
 double tern_log(double x);                                /* positive and normal */

@@ -24,6 +24,13 @@ static const tern_key_rule rules[] = {
     {"rope.scaling.type", TERN_KEY_READ, NULL},
     {"rope.scaling.factor", TERN_KEY_READ, NULL},
     {"rope.scale_linear", TERN_KEY_READ, NULL},
+    {"rope.scaling.original_context_length", TERN_KEY_READ, NULL},
+    {"rope.scaling.attn_factor", TERN_KEY_READ, NULL},
+    {"rope.scaling.yarn_attn_factor", TERN_KEY_READ, NULL},
+    {"rope.scaling.yarn_ext_factor", TERN_KEY_READ, NULL},
+    {"rope.scaling.yarn_beta_fast", TERN_KEY_READ, NULL},
+    {"rope.scaling.yarn_beta_slow", TERN_KEY_READ, NULL},
+    {"hidden_activation", TERN_KEY_READ, NULL},
     /* shapes of tensors decide */
     {"vocab_size", TERN_KEY_TELLS, NULL},
     {"embedding_length_out", TERN_KEY_TELLS, NULL},
@@ -32,15 +39,9 @@ static const tern_key_rule rules[] = {
     {"attention.group_norm_epsilon", TERN_KEY_TELLS, NULL},
     /* how embeddings of texts are made, which tern does not make */
     {"pooling_type", TERN_KEY_TELLS, NULL},
-    /* of yarn and longrope, which rope.scaling.type refuses */
-    {"rope.scaling.original_context_length", TERN_KEY_TELLS, NULL},
+    /* whether the model was trained further after its angles were scaled */
     {"rope.scaling.finetuned", TERN_KEY_TELLS, NULL},
-    {"rope.scaling.yarn_ext_factor", TERN_KEY_TELLS, NULL},
-    {"rope.scaling.yarn_beta_fast", TERN_KEY_TELLS, NULL},
-    {"rope.scaling.yarn_beta_slow", TERN_KEY_TELLS, NULL},
-    {"rope.scaling.attn_factor", TERN_KEY_ONE, "a factor of rotated heads"},
-    {"rope.scaling.yarn_attn_factor", TERN_KEY_ONE, "a factor of rotated heads"},
-    {"rope.scaling.yarn_log_multiplier", TERN_KEY_ZERO, "yarn"},
+    {"rope.scaling.yarn_log_multiplier", TERN_KEY_ZERO, "another attention factor of yarn"},
     {"rope.scaling.alpha", TERN_KEY_FACTOR, "scaling of the rotation's base"},
     {"rope.dimension_sections", TERN_KEY_NEVER, "rotation by several positions"},
     /* of windows */
@@ -157,7 +158,6 @@ static bool is_neutral(tern_key_kind kind, double value, const tern_config *c) {
     case TERN_KEY_ZERO:
     case TERN_KEY_FALSE:
         return value == 0.0;
-    case TERN_KEY_ONE:
     case TERN_KEY_TRUE:
         return value == 1.0;
     case TERN_KEY_FACTOR:
@@ -293,6 +293,42 @@ static bool is_used(tern_span name, const tern_config *c) {
            is_block_tensor(suffix, c->arch);
 }
 
+/* What tensors belong to that tern does not do: how their names begin, or a part of names in
+ * blocks.
+ */
+static const struct {
+    const char *part;
+    const char *what;
+    bool beginning;
+} others[] = {
+    {"v.", "a vision tower", true},
+    {"mm.", "a vision tower", true},
+    {"vision_", "a vision tower", true},
+    {"a.", "a tower of sound", true},
+    {"_exps", "experts", false},
+    {"_shexp", "experts", false},
+    {"ffn_gate_inp", "experts", false},
+    {"ssm_", "state spaces or delta nets", false},
+    {"time_mix", "recurrence", false},
+    {"shortconv", "convolution", false},
+    {"attn_kv_a", "latent attention", false},
+    {"attn_qkv", "matrices of q, k and v in one", false},
+};
+
+/* NULL: nothing that is known. */
+static const char *owner_of(tern_span name) {
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const char *part = others[i].part;
+        const bool found =
+            others[i].beginning
+                ? begins(name, part)
+                : begins(name, "blk.") && memmem(name.data, name.size, part, strlen(part)) != NULL;
+        if (found)
+            return others[i].what;
+    }
+    return NULL;
+}
+
 static tern_status refuse(const tern_gguf *file, const tern_config *c, tern_span name,
                           tern_error *err) {
     const int size = (int)(name.size < 64 ? name.size : 64);
@@ -302,6 +338,10 @@ static tern_status refuse(const tern_gguf *file, const tern_config *c, tern_span
         return tern_fail(err, TERN_ERR_ARCH,
                          "%s: tensor %.*s is of block %u, but %s.block_count is %u",
                          tern_gguf_name(file), size, name.data, block, c->arch->name, c->n_layer);
+    if (owner_of(name) != NULL)
+        return tern_fail(err, TERN_ERR_ARCH,
+                         "%s: tensor %.*s belongs to %s, which is not supported",
+                         tern_gguf_name(file), size, name.data, owner_of(name));
     return tern_fail(err, TERN_ERR_ARCH, "%s: architecture %s does not use tensor %.*s",
                      tern_gguf_name(file), c->arch->name, size, name.data);
 }
@@ -322,7 +362,7 @@ static tern_status check_tensors(const tern_gguf *file, const tern_config *c, te
         const bool spare = c->arch->embedding_head && equals(t->name, "output.weight");
         if (is_used(t->name, c) || (spare && is_embedding_again(file, t)))
             continue;
-        const tern_status status = is_of_graph(t->name) && !spare
+        const tern_status status = (is_of_graph(t->name) || owner_of(t->name) != NULL) && !spare
                                        ? refuse(file, c, t->name, err)
                                        : list(out, "tensor", t->name, err);
         if (status != TERN_OK)

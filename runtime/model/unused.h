@@ -15,7 +15,6 @@ typedef enum tern_key_kind {
     TERN_KEY_READ,   /* anything: config.c reads and checks it */
     TERN_KEY_TELLS,  /* anything: no result depends on it, or only together with a refused key */
     TERN_KEY_ZERO,   /* 0, by which such files say that there is none */
-    TERN_KEY_ONE,    /* 1 */
     TERN_KEY_FACTOR, /* 1, or 0, by which such files say that there is none */
     TERN_KEY_FALSE,
     TERN_KEY_TRUE,

@@ -295,6 +295,12 @@ class _Reader:
         self.scaling = config.get("rope_scaling") or {}
         if self.scaling.get("rope_type") == "linear":
             self.keys[f"{name}.rope.scaling.factor"] = self.scaling["factor"]
+        if self.scaling.get("rope_type") == "yarn":
+            self.keys[f"{name}.rope.scaling.type"] = "yarn"
+            self.keys[f"{name}.rope.scaling.factor"] = self.scaling["factor"]
+            original = self.scaling["original_max_position_embeddings"]
+            self.keys[f"{name}.rope.scaling.original_context_length"] = original
+            self.keys[f"{name}.context_length"] = config["max_position_embeddings"]
 
     def get(self, key, default=None):
         return self.keys.get(key, default)

@@ -250,6 +250,30 @@ class Json(WithModel):
         answer = tern_json("inspect", self.model)
         self.assertIsInstance(answer, dict)
 
+    def test_what_a_model_runs_as(self):
+        """Activation, norms, rope and tokenizer, and who says each: in text, in JSON, and in a run."""
+        facts = {f["name"]: f for f in tern_json("inspect", self.model)["runs_as"]}
+        self.assertEqual(facts["activation"], {"name": "activation", "value": "relu2", "from": "architecture"})
+        self.assertEqual(facts["rope base"]["from"], "file")
+        self.assertIn("before attention, of attended heads", facts["norms"]["value"])
+        self.assertEqual(facts["pre-tokenizer"]["from"], "file")
+        text = tern_text("inspect", self.model)
+        self.assertIn("  activation       relu2 (architecture)\n", text)
+        run = tern("run", "-v", "-m", self.model, "-p", "abc", "-n", 1).stderr.decode()
+        for fact in facts.values():
+            self.assertIn(f"model: {fact['name']} {fact['value']} ({fact['from']})\n", run)
+        file = gguf_edit.read(self.model)
+        arch = file.text("general.architecture")
+        file[f"{arch}.hidden_activation"] = gguf_edit.string("silu")
+        del file[f"{arch}.rope.freq_base"]
+        del file["tokenizer.ggml.pre"]
+        path = Path(self.folder.name) / "says.gguf"
+        path.write_bytes(file.to_bytes())
+        facts = {f["name"]: f for f in tern_json("inspect", path)["runs_as"]}
+        self.assertEqual((facts["activation"]["value"], facts["activation"]["from"]), ("silu", "file"))
+        self.assertEqual((facts["rope base"]["value"], facts["rope base"]["from"]), ("500000", "guess"))
+        self.assertEqual(facts["pre-tokenizer"]["from"], "guess")
+
 
 class Sampling(WithModel):
     def sample(self, seed, *options):

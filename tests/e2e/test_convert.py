@@ -19,6 +19,7 @@ except ImportError:
 PACKED = {"quant_method": "bitnet"}
 MULTIPLIES = PACKED | {"linear_class": "autobitlinear", "quantization_mode": "offline"}
 ONLINE = PACKED | {"linear_class": "autobitlinear", "quantization_mode": "online"}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
 LLAMA3 = {
     "rope_type": "llama3",
     "factor": 8.0,
@@ -62,6 +63,7 @@ class Convert(common.FolderTest):
             "biases": {"attention_bias": True},
             "llama3 scaling": {"rope_scaling": LLAMA3},
             "linear scaling": {"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+            "yarn": {"rope_scaling": YARN},
             "another base": {"rope_theta": 500000.0},
         }.items():
             with self.subTest(name):
@@ -281,7 +283,9 @@ class Convert(common.FolderTest):
             ({"vocab_size": 98}, ["embed_tokens", "97 x 64", "98 x 64"]),
             ({"rms_norm_eps": None}, ["rms_norm_eps"]),
             ({"hidden_act": "gelu"}, ["hidden_act", "gelu"]),
-            ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, ["yarn", "llama3"]),
+            ({"rope_scaling": {"rope_type": "dynamic", "factor": 4.0}}, ["dynamic", "yarn"]),
+            ({"rope_scaling": YARN | {"factor": 0.5}}, ["rope_scaling", "impossible"]),
+            ({"rope_scaling": YARN | {"mscale": 1.0}}, ["mscale", "yarn"]),
             ({"rope_scaling": LLAMA3 | {"factor": 0}}, ["rope_scaling", "impossible"]),
             ({"rope_scaling": {"rope_type": "linear"}}, ["factor", "missing"]),
             ({"partial_rotary_factor": 0.5}, ["partial_rotary_factor"]),

@@ -115,6 +115,33 @@ class Agreement(common.TernTest):
 
         self.check(self.edited("rope", edit), 40, "--noise", "4")
 
+    def test_yarn(self):
+        """All pairs stretched, some, few; with a factor of attention besides; both pairings."""
+        for preset, prefix, original, gain in (
+            ("qwen3-tiny", "qwen3", 128, None),
+            ("qwen3-tiny", "qwen3", 4096, 0.5),
+            ("llama-tiny-f32", "llama", 16, None),
+        ):
+
+            def edit(file):
+                file[f"{prefix}.rope.scaling.type"] = gguf_edit.string("yarn")
+                file[f"{prefix}.rope.scaling.factor"] = gguf_edit.f32(4.0)
+                file[f"{prefix}.rope.scaling.original_context_length"] = gguf_edit.u32(original)
+                if gain is not None:
+                    file[f"{prefix}.rope.scaling.attn_factor"] = gguf_edit.f32(gain)
+
+            self.check(self.edited(f"yarn{original}", edit, preset), 100, "--noise", "4")
+
+    def test_activation_of_the_file(self):
+        """A file may name its activation, whatever its architecture's own is."""
+        for preset, prefix, name in (
+            ("bitnet-tiny", "bitnet-b1.58", "silu"),
+            ("llama-tiny-q4_0", "llama", "relu2"),
+        ):
+            key = f"{prefix}.hidden_activation"
+            edit = lambda f, key=key, name=name: f.__setitem__(key, gguf_edit.string(name))
+            self.check(self.edited(name, edit, preset), 40, "--noise", "4")
+
     def test_attention_scale(self):
         key = "bitnet-b1.58.attention.scale"
         edit = lambda f: f.__setitem__(key, gguf_edit.f32(0.5))

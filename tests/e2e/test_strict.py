@@ -111,13 +111,13 @@ class Strict(common.TernTest):
             self.assertEqual(tern("run", "-m", self.model, "--tokens", 1, "--isa", isa).returncode, 2)
         file = gguf_edit.read(self.model)
         arch = file.text("general.architecture")
-        file[f"{arch}.rope.scaling.type"] = gguf_edit.string("yarn")
+        file[f"{arch}.rope.scaling.type"] = gguf_edit.string("dynamic")
         file[f"{arch}.rope.scaling.factor"] = gguf_edit.f32(4.0)
-        path = self.folder / "yarn.gguf"
+        path = self.folder / "dynamic.gguf"
         path.write_bytes(file.to_bytes())
         for options in ((), ("--strict",)):
             result = tern("run", "-m", path, "--tokens", 1, *options)
-            self.assert_one_line_error(result, contains=["rope scaling 'yarn'"])
+            self.assert_one_line_error(result, contains=["rope scaling 'dynamic'"])
 
     def test_own_choice(self):
         """Switching sets off is a choice, nothing stands in."""

@@ -69,20 +69,43 @@ def relu2(g):
     return np.maximum(g, 0) ** 2
 
 
-def rope_angles(positions, n_rot, base, factors=1.0, scale=1.0):
+def rope_angles(positions, n_rot, base, factors=1.0, scale=1.0, yarn=None):
     """[position, n_rot / 2]: by how much each pair turns."""
     i = np.arange(n_rot // 2)
-    return np.outer(positions, base ** (-2.0 * i / n_rot) / factors * scale)
+    frequency = base ** (-2.0 * i / n_rot) / factors * scale
+    return np.outer(positions, frequency if yarn is None else yarn.stretch(frequency, base))
 
 
-def rope(x, angles, pairing):
+class Yarn(NamedTuple):
+    """YaRN, as its paper has it (arXiv 2309.00071, 3.2): pairs by how often they turn in the context."""
+
+    factor: float
+    original: float  # positions of the context before
+    fast: float  # turns from which on a pair is left as it is
+    slow: float  # turns up to which it is interpolated
+
+    def stretch(self, frequency, base):
+        half = len(frequency)
+        low, high = (
+            2 * half * np.log(self.original / (turns * 2 * np.pi)) / (2 * np.log(base))
+            for turns in (self.fast, self.slow)
+        )
+        low, high = max(np.floor(low), 0), min(np.ceil(high), 2 * half - 1)
+        interpolated = np.clip((np.arange(half) - low) / max(high - low, 0.001), 0, 1)
+        return frequency / self.factor * interpolated + frequency * (1 - interpolated)
+
+    def gain(self):
+        return 0.1 * np.log(self.factor) + 1
+
+
+def rope(x, angles, pairing, gain=1.0):
     """Turns the first dimensions of x[position, head, dim]; the rest passes through."""
     half = angles.shape[1]
     first, second = {
         "norm": (slice(0, 2 * half, 2), slice(1, 2 * half, 2)),
         "neox": (slice(0, half), slice(half, 2 * half)),
     }[pairing]
-    c, s = np.cos(angles)[:, None, :], np.sin(angles)[:, None, :]
+    c, s = gain * np.cos(angles)[:, None, :], gain * np.sin(angles)[:, None, :]
     y = x.copy()
     y[..., first] = x[..., first] * c - x[..., second] * s
     y[..., second] = x[..., first] * s + x[..., second] * c
@@ -202,7 +225,9 @@ class Model:
         self.eps = float(self._get("attention.layer_norm_rms_epsilon"))
         self.n_rot = self._number("rope.dimension_count", self.head_dim)
         self.base = float(self._get("rope.freq_base", 10000.0))
-        self.rope_scale = self._rope_scale()
+        self.rope_scale, self.yarn = self._rope_scaling()
+        self.rope_gain = self._get("rope.scaling.attn_factor", 1.0)
+        self.rope_gain *= self.yarn.gain() if self.yarn else 1.0
         self.vocabulary = container.tensor("token_embd.weight").rows
 
     def _get(self, key, default=None):
@@ -214,12 +239,24 @@ class Model:
             raise ValueError(f"{self.name}.{key}: one integer for all layers expected")
         return value
 
-    def _rope_scale(self):
+    def _rope_scaling(self):
         kind = self._get("rope.scaling.type", "linear")
-        if kind not in ("none", "linear"):
+        if kind not in ("none", "linear", "yarn"):
             raise ValueError(f"rope scaling {kind} is not known to the oracle")
         factor = self._get("rope.scaling.factor", self._get("rope.scale_linear", 1.0))
-        return 1.0 if kind == "none" or factor == 0 else 1.0 / factor
+        if kind == "yarn":
+            return 1.0, Yarn(
+                factor,
+                self._number("rope.scaling.original_context_length", self._number("context_length")),
+                self._get("rope.scaling.yarn_beta_fast", 32.0),
+                self._get("rope.scaling.yarn_beta_slow", 1.0),
+            )
+        return (1.0 if kind == "none" or factor == 0 else 1.0 / factor), None
+
+    def _activation(self):
+        known = {"silu": silu, "swish": silu, "relu2": relu2, "relu_squared": relu2}
+        name = self._get("hidden_activation", "")
+        return known[name] if name else self.arch.activation
 
     def logits(self, tokens, kv="f16"):
         """float64[position, vocabulary] of a sequence that begins at position 0."""
@@ -237,7 +274,7 @@ class Model:
     def _angles(self, n):
         name = "rope_freqs.weight"  # what each pair's angle is divided by; optional
         factors = self.file.vector(name) if self.file.has(name) else 1.0
-        return rope_angles(np.arange(n), self.n_rot, self.base, factors, self.rope_scale)
+        return rope_angles(np.arange(n), self.n_rot, self.base, factors, self.rope_scale, self.yarn)
 
     def _attention(self, layer, h, angles, kv):
         a = self._norm(f"blk.{layer}.attn_norm", h) if self.arch.pre_norms else h
@@ -251,17 +288,20 @@ class Model:
             raise ValueError(f"layer {layer}: head counts disagree with the projections")
         if self.arch.head_norms:
             q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
-        k, v = store(rope(k, angles, self.arch.pairing), kv), store(v, kv)
+        k, v = store(self._turn(k, angles), kv), store(v, kv)
         self.cache.append((k, v))
-        o = attention(rope(q, angles, self.arch.pairing), k, v, kv, self._get("attention.scale", 0.0))
+        o = attention(self._turn(q, angles), k, v, kv, self._get("attention.scale", 0.0))
         if self.arch.sub_norms:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
         return self._result(layer, "post_attention_norm", self._project(layer, "attn_output", o))
 
+    def _turn(self, x, angles):
+        return rope(x, angles, self.arch.pairing, self.rope_gain)
+
     def _feed_forward(self, layer, h):
         f = self._norm(f"blk.{layer}.ffn_norm", h) if self.arch.pre_norms else h
         gate, up = self._project(layer, "ffn_gate", f), self._project(layer, "ffn_up", f)
-        t = self.arch.activation(gate) * up
+        t = self._activation()(gate) * up
         if self.arch.sub_norms:
             t = self._norm(f"blk.{layer}.ffn_sub_norm", t)
         return self._result(layer, "post_ffw_norm", self._project(layer, "ffn_down", t))

@@ -13,6 +13,7 @@
 #include "tools/model/loader.h"
 #include "tools/model/memory_plan.h"
 #include "tools/model/metadata_values.h"
+#include "tools/model/model_facts.h"
 #include "tools/model/model_hint.h"
 #include "tools/model/placement.h"
 
@@ -159,6 +160,7 @@ static bool print_plan(const inspection *n) {
         m->architecture, m->name, m->n_layer, m->n_embd, m->n_ff, m->n_head, m->n_head_kv,
         m->head_dim, m->n_vocab, m->n_ctx_train);
     print_tokenizer(&n->l);
+    model_facts_print(n->l.model);
     out_print("\n");
     if (runs_here(n))
         memory_plan_print(&n->plan, m);
@@ -244,6 +246,7 @@ static bool add_model(const inspection *n, json_t *root) {
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
     json_set_kernels(root, &n->l);
     json_object_set_new(root, "unused", unused_json(n));
+    json_object_set_new(root, "runs_as", model_facts_json(n->l.model));
     const char *doubt = tern_model_doubt(n->l.model);
     if (doubt != NULL)
         json_object_set_new(root, "doubt", json_string(doubt));

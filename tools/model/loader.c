@@ -10,6 +10,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/targets.h"
 #include "tools/model/memory_plan.h"
+#include "tools/model/model_facts.h"
 #include "tools/model/model_folder.h"
 #include "tools/model/model_hint.h"
 #include "tools/model/placement.h"
@@ -195,6 +196,8 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     placement_report_replicas(&l->loading);
     if (options_switch(o, OPT_VERBOSE))
         report_loading(l);
+    if (options_switch(o, OPT_VERBOSE))
+        model_facts_remark(l->model);
     if (l->tokenizer != NULL && options_switch(o, OPT_VERBOSE))
         loader_report_tokenizer(l->tokenizer, path);
     return EXIT_DONE;

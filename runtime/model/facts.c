@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a model computes that differs from model to model, and who said so. */
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/model/config_internal.h"
+#include "runtime/model/model.h"
+#include "tern/inspect.h"
+
+static const char of_file[] = "file", of_arch[] = "architecture", of_guess[] = "guess";
+
+/* Facts as they are listed. */
+typedef struct listing {
+    const tern_model *m;
+    tern_model_fact *facts;
+    size_t capacity, n; /* n: that there are */
+} listing;
+
+static bool has_key(const tern_model *m, const char *suffix) {
+    char key[TERN_KEY_BYTES];
+    snprintf(key, sizeof key, "%s.%s", m->config.arch->name, suffix);
+    return tern_gguf_find(m->file, key) != NULL;
+}
+
+/* Who says the value of a key: the numbers of another model, where they stand in, are a guess. */
+static const char *source_of(const tern_model *m, const char *suffix) {
+    return has_key(m, suffix) ? of_file : m->config.arch->defaults != NULL ? of_guess : of_arch;
+}
+
+/* A fact's text; NULL: it is only counted. */
+static void tell(tern_model_fact *fact, const char *format, ...) TERN_PRINTF(2, 3);
+static void tell(tern_model_fact *fact, const char *format, ...) {
+    va_list values;
+    if (fact == NULL)
+        return;
+    va_start(values, format);
+    (void)vsnprintf(fact->text, sizeof fact->text, format, values);
+    va_end(values);
+}
+
+/* The next fact without its text; NULL: there is no room. */
+static tern_model_fact *next(listing *l, const char *name, const char *from) {
+    static const tern_model_fact empty = {.name = NULL};
+    if (l->n++ >= l->capacity)
+        return NULL;
+    tern_model_fact *fact = &l->facts[l->n - 1];
+    *fact = empty;
+    fact->name = name;
+    fact->from = from;
+    return fact;
+}
+
+#define TELL(l, name, from, ...) tell(next(l, name, from), __VA_ARGS__)
+
+/* ---- the graph ----------------------------------------------------------------------------- */
+
+static const char *activation_name(tern_op gate) {
+    switch (gate) {
+    case TERN_OP_GATE_RELU2:
+        return "relu2";
+    default:
+        return "silu";
+    }
+}
+
+static void tell_norms(listing *l) {
+    static const struct {
+        unsigned bit;
+        const char *where;
+    } places[] = {
+        {TERN_HAS_ATTN_NORM, "before attention"},
+        {TERN_HAS_QK_NORMS, "of heads of q and k"},
+        {TERN_HAS_ATTN_SUB_NORM, "of attended heads"},
+        {TERN_HAS_ATTN_POST_NORM, "after attention"},
+        {TERN_HAS_FFN_NORM, "before feed-forward"},
+        {TERN_HAS_FFN_SUB_NORM, "before down"},
+        {TERN_HAS_FFN_POST_NORM, "after feed-forward"},
+    };
+    char text[sizeof l->facts->text] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if ((l->m->config.arch->has & places[i].bit) != 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
+                                     places[i].where);
+    TELL(l, "norms", of_arch, "%s", text);
+    TELL(l, "norm epsilon", source_of(l->m, "attention.layer_norm_rms_epsilon"), "%g",
+         (double)l->m->config.norm_eps);
+}
+
+static void tell_scaling(listing *l) {
+    const tern_layer_kind *kind = &l->m->config.kinds[0];
+    const bool said = has_key(l->m, "rope.scaling.type") || has_key(l->m, "rope.scaling.factor") ||
+                      has_key(l->m, "rope.scale_linear");
+    if (tern_gguf_find_tensor(l->m->file, "rope_freqs.weight") != NULL)
+        TELL(l, "rope factors", of_file, "tensor rope_freqs.weight");
+    if (kind->yarn.factor > 0.0f)
+        TELL(l, "rope scaling", of_file, "yarn, factor %g of %g positions, gain %.6g",
+             (double)kind->yarn.factor, (double)kind->yarn.original, kind->rope_gain);
+    else if (kind->rope_scale != 1.0f)
+        TELL(l, "rope scaling", of_file, "linear, factor %g", (double)(1.0f / kind->rope_scale));
+    else
+        TELL(l, "rope scaling", said ? of_file : of_arch, "none");
+}
+
+static void tell_rope(listing *l) {
+    const tern_config *c = &l->m->config;
+    TELL(l, "rope pairs", of_arch, "%s, %u of %u dimensions of a head",
+         c->arch->rope == TERN_OP_ROPE_NEOX ? "halves (neox)" : "neighbours (norm)", c->n_rot,
+         c->head_dim);
+    TELL(l, "rope base", source_of(l->m, "rope.freq_base"), "%g", (double)c->kinds[0].rope_base);
+    tell_scaling(l);
+}
+
+/* ---- the tokenizer ------------------------------------------------------------------------- */
+
+static void tell_tokenizer(listing *l) {
+    const tern_tokenizer *t = l->m->tokenizer;
+    if (t == NULL) {
+        TELL(l, "tokenizer", of_file, "none");
+        return;
+    }
+    const bool own = strcmp(tern_tokenizer_file(t), tern_gguf_name(l->m->file)) == 0;
+    const char *from = own ? of_file : "another file";
+    const char *pre = tern_tokenizer_pre(t);
+    TELL(l, "tokenizer", from, "%s, %zu tokens", tern_tokenizer_kind(t), tern_tokenizer_size(t));
+    if (pre[0] == '\0')
+        return;
+    if (l->m->pre_asked)
+        from = "asked for";
+    else if (own && tern_gguf_find(l->m->file, "tokenizer.ggml.pre") == NULL)
+        from = of_guess;
+    TELL(l, "pre-tokenizer", from, "%s", pre);
+}
+
+size_t tern_model_facts(const tern_model *m, tern_model_fact *facts, size_t capacity) {
+    listing l = {.m = m, .facts = facts, .capacity = capacity};
+    TELL(&l, "activation", has_key(m, "hidden_activation") ? of_file : of_arch, "%s",
+         activation_name(m->config.gate));
+    tell_norms(&l);
+    tell_rope(&l);
+    tell_tokenizer(&l);
+    return l.n;
+}
