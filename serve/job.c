@@ -140,6 +140,7 @@ tern_request job_request(const job *j, size_t i) {
                           .branches = a->n,
                           .max_tokens = a->prompt_only ? 0 : wanted,
                           .ignore_end = a->ignore_end,
+                          .draft = replay ? TERN_DRAFT_NEVER : j->place.draft,
                           .stop_texts = a->stops,
                           .n_stop_texts = a->n_stops,
                           .drop_space = j->form->trims,

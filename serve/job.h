@@ -24,6 +24,7 @@ typedef struct job_place {
     uint32_t n_ctx, threads;
     const receipt_maker *receipts;
     bool audits; /* answers are repeated when there is time */
+    tern_draft_mode draft;
 } job_place;
 
 enum { JOB_LOG_PARTS = 4 };

@@ -198,7 +198,8 @@ static void set_rules(server *s) {
                            .n_ctx = n_ctx,
                            .threads = tern_engine_now(s->engine).threads,
                            .receipts = c->receipts,
-                           .audits = c->audit != NULL};
+                           .audits = c->audit != NULL,
+                           .draft = c->draft};
 }
 
 static tern_status open_parts(server *s, tern_error *err) {

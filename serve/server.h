@@ -29,6 +29,7 @@ typedef struct server_config {
     tern_sampler_params sampling;  /* where a request says nothing */
     bool seeded;                   /* so does the seed */
     size_t max_tokens;             /* 0: until the context is full */
+    tern_draft_mode draft;         /* of all requests */
     const receipt_maker *receipts; /* NULL: there are none */
     double stalled_seconds;        /* that a pass takes when something is wrong */
     bool logs;                     /* a line for each request */

@@ -126,9 +126,11 @@ typedef struct tern_request {
     const uint8_t *space; /* [TERN_SPACE_BYTES] computed pages are shared only among requests of the
                              same name; NULL: zeros */
     int32_t priority;     /* larger ones are admitted first */
-    double deadline_seconds;  /* from now; what has not ended by then is ended. 0: none */
-    tern_mask_hook *mask;     /* NULL: all tokens may follow */
-    tern_guess_hook *guess;   /* NULL: nothing is guessed */
+    double deadline_seconds; /* from now; what has not ended by then is ended. 0: none */
+    tern_mask_hook *mask;    /* NULL: all tokens may follow */
+    tern_guess_hook *guess;  /* NULL: nothing is guessed */
+    tern_draft_mode draft;   /* where `guess` is NULL: the engine guesses by itself, from what stood
+                                in the sequence before. Takes 12 bytes for each position */
     tern_logits_hook *logits; /* of the prompt from prompt_from on and of all positions that a token
                                  is picked from, or the last one of prompt_only. NULL: of none */
     void *user;               /* of hooks */

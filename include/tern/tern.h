@@ -442,19 +442,33 @@ typedef struct tern_generation {
     double prefill_seconds, decode_seconds, first_token_seconds;
     double p50_ms, p95_ms; /* of the time between tokens */
     tern_stop_reason stop;
+    size_t n_drafted, n_accepted; /* tokens that were guessed; of these, that were right */
 } tern_generation;
+
+/*
+ * Whether tokens are guessed from what stood in the sequence before, and computed in one pass with
+ * the last token. Those that would have been picked are kept. Tokens, random numbers,
+ * log-probabilities and digests are the same in every mode, and so is what a session holds
+ * afterwards; only times differ.
+ */
+typedef enum tern_draft_mode {
+    TERN_DRAFT_NEVER,
+    TERN_DRAFT_WHERE_IT_PAYS, /* as many as measured times and earlier guesses recommend */
+    TERN_DRAFT_ALWAYS         /* as many as there are, for tests */
+} tern_draft_mode;
 
 typedef struct tern_generate_params {
     size_t max_tokens;
     bool ignore_end;            /* go on after the model's end-of-text tokens */
     const int32_t *stop_tokens; /* [n_stop_tokens] further tokens that end the text */
     size_t n_stop_tokens;
+    tern_draft_mode draft; /* takes 12 bytes for each position of the session, while it runs */
 } tern_generate_params;
 
 /*
  * Evaluates the prompt after what the session holds, then picks and evaluates up to max_tokens
  * tokens. A token that ends the text is neither reported nor evaluated. `callback` and `result` may
- * be NULL.
+ * be NULL. With guesses more positions may be computed than tokens are reported, never kept.
  */
 TERN_MUST_CHECK tern_status tern_generate(tern_session *session, tern_sampler *sampler,
                                           const int32_t *prompt, size_t n_prompt,
@@ -479,7 +493,8 @@ typedef struct tern_forward_model {
 
 /*
  * tern_generate over a forward pass of the caller's: the same loop, sampler, stops and callbacks.
- * The vocabulary's size is the sampler's. An error of `forward` ends it and is its error.
+ * The vocabulary's size is the sampler's. Nothing is guessed. An error of `forward` ends it and is
+ * its error.
  */
 TERN_MUST_CHECK tern_status tern_generate_with(const tern_forward_model *model,
                                                tern_sampler *sampler, const int32_t *prompt,

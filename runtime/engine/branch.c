@@ -109,6 +109,8 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
                                         .stop_tokens = b->stop_tokens,
                                         .n_stop_tokens = r->n_stop_tokens};
     status = open_text(b, f, r, err);
+    if (status == TERN_OK && b->draft_mode != TERN_DRAFT_NEVER)
+        status = tern_draft_new(b->job.most, NULL, &b->draft, err);
     return status == TERN_OK ? open_sampler(b, r, f->n_vocab, err) : status;
 }
 
@@ -121,6 +123,7 @@ tern_status tern_branch_new(const tern_branch_frame *frame, const tern_request *
     b->job.priority = request->priority;
     b->mask = request->mask;
     b->guess = request->prompt_only ? NULL : request->guess;
+    b->draft_mode = request->prompt_only || b->guess != NULL ? TERN_DRAFT_NEVER : request->draft;
     b->user = request->user;
     b->figures.n_prompt = request->n_tokens;
     tern_sha256_start(&b->digest);
@@ -138,6 +141,7 @@ void tern_branch_free(tern_branch **branch) {
         return;
     tern_sampler_free(&b->sampler);
     tern_answer_text_free(&b->text);
+    tern_draft_free(&b->draft);
     free(b->tokens);
     free(b->stop_tokens);
     free(b->likeliest);
@@ -152,16 +156,36 @@ tern_progress tern_branch_progress(const tern_branch *b) {
         .branch = b->index, .tokens = b->tokens, .n = b->job.n_tokens, .n_prompt = b->n_prompt};
 }
 
-void tern_branch_guess(tern_branch *b, uint32_t n_vocab) {
+bool tern_branch_guesses(const tern_branch *b) {
+    return b->guess != NULL || b->draft != NULL;
+}
+
+/* How many of n guesses of its own are worth it. */
+static size_t choose(const tern_branch *b, const tern_draft_costs *costs, size_t n, bool pays,
+                     tern_draft_pass *pass) {
+    if (b->draft_mode == TERN_DRAFT_WHERE_IT_PAYS)
+        return pays ? tern_draft_choose(b->draft, costs, n, pass) : 0;
+    pass->rows += (uint32_t)n;
+    return n;
+}
+
+void tern_branch_guess(tern_branch *b, uint32_t n_vocab, const tern_draft_costs *costs, bool pays,
+                       tern_draft_pass *pass) {
     const tern_progress progress = tern_branch_progress(b);
     int32_t *guesses = b->tokens + b->job.n_tokens;
     const size_t room = b->job.most - b->job.n_tokens - 1; /* one is picked after them */
     const size_t most = room < TERN_MOST_GUESSES ? room : TERN_MOST_GUESSES;
-    const size_t told = b->guess(b->user, &progress, guesses, most);
+    const size_t told = b->draft != NULL ? tern_draft_guesses(b->draft, guesses, most)
+                                         : b->guess(b->user, &progress, guesses, most);
     size_t n = 0;
     while (n < told && n < most && guesses[n] >= 0 && (uint32_t)guesses[n] < n_vocab)
         n++;
-    b->job.n_guesses = (uint32_t)n;
+    b->job.n_guesses = (uint32_t)choose(b, costs, n, pays, pass);
+}
+
+void tern_branch_guess_no_more(tern_branch *b) {
+    b->guess = NULL;
+    tern_draft_free(&b->draft);
 }
 
 /* ---- a pick -------------------------------------------------------------------------------- */
@@ -215,6 +239,8 @@ bool tern_branch_take(tern_branch *b, int32_t token, tern_text_part *part) {
     b->tokens[b->job.n_tokens++] = token;
     b->figures.n_generated++;
     tern_sampler_accept(b->sampler, token);
+    if (b->draft != NULL)
+        tern_draft_picked(b->draft, b->tokens, b->job.n_tokens);
     *part = (tern_text_part){.bytes = ""};
     if (b->text != NULL)
         part->bytes = tern_answer_text_push(b->text, token, &part->size);

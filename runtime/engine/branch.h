@@ -8,6 +8,7 @@
  */
 
 #include "base/sha256.h"
+#include "runtime/draft/draft.h"
 #include "runtime/engine/schedule.h"
 #include "runtime/sample/end_of_text.h"
 #include "runtime/sample/sampler.h"
@@ -34,6 +35,8 @@ typedef struct tern_branch {
     uint8_t space[TERN_SPACE_BYTES];
     tern_mask_hook *mask;
     tern_guess_hook *guess;
+    tern_draft *draft; /* NULL: the hook guesses, or nothing does */
+    tern_draft_mode draft_mode;
     void *user;
     tern_logits_hook *logits;
     bool logprobs, prompt_logprobs, prompt_only;
@@ -79,8 +82,16 @@ void tern_branch_free(tern_branch **branch);
 
 tern_progress tern_branch_progress(const tern_branch *b);
 
-/* Asks for guesses, which stand after the tokens until the next pass. */
-void tern_branch_guess(tern_branch *b, uint32_t n_vocab);
+/* Whether anything guesses what follows. */
+bool tern_branch_guesses(const tern_branch *b);
+
+/* Asks for guesses, which stand after the tokens until the next pass, and adds them to *pass, what
+ * is planned of it so far: the branch's last token is in it. pays: own guesses may be wanted. */
+void tern_branch_guess(tern_branch *b, uint32_t n_vocab, const tern_draft_costs *costs, bool pays,
+                       tern_draft_pass *pass);
+
+/* No further guesses: a pass failed that had some. */
+void tern_branch_guess_no_more(tern_branch *b);
 
 /* Tells the sampler what may follow. allowed[words] is scratch that must stay until the pick. */
 TERN_MUST_CHECK tern_status tern_branch_mask(tern_branch *b, uint64_t *allowed, size_t words);

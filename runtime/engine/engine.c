@@ -12,6 +12,7 @@ enum {
     DEFAULT_QUEUE = 256,
     DEFAULT_BATCH = 128,
     DEFAULT_AHEAD = 1024,
+    LEAST_PICKS = 8, /* of few sequences: guessed tokens whose picks read the head together */
     MOST_BRANCHES = 1 << 20
 };
 
@@ -49,6 +50,7 @@ static tern_status set_params(tern_engine *e, const tern_engine_params *p, tern_
         return tern_fail(err, TERN_ERR_ARG, "%u sequences or a queue of %u exceed %u",
                          e->params.n_sequences, e->params.n_queue, (unsigned)MOST_BRANCHES);
     e->n_branches = e->params.n_sequences + e->params.n_queue;
+    e->n_picks = e->params.n_sequences > LEAST_PICKS ? e->params.n_sequences : LEAST_PICKS;
     return TERN_OK;
 }
 
@@ -92,7 +94,7 @@ static bool reserve_lists(tern_engine *e) {
     e->spans = calloc(n, sizeof *e->spans);
     e->picks = calloc(n, sizeof *e->picks);
     e->picking = calloc(n, sizeof(tern_engine_span *));
-    e->sums = calloc(n, sizeof *e->sums);
+    e->sums = calloc(e->n_picks, sizeof *e->sums);
     e->allowed = calloc(n * e->words, sizeof *e->allowed);
     return e->now != NULL && e->over != NULL && e->live != NULL && e->events != NULL &&
            e->plan != NULL && e->passing != NULL && e->spans != NULL && e->picks != NULL &&
@@ -104,7 +106,7 @@ static tern_status open_parts(tern_engine *e, uint32_t pages, tern_error *err) {
     const tern_runner_params runner = {.threads = p->threads,
                                        .n_batch = p->n_batch,
                                        .n_ctx = e->frame.n_ctx,
-                                       .n_picks = p->n_sequences};
+                                       .n_picks = e->n_picks};
     const tern_schedule_params schedule = {.n_pages = pages,
                                            .n_ctx = p->n_ctx,
                                            .n_jobs = p->n_sequences,
@@ -384,11 +386,19 @@ static void schedule_new(tern_engine *e) {
     }
 }
 
+/* Guesses of all that decode. While prompts are read the rest of the pass is theirs. */
 static void ask_for_guesses(tern_engine *e) {
+    uint32_t running = 0, decoding = 0;
+    for (size_t i = 0; i < e->n_now; i++) {
+        const tern_job *job = &e->now[i]->job;
+        running += job->is_running;
+        decoding += job->is_running && tern_job_decodes(job);
+    }
+    tern_draft_pass pass = {.rows = decoding, .tokens = decoding};
     for (size_t i = 0; i < e->n_now; i++) {
         tern_branch *b = e->now[i];
-        if (b->guess != NULL && b->job.is_running && b->job.computed + 1 == b->job.n_tokens)
-            tern_branch_guess(b, e->frame.n_vocab);
+        if (b->job.is_running && tern_job_decodes(&b->job) && tern_branch_guesses(b))
+            tern_branch_guess(b, e->frame.n_vocab, &e->draft_costs, decoding == running, &pass);
     }
 }
 
@@ -398,6 +408,8 @@ static void note_admissions(tern_engine *e) {
         if (b->was_admitted || !b->job.is_running)
             continue;
         b->was_admitted = true;
+        if (b->draft != NULL)
+            tern_draft_given(b->draft, b->tokens, b->job.n_tokens);
         b->figures.n_shared = b->job.n_shared;
         b->figures.queued_seconds = tern_engine_clock(e) - b->submitted;
     }

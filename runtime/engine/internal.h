@@ -23,6 +23,7 @@ struct tern_engine {
     tern_engine_params params; /* without zeros for defaults */
     tern_branch_frame frame;
     uint32_t n_branches; /* that there may be at once */
+    uint32_t n_picks;    /* rows of logits that are there at once */
     int refused;         /* errno of the first place that the system refused to the pool */
 
     /* of the thread that makes steps */
@@ -30,7 +31,8 @@ struct tern_engine {
     tern_runner *runner;
     tern_schedule *schedule;
     tern_pass_costs costs;
-    tern_branch **now; /* [n_now <= n_branches] those of this step */
+    tern_draft_costs draft_costs; /* of passes in which all sequences decode */
+    tern_branch **now;            /* [n_now <= n_branches] those of this step */
     size_t n_now;
     tern_branch **over; /* [n_over <= n_branches] whose events wait to be read */
     size_t n_over;
@@ -42,7 +44,7 @@ struct tern_engine {
     size_t n_spans;
     tern_pick *picks;
     tern_engine_span **picking; /* whose picks these are */
-    double *sums;               /* [n_sequences] as are rows of logits that are there at once */
+    double *sums;               /* [n_picks] */
     uint64_t *allowed;          /* [n_sequences][words] */
     size_t words;               /* of a set of tokens */
 

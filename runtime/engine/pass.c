@@ -9,6 +9,7 @@
 
 #include "base/logprob.h"
 #include "runtime/engine/internal.h"
+#include "runtime/sample/logit_source.h"
 
 /* Hands the plan to the runner; returns how many rows there are. */
 static uint32_t line_up(tern_engine *e, size_t n) {
@@ -36,6 +37,17 @@ static uint32_t line_up(tern_engine *e, size_t n) {
 static void fail(tern_engine_span *s) {
     tern_branch_stop(s->branch, TERN_END_ERROR);
     s->goes_on = false;
+}
+
+/* A span's numbers overflowed: perhaps those of guesses, which the sequence never has. */
+static void fail_pass(tern_engine_span *s, const tern_plan_span *p) {
+    if (p->picks <= 1) {
+        fail(s);
+        return;
+    }
+    s->branch->error = (tern_error){0};
+    s->goes_on = false;
+    tern_branch_guess_no_more(s->branch);
 }
 
 /* An event of a token, whose likeliest alternatives are the last that were noted. */
@@ -166,6 +178,15 @@ static void pick_with_logits(tern_engine *e, tern_engine_span *s, const tern_pla
     take(e, s, p, token, b->logprobs ? (double)logits[token] - sum : 0.0, n);
 }
 
+/* Picks of rows that follow each other read the head once, when guesses make several of them. */
+static void foresee(tern_engine *e, size_t rows) {
+    bool bounds = false;
+    for (size_t i = 0; i < e->n_spans; i++)
+        bounds |= tern_bounds_help(e->spans[i].branch->sampler);
+    if (rows > e->n_spans)
+        tern_runner_foresee(e->runner, 0, rows, !bounds);
+}
+
 /* A token of the next row of every span that goes on; false when there was none. */
 static bool pick_round(tern_engine *e) {
     size_t n = 0;
@@ -202,15 +223,26 @@ static uint32_t kept_of(const tern_plan_span *p, const tern_engine_span *s) {
     return p->picks > 0 ? p->n - p->picks + s->taken : p->n;
 }
 
+static bool all_decode(const tern_engine *e, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (e->plan[i].picks < e->plan[i].n)
+            return false;
+    return true;
+}
+
 void tern_engine_pass(tern_engine *e, size_t n) {
     const double start = tern_engine_clock(e);
     const uint32_t rows = line_up(e, n);
     e->n_spans = n;
     tern_runner_run(e->runner, &e->pool, e->passing, n);
+    if (all_decode(e, n))
+        tern_draft_costs_add(&e->draft_costs, rows, tern_engine_clock(e) - start);
     for (size_t i = 0; i < n; i++)
         if (tern_runner_check(e->runner, i, &e->spans[i].branch->error) != TERN_OK)
-            fail(&e->spans[i]);
+            fail_pass(&e->spans[i], &e->plan[i]);
     report_prompts(e, n);
+    if (all_decode(e, n))
+        foresee(e, rows);
     while (pick_round(e)) {
     }
     for (size_t i = 0; i < n; i++)

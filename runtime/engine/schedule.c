@@ -287,10 +287,6 @@ static bool extend_all(tern_schedule *s) {
 
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
-static bool decodes(const tern_job *job) {
-    return job->computed + 1 == job->n_tokens;
-}
-
 static void take_pages(tern_schedule *s, tern_job *job, uint32_t positions) {
     while (job->n_pages < tern_pages_of(positions)) {
         job->pages[job->n_pages++] = tern_pages_take(s->pages);
@@ -325,7 +321,7 @@ size_t tern_schedule_plan(tern_schedule *s, const tern_pass_costs *costs, double
         admit_all(s);
     uint32_t n_decode = 0;
     for (uint32_t i = 0; i < s->n_running; i++)
-        n_decode += decodes(s->running[i]);
+        n_decode += tern_job_decodes(s->running[i]);
     const uint32_t n_read = s->n_running - n_decode;
     const uint32_t rows = rows_of_pass(s, costs, gap, n_decode);
     uint32_t left = rows - n_decode;
@@ -335,7 +331,7 @@ size_t tern_schedule_plan(tern_schedule *s, const tern_pass_costs *costs, double
     size_t n = 0;
     for (uint32_t i = 0; i < s->n_running; i++) {
         tern_job *job = s->running[i];
-        if (!decodes(job))
+        if (!tern_job_decodes(job))
             continue;
         job->n_guesses = smaller(job->n_guesses, guesses);
         guesses -= job->n_guesses;
@@ -344,7 +340,7 @@ size_t tern_schedule_plan(tern_schedule *s, const tern_pass_costs *costs, double
     }
     for (uint32_t i = 0; i < s->n_running && left > 0; i++) {
         tern_job *job = s->running[i];
-        if (decodes(job))
+        if (tern_job_decodes(job))
             continue;
         const uint32_t piece = smaller(job->n_tokens - job->computed, left);
         left -= piece;

@@ -53,6 +53,11 @@ struct tern_job {
     uint32_t slot;      /* while it runs: 0 .. n_jobs - 1, no two alike */
 };
 
+/* Whether the job has computed all its tokens but the last, as one that waits for its next one. */
+static inline bool tern_job_decodes(const tern_job *job) {
+    return job->computed + 1 == job->n_tokens;
+}
+
 typedef struct tern_schedule_params {
     uint32_t n_pages; /* of the cache */
     uint32_t n_ctx;   /* positions of a sequence at most */

@@ -58,14 +58,22 @@ typedef struct tern_batch {
     tern_format kv;          /* of the pool */
 } tern_batch;
 
-/* A pick that is being made, with others. */
+/* A pick that is being made, with others; or a row that is scanned before. */
 typedef struct tern_pick_slot {
+    size_t row;
     tern_pick *pick;
     tern_bounded_pick bounded;
     tern_head_slack slack;
     bool open;     /* bounds may still be enough */
     size_t before; /* candidates of the slots before it */
 } tern_pick_slot;
+
+/* Wanted rows whose bounds or logits lie in scratch.lower and upper, one after the other. */
+typedef struct tern_foreseen {
+    size_t first, n;
+    bool exact;  /* logits, in lower */
+    bool *fresh; /* [n_picks] bounds are still those of the scan */
+} tern_foreseen;
 
 enum { TERN_NO_ROW = UINT32_MAX };
 
@@ -80,8 +88,9 @@ struct tern_runner {
     tern_scratch scratch;
     tern_batch batch;
     tern_pick_slot *slots; /* [n_picks] */
-    bool *counted;         /* [n_batch] of each wanted row: its head is in work.products */
-    uint32_t buffer_row;   /* whose logits scratch.logits holds; TERN_NO_ROW: of none */
+    tern_foreseen foreseen;
+    bool *counted;       /* [n_batch] of each wanted row: its head is in work.products */
+    uint32_t buffer_row; /* whose logits scratch.logits holds; TERN_NO_ROW: of none */
     uint32_t n_batch, n_ctx, n_picks;
     int refused; /* errno of the first binding that the system refused; 0: none */
     tern_session_work work;

@@ -3,7 +3,8 @@
 /*
  * Tokens from the hidden states of wanted rows. All picks that fit into the slots go the same way
  * together: one scan of the head's image for bounds, candidates, exact logits of these, a decision;
- * and one product with the whole head for those that bounds do not decide.
+ * and one product with the whole head for those that bounds do not decide. Rows that are picked
+ * from one after the other can be scanned or multiplied together before.
  */
 
 #include "runtime/forward/internal.h"
@@ -13,6 +14,7 @@ typedef struct group {
     tern_runner *r;
     size_t n;
     size_t first, rows; /* wanted rows from the first open slot's to the last one's */
+    size_t base;        /* the wanted row whose bounds or logits come first in scratch.lower */
     size_t candidates;  /* of all open slots */
 } group;
 
@@ -38,14 +40,36 @@ static bool find_rows(group *g) {
         }
     if (first == NULL)
         return false;
-    g->first = first->pick->row;
-    g->rows = last->pick->row - g->first + 1;
+    g->first = g->base = first->row;
+    g->rows = last->row - g->first + 1;
     return true;
 }
 
 /* What lies in a row of lower or upper, or of logits, for a slot. */
 static float *place_of(const group *g, float *rows, const tern_pick_slot *slot) {
-    return rows + (slot->pick->row - g->first) * g->r->model->config.n_vocab;
+    return rows + (slot->row - g->base) * g->r->model->config.n_vocab;
+}
+
+/* ---- rows that were foreseen --------------------------------------------------------------- */
+
+static bool is_foreseen(const tern_runner *r, size_t row, bool exact) {
+    const tern_foreseen *f = &r->foreseen;
+    return row >= f->first && row - f->first < f->n && f->exact == exact &&
+           (exact || f->fresh[row - f->first]);
+}
+
+/* Whether all open slots' bounds or logits are there; places are then those. Otherwise they are
+ * forgotten, because their memory is needed. */
+static bool all_foreseen(group *g, bool exact) {
+    tern_runner *r = g->r;
+    bool all = r->foreseen.n > 0;
+    for (size_t i = 0; i < g->n && all; i++)
+        all = !r->slots[i].open || is_foreseen(r, r->slots[i].row, exact);
+    if (all)
+        g->base = r->foreseen.first;
+    else
+        r->foreseen.n = 0;
+    return all;
 }
 
 /* ---- bounds -------------------------------------------------------------------------------- */
@@ -79,35 +103,51 @@ static void choose_part(tern_worker worker, void *argument) {
     }
 }
 
+/* Opens a slot when its row has bounds. */
+static void open_row(tern_runner *r, tern_pick_slot *slot) {
+    const tern_head_image *image = &r->model->image;
+    const tern_activations x = tern_wanted_activations(r, &image->scan, slot->row);
+    slot->slack = tern_head_slack_of(image, x.x, x.q, x.d);
+    slot->open = slot->slack.certain;
+}
+
 /* Opens the slots that bounds may decide. */
 static void open_slots(group *g, tern_pick *picks) {
     tern_runner *r = g->r;
-    const tern_head_image *image = &r->model->image;
     for (size_t i = 0; i < g->n; i++) {
         tern_pick_slot *slot = &r->slots[i];
-        *slot = (tern_pick_slot){.pick = &picks[i], .bounded = {.sampler = picks[i].sampler}};
+        *slot = (tern_pick_slot){
+            .row = picks[i].row, .pick = &picks[i], .bounded = {.sampler = picks[i].sampler}};
         picks[i].status = TERN_ERR_STATE; /* not decided */
-        if (!tern_head_is_imaged(image) || r->buffer_row == picks[i].row ||
-            !tern_bounds_help(picks[i].sampler))
-            continue;
-        const tern_activations x = tern_wanted_activations(r, &image->scan, picks[i].row);
-        slot->slack = tern_head_slack_of(image, x.x, x.q, x.d);
-        slot->open = slot->slack.certain;
+        if (tern_head_is_imaged(&r->model->image) && r->buffer_row != picks[i].row &&
+            tern_bounds_help(picks[i].sampler))
+            open_row(r, slot);
     }
 }
 
+static void scan(group *g) {
+    tern_runner *r = g->r;
+    for (size_t i = 0; i < g->n; i++)
+        if (r->slots[i].open)
+            tern_count_head(r, r->slots[i].row, 1,
+                            g->rows == 1 ? TERN_RAN_HEAD_SCAN : TERN_RAN_HEAD_SCANS);
+    tern_stages_run(r->stages, r->team, scan_part, g, TERN_STAGE_SCAN);
+}
+
+/* A choice changes the bounds that it is made from. */
 static void find_candidates(group *g) {
     tern_runner *r = g->r;
+    if (!all_foreseen(g, false))
+        scan(g);
     for (size_t i = 0; i < g->n; i++) {
         tern_pick_slot *slot = &r->slots[i];
         if (!slot->open)
             continue;
         slot->bounded.lower = place_of(g, r->scratch.lower, slot);
         slot->bounded.upper = place_of(g, r->scratch.upper, slot);
-        tern_count_head(r, slot->pick->row, 1,
-                        g->rows == 1 ? TERN_RAN_HEAD_SCAN : TERN_RAN_HEAD_SCANS);
+        if (r->foreseen.n > 0)
+            r->foreseen.fresh[slot->row - r->foreseen.first] = false;
     }
-    tern_stages_run(r->stages, r->team, scan_part, g, TERN_STAGE_SCAN);
     for_slots(g, choose_part);
 }
 
@@ -133,7 +173,7 @@ static void multiply_candidates(const group *g, const tern_linear *head, const t
                                 size_t begin, size_t end) {
     const uint32_t *ids = tern_bounds_candidates(&slot->bounded);
     float *logits = tern_bounds_exact(&slot->bounded);
-    const tern_activations x = tern_wanted_activations(g->r, head, slot->pick->row);
+    const tern_activations x = tern_wanted_activations(g->r, head, slot->row);
     const tern_tile tile = {.t0 = 0, .t1 = 1, .r0 = 0, .r1 = 1};
     tern_matrix row = head->matrix;
     row.rows = 1;
@@ -209,6 +249,10 @@ static void pick_from_buffer(tern_runner *r, tern_pick *pick) {
 }
 
 static void pick_from_all(group *g, tern_pick *picks) {
+    if (g->r->foreseen.n > 0 && g->r->foreseen.exact && all_foreseen(g, true)) {
+        for_slots(g, sample_part);
+        return;
+    }
     if (g->rows == 1) {
         for (size_t i = 0; i < g->n; i++)
             if (g->r->slots[i].open)
@@ -216,6 +260,7 @@ static void pick_from_all(group *g, tern_pick *picks) {
         return;
     }
     tern_error err = {0};
+    g->r->foreseen.n = 0;
     const tern_status status =
         tern_runner_multiply_head(g->r, g->first, g->rows, g->r->scratch.lower, &err);
     if (status == TERN_OK)
@@ -225,6 +270,45 @@ static void pick_from_all(group *g, tern_pick *picks) {
             picks[i].status = status;
             picks[i].err = err;
         }
+}
+
+/* ---- rows before they are picked from -------------------------------------------------------- */
+
+/* Bounds of rows that have some. */
+static void foresee_bounds(tern_runner *r, size_t first, size_t n) {
+    group g = {.r = r, .n = n};
+    for (size_t i = 0; i < n; i++) {
+        r->slots[i] = (tern_pick_slot){.row = first + i};
+        open_row(r, &r->slots[i]);
+    }
+    if (!find_rows(&g))
+        return;
+    scan(&g);
+    r->foreseen.first = g.first;
+    r->foreseen.n = g.rows;
+    r->foreseen.exact = false;
+    for (size_t i = 0; i < g.rows; i++)
+        r->foreseen.fresh[i] = r->slots[g.first - first + i].open;
+}
+
+static void foresee_logits(tern_runner *r, size_t first, size_t n) {
+    if (tern_runner_multiply_head(r, first, n, r->scratch.lower, NULL) != TERN_OK)
+        return; /* the picks will say so */
+    r->foreseen.first = first;
+    r->foreseen.n = n;
+    r->foreseen.exact = true;
+}
+
+void tern_runner_foresee(tern_runner *r, size_t first, size_t n, bool exact) {
+    const bool logits = exact || !tern_head_is_imaged(&r->model->image);
+    const size_t rows = n < r->n_picks ? n : r->n_picks;
+    if (rows < 2 || r->scratch.lower == NULL || is_foreseen(r, first, logits))
+        return;
+    r->foreseen.n = 0;
+    if (logits)
+        foresee_logits(r, first, rows);
+    else
+        foresee_bounds(r, first, rows);
 }
 
 /* ---- the picks ------------------------------------------------------------------------------- */

@@ -34,6 +34,7 @@ float *tern_runner_buffer(tern_runner *r) {
 }
 
 float *tern_runner_buffers(tern_runner *r, size_t *rows) {
+    r->foreseen.n = 0;
     *rows = r->scratch.lower != NULL ? r->n_picks : 1;
     return r->scratch.lower != NULL ? r->scratch.lower : r->scratch.logits;
 }

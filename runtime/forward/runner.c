@@ -87,6 +87,7 @@ static void lay_out_logits(tern_runner *r, tern_taker *t) {
     tern_scratch *w = &r->scratch;
     w->logits = tern_take(t, n_vocab, sizeof(float));
     r->slots = tern_take(t, r->n_picks, sizeof *r->slots);
+    r->foreseen.fresh = tern_take(t, r->n_picks, sizeof *r->foreseen.fresh);
     if (r->n_picks > 1 || tern_head_is_imaged(&r->model->image))
         w->lower = tern_take(t, r->n_picks * n_vocab, sizeof(float));
     if (tern_head_is_imaged(&r->model->image))
@@ -129,6 +130,7 @@ static void configure(tern_runner *r, const tern_model *model, const tern_runner
     r->n_ctx = p->n_ctx;
     r->n_picks = p->n_picks;
     r->buffer_row = TERN_NO_ROW;
+    r->foreseen.n = 0;
 }
 
 tern_status tern_runner_bytes(const tern_model *model, const tern_runner_params *params,
@@ -266,6 +268,7 @@ static void note_pass(tern_runner *r) {
     for (size_t i = 0; i < tern_batch_wanted(b); i++)
         r->counted[i] = false;
     r->buffer_row = TERN_NO_ROW;
+    r->foreseen.n = 0;
 }
 
 void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,

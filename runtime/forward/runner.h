@@ -134,6 +134,14 @@ typedef struct tern_pick {
  */
 void tern_runner_picks(tern_runner *r, tern_pick *picks, size_t n);
 
+/*
+ * Wanted rows first .. first + n - 1 will be picked from, one after the other: reads the head once
+ * for all of them, n_picks at most, and keeps their bounds, or with `exact` (and where the head has
+ * no image) their logits. Picks of these rows then do not read it again, until something else needs
+ * the memory. Changes no pick.
+ */
+void tern_runner_foresee(tern_runner *r, size_t first, size_t n, bool exact);
+
 /* What has been done since the runner was made; a pass counts the positions before each span as
  * reused. */
 tern_session_work tern_runner_work(const tern_runner *r);

@@ -2,8 +2,8 @@
 
 /*
  * The decode loop. Every reported token is evaluated before the next one is picked, the last one
- * too: afterwards the session holds the prompt and all reported tokens, ready to go on, and n
- * tokens cost exactly n decode steps. Nothing is allocated in the loop.
+ * too: afterwards the session holds the prompt and all reported tokens, ready to go on. Without
+ * guesses n tokens cost exactly n decode steps. Nothing is allocated in the loop.
  */
 
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "runtime/sample/end_of_text.h"
 #include "runtime/sample/sampler.h"
+#include "runtime/session/session.h"
 #include "tern/tern.h"
 
 /* What the loop needs of a model: a session, or a forward pass of the caller's. */
@@ -92,9 +93,9 @@ static tern_end_of_text end_of(const tern_tokenizer *tokenizer,
                               .n_stop_tokens = params->n_stop_tokens};
 }
 
-/* The whole call; *result is written only when it succeeds. */
+/* The whole call, and its figures. */
 static tern_status generate(generate_call *g, const int32_t *prompt, size_t n_prompt,
-                            tern_generation *result, tern_error *err) {
+                            tern_error *err) {
     g->start = tern_clock_seconds();
     g->result.n_prompt = n_prompt;
     tern_status status = g->source.append(g->source.self, prompt, n_prompt, err);
@@ -109,43 +110,70 @@ static tern_status generate(generate_call *g, const int32_t *prompt, size_t n_pr
         return status;
     g->result.decode_seconds = tern_clock_seconds() - prefilled;
     summarize(g);
-    if (result != NULL)
-        *result = g->result;
     return TERN_OK;
 }
 
 /* ---- a session --------------------------------------------------------------------------------
  */
 
+typedef struct own {
+    tern_session *session;
+    tern_session_drafts drafts;
+    bool has_prompt;
+} own;
+
+/* The prompt first, then each token. */
 static tern_status append_to_session(void *self, const int32_t *tokens, size_t n, tern_error *err) {
-    return tern_session_eval(self, tokens, n, TERN_LOGITS_NONE, NULL, err);
+    own *o = self;
+    if (o->has_prompt)
+        return tern_session_append(o->session, &o->drafts, tokens[0], err);
+    o->has_prompt = true;
+    const tern_status status =
+        tern_session_eval(o->session, tokens, n, TERN_LOGITS_NONE, NULL, err);
+    if (status == TERN_OK && o->drafts.draft != NULL)
+        tern_draft_given(o->drafts.draft, tern_session_tokens(o->session),
+                         tern_session_position(o->session));
+    return status;
 }
 
 static tern_status pick_of_session(void *self, tern_sampler *sampler, int32_t *token,
                                    tern_error *err) {
-    return tern_session_pick(self, sampler, token, err);
+    const own *o = self;
+    return tern_session_pick(o->session, sampler, token, err);
 }
 
 static bool session_is_full(const void *self) {
-    return tern_session_position(self) == tern_session_context(self);
+    const own *o = self;
+    return tern_session_position(o->session) == tern_session_context(o->session);
 }
 
 tern_status tern_generate(tern_session *session, tern_sampler *sampler, const int32_t *prompt,
                           size_t n_prompt, const tern_generate_params *params,
                           tern_token_callback *callback, void *user, tern_generation *result,
                           tern_error *err) {
-    const tern_status status = check_call(session, sampler, prompt, n_prompt, params, err);
+    tern_status status = check_call(session, sampler, prompt, n_prompt, params, err);
     if (status != TERN_OK)
         return status;
     const tern_tokenizer *tokenizer = NULL; /* without one no token of the model ends the text */
     (void)!tern_model_tokenizer(tern_session_model(session), &tokenizer, NULL);
-    generate_call g = {.source = {append_to_session, pick_of_session, session_is_full, session},
+    own o = {.session = session, .drafts = {.mode = params->draft, .left = params->max_tokens}};
+    if (params->draft != TERN_DRAFT_NEVER)
+        status = tern_draft_new(tern_session_context(session), NULL, &o.drafts.draft, err);
+    generate_call g = {.source = {append_to_session, pick_of_session, session_is_full, &o},
                        .sampler = sampler,
                        .end = end_of(tokenizer, params),
                        .max_tokens = params->max_tokens,
                        .callback = callback,
                        .user = user};
-    return generate(&g, prompt, n_prompt, result, err);
+    if (status == TERN_OK)
+        status = generate(&g, prompt, n_prompt, err);
+    tern_draft_free(&o.drafts.draft);
+    session->n_ahead = 0;
+    g.result.n_drafted = o.drafts.n_drafted;
+    g.result.n_accepted = o.drafts.n_accepted;
+    if (status == TERN_OK && result != NULL)
+        *result = g.result;
+    return status;
 }
 
 /* ---- a forward pass of the caller's ------------------------------------------------------------
@@ -199,7 +227,9 @@ tern_status tern_generate_with(const tern_forward_model *model, tern_sampler *sa
                        .max_tokens = params->max_tokens,
                        .callback = callback,
                        .user = user};
-    status = generate(&g, prompt, n_prompt, result, err);
+    status = generate(&g, prompt, n_prompt, err);
+    if (status == TERN_OK && result != NULL)
+        *result = g.result;
     free(f.logits);
     return status;
 }

@@ -6,8 +6,15 @@
 #include <stdlib.h>
 
 #include "runtime/cache/placed.h"
+#include "runtime/sample/logit_source.h"
 
-enum { DEFAULT_CONTEXT = 4096, DEFAULT_BATCH = 128, MAX_BATCH = 4096, MAX_THREADS = 1024 };
+enum {
+    DEFAULT_CONTEXT = 4096,
+    DEFAULT_BATCH = 128,
+    MAX_BATCH = 4096,
+    MAX_THREADS = 1024,
+    PICKS_AHEAD = 8 /* guessed tokens whose picks read the head together */
+};
 
 tern_session_params tern_session_params_default(void) {
     return (tern_session_params){.kv = TERN_FORMAT_F16};
@@ -43,7 +50,7 @@ static tern_runner_params runner_params(const tern_model *model, const tern_sess
     return (tern_runner_params){.threads = tern_model_threads(model, p->threads),
                                 .n_batch = n_batch < n_ctx ? n_batch : n_ctx,
                                 .n_ctx = n_ctx,
-                                .n_picks = 1};
+                                .n_picks = n_batch < PICKS_AHEAD ? n_batch : PICKS_AHEAD};
 }
 
 static void lay_out_sequence(tern_sequence *q, tern_taker *t) {
@@ -229,10 +236,8 @@ static tern_status check_call(const tern_session *s, const void *in, tern_logits
     return TERN_OK;
 }
 
-/* One pass after the sequence, and what is wanted of it: `wanted` rows, and their logits where
- * there is a place. */
-static tern_status evaluate_batch(tern_session *s, const tern_pass_span *span, float *logits,
-                                  tern_error *err) {
+tern_status tern_session_pass(tern_session *s, const tern_pass_span *span, float *logits,
+                              tern_error *err) {
     tern_runner_run(s->runner, &s->pool, span, 1);
     const tern_status status = tern_runner_check(s->runner, 0, err);
     if (status != TERN_OK || logits == NULL)
@@ -245,7 +250,7 @@ static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode 
                             tern_error *err) {
     const size_t n = in->n, n_vocab = s->model->config.n_vocab, n_embd = s->model->config.n_embd;
     const size_t n_batch = tern_runner_batch(s->runner);
-    s->has_last = false;
+    tern_session_move(s, s->sequence.position);
     for (size_t first = 0, size; first < n; first += size) {
         size = n - first < n_batch ? n - first : n_batch;
         const bool last = first + size == n;
@@ -258,7 +263,7 @@ static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode 
         float *place = mode == TERN_LOGITS_ALL            ? logits + first * n_vocab
                        : mode == TERN_LOGITS_LAST && last ? logits
                                                           : NULL;
-        const tern_status status = evaluate_batch(s, &span, place, err);
+        const tern_status status = tern_session_pass(s, &span, place, err);
         if (status != TERN_OK)
             return status;
         s->last_row = span.wanted - 1;
@@ -325,6 +330,8 @@ tern_status tern_session_pick(tern_session *s, tern_sampler *sampler, int32_t *t
         return tern_fail(err, TERN_ERR_NULL, "tern_session_pick: NULL argument");
     if (!s->has_last)
         return tern_fail(err, TERN_ERR_STATE, "no token was evaluated last: there are no logits");
+    if (s->n_ahead > 0)
+        tern_runner_foresee(s->runner, s->last_row, 1 + s->n_ahead, !tern_bounds_help(sampler));
     return tern_runner_pick(s->runner, s->last_row, sampler, token, err);
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/cache/pool.h"
 #include "runtime/cache/sequence.h"
+#include "runtime/draft/draft.h"
 #include "runtime/forward/runner.h"
 #include "tern/tern.h"
 
@@ -18,6 +19,9 @@ struct tern_session {
     int refused;   /* errno of the first binding that the system refused; 0: none */
     bool has_last; /* the runner has the hidden state of the last token, and nothing was changed */
     size_t last_row; /* then: the runner's number of its row */
+    size_t n_ahead;  /* then: so many tokens after the sequence were guessed and computed; they lie
+                        in sequence.tokens, their rows after last_row */
+    tern_draft_costs costs;
 };
 
 /*
@@ -32,6 +36,28 @@ TERN_MUST_CHECK tern_status tern_session_check(const tern_session *s, const int3
 static inline void tern_session_move(tern_session *s, uint32_t position) {
     s->sequence.position = position;
     s->has_last = false;
+    s->n_ahead = 0;
 }
+
+/* One pass after the sequence, which stays as it is, and what is wanted of it: `wanted` rows, and
+ * their logits where there is a place. TERN_ERR_NONFINITE. */
+TERN_MUST_CHECK tern_status tern_session_pass(tern_session *s, const tern_pass_span *span,
+                                              float *logits, tern_error *err);
+
+/* What tern_generate guesses with, and how it went. */
+typedef struct tern_session_drafts {
+    tern_draft *draft; /* NULL: nothing is guessed */
+    tern_draft_mode mode;
+    size_t left; /* tokens that may still be picked */
+    size_t n_drafted, n_accepted;
+} tern_session_drafts;
+
+/*
+ * Appends a token that was picked. Where it was guessed its results are there; else a pass computes
+ * it, and guesses of what follows. In both cases the session is as after tern_session_eval of the
+ * token, with its errors.
+ */
+TERN_MUST_CHECK tern_status tern_session_append(tern_session *s, tern_session_drafts *drafts,
+                                                int32_t token, tern_error *err);
 
 #endif

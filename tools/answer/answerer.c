@@ -141,7 +141,8 @@ static tern_status generate(answerer *a, tern_error *err) {
     const tern_generate_params params = {.max_tokens = r->max_tokens,
                                          .ignore_end = r->ignore_end,
                                          .stop_tokens = r->stop_tokens,
-                                         .n_stop_tokens = r->n_stop_tokens};
+                                         .n_stop_tokens = r->n_stop_tokens,
+                                         .draft = r->draft};
     const double start = tern_clock_seconds();
     size_t done = 0;
     bool ended = false;

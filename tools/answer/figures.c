@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/answer/figures.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,11 +20,12 @@ void figures_print(const answerer *a, const loaded *l) {
     const tern_generation *g = &a->figures;
     (void)fprintf(stderr,
                   "prompt %zu tokens, %.1f/s | generated %zu, %.2f/s, p50 %.2f ms, p95 %.2f ms | "
-                  "first after %.1f ms | %.1f GB/s | %.0f MiB | %s, %u threads | stop: %s\n",
+                  "first after %.1f ms | %.1f GB/s | drafted %zu, %zu right | %.0f MiB | %s, %u "
+                  "threads | stop: %s\n",
                   g->n_prompt, rate(g->n_prompt, g->prefill_seconds), g->n_generated,
                   rate(g->n_generated, g->decode_seconds), g->p50_ms, g->p95_ms,
-                  1e3 * g->first_token_seconds, bandwidth_gbs(g, l), tern_peak_rss_mib(),
-                  tern_model_isa(l->model), tern_session_threads(l->session),
+                  1e3 * g->first_token_seconds, bandwidth_gbs(g, l), g->n_drafted, g->n_accepted,
+                  tern_peak_rss_mib(), tern_model_isa(l->model), tern_session_threads(l->session),
                   answer_end_name(a->end));
 }
 
@@ -44,6 +46,11 @@ void figures_set_rates(json_t *root, const tern_generation *g, const loaded *l) 
     json_object_set_new(root, "bandwidth_gbs", json_number(bandwidth_gbs(g, l)));
 }
 
+static void set_drafts(json_t *root, uint64_t drafted, uint64_t accepted) {
+    json_object_set_new(root, "drafted_tokens", json_unsigned(drafted));
+    json_object_set_new(root, "accepted_tokens", json_unsigned(accepted));
+}
+
 void figures_set_answer(json_t *root, const answerer *a, const loaded *l) {
     const tern_generation *g = &a->figures;
     json_object_set_new(root, "text", json_text(a->text, a->text_size));
@@ -51,6 +58,7 @@ void figures_set_answer(json_t *root, const answerer *a, const loaded *l) {
     figures_set_rates(root, g, l);
     json_object_set_new(root, "kv_hits", json_integer((json_int_t)a->kv_hits));
     json_object_set_new(root, "kv_misses", json_integer((json_int_t)a->kv_misses));
+    set_drafts(root, g->n_drafted, g->n_accepted);
     json_object_set_new(root, "first_token_ms", json_number(1e3 * g->first_token_seconds));
     json_object_set_new(root, "p50_ms", json_number(g->p50_ms));
     json_object_set_new(root, "p95_ms", json_number(g->p95_ms));
@@ -66,10 +74,12 @@ void figures_print_of_many(const together_answer *a, const char *end) {
     const tern_branch_figures *f = &a->figures;
     (void)fprintf(stderr,
                   "answer %zu: prompt %zu tokens, %zu of them shared | generated %zu, %.2f/s, p50 "
-                  "%.2f ms, p95 %.2f ms | first after %.1f ms | stop: %s\n",
+                  "%.2f ms, p95 %.2f ms | first after %.1f ms | drafted %" PRIu64 ", %" PRIu64
+                  " right | stop: %s\n",
                   a->number + 1, f->n_prompt, f->n_shared, a->n_tokens,
                   rate(a->n_tokens, decode_seconds(a)), a->p50_ms, a->p95_ms,
-                  1e3 * (f->first_token_seconds - f->queued_seconds), end);
+                  1e3 * (f->first_token_seconds - f->queued_seconds), f->n_guessed,
+                  f->n_guessed_right, end);
 }
 
 void figures_set_of_many(json_t *root, const together_answer *a, const char *end) {
@@ -82,6 +92,7 @@ void figures_set_of_many(json_t *root, const together_answer *a, const char *end
     json_object_set_new(root, "shared_tokens", json_integer((json_int_t)f->n_shared));
     json_object_set_new(root, "kv_hits", json_integer((json_int_t)f->n_found));
     json_object_set_new(root, "kv_misses", json_integer((json_int_t)f->n_computed));
+    set_drafts(root, f->n_guessed, f->n_guessed_right);
     json_object_set_new(root, "decode_tps", json_number(rate(a->n_tokens, decode_seconds(a))));
     json_object_set_new(root, "first_token_ms", json_number(1e3 * first));
     json_object_set_new(root, "p50_ms", json_number(a->p50_ms));

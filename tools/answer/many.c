@@ -69,6 +69,7 @@ static void ask(void *user, size_t number, tern_request *request) {
                               .max_tokens = most,
                               .prompt_only = most == 0,
                               .ignore_end = r.ignore_end,
+                              .draft = r.draft,
                               .stop_tokens = r.stop_tokens,
                               .n_stop_tokens = r.n_stop_tokens,
                               .stop_texts = m->l->tokenizer != NULL ? r.stops.texts : NULL,

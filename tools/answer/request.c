@@ -91,6 +91,12 @@ static int read_lists(const options *o, const loaded *l, answer_options *a) {
     return EXIT_DONE;
 }
 
+/* A receipt tells of passes and kernels, which are then the same at every run. */
+static tern_draft_mode draft_mode(const options *o) {
+    const bool receipt = o->command == COMMAND_RUN && options_given(o, OPT_RECEIPT);
+    return receipt || options_switch(o, OPT_NO_DRAFT) ? TERN_DRAFT_NEVER : TERN_DRAFT_WHERE_IT_PAYS;
+}
+
 int answer_options_read(const options *o, const loaded *l, answer_options *a) {
     *a = (answer_options){.sampling = tern_sampler_params_default()};
     tern_sampler_params *s = &a->sampling;
@@ -105,7 +111,8 @@ int answer_options_read(const options *o, const loaded *l, answer_options *a) {
                          .seed = s->seed,
                          .max_tokens = options_integer(
                              o, o->command == COMMAND_CHAT ? OPT_CHAT_TOKENS : OPT_MAX_TOKENS),
-                         .ignore_end = options_switch(o, OPT_IGNORE_EOS)};
+                         .ignore_end = options_switch(o, OPT_IGNORE_EOS),
+                         .draft = draft_mode(o)};
     return read_lists(o, l, a);
 }
 

@@ -102,6 +102,7 @@ typedef enum option_id {
     OPT_CHAT_TEMPLATE,
     OPT_SPECIAL,
     OPT_IGNORE_EOS,
+    OPT_NO_DRAFT,
     OPT_JSON_SCHEMA,
     OPT_GRAMMAR,
     OPT_STOP,

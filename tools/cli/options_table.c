@@ -208,6 +208,9 @@ static const option_spec table[OPT_COUNT] = {
                      .help = "recognise control tokens written in the prompt"},
     [OPT_IGNORE_EOS] = {"ignore-eos", 0, NULL, NULL, OPTION_SWITCH, .commands = ANSWERS,
                         .help = "go on after the end of the text"},
+    [OPT_NO_DRAFT] = {"no-draft", 0, NULL, NULL, OPTION_SWITCH, .commands = SAMPLES,
+                      .help = "do not guess tokens from what stood in the text before; guesses "
+                              "are made where they save time, and change no token"},
     [OPT_JSON_SCHEMA] = {"json-schema", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
                          .one_call = true, .commands = RUN,
                          .help = "answers are JSON that this schema allows"},

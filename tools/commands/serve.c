@@ -100,28 +100,29 @@ static int open_server(serving *s) {
     const int status = sampling_read(o, &s->l, true, &chosen);
     if (status != EXIT_DONE)
         return status;
-    server_config config = {.http = {.host = options_text(o, OPT_HOST),
-                                     .port = (uint16_t)options_integer(o, OPT_PORT),
-                                     .unix_path = options_text(o, OPT_UNIX),
-                                     .tls = options_given(o, OPT_TLS_CERT),
-                                     .origin = options_text(o, OPT_CORS),
-                                     .limits = limits(o)},
-                            .model = s->l.model,
-                            .audit = s->other,
-                            .engine = engine_params(s),
-                            .name = s->name,
-                            .any_model = options_switch(o, OPT_ANY_MODEL),
-                            .keys = &s->keys,
-                            .sampling = tern_sampler_params_default(),
-                            .seeded = options_given(o, OPT_SEED),
-                            .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
-                            .receipts = &s->receipts.maker,
-                            .stalled_seconds = options_real(o, OPT_STALLED),
-                            .logs =
-                                options_switch(o, OPT_ACCESS_LOG) || options_given(o, OPT_LOG_FILE),
-                            .log = {.path = options_text(o, OPT_LOG_FILE),
-                                    .json = strcmp(options_text(o, OPT_LOG_FORMAT), "json") == 0,
-                                    .prompts = options_switch(o, OPT_LOG_PROMPTS)}};
+    server_config config = {
+        .http = {.host = options_text(o, OPT_HOST),
+                 .port = (uint16_t)options_integer(o, OPT_PORT),
+                 .unix_path = options_text(o, OPT_UNIX),
+                 .tls = options_given(o, OPT_TLS_CERT),
+                 .origin = options_text(o, OPT_CORS),
+                 .limits = limits(o)},
+        .model = s->l.model,
+        .audit = s->other,
+        .engine = engine_params(s),
+        .name = s->name,
+        .any_model = options_switch(o, OPT_ANY_MODEL),
+        .keys = &s->keys,
+        .sampling = tern_sampler_params_default(),
+        .seeded = options_given(o, OPT_SEED),
+        .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
+        .draft = options_switch(o, OPT_NO_DRAFT) ? TERN_DRAFT_NEVER : TERN_DRAFT_WHERE_IT_PAYS,
+        .receipts = &s->receipts.maker,
+        .stalled_seconds = options_real(o, OPT_STALLED),
+        .logs = options_switch(o, OPT_ACCESS_LOG) || options_given(o, OPT_LOG_FILE),
+        .log = {.path = options_text(o, OPT_LOG_FILE),
+                .json = strcmp(options_text(o, OPT_LOG_FORMAT), "json") == 0,
+                .prompts = options_switch(o, OPT_LOG_PROMPTS)}};
     answer_receipts_open(&s->receipts, o, &s->l);
     sampling_apply(&chosen, &config.sampling);
     config.sampling.seed = options_integer(o, OPT_SEED);

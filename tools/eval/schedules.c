@@ -143,6 +143,7 @@ static void make_wishes(schedule *s, wish *w) {
     r->prompt_from = r->prompt_logprobs ? below(s, (uint32_t)r->n_tokens) : 0;
     r->mask = w->forbidden < 5 ? forbid : NULL;
     r->guess = below(s, 2) == 0 ? guess : NULL;
+    r->draft = (tern_draft_mode)below(s, 3);
     r->user = w;
 }
 
@@ -260,6 +261,7 @@ static void run_alone(schedule *s, const wish *w, size_t most, size_t branch, an
     copy.request.sampling = &copy.sampling;
     copy.request.branches = 0;
     copy.request.guess = NULL;
+    copy.request.draft = TERN_DRAFT_NEVER;
     copy.request.logprobs = false;
     copy.request.n_logprobs = w->request.prompt_logprobs ? w->request.n_logprobs : 0;
     copy.request.prompt_logprobs = w->request.prompt_logprobs && branch == 0;
@@ -279,7 +281,8 @@ static tern_status generate(const schedule *s, const wish *w, size_t branch, ter
     const tern_generate_params params = {.max_tokens = w->request.max_tokens,
                                          .ignore_end = w->request.ignore_end,
                                          .stop_tokens = w->request.stop_tokens,
-                                         .n_stop_tokens = w->request.n_stop_tokens};
+                                         .n_stop_tokens = w->request.n_stop_tokens,
+                                         .draft = w->request.draft};
     sampling.seed += branch;
     const tern_status status = tern_sampler_new(&sampling, s->n_vocab, sampler, err);
     return status == TERN_OK ? tern_generate(session, *sampler, w->prompt, w->request.n_tokens,
