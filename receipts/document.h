@@ -23,6 +23,7 @@
 #define BENCHMARK_SCHEMA "urn:tern:benchmark:1.0.0"
 #define COMPARISON_SCHEMA "urn:tern:comparison:1.0.0"
 #define ANSWER_SCHEMA "urn:tern:answer:1.0.0"
+#define PERPLEXITY_SCHEMA "urn:tern:perplexity:1.0.0"
 #define RECEIPT_VERSION "1.0.0"
 #define RECEIPT_DIGEST "sha256-canonical-json" /* docs/receipts.md */
 

@@ -37,11 +37,12 @@ typedef enum document_kind {
     DOCUMENT_BENCHMARK,  /* what tern bench measured, every sample of it */
     DOCUMENT_COMPARISON, /* two programs or builds: bench/compare-engines, bench/compare */
     DOCUMENT_ANSWER,     /* what an answer of tern serve was */
+    DOCUMENT_PERPLEXITY, /* how well a model predicts a text: tern perplexity --record */
     DOCUMENT_KINDS
 } document_kind;
 
 typedef struct document_type {
-    const char *name;   /* "receipt", "benchmark", "comparison", "answer" */
+    const char *name;   /* "receipt", "benchmark", "comparison", "answer", "perplexity" */
     const char *schema; /* the value of "$schema" */
     const char *title;  /* a few words */
     const receipt_field *fields;
@@ -49,7 +50,8 @@ typedef struct document_type {
     bool may_lack; /* fields may be null where origin.not_recorded lists them */
 } document_type;
 
-extern const document_type document_run, document_benchmark, document_comparison, document_answer;
+extern const document_type document_run, document_benchmark, document_comparison, document_answer,
+    document_perplexity;
 
 /* Static storage. */
 const document_type *document_describe(document_kind kind);

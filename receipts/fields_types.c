@@ -10,7 +10,8 @@ const document_type *document_describe(document_kind kind) {
         [DOCUMENT_RUN] = &document_run,
         [DOCUMENT_BENCHMARK] = &document_benchmark,
         [DOCUMENT_COMPARISON] = &document_comparison,
-        [DOCUMENT_ANSWER] = &document_answer};
+        [DOCUMENT_ANSWER] = &document_answer,
+        [DOCUMENT_PERPLEXITY] = &document_perplexity};
     return types[kind];
 }
 

@@ -388,6 +388,8 @@ static void check_rules_of(const json_t *receipt, const document_type *type, rec
         rules_comparison(receipt, f);
     else if (type == &document_answer)
         rules_answer(receipt, f);
+    else if (type == &document_perplexity)
+        rules_perplexity(receipt, f);
     else
         receipt_check_rules(receipt, f);
 }

@@ -46,6 +46,7 @@ void rule_positive(const json_t *r, receipt_findings *f, const char *path);
 void rules_benchmark_document(const json_t *r, receipt_findings *f); /* rules_benchmark.c */
 void rules_comparison(const json_t *r, receipt_findings *f);         /* rules_comparison.c */
 void rules_answer(const json_t *r, receipt_findings *f);             /* rules_answer.c */
+void rules_perplexity(const json_t *r, receipt_findings *f);         /* rules_perplexity.c */
 
 /* Of parts that several kinds have. */
 void rules_header(const json_t *r, receipt_findings *f);   /* rules.c: time, compute path */

@@ -289,7 +289,7 @@ static void test_iq2s_exact(void **state) {
     }
 }
 
-/* Of random weights about a sixth of the energy is lost, and less where columns count. */
+/* Of random weights less than a tenth of the energy is lost, and less still where columns count. */
 static void test_iq2s_error(void **state) {
     (void)state;
     float x[COLS], w[COLS], flat[COLS], y[COLS];
@@ -304,12 +304,12 @@ static void test_iq2s_error(void **state) {
     all = error_of(x, flat, y);
     assert_true(tern_quantize_important(TERN_FORMAT_IQ2_S, &search, x, flat, COLS, file));
     tern_dequantize_row(TERN_FORMAT_IQ2_S, file, COLS, 0, 1.0f, y);
-    assert_true(error_of(x, flat, y) < 0.16 * all);
+    assert_true(error_of(x, flat, y) < 0.1 * all);
     plain = error_of(x, w, y);
     assert_true(tern_quantize_important(TERN_FORMAT_IQ2_S, &search, x, w, COLS, file));
     tern_dequantize_row(TERN_FORMAT_IQ2_S, file, COLS, 0, 1.0f, y);
     weighed = error_of(x, w, y);
-    if (weighed > 0.9 * plain)
+    if (weighed > 0.7 * plain)
         fail_msg("%g, without importance %g", weighed, plain);
 }
 

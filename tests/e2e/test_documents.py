@@ -20,7 +20,7 @@ import receipt_tools as tools
 from common import ROOT, tern, tern_json, tern_text
 from serving import Server
 
-KINDS = ("receipt", "answer", "benchmark", "comparison")
+KINDS = ("receipt", "answer", "benchmark", "comparison", "perplexity")
 
 # A name of a benchmark, longer than a line of a table, and one with a dot.
 LONG, DOTTED = "tern_gemv_iq2_s_16x1_avx512vnni/memory/6912x2560/real_time/threads:2", "tern_x/1.5"
@@ -81,6 +81,11 @@ class Documents(common.TernTest):
         more = ["--sparsity", "--touch-bytes", 4096, "--record", cls.benchmark_path]
         cls.printed = tern_json(*bench, *sweeps, *more)
         cls.documents["benchmark"] = tools.load(cls.benchmark_path)
+        perplexity, text = cls.folder / "perplexity.json", cls.folder / "text.txt"
+        text.write_text("Some text that a model of random weights does not predict. " * 9)
+        tern_text("perplexity", "-m", cls.model, "-f", text, "--ctx", 64, "--stride", 24, "--threads", 1,
+                  "--record", perplexity)
+        cls.documents["perplexity"] = tools.load(perplexity)
         cls.comparison_path = cls.folder / "comparison.json"
         side = [str(w) for w in common.command("bench", "-m", cls.model, "-p", 8, "-n", 4, "--repeat", 1)]
         command = [sys.executable, ROOT / "bench" / "compare-engines", "--runs", "3"]
@@ -166,6 +171,24 @@ class Writing(Documents):
             self.assertAlmostEqual(got, 1e3 * us)
         text = tern_text("verify", self.independent_path)
         self.assertIn(f"{LONG} b / a 0.81", text)
+
+    def test_perplexity(self):
+        """The figures are those of --json; what contradicts the windows is refused, even with a new digest."""
+        d = self.documents["perplexity"]
+        p = d["perplexity"]
+        printed = tern_json("perplexity", "-m", self.model, "-f", self.folder / "text.txt", "--ctx", 64,
+                            "--stride", 24, "--isa", "scalar")
+        for key in ("windows", "ctx", "stride", "scored_tokens", "text_tokens", "text_sha256", "nll", "low", "high"):
+            self.assertEqual(p[key], printed[key], key)
+        self.assertEqual((p["value"], p["text"]), (printed["perplexity"], "text.txt"))
+        self.assertEqual(len(p["window_nll"]), p["windows"])
+        for key, value, text in (
+                ("value", p["value"] + 1e-4, "e^nll"), ("nll", p["nll"] + 1e-4, "the mean of"),
+                ("low", p["high"], "1.96"), ("high", p["low"], "1.96"), ("error", 2 * p["error"], "value * nll_error"),
+                ("windows", p["windows"] - 1, "as many means"), ("scored_tokens", 1, "scored tokens of"),
+                ("window_nll", p["window_nll"][1:], "as many means"), ("stride", 65, "must be 1 to 64"),
+                ("text_tokens", 80, "are not in 80 tokens"), ("rss_mib", 0, "more than 0")):
+            self.assert_refused(tools.put(d, ("perplexity", key), value), text)
 
     def test_no_replay(self):
         result = tern("verify", self.benchmark_path, "--replay")

@@ -45,30 +45,12 @@ static json_t *figures(const bench *b) {
     return root;
 }
 
-/* Sets "kernels" and "refused_kernels" alone of what json_set_kernels has. */
-static void set_kernels(json_t *root, const bench *b) {
-    json_t *all = json_object();
-    json_set_kernels(all, &b->l);
-    json_object_set(root, "kernels", json_object_get(all, "kernels"));
-    json_object_set(root, "refused_kernels", json_object_get(all, "refused_kernels"));
-    json_decref(all);
-}
-
 int bench_write_record(const bench *b) {
     double hash_seconds = 0.0;
     json_t *model = facts_model(&b->l, b->o, &hash_seconds);
     if (model == NULL)
         return EXIT_FAILED;
-    json_t *root = json_object();
-    set(root, "$schema", json_string(BENCHMARK_SCHEMA));
-    set(root, "schema_version", json_string(RECEIPT_VERSION));
-    set(root, "origin",
-        json_pack("{s:s, s:s, s:o}", "kind", "measured", "note", "", "not_recorded", json_array()));
-    set(root, "timestamp", facts_now());
-    set_kernels(root, b);
-    set(root, "compute_path", json_string(facts_compute_path(json_object_get(root, "kernels"))));
-    set(root, "backend", json_string("cpu"));
-    set(root, "deterministic", json_boolean(options_switch(b->o, OPT_DETERMINISTIC)));
+    json_t *root = facts_measurement(BENCHMARK_SCHEMA, b->o, &b->l);
     set(root, "model_info", model);
     set(root, "run", settings(b));
     set(root, "benchmark", figures(b));

@@ -24,8 +24,9 @@ enum {
     TOKENIZE = 1 << COMMAND_TOKENIZE,
     CONVERT = 1 << COMMAND_CONVERT,
     TEMPLATE = 1 << COMMAND_CHAT_TEMPLATE,
-    RECODES = QUANTIZE | CONVERT,                              /* commands that write a model */
-    WRITES = RECODES | SYNTH | RUN | BENCH | LOGITS | IMATRIX, /* commands that write other files */
+    RECODES = QUANTIZE | CONVERT, /* commands that write a model */
+    WRITES = RECODES | SYNTH | RUN | BENCH | LOGITS | IMATRIX |
+             PERPLEXITY, /* commands that write other files */
     EVALUATES =
         SAMPLES | LOGITS | BENCH | PERPLEXITY | CROSSVAL | IMATRIX, /* commands that run a model */
     FALLS_BACK =
@@ -262,11 +263,11 @@ static const option_spec table[OPT_COUNT] = {
                      .one_call = true, .commands = RUN | BENCH,
                      .help = "test the run and write a receipt of it, for tern verify"},
     [OPT_RECORD] = {"record", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN, .one_call = true,
-                    .commands = BENCH,
+                    .commands = BENCH | PERPLEXITY,
                     .help = "write what was measured, every sample of it, with model and machine, "
                             "for tern verify"},
     [OPT_SIGN_KEY] = {"sign-key", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
-                      .commands = RUN | BENCH,
+                      .commands = RUN | BENCH | PERPLEXITY,
                       .help = "sign the receipt or record with this secret key (tern keygen)"},
     [OPT_REPLAY] = {"replay", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = RECEIPTS,
                     .help = "run it again and compare tokens and logits, bit for bit"},

@@ -2,11 +2,11 @@
 /* tern imatrix: which columns of a model's matrices matter, from a text. */
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tools/cli/output.h"
 #include "tools/cli/targets.h"
+#include "tools/cli/whole_file.h"
 #include "tools/commands/commands.h"
 #include "tools/eval/importance.h"
 #include "tools/model/json.h"
@@ -19,12 +19,6 @@ static void show_progress(size_t done, size_t windows, void *user) {
     const bool terminal = isatty(STDERR_FILENO) == 1;
     fprintf(stderr, "%swindow %zu of %zu%s", terminal ? "\r\x1b[K" : "", done, windows,
             terminal && done < windows ? "" : "\n");
-}
-
-/* The file's name without its folders, in which others have no interest. */
-static void note_text(tern_importance *m, const char *path) {
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(m->text, sizeof m->text, "%s", slash != NULL ? slash + 1 : path);
 }
 
 static int report(const options *o, const tern_importance *m, const char *path) {
@@ -49,7 +43,7 @@ static int measure(const options *o, loaded *l, const text_file *t, const char *
     tern_error err = {0};
     tern_status done = importance_run(l->session, &p, t->ids, t->n, remarks ? show_progress : NULL,
                                       NULL, &m, &err);
-    note_text(&m, t->path);
+    (void)snprintf(m.text, sizeof m.text, "%s", file_base_name(t->path));
     if (done == TERN_OK)
         done = tern_importance_write(&m, path, targets_mode(o), &err);
     const int exit = done == TERN_OK ? report(o, &m, path) : complain_error(&err);

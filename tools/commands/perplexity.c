@@ -2,16 +2,17 @@
 /* tern perplexity: how well a model predicts a text. */
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/sha256.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/eval/perplexity.h"
+#include "tools/eval/perplexity_record.h"
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
-#include "tools/model/text_file.h"
+#include "tools/receipt/receipt.h"
 
 /* ---- results --------------------------------------------------------------------------------- */
 
@@ -55,34 +56,59 @@ static void print_result(const perplexity_params *p, const perplexity_result *r,
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int measure(const options *o, loaded *l, const text_file *t) {
-    const size_t ctx = text_file_window(o, l);
-    const size_t stride = options_integer(o, OPT_STRIDE);
-    const perplexity_params p = {.ctx = ctx,
-                                 .stride = stride > 0 ? stride : ctx,
-                                 .max_windows = options_integer(o, OPT_WINDOWS),
-                                 .bos = text_file_leading_token(l->tokenizer)};
-    const int status = loader_open_engine_of(o, (uint32_t)ctx, l);
-    if (status != EXIT_DONE)
-        return status;
+/* What was measured, in words or JSON, and as a document where that is asked for. */
+static int report(const options *o, const loaded *l, const perplexity_params *p,
+                  const perplexity_result *r, const text_file *t) {
+    const perplexity_record record = {.o = o, .l = l, .text = t, .params = p, .result = r};
+    if (options_given(o, OPT_RECORD)) {
+        const int status = perplexity_write_record(&record);
+        if (status != EXIT_DONE)
+            return status;
+    }
+    if (options_switch(o, OPT_JSON))
+        return print_json(l, p, r, t);
+    print_result(p, r, t);
+    return EXIT_DONE;
+}
+
+static int run(const options *o, const loaded *l, const perplexity_params *p, const text_file *t) {
     const bool remarks = wants_remarks(options_switch(o, OPT_VERBOSE));
     perplexity_result r = {0};
     tern_error err = {0};
-    if (perplexity_run(l->engine, &p, t->ids, t->n, remarks ? show_progress : NULL, NULL, &r,
-                       &err) != TERN_OK) {
-        complain("%s: %s", strcmp(t->path, "-") == 0 ? "standard input" : t->path, err.message);
-        return EXIT_FAILED;
+    if (perplexity_run(l->engine, p, t->ids, t->n, remarks ? show_progress : NULL, NULL, &r,
+                       &err) == TERN_OK)
+        return report(o, l, p, &r, t);
+    complain("%s: %s", strcmp(t->path, "-") == 0 ? "standard input" : t->path, err.message);
+    return EXIT_FAILED;
+}
+
+static int measure(const options *o, loaded *l, const text_file *t) {
+    const size_t ctx = text_file_window(o, l);
+    const size_t stride = options_integer(o, OPT_STRIDE);
+    perplexity_params p = {.ctx = ctx,
+                           .stride = stride > 0 ? stride : ctx,
+                           .max_windows = options_integer(o, OPT_WINDOWS),
+                           .bos = text_file_leading_token(l->tokenizer)};
+    int status = loader_open_engine_of(o, (uint32_t)ctx, l);
+    if (status != EXIT_DONE)
+        return status;
+    p.means = calloc(perplexity_windows(&p, t->n) + 1, sizeof *p.means); /* + 1: never of size 0 */
+    if (p.means != NULL) {
+        status = run(o, l, &p, t);
+    } else {
+        complain("no memory for the windows of %s", t->path);
+        status = EXIT_FAILED;
     }
-    if (options_switch(o, OPT_JSON))
-        return print_json(l, &p, &r, t);
-    print_result(&p, &r, t);
-    return EXIT_DONE;
+    free(p.means);
+    return status;
 }
 
 int cmd_perplexity(const options *o) {
     loaded l = {0};
     text_file t = {0};
-    int status = loader_open_model(o, true, &l);
+    int status = receipt_check_key(o);
+    if (status == EXIT_DONE)
+        status = loader_open_model(o, true, &l);
     if (status == EXIT_DONE)
         status = text_file_read(o, &l, &t);
     if (status == EXIT_DONE)

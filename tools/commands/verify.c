@@ -97,6 +97,15 @@ static void print_comparison(const json_t *r) {
     print_origin(r);
 }
 
+static void print_perplexity(const json_t *r) {
+    out_print("  perplexity %.4f of %s, in %" PRId64 " windows of %" PRId64 " tokens of %s\n",
+              rule_number(r, "perplexity.value"),
+              plain_text(rule_text(r, "model_info.model_path")).text,
+              rule_count(r, "perplexity.windows"), rule_count(r, "perplexity.ctx"),
+              plain_text(rule_text(r, "perplexity.text")).text);
+    print_origin(r);
+}
+
 static void print_signature(const verification *v) {
     const json_t *r = v->receipt;
     if (json_object_get(r, "signature") == NULL) {
@@ -133,6 +142,8 @@ static void print_proven(const verification *v) {
         print_comparison(r);
     else if (v->type == &document_answer)
         print_answer(r);
+    else if (v->type == &document_perplexity)
+        print_perplexity(r);
     else
         print_run(r);
     print_signature(v);

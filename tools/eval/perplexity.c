@@ -110,9 +110,20 @@ static tern_status take(scorer *s, const tern_event *e, tern_error *err) {
     return TERN_OK;
 }
 
+/* The mean of a complete window. */
+static void note_mean(const scorer *s, size_t window) {
+    const size_t n = perplexity_scored(s->params);
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += s->nll[window * n + i];
+    if (s->params->means != NULL)
+        s->params->means[window] = sum / (double)n;
+}
+
 /* The result so far, of the windows before the first one that is not complete. */
 static void tell(scorer *s) {
     while (s->complete < s->asked && s->ids[s->complete] == 0) {
+        note_mean(s, s->complete);
         s->n = ++s->complete * perplexity_scored(s->params);
         s->result = summarize(s, s->complete);
         if (s->progress != NULL)

@@ -25,6 +25,7 @@ typedef struct perplexity_params {
     size_t stride;      /* from one window's start to the next, 1 ... ctx */
     size_t max_windows; /* at most; 0: all */
     int32_t bos;        /* the first token of every window; -1: the text's own */
+    double *means;      /* [perplexity_windows] filled with the mean -ln p of each; NULL: nothing */
 } perplexity_params;
 
 /* All numbers are finite; with one scored token the standard errors are 0. */

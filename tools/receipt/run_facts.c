@@ -160,6 +160,27 @@ static const char *compiler(void) {
 #endif
 }
 
+/* Sets "kernels" and "refused_kernels" alone of what json_set_kernels has. */
+static void set_kernels(json_t *root, const loaded *l) {
+    json_t *all = json_object();
+    json_set_kernels(all, l);
+    json_object_set(root, "kernels", json_object_get(all, "kernels"));
+    json_object_set(root, "refused_kernels", json_object_get(all, "refused_kernels"));
+    json_decref(all);
+}
+
+json_t *facts_measurement(const char *schema, const options *o, const loaded *l) {
+    json_t *root = json_pack("{s:s, s:s, s:{s:s, s:s, s:o}, s:o}", "$schema", schema,
+                             "schema_version", RECEIPT_VERSION, "origin", "kind", "measured",
+                             "note", "", "not_recorded", json_array(), "timestamp", facts_now());
+    set_kernels(root, l);
+    const char *path = facts_compute_path(json_object_get(root, "kernels"));
+    json_object_set_new(root, "compute_path", json_string(path));
+    json_object_set_new(root, "backend", json_string("cpu"));
+    json_object_set_new(root, "deterministic", json_boolean(options_switch(o, OPT_DETERMINISTIC)));
+    return root;
+}
+
 json_t *facts_versions(void) {
     return json_pack("{s:s, s:s, s:s}", "tern", tern_version(), "compiler", compiler(), "commit",
                      TERN_COMMIT);

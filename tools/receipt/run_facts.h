@@ -16,6 +16,12 @@ bool facts_tokenizer(const tern_model *model, json_t **out);
 json_t *facts_machine(const tern_model *model);
 json_t *facts_versions(void);
 
+/*
+ * The beginning of a document of measurements by this program: what it is, when it was made, what
+ * ran, up to "deterministic".
+ */
+json_t *facts_measurement(const char *schema, const options *o, const loaded *l);
+
 /* Settings under the names that other engines read them from, as they were in effect. */
 json_t *facts_environment(const receipt_run *run);
 

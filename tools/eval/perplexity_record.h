@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_EVAL_PERPLEXITY_RECORD_H
+#define TERN_TOOLS_EVAL_PERPLEXITY_RECORD_H
+
+/* The document of tern perplexity --record. */
+
+#include "tools/eval/perplexity.h"
+#include "tools/model/loader.h"
+#include "tools/model/text_file.h"
+
+/* A measurement that was made; everything is borrowed. */
+typedef struct perplexity_record {
+    const options *o;
+    const loaded *l;
+    const text_file *text;
+    const perplexity_params *params; /* with the means of its windows */
+    const perplexity_result *result;
+} perplexity_record;
+
+/* Writes it under --record's name. The exit status, after a complaint where it is not EXIT_DONE. */
+int perplexity_write_record(const perplexity_record *m);
+
+#endif
