@@ -23,6 +23,7 @@ static long allocations_live;                           /* blocks that were not 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *p);
 
 static bool allocation_fails(void) {
@@ -44,6 +45,12 @@ void *calloc(size_t n, size_t size) {
 void *realloc(void *old, size_t size) {
     void *p = allocation_fails() ? NULL : __libc_realloc(old, size);
     allocations_live += p != NULL && old == NULL;
+    return p;
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    void *p = allocation_fails() ? NULL : __libc_memalign(alignment, size);
+    allocations_live += p != NULL;
     return p;
 }
 

@@ -18,9 +18,14 @@ from pathlib import Path
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 GEMV = r"^tern_gemv_i2_s_\w+, tern \d+\.\d+\.\d+\nmean squared error [\d.]+e-0[5-9] of"
 OWN_FORWARD = r"^(cab){13}c$"
-EXAMPLES = {"gemv": "tern-kernels", "generate": "tern", "own_forward": "tern", "together": "tern"}
+EXAMPLES = {"gemv": "tern-kernels", "generate": "tern", "harness": "tern", "own_forward": "tern",
+            "together": "tern"}  # fmt: skip
 # Two answers of 24 tokens, each token picked in a pass with one of the other.
 TOGETHER = r"^Once upon a time.*\nlength [0-9a-f]{64}\nThe sun is.*\nlength [0-9a-f]{64}\n24 passes for 5\d tokens$"
+# A prompt of five tokens, twice: it is shorter than a page, so nothing is found again.
+HARNESS = (r'^\{"text":".+","end":"length","digest":"[0-9a-f]{64}","answers":2,"prompt_tokens":10,'
+           r'"generated_tokens":16,"prefix_hits":0,"prefix_misses":10,"first_token_ms":[\d.]+,'
+           r'"p50_ms":[\d.]+,"p95_ms":[\d.]+,"tokens_per_second":[\d.]+,"peak_rss_mib":[\d.]+\}$')
 GENERATE = r"\n\d+ tokens after 5$"
 
 
@@ -53,6 +58,7 @@ class Package:
         library, pattern, operands = {
             "gemv": ("libtern-kernels", GEMV, []),
             "generate": ("libtern", GENERATE, [small, "Once upon a time"]),
+            "harness": ("libtern", HARNESS, [small, "Once upon a time", "8"]),
             "own_forward": ("libtern", OWN_FORWARD, ["abc", "b"]),
             "together": ("libtern", TOGETHER, [small, "Once upon a time", "The sun is"]),
         }[program.name]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the libraries show to a linker.
 
-Static: every global symbol begins with tern_. Shared: exactly the functions that the public headers
-declare. Both checks are shown to fail on libraries with one symbol too many and one too few.
+Static: every global symbol begins with tern_, those of tern/ie_engine.h with ie_engine_. Shared:
+exactly the functions that the public headers declare. Both checks are shown to fail on libraries with one symbol too many and one too few.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ import tempfile
 from pathlib import Path
 
 KERNELS = ("status.h", "processor.h", "import.h", "sparse.h", "kernels.h", "device.h")
-ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "tern.h", "engine.h", "grammar.h", "gguf.h", "inspect.h", "tune.h", "sparse_file.h")
+ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "tern.h", "engine.h", "ie_engine.h",
+       "grammar.h", "gguf.h", "inspect.h", "tune.h", "sparse_file.h")  # fmt: skip
 
 
 def declared(header: Path) -> set[str]:
-    """Functions that a header declares: statements with a tern_name( outside of types and macros."""
+    """Functions that a header declares: statements with a NAME( outside of types and macros."""
     text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.S)
     text = re.sub(r"^[ \t]*#(.*\\\n)*.*$", "", text, flags=re.M)
     while "{" in text:  # innermost braces first
         text = re.sub(r"\{[^{}]*\}", " ", text)
     found = set()
     for statement in text.split(";"):
-        name = re.search(r"\b(tern_\w+)\s*\(", statement)
+        name = re.search(r"\b((?:tern|ie_engine)_\w+)\s*\(", statement)
         if name and not re.search(r"\btypedef\b", statement):
             found.add(name[1])
     return found
@@ -44,7 +45,7 @@ def symbols(library: Path, *flags: str) -> set[str]:
 
 def check_static(library: Path) -> list[str]:
     names = symbols(library)
-    strays = [n for n in sorted(names) if not n.startswith("tern_")]
+    strays = [n for n in sorted(names) if not n.startswith(("tern_", "ie_engine_"))]
     return [f"{library.name}: global symbol {n} does not begin with tern_" for n in strays]
 
 
