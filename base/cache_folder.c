@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "tern/tern.h"
 
 enum { STALE_SECONDS = 3600 }; /* no file takes that long to write */
@@ -49,21 +50,13 @@ static bool is_own(const struct stat *info) {
     return (info->st_uid == geteuid() || info->st_uid == 0) && (info->st_mode & S_IWOTH) == 0;
 }
 
-/* mkdir -p; path is changed while it runs. */
-static bool make_folders(char *path) {
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        const bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
-        *slash = '/';
-        if (!made)
-            return false;
-    }
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
+static bool make_folder(char *path) {
+    return tern_make_parents(path) && (mkdir(path, 0700) == 0 || errno == EEXIST);
 }
 
 static tern_status check_folder(char *path, tern_error *err) {
     struct stat info;
-    if (stat(path, &info) != 0 && (errno != ENOENT || !make_folders(path)))
+    if (stat(path, &info) != 0 && (errno != ENOENT || !make_folder(path)))
         return tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
     if (stat(path, &info) != 0)
         return tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));

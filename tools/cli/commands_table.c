@@ -145,7 +145,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          .n_places = 2, .places = {OPT_MODEL, OPT_FILE}},
     [COMMAND_IMATRIX] =
         {"imatrix", "[MODEL] [FILE]", 0, 2, "find out which weights of a model matter, from a text",
-         "Evaluates the text in windows of --ctx tokens [512] and adds up the squares of what comes\n"
+         "Evaluates the text in windows of --ctx tokens [512] and adds up the squares of what "
+         "comes\n"
          "into each column of each matrix. --output names the file to write, for `tern quantize\n"
          "--imatrix`; llama.cpp reads it, too, and its files can be used here. The same bytes on\n"
          "every machine, for every number of threads.\n",
@@ -204,8 +205,28 @@ static const command_spec commands[COMMAND_COUNT] = {
          "a\n"
          "message by its number, or variables. Weights are not read.\n",
          "  tern chat-template -m model.gguf --messages talk.json\n"
-         "  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | tern chat-template --messages - --json\n",
+         "  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | tern chat-template --messages - "
+         "--json\n",
          .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_PULL] =
+        {"pull", "OWNER/NAME[:FILE]", 1, 1, "fetch a model from the Hugging Face Hub",
+         "FILE is a file of the repository or a part of its name; without it the only model is\n"
+         "meant. Files go to the folder that all clients of the Hub share ($HF_HUB_CACHE, hub in\n"
+         "$HF_HOME, or ~/.cache/huggingface/hub), and what is there is not fetched again. A part\n"
+         "that came stays when the connection breaks. The SHA-256 of each large file is checked.\n"
+         "Afterwards -m OWNER/NAME[:FILE] means it. HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE\n"
+         "count. Prints the path.\n",
+         "  tern pull microsoft/bitnet-b1.58-2B-4T-gguf\n"
+         "  tern pull Qwen/Qwen3-0.6B-GGUF:q8_0\n"
+         "  tern run -m Qwen/Qwen3-0.6B-GGUF --chat -p 'What is 2+2?'\n"},
+    [COMMAND_LIST] = {"list", "", 0, 0, "list models of the Hub that are on this machine",
+                      "Size, commit, and the name that -m takes.\n",
+                      "  tern list\n"
+                      "  tern list --json\n"},
+    [COMMAND_RM] = {"rm", "OWNER/NAME[:FILE]", 1, 1, "remove models of the Hub from this machine",
+                    "With FILE that file and its contents, where no other file has the same;\n"
+                    "without it all that is here of the repository.\n",
+                    "  tern rm Qwen/Qwen3-0.6B-GGUF\n"},
     [COMMAND_CONVERT] =
         {"convert", "FOLDER [OUT]", 1, 2,
          "make a model of a Hugging Face folder, or an IEBIN folder",

@@ -37,7 +37,10 @@
     X(TOKENIZE, tokenize)                                                                          \
     X(CROSSVAL, crossval)                                                                          \
     X(CONVERT, convert)                                                                            \
-    X(CHAT_TEMPLATE, chat_template)
+    X(CHAT_TEMPLATE, chat_template)                                                                \
+    X(PULL, pull)                                                                                  \
+    X(LIST, list)                                                                                  \
+    X(RM, rm)
 
 typedef enum command_id {
 #define COMMAND_ENUM(id, name) COMMAND_##id,

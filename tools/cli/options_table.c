@@ -24,6 +24,8 @@ enum {
     TOKENIZE = 1 << COMMAND_TOKENIZE,
     CONVERT = 1 << COMMAND_CONVERT,
     TEMPLATE = 1 << COMMAND_CHAT_TEMPLATE,
+    PULL = 1 << COMMAND_PULL,
+    LIST = 1 << COMMAND_LIST,
     RECODES = QUANTIZE | CONVERT, /* commands that write a model */
     WRITES = RECODES | SYNTH | RUN | BENCH | LOGITS | IMATRIX |
              PERPLEXITY, /* commands that write other files */
@@ -81,9 +83,10 @@ static const option_spec table[OPT_COUNT] = {
          .help = "let a server with OpenAI's interface answer: http://HOST:PORT, https://HOST, "
                  "unix:PATH; -m is the name of its model"},
     [OPT_TIMEOUT] = {"timeout", 0, NULL, "SECONDS", OPTION_INTEGER, .min = 1, .max = 86400,
-                     .fallback = "600", .commands = ANSWERS,
+                     .fallback = "600", .commands = ANSWERS | PULL,
                      .help = "give a server up that sent nothing for so long"},
-    [OPT_TLS_CA] = {"tls-ca", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .commands = ANSWERS,
+    [OPT_TLS_CA] = {"tls-ca", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
+                    .commands = ANSWERS | PULL,
                     .help =
                         "certificates that make a server trusted (PEM), in place of the system's"},
     [OPT_HOST] = {"host", 0, NULL, "ADDRESS", OPTION_TEXT, .fallback = "127.0.0.1",
@@ -483,11 +486,11 @@ static const option_spec table[OPT_COUNT] = {
                            .help = "fail without -m, do not fall back to the small model"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
-                              IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE,
+                              IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE | LIST,
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
                      .commands = RECODES | RUN | BENCH | SYNTH | PERPLEXITY | IMATRIX | TOKENIZE |
-                                 TUNE | VERIFY,
+                                 TUNE | VERIFY | PULL,
                      .help = "metrics and progress on standard error even if it is no terminal"},
     [OPT_HELP] = {"help", 'h', NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVERY,
                   .help = "this text"},

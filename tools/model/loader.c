@@ -28,7 +28,7 @@ const char *loader_model_path(const options *o, bool may_use_shipped) {
     if (options_text(o, OPT_MODEL_DIR) != NULL)
         return model_in_folder(options_text(o, OPT_MODEL_DIR), path);
     if (path != NULL)
-        return path;
+        return model_or_hub_name(path);
     if (!may_use_shipped || options_switch(o, OPT_REQUIRE_MODEL)) {
         complain("no model: name its file after the command, or set TERN_MODEL");
         return NULL;

@@ -3,14 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tools/cli/output.h"
+#include "tools/hub/hub_cache.h"
 
-static char path[4096];
+static char path[PATH_MAX];
 
 /* Writes folder/name and the suffix to path; false when that is too long. */
 static bool join(const char *folder, const char *name, const char *suffix) {
@@ -59,4 +61,18 @@ const char *model_in_folder(const char *folder, const char *name) {
         return NULL;
     }
     return access(path, F_OK) != 0 && access(name, F_OK) == 0 ? name : path;
+}
+
+const char *model_or_hub_name(const char *name) {
+    hub_name hub;
+    tern_error err = {0};
+    if (access(name, F_OK) == 0 || !hub_name_read(name, &hub))
+        return name;
+    const tern_status status = hub_cache_find(&hub, path, &err);
+    if (status == TERN_OK)
+        return path;
+    if (status != TERN_ERR_NAME)
+        return name; /* opening it fails, and the message says what fetches it */
+    complain("%s", err.message);
+    return NULL;
 }

@@ -9,4 +9,11 @@
  */
 const char *model_in_folder(const char *folder, const char *name);
 
+/*
+ * `name`, or where there is no such file, the path of the model that it names as one of the Hugging
+ * Face Hub, if that was fetched (tern pull). NULL after a complaint: it names several. Lives until
+ * the next call.
+ */
+const char *model_or_hub_name(const char *name);
+
 #endif

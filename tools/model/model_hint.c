@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tools/cli/output.h"
+#include "tools/hub/hub_name.h"
 
 enum { HINT_BYTES = 400, BEGINNING = 64 };
 
@@ -45,11 +46,15 @@ static void hint_missing(const char *path, bool may_be_prompt, char *hint) {
     char longer[PATH_MAX];
     const int n = snprintf(longer, sizeof longer, "%s.gguf", path);
     const char *name = fetched_name(path);
+    hub_name hub;
     if (n > 0 && (size_t)n < sizeof longer && access(longer, F_OK) == 0) {
         (void)snprintf(hint, HINT_BYTES, "did you mean %.300s?", longer);
     } else if (name != NULL) {
         (void)snprintf(hint, HINT_BYTES, "`%s %s` fetches it and prints the path of its file",
                        get_model(), name);
+    } else if (hub_name_read(path, &hub) && (hub.file[0] != '\0' || !ends_in(path, ".gguf"))) {
+        (void)snprintf(hint, HINT_BYTES, "`tern pull %.300s` fetches it from the Hugging Face Hub",
+                       path);
     } else if (may_be_prompt && !ends_in(path, ".gguf")) {
         (void)snprintf(hint, HINT_BYTES,
                        "the first argument is the model's file, and a prompt alone needs -p");

@@ -3,7 +3,9 @@
 
 #ifdef TERN_HAVE_CURL
 
+#include <ctype.h>
 #include <curl/curl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,13 @@
 #include "tern/tern.h"
 #include "tools/cli/interrupt.h"
 
-enum { CONNECT_SECONDS = 15, LOOK_MILLISECONDS = 100, REFUSAL_BYTES = 64 << 10 };
+enum {
+    CONNECT_SECONDS = 15,
+    LOOK_MILLISECONDS = 100,
+    REFUSAL_BYTES = 64 << 10,
+    HEADER_BYTES = 4096,
+    MOST_MOVES = 5
+};
 
 struct exchange {
     exchange_config config;
@@ -23,8 +31,7 @@ struct exchange {
     char why[CURL_ERROR_SIZE];
 
     /* of the exchange that is under way */
-    exchange_sink *sink;
-    void *user;
+    const exchange_request *request;
     exchange_reply *reply;
     double heard; /* when the last byte came */
     bool failed;  /* no memory for a refusal */
@@ -55,14 +62,34 @@ static size_t on_body(char *bytes, size_t one, size_t size, void *user) {
         e->failed = !keep_refusal(e->reply, bytes, size);
         return e->failed ? 0 : size;
     }
-    e->reply->unwanted = !e->sink(e->user, bytes, size);
+    e->reply->unwanted = !e->request->sink(e->request->user, bytes, size);
     return e->reply->unwanted ? 0 : size;
+}
+
+/* Name and value of a line "Name: value CR LF"; what is no such line, or a long one, is passed by.
+ */
+static void tell_header(const exchange_request *request, const char *bytes, size_t size) {
+    char line[HEADER_BYTES];
+    const char *colon = memchr(bytes, ':', size);
+    if (colon == NULL || size >= sizeof line)
+        return;
+    memcpy(line, bytes, size);
+    line[size] = '\0';
+    char *value = line + (colon - bytes);
+    *value++ = '\0';
+    value += strspn(value, " \t");
+    value[strcspn(value, "\r\n")] = '\0';
+    for (char *c = line; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
+    request->header(request->user, line, value);
 }
 
 static size_t on_header(char *bytes, size_t one, size_t size, void *user) {
     exchange *e = user;
-    (void)one, (void)bytes;
+    (void)one;
     e->heard = tern_clock_seconds();
+    if (e->request->header != NULL)
+        tell_header(e->request, bytes, size);
     return size;
 }
 
@@ -88,7 +115,8 @@ static bool set_headers(exchange *e) {
     return made;
 }
 
-/* Redirections are not followed: a key is shown to the server that was named, and to no other. */
+/* Where redirections are followed the library leaves the key away: it is shown to the server that
+ * was named, and to no other. */
 static bool set_options(exchange *e) {
     CURLcode code = curl_easy_setopt(e->easy, CURLOPT_ERRORBUFFER, e->why);
     const struct {
@@ -96,7 +124,7 @@ static bool set_options(exchange *e) {
         long value;
     } numbers[] = {{CURLOPT_NOSIGNAL, 1L},
                    {CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS},
-                   {CURLOPT_FOLLOWLOCATION, 0L},
+                   {CURLOPT_MAXREDIRS, MOST_MOVES},
                    {CURLOPT_TCP_NODELAY, 1L}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         code |= curl_easy_setopt(e->easy, numbers[i].option, numbers[i].value);
@@ -139,18 +167,23 @@ void exchange_close(exchange **exchange_) {
 
 /* ---- a request ------------------------------------------------------------------------------- */
 
-static bool aim(exchange *e, const char *path, const char *body) {
+static bool aim(exchange *e, const exchange_request *r) {
     char *url = NULL;
-    if (asprintf(&url, "%s%s", e->config.base, path) < 0)
+    char range[32];
+    if (asprintf(&url, "%s%s", e->config.base, r->path) < 0)
         return false;
     CURLcode code = curl_easy_setopt(e->easy, CURLOPT_URL, url);
     free(url); /* libcurl has a copy */
-    if (body == NULL) {
-        code |= curl_easy_setopt(e->easy, CURLOPT_HTTPGET, 1L);
-    } else {
+    (void)snprintf(range, sizeof range, "%" PRIu64 "-", r->from);
+    code |= curl_easy_setopt(e->easy, CURLOPT_RANGE, r->from > 0 ? range : NULL);
+    code |= curl_easy_setopt(e->easy, CURLOPT_FOLLOWLOCATION, r->follow ? 1L : 0L);
+    if (r->body != NULL) {
         code |= curl_easy_setopt(e->easy, CURLOPT_POST, 1L);
-        code |= curl_easy_setopt(e->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
-        code |= curl_easy_setopt(e->easy, CURLOPT_POSTFIELDS, body);
+        code |= curl_easy_setopt(e->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(r->body));
+        code |= curl_easy_setopt(e->easy, CURLOPT_POSTFIELDS, r->body);
+    } else {
+        code |= curl_easy_setopt(e->easy, CURLOPT_HTTPGET, 1L);
+        code |= curl_easy_setopt(e->easy, CURLOPT_NOBODY, r->head ? 1L : 0L);
     }
     return code == CURLE_OK;
 }
@@ -187,17 +220,26 @@ static tern_status explain(const exchange *e, CURLcode code, tern_error *err) {
                      e->reply->status > 0 ? "the reply broke off" : "cannot be asked", why);
 }
 
-tern_status exchange_make(exchange *e, const char *path, const char *body, exchange_sink *sink,
-                          void *user, exchange_reply *reply, tern_error *err) {
+/* When and where the server wants to be asked again. */
+static void note_wishes(const exchange *e) {
+    curl_off_t wait = 0;
+    const char *place = NULL;
+    (void)curl_easy_getinfo(e->easy, CURLINFO_RETRY_AFTER, &wait);
+    (void)curl_easy_getinfo(e->easy, CURLINFO_REDIRECT_URL, &place);
+    e->reply->retry_seconds = (long)wait;
+    (void)snprintf(e->reply->place, sizeof e->reply->place, "%s", place != NULL ? place : "");
+}
+
+tern_status exchange_ask(exchange *e, const exchange_request *request, exchange_reply *reply,
+                         tern_error *err) {
     bool late = false;
     *reply = (exchange_reply){0};
-    e->sink = sink;
-    e->user = user;
+    e->request = request;
     e->reply = reply;
     e->heard = tern_clock_seconds();
     e->failed = false;
     e->why[0] = '\0';
-    if (!aim(e, path, body))
+    if (!aim(e, request))
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to ask a server");
     const CURLcode code = transfer(e, &late);
     if (late) {
@@ -209,9 +251,7 @@ tern_status exchange_make(exchange *e, const char *path, const char *body, excha
     if (reply->interrupted || reply->unwanted)
         return TERN_OK;
     note_reply(e);
-    curl_off_t wait = 0;
-    (void)curl_easy_getinfo(e->easy, CURLINFO_RETRY_AFTER, &wait);
-    reply->retry_seconds = (long)wait;
+    note_wishes(e);
     return code == CURLE_OK ? TERN_OK : explain(e, code, err);
 }
 
@@ -230,10 +270,16 @@ void exchange_close(exchange **e) {
     (void)e; /* none was opened */
 }
 
-tern_status exchange_make(exchange *e, const char *path, const char *body, exchange_sink *sink,
-                          void *user, exchange_reply *reply, tern_error *err) {
-    (void)e, (void)path, (void)body, (void)sink, (void)user, (void)reply;
+tern_status exchange_ask(exchange *e, const exchange_request *request, exchange_reply *reply,
+                         tern_error *err) {
+    (void)e, (void)request, (void)reply;
     return tern_fail(err, TERN_ERR_STATE, "no server was opened");
 }
 
 #endif
+
+tern_status exchange_make(exchange *e, const char *path, const char *body, exchange_sink *sink,
+                          void *user, exchange_reply *reply, tern_error *err) {
+    const exchange_request request = {.path = path, .body = body, .sink = sink, .user = user};
+    return exchange_ask(e, &request, reply, err);
+}

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/json_tree/text.h"
 #include "tern/status.h"
@@ -23,6 +24,20 @@ typedef struct exchange_config {
 /* Bytes of a reply whose status is below 300; false: no more are wanted. */
 typedef bool exchange_sink(void *user, const char *bytes, size_t size);
 
+/* A line of the head of a reply: the name in small letters, both terminated. */
+typedef void exchange_header(void *user, const char *name, const char *value);
+
+typedef struct exchange_request {
+    const char *path;
+    const char *body;        /* of JSON, for POST; NULL: GET, or HEAD */
+    bool head;               /* HEAD */
+    bool follow;             /* go where the server says; the key is shown to nobody else */
+    uint64_t from;           /* the first byte that is wanted */
+    exchange_header *header; /* NULL: heads are not looked at */
+    exchange_sink *sink;
+    void *user; /* of both */
+} exchange_request;
+
 typedef struct exchange_reply {
     long status;        /* of HTTP */
     bool stream;        /* its type is text/event-stream */
@@ -30,6 +45,7 @@ typedef struct exchange_reply {
     bool unwanted;      /* the sink did */
     text refusal;       /* the body of another status, its beginning; to be freed */
     long retry_seconds; /* that the server asks to wait; 0: it does not */
+    char place[1024];   /* where it points to without being followed; "": nowhere */
 } exchange_reply;
 
 /* TERN_ERR_NOMEM; TERN_ERR_IO in builds without libcurl. The config's texts must outlive it. */
@@ -38,10 +54,14 @@ TERN_MUST_CHECK tern_status exchange_open(const exchange_config *config, exchang
 void exchange_close(exchange **e);
 
 /*
- * GET, or POST with a body of JSON. TERN_ERR_IO names the server and why nothing came, or no more;
- * a reply of any status is none. *reply is to be looked at when TERN_OK was returned; before
- * the first call of the sink its status and stream are set.
+ * Makes a request. TERN_ERR_IO names the server and why nothing came, or no more; a reply of any
+ * status is none. *reply is to be looked at when TERN_OK was returned; before the first call of the
+ * sink its status and stream are set.
  */
+TERN_MUST_CHECK tern_status exchange_ask(exchange *e, const exchange_request *request,
+                                         exchange_reply *reply, tern_error *err);
+
+/* GET, or POST with a body of JSON. */
 TERN_MUST_CHECK tern_status exchange_make(exchange *e, const char *path, const char *body,
                                           exchange_sink *sink, void *user, exchange_reply *reply,
                                           tern_error *err);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern list: models of the Hugging Face Hub that are on this machine. */
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_tree/value.h"
+#include "tools/cli/output.h"
+#include "tools/commands/commands.h"
+#include "tools/hub/hub_cache.h"
+#include "tools/model/json.h"
+
+/* Weights in a form that tern runs or converts. */
+static bool is_weights(const char *file) {
+    const size_t n = strlen(file);
+    static const char other[] = ".safetensors";
+    return hub_is_model(file) ||
+           (n > sizeof other - 1 && strcmp(file + n - (sizeof other - 1), other) == 0);
+}
+
+static int print_json(const hub_list *list) {
+    json_t *models = json_array();
+    for (size_t i = 0; i < list->n; i++) {
+        const hub_entry *e = &list->entries[i];
+        if (is_weights(e->file))
+            json_array_append_new(models,
+                                  json_pack("{s:s, s:s, s:s, s:s, s:I}", "repository", e->repo,
+                                            "commit", e->commit, "file", e->file, "path", e->path,
+                                            "bytes", (json_int_t)e->bytes));
+    }
+    return json_print(json_pack("{s:o}", "models", models));
+}
+
+static void print_table(const hub_list *list) {
+    size_t shown = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const hub_entry *e = &list->entries[i];
+        if (is_weights(e->file)) {
+            out_print("%7" PRIu64 " MiB  %.7s  %s:%s\n", e->bytes >> 20, e->commit, e->repo,
+                      e->file);
+            shown++;
+        }
+    }
+    if (shown == 0)
+        complain("no model of the Hub is here: tern pull OWNER/NAME fetches one");
+}
+
+int cmd_list(const options *o) {
+    hub_list list;
+    tern_error err = {0};
+    int status = EXIT_DONE;
+    if (hub_cache_list(NULL, &list, &err) != TERN_OK)
+        return complain_error(&err);
+    if (options_switch(o, OPT_JSON))
+        status = print_json(&list);
+    else
+        print_table(&list);
+    hub_list_free(&list);
+    return status;
+}

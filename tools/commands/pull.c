@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tern pull: a model from the Hugging Face Hub. */
+
+#include "tools/cli/output.h"
+#include "tools/commands/commands.h"
+#include "tools/hub/hub_name.h"
+#include "tools/pull/fetch.h"
+
+int cmd_pull(const options *o) {
+    hub_name name;
+    if (!hub_name_read(o->operands[0], &name)) {
+        complain("pull wants OWNER/NAME, OWNER/NAME:FILE or OWNER/NAME@REVISION:FILE, not '%.100s'",
+                 o->operands[0]);
+        return EXIT_USAGE;
+    }
+    return fetch_model(o, &name);
+}
