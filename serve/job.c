@@ -327,6 +327,8 @@ static bool end(job *j, size_t i, const tern_event *e) {
     memcpy(c->digest, e->digest, sizeof c->digest);
     visit_note(j->visit, e);
     j->n_left--;
+    if (j->n_left == 0 && !j->ask.receipt)
+        visit_leave(j->visit);
     if (fails(j, i, e) || j->over)
         return false;
     if (j->ask.logprobs && j->form->notes_end &&
@@ -345,6 +347,8 @@ static bool take_replay(job *j, const tern_event *e) {
     }
     memcpy(j->replay.digest, e->digest, sizeof j->replay.digest);
     j->n_left--;
+    if (j->n_left == 0)
+        visit_leave(j->visit);
     if (fails(j, 0, e) || j->over)
         return false;
     return j->n_left > 0 || conclude(j);

@@ -23,10 +23,14 @@ void visit_keep(visit *v) {
 void visit_release(visit *v) {
     if (v == NULL || atomic_fetch_sub(&v->owners, 1) > 1)
         return;
-    if (atomic_load(&v->entered))
-        key_leave(v->key);
+    visit_leave(v);
     key_release(v->key);
     free(v);
+}
+
+void visit_leave(visit *v) {
+    if (atomic_exchange(&v->entered, false))
+        key_leave(v->key);
 }
 
 bool visit_enter(visit *v, refusal *r) {

@@ -26,6 +26,10 @@ void visit_release(visit *v); /* NULL is fine */
 /* It asks for text: false after a refusal, when its key has reached a limit. */
 bool visit_enter(visit *v, refusal *r);
 
+/* All that it asked for is computed: it counts no more among the requests of its key, so that who
+ * has the reply may ask again. Without it the last release does the same. */
+void visit_leave(visit *v);
+
 /* An answer ended; those of one prompt share its tokens, which the first of them tells. */
 void visit_note(visit *v, const tern_event *end);
 

@@ -15,6 +15,15 @@ static const environment_name others[] = {
      "without `TERN_CACHE`, whose folder is also that of `tools/get-model` and the tests (models "
      "are "
      "in `models` there): `tern` in this folder; without both `~/.cache/tern`"},
+    {"HF_HUB_CACHE", "a folder",
+     "files of the Hugging Face Hub (`tern pull`); without it `hub` in `HF_HOME`, else "
+     "`huggingface/hub` in `XDG_CACHE_HOME` or `~/.cache`"},
+    {"HF_HOME", "a folder",
+     "holds `hub` and `token` where `HF_HUB_CACHE` and `HF_TOKEN` are not set"},
+    {"HF_TOKEN", "a text", "`tern pull`: shown to the Hub"},
+    {"HF_TOKEN_PATH", "a file", "`tern pull`: its first line is the token, without `HF_TOKEN`"},
+    {"HF_ENDPOINT", "a URL", "`tern pull`: the Hub, in place of `https://huggingface.co`"},
+    {"HF_HUB_OFFLINE", "1 or 0", "`tern pull` fetches nothing and shows what is there"},
     {"TERN_PROCESSOR", "a name, see [building.md](building.md#on-another-processor)",
      "take away what that processor lacks of this one's features, as if the program ran there"},
     {"TERN_CUDA_MODULE", "a file", "the CUDA module, in place of the one beside the library"},
