@@ -190,7 +190,7 @@ static void test_choice(void **state) {
         tokens[i] = (int32_t)(i % 100);
     for (size_t i = 200; i < 400; i++)
         tokens[i] = (int32_t)(i % 100 == i % 4 ? 7000 + i : i % 100); /* seldom another token */
-    assert_int_equal(tern_draft_new(400, NULL, &d, NULL), TERN_OK);
+    assert_int_equal(tern_draft_new(400, &d, NULL), TERN_OK);
     tern_draft_given(d, tokens, 150);
     for (size_t n = 151; n <= 200; n++)
         tern_draft_picked(d, tokens, n);

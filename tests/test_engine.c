@@ -284,6 +284,36 @@ static void test_guesses(void **state) {
     assert_string_equal(a->digest, alone->digest);
 }
 
+/* The engine's own guesses: of a text that repeats itself they are right, and change nothing. */
+static void test_drafts(void **state) {
+    (void)state;
+    engine_case_open((tern_engine_params){.threads = 1});
+    tern_request request = engine_case_request(60);
+    tern_sampler_params sampling = tern_sampler_params_default();
+    const tern_logit_bias bias[] = {{7, 40.0F}, {8, 39.5F}};
+    sampling.bias = bias;
+    sampling.n_bias = 2;
+    sampling.repetition_penalty = 1.02F;
+    request.sampling = &sampling;
+    request.logprobs = true;
+    request.branches = 2;
+    const answer *alone = engine_case_run(&request);
+    const size_t passes = engine_case.steps;
+    assert_int_equal(alone->figures.n_guessed, 0);
+    request.draft = TERN_DRAFT_ALWAYS;
+    const answer *a = engine_case_run(&request);
+    assert_true(engine_case.steps - passes < passes / 2);
+    assert_true(a->figures.n_guessed_right > 30);
+    check_bytes("tokens", alone->tokens, a->tokens, sizeof a->tokens);
+    check_bytes("probabilities", alone->first, a->first, sizeof a->first);
+    assert_string_equal(a->digest, alone->digest);
+    request.draft =
+        TERN_DRAFT_WHERE_IT_PAYS; /* the clock stands still: nothing is known of costs */
+    a = engine_case_run(&request);
+    assert_int_equal(a->figures.n_guessed, 0);
+    assert_string_equal(a->digest, alone->digest);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 static void refuse(const tern_request *request, tern_status status, const char *message) {
@@ -392,6 +422,7 @@ int main(void) {
         cmocka_unit_test(test_deadline),
         cmocka_unit_test(test_mask),
         cmocka_unit_test(test_guesses),
+        cmocka_unit_test(test_drafts),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_threads),

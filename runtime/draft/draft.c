@@ -60,19 +60,16 @@ typedef struct trust {
 } trust;
 
 struct tern_draft {
-    tern_recall *own;          /* the sequence so far */
-    const tern_recall *others; /* NULL: there is none */
-    tern_recall_place in_own, in_others;
+    tern_recall *recall; /* the sequence so far */
+    tern_recall_place place;
     trust trust[TERN_DRAFT_KINDS];
 };
 
-tern_status tern_draft_new(uint32_t positions, const tern_recall *others, tern_draft **out,
-                           tern_error *err) {
+tern_status tern_draft_new(uint32_t positions, tern_draft **out, tern_error *err) {
     tern_draft *d = calloc(1, sizeof *d);
     if (d == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the guesses of a sequence");
-    const tern_status status = tern_recall_new(positions, &d->own, err);
-    d->others = others;
+    const tern_status status = tern_recall_new(positions, &d->recall, err);
     for (size_t i = 0; i < TERN_DRAFT_KINDS; i++)
         d->trust[i] = (trust){.right = first_share[i] * first_weight, .all = first_weight};
     if (status != TERN_OK)
@@ -84,18 +81,9 @@ tern_status tern_draft_new(uint32_t positions, const tern_recall *others, tern_d
 void tern_draft_free(tern_draft **draft) {
     if (*draft == NULL)
         return;
-    tern_recall_free(&(*draft)->own);
+    tern_recall_free(&(*draft)->recall);
     free(*draft);
     *draft = NULL;
-}
-
-/* ---- places -------------------------------------------------------------------------------- */
-
-/* Where guesses come from: the longer match, the sequence's own where both are as long. */
-static const tern_recall *source_of(const tern_draft *d, const tern_recall_place **place) {
-    const bool foreign = d->others != NULL && d->in_others.length > d->in_own.length;
-    *place = foreign ? &d->in_others : &d->in_own;
-    return foreign ? d->others : d->own;
 }
 
 static size_t kind_of(uint32_t length) {
@@ -106,29 +94,25 @@ static size_t kind_of(uint32_t length) {
     return kind;
 }
 
-/* Both memories go on after tokens[n - 1], which the own one then knows. */
+/* The place goes on after tokens[n - 1], which the memory then knows. */
 static void follow(tern_draft *d, const int32_t *tokens, size_t n) {
-    tern_recall_follow(d->own, tokens, n, &d->in_own);
-    if (d->others != NULL)
-        tern_recall_follow(d->others, tokens, n, &d->in_others);
-    tern_recall_add(d->own, tokens[n - 1]);
+    tern_recall_follow(d->recall, tokens, n, &d->place);
+    tern_recall_add(d->recall, tokens[n - 1]);
 }
 
 void tern_draft_given(tern_draft *d, const int32_t *tokens, size_t n) {
-    const size_t known = (size_t)tern_recall_count(d->own);
+    const size_t known = (size_t)tern_recall_count(d->recall);
     for (size_t i = known; i + 1 < n; i++)
-        tern_recall_add(d->own, tokens[i]);
-    d->in_own = d->in_others = (tern_recall_place){0};
+        tern_recall_add(d->recall, tokens[i]);
+    d->place = (tern_recall_place){0};
     if (n > known)
         follow(d, tokens, n);
 }
 
 void tern_draft_picked(tern_draft *d, const int32_t *tokens, size_t n) {
-    const tern_recall_place *place;
-    const tern_recall *source = source_of(d, &place);
     int32_t guess;
-    if (tern_recall_read(source, place, &guess, 1) == 1) {
-        trust *t = &d->trust[kind_of(place->length)];
+    if (tern_draft_guesses(d, &guess, 1) == 1) {
+        trust *t = &d->trust[kind_of(d->place.length)];
         t->right = memory_share * t->right + (guess == tokens[n - 1]);
         t->all = memory_share * t->all + 1.0;
     }
@@ -136,22 +120,18 @@ void tern_draft_picked(tern_draft *d, const int32_t *tokens, size_t n) {
 }
 
 size_t tern_draft_guesses(const tern_draft *d, int32_t *guesses, size_t most) {
-    const tern_recall_place *place;
-    const tern_recall *source = source_of(d, &place);
-    return tern_recall_read(source, place, guesses,
+    return tern_recall_read(d->recall, &d->place, guesses,
                             most < TERN_DRAFT_LONGEST ? most : TERN_DRAFT_LONGEST);
 }
 
 size_t tern_draft_choose(const tern_draft *d, const tern_draft_costs *c, size_t n,
                          tern_draft_pass *pass) {
-    const tern_recall_place *place;
-    (void)source_of(d, &place);
     const double plain = tern_draft_costs_seconds(c, pass->rows);
     double best = plain > 0.0 ? least_gain * pass->tokens / plain : 0.0;
     double expected = pass->tokens, chance = 1.0, tokens = expected;
     size_t chosen = 0;
     for (size_t i = 0; plain > 0.0 && i < n && pass->rows + i < TERN_DRAFT_ROWS; i++) {
-        const trust *t = &d->trust[kind_of(place->length + (uint32_t)i)];
+        const trust *t = &d->trust[kind_of(d->place.length + (uint32_t)i)];
         chance *= t->right / t->all;
         expected += chance;
         const double rate = expected / tern_draft_costs_seconds(c, pass->rows + 1 + (uint32_t)i);

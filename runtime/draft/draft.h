@@ -4,7 +4,7 @@
 
 /*
  * Guesses of what follows in a sequence, without a second model: what followed the same tokens
- * before, in the sequence itself or in a memory of others. A pass computes guesses together with
+ * before in the sequence itself. A pass computes guesses together with
  * the last token, and those that the sampler would have picked are kept. So guesses change times,
  * never tokens.
  *
@@ -46,10 +46,8 @@ double tern_draft_costs_seconds(const tern_draft_costs *c, uint32_t rows);
 
 typedef struct tern_draft tern_draft;
 
-/* For a sequence of so many positions. `others`, which may be NULL, is a memory of other texts
- * that is read, never written, and outlives the draft. TERN_ERR_NOMEM. */
-TERN_MUST_CHECK tern_status tern_draft_new(uint32_t positions, const tern_recall *others,
-                                           tern_draft **out, tern_error *err);
+/* For a sequence of so many positions. TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status tern_draft_new(uint32_t positions, tern_draft **out, tern_error *err);
 void tern_draft_free(tern_draft **draft); /* NULL is fine */
 
 /* Tokens that were given, tokens[n], those of the calls before among them: they can be guessed from

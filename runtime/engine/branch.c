@@ -110,7 +110,7 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
                                         .n_stop_tokens = r->n_stop_tokens};
     status = open_text(b, f, r, err);
     if (status == TERN_OK && b->draft_mode != TERN_DRAFT_NEVER)
-        status = tern_draft_new(b->job.most, NULL, &b->draft, err);
+        status = tern_draft_new(b->job.most, &b->draft, err);
     return status == TERN_OK ? open_sampler(b, r, f->n_vocab, err) : status;
 }
 

@@ -158,7 +158,7 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
     (void)!tern_model_tokenizer(tern_session_model(session), &tokenizer, NULL);
     own o = {.session = session, .drafts = {.mode = params->draft, .left = params->max_tokens}};
     if (params->draft != TERN_DRAFT_NEVER)
-        status = tern_draft_new(tern_session_context(session), NULL, &o.drafts.draft, err);
+        status = tern_draft_new(tern_session_context(session), &o.drafts.draft, err);
     generate_call g = {.source = {append_to_session, pick_of_session, session_is_full, &o},
                        .sampler = sampler,
                        .end = end_of(tokenizer, params),

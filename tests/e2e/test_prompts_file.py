@@ -49,7 +49,8 @@ class PromptsFile(common.TernTest):
     def test_json(self):
         """A line for each answer, in order, then one for the run; each answer is that of the prompt alone."""
         for parallel in (0, 1, 3):
-            answers, run = self.lines("--prompts-file", self.file, "--rounds", 2, "--parallel", parallel)
+            more = ("--no-draft",) if parallel == 1 else ()  # passes are counted
+            answers, run = self.lines("--prompts-file", self.file, "--rounds", 2, "--parallel", parallel, *more)
             self.assertEqual([a["prompt"] for a in answers], [1, 1, 2, 2, 3, 3, 4, 4])
             self.assertEqual([a["round"] for a in answers], [1, 2] * 4)
             self.check_alone(answers)
@@ -65,7 +66,7 @@ class PromptsFile(common.TernTest):
 
     def test_cache_counters(self):
         """An answer computes each position once, but not a last token that nothing follows; rounds find nothing of each other."""
-        answers, _ = self.lines("--prompts-file", self.file, "--rounds", 2)
+        answers, _ = self.lines("--prompts-file", self.file, "--rounds", 2, "--no-draft")
         for answer in answers:
             prompt, generated = answer["prompt_tokens"], answer["generated_tokens"]
             self.assertEqual(answer["shared_tokens"], 0)
