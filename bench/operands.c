@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/cache_row.h"
+#include "kernels/iebs.h"
 #include "kernels/reference.h"
 #include "kernels/reference_fill.h"
 
@@ -36,8 +37,56 @@ static void fill_weights(tern_bench_operands *o, size_t rows, size_t cols) {
                           &o->random, o->file);
 }
 
+/* Blocks of the usual size, all of them stored. */
+static tern_iebs all_blocks(const tern_kernel_row *row, size_t rows, size_t cols) {
+    tern_iebs m = {.format = row->format,
+                   .rows = (uint32_t)rows,
+                   .cols = (uint32_t)cols,
+                   .block_rows = 16,
+                   .block_cols = 64,
+                   .scale = 1.0f};
+    m.blocks = (uint32_t)(tern_iebs_block_rows(&m) * tern_iebs_block_columns(&m));
+    return m;
+}
+
+static bool is_sparse(const tern_kernel_row *row) {
+    return tern_layout_sparse_format(row->layout) != TERN_FORMAT_NONE;
+}
+
+/* Bytes of a matrix that is not the file's own; 0: it is. */
+static size_t packed_bytes(const tern_kernel_row *row, size_t rows, size_t cols) {
+    const tern_iebs blocks = all_blocks(row, rows, cols);
+    return is_sparse(row) ? (size_t)tern_iebs_bytes(&blocks)
+                          : tern_packed_bytes(row->layout, rows, cols);
+}
+
+static bool pack_blocks(tern_bench_operands *o) {
+    const size_t rows = o->shape.rows, cols = o->shape.cols;
+    const tern_iebs m = all_blocks(o->row, rows, cols);
+    bool *stored = malloc(m.blocks);
+    float *weights = malloc(rows * cols * sizeof *weights);
+    const bool memory = stored != NULL && weights != NULL;
+    if (memory) {
+        memset(stored, true, m.blocks);
+        for (size_t r = 0; r < rows; r++)
+            tern_dequantize_row(o->row->format, o->file, cols, r, 1.0f, weights + r * cols);
+        tern_iebs_write(&m, stored, weights, o->packed);
+    }
+    free(weights);
+    free(stored);
+    return memory;
+}
+
+static bool pack_matrix(tern_bench_operands *o) {
+    const tern_bench_shape *s = &o->shape;
+    return is_sparse(o->row)
+               ? pack_blocks(o)
+               : tern_pack_rows(o->row->format, o->file, s->rows, s->cols, o->row->layout, 0,
+                                s->rows, o->packed, NULL) == TERN_OK;
+}
+
 size_t tern_bench_matrix_bytes(const tern_kernel_row *row, size_t rows, size_t cols) {
-    const size_t packed = tern_packed_bytes(row->layout, rows, cols);
+    const size_t packed = packed_bytes(row, rows, cols);
     uint64_t file = 0;
     if (packed == 0 && tern_format_bytes(row->format, rows, cols, &file) != TERN_OK)
         return 0;
@@ -51,7 +100,7 @@ static bool make_matrix(tern_bench_operands *o) {
         return false;
     o->file_bytes = (size_t)bytes;
     o->file = tern_bench_zeroed(o->file_bytes);
-    const size_t packed = tern_packed_bytes(o->row->layout, s->rows, s->cols);
+    const size_t packed = packed_bytes(o->row, s->rows, s->cols);
     o->packed = tern_bench_zeroed(packed);
     if (o->file == NULL || o->packed == NULL)
         return false;
@@ -63,8 +112,7 @@ static bool make_matrix(tern_bench_operands *o) {
                               .scale = tern_bench_scale(),
                               .data = packed ? o->packed : o->file};
     o->matrix_bytes = tern_bench_matrix_bytes(o->row, s->rows, s->cols);
-    return packed == 0 || tern_pack_rows(o->row->format, o->file, s->rows, s->cols, o->row->layout,
-                                         0, s->rows, o->packed, NULL) == TERN_OK;
+    return packed == 0 || pack_matrix(o);
 }
 
 static size_t copy_stride(const tern_bench_operands *o) {

@@ -93,6 +93,32 @@ tern_layout tern_format_layout(tern_format format) {
     return (unsigned)format < TERN_FORMAT_COUNT ? default_layouts[format] : TERN_LAYOUT_NONE;
 }
 
+tern_layout tern_format_sparse_layout(tern_format format) {
+    switch (format) {
+    case TERN_FORMAT_F32:
+        return TERN_LAYOUT_BSR_F32;
+    case TERN_FORMAT_F16:
+        return TERN_LAYOUT_BSR_F16;
+    case TERN_FORMAT_I2_S:
+        return TERN_LAYOUT_BSR_T2;
+    default:
+        return TERN_LAYOUT_NONE;
+    }
+}
+
+tern_format tern_layout_sparse_format(tern_layout layout) {
+    switch (layout) {
+    case TERN_LAYOUT_BSR_F32:
+        return TERN_FORMAT_F32;
+    case TERN_LAYOUT_BSR_F16:
+        return TERN_FORMAT_F16;
+    case TERN_LAYOUT_BSR_T2:
+        return TERN_FORMAT_I2_S;
+    default:
+        return TERN_FORMAT_NONE;
+    }
+}
+
 const char *tern_op_name(tern_op op) {
     return (unsigned)op < TERN_OP_COUNT ? op_names[op] : NULL;
 }

@@ -94,6 +94,18 @@ tern_iebs tern_iebs_view(const void *bytes) {
     return m;
 }
 
+void tern_iebs_write_header(const tern_iebs *m, void *out) {
+    const bool floats = m->format == TERN_FORMAT_F32, ternary = m->format == TERN_FORMAT_I2_S;
+    uint32_t words[WORDS] = {
+        TERN_IEBS_MAGIC, floats ? VERSION_FLOATS : VERSION_OTHERS,
+        m->rows,         m->cols,
+        m->block_rows,   m->block_cols,
+        m->blocks,       floats ? 0 : ternary ? KIND_TERNARY : KIND_TERNARY - 1};
+    if (ternary)
+        memcpy(&words[SCALE], &m->scale, sizeof m->scale);
+    memcpy(out, words, sizeof words);
+}
+
 /* What the words of a header say about each other, but for sizes. */
 static tern_status check_words(const uint32_t *words, tern_error *err) {
     const bool floats = words[VERSION] == VERSION_FLOATS;

@@ -66,14 +66,29 @@ static inline size_t tern_iebs_width(const tern_iebs *m, size_t b) {
     return left < m->block_cols ? left : m->block_cols;
 }
 
-/* The ternary weight in row r, column k of a block, both below its sides: -1, 0, 1. */
-static inline int tern_iebs_trit(const tern_iebs *m, const uint8_t *block, size_t r, size_t k) {
+/* Where the code of a ternary weight lies in its block: at bits shift + 1 and shift of a byte. */
+typedef struct tern_iebs_place {
+    size_t byte;
+    unsigned shift;
+} tern_iebs_place;
+
+/* Of row r, column k of a block, both below its sides. */
+static inline tern_iebs_place tern_iebs_trit_place(const tern_iebs *m, size_t r, size_t k) {
     const size_t h = m->block_rows < TERN_IEBS_CHUNK ? m->block_rows : TERN_IEBS_CHUNK;
     const size_t w = m->block_cols < TERN_IEBS_CHUNK ? m->block_cols : TERN_IEBS_CHUNK;
     const size_t chunk = r / h * (m->block_cols / w) + k / w;
-    const size_t at = chunk * (h * w / 4) + r % h * (w / 4) + k % w % (w / 4);
-    return (block[at] >> (k % w / (w / 4) * 2) & 3) - 1;
+    return (tern_iebs_place){.byte = chunk * (h * w / 4) + r % h * (w / 4) + k % w % (w / 4),
+                             .shift = (unsigned)(k % w / (w / 4) * 2)};
 }
+
+/* The weight there: -1, 0, 1. */
+static inline int tern_iebs_trit(const tern_iebs *m, const uint8_t *block, size_t r, size_t k) {
+    const tern_iebs_place at = tern_iebs_trit_place(m, r, k);
+    return (block[at.byte] >> at.shift & 3) - 1;
+}
+
+/* The header of a matrix of which format, shape, sides, number of blocks and scale are set. */
+void tern_iebs_write_header(const tern_iebs *m, void *out);
 
 /*
  * What a header says, with pointers into bytes that tern_iebs_check has accepted; they are aligned
@@ -107,6 +122,14 @@ TERN_MUST_CHECK tern_status tern_iebs_check(const void *bytes, size_t size, tern
  */
 TERN_MUST_CHECK tern_status tern_iebs_values(const tern_iebs *m, size_t i0, size_t i1,
                                              tern_error *err);
+
+/*
+ * Writes a matrix of which format, shape, sides, number of blocks and scale are set, into
+ * tern_iebs_bytes bytes that are aligned to 4: of weights[rows][cols] the blocks that `stored`, one
+ * for each place, row by row, says. Ternary values are the signs of the weights; halves must be
+ * exact.
+ */
+void tern_iebs_write(const tern_iebs *m, const bool *stored, const float *weights, void *out);
 
 /* Row r of the matrix as floats, zeros where no block is stored; exact. */
 void tern_iebs_row(const tern_iebs *m, size_t r, float *out);

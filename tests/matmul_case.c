@@ -2,7 +2,10 @@
 #include "tests/matmul_case.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "kernels/iebs.h"
 
 const char *case_kind_name(case_kind kind) {
     static const char *const names[] = {
@@ -119,14 +122,58 @@ tern_ref_matrix case_reference(const matmul_case *c) {
                              .input = tern_layout_input(c->matrix.layout)};
 }
 
+/* Sides of blocks in turn. All blocks are stored. */
+static tern_iebs sparse_form(tern_format format, size_t rows, size_t cols) {
+    static const uint32_t sides[][2] = {{16, 64}, {4, 4}, {8, 8}, {32, 16}, {3, 5}};
+    const size_t i = (rows + cols) % (format == TERN_FORMAT_I2_S ? 4 : 5);
+    tern_iebs m = {.format = format,
+                   .rows = (uint32_t)rows,
+                   .cols = (uint32_t)cols,
+                   .block_rows = sides[i][0],
+                   .block_cols = sides[i][1],
+                   .scale = 1.0f};
+    m.blocks = (uint32_t)(tern_iebs_block_rows(&m) * tern_iebs_block_columns(&m));
+    return m;
+}
+
+static bool pack_sparse(const matmul_case *c) {
+    const tern_iebs m = sparse_form(c->format, c->rows, c->cols);
+    bool *stored = malloc(m.blocks), sound = true;
+    float *weights = malloc(c->rows * c->cols * sizeof *weights);
+
+    assert_true(stored != NULL && weights != NULL);
+    memset(stored, true, m.blocks);
+    for (size_t r = 0; r < c->rows; r++)
+        tern_dequantize_row(c->format, c->file.data, c->cols, r, 1.0f, weights + r * c->cols);
+    for (size_t i = 0; i < c->rows * c->cols && c->format == TERN_FORMAT_I2_S; i++)
+        sound = sound && fabsf(weights[i]) <= 1.0f; /* no code 3 */
+    tern_iebs_write(&m, stored, weights, c->packed.data);
+    free(weights);
+    free(stored);
+    return sound;
+}
+
+bool case_repack(const matmul_case *c, tern_error *err) {
+    if (c->matrix.layout == TERN_LAYOUT_ROWS)
+        return true;
+    if (tern_layout_sparse_format(c->matrix.layout) != TERN_FORMAT_NONE)
+        return pack_sparse(c);
+    return tern_pack_rows(c->format, c->file.data, c->rows, c->cols, c->matrix.layout, 0, c->rows,
+                          c->packed.data, err) == TERN_OK;
+}
+
 void case_pack(matmul_case *c) {
     tern_error err = {0};
 
-    if (c->matrix.layout == TERN_LAYOUT_ROWS)
-        return;
-    if (tern_pack_rows(c->format, c->file.data, c->rows, c->cols, c->matrix.layout, 0, c->rows,
-                       c->packed.data, &err) != TERN_OK)
+    if (!case_repack(c, &err))
         check_fail("packing failed: %s", err.message);
+}
+
+static size_t case_packed_bytes(tern_layout layout, tern_format format, size_t rows, size_t cols) {
+    const tern_iebs m = sparse_form(format, rows, cols);
+    return tern_layout_sparse_format(layout) != TERN_FORMAT_NONE
+               ? (size_t)tern_iebs_bytes(&m)
+               : tern_packed_bytes(layout, rows, cols);
 }
 
 bool case_has_outer_scale(tern_layout layout) {
@@ -157,7 +204,8 @@ matmul_case case_new_layout(tern_format format, tern_layout layout, const case_s
     c.file = check_buffer_new((size_t)file_bytes, align, place);
     tern_ref_fill_weights(format, filling_of(kind), rows, cols, c.scale, &rng->state, c.file.data);
     if (!in_place)
-        c.packed = check_buffer_new(tern_packed_bytes(layout, rows, cols), TERN_ALIGN, place);
+        c.packed =
+            check_buffer_new(case_packed_bytes(layout, format, rows, cols), TERN_ALIGN, place);
     c.matrix = (tern_matrix){.format = format,
                              .layout = layout,
                              .rows = rows,

@@ -60,8 +60,11 @@ matmul_case case_new(tern_format format, size_t rows, size_t cols, size_t tokens
                      check_place place, check_rng *rng);
 void case_free(matmul_case *c);
 
-/* Packs again after the file changed. */
+/* Packs again after the file changed; what cannot be packed fails the test. */
 void case_pack(matmul_case *c);
+
+/* The same; false when the file is no longer valid (a ternary code 3). */
+bool case_repack(const matmul_case *c, tern_error *err);
 
 /* The case's weights as the reference reads them. */
 tern_ref_matrix case_reference(const matmul_case *c);

@@ -31,7 +31,10 @@ static bool has_rows(tern_format format, tern_layout layout) {
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
 
-    for (size_t i = 0; i < count && tern_layout_holds(layout, format); i++)
+    const bool held =
+        tern_layout_holds(layout, format) || tern_layout_sparse_format(layout) == format;
+
+    for (size_t i = 0; i < count && held; i++)
         if (is_product_of(&rows[i], format, layout))
             return true;
     return false;
@@ -140,8 +143,8 @@ static void check_long_columns(void **state) {
 }
 
 /*
- * More tokens than any kernel takes at once, and a few more; 20 rows are a group and a tail. Columns
- * of one part that is unpacked for all tokens, of three, and of one and less than a chunk.
+ * More tokens than any kernel takes at once, and a few more; 20 rows are a group and a tail.
+ * Columns of one part that is unpacked for all tokens, of three, and of one and less than a chunk.
  */
 static void check_many_tokens(void **state) {
     const tern_format format = *(const tern_format *)*state;
@@ -234,14 +237,6 @@ static size_t count_changed(const float *before, const float *after) {
     return changed;
 }
 
-/* Packs the case's file; false when the file is no longer valid (a ternary code 3). */
-static bool pack_changed(const matmul_case *c) {
-    if (c->matrix.layout == TERN_LAYOUT_ROWS)
-        return true;
-    return tern_pack_rows(c->format, c->file.data, c->rows, c->cols, c->matrix.layout, 0, c->rows,
-                          c->packed.data, NULL) == TERN_OK;
-}
-
 /*
  * One bit of the file at a time: codes, scales, minima, whatever there is, in the first row, the
  * last row and anywhere. The row must see what the reference sees, and nearly every bit must
@@ -264,7 +259,7 @@ static void check_weights_matter(const matmul_case *c, const tern_kernel_row *ro
         const uint8_t bit = (uint8_t)(1u << check_below(rng, 8));
 
         file[at] ^= bit;
-        if (pack_changed(c)) {
+        if (case_repack(c, NULL)) {
             run_reference(c, expected);
             run_probe(c, row, after);
             check_floats("after a changed bit", expected, after, PROBE_OUTPUTS);
@@ -275,7 +270,7 @@ static void check_weights_matter(const matmul_case *c, const tern_kernel_row *ro
     }
     if (3 * tried < 4 * part || seen * 20 < tried * 17) /* a low bit may be rounded away */
         check_fail("of %zu changed bits only %zu change an output", tried, seen);
-    if (!pack_changed(c))
+    if (!case_repack(c, NULL))
         check_fail("packing failed after the file was restored");
 }
 

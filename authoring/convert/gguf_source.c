@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include "authoring/convert/int4.h"
+#include "kernels/iebs.h"
+#include "runtime/gguf/gguf.h"
 #include "runtime/gguf/iebin.h"
 
 struct convert_gguf_tensor {
@@ -18,6 +20,11 @@ struct convert_gguf_tensor {
 
 static void source_row(const void *context, size_t row, float *out) {
     const convert_gguf_tensor *s = context;
+    if (s->tensor->type == TERN_GGUF_SPARSE_TYPE) {
+        const tern_iebs blocks = tern_iebs_view(s->bytes);
+        tern_iebs_row(&blocks, row, out);
+        return;
+    }
     const tern_int4_rows *form = &s->tensor->int4;
     const size_t cols = (size_t)s->tensor->ne[0];
     if (s->format == TERN_FORMAT_INT4) {
@@ -52,6 +59,17 @@ static tern_status import_ternary(convert_gguf_tensor *s, const tern_reading *re
     return tern_import_tensor(&how, s->tensor->data, rows, cols, s->imported, err);
 }
 
+/* Sparse blocks are written dense, unless they are chosen to be sparse again. */
+static tern_status check_blocks(const convert_gguf *g, const convert_tensor *t,
+                                const tern_gguf_tensor *from, tern_error *err) {
+    tern_error why = {.status = TERN_OK};
+    const tern_iebs blocks = tern_iebs_view(from->data);
+    const tern_status status = tern_iebs_values(&blocks, 0, tern_iebs_block_rows(&blocks), &why);
+    return status == TERN_OK ? TERN_OK
+                             : tern_fail(err, status, "%s: tensor %s: %s", tern_gguf_name(g->file),
+                                         t->name, why.message);
+}
+
 static tern_status add_tensor(convert_gguf *g, const tern_reading *reading, convert_job *job,
                               size_t index, tern_error *err) {
     const tern_gguf_tensor *from = tern_gguf_tensor_at(g->file, index);
@@ -78,6 +96,8 @@ static tern_status add_tensor(convert_gguf *g, const tern_reading *reading, conv
     t->int4 = from->int4;
     t->before = from->bytes;
     t->context = s;
+    if (from->type == TERN_GGUF_SPARSE_TYPE)
+        return check_blocks(g, t, from, err);
     if (format == TERN_FORMAT_I2_S) {
         tern_error why = {.status = TERN_OK};
         const tern_status status = import_ternary(s, reading, t->rows, &why);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authoring/convert/sparse.h"
 #include "authoring/iebin_writer.h"
 #include "runtime/gguf/int4.h"
 #include "runtime/threads/team.h"
@@ -23,6 +24,12 @@ convert_tensor *convert_job_add(convert_job *job) {
 }
 
 void convert_job_free(convert_job *job) {
+    for (size_t i = 0; i < job->n; i++) {
+        if (job->tensors[i].sparse == NULL)
+            continue;
+        convert_sparse_free(job->tensors[i].sparse);
+        free(job->tensors[i].sparse);
+    }
     free(job->tensors);
     free(job->results);
     *job = (convert_job){.n = 0};
@@ -95,6 +102,8 @@ tern_status convert_job_plan(convert_job *job, const convert_formats *formats, t
 
 /* The number of the type in the file. */
 static uint32_t type_of(const convert_tensor *t) {
+    if (t->sparse != NULL)
+        return TERN_GGUF_SPARSE_TYPE;
     if (t->tiled != 0)
         return t->tiled == TERN_TL1 ? TERN_GGUF_TL1 : TERN_GGUF_TL2;
     return tern_format_describe(t->target)->gguf_type;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "authoring/convert/int4.h"
+#include "authoring/convert/sparse.h"
 
 enum {
     PIECE_FLOATS = 1 << 21,  /* values that are held as floats at a time */
@@ -203,6 +204,8 @@ static bool weigh_columns(piece *p) {
 
 tern_status convert_recode(const convert_tensor *t, const convert_tools *tools, tern_gguf_writer *w,
                            convert_result *result, tern_error *err) {
+    if (t->sparse != NULL)
+        return convert_sparse_write(t, w, result, err);
     if (t->as_is != NULL) {
         const bool same =
             !t->tiled && strcmp(t->origin, tern_format_describe(t->target)->name) == 0;

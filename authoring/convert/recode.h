@@ -19,6 +19,8 @@ enum { CONVERT_NAME_BYTES = 256 };
 /* Writes the floats of a row, exactly; may be called by several threads at once. */
 typedef void convert_row_fn(const void *context, size_t row, float *out);
 
+typedef struct convert_sparse convert_sparse; /* sparse.h */
+
 typedef struct convert_tensor {
     char name[CONVERT_NAME_BYTES];
     uint32_t n_dims;
@@ -33,6 +35,7 @@ typedef struct convert_tensor {
     tern_tl_tiles tiles;
     tern_int4_rows int4;                     /* the target is INT4: how its rows are written */
     const tern_importance_entry *importance; /* of its columns; NULL: they count alike; borrowed */
+    convert_sparse *sparse; /* how it is written in blocks; owned by the job; NULL: it is dense */
     const uint8_t *
         as_is; /* its bytes in the target format, where source == target and they are just copied */
     convert_row_fn *row;

@@ -37,6 +37,8 @@ SHOWN = {
     "matmul_ternary_pairs": "tern_gemm_i2_s_8x8_neoni8mm",
     "matmul_block_pairs": "tern_gemm_q8_0_16x4_neoni8mm",
     "matmul_float": "tern_gemm_f16_1x2_avx2",
+    "matmul_bsr_float": "tern_gemm_bsr_f16_2x2_avx2",
+    "matmul_bsr_ternary": "tern_gemv_bsr_t2_16x1_avx2",
     "quantize_token": "tern_quantize_token_avx2",
     "quantize_block": "tern_quantize_block_avx2",
     "rmsnorm": "tern_rmsnorm_avx2",

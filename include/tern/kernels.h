@@ -159,6 +159,9 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  * Q6_KR16  16 f16 d, then for each sub-block 16 int8 scales of its first 16 columns, 16 of the
  *          others, 4 x 64 bytes of nibbles, 2 x 64 bytes of upper bits: bits 2p+1:2p of byte
  *          4*r + j of chunk e belong to column 16e + 4p + j. Padding rows are zero bytes.
+ * BSR_F32, BSR_F16, BSR_T2  blocks of a matrix, of which only some are stored, used in place: the
+ *          bytes of a file of sparse blocks (docs/formats.md) of f32, f16 or ternary values. They
+ *          are aligned to 4, ternary ones to 64. No matrix is packed into them.
  */
 /* X(NAME, text, the form of activations that its products read). */
 #define TERN_LAYOUT_LIST(X)                                                                        \
@@ -177,7 +180,10 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
     X(Q8_0R16, "q8_0r16", BLOCK)                                                                   \
     X(Q4_KR16, "q4_kr16", BLOCK)                                                                   \
     X(Q5_KR16, "q5_kr16", BLOCK)                                                                   \
-    X(Q6_KR16, "q6_kr16", BLOCK)
+    X(Q6_KR16, "q6_kr16", BLOCK)                                                                   \
+    X(BSR_F32, "bsr_f32", FLOAT)                                                                   \
+    X(BSR_F16, "bsr_f16", FLOAT)                                                                   \
+    X(BSR_T2, "bsr_t2", TOKEN)
 
 typedef enum tern_layout {
 #define TERN_LAYOUT_ENUM(name, text, input) TERN_LAYOUT_##name,
@@ -211,6 +217,11 @@ tern_input_form tern_layout_input(tern_layout layout);
 
 /* Whether matrices of the format can be packed into (or, for ROWS, used in place as) a layout. */
 bool tern_layout_holds(tern_layout layout, tern_format format);
+
+/* The layout of sparse blocks with values of the format, NONE when there is none; and its format,
+ * TERN_FORMAT_NONE for layouts of other kinds. */
+tern_layout tern_format_sparse_layout(tern_format format);
+tern_format tern_layout_sparse_format(tern_layout layout);
 
 /*
  * The layout in which products read a format unless another is asked for, as kernels.toml says;
@@ -506,7 +517,8 @@ void tern_attend_all(const tern_kernel_row *row, const tern_attend_args *args, v
 
 /* ---- packing ------------------------------------------------------------------------------- */
 
-/* Bytes of the packed form of a rows x cols matrix; 0 for layouts ROWS and NONE and on overflow. */
+/* Bytes of the packed form of a rows x cols matrix; 0 on overflow and for layouts into which nothing
+ * is packed. */
 size_t tern_packed_bytes(tern_layout layout, size_t rows, size_t cols);
 
 /*

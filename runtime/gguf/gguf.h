@@ -15,8 +15,10 @@ enum { TERN_GGUF_TL1 = 38, TERN_GGUF_TL2 = 39 };
 #define TERN_GGUF_U8_TYPE (UINT32_MAX - 2)
 #define TERN_GGUF_INT4_TYPE (UINT32_MAX - 3)
 
+#define TERN_GGUF_SPARSE_TYPE (UINT32_MAX - 4) /* the bytes of a file of sparse blocks */
+
 /* The lowest of them. */
-#define TERN_GGUF_FIRST_OWN_TYPE TERN_GGUF_INT4_TYPE
+#define TERN_GGUF_FIRST_OWN_TYPE TERN_GGUF_SPARSE_TYPE
 
 /* Which tiled ternary tensor it is; 0: none. */
 tern_tl_kind tern_gguf_tiled(const tern_gguf_tensor *tensor);

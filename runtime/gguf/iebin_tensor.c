@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "kernels/iebs.h"
 #include "runtime/gguf/iebin_internal.h"
 
 /* An entry while it is being read. */
@@ -93,6 +94,10 @@ static tern_status read_type(const entry_reading *e) {
     t->type = tern_gguf_type_find(dtype->text);
     if (t->type == TERN_GGUF_UNKNOWN_TYPE)
         return TERN_OK;
+    if (t->type == TERN_GGUF_SPARSE_TYPE) {
+        t->bytes = e->wanted;
+        return t->bytes > 0 ? TERN_OK : wrong(e, TERN_ERR_JSON, "iebs needs the field 'nbytes'");
+    }
     if (t->type == TERN_GGUF_INT4_TYPE) {
         const tern_status status = tern_iebin_int4(e->r->file, e->entry, t, e->err);
         if (status != TERN_OK)
@@ -164,6 +169,24 @@ static tern_status read_range(entry_reading *e, tern_iebin_reading *r) {
     return TERN_OK;
 }
 
+/* Its bytes are one file of sparse blocks, of the tensor's shape; values are checked when a model
+ * is loaded, as those of dense tensors are. */
+static tern_status check_blocks(const entry_reading *e) {
+    const tern_gguf_tensor *t = e->t;
+    tern_error why = {.status = TERN_OK};
+    tern_iebs m;
+    if (t->type != TERN_GGUF_SPARSE_TYPE)
+        return TERN_OK;
+    if ((uintptr_t)t->data % TERN_ALIGN != 0)
+        return wrong(e, TERN_ERR_ALIGNMENT, "sparse blocks begin at no multiple of 64");
+    const tern_status status = tern_iebs_check(t->data, (size_t)t->bytes, &m, &why);
+    if (status != TERN_OK)
+        return wrong(e, status, why.message);
+    return t->ne[0] == m.cols && t->ne[1] == m.rows && t->ne[2] == 1 && t->ne[3] == 1
+               ? TERN_OK
+               : wrong(e, TERN_ERR_TENSOR_SHAPE, "'shape' is not that of its sparse blocks");
+}
+
 tern_status tern_iebin_tensor(tern_iebin_reading *r, const tern_json_value *entry, size_t index,
                               tern_gguf_tensor *t, tern_error *err) {
     entry_reading e = {.r = r, .entry = entry, .index = index, .t = t, .err = err};
@@ -177,5 +200,7 @@ tern_status tern_iebin_tensor(tern_iebin_reading *r, const tern_json_value *entr
         status = read_shape(&e);
     if (status == TERN_OK)
         status = read_type(&e);
-    return status == TERN_OK ? read_range(&e, r) : status;
+    if (status == TERN_OK)
+        status = read_range(&e, r);
+    return status == TERN_OK ? check_blocks(&e) : status;
 }

@@ -8,13 +8,6 @@
 #include "base/out_file.h"
 #include "kernels/iebs.h"
 
-/* The words of a header of f32 values; the others are 0. */
-static void write_header(uint32_t *words, const tern_iebs *m) {
-    const uint32_t header[] = {TERN_IEBS_MAGIC, 1,        m->rows, m->cols, m->block_rows,
-                               m->block_cols,   m->blocks};
-    memcpy(words, header, sizeof header);
-}
-
 /* *out for bytes that are a whole file, or are to become one. Takes them over. */
 static void use_memory(void *memory, tern_sparse_matrix *out) {
     const tern_iebs m = tern_iebs_view(memory);
@@ -85,7 +78,7 @@ tern_status tern_sparse_new(size_t rows, size_t cols, uint32_t block_rows, uint3
     if (memory == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u blocks of %u x %u", blocks,
                          block_rows, block_cols);
-    write_header(memory, &m);
+    tern_iebs_write_header(&m, memory);
     use_memory(memory, out);
     return TERN_OK;
 }

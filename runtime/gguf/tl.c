@@ -5,6 +5,7 @@
  * where both sizes fit, which takes an alignment of many pages, the architecture does.
  */
 
+#include "kernels/iebs.h"
 #include "kernels/import.h"
 #include "runtime/gguf/i2s_detect.h"
 #include "runtime/gguf/internal.h"
@@ -51,6 +52,8 @@ tern_tl_kind tern_gguf_tiled(const tern_gguf_tensor *t) {
 tern_format tern_gguf_format(const tern_gguf_tensor *t) {
     if (t->int4.group > 0)
         return TERN_FORMAT_INT4;
+    if (t->type == TERN_GGUF_SPARSE_TYPE)
+        return tern_iebs_view(t->data).format;
     return tern_gguf_tiled(t) ? TERN_FORMAT_I2_S : tern_format_from_gguf(t->type);
 }
 

@@ -5,6 +5,7 @@
 #include "tern/inspect.h"
 #include <stdlib.h>
 
+#include "kernels/iebs.h"
 #include "runtime/gguf/int4.h"
 #include "runtime/model/model.h"
 #include "runtime/model/tune_model.h"
@@ -105,6 +106,33 @@ static tern_status expand_int4(const tern_model *m, const tern_linear *linear, v
     return TERN_OK;
 }
 
+/* Sparse blocks as the dense matrix of their format, which comes from malloc. */
+static tern_status expand_blocks(const tern_model *m, const tern_linear *linear, void **made,
+                                 tern_error *err) {
+    const tern_matrix *w = &linear->matrix;
+    const tern_iebs blocks = tern_iebs_view(linear->tensor->data);
+    uint64_t size = 0;
+    tern_status status = tern_format_bytes(w->format, w->rows, w->cols, &size);
+    if (status != TERN_OK)
+        return tern_fail(err, status, "%s: %zu x %zu weights are no dense tensor",
+                         tern_gguf_name(m->file), w->rows, w->cols);
+    float *weights = malloc(w->rows * w->cols * sizeof *weights);
+    *made = malloc((size_t)size);
+    if (weights == NULL || *made == NULL)
+        status = tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a dense tensor",
+                           tern_gguf_name(m->file));
+    for (size_t r = 0; status == TERN_OK && r < w->rows; r++)
+        tern_iebs_row(&blocks, r, weights + r * w->cols);
+    if (status == TERN_OK)
+        status = tern_quantize_weights(w->format, weights, w->rows, w->cols, *made, NULL, err);
+    free(weights);
+    if (status != TERN_OK) {
+        free(*made);
+        *made = NULL;
+    }
+    return status;
+}
+
 tern_status tern_linear_weights(const tern_model *m, const tern_linear *linear, const void **bytes,
                                 void **made, tern_error *err) {
     const tern_gguf_tensor *tensor = linear->tensor;
@@ -115,6 +143,11 @@ tern_status tern_linear_weights(const tern_model *m, const tern_linear *linear, 
     *made = NULL;
     if (w->format == TERN_FORMAT_INT4) {
         const tern_status done = expand_int4(m, linear, made, err);
+        *bytes = *made;
+        return done;
+    }
+    if (tensor->type == TERN_GGUF_SPARSE_TYPE) {
+        const tern_status done = expand_blocks(m, linear, made, err);
         *bytes = *made;
         return done;
     }

@@ -21,6 +21,7 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
     for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL && n < TERN_TUNE_KEYS; i++) {
         const tern_tune_choice choice = {.key = tern_tune_key_of(&linear->matrix, threads, stream)};
         if ((linear->form == TERN_INPUT_TOKEN && m->choice == TERN_CHOICE_ASKED) ||
+            tern_layout_sparse_format(linear->matrix.layout) != TERN_FORMAT_NONE ||
             tern_tuning_find(&seen, &choice.key) != NULL)
             continue;
         if (tern_tuning_set(&seen, &choice, NULL) != TERN_OK)
@@ -33,6 +34,8 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
 
 const tern_tune_choice *tern_model_tuned(const tern_model *m, const tern_linear *linear) {
     tern_matrix planned = linear->matrix; /* as it was when its key was made */
+    if (tern_layout_sparse_format(planned.layout) != TERN_FORMAT_NONE)
+        return NULL; /* there is one kernel for it */
     if (linear->form == TERN_INPUT_TOKEN)
         planned.layout = m->ternary;
     const tern_tune_key key = tern_tune_key_of(&planned, 0, 0);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dispatch/select.h"
+#include "kernels/iebs.h"
 #include "runtime/gguf/int4.h"
 #include "runtime/model/weight_check.h"
 
@@ -179,6 +180,8 @@ static tern_status place_rows(tern_loader *l, const char *name, const tern_gguf_
 static tern_layout layout_of(const tern_loader *l, const tern_gguf_tensor *t, tern_format format,
                              size_t rows, size_t cols) {
     const tern_layout own = tern_format_layout(format);
+    if (t->type == TERN_GGUF_SPARSE_TYPE)
+        return tern_format_sparse_layout(format);
     if (format == TERN_FORMAT_I2_S)
         return l->ternary;
     if (own == TERN_LAYOUT_NONE || tern_layout_input(own) != TERN_INPUT_TOKEN)
@@ -258,7 +261,7 @@ void tern_loader_choose(const tern_loader *l, tern_linear *linear) {
     tern_matrix *m = &linear->matrix;
     const tern_tune_key key = tern_tune_key_of(m, l->tune_threads, l->tune_stream);
     const tern_tune_choice *choice = tern_tuning_find(l->tuning, &key);
-    if (choice != NULL) {
+    if (choice != NULL && tern_layout_sparse_format(m->layout) == TERN_FORMAT_NONE) {
         m->layout = choice->layout;
         linear->gemv = choice->gemv;
         linear->gemm = choice->gemm;
@@ -269,6 +272,38 @@ void tern_loader_choose(const tern_loader *l, tern_linear *linear) {
     linear->gemm =
         tern_guard_select(l->guard, (tern_kernel_use){TERN_OP_GEMM, m->format, m->layout});
 }
+
+/* ---- sparse blocks --------------------------------------------------------------------------- */
+
+/* The values of the block rows that begin in rows [r0, r1). */
+static tern_status check_block_rows(tern_load_job *job, tern_worker worker, size_t r0, size_t r1,
+                                    tern_error *err) {
+    const tern_iebs m = tern_iebs_view(job->tensor->data);
+    const size_t h = m.block_rows;
+    (void)worker;
+    return tern_iebs_values(&m, (r0 + h - 1) / h, (r1 + h - 1) / h, err);
+}
+
+/* Blocks are read where they lie in the file. */
+static tern_status place_blocks(tern_loader *l, const tern_gguf_tensor *t, tern_matrix *matrix,
+                                tern_error *err) {
+    matrix->data = t->data;
+    matrix->scale = tern_iebs_view(t->data).scale;
+    if (l->stage != TERN_LOAD_FILL)
+        return TERN_OK;
+    tern_load_job *job = malloc(sizeof *job);
+    if (job == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to check weights");
+    *job = (tern_load_job){.make = check_block_rows,
+                           .rows = matrix->rows,
+                           .row_bytes = (size_t)(t->bytes / matrix->rows) + 1,
+                           .file = l->file,
+                           .tensor = t};
+    tern_load_jobs_add(&l->jobs, job);
+    return TERN_OK;
+}
+
+/* ---- matrices -------------------------------------------------------------------------------- */
 
 tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size_t cols,
                              tern_linear *out, tern_error *err) {
@@ -287,13 +322,16 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     if (linear.gemv == NULL || linear.gemm == NULL)
         return no_row(l, name, format, err);
     tern_import how = {.kind = 0};
-    if (format == TERN_FORMAT_I2_S)
+    const bool sparse = tern_layout_sparse_format(layout) != TERN_FORMAT_NONE;
+    if (sparse)
+        status = place_blocks(l, t, &linear.matrix, err);
+    else if (format == TERN_FORMAT_I2_S)
         status = read_scale(l, name, t, &how, &linear.matrix.scale, err);
     else if (linear.form == TERN_INPUT_TOKEN)
         status = read_row_scales(l, name, t, &linear.matrix, err);
     if (status == TERN_OK && linear.matrix.layout == TERN_LAYOUT_ROWS)
         status = place_rows(l, name, t, &linear.matrix, err);
-    else if (status == TERN_OK)
+    else if (status == TERN_OK && !sparse)
         status = pack(l, name, t, &linear.matrix, &how, err);
     if (status == TERN_OK)
         status = check_rows(l, name, &linear, err);
@@ -313,7 +351,8 @@ tern_status tern_loader_check_unpacked(tern_loader *l, const char *name, bool dr
 tern_status tern_loader_note_linear(tern_loader *l, const tern_linear *linear, tern_heat heat,
                                     tern_error *err) {
     const tern_gguf_tensor *t = linear->tensor;
-    return linear->matrix.layout == TERN_LAYOUT_ROWS
+    return linear->matrix.layout == TERN_LAYOUT_ROWS ||
+                   tern_layout_sparse_format(linear->matrix.layout) != TERN_FORMAT_NONE
                ? note(l, linear->matrix.data, (size_t)t->bytes, heat, t, err)
                : TERN_OK;
 }

@@ -321,7 +321,8 @@ static void measure_row(trial *t, const tern_kernel_row *row, const envelope *li
 
 static bool is_product(const tern_kernel_row *row, uint64_t mask) {
     return (row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM) && row->fn.any != NULL &&
-           (row->needs & ~mask) == 0;
+           (row->needs & ~mask) == 0 &&
+           tern_layout_sparse_format(row->layout) == TERN_FORMAT_NONE; /* sums as dense ones do */
 }
 
 static bool same_family(const tern_kernel_row *a, const tern_kernel_row *b) {

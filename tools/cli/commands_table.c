@@ -241,7 +241,9 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern convert SmolLM2-135M-Instruct smollm2.gguf --type q8_0\n"
          "  tern convert bitnet-b1.58-2B-4T bitnet-2b.gguf\n"
          "  tern convert falcon-e-prequantized falcon-e.gguf --ternarize --type tq2_0\n"
-         "  tern convert model.gguf model-folder --to iebin\n",
+         "  tern convert model.gguf model-folder --to iebin\n"
+         "  tern convert model.gguf sparse-folder --to iebin --sparse auto --keep 60\n"
+         "  tern convert weights.bin weights.iebs --dense 64,128 --threshold 0.01\n",
          .files = {FILE_READ, FILE_WRITTEN}},
 };
 

@@ -375,6 +375,23 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_ZERO_POINTS] = {"int4-zero-points", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
                          .commands = RECODES,
                          .help = "a zero point for each group besides, with --type int4"},
+    [OPT_SPARSE] = {"sparse", 0, NULL, "LAYERS", OPTION_TEXT, .one_call = true, .commands = RECODES,
+                    .help = "matrices that are written as blocks without those of zeros: ffn_down, "
+                            "blk.3, blk.3.ffn_up, all, auto, with commas between; with --to iebin"},
+    [OPT_BLOCK] = {"block", 0, NULL, "R,C", OPTION_TEXT, .fallback = "16,64", .one_call = true,
+                   .commands = RECODES,
+                   .help = "rows and columns of a block, with --sparse or --dense"},
+    [OPT_THRESHOLD] = {"threshold", 0, NULL, "T", OPTION_REAL, .high = 3.4e38, .fallback = "0",
+                       .one_call = true, .commands = RECODES,
+                       .help =
+                           "drop blocks in which every weight is smaller than T; 0: only zeros"},
+    [OPT_KEEP] = {"keep", 0, NULL, "PERCENT", OPTION_REAL, .high = 100.0, .fallback = "100",
+                  .one_call = true, .commands = RECODES,
+                  .help = "of all blocks keep at most so many, those with the largest sums of "
+                          "squares"},
+    [OPT_DENSE] = {"dense", 0, NULL, "R,C", OPTION_TEXT, .one_call = true, .commands = CONVERT,
+                   .help = "the first operand is a file of R x C floats, OUT a file of its sparse "
+                           "blocks"},
     [OPT_PLAN] = {"plan", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = RECODES,
                   .help = "write nothing; print what each tensor would become and what it saves"},
     [OPT_THREADS] = {"threads", 0, NULL, "N", OPTION_INTEGER, .max = 1024,

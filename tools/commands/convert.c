@@ -67,6 +67,11 @@ static void folder_name(const char *path, char *name, size_t size) {
 
 static tern_status read_folder(conversion *c, const options *o, tern_error *err) {
     const char *folder = o->operands[0];
+    if (options_given(o, OPT_SPARSE))
+        return tern_fail(err, TERN_ERR_ARG,
+                         "%s: --sparse takes a model file or an IEBIN folder; convert the folder "
+                         "of Hugging Face first",
+                         folder);
     tern_status status = convert_read_formats(o, &c->formats, err);
     if (status == TERN_OK)
         status = convert_read_map(o, &c->map, &c->formats, err);
@@ -147,6 +152,8 @@ static bool check_source(const char *path, bool to_folder) {
 int cmd_convert(const options *o) {
     if (!convert_has_target(o, "convert"))
         return EXIT_USAGE;
+    if (options_given(o, OPT_DENSE))
+        return convert_dense(o);
     if (!check_source(o->operands[0], convert_to_folder(o) || options_switch(o, OPT_PLAN)))
         return EXIT_FAILED;
     if (convert_is_model(o->operands[0]))

@@ -108,7 +108,8 @@ static void print_markdown(const listing *l) {
 /* Formats whose matrices the row multiplies, or the one that it reads. */
 static json_t *formats_of(const tern_kernel_row *row) {
     json_t *list = json_array();
-    const bool packed = row->layout != TERN_LAYOUT_ROWS && row->layout != TERN_LAYOUT_NONE;
+    const bool packed = row->layout != TERN_LAYOUT_ROWS && row->layout != TERN_LAYOUT_NONE &&
+                        tern_layout_sparse_format(row->layout) == TERN_FORMAT_NONE;
     for (int format = 0; format < TERN_FORMAT_COUNT; format++) {
         if (packed ? tern_layout_holds(row->layout, (tern_format)format)
                    : row->format == (tern_format)format) {

@@ -6,7 +6,8 @@
 #include "tools/convert/command.h"
 
 int cmd_quantize(const options *o) {
-    if (!options_given(o, OPT_TYPE) && !options_given(o, OPT_Q4_MAP)) {
+    if (!options_given(o, OPT_TYPE) && !options_given(o, OPT_Q4_MAP) &&
+        !options_given(o, OPT_SPARSE)) {
         complain("quantize needs --type TYPE, the format of the weights, such as q8_0 or i2_s");
         return EXIT_USAGE;
     }

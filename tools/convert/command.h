@@ -8,7 +8,9 @@
 #include <stdbool.h>
 
 #include "authoring/convert/job.h"
+#include "authoring/convert/sparse.h"
 #include "tools/cli/options.h"
+#include "tools/model/json.h"
 
 /*
  * --type, --embedding-type, --output-type, --tl-tiles and those of int4. TERN_ERR_ARG: these are no
@@ -16,6 +18,20 @@
  */
 TERN_MUST_CHECK tern_status convert_read_formats(const options *o, convert_formats *out,
                                                  tern_error *err);
+
+/*
+ * --block, --threshold and --keep, with the layers of --sparse. TERN_ERR_ARG: --block is no pair of
+ * sizes, or sparse blocks have no place in what --to asks for.
+ */
+TERN_MUST_CHECK tern_status convert_read_rule(const options *o, convert_sparse_rule *rule,
+                                              tern_error *err);
+
+/* --dense: a file of floats as a file of sparse blocks; the exit status. */
+int convert_dense(const options *o);
+
+/* What became of the blocks of a tensor: as text, and as an object of JSON. */
+void convert_print_blocks(const char *name, const convert_sparse *s);
+json_t *convert_json_blocks(const convert_sparse *s);
 
 /* Whether --to asks for an IEBIN folder. */
 bool convert_to_folder(const options *o);

@@ -17,12 +17,15 @@ typedef struct quantization {
     convert_formats formats;
     convert_q4_map map;
     tern_importance importance;
+    convert_sparse_rule rule;
 } quantization;
 
 /* What is to be written, and how the file's ternary tensors are read. */
 static tern_status read_options(quantization *q, tern_error *err) {
     q->reading = tern_model_params_default();
-    const tern_status status = convert_read_formats(q->o, &q->formats, err);
+    tern_status status = convert_read_formats(q->o, &q->formats, err);
+    if (status == TERN_OK)
+        status = convert_read_rule(q->o, &q->rule, err);
     return status == TERN_OK ? loader_set_reading(q->o, &q->reading, err) : status;
 }
 
@@ -35,6 +38,8 @@ static tern_status quantize(quantization *q, tern_error *err) {
         status = convert_read_importance(q->o, &q->importance, &q->formats, err);
     if (status == TERN_OK)
         status = convert_job_plan(&q->job, &q->formats, err);
+    if (status == TERN_OK && q->rule.layers != NULL)
+        status = convert_sparse_plan(&q->job, &q->rule, err);
     if (options_switch(q->o, OPT_PLAN))
         return status;
     if (status == TERN_OK)

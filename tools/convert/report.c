@@ -29,6 +29,7 @@ static bool same_line(const convert_job *job, size_t i, size_t k) {
     return job->results[i].outcome == job->results[k].outcome &&
            job->tensors[i].target == job->tensors[k].target &&
            job->tensors[i].tiled == job->tensors[k].tiled &&
+           (job->tensors[i].sparse != NULL) == (job->tensors[k].sparse != NULL) &&
            strcmp(job->tensors[i].origin, job->tensors[k].origin) == 0;
 }
 
@@ -46,8 +47,8 @@ static void print_kind(const convert_job *job, size_t first) {
         }
     }
     char way[64];
-    (void)snprintf(way, sizeof way, outcome == CONVERT_COPIED ? "%s" : "%s to %s", t->origin,
-                   target_name(t));
+    (void)snprintf(way, sizeof way, outcome == CONVERT_COPIED ? "%s" : "%s to %s%s", t->origin,
+                   t->sparse != NULL ? "sparse " : "", target_name(t));
     out_print("  %-9s %5zu tensor%s %s", outcomes[outcome], count, count == 1 ? " " : "s", way);
     if (outcome == CONVERT_LOSSY) {
         out_print(": relative error %.2g on average, at most %.2g (%s)", sum / (double)count,
@@ -69,6 +70,9 @@ static int report_text(const convert_job *job, const options *o) {
         if (k == i)
             print_kind(job, i);
     }
+    for (size_t i = 0; i < job->n; i++)
+        if (job->tensors[i].sparse != NULL)
+            convert_print_blocks(job->tensors[i].name, job->tensors[i].sparse);
     return EXIT_DONE;
 }
 
@@ -76,11 +80,13 @@ static int report_json(const convert_job *job, const options *o) {
     json_t *list = json_array();
     for (size_t i = 0; i < job->n; i++) {
         const convert_tensor *t = &job->tensors[i];
-        json_array_append_new(list, json_pack("{s:o, s:s, s:s, s:s, s:o}", "name",
-                                              json_text(t->name, strlen(t->name)), "from",
-                                              t->origin, "to", target_name(t), "outcome",
-                                              outcomes[job->results[i].outcome], "error",
-                                              json_number(job->results[i].error)));
+        json_t *item = json_pack("{s:o, s:s, s:s, s:s, s:o}", "name",
+                                 json_text(t->name, strlen(t->name)), "from", t->origin, "to",
+                                 target_name(t), "outcome", outcomes[job->results[i].outcome],
+                                 "error", json_number(job->results[i].error));
+        if (t->sparse != NULL)
+            json_object_set_new(item, "blocks", convert_json_blocks(t->sparse));
+        json_array_append_new(list, item);
     }
     return json_print(json_pack("{s:o, s:o, s:I, s:o}", "input",
                                 json_text(o->operands[0], strlen(o->operands[0])), "output",
@@ -104,7 +110,10 @@ static uint64_t bytes_before(const convert_job *job) {
 /* "int4, groups of 64 with zero points". */
 static void describe_target(const convert_tensor *t, char *out, size_t size) {
     const char *points = t->int4.zero_points ? " with zero points" : "";
-    if (t->target != TERN_FORMAT_INT4)
+    if (t->sparse != NULL)
+        (void)snprintf(out, size, "sparse %s, %u of %zu blocks", target_name(t),
+                       t->sparse->form.blocks, t->sparse->places);
+    else if (t->target != TERN_FORMAT_INT4)
         (void)snprintf(out, size, "%s", target_name(t));
     else if (t->int4.group == t->cols)
         (void)snprintf(out, size, "int4, whole rows%s", points);

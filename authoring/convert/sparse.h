@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_AUTHORING_CONVERT_SPARSE_H
+#define TERN_AUTHORING_CONVERT_SPARSE_H
+
+/*
+ * Which blocks of a matrix are stored, and what is lost with those that are not. Of a model, chosen
+ * matrices of blocks become sparse; their values keep the format that they have.
+ */
+
+#include "authoring/convert/job.h"
+#include "kernels/iebs.h"
+
+/* What was asked for. */
+typedef struct convert_sparse_rule {
+    const char *layers; /* names with commas between; see convert_sparse_plan */
+    uint32_t block_rows, block_cols;
+    float threshold; /* a block without a weight of at least this magnitude is dropped; 0: only
+                        zeros */
+    double keep;     /* percent of all blocks that stay at most, those with the most energy */
+} convert_sparse_rule;
+
+/* A matrix in blocks; energy is the sum of squares. */
+struct convert_sparse {
+    tern_iebs form; /* format, shape, sides, blocks, scale */
+    bool *stored;   /* [places], owned */
+    size_t places;
+    size_t zero;    /* blocks in which all weights are 0 */
+    size_t dropped; /* other blocks that are not stored */
+    double lost;    /* share of the energy that was dropped */
+    float largest;  /* magnitude of a weight that was dropped */
+};
+
+/*
+ * Chooses the blocks of weights[rows][cols], finite floats, whose format is F32, F16 or I2_S, by
+ * the rule. Of blocks with the same energy the first ones stay. The caller frees *out.
+ * TERN_ERR_TENSOR_SHAPE: blocks of that size cannot hold the format, or the matrix is too large;
+ * TERN_ERR_NOMEM.
+ */
+TERN_MUST_CHECK tern_status convert_sparse_choose(const convert_sparse_rule *rule,
+                                                  tern_format format, const float *weights,
+                                                  size_t rows, size_t cols, convert_sparse *out,
+                                                  tern_error *err);
+void convert_sparse_free(convert_sparse *sparse);
+
+/*
+ * Makes the chosen matrices of a planned job sparse, and counts their bytes. A layer is "blk.3"
+ * (its matrices), "ffn_down" (of every block), "blk.3.ffn_down", with or without ".weight", "all",
+ * or "auto": matrices that take at most three quarters of their bytes as blocks. TERN_ERR_NAME: a
+ * layer that no matrix has; TERN_ERR_TENSOR_TYPE: a matrix of another format than f32, f16 or i2_s,
+ * or one that is to become another.
+ */
+TERN_MUST_CHECK tern_status convert_sparse_plan(convert_job *job, const convert_sparse_rule *rule,
+                                                tern_error *err);
+
+/* Writes a planned tensor that is sparse. */
+TERN_MUST_CHECK tern_status convert_sparse_write(const convert_tensor *t, tern_gguf_writer *w,
+                                                 convert_result *result, tern_error *err);
+
+/*
+ * A file of rows x cols f32 as a file of sparse blocks; *out says what was kept, for
+ * convert_sparse_free. TERN_ERR_TENSOR_RANGE: the file has another size; TERN_ERR_TENSOR_DATA: a
+ * value is not finite; errors of reading and writing files.
+ */
+TERN_MUST_CHECK tern_status convert_sparse_file(const char *path, size_t rows, size_t cols,
+                                                const convert_sparse_rule *rule, const char *target,
+                                                tern_out_mode mode, convert_sparse *out,
+                                                tern_error *err);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dense against sparse products of one token, from memory: for f32, f16 and ternary weights, every
+ * instruction set that this machine runs, and shares of blocks that are stored.
+ *   microbench_gemv_block_sparse [--check] [ROWS COLS]
+ * --check: small matrices, one product each; fails where results differ at all.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "kernels/iebs.h"
+#include "kernels/reference_fill.h"
+
+enum { BLOCK_ROWS = 16, BLOCK_COLS = 64, MAX_COPIES = 64 };
+
+static const unsigned densities[] = {0, 10, 25, 40, 50, 60, 75, 90, 100};
+enum { DENSITIES = sizeof densities / sizeof *densities };
+
+/* What is measured, and the memory for it. */
+typedef struct trial {
+    size_t rows, cols;
+    bool check; /* one product of each */
+    tern_format format;
+    float *weights, *x, *y, *want;
+    int8_t *q;
+    float s;
+    int32_t sum;
+    bool *stored;
+    tern_activations input;
+} trial;
+
+/* A matrix in as many places as leave every cache between two products of the same one. */
+typedef struct copies {
+    uint8_t *memory;
+    size_t bytes, n, next;
+    tern_matrix matrix;
+} copies;
+
+static void *take(size_t bytes) {
+    void *memory = aligned_alloc(TERN_ALIGN, (bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN);
+    if (memory == NULL) {
+        fprintf(stderr, "microbench_gemv_block_sparse: no memory for %zu bytes\n", bytes);
+        exit(EXIT_FAILURE);
+    }
+    return memory;
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* A share of the blocks has weights, spread evenly over the places; the others are 0. */
+static tern_iebs fill(trial *t, unsigned percent) {
+    tern_iebs m = {.format = t->format,
+                   .rows = (uint32_t)t->rows,
+                   .cols = (uint32_t)t->cols,
+                   .block_rows = BLOCK_ROWS,
+                   .block_cols = BLOCK_COLS,
+                   .scale = 1.0f};
+    const size_t columns = tern_iebs_block_columns(&m);
+    const size_t places = tern_iebs_block_rows(&m) * columns;
+    uint64_t random = 1;
+    for (size_t i = 0; i < places; i++) {
+        t->stored[i] = tern_ref_random(&random) % 100 < percent;
+        m.blocks += t->stored[i];
+    }
+    for (size_t i = 0; i < t->rows * t->cols; i++) {
+        const size_t place = i / t->cols / BLOCK_ROWS * columns + i % t->cols / BLOCK_COLS;
+        const int number = (int)(tern_ref_random(&random) >> 33) % 1001 - 500;
+        const float weight = t->format == TERN_FORMAT_I2_S
+                                 ? (float)(number % 3 > 0) - (float)(number % 3 < 0)
+                                 : (float)number * 0x1p-9f;
+        t->weights[i] = t->stored[place] ? weight : 0.0f;
+    }
+    if (percent > 0 && t->format == TERN_FORMAT_I2_S && t->stored[0])
+        t->weights[0] = 1.0f;
+    return m;
+}
+
+static void multiply_places(const trial *t, copies *c) {
+    const size_t room = t->check ? c->bytes : (size_t)128 << 20;
+    c->n = c->bytes > 0 && room / c->bytes > 1 ? room / c->bytes : 1;
+    c->n = c->n > MAX_COPIES ? MAX_COPIES : c->n;
+    uint8_t *memory = take(c->n * ((c->bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN));
+    for (size_t i = 0; i < c->n; i++)
+        memcpy(memory + i * ((c->bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN), c->memory,
+               c->bytes);
+    free(c->memory);
+    c->memory = memory;
+}
+
+static copies sparse_copies(const trial *t, const tern_iebs *m) {
+    copies c = {.bytes = (size_t)tern_iebs_bytes(m)};
+    c.memory = take(c.bytes);
+    tern_iebs_write(m, t->stored, t->weights, c.memory);
+    c.matrix = (tern_matrix){.format = t->format,
+                             .layout = tern_format_sparse_layout(t->format),
+                             .rows = t->rows,
+                             .cols = t->cols,
+                             .scale = 1.0f};
+    multiply_places(t, &c);
+    return c;
+}
+
+static copies dense_copies(const trial *t) {
+    const tern_layout layout = tern_format_layout(t->format);
+    const size_t packed = tern_packed_bytes(layout, t->rows, t->cols);
+    uint64_t bytes = 0;
+    if (tern_format_bytes(t->format, t->rows, t->cols, &bytes) != TERN_OK)
+        exit(EXIT_FAILURE);
+    uint8_t *file = take((size_t)bytes);
+    copies c = {.bytes = packed > 0 ? packed : (size_t)bytes};
+    c.memory = packed > 0 ? take(packed) : file;
+    if (tern_quantize_weights(t->format, t->weights, t->rows, t->cols, file, NULL, NULL) !=
+            TERN_OK ||
+        (packed > 0 && tern_pack_rows(t->format, file, t->rows, t->cols, layout, 0, t->rows,
+                                      c.memory, NULL) != TERN_OK))
+        exit(EXIT_FAILURE);
+    c.matrix = (tern_matrix){
+        .format = t->format, .layout = layout, .rows = t->rows, .cols = t->cols, .scale = 1.0f};
+    if (packed > 0)
+        free(file);
+    multiply_places(t, &c);
+    return c;
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* Nanoseconds of a product: the fastest of some. */
+static double measure(const trial *t, copies *c, const tern_kernel_row *row, float *y) {
+    const tern_tile all = {0, 1, 0, t->rows};
+    const size_t stride = (c->bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN;
+    const size_t rounds = t->check ? 1 : 3 * c->n < 12 ? 12 : 3 * c->n;
+    double best = INFINITY;
+    for (size_t i = 0; i < rounds; i++) {
+        c->matrix.data = c->memory + c->next * stride;
+        c->next = (c->next + 1) % c->n;
+        const double begin = tern_clock_seconds();
+        row->fn.matmul(&c->matrix, &t->input, &all, y, t->rows);
+        const double seconds = tern_clock_seconds() - begin;
+        best = seconds < best ? seconds : best;
+    }
+    return best * 1e9;
+}
+
+static double largest_difference(const trial *t) {
+    double largest = 0.0;
+    for (size_t r = 0; r < t->rows; r++)
+        largest = fmax(largest, fabs((double)t->y[r] - (double)t->want[r]));
+    return largest;
+}
+
+/* The dense kernel of the same set, or of the strongest one that runs. */
+static const tern_kernel_row *dense_row(tern_format format, const char *isa, uint64_t mask) {
+    const tern_layout layout = tern_format_layout(format);
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].op == TERN_OP_GEMV && rows[i].layout == layout && rows[i].fn.any != NULL &&
+            (layout != TERN_LAYOUT_ROWS || rows[i].format == format) &&
+            strcmp(rows[i].isa, isa) == 0)
+            return &rows[i];
+    return tern_kernel_select(mask, TERN_OP_GEMV, format);
+}
+
+/* Both products of every set at one density; false: they differ. */
+static bool compare(trial *t, unsigned percent, uint64_t mask) {
+    const tern_iebs m = fill(t, percent);
+    copies sparse = sparse_copies(t, &m), dense = dense_copies(t);
+    const double weights = (double)t->rows * (double)t->cols;
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    bool same = true;
+    for (size_t i = 0; i < count; i++) {
+        const tern_kernel_row *row = &rows[i];
+        if (row->op != TERN_OP_GEMV || row->layout != sparse.matrix.layout || row->fn.any == NULL ||
+            (row->needs & ~mask) != 0)
+            continue;
+        const double dense_ns = measure(t, &dense, dense_row(t->format, row->isa, mask), t->want);
+        const double sparse_ns = measure(t, &sparse, row, t->y);
+        const double difference = largest_difference(t);
+        same = same && difference == 0.0;
+        printf("%-5s %-11s %7u %9.4f %9.4f %8.2f %8.2f %8.2f %10.3g\n",
+               tern_format_describe(t->format)->name, row->isa, percent, dense_ns / weights,
+               sparse_ns / weights, (double)dense.bytes / dense_ns,
+               (double)sparse.bytes / sparse_ns, dense_ns / sparse_ns, difference);
+    }
+    free(sparse.memory);
+    free(dense.memory);
+    return same;
+}
+
+static void make_input(trial *t) {
+    const size_t stride = (t->cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    uint64_t random = 7;
+    t->weights = take(t->rows * t->cols * sizeof(float));
+    t->stored = take(t->rows * t->cols / BLOCK_COLS + t->rows + t->cols);
+    t->x = take(t->cols * sizeof(float));
+    t->y = take(t->rows * sizeof(float));
+    t->want = take(t->rows * sizeof(float));
+    t->q = take(stride);
+    for (size_t k = 0; k < t->cols; k++)
+        t->x[k] = (float)((int)(tern_ref_random(&random) >> 33) % 2001 - 1000) * 0x1p-10f;
+    tern_kernel_select(0, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE)
+        ->fn.quantize_token(t->x, t->cols, t->q, &t->s, &t->sum);
+    t->input = (tern_activations){.cols = t->cols,
+                                  .x = t->x,
+                                  .x_stride = t->cols,
+                                  .q = t->q,
+                                  .q_stride = stride,
+                                  .s = &t->s,
+                                  .sum = &t->sum};
+}
+
+static void free_input(trial *t) {
+    void *const all[] = {t->weights, t->stored, t->x, t->y, t->want, t->q};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+int main(int argc, char **argv) {
+    static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_I2_S};
+    const bool check = argc > 1 && strcmp(argv[1], "--check") == 0;
+    trial t = {.rows = check ? 64 : 2560, .cols = check ? 320 : 6912, .check = check};
+    uint64_t mask;
+    bool same = true;
+    if (argc == 3 + check) {
+        t.rows = strtoul(argv[1 + check], NULL, 10);
+        t.cols = strtoul(argv[2 + check], NULL, 10);
+    }
+    if ((argc != 1 + check && argc != 3 + check) || t.rows == 0 || t.cols == 0 ||
+        t.rows > 1 << 16 || t.cols > 1 << 15 || t.rows * t.cols % 128 != 0) {
+        fprintf(stderr, "usage: microbench_gemv_block_sparse [--check] [ROWS COLS]\n"
+                        "ROWS * COLS is a multiple of 128\n");
+        return 2;
+    }
+    if (tern_cpu_mask(NULL, NULL, &mask, NULL) != TERN_OK)
+        return EXIT_FAILURE;
+    make_input(&t);
+    printf("%zu x %zu weights in blocks of %d x %d; ns for each weight of the dense matrix\n"
+           "%-5s %-11s %7s %9s %9s %8s %8s %8s %10s\n",
+           t.rows, t.cols, BLOCK_ROWS, BLOCK_COLS, "type", "set", "stored%", "dense ns",
+           "sparse ns", "GB/s", "GB/s", "faster", "largest d.");
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        t.format = formats[f];
+        for (size_t i = 0; i < DENSITIES; i++)
+            same = compare(&t, densities[i], mask) && same;
+    }
+    free_input(&t);
+    if (!same)
+        fprintf(stderr, "microbench_gemv_block_sparse: results differ\n");
+    return same ? EXIT_SUCCESS : EXIT_FAILURE;
+}

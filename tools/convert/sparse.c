@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sparse blocks on the command line: the rule by which they are chosen, and what it has cost. */
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/cli/output.h"
+#include "tools/cli/targets.h"
+#include "tools/convert/command.h"
+
+/* "16,64": two sizes from 1 on. */
+static tern_status read_pair(const char *text, const char *option, uint32_t pair[2],
+                             tern_error *err) {
+    char *end;
+    const unsigned long long rows = strtoull(text, &end, 10);
+    const unsigned long long cols = *end == ',' ? strtoull(end + 1, &end, 10) : 0;
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || rows == 0 || cols == 0 ||
+        rows > UINT32_MAX || cols > UINT32_MAX)
+        return tern_fail(err, TERN_ERR_ARG, "%s: '%s' is no pair of sizes such as 16,64", option,
+                         text);
+    pair[0] = (uint32_t)rows;
+    pair[1] = (uint32_t)cols;
+    return TERN_OK;
+}
+
+static tern_status read_choice(const options *o, convert_sparse_rule *rule, tern_error *err) {
+    uint32_t sides[2] = {0};
+    const tern_status status = read_pair(options_text(o, OPT_BLOCK), "--block", sides, err);
+    rule->block_rows = sides[0];
+    rule->block_cols = sides[1];
+    rule->threshold = (float)options_real(o, OPT_THRESHOLD);
+    rule->keep = options_real(o, OPT_KEEP);
+    return status;
+}
+
+tern_status convert_read_rule(const options *o, convert_sparse_rule *rule, tern_error *err) {
+    *rule = (convert_sparse_rule){.layers = options_text(o, OPT_SPARSE)};
+    if (rule->layers == NULL)
+        return TERN_OK;
+    if (!convert_to_folder(o) && !options_switch(o, OPT_PLAN))
+        return tern_fail(err, TERN_ERR_ARG,
+                         "sparse blocks have no number in GGUF files: --to iebin writes them");
+    return read_choice(o, rule, err);
+}
+
+void convert_print_blocks(const char *name, const convert_sparse *s) {
+    out_print("  %s: %" PRIu32 " of %zu blocks of %" PRIu32 " x %" PRIu32 " stored, %zu are zero",
+              name, s->form.blocks, s->places, s->form.block_rows, s->form.block_cols, s->zero);
+    if (s->dropped > 0)
+        out_print(", %zu dropped with %.3g %% of the energy and weights up to %.3g", s->dropped,
+                  100.0 * s->lost, (double)s->largest);
+    out_print("\n");
+}
+
+json_t *convert_json_blocks(const convert_sparse *s) {
+    return json_pack("{s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:o}", "rows", (int)s->form.block_rows,
+                     "cols", (int)s->form.block_cols, "places", (json_int_t)s->places, "stored",
+                     (json_int_t)s->form.blocks, "zero", (json_int_t)s->zero, "dropped",
+                     (json_int_t)s->dropped, "energy_lost", json_number(s->lost), "largest_dropped",
+                     json_number((double)s->largest));
+}
+
+int convert_dense(const options *o) {
+    convert_sparse_rule rule = {.layers = NULL};
+    convert_sparse s = {.stored = NULL};
+    tern_error err = {0};
+    uint32_t shape[2];
+    if (o->n_operands < 2) {
+        complain("convert --dense needs a second argument, OUT, to write to");
+        return EXIT_USAGE;
+    }
+    if (read_pair(options_text(o, OPT_DENSE), "--dense", shape, &err) != TERN_OK ||
+        read_choice(o, &rule, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return EXIT_USAGE;
+    }
+    const tern_status status = convert_sparse_file(o->operands[0], shape[0], shape[1], &rule,
+                                                   o->operands[1], targets_mode(o), &s, &err);
+    if (status != TERN_OK)
+        return complain_error(&err);
+    int done = EXIT_DONE;
+    if (options_switch(o, OPT_JSON))
+        done = json_print(convert_json_blocks(&s));
+    else
+        convert_print_blocks(o->operands[1], &s);
+    convert_sparse_free(&s);
+    return done;
+}
