@@ -54,6 +54,10 @@ SHORTER = [(pattern, instead) for _, pattern, instead, _ in NOT_RUN] + [
 ELSEWHERE = {
     "tern verify-determinism": "e2e_verify_determinism",
     "tern convert": "e2e_convert: it makes such folders",
+    "tern pull": "needs a network; e2e_pull has a Hub of its own",
+    "build/tern pull": "needs a network; e2e_pull has a Hub of its own",
+    "tern run -m microsoft/": "e2e_pull: needs what `tern pull` fetches",
+    "tern rm": "e2e_pull: needs what `tern pull` fetches",
     "tern serve": "e2e_serve: it serves until it is ended",
     "tern run --server": "e2e_remote: it needs a server",
     "tern chat --server": "e2e_remote: it needs a server",

@@ -218,7 +218,7 @@ static const command_spec commands[COMMAND_COUNT] = {
          "count. Prints the path.\n",
          "  tern pull microsoft/bitnet-b1.58-2B-4T-gguf\n"
          "  tern pull Qwen/Qwen3-0.6B-GGUF:q8_0\n"
-         "  tern run -m Qwen/Qwen3-0.6B-GGUF --chat -p 'What is 2+2?'\n"},
+         "  tern run -m microsoft/bitnet-b1.58-2B-4T-gguf --chat -p 'What is 2+2?'\n"},
     [COMMAND_LIST] = {"list", "", 0, 0, "list models of the Hub that are on this machine",
                       "Size, commit, and the name that -m takes.\n",
                       "  tern list\n"
