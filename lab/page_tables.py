@@ -8,6 +8,7 @@ follows from what is in it, so a set may have fewer documents than another.
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -53,8 +54,11 @@ def at(document: dict, path: str):
     return value
 
 
+PRECISION = "precision"  # no set of a machine, but what fewer bits cost: precision_table
+
+
 def sets() -> list[str]:
-    return sorted(path.name for path in RECEIPTS.iterdir() if path.is_dir())
+    return sorted(path.name for path in RECEIPTS.iterdir() if path.is_dir() and path.name != PRECISION)
 
 
 def documents(name: str, kind: str) -> dict[str, dict]:
@@ -234,6 +238,68 @@ def comparisons_table(name: str) -> str:
     intro = ("Beside other programs and builds, runs in turns; ratios above 1 mean that tern is faster, with"
              " their 95 % interval:")
     return "\n\n".join([intro, table(head, rows), "\n".join(dict.fromkeys(versions))]) if rows else ""
+
+
+# ---- precision -------------------------------------------------------------------------------------
+
+FORMATS = {"f16": "f16", "q8_0": "int8: q8_0", "int4-32": "int4, groups of 32", "int4-64": "int4, groups of 64",
+           "int4-128": "int4, groups of 128", "int4-row": "int4, whole rows", "q4_k": "q4_k", "iq2_s": "iq2_s"}
+WEIGHED = "-imatrix"
+
+
+def precision_documents(model: str, what: str) -> dict[str, dict]:
+    """The documents of a model by format: "int4-64", "int4-64-imatrix"."""
+    found = documents(PRECISION, {"perplexity": "perplexity", "speed": "benchmark"}[what])
+    return {name[len(model) + 1 : -len(what) - 1]: d for name, d in found.items() if name.startswith(f"{model}-")}
+
+
+def paired(d: dict, base: dict) -> str:
+    """By how much a perplexity is larger than another one of the same windows, with its 95 % interval."""
+    pairs = list(zip(d["perplexity"]["window_nll"], base["perplexity"]["window_nll"], strict=True))
+    differences = [a - b for a, b in pairs]
+    mean = sum(differences) / len(pairs)
+    spread = math.sqrt(sum((x - mean) ** 2 for x in differences) / (len(pairs) * (len(pairs) - 1)))
+    return f"{math.exp(mean):.3f} [{math.exp(mean - 1.96 * spread):.3f}, {math.exp(mean + 1.96 * spread):.3f}]"
+
+
+def of_f16(d: dict, base: dict) -> str:
+    if d["perplexity"]["text_sha256"] != base["perplexity"]["text_sha256"]:
+        raise PageError(f"{d['model_info']['model_path']}: measured with another text than f16")
+    return "1" if d is base else paired(d, base)
+
+
+def precision_table(model: str) -> str:
+    """A line a format, with and without importance; formats that FORMATS does not name come last."""
+    found = precision_documents(model, "perplexity")
+    order = [f + w for f in FORMATS for w in ("", WEIGHED)]
+    rows = []
+    for name in sorted(found, key=lambda n: (order.index(n) if n in order else len(order), n)):
+        plain = name.removesuffix(WEIGHED)
+        label = FORMATS.get(plain, plain) + (", by importance" if name != plain else "")
+        p = found[name]["perplexity"]
+        rows.append([label, f"{p['value']:.3f}", of_f16(found[name], found["f16"]),
+                     f"{found[name]['model_info']['file_bytes'] / 1048576:.1f}",
+                     f"[perplexity](receipts/{PRECISION}/{model}-{name}-perplexity.json)"])
+    return table(["matrices", "perplexity", "over that of f16", "files, MiB", "receipt"], rows)
+
+
+def memory_table(model: str) -> str:
+    """Peak memory and speed; the same for matrices with and without importance."""
+    found = precision_documents(model, "speed")
+    rows = []
+    for name in (f for f in [*FORMATS, *(f + WEIGHED for f in FORMATS)] if f in found):
+        b, base = found[name]["benchmark"], found["f16"]["benchmark"]
+        rows.append([FORMATS[name.removesuffix(WEIGHED)], f"{b['rss_mib']:.0f}", percent(b["rss_mib"] / base["rss_mib"]),
+                     f"{b['prefill_tps']:.0f}", f"{b['decode_tps']:.1f}", link(PRECISION, f"{model}-{name}-speed")])
+    head = ["matrices", "peak memory, MiB", "of f16's", "prefill, tokens/s", "decode, tokens/s", "receipt"]
+    return table(head, rows)
+
+
+def precision_facts(model: str) -> str:
+    d = precision_documents(model, "perplexity")["f16"]
+    p = d["perplexity"]
+    return (f"{p['windows']} windows of {p['ctx']} tokens, {p['scored_tokens']} of them scored; the standard error of the "
+            f"text is {p['error']:.2f} for f16, the same tokens for all")
 
 
 # ---- kernels alone ---------------------------------------------------------------------------------

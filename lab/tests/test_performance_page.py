@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md is what lab/performance-page makes of its template and the receipts."""
+"""docs/performance.md and docs/precision.md are what lab/performance-page makes of templates and receipts."""
 
 from __future__ import annotations
 
@@ -51,8 +51,22 @@ class Page(unittest.TestCase):
         path.write_text(json.dumps(document))
 
     def test_up_to_date(self):
-        self.assertEqual(self.script.PAGE.read_text(), self.script.page(self.template),
-                         "run: lab/performance-page")
+        for template, page in self.script.PAGES.items():
+            self.assertEqual(page.read_text(), self.script.page(template.read_text(), page.name),
+                             "run: lab/performance-page")
+
+    def test_precision(self):
+        """Another perplexity in a receipt is another one on the page; another text is refused."""
+        path = self.receipts / page_tables.PRECISION / "smollm2-int4-64-perplexity.json"
+        document = json.loads(path.read_text())
+        template = self.script.PRECISION.read_text()
+        with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
+            document["perplexity"]["value"] = 987.654
+            path.write_text(json.dumps(document))
+            self.assertIn("| 987.654 |", self.script.page(template))
+            document["perplexity"]["text_sha256"] = "0" * 64
+            path.write_text(json.dumps(document))
+            self.assertRaises(page_tables.PageError, self.script.page, template)
 
     def test_figures_come_from_the_receipts(self):
         """Another figure in a receipt is another one on the page, in tables and in prose."""

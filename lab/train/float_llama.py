@@ -2,7 +2,7 @@
 
     python lab/train/float_llama.py out/models/float-llama.gguf
 
-It learns from every page and source file but the held-out pages (HELD_OUT), whose perplexity
+It learns from every page and source file but those in held_out.py, whose perplexity
 lab/precision-receipts measures.  The number of steps is fixed, so that two machines train the same
 model but for the rounding of their sums.  The weights are written as they are: matrices and the
 embedding in F16, norms in F32, and the embedding is the output head.
@@ -21,11 +21,11 @@ import torch.nn.functional as F
 
 import gguf_file as g
 from export import float_tensor
+from held_out import HELD_OUT
 from model import Config, rms_norm, rope_tables, rotate
 from tokenizer import BOS, EOS, SPECIALS, Tokenizer, train_merges
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HELD_OUT = ["docs/tokenizers.md", "docs/robustness.md", "docs/sessions.md"]
 PAGES = ["*.md"]
 SOURCES = ["*.c", "*.h", "*.py"]
 PAGE_ROUNDS = 4  # pages count as often as this beside the sources, of which there are more
