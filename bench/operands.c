@@ -369,6 +369,13 @@ void tern_bench_call(tern_bench_operands *o) {
     case TERN_OP_SOFTMAX:
         o->row->fn.softmax(o->out, n);
         break;
+    case TERN_OP_ROUND_INT8:
+    case TERN_OP_ROUND_FP8:
+    case TERN_OP_ROUND_FP8_E5M2:
+    case TERN_OP_ROUND_FP16:
+    case TERN_OP_ROUND_BF16:
+        o->row->fn.tanh(o->in0, n, o->out);
+        break;
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
         o->row->fn.gate(o->in0, o->in1, n, o->out);

@@ -40,7 +40,8 @@ static bool check_matmul(tern_bench_operands *o) {
                                     .file = o->file,
                                     .rows = s->rows,
                                     .cols = s->cols,
-                                    .scale = tern_bench_scale()};
+                                    .scale = tern_bench_scale(),
+                                    .input = tern_layout_input(o->row->layout)};
     const size_t groups = (size_t)(tern_bench_macs(o) / MOST_CHECKED_MACS) + 1;
     for (size_t r = 0; r < s->rows; r += groups * TERN_ROW_GROUP) {
         const size_t rows = s->rows - r < TERN_ROW_GROUP ? s->rows - r : TERN_ROW_GROUP;
@@ -78,6 +79,13 @@ static void call_reference(tern_bench_operands *o) {
         break;
     case TERN_OP_SOFTMAX:
         tern_ref_softmax(o->expected, n);
+        break;
+    case TERN_OP_ROUND_INT8:
+    case TERN_OP_ROUND_FP8:
+    case TERN_OP_ROUND_FP8_E5M2:
+    case TERN_OP_ROUND_FP16:
+    case TERN_OP_ROUND_BF16:
+        tern_ref_round(o->row->op, o->in0, n, o->expected);
         break;
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:

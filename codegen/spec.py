@@ -59,8 +59,13 @@ class Row:
 
     @property
     def operand(self) -> str | None:
-        """What the row is named after: the format, or a layout that is not the format's own."""
-        return self.layout if self.other_layout else self.format
+        """What the row is named after: the format, or a layout that is not the format's own.
+
+        A packed layout serves all formats that it holds, the file's own rows one format.
+        """
+        if not self.other_layout:
+            return self.format
+        return f"{self.format}_rows" if self.layout == "rows" else self.layout
 
     @property
     def name(self) -> str:
@@ -166,7 +171,7 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
     for fmt in formats:
         if fmt is not None and fmt not in spec.layouts:
             raise SpecError(f"{where}: unknown format '{fmt}'")
-        if None not in op.templates and (other or fmt) not in op.templates:
+        if None not in op.templates and not template and (other or fmt) not in op.templates:
             raise SpecError(f"{where}: op '{op.name}' has no template for '{other or fmt}'")
         for isa in isas:
             layout = spec.layouts[fmt] if op.tiled else ("rows" if fmt else "none")

@@ -154,6 +154,13 @@ tern_status tern_check_gate(tern_op op, const tern_device_rows *g, const tern_de
     return status == TERN_OK ? tern_check_pair("gate", g, y, err) : status;
 }
 
+tern_status tern_check_round(tern_op op, const tern_device_rows *x, const tern_device_rows *y,
+                             tern_error *err) {
+    if (op < TERN_OP_ROUND_INT8 || op > TERN_OP_ROUND_BF16)
+        return refuse("round", "not a precision", err);
+    return tern_check_pair("round", x, y, err);
+}
+
 tern_status tern_check_embed(const tern_matrix *w, const int32_t *ids, const tern_device_rows *y,
                              tern_error *err) {
     const tern_status status = tern_check_rows("embed", y, err);

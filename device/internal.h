@@ -48,6 +48,8 @@ tern_status tern_check_attend(const tern_device_attend *a, tern_error *err);
 tern_status tern_check_store_pages(const tern_device_store *a, tern_error *err);
 tern_status tern_check_attend_pages(const tern_device_attend_pages *a, tern_error *err);
 tern_status tern_check_watch(const tern_device_watch *a, tern_error *err);
+tern_status tern_check_round(tern_op op, const tern_device_rows *x, const tern_device_rows *y,
+                             tern_error *err);
 tern_status tern_check_gate(tern_op op, const tern_device_rows *g, const tern_device_rows *u,
                             const tern_device_rows *y, tern_error *err);
 tern_status tern_check_embed(const tern_matrix *w, const int32_t *ids, const tern_device_rows *y,

@@ -128,6 +128,21 @@ tern_status tern_processor_gate(tern_device *d, tern_device_stream *stream, tern
     return TERN_OK;
 }
 
+tern_status tern_processor_round(tern_device *d, tern_device_stream *stream, tern_op op,
+                                 const tern_device_rows *x, const tern_device_rows *y,
+                                 tern_error *err) {
+    const tern_status status = tern_check_round(op, x, y, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_kernel_row *row = tern_processor_row(d, op, TERN_FORMAT_NONE, err);
+    if (row == NULL)
+        return TERN_ERR_KERNEL;
+    const tern_part part = enter_rows(stream, x, y);
+    for (size_t t = part.begin; t < part.end; t++)
+        row->fn.tanh(row_at(x, t), x->n, row_at(y, t));
+    return TERN_OK;
+}
+
 tern_status tern_processor_add(tern_device *d, tern_device_stream *stream,
                                const tern_device_rows *x, const tern_device_rows *y,
                                tern_error *err) {

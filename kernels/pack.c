@@ -17,11 +17,19 @@ static const tern_packer *packer_of(tern_layout layout) {
     return NULL;
 }
 
+/* Formats whose products decode weights in place, for activations that are floats. */
+static bool is_decoded(tern_format format) {
+    const tern_layout own = tern_format_layout(format);
+    return own != TERN_LAYOUT_NONE && tern_layout_input(own) == TERN_INPUT_BLOCK &&
+           format != TERN_FORMAT_IQ2_S && format != TERN_FORMAT_INT8;
+}
+
 bool tern_layout_holds(tern_layout layout, tern_format format) {
     const tern_packer *packer = packer_of(layout);
 
     if (packer == NULL)
-        return layout == TERN_LAYOUT_ROWS && tern_format_layout(format) == TERN_LAYOUT_ROWS;
+        return layout == TERN_LAYOUT_ROWS &&
+               (tern_format_layout(format) == TERN_LAYOUT_ROWS || is_decoded(format));
     return packer->holds(format);
 }
 

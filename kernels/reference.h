@@ -32,7 +32,8 @@ typedef struct tern_ref_matrix {
     size_t cols;
     float scale;            /* ternary formats; the others ignore it */
     const float *row_scale; /* [rows], or NULL; used instead of `scale` */
-    tern_input_form input;  /* TQ1_0, TQ2_0: BLOCK reads them with the scales of the file */
+    tern_input_form input; /* TQ1_0, TQ2_0: BLOCK reads them with the scales of the file; formats in
+                              blocks: FLOAT multiplies the decoded weights */
 } tern_ref_matrix;
 
 /* The canonical exponential, hyperbolic tangent, activations. */
@@ -66,6 +67,7 @@ void tern_ref_gate(tern_ref_activation activation, const float *g, const float *
 void tern_ref_bias(tern_ref_activation activation, const float *x, const float *b, size_t n,
                    float *y);
 void tern_ref_add(float *x, const float *y, size_t n);
+void tern_ref_round(tern_op op, const float *x, size_t n, float *y);
 void tern_ref_embed(tern_format format, const void *row, size_t n, float *y);
 
 /*

@@ -188,6 +188,8 @@ static float dot_tq(const tern_ref_matrix *w, size_t row, const tern_activations
 static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t) {
     const tern_format f = w->format;
 
+    if (w->input == TERN_INPUT_FLOAT)
+        return dot_float(w, row, x->x + t * x->x_stride);
     if (f == TERN_FORMAT_TQ1_0 || f == TERN_FORMAT_TQ2_0)
         return w->input == TERN_INPUT_BLOCK ? dot_tq(w, row, x, t) : dot_ternary(w, row, x, t);
     if (f == TERN_FORMAT_I2_S)

@@ -339,6 +339,27 @@ void device_check_elementwise(const device_run *r) {
     each_length(r, "gates and add", check_pairs);
 }
 
+static void check_rounding(const device_run *r, size_t n, fill kind, check_rng *rng) {
+    check_buffer x = floats(row_floats(n), kind, 1.0f, rng);
+
+    for (tern_op op = TERN_OP_ROUND_INT8; op <= TERN_OP_ROUND_BF16; op++) {
+        check_buffer want = copy_of(&x);
+        void *memory = device_put_buffer(r, &x);
+        const tern_device_rows rows = rows_at(memory, n);
+        for (size_t t = 0; t < ROWS; t++)
+            tern_ref_round(op, (const float *)x.data + t * (n + GAP), n,
+                           (float *)want.data + t * (n + GAP));
+        DEVICE_CALL(r, round, r->stream, op, &rows, &rows);
+        device_expect_floats(r, tern_op_name(op), &want, memory);
+        check_buffer_free(&want);
+    }
+    check_buffer_free(&x);
+}
+
+void device_check_rounding(const device_run *r) {
+    each_length(r, "precisions of activations", check_rounding);
+}
+
 void device_check_exp(const device_run *r) {
     enum { POINTS = 1 << 16 };
     check_rng rng = {1};

@@ -36,6 +36,8 @@
       (d, stream, x, y, err))                                                                      \
     X(copy, (const tern_device_rows *x, const tern_device_rows *y, tern_error *err),               \
       (d, stream, x, y, err))                                                                      \
+    X(round, (tern_op op, const tern_device_rows *x, const tern_device_rows *y, tern_error *err),  \
+      (d, stream, op, x, y, err))                                                                  \
     X(embed,                                                                                       \
       (const tern_matrix *w, const int32_t *ids, const tern_device_rows *y, tern_error *err),      \
       (d, stream, w, ids, y, err))                                                                 \

@@ -108,6 +108,7 @@ static void test_level_zero(void **state) {
         ops->softmax(&slot, NULL, NULL, &err),
         ops->gate(&slot, NULL, TERN_OP_GATE_SILU, NULL, NULL, NULL, &err),
         ops->add(&slot, NULL, NULL, NULL, &err),
+        ops->round(&slot, NULL, TERN_OP_ROUND_FP8, NULL, NULL, &err),
         ops->copy(&slot, NULL, NULL, NULL, &err),
         ops->watch(&slot, NULL, NULL, &err),
         ops->embed(&slot, NULL, NULL, NULL, NULL, &err),
@@ -190,6 +191,7 @@ static void test_cpu(void **state) {
     device_check_rope(&r);
     device_check_attend(&r);
     device_check_pages(&r);
+    device_check_rounding(&r);
     device_check_embed(&r);
     device_check_store(&r);
     device_run_free(&r);

@@ -27,6 +27,7 @@ ON_DEVICE(rope)
 ON_DEVICE(attend)
 ON_DEVICE(pages)
 ON_DEVICE(multiply)
+ON_DEVICE(rounding)
 ON_DEVICE(embed)
 ON_DEVICE(store)
 
@@ -41,9 +42,9 @@ int main(void) {
         cmocka_unit_test(test_long_products), cmocka_unit_test(test_quantize),
         cmocka_unit_test(test_norms),         cmocka_unit_test(test_elementwise),
         cmocka_unit_test(test_exp),           cmocka_unit_test(test_rope),
-        cmocka_unit_test(test_attend),        cmocka_unit_test(test_embed),
-        cmocka_unit_test(test_store),         cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_multiply),
+        cmocka_unit_test(test_attend),        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_embed),         cmocka_unit_test(test_store),
+        cmocka_unit_test(test_pages),         cmocka_unit_test(test_multiply),
     };
     const char *required = getenv("TERN_TEST_DEVICE");
     tern_device *d = NULL;

@@ -252,16 +252,28 @@ static void test_options_without_effect(void **state) {
     bad(COMMAND_RUN, "--precision int3w", "--precision wants one of");
     bad(COMMAND_SYNTH, "-ngl 4", "unknown option '-ngl'");
     set("PRECISION", "int4w");
-    set("IE_ACT_PREC", "bf16");
     const options hints = good(COMMAND_RUN, "");
-    check_remarks(&hints,
-                  "tern: IE_ACT_PREC has no effect: the format of the weights decides it\n");
+    check_remarks(&hints, "");
     const options loud = good(COMMAND_RUN, "-v");
-    check_remarks(
-        &loud, "tern: PRECISION has no effect: the model's file decides how its weights are "
-               "stored\ntern: IE_ACT_PREC has no effect: the format of the weights decides it\n");
+    check_remarks(&loud, "tern: PRECISION has no effect: the model's file decides how its weights "
+                         "are stored\n");
     set("IE_PRECISION", "int3w");
     bad(COMMAND_RUN, "", "IE_PRECISION wants one of");
+}
+
+static void test_activation_precision(void **state) {
+    (void)state;
+    const options flag = good(COMMAND_RUN, "--act-prec fp8-e5m2");
+    assert_string_equal(options_text(&flag, OPT_ACTIVATION_PRECISION), "fp8-e5m2");
+    check_remarks(&flag, "");
+    bad(COMMAND_RUN, "--activation-precision fp4", "--activation-precision wants one of");
+    bad(COMMAND_SYNTH, "--act-prec fp8", "unknown option");
+    set("IE_ACT_PREC", "bf16");
+    const options hint = good(COMMAND_SERVE, "");
+    assert_string_equal(options_text(&hint, OPT_ACTIVATION_PRECISION), "bf16");
+    set("TERN_ACTIVATION_PRECISION", "fp16");
+    const options own = good(COMMAND_INSPECT, "");
+    assert_string_equal(options_text(&own, OPT_ACTIVATION_PRECISION), "fp16");
 }
 
 /* ---- the tables and help --------------------------------------------------------------------- */
@@ -372,6 +384,7 @@ int main(void) {
         CLEAN_TEST(test_unknown_commands_get_a_hint),
         CLEAN_TEST(test_word_distance),
         CLEAN_TEST(test_repeated),
+        CLEAN_TEST(test_activation_precision),
         CLEAN_TEST(test_options_without_effect),
         CLEAN_TEST(test_table_is_consistent),
         CLEAN_TEST(test_help_flag),

@@ -107,6 +107,11 @@ static const pair pairs[] = {
     PAIR(TANH, NONE),
     PAIR(ADD, NONE),
     PAIR(GEMV_SPARSE, F32),
+    PAIR(ROUND_INT8, NONE),
+    PAIR(ROUND_FP8, NONE),
+    PAIR(ROUND_FP8_E5M2, NONE),
+    PAIR(ROUND_FP16, NONE),
+    PAIR(ROUND_BF16, NONE),
 };
 /* clang-format on */
 
@@ -141,7 +146,10 @@ static bool is_product(tern_op op) {
 static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
     char format[32] = "";
     char tile[32] = "";
-    if (is_product(row->op) && row->layout != tern_format_layout(row->format))
+    if (is_product(row->op) && row->layout == TERN_LAYOUT_ROWS &&
+        tern_format_layout(row->format) != TERN_LAYOUT_ROWS)
+        snprintf(format, sizeof format, "_%s_rows", tern_format_describe(row->format)->name);
+    else if (is_product(row->op) && row->layout != tern_format_layout(row->format))
         snprintf(format, sizeof format, "_%s", tern_layout_name(row->layout));
     else if (row->format != TERN_FORMAT_NONE)
         snprintf(format, sizeof format, "_%s", tern_format_describe(row->format)->name);

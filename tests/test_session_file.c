@@ -218,6 +218,8 @@ static void test_wrong_headers(void **state) {
     check_field(f, FIELD(magic), 0x46554747, TERN_ERR_SESSION, "not a session file");
     check_field(f, FIELD(version), 2, TERN_ERR_SESSION, "version 2, this tern reads version 1");
     check_field(f, FIELD(reserved), 1, TERN_ERR_SESSION, "header of the session file is damaged");
+    check_field(f, FIELD(precision), 2, TERN_ERR_SESSION_MODEL, "activations in fp8, this session");
+    check_field(f, FIELD(precision), 99, TERN_ERR_SESSION_MODEL, "a precision that is not known");
     check_field(f, FIELD(identity), 7, TERN_ERR_SESSION_MODEL, "another model: identity");
     check_field(f, FIELD(n_layer), 3, TERN_ERR_SESSION_MODEL, "another model: 3 layers, 2 kv");
     check_field(f, FIELD(n_head_kv), UINT32_MAX, TERN_ERR_SESSION_MODEL, "4294967295 kv heads");

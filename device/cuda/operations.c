@@ -192,6 +192,16 @@ tern_status cuda_softmax(tern_device *d, tern_device_stream *stream, const tern_
                &(tern_cuda_job){.softmax = *x}, err);
 }
 
+tern_status cuda_round(tern_device *d, tern_device_stream *stream, tern_op op,
+                       const tern_device_rows *x, const tern_device_rows *y, tern_error *err) {
+    const tern_status status = tern_check_round(op, x, y, err);
+
+    if (status != TERN_OK)
+        return status;
+    return run(d, stream, op, TERN_FORMAT_NONE, x->rows, 1, &(tern_cuda_job){.round = {*x, *y}},
+               err);
+}
+
 tern_status cuda_embed(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
                        const int32_t *ids, const tern_device_rows *y, tern_error *err) {
     const tern_status status = tern_check_embed(w, ids, y, err);

@@ -195,12 +195,11 @@ typedef struct tern_device_attend {
  *                as the function types of kernels.h, for each row.
  * copy           y = x, bit for bit.
  * gate           op is GATE_SILU or GATE_RELU2; for each row; y may be g or u.
- * embed          row ids[t] of a matrix in the file's layout (ROWS) to row t of y; ids in range.
- * store          each row of x to a cache format, `stride` elements apart; on CUDA F32 or F16.
- * store_pages, attend_pages
- *                on CUDA F32 or F16.
- * gemv_block_sparse_f32
- *                y[r] of one token; all operands are host memory, on every device.
+ * round          op is ROUND_INT8, ROUND_FP8, ...; y = x in another precision, for each row; y may
+ * be x. embed          row ids[t] of a matrix in the file's layout (ROWS) to row t of y; ids in
+ * range. store          each row of x to a cache format, `stride` elements apart; on CUDA F32 or
+ * F16. store_pages, attend_pages on CUDA F32 or F16. gemv_block_sparse_f32 y[r] of one token; all
+ * operands are host memory, on every device.
  */
 #define TERN_DEVICE_OPS(X)                                                                         \
     X(alloc, (tern_device * d, size_t bytes, void **memory, tern_error *err))                      \
@@ -241,6 +240,8 @@ typedef struct tern_device_attend {
             const tern_device_rows *y, tern_error *err))                                           \
     X(copy, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,              \
              const tern_device_rows *y, tern_error *err))                                          \
+    X(round, (tern_device * d, tern_device_stream * stream, tern_op op, const tern_device_rows *x, \
+              const tern_device_rows *y, tern_error *err))                                         \
     X(watch,                                                                                       \
       (tern_device * d, tern_device_stream * stream, const tern_device_watch *a, tern_error *err)) \
     X(embed, (tern_device * d, tern_device_stream * stream, const tern_matrix *w,                  \

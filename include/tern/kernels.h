@@ -126,7 +126,7 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
 /*
  * How a kernel wants a matrix in memory; docs/formats.md has the pictures.
  *
- * ROWS     the file's own row-major layout, used in place (float formats).
+ * ROWS     the file's own row-major layout, used in place: floats, and blocks that meet floats.
  * T2R16    ternary, 2 bits. Rows in groups of 16, columns in chunks of 16, 64 bytes a chunk: byte
  *          4*r + j (r = row in group, j = 0..3) holds the codes of columns 16c + 4p + j, p = 0..3,
  *          at bits 2p+1:2p. code = weight + 1. Rows and columns are padded with code 1 (weight 0);
@@ -386,15 +386,13 @@ typedef void tern_softmax_fn(float *x, size_t n);
  * max(g,0)^2. y may be g or u. */
 typedef void tern_gate_fn(const float *g, const float *u, size_t n, float *y);
 
-/*
- * bias: y[i] = act(x[i] + b[i]), a bias and what follows it in one pass; act is the kernel's:
+/* bias: y[i] = act(x[i] + b[i]), a bias and what follows it in one pass; act is the kernel's:
  * relu(z) = max(z, 0), relu2(z) = max(z, 0)^2, silu(z) = z / (1 + exp(-z)),
- * gelu(z) = z / (1 + exp(-1.59577 * (z + 0.044715 * z^3))), tanh. y may be x or b. Without an
- * activation this is add.
- */
+ * gelu(z) = z / (1 + exp(-1.59577 * (z + 0.044715 * z^3))), tanh. y may be x or b. */
 typedef void tern_bias_fn(const float *x, const float *b, size_t n, float *y);
 
-/* tanh: y[i] = tanh(x[i]), within 2.7e-7 of it, relatively; odd to the bit. y may be x. */
+/* tanh: y[i] = tanh(x[i]), within 2.7e-7 of it, relatively; odd to the bit. round_...: y[i] = x[i]
+ * in the kernel's precision of activations, as docs/numerics.md has it. y may be x. */
 typedef void tern_tanh_fn(const float *x, size_t n, float *y);
 
 /* add: x[i] += y[i]. */
@@ -434,7 +432,12 @@ typedef void tern_store_fn(const float *x, size_t n, void *out);
     X(ADD, "add")                                                                                  \
     X(EMBED, "embed")                                                                              \
     X(STORE, "store")                                                                              \
-    X(GEMV_SPARSE, "gemv_sparse")
+    X(GEMV_SPARSE, "gemv_sparse")                                                                  \
+    X(ROUND_INT8, "round_int8")                                                                    \
+    X(ROUND_FP8, "round_fp8")                                                                      \
+    X(ROUND_FP8_E5M2, "round_fp8_e5m2")                                                            \
+    X(ROUND_FP16, "round_fp16")                                                                    \
+    X(ROUND_BF16, "round_bf16")
 
 typedef enum tern_op {
 #define TERN_OP_ENUM(name, text) TERN_OP_##name,
@@ -468,7 +471,7 @@ typedef struct tern_kernel_row {
         tern_softmax_fn *softmax;
         tern_gate_fn *gate; /* GATE_SILU, GATE_RELU2 */
         tern_bias_fn *bias; /* BIAS_RELU, ... */
-        tern_tanh_fn *tanh;
+        tern_tanh_fn *tanh; /* TANH, ROUND_INT8, ... */
         tern_add_fn *add;
         tern_embed_fn *embed;
         tern_store_fn *store;

@@ -69,6 +69,9 @@ typedef struct tern_model_params {
     bool strict;               /* refuse whatever would stand in for what is missing */
     bool exact_head; /* make no int8 image of a float head: read all of it for every token; the
                         tokens are the same */
+    const char
+        *activations; /* precision of activations (docs/numerics.md): "int8", "fp8",
+                         "fp8-e5m2", "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
 } tern_model_params;
 
 tern_model_params tern_model_params_default(void);
@@ -143,6 +146,20 @@ size_t tern_model_unused(const tern_model *model, const char *const **names);
  * never has a doubt. docs/formats.md has the rule.
  */
 const char *tern_model_doubt(const tern_model *model);
+
+/*
+ * The precision of activations in use: "auto" for the model's own, also where another one was asked
+ * for that changes nothing or that the weights do not allow, else its name. Static storage.
+ */
+const char *tern_model_activations(const tern_model *model);
+
+/* What products read: "int8" (one scale a token), "int8 blocks" (one for 32 columns), "float", or
+ * several of these, in the precision in use. Static storage. */
+const char *tern_model_activation_forms(const tern_model *model);
+
+/* One line that says why the precision that was asked for is not in use: ternary weights are
+ * defined with int8 activations. NULL when it is, or when none was asked for. Static storage. */
+const char *tern_model_activations_note(const tern_model *model);
 
 /*
  * Kernels that were refused while the model was loaded: on its weights (or on made-up input) they

@@ -45,6 +45,10 @@ typedef struct tern_cuda_elementwise {
     float *y;
 } tern_cuda_elementwise;
 
+typedef struct tern_cuda_round {
+    tern_device_rows x, y;
+} tern_cuda_round;
+
 typedef struct tern_cuda_embed {
     tern_matrix w;
     const int32_t *ids;
@@ -80,6 +84,7 @@ typedef union tern_cuda_job {
     tern_device_rows softmax;
     tern_cuda_elementwise elementwise;
     tern_cuda_embed embed;
+    tern_cuda_round round;
     tern_cuda_store store;
 } tern_cuda_job;
 

@@ -82,6 +82,20 @@ static inline vf vf_copysign(vf v, vf sign) {
     return _mm256_or_ps(vf_abs(v), _mm256_and_ps(vf_set1(-0.0f), sign));
 }
 
+/* The exponent field alone. */
+static inline vf vf_binade(vf v) {
+    return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7f800000)));
+}
+
+/* Half of the last bit that stays, less one where that bit is even, carries into it. */
+static inline vf vf_round_bf16(vf v) {
+    const __m256i bits = _mm256_castps_si256(v);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    const vf rounded = _mm256_castsi256_ps(_mm256_and_si256(up, _mm256_set1_epi32(-0x10000)));
+    return _mm256_blendv_ps(rounded, v, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+}
+
 /* 2^n for integral n in [-126, 127]: the exponent field of a float. */
 static inline vf vf_pow2(vf n) {
     const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));

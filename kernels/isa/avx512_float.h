@@ -69,6 +69,20 @@ static inline vf vf_copysign(vf v, vf sign) {
     return _mm512_or_ps(vf_abs(v), _mm512_and_ps(vf_set1(-0.0f), sign));
 }
 
+/* The exponent field alone. */
+static inline vf vf_binade(vf v) {
+    return _mm512_and_ps(v, _mm512_castsi512_ps(_mm512_set1_epi32(0x7f800000)));
+}
+
+/* Half of the last bit that stays, less one where that bit is even, carries into it. */
+static inline vf vf_round_bf16(vf v) {
+    const __m512i bits = _mm512_castps_si512(v);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    const vf rounded = _mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(-0x10000)));
+    return _mm512_mask_mov_ps(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v);
+}
+
 static inline vf vf_load_fill(const float *p, size_t n, float fill) {
     return _mm512_mask_loadu_ps(vf_set1(fill), lanes_below(n), p);
 }

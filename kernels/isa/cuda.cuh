@@ -57,6 +57,16 @@ TERN_VERB float vf_abs(float a) {
     return __uint_as_float(__float_as_uint(a) & 0x7fffffffu);
 }
 
+TERN_VERB float vf_copysign(float v, float sign) {
+    return __uint_as_float((__float_as_uint(v) & 0x7fffffffu) |
+                           (__float_as_uint(sign) & 0x80000000u));
+}
+
+/* The exponent field alone. */
+TERN_VERB float vf_binade(float v) {
+    return __uint_as_float(__float_as_uint(v) & 0x7f800000u);
+}
+
 /* Nearest integer, ties to even, for |v| < 2^22. */
 TERN_VERB float vf_rne(float v) {
     return vf_sub(vf_add(v, 0x1.8p23f), 0x1.8p23f);

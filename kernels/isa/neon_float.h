@@ -97,6 +97,21 @@ static inline vf vf_first_n(vf v, size_t n) {
     return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), below));
 }
 
+/* The exponent field alone. */
+static inline vf vf_binade(vf v) {
+    const uint32x4_t field = vdupq_n_u32(0x7f800000u);
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), field));
+}
+
+/* Half of the last bit that stays, less one where that bit is even, carries into it. */
+static inline vf vf_round_bf16(vf v) {
+    const uint32x4_t bits = vreinterpretq_u32_f32(v);
+    const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    const uint32x4_t up = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+    const uint32x4_t rounded = vandq_u32(up, vdupq_n_u32(0xffff0000u));
+    return vreinterpretq_f32_u32(vbslq_u32(vceqq_f32(v, v), rounded, bits));
+}
+
 /* 2^n for integral n in [-126, 127]: the exponent field of a float. */
 static inline vf vf_pow2(vf n) {
     const int32x4_t biased = vaddq_s32(vcvtnq_s32_f32(n), vdupq_n_s32(127));

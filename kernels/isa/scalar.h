@@ -67,6 +67,12 @@ static inline vf vf_abs(vf v) {
 static inline vf vf_copysign(vf v, vf sign) {
     return copysignf(v, sign);
 }
+static inline vf vf_binade(vf v) {
+    return tern_f32_from_bits(tern_f32_to_bits(v) & 0x7f800000u);
+}
+static inline vf vf_round_bf16(vf v) {
+    return tern_bf16_to_f32(tern_f32_to_bf16(v));
+}
 static inline float vf_hmax(vf v) {
     return v;
 }

@@ -99,6 +99,20 @@ static inline vf vf_copysign(vf v, vf sign) {
     return _mm_or_ps(vf_abs(v), _mm_and_ps(vf_set1(-0.0f), sign));
 }
 
+/* The exponent field alone. */
+static inline vf vf_binade(vf v) {
+    return _mm_and_ps(v, _mm_castsi128_ps(_mm_set1_epi32(0x7f800000)));
+}
+
+/* Half of the last bit that stays, less one where that bit is even, carries into it. */
+static inline vf vf_round_bf16(vf v) {
+    const __m128i bits = _mm_castps_si128(v);
+    const __m128i odd = _mm_and_si128(_mm_srli_epi32(bits, 16), _mm_set1_epi32(1));
+    const __m128i up = _mm_add_epi32(bits, _mm_add_epi32(odd, _mm_set1_epi32(0x7fff)));
+    const vf rounded = _mm_castsi128_ps(_mm_and_si128(up, _mm_set1_epi32(-0x10000)));
+    return _mm_blendv_ps(rounded, v, _mm_cmpunord_ps(v, v));
+}
+
 /* 2^n for integral n in [-126, 127]: the exponent field of a float. */
 static inline vf vf_pow2(vf n) {
     const __m128i biased = _mm_add_epi32(_mm_cvtps_epi32(n), _mm_set1_epi32(127));

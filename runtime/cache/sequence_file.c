@@ -50,7 +50,8 @@ static tern_session_header header_of(const tern_model *m, const tern_pool *pool,
                              .head_dim = c->head_dim,
                              .n_vocab = c->n_vocab,
                              .n_ctx = q->n_ctx,
-                             .position = q->position};
+                             .position = q->position,
+                             .precision = (uint32_t)m->precision};
     memcpy(h.magic, TERN_SESSION_MAGIC, sizeof h.magic);
     h.hash = tern_session_header_hash(&h);
     return h;
@@ -139,6 +140,11 @@ static const char *cache_name(uint32_t gguf_type) {
     return format != TERN_FORMAT_NONE ? tern_format_describe(format)->name : "unknown numbers";
 }
 
+static const char *precision_name(uint32_t precision) {
+    const char *name = tern_precision_name(precision);
+    return name != NULL ? name : "a precision that is not known here";
+}
+
 /* Whether it is a session of this model, and fits. */
 static tern_status check_fit(const tern_sequence_reader *r) {
     const tern_config *c = &r->model->config;
@@ -151,6 +157,11 @@ static tern_status check_fit(const tern_sequence_reader *r) {
                          "%u; this one has %u, %u of %u, %u",
                          r->name, h->n_layer, h->n_head_kv, h->head_dim, h->n_vocab, c->n_layer,
                          c->n_head_kv, c->head_dim, c->n_vocab);
+    if (h->precision != (uint32_t)r->model->precision)
+        return tern_fail(r->err, TERN_ERR_SESSION_MODEL,
+                         "%s: the session file was computed with activations in %s, this %s in %s",
+                         r->name, precision_name(h->precision), r->holder,
+                         tern_precision_name(r->model->precision));
     if (h->identity != tern_model_identity(r->model))
         return tern_fail(r->err, TERN_ERR_SESSION_MODEL,
                          "%s: a session of another model: identity %016" PRIx64

@@ -29,10 +29,11 @@ typedef struct tern_session_header {
     uint32_t n_head_kv; /* without the model */
     uint32_t head_dim;  /* elements */
     uint32_t n_vocab;
-    uint32_t n_ctx;    /* of what was saved; nothing depends on it */
-    uint32_t position; /* tokens, and rows of each head */
-    uint64_t reserved; /* 0 */
-    uint64_t hash;     /* of the bytes before */
+    uint32_t n_ctx;     /* of what was saved; nothing depends on it */
+    uint32_t position;  /* tokens, and rows of each head */
+    uint32_t precision; /* of activations, a tern_precision; 0: the model's own */
+    uint32_t reserved;  /* 0 */
+    uint64_t hash;      /* of the bytes before */
 } tern_session_header;
 
 _Static_assert(sizeof(tern_session_header) == 64, "the header of a session file has 64 bytes");

@@ -179,7 +179,7 @@ static void norm_of(pass *p, const tern_device_rows *x, const float *g, tern_ove
     }
 }
 
-/* The forms of norm[T][width] that the next matrices read. */
+/* The forms of norm[T][width] that the next matrices read; floats in the precision asked for. */
 static void quantize(pass *p, size_t width, unsigned forms) {
     const tern_scratch *s = p->s;
     const tern_inputs *in = p->in;
@@ -194,6 +194,9 @@ static void quantize(pass *p, size_t width, unsigned forms) {
                                          .d = in->bx_d + first * s->blocks,
                                          .block_sum = in->bx_sum + first * s->blocks,
                                          .d_stride = s->blocks};
+    const tern_kernel_row *precision = p->model->rows.round;
+    if (forms & TERN_INPUT_FLOAT && precision != NULL)
+        RUN(p, round, precision->op, &x, &x);
     if (forms & TERN_INPUT_TOKEN)
         RUN(p, quantize_token, &x, &token);
     if (forms & TERN_INPUT_BLOCK)

@@ -73,6 +73,11 @@ tern_status tern_int4_pack(const tern_int4_rows *form, const uint8_t *data,
     tern_status status = tern_int4_check(form, data, cols, r0, r1, err);
     if (status != TERN_OK)
         return status;
+    if (matrix->layout == TERN_LAYOUT_ROWS) {
+        tern_int4_blocks(form, data + r0 * row_bytes, r1 - r0, cols,
+                         (uint8_t *)packed + r0 * block_row);
+        return TERN_OK;
+    }
     uint8_t *strip = malloc(TERN_ROW_GROUP * block_row);
     if (strip == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %d rows of %zu columns",

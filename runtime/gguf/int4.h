@@ -43,8 +43,8 @@ TERN_MUST_CHECK tern_status tern_int4_check(const tern_int4_rows *form, const ui
                                             size_t cols, size_t r0, size_t r1, tern_error *err);
 
 /*
- * Rows [r0, r1) of a tensor into the layout of kernels, as tern_pack_rows does it; r0 is a multiple
- * of TERN_ROW_GROUP. They are checked. TERN_ERR_NOMEM too.
+ * Rows [r0, r1) of a tensor into the layout of kernels, as tern_pack_rows does it, or for ROWS as
+ * blocks; r0 is a multiple of TERN_ROW_GROUP. They are checked. TERN_ERR_NOMEM too.
  */
 TERN_MUST_CHECK tern_status tern_int4_pack(const tern_int4_rows *form, const uint8_t *data,
                                            const tern_matrix *matrix, size_t r0, size_t r1,

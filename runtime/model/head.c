@@ -198,7 +198,8 @@ static tern_status place(tern_loader *l, imaging *m, tern_error *err) {
 tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_head_image *out,
                                  tern_error *err) {
     *out = (tern_head_image){.largest = INFINITY};
-    if (head->matrix.layout != TERN_LAYOUT_ROWS || head->matrix.cols > MAX_COLS)
+    if (head->matrix.layout != TERN_LAYOUT_ROWS || tern_matrix_is_decoded(&head->matrix) ||
+        head->matrix.cols > MAX_COLS)
         return TERN_OK;
     tern_head_image image = {.scan = {.form = TERN_INPUT_BLOCK, .tensor = head->tensor}};
     imaging m = {.head = head->matrix};

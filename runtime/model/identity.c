@@ -7,6 +7,7 @@
  */
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/hash64.h"
 #include "runtime/gguf/int4.h"
@@ -48,6 +49,15 @@ static bool matters(tern_span key, const char *arch) {
            (key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0);
 }
 
+/* 0 for the model's own: then the identity is that of the file. */
+static uint64_t hash_precision(tern_precision precision) {
+    tern_hash64 h;
+    const char *name = tern_precision_name(precision);
+    tern_hash64_start(&h);
+    tern_hash64_add(&h, name, strlen(name));
+    return precision != TERN_PRECISION_AUTO ? tern_hash64_value(&h) : 0;
+}
+
 static uint64_t compute(const tern_model *m) {
     /* How codes are read comes from outside the file and changes every weight. */
     uint64_t sum = tern_reading_hash(&m->reading);
@@ -61,6 +71,7 @@ static uint64_t compute(const tern_model *m) {
         sum += hash_tensor(tensor);
         tern_gguf_drop_pages(m->file, tensor); /* most were packed and are not read again */
     }
+    sum += hash_precision(m->precision);
     return sum ? sum : 1; /* 0 says: not known yet */
 }
 

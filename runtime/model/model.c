@@ -21,13 +21,22 @@ tern_model_params tern_model_params_default(void) {
     return (tern_model_params){.isa = NULL};
 }
 
+/* Why an operation has no kernel. */
+static tern_status no_kernel(const tern_model *m, tern_op op, tern_error *err) {
+    return m->guard.no_memory
+               ? tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to try kernels for operation %s",
+                           tern_gguf_name(m->file), tern_op_name(op))
+               : tern_fail(err, TERN_ERR_KERNEL, "%s: no kernel for operation %s",
+                           tern_gguf_name(m->file), tern_op_name(op));
+}
+
 /* ---- weights ------------------------------------------------------------------------------- */
 
 /* A matrix of a block: checked where it is not packed, listed for replicas. */
 static tern_status load_matrix(tern_loader *l, const char *name, size_t rows, size_t cols,
                                tern_linear *out, tern_error *err) {
     tern_status status = tern_load_linear(l, name, rows, cols, out, err);
-    if (status == TERN_OK && out->matrix.layout == TERN_LAYOUT_ROWS)
+    if (status == TERN_OK && tern_linear_is_in_file(out))
         status = tern_loader_check_unpacked(l, name, false, err);
     return status ? status : tern_loader_note_linear(l, out, TERN_HEAT_ONCE, err);
 }
@@ -70,7 +79,7 @@ static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
     if (s == TERN_OK && !m->exact_head)
         s = tern_load_head_image(l, &m->own.head, &m->image, err);
     const bool imaged = tern_head_is_imaged(&m->image);
-    if (s == TERN_OK && !imaged && m->own.head.matrix.layout == TERN_LAYOUT_ROWS)
+    if (s == TERN_OK && !imaged && tern_linear_is_in_file(&m->own.head))
         s = tern_loader_check_unpacked(l, name, false, err);
     if (s == TERN_OK && own) /* rows are read where they lie, a few for each token */
         s = tern_loader_check_unpacked(l, "token_embd.weight", true, err);
@@ -88,6 +97,31 @@ static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
     return load_head(l, m, err);
 }
 
+static tern_status plan_again(tern_loader *l, tern_model *m, tern_error *err) {
+    l->bytes = 0;
+    tern_hash64_start(&l->pieces);
+    return load_all(l, m, err);
+}
+
+/* What a wish for a precision of activations means for these weights; plans again where matrices
+ * become others. Ternary weights have int8 in their definition. */
+static tern_status settle_precision(tern_loader *l, tern_model *m, tern_precision wanted,
+                                    tern_error *err) {
+    if (tern_model_is_ternary(m)) {
+        m->precision_refused = wanted != TERN_PRECISION_AUTO && wanted != TERN_PRECISION_INT8;
+        return TERN_OK;
+    }
+    m->precision = tern_precision_settle(wanted, tern_model_forms(m));
+    l->precision = m->precision;
+    const tern_op op = tern_precision_op(m->precision);
+    if (op != TERN_OP_COUNT) {
+        m->rows.round = tern_guard_operation(&m->guard, op, TERN_FORMAT_NONE, NULL, 0);
+        if (m->rows.round == NULL)
+            return no_kernel(m, op, err);
+    }
+    return tern_precision_decodes(m->precision) ? plan_again(l, m, err) : TERN_OK;
+}
+
 /* Plans again with what the tuner has chosen, if it has chosen anything. */
 static tern_status tune(tern_model *m, const tern_model_params *params, tern_loader *l,
                         uint32_t threads, tern_error *err) {
@@ -99,9 +133,7 @@ static tern_status tune(tern_model *m, const tern_model_params *params, tern_loa
     if (m->choice == TERN_CHOICE_TABLE)
         m->choice = TERN_CHOICE_TUNED;
     l->tuning = &m->tuning;
-    l->bytes = 0;
-    tern_hash64_start(&l->pieces);
-    return load_all(l, m, err);
+    return plan_again(l, m, err);
 }
 
 /* Everything that an image of the arena holds. */
@@ -148,7 +180,8 @@ static tern_status reserve_weights(tern_model *m, size_t bytes, tern_error *err)
 }
 
 /* Adds up the memory, fills it, or maps it filled, and takes it into use: tern_load_stage. */
-static tern_status load_weights(tern_model *m, const tern_model_params *params, tern_error *err) {
+static tern_status load_weights(tern_model *m, const tern_model_params *params,
+                                tern_precision precision, tern_error *err) {
     const uint32_t threads = tern_model_threads(m, params->threads);
     tern_loader loader = {.file = m->file,
                           .guard = &m->guard,
@@ -159,6 +192,8 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params, 
                           .stage = TERN_LOAD_PLAN};
     tern_hash64_start(&loader.pieces);
     tern_status status = load_all(&loader, m, err);
+    if (status == TERN_OK)
+        status = settle_precision(&loader, m, precision, err);
     if (status == TERN_OK && !params->no_weights)
         status = tern_team_new_placed(threads, m->topology, &m->places, &loader.team, err);
     if (status == TERN_OK && params->tune)
@@ -210,12 +245,8 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         *wanted[i].slot = tern_guard_operation(&m->guard, wanted[i].op, wanted[i].format, NULL, 0);
-        if (m->guard.no_memory)
-            return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to try kernels for operation %s",
-                             tern_gguf_name(m->file), tern_op_name(wanted[i].op));
         if (*wanted[i].slot == NULL)
-            return tern_fail(err, TERN_ERR_KERNEL, "%s: no kernel for operation %s",
-                             tern_gguf_name(m->file), tern_op_name(wanted[i].op));
+            return no_kernel(m, wanted[i].op, err);
     }
     return TERN_OK;
 }
@@ -272,6 +303,7 @@ static tern_status find_layout(const char *name, tern_layout *out, tern_error *e
 static tern_status open_model(const char *path, const tern_model_params *params, tern_model *m,
                               tern_error *err) {
     uint64_t mask;
+    tern_precision precision;
     tern_status s = tern_cpu_mask(params->isa, params->disable, &mask, err);
     if (s != TERN_OK)
         return s;
@@ -282,6 +314,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     m->places = params->places;
     m->choice = params->layout != NULL ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
     if ((s = find_layout(params->layout, &m->ternary, err)) ||
+        (s = tern_precision_find(params->activations, &precision, err)) ||
         (s = tern_reading_init(&m->reading, params->i2s_order, params->i2s_map, params->tl_tiles,
                                err)) ||
         (s = tern_topology_for(&m->places, &m->topology, err)) ||
@@ -304,7 +337,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     s = tern_model_open_tokenizer(m, params, err);
     if (s != TERN_OK)
         return s;
-    return load_weights(m, params, err);
+    return load_weights(m, params, precision, err);
 }
 
 tern_status tern_model_open(const char *path, const tern_model_params *params, tern_model **out,

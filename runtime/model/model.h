@@ -11,6 +11,7 @@
 #include "runtime/model/block.h"
 #include "runtime/model/config.h"
 #include "runtime/model/head.h"
+#include "runtime/model/precision.h"
 #include "runtime/model/unused.h"
 #include "runtime/model/weights.h"
 #include "runtime/threads/placement.h"
@@ -38,6 +39,7 @@ typedef struct tern_model_replicas {
 /* Rows for everything that is not a matrix product, selected once. */
 typedef struct tern_row_set {
     const tern_kernel_row *quantize_token, *quantize_block, *rmsnorm, *rope, *gate, *add;
+    const tern_kernel_row *round; /* of float activations; NULL: they stay as they are */
     /* by format of the cache; NULL: not a format of caches */
     const tern_kernel_row *attend[TERN_FORMAT_COUNT], *store[TERN_FORMAT_COUNT];
 } tern_row_set;
@@ -83,6 +85,8 @@ struct tern_model {
     bool strict;
     bool pre_asked;               /* the pre-tokenizer was named when the model was opened */
     bool exact_head;              /* no image of the head */
+    tern_precision precision;     /* of activations, where it is not the model's own */
+    bool precision_refused;       /* another one was asked for than the weights' definition fixes */
     uint64_t packed;              /* bytes of the arena */
     tern_reading reading;         /* of ternary tensors */
     char doubt[TERN_DOUBT_BYTES]; /* about the meaning of codes; empty: none */
@@ -108,6 +112,11 @@ static inline bool tern_model_must_bind(const tern_model *m) {
  */
 TERN_MUST_CHECK tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused,
                                                     tern_error *err);
+
+/* The forms of activations that the matrices read, bits of tern_input_form; whether one of them is
+ * ternary. The image of the head is none of them. */
+unsigned tern_model_forms(const tern_model *m);
+bool tern_model_is_ternary(const tern_model *m);
 
 /* Notes the kind of each layer, and makes the frequencies of each kind that has none yet. */
 TERN_MUST_CHECK tern_status tern_model_use_kinds(tern_model *m, tern_error *err);

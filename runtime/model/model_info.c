@@ -4,6 +4,7 @@
 
 #include "dispatch/select.h"
 #include "kernels/cache_row.h"
+#include "kernels/ternary.h"
 #include "runtime/model/model.h"
 
 static uint64_t count_weights(const tern_linear *linear) {
@@ -99,6 +100,44 @@ const char *tern_model_choice(const tern_model *m) {
     default:
         return "table";
     }
+}
+
+unsigned tern_model_forms(const tern_model *m) {
+    unsigned forms = m->own.head.form;
+    for (uint32_t n = 0; n < m->config.n_layer; n++)
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
+            forms |= tern_layer_linear(&m->layers[n], i)->form;
+    return forms;
+}
+
+bool tern_model_is_ternary(const tern_model *m) {
+    bool ternary = tern_format_is_ternary(m->own.head.matrix.format);
+    for (uint32_t n = 0; n < m->config.n_layer; n++)
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
+            ternary |= tern_format_is_ternary(tern_layer_linear(&m->layers[n], i)->matrix.format);
+    return ternary;
+}
+
+const char *tern_model_activations(const tern_model *m) {
+    return tern_precision_name(m->precision);
+}
+
+const char *tern_model_activations_note(const tern_model *m) {
+    return m->precision_refused
+               ? "ternary weights are defined with int8 activations, which are kept"
+               : NULL;
+}
+
+const char *tern_model_activation_forms(const tern_model *m) {
+    static const char *const names[] = {"none",
+                                        "float",
+                                        "int8",
+                                        "int8, float",
+                                        "int8 blocks",
+                                        "int8 blocks, float",
+                                        "int8, int8 blocks",
+                                        "int8, int8 blocks, float"};
+    return names[tern_model_forms(m)];
 }
 
 const char *tern_model_layout(const tern_model *m) {

@@ -91,7 +91,7 @@ static tern_status check_linear(const tern_model *m, const tern_linear *l, tern_
     const int size = (int)(name.size < 64 ? name.size : 64);
     const bool ternary =
         tern_layout_input(tern_format_layout(l->matrix.format)) == TERN_INPUT_TOKEN;
-    if (l->form == TERN_INPUT_FLOAT)
+    if (tern_format_layout(l->matrix.format) == TERN_LAYOUT_ROWS)
         return tern_fail(
             err, TERN_ERR_STRICT,
             "%s: strict: tensor %.*s is %s, floats: there is no quantized kernel for it",
@@ -103,6 +103,12 @@ static tern_status check_linear(const tern_model *m, const tern_linear *l, tern_
                          tern_gguf_name(m->file), size, name.data, format->name,
                          tern_layout_name(m->ternary), tern_layout_name(l->matrix.layout));
     return TERN_OK;
+}
+
+static tern_status check_precision(const tern_model *m, tern_error *err) {
+    return m->precision_refused ? tern_fail(err, TERN_ERR_STRICT, "%s: strict: %s",
+                                            tern_gguf_name(m->file), tern_model_activations_note(m))
+                                : TERN_OK;
 }
 
 static tern_status check_blocks(const tern_model *m, tern_error *err) {
@@ -141,8 +147,8 @@ tern_status tern_strict_plan(const tern_model *m, const tern_model_params *param
                          "weaker set would stand in",
                          tern_gguf_name(m->file), refused);
     if ((status = check_metadata(m, err)) || (status = check_unused(m, err)) ||
-        (status = check_codes(m, err)) || (status = check_tokenizer(m, params, err)) ||
-        (status = check_blocks(m, err)))
+        (status = check_codes(m, err)) || (status = check_precision(m, err)) ||
+        (status = check_tokenizer(m, params, err)) || (status = check_blocks(m, err)))
         return status;
     return check_rows(m, err);
 }

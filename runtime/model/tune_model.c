@@ -22,7 +22,7 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
         const tern_tune_choice choice = {.key = tern_tune_key_of(&linear->matrix, threads, stream)};
         if ((linear->form == TERN_INPUT_TOKEN && m->choice == TERN_CHOICE_ASKED) ||
             tern_layout_sparse_format(linear->matrix.layout) != TERN_FORMAT_NONE ||
-            tern_tuning_find(&seen, &choice.key) != NULL)
+            tern_matrix_is_decoded(&linear->matrix) || tern_tuning_find(&seen, &choice.key) != NULL)
             continue;
         if (tern_tuning_set(&seen, &choice, NULL) != TERN_OK)
             break;

@@ -145,7 +145,7 @@ static tern_status note_packing(tern_loader *l, const tern_gguf_tensor *t,
 static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor *t,
                         tern_matrix *matrix, const tern_import *how, tern_error *err) {
     void *memory;
-    const size_t bytes = tern_packed_bytes(matrix->layout, matrix->rows, matrix->cols);
+    const size_t bytes = (size_t)tern_linear_bytes(&(tern_linear){.matrix = *matrix, .tensor = t});
     const int kinds[2] = {(int)matrix->format, (int)matrix->layout};
     tern_hash64_add(&l->pieces, kinds, sizeof kinds);
     const tern_status status = tern_loader_take(l, name, bytes, 1, &memory, err);
@@ -155,10 +155,12 @@ static tern_status pack(tern_loader *l, const char *name, const tern_gguf_tensor
                : status;
 }
 
-/* Float matrices are read in place, unless the file's alignment is smaller than an element. */
+/* Matrices of floats and of blocks are read in place, unless the file's alignment is smaller than a
+ * float. */
 static tern_status place_rows(tern_loader *l, const char *name, const tern_gguf_tensor *t,
                               tern_matrix *matrix, tern_error *err) {
-    const size_t element = tern_format_describe(matrix->format)->block_bytes;
+    const tern_format_info *info = tern_format_describe(matrix->format);
+    const size_t element = info->block_elements > 1 ? 1 : info->block_bytes;
     matrix->data = t->data;
     if ((uintptr_t)t->data % element == 0)
         return TERN_OK;
@@ -175,7 +177,7 @@ static tern_status place_rows(tern_loader *l, const char *name, const tern_gguf_
 /*
  * The layout of a matrix: its format's own, or for ternary matrices the one that was asked for. TQ
  * blocks whose scales differ within a row are no ternary matrix; Q4_0R16 holds them with their
- * scales.
+ * scales. Activations in floats want blocks as they are.
  */
 static tern_layout layout_of(const tern_loader *l, const tern_gguf_tensor *t, tern_format format,
                              size_t rows, size_t cols) {
@@ -184,6 +186,8 @@ static tern_layout layout_of(const tern_loader *l, const tern_gguf_tensor *t, te
         return tern_format_sparse_layout(format);
     if (format == TERN_FORMAT_I2_S)
         return l->ternary;
+    if (tern_precision_decodes(l->precision))
+        return TERN_LAYOUT_ROWS;
     if (own == TERN_LAYOUT_NONE || tern_layout_input(own) != TERN_INPUT_TOKEN)
         return own;
     return tern_ternary_row_scales(format, t->data, rows, cols, NULL) ? l->ternary
@@ -315,6 +319,12 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     if (format == TERN_FORMAT_NONE || t->bytes == 0)
         return type_error(l, name, t, "has no kernels", err);
     const tern_layout layout = layout_of(l, t, format, rows, cols);
+    if (layout == TERN_LAYOUT_ROWS && !tern_layout_holds(layout, format))
+        return tern_fail(err, TERN_ERR_KERNEL,
+                         "%s: tensor %s is %s, which has products with int8 activations only, not "
+                         "with %s",
+                         tern_gguf_name(l->file), name, tern_format_describe(format)->name,
+                         tern_precision_name(l->precision));
     tern_linear linear = {.form = tern_layout_input(layout), .tensor = t};
     linear.matrix = (tern_matrix){.format = format, .layout = layout, .rows = rows, .cols = cols};
     linear.matrix.scale = 1.0f;
@@ -329,7 +339,7 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
         status = read_scale(l, name, t, &how, &linear.matrix.scale, err);
     else if (linear.form == TERN_INPUT_TOKEN)
         status = read_row_scales(l, name, t, &linear.matrix, err);
-    if (status == TERN_OK && linear.matrix.layout == TERN_LAYOUT_ROWS)
+    if (status == TERN_OK && tern_linear_is_in_file(&linear))
         status = place_rows(l, name, t, &linear.matrix, err);
     else if (status == TERN_OK && !sparse)
         status = pack(l, name, t, &linear.matrix, &how, err);
@@ -351,7 +361,7 @@ tern_status tern_loader_check_unpacked(tern_loader *l, const char *name, bool dr
 tern_status tern_loader_note_linear(tern_loader *l, const tern_linear *linear, tern_heat heat,
                                     tern_error *err) {
     const tern_gguf_tensor *t = linear->tensor;
-    return linear->matrix.layout == TERN_LAYOUT_ROWS ||
+    return tern_linear_is_in_file(linear) ||
                    tern_layout_sparse_format(linear->matrix.layout) != TERN_FORMAT_NONE
                ? note(l, linear->matrix.data, (size_t)t->bytes, heat, t, err)
                : TERN_OK;
@@ -396,5 +406,7 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
 uint64_t tern_linear_bytes(const tern_linear *linear) {
     const tern_matrix *m = &linear->matrix;
     const size_t packed = tern_packed_bytes(m->layout, m->rows, m->cols);
+    if (m->layout == TERN_LAYOUT_ROWS && m->format == TERN_FORMAT_INT4) /* blocks, made of it */
+        return (uint64_t)m->rows * (m->cols / TERN_INT4_BLOCK * TERN_INT4_BLOCK_BYTES);
     return packed ? packed : linear->tensor->bytes;
 }

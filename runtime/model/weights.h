@@ -12,6 +12,7 @@
 #include "runtime/gguf/gguf.h"
 #include "runtime/gguf/reading.h"
 #include "runtime/model/load_jobs.h"
+#include "runtime/model/precision.h"
 #include "runtime/threads/replica.h"
 #include "runtime/threads/team.h"
 #include "runtime/tune/guard.h"
@@ -28,6 +29,18 @@ struct tern_linear {
     const float *bias;              /* NULL: none */
     const tern_gguf_tensor *tensor; /* where it came from */
 };
+
+/* Whether the matrix is read as the file has it: in place, or copied. INT4 becomes blocks first. */
+static inline bool tern_linear_is_in_file(const tern_linear *linear) {
+    return linear->matrix.layout == TERN_LAYOUT_ROWS && linear->matrix.format != TERN_FORMAT_INT4;
+}
+
+/* Whether products decode the matrix, in blocks, to meet floats; the tuner knows no such products.
+ */
+static inline bool tern_matrix_is_decoded(const tern_matrix *matrix) {
+    return matrix->layout == TERN_LAYOUT_ROWS &&
+           tern_format_layout(matrix->format) != TERN_LAYOUT_ROWS;
+}
 
 /*
  * The kernel for `tokens` tokens at once: that of gemv for one, of gemm from two on. Let a pass
@@ -69,6 +82,7 @@ typedef struct tern_loader {
     tern_load_stage stage;
     tern_load_jobs jobs;         /* of TERN_LOAD_FILL; the owner runs and frees them */
     const tern_reading *reading; /* of ternary tensors in the file */
+    tern_precision precision;    /* of activations; AUTO while the first plan is made */
     tern_layout ternary;         /* layout of ternary matrices; it changes no bit of a product */
     const tern_tuning *tuning;   /* choices that come before the table's; NULL: none */
     uint32_t tune_threads;       /* of their keys */

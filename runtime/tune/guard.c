@@ -300,6 +300,13 @@ static bool run_operation(const tern_kernel_row *row, sample *in, outcome *out) 
     case TERN_OP_BIAS_TANH:
         row->fn.bias(in->a, in->b, SAMPLE, out->floats);
         return true;
+    case TERN_OP_ROUND_INT8:
+    case TERN_OP_ROUND_FP8:
+    case TERN_OP_ROUND_FP8_E5M2:
+    case TERN_OP_ROUND_FP16:
+    case TERN_OP_ROUND_BF16:
+        row->fn.tanh(in->a, SAMPLE, out->floats);
+        return true;
     case TERN_OP_TANH:
         row->fn.tanh(in->a, SAMPLE, out->floats);
         return true;

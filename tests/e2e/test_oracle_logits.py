@@ -12,6 +12,7 @@ import gguf_edit
 from common import comma, prompt, tern_text
 
 ORACLE = common.ROOT / "tests" / "oracle" / "oracle.py"
+PRECISIONS = ("int8", "fp8", "fp8-e5m2", "fp16", "bf16", "fp32")
 # One of every architecture that stores something else: no norms, biases, norms of heads.
 KV_PRESETS = ["bitnet-tiny", "llama-tiny-f32", "qwen2-tiny", "qwen3-tiny"]
 
@@ -25,10 +26,11 @@ class Agreement(common.TernTest):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def check(self, model, length, *options, kv="f16"):
+    def check(self, model, length, *options, kv="f16", activations="auto"):
         ids = comma(prompt(length, gguf_edit.vocabulary(model)))
         logits = Path(self.folder.name) / "logits.f32"
-        tern_text("logits", "-m", model, "--tokens", ids, "--all", "--kv", kv, "--force", "--output", logits)
+        asked = ("--kv", kv, "--act-prec", activations)
+        tern_text("logits", "-m", model, "--tokens", ids, "--all", *asked, "--force", "--output", logits)
         result = subprocess.run(
             [
                 sys.executable,
@@ -40,13 +42,15 @@ class Agreement(common.TernTest):
                 logits,
                 "--kv",
                 kv,
+                "--activations",
+                activations,
                 *options,
             ],
             capture_output=True,
             text=True,
         )
         figures = (result.stdout + result.stderr).splitlines()
-        print(f"{model.name} x {length}, kv {kv}: {figures[-1]}", flush=True)
+        print(f"{model.name} x {length}, kv {kv}, {activations}: {figures[-1]}", flush=True)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def check_presets(self, presets, *options):
@@ -60,6 +64,15 @@ class Agreement(common.TernTest):
 
     def test_quantized(self):
         self.check_presets(common.quantized(), "--noise", "4")
+
+    def test_activation_precisions(self):
+        """Floats that nothing rounds agree as floats do; all others within what rounding moves."""
+        presets = ("llama-tiny-f32", "llama-tiny-q4_1", "llama-tiny-q4_k")
+        for preset, activations in itertools.product(presets, PRECISIONS):
+            exact = ("--cosine", "0.99999999") if activations == "fp32" else ()
+            with self.subTest(preset=preset, activations=activations):
+                model = common.synth(preset, self.folder.name)
+                self.check(model, 40, *exact, "--noise", "4", kv="f32", activations=activations)
 
     def test_q8_0_cache(self):
         """Codes flip where float32 and float64 round apart: less agreement than with halves."""

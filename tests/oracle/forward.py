@@ -2,8 +2,9 @@
 """The transformer in float64, for the architectures llama, qwen2, qwen3 and bitnet.
 
 Only two things are rounded, because they are part of what the model computes here rather than
-errors of computing it: activations become int8 in front of quantized weights, and keys and values
-are stored as f16. Both rules are those of docs/numerics.md. Arrays are indexed [position, ...].
+errors of computing it: activations become int8 in front of quantized weights, or what was asked for
+in their place, and keys and values are stored as f16. All rules are those of docs/numerics.md.
+Arrays are indexed [position, ...].
 """
 
 from collections.abc import Callable
@@ -30,22 +31,69 @@ def quantize_token(x):
 
 def quantize_blocks(x):
     """One scale for 32 columns: returns the values q * d that the product sees."""
-    blocks = x.astype(np.float32).reshape(len(x), -1, 32)
+    padded = np.pad(x.astype(np.float32), ((0, 0), (0, -x.shape[1] % 32)))
+    blocks = padded.reshape(len(x), -1, 32)
     amax = np.maximum(np.float32(1e-30), np.abs(blocks).max(axis=2, keepdims=True))
     q = np.clip(np.rint(blocks * (np.float32(127) / amax)), -127, 127)
     d = amax / np.float32(127)
-    return (q.astype(np.float64) * d).reshape(x.shape)
+    return (q.astype(np.float64) * d).reshape(len(x), -1)[:, : x.shape[1]]
 
 
-def matmul(w, x):
+def binary_values(fraction, bias, largest):
+    """All values from 0 to the largest of a format of 8 bits, by its codes."""
+    steps = 1 << fraction
+    values = [c * 2.0 ** (1 - bias - fraction) for c in range(steps)]
+    for code in range(steps, 128):
+        values.append((steps + code % steps) * 2.0 ** (code // steps - bias - fraction))
+    return np.array([v for v in values if v <= largest])
+
+
+FP8_VALUES = {"fp8": binary_values(3, 7, 448.0), "fp8-e5m2": binary_values(2, 15, 57344.0)}
+
+
+def nearest_values(x, values):
+    """The nearest of the values to each magnitude, the one with the even code where two are."""
+    above = np.clip(np.searchsorted(values, x), 1, len(values) - 1)
+    low, high = values[above - 1], values[above]
+    take_high = (x - low > high - x) | ((x - low == high - x) & (above % 2 == 0))
+    return np.where(take_high, high, low)
+
+
+def round_fp8(x, values):
+    """One power of two a row, the least that leaves nothing beyond the largest value."""
+    amax = np.maximum(2.0**-100, np.abs(x).max(axis=1, keepdims=True))
+    scale = 2.0 ** np.ceil(np.log2(amax / values[-1]))
+    return np.copysign(nearest_values(np.abs(x) / scale, values) * scale, x)
+
+
+def round_bf16(x):
+    _, exponent = np.frexp(x)
+    step = np.ldexp(1.0, np.maximum(exponent - 8, -133))
+    return np.rint(x / step) * step
+
+
+def round_activations(x, precision):
+    """Rows as products with weights that are floats, or become floats, read them."""
+    if precision in FP8_VALUES:
+        return round_fp8(x, FP8_VALUES[precision])
+    if precision == "int8":
+        return quantize_blocks(x)
+    if precision == "fp16":
+        return x.astype(np.float16).astype(np.float64)
+    return round_bf16(x) if precision == "bf16" else x
+
+
+def matmul(w, x, precision="auto"):
     """y[position, row] = sum over k of W[row, k] * x[position, k]."""
     rows = tensors.row_scales(w.kind, w.raw, w.rows, w.cols)
     if rows is not None:
         weights, scale = rows
         q, s = quantize_token(x)
         return _product(q, w.rows, lambda i: weights[i].astype(np.float64)) / s * scale
-    if w.kind in tensors.BLOCK_FORMATS:
+    if w.kind in tensors.BLOCK_FORMATS and precision in ("auto", "int8"):
         x = quantize_blocks(x)
+    else:
+        x = round_activations(x, precision)
     return _product(x, w.rows, lambda i: w.some_rows(i))
 
 
@@ -210,9 +258,10 @@ class Model:
     the activation's code differs by one, and what follows by much more than float32's rounding.
     """
 
-    def __init__(self, container, noise=None):
+    def __init__(self, container, noise=None, activations="auto"):
         self.file = container
         self.noise = noise
+        self.activations = activations
         self.name = container.get("general.architecture")
         if self.name not in ARCHITECTURES:
             raise ValueError(f"architecture {self.name} is not known to the oracle")
@@ -266,7 +315,7 @@ class Model:
         for layer in range(self.layers):
             h = h + self._attention(layer, h, angles, kv)
             h = h + self._feed_forward(layer, h)
-        y = matmul(self._head(), self._norm("output_norm", h))
+        y = matmul(self._head(), self._norm("output_norm", h), self.activations)
         if self.file.unread:
             raise ValueError(f"tensors without a meaning here: {sorted(self.file.unread)[:5]}")
         return y
@@ -310,7 +359,7 @@ class Model:
         return self._norm(f"blk.{layer}.{norm}", x) if self.arch.post_norms else x
 
     def _project(self, layer, name, x):
-        return matmul(self.file.tensor(f"blk.{layer}.{name}.weight"), x)
+        return matmul(self.file.tensor(f"blk.{layer}.{name}.weight"), x, self.activations)
 
     def _bias(self, layer, name):
         name = f"blk.{layer}.{name}.bias"

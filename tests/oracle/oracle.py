@@ -19,6 +19,12 @@ def parse_arguments():
     parser.add_argument("--tokens", required=True, metavar="1,2,3", help="token ids")
     parser.add_argument("--kv", choices=["f16", "f32", "q8_0"], default="f16", help="key/value cache")
     parser.add_argument(
+        "--activations",
+        choices=["auto", "int8", "fp8", "fp8-e5m2", "fp16", "bf16", "fp32"],
+        default="auto",
+        help="precision of activations",
+    )
+    parser.add_argument(
         "--output", metavar="F.f64", help="write float64 logits, position by position"
     )
     parser.add_argument(
@@ -72,7 +78,9 @@ def least_cosine(container, args, expected):
     """What --cosine asks for, or less where the model itself is so sensitive to rounding."""
     bound = args.cosine
     for seed in range(args.noise):
-        noisy = Model(container, np.random.default_rng(seed)).logits(args.tokens, args.kv)
+        noisy = Model(container, np.random.default_rng(seed), args.activations).logits(
+            args.tokens, args.kv
+        )
         deviation = 1 - figures(expected, noisy)["cosine"].min()
         bound = min(bound, 1 - NOISE_FACTOR * deviation)
     return bound
@@ -114,7 +122,7 @@ def main():
     args = parse_arguments()
     try:
         container = Container(args.model)
-        model = Model(container)
+        model = Model(container, activations=args.activations)
         if not all(0 <= t < model.vocabulary for t in args.tokens):
             raise ValueError(f"token ids lie in 0..{model.vocabulary - 1}")
         logits = model.logits(args.tokens, args.kv)

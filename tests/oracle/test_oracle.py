@@ -167,6 +167,19 @@ class Quantization(unittest.TestCase):
         x[0, 32] = 1e-3  # the second block has a scale of its own
         np.testing.assert_allclose(forward.quantize_blocks(x)[0, 32], 1e-3, rtol=1e-6)
 
+    def test_precisions(self):
+        x = np.array([[448.0, 17.0, 19.0, 0.75 * 2**-9, 2.0**-10, -0.3]])
+        y = forward.round_activations(x, "fp8")
+        np.testing.assert_array_equal(y, [[448, 16, 20, 2**-9, 0, -0.3125]])
+        y = forward.round_activations(2 * x + [[2, 0, 0, 0, 0, 0]], "fp8")  # beyond 2 * 448
+        np.testing.assert_array_equal(y[0, :3], [896, 32, 40])
+        y = forward.round_activations(x, "fp8-e5m2")
+        np.testing.assert_array_equal(y, [[448, 16, 20, 0.75 * 2**-9, 2**-10, -0.3125]])
+        y = forward.round_activations(np.array([[1 + 2**-8, 1 + 3 * 2**-8, 1e-41]]), "bf16")
+        np.testing.assert_array_equal(y[0, :2], [1, 1 + 2**-6])
+        y = forward.round_activations(np.array([[1 + 2**-11, 65519.0]]), "fp16")
+        np.testing.assert_array_equal(y, [[1, 65504]])
+
     def test_cache(self):
         np.testing.assert_array_equal(
             forward.store(np.array([1 + 2**-11, 5e-8]), "f16"), [1, 2**-24]

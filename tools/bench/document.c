@@ -27,6 +27,7 @@ static json_t *settings(const bench *b) {
     set(root, "layout", json_string(tern_model_layout(b->l.model)));
     set(root, "choice", json_string(tern_model_choice(b->l.model)));
     set(root, "kv", json_string(tern_format_describe(loader_kv_format(o))->name));
+    json_set_activations(root, b->l.model);
     set(root, "context", count(b->context));
     set(root, "batch", count(tern_session_batch(b->l.session)));
     set(root, "threads", count(b->main.threads));

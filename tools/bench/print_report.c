@@ -232,6 +232,8 @@ int bench_print_text(const bench *b) {
     print_machine(b);
     out_print("kernels    choice: %s, layout of ternary weights: %s\n",
               tern_model_choice(b->l.model), tern_model_layout(b->l.model));
+    out_print("activations %s (precision %s)\n", tern_model_activation_forms(b->l.model),
+              tern_model_activations(b->l.model));
     print_prefill(b);
     if (b->main.n_decode > 0)
         print_decode(b);

@@ -185,6 +185,7 @@ typedef enum option_id {
     OPT_PRETRANSPOSE,
     OPT_CONTEXT,
     OPT_BATCH,
+    OPT_ACTIVATION_PRECISION,
     OPT_KV,
     OPT_PRE,
     OPT_TOKENIZER,
@@ -200,7 +201,6 @@ typedef enum option_id {
     OPT_VERBOSE,
     OPT_HELP,
     OPT_PRECISION, /* from here on: accepted, and without effect */
-    OPT_ACTIVATION_PRECISION,
     OPT_DEVICE,
     OPT_GPU_LAYERS,
     OPT_FLASH_ATTENTION,

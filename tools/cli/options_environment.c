@@ -80,8 +80,7 @@ void options_print_remarks(const options *o, FILE *out) {
 }
 
 const char *options_ignored_strictly(const options *o) {
-    static const option_id computing[] = {OPT_PRECISION, OPT_ACTIVATION_PRECISION, OPT_GPU_LAYERS,
-                                          OPT_DEVICE};
+    static const option_id computing[] = {OPT_PRECISION, OPT_GPU_LAYERS, OPT_DEVICE};
     for (size_t i = 0; i < sizeof computing / sizeof *computing; i++) {
         const option_value *v = &o->values[computing[i]];
         const bool asks = options_given(o, computing[i]) && strcmp(v->text, "auto") != 0 &&

@@ -56,13 +56,15 @@ static void count_types(inspection *n) {
     }
 }
 
-/* Bytes of the matrices that are read where the file is mapped. */
+/* Bytes of the matrices that are read where the file is mapped: of floats, and of what meets them.
+ */
 static uint64_t float_matrices(const inspection *n) {
+    const bool all = strcmp(tern_model_activation_forms(n->l.model), "float") == 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < n->n_types; i++) {
         const tern_format f = n->types[i].format;
         const bool floats = f == TERN_FORMAT_F32 || f == TERN_FORMAT_F16 || f == TERN_FORMAT_BF16;
-        bytes += floats ? n->types[i].bytes : 0;
+        bytes += floats || (all && f != TERN_FORMAT_INT4) ? n->types[i].bytes : 0;
     }
     return bytes;
 }
@@ -75,12 +77,14 @@ static void try_model(inspection *n) {
     params.tokenizer = options_text(n->o, OPT_TOKENIZER);
     params.chat_format = loader_chat_format(n->o);
     params.no_weights = true;
+    params.activations = options_text(n->o, OPT_ACTIVATION_PRECISION);
     loaded *l = &n->l;
     n->status = tern_model_open(n->path, &params, &l->model, &n->why);
     if (n->status != TERN_OK)
         return;
     loader_report_unused(l->model, n->path);
     loader_report_doubt(l->model, n->path);
+    loader_report_activations(l->model, n->path);
     loader_describe(n->o, l);
     tern_session_params session = tern_session_params_default();
     session.n_ctx = (uint32_t)options_integer(n->o, OPT_CONTEXT);
@@ -165,6 +169,8 @@ static bool print_plan(const inspection *n) {
     if (runs_here(n))
         memory_plan_print(&n->plan, m);
     out_print("read         %10.1f MiB  of weights for each token\n", mib(m->weight_bytes));
+    out_print("activations  %s (precision %s)\n", tern_model_activation_forms(n->l.model),
+              tern_model_activations(n->l.model));
     out_print("\nkernels      (%s; choice: %s)\n", tern_model_isa(n->l.model),
               tern_model_choice(n->l.model));
     for (size_t i = 0; i < n->l.n_kernels; i++)
@@ -244,6 +250,9 @@ static bool add_model(const inspection *n, json_t *root) {
         json_object_set_new(root, "memory", memory_plan_json(&n->plan));
     json_object_set_new(root, "parameters", json_integer((json_int_t)m->parameters));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
+    json_object_set_new(root, "activation_forms",
+                        json_string(tern_model_activation_forms(n->l.model)));
+    json_set_activations(root, n->l.model);
     json_set_kernels(root, &n->l);
     json_object_set_new(root, "unused", unused_json(n));
     json_object_set_new(root, "runs_as", model_facts_json(n->l.model));

@@ -149,6 +149,7 @@ int determinism_open(const options *o, const char *path, const char *isa, const 
     tern_error err = {0};
     params.isa = isa;
     params.layout = layout;
+    params.activations = options_text(o, OPT_ACTIVATION_PRECISION);
     if (loader_set_reading(o, &params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;

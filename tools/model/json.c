@@ -36,6 +36,11 @@ void json_set_kernels(json_t *root, const loaded *l) {
     json_object_set_new(root, "refused_kernels", refused);
 }
 
+void json_set_activations(json_t *root, const tern_model *model) {
+    if (strcmp(tern_model_activations(model), "auto") != 0)
+        json_object_set_new(root, "activations", json_string(tern_model_activations(model)));
+}
+
 void json_set_loading(json_t *root, const loaded *l) {
     json_object_set_new(root, "load_seconds", json_number(l->loading.seconds));
     json_object_set_new(root, "weights", json_string(l->loading.mapped ? "mapped" : "packed"));

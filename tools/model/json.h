@@ -15,6 +15,9 @@ int json_print(json_t *root);
  */
 void json_set_kernels(json_t *root, const loaded *l);
 
+/* Sets "activations", the precision in use, where it is not the model's own. */
+void json_set_activations(json_t *root, const tern_model *model);
+
 /* Sets "load_seconds" and "weights": "mapped" from the cache, or "packed". */
 void json_set_loading(json_t *root, const loaded *l);
 

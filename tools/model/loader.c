@@ -89,6 +89,12 @@ void loader_report_doubt(const tern_model *model, const char *path) {
         complain("%s: %s", path, doubt);
 }
 
+void loader_report_activations(const tern_model *model, const char *path) {
+    const char *note = tern_model_activations_note(model);
+    if (note != NULL)
+        complain("%s: %s", path, note);
+}
+
 void loader_describe(const options *o, loaded *l) {
     if (tern_model_tokenizer(l->model, &l->tokenizer, &l->tokenizer_error) != TERN_OK)
         l->tokenizer = NULL;
@@ -114,6 +120,8 @@ static void report_loading(const loaded *l) {
         remark("contents %.3f, cache %.3f, ", t->content_seconds, t->image_seconds);
     remark("weights %.3f, %s\n", t->weights_seconds,
            t->mapped ? "mapped from the cache" : "packed");
+    remark("activations: %s, precision %s\n", tern_model_activation_forms(l->model),
+           tern_model_activations(l->model));
     if (t->problem.status != TERN_OK)
         remark("cache not used: %s\n", t->problem.message);
 }
@@ -140,6 +148,7 @@ static tern_status running_params(const options *o, char cache[PATH_MAX], tern_m
     params->strict = options_switch(o, OPT_STRICT);
     params->cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params->images = image_use(o);
+    params->activations = options_text(o, OPT_ACTIVATION_PRECISION);
     const tern_status status = loader_set_reading(o, params, err);
     return status == TERN_OK ? placement_read(o, params, err) : status;
 }
@@ -190,6 +199,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
         return writable;
     loader_report_unused(l->model, path);
     loader_report_doubt(l->model, path);
+    loader_report_activations(l->model, path);
     report_refusals(l->model);
     loader_describe(o, l);
     tern_model_describe_loading(l->model, &l->loading);

@@ -67,6 +67,9 @@ void loader_report_unused(const tern_model *model, const char *path);
 /* The same of what speaks against how codes are read. */
 void loader_report_doubt(const tern_model *model, const char *path);
 
+/* The same of a precision of activations that was asked for and is not used. */
+void loader_report_activations(const tern_model *model, const char *path);
+
 /* Fills tokenizer, info and kernels of *l from its open model. */
 void loader_describe(const options *o, loaded *l);
 

@@ -178,6 +178,7 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.i2s_map = text_or_null(p, "model_info.i2s_map");
     params.tl_tiles = text_or_null(p, "model_info.tl_tiles");
     params.strict = options_switch(p->o, OPT_STRICT);
+    params.activations = text_or_null(p, "run.activations");
     const tern_status status = placement_read(p->o, &params, err);
     if (status != TERN_OK)
         return status;

@@ -59,10 +59,12 @@ static bool prepare(void *user) {
 /* ---- one of them ----------------------------------------------------------------------------- */
 
 static json_t *run_json(const answer_receipts *a, const receipt_answer *answer) {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I}", "isa", tern_model_isa(a->l->model), "layout",
-                     tern_model_layout(a->l->model), "kv",
-                     tern_format_describe(loader_kv_format(a->o))->name, "context",
-                     (json_int_t)answer->n_ctx, "threads", (json_int_t)answer->threads);
+    json_t *root = json_pack("{s:s, s:s, s:s, s:I, s:I}", "isa", tern_model_isa(a->l->model),
+                             "layout", tern_model_layout(a->l->model), "kv",
+                             tern_format_describe(loader_kv_format(a->o))->name, "context",
+                             (json_int_t)answer->n_ctx, "threads", (json_int_t)answer->threads);
+    json_set_activations(root, a->l->model);
+    return root;
 }
 
 static json_t *tokens_json(const int32_t *ids, size_t n) {

@@ -46,6 +46,7 @@ static json_t *settings(const receipt_run *run) {
     set(root, "layout", json_string(tern_model_layout(run->l->model)));
     set(root, "choice", json_string(tern_model_choice(run->l->model)));
     set(root, "kv", json_string(tern_format_describe(loader_kv_format(o))->name));
+    json_set_activations(root, run->l->model);
     set(root, "context", count(tern_session_context(run->l->session)));
     set(root, "batch", count(tern_session_batch(run->l->session)));
     set(root, "threads", count(tern_session_threads(run->l->session)));

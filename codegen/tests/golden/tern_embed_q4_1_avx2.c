@@ -13,7 +13,8 @@ tern_embed_fn tern_embed_q4_1_avx2;
 
 #include "kernels/half.h"
 #include "kernels/isa/vmath.h"
-void tern_embed_q4_1_avx2(const void *row, size_t n, float *y) {
+
+static inline void block_floats(const void *row, size_t n, float *y) {
     const uint8_t *block = row;
     for (size_t first = 0; first < n; first += TERN_BLOCK, block += 20) {
         const vf d = vf_set1(tern_f16_load(block));
@@ -28,3 +29,5 @@ void tern_embed_q4_1_avx2(const void *row, size_t n, float *y) {
         }
     }
 }
+
+void tern_embed_q4_1_avx2(const void *row, size_t n, float *y) { block_floats(row, n, y); }

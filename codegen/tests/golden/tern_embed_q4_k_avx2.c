@@ -15,7 +15,7 @@ tern_embed_fn tern_embed_q4_k_avx2;
 #include "kernels/half.h"
 #include "kernels/isa/vmath.h"
 
-void tern_embed_q4_k_avx2(const void *row, size_t n, float *y) {
+static inline void block_floats(const void *row, size_t n, float *y) {
     for (size_t first = 0; first < n; first += TERN_BLOCK) {
         const uint8_t *block = (const uint8_t *)row + first / TERN_SUPER * 144;
         const size_t s = first % TERN_SUPER / TERN_BLOCK;
@@ -30,3 +30,5 @@ void tern_embed_q4_k_avx2(const void *row, size_t n, float *y) {
         }
     }
 }
+
+void tern_embed_q4_k_avx2(const void *row, size_t n, float *y) { block_floats(row, n, y); }
