@@ -2,6 +2,7 @@
 /* Checks of operands that every device makes before it runs anything. */
 
 #include "device/internal.h"
+#include "kernels/rounding.h"
 
 static tern_status refuse(const char *what, const char *why, tern_error *err) {
     return tern_fail(err, TERN_ERR_ARG, "%s: %s", what, why);
@@ -156,7 +157,7 @@ tern_status tern_check_gate(tern_op op, const tern_device_rows *g, const tern_de
 
 tern_status tern_check_round(tern_op op, const tern_device_rows *x, const tern_device_rows *y,
                              tern_error *err) {
-    if (op < TERN_OP_ROUND_INT8 || op > TERN_OP_ROUND_BF16)
+    if (!tern_op_rounds(op))
         return refuse("round", "not a precision", err);
     return tern_check_pair("round", x, y, err);
 }

@@ -9,6 +9,7 @@
 
 #include "dispatch/select.h"
 #include "kernels/cache_row.h"
+#include "kernels/rounding.h"
 
 tern_guard tern_guard_new(uint64_t mask) {
     tern_guard guard = {.mask = mask};
@@ -300,13 +301,6 @@ static bool run_operation(const tern_kernel_row *row, sample *in, outcome *out) 
     case TERN_OP_BIAS_TANH:
         row->fn.bias(in->a, in->b, SAMPLE, out->floats);
         return true;
-    case TERN_OP_ROUND_INT8:
-    case TERN_OP_ROUND_FP8:
-    case TERN_OP_ROUND_FP8_E5M2:
-    case TERN_OP_ROUND_FP16:
-    case TERN_OP_ROUND_BF16:
-        row->fn.tanh(in->a, SAMPLE, out->floats);
-        return true;
     case TERN_OP_TANH:
         row->fn.tanh(in->a, SAMPLE, out->floats);
         return true;
@@ -323,7 +317,9 @@ static bool run_operation(const tern_kernel_row *row, sample *in, outcome *out) 
         run_gemv_sparse(row, in, out);
         return true;
     default:
-        return false;
+        if (tern_op_rounds(row->op))
+            row->fn.tanh(in->a, SAMPLE, out->floats);
+        return tern_op_rounds(row->op);
     }
 }
 
