@@ -7,6 +7,7 @@
 #include "receipts/facts.h"
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
+#include "tools/model/json.h"
 #include "tools/receipt/receipt.h"
 #include "tools/receipt/run_facts.h"
 
@@ -25,6 +26,7 @@ static json_t *settings(const perplexity_record *m) {
     set(root, "layout", json_string(tern_model_layout(m->l->model)));
     set(root, "choice", json_string(tern_model_choice(m->l->model)));
     set(root, "kv", json_string(tern_format_describe(loader_kv_format(m->o))->name));
+    json_set_activations(root, m->l->model);
     set(root, "threads", count(m->l->threads));
     return root;
 }
