@@ -520,8 +520,8 @@ void tern_attend_all(const tern_kernel_row *row, const tern_attend_args *args, v
 
 /* ---- packing ------------------------------------------------------------------------------- */
 
-/* Bytes of the packed form of a rows x cols matrix; 0 on overflow and for layouts into which nothing
- * is packed. */
+/* Bytes of the packed form of a rows x cols matrix; 0 on overflow and for layouts into which
+ * nothing is packed. */
 size_t tern_packed_bytes(tern_layout layout, size_t rows, size_t cols);
 
 /*

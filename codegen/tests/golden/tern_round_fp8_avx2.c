@@ -6,7 +6,7 @@
 
 #include "tern/kernels.h"
 
-tern_round_fn tern_round_fp8_avx2;
+tern_tanh_fn tern_round_fp8_avx2;
 
 /* A row of activations, each element rounded to what another precision holds (docs/numerics.md). */
 #include "kernels/isa/avx2.h"
