@@ -43,6 +43,10 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
         put_u32(w, m, "attention.value_length", m->head_dim);
     }
     put_f32(w, m, "attention.layer_norm_rms_epsilon", 1e-5f);
+    if (m->window > 0) {
+        put_u32(w, m, "attention.sliding_window", m->window);
+        put_u32(w, m, "attention.sliding_window_pattern", m->period);
+    }
     tern_gguf_put_u32(w, "general.file_type", tern_gguf_file_type(m->body));
     tern_gguf_put_u32(w, "general.quantization_version", 2);
 }

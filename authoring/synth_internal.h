@@ -51,6 +51,7 @@ typedef struct tern_synth_model {
     bool wide_head;   /* that matrix is in the embeddings' format */
     tern_synth_tokens tokens;
     const char *pre;
+    uint32_t window, period; /* of architectures with windowed layers */
 } tern_synth_model;
 
 /* The model of a preset; TERN_ERR_NAME with a message that lists the known names. */

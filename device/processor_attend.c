@@ -23,7 +23,8 @@ void tern_attend_scratch_sizes(size_t group, size_t dim, tern_attend_scratch *s)
 /* Tokens that follow each other in one sequence. */
 typedef struct block {
     size_t first, tokens;
-    size_t chunks; /* that the last token sees */
+    size_t skipped; /* chunks that lie before the windows of all of them */
+    size_t chunks;  /* after those, up to the last that the last token sees */
 } block;
 
 /* Whether a token goes on where the one before it ends. */
@@ -32,12 +33,19 @@ static bool follows(const tern_device_attend_pages *a, size_t token) {
     return at.sequence == before.sequence && at.position == before.position + 1;
 }
 
+/* The chunk in which what the token sees begins. */
+static size_t first_chunk(const tern_device_attend_pages *a, size_t token) {
+    const size_t seen = (size_t)a->at[token].position + 1;
+    return a->window > 0 && seen > a->window ? (seen - a->window) / TERN_ATTEND_CHUNK : 0;
+}
+
+/* The windows of a block's tokens begin in one chunk. */
 static block block_at(const tern_device_attend_pages *a, size_t first) {
-    block b = {.first = first, .tokens = 1};
+    block b = {.first = first, .tokens = 1, .skipped = first_chunk(a, first)};
     while (b.tokens < TERN_ATTEND_TOKENS && first + b.tokens < a->tokens &&
-           follows(a, first + b.tokens))
+           follows(a, first + b.tokens) && first_chunk(a, first + b.tokens) == b.skipped)
         b.tokens++;
-    b.chunks = a->at[first + b.tokens - 1].position / TERN_ATTEND_CHUNK + 1;
+    b.chunks = a->at[first + b.tokens - 1].position / TERN_ATTEND_CHUNK + 1 - b.skipped;
     return b;
 }
 
@@ -109,18 +117,23 @@ static tern_attend_args args_of(const task *t, const item *i) {
     const tern_device_attend_pages *a = t->a;
     const tern_device_place at = a->at[i->block.first];
     const float *q = a->q + i->block.first * a->q_stride + i->head * t->group * a->dim;
-    return (tern_attend_args){.heads = {.positions = (size_t)at.position + 1,
-                                        .tokens = i->block.tokens,
-                                        .group = t->group,
-                                        .dim = a->dim},
-                              .q = q,
-                              .q_stride = a->q_stride,
-                              .k = (const uint8_t *)a->k.data + i->head * a->k.head_stride,
-                              .v = (const uint8_t *)a->v.data + i->head * a->v.head_stride,
-                              .pages = a->k.tables[at.sequence],
-                              .page_stride = a->k.page_stride,
-                              .scale = a->scale,
-                              .scratch = own_of(t) + t->s->scratch_begin};
+    const uint32_t *pages = a->k.tables[at.sequence];
+    const size_t skipped = i->block.skipped;
+    const size_t in_place = pages != NULL ? 0 : skipped * a->k.page_stride;
+    return (tern_attend_args){
+        .heads = {.positions = (size_t)at.position + 1 - skipped * TERN_ATTEND_CHUNK,
+                  .tokens = i->block.tokens,
+                  .group = t->group,
+                  .dim = a->dim},
+        .q = q,
+        .q_stride = a->q_stride,
+        .k = (const uint8_t *)a->k.data + i->head * a->k.head_stride + in_place,
+        .v = (const uint8_t *)a->v.data + i->head * a->v.head_stride + in_place,
+        .pages = pages != NULL ? pages + skipped : NULL,
+        .page_stride = a->k.page_stride,
+        .scale = a->scale,
+        .window = a->window,
+        .scratch = own_of(t) + t->s->scratch_begin};
 }
 
 /* Where the item's output begins. */

@@ -172,7 +172,8 @@ tern_status tern_processor_copy(tern_device *d, tern_device_stream *stream,
 }
 
 tern_status tern_processor_embed(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
-                                 const int32_t *ids, const tern_device_rows *y, tern_error *err) {
+                                 const int32_t *ids, float factor, const tern_device_rows *y,
+                                 tern_error *err) {
     const tern_status status = tern_check_embed(w, ids, y, err);
     if (status != TERN_OK)
         return status;
@@ -181,8 +182,12 @@ tern_status tern_processor_embed(tern_device *d, tern_device_stream *stream, con
         return TERN_ERR_KERNEL;
     const size_t row_bytes = tern_elements_bytes(w->format, w->cols);
     const tern_part part = enter_rows(stream, NULL, y);
-    for (size_t t = part.begin; t < part.end; t++)
-        row->fn.embed((const uint8_t *)w->data + (size_t)ids[t] * row_bytes, y->n, row_at(y, t));
+    for (size_t t = part.begin; t < part.end; t++) {
+        float *const x = row_at(y, t);
+        row->fn.embed((const uint8_t *)w->data + (size_t)ids[t] * row_bytes, y->n, x);
+        for (size_t i = 0; factor != 1.0f && i < y->n; i++)
+            x[i] *= factor;
+    }
     return TERN_OK;
 }
 

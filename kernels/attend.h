@@ -4,6 +4,7 @@
 
 /* What the attend rows and the functions that size their memory agree on. Sizes are in floats. */
 
+#include <math.h>
 #include <stddef.h>
 
 #include "tern/kernels.h"

@@ -258,6 +258,8 @@ static partial chunk_weights(tern_format cache, const tern_attend_args *a, const
         e[j - j0] = score(cache, a, q, j);
         if (a->mask != NULL)
             e[j - j0] += a->mask[j];
+        if (a->window > 0 && j + a->window < a->heads.positions)
+            e[j - j0] = -INFINITY;
     }
     const float m = maximum(e, j1 - j0);
     for (size_t j = 0; j < j1 - j0; j++) {
@@ -298,13 +300,16 @@ static float chunk_value(tern_format cache, const tern_attend_args *a, size_t j0
 static void attend_head(tern_format cache, const tern_attend_args *a, const float *q, float *out) {
     float e[TERN_ATTEND_CHUNK];
     partial all = {0.0f, 0.0f};
+    const size_t seen = a->heads.positions;
+    const size_t hidden = a->window > 0 && seen > a->window ? seen - a->window : 0;
+    const size_t begin = hidden - hidden % TERN_ATTEND_CHUNK;
 
-    for (size_t j0 = 0; j0 < a->heads.positions; j0 += TERN_ATTEND_CHUNK) {
-        const size_t left = a->heads.positions - j0;
+    for (size_t j0 = begin; j0 < seen; j0 += TERN_ATTEND_CHUNK) {
+        const size_t left = seen - j0;
         const size_t j1 = j0 + (left < TERN_ATTEND_CHUNK ? left : TERN_ATTEND_CHUNK);
         const partial chunk = chunk_weights(cache, a, q, j0, j1, e);
 
-        if (j0 == 0) {
+        if (j0 == begin) {
             all = chunk;
             for (size_t i = 0; i < a->heads.dim; i++)
                 out[i] = chunk_value(cache, a, j0, j1, e, i);

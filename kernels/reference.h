@@ -71,8 +71,8 @@ void tern_ref_round(tern_op op, const float *x, size_t n, float *y);
 void tern_ref_embed(tern_format format, const void *row, size_t n, float *y);
 
 /*
- * All chunks, to out[tokens][group][dim]. `cache` is the format of k, v and of a stored row: F32,
- * F16 or Q8_0. Uses no scratch.
+ * All chunks in which something is seen, of any window, to out[tokens][group][dim]. `cache` is the
+ * format of k, v and of a stored row: F32, F16 or Q8_0. Uses no scratch.
  */
 void tern_ref_attend(tern_format cache, const tern_attend_args *args, float *out,
                      size_t out_stride);

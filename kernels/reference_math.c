@@ -63,6 +63,7 @@ tern_ref_activation tern_ref_activation_of(tern_op op) {
     case TERN_OP_GATE_RELU2:
     case TERN_OP_BIAS_RELU2:
         return TERN_REF_RELU2;
+    case TERN_OP_GATE_GELU:
     case TERN_OP_BIAS_GELU:
         return TERN_REF_GELU;
     case TERN_OP_BIAS_TANH:

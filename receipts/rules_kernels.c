@@ -85,7 +85,8 @@ static void check_complete(const json_t *r, const named *k, receipt_findings *f)
                          tern_op_name(always[i]));
         }
     }
-    if (!names_op(k, TERN_OP_GATE_SILU) && !names_op(k, TERN_OP_GATE_RELU2))
+    if (!names_op(k, TERN_OP_GATE_SILU) && !names_op(k, TERN_OP_GATE_RELU2) &&
+        !names_op(k, TERN_OP_GATE_GELU))
         receipt_find(f, "kernels: none for the gate, without which nothing runs");
     const bool several = rule_count(r, "prompt.tokens") > 1 && rule_count(r, "run.batch") > 1;
     if (several != names_op(k, TERN_OP_GEMM)) {

@@ -192,7 +192,8 @@ static tern_device_pages pages_at(const paged *p, void *memory, const tables *t)
 }
 
 /* What the reference gives, token by token. */
-static void reference_paged(const paged *p, const float *q, size_t stride, float *out) {
+static void reference_paged(const paged *p, const float *q, size_t stride, size_t window,
+                            float *out) {
     for (size_t t = 0; t < TOKENS; t++)
         for (size_t g = 0; g < p->kv_heads; g++) {
             const size_t head = t * stride + g * p->group * p->dim;
@@ -205,12 +206,13 @@ static void reference_paged(const paged *p, const float *q, size_t stride, float
                                            .v = (const uint8_t *)p->v.data + g * p->head_bytes,
                                            .pages = p->tables[p->at[t].sequence],
                                            .page_stride = p->page_bytes,
-                                           .scale = 0.25f};
+                                           .scale = 0.25f,
+                                           .window = window};
             tern_ref_attend(p->cache, &args, out + head, p->group * p->dim);
         }
 }
 
-static void check_attend_pages(const device_run *r, const paged *p, check_rng *rng) {
+static void check_attend_pages(const device_run *r, const paged *p, size_t window, check_rng *rng) {
     const size_t width = p->kv_heads * p->group * p->dim, stride = width + 5;
     check_buffer q = check_buffer_new(TOKENS * stride * sizeof(float), 4, CHECK_END);
     for (size_t i = 0; i < TOKENS * stride; i++)
@@ -229,9 +231,10 @@ static void check_attend_pages(const device_run *r, const paged *p, check_rng *r
                                         .kv_heads = p->kv_heads,
                                         .dim = p->dim,
                                         .scale = 0.25f,
+                                        .window = window,
                                         .out = device_put(r, want.data, want.bytes),
                                         .out_stride = stride};
-    reference_paged(p, q.data, stride, want.data);
+    reference_paged(p, q.data, stride, window, want.data);
     DEVICE_CALL(r, attend_pages, r->stream, &a);
     device_get(r, got.data, a.out, got.bytes);
     check_floats("out", want.data, got.data, TOKENS * stride);
@@ -285,6 +288,7 @@ static void check_store_pages(const device_run *r, const paged *p, check_rng *rn
 void device_check_pages(const device_run *r) {
     static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
     static const size_t dims[] = {1, 20, 64, 130};
+    static const size_t windows[] = {0, 1, 3, 64, 100, 1000};
     check_rng rng = {17};
     size_t checked = 0;
 
@@ -295,7 +299,8 @@ void device_check_pages(const device_run *r) {
             paged p = paged_new(formats[f], dims[i], 1 + i % 2, 1 + i, &rng);
             check_case("%s, pages of %s, dim %zu", r->d->name,
                        tern_format_describe(formats[f])->name, dims[i]);
-            check_attend_pages(r, &p, &rng);
+            for (size_t w = 0; w < COUNT(windows); w++)
+                check_attend_pages(r, &p, windows[w], &rng);
             check_store_pages(r, &p, &rng);
             checked++;
             check_buffer_free(&p.k);
@@ -308,7 +313,7 @@ void device_check_pages(const device_run *r) {
 
 enum { VOCABULARY = 7 };
 
-static void check_embed(const device_run *r, tern_format format, size_t cols) {
+static void check_embed(const device_run *r, tern_format format, size_t cols, float factor) {
     static const int32_t ids[] = {6, 0, 3, 3, 5};
     const size_t tokens = COUNT(ids);
     const tern_format_info *info = tern_format_describe(format);
@@ -337,11 +342,14 @@ static void check_embed(const device_run *r, tern_format format, size_t cols) {
                                 .rows = tokens};
     void *where = device_put(r, ids, sizeof ids);
 
-    for (size_t t = 0; t < tokens; t++)
-        tern_ref_embed(format, (uint8_t *)file.data + (size_t)ids[t] * row_bytes, cols,
-                       (float *)want.data + t * (cols + 3));
+    for (size_t t = 0; t < tokens; t++) {
+        float *row = (float *)want.data + t * (cols + 3);
+        tern_ref_embed(format, (uint8_t *)file.data + (size_t)ids[t] * row_bytes, cols, row);
+        for (size_t i = 0; i < cols; i++)
+            row[i] *= factor;
+    }
     device_expect_ok(r->d->ops->upload_matrix(r->d, r->stream, &host, &w, &err), &err);
-    device_expect_ok(r->d->ops->embed(r->d, r->stream, &w, where, &y, &err), &err);
+    device_expect_ok(r->d->ops->embed(r->d, r->stream, &w, where, factor, &y, &err), &err);
     device_get(r, got.data, y.data, got.bytes);
     check_floats("y", want.data, got.data, want.bytes / sizeof(float));
     device_drop(r, where);
@@ -357,7 +365,7 @@ void device_check_embed(const device_run *r) {
 
     for (int format = 0; format < TERN_FORMAT_COUNT; format++)
         for (size_t i = 0; i < COUNT(widths); i++)
-            check_embed(r, (tern_format)format, widths[i]);
+            check_embed(r, (tern_format)format, widths[i], i % 2 ? 25.25f : 1.0f);
 }
 
 /* Any bits are a float: all exponents, infinities and NaN with every payload. */

@@ -39,8 +39,9 @@
     X(round, (tern_op op, const tern_device_rows *x, const tern_device_rows *y, tern_error *err),  \
       (d, stream, op, x, y, err))                                                                  \
     X(embed,                                                                                       \
-      (const tern_matrix *w, const int32_t *ids, const tern_device_rows *y, tern_error *err),      \
-      (d, stream, w, ids, y, err))                                                                 \
+      (const tern_matrix *w, const int32_t *ids, float factor, const tern_device_rows *y,          \
+       tern_error *err),                                                                           \
+      (d, stream, w, ids, factor, y, err))                                                         \
     X(store_pages, (const tern_device_store *a, tern_error *err), (d, stream, a, err))             \
     X(attend_pages, (const tern_device_attend_pages *a, tern_error *err), (d, stream, a, err))     \
     X(watch, (const tern_device_watch *a, tern_error *err), (d, stream, a, err))

@@ -111,7 +111,7 @@ static void test_level_zero(void **state) {
         ops->round(&slot, NULL, TERN_OP_ROUND_FP8, NULL, NULL, &err),
         ops->copy(&slot, NULL, NULL, NULL, &err),
         ops->watch(&slot, NULL, NULL, &err),
-        ops->embed(&slot, NULL, NULL, NULL, NULL, &err),
+        ops->embed(&slot, NULL, NULL, NULL, 1.0f, NULL, &err),
         ops->store(&slot, NULL, TERN_FORMAT_F32, NULL, NULL, 0, &err),
         ops->store_pages(&slot, NULL, NULL, &err),
         ops->attend_pages(&slot, NULL, NULL, &err),

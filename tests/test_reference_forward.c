@@ -23,6 +23,8 @@ typedef struct plain {
     tern_ref_activation gating;
     tern_ref_pairing pairing;
     float eps;
+    float embedding_scale;
+    uint32_t window;               /* of layers of the second kind */
     uint32_t period;               /* every so many layers one is of the first kind; 1: all */
     double frequency[2][MAX_HALF]; /* of the first and the second kind */
     tern_format kv;
@@ -31,7 +33,8 @@ typedef struct plain {
 } plain;
 
 static plain plain_new(const char *preset, const tern_model *model, tern_format kv) {
-    plain p = {.file = tiny_read(preset), .kv = kv, .period = 1};
+    const tern_config *config = &model->config;
+    plain p = {.file = tiny_read(preset), .kv = kv, .period = config->period};
     float base = 0.0f;
     char key[96];
     tern_model_describe(model, &p.info);
@@ -43,6 +46,13 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
     assert_int_equal(tern_gguf_f32(p.file.source, key, &base, NULL), TERN_OK);
     tern_rope_frequencies((double)base, 1.0, NULL, p.info.head_dim, p.frequency[0]);
+    if (config->n_kinds > 1) {
+        p.window = config->kinds[1].window;
+        tern_rope_frequencies((double)config->kinds[1].rope_base, 1.0, NULL, p.info.head_dim,
+                              p.frequency[1]);
+    }
+    p.embedding_scale =
+        strcmp(p.info.architecture, "gemma3") == 0 ? sqrtf((float)p.info.n_embd) : 1.0f;
     const size_t rows = (size_t)p.info.n_layer * p.info.n_head_kv * TOKENS;
     p.row_bytes = tiny_cache_row_bytes(kv, p.info.head_dim);
     p.k = calloc(rows, p.row_bytes);
@@ -149,7 +159,8 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
             .k = cached(p, p->k, layer, h, 0),
             .v = cached(p, p->v, layer, h, 0),
             .page_stride = TERN_ATTEND_CHUNK * p->row_bytes,
-            .scale = 1.0f / sqrtf((float)dim)};
+            .scale = 1.0f / sqrtf((float)dim),
+            .window = (layer + 1) % p->period != 0 ? p->window : 0};
         tern_ref_attend(p->kv, &args, out + h * group * dim, group * dim);
     }
 }
@@ -201,6 +212,8 @@ static void run_token(plain *p, const tiny_tensor *head, int32_t token, size_t p
     const size_t row_bytes = embedding->bytes / p->info.n_vocab;
     tern_ref_embed(tern_format_from_gguf(embedding->type),
                    embedding->data + (size_t)token * row_bytes, p->info.n_embd, x);
+    for (uint32_t i = 0; i < p->info.n_embd; i++)
+        x[i] *= p->embedding_scale;
     for (uint32_t n = 0; n < p->info.n_layer; n++)
         run_layer(p, n, position, x);
     normalize(p, tiny_find(&p->file, "output_norm.weight"), x, p->info.n_embd, norm);
@@ -280,7 +293,8 @@ static void open_two_kinds(two_kinds *t, const char *preset, const char *isa, ui
     t->model = tiny_open(preset, isa);
     t->arch = *t->model->config.arch;
     t->second = (tern_arch_second_kind){
-        period, {.window = 0, .rope_base = 77.0f, .rope_scale = 0.5f, .rope_gain = 1.0}};
+        .period = period,
+        .kind = {.window = 0, .rope_base = 77.0f, .rope_scale = 0.5f, .rope_gain = 1.0}};
     t->arch.second = &t->second;
     t->model->config.arch = &t->arch;
     assert_int_equal(tern_config_kinds(t->model->file, &t->model->config, NULL), TERN_OK);
@@ -288,7 +302,17 @@ static void open_two_kinds(two_kinds *t, const char *preset, const char *isa, ui
     assert_int_equal(tern_model_use_kinds(t->model, NULL), TERN_OK);
 }
 
-/* The reference's logits of all tokens, with every `period`-th layer of the first kind. */
+/* The reference's logits of all tokens, of a model as it is. */
+static float *all_logits(const char *preset, const tern_model *model, const int32_t *tokens) {
+    plain p = plain_new(preset, model, TERN_FORMAT_F16);
+    float *logits = tiny_floats((size_t)p.info.n_vocab * TOKENS);
+    for (size_t i = 0; i < TOKENS; i++)
+        run_token(&p, head_of(&p), tokens[i], i, logits + i * p.info.n_vocab);
+    plain_free(&p);
+    return logits;
+}
+
+/* The same with every `period`-th layer of the first kind. */
 static float *plain_logits(const char *preset, const tern_model *model, uint32_t period,
                            const int32_t *tokens) {
     plain p = plain_new(preset, model, TERN_FORMAT_F16);
@@ -354,21 +378,29 @@ static void test_two_kinds(void **state) {
     check_two_kinds("llama-tiny-q4_1", 3); /* both layers are */
 }
 
-/* A window is refused, of either kind: no row of attention knows one. */
+/* Windows that begin anywhere in a page, by batches and threads: those of the reference. */
 static void test_window(void **state) {
-    two_kinds t;
-    tern_error err;
+    static const uint32_t batches[] = {1, 7, 32}, threads[] = {1, 2, 3};
+    const char *isas[16];
+    int32_t tokens[TOKENS];
+    const size_t n_isas = tiny_isas(isas, 16);
     (void)state;
-    check_case("windows");
-    open_two_kinds(&t, "bitnet-tiny", NULL, 2);
-    t.second.kind.window = 1024;
-    assert_int_equal(tern_config_kinds(t.model->file, &t.model->config, &err), TERN_ERR_CONFIG);
-    assert_non_null(strstr(err.message, "kind 1 attend to a window of 1024 positions"));
-    t.second.kind.window = 0;
-    t.model->config.kinds[0].window = 7;
-    assert_int_equal(tern_config_kinds(t.model->file, &t.model->config, &err), TERN_ERR_CONFIG);
-    assert_non_null(strstr(err.message, "kind 0 attend to a window of 7 positions"));
-    tern_model_free(&t.model);
+    for (size_t i = 0; i < n_isas; i++) {
+        tern_model *model = tiny_open("gemma3-tiny", isas[i]);
+        assert_int_equal(model->config.kinds[1].window, 6);
+        tiny_prompt(model, 13, tokens, TOKENS);
+        float *want = all_logits("gemma3-tiny", model, tokens);
+        for (size_t k = 0; k < 3; k++) {
+            check_case("windows, %s, batch %u", isas[i], batches[k]);
+            check_kinds(model, tokens, want,
+                        (tern_session_params){.n_ctx = TOKENS,
+                                              .n_batch = batches[k],
+                                              .threads = threads[k],
+                                              .kv = TERN_FORMAT_F16});
+        }
+        free(want);
+        tern_model_free(&model);
+    }
 }
 
 int main(void) {

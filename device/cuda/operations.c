@@ -203,13 +203,14 @@ tern_status cuda_round(tern_device *d, tern_device_stream *stream, tern_op op,
 }
 
 tern_status cuda_embed(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
-                       const int32_t *ids, const tern_device_rows *y, tern_error *err) {
+                       const int32_t *ids, float factor, const tern_device_rows *y,
+                       tern_error *err) {
     const tern_status status = tern_check_embed(w, ids, y, err);
 
     if (status != TERN_OK)
         return status;
     return run(d, stream, TERN_OP_EMBED, w->format, y->rows, 1,
-               &(tern_cuda_job){.embed = {*w, ids, *y}}, err);
+               &(tern_cuda_job){.embed = {*w, ids, factor, *y}}, err);
 }
 
 tern_status cuda_store(tern_device *d, tern_device_stream *stream, tern_format format,

@@ -131,8 +131,8 @@ enum { TERN_ATTEND_TOKENS = 4 };
 
 /*
  * Causal attention of tokens of any number of sequences: token t sees positions 0 ..
- * at[t].position of its sequence. Heads as in tern_device_attend. Tokens that follow each other in
- * a sequence are best neighbours.
+ * at[t].position of its sequence, or the last ones of them. Heads as in tern_device_attend. Tokens
+ * that follow each other in a sequence are best neighbours.
  */
 typedef struct tern_device_attend_pages {
     tern_device_pages k, v;      /* of one format */
@@ -141,7 +141,8 @@ typedef struct tern_device_attend_pages {
     size_t q_stride;
     size_t tokens, heads, kv_heads, dim;
     float scale;
-    float *out; /* as q */
+    size_t window; /* positions that a token sees, its own included; 0: all up to it */
+    float *out;    /* as q */
     size_t out_stride;
 } tern_device_attend_pages;
 
@@ -195,11 +196,15 @@ typedef struct tern_device_attend {
  *                as the function types of kernels.h, for each row.
  * copy           y = x, bit for bit.
  * gate           op is GATE_SILU or GATE_RELU2; for each row; y may be g or u.
- * round          op is ROUND_INT8, ROUND_FP8, ...; y = x in another precision, for each row; y may
- * be x. embed          row ids[t] of a matrix in the file's layout (ROWS) to row t of y; ids in
- * range. store          each row of x to a cache format, `stride` elements apart; on CUDA F32 or
- * F16. store_pages, attend_pages on CUDA F32 or F16. gemv_block_sparse_f32 y[r] of one token; all
- * operands are host memory, on every device.
+ * round          op is ROUND_INT8, ROUND_FP8, ...; y = x in another precision, for each row; y may be
+ *                x.
+ * embed          row ids[t] of a matrix in the file's layout (ROWS), times the factor, to row t of
+ *                y; ids in range.
+ * store          each row of x to a cache format, `stride` elements apart; on CUDA F32 or F16.
+ * store_pages, attend_pages
+ *                on CUDA F32 or F16.
+ * gemv_block_sparse_f32
+ *                y[r] of one token; all operands are host memory, on every device.
  */
 #define TERN_DEVICE_OPS(X)                                                                         \
     X(alloc, (tern_device * d, size_t bytes, void **memory, tern_error *err))                      \
@@ -245,7 +250,7 @@ typedef struct tern_device_attend {
     X(watch,                                                                                       \
       (tern_device * d, tern_device_stream * stream, const tern_device_watch *a, tern_error *err)) \
     X(embed, (tern_device * d, tern_device_stream * stream, const tern_matrix *w,                  \
-              const int32_t *ids, const tern_device_rows *y, tern_error *err))                     \
+              const int32_t *ids, float factor, const tern_device_rows *y, tern_error *err))       \
     X(store, (tern_device * d, tern_device_stream * stream, tern_format format,                    \
               const tern_device_rows *x, void *out, size_t stride, tern_error *err))               \
     X(store_pages,                                                                                 \

@@ -346,6 +346,10 @@ typedef struct tern_attend_args {
     const float *mask;     /* NULL: none; [tokens][mask_stride], added to the scores of the heads of
                             * a token: minus infinity hides a position, at least one is not hidden */
     size_t mask_stride;    /* at least as many as the last token sees */
+    size_t window;         /* 0: a token sees all of its positions; else the last `window` of them,
+                            * the scores of those before being minus infinity. They must lie in the
+                            * first chunk: positions + tokens - 1 - window < TERN_ATTEND_CHUNK.
+                            * A caller leaves out chunks of which nothing is seen */
     void *scratch;         /* tern_attend_scratch_bytes, 64-byte aligned */
 } tern_attend_args;
 
@@ -383,7 +387,7 @@ size_t tern_attend_scratch_bytes(size_t heads, size_t dim);
 typedef void tern_softmax_fn(float *x, size_t n);
 
 /* gate: y[i] = act(g[i]) * u[i]; act is the kernel's: silu(g) = g / (1 + exp(-g)), relu2(g) =
- * max(g,0)^2. y may be g or u. */
+ * max(g,0)^2, gelu in its form with tanh. y may be g or u. */
 typedef void tern_gate_fn(const float *g, const float *u, size_t n, float *y);
 
 /* bias: y[i] = act(x[i] + b[i]), a bias and what follows it in one pass; act is the kernel's:
@@ -423,6 +427,7 @@ typedef void tern_store_fn(const float *x, size_t n, void *out);
     X(SOFTMAX, "softmax")                                                                          \
     X(GATE_SILU, "gate_silu")                                                                      \
     X(GATE_RELU2, "gate_relu2")                                                                    \
+    X(GATE_GELU, "gate_gelu")                                                                      \
     X(BIAS_RELU, "bias_relu")                                                                      \
     X(BIAS_RELU2, "bias_relu2")                                                                    \
     X(BIAS_SILU, "bias_silu")                                                                      \
@@ -469,7 +474,7 @@ typedef struct tern_kernel_row {
         tern_rope_fn *rope; /* ROPE_NORM, ROPE_NEOX */
         tern_attend_functions attend;
         tern_softmax_fn *softmax;
-        tern_gate_fn *gate; /* GATE_SILU, GATE_RELU2 */
+        tern_gate_fn *gate; /* GATE_SILU, GATE_RELU2, GATE_GELU */
         tern_bias_fn *bias; /* BIAS_RELU, ... */
         tern_tanh_fn *tanh; /* TANH, ROUND_INT8, ... */
         tern_add_fn *add;

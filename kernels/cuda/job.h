@@ -52,6 +52,7 @@ typedef struct tern_cuda_round {
 typedef struct tern_cuda_embed {
     tern_matrix w;
     const int32_t *ids;
+    float factor;
     tern_device_rows y;
 } tern_cuda_embed;
 

@@ -15,6 +15,12 @@ static const tern_arch_defaults bitnet_2b = {.of = "BitNet 2B4T",
                                              .norm_eps = 1e-5f,
                                              .rope_base = 500000.0f};
 
+/* Five layers of six see a window. */
+static const tern_arch_second_kind gemma3_windowed = {
+    .period = 6,
+    .windowed = true,
+    .kind = {.rope_base = 10000.0f, .rope_scale = 1.0f, .rope_gain = 1.0}};
+
 static const tern_arch archs[] = {
     {.name = "llama",
      .hf_class = "LlamaForCausalLM",
@@ -31,6 +37,13 @@ static const tern_arch archs[] = {
      .gate = TERN_OP_GATE_SILU,
      .rope = TERN_OP_ROPE_NEOX,
      .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS},
+    {.name = "gemma3",
+     .gate = TERN_OP_GATE_GELU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_POST_NORMS | TERN_HAS_QK_NORMS,
+     .scaled_embedding = true,
+     .width_scaled = 62, /* Gemma 3 27B, whose files do not say it */
+     .second = &gemma3_windowed},
     {.name = "bitnet-b1.58",
      .hf_class = "BitNetForCausalLM",
      .gate = TERN_OP_GATE_RELU2,

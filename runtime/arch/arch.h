@@ -59,18 +59,22 @@ typedef struct tern_layer_kind {
  * kind, which keys of the file describe; all others are of this one. period >= 1.
  */
 typedef struct tern_arch_second_kind {
-    uint32_t period;
-    tern_layer_kind kind;
+    uint32_t period;      /* unless the file has one, where it is windowed */
+    bool windowed;        /* the file says the window, and may say the base */
+    tern_layer_kind kind; /* without what the file says */
 } tern_arch_second_kind;
 
 typedef struct tern_arch {
-    const char *name;     /* general.architecture */
-    const char *hf_class; /* "architectures" of a Hugging Face config.json; NULL: not converted */
-    tern_op gate;         /* of the feed-forward part: TERN_OP_GATE_..., unless the file has one */
-    tern_op rope;         /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
-    unsigned has;         /* bits of tern_block_option */
-    bool embedding_head;  /* the head is token_embd even if the file has output.weight */
-    bool ternary;         /* trained with ternary weights, which decides what is ambiguous */
+    const char *name;      /* general.architecture */
+    const char *hf_class;  /* "architectures" of a Hugging Face config.json; NULL: not converted */
+    tern_op gate;          /* of the feed-forward part: TERN_OP_GATE_..., unless the file has one */
+    tern_op rope;          /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
+    unsigned has;          /* bits of tern_block_option */
+    bool embedding_head;   /* the head is token_embd even if the file has output.weight */
+    bool scaled_embedding; /* rows of the embedding are multiplied by sqrt(n_embd) */
+    uint32_t width_scaled; /* models of so many layers scale scores by 1 / sqrt(n_embd / n_head),
+                              not by 1 / sqrt(head_dim); 0: none */
+    bool ternary;          /* trained with ternary weights, which decides what is ambiguous */
     bool bitnet_text; /* a vocabulary of 128256 tokens that names no pre-tokenizer is Llama 3's, and
                          with <|eot_id|> and no template chats have the form of BitNet 2B4T */
     const tern_arch_defaults *defaults;  /* NULL: every key must be there */

@@ -123,7 +123,7 @@ static void embed(pass *p) {
                            .cols = p->config->n_embd,
                            .data = e->data};
     const tern_device_rows x = stream_rows(p);
-    RUN(p, embed, &w, p->batch->ids, &x);
+    RUN(p, embed, &w, p->batch->ids, p->config->embedding_scale, &x);
     copy_given(p);
 }
 
@@ -343,6 +343,8 @@ static void attend(pass *p) {
                                         .kv_heads = c->n_head_kv,
                                         .dim = c->head_dim,
                                         .scale = c->attention_scale,
+                                        .window =
+                                            c->kinds[p->weights->layers[p->layer].kind].window,
                                         .out = p->s->attended + first * width,
                                         .out_stride = width};
     RUN(p, attend_pages, &a);

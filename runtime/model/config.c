@@ -83,6 +83,8 @@ static const struct {
     {"swish", TERN_OP_GATE_SILU},
     {"relu2", TERN_OP_GATE_RELU2},
     {"relu_squared", TERN_OP_GATE_RELU2},
+    {"gelu_pytorch_tanh", TERN_OP_GATE_GELU},
+    {"gelu_tanh", TERN_OP_GATE_GELU},
 };
 
 /* The architecture's own, unless the file says another. */
@@ -98,7 +100,8 @@ static tern_status read_activation(const tern_gguf *file, tern_config *c, tern_e
             return TERN_OK;
         }
     return tern_fail(err, TERN_ERR_CONFIG,
-                     "%s: key %s.hidden_activation is '%.*s', which is not supported (silu, relu2)",
+                     "%s: key %s.hidden_activation is '%.*s', which is not supported (silu, relu2, "
+                     "gelu_pytorch_tanh)",
                      tern_gguf_name(file), c->arch->name, TERN_SPAN_SHOWN(name));
 }
 
@@ -162,7 +165,9 @@ static tern_status read_heads(const tern_gguf *file, tern_config *c, tern_error 
 
 /* 0 says the usual one, in files and in the programs that write them. */
 static tern_status read_attention_scale(const tern_gguf *file, tern_config *c, tern_error *err) {
-    const float usual = 1.0f / sqrtf((float)c->head_dim);
+    const bool by_width = c->arch->width_scaled != 0 && c->n_layer == c->arch->width_scaled;
+    const float dim = by_width ? (float)c->n_embd / (float)c->n_head : (float)c->head_dim;
+    const float usual = 1.0f / sqrtf(dim);
     const tern_status status = tern_config_f32(file, c->arch, "attention.scale", usual, 0.0f, 1e6f,
                                                &c->attention_scale, err);
     if (status == TERN_OK && c->attention_scale == 0.0f)
@@ -184,21 +189,56 @@ static tern_status read_vocabulary(const tern_gguf *file, tern_config *c, tern_e
     return TERN_OK;
 }
 
-tern_status tern_config_kinds(const tern_gguf *file, tern_config *c, tern_error *err) {
-    c->n_kinds = 1;
-    if (c->arch->second != NULL)
-        c->kinds[c->n_kinds++] = c->arch->second->kind;
-    for (uint32_t i = 0; i < c->n_kinds; i++)
-        if (c->kinds[i].window != 0)
+/* Which layers see all positions: every so many, or a flag for each, which must say the same. */
+static tern_status read_period(const tern_gguf *file, tern_config *c, tern_error *err) {
+    static const char suffix[] = "attention.sliding_window_pattern";
+    const tern_gguf_value *flags;
+    char key[TERN_KEY_BYTES];
+    snprintf(key, sizeof key, "%s.%s", c->arch->name, suffix);
+    if (tern_gguf_array(file, key, TERN_GGUF_BOOL, &flags, NULL) != TERN_OK)
+        return tern_config_u32(file, c->arch, suffix, c->arch->second->period, 1, MAX_LAYERS,
+                               &c->period, err);
+    for (uint32_t i = 0; i < c->n_layer; i++)
+        if (flags->count != c->n_layer || (flags->data[i] != 0) != ((i + 1) % c->period != 0))
             return tern_fail(err, TERN_ERR_CONFIG,
-                             "%s: layers of kind %u attend to a window of %u positions, which is "
-                             "not supported",
-                             tern_gguf_name(file), i, c->kinds[i].window);
+                             "%s: key %s is not supported: not every %u-th layer sees all",
+                             tern_gguf_name(file), key, c->period);
     return TERN_OK;
 }
 
+/* What the file says of windowed layers. Their heads are as wide as those of others. */
+static tern_status read_windows(const tern_gguf *file, tern_config *c, tern_error *err) {
+    tern_layer_kind *kind = &c->kinds[1];
+    uint32_t same;
+    tern_status s;
+    if ((s = read_period(file, c, err)) ||
+        (s = tern_config_u32(file, c->arch, "attention.sliding_window", 0, 1, MAX_CONTEXT,
+                             &kind->window, err)) ||
+        (s = tern_config_f32(file, c->arch, "rope.freq_base_swa", kind->rope_base, 1.0f, 1e12f,
+                             &kind->rope_base, err)) ||
+        (s = tern_config_u32(file, c->arch, "attention.key_length_swa", c->head_dim, c->head_dim,
+                             c->head_dim, &same, err)) ||
+        (s = tern_config_u32(file, c->arch, "attention.value_length_swa", c->head_dim, c->head_dim,
+                             c->head_dim, &same, err)) ||
+        (s = tern_config_u32(file, c->arch, "rope.dimension_count_swa", c->n_rot, c->n_rot,
+                             c->n_rot, &same, err)))
+        return s;
+    return TERN_OK;
+}
+
+tern_status tern_config_kinds(const tern_gguf *file, tern_config *c, tern_error *err) {
+    const tern_arch_second_kind *second = c->arch->second;
+    c->n_kinds = 1;
+    c->period = 1;
+    if (second == NULL)
+        return TERN_OK;
+    c->kinds[c->n_kinds++] = second->kind;
+    c->period = second->period;
+    return second->windowed ? read_windows(file, c, err) : TERN_OK;
+}
+
 uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer) {
-    return c->arch->second != NULL && (layer + 1) % c->arch->second->period != 0 ? 1 : 0;
+    return (layer + 1) % c->period != 0 ? 1 : 0;
 }
 
 static tern_status unknown_architecture(const tern_gguf *file, tern_span name, tern_error *err) {
@@ -228,6 +268,7 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
         (status = tern_config_rope_scaling(file, &c, err)) ||
         (status = tern_config_kinds(file, &c, err)) || (status = read_vocabulary(file, &c, err)))
         return status;
+    c.embedding_scale = c.arch->scaled_embedding ? sqrtf((float)c.n_embd) : 1.0f;
     *out = c;
     return TERN_OK;
 }

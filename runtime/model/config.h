@@ -28,7 +28,9 @@ typedef struct tern_config {
     float norm_eps;
     float attention_scale; /* multiplies q . k: 1 / sqrt(head_dim) unless the file has its own */
     tern_op gate;          /* the architecture's activation, or the file's */
+    float embedding_scale; /* multiplies rows of the embedding */
     uint32_t n_kinds;      /* of layers */
+    uint32_t period;       /* layers period - 1, 2 * period - 1 ... are of the first kind */
     tern_layer_kind kinds[TERN_LAYER_KINDS];
 } tern_config;
 
@@ -50,8 +52,8 @@ TERN_MUST_CHECK tern_status tern_config_read(const tern_gguf *file, tern_config 
                                              tern_error *err);
 
 /*
- * Adds the kind of layers that the architecture has besides the first, and sets n_kinds. A kind
- * with a window is refused, since attention knows none: TERN_ERR_CONFIG, which names the file.
+ * Adds the kind of layers that the architecture has besides the first, with what the file says of
+ * it, and sets n_kinds and period. TERN_ERR_KEY_*, TERN_ERR_CONFIG.
  */
 TERN_MUST_CHECK tern_status tern_config_kinds(const tern_gguf *file, tern_config *c,
                                               tern_error *err);

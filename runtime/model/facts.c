@@ -61,6 +61,8 @@ static const char *activation_name(tern_op gate) {
     switch (gate) {
     case TERN_OP_GATE_RELU2:
         return "relu2";
+    case TERN_OP_GATE_GELU:
+        return "gelu (tanh)";
     default:
         return "silu";
     }
@@ -114,6 +116,28 @@ static void tell_rope(listing *l) {
     tell_scaling(l);
 }
 
+static void tell_windows(listing *l) {
+    const tern_config *c = &l->m->config;
+    const tern_arch_second_kind *second = c->arch->second;
+    if (second == NULL)
+        return;
+    TELL(l, "windows", of_file, "%u positions, in all but every %u-th layer", c->kinds[1].window,
+         c->period);
+    TELL(l, "window rope base", source_of(l->m, "rope.freq_base_swa"), "%g",
+         (double)c->kinds[1].rope_base);
+}
+
+static void tell_scales(listing *l) {
+    const tern_config *c = &l->m->config;
+    if (c->arch->scaled_embedding)
+        TELL(l, "embedding times", of_arch, "%g", (double)c->embedding_scale);
+    TELL(l, "scores times",
+         has_key(l->m, "attention.scale")      ? of_file
+         : c->arch->width_scaled == c->n_layer ? of_guess
+                                               : of_arch,
+         "%g", (double)c->attention_scale);
+}
+
 /* ---- the tokenizer ------------------------------------------------------------------------- */
 
 static void tell_tokenizer(listing *l) {
@@ -141,6 +165,8 @@ size_t tern_model_facts(const tern_model *m, tern_model_fact *facts, size_t capa
          activation_name(m->config.gate));
     tell_norms(&l);
     tell_rope(&l);
+    tell_windows(&l);
+    tell_scales(&l);
     tell_tokenizer(&l);
     return l.n;
 }

@@ -175,11 +175,17 @@ static bool is_known_layout(const tern_gguf *file, const char *key) {
            (equals(name, "Meta AI original pth") || equals(name, "reference"));
 }
 
+/* Architectures with windowed layers have the key read and checked. */
+static bool is_own_window(const tern_config *c, const tern_key_rule *rule) {
+    return c->arch->second != NULL && c->arch->second->windowed &&
+           strcmp(rule->suffix, "attention.sliding_window") == 0;
+}
+
 static tern_status check_rule(const tern_gguf *file, const tern_config *c, tern_span name,
                               const tern_key_rule *rule, tern_error *err) {
     char key[128], shown[40] = "set";
     double value;
-    if (rule->kind == TERN_KEY_READ || rule->kind == TERN_KEY_TELLS)
+    if (rule->kind == TERN_KEY_READ || rule->kind == TERN_KEY_TELLS || is_own_window(c, rule))
         return TERN_OK;
     snprintf(key, sizeof key, "%.*s", (int)name.size, name.data);
     if (rule->kind == TERN_KEY_LAYOUT && is_known_layout(file, key))

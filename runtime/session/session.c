@@ -345,5 +345,7 @@ tern_status tern_model_embed(const tern_model *m, int32_t token, float *row, ter
                          token, m->config.n_vocab);
     const tern_embedding *e = &m->own.embedding;
     e->row->fn.embed(e->data + (size_t)token * e->row_bytes, m->config.n_embd, row);
+    for (uint32_t i = 0; m->config.embedding_scale != 1.0f && i < m->config.n_embd; i++)
+        row[i] *= m->config.embedding_scale;
     return TERN_OK;
 }

@@ -292,6 +292,7 @@ static bool run_operation(const tern_kernel_row *row, sample *in, outcome *out) 
         return true;
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
+    case TERN_OP_GATE_GELU:
         row->fn.gate(in->a, in->b, SAMPLE, out->floats);
         return true;
     case TERN_OP_BIAS_RELU:

@@ -128,6 +128,19 @@ class Agreement(common.TernTest):
 
         self.check(self.edited("rope", edit), 40, "--noise", "4")
 
+    def test_windows(self):
+        """Gemma 3 with other windows, periods, bases and a linear scaling, which windowed layers have not."""
+        for window, period, base in ((1, 3, 10000.0), (70, 2, 500.0), (30, 6, 10000.0)):
+
+            def edit(file):
+                file["gemma3.attention.sliding_window"] = gguf_edit.u32(window)
+                file["gemma3.attention.sliding_window_pattern"] = gguf_edit.u32(period)
+                file["gemma3.rope.freq_base_swa"] = gguf_edit.f32(base)
+                file["gemma3.rope.scaling.type"] = gguf_edit.string("linear")
+                file["gemma3.rope.scaling.factor"] = gguf_edit.f32(8.0)
+
+            self.check(self.edited(f"window{window}", edit, "gemma3-tiny"), 140, "--noise", "4")
+
     def test_yarn(self):
         """All pairs stretched, some, few; with a factor of attention besides; both pairings."""
         for preset, prefix, original, gain in (

@@ -141,6 +141,29 @@ class WholeModels(common.TernTest):
             with self.subTest(changes=changes):
                 self.refused(file, *words)
 
+    def test_windows(self):
+        """What a file may say of windowed layers, and what it may not."""
+        for changes, words in (
+            ({"attention.sliding_window": u32(0)}, ["attention.sliding_window is 0"]),
+            ({"attention.sliding_window": None}, ["attention.sliding_window", "missing"]),
+            ({"attention.sliding_window": string("6")}, ["attention.sliding_window"]),
+            ({"attention.sliding_window_pattern": u32(0)}, ["sliding_window_pattern is 0"]),
+            ({"attention.sliding_window_pattern": u32(5000)}, ["sliding_window_pattern is 5000"]),
+            ({"attention.key_length_swa": u32(16)}, ["key_length_swa is 16", "32"]),
+            ({"rope.dimension_count_swa": u32(8)}, ["dimension_count_swa is 8"]),
+            ({"rope.freq_base_swa": f32(math.nan)}, ["rope.freq_base_swa is nan"]),
+            ({"final_logit_softcapping": f32(30.0)}, ["final_logit_softcapping is 30", "soft bound"]),
+            ({"attention.chunk_size": u32(8)}, ["attention.chunk_size is 8"]),
+        ):
+            file = self.fresh("gemma3-tiny")
+            for name, value in changes.items():
+                if value is None:
+                    del file[f"gemma3.{name}"]
+                else:
+                    file[f"gemma3.{name}"] = value
+            with self.subTest(changes=changes):
+                self.refused(file, *words)
+
     def test_other_graphs(self):
         """What tern does not do is named: by the architecture, or by the tensors of a known one."""
         for name, words in (

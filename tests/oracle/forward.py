@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transformer in float64, for the architectures llama, qwen2, qwen3 and bitnet.
+"""The transformer in float64, for the architectures llama, qwen2, qwen3, gemma3 and bitnet.
 
 Only two things are rounded, because they are part of what the model computes here rather than
 errors of computing it: activations become int8 in front of quantized weights, or what was asked for
@@ -117,6 +117,10 @@ def relu2(g):
     return np.maximum(g, 0) ** 2
 
 
+def gelu(g):
+    return 0.5 * g * (1 + np.tanh(np.sqrt(2 / np.pi) * (g + 0.044715 * g**3)))
+
+
 def rope_angles(positions, n_rot, base, factors=1.0, scale=1.0, yarn=None):
     """[position, n_rot / 2]: by how much each pair turns."""
     i = np.arange(n_rot // 2)
@@ -160,10 +164,11 @@ def rope(x, angles, pairing, gain=1.0):
     return y
 
 
-def attention(q, k, v, kv="f32", scale=0.0):
+def attention(q, k, v, kv="f32", scale=0.0, window=0):
     """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim].
 
-    scale: of the scores; 0: 1 / sqrt(dim). Over a q8_0 cache query heads and weights are 16-bit numbers.
+    scale: of the scores; 0: 1 / sqrt(dim). window: positions seen, the own included; 0: all before.
+    Over a q8_0 cache query heads and weights are 16-bit numbers.
     """
     n, heads, dim = q.shape
     group = heads // k.shape[1]
@@ -172,6 +177,8 @@ def attention(q, k, v, kv="f32", scale=0.0):
         q = sixteen_bits(q)
     scores = np.einsum("ihd,jhd->hij", q, k) * (scale or 1 / np.sqrt(dim))
     scores[:, np.triu(np.ones((n, n), dtype=bool), 1)] = -np.inf
+    if window:
+        scores[:, np.tril(np.ones((n, n), dtype=bool), -window)] = -np.inf
     e = np.exp(scores - scores.max(axis=2, keepdims=True))
     e /= e.sum(axis=2, keepdims=True)
     if kv == "q8_0":
@@ -236,6 +243,8 @@ class Architecture(NamedTuple):
     head_norms: bool = False  # of each head of queries and keys, before rope
     post_norms: bool = False  # of what attention and the feed-forward part add
     pre_norms: bool = True  # in front of attention and of the feed-forward part
+    scaled: bool = False  # embeddings are multiplied by the root of their width
+    period: int = 0  # all but every so many layers see a window only; 0: none does
 
 
 ARCHITECTURES = {
@@ -243,6 +252,10 @@ ARCHITECTURES = {
     "qwen2": Architecture("neox", silu, sub_norms=False, tied=False, biases=True),
     "qwen3": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True
+    ),
+    "gemma3": Architecture(
+        "neox", gelu, sub_norms=False, tied=False, biases=False, head_norms=True, post_norms=True,
+        scaled=True, period=6,
     ),
     "bitnet": Architecture("neox", silu, sub_norms=True, tied=True, biases=False),
     "bitnet-25": Architecture("neox", relu2, sub_norms=True, tied=True, biases=False),
@@ -275,6 +288,7 @@ class Model:
         self.n_rot = self._number("rope.dimension_count", self.head_dim)
         self.base = float(self._get("rope.freq_base", 10000.0))
         self.rope_scale, self.yarn = self._rope_scaling()
+        self.period = self.arch.period and self._number("attention.sliding_window_pattern", self.arch.period)
         self.rope_gain = self._get("rope.scaling.attn_factor", 1.0)
         self.rope_gain *= self.yarn.gain() if self.yarn else 1.0
         self.vocabulary = container.tensor("token_embd.weight").rows
@@ -303,17 +317,21 @@ class Model:
         return (1.0 if kind == "none" or factor == 0 else 1.0 / factor), None
 
     def _activation(self):
-        known = {"silu": silu, "swish": silu, "relu2": relu2, "relu_squared": relu2}
+        known = {"silu": silu, "swish": silu, "relu2": relu2, "relu_squared": relu2, "gelu_pytorch_tanh": gelu}
         name = self._get("hidden_activation", "")
         return known[name] if name else self.arch.activation
 
     def logits(self, tokens, kv="f16"):
         """float64[position, vocabulary] of a sequence that begins at position 0."""
-        angles = self._angles(len(tokens))
+        everywhere = self._angles(len(tokens)), self.rope_gain, 0
+        near = self._near(len(tokens))
         self.cache = []  # of each layer, what attention reads: keys, values[position, kv head, dim]
         h = self.file.tensor("token_embd.weight").some_rows(np.asarray(tokens))
+        if self.arch.scaled:
+            h = h * np.sqrt(h.shape[1])
         for layer in range(self.layers):
-            h = h + self._attention(layer, h, angles, kv)
+            windowed = self.period and (layer + 1) % self.period
+            h = h + self._attention(layer, h, near if windowed else everywhere, kv)
             h = h + self._feed_forward(layer, h)
         y = matmul(self._head(), self._norm("output_norm", h), self.activations)
         if self.file.unread:
@@ -325,7 +343,15 @@ class Model:
         factors = self.file.vector(name) if self.file.has(name) else 1.0
         return rope_angles(np.arange(n), self.n_rot, self.base, factors, self.rope_scale, self.yarn)
 
-    def _attention(self, layer, h, angles, kv):
+    def _near(self, n):
+        """Of windowed layers: angles, their gain, the window."""
+        if not self.period:
+            return None
+        base = float(self._get("rope.freq_base_swa", 10000.0))
+        return rope_angles(np.arange(n), self.n_rot, base), 1.0, self._number("attention.sliding_window")
+
+    def _attention(self, layer, h, where, kv):
+        angles, gain, window = where
         a = self._norm(f"blk.{layer}.attn_norm", h) if self.arch.pre_norms else h
         q, k, v = (
             (self._project(layer, f"attn_{x}", a) + self._bias(layer, f"attn_{x}")).reshape(
@@ -337,15 +363,13 @@ class Model:
             raise ValueError(f"layer {layer}: head counts disagree with the projections")
         if self.arch.head_norms:
             q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
-        k, v = store(self._turn(k, angles), kv), store(v, kv)
+        k, v = store(rope(k, angles, self.arch.pairing, gain), kv), store(v, kv)
         self.cache.append((k, v))
-        o = attention(self._turn(q, angles), k, v, kv, self._get("attention.scale", 0.0))
+        q = rope(q, angles, self.arch.pairing, gain)
+        o = attention(q, k, v, kv, self._get("attention.scale", 0.0), window)
         if self.arch.sub_norms:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
         return self._result(layer, "post_attention_norm", self._project(layer, "attn_output", o))
-
-    def _turn(self, x, angles):
-        return rope(x, angles, self.arch.pairing, self.rope_gain)
 
     def _feed_forward(self, layer, h):
         f = self._norm(f"blk.{layer}.ffn_norm", h) if self.arch.pre_norms else h

@@ -83,6 +83,14 @@ static void add_mask(float *s, const float *mask, size_t n) {
         s[j] += mask[j];
 }
 
+/* Hides the positions before a token's window: the first ones of the first chunk. */
+static void hide(float *s, const tern_attend_args *a, size_t token) {
+    const size_t seen = a->heads.positions + token;
+    const size_t hidden = seen > a->window ? seen - a->window : 0;
+    for (size_t j = 0; j < hidden && j < TERN_ATTEND_CHUNK; j++)
+        s[j] = -INFINITY;
+}
+
 /*
  * The largest of n scores; those after are set to the first, so that whole vectors can be read. A
  * NaN in front stays, others are passed over: every lane begins with the first score.
@@ -200,6 +208,8 @@ static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile 
         float *const s = t->s + h * TERN_ATTEND_CHUNK;
         if (a->mask)
             add_mask(s, a->mask + (h0 + h) / group * a->mask_stride + first, t->seen[h]);
+        if (a->window > 0 && chunk == 0)
+            hide(s, a, (h0 + h) / group);
         t->largest[h] = largest_of(s, t->seen[h]);
     }
     for (size_t h = 0; h < t->n; h++)

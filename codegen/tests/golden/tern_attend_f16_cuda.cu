@@ -21,9 +21,10 @@ struct chunk_weights {
     float largest, sum;
 };
 
-/* e[j] = (q . k[j]) * scale of the n positions at k. */
+/* e[j] = (q . k[j]) * scale of the n positions at k; minus infinity of the first, hidden ones. */
 TERN_VERB void score(const tern_device_attend_pages &a, const float *q, const element *k, size_t n,
-                            chunk_weights &c) {
+                            size_t hidden, chunk_weights &c) {
+    const float never = vf_mul(-0x1p127f, 0x1p127f);
     const unsigned lane = threadIdx.x % TERN_LANES;
 
     for (size_t j0 = 0; j0 < n; j0 += TERN_CUDA_ATTEND_THREADS / TERN_LANES) {
@@ -34,7 +35,7 @@ TERN_VERB void score(const tern_device_attend_pages &a, const float *q, const el
             p = vf_add(p, vf_mul(q[i], vf_f16(row[i])));
         p = fold16(p);
         if (lane == 0 && j < n)
-            c.e[j] = vf_mul(p, a.scale);
+            c.e[j] = j < hidden ? never : vf_mul(p, a.scale);
     }
 }
 
@@ -72,27 +73,30 @@ TERN_VERB void attend_head(const tern_cuda_attend &job, size_t t, size_t head, c
     const uint32_t *table = a.at == nullptr ? nullptr : a.k.tables[a.at[t].sequence];
     float *out = a.out + t * a.out_stride + head * a.dim;
     const size_t positions = (a.at == nullptr ? job.before + t : a.at[t].position) + 1;
+    const size_t begin = a.window > 0 && positions > a.window ? positions - a.window : 0;
+    const size_t begin_chunk = begin - begin % TERN_ATTEND_CHUNK;
     float largest = 0.0f;
     float sum = 0.0f;
 
-    for (size_t first = 0; first < positions; first += TERN_ATTEND_CHUNK) {
+    for (size_t first = begin_chunk; first < positions; first += TERN_ATTEND_CHUNK) {
         const size_t n = smaller(positions - first, TERN_ATTEND_CHUNK);
         const element *v = chunk_at(a.v, table, head / group, first / TERN_ATTEND_CHUNK);
-        score(a, q, chunk_at(a.k, table, head / group, first / TERN_ATTEND_CHUNK), n, c);
+        const size_t hidden = begin > first ? begin - first : 0;
+        score(a, q, chunk_at(a.k, table, head / group, first / TERN_ATTEND_CHUNK), n, hidden, c);
         __syncthreads();
         if (threadIdx.x < TERN_CUDA_WARP)
             weigh(n, c);
         __syncthreads();
-        const float new_largest = first == 0 || c.largest > largest ? c.largest : largest;
+        const float new_largest = first == begin_chunk || c.largest > largest ? c.largest : largest;
         const float keep = vf_exp(vf_sub(largest, new_largest)); /* not used in the first chunk */
         const float take = vf_exp(vf_sub(c.largest, new_largest));
         for (size_t i = threadIdx.x; i < a.dim; i += TERN_CUDA_ATTEND_THREADS) {
             float o = 0.0f;
             for (size_t j = 0; j < n; j++)
                 o = vf_add(o, vf_mul(c.e[j], vf_f16(v[j * a.dim + i])));
-            out[i] = first == 0 ? o : vf_add(vf_mul(out[i], keep), vf_mul(o, take));
+            out[i] = first == begin_chunk ? o : vf_add(vf_mul(out[i], keep), vf_mul(o, take));
         }
-        sum = first == 0 ? c.sum : vf_add(vf_mul(sum, keep), vf_mul(c.sum, take));
+        sum = first == begin_chunk ? c.sum : vf_add(vf_mul(sum, keep), vf_mul(c.sum, take));
         largest = new_largest;
         __syncthreads(); /* the next chunk writes c */
     }

@@ -26,7 +26,7 @@ TERN_KERNEL(TERN_CUDA_THREADS, tern_embed_q4_1_cuda) {
     for (size_t t = blockIdx.x; t < e.y.rows; t += gridDim.x) {
         const uint8_t *row = (const uint8_t *)e.w.data + (size_t)e.ids[t] * row_bytes;
         for (size_t i = threadIdx.x; i < e.y.n; i += TERN_CUDA_THREADS)
-            e.y.data[t * e.y.stride + i] = value(row, i);
+            e.y.data[t * e.y.stride + i] = vf_mul(value(row, i), e.factor);
     }
 }
 } // namespace code_of_tern_embed_q4_1_cuda
