@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from html import escape
 
+import known_numbers
 import results as bench
 
 STYLE = """
@@ -96,6 +97,31 @@ def rows_table(found: bench.Results) -> str:
             f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>")
 
 
+def times(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def known_line(x: known_numbers.Line) -> str:
+    return (f"<tr><td>{escape(x.weights)}</td><td>{escape(x.isa)}</td>"
+            f'<td class="n">{x.intensity:.3g}</td>{share_cell(x.bandwidth)}{share_cell(x.peak)}'
+            f'<td class="n">{times(x.speed)}</td></tr>')  # fmt: skip
+
+
+def known_section(found: bench.Results) -> str:
+    """What docs/requirements.md asks of kernels, beside what was measured."""
+    known = known_numbers.lines(found)
+    items = "".join(f"<li>{v.row}: {'met' if v.met else 'not met'}. {escape(v.text)}.</li>"
+                    for v in known_numbers.verdicts(known))  # fmt: skip
+    names = ("weights", "instruction set", "operations a byte", "of the read roof, from memory",
+             "of the unit's peak, from a cache", "times scalar, from a cache")  # fmt: skip
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+    table = "".join(map(known_line, known))
+    return ("<h2>Known numbers</h2><p>One token, one thread.</p>"
+            f"<ul>{items}</ul>"
+            + (f'<div class="box"><table><thead><tr>{head}</tr></thead><tbody>{table}</tbody></table>'
+               "</div>" if known else ""))  # fmt: skip
+
+
 def limits_table(context: dict) -> str:
     """The lines of the context that state what the machine gives."""
     lines = [(k, v) for k, v in context.items() if k.startswith(("read ", "peak "))]
@@ -166,7 +192,7 @@ def page(found: bench.Results, plots: list) -> str:
         ]
     if others:
         parts += ["<h2>Formats</h2>", f'<div class="plots">{"".join(map(figure, others))}</div>']
-    parts += ["<h2>All rows</h2>", rows_table(found), limits_table(found.context), receipt(found)]
+    parts += [known_section(found), "<h2>All rows</h2>", rows_table(found), limits_table(found.context), receipt(found)]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

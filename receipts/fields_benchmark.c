@@ -112,6 +112,8 @@ static const receipt_field fields[] = {
     MUST("benchmark.touch.tokens", COUNT),
     MUST("benchmark.touch.ms_per_token", NUMBER),
     MUST("benchmark.touch.non_temporal", BOOL),
+    MAY("benchmark.touch.non_temporal_percent", NUMBER),
+    MAY("benchmark.touch.ahead", COUNT),
     MUST("benchmark.touch.complete", BOOL),
     MACHINE_ROWS,
     MUST("model_hash_seconds", NUMBER),

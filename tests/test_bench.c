@@ -109,7 +109,8 @@ static void test_energy(void **state) {
 
 static void touch_and_check(size_t bytes, size_t stride, unsigned tokens) {
     touch t;
-    assert_true(touch_open(&t, bytes, stride, TOUCH_HINT_AUTO, (size_t)1 << 30));
+    assert_true(
+        touch_open(&t, &(touch_plan){.bytes = bytes, .stride = stride, .cache = (size_t)1 << 30}));
     for (unsigned i = 0; i < tokens; i++)
         touch_token(&t);
     assert_int_equal(t.tokens, tokens);
@@ -129,22 +130,61 @@ static void test_touch(void **state) {
     touch_and_check(12345, 24, 11);
 }
 
+static bool open_hinted(touch *t, size_t bytes, touch_hint hint, size_t cache) {
+    const touch_plan plan = {
+        .bytes = bytes, .stride = 64, .hint = hint, .cache = cache, .keep_not = 100.0};
+    return touch_open(t, &plan);
+}
+
 static void test_touch_hint(void **state) {
     (void)state;
     touch t;
-    assert_true(touch_open(&t, 1 << 20, 64, TOUCH_HINT_AUTO, 4 << 20)); /* a ring of 2 MiB */
-    assert_false(t.non_temporal);                                       /* is wanted in the cache */
+    assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_AUTO, 4 << 20)); /* a ring of 2 MiB */
+    assert_false(t.non_temporal);                                    /* is wanted in the cache */
     touch_free(&t);
-    assert_true(touch_open(&t, 1 << 20, 64, TOUCH_HINT_AUTO, 1 << 20));
+    assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_AUTO, 1 << 20));
     assert_true(t.non_temporal);
     touch_token(&t);
     assert_true(touch_is_complete(&t));
     touch_free(&t);
-    assert_true(touch_open(&t, 1 << 20, 64, TOUCH_HINT_OFF, 1 << 20));
+    assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_OFF, 1 << 20));
     assert_false(t.non_temporal);
     touch_free(&t);
-    assert_true(touch_open(&t, 64, 64, TOUCH_HINT_ON, 1 << 20));
+    assert_true(open_hinted(&t, 64, TOUCH_HINT_ON, 1 << 20));
     assert_true(t.non_temporal);
+    touch_free(&t);
+}
+
+/* The distance and the share of words with a hint are as asked for, and no word is left out. */
+static void test_touch_ahead(void **state) {
+    (void)state;
+    touch t;
+    const touch_plan far = {.bytes = 1 << 20,
+                            .stride = 64,
+                            .hint = TOUCH_HINT_ON,
+                            .ahead_is_given = true,
+                            .ahead = 1 << 20,
+                            .keep_not = 30.0};
+    touch_plan none = far;
+    none.ahead = 0;
+    assert_true(touch_open(&t, &far));
+    assert_int_equal(t.ahead, (1 << 20) / 8);
+    touch_token(&t);
+    assert_true(touch_is_complete(&t));
+    assert_true(t.part / (TOUCH_WHOLE / 1000) == 300);
+    assert_int_equal(t.due, (1 << 20) / 64 * t.part % TOUCH_WHOLE);
+    touch_free(&t);
+    assert_true(touch_open(&t, &none));
+    assert_int_equal(t.ahead, 0);
+    touch_token(&t);
+    assert_true(touch_is_complete(&t) && t.due == 0);
+    touch_free(&t);
+    assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_OFF, 0)); /* unless it is asked for */
+    assert_true(t.ahead == 0 && t.part == 0);
+    touch_free(&t);
+    assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_ON, 0));
+    assert_true(t.part == TOUCH_WHOLE);
+    assert_int_equal(t.ahead, TOUCH_AHEAD / 8);
     touch_free(&t);
 }
 
@@ -262,10 +302,11 @@ static void test_lists(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_series), cmocka_unit_test(test_energy),
-        cmocka_unit_test(test_touch),  cmocka_unit_test(test_touch_hint),
-        cmocka_unit_test(test_zeros),  cmocka_unit_test(test_bandwidth),
-        cmocka_unit_test(test_peaks),  cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_series),      cmocka_unit_test(test_energy),
+        cmocka_unit_test(test_touch),       cmocka_unit_test(test_touch_hint),
+        cmocka_unit_test(test_touch_ahead), cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_bandwidth),   cmocka_unit_test(test_peaks),
+        cmocka_unit_test(test_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

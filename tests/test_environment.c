@@ -135,9 +135,6 @@ static void test_unknown_variables(void **state) {
 /* What tern does not have: nonsense is refused, the rest changes nothing, and -v says so. */
 static void test_variables_without_effect(void **state) {
     (void)state;
-    check_variable("IE_PREFETCH_DISTANCE", "banana", "IE_PREFETCH_DISTANCE wants an integer");
-    check_variable("IE_PREFETCH_DISTANCE", "8", NULL);
-    check_variable("IE_NT_RATIO", "x", "IE_NT_RATIO wants a number");
     check_variable("IE_DEDUP", "perhaps", "IE_DEDUP wants 1 or 0");
     check_variable("IE_DEDUP_POLICY", "lossy", "IE_DEDUP_POLICY wants one of: lossless");
     check_variable("IE_DEDUP_CACHE_MB", "-1", "IE_DEDUP_CACHE_MB wants an integer");

@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "bench")]
+import known_numbers  # noqa: E402
 import report_page  # noqa: E402
 import results  # noqa: E402
 
@@ -115,6 +116,53 @@ class PageTests(InFolder):
         text = report_page.page(results.load(str(self.json)), [])
         self.assertIn('style="--share:75%">75 %<', text)  # 3e10 of 4e10
         self.assertEqual(text.count("--share:10%"), 5)
+
+
+class KnownNumbersTests(unittest.TestCase):
+    """Rows M153 to M157, from counters."""
+
+    @staticmethod
+    def found(*kernels: tuple[str, str, str, float, float]) -> results.Results:
+        found: dict[str, results.Benchmark] = {}
+        for weights, isa, level, macs, percent in kernels:
+            name = f"tern_gemv_{weights}_16x1_{isa}/{level}/64x64"
+            label = (f"op=gemv format=i2_s isa={isa} shape=64x64 tokens=1 level={level} threads=1 "
+                     "unit=int8 codes")  # fmt: skip
+            run = {"run_name": name, "cpu_time": 1.0, "time_unit": "us", "label": label,
+                   "macs": macs, "bytes": macs / 4, "read_percent": percent, "peak_percent": 60.0, "read_roof": 2.5e9}
+            results.add_run("x", run, found)
+        return results.Results("x", {}, found, {})
+
+    def verdict(self, row: str, found: results.Results) -> known_numbers.Verdict:
+        verdicts = known_numbers.verdicts(known_numbers.lines(found))
+        self.assertEqual([v.row for v in verdicts], ["M153", "M154", "M155", "M156", "M157"])
+        return next(v for v in verdicts if v.row == row)
+
+    def test_met(self) -> None:
+        found = self.found(("tl2r16", "scalar", "cache", 1e9, 1), ("tl2r16", "avx2", "cache", 8e9, 9),
+                           ("tl2r16", "avx2", "memory", 8e9, 85))  # fmt: skip
+        v = self.verdict("M157", found)
+        self.assertTrue(v.met)
+        self.assertIn("8 times scalar, 85 % of the bandwidth", v.text)
+        line = known_numbers.line(found, "tl2r16", "avx2")
+        self.assertEqual((line.intensity, line.speed, line.bandwidth, line.peak), (8, 8, 85, 60))
+
+    def test_not_met(self) -> None:
+        slow = self.found(("tl2r16", "scalar", "cache", 1e9, 1), ("tl2r16", "avx2", "cache", 7.9e9, 9),
+                          ("tl2r16", "avx2", "memory", 8e9, 85))  # fmt: skip
+        far = self.found(("tl2r16", "scalar", "cache", 1e9, 1), ("tl2r16", "avx2", "cache", 8e9, 9),
+                         ("tl2r16", "avx2", "memory", 8e9, 84))  # fmt: skip
+        self.assertFalse(self.verdict("M157", slow).met)
+        self.assertFalse(self.verdict("M157", far).met)
+        self.assertIn("80 % of that bandwidth: its instructions", self.verdict("M157", far).text)
+
+    def test_not_measured(self) -> None:
+        found = self.found(("i2_s", "avx2", "cache", 4e9, 9))
+        for row in ("M153", "M155", "M156", "M157"):
+            self.assertFalse(self.verdict(row, found).met)
+        self.assertIn("not measured", self.verdict("M156", found).text)
+        self.assertIn("8 operations for each byte", self.verdict("M154", found).text)
+        self.assertFalse(self.verdict("M154", found).met)
 
 
 class ProgramTests(InFolder):

@@ -122,6 +122,11 @@ class Bench(common.FolderTest):
         self.assertGreater(touched["ms_per_token"], 0)
         hinted = self.bench("--touch-bytes", 1000, "--touch-nt", "on")["touch"]
         self.assertTrue(hinted["non_temporal"])
+        self.assertEqual((hinted["non_temporal_percent"], hinted["ahead"]), (100, 4096))
+        env = {"IE_NT_RATIO": "25", "IE_PREFETCH_DISTANCE": "512", "IE_NT_LOADS": "on"}
+        older = self.bench("--touch-bytes", 1000, env=env)["touch"]
+        self.assertEqual((older["non_temporal_percent"], older["ahead"]), (25, 512))
+        self.assertTrue(older["complete"])
         self.assertNotIn("touch", self.bench())
 
     def test_touch_by_the_older_names(self):

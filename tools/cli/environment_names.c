@@ -38,9 +38,6 @@ const environment_name *environment_other(size_t i) {
 }
 
 static const option_spec unused[] = {
-    {"IE_PREFETCH_DISTANCE", .type = OPTION_INTEGER, .max = 1 << 20,
-     .help = "how far ahead memory is read"},
-    {"IE_NT_RATIO", .type = OPTION_REAL, .high = 100.0, .help = "how much is read past the caches"},
     {"IE_DEDUP", .type = OPTION_SWITCH, .help = "sharing equal parts of weights"},
     {"IE_DEDUP_STRICT", .type = OPTION_SWITCH, .help = "failing where parts are not shared"},
     {"IE_DEDUP_POLICY", .type = OPTION_CHOICE, .choices = "lossless",

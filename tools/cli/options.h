@@ -144,6 +144,8 @@ typedef enum option_id {
     OPT_TOUCH_BYTES,
     OPT_TOUCH_STRIDE,
     OPT_TOUCH_HINT,
+    OPT_TOUCH_HINT_RATIO,
+    OPT_TOUCH_AHEAD,
     OPT_VERIFY_TOUCH,
     OPT_PRESET,
     OPT_LIST,

@@ -329,6 +329,13 @@ static const option_spec table[OPT_COUNT] = {
                         .variables = "IE_NT_LOADS", .fallback = "auto", .commands = RUN | BENCH,
                         .help =
                             "ask that they are not kept in caches; auto: where they do not fit"},
+    [OPT_TOUCH_HINT_RATIO] = {"touch-nt-ratio", 0, NULL, "PERCENT", OPTION_REAL, .high = 100.0,
+                              .variables = "IE_NT_RATIO", .fallback = "100",
+                              .commands = RUN | BENCH,
+                              .help = "of these, ask it of PERCENT % of the words"},
+    [OPT_TOUCH_AHEAD] = {"touch-ahead", 0, NULL, "N", OPTION_INTEGER, .max = 1 << 20,
+                         .variables = "IE_PREFETCH_DISTANCE", .commands = RUN | BENCH,
+                         .help = "with each word, fetch what lies N bytes ahead; 0: nothing"},
     [OPT_VERIFY_TOUCH] = {"verify-touch", 0, NULL, NULL, OPTION_SWITCH,
                           .variables = "IE_VERIFY_TOUCH", .commands = RUN | BENCH,
                           .help = "fail when the sum of the words says that one was left out"},

@@ -5,23 +5,28 @@
 
 #include "base/metrics.h"
 
-enum { WORD = sizeof(uint64_t), AHEAD = 512 }; /* words between a read and what is fetched: 4 KiB */
+enum { WORD = sizeof(uint64_t) };
 
 /* Word i of the ring: odd multiples, so that leaving one out changes the sum. */
 static uint64_t word_at(size_t i) {
     return (2 * (uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-bool touch_open(touch *t, size_t bytes, size_t stride, touch_hint hint, size_t cache) {
-    const size_t ring = bytes < TOUCH_RING / 2 ? 2 * bytes : TOUCH_RING;
-    const size_t step = stride / WORD;
+bool touch_open(touch *t, const touch_plan *plan) {
+    const size_t ring = plan->bytes < TOUCH_RING / 2 ? 2 * plan->bytes : TOUCH_RING;
+    const size_t step = plan->stride / WORD;
+    const bool not_kept =
+        plan->hint == TOUCH_HINT_ON || (plan->hint == TOUCH_HINT_AUTO && ring > plan->cache);
+    const size_t ahead = plan->ahead_is_given ? plan->ahead : not_kept ? TOUCH_AHEAD : 0;
     /* Whole strides, at least one: then a walk round the ring meets the same words again. */
     const size_t strides = ring / WORD / step > 0 ? ring / WORD / step : 1;
-    *t =
-        (touch){.n_words = strides * step,
-                .stride = step,
-                .steps = (bytes + stride - 1) / stride,
-                .non_temporal = hint == TOUCH_HINT_ON || (hint == TOUCH_HINT_AUTO && ring > cache)};
+    *t = (touch){.n_words = strides * step,
+                 .stride = step,
+                 .steps = (plan->bytes + plan->stride - 1) / plan->stride,
+                 .non_temporal = not_kept,
+                 .keep_not = plan->keep_not,
+                 .part = not_kept ? (uint64_t)(plan->keep_not / 100.0 * (double)TOUCH_WHOLE) : 0,
+                 .ahead = (ahead + WORD - 1) / WORD};
     t->words = malloc(t->n_words * WORD);
     if (t->words == NULL)
         return false;
@@ -35,19 +40,38 @@ void touch_free(touch *t) {
     t->words = NULL;
 }
 
+/* Reads n words from `at` on, fetches what lies `ahead` of them, and returns their sum. */
+static uint64_t walk_ahead(touch *t, size_t n) {
+    const volatile uint64_t *words = t->words; /* every read is made */
+    uint64_t sum = 0, due = t->due;
+    for (size_t i = 0; i < n; i++, t->at += t->stride) {
+        due += t->part;
+        if (due >= TOUCH_WHOLE)
+            __builtin_prefetch(t->words + t->at + t->ahead, 0, 0);
+        else
+            __builtin_prefetch(t->words + t->at + t->ahead, 0, 3);
+        due %= TOUCH_WHOLE;
+        sum += words[t->at];
+    }
+    t->due = due;
+    return sum;
+}
+
+static uint64_t walk_plainly(touch *t, size_t n) {
+    const volatile uint64_t *words = t->words;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++, t->at += t->stride)
+        sum += words[t->at];
+    return sum;
+}
+
 /* Sum of `steps` words from `at` on; the ring is walked without a look at its end until there. */
 static uint64_t walk(touch *t, size_t steps) {
-    const volatile uint64_t *words = t->words; /* every read is made */
     uint64_t sum = 0;
     while (steps > 0) {
         const size_t room = (t->n_words - t->at) / t->stride;
         const size_t n = steps < room ? steps : room;
-        for (size_t i = 0; i < n; i++) {
-            if (t->non_temporal)
-                __builtin_prefetch(t->words + t->at + AHEAD, 0, 0);
-            sum += words[t->at];
-            t->at += t->stride;
-        }
+        sum += t->ahead > 0 ? walk_ahead(t, n) : walk_plainly(t, n);
         t->at = t->at == t->n_words ? 0 : t->at;
         steps -= n;
     }

@@ -18,9 +18,23 @@
 #include <stdint.h>
 
 #define TOUCH_RING ((size_t)256 << 20)
+#define TOUCH_WHOLE (UINT64_C(1) << 32)
 
 /* Whether to ask the processor not to keep what is read in its caches. */
 typedef enum touch_hint { TOUCH_HINT_AUTO, TOUCH_HINT_ON, TOUCH_HINT_OFF } touch_hint;
+
+enum { TOUCH_AHEAD = 4096 }; /* bytes between a read that is not to be kept and what it fetches */
+
+/* What to read, and how. None of it changes which words are read. */
+typedef struct touch_plan {
+    size_t bytes, stride; /* of a token, > 0; a positive multiple of 8 */
+    touch_hint hint;
+    size_t cache;        /* bytes of the last-level cache, for TOUCH_HINT_AUTO */
+    bool ahead_is_given; /* else TOUCH_AHEAD where reads are not to be kept, and 0 elsewhere */
+    size_t ahead;        /* bytes that each read fetches ahead; 0: none, and so no hint either */
+    double keep_not;     /* of the reads with a hint, percent that have it, evenly spread: 0 to 100;
+                            the others fetch ahead to keep */
+} touch_plan;
 
 typedef struct touch {
     uint64_t *words; /* owned */
@@ -28,18 +42,22 @@ typedef struct touch {
     size_t stride;     /* words */
     size_t steps;      /* words that a token reads */
     size_t at;         /* next word */
-    bool non_temporal; /* fetch ahead without keeping */
-    uint64_t sum;      /* of everything read */
-    uint64_t tokens;   /* touched so far */
-    double seconds;    /* that took */
+    bool non_temporal; /* fetch ahead without keeping, `keep_not` percent of the words */
+    double keep_not;
+    uint64_t part;   /* TOUCH_WHOLE times the share of words with the hint */
+    uint64_t due;    /* of the next one with it, below TOUCH_WHOLE */
+    size_t ahead;    /* words; 0: nothing is fetched ahead */
+    uint64_t sum;    /* of everything read */
+    uint64_t tokens; /* touched so far */
+    double seconds;  /* that took */
 } touch;
 
 /*
- * Makes and fills the ring, outside of what is timed. bytes > 0, stride a positive multiple of 8.
- * hint AUTO: not keeping is asked for only where the ring does not fit into `cache` bytes, the
- * last-level cache; a small one is wanted in the cache. False without memory. Free in any case.
+ * Makes and fills the ring, outside of what is timed. hint AUTO: not keeping is asked for only
+ * where the ring does not fit into the last-level cache; a small one is wanted in the cache. False
+ * without memory. Free in any case.
  */
-bool touch_open(touch *t, size_t bytes, size_t stride, touch_hint hint, size_t cache);
+bool touch_open(touch *t, const touch_plan *plan);
 void touch_free(touch *t);
 
 /* The reads of one token. */

@@ -5,23 +5,28 @@
 
 #include "tools/cli/output.h"
 
-int touch_open_as_asked(const options *o, touch *t) {
-    const size_t bytes = options_integer(o, OPT_TOUCH_BYTES);
-    const size_t stride = options_integer(o, OPT_TOUCH_STRIDE);
+static touch_hint hint_of(const options *o) {
     const char hint = options_text(o, OPT_TOUCH_HINT)[1]; /* auto, on, off */
+    return hint == 'n' ? TOUCH_HINT_ON : hint == 'f' ? TOUCH_HINT_OFF : TOUCH_HINT_AUTO;
+}
+
+int touch_open_as_asked(const options *o, touch *t) {
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (bytes == 0)
+    const touch_plan plan = {.bytes = options_integer(o, OPT_TOUCH_BYTES),
+                             .stride = options_integer(o, OPT_TOUCH_STRIDE),
+                             .hint = hint_of(o),
+                             .cache = cache > 0 ? (size_t)cache : 0,
+                             .ahead_is_given = options_given(o, OPT_TOUCH_AHEAD),
+                             .ahead = options_integer(o, OPT_TOUCH_AHEAD),
+                             .keep_not = options_real(o, OPT_TOUCH_HINT_RATIO)};
+    if (plan.bytes == 0)
         return EXIT_DONE;
-    if (stride % sizeof(uint64_t) != 0) {
-        complain("--touch-stride: %zu is no multiple of 8", stride);
+    if (plan.stride % sizeof(uint64_t) != 0) {
+        complain("--touch-stride: %zu is no multiple of 8", plan.stride);
         return EXIT_USAGE;
     }
-    if (!touch_open(t, bytes, stride,
-                    hint == 'n'   ? TOUCH_HINT_ON
-                    : hint == 'f' ? TOUCH_HINT_OFF
-                                  : TOUCH_HINT_AUTO,
-                    cache > 0 ? (size_t)cache : 0)) {
-        complain("no memory for %zu bytes to touch", bytes);
+    if (!touch_open(t, &plan)) {
+        complain("no memory for %zu bytes to touch", plan.bytes);
         return EXIT_FAILED;
     }
     return EXIT_DONE;
@@ -47,6 +52,9 @@ void touch_set_json(json_t *root, const touch *t) {
     json_object_set_new(touched, "tokens", json_integer((json_int_t)t->tokens));
     json_object_set_new(touched, "ms_per_token", json_number(1e3 * seconds));
     json_object_set_new(touched, "non_temporal", json_boolean(t->non_temporal));
+    json_object_set_new(touched, "non_temporal_percent",
+                        json_number(t->non_temporal && t->ahead > 0 ? t->keep_not : 0.0));
+    json_object_set_new(touched, "ahead", json_integer((json_int_t)(t->ahead * word)));
     json_object_set_new(touched, "complete", json_boolean(touch_is_complete(t)));
     json_object_set_new(root, "touch", touched);
 }
