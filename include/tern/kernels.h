@@ -313,11 +313,10 @@ typedef void tern_rope_fn(float *x, const float *c, const float *s, size_t half)
  * functions. Positions are taken in chunks of TERN_ATTEND_CHUNK. `chunks` gives every head a state
  * for each chunk, `merge` merges states in the order of their chunks, `finish` divides what is then
  * there. A state depends on its chunk alone, and the order of merging is fixed, so chunks may be
- * shared by any number of callers, in any order.
- *
- * A state is memory that only these functions read. tern_attend_state_bytes says how much one chunk
- * takes for all heads of a call; 64-byte aligned. Heads of tokens that do not see a chunk have no
- * state of it: their part of the memory is neither read nor written.
+ * shared by any number of callers, in any order. A state is memory that only these functions read.
+ * tern_attend_state_bytes says how much one chunk takes for all heads of a call; 64-byte aligned.
+ * Heads of tokens that do not see a chunk have no state of it: their part of the memory is neither
+ * read nor written.
  */
 
 /* The query heads of a call: token t sees positions [0, positions + t). All at least 1. */
@@ -346,10 +345,7 @@ typedef struct tern_attend_args {
     const float *mask;     /* NULL: none; [tokens][mask_stride], added to the scores of the heads of
                             * a token: minus infinity hides a position, at least one is not hidden */
     size_t mask_stride;    /* at least as many as the last token sees */
-    size_t window;         /* 0: a token sees all of its positions; else the last `window` of them,
-                            * the scores of those before being minus infinity. They must lie in the
-                            * first chunk: positions + tokens - 1 - window < TERN_ATTEND_CHUNK.
-                            * A caller leaves out chunks of which nothing is seen */
+    size_t window;         /* 0: none; else a token sees so many, those before are in chunk 0 */
     void *scratch;         /* tern_attend_scratch_bytes, 64-byte aligned */
 } tern_attend_args;
 
@@ -365,8 +361,7 @@ typedef void tern_attend_chunks_fn(const tern_attend_args *args, size_t first, s
 typedef void tern_attend_merge_fn(const tern_attend_heads *heads, size_t first, size_t last,
                                   const void *states, size_t stride, void *total);
 
-/* out[tokens][group][dim] of the states of all chunks; out_stride in floats, from token to token.
- */
+/* out[tokens][group][dim] of the states of all chunks; out_stride in floats, between tokens. */
 typedef void tern_attend_finish_fn(const tern_attend_heads *heads, const void *total, float *out,
                                    size_t out_stride);
 
