@@ -217,6 +217,20 @@ class Sparse(common.FolderTest):
                 made = Iebin(made.folder)
                 entry = made.tensor(MATRIX)
 
+    def test_blocks_of_another_shape(self):
+        """Sound blocks, but of a matrix that is longer than the list says, and than the model needs."""
+        made = self.convert(self.floats, "--sparse", MATRIX)
+        entry = made.tensor(MATRIX)
+        rows, cols = entry["shape"]
+        dense, blocks = self.dir / "long.bin", made.folder / "long.iebs"
+        for shape in ((rows + 16, cols), (rows, cols + 64)):
+            with self.subTest(shape=shape):
+                dense.write_bytes(np.ones(shape, np.float32).tobytes())
+                tern_text("convert", dense, blocks, "--dense", common.comma(shape), "--force")
+                entry.update({"file": blocks.name, "file_data_offset": 0, "nbytes": blocks.stat().st_size})
+                made.write()
+                self.refuse("logits", "-m", made.folder, "--tokens", TOKENS, contains=[MATRIX, "shape"])
+
     # ---- files of floats ----
 
     def test_dense_file(self):
