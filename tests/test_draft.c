@@ -170,10 +170,10 @@ static void test_costs(void **state) {
     for (int i = 0; i < 20; i++)
         tern_draft_costs_add(&c, 5, 0.030);
     assert_float_equal(tern_draft_costs_seconds(&c, 5), 0.030, 1e-3);
-    for (int i = 0; i < 500; i++)
+    for (int i = 0; i < 4000; i++)
         tern_draft_costs_add(&c, 1, 0.010); /* it becomes worth another try, never cheaper than 1 */
     assert_true(tern_draft_costs_seconds(&c, 5) < 0.013);
-    for (int i = 0; i < 500; i++)
+    for (int i = 0; i < 4000; i++)
         tern_draft_costs_add(&c, 1, 0.010);
     assert_float_equal(tern_draft_costs_seconds(&c, 5), 0.010, 1e-6);
 }

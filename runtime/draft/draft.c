@@ -5,16 +5,16 @@
 
 /* What is expected of guesses before any was seen: the share of right ones by kind, and how many
  * tokens that opinion is worth. */
-static const double first_share[TERN_DRAFT_KINDS] = {0.2,  0.25, 0.3, 0.4,  0.5,
-                                                     0.55, 0.6,  0.7, 0.75, 0.85};
+static const double first_share[TERN_DRAFT_KINDS] = {0.05, 0.1,  0.15, 0.25, 0.35,
+                                                     0.45, 0.55, 0.65, 0.75, 0.85};
 static const double first_weight = 4.0;
-static const double memory_share = 0.97; /* of older tokens, with each new one */
-static const double least_gain = 1.04;   /* less is not worth a larger pass */
-static const double unknown_share = 0.1; /* of a pass, for each further row of one not measured */
-static const double share_of_new = 0.25; /* of a measurement */
-static const double outlier = 2.0;       /* longer ones count as this many times what was known */
-static const double retried = 1.0 / 512; /* how much cheaper a size becomes that is not tried */
-static const double unproven = 1.0 / 64; /* the same of one with few measurements */
+static const double memory_share = 0.97;  /* of older tokens, with each new one */
+static const double least_gain = 1.06;    /* less is not worth a larger pass */
+static const double unknown_share = 0.25; /* of a pass, for each further row of one not measured */
+static const double share_of_new = 0.25;  /* of a measurement */
+static const double outlier = 2.0;        /* longer ones count as this many times what was known */
+static const double retried = 1.0 / 2048; /* how much cheaper a size becomes that is not tried */
+static const double unproven = 1.0 / 512; /* the same of one with few measurements */
 static const uint32_t few = 3;
 
 /* ---- what passes cost ---------------------------------------------------------------------- */
