@@ -371,6 +371,7 @@ void tern_bench_call(tern_bench_operands *o) {
         break;
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
+    case TERN_OP_GATE_GELU:
         o->row->fn.gate(o->in0, o->in1, n, o->out);
         break;
     case TERN_OP_LAYERNORM:
@@ -382,9 +383,6 @@ void tern_bench_call(tern_bench_operands *o) {
     case TERN_OP_BIAS_GELU:
     case TERN_OP_BIAS_TANH:
         o->row->fn.bias(o->in0, o->in1, n, o->out);
-        break;
-    case TERN_OP_TANH:
-        o->row->fn.tanh(o->in0, n, o->out);
         break;
     case TERN_OP_ADD:
         o->row->fn.add(o->out, o->in1, n);
@@ -398,7 +396,7 @@ void tern_bench_call(tern_bench_operands *o) {
     case TERN_OP_GEMV_SPARSE:
         o->row->fn.gemv_sparse(&o->sparse, o->in0, 0, o->shape.rows, o->out);
         break;
-    default: /* to another precision */
+    default: /* tanh, and to another precision, whose functions have its form */
         o->row->fn.tanh(o->in0, n, o->out);
     }
 }

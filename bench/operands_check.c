@@ -83,6 +83,7 @@ static void call_reference(tern_bench_operands *o) {
         break;
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
+    case TERN_OP_GATE_GELU:
         tern_ref_gate(tern_ref_activation_of(o->row->op), o->in0, o->in1, n, o->expected);
         break;
     case TERN_OP_LAYERNORM:

@@ -173,7 +173,7 @@ static void test_same_logits(void **state) {
         params.layout = layouts[i];
         check_round_trip("bitnet-tiny-odd", params);
     }
-    assert_int_equal(count_files("image-"), 19 + 3);
+    assert_int_equal(count_files("image-"), 20 + 3);
 }
 
 /* What the image depends on, and what it does not. */

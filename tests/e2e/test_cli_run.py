@@ -533,7 +533,7 @@ class Environment(WithModel):
         """Known options without effect: a remark on standard error, the same answer."""
         plain = tern("run", "-m", self.model, "-p", "abc", "-n", 4)
         hints = ("-ngl", 99, "--no-mmap", "--mlock", "--precision", "int4w")
-        said = tern("run", "-m", self.model, "-p", "abc", "-n", 4, *hints, env={"IE_PRECISION": "int2w"})
+        said = tern("run", "-m", self.model, "-p", "abc", "-n", 4, *hints, env={"IE_ACT_PREC": "fp8"})
         self.assertEqual((said.returncode, said.stdout), (0, plain.stdout))
         self.assertEqual(len(said.stderr.splitlines()), 5)
         self.assertEqual(plain.stderr, b"")
