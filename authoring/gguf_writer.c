@@ -45,8 +45,10 @@ static void output_padding(tern_gguf_writer *w, uint64_t bytes_before) {
         output(w, zeros, (size_t)(w->alignment - rest));
 }
 
-/* Prepares for the next tensor, if there is one. Every tensor has at least one byte. */
+/* Prepares for the next tensor that has bytes, if there is one. */
 static void start_tensor(tern_gguf_writer *w) {
+    while (w->current < w->n_tensors && w->tensors[w->current].bytes == 0)
+        w->current++;
     if (w->current < w->n_tensors)
         w->left = w->tensors[w->current].bytes;
 }

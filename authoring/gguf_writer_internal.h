@@ -14,6 +14,7 @@ typedef struct tern_gguf_described {
     uint64_t ne[4];
     uint64_t bytes;
     tern_int4_rows int4; /* of a tensor of an IEBIN folder */
+    uint64_t shared; /* bytes that it has elsewhere (tern_iebin_share_last); `bytes` is 0 then */
 } tern_gguf_described;
 
 typedef struct tern_byte_list {

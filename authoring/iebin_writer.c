@@ -82,10 +82,13 @@ static void add_tensor(tern_gguf_writer *w, const tern_gguf_described *t, uint64
     text_name(out, "shape");
     for (uint32_t d = t->n_dims; d-- > 0;)
         text_print(out, "%c%" PRIu64, d + 1 == t->n_dims ? '[' : ',', t->ne[d]);
-    text_print(out,
-               "],\"file\":\"" TERN_IEBIN_DATA "\",\"file_data_offset\":%" PRIu64
-               ",\"nbytes\":%" PRIu64,
-               offset, t->bytes);
+    if (t->shared > 0)
+        text_print(out, "],\"dedup\":true,\"nbytes\":%" PRIu64, t->shared);
+    else
+        text_print(out,
+                   "],\"file\":\"" TERN_IEBIN_DATA "\",\"file_data_offset\":%" PRIu64
+                   ",\"nbytes\":%" PRIu64,
+                   offset, t->bytes);
     if (t->type == TERN_GGUF_INT4_TYPE)
         add_int4(t, out);
 }
@@ -100,6 +103,14 @@ void tern_iebin_put_int4(tern_gguf_writer *w, const char *name, uint32_t n_dims,
                          rows * tern_int4_row_bytes(form, (size_t)ne[0]));
     if (!tern_gguf_writer_failed(w) && w->n_tensors > before)
         w->tensors[before].int4 = *form;
+}
+
+void tern_iebin_share_last(tern_gguf_writer *w) {
+    if (tern_gguf_writer_failed(w) || w->n_tensors == 0)
+        return;
+    tern_gguf_described *t = &w->tensors[w->n_tensors - 1];
+    t->shared = t->bytes;
+    t->bytes = 0;
 }
 
 static void describe(tern_gguf_writer *w, text *out) {

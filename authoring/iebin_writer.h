@@ -29,4 +29,10 @@ TERN_MUST_CHECK tern_status tern_iebin_writer_new(const char *folder, tern_out_m
 void tern_iebin_put_int4(tern_gguf_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
                          const tern_int4_rows *form);
 
+/*
+ * The tensor that was described last has its bytes elsewhere, as model.dedup.json of the folder
+ * says (runtime/gguf/dedup.h): no data follow for it.
+ */
+void tern_iebin_share_last(tern_gguf_writer *w);
+
 #endif

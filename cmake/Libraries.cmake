@@ -77,7 +77,7 @@ target_compile_definitions(tern_receipts PRIVATE ${TERN_SIGN_DEFINITIONS})
 target_link_libraries(tern_receipts PUBLIC tern tern_json_tree PRIVATE tern_probes
                       ${TERN_SIGN_LIBRARIES})
 
-file(GLOB authoring_sources CONFIGURE_DEPENDS authoring/*.c authoring/convert/*.c)
+file(GLOB authoring_sources CONFIGURE_DEPENDS authoring/*.c authoring/convert/*.c authoring/dedup/*.c)
 add_library(tern_authoring STATIC ${authoring_sources})
 target_include_directories(tern_authoring PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(tern_authoring PUBLIC tern PRIVATE tern_json_tree)

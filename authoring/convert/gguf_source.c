@@ -141,7 +141,7 @@ bool convert_is_model(const char *path) {
     if (!tern_iebin_is(path))
         return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
     tern_gguf *file = NULL;
-    const tern_status status = tern_iebin_open(path, &file, NULL);
+    const tern_status status = tern_iebin_open(path, NULL, &file, NULL);
     const bool keys =
         status != TERN_OK || tern_gguf_value_count(file) > 0; /* or opening tells why */
     tern_gguf_close(&file);

@@ -116,7 +116,7 @@ static tern_status name_tensor(const tern_gguf *list, const tern_gguf_tensor *t,
 }
 
 static tern_status open_list(hf_files *f, const char *path, tern_error *err) {
-    tern_status status = tern_iebin_open(path, &f->list, err);
+    tern_status status = tern_iebin_open(path, NULL, &f->list, err);
     if (status != TERN_OK)
         return status;
     const size_t n = tern_gguf_tensor_count(f->list);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tern/dedup.h"
 #include "tern/kernels.h"
 #include "tern/span.h"
 #include "tern/status.h"
@@ -48,7 +49,8 @@ typedef struct tern_gguf_value {
                                string: its u64 length, see tern_gguf_next_string */
 } tern_gguf_value;
 
-/* How a row of an int4 tensor lies in its bytes (docs/formats.md): only lists of tensors have any. */
+/* How a row of an int4 tensor lies in its bytes (docs/formats.md): only lists of tensors have any.
+ */
 typedef struct tern_int4_rows {
     uint64_t group;       /* columns that share a scale; 0: no int4 tensor */
     bool zero_points;     /* a byte for each group; without them zero is code 8 */
@@ -100,6 +102,16 @@ const char *tern_gguf_value_type_name(tern_gguf_type type);
  * changed while it is open: see tern_gguf_unchanged.
  */
 TERN_MUST_CHECK tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err);
+
+/*
+ * The same, with shared bytes of an IEBIN folder as params say (tern/dedup.h). With
+ * TERN_DEDUP_STRICT a file that cannot have any is TERN_ERR_STRICT.
+ */
+TERN_MUST_CHECK tern_status tern_gguf_open_shared(const char *path, const tern_dedup_params *params,
+                                                  tern_gguf **out, tern_error *err);
+
+/* What came of it; the problem is owned by the file. */
+tern_dedup_info tern_gguf_dedup(const tern_gguf *file);
 
 /* TERN_ERR_CHANGED when the file, or a further part of it, was written to since it was opened.
  * Parsed bytes never are. */

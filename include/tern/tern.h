@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tern/dedup.h"
 #include "tern/kernels.h"
 #include "tern/status.h"
 #include "tern/tokenizer.h"
@@ -72,6 +73,7 @@ typedef struct tern_model_params {
     const char
         *activations; /* precision of activations (docs/numerics.md): "int8", "fp8",
                          "fp8-e5m2", "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
+    tern_dedup_params dedup; /* tensors that are made of shared bytes; changes no bit */
 } tern_model_params;
 
 tern_model_params tern_model_params_default(void);
@@ -89,6 +91,9 @@ const tern_topology *tern_model_topology(const tern_model *model);
 
 /* Frees *model and sets it to NULL. Sessions of it must have been freed. NULL is fine. */
 void tern_model_free(tern_model **model);
+
+/* What came of tensors that are made of shared bytes; the problem is owned by the model. */
+tern_dedup_info tern_model_dedup(const tern_model *model);
 
 typedef struct tern_model_info {
     const char *path, *architecture, *name; /* owned by the model; name may be "" */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/word_list.h"
+#include "runtime/gguf/dedup.h"
 #include "runtime/gguf/iebin_internal.h"
 
 enum { PATH_BYTES = 4096 };
@@ -148,7 +149,7 @@ static tern_status check_places(tern_gguf *file, tern_error *err) {
     qsort(by_place, file->n_tensors, sizeof by_place[0], compare_places);
     for (size_t i = 1; i < file->n_tensors; i++) {
         const tern_gguf_tensor *t = by_place[i - 1], *next = by_place[i];
-        if (t->extent > (uintptr_t)next->data - (uintptr_t)t->data)
+        if (t->data != NULL && t->extent > (uintptr_t)next->data - (uintptr_t)t->data)
             return tern_fail(err, TERN_ERR_TENSOR_OVERLAP,
                              "%s: tensors '%.*s' and '%.*s' overlap in their file", file->name,
                              TERN_SPAN_ARG(t->name), TERN_SPAN_ARG(next->name));
@@ -184,8 +185,7 @@ static tern_status read_tensors(tern_iebin_reading *r, tern_error *err) {
     return status;
 }
 
-/* The list's text as JSON, in memory of the file's own: names of tensors lie in it. */
-static tern_status read_text(tern_gguf *file, tern_json *json, tern_error *err) {
+tern_status tern_iebin_text(tern_gguf *file, tern_json *json, tern_error *err) {
     if (file->size > TERN_IEBIN_MAX_BYTES)
         return tern_fail(err, TERN_ERR_COUNT, "%s: %zu bytes, at most %d are read", file->name,
                          file->size, TERN_IEBIN_MAX_BYTES);
@@ -197,9 +197,9 @@ static tern_status read_text(tern_gguf *file, tern_json *json, tern_error *err) 
 }
 
 tern_status tern_iebin_parse(tern_gguf *list, tern_iebin_opener *opener, void *user,
-                             tern_gguf **out, tern_error *err) {
+                             const tern_dedup_params *shared, tern_gguf **out, tern_error *err) {
     tern_json json = {.bytes = NULL};
-    tern_status status = read_text(list, &json, err);
+    tern_status status = tern_iebin_text(list, &json, err);
     if (status == TERN_OK && json.values->type != TERN_JSON_OBJECT)
         status = tern_fail(err, TERN_ERR_JSON, "%s: is no object", list->name);
     tern_iebin_reading r = {.file = list, .root = json.values, .opener = opener, .user = user};
@@ -209,6 +209,8 @@ tern_status tern_iebin_parse(tern_gguf *list, tern_iebin_opener *opener, void *u
         status = read_keys(&r, err);
     if (status == TERN_OK)
         status = read_tensors(&r, err);
+    if (status == TERN_OK)
+        status = tern_dedup_apply(&r, shared, err);
     list->text = json.bytes;
     json.bytes = NULL;
     tern_json_free(&json);
@@ -251,11 +253,12 @@ static tern_status open_beside(void *user, const char *name, tern_gguf **out, te
     return open_raw(path, out, err);
 }
 
-tern_status tern_iebin_open(const char *path, tern_gguf **out, tern_error *err) {
+tern_status tern_iebin_open(const char *path, const tern_dedup_params *shared, tern_gguf **out,
+                            tern_error *err) {
     char list[PATH_BYTES];
     tern_gguf *raw;
     if (!list_path(path, list))
         return tern_fail(err, TERN_ERR_IO, "%.64s: no folder with a list of tensors", path);
     const tern_status status = open_raw(list, &raw, err);
-    return status == TERN_OK ? tern_iebin_parse(raw, open_beside, list, out, err) : status;
+    return status == TERN_OK ? tern_iebin_parse(raw, open_beside, list, shared, out, err) : status;
 }

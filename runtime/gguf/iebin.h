@@ -32,9 +32,11 @@ bool tern_iebin_is(const char *path);
  * their files, none overlaps another, no name occurs twice. *out has no keys when the list names no
  * file of keys. TERN_ERR_IO, TERN_ERR_TRUNCATED, TERN_ERR_COUNT, TERN_ERR_JSON, TERN_ERR_VERSION,
  * TERN_ERR_STRING, TERN_ERR_TENSOR_SHAPE, _RANGE, _OVERLAP, _DUPLICATE; TERN_ERR_PARTS when the
- * file of keys holds tensors, and the errors of reading it.
+ * file of keys holds tensors, and the errors of reading it. Tensors may be made of shared bytes, as
+ * `shared` says (dedup.h); NULL: where the folder holds them in no other way.
  */
-TERN_MUST_CHECK tern_status tern_iebin_open(const char *path, tern_gguf **out, tern_error *err);
+TERN_MUST_CHECK tern_status tern_iebin_open(const char *path, const tern_dedup_params *shared,
+                                            tern_gguf **out, tern_error *err);
 
 /*
  * A file whose bytes mean nothing by themselves: no keys, no tensors. Takes the map over, which
@@ -49,6 +51,7 @@ typedef tern_status tern_iebin_opener(void *user, const char *name, tern_gguf **
 
 /* tern_iebin_open for a list that tern_gguf_raw made; takes it over, also when it fails. */
 TERN_MUST_CHECK tern_status tern_iebin_parse(tern_gguf *list, tern_iebin_opener *opener, void *user,
-                                             tern_gguf **out, tern_error *err);
+                                             const tern_dedup_params *shared, tern_gguf **out,
+                                             tern_error *err);
 
 #endif

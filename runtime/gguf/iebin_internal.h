@@ -21,6 +21,9 @@ typedef struct tern_iebin_reading {
 tern_status tern_iebin_file(tern_iebin_reading *r, const tern_json_value *name, tern_gguf **out,
                             tern_error *err);
 
+/* The text of a raw file as JSON, in memory of its own. */
+tern_status tern_iebin_text(tern_gguf *file, tern_json *json, tern_error *err);
+
 /* Reads entry number `index` of the list into *t. Its file counts it. */
 tern_status tern_iebin_tensor(tern_iebin_reading *r, const tern_json_value *entry, size_t index,
                               tern_gguf_tensor *t, tern_error *err);

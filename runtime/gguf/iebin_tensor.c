@@ -151,6 +151,10 @@ static tern_status read_range(entry_reading *e, tern_iebin_reading *r) {
     tern_gguf *file;
     uint64_t offset = 0;
     tern_status status = find_alias(e, names, &at);
+    if (status == TERN_OK && at == NULL && tern_json_is_true(tern_json_get(e->entry, "dedup")))
+        return t->bytes > 0 && t->type != TERN_GGUF_SPARSE_TYPE
+                   ? TERN_OK /* without data: dedup.h finds its bytes */
+                   : wrong(e, TERN_ERR_TENSOR_TYPE, "'dedup' needs a type that is known");
     if (status == TERN_OK && (at == NULL || !read_size(at, &offset)))
         status = wrong(e, TERN_ERR_JSON, "'file_data_offset' is no offset");
     if (status == TERN_OK)

@@ -24,6 +24,16 @@ enum {
     TERN_GGUF_SHOWN_BYTES = 96      /* of a key or name in a message */
 };
 
+/* Memory that holds tensors which are made of shared bytes (dedup.h). */
+typedef struct tern_dedup_store {
+    uint8_t *memory;
+    size_t memory_bytes;
+    uint8_t *mapped; /* of a file without a name */
+    size_t mapped_bytes;
+    tern_dedup_info info;
+    char *problem; /* owned; what info.problem says */
+} tern_dedup_store;
+
 struct tern_gguf {
     char *name;           /* owned */
     const uint8_t *bytes; /* the whole file */
@@ -39,7 +49,8 @@ struct tern_gguf {
     size_t n_own;                     /* of the tensors, those in this file: the first ones */
     tern_gguf **others;               /* [n_others] the further parts of a split model, owned */
     size_t n_others;
-    char *text; /* of a list that is no GGUF file: names lie in it; owned */
+    char *text;             /* of a list that is no GGUF file: names lie in it; owned */
+    tern_dedup_store dedup; /* of a list: tensors that are made of shared bytes */
 };
 
 /* Read position while a file is being parsed; `left` bytes from `at` on have not been read. */
@@ -121,6 +132,9 @@ tern_status tern_gguf_open_file(const char *path, tern_gguf **out, tern_error *e
  * write it.
  */
 tern_status tern_gguf_complete(tern_gguf **file, tern_error *err);
+
+/* Unmaps and frees what it holds, and zeroes it. */
+void tern_dedup_store_free(tern_dedup_store *store);
 
 /* Bytes of one value of a metadata type; strings and arrays count their smallest form. */
 size_t tern_gguf_scalar_bytes(tern_gguf_type type);

@@ -53,9 +53,10 @@ tern_status tern_gguf_open_file(const char *path, tern_gguf **out, tern_error *e
 }
 
 /* A model needs keys; weights alone are for the converter, which knows what lies beside them. */
-static tern_status open_list(const char *path, tern_gguf **out, tern_error *err) {
+static tern_status open_list(const char *path, const tern_dedup_params *params, tern_gguf **out,
+                             tern_error *err) {
     tern_gguf *file;
-    const tern_status status = tern_iebin_open(path, &file, err);
+    const tern_status status = tern_iebin_open(path, params, &file, err);
     if (status != TERN_OK)
         return status;
     if (file->n_values == 0) {
@@ -72,10 +73,23 @@ static tern_status open_list(const char *path, tern_gguf **out, tern_error *err)
 }
 
 tern_status tern_gguf_open(const char *path, tern_gguf **out, tern_error *err) {
+    return tern_gguf_open_shared(path, NULL, out, err);
+}
+
+tern_dedup_info tern_gguf_dedup(const tern_gguf *file) {
+    return file->dedup.info;
+}
+
+tern_status tern_gguf_open_shared(const char *path, const tern_dedup_params *params,
+                                  tern_gguf **out, tern_error *err) {
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_gguf_open: NULL argument");
     if (tern_iebin_is(path))
-        return open_list(path, out, err);
+        return open_list(path, params, out, err);
+    if (params != NULL && params->use == TERN_DEDUP_STRICT)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "strict: %s: is no folder with a list of tensors, so it shares no bytes",
+                         path);
     tern_gguf *file;
     tern_status status = tern_gguf_open_file(path, &file, err);
     if (status == TERN_OK)
@@ -112,6 +126,7 @@ void tern_gguf_close(tern_gguf **file) {
     free(f->by_key);
     free(f->by_name);
     free(f->text);
+    tern_dedup_store_free(&f->dedup);
     free(f->name);
     free(f);
     *file = NULL;
@@ -122,8 +137,9 @@ void tern_gguf_drop_pages(const tern_gguf *file, const tern_gguf_tensor *tensor)
 }
 
 void tern_gguf_drop_range(const tern_gguf *file, const void *data, uint64_t bytes) {
-    if (file->map == NULL)
-        return;
+    const uintptr_t memory = (uintptr_t)file->dedup.memory;
+    if (file->map == NULL || (uintptr_t)data - memory < file->dedup.memory_bytes)
+        return; /* memory of its own cannot be read again from a file */
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t first = ((uintptr_t)data + page - 1) / page * page;
     const uintptr_t end = ((uintptr_t)data + bytes) / page * page;

@@ -320,7 +320,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
         (s = tern_topology_for(&m->places, &m->topology, err)) ||
         (s = tern_places_check(m->topology, &m->places, err)))
         return s; /* what was asked for cannot be, whatever the file holds */
-    if ((s = tern_gguf_open(path, &m->file, err)) ||
+    if ((s = tern_gguf_open_shared(path, &params->dedup, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) ||
         (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
         (s = select_rows(m, err)))
@@ -376,6 +376,10 @@ const tern_topology *tern_model_topology(const tern_model *m) {
 
 tern_status tern_model_unchanged(const tern_model *model, tern_error *err) {
     return tern_gguf_unchanged(model->file, err);
+}
+
+tern_dedup_info tern_model_dedup(const tern_model *model) {
+    return tern_gguf_dedup(model->file);
 }
 
 void tern_model_free(tern_model **model) {

@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input files = {.data = data + n, .size = size - n};
     if (tern_gguf_raw(data, n, NULL, "fuzz", &list, &err) != TERN_OK)
         abort();
-    const tern_status status = tern_iebin_parse(list, open_file, &files, &file, &err);
+    const tern_status status = tern_iebin_parse(list, open_file, &files, NULL, &file, &err);
     if ((status == TERN_OK) != (file != NULL) || (status != TERN_OK && err.message[0] == '\0'))
         abort();
     if (file != NULL)

@@ -227,6 +227,20 @@ static const command_spec commands[COMMAND_COUNT] = {
                     "With FILE that file and its contents, where no other file has the same;\n"
                     "without it all that is here of the repository.\n",
                     "  tern rm Qwen/Qwen3-0.6B-GGUF\n"},
+    [COMMAND_DEDUP] =
+        {"dedup", "MODEL [OUT]", 1, 2, "write a model without the bytes that it holds twice",
+         "Finds tensors, and blocks of 64 KiB, that are equal to others of the model or of --base, "
+         "or\n"
+         "differ in few bytes, and writes OUT, an IEBIN folder that has them once. What OUT gives "
+         "is\n"
+         "the same model to the bit. Prints what is saved, which may be nothing; --plan writes "
+         "nothing.\n"
+         "docs/dedup.md has the files.\n",
+         "  tern dedup tuned.gguf tuned-folder --base base.gguf\n"
+         "  tern dedup model.gguf --plan --json\n"
+         "  tern dedup folder --out-prefix folder/model --groups groups.json --tensor-map "
+         "map.json\n",
+         .files = {FILE_READ, FILE_WRITTEN}},
     [COMMAND_CONVERT] =
         {"convert", "FOLDER [OUT]", 1, 2,
          "make a model of a Hugging Face folder, or an IEBIN folder",

@@ -37,20 +37,6 @@ const environment_name *environment_other(size_t i) {
     return i < sizeof others / sizeof *others ? &others[i] : NULL;
 }
 
-static const option_spec unused[] = {
-    {"IE_DEDUP", .type = OPTION_SWITCH, .help = "sharing equal parts of weights"},
-    {"IE_DEDUP_STRICT", .type = OPTION_SWITCH, .help = "failing where parts are not shared"},
-    {"IE_DEDUP_POLICY", .type = OPTION_CHOICE, .choices = "lossless",
-     .help = "which parts are shared"},
-    {"IE_DEDUP_CACHE_MB", .type = OPTION_INTEGER, .max = UINT64_C(1) << 40,
-     .help = "memory for shared parts"},
-    {"IE_DEDUP_DEBUG", .type = OPTION_SWITCH, .help = "what is said of shared parts"},
-};
-
-const option_spec *environment_unused(size_t i) {
-    return i < sizeof unused / sizeof *unused ? &unused[i] : NULL;
-}
-
 /* What tests and tools of the source tree read. */
 static const char *const prefixes[] = {"TERN_TEST_", "TERN_FUZZ_", "TERN_FAULTS_", "TERN_EMULATE"};
 
@@ -161,7 +147,7 @@ static bool has_prefix(const char *name) {
     return false;
 }
 
-static tern_status check_names(tern_error *err) {
+tern_status environment_check(tern_error *err) {
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         const size_t n = strcspn(*entry, "=");
         if (strncmp(*entry, "TERN_", 5) != 0 || (*entry)[n] == '\0' || (*entry)[n + 1] == '\0')
@@ -173,22 +159,4 @@ static tern_status check_names(tern_error *err) {
             return refuse_name(name, err);
     }
     return TERN_OK;
-}
-
-static tern_status check_unused(tern_error *err) {
-    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
-        const char *text = getenv(unused[i].name);
-        if (text != NULL && text[0] != '\0' && !option_accepts(&unused[i], text)) {
-            char expected[128];
-            option_expectation(&unused[i], expected, sizeof expected);
-            return tern_fail(err, TERN_ERR_ARG, "%s wants %s, not '%.100s'", unused[i].name,
-                             expected, text);
-        }
-    }
-    return TERN_OK;
-}
-
-tern_status environment_check(tern_error *err) {
-    const tern_status status = check_names(err);
-    return status == TERN_OK ? check_unused(err) : status;
 }

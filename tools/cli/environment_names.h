@@ -20,15 +20,9 @@ typedef struct environment_name {
 const environment_name *environment_other(size_t i);
 
 /*
- * Number i of the variables of other programs for things that tern does not have; NULL after the
- * last. `name` is the variable's, `help` what it stands for. Values are checked, nothing follows.
- */
-const option_spec *environment_unused(size_t i);
-
-/*
- * Looks at all variables: TERN_ERR_ARG for a name that begins with TERN_ and is not known, and for
- * a value that a variable without effect cannot have. Empty variables count as not set, and what a
- * container platform sets for a service of the name "tern" (TERN_PORT=tcp://...) as not there.
+ * Looks at all variables: TERN_ERR_ARG for a name that begins with TERN_ and is not known.
+ * Empty variables count as not set, and what a container platform sets for a service of the name
+ * "tern" (TERN_PORT=tcp://...) as not there.
  */
 TERN_MUST_CHECK tern_status environment_check(tern_error *err);
 

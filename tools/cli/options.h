@@ -36,6 +36,7 @@
     X(KEYGEN, keygen)                                                                              \
     X(TOKENIZE, tokenize)                                                                          \
     X(CROSSVAL, crossval)                                                                          \
+    X(DEDUP, dedup)                                                                                \
     X(CONVERT, convert)                                                                            \
     X(CHAT_TEMPLATE, chat_template)                                                                \
     X(PULL, pull)                                                                                  \
@@ -167,6 +168,10 @@ typedef enum option_id {
     OPT_KEEP,
     OPT_DENSE,
     OPT_PLAN,
+    OPT_BASE,
+    OPT_GROUPS,
+    OPT_TENSOR_MAP,
+    OPT_OUT_PREFIX,
     OPT_THREADS,
     OPT_AFFINITY,
     OPT_USE_AFFINITY,
@@ -177,6 +182,11 @@ typedef enum option_id {
     OPT_DISABLE,
     OPT_LAYOUT,
     OPT_EXACT_HEAD,
+    OPT_DEDUP,
+    OPT_DEDUP_STRICT,
+    OPT_DEDUP_POLICY,
+    OPT_DEDUP_CACHE,
+    OPT_DEDUP_DEBUG,
     OPT_NO_TUNE,
     OPT_CACHE,
     OPT_I2S_LAYOUT,

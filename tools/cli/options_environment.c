@@ -56,12 +56,6 @@ static void remark_variables(const options *o, FILE *out) {
     for (int id = 0; id < OPT_COUNT; id++)
         if (option_applies((option_id)id, o->command))
             remark_ignored(option_describe((option_id)id), out);
-    const option_spec *spec;
-    for (size_t i = 0; (spec = environment_unused(i)) != NULL; i++) {
-        const char *text = getenv(spec->name);
-        if (text != NULL && text[0] != '\0')
-            fprintf(out, "tern: %s has no effect: tern does not have it\n", spec->name);
-    }
 }
 
 void options_print_remarks(const options *o, FILE *out) {

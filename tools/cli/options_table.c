@@ -23,11 +23,12 @@ enum {
     RECEIPTS = 1 << COMMAND_VERIFY,
     TOKENIZE = 1 << COMMAND_TOKENIZE,
     CONVERT = 1 << COMMAND_CONVERT,
+    DEDUP = 1 << COMMAND_DEDUP,
     TEMPLATE = 1 << COMMAND_CHAT_TEMPLATE,
     PULL = 1 << COMMAND_PULL,
     LIST = 1 << COMMAND_LIST,
     RECODES = QUANTIZE | CONVERT, /* commands that write a model */
-    WRITES = RECODES | SYNTH | RUN | BENCH | LOGITS | IMATRIX |
+    WRITES = RECODES | DEDUP | SYNTH | RUN | BENCH | LOGITS | IMATRIX |
              PERPLEXITY, /* commands that write other files */
     EVALUATES =
         SAMPLES | LOGITS | BENCH | PERPLEXITY | CROSSVAL | IMATRIX, /* commands that run a model */
@@ -399,8 +400,20 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_DENSE] = {"dense", 0, NULL, "R,C", OPTION_TEXT, .one_call = true, .commands = CONVERT,
                    .help = "the first operand is a file of R x C floats, OUT a file of its sparse "
                            "blocks"},
-    [OPT_PLAN] = {"plan", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = RECODES,
+    [OPT_PLAN] = {"plan", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                  .commands = RECODES | DEDUP,
                   .help = "write nothing; print what each tensor would become and what it saves"},
+    [OPT_BASE] = {"base", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .one_call = true,
+                  .commands = DEDUP,
+                  .help = "a model that shares bytes with this one; OUT gets a link to it"},
+    [OPT_GROUPS] = {"groups", 0, NULL, "FILE", OPTION_TEXT, .fallback = "auto", .one_call = true,
+                    .commands = DEDUP,
+                    .help = "which tensors share bytes: a groups.indices.json; auto finds them"},
+    [OPT_TENSOR_MAP] = {"tensor-map", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
+                        .one_call = true, .commands = DEDUP, .help = "names for --groups"},
+    [OPT_OUT_PREFIX] = {"out-prefix", 0, NULL, "PREFIX", OPTION_TEXT, .one_call = true,
+                        .commands = DEDUP,
+                        .help = "write the shared bytes alone: PREFIX.defaults.bin and its kin"},
     [OPT_THREADS] = {"threads", 0, NULL, "N", OPTION_INTEGER, .max = 1024,
                      .variables = "RAYON_NUM_THREADS", .fallback = "0",
                      .commands = EVALUATES | RECODES | RECEIPTS | TUNE | KERNELS,
@@ -438,6 +451,21 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_EXACT_HEAD] = {"exact-head", 0, NULL, NULL, OPTION_SWITCH,
                         .commands = EVALUATES | INSPECT | KERNELS,
                         .help = "read a float head as a whole for each token; the same tokens"},
+    [OPT_DEDUP] = {"dedup", 0, NULL, NULL, OPTION_SWITCH, .variables = "IE_DEDUP",
+                   .commands = EVALUATES | INSPECT,
+                   .help = "use shared bytes also where the folder has its own. Changes no bit"},
+    [OPT_DEDUP_STRICT] = {"dedup-strict", 0, NULL, NULL, OPTION_SWITCH,
+                          .variables = "IE_DEDUP_STRICT", .commands = EVALUATES | INSPECT,
+                          .help = "the same, and fail where that cannot be"},
+    [OPT_DEDUP_POLICY] = {"dedup-policy", 0, NULL, "POLICY", OPTION_CHOICE, .choices = "lossless",
+                          .variables = "IE_DEDUP_POLICY", .fallback = "lossless",
+                          .commands = EVALUATES | INSPECT, .help = "what may get lost: nothing"},
+    [OPT_DEDUP_CACHE] = {"dedup-cache", 0, NULL, "MIB", OPTION_INTEGER, .max = UINT64_C(1) << 40,
+                         .variables = "IE_DEDUP_CACHE_MB", .fallback = "1024",
+                         .commands = EVALUATES | INSPECT,
+                         .help = "memory for shared tensors; the rest goes to a file in TMPDIR"},
+    [OPT_DEDUP_DEBUG] = {"dedup-debug", 0, NULL, NULL, OPTION_SWITCH, .variables = "IE_DEDUP_DEBUG",
+                         .commands = EVALUATES | INSPECT, .help = "say what bytes were shared"},
     [OPT_NO_TUNE] = {"no-tune", 0, NULL, NULL, OPTION_SWITCH,
                      .commands = EVALUATES | INSPECT | KERNELS,
                      .help = "kernels and layouts in the table's order, not as measured here"},
@@ -516,7 +544,7 @@ static const option_spec table[OPT_COUNT] = {
                            .help = "fail without -m, do not fall back to the small model"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH,
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
-                              IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE | LIST,
+                              IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE | LIST | DEDUP,
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
                      .commands = RECODES | RUN | BENCH | SYNTH | PERPLEXITY | IMATRIX | TOKENIZE |

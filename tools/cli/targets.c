@@ -101,7 +101,7 @@ static int check_target(const options *o, const char *path) {
 /* Whether what the command writes is a folder, of which only known files are replaced. */
 static bool is_folder(const options *o) {
     const char *to = option_applies(OPT_TO, o->command) ? options_text(o, OPT_TO) : NULL;
-    return to != NULL && strcmp(to, "iebin") == 0;
+    return o->command == COMMAND_DEDUP || (to != NULL && strcmp(to, "iebin") == 0);
 }
 
 /* The files in a folder that exists; one that does not is made later. */
@@ -111,7 +111,8 @@ static int check_folder(const options *o, const char *folder) {
     if (stat(folder, &info) != 0)
         return EXIT_DONE;
     if (!S_ISDIR(info.st_mode)) {
-        complain("%s: is a file; --to iebin writes a folder", folder);
+        complain("%s: is a file; %s writes a folder", folder,
+                 o->command == COMMAND_DEDUP ? "dedup" : "--to iebin");
         return EXIT_USAGE;
     }
     for (size_t i = 0; status == EXIT_DONE && i < TERN_IEBIN_FILES; i++) {

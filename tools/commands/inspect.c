@@ -85,6 +85,7 @@ static void try_model(inspection *n) {
     loader_report_unused(l->model, n->path);
     loader_report_doubt(l->model, n->path);
     loader_report_activations(l->model, n->path);
+    loader_report_dedup(n->o, l->model);
     loader_describe(n->o, l);
     tern_session_params session = tern_session_params_default();
     session.n_ctx = (uint32_t)options_integer(n->o, OPT_CONTEXT);
@@ -309,7 +310,7 @@ int cmd_inspect(const options *o) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }
-    if (tern_gguf_open(n.path, &n.file, &err) != TERN_OK)
+    if (tern_gguf_open_shared(n.path, &n.params.dedup, &n.file, &err) != TERN_OK)
         return complain_of_model(n.path, o->model_may_be_prompt, &err);
     count_types(&n);
     try_model(&n);

@@ -90,19 +90,6 @@ static void print_table(FILE *out, bool effective) {
 }
 
 /* What tern does not have. */
-static void print_unused(FILE *out) {
-    fprintf(out, "\n## Older names that change nothing\n"
-                 "These stand for things that tern does not have. A value that they could not have "
-                 "is an error; another changes nothing,\nwhich `--verbose` says.\n\n"
-                 "| variable | values | what it stands for |\n|---|---|---|\n");
-    const option_spec *spec;
-    for (size_t i = 0; (spec = environment_unused(i)) != NULL; i++) {
-        char expected[256];
-        option_expectation(spec, expected, sizeof expected);
-        fprintf(out, "| `%s` | %s | %s |\n", spec->name, expected, spec->help);
-    }
-}
-
 static void print_criteria(FILE *out) {
     fprintf(out, "\nDefaults in this table are those of the first command named where they differ. "
                  "AC: acceptance criteria that the variable\nbears on "
@@ -143,5 +130,4 @@ void page_print_environment(FILE *out) {
     const environment_name *other;
     for (size_t i = 0; (other = environment_other(i)) != NULL; i++)
         fprintf(out, "| `%s` | %s | %s |\n", other->name, other->values, other->meaning);
-    print_unused(out);
 }

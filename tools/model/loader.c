@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/model/loader.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,6 +127,26 @@ static void report_loading(const loaded *l) {
         remark("cache not used: %s\n", t->problem.message);
 }
 
+static tern_dedup_params dedup_params(const options *o) {
+    const uint64_t cache = options_integer(o, OPT_DEDUP_CACHE) << 20;
+    tern_dedup_params params = {.use = TERN_DEDUP_AUTO, .cache_bytes = cache > 0 ? cache : 1};
+    if (options_switch(o, OPT_DEDUP_STRICT))
+        params.use = TERN_DEDUP_STRICT;
+    else if (options_given(o, OPT_DEDUP))
+        params.use = options_switch(o, OPT_DEDUP) ? TERN_DEDUP_ON : TERN_DEDUP_OFF;
+    return params;
+}
+
+void loader_report_dedup(const options *o, const tern_model *model) {
+    const tern_dedup_info d = tern_model_dedup(model);
+    if (d.problem != NULL)
+        complain("%s: the folder's own bytes are used", d.problem);
+    if (d.tensors > 0 && (options_switch(o, OPT_DEDUP_DEBUG) || options_switch(o, OPT_VERBOSE)))
+        remark("shared bytes: %" PRIu64 " tensors of %" PRIu64 " bytes, %" PRIu64
+               " in place, %" PRIu64 " in memory, %" PRIu64 " in a file; %" PRIu64 " differ\n",
+               d.tensors, d.bytes, d.in_place, d.in_memory, d.in_file, d.exceptions);
+}
+
 tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(o, OPT_ISA);
@@ -135,6 +156,7 @@ tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
     params.cache = loader_cache(o, cache);
     params.tune = loader_tunes(o);
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
+    params.dedup = dedup_params(o);
     return params;
 }
 
@@ -200,6 +222,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     loader_report_unused(l->model, path);
     loader_report_doubt(l->model, path);
     loader_report_activations(l->model, path);
+    loader_report_dedup(o, l->model);
     report_refusals(l->model);
     loader_describe(o, l);
     tern_model_describe_loading(l->model, &l->loading);

@@ -70,6 +70,9 @@ void loader_report_doubt(const tern_model *model, const char *path);
 /* The same of a precision of activations that was asked for and is not used. */
 void loader_report_activations(const tern_model *model, const char *path);
 
+/* Tells why shared bytes are not used, and with --dedup-debug or --verbose what came of them. */
+void loader_report_dedup(const options *o, const tern_model *model);
+
 /* Fills tokenizer, info and kernels of *l from its open model. */
 void loader_describe(const options *o, loaded *l);
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "authoring/dedup/dedup.h"
+#include "runtime/gguf/iebin.h"
+
+tern_status dedup_open(const char *path, bool weights_alone, tern_gguf **out, tern_error *err) {
+    return weights_alone && tern_iebin_is(path) ? tern_iebin_open(path, NULL, out, err)
+                                                : tern_gguf_open(path, out, err);
+}
+
+void dedup_plan_free(dedup_plan *plan) {
+    free(plan->parts);
+    free(plan->shared);
+    *plan = (dedup_plan){.n = 0};
+}
+
+dedup_part *dedup_add(dedup_plan *plan, size_t tensor, uint64_t offset, uint64_t bytes) {
+    if (plan->n == plan->capacity) {
+        const size_t capacity = plan->capacity == 0 ? 256 : 2 * plan->capacity;
+        dedup_part *grown = realloc(plan->parts, capacity * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        plan->parts = grown;
+        plan->capacity = capacity;
+    }
+    dedup_part *part = &plan->parts[plan->n++];
+    *part = (dedup_part){.tensor = tensor,
+                         .offset = offset,
+                         .bytes = bytes,
+                         .like = DEDUP_NONE,
+                         .first_user = DEDUP_NONE,
+                         .next_user = DEDUP_NONE};
+    return part;
+}
+
+void dedup_make_like(dedup_plan *plan, size_t part, size_t literal) {
+    plan->parts[part].like = literal;
+    plan->parts[part].next_user = plan->parts[literal].first_user;
+    plan->parts[literal].first_user = part;
+}
+
+/* The parts of a tensor that stays as it is are nobody's default, so only numbers move. */
+static void drop_parts(dedup_plan *plan, size_t *moved) {
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        moved[i] = n;
+        if (plan->shared[plan->parts[i].tensor])
+            plan->parts[n++] = plan->parts[i];
+    }
+    plan->n = n;
+    for (size_t i = 0; i < n; i++) {
+        dedup_part *p = &plan->parts[i];
+        size_t *const links[] = {&p->like, &p->first_user, &p->next_user};
+        for (size_t k = 0; k < sizeof links / sizeof *links; k++)
+            if (*links[k] != DEDUP_NONE)
+                *links[k] = moved[*links[k]];
+    }
+}
+
+tern_status dedup_finish(dedup_plan *plan, tern_error *err) {
+    const size_t n = tern_gguf_tensor_count(plan->model);
+    size_t *moved = calloc(plan->n + 1, sizeof *moved); /* + 1: never of size 0 */
+    plan->shared = calloc(n + 1, sizeof *plan->shared);
+    if (moved == NULL || plan->shared == NULL) {
+        free(moved);
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to plan %zu tensors", n);
+    }
+    for (size_t i = 0; i < plan->n; i++) {
+        const dedup_part *p = &plan->parts[i];
+        if (p->like != DEDUP_NONE || p->base != NULL || p->first_user != DEDUP_NONE)
+            plan->shared[p->tensor] = true;
+    }
+    drop_parts(plan, moved);
+    free(moved);
+    return TERN_OK;
+}
