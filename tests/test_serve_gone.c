@@ -20,8 +20,9 @@
 
 enum { PROMPT = 300, PATIENCE = 30, SUBMITS = 64 /* more than all tests make */ };
 
-/* A step asks for the time when it begins, when it admits somebody, before and after its pass. */
-enum { CALLS = 4, FREE = 1 << 30 };
+/* A step asks for the time when it begins, when it admits somebody, before its pass, after it, when
+ * its tokens are picked, and for each of them. */
+enum { CALLS = 5, FREE = 1 << 30 };
 
 static struct {
     pthread_mutex_t lock;
