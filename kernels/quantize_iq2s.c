@@ -124,8 +124,10 @@ static void add_squares(const tern_iq2s_search *s, const float *x, const float *
 static double search_half(const tern_iq2s_search *s, const float *x, const float *w) {
     double largest = 0.0, best = 0.0, best_gain = 0.0;
     int entries[2];
-    for (int j = 0; j < HALF; j++)
-        largest = fmax(largest, fabs((double)x[j]));
+    for (int j = 0; j < HALF; j++) {
+        const double size = fabs((double)x[j]);
+        largest = size > largest ? size : largest; /* fmax crashes gcc 12 for aarch64 */
+    }
     for (int g = 0; g < GUESSES && largest > 0.0; g++) {
         double xv = 0.0, vv = 0.0;
         (void)encode_half(s, x, w, largest / (22 + 4 * g), entries);

@@ -318,9 +318,9 @@ SHIM = """
 #include <time.h>
 #include <sys/time.h>
 static long long away(void) {
-    static int turn;
+    static unsigned turn; /* without a period that the number of looks of an answer could have */
     static const long long jumps[] = {0, 86400, -86400LL * 365, 86400LL * 3650, -3600};
-    return jumps[__atomic_fetch_add(&turn, 1, __ATOMIC_RELAXED) % 5];
+    return jumps[(__atomic_fetch_add(&turn, 1, __ATOMIC_RELAXED) * 2654435761u >> 16) % 5];
 }
 int clock_gettime(clockid_t clock, struct timespec *t) {
     static int (*real)(clockid_t, struct timespec *);
