@@ -323,11 +323,13 @@ static size_t count_parts(const json_t *messages) {
 }
 
 /* What the model would see nothing of is told to those who wrote it. */
-static void note_unseen(const tern_tokenizer *tokenizer, const tern_conversation *c,
-                        ask_prompt *out) {
+static tern_status note_unseen(const tern_tokenizer *tokenizer, const tern_conversation *c,
+                               ask_prompt *out, tern_error *err) {
     size_t message;
-    if (tern_conversation_drops(tokenizer, c, &message))
+    const tern_status status = tern_conversation_drops(tokenizer, c, &message, err);
+    if (status == TERN_OK && message < c->n)
         (void)snprintf(out->unseen, sizeof out->unseen, "%s", c->messages[message].role);
+    return status;
 }
 
 /* Tokens of messages that were read. */
@@ -344,8 +346,7 @@ static bool tokenize_chat(const tern_tokenizer *tokenizer, const talk *t, const 
     if (out->n > 0 &&
         tern_conversation_tokenize(tokenizer, &c, out->ids, out->n, &out->n, &err) != TERN_OK)
         return ask_refuse_text(t->r, param, &err);
-    note_unseen(tokenizer, &c, out);
-    return true;
+    return note_unseen(tokenizer, &c, out, &err) == TERN_OK || ask_refuse_text(t->r, param, &err);
 }
 
 /* A template that writes no calls would leave them out. */

@@ -216,12 +216,13 @@ static void nothing_is_lost_silently(void **state) {
     tokenizer_fixture f;
     size_t i = 9, n = 0;
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
-    assert_false(tern_conversation_drops(f.t, &talk, &i));
+    assert_int_equal(tern_conversation_drops(f.t, &talk, &i, &f.err), TERN_ERR_TOKENIZER_DATA);
     assert_int_equal(tern_tokenizer_set_chat_format(f.t, "qa", &f.err), TERN_OK);
-    assert_true(tern_conversation_drops(f.t, &talk, &i));
+    assert_int_equal(tern_conversation_drops(f.t, &talk, &i, NULL), TERN_OK);
     assert_int_equal(i, 0);
     assert_int_equal(tern_tokenizer_set_chat_format(f.t, "llama2", &f.err), TERN_OK);
-    assert_false(tern_conversation_drops(f.t, &talk, &i));
+    assert_int_equal(tern_conversation_drops(f.t, &talk, &i, NULL), TERN_OK);
+    assert_int_equal(i, talk.n);
     for (size_t k = 0; k < 3; k++) {
         assert_int_equal(tern_conversation_tokenize(f.t, &wrong[k], NULL, 0, &n, &f.err),
                          TERN_ERR_CHAT);

@@ -119,10 +119,12 @@ TERN_MUST_CHECK tern_status tern_conversation_text(const tern_tokenizer *t,
                                                    tern_error *err);
 
 /*
- * Whether a message has a text of which the model would see nothing, as some formats leave the
- * system's out. *message is the first of those; false too when the conversation cannot be written.
+ * *message: the first message that has a text of which the model would see nothing, as some formats
+ * leave the system's out; c->n where there is none. Errors as those of tern_conversation_text.
  */
-bool tern_conversation_drops(const tern_tokenizer *t, const tern_conversation *c, size_t *message);
+TERN_MUST_CHECK tern_status tern_conversation_drops(const tern_tokenizer *t,
+                                                    const tern_conversation *c, size_t *message,
+                                                    tern_error *err);
 
 /* tern_conversation_tokenize of messages alone. */
 TERN_MUST_CHECK tern_status tern_chat_tokenize(const tern_tokenizer *t,

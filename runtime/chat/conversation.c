@@ -152,21 +152,23 @@ static bool is_blank(const char *text) {
     return text[strspn(text, " \t\n\v\f\r")] == '\0';
 }
 
-bool tern_conversation_drops(const tern_tokenizer *t, const tern_conversation *c, size_t *message) {
+tern_status tern_conversation_drops(const tern_tokenizer *t, const tern_conversation *c,
+                                    size_t *message, tern_error *err) {
     tern_marked_text text = {0};
-    bool drops = false;
-    if (t == NULL || c == NULL || message == NULL || write_text(t, c, &text, NULL) != TERN_OK) {
-        tern_marked_free(&text);
-        return false;
-    }
-    for (size_t i = 0; i < c->n && i < TERN_MARK_MESSAGES && !drops; i++) {
+    if (t == NULL || c == NULL || message == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_conversation_drops: NULL argument");
+    *message = c->n;
+    const tern_status status = write_text(t, c, &text, err);
+    for (size_t i = 0; i < c->n && i < TERN_MARK_MESSAGES && status == TERN_OK; i++) {
         const char *content = c->messages[i].content;
-        *message = i;
-        drops = content != NULL && !is_blank(content) &&
-                (text.size == 0 || memchr(text.marks, tern_mark_of_message(i), text.size) == NULL);
+        if (content != NULL && !is_blank(content) &&
+            (text.size == 0 || memchr(text.marks, tern_mark_of_message(i), text.size) == NULL)) {
+            *message = i;
+            break;
+        }
     }
     tern_marked_free(&text);
-    return drops;
+    return status;
 }
 
 tern_status tern_chat_tokenize(const tern_tokenizer *t, const tern_chat_message *messages,

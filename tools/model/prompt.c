@@ -108,7 +108,7 @@ int prompt_complain(const tern_tokenizer *t, const tern_error *err) {
 
 void prompt_tell_dropped(const tern_tokenizer *t, const tern_conversation *c) {
     size_t i;
-    if (tern_conversation_drops(t, c, &i))
+    if (tern_conversation_drops(t, c, &i, NULL) == TERN_OK && i < c->n)
         complain("the model does not see message %zu, of the role %.32s: its chat format has no "
                  "place for it",
                  i, c->messages[i].role);
