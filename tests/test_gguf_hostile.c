@@ -242,6 +242,16 @@ static void test_tensor_shapes(void **state) {
     }
 }
 
+/* Types that only lists of tensors name: what they hold is not checked in a GGUF file. */
+static void test_types_of_lists(void **state) {
+    (void)state;
+    const uint64_t ne[] = {32};
+    for (uint32_t type = TERN_GGUF_FIRST_OWN_TYPE; type != 0; type++) {
+        gguf_bytes b = one_tensor("t", type, 1, ne, 0);
+        expect(&b, TERN_ERR_TENSOR_TYPE, "'t': no GGUF file has type 42949672");
+    }
+}
+
 static void test_tensor_offsets(void **state) {
     (void)state;
     static const struct {
@@ -412,6 +422,7 @@ int main(void) {
         cmocka_unit_test(test_tensor_offsets),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_no_data_section),
+        cmocka_unit_test(test_types_of_lists),
         cmocka_unit_test(test_messages_are_clean),
         cmocka_unit_test(test_truncation_at_every_length),
         cmocka_unit_test(test_changed_bytes),

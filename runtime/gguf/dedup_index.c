@@ -300,7 +300,8 @@ static tern_status check_cover(const index_reading *d) {
     const tern_dedup_index *index = d->index;
     const tern_gguf *list = d->r->file;
     uint64_t left = index->capacity;
-    qsort(index->ranges, index->n_ranges, sizeof *index->ranges, compare_ranges);
+    if (index->n_ranges > 1)
+        qsort(index->ranges, index->n_ranges, sizeof *index->ranges, compare_ranges);
     for (size_t i = 0; i < index->n_ranges;) {
         const tern_gguf_tensor *t = &list->tensors[index->ranges[i].tensor];
         const size_t tensor = index->ranges[i].tensor;

@@ -50,6 +50,8 @@ static tern_status parse_type(tern_gguf_cursor *c, tern_gguf_tensor *t) {
     tern_status status = tern_gguf_take_u32(c, "a tensor description", &t->type);
     if (status != TERN_OK)
         return status;
+    if (t->type >= TERN_GGUF_FIRST_OWN_TYPE) /* what lists describe would not be checked here */
+        return fail_tensor(c, t, TERN_ERR_TENSOR_TYPE, "no GGUF file has type", t->type);
     status = tern_gguf_type_bytes(t->type, t->ne, &t->bytes);
     if (status == TERN_OK)
         return TERN_OK;
