@@ -2,7 +2,6 @@
 /* tern list: models of the Hugging Face Hub that are on this machine. */
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_tree/value.h"

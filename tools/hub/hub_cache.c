@@ -11,9 +11,8 @@
 
 #include "base/folders.h"
 #include "base/out_file.h"
-#include "tools/cli/whole_file.h"
 
-enum { DEEPEST = 8 /* folders of a file in a repository */, REVISION_LIMIT = 256 /* bytes */ };
+enum { DEEPEST = 8 /* folders of a file in a repository */ };
 
 /* ---- where it is ----------------------------------------------------------------------------- */
 
@@ -24,7 +23,7 @@ static tern_status join(char out[PATH_MAX], const char *folder, const char *rest
     return tern_fail(err, TERN_ERR_IO, "%.100s: a path that is too long", folder);
 }
 
-static const char *variable(const char *name) {
+const char *hub_variable(const char *name) {
     const char *value = getenv(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
@@ -37,7 +36,7 @@ tern_status hub_cache_folder(char out[PATH_MAX], tern_error *err) {
                   {"XDG_CACHE_HOME", "huggingface/hub"},
                   {"HOME", ".cache/huggingface/hub"}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const char *folder = variable(places[i].variable);
+        const char *folder = hub_variable(places[i].variable);
         if (folder != NULL)
             return join(out, folder, places[i].rest, err);
     }

@@ -21,6 +21,9 @@
 #include "tern/status.h"
 #include "tools/hub/hub_name.h"
 
+/* A variable of the environment; NULL where it is not set or empty. */
+const char *hub_variable(const char *name);
+
 /* The folder, or the folder of one repository in it. TERN_ERR_IO: no variable says where, or the
  * path is too long. */
 TERN_MUST_CHECK tern_status hub_cache_folder(char out[PATH_MAX], tern_error *err);

@@ -49,13 +49,8 @@ typedef struct hub {
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static const char *variable(const char *name) {
-    const char *value = getenv(name);
-    return value != NULL && value[0] != '\0' ? value : NULL;
-}
-
 static bool is_offline(void) {
-    const char *value = variable("HF_HUB_OFFLINE");
+    const char *value = hub_variable("HF_HUB_OFFLINE");
     return value != NULL && (strcmp(value, "1") == 0 || strcasecmp(value, "true") == 0 ||
                              strcasecmp(value, "yes") == 0 || strcasecmp(value, "on") == 0);
 }
@@ -63,8 +58,8 @@ static bool is_offline(void) {
 /* The first line of the file that other clients keep a token in, if it is there. */
 static void read_token_file(hub *h) {
     char path[PATH_MAX];
-    const char *said = variable("HF_TOKEN_PATH"), *home = variable("HF_HOME"),
-               *cache = variable("XDG_CACHE_HOME"), *own = variable("HOME");
+    const char *said = hub_variable("HF_TOKEN_PATH"), *home = hub_variable("HF_HOME"),
+               *cache = hub_variable("XDG_CACHE_HOME"), *own = hub_variable("HOME");
     if (said != NULL)
         (void)snprintf(path, sizeof path, "%s", said);
     else if (home != NULL)
@@ -82,7 +77,7 @@ static void read_token_file(hub *h) {
 }
 
 static int read_settings(hub *h) {
-    const char *token = variable("HF_TOKEN"), *endpoint = variable("HF_ENDPOINT");
+    const char *token = hub_variable("HF_TOKEN"), *endpoint = hub_variable("HF_ENDPOINT");
     if (token != NULL)
         (void)snprintf(h->token, sizeof h->token, "%s", token);
     else
