@@ -74,7 +74,7 @@ static http_exchange *new_exchange(http_server *s, struct MHD_Connection *connec
     atomic_init(&x->owners, 1);
     x->began = x->body_began = tern_clock_seconds();
     x->connection = connection;
-    x->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    x->fd = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     (void)atomic_fetch_add(&s->active, 1);
     return x;
 }
@@ -93,11 +93,11 @@ const char *http_body(const http_exchange *x, size_t *size) {
 }
 
 const char *http_request_header(const http_exchange *x, const char *name) {
-    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+    return mhd.lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 }
 
 const char *http_argument(const http_exchange *x, const char *name) {
-    return MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, name);
+    return mhd.lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
 void http_set_mark(http_exchange *x, void *mark) {
@@ -137,7 +137,7 @@ static http_result note_header(void *user, enum MHD_ValueKind kind, const char *
 
 static http_verdict judge(const http_exchange *x, const char *version) {
     http_framing f = {0};
-    (void)MHD_get_connection_values(x->connection, MHD_HEADER_KIND, note_header, &f);
+    (void)mhd.get_connection_values(x->connection, MHD_HEADER_KIND, note_header, &f);
     if (!http_framing_is_sound(&f, version))
         return HTTP_FRAMING;
     return f.length > x->server->config.limits.body_bytes ? HTTP_TOO_LONG : HTTP_SOUND;
@@ -171,7 +171,7 @@ static void refuse(http_exchange *x) {
 
 static http_connection *connection_of(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info != NULL ? info->socket_context : NULL;
 }
 
@@ -303,7 +303,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         c = calloc(1, sizeof *c);
         if (c != NULL) {
             c->fd =
-                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+                mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
             http_wait_for(s, c, 0);
             c->next = s->connections;
             if (c->next != NULL)
@@ -353,7 +353,7 @@ static size_t unescape(void *user, struct MHD_Connection *connection, char *text
 static struct MHD_Daemon *start(http_server *s, int fd) {
     const http_limits *l = &s->config.limits;
     const bool tls = s->config.tls;
-    return MHD_start_daemon(
+    return mhd.start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0), 0, NULL,
         NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         l->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, l->header_bytes,
@@ -364,6 +364,9 @@ static struct MHD_Daemon *start(http_server *s, int fd) {
 }
 
 tern_status http_open(const http_config *config, http_server **out, tern_error *err) {
+    const tern_status loaded = http_library_load(err);
+    if (loaded != TERN_OK)
+        return loaded;
     http_server *s = calloc(1, sizeof *s);
     if (s == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
         free(s);
@@ -399,7 +402,7 @@ void http_close(http_server **server) {
     http_server *s = *server;
     if (s == NULL)
         return;
-    MHD_stop_daemon(s->daemon);
+    mhd.stop_daemon(s->daemon);
     if (s->config.unix_path != NULL)
         (void)unlink(s->config.unix_path);
     (void)pthread_mutex_destroy(&s->lock);

@@ -2,11 +2,11 @@
 #ifndef TERN_SERVE_HTTP_INTERNAL_H
 #define TERN_SERVE_HTTP_INTERNAL_H
 
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "serve/http.h"
+#include "serve/http_library.h"
 
 #if MHD_VERSION >= 0x00097002
 typedef enum MHD_Result http_result;

@@ -16,13 +16,13 @@ enum { SLOWEST_READER = 16384 }; /* bytes a second, after the seconds that all h
 static void wake(http_exchange *x) {
     if (x->suspended && x->connection != NULL) {
         x->suspended = false;
-        MHD_resume_connection(x->connection);
+        mhd.resume_connection(x->connection);
     }
 }
 
 static void suspend(http_exchange *x) {
     x->suspended = true;
-    MHD_suspend_connection(x->connection);
+    mhd.suspend_connection(x->connection);
 }
 
 /* ---- the thread that moves bytes ------------------------------------------------------------- */
@@ -53,16 +53,16 @@ static ssize_t read_stream(void *user, uint64_t position, char *out, size_t most
 static struct MHD_Response *make_response(http_exchange *x) {
     enum { BLOCK = 16384 };
     if (x->stream)
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, x, NULL);
+        return mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, x, NULL);
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(x->reply_size, x->reply, MHD_RESPMEM_MUST_FREE);
+        mhd.create_response_from_buffer(x->reply_size, x->reply, MHD_RESPMEM_MUST_FREE);
     if (response != NULL)
         x->reply = NULL; /* the library's now */
     return response;
 }
 
 static bool add(struct MHD_Response *response, const char *name, const char *value) {
-    return MHD_add_response_header(response, name, value) == MHD_YES;
+    return mhd.add_response_header(response, name, value) == MHD_YES;
 }
 
 /* False: there is no memory for one of them, and without it the reply would say something else. */
@@ -100,8 +100,8 @@ http_result http_proceed(http_exchange *x) {
     if (response == NULL)
         return waits ? MHD_YES : MHD_NO;
     const http_result result =
-        add_headers(x, response) ? MHD_queue_response(x->connection, status, response) : MHD_NO;
-    MHD_destroy_response(response);
+        add_headers(x, response) ? mhd.queue_response(x->connection, status, response) : MHD_NO;
+    mhd.destroy_response(response);
     return result;
 }
 

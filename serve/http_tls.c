@@ -7,11 +7,13 @@
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/late_library.h"
+#include "serve/http_library.h"
 
 enum { MOST_CERTIFICATES = 16, KEY_ID_BYTES = 64 };
 
@@ -22,30 +24,65 @@ typedef struct identity {
     gnutls_privkey_t key;
 } identity;
 
+/* What is used of GnuTLS, which is loaded with the first certificate; gnutls.free is the place of a
+ * pointer. */
+#define FUNCTIONS(X)                                                                               \
+    X(free)                                                                                        \
+    X(load_file)                                                                                   \
+    X(memset)                                                                                      \
+    X(pcert_deinit)                                                                                \
+    X(pcert_list_import_x509_raw)                                                                  \
+    X(privkey_deinit)                                                                              \
+    X(privkey_import_x509_raw)                                                                     \
+    X(privkey_init)                                                                                \
+    X(pubkey_deinit)                                                                               \
+    X(pubkey_get_key_id)                                                                           \
+    X(pubkey_import_privkey)                                                                       \
+    X(pubkey_init)                                                                                 \
+    X(strerror)
+
+#define FIELD(name) __typeof__(gnutls_##name) *name;
+static struct { FUNCTIONS(FIELD) } gnutls;
+
+#define SYMBOL(name) {"gnutls_" #name, &gnutls.name},
+static const tern_late_symbol symbols[] = {FUNCTIONS(SYMBOL)};
+
+static tern_status load_libraries(tern_error *err) {
+    const tern_status status = http_library_load(err);
+    if (status != TERN_OK)
+        return status;
+    if (mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES ||
+        mhd.is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK) != MHD_YES) {
+        return tern_fail(err, TERN_ERR_IO,
+                         "the libmicrohttpd of this machine was made without TLS");
+    }
+    return tern_late_library_load(TERN_GNUTLS, symbols, sizeof symbols / sizeof *symbols, err);
+}
+
 /* The library's callback has no word of its own, so there is one identity in a process. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static identity *current;
 
 static void free_identity(identity *i) {
     for (unsigned k = 0; k < i->n; k++)
-        gnutls_pcert_deinit(&i->chain[k]);
+        gnutls.pcert_deinit(&i->chain[k]);
     if (i->key != NULL)
-        gnutls_privkey_deinit(i->key);
+        gnutls.privkey_deinit(i->key);
     free(i);
 }
 
 static tern_status fail(tern_error *err, const char *path, const char *what, int code) {
-    return tern_fail(err, TERN_ERR_IO, "%s: %s: %s", path, what, gnutls_strerror(code));
+    return tern_fail(err, TERN_ERR_IO, "%s: %s: %s", path, what, gnutls.strerror(code));
 }
 
 static tern_status read_chain(identity *i, const char *path, tern_error *err) {
     gnutls_datum_t bytes = {0};
-    int code = gnutls_load_file(path, &bytes);
+    int code = gnutls.load_file(path, &bytes);
     if (code != GNUTLS_E_SUCCESS)
         return fail(err, path, "cannot be read", code);
     unsigned n = MOST_CERTIFICATES;
-    code = gnutls_pcert_list_import_x509_raw(i->chain, &n, &bytes, GNUTLS_X509_FMT_PEM, 0);
-    gnutls_free(bytes.data);
+    code = gnutls.pcert_list_import_x509_raw(i->chain, &n, &bytes, GNUTLS_X509_FMT_PEM, 0);
+    (*gnutls.free)(bytes.data);
     if (code != GNUTLS_E_SUCCESS)
         return fail(err, path, "is no chain of certificates", code);
     i->n = n;
@@ -54,14 +91,14 @@ static tern_status read_chain(identity *i, const char *path, tern_error *err) {
 
 static tern_status read_key(identity *i, const char *path, tern_error *err) {
     gnutls_datum_t bytes = {0};
-    int code = gnutls_load_file(path, &bytes);
+    int code = gnutls.load_file(path, &bytes);
     if (code != GNUTLS_E_SUCCESS)
         return fail(err, path, "cannot be read", code);
-    code = gnutls_privkey_init(&i->key);
+    code = gnutls.privkey_init(&i->key);
     if (code == GNUTLS_E_SUCCESS)
-        code = gnutls_privkey_import_x509_raw(i->key, &bytes, GNUTLS_X509_FMT_PEM, NULL, 0);
-    gnutls_memset(bytes.data, 0, bytes.size);
-    gnutls_free(bytes.data);
+        code = gnutls.privkey_import_x509_raw(i->key, &bytes, GNUTLS_X509_FMT_PEM, NULL, 0);
+    gnutls.memset(bytes.data, 0, bytes.size);
+    (*gnutls.free)(bytes.data);
     return code == GNUTLS_E_SUCCESS ? TERN_OK : fail(err, path, "is no private key", code);
 }
 
@@ -69,28 +106,26 @@ static bool belongs_together(const identity *i) {
     gnutls_pubkey_t of_key;
     unsigned char a[KEY_ID_BYTES], b[KEY_ID_BYTES];
     size_t a_size = sizeof a, b_size = sizeof b;
-    if (gnutls_pubkey_init(&of_key) != GNUTLS_E_SUCCESS)
+    if (gnutls.pubkey_init(&of_key) != GNUTLS_E_SUCCESS)
         return false;
     const bool same =
-        gnutls_pubkey_import_privkey(of_key, i->key, 0, 0) == GNUTLS_E_SUCCESS &&
-        gnutls_pubkey_get_key_id(of_key, GNUTLS_KEYID_USE_SHA256, a, &a_size) == GNUTLS_E_SUCCESS &&
-        gnutls_pubkey_get_key_id(i->chain[0].pubkey, GNUTLS_KEYID_USE_SHA256, b, &b_size) ==
+        gnutls.pubkey_import_privkey(of_key, i->key, 0, 0) == GNUTLS_E_SUCCESS &&
+        gnutls.pubkey_get_key_id(of_key, GNUTLS_KEYID_USE_SHA256, a, &a_size) == GNUTLS_E_SUCCESS &&
+        gnutls.pubkey_get_key_id(i->chain[0].pubkey, GNUTLS_KEYID_USE_SHA256, b, &b_size) ==
             GNUTLS_E_SUCCESS &&
         a_size == b_size && memcmp(a, b, a_size) == 0;
-    gnutls_pubkey_deinit(of_key);
+    gnutls.pubkey_deinit(of_key);
     return same;
 }
 
 tern_status http_tls_load(const char *certificate_path, const char *key_path, tern_error *err) {
-    if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES ||
-        MHD_is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK) != MHD_YES) {
-        return tern_fail(err, TERN_ERR_IO,
-                         "the libmicrohttpd of this machine was made without TLS");
-    }
+    tern_status status = load_libraries(err);
+    if (status != TERN_OK)
+        return status;
     identity *i = calloc(1, sizeof *i);
     if (i == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a certificate");
-    tern_status status = read_chain(i, certificate_path, err);
+    status = read_chain(i, certificate_path, err);
     if (status == TERN_OK)
         status = read_key(i, key_path, err);
     if (status == TERN_OK && !belongs_together(i)) {

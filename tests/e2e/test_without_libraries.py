@@ -17,6 +17,12 @@ import common
 
 SWITCHES = re.compile(r"^-DTERN_HAVE_(MICROHTTPD|GNUTLS|CURL)=1$")
 LIBRARIES = re.compile(r"libmicrohttpd|libgnutls|libcurl|libtern_serve")
+LOADED = re.compile(r'-DTERN_(?:MICROHTTPD|GNUTLS|CURL)=\\*"*(lib[\w.+-]+)')
+ASKING = [
+    (["serve", "--port", "0"], "microhttpd"),
+    (["run", "--server", "http://127.0.0.1:9", "-p", "x"], "curl"),
+    (["pull", "owner/name:model.gguf"], "curl"),
+]
 PKG_CONFIG = """#!/bin/sh
 for word in "$@"; do
     case $word in libmicrohttpd* | libcurl* | gnutls*) exit 1 ;; esac
@@ -79,6 +85,25 @@ class Without(common.FolderTest):
         common.small_model()
         program = self.linked("serve/http_tls.c", without=re.compile("libgnutls"))
         self.assertIn("made without gnutls", self.refused(program, "serve", "--tls-cert", __file__, "--tls-key", __file__))
+
+    def test_the_network_is_loaded_when_it_is_asked_for(self):
+        """So other commands do not pay for its thirty libraries, and work where they are missing."""
+        common.small_model()
+        needed = subprocess.run(["ldd", *common.command()], capture_output=True, text=True, check=True).stdout
+        self.assertNotRegex(needed, "libmicrohttpd|libgnutls|libcurl")
+        names = LOADED.findall((self.build / "compile_commands.json").read_text())
+        if not names:
+            self.skipTest("this build has none of them")
+        for name in names:
+            (self.dir / name).touch()
+        broken = {**common.clean_environment(), "LD_LIBRARY_PATH": str(self.dir)}
+        for args, name in ASKING:
+            result = subprocess.run([*common.command(), *args], env=broken, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            self.assert_one_line_error(result)
+            if "made without" not in result.stderr.decode():
+                self.assertRegex(result.stderr.decode(), rf"lib{name}\S* cannot be loaded: .*file too short")
+        result = subprocess.run([*common.command(), "--version"], env=broken, capture_output=True, check=False)
+        self.assertEqual(result.returncode, 0)
 
     def test_cmake_says_what_is_left_out(self):
         real = shutil.which("pkg-config")

@@ -4,6 +4,7 @@
 #ifdef TERN_HAVE_CURL
 
 #include <ctype.h>
+#define CURL_DISABLE_TYPECHECK /* its macros look at calls of the linked functions */
 #include <curl/curl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/late_library.h"
 #include "base/metrics.h"
 #include "tern/tern.h"
 #include "tools/cli/interrupt.h"
@@ -37,6 +39,32 @@ struct exchange {
     bool failed;  /* no memory for a refusal */
 };
 
+/* ---- libcurl, which is loaded for the first exchange ------------------------------------------
+ */
+
+#define FUNCTIONS(X)                                                                               \
+    X(easy_cleanup)                                                                                \
+    X(easy_getinfo)                                                                                \
+    X(easy_init)                                                                                   \
+    X(easy_setopt)                                                                                 \
+    X(easy_strerror)                                                                               \
+    X(global_init)                                                                                 \
+    X(multi_add_handle)                                                                            \
+    X(multi_cleanup)                                                                               \
+    X(multi_info_read)                                                                             \
+    X(multi_init)                                                                                  \
+    X(multi_perform)                                                                               \
+    X(multi_poll)                                                                                  \
+    X(multi_remove_handle)                                                                         \
+    X(slist_append)                                                                                \
+    X(slist_free_all)
+
+#define FIELD(name) __typeof__(curl_##name) *name;
+static struct { FUNCTIONS(FIELD) } curl;
+
+#define SYMBOL(name) {"curl_" #name, &curl.name},
+static const tern_late_symbol symbols[] = {FUNCTIONS(SYMBOL)};
+
 /* ---- what the library calls ------------------------------------------------------------------ */
 
 static bool keep_refusal(exchange_reply *r, const char *bytes, size_t size) {
@@ -48,8 +76,8 @@ static bool keep_refusal(exchange_reply *r, const char *bytes, size_t size) {
 static void note_reply(exchange *e) {
     char *type = NULL;
     static const char stream[] = "text/event-stream";
-    (void)curl_easy_getinfo(e->easy, CURLINFO_RESPONSE_CODE, &e->reply->status);
-    (void)curl_easy_getinfo(e->easy, CURLINFO_CONTENT_TYPE, &type);
+    (void)curl.easy_getinfo(e->easy, CURLINFO_RESPONSE_CODE, &e->reply->status);
+    (void)curl.easy_getinfo(e->easy, CURLINFO_CONTENT_TYPE, &type);
     e->reply->stream = type != NULL && strncasecmp(type, stream, sizeof stream - 1) == 0;
 }
 
@@ -96,7 +124,7 @@ static size_t on_header(char *bytes, size_t one, size_t size, void *user) {
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static bool add_header(exchange *e, const char *line) {
-    struct curl_slist *longer = curl_slist_append(e->headers, line);
+    struct curl_slist *longer = curl.slist_append(e->headers, line);
     e->headers = longer != NULL ? longer : e->headers;
     return longer != NULL;
 }
@@ -118,7 +146,7 @@ static bool set_headers(exchange *e) {
 /* Where redirections are followed the library leaves the key away: it is shown to the server that
  * was named, and to no other. */
 static bool set_options(exchange *e) {
-    CURLcode code = curl_easy_setopt(e->easy, CURLOPT_ERRORBUFFER, e->why);
+    CURLcode code = curl.easy_setopt(e->easy, CURLOPT_ERRORBUFFER, e->why);
     const struct {
         CURLoption option;
         long value;
@@ -127,24 +155,28 @@ static bool set_options(exchange *e) {
                    {CURLOPT_MAXREDIRS, MOST_MOVES},
                    {CURLOPT_TCP_NODELAY, 1L}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        code |= curl_easy_setopt(e->easy, numbers[i].option, numbers[i].value);
-    code |= curl_easy_setopt(e->easy, CURLOPT_HTTPHEADER, e->headers);
-    code |= curl_easy_setopt(e->easy, CURLOPT_WRITEFUNCTION, on_body);
-    code |= curl_easy_setopt(e->easy, CURLOPT_WRITEDATA, e);
-    code |= curl_easy_setopt(e->easy, CURLOPT_HEADERFUNCTION, on_header);
-    code |= curl_easy_setopt(e->easy, CURLOPT_HEADERDATA, e);
-    code |= curl_easy_setopt(e->easy, CURLOPT_UNIX_SOCKET_PATH, e->config.unix_path);
+        code |= curl.easy_setopt(e->easy, numbers[i].option, numbers[i].value);
+    code |= curl.easy_setopt(e->easy, CURLOPT_HTTPHEADER, e->headers);
+    code |= curl.easy_setopt(e->easy, CURLOPT_WRITEFUNCTION, on_body);
+    code |= curl.easy_setopt(e->easy, CURLOPT_WRITEDATA, e);
+    code |= curl.easy_setopt(e->easy, CURLOPT_HEADERFUNCTION, on_header);
+    code |= curl.easy_setopt(e->easy, CURLOPT_HEADERDATA, e);
+    code |= curl.easy_setopt(e->easy, CURLOPT_UNIX_SOCKET_PATH, e->config.unix_path);
     if (e->config.ca_path != NULL)
-        code |= curl_easy_setopt(e->easy, CURLOPT_CAINFO, e->config.ca_path);
+        code |= curl.easy_setopt(e->easy, CURLOPT_CAINFO, e->config.ca_path);
     return code == CURLE_OK;
 }
 
 tern_status exchange_open(const exchange_config *config, exchange **out, tern_error *err) {
+    const tern_status loaded =
+        tern_late_library_load(TERN_CURL, symbols, sizeof symbols / sizeof *symbols, err);
+    if (loaded != TERN_OK)
+        return loaded;
     exchange *e = calloc(1, sizeof *e);
-    if (e != NULL && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {
+    if (e != NULL && curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {
         e->config = *config;
-        e->multi = curl_multi_init();
-        e->easy = curl_easy_init();
+        e->multi = curl.multi_init();
+        e->easy = curl.easy_init();
     }
     if (e == NULL || e->multi == NULL || e->easy == NULL || !set_headers(e) || !set_options(e)) {
         exchange_close(&e);
@@ -158,9 +190,9 @@ void exchange_close(exchange **exchange_) {
     exchange *e = *exchange_;
     if (e == NULL)
         return;
-    curl_easy_cleanup(e->easy);
-    (void)curl_multi_cleanup(e->multi);
-    curl_slist_free_all(e->headers);
+    curl.easy_cleanup(e->easy);
+    (void)curl.multi_cleanup(e->multi);
+    curl.slist_free_all(e->headers);
     free(e);
     *exchange_ = NULL;
 }
@@ -172,18 +204,18 @@ static bool aim(exchange *e, const exchange_request *r) {
     char range[32];
     if (asprintf(&url, "%s%s", e->config.base, r->path) < 0)
         return false;
-    CURLcode code = curl_easy_setopt(e->easy, CURLOPT_URL, url);
+    CURLcode code = curl.easy_setopt(e->easy, CURLOPT_URL, url);
     free(url); /* libcurl has a copy */
     (void)snprintf(range, sizeof range, "%" PRIu64 "-", r->from);
-    code |= curl_easy_setopt(e->easy, CURLOPT_RANGE, r->from > 0 ? range : NULL);
-    code |= curl_easy_setopt(e->easy, CURLOPT_FOLLOWLOCATION, r->follow ? 1L : 0L);
+    code |= curl.easy_setopt(e->easy, CURLOPT_RANGE, r->from > 0 ? range : NULL);
+    code |= curl.easy_setopt(e->easy, CURLOPT_FOLLOWLOCATION, r->follow ? 1L : 0L);
     if (r->body != NULL) {
-        code |= curl_easy_setopt(e->easy, CURLOPT_POST, 1L);
-        code |= curl_easy_setopt(e->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(r->body));
-        code |= curl_easy_setopt(e->easy, CURLOPT_POSTFIELDS, r->body);
+        code |= curl.easy_setopt(e->easy, CURLOPT_POST, 1L);
+        code |= curl.easy_setopt(e->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(r->body));
+        code |= curl.easy_setopt(e->easy, CURLOPT_POSTFIELDS, r->body);
     } else {
-        code |= curl_easy_setopt(e->easy, CURLOPT_HTTPGET, 1L);
-        code |= curl_easy_setopt(e->easy, CURLOPT_NOBODY, r->head ? 1L : 0L);
+        code |= curl.easy_setopt(e->easy, CURLOPT_HTTPGET, 1L);
+        code |= curl.easy_setopt(e->easy, CURLOPT_NOBODY, r->head ? 1L : 0L);
     }
     return code == CURLE_OK;
 }
@@ -199,14 +231,14 @@ static bool is_over(exchange *e, bool *late) {
 static CURLcode transfer(exchange *e, bool *late) {
     int running = 1, left = 0;
     CURLcode code = CURLE_OUT_OF_MEMORY;
-    if (curl_multi_add_handle(e->multi, e->easy) != CURLM_OK)
+    if (curl.multi_add_handle(e->multi, e->easy) != CURLM_OK)
         return code;
-    while (curl_multi_perform(e->multi, &running) == CURLM_OK && running > 0 && !is_over(e, late))
-        (void)curl_multi_poll(e->multi, NULL, 0, LOOK_MILLISECONDS, NULL);
-    const CURLMsg *message = curl_multi_info_read(e->multi, &left);
+    while (curl.multi_perform(e->multi, &running) == CURLM_OK && running > 0 && !is_over(e, late))
+        (void)curl.multi_poll(e->multi, NULL, 0, LOOK_MILLISECONDS, NULL);
+    const CURLMsg *message = curl.multi_info_read(e->multi, &left);
     if (message != NULL && message->msg == CURLMSG_DONE)
         code = message->data.result;
-    (void)curl_multi_remove_handle(e->multi, e->easy);
+    (void)curl.multi_remove_handle(e->multi, e->easy);
     return code;
 }
 
@@ -215,7 +247,7 @@ static const char *place(const exchange *e) {
 }
 
 static tern_status explain(const exchange *e, CURLcode code, tern_error *err) {
-    const char *why = e->why[0] != '\0' ? e->why : curl_easy_strerror(code);
+    const char *why = e->why[0] != '\0' ? e->why : curl.easy_strerror(code);
     return tern_fail(err, TERN_ERR_IO, "%s: %s: %s", place(e),
                      e->reply->status > 0 ? "the reply broke off" : "cannot be asked", why);
 }
@@ -224,8 +256,8 @@ static tern_status explain(const exchange *e, CURLcode code, tern_error *err) {
 static void note_wishes(const exchange *e) {
     curl_off_t wait = 0;
     const char *place = NULL;
-    (void)curl_easy_getinfo(e->easy, CURLINFO_RETRY_AFTER, &wait);
-    (void)curl_easy_getinfo(e->easy, CURLINFO_REDIRECT_URL, &place);
+    (void)curl.easy_getinfo(e->easy, CURLINFO_RETRY_AFTER, &wait);
+    (void)curl.easy_getinfo(e->easy, CURLINFO_REDIRECT_URL, &place);
     e->reply->retry_seconds = (long)wait;
     (void)snprintf(e->reply->place, sizeof e->reply->place, "%s", place != NULL ? place : "");
 }
