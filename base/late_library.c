@@ -14,8 +14,10 @@ static bool is_filled(const tern_late_symbol *symbol) {
 
 static tern_status fail(const char *library, tern_error *err) {
     const char *why = dlerror();
-    return tern_fail(err, TERN_ERR_IO, "%s cannot be loaded: %s", library,
-                     why != NULL ? why : "no reason was given");
+    const tern_status status = tern_fail(err, TERN_ERR_IO, "%s cannot be loaded: %s", library,
+                                         why != NULL ? why : "no reason was given");
+    (void)dlerror(); /* gives the memory of the last one back */
+    return status;
 }
 
 tern_status tern_late_library_load(const char *library, const tern_late_symbol *symbols, size_t n,

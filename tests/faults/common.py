@@ -275,18 +275,20 @@ def kept_by_libraries(place):
     """
     Buffers of streams and the time zone (three functions of the C library deep), stacks of ended
     threads, what PCRE2 keeps mapped for the code of the next pattern, and what OpenSSL, which
-    libcurl begins by itself, had read of its settings when it found no more memory.
+    libcurl begins by itself, had read of its settings when it found no more memory. And what the loader and the
+    libraries that it begins keep.
     """
     if asked_by(place, "libcrypto"):
         return True
     depth = next((i for i, f in enumerate(place.frames) if not f.startswith("libc.so")), 0)
     if place.what == "mmap" and place.frames[0].startswith("libpcre2"):
         return True
-    return depth >= 3 or place.frames[0].startswith("ld-linux")
+    return depth >= 3 or any(f.startswith("ld-linux") for f in place.frames)
 
 
 def own_lines(text):
-    return [line for line in text.splitlines() if " in cpuinfo: " not in line]
+    theirs = (" in cpuinfo: ", "Error in GnuTLS initialization")
+    return [line for line in text.splitlines() if not any(words in line for words in theirs)]
 
 
 def spoken(text):

@@ -11,7 +11,7 @@
 
 #include "tests/faults/shim.h"
 
-enum { PLACES = 1 << 13, FRAMES = 24, MODULES = 64 };
+enum { PLACES = 1 << 13, FRAMES = 24, MODULES = 128 };
 
 typedef struct module {
     uintptr_t begin, end, base;
@@ -31,14 +31,18 @@ typedef struct place {
 static module modules[MODULES];
 static int n_modules;
 static place places[PLACES]; /* by hash, open addressing */
-static atomic_flag lock = ATOMIC_FLAG_INIT;
+static atomic_flag lock = ATOMIC_FLAG_INIT, modules_lock = ATOMIC_FLAG_INIT;
 
+/* Those that are known keep their numbers. */
 static int add_module(struct dl_phdr_info *info, size_t size, void *user) {
     (void)size;
     (void)user;
+    for (int i = 0; i < n_modules; i++)
+        if (modules[i].base == info->dlpi_addr)
+            return 0;
     if (n_modules == MODULES)
         return 1;
-    module *m = &modules[n_modules++];
+    module *m = &modules[n_modules];
     const char *slash = strrchr(info->dlpi_name, '/');
     snprintf(m->name, sizeof m->name, "%s", slash != NULL ? slash + 1 : info->dlpi_name);
     m->base = info->dlpi_addr;
@@ -51,6 +55,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *user) {
         m->begin = begin < m->begin ? begin : m->begin;
         m->end = begin + header->p_memsz > m->end ? begin + header->p_memsz : m->end;
     }
+    n_modules++;
     return 0;
 }
 
@@ -62,11 +67,24 @@ void shim_places_begin(void) {
     (void)dl_iterate_phdr(add_module, NULL);
 }
 
-static int module_of(uintptr_t address) {
+static int known_module(uintptr_t address) {
     for (int i = 0; i < n_modules; i++)
         if (address >= modules[i].begin && address < modules[i].end)
             return i;
     return -1;
+}
+
+/* A library may have been loaded since. */
+static int module_of(uintptr_t address) {
+    int m = known_module(address);
+    if (m < 0) {
+        while (atomic_flag_test_and_set(&modules_lock)) {
+        }
+        (void)dl_iterate_phdr(add_module, NULL);
+        atomic_flag_clear(&modules_lock);
+        m = known_module(address);
+    }
+    return m;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t x) {
