@@ -68,16 +68,16 @@ static tern_status try_image(fixture *f, tern_error *problem) {
                             .gemv = tern_kernel_select(0, TERN_OP_GEMV, TERN_FORMAT_F16),
                             .form = TERN_INPUT_FLOAT,
                             .tensor = &f->tensor};
-    assert_int_equal(tern_load_head_image(&loader, &f->head, &f->image, &err), TERN_OK);
+    assert_int_equal(tern_load_head_image(&loader, &f->head, NULL, &f->image, &err), TERN_OK);
     tern_arena_free(&f->arena);
     assert_int_equal(tern_arena_new(loader.bytes, false, &f->arena, &err), TERN_OK);
     loader.stage = TERN_LOAD_FILL;
-    assert_int_equal(tern_load_head_image(&loader, &f->head, &f->image, &err), TERN_OK);
+    assert_int_equal(tern_load_head_image(&loader, &f->head, NULL, &f->image, &err), TERN_OK);
     const tern_status status = tern_load_jobs_run(&loader.jobs, f->team, problem);
     tern_arena_rewind(&f->arena);
     loader.stage = TERN_LOAD_USE;
     if (status == TERN_OK)
-        assert_int_equal(tern_load_head_image(&loader, &f->head, &f->image, &err), TERN_OK);
+        assert_int_equal(tern_load_head_image(&loader, &f->head, NULL, &f->image, &err), TERN_OK);
     return status;
 }
 

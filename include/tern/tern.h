@@ -71,9 +71,12 @@ typedef struct tern_model_params {
     bool exact_head; /* make no int8 image of a float head: read all of it for every token; the
                         tokens are the same */
     const char
-        *activations; /* precision of activations (docs/numerics.md): "int8", "fp8",
-                         "fp8-e5m2", "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
+        *activations;        /* precision of activations (docs/numerics.md): "int8", "fp8",
+                                "fp8-e5m2", "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
     tern_dedup_params dedup; /* tensors that are made of shared bytes; changes no bit */
+    tern_model *share; /* an open model: matrices with the same bytes are read where it has them. It
+                          may be freed first; its memory is then kept for those who read it. NULL:
+                          none. Changes no bit */
 } tern_model_params;
 
 tern_model_params tern_model_params_default(void);
@@ -89,7 +92,10 @@ TERN_MUST_CHECK tern_status tern_model_open(const char *path, const tern_model_p
 /* The machine that the model was loaded for, owned by it. */
 const tern_topology *tern_model_topology(const tern_model *model);
 
-/* Frees *model and sets it to NULL. Sessions of it must have been freed. NULL is fine. */
+/*
+ * Frees *model and sets it to NULL. Sessions of it must have been freed. NULL is fine. Models that
+ * share its matrices (tern_model_params.share) go on with its memory, which the last one frees.
+ */
 void tern_model_free(tern_model **model);
 
 /* What came of tensors that are made of shared bytes; the problem is owned by the model. */
@@ -103,6 +109,8 @@ typedef struct tern_model_info {
     uint64_t packed_bytes;  /* memory that packed matrices take */
     uint32_t replicas;      /* copies of hot weights, one a node; 0: none */
     uint64_t replica_bytes; /* memory of each */
+    uint64_t equal_bytes;   /* of matrices that take no memory, because equal ones do, of this model
+                               or of the one that it shares with */
     uint64_t parameters;    /* weights of all tensors */
     uint64_t attention_bytes, feed_forward_bytes, head_bytes; /* what weight_bytes is the sum of */
     uint64_t block_weights; /* multiplied for every token: of the matrices in all blocks */

@@ -83,15 +83,19 @@ static uint64_t check_of(const record *r) {
     return tern_hash64_value(&h);
 }
 
+void tern_content_sample(tern_hash64 *h, const tern_gguf_tensor *t) {
+    const size_t size = t->bytes < SAMPLE_BYTES ? (size_t)t->bytes : SAMPLE_BYTES;
+    for (uint64_t s = 0; s < SAMPLES; s++)
+        tern_hash64_add(h, t->data + (t->bytes - size) / (SAMPLES - 1) * s, size);
+}
+
 static uint64_t take_sample(const tern_gguf *file) {
     tern_hash64 h;
     tern_hash64_start(&h);
     for (size_t i = 0; i < tern_gguf_tensor_count(file); i++) {
         const tern_gguf_tensor *t = tern_gguf_tensor_at(file, i);
-        const size_t size = t->bytes < SAMPLE_BYTES ? (size_t)t->bytes : SAMPLE_BYTES;
         add_description(&h, t);
-        for (uint64_t s = 0; s < SAMPLES; s++)
-            tern_hash64_add(&h, t->data + (t->bytes - size) / (SAMPLES - 1) * s, size);
+        tern_content_sample(&h, t);
     }
     return tern_hash64_value(&h);
 }

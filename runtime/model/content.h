@@ -15,6 +15,9 @@
 #include "runtime/gguf/gguf.h"
 #include "runtime/threads/team.h"
 
+/* Adds a few bytes of a tensor, from its beginning to its end. */
+void tern_content_sample(tern_hash64 *hash, const tern_gguf_tensor *tensor);
+
 /* The number; read in parallel, at the speed of memory. */
 uint64_t tern_content_read(const tern_gguf *file, tern_team *team);
 

@@ -195,7 +195,16 @@ static tern_status place(tern_loader *l, imaging *m, tern_error *err) {
     return status;
 }
 
-tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_head_image *out,
+/* The parts of a finished image. */
+static void take_over(imaging *m, const tern_head_image *shared) {
+    m->data = (uint8_t *)(uintptr_t)shared->scan.matrix.data; /* read-only from here on */
+    m->scale = (float *)(uintptr_t)shared->scan.matrix.row_scale;
+    m->error = (float *)(uintptr_t)shared->error;
+    m->norm = (float *)(uintptr_t)shared->norm;
+}
+
+tern_status tern_load_head_image(tern_loader *l, const tern_linear *head,
+                                 const tern_head_image *shared, tern_head_image *out,
                                  tern_error *err) {
     *out = (tern_head_image){.largest = INFINITY};
     if (head->matrix.layout != TERN_LAYOUT_ROWS || tern_matrix_is_decoded(&head->matrix) ||
@@ -209,8 +218,13 @@ tern_status tern_load_head_image(tern_loader *l, const tern_linear *head, tern_h
                                       .cols = head->matrix.cols};
     tern_loader_choose(l, &image.scan);
     m.image = image.scan.matrix;
-    tern_status status = place(l, &m, err);
-    if (status == TERN_OK && l->stage == TERN_LOAD_FILL)
+    const bool is_made = shared != NULL && shared->scan.matrix.layout == m.image.layout;
+    tern_status status = TERN_OK;
+    if (is_made)
+        take_over(&m, shared);
+    else
+        status = place(l, &m, err);
+    if (status == TERN_OK && l->stage == TERN_LOAD_FILL && !is_made)
         status = note_imaging(l, head, &m, err);
     if (status != TERN_OK || l->stage != TERN_LOAD_USE) {
         *out = image; /* of a plan: what there would be */

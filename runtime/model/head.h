@@ -43,9 +43,11 @@ typedef struct tern_head_slack {
 /*
  * Makes the image of a head in layout ROWS in the loader's arena; leaves *out without rows for
  * heads that are no larger than their image would be. The job that it notes checks the head's rows
- * (weight_check.h). TERN_ERR_NOMEM, TERN_ERR_ARENA.
+ * (weight_check.h). `shared` (or NULL) is the image of a head of the same data: where its layout is
+ * the one that is wanted, the new image is that memory. TERN_ERR_NOMEM, TERN_ERR_ARENA.
  */
 TERN_MUST_CHECK tern_status tern_load_head_image(tern_loader *l, const tern_linear *head,
+                                                 const tern_head_image *shared,
                                                  tern_head_image *out, tern_error *err);
 
 /* x[cols] and its form for the scan: q[cols], d[ceil(cols / 32)]. */

@@ -2,6 +2,7 @@
 
 #include "runtime/model/model.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static tern_status no_kernel(const tern_model *m, tern_op op, tern_error *err) {
 static tern_status load_matrix(tern_loader *l, const char *name, size_t rows, size_t cols,
                                tern_linear *out, tern_error *err) {
     tern_status status = tern_load_linear(l, name, rows, cols, out, err);
-    if (status == TERN_OK && tern_linear_is_in_file(out))
+    if (status == TERN_OK && tern_linear_is_in_file(out) && !out->checked)
         status = tern_loader_check_unpacked(l, name, false, err);
     return status ? status : tern_loader_note_linear(l, out, TERN_HEAT_ONCE, err);
 }
@@ -65,6 +66,23 @@ static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, 
     return TERN_OK;
 }
 
+/* The image of the same head in the model that this one shares with; NULL: none. */
+static const tern_head_image *shared_image(const tern_model *m) {
+    return m->shared != NULL && tern_head_is_imaged(&m->shared->image) &&
+                   m->shared->own.head.matrix.data == m->own.head.matrix.data
+               ? &m->shared->image
+               : NULL;
+}
+
+/* A head without image. Where an equal matrix is read in its place, the file's is read once. */
+static tern_status check_head(tern_loader *l, const tern_linear *head, const char *name,
+                              tern_error *err) {
+    const bool elsewhere = head->matrix.data != head->tensor->data;
+    return tern_linear_is_in_file(head) && !head->checked
+               ? tern_loader_check_unpacked(l, name, elsewhere, err)
+               : TERN_OK;
+}
+
 static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
     const tern_config *c = &m->config;
     const bool own =
@@ -77,10 +95,10 @@ static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
         return s;
     s = tern_load_linear(l, name, c->n_vocab, c->n_embd, &m->own.head, err);
     if (s == TERN_OK && !m->exact_head)
-        s = tern_load_head_image(l, &m->own.head, &m->image, err);
+        s = tern_load_head_image(l, &m->own.head, shared_image(m), &m->image, err);
     const bool imaged = tern_head_is_imaged(&m->image);
-    if (s == TERN_OK && !imaged && tern_linear_is_in_file(&m->own.head))
-        s = tern_loader_check_unpacked(l, name, false, err);
+    if (s == TERN_OK && !imaged)
+        s = check_head(l, &m->own.head, name, err);
     if (s == TERN_OK && own) /* rows are read where they lie, a few for each token */
         s = tern_loader_check_unpacked(l, "token_embd.weight", true, err);
     const tern_heat heat = imaged ? TERN_HEAT_SOME : TERN_HEAT_ONCE;
@@ -89,6 +107,7 @@ static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
 
 static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
     tern_hot_clear(l->hot);
+    tern_equal_restart(l->equal);
     for (uint32_t n = 0; n < m->config.n_layer; n++) {
         const tern_status status = load_layer(l, &m->config, n, &m->layers[n], err);
         if (status != TERN_OK)
@@ -180,13 +199,14 @@ static tern_status reserve_weights(tern_model *m, size_t bytes, tern_error *err)
 }
 
 /* Adds up the memory, fills it, or maps it filled, and takes it into use: tern_load_stage. */
-static tern_status load_weights(tern_model *m, const tern_model_params *params,
-                                tern_precision precision, tern_error *err) {
+static tern_status load_beside(tern_model *m, const tern_model_params *params, tern_equal *equal,
+                               tern_precision precision, tern_error *err) {
     const uint32_t threads = tern_model_threads(m, params->threads);
     tern_loader loader = {.file = m->file,
                           .guard = &m->guard,
                           .arena = &m->weights,
                           .reading = &m->reading,
+                          .equal = equal,
                           .ternary = m->ternary,
                           .hot = params->replicate ? &m->replicas.hot : NULL,
                           .stage = TERN_LOAD_PLAN};
@@ -217,6 +237,24 @@ static tern_status load_weights(tern_model *m, const tern_model_params *params,
     if (status == TERN_OK)
         tern_model_keep_image(m);
     m->runnable = status == TERN_OK;
+    return status;
+}
+
+static tern_status load_weights(tern_model *m, const tern_model_params *params,
+                                tern_precision precision, tern_error *err) {
+    tern_equal equal;
+    tern_status status = tern_equal_find(m->file, &m->reading, params->share, &equal, err);
+    if (status == TERN_OK && params->share != NULL) {
+        m->shared = params->share;
+        (void)atomic_fetch_add(&m->shared->users, 1);
+    }
+    if (status == TERN_OK)
+        status = load_beside(m, params, &equal, precision, err);
+    if (status == TERN_OK) {
+        m->equal_bytes = equal.bytes;
+        tern_equal_drop_pages(&equal);
+    }
+    tern_equal_free(&equal);
     return status;
 }
 
@@ -349,6 +387,7 @@ tern_status tern_model_open(const char *path, const tern_model_params *params, t
     tern_model *m = calloc(1, sizeof *m);
     if (m == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);
+    atomic_init(&m->users, 1);
     const double begin = tern_clock_seconds();
     const tern_status status = open_model(path, params != NULL ? params : &defaults, m, err);
     m->loading.seconds = tern_clock_seconds() - begin;
@@ -382,10 +421,7 @@ tern_dedup_info tern_model_dedup(const tern_model *model) {
     return tern_gguf_dedup(model->file);
 }
 
-void tern_model_free(tern_model **model) {
-    if (model == NULL || *model == NULL)
-        return;
-    tern_model *m = *model;
+static void free_model(tern_model *m) {
     tern_tokenizer_free(&m->tokenizer);
     tern_model_release_weights(m);
     tern_model_free_replicas(m);
@@ -398,5 +434,16 @@ void tern_model_free(tern_model **model) {
     free(m->layers);
     free(m->name);
     free(m);
+}
+
+void tern_model_free(tern_model **model) {
+    tern_model *m = model != NULL ? *model : NULL;
+    if (m == NULL)
+        return;
     *model = NULL;
+    while (m != NULL && atomic_fetch_sub(&m->users, 1) == 1) {
+        tern_model *shared = m->shared;
+        free_model(m);
+        m = shared;
+    }
 }

@@ -72,8 +72,11 @@ struct tern_model {
     tern_file_map *packed_image; /* NULL: weights were packed */
     tern_image_work *image_work; /* NULL: no image is being written; model_image.c */
     tern_model_loading loading;
-    tern_layer *layers;  /* [n_layer] those of `own` */
-    tern_weight_set own; /* as they were loaded */
+    tern_model *shared;     /* whose matrices are read where they are equal; NULL: none */
+    _Atomic uint32_t users; /* the owner, and models that share its matrices */
+    uint64_t equal_bytes;   /* of matrices that were not placed, because equal ones are */
+    tern_layer *layers;     /* [n_layer] those of `own` */
+    tern_weight_set own;    /* as they were loaded */
     tern_model_replicas replicas;
     tern_head_image image; /* of the head; no rows: it is small, or shall be read itself */
     double *frequency[TERN_LAYER_KINDS]; /* of each kind [n_rot / 2], radians per position */

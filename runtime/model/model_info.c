@@ -58,6 +58,7 @@ void tern_model_describe(const tern_model *m, tern_model_info *out) {
                              .packed_bytes = m->packed,
                              .replicas = m->replicas.n,
                              .replica_bytes = m->replicas.n > 0 ? m->replicas.bytes : 0,
+                             .equal_bytes = m->equal_bytes,
                              .parameters = count_parameters(m->file)};
     describe_work(m, out);
 }

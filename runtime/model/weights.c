@@ -292,7 +292,6 @@ static tern_status check_block_rows(tern_load_job *job, tern_worker worker, size
 static tern_status place_blocks(tern_loader *l, const tern_gguf_tensor *t, tern_matrix *matrix,
                                 tern_error *err) {
     matrix->data = t->data;
-    matrix->scale = tern_iebs_view(t->data).scale;
     if (l->stage != TERN_LOAD_FILL)
         return TERN_OK;
     tern_load_job *job = malloc(sizeof *job);
@@ -308,6 +307,29 @@ static tern_status place_blocks(tern_loader *l, const tern_gguf_tensor *t, tern_
 }
 
 /* ---- matrices -------------------------------------------------------------------------------- */
+
+static bool is_sparse(const tern_matrix *matrix) {
+    return tern_layout_sparse_format(matrix->layout) != TERN_FORMAT_NONE;
+}
+
+/* The data: where an equal matrix has it, in the file, or packed. */
+static tern_status place(tern_loader *l, const char *name, const tern_import *how,
+                         tern_linear *linear, tern_error *err) {
+    const tern_gguf_tensor *t = linear->tensor;
+    const tern_equal_use use = tern_equal_reuse(l->equal, t, &linear->matrix);
+    linear->checked = use == TERN_EQUAL_CHECKED;
+    if (linear->checked || (use != TERN_EQUAL_NONE && linear->matrix.data != t->data))
+        l->equal->bytes += tern_linear_bytes(linear);
+    if (use != TERN_EQUAL_NONE)
+        return TERN_OK;
+    const tern_status status = is_sparse(&linear->matrix) ? place_blocks(l, t, &linear->matrix, err)
+                               : tern_linear_is_in_file(linear)
+                                   ? place_rows(l, name, t, &linear->matrix, err)
+                                   : pack(l, name, t, &linear->matrix, how, err);
+    if (status == TERN_OK)
+        tern_equal_note(l->equal, t, &linear->matrix, true);
+    return status;
+}
 
 tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size_t cols,
                              tern_linear *out, tern_error *err) {
@@ -332,17 +354,14 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     if (linear.gemv == NULL || linear.gemm == NULL)
         return no_row(l, name, format, err);
     tern_import how = {.kind = 0};
-    const bool sparse = tern_layout_sparse_format(layout) != TERN_FORMAT_NONE;
-    if (sparse)
-        status = place_blocks(l, t, &linear.matrix, err);
+    if (is_sparse(&linear.matrix))
+        linear.matrix.scale = tern_iebs_view(t->data).scale;
     else if (format == TERN_FORMAT_I2_S)
         status = read_scale(l, name, t, &how, &linear.matrix.scale, err);
     else if (linear.form == TERN_INPUT_TOKEN)
         status = read_row_scales(l, name, t, &linear.matrix, err);
-    if (status == TERN_OK && tern_linear_is_in_file(&linear))
-        status = place_rows(l, name, t, &linear.matrix, err);
-    else if (status == TERN_OK && !sparse)
-        status = pack(l, name, t, &linear.matrix, &how, err);
+    if (status == TERN_OK)
+        status = place(l, name, &how, &linear, err);
     if (status == TERN_OK)
         status = check_rows(l, name, &linear, err);
     if (status == TERN_OK)
@@ -361,8 +380,7 @@ tern_status tern_loader_check_unpacked(tern_loader *l, const char *name, bool dr
 tern_status tern_loader_note_linear(tern_loader *l, const tern_linear *linear, tern_heat heat,
                                     tern_error *err) {
     const tern_gguf_tensor *t = linear->tensor;
-    return tern_linear_is_in_file(linear) ||
-                   tern_layout_sparse_format(linear->matrix.layout) != TERN_FORMAT_NONE
+    return tern_linear_is_in_file(linear) || is_sparse(&linear->matrix)
                ? note(l, linear->matrix.data, (size_t)t->bytes, heat, t, err)
                : TERN_OK;
 }
@@ -383,11 +401,14 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
         return tern_fail(err, status, "%s: tensor %s: %zu columns do not suit its type",
                          tern_gguf_name(l->file), name, cols);
     embedding.row_bytes = (size_t)bytes;
-    tern_matrix placed = {.format = format, .layout = TERN_LAYOUT_ROWS};
-    if (format <= TERN_FORMAT_BF16) { /* block formats are read byte by byte */
-        status = place_rows(l, name, t, &placed, err);
-        embedding.data = placed.data;
+    tern_matrix placed = {
+        .format = format, .layout = TERN_LAYOUT_ROWS, .rows = rows, .cols = cols, .data = t->data};
+    if (tern_equal_reuse(l->equal, t, &placed) == TERN_EQUAL_NONE) {
+        if (format <= TERN_FORMAT_BF16) /* block formats are read byte by byte */
+            status = place_rows(l, name, t, &placed, err);
+        tern_equal_note(l->equal, t, &placed, false);
     }
+    embedding.data = placed.data;
     if (status == TERN_OK)
         embedding.row =
             l->stage == TERN_LOAD_USE

@@ -11,6 +11,7 @@
 #include "base/hash64.h"
 #include "runtime/gguf/gguf.h"
 #include "runtime/gguf/reading.h"
+#include "runtime/model/equal.h"
 #include "runtime/model/load_jobs.h"
 #include "runtime/model/precision.h"
 #include "runtime/threads/replica.h"
@@ -28,6 +29,7 @@ struct tern_linear {
     tern_input_form form;
     const float *bias;              /* NULL: none */
     const tern_gguf_tensor *tensor; /* where it came from */
+    bool checked; /* the weights are those of an equal matrix, which are checked there */
 };
 
 /* Whether the matrix is read as the file has it: in place, or copied. INT4 becomes blocks first. */
@@ -82,6 +84,7 @@ typedef struct tern_loader {
     tern_load_stage stage;
     tern_load_jobs jobs;         /* of TERN_LOAD_FILL; the owner runs and frees them */
     const tern_reading *reading; /* of ternary tensors in the file */
+    tern_equal *equal;           /* where its bytes are already; NULL: not asked */
     tern_precision precision;    /* of activations; AUTO while the first plan is made */
     tern_layout ternary;         /* layout of ternary matrices; it changes no bit of a product */
     const tern_tuning *tuning;   /* choices that come before the table's; NULL: none */

@@ -32,7 +32,8 @@ def head_dim(file, arch):
 
 
 def stretched(template, path, geometry):
-    """A tiny model's metadata and tensors in another geometry; the file has a size, no weights."""
+    """A tiny model's metadata and tensors in another geometry. The file has a size and no weights but for the
+    number that each tensor begins with: no two are equal, so each takes memory."""
     layers, width, ffn, heads, kv_heads, dim, vocabulary, context = geometry
     file = gguf_edit.read(template)
     arch = file.text("general.architecture")
@@ -78,6 +79,9 @@ def stretched(template, path, geometry):
     with open(path, "wb") as out:
         out.write(head)
         out.truncate(len(head) + offset)
+        for number, tensor in enumerate(file.tensors):
+            out.seek(len(head) + tensor.offset)
+            out.write(number.to_bytes(2, "little"))
     return path
 
 
