@@ -98,10 +98,23 @@ void answer_count_message(server *s, http_exchange *x) {
     count(s, x, ASK_MESSAGE);
 }
 
-void answer_embeddings(server *s, http_exchange *x) {
+static void answer_vectors(server *s, http_exchange *x, ask_kind kind) {
     refusal r;
-    (void)refuse(&r, 501, NULL, "the model %.100s makes text, no embeddings", s->config.name);
+    if (s->config.pooling != TERN_POOLING_NONE) {
+        answer(s, x, kind);
+        return;
+    }
+    (void)refuse(&r, 501, NULL, "the model %.100s makes text, no embeddings (serve --pooling)",
+                 s->config.name);
     refusal_reply(&r, x);
+}
+
+void answer_embeddings(server *s, http_exchange *x) {
+    answer_vectors(s, x, ASK_EMBEDDING);
+}
+
+void answer_native_embedding(server *s, http_exchange *x) {
+    answer_vectors(s, x, ASK_NATIVE_EMBEDDING);
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */

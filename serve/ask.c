@@ -9,7 +9,7 @@
 #include "base/json_tree/read.h"
 #include "serve/fields.h"
 
-enum { MOST_VALUES = 1 << 20 };
+enum { MOST_VALUES = 1 << 20, MOST_NUMBERS = 1 << 22 /* of a reply, each of up to 16 bytes */ };
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -79,7 +79,12 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
     if (a->kind != ASK_MESSAGE && json_is_number(one) && json_is_number(other) &&
         !json_equal(one, other))
         return refuse(r, 400, "max_tokens", "max_tokens and max_completion_tokens differ");
-    if (a->n * a->n_prompts > rules->most_choices) {
+    if ((a->kind & ASK_VECTORS) != 0 && a->n_prompts * a->dimensions > MOST_NUMBERS) {
+        return refuse(r, 400, ask_prompt_field(a->kind),
+                      "%zu vectors of %u numbers: a reply has at most %d numbers", a->n_prompts,
+                      a->dimensions, MOST_NUMBERS);
+    }
+    if ((a->kind & ASK_VECTORS) == 0 && a->n * a->n_prompts > rules->most_choices) {
         return refuse(r, 400, "n", "%zu choices: a request has at most %u", a->n * a->n_prompts,
                       rules->most_choices);
     }
@@ -106,7 +111,12 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
 
 bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
               refusal *r) {
-    *a = (ask){.kind = kind, .n = 1, .max_tokens = rules->max_tokens, .sampling = rules->sampling};
+    *a = (ask){.kind = kind,
+               .n = 1,
+               .prompt_only = (kind & ASK_VECTORS) != 0,
+               .dimensions = rules->n_embd,
+               .max_tokens = rules->max_tokens,
+               .sampling = rules->sampling};
     if (!rules->seeded)
         a->sampling.seed = draw_seed();
     a->body = ask_parse(bytes, size, "the body", r);

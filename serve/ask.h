@@ -16,13 +16,16 @@
 #include "tern/tern.h"
 
 /* The interfaces: OpenAI's chats, completions and responses, Anthropic's messages, llama.cpp's
- * completions. */
+ * completions; OpenAI's and llama.cpp's vectors of texts. */
 typedef enum ask_kind {
     ASK_CHAT = 1,
     ASK_COMPLETION = 2,
     ASK_RESPONSE = 4,
     ASK_MESSAGE = 8,
-    ASK_NATIVE = 16
+    ASK_NATIVE = 16,
+    ASK_EMBEDDING = 32,
+    ASK_NATIVE_EMBEDDING = 64,
+    ASK_VECTORS = ASK_EMBEDDING | ASK_NATIVE_EMBEDDING
 } ask_kind;
 
 /* What a server has, and what it takes where a request says nothing. */
@@ -34,9 +37,11 @@ typedef struct ask_rules {
     bool seeded;                  /* its seed counts; false: one is drawn for each request */
     size_t max_tokens;            /* of an answer; 0: until the context is full */
     uint32_t n_vocab, n_ctx;
-    uint32_t most_choices; /* of a request */
-    bool receipts;         /* can be made */
-    call_style call_style; /* of the chat template */
+    uint32_t most_choices;     /* of a request */
+    bool receipts;             /* can be made */
+    const tern_model *vectors; /* whose vectors may be asked for */
+    uint32_t n_embd;           /* numbers of one */
+    call_style call_style;     /* of the chat template */
     grammars *grammars;
 } ask_rules;
 
@@ -57,7 +62,7 @@ typedef struct ask_form {
     const char *grammar;  /* in GBNF; NULL: there is none */
 } ask_form;
 
-enum { ASK_MOST_CHOICES = 128, ASK_MOST_STOPS = 16, ASK_MOST_LOGPROBS = 20 };
+enum { ASK_MOST_CHOICES = 128, ASK_MOST_TEXTS = 2048, ASK_MOST_STOPS = 16, ASK_MOST_LOGPROBS = 20 };
 
 typedef struct ask {
     ask_kind kind;
@@ -70,7 +75,9 @@ typedef struct ask {
     bool prompt_only; /* no token is wanted */
     bool alone;       /* what others computed is not used, nor kept for them */
     uint32_t n_logprobs;
-    size_t max_tokens; /* 0: until the context is full */
+    bool base64;         /* of vectors: their bytes, little-endian floats */
+    uint32_t dimensions; /* of vectors: the first ones that are told */
+    size_t max_tokens;   /* 0: until the context is full */
     tern_sampler_params sampling;
     tern_logit_bias *bias;
     const char *stops[ASK_MOST_STOPS];

@@ -68,7 +68,7 @@ int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const ch
 
 bool ask_read_tools(toolset *tools, ask_kind kind, const json_t *body, const ask_rules *rules,
                     refusal *r) {
-    if (kind == ASK_COMPLETION || kind == ASK_NATIVE)
+    if ((kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0)
         return true;
     const tools_form form = kind == ASK_RESPONSE  ? TOOLS_OF_RESPONSES
                             : kind == ASK_MESSAGE ? TOOLS_OF_MESSAGES
@@ -79,15 +79,25 @@ bool ask_read_tools(toolset *tools, ask_kind kind, const json_t *body, const ask
 /* ---- into an ask ----------------------------------------------------------------------------- */
 
 const char *ask_prompt_field(ask_kind kind) {
-    return kind == ASK_RESPONSE                      ? "input"
-           : kind == ASK_CHAT || kind == ASK_MESSAGE ? "messages"
-                                                     : "prompt";
+    switch (kind) {
+    case ASK_CHAT:
+    case ASK_MESSAGE:
+        return "messages";
+    case ASK_RESPONSE:
+    case ASK_EMBEDDING:
+        return "input";
+    case ASK_NATIVE_EMBEDDING:
+        return "content";
+    default:
+        return "prompt";
+    }
 }
 
 static bool reserve_prompts(ask *a, const ask_rules *rules, size_t n, refusal *r) {
     const char *param = ask_prompt_field(a->kind);
-    if (n == 0 || n > rules->most_choices)
-        return refuse(r, 400, param, "%zu prompts: a request has 1 to %u", n, rules->most_choices);
+    const uint32_t most = (a->kind & ASK_VECTORS) != 0 ? ASK_MOST_TEXTS : rules->most_choices;
+    if (n == 0 || n > most)
+        return refuse(r, 400, param, "%zu prompts: a request has 1 to %u", n, most);
     a->prompts = calloc(n, sizeof *a->prompts);
     a->n_prompts = a->prompts != NULL ? n : 0;
     return a->prompts != NULL || refuse(r, 503, param, "no memory for %zu prompts", n);
@@ -148,18 +158,19 @@ static const json_t *unwrap(const ask *a, const json_t *given) {
 
 static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, const json_t *given,
                         refusal *r) {
+    const char *param = ask_prompt_field(a->kind);
     given = unwrap(a, given);
     if (json_is_string(given)) {
         p->given = json_string_value(given);
         p->ids = ask_tokenize(rules->tokenizer, p->given, json_string_length(given),
-                              text_flags(a, true), &p->n, "prompt", r);
+                              text_flags(a, true), &p->n, param, r);
     } else if (json_is_array(given) && a->kind == ASK_NATIVE) {
         (void)read_mixture(a, p, rules, given, r);
     } else if (json_is_array(given)) {
-        p->ids = ask_read_ids(given, rules->n_vocab, &p->n, "prompt", r);
+        p->ids = ask_read_ids(given, rules->n_vocab, &p->n, param, r);
     } else {
-        return refuse(r, 400, "prompt",
-                      "prompt must be a text, an array of token ids, or an array of those");
+        return refuse(r, 400, param,
+                      "%s must be a text, an array of token ids, or an array of those", param);
     }
     return r->status == 0 && check_length(a, p, rules, r);
 }
@@ -186,7 +197,7 @@ bool ask_read_prompts(ask *a, const ask_rules *rules, refusal *r) {
     const json_t *prompt = json_object_get(a->body, name);
     if (prompt == NULL || json_is_null(prompt))
         return refuse(r, 400, name, "%s is missing", name);
-    if (a->kind == ASK_COMPLETION || a->kind == ASK_NATIVE)
+    if ((a->kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0)
         return read_texts(a, rules, prompt, r);
     if (!reserve_prompts(a, rules, 1, r))
         return false;

@@ -62,6 +62,10 @@ static const struct {
      "usage:{"
      "input_tokens:i,cache_creation_input_tokens:i,cache_read_input_tokens:i,output_tokens:i},"
      "tern:@tern}"},
+    {"embeddings",
+     "{object:\"list\",data:[{object:\"embedding\",index:i,embedding:[n]|s}],model:s,usage:{"
+     "prompt_tokens:i,total_tokens:i},tern:{system_fingerprint:s,digest:[s],effective:{pooling:s,"
+     "dimensions:i},ignored:[s]}}"},
     {"model", "{id:s,object:\"model\",created:i,owned_by:s,meta:{n_ctx:i,n_ctx_train:i,n_vocab:i,"
               "n_embd:i,n_params:i,size:i}}"},
     {"slot", "{id:i,n_ctx:i,speculative:b,is_processing:b,id_task?:i,n_prompt_tokens?:i,"

@@ -224,6 +224,31 @@ static bool read_cached(const field_reading *in, const json_t *value) {
     return true;
 }
 
+/* ---- of vectors ------------------------------------------------------------------------------ */
+
+static bool is_word(const json_t *value, const char *word) {
+    const char *given = json_string_value(value);
+    return given != NULL && strcmp(given, word) == 0;
+}
+
+static bool read_encoding(const field_reading *in, const json_t *value) {
+    in->a->base64 = is_word(value, "base64");
+    return in->a->base64 || is_word(value, "float") ||
+           refuse(in->r, 400, in->at->name, "%s must be \"float\" or \"base64\"", in->at->name);
+}
+
+static bool read_dimensions(const field_reading *in, const json_t *value) {
+    if (!read_count(in, value))
+        return false;
+    const uint32_t n = in->a->dimensions, all = in->rules->n_embd;
+    return tern_model_shortens(in->rules->vectors, n) ||
+           refuse(
+               in->r, 400, in->at->name,
+               "vectors of this model have %u numbers, and its file does not say that %u of them "
+               "are a vector, too",
+               all, n);
+}
+
 /* ---- what is known and not done -------------------------------------------------------------- */
 
 static bool unsupported(const field_reading *in, const char *what) {
@@ -242,11 +267,6 @@ static bool read_absent(const field_reading *in, const json_t *value) {
 static bool read_neutral(const field_reading *in, const json_t *value) {
     return (json_is_number(value) && json_number_value(value) == in->at->low) ||
            unsupported(in, "not supported by this server");
-}
-
-static bool is_word(const json_t *value, const char *word) {
-    const char *given = json_string_value(value);
-    return given != NULL && strcmp(given, word) == 0;
 }
 
 static bool read_truncation(const field_reading *in, const json_t *value) {
@@ -313,6 +333,7 @@ enum {
     OPENAI = CHAT | TEXT,
     TALK = CHAT | RESPONSE | MESSAGE,
     ALL = OPENAI | RESPONSE | MESSAGE | NATIVE,
+    VECTORS = ASK_VECTORS,
     MOST_TOKENS = 100000000
 };
 
@@ -321,7 +342,7 @@ enum {
 
 /* clang-format off: one field a line */
 static const field fields[] = {
-    {"model", ALL, "s", read_model, 0, 0, 0},
+    {"model", ALL | VECTORS, "s", read_model, 0, 0, 0},
     {"messages", CHAT,
      "[{role:s,content?:s|[{type:s,text:s}]|~,tool_calls?:[@call]|~,tool_call_id?:s}]", read_later,
      0, 0, 0},
@@ -331,6 +352,11 @@ static const field fields[] = {
      "s|[{type?:s,role:s,content:s|[{type:s,text:s}]}|{type:s,call_id:s,name:s,arguments:s}|{type:"
      "s,call_id:s,output:s|[{type:s,text:s}]}]",
      read_later, 0, 0, 0},
+    {"input", ASK_EMBEDDING, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
+    {"content", ASK_NATIVE_EMBEDDING, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
+    {"encoding_format", VECTORS, "\"float\"|\"base64\"", read_encoding, 0, 0, 0},
+    {"dimensions", VECTORS, "i", read_dimensions, 1, INT32_MAX, IN(dimensions)},
+    {"embd_normalize", ASK_NATIVE_EMBEDDING, "i", read_neutral, 2, 2, 0},
     {"instructions", RESPONSE, "s", read_later, 0, 0, 0},
     {"prompt", TEXT, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
     {"prompt", NATIVE, "s|{prompt_string:s}|[s|i|{prompt_string:s}|[s|i]]", read_later, 0, 0, 0},

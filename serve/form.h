@@ -33,6 +33,7 @@ struct form {
 };
 
 extern const form form_chat, form_completion, form_native, form_message, form_response;
+extern const form form_embedding, form_native_embedding; /* of vectors, which are no streams */
 
 /* ---- form.c: what several of them write ------------------------------------------------------ */
 

@@ -25,6 +25,10 @@ static const form *form_of(ask_kind kind) {
         return &form_message;
     case ASK_NATIVE:
         return &form_native;
+    case ASK_EMBEDDING:
+        return &form_embedding;
+    case ASK_NATIVE_EMBEDDING:
+        return &form_native_embedding;
     default:
         return &form_chat;
     }
@@ -95,6 +99,7 @@ job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
 
 static void free_choice(choice *c) {
     text_free(&c->content);
+    text_free(&c->vector);
     text_free(&c->ids);
     for (size_t k = 0; k < JOB_LOG_PARTS; k++)
         text_free(&c->logs[k]);
@@ -148,12 +153,27 @@ tern_request job_request(const job *j, size_t i) {
                           .n_logprobs = a->n_logprobs,
                           .prompt_logprobs = j->notes != NULL,
                           .prompt_only = a->prompt_only,
+                          .pooling =
+                              (a->kind & ASK_VECTORS) != 0 ? j->place.pooling : TERN_POOLING_NONE,
                           .priority = replay ? -1 : 0,
                           .mask = state != NULL ? tern_grammar_mask : NULL,
                           .user = state,
                           .space = a->alone || replay      ? j->private_name
                                    : j->visit->key != NULL ? j->visit->key->digest
                                                            : NULL};
+}
+
+size_t job_unasked(const job *j) {
+    return j->n_requests - j->n_asked;
+}
+
+/* What is not asked for is one text, one choice. */
+size_t job_under_way(const job *j) {
+    return j->n_left - job_unasked(j);
+}
+
+bool job_is_done(const job *j) {
+    return job_under_way(j) == 0 && (j->over || job_unasked(j) == 0);
 }
 
 /* ---- what is told ---------------------------------------------------------------------------- */
@@ -325,6 +345,8 @@ static bool end(job *j, size_t i, const tern_event *e) {
     c->stop = e->stop_text;
     c->figures = e->figures;
     memcpy(c->digest, e->digest, sizeof c->digest);
+    if (e->pooled != NULL)
+        text_add(&c->vector, (const char *)e->pooled, j->ask.dimensions * sizeof *e->pooled);
     visit_note(j->visit, e);
     j->n_left--;
     if (j->n_left == 0 && !j->ask.receipt)

@@ -25,6 +25,7 @@ typedef struct job_place {
     const receipt_maker *receipts;
     bool audits; /* answers are repeated when there is time */
     tern_draft_mode draft;
+    tern_pooling pooling; /* of vectors; NONE: there are none */
 } job_place;
 
 enum { JOB_LOG_PARTS = 4 };
@@ -39,6 +40,7 @@ typedef struct tool_call {
 
 typedef struct choice {
     text content;       /* so far; of a stream only where the form keeps it */
+    text vector;        /* floats, when it has ended, of a text that becomes one */
     call_reader reader; /* of its text, where there may be calls */
     tool_call *calls;   /* [n_calls] */
     size_t n_calls;
@@ -92,6 +94,7 @@ typedef struct job {
     tern_grammar_state **states; /* [n_requests] of answers in a form; NULL: there is none */
     uint64_t *ids;               /* [n_requests] of requests of the engine; 0: not submitted */
     size_t n_requests;           /* one for each prompt, and one more for a receipt */
+    size_t n_asked;              /* of these, that the engine was asked for */
     job_replay replay;
     choice *choices;     /* [n_choices]: number i is branch i % ask.n of prompt i / ask.n */
     prompt_notes *notes; /* [ask.n_prompts]; NULL: they are not told */
@@ -121,6 +124,14 @@ bool job_differs(const job *j);
 
 /* What happened to branch e->branch of request i. False: the rest is not wanted, cancel it. */
 bool job_take(job *j, size_t i, const tern_event *e);
+
+/* Requests that the engine was not asked for yet; choices of those that it has. Texts that become
+ * vectors are asked for a few at a time, so that others have room in its queue. */
+size_t job_unasked(const job *j);
+size_t job_under_way(const job *j);
+
+/* Nothing more will come of it. */
+bool job_is_done(const job *j);
 
 /* Whether an answer ended with calls that are complete. */
 bool job_calls(const choice *c);

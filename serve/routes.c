@@ -11,6 +11,8 @@
 #define FILE_OF_PAGE(path, handle) PAGE(path, handle, true, NULL, NULL)
 #define ASKS(path, handle, kind, reply, what)                                                      \
     { "POST", path, handle, true, false, kind, NULL, true, reply, what }
+#define VECTORS(path, handle, kind, reply, what)                                                   \
+    { "POST", path, handle, true, false, kind, NULL, false, reply, what }
 #define COUNT(path, handle, kind, reply)                                                           \
     { "POST", path, handle, true, false, kind, NULL, false, reply, "tokens of a prompt" }
 #define TAKES(path, handle, body, reply, what)                                                     \
@@ -53,7 +55,10 @@ static const route routes[] = {
     COUNT("/responses/input_tokens", answer_count_response, ASK_RESPONSE,
           "{object:\"response.input_tokens\",input_tokens:i}"),
     COUNT("/messages/count_tokens", answer_count_message, ASK_MESSAGE, "{input_tokens:i}"),
-    TAKES("/embeddings", answer_embeddings, "{*:*}", NULL, "not there: the model makes text"),
+    VECTORS("/embeddings", answer_embeddings, ASK_EMBEDDING, "@embeddings",
+            "vectors of texts, where the model makes them"),
+    VECTORS("/embedding", answer_native_embedding, ASK_NATIVE_EMBEDDING,
+            "[{index:i,embedding:[[n]|s]}]", "the same, in the form of llama.cpp"),
     TAKES("/tokenize", answer_tokenize, TO_TOKENIZE,
           "{tokens:[i|{id:i,piece:s}],count:i,max_model_len:i}", "tokens of a text"),
     TAKES("/detokenize", answer_detokenize, "{tokens:[i]}", "{content:s,prompt:s}",

@@ -190,6 +190,8 @@ static void set_rules(server *s) {
                            .most_choices =
                                queue > 0 && queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES,
                            .receipts = c->receipts != NULL,
+                           .vectors = c->model,
+                           .n_embd = s->info.n_embd,
                            .call_style = tools_find_style(s->tokenizer),
                            .grammars = s->grammars};
     s->place = (job_place){.tokenizer = s->tokenizer,
@@ -199,7 +201,8 @@ static void set_rules(server *s) {
                            .threads = tern_engine_now(s->engine).threads,
                            .receipts = c->receipts,
                            .audits = c->audit != NULL,
-                           .draft = c->draft};
+                           .draft = c->draft,
+                           .pooling = c->pooling};
 }
 
 static tern_status open_parts(server *s, tern_error *err) {

@@ -30,6 +30,7 @@ typedef struct server_config {
     bool seeded;                   /* so does the seed */
     size_t max_tokens;             /* 0: until the context is full */
     tern_draft_mode draft;         /* of all requests */
+    tern_pooling pooling;          /* of vectors; NONE: none are made */
     const receipt_maker *receipts; /* NULL: there are none */
     double stalled_seconds;        /* that a pass takes when something is wrong */
     bool logs;                     /* a line for each request */

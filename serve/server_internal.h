@@ -89,7 +89,8 @@ route_handler page_metrics;
 /* ---- answers.c: what a body is answered with ---- */
 
 route_handler answer_chat, answer_completion, answer_response, answer_message, answer_native;
-route_handler answer_count_chat, answer_count_response, answer_count_message, answer_embeddings;
+route_handler answer_count_chat, answer_count_response, answer_count_message;
+route_handler answer_embeddings, answer_native_embedding;
 route_handler answer_tokenize, answer_detokenize, answer_template;
 
 /* Replies with a document. Empties t. */

@@ -8,6 +8,8 @@
 
 #include "base/metrics.h"
 
+enum { TEXTS_AT_ONCE = 32 }; /* that become vectors, in the engine; each job may have one */
+
 struct worker {
     tern_engine *engine;
     audit *audit; /* NULL: there is none */
@@ -52,6 +54,58 @@ static void look(worker *w) {
     }
 }
 
+static bool makes_vectors(const job *j) {
+    return (j->ask.kind & ASK_VECTORS) != 0;
+}
+
+/* Texts of all jobs that are becoming vectors. */
+static size_t count_texts(const worker *w) {
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_jobs; i++)
+        n += makes_vectors(w->jobs[i]) ? job_under_way(w->jobs[i]) : 0;
+    return n;
+}
+
+/* Asks the engine for what a job wants of it: all of an answer, or a few texts of those that become
+ * vectors, so that others find room in the queue. False after a refusal. */
+static bool submit(worker *w, job *j, refusal *r) {
+    const bool vectors = makes_vectors(j);
+    size_t texts = vectors ? count_texts(w) : 0;
+    while (job_unasked(j) > 0 && (!vectors || texts++ < TEXTS_AT_ONCE || job_under_way(j) == 0)) {
+        const tern_request request = job_request(j, j->n_asked);
+        tern_error err = {0};
+        const tern_status status =
+            tern_engine_submit(w->engine, &request, &j->ids[j->n_asked], &err);
+        if (status == TERN_ERR_QUEUE && vectors && j->n_asked > 0)
+            return true;
+        if (status == TERN_ERR_QUEUE) {
+            (void)refuse(r, 429, NULL, "too many requests wait already: %s", err.message);
+            r->code = "queue_full";
+            return false;
+        }
+        const tern_engine_state now = tern_engine_now(w->engine);
+        if (status != TERN_OK)
+            return status == TERN_ERR_CONTEXT ? refuse_length(r, request.n_tokens, now.n_ctx)
+                                              : refuse_error(r, NULL, &err);
+        j->n_asked++;
+    }
+    return true;
+}
+
+/* Goes on with jobs that had to wait with a part of what they want. */
+static void go_on(worker *w) {
+    for (size_t i = w->n_jobs; i-- > 0;) {
+        job *j = w->jobs[i];
+        refusal r = {0};
+        if (!j->over && job_unasked(j) > 0 && !submit(w, j, &r)) {
+            job_refuse(j, &r);
+            cancel(w, j);
+        }
+        if (job_is_done(j))
+            drop(w, i);
+    }
+}
+
 static void note(worker *w, choice *c, const tern_event *e) {
     if (e->kind == TERN_EVENT_END) {
         figures_note_end(&w->figures, e);
@@ -80,7 +134,7 @@ static void hand_over(worker *w, const tern_event *e) {
                 const receipt_answer answer = job_answer(j);
                 audit_note(w->audit, &answer);
             }
-            if (j->n_left == 0)
+            if (job_is_done(j))
                 drop(w, k);
             return;
         }
@@ -124,6 +178,7 @@ static void *run(void *user) {
             continue;
         }
         look(w);
+        go_on(w);
         (void)pthread_mutex_unlock(&w->lock);
         const tern_event *events;
         size_t n = 0;
@@ -177,31 +232,13 @@ static bool reserve(worker *w) {
     return true;
 }
 
-static bool submit_all(worker *w, job *j, refusal *r) {
-    for (size_t i = 0; i < j->n_requests; i++) {
-        const tern_request request = job_request(j, i);
-        tern_error err = {0};
-        const tern_status status = tern_engine_submit(w->engine, &request, &j->ids[i], &err);
-        if (status == TERN_OK)
-            continue;
-        cancel(w, j);
-        if (status == TERN_ERR_QUEUE) {
-            (void)refuse(r, 429, NULL, "too many requests wait already: %s", err.message);
-            r->code = "queue_full";
-            return false;
-        }
-        const tern_engine_state now = tern_engine_now(w->engine);
-        return status == TERN_ERR_CONTEXT ? refuse_length(r, request.n_tokens, now.n_ctx)
-                                          : refuse_error(r, NULL, &err);
-    }
-    return true;
-}
-
 void worker_submit(worker *w, job *j) {
     refusal r = {0};
     (void)pthread_mutex_lock(&w->lock);
     const bool taken =
-        reserve(w) ? submit_all(w, j, &r) : refuse(&r, 503, NULL, "no memory for the request");
+        reserve(w) ? submit(w, j, &r) : refuse(&r, 503, NULL, "no memory for the request");
+    if (!taken)
+        cancel(w, j);
     if (taken) {
         w->figures.jobs++;
         w->jobs[w->n_jobs++] = j;

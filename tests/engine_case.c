@@ -33,6 +33,7 @@ int engine_case_begin(void **state) {
     (void)state;
     engine_case.model = tiny_open("llama-tiny-f16", NULL);
     tern_model_describe(engine_case.model, &engine_case.info);
+    assert_true(engine_case.info.n_embd <= WIDTH);
     tiny_prompt(engine_case.model, 4, engine_case.prompt, PROMPT);
     return 0;
 }
@@ -59,6 +60,9 @@ static void note_end(answer *a, const tern_event *event) {
     a->stop_text = event->stop_text;
     a->figures = event->figures;
     memcpy(a->digest, event->digest, sizeof a->digest);
+    a->is_pooled = event->pooled != NULL;
+    if (a->is_pooled)
+        memcpy(a->pooled, event->pooled, engine_case.info.n_embd * sizeof(float));
     if (event->error != NULL) {
         a->error = event->error->status;
         memcpy(a->message, event->error->message, sizeof a->message);

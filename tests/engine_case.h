@@ -7,6 +7,7 @@
 #include "tern/engine.h"
 
 enum { PROMPT = 150, MOST = 64, ANSWERS = 24 }; /* tokens, tokens of an answer, answers */
+enum { WIDTH = 128 };                           /* of hidden states, at most */
 
 typedef struct answer {
     uint64_t request;
@@ -26,6 +27,8 @@ typedef struct answer {
     tern_status error;
     char message[TERN_ERROR_MESSAGE_BYTES];
     char digest[65];
+    float pooled[WIDTH]; /* of a prompt that became a vector */
+    bool is_pooled;
     tern_branch_figures figures;
 } answer;
 

@@ -23,6 +23,7 @@
  * Errors as in tern.h. A request's own error ends that request alone.
  */
 
+#include "tern/embed.h"
 #include "tern/tern.h"
 
 TERN_API_BEGIN
@@ -123,6 +124,8 @@ typedef struct tern_request {
                              shared pages; what lies before them may be taken */
     bool prompt_only;     /* ends when the prompt is computed, without a token: max_tokens is 0 and
                              branches at most 1. Its prompt may fill the context */
+    tern_pooling pooling; /* of prompt_only without prompt_logprobs, prompt_from and logits: the
+                             hidden states become a vector, which the end brings */
     const uint8_t *space; /* [TERN_SPACE_BYTES] computed pages are shared only among requests of the
                              same name; NULL: zeros */
     int32_t priority;     /* larger ones are admitted first */
@@ -220,9 +223,10 @@ typedef struct tern_event {
     size_t stop_text;        /* of TERN_END_STOP_TEXT: the first of stop_texts that it is */
     const tern_error *error; /* not NULL for TERN_END_ERROR */
     tern_branch_figures figures;
+    const float *pooled; /* [n_embd] of a prompt that was pooled, not normalized; NULL: of others */
     char digest[65]; /* SHA-256, in hexadecimal, of the hidden states after the output norm, n_embd
-                        floats each, little-endian, of all positions that a token was picked from
-                        or whose logits were asked for, in order */
+                        floats each, little-endian, of all positions that a token was picked from,
+                        whose logits were asked for, or that were pooled, in order */
 } tern_event;
 
 /*

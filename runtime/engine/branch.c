@@ -37,13 +37,14 @@ static void set_limits(tern_branch *b, const tern_branch_frame *f, const tern_re
 /* The last position has results in any case. */
 static void set_wishes(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
     const bool tells = b->index == 0 && (r->prompt_logprobs || r->logits != NULL);
+    const bool pools = r->pooling != TERN_POOLING_NONE;
     b->n_logprobs = r->n_logprobs < f->n_vocab ? r->n_logprobs : f->n_vocab;
     b->logprobs = r->logprobs || b->n_logprobs > 0;
     b->prompt_logprobs = r->prompt_logprobs;
     b->prompt_only = r->prompt_only;
     b->logits = r->logits;
-    b->job.wants = tells && r->prompt_from + 1 < r->n_tokens;
-    b->job.wanted_from = (uint32_t)r->prompt_from;
+    b->job.wanted_from = pools ? tern_pooled_first(&b->pooled) : (uint32_t)r->prompt_from;
+    b->job.wants = (tells || pools) && b->job.wanted_from + 1 < r->n_tokens;
 }
 
 /* Rows of a pass whose results are reported, at most. */
@@ -98,6 +99,9 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
     tern_status status = check_tokens(r, f->n_vocab, err);
     if (status != TERN_OK)
         return status;
+    status = tern_pooled_open(&b->pooled, r->pooling, f->n_embd, (uint32_t)r->n_tokens, err);
+    if (status != TERN_OK)
+        return status;
     set_limits(b, f, r);
     set_wishes(b, f, r);
     if (!copy(b, f, r))
@@ -142,6 +146,7 @@ void tern_branch_free(tern_branch **branch) {
     tern_sampler_free(&b->sampler);
     tern_answer_text_free(&b->text);
     tern_draft_free(&b->draft);
+    tern_pooled_close(&b->pooled);
     free(b->tokens);
     free(b->stop_tokens);
     free(b->likeliest);

@@ -9,6 +9,7 @@
 
 #include "base/sha256.h"
 #include "runtime/draft/draft.h"
+#include "runtime/engine/pooled.h"
 #include "runtime/engine/schedule.h"
 #include "runtime/sample/end_of_text.h"
 #include "runtime/sample/sampler.h"
@@ -40,6 +41,7 @@ typedef struct tern_branch {
     void *user;
     tern_logits_hook *logits;
     bool logprobs, prompt_logprobs, prompt_only;
+    tern_pooled pooled;
     size_t n_logprobs, n_likeliest; /* asked for; entries of likeliest that events point to */
     tern_logprob *likeliest;        /* [rows of a pass with results * n_logprobs] */
     tern_sha256 digest;
@@ -65,7 +67,7 @@ typedef struct tern_text_part {
 typedef struct tern_branch_frame {
     const tern_tokenizer *tokenizer; /* NULL: none */
     size_t piece_bytes;              /* of its longest token */
-    uint32_t n_vocab;
+    uint32_t n_vocab, n_embd;
     uint32_t n_ctx;   /* positions that a sequence may have */
     uint32_t n_ahead; /* and that one without a limit is promised at a time */
     uint32_t n_batch; /* rows of a pass */

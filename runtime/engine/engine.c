@@ -74,6 +74,7 @@ static void find_frame(tern_engine *e, uint32_t pages) {
     const uint64_t positions = (uint64_t)pages * TERN_PAGE;
     tern_branch_frame *f = &e->frame;
     f->n_vocab = e->model->config.n_vocab;
+    f->n_embd = e->model->config.n_embd;
     f->n_ahead = or_default(e->params.n_ahead, DEFAULT_AHEAD);
     f->n_batch = e->params.n_batch;
     f->n_ctx = positions < e->params.n_ctx ? (uint32_t)positions : e->params.n_ctx;
@@ -192,6 +193,12 @@ static tern_status check_prompt(const tern_request *r, tern_error *err) {
     if (r->prompt_only && (r->max_tokens > 0 || r->branches > 1))
         return tern_fail(err, TERN_ERR_ARG, "%zu tokens and %u branches after a prompt alone",
                          r->max_tokens, r->branches);
+    if ((unsigned)r->pooling > TERN_POOLING_LAST)
+        return tern_fail(err, TERN_ERR_ARG, "there is no pooling %u", (unsigned)r->pooling);
+    if (r->pooling != TERN_POOLING_NONE &&
+        (!r->prompt_only || r->prompt_logprobs || r->prompt_from > 0 || r->logits != NULL))
+        return tern_fail(err, TERN_ERR_ARG,
+                         "a vector is all that comes of a prompt that is pooled");
     return TERN_OK;
 }
 
@@ -362,6 +369,7 @@ static void finish(tern_engine *e, tern_branch *b) {
     event->end = b->end;
     event->error = b->end == TERN_END_ERROR ? &b->error : NULL;
     event->figures = b->figures;
+    event->pooled = b->end == TERN_END_LENGTH ? b->pooled.vector : NULL;
     tern_sha256_finish(&b->digest, event->digest);
     e->over[e->n_over++] = b;
 }

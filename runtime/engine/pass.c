@@ -102,6 +102,35 @@ static void report_prompt(tern_engine *e, tern_engine_span *s, const tern_plan_s
     }
 }
 
+/* A row of a prompt that is pooled, if it counts. */
+static void pool_row(const tern_engine *e, tern_branch *b, size_t row, uint32_t position) {
+    if (!tern_pooled_takes(&b->pooled, position))
+        return;
+    add_to_digest(e, b, row);
+    tern_pooled_add(&b->pooled, tern_runner_hidden(e->runner, row));
+    b->job.wanted_from = position + 1;
+    b->job.wants = position + 2 < b->n_prompt && tern_pooled_takes(&b->pooled, position + 1);
+}
+
+/* Pools the span's rows before the last one of the prompt. */
+static void pool_prompt(const tern_engine *e, const tern_engine_span *s, const tern_plan_span *p) {
+    uint32_t position = p->position + p->n - p->wanted;
+    for (size_t row = s->first + p->picks - p->wanted; row < s->first; row++)
+        pool_row(e, s->branch, row, position++);
+}
+
+static void end_pooled(const tern_engine *e, tern_engine_span *s) {
+    tern_branch *b = s->branch;
+    pool_row(e, b, s->first, b->n_prompt - 1);
+    if (tern_pooled_finish(&b->pooled, &b->error) != TERN_OK) {
+        fail(s);
+        return;
+    }
+    tern_branch_stop(b, TERN_END_LENGTH);
+    s->taken = 1;
+    s->goes_on = false;
+}
+
 /* A prompt that nothing follows ends with its last row. */
 static void end_prompt(tern_engine *e, tern_engine_span *s) {
     tern_branch *b = s->branch;
@@ -123,8 +152,14 @@ static void report_prompts(tern_engine *e, size_t n) {
         tern_engine_span *s = &e->spans[i];
         if (s->branch->is_over)
             continue;
-        report_prompt(e, s, &e->plan[i]);
-        if (s->goes_on && s->branch->prompt_only)
+        const bool pools = s->branch->pooled.how != TERN_POOLING_NONE;
+        if (pools)
+            pool_prompt(e, s, &e->plan[i]);
+        else
+            report_prompt(e, s, &e->plan[i]);
+        if (s->goes_on && pools)
+            end_pooled(e, s);
+        else if (s->goes_on && s->branch->prompt_only)
             end_prompt(e, s);
     }
 }

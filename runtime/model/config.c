@@ -266,7 +266,8 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
         (status = read_attention_scale(file, &c, err)) ||
         (status = read_activation(file, &c, err)) ||
         (status = tern_config_rope_scaling(file, &c, err)) ||
-        (status = tern_config_kinds(file, &c, err)) || (status = read_vocabulary(file, &c, err)))
+        (status = tern_config_kinds(file, &c, err)) || (status = read_vocabulary(file, &c, err)) ||
+        (status = tern_config_pooling(file, &c, err)))
         return status;
     c.embedding_scale = c.arch->scaled_embedding ? sqrtf((float)c.n_embd) : 1.0f;
     *out = c;

@@ -9,6 +9,7 @@
 #include "runtime/arch/arch.h"
 #include "runtime/gguf/gguf.h"
 #include "runtime/model/block.h"
+#include "tern/embed.h"
 #include "tern/kernels.h"
 
 enum { TERN_LAYER_KINDS = 2 }; /* at most */
@@ -29,6 +30,7 @@ typedef struct tern_config {
     float attention_scale; /* multiplies q . k: 1 / sqrt(head_dim) unless the file has its own */
     tern_op gate;          /* the architecture's activation, or the file's */
     float embedding_scale; /* multiplies rows of the embedding */
+    tern_pooling pooling;  /* that makes vectors of texts; NONE: the file does not say it */
     uint32_t n_kinds;      /* of layers */
     uint32_t period;       /* layers period - 1, 2 * period - 1 ... are of the first kind */
     tern_layer_kind kinds[TERN_LAYER_KINDS];

@@ -36,4 +36,8 @@ TERN_MUST_CHECK tern_status tern_config_name(const tern_gguf *file, const tern_a
 TERN_MUST_CHECK tern_status tern_config_rope_scaling(const tern_gguf *file, tern_config *c,
                                                      tern_error *err);
 
+/* What the file says of pooling; config_pooling.c. TERN_ERR_KEY_*. */
+TERN_MUST_CHECK tern_status tern_config_pooling(const tern_gguf *file, tern_config *c,
+                                                tern_error *err);
+
 #endif

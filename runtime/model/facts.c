@@ -138,6 +138,11 @@ static void tell_scales(listing *l) {
          "%g", (double)c->attention_scale);
 }
 
+static void tell_pooling(listing *l) {
+    if (l->m->config.pooling != TERN_POOLING_NONE)
+        TELL(l, "pooling", of_file, "%s", tern_pooling_name(l->m->config.pooling));
+}
+
 /* ---- the tokenizer ------------------------------------------------------------------------- */
 
 static void tell_tokenizer(listing *l) {
@@ -167,6 +172,7 @@ size_t tern_model_facts(const tern_model *m, tern_model_fact *facts, size_t capa
     tell_rope(&l);
     tell_windows(&l);
     tell_scales(&l);
+    tell_pooling(&l);
     tell_tokenizer(&l);
     return l.n;
 }

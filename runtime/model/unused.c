@@ -31,14 +31,15 @@ static const tern_key_rule rules[] = {
     {"rope.scaling.yarn_beta_fast", TERN_KEY_READ, NULL},
     {"rope.scaling.yarn_beta_slow", TERN_KEY_READ, NULL},
     {"hidden_activation", TERN_KEY_READ, NULL},
+    {"pooling_type", TERN_KEY_READ, NULL},
+    {"is_matryoshka", TERN_KEY_READ, NULL},
+    {"matryoshka_dimensions", TERN_KEY_READ, NULL},
     /* shapes of tensors decide */
     {"vocab_size", TERN_KEY_TELLS, NULL},
     {"embedding_length_out", TERN_KEY_TELLS, NULL},
     /* of LayerNorm, which none of these graphs has */
     {"attention.layer_norm_epsilon", TERN_KEY_TELLS, NULL},
     {"attention.group_norm_epsilon", TERN_KEY_TELLS, NULL},
-    /* how embeddings of texts are made, which tern does not make */
-    {"pooling_type", TERN_KEY_TELLS, NULL},
     /* whether the model was trained further after its angles were scaled */
     {"rope.scaling.finetuned", TERN_KEY_TELLS, NULL},
     {"rope.scaling.yarn_log_multiplier", TERN_KEY_ZERO, "another attention factor of yarn"},

@@ -33,6 +33,18 @@ def chats(client):
     equal(chunks[0].choices[0].delta.role, "assistant", "role")
 
 
+def vectors(client):
+    texts = ["Once upon a time", "Luna", "What is 2+2?"]
+    plain = client.embeddings.create(model="m", input=texts, encoding_format="float")
+    packed = client.embeddings.create(model="m", input=texts)
+    equal([len(d.embedding) for d in plain.data], [len(plain.data[0].embedding)] * 3, "numbers of vectors")
+    for a, b in zip(plain.data, packed.data):
+        assert all(abs(x - y) <= 1e-9 for x, y in zip(a.embedding, b.embedding, strict=True)), (a, b)
+    one = client.embeddings.create(model="m", input=texts[1], encoding_format="float")
+    equal(one.data[0].embedding, plain.data[1].embedding, "a vector alone")
+    assert plain.usage.prompt_tokens == plain.usage.total_tokens > 0, plain.usage
+
+
 def logprobs(client):
     reply = client.chat.completions.create(model="m", messages=QUESTION, temperature=0, logprobs=True, top_logprobs=3)
     tokens = reply.choices[0].logprobs.content
@@ -153,7 +165,7 @@ def main():
     given = options()
     address = given.address
     with openai.OpenAI(base_url=address, api_key="none") as client:
-        for part in (chats, logprobs, completions, errors, structured):
+        for part in (chats, logprobs, vectors, completions, errors, structured):
             part(client)
     asyncio.run(together(address))
     with_tools(given.tern)

@@ -28,7 +28,7 @@ def python_of(name):
 
 def start(tern, model):
     """tern serve on a free port, and its address."""
-    process = subprocess.Popen([tern, "serve", "-m", model, "--port", "0", "--any-model"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([tern, "serve", "-m", model, "--port", "0", "--any-model", "--pooling", "mean"], stdout=subprocess.PIPE, text=True)
     line = process.stdout.readline()
     if not line:
         sys.exit("tern serve did not start")

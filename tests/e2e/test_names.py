@@ -16,6 +16,7 @@ FALLS_BACK = {
     "chat": [],
     "serve": ["--port", 0],
     "logits": ["-p", "abc"],
+    "embed": ["-p", "abc", "--pooling", "mean"],
     "bench": ["-p", 2, "-n", 1, "--repeat", 1],
     "perplexity": ["-f", "FILE"],
     "imatrix": ["-f", "FILE", "-o", "OUT"],

@@ -323,6 +323,13 @@ class Model:
 
     def logits(self, tokens, kv="f16"):
         """float64[position, vocabulary] of a sequence that begins at position 0."""
+        y = matmul(self._head(), self.hidden(tokens, kv), self.activations)
+        if self.file.unread:
+            raise ValueError(f"tensors without a meaning here: {sorted(self.file.unread)[:5]}")
+        return y
+
+    def hidden(self, tokens, kv="f16"):
+        """float64[position, width] after the output norm."""
         everywhere = self._angles(len(tokens)), self.rope_gain, 0
         near = self._near(len(tokens))
         self.cache = []  # of each layer, what attention reads: keys, values[position, kv head, dim]
@@ -333,10 +340,7 @@ class Model:
             windowed = self.period and (layer + 1) % self.period
             h = h + self._attention(layer, h, near if windowed else everywhere, kv)
             h = h + self._feed_forward(layer, h)
-        y = matmul(self._head(), self._norm("output_norm", h), self.activations)
-        if self.file.unread:
-            raise ValueError(f"tensors without a meaning here: {sorted(self.file.unread)[:5]}")
-        return y
+        return self._norm("output_norm", h)
 
     def _angles(self, n):
         name = "rope_freqs.weight"  # what each pair's angle is divided by; optional

@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 KERNELS = ("status.h", "processor.h", "import.h", "sparse.h", "kernels.h", "device.h")
-ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "tern.h", "engine.h", "ie_engine.h",
+ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "tern.h", "embed.h", "engine.h",
+       "ie_engine.h",
        "grammar.h", "gguf.h", "inspect.h", "tune.h", "sparse_file.h")  # fmt: skip
 
 

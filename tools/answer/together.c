@@ -13,7 +13,8 @@ typedef struct slot {
     bool is_over;
     text tokens; /* int32_t each */
     text words;
-    size_t said; /* of them */
+    text pooled; /* floats */
+    size_t said; /* of the words */
     double last; /* seconds of the last token */
     tern_latencies latencies;
     tern_end end;
@@ -46,9 +47,10 @@ static void fail(together *t) {
 
 /* Empties a slot for its next answer; its memory stays. */
 static void begin(slot *s) {
-    *s = (slot){.tokens = s->tokens, .words = s->words};
+    *s = (slot){.tokens = s->tokens, .words = s->words, .pooled = s->pooled};
     text_clear(&s->tokens);
     text_clear(&s->words);
+    text_clear(&s->pooled);
 }
 
 static size_t tokens_of(const slot *s) {
@@ -113,6 +115,10 @@ static void take_end(together *t, slot *s, const tern_event *e) {
         s->error = *e->error;
     s->figures = e->figures;
     memcpy(s->digest, e->digest, sizeof s->digest);
+    if (e->pooled != NULL)
+        text_add(&s->pooled, (const char *)e->pooled, t->task->width * sizeof *e->pooled);
+    if (s->pooled.failed)
+        fail(t);
     t->live--;
 }
 
@@ -144,6 +150,7 @@ static void tell(const together *t, size_t number, slot *s) {
         .figures = s->figures,
         .p50_ms = 1e3 * tern_latencies_percentile(&s->latencies, 0.50),
         .p95_ms = 1e3 * tern_latencies_percentile(&s->latencies, 0.95),
+        .pooled = (const float *)(const void *)s->pooled.bytes,
         .digest = s->digest,
     };
     t->task->tell(t->task->user, &answer);
@@ -153,7 +160,8 @@ static void tell(const together *t, size_t number, slot *s) {
 static void tell_in_order(together *t) {
     for (bool more = true; more && t->first < t->next;) {
         slot *s = slot_of(t, t->first);
-        const bool is_wanted = !t->cancelled || s->tokens.size > 0 || s->failed;
+        const bool is_wanted =
+            !t->cancelled || s->tokens.size > 0 || s->pooled.size > 0 || s->failed;
         if (is_wanted && s->words.size > s->said) {
             t->task->say(t->task->user, t->first, s->words.bytes + s->said,
                          s->words.size - s->said);
@@ -190,6 +198,7 @@ tern_status together_run(tern_engine *engine, const together_task *task, tern_er
     for (size_t i = 0; t.slots != NULL && i < task->ahead; i++) {
         text_free(&t.slots[i].tokens);
         text_free(&t.slots[i].words);
+        text_free(&t.slots[i].pooled);
     }
     free(t.slots);
     return t.status;

@@ -21,6 +21,7 @@ typedef struct together_answer {
     const tern_error *error; /* NULL: it was answered, or ended by a cancel */
     tern_branch_figures figures;
     double p50_ms, p95_ms; /* from token to token */
+    const float *pooled;   /* as of the event; NULL: there is none */
     const char *digest;    /* "" when there was an error */
 } together_answer;
 
@@ -29,9 +30,11 @@ typedef struct together_task {
     size_t n;     /* answers */
     size_t ahead; /* that are asked for before the first of them is complete, >= 1 */
     size_t live;  /* of these that the engine has at once, >= 1; its queue holds as many */
+    size_t width; /* of vectors, where requests ask for those */
     void (*ask)(void *user, size_t number, tern_request *request);
     bool (*go_on)(void *user);    /* asked before each pass; false ends what is under way */
-    void (*on_token)(void *user); /* after each token of any answer */
+    void (*on_token)(void *user); /* after each token of any answer; it and say may be NULL where
+                                     no request wants tokens */
     void (*say)(void *user, size_t number, const char *bytes, size_t size);
     void (*tell)(void *user, const together_answer *answer); /* when all of its text was said */
     void *user;

@@ -46,6 +46,20 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern serve model.gguf --port 9000 --parallel 8\n"
          "  tern serve -m model.gguf --host 0.0.0.0 --api-key-file keys.txt\n",
          "server", .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_EMBED] =
+        {"embed", "[MODEL] [TEXT]...", 0, OPTIONS_MAX_OPERANDS,
+         "make vectors of texts, to compare and to search",
+         "Texts are arguments, or lines of --prompts-file or of a pipe on standard input: a text,\n"
+         "{\"prompt\": ...} or {\"tokens\": [...]}. Many are computed at once; each gets the "
+         "vector that\n"
+         "it has alone, the same bits on every machine. Vectors have length 1. Each becomes a line "
+         "of\n"
+         "JSON on standard output or in --output, or a row of an array where that ends with .npy.\n"
+         "docs/embedding.md has the rest.\n",
+         "  tern embed model.gguf 'A first text.' 'A second one.'\n"
+         "  tern embed -m model.gguf --prompts-file texts.txt -o vectors.npy\n"
+         "  tern embed -m model.gguf --pooling mean < texts.txt > vectors.jsonl\n",
+         "embedding", .n_places = 2, .places = {OPT_MODEL, OPT_TEXT}},
     [COMMAND_LOGITS] =
         {"logits", "[MODEL] [PROMPT]", 0, 2, "print, hash or save the logits of a prompt",
          "Without --output and --sha256 the ten most likely next tokens are printed. Files hold\n"

@@ -280,18 +280,26 @@ static tern_status take_operand(arguments *a, const char *text) {
     return TERN_OK;
 }
 
+/* Whether a flag gave the option's only value. */
+static bool is_taken(const options *o, option_id id) {
+    return o->values[id].source == OPTION_FLAG && !option_describe(id)->repeats;
+}
+
 /* Gives operands that stand for options to those that no flag has set, in the command's order. */
 static tern_status place_operands(options *o, tern_error *err) {
     const command_spec *spec = command_describe(o->command);
     unsigned place = 0;
     for (unsigned i = 0; i < o->n_operands && spec->n_places > 0; i++) {
-        while (place < spec->n_places && o->values[spec->places[place]].source == OPTION_FLAG)
+        while (place < spec->n_places && is_taken(o, spec->places[place]))
             place++;
         if (place == spec->n_places)
             return unexpected(o, o->operands[i], err);
         const option_id id = spec->places[place];
         o->model_may_be_prompt |= id == OPT_MODEL && spec->places[spec->n_places - 1] == OPT_PROMPT;
-        o->values[id] = (option_value){.source = OPTION_FLAG, .text = o->operands[i]};
+        const tern_status status =
+            set_value(o, id, OPTION_FLAG, "an argument", o->operands[i], err);
+        if (status != TERN_OK)
+            return status;
     }
     o->n_operands = spec->n_places > 0 ? 0 : o->n_operands;
     return TERN_OK;

@@ -21,6 +21,7 @@
     X(RUN, run)                                                                                    \
     X(CHAT, chat)                                                                                  \
     X(SERVE, serve)                                                                                \
+    X(EMBED, embed)                                                                                \
     X(LOGITS, logits)                                                                              \
     X(BENCH, bench)                                                                                \
     X(TUNE, tune)                                                                                  \
@@ -54,8 +55,11 @@ typedef enum option_id {
     OPT_MODEL,
     OPT_MODEL_DIR,
     OPT_PROMPT,
+    OPT_TEXT,
     OPT_TOKENS,
     OPT_PROMPTS_FILE,
+    OPT_POOLING,
+    OPT_DIMENSIONS,
     OPT_MESSAGES,
     OPT_ROUNDS,
     OPT_MAX_TOKENS,
@@ -226,7 +230,10 @@ typedef enum option_id {
     OPT_COUNT
 } option_id;
 
-enum { OPTIONS_MAX_OPERANDS = 2 };
+enum {
+    OPTIONS_MAX_PLACES = 2,
+    OPTIONS_MAX_OPERANDS = 100 /* of a command whose last place repeats */
+};
 
 /* What becomes of a file that an option or operand names (tools/cli/targets.h). */
 typedef enum file_use { FILE_NONE, FILE_READ, FILE_WRITTEN, FILE_APPENDED } file_use;
@@ -240,8 +247,8 @@ typedef struct command_spec {
     const char *examples; /* lines */
     const char *alias;    /* what other programs call it; NULL: nothing else */
     unsigned n_places;    /* operands stand for these options, in this order, but for those that */
-    option_id places[OPTIONS_MAX_OPERANDS]; /* a flag gave; 0: they are the command's own */
-    file_use files[OPTIONS_MAX_OPERANDS];   /* of operands that are the command's own */
+    option_id places[OPTIONS_MAX_PLACES]; /* a flag gave, unless it repeats; 0: the command's own */
+    file_use files[OPTIONS_MAX_PLACES];   /* of operands that are the command's own */
 } command_spec;
 
 typedef enum option_type {

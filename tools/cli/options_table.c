@@ -1,46 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of options. */
 
-#include "tools/cli/options.h"
-
-enum {
-    RUN = 1 << COMMAND_RUN,
-    CHAT = 1 << COMMAND_CHAT,
-    SERVE = 1 << COMMAND_SERVE,
-    LOGITS = 1 << COMMAND_LOGITS,
-    BENCH = 1 << COMMAND_BENCH,
-    TUNE = 1 << COMMAND_TUNE,
-    INSPECT = 1 << COMMAND_INSPECT,
-    KERNELS = 1 << COMMAND_KERNELS,
-    SYNTH = 1 << COMMAND_SYNTH,
-    VERIFY = 1 << COMMAND_VERIFY_DETERMINISM,
-    PERPLEXITY = 1 << COMMAND_PERPLEXITY,
-    IMATRIX = 1 << COMMAND_IMATRIX,
-    QUANTIZE = 1 << COMMAND_QUANTIZE,
-    CROSSVAL = 1 << COMMAND_CROSSVAL,
-    ANSWERS = RUN | CHAT,      /* commands that generate text */
-    SAMPLES = ANSWERS | SERVE, /* commands that pick tokens, for themselves or for others */
-    RECEIPTS = 1 << COMMAND_VERIFY,
-    TOKENIZE = 1 << COMMAND_TOKENIZE,
-    CONVERT = 1 << COMMAND_CONVERT,
-    DEDUP = 1 << COMMAND_DEDUP,
-    TEMPLATE = 1 << COMMAND_CHAT_TEMPLATE,
-    PULL = 1 << COMMAND_PULL,
-    LIST = 1 << COMMAND_LIST,
-    RECODES = QUANTIZE | CONVERT, /* commands that write a model */
-    WRITES = RECODES | DEDUP | SYNTH | RUN | BENCH | LOGITS | IMATRIX |
-             PERPLEXITY, /* commands that write other files */
-    EVALUATES =
-        SAMPLES | LOGITS | BENCH | PERPLEXITY | CROSSVAL | IMATRIX, /* commands that run a model */
-    FALLS_BACK =
-        EVALUATES | VERIFY | TUNE | TOKENIZE | TEMPLATE, /* to the small model, without -m */
-    EVERY = (1 << COMMAND_COUNT) - 1
-};
+#include "tools/cli/options_commands.h"
 
 /* Formats that weights can be brought into; embeddings are looked up row by row: not i2_s. */
 #define ROW_TYPES "f32 f16 bf16 q8_0 q6_k q5_k q5_0 q4_k q4_1 q4_0 tq2_0 tq1_0"
 
-static const option_spec table[OPT_COUNT] = {
+static const option_spec table[OPT_PRECISION] = {
     [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
                    .variables = "BITNET_GGUF",
                    .commands = EVALUATES | VERIFY | RECEIPTS | TOKENIZE | TEMPLATE | TUNE |
@@ -52,12 +18,22 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_PROMPT] = {"prompt", 'p', NULL, "TEXT", OPTION_TEXT, .one_call = true,
                     .commands = RUN | LOGITS | TOKENIZE | CROSSVAL,
                     .help = "the prompt; - reads standard input (crossval: only such cases)"},
+    [OPT_TEXT] = {"prompt", 'p', NULL, "TEXT", OPTION_TEXT, .one_call = true, .repeats = true,
+                  .commands = EMBED, .help = "a text"},
     [OPT_TOKENS] = {"tokens", 0, NULL, "IDS", OPTION_TEXT, .one_call = true,
                     .commands = RUN | LOGITS,
                     .help = "token ids such as 1,2,3 in place of a prompt; nothing is added"},
     [OPT_PROMPTS_FILE] = {"prompts-file", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ,
-                          .one_call = true, .commands = RUN,
+                          .one_call = true, .commands = RUN | EMBED,
                           .help = "a prompt a line, as text or {\"prompt\": ...}; - for a pipe"},
+    [OPT_POOLING] = {"pooling", 0, NULL, "HOW", OPTION_CHOICE, .choices = "mean cls last",
+                     .commands = EMBED | SERVE,
+                     .help = "which tokens' states become a text's vector: the mean of all, the "
+                             "first, the last; without it as the file says (embed: or last)"},
+    [OPT_DIMENSIONS] = {"dimensions", 0, NULL, "N", OPTION_INTEGER, .max = UINT32_MAX,
+                        .fallback = "0", .one_call = true, .commands = EMBED,
+                        .help = "the first N numbers of each vector, where the file says that they "
+                                "mean something; 0: all"},
     [OPT_MESSAGES] = {"messages", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .one_call = true,
                       .commands = TEMPLATE,
                       .help = "JSON: messages as OpenAI has them, or {\"messages\", \"tools\", "
@@ -240,8 +216,9 @@ static const option_spec table[OPT_COUNT] = {
     [OPT_SHA256] = {"sha256", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = LOGITS,
                     .help = "print the SHA-256 of the logits"},
     [OPT_OUTPUT] = {"output", 'o', NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN,
-                    .one_call = true, .commands = LOGITS | IMATRIX,
-                    .help = "save the logits (imatrix: the importance; .dat: in the older form)"},
+                    .one_call = true, .commands = LOGITS | IMATRIX | EMBED,
+                    .help = "save the logits (embed: the vectors; .npy: as an array; imatrix: the "
+                            "importance; .dat: in the older form)"},
     [OPT_DUMP_KV] = {"dump-kv", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_WRITTEN,
                      .one_call = true, .commands = LOGITS,
                      .help = "save keys and values as floats: layer, keys then values, key/value "
@@ -548,53 +525,16 @@ static const option_spec table[OPT_COUNT] = {
                   .help = "print one line of JSON and nothing else"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
                      .commands = RECODES | RUN | BENCH | SYNTH | PERPLEXITY | IMATRIX | TOKENIZE |
-                                 TUNE | VERIFY | PULL,
+                                 TUNE | VERIFY | PULL | EMBED,
                      .help = "metrics and progress on standard error even if it is no terminal"},
     [OPT_HELP] = {"help", 'h', NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVERY,
                   .help = "this text"},
-
-    /* ---- of other programs ---- */
-    [OPT_PRECISION] = {"precision", 0, NULL, "TYPE", OPTION_CHOICE,
-                       .choices = "auto fp32 fp16 bf16 int8w int4w int2w ternary",
-                       .variables = "IE_PRECISION PRECISION", .commands = EVALUATES,
-                       .help = "how weights are stored",
-                       .remark = "the model's file decides how its weights are stored"},
-    [OPT_DEVICE] = {"device", 0, NULL, "NAME", OPTION_CHOICE, .choices = "auto cpu cuda",
-                    .one_call = true, .commands = EVALUATES, .help = "where the model runs",
-                    .remark = "models run on the processor"},
-    [OPT_GPU_LAYERS] = {"n-gpu-layers", 0, "gpu-layers", "N", OPTION_INTEGER, .max = INT32_MAX,
-                        .one_call = true, .commands = EVALUATES,
-                        .help = "layers on a graphics processor", .word = "ngl",
-                        .remark = "models run on the processor"},
-    [OPT_FLASH_ATTENTION] = {"flash-attn", 0, NULL, "WHEN", OPTION_CHOICE, .choices = "on off auto",
-                             .one_call = true, .commands = EVALUATES,
-                             .help = "attention in one pass over the cache", .word = "fa",
-                             .remark = "attention always goes over the cache in chunks"},
-    [OPT_NO_MMAP] = {"no-mmap", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
-                     .commands = EVALUATES, .help = "read the file instead of mapping it",
-                     .remark = "files are always mapped"},
-    [OPT_MLOCK] = {"mlock", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = EVALUATES,
-                   .help = "keep the model in memory", .remark = "memory is not locked"},
-    [OPT_COLOR] = {"color", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = ANSWERS,
-                   .help = "colour the prompt", .remark = "texts have no colour"},
-    [OPT_SIMPLE_IO] = {"simple-io", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
-                       .commands = ANSWERS, .help = "plain input and output",
-                       .remark = "pipes are always read and written plainly"},
-    [OPT_NO_DISPLAY_PROMPT] = {"no-display-prompt", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
-                               .commands = ANSWERS, .help = "do not print the prompt",
-                               .remark = "the prompt is printed only with --echo"},
-    [OPT_NO_WARMUP] = {"no-warmup", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
-                       .commands = EVALUATES, .help = "do not run the model once beforehand",
-                       .remark = "there is no such run"},
-    [OPT_LOG_DISABLE] = {"log-disable", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
-                         .commands = EVALUATES, .help = "write no log",
-                         .remark = "there is no log"},
 };
 
 const option_spec *option_describe(option_id id) {
-    return &table[id];
+    return id < OPT_PRECISION ? &table[id] : option_describe_other(id);
 }
 
 bool option_applies(option_id id, command_id command) {
-    return (table[id].commands >> command & 1U) != 0;
+    return (option_describe(id)->commands >> command & 1U) != 0;
 }

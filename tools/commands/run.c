@@ -143,7 +143,7 @@ static int run_many(run *r) {
         return many_answer(r->o, &r->l, &r->options, touch_of(r), &one);
     }
     prompts all = {0};
-    int status = prompts_read(path, &all);
+    int status = prompts_read(path, true, &all);
     if (status == EXIT_DONE)
         status = many_answer(r->o, &r->l, &r->options, touch_of(r), &all);
     prompts_free(&all);

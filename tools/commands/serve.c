@@ -18,6 +18,7 @@
 #include "base/metrics.h"
 #include "serve/http_tls.h"
 #include "serve/server.h"
+#include "tools/embed/pooling.h"
 #include "tools/receipt/served_answer.h"
 
 enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* of cache memory, unless --kv-memory says more or less */
@@ -117,6 +118,7 @@ static int open_server(serving *s) {
         .seeded = options_given(o, OPT_SEED),
         .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
         .draft = options_switch(o, OPT_NO_DRAFT) ? TERN_DRAFT_NEVER : TERN_DRAFT_WHERE_IT_PAYS,
+        .pooling = pooling_read(o, s->l.model),
         .receipts = &s->receipts.maker,
         .stalled_seconds = options_real(o, OPT_STALLED),
         .logs = options_switch(o, OPT_ACCESS_LOG) || options_given(o, OPT_LOG_FILE),

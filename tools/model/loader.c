@@ -337,7 +337,7 @@ int loader_open_engine(const tern_engine_params *params, loaded *l) {
 }
 
 int loader_open_engine_of(const options *o, uint32_t n_ctx, loaded *l) {
-    enum { ROWS = 128, MOST = 16 }; /* of a pass; prompts, and logits that are there */
+    enum { ROWS = 128, MOST = LOADER_PROMPTS_AT_ONCE }; /* of a pass; with their logits */
     tern_engine_params params = loader_engine_params(o, l);
     const uint32_t rows = params.n_batch > 0 ? params.n_batch : ROWS;
     const uint32_t fill = 2 + 2 * rows / (n_ctx > 0 ? n_ctx : 1);

@@ -46,6 +46,9 @@ int loader_open_other(const options *o, const loaded *l, tern_model **out);
 tern_engine_params loader_engine_params(const options *o, const loaded *l);
 int loader_open_engine(const tern_engine_params *params, loaded *l);
 
+/* Prompts that such an engine computes at once, and as many may wait. */
+enum { LOADER_PROMPTS_AT_ONCE = 16 };
+
 /* One for prompts of up to n_ctx positions that nothing follows, as many at once as fill passes. */
 int loader_open_engine_of(const options *o, uint32_t n_ctx, loaded *l);
 

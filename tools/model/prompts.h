@@ -3,8 +3,9 @@
 #define TERN_TOOLS_MODEL_PROMPTS_H
 
 /*
- * Prompts from a file: one a line, or JSON objects with a text "prompt", one a line. Lines that
- * begin with '{' are JSON; empty lines are left out.
+ * Prompts from a file: one a line, or JSON objects, one a line, with a text "prompt" or, where a
+ * model is at hand, an array "tokens" of ids. Lines that begin with '{' are JSON; empty lines are
+ * left out.
  */
 
 #include <stddef.h>
@@ -12,13 +13,16 @@
 #include "tools/model/loader.h"
 
 typedef struct prompts {
-    prompt *items; /* [n] texts alone, not tokenized */
+    prompt *items; /* [n] texts that are not tokenized, or ids without a text */
     size_t n, capacity;
 } prompts;
 
-/* Reads path, "-" for standard input. EXIT_DONE, or the exit status after a complaint that names
- * the line. Free in any case; *p must be zero-initialised. */
-int prompts_read(const char *path, prompts *p);
+/* Reads path, "-" for standard input; `ids`: they may be given. EXIT_DONE, or the exit status after
+ * a complaint that names the line. Free in any case; *p must be zero-initialised. */
+int prompts_read(const char *path, bool ids, prompts *p);
+
+/* Adds a copy of text[size]; the same. */
+int prompts_add(prompts *p, const char *text, size_t size);
 void prompts_free(prompts *p);
 
 #endif

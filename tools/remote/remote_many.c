@@ -231,7 +231,7 @@ int remote_run_many(const options *o, const json_t *fields) {
               .json = options_switch(o, OPT_JSON),
               .lock = PTHREAD_MUTEX_INITIALIZER,
               .changed = PTHREAD_COND_INITIALIZER};
-    int status = prompts_read(options_text(o, OPT_PROMPTS_FILE), &m.prompts);
+    int status = prompts_read(options_text(o, OPT_PROMPTS_FILE), false, &m.prompts);
     if (status == EXIT_DONE)
         status = open_all(&m);
     if (status == EXIT_DONE)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_CLI_OPTIONS_COMMANDS_H
+#define TERN_TOOLS_CLI_OPTIONS_COMMANDS_H
+
+/* Sets of commands, for the tables of options: bit 1 << command_id for each. */
+
+#include "tools/cli/options.h"
+
+enum {
+    RUN = 1 << COMMAND_RUN,
+    CHAT = 1 << COMMAND_CHAT,
+    SERVE = 1 << COMMAND_SERVE,
+    EMBED = 1 << COMMAND_EMBED,
+    LOGITS = 1 << COMMAND_LOGITS,
+    BENCH = 1 << COMMAND_BENCH,
+    TUNE = 1 << COMMAND_TUNE,
+    INSPECT = 1 << COMMAND_INSPECT,
+    KERNELS = 1 << COMMAND_KERNELS,
+    SYNTH = 1 << COMMAND_SYNTH,
+    VERIFY = 1 << COMMAND_VERIFY_DETERMINISM,
+    PERPLEXITY = 1 << COMMAND_PERPLEXITY,
+    IMATRIX = 1 << COMMAND_IMATRIX,
+    QUANTIZE = 1 << COMMAND_QUANTIZE,
+    CROSSVAL = 1 << COMMAND_CROSSVAL,
+    ANSWERS = RUN | CHAT,      /* commands that generate text */
+    SAMPLES = ANSWERS | SERVE, /* commands that pick tokens, for themselves or for others */
+    RECEIPTS = 1 << COMMAND_VERIFY,
+    TOKENIZE = 1 << COMMAND_TOKENIZE,
+    CONVERT = 1 << COMMAND_CONVERT,
+    DEDUP = 1 << COMMAND_DEDUP,
+    TEMPLATE = 1 << COMMAND_CHAT_TEMPLATE,
+    PULL = 1 << COMMAND_PULL,
+    LIST = 1 << COMMAND_LIST,
+    RECODES = QUANTIZE | CONVERT, /* commands that write a model */
+    WRITES = RECODES | DEDUP | SYNTH | RUN | BENCH | LOGITS | IMATRIX | EMBED |
+             PERPLEXITY, /* commands that write other files */
+    EVALUATES = SAMPLES | EMBED | LOGITS | BENCH | PERPLEXITY | CROSSVAL |
+                IMATRIX, /* commands that run a model */
+    FALLS_BACK =
+        EVALUATES | VERIFY | TUNE | TOKENIZE | TEMPLATE, /* to the small model, without -m */
+    EVERY = (1 << COMMAND_COUNT) - 1
+};
+
+/* ---- options_table_others.c: the rows of options that have no effect ---- */
+
+/* The row of an option from OPT_PRECISION on. */
+const option_spec *option_describe_other(option_id id);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of options of other programs, which are accepted and have no effect. */
+
+#include "tools/cli/options_commands.h"
+
+#define AT(id) ((id)-OPT_PRECISION)
+
+static const option_spec table[AT(OPT_COUNT)] = {
+    [AT(OPT_PRECISION)] = {"precision", 0, NULL, "TYPE", OPTION_CHOICE,
+                           .choices = "auto fp32 fp16 bf16 int8w int4w int2w ternary",
+                           .variables = "IE_PRECISION PRECISION", .commands = EVALUATES,
+                           .help = "how weights are stored",
+                           .remark = "the model's file decides how its weights are stored"},
+    [AT(OPT_DEVICE)] = {"device", 0, NULL, "NAME", OPTION_CHOICE, .choices = "auto cpu cuda",
+                        .one_call = true, .commands = EVALUATES, .help = "where the model runs",
+                        .remark = "models run on the processor"},
+    [AT(OPT_GPU_LAYERS)] = {"n-gpu-layers", 0, "gpu-layers", "N", OPTION_INTEGER, .max = INT32_MAX,
+                            .one_call = true, .commands = EVALUATES,
+                            .help = "layers on a graphics processor", .word = "ngl",
+                            .remark = "models run on the processor"},
+    [AT(OPT_FLASH_ATTENTION)] = {"flash-attn", 0, NULL, "WHEN", OPTION_CHOICE,
+                                 .choices = "on off auto", .one_call = true, .commands = EVALUATES,
+                                 .help = "attention in one pass over the cache", .word = "fa",
+                                 .remark = "attention always goes over the cache in chunks"},
+    [AT(OPT_NO_MMAP)] = {"no-mmap", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                         .commands = EVALUATES, .help = "read the file instead of mapping it",
+                         .remark = "files are always mapped"},
+    [AT(OPT_MLOCK)] = {"mlock", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                       .commands = EVALUATES, .help = "keep the model in memory",
+                       .remark = "memory is not locked"},
+    [AT(OPT_COLOR)] = {"color", 0, NULL, NULL, OPTION_SWITCH, .one_call = true, .commands = ANSWERS,
+                       .help = "colour the prompt", .remark = "texts have no colour"},
+    [AT(OPT_SIMPLE_IO)] = {"simple-io", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                           .commands = ANSWERS, .help = "plain input and output",
+                           .remark = "pipes are always read and written plainly"},
+    [AT(OPT_NO_DISPLAY_PROMPT)] = {"no-display-prompt", 0, NULL, NULL, OPTION_SWITCH,
+                                   .one_call = true, .commands = ANSWERS,
+                                   .help = "do not print the prompt",
+                                   .remark = "the prompt is printed only with --echo"},
+    [AT(OPT_NO_WARMUP)] = {"no-warmup", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                           .commands = EVALUATES, .help = "do not run the model once beforehand",
+                           .remark = "there is no such run"},
+    [AT(OPT_LOG_DISABLE)] = {"log-disable", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
+                             .commands = EVALUATES, .help = "write no log",
+                             .remark = "there is no log"},
+};
+
+const option_spec *option_describe_other(option_id id) {
+    return &table[AT(id)];
+}

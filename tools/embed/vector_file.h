@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_EMBED_VECTOR_FILE_H
+#define TERN_TOOLS_EMBED_VECTOR_FILE_H
+
+/*
+ * Where vectors go, in the order of their texts: lines of JSON on standard output or in a file, or
+ * an array of NumPy (format 1.0, little-endian float32, rows x width) in a file whose name ends
+ * with .npy.
+ */
+
+#include "base/json_tree/text.h"
+#include "base/out_file.h"
+
+typedef struct vector_file {
+    tern_out_file *file; /* NULL: standard output */
+    bool is_array;
+    size_t rows, width;
+    text line;
+} vector_file;
+
+/* One vector, and what is told with it where there is room. */
+typedef struct vector_row {
+    size_t number; /* of its text, from 0 */
+    size_t n_tokens;
+    const float *x; /* [width] */
+    const char *digest;
+} vector_row;
+
+/* For so many rows; path NULL: standard output. The exit status, after a complaint; close it in any
+ * case. *v must be zero-initialised. */
+int vector_file_open(vector_file *v, const char *path, tern_out_mode mode, size_t rows,
+                     size_t width);
+
+/* The next row; the exit status. */
+int vector_file_add(vector_file *v, const vector_row *row);
+
+/* All rows are there: gives a file its name. The exit status. */
+int vector_file_commit(vector_file *v);
+void vector_file_close(vector_file *v);
+
+#endif
