@@ -1,13 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the fields of an answer's receipt must say together. */
 
+#include <string.h>
+
 #include "receipts/rules.h"
+
+/* A form is a text, or says how calls are written, and not both. */
+static void check_form(const json_t *r, receipt_findings *f) {
+    if (receipt_at(r, "form") == NULL)
+        return;
+    const char *kind = rule_text(r, "form.kind");
+    const bool calls = strcmp(kind, "calls") == 0;
+    if ((receipt_at(r, "form.text") != NULL) == calls)
+        receipt_find(f, "form.text: must %sbe there for the kind \"%s\"", calls ? "not " : "",
+                     kind);
+    if ((receipt_at(r, "form.calls") != NULL) != calls)
+        receipt_find(f, "form.calls: must %sbe there for the kind \"%s\"", calls ? "" : "not ",
+                     kind);
+    if (calls && json_array_size(receipt_at(r, "form.calls.tags")) == 0)
+        receipt_find(f, "form.calls.tags: has no call");
+    if (rule_flag(r, "output.ignore_end"))
+        receipt_find(f, "output.ignore_end: must be false for an answer in a form");
+}
 
 void rules_answer(const json_t *r, receipt_findings *f) {
     rules_header(r, f);
     rules_model(r, f);
     rules_tokens(r, f);
     rules_accuracy(r, f);
+    check_form(r, f);
     rule_positive(r, f, "run.threads");
     rule_positive(r, f, "machine.cores");
     if (!rule_flag(r, "test_results.determinism_tests.identical_sequences")) {

@@ -133,6 +133,7 @@ void ask_free(ask *a) {
     text_free(&a->ignored);
     tools_free(&a->tools);
     tern_grammar_free(&a->grammar);
+    json_decref(a->form_record);
     json_decref(a->body);
     *a = (ask){0};
 }

@@ -85,6 +85,7 @@ typedef struct ask {
     ask_form form;
     toolset tools;
     tern_grammar *grammar; /* of answers in a form, or with calls; NULL: any text */
+    json_t *form_record;   /* what it was made of, where a receipt is wanted (serve/receipt.h) */
     text ignored;          /* names of fields that mean nothing here: `"a","b"` */
 } ask;
 

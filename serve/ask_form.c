@@ -18,6 +18,47 @@ static char *schema_text(const json_t *schema, const char *none) {
     return schema != NULL ? json_dump(schema, (json_style){0}) : strdup(none);
 }
 
+/* ---- what a receipt says of it --------------------------------------------------------------- */
+
+/* Takes `record` over, which is NULL where memory is short. */
+static bool keep_record(ask *a, json_t *record, bool failed, const char *field, refusal *r) {
+    if (failed) {
+        json_decref(record);
+        return refuse(r, 503, field, "no memory for the receipt");
+    }
+    a->form_record = record;
+    return true;
+}
+
+/* A schema or a grammar as it was compiled. */
+static bool record_text(ask *a, const char *kind, const char *words, refusal *r) {
+    if (!a->receipt)
+        return true;
+    const bool before = json_remember(false);
+    json_t *record = json_pack("{s:s, s:s}", "kind", kind, "text", words);
+    return keep_record(a, record, json_remember(before), a->form.field, r);
+}
+
+static json_t *tag_json(const tern_grammar_tag *t) {
+    return json_pack("{s:s, s:s, s:o}", "begin", t->begin, "end", t->end, "schema",
+                     json_text(t->schema, t->schema_size));
+}
+
+static bool record_calls(ask *a, const tern_grammar_tags *all, refusal *r) {
+    if (!a->receipt)
+        return true;
+    const bool before = json_remember(false);
+    json_t *tags = json_array();
+    for (size_t i = 0; i < all->n_tags; i++)
+        (void)json_array_append_new(tags, tag_json(&all->tags[i]));
+    json_t *calls =
+        json_pack("{s:s, s:s, s:b, s:b, s:b, s:o}", "trigger", all->trigger, "separator",
+                  all->separator != NULL ? all->separator : "", "free_text", all->free_text,
+                  "required", all->required, "single", all->single, "tags", tags);
+    json_t *record = json_pack("{s:s, s:o}", "kind", "calls", "calls", calls);
+    return keep_record(a, record, json_remember(before), "tools", r);
+}
+
 /* ---- answers in a form ----------------------------------------------------------------------- */
 
 static bool compile_form(ask *a, const ask_rules *rules, refusal *r) {
@@ -27,14 +68,17 @@ static bool compile_form(ask *a, const ask_rules *rules, refusal *r) {
     if (f->grammar != NULL) {
         status = grammars_gbnf(rules->grammars, f->grammar, strlen(f->grammar), f->place,
                                &a->grammar, &err);
-        return status == TERN_OK || refuse_grammar(r, f->field, &err);
+        return status == TERN_OK ? record_text(a, "grammar", f->grammar, r)
+                                 : refuse_grammar(r, f->field, &err);
     }
     char *schema = schema_text(f->schema, "{\"type\":\"object\"}");
     if (schema == NULL)
         return refuse(r, 503, f->field, "no memory for the schema");
     status = grammars_schema(rules->grammars, schema, strlen(schema), f->place, &a->grammar, &err);
+    const bool sound =
+        status == TERN_OK ? record_text(a, "schema", schema, r) : refuse_grammar(r, f->field, &err);
     free(schema);
-    return status == TERN_OK || refuse_grammar(r, f->field, &err);
+    return sound;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -96,8 +140,9 @@ static bool compile_tags(ask *a, const ask_rules *rules, const tern_grammar_tag 
                                    .required = set->required,
                                    .single = set->single};
     tern_error err = {0};
-    return grammars_tags(rules->grammars, &all, &a->grammar, &err) == TERN_OK ||
-           refuse_grammar(r, "tools", &err);
+    if (grammars_tags(rules->grammars, &all, &a->grammar, &err) != TERN_OK)
+        return refuse_grammar(r, "tools", &err);
+    return record_calls(a, &all, r);
 }
 
 static bool compile_calls(ask *a, const ask_rules *rules, refusal *r) {
@@ -128,9 +173,6 @@ static bool check_together(const ask *a, const ask_rules *rules, const char *fie
         return refuse(r, 400, field, "%s: not together with tools that may be called", field);
     if (a->ignore_end)
         return refuse(r, 400, "ignore_eos", "ignore_eos: not together with %s", field);
-    if (a->receipt)
-        return refuse(r, 400, "receipt",
-                      "receipt: not together with %s, which receipts do not record", field);
     return true;
 }
 

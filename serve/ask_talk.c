@@ -322,31 +322,22 @@ static size_t count_parts(const json_t *messages) {
     return n;
 }
 
-/* What the model would see nothing of is told to those who wrote it. */
-static tern_status note_unseen(const tern_tokenizer *tokenizer, const tern_conversation *c,
-                               ask_prompt *out, tern_error *err) {
-    size_t message;
-    const tern_status status = tern_conversation_drops(tokenizer, c, &message, err);
-    if (status == TERN_OK && message < c->n)
-        (void)snprintf(out->unseen, sizeof out->unseen, "%s", c->messages[message].role);
-    return status;
-}
-
-/* Tokens of messages that were read. */
+/* Tokens of messages that were read. What the model would see nothing of is told to those who wrote
+ * it. */
 static bool tokenize_chat(const tern_tokenizer *tokenizer, const talk *t, const char *tools,
                           ask_prompt *out) {
     tern_error err = {0};
-    const char *param = t->form->field;
+    tern_rendering seen;
     const tern_conversation c = {.messages = t->history.list, .n = t->history.n, .tools = tools};
-    if (tern_conversation_tokenize(tokenizer, &c, NULL, 0, &out->n, &err) != TERN_OK)
-        return ask_refuse_text(t->r, param, &err);
-    out->ids = malloc((out->n + 1) * sizeof *out->ids);
-    if (out->ids == NULL)
-        return refuse(t->r, 503, param, "no memory for %zu tokens", out->n);
-    if (out->n > 0 &&
-        tern_conversation_tokenize(tokenizer, &c, out->ids, out->n, &out->n, &err) != TERN_OK)
-        return ask_refuse_text(t->r, param, &err);
-    return note_unseen(tokenizer, &c, out, &err) == TERN_OK || ask_refuse_text(t->r, param, &err);
+    if (tern_conversation_render(tokenizer, &c, &seen, &err) != TERN_OK)
+        return ask_refuse_text(t->r, t->form->field, &err);
+    if (seen.unseen < c.n)
+        (void)snprintf(out->unseen, sizeof out->unseen, "%s", c.messages[seen.unseen].role);
+    out->n = seen.n;
+    out->ids = seen.ids;
+    seen.ids = NULL;
+    tern_rendering_free(&seen);
+    return true;
 }
 
 /* A template that writes no calls would leave them out. */

@@ -288,6 +288,7 @@ receipt_answer job_answer(const job *j) {
                             .stops = j->ask.stops,
                             .n_stops = j->ask.n_stops,
                             .grammar = j->ask.grammar,
+                            .form = j->ask.form_record,
                             .drop_space = request.drop_space,
                             .end = c->end,
                             .digest = c->digest};

@@ -5,6 +5,7 @@
 /* What a receipt of an answer is made of, and who makes it: the program, which knows the model's
  * file. */
 
+#include "base/json_tree/value.h"
 #include "tern/grammar.h"
 
 /* An answer that was repeated with the same tokens and digest. Everything is borrowed. */
@@ -20,7 +21,9 @@ typedef struct receipt_answer {
     bool ignore_end;
     const char *const *stops; /* [n_stops] */
     size_t n_stops;
-    tern_grammar *grammar; /* of an answer in a form, which has no receipt; NULL: any text */
+    tern_grammar *grammar; /* of an answer in a form; NULL: any text */
+    const json_t *form;    /* of such, where a receipt is wanted: what the grammar was made of, as
+                              the receipt's `form` has it (docs/receipts.md) */
     bool drop_space;       /* one space at the start is no part of the text that they end */
     tern_end end;
     const char *digest;

@@ -203,6 +203,49 @@ static void texts_and_marks(void **state) {
     tokenizer_close(&f);
 }
 
+/* One rendering of each format says what three calls say. */
+static void assert_rendered_as_ever(const tern_tokenizer *t, const tern_conversation *talk) {
+    tern_rendering r;
+    tern_error err;
+    char text[400];
+    uint8_t marks[400];
+    int32_t ids[400];
+    size_t size = 0, n = 0, unseen = 0;
+    assert_int_equal(tern_conversation_render(t, talk, &r, &err), TERN_OK);
+    assert_int_equal(tern_conversation_text(t, talk, text, marks, 400, &size, &err), TERN_OK);
+    assert_int_equal(tern_conversation_tokenize(t, talk, ids, 400, &n, &err), TERN_OK);
+    assert_int_equal(tern_conversation_drops(t, talk, &unseen, &err), TERN_OK);
+    assert_int_equal(r.size, size);
+    assert_memory_equal(r.text, text, size);
+    assert_memory_equal(r.marks, marks, size);
+    assert_int_equal(r.n, n);
+    assert_memory_equal(r.ids, ids, n * sizeof *ids);
+    assert_int_equal(r.unseen, unseen);
+    tern_rendering_free(&r);
+    assert_null(r.ids);
+}
+
+static void one_rendering_is_all(void **state) {
+    (void)state;
+    static const char *const formats[] = {NULL,      "chatml", "llama3", "zephyr",
+                                          "falcon3", "llama2", "qa"};
+    const tokenizer_case c = with_template(RUN_CHATML, "gpt-2");
+    const tern_conversation talk = {.messages = many, .n = 4};
+    tokenizer_fixture f;
+    tern_rendering r;
+    assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        assert_int_equal(tern_tokenizer_set_chat_format(f.t, formats[i], &f.err), TERN_OK);
+        assert_rendered_as_ever(f.t, &talk);
+    }
+    assert_int_equal(tern_conversation_render(f.t, &(tern_conversation){0}, &r, &f.err),
+                     TERN_ERR_EMPTY);
+    assert_null(r.ids);
+    assert_int_equal(tern_conversation_render(NULL, &talk, &r, &f.err), TERN_ERR_NULL);
+    tern_rendering_free(NULL);
+    tokenizer_close(&f);
+}
+
 /* What a format leaves out, and what it has no place for, is said. */
 static void nothing_is_lost_silently(void **state) {
     (void)state;
@@ -395,6 +438,7 @@ int main(void) {
         cmocka_unit_test(set_by_name),
         cmocka_unit_test(users_cannot_write_control_tokens),
         cmocka_unit_test(texts_and_marks),
+        cmocka_unit_test(one_rendering_is_all),
         cmocka_unit_test(nothing_is_lost_silently),
         cmocka_unit_test(refusals),
     };

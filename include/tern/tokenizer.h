@@ -126,6 +126,24 @@ TERN_MUST_CHECK tern_status tern_conversation_drops(const tern_tokenizer *t,
                                                     const tern_conversation *c, size_t *message,
                                                     tern_error *err);
 
+/* A conversation as the model sees it. All of it comes from one run of the template, so that a
+ * template which writes the time says one time. */
+typedef struct tern_rendering {
+    char *text;     /* [size], no terminator; owned */
+    uint8_t *marks; /* [size] where each byte comes from; owned */
+    size_t size;
+    int32_t *ids; /* [n]; owned */
+    size_t n;
+    size_t unseen; /* as tern_conversation_drops finds it */
+} tern_rendering;
+
+/* Text, ids and what is unseen at once. Errors as those of tern_conversation_tokenize, and
+ * TERN_ERR_NOMEM; *out is empty then. tern_rendering_free frees what it holds. */
+TERN_MUST_CHECK tern_status tern_conversation_render(const tern_tokenizer *t,
+                                                     const tern_conversation *c,
+                                                     tern_rendering *out, tern_error *err);
+void tern_rendering_free(tern_rendering *r); /* leaves it empty; NULL is fine */
+
 /* tern_conversation_tokenize of messages alone. */
 TERN_MUST_CHECK tern_status tern_chat_tokenize(const tern_tokenizer *t,
                                                const tern_chat_message *messages, size_t n_messages,

@@ -40,21 +40,20 @@ void tern_chat_put_trimmed(tern_chat_builder *b, const tern_conversation *c, siz
 }
 
 void tern_chat_flush(tern_chat_builder *b) {
-    if (b->e == NULL)
-        return;
-    if (b->status == TERN_OK && b->text->size > 0)
-        b->status = tern_encode_text(b->e, (tern_span){b->text->bytes, b->text->size}, false);
-    b->text->size = 0;
+    const size_t n = b->text->size - b->encoded;
+    if (b->e != NULL && b->status == TERN_OK && n > 0)
+        b->status = tern_encode_text(b->e, (tern_span){b->text->bytes + b->encoded, n}, false);
+    b->encoded = b->text->size;
 }
 
 void tern_chat_put_id(tern_chat_builder *b, int32_t id) {
     tern_chat_flush(b);
     if (b->status != TERN_OK || id < 0)
         return;
+    tern_chat_put_bytes(b, b->t->tokens[id]);
+    b->encoded = b->text->size;
     if (b->e != NULL)
         tern_encoder_emit(b->e, id);
-    else
-        tern_chat_put_bytes(b, b->t->tokens[id]);
 }
 
 void tern_chat_put_control(tern_chat_builder *b, const char *text) {
@@ -70,7 +69,8 @@ void tern_chat_put_marked(tern_chat_builder *b, const tern_marked_text *text) {
     tern_chat_flush(b);
     if (b->status != TERN_OK || text->size == 0)
         return;
-    b->status = b->e != NULL
-                    ? tern_encode_marked(b->e, bytes, text->marks)
-                    : tern_marked_add_marks(b->text, bytes, text->marks, TERN_TOKENIZER_MAX_TEXT);
+    b->status = tern_marked_add_marks(b->text, bytes, text->marks, TERN_TOKENIZER_MAX_TEXT);
+    b->encoded = b->text->size;
+    if (b->e != NULL && b->status == TERN_OK)
+        b->status = tern_encode_marked(b->e, bytes, text->marks);
 }

@@ -12,8 +12,9 @@
 
 typedef struct tern_chat_builder {
     const tern_tokenizer *t;
-    tern_encoder *e;        /* NULL: the text is wanted, not the ids */
-    tern_marked_text *text; /* with `e`: what is not encoded yet, one fragment */
+    tern_encoder *e;        /* NULL: the ids are not wanted */
+    tern_marked_text *text; /* all so far, control tokens as their texts */
+    size_t encoded;         /* bytes of it whose ids are in e; what follows is one fragment */
     tern_status status;     /* the first failure; later calls do nothing */
 } tern_chat_builder;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversations as ids and as text. */
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -86,7 +87,7 @@ static tern_status run_template(const tern_tokenizer *t, const tern_conversation
     return status;
 }
 
-/* Writes a conversation into e, or into *text where e is NULL. */
+/* Writes a conversation into *text, and its ids into e unless that is NULL. */
 static tern_status write(const tern_tokenizer *t, const tern_conversation *c, tern_encoder *e,
                          tern_marked_text *text, tern_error *err) {
     const tern_chat_format_id format = tern_chat_of(t);
@@ -105,26 +106,30 @@ static tern_status write(const tern_tokenizer *t, const tern_conversation *c, te
     return b.status == TERN_OK ? TERN_OK : failure(t, b.status, err);
 }
 
+/* The same after a check; the caller finishes e, unless it is NULL, and frees *text. */
+static tern_status write_checked(const tern_tokenizer *t, const tern_conversation *c,
+                                 tern_encoder *e, tern_marked_text *text, tern_error *err) {
+    const tern_status status = check_messages(t, c, err);
+    return status == TERN_OK ? write(t, c, e, text, err) : status;
+}
+
+/* Text and ids from one writing; *n ids are in e->ids. */
+static tern_status write_both(const tern_conversation *c, tern_encoder *e, tern_marked_text *text,
+                              size_t *n, tern_error *err) {
+    const tern_status status = write_checked(e->t, c, e, text, err);
+    const tern_status ended = tern_encoder_finish(e, status, n, status == TERN_OK ? err : NULL);
+    return status == TERN_OK ? ended : status;
+}
+
 tern_status tern_conversation_tokenize(const tern_tokenizer *t, const tern_conversation *c,
                                        int32_t *ids, size_t capacity, size_t *n, tern_error *err) {
     if (t == NULL || c == NULL || (ids == NULL && capacity > 0) || n == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_conversation_tokenize: NULL argument");
-    const tern_status checked = check_messages(t, c, err);
-    if (checked != TERN_OK)
-        return checked;
     tern_encoder e = {.t = t, .ids = ids, .capacity = capacity};
     tern_marked_text text = {0};
-    const tern_status status = write(t, c, &e, &text, err);
+    const tern_status status = write_both(c, &e, &text, n, err);
     tern_marked_free(&text);
-    const tern_status ended = tern_encoder_finish(&e, status, n, status == TERN_OK ? err : NULL);
-    return status == TERN_OK ? ended : status;
-}
-
-/* Writes a conversation as text, after it was checked. */
-static tern_status write_text(const tern_tokenizer *t, const tern_conversation *c,
-                              tern_marked_text *text, tern_error *err) {
-    const tern_status status = check_messages(t, c, err);
-    return status == TERN_OK ? write(t, c, NULL, text, err) : status;
+    return status;
 }
 
 tern_status tern_conversation_text(const tern_tokenizer *t, const tern_conversation *c, char *text,
@@ -132,7 +137,7 @@ tern_status tern_conversation_text(const tern_tokenizer *t, const tern_conversat
     if (t == NULL || c == NULL || (text == NULL && capacity > 0) || size == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_conversation_text: NULL argument");
     tern_marked_text whole = {0};
-    tern_status status = write_text(t, c, &whole, err);
+    tern_status status = write_checked(t, c, NULL, &whole, err);
     if (status == TERN_OK) {
         const size_t n = whole.size < capacity ? whole.size : capacity;
         *size = whole.size;
@@ -152,23 +157,55 @@ static bool is_blank(const char *text) {
     return text[strspn(text, " \t\n\v\f\r")] == '\0';
 }
 
+/* The first message with words of which a text has nothing; c->n: there is none. */
+static size_t find_unseen(const tern_conversation *c, const tern_marked_text *text) {
+    for (size_t i = 0; i < c->n && i < TERN_MARK_MESSAGES; i++) {
+        const char *content = c->messages[i].content;
+        if (content != NULL && !is_blank(content) &&
+            (text->size == 0 || memchr(text->marks, tern_mark_of_message(i), text->size) == NULL))
+            return i;
+    }
+    return c->n;
+}
+
 tern_status tern_conversation_drops(const tern_tokenizer *t, const tern_conversation *c,
                                     size_t *message, tern_error *err) {
     tern_marked_text text = {0};
     if (t == NULL || c == NULL || message == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_conversation_drops: NULL argument");
-    *message = c->n;
-    const tern_status status = write_text(t, c, &text, err);
-    for (size_t i = 0; i < c->n && i < TERN_MARK_MESSAGES && status == TERN_OK; i++) {
-        const char *content = c->messages[i].content;
-        if (content != NULL && !is_blank(content) &&
-            (text.size == 0 || memchr(text.marks, tern_mark_of_message(i), text.size) == NULL)) {
-            *message = i;
-            break;
-        }
-    }
+    const tern_status status = write_checked(t, c, NULL, &text, err);
+    *message = status == TERN_OK ? find_unseen(c, &text) : c->n;
     tern_marked_free(&text);
     return status;
+}
+
+tern_status tern_conversation_render(const tern_tokenizer *t, const tern_conversation *c,
+                                     tern_rendering *out, tern_error *err) {
+    if (t == NULL || c == NULL || out == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_conversation_render: NULL argument");
+    tern_encoder e = {.t = t, .grows = true};
+    tern_marked_text text = {0};
+    *out = (tern_rendering){0};
+    const tern_status status = write_both(c, &e, &text, &out->n, err);
+    const size_t unseen = status == TERN_OK ? find_unseen(c, &text) : 0;
+    *out = (tern_rendering){.text = text.bytes,
+                            .marks = text.marks,
+                            .size = text.size,
+                            .ids = e.ids,
+                            .n = out->n,
+                            .unseen = unseen};
+    if (status != TERN_OK)
+        tern_rendering_free(out);
+    return status;
+}
+
+void tern_rendering_free(tern_rendering *r) {
+    if (r == NULL)
+        return;
+    free(r->text);
+    free(r->marks);
+    free(r->ids);
+    *r = (tern_rendering){0};
 }
 
 tern_status tern_chat_tokenize(const tern_tokenizer *t, const tern_chat_message *messages,

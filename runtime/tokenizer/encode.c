@@ -20,7 +20,19 @@ bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need) {
     return true;
 }
 
+/* Room for one more, where ids grows and memory allows it. */
+static void grow_ids(tern_encoder *e) {
+    const size_t capacity = 2 * e->capacity + 64;
+    int32_t *grown = e->n == e->capacity ? realloc(e->ids, capacity * sizeof *grown) : NULL;
+    if (grown == NULL)
+        return;
+    e->ids = grown;
+    e->capacity = capacity;
+}
+
 void tern_encoder_emit(tern_encoder *e, int32_t id) {
+    if (e->n >= e->capacity && e->grows)
+        grow_ids(e);
     if (e->n < e->capacity)
         e->ids[e->n] = id;
     e->n++;
@@ -34,6 +46,8 @@ tern_status tern_encoder_finish(tern_encoder *e, tern_status status, size_t *n, 
         return tern_fail(err, status, "%s: %s while tokenizing", e->t->file,
                          tern_status_str(status));
     *n = e->n;
+    if (e->grows && e->n > e->capacity)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for %zu tokens", e->t->file, e->n);
     if (e->capacity > 0 && e->n > e->capacity)
         return tern_fail(err, TERN_ERR_BUFFER, "%s: the text has %zu tokens, the buffer holds %zu",
                          e->t->file, e->n, e->capacity);

@@ -83,6 +83,7 @@ typedef struct tern_encoder {
     const tern_tokenizer *t;
     int32_t *ids;
     size_t capacity, n; /* n counts on when ids is full */
+    bool grows;         /* ids is from realloc and grows; finish says when memory is short */
     tern_merger merger;
     tern_pipeline_scratch *scratch;
     char *fragment; /* with valid UTF-8, or visible spaces */

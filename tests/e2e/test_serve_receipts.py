@@ -60,6 +60,24 @@ class Receipts(Served):
                 self.assertEqual(found[0]["output"], whole["output"])
                 self.assert_good(found[0])
 
+    def test_in_a_form(self):
+        """What the grammar was made of is recorded, and whoever repeats the answer masks by it."""
+        schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
+        wide = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+        for fields, kind in (({"response_format": wide}, "schema"), ({"response_format": {"type": "json_object"}}, "schema"),
+                             ({"grammar": 'root ::= [a-c]{3} "." [x-z]*'}, "grammar")):
+            with self.subTest(kind=kind, fields=fields):
+                receipt = self.server.post("/v1/chat/completions", messages=USER, max_tokens=24, temperature=1.2, seed=7, receipt=True, **fields).json()["tern"]["receipt"]
+                self.assertEqual(receipt["form"]["kind"], kind)
+                self.assertEqual(list(json_schema.problems(receipt, json.loads(SCHEMA.read_text()))), [])
+                self.assert_good(receipt, TERN_PROCESSOR="nehalem")
+                free = {key: value for key, value in receipt.items() if key != "form"}
+                self.assert_refused(copy.deepcopy(free), "output.ids")
+                for change, found in (("text", "form.text"), ("kind", "form.")):
+                    broken = copy.deepcopy(receipt)
+                    broken["form"][change] = "calls" if change == "kind" else "\x01"
+                    self.assert_refused(broken, found)
+
     def test_how_answers_end(self):
         free = self.server.complete("Once upon", max_tokens=24).json()["choices"][0]["text"]
         for fields, end in (({"prompt": "Q: What is 2+2? A:"}, "end"), ({"prompt": "Once upon", "max_tokens": 3}, "length"),

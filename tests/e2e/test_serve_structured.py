@@ -136,7 +136,6 @@ class Structured(Served):
             ({"response_format": None, "grammar": 3}, "grammar", ()),
             ({"response_format": None, "json_schema": 3}, "json_schema", ()),
             ({"ignore_eos": True}, "ignore_eos", ("response_format",)),
-            ({"receipt": True}, "receipt", ("response_format",)),
         ):
             with self.subTest(fields=fields):
                 message = self.refused(self.chat(**fields), 400, param)["message"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import common
 import json_schema
+import receipt_tools
 import tool_model
 from serving import Server, together
 from test_serve import Served
@@ -55,7 +56,7 @@ class ToolTest(Served):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         path = Path(folder.name) / "tools.gguf"
-        cls.begin, cls.end = tool_model.write(path, cls.template)
+        cls.model, (cls.begin, cls.end) = path, tool_model.write(path, cls.template)
         cls.server = Server("-m", path, *cls.options)
         cls.addClassCleanup(cls.server.stop)
 
@@ -159,6 +160,24 @@ class Calls(ToolTest):
                     self.assertEqual((one["content"], one["reason"]), (message["content"] or None, choice["finish_reason"]))
                 self.assertEqual(events[-1]["tern"]["digest"], whole["tern"]["digest"])
 
+    def test_a_receipt(self):
+        """It records how calls are written: without that, or with another tool, the answer is another one."""
+        body = self.chat(tool_choice="required", max_tokens=400, receipt=True, **WARM).json()
+        receipt = body["tern"]["receipt"]
+        self.assertEqual([t["begin"].count(name) for t, name in zip(receipt["form"]["calls"]["tags"], SCHEMAS)], [1, 1])
+        self.assertEqual(receipt["form"]["calls"]["required"], True)
+        for change, status in ((None, 0), ("required", 1), ("schema", 1)):
+            broken = json.loads(json.dumps(receipt))
+            if change == "required":
+                del broken["form"]
+            if change == "schema":
+                broken["form"]["calls"]["tags"] = [t | {"schema": '{"type": "object", "maxProperties": 0}'} for t in broken["form"]["calls"]["tags"]]
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "receipt.json"
+                path.write_text(json.dumps(receipt_tools.seal(broken)))
+                result = common.tern("verify", path, "--replay", "-m", self.model)
+            self.assertEqual(result.returncode, status, result.stderr.decode())
+
     def test_cut_in_a_call(self):
         choice = self.choice(tool_choice="required", max_tokens=16)
         self.assertEqual(choice["finish_reason"], "length")
@@ -247,7 +266,7 @@ class Calls(ToolTest):
             ({"tool_choice": {"type": "function", "function": {"name": "g"}}}, "tool_choice", "'g'"),
             ({"tool_choice": "required", "tools": []}, "tool_choice", "no tools"),
             ({"parallel_tool_calls": 3}, "parallel_tool_calls", "true or false"),
-            ({"receipt": True}, "receipt", "tools"), ({"ignore_eos": True}, "ignore_eos", "tools"),
+            ({"ignore_eos": True}, "ignore_eos", "tools"),
             ({"response_format": {"type": "json_object"}}, "response_format", "tools"),
         ):
             with self.subTest(fields=fields):

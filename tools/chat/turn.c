@@ -34,25 +34,18 @@ void chat_remark(const chat *c, const char *format, ...) {
 }
 
 bool chat_tokenize(chat *c) {
+    const tern_conversation talk = {.messages = c->dialogue.messages, .n = c->dialogue.n};
+    tern_rendering seen;
     tern_error err = {0};
-    size_t n = 0;
-    const tern_chat_message *messages = c->dialogue.messages;
-    tern_status status =
-        tern_chat_tokenize(c->l.tokenizer, messages, c->dialogue.n, NULL, 0, &n, &err);
-    int32_t *ids = status == TERN_OK ? reallocarray(c->ids, n + 1, sizeof *ids) : NULL;
-    if (status == TERN_OK && ids == NULL) {
-        complain("no memory for %zu tokens", n);
-        return false;
-    }
-    if (status == TERN_OK) {
-        c->ids = ids;
-        status =
-            tern_chat_tokenize(c->l.tokenizer, messages, c->dialogue.n, ids, n, &c->n_ids, &err);
-    }
-    if (status != TERN_OK) {
+    if (tern_conversation_render(c->l.tokenizer, &talk, &seen, &err) != TERN_OK) {
         (void)prompt_complain(c->l.tokenizer, &err);
         return false;
     }
+    free(c->ids);
+    c->ids = seen.ids;
+    c->n_ids = seen.n;
+    seen.ids = NULL;
+    tern_rendering_free(&seen);
     return true;
 }
 

@@ -19,7 +19,10 @@ enum { TINY_MILLIONS = 500 }; /* of parameters: below, facts and sums are mostly
 static void tell_dropped(const chat *c) {
     const tern_chat_message messages[] = {c->dialogue.messages[0],
                                           {.role = "user", .content = "?"}};
-    prompt_tell_dropped(c->l.tokenizer, &(tern_conversation){.messages = messages, .n = 2});
+    const tern_conversation begin = {.messages = messages, .n = 2};
+    size_t unseen;
+    if (tern_conversation_drops(c->l.tokenizer, &begin, &unseen, NULL) == TERN_OK)
+        prompt_tell_unseen(&begin, unseen);
 }
 
 static int begin_dialogue(chat *c) {

@@ -118,36 +118,9 @@ static void close_talk(talk *t) {
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-typedef struct rendering {
-    char *text;
-    uint8_t *marks; /* [size] */
-    size_t size;
-    int32_t *ids; /* [n] */
-    size_t n;
-} rendering;
-
-static tern_status render(const tern_tokenizer *t, const tern_conversation *c, rendering *r,
-                          tern_error *err) {
-    tern_status status = tern_conversation_text(t, c, NULL, NULL, 0, &r->size, err);
-    if (status == TERN_OK)
-        status = tern_conversation_tokenize(t, c, NULL, 0, &r->n, err);
-    if (status != TERN_OK)
-        return status;
-    r->text = malloc(r->size + 1);
-    r->marks = malloc(r->size + 1);
-    r->ids = malloc((r->n + 1) * sizeof *r->ids);
-    if (r->text == NULL || r->marks == NULL || r->ids == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a text of %zu bytes", r->size);
-    if (r->size > 0)
-        status = tern_conversation_text(t, c, r->text, r->marks, r->size, &r->size, err);
-    if (status == TERN_OK && r->n > 0)
-        status = tern_conversation_tokenize(t, c, r->ids, r->n, &r->n, err);
-    return status;
-}
-
 /* Runs of bytes of one origin: the text and, as "from", a message's number, "template" or
  * "variables". */
-static json_t *parts_json(const rendering *r) {
+static json_t *parts_json(const tern_rendering *r) {
     json_t *parts = json_array();
     for (size_t at = 0, end; at < r->size; at = end) {
         const int mark = r->marks[at];
@@ -162,7 +135,7 @@ static json_t *parts_json(const rendering *r) {
     return parts;
 }
 
-static int print_json(const tern_tokenizer *t, const rendering *r) {
+static int print_json(const tern_tokenizer *t, const tern_rendering *r) {
     json_t *ids = json_array(), *root = json_object();
     for (size_t i = 0; i < r->n; i++)
         json_array_append_new(ids, json_integer(r->ids[i]));
@@ -173,7 +146,7 @@ static int print_json(const tern_tokenizer *t, const rendering *r) {
     return json_print(root);
 }
 
-static int print_result(const options *o, const tern_tokenizer *t, const rendering *r) {
+static int print_result(const options *o, const tern_tokenizer *t, const tern_rendering *r) {
     if (options_switch(o, OPT_JSON))
         return print_json(t, r);
     if (!options_switch(o, OPT_IDS)) {
@@ -189,20 +162,15 @@ static int print_result(const options *o, const tern_tokenizer *t, const renderi
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int show(const options *o, tern_tokenizer *t, const tern_conversation *c) {
-    rendering r = {0};
+    tern_rendering r = {0};
     tern_error err = {0};
     const char *format = loader_chat_format(o);
-    int status = EXIT_DONE;
     if (tern_tokenizer_set_chat_format(t, format, &err) != TERN_OK ||
-        render(t, c, &r, &err) != TERN_OK)
-        status = prompt_complain(t, &err);
-    if (status == EXIT_DONE) {
-        prompt_tell_dropped(t, c);
-        status = print_result(o, t, &r);
-    }
-    free(r.text);
-    free(r.marks);
-    free(r.ids);
+        tern_conversation_render(t, c, &r, &err) != TERN_OK)
+        return prompt_complain(t, &err);
+    prompt_tell_unseen(c, r.unseen);
+    const int status = print_result(o, t, &r);
+    tern_rendering_free(&r);
     return status;
 }
 

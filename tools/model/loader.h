@@ -134,8 +134,8 @@ void prompt_free(prompt *p);
 /* Says why a text has no tokens, and what would help; the exit status. */
 int prompt_complain(const tern_tokenizer *t, const tern_error *err);
 
-/* Says which message the model's chat format leaves out, if it does. */
-void prompt_tell_dropped(const tern_tokenizer *t, const tern_conversation *c);
+/* Says that the model's chat format leaves message i out; c->n: nothing is left out. */
+void prompt_tell_unseen(const tern_conversation *c, size_t i);
 
 /* Gives a prompt that has a text its tokens; EXIT_DONE, or the exit status after a complaint. */
 int prompt_tokenize(const options *o, const loaded *l, prompt *p);

@@ -82,21 +82,6 @@ static int parse_ids(const char *text, prompt *p) {
     }
 }
 
-/* One call of the tokenizer: with or without the chat format around the text. */
-static tern_status tokenize(const options *o, const loaded *l, const prompt *p, int32_t *ids,
-                            size_t capacity, size_t *n, tern_error *err) {
-    if (options_switch(o, OPT_CHAT)) {
-        const char *system = options_text(o, OPT_SYSTEM);
-        const tern_chat_message messages[] = {{.role = "system", .content = system},
-                                              {.role = "user", .content = p->text}};
-        const size_t first = system == NULL;
-        return tern_chat_tokenize(l->tokenizer, messages + first, 2 - first, ids, capacity, n, err);
-    }
-    const unsigned parse = options_switch(o, OPT_SPECIAL) ? TERN_TOKENIZE_PARSE : 0;
-    return tern_tokenize(l->tokenizer, p->text, p->size, TERN_TOKENIZE_SPECIAL | parse, ids,
-                         capacity, n, err);
-}
-
 int prompt_complain(const tern_tokenizer *t, const tern_error *err) {
     if (err->status == TERN_ERR_TEMPLATE ||
         (err->status == TERN_ERR_TOKENIZER_DATA && strcmp(tern_chat_format(t), "none") == 0)) {
@@ -106,20 +91,48 @@ int prompt_complain(const tern_tokenizer *t, const tern_error *err) {
     return complain_error(err);
 }
 
-void prompt_tell_dropped(const tern_tokenizer *t, const tern_conversation *c) {
-    size_t i;
-    if (tern_conversation_drops(t, c, &i, NULL) == TERN_OK && i < c->n)
+void prompt_tell_unseen(const tern_conversation *c, size_t i) {
+    if (i < c->n)
         complain("the model does not see message %zu, of the role %.32s: its chat format has no "
                  "place for it",
                  i, c->messages[i].role);
 }
 
-static void tell_dropped(const options *o, const loaded *l, const prompt *p) {
+/* With the chat format around the text. */
+static int tokenize_chat(const options *o, const loaded *l, prompt *p) {
     const char *system = options_text(o, OPT_SYSTEM);
     const tern_chat_message messages[] = {{.role = "system", .content = system},
                                           {.role = "user", .content = p->text}};
-    if (options_switch(o, OPT_CHAT) && system != NULL)
-        prompt_tell_dropped(l->tokenizer, &(tern_conversation){.messages = messages, .n = 2});
+    const size_t first = system == NULL;
+    const tern_conversation c = {.messages = messages + first, .n = 2 - first};
+    tern_rendering seen;
+    tern_error err = {0};
+    if (tern_conversation_render(l->tokenizer, &c, &seen, &err) != TERN_OK)
+        return prompt_complain(l->tokenizer, &err);
+    prompt_tell_unseen(&c, seen.unseen);
+    p->n = seen.n;
+    p->ids = seen.ids;
+    seen.ids = NULL;
+    tern_rendering_free(&seen);
+    return EXIT_DONE;
+}
+
+static int tokenize_text(const options *o, const loaded *l, prompt *p) {
+    const unsigned parse = options_switch(o, OPT_SPECIAL) ? TERN_TOKENIZE_PARSE : 0;
+    const unsigned flags = TERN_TOKENIZE_SPECIAL | parse;
+    tern_error err = {0};
+    size_t n = 0;
+    if (tern_tokenize(l->tokenizer, p->text, p->size, flags, NULL, 0, &n, &err) != TERN_OK)
+        return prompt_complain(l->tokenizer, &err);
+    p->ids = malloc((n + 1) * sizeof *p->ids);
+    if (p->ids == NULL) {
+        complain("no memory for %zu tokens", n);
+        return EXIT_FAILED;
+    }
+    if (n > 0 &&
+        tern_tokenize(l->tokenizer, p->text, p->size, flags, p->ids, n, &p->n, &err) != TERN_OK)
+        return prompt_complain(l->tokenizer, &err);
+    return EXIT_DONE;
 }
 
 int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
@@ -127,19 +140,7 @@ int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
         complain("%s; give the prompt as --tokens", l->tokenizer_error.message);
         return EXIT_FAILED;
     }
-    tern_error err = {0};
-    size_t n = 0;
-    if (tokenize(o, l, p, NULL, 0, &n, &err) != TERN_OK)
-        return prompt_complain(l->tokenizer, &err);
-    p->ids = malloc((n + 1) * sizeof *p->ids);
-    if (p->ids == NULL) {
-        complain("no memory for %zu tokens", n);
-        return EXIT_FAILED;
-    }
-    if (n > 0 && tokenize(o, l, p, p->ids, n, &p->n, &err) != TERN_OK)
-        return prompt_complain(l->tokenizer, &err);
-    tell_dropped(o, l, p);
-    return EXIT_DONE;
+    return options_switch(o, OPT_CHAT) ? tokenize_chat(o, l, p) : tokenize_text(o, l, p);
 }
 
 /* Whether the session, if there is one, has room; a complaint says what would help. */

@@ -110,6 +110,8 @@ static char *make(void *user, const receipt_answer *answer) {
     set(receipt, "system_fingerprint", json_string(answer->fingerprint));
     set(receipt, "run", run_json(a, answer));
     set(receipt, "sampler", facts_sampler(answer->sampling, answer->sampling->seed));
+    if (answer->form != NULL)
+        set(receipt, "form", json_deep_copy(answer->form));
     set(receipt, "prompt", tokens_json(answer->prompt, answer->n_prompt));
     set(receipt, "output", output_json(a, answer));
     receipt_seal(receipt);
