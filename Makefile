@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-build bench-model perf-receipts performance-page report receipt dist clean \
+.PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse bench-build bench-model perf-receipts performance-page report receipt dist clean \
         debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-templates test-page test-slow-clients fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
@@ -66,6 +66,11 @@ bench: $(if $(PROMPTS)$(filter command environment,$(firstword $(origin RUNS))),
 
 bench-kernels: bench-build
 	$(BUILD)/bench/bench_kernels
+
+# Sparse blocks beside dense products, at each share of stored blocks.
+bench-sparse: all
+	cmake --build --preset release -j $(JOBS) --target microbench_gemv_block_sparse
+	$(BUILD)/bench/microbench_gemv_block_sparse
 
 bench-build: all
 	cmake --build --preset release -j $(JOBS) --target bench_kernels

@@ -104,9 +104,9 @@
         SINCE("benchmark.mb_per_token", NUMBER), SINCE("benchmark.bytes_touched", NUMBER),         \
         SINCE("benchmark.coverage", NUMBER), SINCE("benchmark.read_low_gbs", NUMBER),              \
         SINCE("benchmark.read_high_gbs", NUMBER), SINCE("benchmark.prefill_gweights", NUMBER),     \
-        SINCE("benchmark.decode_gweights", NUMBER), MAY("benchmark.peak_gmacs", NUMBER),           \
-        MAY("benchmark.peak_isa", TEXT), MAY("benchmark.peak_unit", TEXT),                         \
-        MAY("benchmark.prefill_peak_fraction", NUMBER),                                            \
+        SINCE("benchmark.decode_gweights", NUMBER), MAY("benchmark.operations_per_byte", NUMBER),  \
+        MAY("benchmark.peak_gmacs", NUMBER), MAY("benchmark.peak_isa", TEXT),                      \
+        MAY("benchmark.peak_unit", TEXT), MAY("benchmark.prefill_peak_fraction", NUMBER),          \
         MAY("benchmark.decode_peak_fraction", NUMBER), SINCE("benchmark.load_ms", NUMBER),         \
         SINCE("benchmark.first_token_with_load_ms", NUMBER), SINCE("benchmark.kv_bytes", COUNT)
 

@@ -120,6 +120,11 @@ static void check_weights(const json_t *r, const rule_place *p) {
     }
     rule_near_in(p, "decode_gweights", rule_number(p->object, "decode_tps") * all * 1e-9,
                  "weights * decode_tps");
+    if (json_object_get(p->object, "operations_per_byte") != NULL) { /* not in earlier versions */
+        rule_near_in(p, "operations_per_byte",
+                     ratio(2.0 * all, rule_number(p->object, "bytes_per_token")),
+                     "2 * weights / bytes_per_token");
+    }
     rule_near_in(p, "prefill_gweights",
                  rule_number(p->object, "prefill_tps") * (all - head + ratio(head, tokens)) * 1e-9,
                  "weights * prefill_tps");

@@ -20,18 +20,18 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 import gguf_file as g
-from export import float_tensor
 from held_out import HELD_OUT
 from model import Config, rms_norm, rope_tables, rotate
-from tokenizer import BOS, EOS, SPECIALS, Tokenizer, train_merges
+from model_file import float_tensor, metadata, tensors
+from tokenizer import BOS, EOS, Tokenizer, train_merges
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["*.md"]
 SOURCES = ["*.c", "*.h", "*.py"]
 PAGE_ROUNDS = 4  # pages count as often as this beside the sources, of which there are more
+WARMUP, REPORTED = 100, 20  # steps until the full rate, between lines that tell of the loss
 LENGTH = 256  # tokens a row, and the context of the model
-ARCH = "llama"
-MATRICES = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"]
+TURNED = ["attn_q", "attn_k"]  # their rows are in another order in the file
 NORMS = ["attn_norm", "ffn_norm"]
 
 
@@ -103,53 +103,29 @@ def batch(stream, rng, rows):
 
 
 def train(model, stream, steps, rows, peak, seed):
-    """AdamW with warmup and a linear end; says how it goes every 100 steps."""
+    """AdamW with warmup and a linear end; says how it goes."""
     rng, start, total = random.Random(seed), time.time(), 0.0
-    opt = torch.optim.AdamW(model.parameters(), lr=peak, betas=(0.9, 0.95), weight_decay=0.02)
+    learned = [w for w in model.parameters() if w.requires_grad]
+    opt = torch.optim.AdamW(learned, lr=peak, betas=(0.9, 0.95), weight_decay=0.02)
     for step in range(steps):
-        rate = peak * min(1.0, (step + 1) / 100, (steps - step) / (0.6 * steps))
+        rate = peak * min(1.0, (step + 1) / WARMUP, (steps - step) / (0.6 * steps))
         for group in opt.param_groups:
             group["lr"] = rate
         ids, targets = batch(stream, rng, rows)
         loss = F.cross_entropy(model(ids).flatten(0, 1), targets.flatten())
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(learned, 1.0)
         opt.step()
         opt.zero_grad(set_to_none=True)
         total += loss.item()
-        if (step + 1) % 100 == 0:
-            print(f"step {step + 1} of {steps}: loss {total / 100:.4f}, rate {rate:.5f}, "
+        if (step + 1) % REPORTED == 0:
+            print(f"step {step + 1} of {steps}: loss {total / REPORTED:.4f}, rate {rate:.5f}, "
                   f"{(step + 1) * rows * LENGTH / (time.time() - start):.0f} tokens/s", flush=True)
             total = 0.0
 
 
-def metadata(cfg, tok):
-    """All keys of the file as (key, kind, value)."""
-    strings = (g.ARRAY, g.STRING)
-    types = [3] * len(SPECIALS) + [1] * (len(tok) - len(SPECIALS))  # control, normal
-    return [
-        ("general.architecture", g.STRING, ARCH),
-        ("general.name", g.STRING, "float-llama"),
-        ("general.file_type", g.U32, 1),
-        (ARCH + ".vocab_size", g.U32, cfg.vocab),
-        (ARCH + ".context_length", g.U32, LENGTH),
-        (ARCH + ".embedding_length", g.U32, cfg.embd),
-        (ARCH + ".block_count", g.U32, cfg.layers),
-        (ARCH + ".feed_forward_length", g.U32, cfg.ff),
-        (ARCH + ".attention.head_count", g.U32, cfg.heads),
-        (ARCH + ".attention.head_count_kv", g.U32, cfg.kv_heads),
-        (ARCH + ".attention.layer_norm_rms_epsilon", g.F32, cfg.eps),
-        (ARCH + ".rope.dimension_count", g.U32, cfg.head_dim),
-        (ARCH + ".rope.freq_base", g.F32, cfg.rope_base),
-        ("tokenizer.ggml.model", g.STRING, "gpt2"),
-        ("tokenizer.ggml.pre", g.STRING, "smollm"),
-        ("tokenizer.ggml.tokens", strings, tok.tokens),
-        ("tokenizer.ggml.token_type", (g.ARRAY, g.I32), types),
-        ("tokenizer.ggml.merges", strings, [f"{a} {b}" for a, b in tok.merges]),
-        ("tokenizer.ggml.bos_token_id", g.U32, BOS),
-        ("tokenizer.ggml.eos_token_id", g.U32, EOS),
-        ("tokenizer.ggml.add_bos_token", g.BOOL, True),
-    ]
+def keys(cfg, tok, name):
+    return metadata("llama", name, "A small Llama with float weights, for measurements.", 1, cfg, tok)
 
 
 def interleaved(w, head_dim):
@@ -158,17 +134,42 @@ def interleaved(w, head_dim):
     return w.reshape(rows // head_dim, 2, head_dim // 2, cols).transpose(1, 2).reshape(rows, cols)
 
 
-def tensors(cfg, state):
-    out = [float_tensor("token_embd.weight", state["token_embd"], g.TYPE_F16)]
-    for i in range(cfg.layers):
-        for name in NORMS:
-            out.append(float_tensor(f"blk.{i}.{name}.weight", state[f"blocks.{i}.{name}"], g.TYPE_F32))
-        for name in MATRICES:
-            w = state[f"blocks.{i}.{name}"]
-            w = interleaved(w, cfg.head_dim) if name in ("attn_q", "attn_k") else w
-            out.append(float_tensor(f"blk.{i}.{name}.weight", w.contiguous(), g.TYPE_F16))
-    out.append(float_tensor("output_norm.weight", state["output_norm"], g.TYPE_F32))
-    return out
+def halved(w, head_dim):
+    """The inverse of interleaved."""
+    rows, cols = w.shape
+    return w.reshape(rows // head_dim, head_dim // 2, 2, cols).transpose(1, 2).reshape(rows, cols)
+
+
+def write(path, name, cfg, tok, state):
+    """Writes the weights as they are, matrices in F16; returns the bytes of the file."""
+
+    def matrix(file_name, kind, w):
+        w = interleaved(w, cfg.head_dim) if kind in TURNED else w
+        return float_tensor(file_name, w.contiguous(), g.TYPE_F16)
+
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    return g.write(path, keys(cfg, tok, name), tensors(cfg, state, NORMS, matrix))
+
+
+def read(path):
+    """A file of write: (configuration, tokenizer, state)."""
+    meta, arrays = g.read(path)
+    tok = Tokenizer([tuple(m.split(" ")) for m in meta["tokenizer.ggml.merges"]])
+    cfg = Config(vocab=len(tok), embd=meta["llama.embedding_length"], layers=meta["llama.block_count"],
+                 heads=meta["llama.attention.head_count"], kv_heads=meta["llama.attention.head_count_kv"],
+                 ff=meta["llama.feed_forward_length"], context=meta["llama.context_length"],
+                 rope_base=meta["llama.rope.freq_base"], eps=meta["llama.attention.layer_norm_rms_epsilon"])
+    state = {}
+    for name, values in arrays.items():
+        w = torch.from_numpy(values)
+        key = name.removesuffix(".weight").replace("blk.", "blocks.")
+        state[key] = halved(w, cfg.head_dim) if key.split(".")[-1] in TURNED else w
+    return cfg, tok, state
+
+
+def stream_of(tok, documents):
+    """Token ids of documents one after the other, each with its end."""
+    return np.array([i for text in documents for i in [*tok.encode(text), EOS]], np.int64)
 
 
 def main():
@@ -182,13 +183,12 @@ def main():
     torch.manual_seed(args.seed)
     pages = texts(PAGES)
     tok = Tokenizer(train_merges(pages, 1024 - 258))
-    stream = np.array([i for text in pages * PAGE_ROUNDS + texts(SOURCES) for i in [*tok.encode(text), EOS]], np.int64)
-    cfg = Config(vocab=len(tok), ff=768)
+    stream = stream_of(tok, pages * PAGE_ROUNDS + texts(SOURCES))
+    cfg = Config(vocab=len(tok), ff=768, context=LENGTH)
     model = Llama(cfg)
     print(f"{sum(w.numel() for w in model.parameters())} weights, {len(stream)} tokens", flush=True)
     train(model, stream, args.steps, args.rows, args.rate, args.seed)
-    os.makedirs(os.path.dirname(args.out) or ".", exist_ok=True)
-    size = g.write(args.out, metadata(cfg, tok), tensors(cfg, model.state_dict()))
+    size = write(args.out, "float-llama", cfg, tok, model.state_dict())
     print(f"{args.out}: {size} bytes")
 
 

@@ -54,6 +54,9 @@ class Bench(common.FolderTest):
         blocks = layers * (2 * n * q + 2 * n * kv + 3 * n * ff)
         self.assert_near(r["decode_gweights"], 1e-9 * r["decode_tps"] * (blocks + n * v))
         self.assert_near(r["prefill_gweights"], 1e-9 * r["prefill_tps"] * (blocks + n * v / 24))
+        self.assert_near(r["operations_per_byte"], 2 * (blocks + n * v) / (blocks // 4 + r["head_bytes"]))
+        text = tern_text("bench", "-m", self.model, *QUICK)
+        self.assertIn(f"{r['operations_per_byte']:.1f} operations a byte of weights", text)
 
     def test_peak(self):
         r = self.bench("--isa", "scalar")

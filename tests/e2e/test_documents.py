@@ -246,6 +246,7 @@ class Rules(Documents):
             "bandwidth_gbs": "bytes of a token * decode_tps",
             "coverage": "model_info.file_bytes",
             "decode_gweights": "weights * decode_tps",
+            "operations_per_byte": "2 * weights / bytes_per_token",
             "kv_bytes": "cache_bytes of a position",
             "first_token_with_load_ms": "load_ms and the first",
             "read_low_gbs": "the smallest of its rounds",

@@ -113,6 +113,9 @@ double bench_fraction(const bench *b, const bench_point *p);
 double bench_prefill_gweights(const bench *b, const bench_point *p);
 double bench_decode_gweights(const bench *b, const bench_point *p);
 
+/* Multiplications and additions of a decoded token for each byte of weights that it reads. */
+double bench_intensity(const bench *b);
+
 /* x / y, or 0 where y is not above 0. */
 double bench_ratio(double x, double y);
 

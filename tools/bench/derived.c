@@ -42,3 +42,8 @@ double bench_decode_gweights(const bench *b, const bench_point *p) {
     const tern_model_info *i = &b->l.info;
     return series_median(&p->decode_tps) * (double)(i->block_weights + i->head_weights) * 1e-9;
 }
+
+double bench_intensity(const bench *b) {
+    const tern_model_info *i = &b->l.info;
+    return bench_ratio(2.0 * (double)(i->block_weights + i->head_weights), (double)i->weight_bytes);
+}

@@ -219,6 +219,7 @@ static void set_work(json_t *root, const bench *b) {
     set_number(root, "read_high_gbs", series_high(&p->read_gbs));
     set_number(root, "prefill_gweights", bench_prefill_gweights(b, p));
     set_number(root, "decode_gweights", bench_decode_gweights(b, p));
+    set_number(root, "operations_per_byte", bench_intensity(b));
     if (b->peak_gmacs > 0.0) {
         set_number(root, "peak_gmacs", b->peak_gmacs);
         json_object_set_new(root, "peak_isa", json_string(b->peak_isa));

@@ -72,7 +72,7 @@ static void print_arithmetic(const bench *b) {
     }
     if (b->main.n_decode > 0)
         out_print(" decode %.1f, %.1f %%", decode, percent(bench_ratio(decode, b->peak_gmacs)));
-    out_print("\n");
+    out_print("; %.1f operations a byte of weights\n", bench_intensity(b));
 }
 
 static void print_energy(const bench *b) {

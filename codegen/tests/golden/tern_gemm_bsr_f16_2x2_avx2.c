@@ -18,6 +18,13 @@ tern_matmul_fn tern_gemm_bsr_f16_2x2_avx2;
 #include "kernels/half.h"
 #include "kernels/iebs.h"
 #include "kernels/isa/vmath.h"
+/*
+ * A pass reads 2 of the rows of each block: pieces that lie a block apart, which
+ * processors do not fetch by themselves. So each piece is asked for some blocks early; past the
+ * last block that is advice about memory which nothing reads.
+ */
+enum { BLOCKS_AHEAD = 20 };
+
 typedef uint16_t element;
 
 static inline vf weights(const element *w) { return vf_load_f16(w); }
@@ -51,8 +58,11 @@ static void tile_2_2(const tern_iebs *m, size_t r, const float *x, size_t x_stri
         const element *const w1 = w0 + 1 * (size_t)m->block_cols;
         const float *const x0 = x + (size_t)m->column[b] * m->block_cols;
         const float *const x1 = x0 + 1 * x_stride;
+        const size_t ahead = BLOCKS_AHEAD * m->block_bytes;
         size_t k = 0;
         for (; k + TERN_LANES <= n; k += TERN_LANES) {
+            __builtin_prefetch((const char *)(w0 + k) + ahead);
+            __builtin_prefetch((const char *)(w1 + k) + ahead);
             const vf w0_0 = weights(w0 + k + 0);
             const vf w0_1 = weights(w0 + k + 8);
             const vf w1_0 = weights(w1 + k + 0);
@@ -110,8 +120,11 @@ static void tile_2_1(const tern_iebs *m, size_t r, const float *x, size_t x_stri
         const element *const w0 = weights_of(m, r, b);
         const element *const w1 = w0 + 1 * (size_t)m->block_cols;
         const float *const x0 = x + (size_t)m->column[b] * m->block_cols;
+        const size_t ahead = BLOCKS_AHEAD * m->block_bytes;
         size_t k = 0;
         for (; k + TERN_LANES <= n; k += TERN_LANES) {
+            __builtin_prefetch((const char *)(w0 + k) + ahead);
+            __builtin_prefetch((const char *)(w1 + k) + ahead);
             const vf w0_0 = weights(w0 + k + 0);
             const vf w0_1 = weights(w0 + k + 8);
             const vf w1_0 = weights(w1 + k + 0);
@@ -157,8 +170,10 @@ static void tile_1_2(const tern_iebs *m, size_t r, const float *x, size_t x_stri
         const element *const w0 = weights_of(m, r, b);
         const float *const x0 = x + (size_t)m->column[b] * m->block_cols;
         const float *const x1 = x0 + 1 * x_stride;
+        const size_t ahead = BLOCKS_AHEAD * m->block_bytes;
         size_t k = 0;
         for (; k + TERN_LANES <= n; k += TERN_LANES) {
+            __builtin_prefetch((const char *)(w0 + k) + ahead);
             const vf w0_0 = weights(w0 + k + 0);
             const vf w0_1 = weights(w0 + k + 8);
             const vf x0_0 = vf_load(x0 + k + 0);
@@ -199,8 +214,10 @@ static void tile_1_1(const tern_iebs *m, size_t r, const float *x, size_t x_stri
         const size_t n = tern_iebs_width(m, b);
         const element *const w0 = weights_of(m, r, b);
         const float *const x0 = x + (size_t)m->column[b] * m->block_cols;
+        const size_t ahead = BLOCKS_AHEAD * m->block_bytes;
         size_t k = 0;
         for (; k + TERN_LANES <= n; k += TERN_LANES) {
+            __builtin_prefetch((const char *)(w0 + k) + ahead);
             const vf w0_0 = weights(w0 + k + 0);
             const vf w0_1 = weights(w0 + k + 8);
             const vf x0_0 = vf_load(x0 + k + 0);
