@@ -7,12 +7,14 @@
  * says about a tokenizer, in one shape. A tokenizer is built from it (tokenizer.h), and a converter
  * copies it into GGUF keys:
  *
- *   tokenizer.ggml.model          gpt2 for BYTE_BPE, llama for TEXT_BPE and SCORES
+ *   tokenizer.ggml.model          gpt2 for BYTE_BPE, llama for TEXT_BPE and SCORES, t5 for UNIGRAM,
+ *                                 bert for WORDPIECE
  *   tokenizer.ggml.pre            pre; "" where the file's rules are none that GGUF has a name for
  *   tokenizer.ggml.tokens         tokens; unused ids have size 0, GGUF wants distinct "[PAD<id>]"
  *   tokenizer.ggml.token_type     types, the numbers are GGUF's
  *   tokenizer.ggml.merges         merges (BYTE_BPE), "left right", by rank
  *   tokenizer.ggml.scores         scores, or tern_vocabulary_rank_scores (TEXT_BPE)
+ *   tokenizer.ggml.normalizer.*   what the steps of WORDPIECE do (words_gguf.h)
  *   tokenizer.ggml.*_token_id     bos, eos, unknown, padding; -1: no such key
  *   tokenizer.ggml.add_*          add_bos, add_eos, add_space_prefix
  *   tokenizer.chat_template       chat_template, size 0: none
@@ -25,7 +27,9 @@ typedef enum tern_vocabulary_kind {
     TERN_VOCABULARY_BYTE_BPE, /* merges over the byte alphabet */
     TERN_VOCABULARY_TEXT_BPE, /* merges over characters, U+2581 for spaces (Llama 2's json) */
     TERN_VOCABULARY_SCORES,   /* neighbours are joined by the score of what they make */
-    TERN_VOCABULARY_GREEDY    /* neither merges nor scores: the longest token that fits */
+    TERN_VOCABULARY_GREEDY,   /* neither merges nor scores: the longest token that fits */
+    TERN_VOCABULARY_UNIGRAM,  /* the tokens of a piece whose scores have the greatest sum */
+    TERN_VOCABULARY_WORDPIECE /* a word's longest tokens from left to right, or the unknown token */
 } tern_vocabulary_kind;
 
 /* tokenizer.ggml.token_type, with the file's numbers. */
@@ -77,14 +81,29 @@ typedef enum tern_prepend_where {
     TERN_PREPEND_FIRST_OF_TEXT, /* the same, only at the very start of a text */
 } tern_prepend_where;
 
+/* What a step does to each character by itself (characters.h). */
+typedef enum tern_character_map {
+    TERN_MAP_CLEAN,      /* control characters vanish, white space becomes a space */
+    TERN_MAP_SPACE_HAN,  /* a space on each side of Han characters */
+    TERN_MAP_DROP_MN,    /* marks that take no place vanish */
+    TERN_MAP_DROP_MARKS, /* all marks vanish */
+    TERN_MAP_LOWERCASE,
+    TERN_MAP_NMT /* as TERN_MAP_CLEAN, other characters: a few of those that SentencePiece maps */
+} tern_character_map;
+
 typedef enum tern_step_kind {
-    TERN_STEP_NORMALIZE, /* form */
-    TERN_STEP_REPLACE,   /* matches of pattern become content */
-    TERN_STEP_PREPEND,   /* content, where */
-    TERN_STEP_STRIP,     /* white space at the left, at the right */
-    TERN_STEP_ADDED,     /* added tokens that are `normalized` are cut out; the normalizers end */
-    TERN_STEP_SPLIT,     /* pattern, behavior, invert: what does not match counts as a match */
-    TERN_STEP_BYTES      /* bytes become characters of the byte alphabet */
+    TERN_STEP_NORMALIZE,  /* form */
+    TERN_STEP_CHARSMAP,   /* content: a map of SentencePiece (charsmap.h); by_character */
+    TERN_STEP_CHARACTERS, /* map */
+    TERN_STEP_REPLACE,    /* matches of pattern become content */
+    TERN_STEP_PREPEND,    /* content, where */
+    TERN_STEP_STRIP,      /* white space at the left, at the right */
+    TERN_STEP_SPACES,     /* spaces become U+2581; left: one more in front; fewer: of a row of them
+                           * one stays, and none at the ends */
+    TERN_STEP_ADDED,      /* added tokens that are `normalized` are cut out; the normalizers end */
+    TERN_STEP_SPLIT,      /* pattern, behavior, invert: what does not match counts as a match */
+    TERN_STEP_WORDS,      /* BERT's: white space vanishes, punctuation stands alone */
+    TERN_STEP_BYTES       /* bytes become characters of the byte alphabet */
 } tern_step_kind;
 
 /* One step from text to the pieces that the model is given. Zero where it does not apply. */
@@ -93,6 +112,10 @@ typedef struct tern_step {
     tern_normal_form form;
     tern_split_behavior behavior;
     tern_prepend_where where;
+    tern_character_map map;
+    bool by_character; /* each whole character as users see it is looked up, else the longest part
+                        * of the text that the map has */
+    bool fewer;
     bool literal; /* pattern is text; else a regular expression in Oniguruma's syntax, regex.h */
     bool invert, left, right;
     tern_span pattern, content;
@@ -106,7 +129,7 @@ typedef struct tern_vocabulary {
     tern_span *tokens; /* [n_tokens] by id; size 0: an id that is not used */
     uint8_t *types;    /* [n_tokens] tern_token_type */
     bool *outside;     /* [n_tokens] added tokens that the model itself does not know, or NULL */
-    float *scores;     /* [n_tokens] of SCORES, else NULL */
+    double *scores;    /* [n_tokens] of SCORES and UNIGRAM, else NULL; finite for UNIGRAM */
 
     size_t n_merges;
     tern_merge *merges; /* by rank; a later one of two equal ones counts if last_merge_counts */
@@ -118,6 +141,13 @@ typedef struct tern_vocabulary {
     bool decodes_bytes;  /* texts of tokens are in the byte alphabet */
     bool decodes_spaces; /* U+2581 in texts of tokens is a space */
     bool drops_space;    /* decoding drops one space at the start */
+
+    /* WORDPIECE. Either tokens that begin a word begin with U+2581 (GGUF), or those that go on in
+     * one begin with `inside` (json). */
+    bool marked_starts;
+    bool joins_punctuation; /* decoding puts no space before . , ! ? and endings such as 's */
+    tern_span inside;
+    uint32_t longest_word; /* characters; a longer word is the unknown token */
 
     char pre[32]; /* tokenizer.ggml.pre, "" when there is no name for it */
     size_t n_steps;
@@ -136,7 +166,8 @@ typedef struct tern_vocabulary {
     /* What the spans point into: a GGUF file that outlives it, or these. */
     bool borrowed;
     tern_json json, config;
-    char *made; /* texts that are in no file */
+    char *made;     /* texts that are in no file */
+    char *charsmap; /* bytes of a TERN_STEP_CHARSMAP that are in no file */
 } tern_vocabulary;
 
 /*
