@@ -71,29 +71,6 @@ static int32_t hex4(const tern_json_parser *p, size_t at) {
     return code;
 }
 
-static size_t put_utf8(uint32_t code, char *out) {
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xC0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3F));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xE0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3F));
-        out[2] = (char)(0x80 | (code & 0x3F));
-        return 3;
-    }
-    out[0] = (char)(0xF0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3F));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3F));
-    out[3] = (char)(0x80 | (code & 0x3F));
-    return 4;
-}
-
 /* \uXXXX or a pair of them, at the u; the characters are never longer than what names them. */
 static bool read_code(tern_json_parser *p, char *out, size_t *n) {
     const int32_t first = hex4(p, p->at + 1);
@@ -110,7 +87,7 @@ static bool read_code(tern_json_parser *p, char *out, size_t *n) {
         p->at += 6;
         code = 0x10000 + ((code - 0xD800) << 10) + (uint32_t)(second - 0xDC00);
     }
-    *n += put_utf8(code, out + *n);
+    *n += tern_utf8_put(code, out + *n);
     return true;
 }
 

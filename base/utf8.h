@@ -27,6 +27,9 @@ extern const char tern_utf8_replacement[];
 /* What text[size] begins with. size >= 1. */
 tern_utf8 tern_utf8_next(const char *text, size_t size);
 
+/* Writes a code point (no surrogate, at most U+10FFFF) to out[TERN_UTF8_MAX_BYTES]; its bytes. */
+size_t tern_utf8_put(uint32_t code, char *out);
+
 /*
  * Copies text[size] to out with each broken or partial start as one U+FFFD and returns the bytes
  * written. When pending is not NULL a partial character at the end is not copied; *pending gets its

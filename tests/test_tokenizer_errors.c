@@ -45,7 +45,7 @@ static void missing_parts(void **state) {
 
 static void other_models(void **state) {
     (void)state;
-    static const char *const models[] = {"bert", "t5", "rwkv", "none", "sentence-piece"};
+    static const char *const models[] = {"bort", "t6", "rwkv", "none", "sentence-piece"};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         tokenizer_case c = good_bpe;
         c.model = models[i];

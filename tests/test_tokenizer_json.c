@@ -270,9 +270,8 @@ static void refused_models(void **state) {
     (void)state;
     refuse("[1]", TERN_ERR_TOKENIZER_DATA, "neither");
     refuse("{", TERN_ERR_JSON, "line 1");
-    refuse("{\"model\": {\"type\": \"Unigram\", \"vocab\": []}}", TERN_ERR_TOKENIZER_MODEL,
-           "'Unigram'");
-    refuse("{\"model\": {\"type\": \"WordPiece\"}}", TERN_ERR_TOKENIZER_MODEL, "'WordPiece'");
+    refuse("{\"model\": {\"type\": \"WordLevel\", \"vocab\": {}}}", TERN_ERR_TOKENIZER_MODEL,
+           "'WordLevel'");
     refuse("{\"model\": {}}", TERN_ERR_TOKENIZER_DATA, "no vocab");
     refuse(DOCUMENT("\"dropout\": 0.1, " VOCAB MERGES, ""), TERN_ERR_TOKENIZER_MODEL, "dropout");
     refuse(DOCUMENT("\"end_of_word_suffix\": \"</w>\", " VOCAB MERGES, ""),
@@ -303,8 +302,8 @@ static void refused_models(void **state) {
 static void refused_parts(void **state) {
     (void)state;
     static const char *const parts[][2] = {
-        {"\"normalizer\": {\"type\": \"Lowercase\"}", "normalizer 'Lowercase'"},
-        {"\"normalizer\": {\"type\": \"Precompiled\"}", "normalizer 'Precompiled'"},
+        {"\"normalizer\": {\"type\": \"ByteLevel\"}", "normalizer 'ByteLevel'"},
+        {"\"normalizer\": {\"type\": \"Precompiled\"}", "Precompiled without its map"},
         {"\"pre_tokenizer\": {\"type\": \"UnicodeScripts\"}", "pre_tokenizer 'UnicodeScripts'"},
         {"\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"\\\\bx\"}, "
          "\"behavior\": \"Isolated\"}",

@@ -75,6 +75,15 @@ static uint64_t add_string(gguf_bytes *b, const char *key, const char *value) {
     return 1;
 }
 
+static uint64_t add_bool(gguf_bytes *b, const char *key, uint8_t value) {
+    if (key == NULL)
+        return 0;
+    gguf_add_string(b, key);
+    gguf_add_u32(b, TERN_GGUF_BOOL);
+    gguf_add_u8(b, value);
+    return 1;
+}
+
 static uint64_t add_rest(gguf_bytes *b, const tokenizer_case *c) {
     uint64_t n = 0;
     if (c->merges != NULL) {
@@ -88,10 +97,12 @@ static uint64_t add_rest(gguf_bytes *b, const tokenizer_case *c) {
         gguf_add(b, c->scores, count * sizeof *c->scores);
         n++;
     }
-    if (c->true_key != NULL) {
-        gguf_add_string(b, c->true_key);
-        gguf_add_u32(b, TERN_GGUF_BOOL);
-        gguf_add_u8(b, 1);
+    n += add_bool(b, c->true_key, 1) + add_bool(b, c->other_true_key, 1);
+    n += add_bool(b, c->false_key, 0);
+    if (c->charsmap != NULL) {
+        gguf_add_key_array(b, "tokenizer.ggml.precompiled_charsmap", TERN_GGUF_U8,
+                           c->charsmap_bytes);
+        gguf_add(b, c->charsmap, c->charsmap_bytes);
         n++;
     }
     if (c->id_key != NULL) {

@@ -16,8 +16,10 @@ typedef struct tokenizer_case {
     const char *const *merges;
     const int32_t *types; /* one for each of `tokens`; the alphabet is normal */
     const float *scores;  /* one for each of `tokens` */
-    const char *true_key; /* a bool key that is set to true */
-    const char *id_key;   /* a token id key and its value */
+    const char *true_key, *other_true_key, *false_key; /* bool keys */
+    const void *charsmap;                              /* tokenizer.ggml.precompiled_charsmap */
+    size_t charsmap_bytes;
+    const char *id_key; /* a token id key and its value */
     uint32_t id;
     bool byte_level;
 } tokenizer_case;

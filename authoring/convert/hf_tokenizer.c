@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "authoring/convert/hf_metadata.h"
+#include "authoring/convert/hf_tokenizer_models.h"
 #include "runtime/tokenizer/vocabulary.h"
 
 enum { PATH_BYTES = 4096, FILLER_BYTES = 24 /* "[PAD16777215]" */ };
@@ -18,6 +19,7 @@ typedef struct arrays {
     int32_t *types;
     float *scores;
     char *fillers;     /* [n][FILLER_BYTES] names of unused ids */
+    char *marked;      /* texts of words with their marks */
     tern_span *merges; /* [n_merges] "left right" */
     char *merge_text;
 } arrays;
@@ -27,6 +29,7 @@ static void arrays_free(arrays *a) {
     free(a->types);
     free(a->scores);
     free(a->fillers);
+    free(a->marked);
     free(a->merges);
     free(a->merge_text);
 }
@@ -63,7 +66,8 @@ static tern_status fill_scores(const tern_vocabulary *v, arrays *a, tern_error *
         return no_memory(v, err);
     if (v->kind == TERN_VOCABULARY_TEXT_BPE)
         return tern_vocabulary_rank_scores(v, a->scores, err);
-    memcpy(a->scores, v->scores, v->n_tokens * sizeof *a->scores);
+    for (size_t i = 0; i < v->n_tokens; i++)
+        a->scores[i] = (float)v->scores[i];
     return TERN_OK;
 }
 
@@ -107,8 +111,30 @@ static void put_special(tern_gguf_writer *w, const tern_vocabulary *v) {
             put_id(w, keys[used++], v->ends[i]);
     tern_gguf_put_bool(w, "tokenizer.ggml.add_bos_token", v->add_bos);
     tern_gguf_put_bool(w, "tokenizer.ggml.add_eos_token", v->add_eos);
-    if (v->kind != TERN_VOCABULARY_BYTE_BPE)
+    if (v->kind == TERN_VOCABULARY_TEXT_BPE || v->kind == TERN_VOCABULARY_SCORES)
         tern_gguf_put_bool(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
+    hf_put_model(w, v);
+}
+
+static const char *model_name(const tern_vocabulary *v) {
+    switch (v->kind) {
+    case TERN_VOCABULARY_BYTE_BPE:
+        return "gpt2";
+    case TERN_VOCABULARY_UNIGRAM:
+        return "t5";
+    case TERN_VOCABULARY_WORDPIECE:
+        return "bert";
+    default:
+        return "llama";
+    }
+}
+
+/* Merges, scores or marks of words. */
+static tern_status fill_rest(const tern_vocabulary *v, arrays *a, tern_error *err) {
+    if (v->kind == TERN_VOCABULARY_BYTE_BPE)
+        return fill_merges(v, a, err);
+    return v->kind == TERN_VOCABULARY_WORDPIECE ? hf_mark_words(v, a->tokens, a->n, &a->marked, err)
+                                                : fill_scores(v, a, err);
 }
 
 static tern_status put_arrays(tern_gguf_writer *w, const tern_vocabulary *v, size_t n_vocab,
@@ -116,17 +142,17 @@ static tern_status put_arrays(tern_gguf_writer *w, const tern_vocabulary *v, siz
     const bool bytes = v->kind == TERN_VOCABULARY_BYTE_BPE;
     tern_status status = fill_tokens(v, n_vocab, a, err);
     if (status == TERN_OK)
-        status = bytes ? fill_merges(v, a, err) : fill_scores(v, a, err);
+        status = fill_rest(v, a, err);
     if (status != TERN_OK)
         return status;
-    tern_gguf_put_string(w, "tokenizer.ggml.model", bytes ? "gpt2" : "llama");
+    tern_gguf_put_string(w, "tokenizer.ggml.model", model_name(v));
     if (bytes)
         tern_gguf_put_string(w, "tokenizer.ggml.pre", v->pre);
     tern_gguf_put_strings(w, "tokenizer.ggml.tokens", a->tokens, a->n);
     tern_gguf_put_i32s(w, "tokenizer.ggml.token_type", a->types, a->n);
     if (bytes)
         tern_gguf_put_strings(w, "tokenizer.ggml.merges", a->merges, v->n_merges);
-    else
+    if (a->scores != NULL)
         tern_gguf_put_f32s(w, "tokenizer.ggml.scores", a->scores, a->n);
     return TERN_OK;
 }
@@ -142,10 +168,10 @@ static tern_status put_template(tern_gguf_writer *w, const tern_vocabulary *v, t
     return TERN_OK;
 }
 
-/* Whether texts are brought into a normal form of Unicode first. */
+/* Whether texts are brought into a normal form of Unicode first, which GGUF has no key for. */
 static bool normalizes(const tern_vocabulary *v) {
     for (size_t i = 0; i < v->n_steps; i++)
-        if (v->steps[i].kind == TERN_STEP_NORMALIZE)
+        if (v->steps[i].kind == TERN_STEP_NORMALIZE && v->kind != TERN_VOCABULARY_WORDPIECE)
             return true;
     return false;
 }
@@ -165,7 +191,7 @@ static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *e
                          "%s: %zu tokens, but the model has embeddings for %zu", v->file,
                          v->n_tokens, n_vocab);
     }
-    return TERN_OK;
+    return hf_check_model(v, err);
 }
 
 tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_vocab,

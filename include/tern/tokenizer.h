@@ -64,7 +64,8 @@ TERN_MUST_CHECK tern_status tern_detokenize(const tern_tokenizer *t, const int32
 size_t tern_tokenizer_size(const tern_tokenizer *t);      /* number of tokens */
 const char *tern_tokenizer_file(const tern_tokenizer *t); /* where it comes from */
 
-/* How it works: "byte-level BPE", "BPE", "SentencePiece scores" or "longest match". */
+/* How it works: "byte-level BPE", "BPE", "SentencePiece scores", "Unigram", "WordPiece" or "longest
+ * match". */
 const char *tern_tokenizer_kind(const tern_tokenizer *t);
 
 /* Name of the pre-tokenizer, as in tokenizer.ggml.pre; "" when it has none. */

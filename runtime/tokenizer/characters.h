@@ -4,17 +4,12 @@
 
 /* What is done to single characters, and what they are, as Hugging Face's tokenizers see it. */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/gguf/gguf.h"
 #include "runtime/tokenizer/vocabulary.h"
 
 enum { TERN_MAPPED_BYTES = 8 };
-
-/* Whether this build can carry out a map (lower case needs utf8proc). */
-bool tern_can_map(tern_character_map map);
 
 /* Writes what becomes of a character to out[TERN_MAPPED_BYTES]; returns the bytes. */
 size_t tern_map_character(tern_character_map map, uint32_t code, char *out);
@@ -23,8 +18,5 @@ typedef enum tern_word_class { TERN_IN_WORD, TERN_BETWEEN_WORDS, TERN_PUNCTUATIO
 
 /* What BERT takes a character for. */
 tern_word_class tern_word_class_of(uint32_t code);
-
-/* Bytes of the character as users see it (grapheme cluster) that valid UTF-8 text begins with. */
-size_t tern_whole_character(tern_span text);
 
 #endif

@@ -3,8 +3,8 @@
 #define TERN_RUNTIME_TOKENIZER_CHARSMAP_H
 
 /*
- * SentencePiece's table of replacements (precompiled_charsmap): the bytes of a double-array trie, as
- * a u32 in front says, then replacements that end with NUL. All numbers are little-endian.
+ * SentencePiece's table of replacements (precompiled_charsmap): the bytes of a double-array trie,
+ * as a u32 in front says, then replacements that end with NUL. All numbers are little-endian.
  */
 
 #include "runtime/gguf/gguf.h"

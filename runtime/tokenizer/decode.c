@@ -78,6 +78,10 @@ const char *tern_tokenizer_kind(const tern_tokenizer *t) {
         return "BPE";
     case TERN_VOCABULARY_GREEDY:
         return "longest match";
+    case TERN_VOCABULARY_UNIGRAM:
+        return "Unigram";
+    case TERN_VOCABULARY_WORDPIECE:
+        return "WordPiece";
     case TERN_VOCABULARY_SCORES:
         break;
     }

@@ -41,6 +41,7 @@ void tern_encoder_emit(tern_encoder *e, int32_t id) {
 tern_status tern_encoder_finish(tern_encoder *e, tern_status status, size_t *n, tern_error *err) {
     tern_merger_free(&e->merger);
     tern_pipeline_scratch_free(e->scratch);
+    free(e->paths);
     free(e->fragment);
     if (status != TERN_OK)
         return tern_fail(err, status, "%s: %s while tokenizing", e->t->file,
@@ -144,8 +145,16 @@ static tern_status cut_specials(const tern_tokenizer *t, tern_fragments *list, b
 
 static tern_status encode_piece(void *user, tern_span piece) {
     tern_encoder *e = user;
-    return e->t->kind == TERN_VOCABULARY_GREEDY ? tern_greedy_encode(e, piece)
-                                                : tern_bpe_encode(e, piece);
+    switch (e->t->kind) {
+    case TERN_VOCABULARY_GREEDY:
+        return tern_greedy_encode(e, piece);
+    case TERN_VOCABULARY_UNIGRAM:
+        return tern_unigram_encode(e, piece);
+    case TERN_VOCABULARY_WORDPIECE:
+        return tern_words_encode(e, piece);
+    default:
+        return tern_bpe_encode(e, piece);
+    }
 }
 
 static tern_status emit_added(void *user, int32_t id) {

@@ -9,6 +9,7 @@
 #include "runtime/tokenizer/merge.h"
 #include "runtime/tokenizer/pipeline.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/trie.h"
 #include "runtime/tokenizer/vocabulary.h"
 
 enum {
@@ -17,6 +18,13 @@ enum {
     TERN_TOKENIZER_MAX_TEXT = 1 << 28,
     TERN_TOKENIZER_NAME_BYTES = 32
 };
+
+/* Tokens of words by what they are in a text, without the marks that say which they are. */
+typedef struct tern_word_pieces {
+    tern_span *texts; /* [2][n_tokens] at the start of a word, inside of one; size 0: not there */
+    tern_prefix_set start, inside; /* of the two halves */
+    size_t longest;                /* characters of a word */
+} tern_word_pieces;
 
 struct tern_tokenizer {
     char *file;     /* name in messages */
@@ -51,11 +59,16 @@ struct tern_tokenizer {
     tern_added_set added, added_normalized;
     char **normalized_texts; /* [added_normalized.n] */
 
+    bool marked_starts, joins_punctuation; /* as in tern_vocabulary */
+
     tern_pipeline *pipeline; /* NULL: SCORES, which has rules of its own */
     tern_merge_table merges; /* BPE */
     tern_extra_texts extra;  /* of merges that are of no tokens: ids from n_tokens on */
-    float *scores;           /* SCORES: [n_tokens] */
+    double *scores;          /* SCORES, UNIGRAM: [n_tokens] */
     tern_prefix_set greedy;  /* GREEDY: tokens that text may become */
+    tern_trie trie;          /* UNIGRAM: the same */
+    double unknown_score;    /* UNIGRAM: of a character without a token */
+    tern_word_pieces words;  /* WORDPIECE */
 };
 
 /* tern_arch.bitnet_text of the architecture of that name; false for NULL and unknown names. */
@@ -75,8 +88,21 @@ TERN_MUST_CHECK tern_status tern_tokenizer_set_pieces(tern_tokenizer *t, tern_er
 TERN_MUST_CHECK tern_status tern_tokenizer_set_merges(tern_tokenizer *t, const tern_vocabulary *v,
                                                       tern_error *err);
 
+/* What the two kinds look for in a text. Tokens that are no text are not among it. */
+TERN_MUST_CHECK tern_status tern_tokenizer_set_unigram(tern_tokenizer *t, tern_error *err);
+TERN_MUST_CHECK tern_status tern_tokenizer_set_words(tern_tokenizer *t, const tern_vocabulary *v,
+                                                     tern_error *err);
+void tern_word_pieces_free(tern_word_pieces *words);
+
 /* ---- encoding ---------------------------------------------------------------------------------
  */
+
+/* The best way to cut a text up to one of its bytes. */
+typedef struct tern_best_path {
+    double score;
+    int32_t start; /* of its last token, -1: there is no way; afterwards the end of the next one */
+    int32_t id;    /* of its last token */
+} tern_best_path;
 
 /* One call of tern_tokenize or tern_chat_tokenize. */
 typedef struct tern_encoder {
@@ -85,6 +111,8 @@ typedef struct tern_encoder {
     size_t capacity, n; /* n counts on when ids is full */
     bool grows;         /* ids is from realloc and grows; finish says when memory is short */
     tern_merger merger;
+    tern_best_path *paths; /* UNIGRAM; bytes in paths_capacity */
+    size_t paths_capacity;
     tern_pipeline_scratch *scratch;
     char *fragment; /* with valid UTF-8, or visible spaces */
     size_t fragment_capacity;
@@ -105,9 +133,14 @@ TERN_MUST_CHECK tern_status tern_encode_text(tern_encoder *e, tern_span text, bo
 TERN_MUST_CHECK tern_status tern_encode_marked(tern_encoder *e, tern_span text,
                                                const uint8_t *marks);
 
-/* Tokens of a piece that the pipeline made, by merges or by the longest match. */
+/* Tokens of a piece that the pipeline made. */
 TERN_MUST_CHECK tern_status tern_bpe_encode(tern_encoder *e, tern_span piece);
 TERN_MUST_CHECK tern_status tern_greedy_encode(tern_encoder *e, tern_span piece);
+TERN_MUST_CHECK tern_status tern_unigram_encode(tern_encoder *e, tern_span piece);
+TERN_MUST_CHECK tern_status tern_words_encode(tern_encoder *e, tern_span piece);
+
+/* A token of a file that text may become: a vocabulary of UNIGRAM or WORDPIECE. */
+bool tern_token_is_text(const tern_tokenizer *t, size_t id);
 
 /* Tokens of a fragment without special tokens, by scores. prefix: a space belongs before it. */
 TERN_MUST_CHECK tern_status tern_spm_encode(tern_encoder *e, tern_span fragment, bool prefix);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 #ifdef TERN_HAVE_UTF8PROC
 
 #include <utf8proc.h>
@@ -40,6 +42,23 @@ tern_status tern_normalize(tern_span text, tern_normal_form form, char **out, si
     return TERN_OK;
 }
 
+uint32_t tern_lowercase(uint32_t code) {
+    return (uint32_t)utf8proc_tolower((utf8proc_int32_t)code);
+}
+
+size_t tern_whole_character(tern_span text) {
+    utf8proc_int32_t state = 0;
+    size_t size = 0;
+    for (int32_t before = 0; size < text.size;) {
+        const tern_utf8 c = tern_utf8_next(text.data + size, text.size - size);
+        if (size > 0 && utf8proc_grapheme_break_stateful(before, (int32_t)c.code, &state))
+            break;
+        before = (int32_t)c.code;
+        size += c.size;
+    }
+    return size;
+}
+
 #else
 
 bool tern_can_normalize(void) {
@@ -52,6 +71,14 @@ tern_status tern_normalize(tern_span text, tern_normal_form form, char **out, si
     (void)size;
     *out = NULL;
     return TERN_OK; /* never reached with text: such vocabularies are refused */
+}
+
+uint32_t tern_lowercase(uint32_t code) {
+    return code;
+}
+
+size_t tern_whole_character(tern_span text) {
+    return text.size > 0 ? tern_utf8_next(text.data, text.size).size : 0;
 }
 
 #endif

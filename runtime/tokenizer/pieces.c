@@ -56,12 +56,33 @@ static ptrdiff_t from_visible_spaces(tern_span text, char *out) {
     return n;
 }
 
+/* Endings of words and marks that follow a word without a space, in WordPiece's decoder. */
+static bool joins(tern_span text) {
+    static const char *const joined[] = {".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re"};
+    for (size_t i = 0; i < sizeof joined / sizeof *joined; i++)
+        if (text.size >= strlen(joined[i]) && memcmp(text.data, joined[i], strlen(joined[i])) == 0)
+            return true;
+    return false;
+}
+
+/* WordPiece: a space before each word, and before what is no text. */
+static ptrdiff_t from_word(const tern_tokenizer *t, size_t i, char *out) {
+    const tern_span start = t->words.texts[i], inside = t->words.texts[t->n_tokens + i];
+    const tern_span text = inside.size > 0 ? inside : start.size > 0 ? start : t->tokens[i];
+    const size_t space = inside.size == 0 && !(t->joins_punctuation && joins(text));
+    out[0] = ' ';
+    memcpy(out + space, text.data, text.size);
+    return (ptrdiff_t)(space + text.size);
+}
+
 /*
  * Control and user-defined tokens are literal, but for spaces in the user-defined ones of a
  * tokenizer.json; of the rest, plain ASCII is its own piece.
  */
 static bool may_differ(const tern_tokenizer *t, size_t i) {
     const uint8_t type = t->types[i];
+    if (t->kind == TERN_VOCABULARY_WORDPIECE)
+        return t->tokens[i].size > 0;
     if (type == TERN_TOKEN_BYTE && t->byte_fallback)
         return true;
     if (!t->decodes_bytes && !t->decodes_spaces)
@@ -76,9 +97,11 @@ static bool may_differ(const tern_tokenizer *t, size_t i) {
     return false;
 }
 
-/* Writes the piece of token i to out, which holds its text's size; -1: the text itself. */
+/* Writes the piece of token i to out, which holds its text and a space; -1: the text itself. */
 static ptrdiff_t write_piece(const tern_tokenizer *t, size_t i, char *out) {
     const tern_span text = t->tokens[i];
+    if (t->kind == TERN_VOCABULARY_WORDPIECE)
+        return from_word(t, i, out);
     if (t->types[i] == TERN_TOKEN_BYTE && t->byte_fallback)
         return parse_byte(text, out) ? 1 : -1;
     return t->decodes_bytes ? from_alphabet(text, out) : from_visible_spaces(text, out);
@@ -87,7 +110,7 @@ static ptrdiff_t write_piece(const tern_tokenizer *t, size_t i, char *out) {
 tern_status tern_tokenizer_set_pieces(tern_tokenizer *t, tern_error *err) {
     size_t bytes = 0; /* no overflow: distinct parts of one file in memory */
     for (size_t i = 0; i < t->n_tokens; i++)
-        bytes += may_differ(t, i) ? t->tokens[i].size : 0;
+        bytes += may_differ(t, i) ? t->tokens[i].size + 1 : 0;
     t->pieces = malloc(t->n_tokens * sizeof *t->pieces);
     t->piece_bytes = malloc(bytes + 1);
     if (t->pieces == NULL || t->piece_bytes == NULL)

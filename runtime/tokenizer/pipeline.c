@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+#include "runtime/tokenizer/characters.h"
+#include "runtime/tokenizer/charsmap.h"
 #include "runtime/tokenizer/normalize.h"
 #include "runtime/tokenizer/regex.h"
 #include "runtime/tokenizer/white_space.h"
@@ -11,7 +14,8 @@
 typedef struct tern_stage {
     tern_step step;    /* pattern is not kept */
     tern_regex *regex; /* REPLACE, SPLIT */
-    char *content;     /* REPLACE, PREPEND: what step.content points to */
+    char *content;     /* REPLACE, PREPEND, CHARSMAP: what step.content points to */
+    tern_charsmap charsmap;
 } tern_stage;
 
 struct tern_pipeline {
@@ -44,6 +48,8 @@ static tern_status add_stage(tern_pipeline *p, const tern_step *step, char *why)
         memcpy(stage->content, step->content.data, step->content.size);
         stage->step.content.data = stage->content;
     }
+    if (step->kind == TERN_STEP_CHARSMAP)
+        return tern_charsmap_open(stage->step.content, &stage->charsmap, why);
     if (step->kind == TERN_STEP_REPLACE || step->kind == TERN_STEP_SPLIT)
         return tern_regex_new(step->pattern, step->literal, &stage->regex, why);
     return TERN_OK;
@@ -191,6 +197,86 @@ static tern_status run_prepend(const tern_run *r, size_t stage, tern_span piece,
     return run_written(r, stage, &w, first);
 }
 
+/* Takes what the map has for a part of the text; false when it has nothing. */
+static bool write_mapped(tern_writer *w, const tern_charsmap *map, tern_span text, bool shortest,
+                         size_t *used) {
+    tern_span to;
+    const bool found = tern_charsmap_find(map, text, shortest, used, &to);
+    if (found)
+        write_bytes(w, to.data, to.size);
+    return found;
+}
+
+/*
+ * As the reference does: a short whole character becomes what its shortest beginning in the map
+ * becomes; otherwise each of its code points is looked up.
+ */
+static void map_whole_character(tern_writer *w, const tern_charsmap *map, tern_span character) {
+    enum { SHORT_BYTES = 5 };
+    size_t used;
+    if (character.size <= SHORT_BYTES && write_mapped(w, map, character, true, &used))
+        return;
+    for (size_t at = 0, size; at < character.size; at += size) {
+        size = tern_utf8_next(character.data + at, character.size - at).size;
+        const tern_span one = {character.data + at, size};
+        if (!write_mapped(w, map, one, true, &used))
+            write_bytes(w, one.data, size);
+    }
+}
+
+static tern_status run_charsmap(const tern_run *r, size_t stage, tern_span piece, bool first) {
+    const tern_stage *s = &r->p->stages[stage];
+    tern_writer w = write_for(r, stage);
+    for (size_t at = 0, size; at < piece.size && w.status == TERN_OK; at += size) {
+        const tern_span rest = {piece.data + at, piece.size - at};
+        if (s->step.by_character) {
+            size = tern_whole_character(rest);
+            map_whole_character(&w, &s->charsmap, (tern_span){rest.data, size});
+        } else if (!write_mapped(&w, &s->charsmap, rest, false, &size)) {
+            size = tern_utf8_next(rest.data, rest.size).size;
+            write_bytes(&w, rest.data, size);
+        }
+    }
+    return run_written(r, stage, &w, first);
+}
+
+static tern_status run_characters(const tern_run *r, size_t stage, tern_span piece, bool first) {
+    tern_writer w = write_for(r, stage);
+    for (size_t at = 0; at < piece.size;) {
+        const tern_utf8 c = tern_utf8_next(piece.data + at, piece.size - at);
+        char mapped[TERN_MAPPED_BYTES];
+        write_bytes(&w, mapped, tern_map_character(r->p->stages[stage].step.map, c.code, mapped));
+        at += c.size;
+    }
+    return run_written(r, stage, &w, first);
+}
+
+static bool ends_with(const tern_writer *w, const char *text, size_t size) {
+    return w->size >= size && memcmp(w->buffer->data + w->size - size, text, size) == 0;
+}
+
+static tern_status run_spaces(const tern_run *r, size_t stage, tern_span piece, bool first) {
+    static const char visible[] = "\xE2\x96\x81";
+    enum { VISIBLE_BYTES = 3 };
+    const tern_step *s = &r->p->stages[stage].step;
+    tern_writer w = write_for(r, stage);
+    bool skips = false;
+    size_t at = 0;
+    while (s->fewer && at < piece.size && piece.data[at] == ' ')
+        at++;
+    if (s->left && at < piece.size)
+        write_bytes(&w, visible, VISIBLE_BYTES);
+    for (; at < piece.size; at++) {
+        const bool space = piece.data[at] == ' ';
+        if (!space || !skips)
+            write_bytes(&w, space ? visible : piece.data + at, space ? VISIBLE_BYTES : 1);
+        skips = s->fewer && space;
+    }
+    while (s->fewer && ends_with(&w, visible, VISIBLE_BYTES))
+        w.size -= VISIBLE_BYTES;
+    return run_written(r, stage, &w, first);
+}
+
 static tern_status run_bytes(const tern_run *r, size_t stage, tern_span piece, bool first) {
     tern_writer w = write_for(r, stage);
     for (size_t i = 0; i < piece.size; i++) {
@@ -301,6 +387,27 @@ static tern_status run_split(const tern_run *r, size_t stage, tern_span piece, b
     }
 }
 
+/* The words and the punctuation of a text; white space belongs to neither. */
+static tern_status run_words(const tern_run *r, size_t stage, tern_span piece, bool first) {
+    size_t start = 0;
+    for (size_t at = 0, end; at < piece.size; at = end) {
+        const tern_utf8 c = tern_utf8_next(piece.data + at, piece.size - at);
+        const tern_word_class kind = tern_word_class_of(c.code);
+        end = at + c.size;
+        if (kind == TERN_IN_WORD && end < piece.size)
+            continue;
+        const size_t word_end = kind == TERN_IN_WORD ? end : at;
+        const tern_span word = {piece.data + start, word_end - start};
+        tern_status status = run_from(r, stage + 1, word, first && start == 0);
+        if (status == TERN_OK && kind == TERN_PUNCTUATION)
+            status = run_from(r, stage + 1, (tern_span){piece.data + at, c.size}, first && at == 0);
+        if (status != TERN_OK)
+            return status;
+        start = end;
+    }
+    return TERN_OK;
+}
+
 /* Depth of the recursion: the number of stages. */
 static tern_status run_from(const tern_run *r, size_t stage, tern_span piece, bool first) {
     if (piece.size == 0)
@@ -310,16 +417,24 @@ static tern_status run_from(const tern_run *r, size_t stage, tern_span piece, bo
     switch (r->p->stages[stage].step.kind) {
     case TERN_STEP_NORMALIZE:
         return run_normalize(r, stage, piece, first);
+    case TERN_STEP_CHARSMAP:
+        return run_charsmap(r, stage, piece, first);
+    case TERN_STEP_CHARACTERS:
+        return run_characters(r, stage, piece, first);
     case TERN_STEP_REPLACE:
         return run_replace(r, stage, piece, first);
     case TERN_STEP_PREPEND:
         return run_prepend(r, stage, piece, first);
     case TERN_STEP_STRIP:
         return run_strip(r, stage, piece, first);
+    case TERN_STEP_SPACES:
+        return run_spaces(r, stage, piece, first);
     case TERN_STEP_ADDED:
         return run_added(r, stage, piece, first);
     case TERN_STEP_SPLIT:
         return run_split(r, stage, piece, first);
+    case TERN_STEP_WORDS:
+        return run_words(r, stage, piece, first);
     case TERN_STEP_BYTES:
         break;
     }

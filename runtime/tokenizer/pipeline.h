@@ -13,7 +13,8 @@
 typedef struct tern_pipeline tern_pipeline;                 /* immutable, shared by threads */
 typedef struct tern_pipeline_scratch tern_pipeline_scratch; /* what one call needs besides */
 
-/* Compiles n steps. `why` as in regex.h: TERN_ERR_TOKENIZER_PRE (a pattern), TERN_ERR_NOMEM. */
+/* Compiles n steps. `why` as in regex.h: TERN_ERR_TOKENIZER_PRE (a pattern),
+ * TERN_ERR_TOKENIZER_DATA (a map), TERN_ERR_NOMEM. */
 TERN_MUST_CHECK tern_status tern_pipeline_new(const tern_step *steps, size_t n, tern_pipeline **out,
                                               char *why);
 void tern_pipeline_free(tern_pipeline **p);

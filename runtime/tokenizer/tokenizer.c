@@ -234,7 +234,9 @@ static tern_status set_pipeline(tern_tokenizer *t, const tern_vocabulary *v, ter
     const tern_status status = tern_pipeline_new(v->steps, v->n_steps, &t->pipeline, why);
     if (status == TERN_OK || status == TERN_ERR_NOMEM)
         return status == TERN_OK ? TERN_OK : no_memory(v, err);
-    return tern_fail(err, status, "%s: a pattern of the tokenizer: %s", t->file, why);
+    const char *what =
+        status == TERN_ERR_TOKENIZER_DATA ? "precompiled_charsmap" : "a pattern of the tokenizer";
+    return tern_fail(err, status, "%s: %s: %s", t->file, what, why);
 }
 
 static tern_status set_greedy(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {
@@ -253,6 +255,10 @@ static tern_status set_model(tern_tokenizer *t, const tern_vocabulary *v, tern_e
         return tern_tokenizer_set_merges(t, v, err);
     case TERN_VOCABULARY_GREEDY:
         return set_greedy(t, v, err);
+    case TERN_VOCABULARY_UNIGRAM:
+        return tern_tokenizer_set_unigram(t, err);
+    case TERN_VOCABULARY_WORDPIECE:
+        return tern_tokenizer_set_words(t, v, err);
     case TERN_VOCABULARY_SCORES:
         break;
     }
@@ -272,6 +278,8 @@ static void copy_flags(tern_tokenizer *t, const tern_vocabulary *v) {
     t->decodes_spaces = v->decodes_spaces;
     t->drops_space = v->drops_space;
     t->leftmost_added = v->leftmost_added;
+    t->marked_starts = v->marked_starts;
+    t->joins_punctuation = v->joins_punctuation;
     t->bos = v->bos;
     t->eos = v->eos;
     t->unknown = v->unknown;
@@ -328,6 +336,8 @@ void tern_tokenizer_free(tern_tokenizer **tokenizer) {
     tern_added_set_free(&t->added);
     tern_added_set_free(&t->added_normalized);
     tern_prefix_set_free(&t->greedy);
+    tern_trie_free(&t->trie);
+    tern_word_pieces_free(&t->words);
     tern_span_index_free(&t->by_text);
     tern_merge_table_free(&t->merges);
     tern_pipeline_free(&t->pipeline);

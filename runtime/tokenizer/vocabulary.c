@@ -21,6 +21,7 @@ void tern_vocabulary_free(tern_vocabulary **vocabulary) {
     free(v->merges);
     free(v->added);
     free(v->made);
+    free(v->charsmap);
     free(v);
 }
 

@@ -48,7 +48,9 @@ enum {
     TERN_TOKEN_NONE = -1,
     TERN_TOKENIZER_MAX_TOKENS = 1 << 24,
     TERN_TOKENIZER_MAX_STEPS = 32, /* real files have up to seven */
-    TERN_TOKENIZER_MAX_ENDS = 64
+    TERN_TOKENIZER_MAX_ENDS = 64,
+    TERN_LONGEST_WORD = 100, /* of WORDPIECE, where a file does not say */
+    TERN_LONGEST_WORD_LIMIT = 1024
 };
 
 typedef struct tern_merge {

@@ -5,7 +5,7 @@
 
 #include "runtime/tokenizer/index.h"
 #include "runtime/tokenizer/pre.h"
-#include "runtime/tokenizer/vocabulary.h"
+#include "runtime/tokenizer/vocabulary_gguf.h"
 
 enum { LLAMA3_TOKENS = 128256, SHOWN_BYTES = 64 };
 
@@ -31,7 +31,8 @@ static tern_status read_string(const tern_gguf *file, const char *key, tern_span
     return TERN_OK;
 }
 
-static tern_status read_bool(const tern_gguf *file, const char *key, bool *out, tern_error *err) {
+tern_status tern_gguf_vocabulary_bool(const tern_gguf *file, const char *key, bool *out,
+                                      tern_error *err) {
     if (tern_gguf_find(file, key) == NULL)
         return TERN_OK;
     if (tern_gguf_bool(file, key, out, NULL) != TERN_OK)
@@ -41,8 +42,8 @@ static tern_status read_bool(const tern_gguf *file, const char *key, bool *out, 
 }
 
 /* An optional token id. 4294967295 is how writers say "none". */
-static tern_status read_id(const tern_vocabulary *v, const tern_gguf *file, const char *key,
-                           int32_t *out, tern_error *err) {
+tern_status tern_gguf_vocabulary_id(const tern_vocabulary *v, const tern_gguf *file,
+                                    const char *key, int32_t *out, tern_error *err) {
     if (tern_gguf_find(file, key) == NULL)
         return TERN_OK;
     uint32_t id;
@@ -117,25 +118,32 @@ static tern_status load_types(tern_vocabulary *v, const tern_gguf *file, tern_er
     return TERN_OK;
 }
 
-/* Checked for both kinds, kept for the one that merges by score. */
+static bool needs_scores(const tern_vocabulary *v) {
+    return v->kind == TERN_VOCABULARY_SCORES || v->kind == TERN_VOCABULARY_UNIGRAM;
+}
+
+/* Checked for all kinds, kept for those that need them. */
 static tern_status load_scores(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
     const tern_gguf_value *value;
     const tern_status status =
         find_parallel(v, file, "tokenizer.ggml.scores", TERN_GGUF_F32, &value, err);
-    if (status != TERN_OK || v->kind != TERN_VOCABULARY_SCORES)
+    if (status != TERN_OK || !needs_scores(v))
         return status;
     if (value == NULL)
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
-                         "%s: key 'tokenizer.ggml.scores' is missing: merging needs scores",
-                         v->file);
+                         "%s: key 'tokenizer.ggml.scores' is missing: %s needs scores", v->file,
+                         v->kind == TERN_VOCABULARY_SCORES ? "merging" : "Unigram");
     v->scores = malloc(v->n_tokens * sizeof *v->scores);
     if (v->scores == NULL)
         return no_memory(v, err);
-    memcpy(v->scores, value->data, v->n_tokens * sizeof *v->scores);
-    for (size_t i = 0; i < v->n_tokens; i++)
-        if (isnan(v->scores[i]))
-            return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: the score of token %zu is NaN",
-                             v->file, i);
+    for (size_t i = 0; i < v->n_tokens; i++) {
+        float score;
+        memcpy(&score, value->data + i * sizeof score, sizeof score);
+        v->scores[i] = score;
+        if (isnan(score) || (isinf(score) && v->kind == TERN_VOCABULARY_UNIGRAM))
+            return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: the score of token %zu is %s",
+                             v->file, i, isnan(score) ? "NaN" : "infinite");
+    }
     return TERN_OK;
 }
 
@@ -169,6 +177,14 @@ static tern_status load_merges(tern_vocabulary *v, const tern_gguf *file, tern_e
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 static tern_status read_model(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    static const struct {
+        const char *name;
+        tern_vocabulary_kind kind;
+    } models[] = {{"gpt2", TERN_VOCABULARY_BYTE_BPE},
+                  {"llama", TERN_VOCABULARY_SCORES},
+                  {"sentencepiece", TERN_VOCABULARY_SCORES},
+                  {"t5", TERN_VOCABULARY_UNIGRAM},
+                  {"bert", TERN_VOCABULARY_WORDPIECE}};
     tern_span model = {"", 0};
     if (tern_gguf_find(file, "tokenizer.ggml.tokens") == NULL)
         return tern_fail(err, TERN_ERR_TOKENIZER_MISSING,
@@ -176,16 +192,16 @@ static tern_status read_model(tern_vocabulary *v, const tern_gguf *file, tern_er
     const tern_status status = read_string(file, "tokenizer.ggml.model", &model, err);
     if (status != TERN_OK)
         return status;
-    v->kind = tern_spans_equal(model, text_span("llama")) ||
-                      tern_spans_equal(model, text_span("sentencepiece"))
-                  ? TERN_VOCABULARY_SCORES
-                  : TERN_VOCABULARY_BYTE_BPE;
-    if (v->kind != TERN_VOCABULARY_SCORES && !tern_spans_equal(model, text_span("gpt2")))
-        return tern_fail(
-            err, TERN_ERR_TOKENIZER_MODEL,
-            "%s: tokenizer model '%.*s' is not supported (gpt2, llama and sentencepiece are)",
-            v->file, SPAN_ARG(model));
-    return TERN_OK;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        if (tern_spans_equal(model, text_span(models[i].name))) {
+            v->kind = models[i].kind;
+            return TERN_OK;
+        }
+    }
+    return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
+                     "%s: tokenizer model '%.*s' is not supported (gpt2, llama, sentencepiece, t5 "
+                     "and bert are)",
+                     v->file, SPAN_ARG(model));
 }
 
 static tern_status fail_pre(const tern_vocabulary *v, tern_span name, tern_error *err) {
@@ -226,11 +242,19 @@ static tern_status load_bpe(tern_vocabulary *v, const tern_gguf *file, bool bitn
     return status == TERN_OK ? set_pre(v, file, bitnet, pre, err) : status;
 }
 
+tern_status tern_gguf_vocabulary_no_pre(const tern_vocabulary *v, const char *model,
+                                        const char *pre, tern_error *err) {
+    return pre == NULL ? TERN_OK
+                       : tern_fail(err, TERN_ERR_TOKENIZER_PRE,
+                                   "%s: a tokenizer of model %s has no pre-tokenizer to set to "
+                                   "'%s'",
+                                   v->file, model, pre);
+}
+
 static tern_status load_spm(tern_vocabulary *v, const char *pre, tern_error *err) {
-    if (pre != NULL)
-        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                         "%s: a tokenizer of model llama has no pre-tokenizer to set to '%s'",
-                         v->file, pre);
+    const tern_status status = tern_gguf_vocabulary_no_pre(v, "llama", pre, err);
+    if (status != TERN_OK)
+        return status;
     v->unknown = 0;
     v->bos = v->n_tokens > 1 ? 1 : TERN_TOKEN_NONE;
     v->eos = v->n_tokens > 2 ? 2 : TERN_TOKEN_NONE;
@@ -249,7 +273,7 @@ static const char *const end_keys[] = {
 static tern_status read_ends(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
     for (size_t i = 0; i < sizeof end_keys / sizeof end_keys[0]; i++) {
         int32_t id = TERN_TOKEN_NONE;
-        const tern_status status = read_id(v, file, end_keys[i], &id, err);
+        const tern_status status = tern_gguf_vocabulary_id(v, file, end_keys[i], &id, err);
         if (status != TERN_OK)
             return status;
         if (id >= 0)
@@ -259,20 +283,52 @@ static tern_status read_ends(tern_vocabulary *v, const tern_gguf *file, tern_err
 }
 
 static tern_status read_keys(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
-    tern_status status = read_id(v, file, "tokenizer.ggml.bos_token_id", &v->bos, err);
+    tern_status status =
+        tern_gguf_vocabulary_id(v, file, "tokenizer.ggml.bos_token_id", &v->bos, err);
     if (status == TERN_OK)
-        status = read_id(v, file, "tokenizer.ggml.eos_token_id", &v->eos, err);
+        status = tern_gguf_vocabulary_id(v, file, "tokenizer.ggml.eos_token_id", &v->eos, err);
     if (status == TERN_OK)
-        status = read_id(v, file, "tokenizer.ggml.unknown_token_id", &v->unknown, err);
+        status =
+            tern_gguf_vocabulary_id(v, file, "tokenizer.ggml.unknown_token_id", &v->unknown, err);
     if (status == TERN_OK)
-        status = read_bool(file, "tokenizer.ggml.add_bos_token", &v->add_bos, err);
+        status = tern_gguf_vocabulary_bool(file, "tokenizer.ggml.add_bos_token", &v->add_bos, err);
     if (status == TERN_OK)
-        status = read_bool(file, "tokenizer.ggml.add_eos_token", &v->add_eos, err);
+        status = tern_gguf_vocabulary_bool(file, "tokenizer.ggml.add_eos_token", &v->add_eos, err);
     if (status == TERN_OK)
-        status = read_bool(file, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix, err);
+        status = tern_gguf_vocabulary_bool(file, "tokenizer.ggml.add_space_prefix",
+                                           &v->add_space_prefix, err);
     if (status == TERN_OK)
         status = read_string(file, "tokenizer.chat_template", &v->chat_template, err);
     return status;
+}
+
+static tern_status load_kind(tern_vocabulary *v, const tern_gguf *file, bool bitnet,
+                             const char *pre, tern_error *err) {
+    switch (v->kind) {
+    case TERN_VOCABULARY_SCORES:
+        return load_spm(v, pre, err);
+    case TERN_VOCABULARY_UNIGRAM:
+        return tern_gguf_vocabulary_begin_unigram(v, pre, err);
+    case TERN_VOCABULARY_WORDPIECE:
+        return tern_gguf_vocabulary_begin_words(v, pre, err);
+    default:
+        return load_bpe(v, file, bitnet, pre, err);
+    }
+}
+
+/* What depends on the keys. */
+static tern_status finish_kind(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    switch (v->kind) {
+    case TERN_VOCABULARY_UNIGRAM:
+        return tern_gguf_vocabulary_finish_unigram(v, file, err);
+    case TERN_VOCABULARY_WORDPIECE:
+        return tern_gguf_vocabulary_finish_words(v, file, err);
+    case TERN_VOCABULARY_SCORES:
+        v->drops_space = v->add_space_prefix;
+        return TERN_OK;
+    default:
+        return TERN_OK;
+    }
 }
 
 static tern_status read_all(tern_vocabulary *v, const tern_gguf *file, bool bitnet, const char *pre,
@@ -285,14 +341,12 @@ static tern_status read_all(tern_vocabulary *v, const tern_gguf *file, bool bitn
     if (status == TERN_OK)
         status = load_scores(v, file, err);
     if (status == TERN_OK)
-        status = v->kind == TERN_VOCABULARY_SCORES ? load_spm(v, pre, err)
-                                                   : load_bpe(v, file, bitnet, pre, err);
+        status = load_kind(v, file, bitnet, pre, err);
     if (status == TERN_OK)
         status = read_keys(v, file, err);
     if (status == TERN_OK)
         status = read_ends(v, file, err);
-    v->drops_space = v->kind == TERN_VOCABULARY_SCORES && v->add_space_prefix;
-    return status;
+    return status == TERN_OK ? finish_kind(v, file, err) : status;
 }
 
 tern_status tern_vocabulary_from_gguf(const tern_gguf *file, bool bitnet, const char *pre,

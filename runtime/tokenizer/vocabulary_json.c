@@ -84,24 +84,36 @@ static bool is_zero(const tern_json_value *x) {
     return zero;
 }
 
-static tern_status check_model(const tern_vocabulary *v, const tern_json_value *model,
-                               tern_error *err) {
+static tern_status refuse_model(const tern_vocabulary *v, const char *what, tern_error *err) {
+    return tern_fail(err, TERN_ERR_TOKENIZER_MODEL, "%s: %s", v->file, what);
+}
+
+/* The kind of the model; of old files without a type it is BPE. */
+static tern_status read_kind(tern_vocabulary *v, const tern_json_value *model, tern_error *err) {
     const tern_json_value *type = tern_json_get(model, "type");
+    v->kind = TERN_VOCABULARY_TEXT_BPE;
+    if (tern_json_is_string(type, "Unigram"))
+        v->kind = TERN_VOCABULARY_UNIGRAM;
+    else if (tern_json_is_string(type, "WordPiece"))
+        v->kind = TERN_VOCABULARY_WORDPIECE;
+    else if (type != NULL && !tern_json_is_string(type, "BPE"))
+        return tern_fail(
+            err, TERN_ERR_TOKENIZER_MODEL,
+            "%s: tokenizer model '%.*s' is not supported (BPE, Unigram and WordPiece are)", v->file,
+            TERN_SHOWN(type->text));
+    return TERN_OK;
+}
+
+static tern_status check_bpe(const tern_vocabulary *v, const tern_json_value *model,
+                             tern_error *err) {
     const tern_json_value *dropout = tern_json_get(model, "dropout");
-    if (type != NULL && !tern_json_is_string(type, "BPE"))
-        return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
-                         "%s: tokenizer model '%.*s' is not supported (BPE is)", v->file,
-                         TERN_SHOWN(type->text));
     if (dropout != NULL && !is_zero(dropout))
-        return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
-                         "%s: dropout, which makes tokens a matter of luck, is not supported",
-                         v->file);
+        return refuse_model(v, "dropout, which makes tokens a matter of luck, is not supported",
+                            err);
     if (!is_empty_text(tern_json_get(model, "continuing_subword_prefix")))
-        return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
-                         "%s: continuing_subword_prefix is not supported", v->file);
+        return refuse_model(v, "continuing_subword_prefix is not supported", err);
     if (!is_empty_text(tern_json_get(model, "end_of_word_suffix")))
-        return tern_fail(err, TERN_ERR_TOKENIZER_MODEL, "%s: end_of_word_suffix is not supported",
-                         v->file);
+        return refuse_model(v, "end_of_word_suffix is not supported", err);
     return TERN_OK;
 }
 
@@ -219,33 +231,58 @@ static tern_status place_added(tern_vocabulary *v, const tern_json_value *list, 
 /* ---- tokenizer.json ---------------------------------------------------------------------------
  */
 
+static tern_status read_bpe(tern_vocabulary *v, const tern_json_value *model, tern_error *err) {
+    const tern_json_value *unknown = tern_json_get(model, "unk_token");
+    if (unknown != NULL && unknown->type == TERN_JSON_STRING)
+        v->unknown = tern_json_find_token(v, unknown->text);
+    v->byte_fallback = tern_json_is_true(tern_json_get(model, "byte_fallback"));
+    v->fuse_unknown = tern_json_is_true(tern_json_get(model, "fuse_unk"));
+    v->ignore_merges = tern_json_is_true(tern_json_get(model, "ignore_merges"));
+    return read_merges(v, tern_json_get(model, "merges"), err);
+}
+
+/* A list for Unigram, for others an object; how many ids it has. */
+static tern_status check_vocab(const tern_vocabulary *v, const tern_json_value *vocab,
+                               int64_t *max_id, tern_error *err) {
+    const bool list = v->kind == TERN_VOCABULARY_UNIGRAM;
+    if (vocab == NULL || vocab->type != (list ? TERN_JSON_ARRAY : TERN_JSON_OBJECT) ||
+        vocab->count > TERN_TOKENIZER_MAX_TOKENS)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: the model has no vocab", v->file);
+    *max_id = (int64_t)vocab->count - 1;
+    return list ? TERN_OK : tern_json_max_id(v, vocab, max_id, err);
+}
+
+static tern_status read_kind_of_model(tern_vocabulary *v, const tern_json_value *model,
+                                      tern_error *err) {
+    switch (v->kind) {
+    case TERN_VOCABULARY_UNIGRAM:
+        return tern_json_read_unigram(v, model, err);
+    case TERN_VOCABULARY_WORDPIECE:
+        return tern_json_read_words(v, model, err);
+    default:
+        return read_bpe(v, model, err);
+    }
+}
+
 static tern_status read_model(tern_vocabulary *v, tern_error *err) {
     const tern_json_value *model = find_model(v);
     const tern_json_value *vocab = tern_json_get(model, "vocab");
     const tern_json_value *added = tern_json_get(v->json.values, "added_tokens");
     int64_t max_id = -1;
-    tern_status status = check_model(v, model, err);
-    if (status != TERN_OK)
-        return status;
-    if (vocab == NULL || vocab->type != TERN_JSON_OBJECT)
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: the model has no vocab", v->file);
-    status = tern_json_max_id(v, vocab, &max_id, err);
+    tern_status status = read_kind(v, model, err);
+    if (status == TERN_OK && v->kind == TERN_VOCABULARY_TEXT_BPE)
+        status = check_bpe(v, model, err);
+    if (status == TERN_OK)
+        status = check_vocab(v, vocab, &max_id, err);
     if (status == TERN_OK)
         status = scan_added(v, added, &max_id, err);
     if (status == TERN_OK)
-        status = tern_json_vocabulary(v, vocab, v->n_added, max_id, err);
-    if (status == TERN_OK) {
-        const tern_json_value *unknown = tern_json_get(model, "unk_token");
-        if (unknown != NULL && unknown->type == TERN_JSON_STRING)
-            v->unknown = tern_json_find_token(v, unknown->text);
-        status = place_added(v, added, err);
-    }
+        status = v->kind == TERN_VOCABULARY_UNIGRAM
+                     ? tern_json_scored_vocabulary(v, vocab, (size_t)max_id + 1, err)
+                     : tern_json_vocabulary(v, vocab, v->n_added, max_id, err);
     if (status == TERN_OK)
-        status = read_merges(v, tern_json_get(model, "merges"), err);
-    v->byte_fallback = tern_json_is_true(tern_json_get(model, "byte_fallback"));
-    v->fuse_unknown = tern_json_is_true(tern_json_get(model, "fuse_unk"));
-    v->ignore_merges = tern_json_is_true(tern_json_get(model, "ignore_merges"));
-    return status;
+        status = read_kind_of_model(v, model, err);
+    return status == TERN_OK ? place_added(v, added, err) : status;
 }
 
 static void set_types(tern_vocabulary *v, const tern_json_decoder *decoder) {
@@ -261,7 +298,6 @@ static void set_types(tern_vocabulary *v, const tern_json_decoder *decoder) {
 
 tern_status tern_json_read_tokenizer(tern_vocabulary *v, tern_error *err) {
     tern_json_decoder decoder = {false};
-    v->kind = TERN_VOCABULARY_TEXT_BPE;
     v->closed_merges = v->last_merge_counts = v->leftmost_added = true;
     tern_status status = read_model(v, err);
     if (status == TERN_OK)
@@ -274,7 +310,7 @@ tern_status tern_json_read_tokenizer(tern_vocabulary *v, tern_error *err) {
         return status;
     set_types(v, &decoder);
     for (size_t i = 0; i < v->n_steps; i++)
-        if (v->steps[i].kind == TERN_STEP_BYTES)
+        if (v->steps[i].kind == TERN_STEP_BYTES && v->kind == TERN_VOCABULARY_TEXT_BPE)
             v->kind = TERN_VOCABULARY_BYTE_BPE;
     if (v->kind == TERN_VOCABULARY_BYTE_BPE)
         tern_pre_recognise(v);

@@ -18,6 +18,23 @@ TERN_MUST_CHECK tern_status tern_json_vocabulary(tern_vocabulary *v, const tern_
 TERN_MUST_CHECK tern_status tern_json_max_id(const tern_vocabulary *v, const tern_json_value *vocab,
                                              int64_t *max_id, tern_error *err);
 
+/*
+ * A vocabulary [[text, score], ...] of room tokens, of which later ones may be added: tokens,
+ * types, scores.
+ */
+TERN_MUST_CHECK tern_status tern_json_scored_vocabulary(tern_vocabulary *v,
+                                                        const tern_json_value *vocab, size_t room,
+                                                        tern_error *err);
+
+/* The rest of the models Unigram and WordPiece, after their vocabularies. */
+TERN_MUST_CHECK tern_status tern_json_read_unigram(tern_vocabulary *v, const tern_json_value *model,
+                                                   tern_error *err);
+TERN_MUST_CHECK tern_status tern_json_read_words(tern_vocabulary *v, const tern_json_value *model,
+                                                 tern_error *err);
+
+/* Bytes of a text in base64, with = at its end; false when it is none. out holds its size. */
+bool tern_base64_decode(tern_span text, char *out, size_t *size);
+
 /* The whole of a tokenizer.json, and of a plain vocabulary; root is v->json.values. */
 TERN_MUST_CHECK tern_status tern_json_read_tokenizer(tern_vocabulary *v, tern_error *err);
 TERN_MUST_CHECK tern_status tern_json_read_plain(tern_vocabulary *v, tern_error *err);

@@ -129,6 +129,19 @@ static tern_status read_strip(tern_vocabulary *v, const tern_json_value *x, tern
     return TERN_OK;
 }
 
+/* Tokens of words, of the same marks as the model's. */
+static tern_status read_words(tern_vocabulary *v, const tern_json_value *x, tern_error *err) {
+    const tern_json_value *prefix = tern_json_get(x, "prefix"),
+                          *cleans = tern_json_get(x, "cleanup");
+    if (v->kind != TERN_VOCABULARY_WORDPIECE || prefix == NULL ||
+        prefix->type != TERN_JSON_STRING || prefix->text.size != v->inside.size ||
+        memcmp(prefix->text.data, v->inside.data, v->inside.size) != 0)
+        return refuse(v, decoder, "WordPiece with another prefix than the model's", err);
+    v->joins_punctuation = cleans == NULL || tern_json_is_true(cleans);
+    v->drops_space = true;
+    return TERN_OK;
+}
+
 static tern_status read_decoder(tern_vocabulary *v, const tern_json_value *x,
                                 tern_json_decoder *out, tern_error *err) {
     if (is_type(x, "ByteLevel")) {
@@ -141,6 +154,8 @@ static tern_status read_decoder(tern_vocabulary *v, const tern_json_value *x,
             !tern_json_is_string(tern_json_get(x, "content"), " "))
             return refuse(v, decoder, "Replace of anything but U+2581 by a space", err);
         v->decodes_spaces = true;
+    } else if (is_type(x, "WordPiece")) {
+        return read_words(v, x, err);
     } else if (is_type(x, "Strip")) {
         return read_strip(v, x, err);
     } else if (is_type(x, "Metaspace")) {
@@ -172,5 +187,7 @@ tern_status tern_json_read_decoder(tern_vocabulary *v, tern_json_decoder *out, t
     const tern_status status = read_decoder(v, x, out, err);
     if (status == TERN_OK && v->decodes_bytes && v->decodes_spaces)
         return refuse(v, decoder, "both ByteLevel and U+2581", err);
+    if (status == TERN_OK && v->kind == TERN_VOCABULARY_WORDPIECE && !is_type(x, "WordPiece"))
+        return refuse(v, decoder, "not that of WordPiece", err);
     return status;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a tokenizer.json does to a text before the model sees it: normalizer and pre_tokenizer. */
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "runtime/tokenizer/bert_rules.h"
 #include "runtime/tokenizer/normalize.h"
 #include "runtime/tokenizer/pre.h"
 #include "runtime/tokenizer/vocabulary_json.h"
@@ -93,10 +95,67 @@ static tern_status read_content(const tern_step_reader *r, const tern_json_value
 /* ---- normalizers ------------------------------------------------------------------------------
  */
 
+static tern_status add_map(const tern_step_reader *r, tern_character_map map) {
+    if (map == TERN_MAP_LOWERCASE && !tern_can_normalize())
+        return refuse(r, "this build of tern has no lower case (library utf8proc)");
+    return add(r, (tern_step){.kind = TERN_STEP_CHARACTERS, .map = map});
+}
+
 static tern_status add_form(const tern_step_reader *r, tern_normal_form form) {
     if (!tern_can_normalize())
         return refuse(r, "this build of tern has no Unicode normalization (library utf8proc)");
     return add(r, (tern_step){.kind = TERN_STEP_NORMALIZE, .form = form});
+}
+
+static tern_status read_lowercase(const tern_step_reader *r, const tern_json_value *x) {
+    (void)x;
+    return add_map(r, TERN_MAP_LOWERCASE);
+}
+
+static tern_status read_strip_accents(const tern_step_reader *r, const tern_json_value *x) {
+    (void)x;
+    return add_map(r, TERN_MAP_DROP_MARKS);
+}
+
+static tern_status read_nmt(const tern_step_reader *r, const tern_json_value *x) {
+    (void)x;
+    return add_map(r, TERN_MAP_NMT);
+}
+
+/* A flag of BERT's normalizer; absent is true. */
+static bool is_on(const tern_json_value *x, const char *name) {
+    const tern_json_value *flag = tern_json_get(x, name);
+    return flag == NULL || tern_json_is_true(flag);
+}
+
+static tern_status read_bert(const tern_step_reader *r, const tern_json_value *x) {
+    const tern_json_value *accents = tern_json_get(x, "strip_accents");
+    const tern_bert_rules rules = {.clean = is_on(x, "clean_text"),
+                                   .han = is_on(x, "handle_chinese_chars"),
+                                   .lowercase = is_on(x, "lowercase"),
+                                   .accents = accents != NULL ? tern_json_is_true(accents)
+                                                              : is_on(x, "lowercase")};
+    if ((rules.lowercase || rules.accents) && !tern_can_normalize())
+        return refuse(r, tern_no_bert);
+    return tern_bert_add_normalizer(r->v, rules) ? TERN_OK : refuse(r, "too many steps");
+}
+
+/* A map in base64; none replaces nothing. */
+static tern_status read_precompiled(const tern_step_reader *r, const tern_json_value *x) {
+    const tern_json_value *map = tern_json_get(x, "precompiled_charsmap");
+    if (!tern_can_normalize())
+        return refuse(r, "this build of tern does not know whole characters (library utf8proc)");
+    if (map == NULL || map->type != TERN_JSON_STRING || r->v->charsmap != NULL)
+        return refuse(r, "Precompiled without its map, or a second one");
+    size_t size;
+    r->v->charsmap = malloc(map->text.size + 1);
+    if (r->v->charsmap == NULL)
+        return tern_fail(r->err, TERN_ERR_NOMEM, "%s: no memory for the vocabulary", r->v->file);
+    if (!tern_base64_decode(map->text, r->v->charsmap, &size))
+        return refuse(r, "Precompiled: the map is no base64");
+    return add(r, (tern_step){.kind = TERN_STEP_CHARSMAP,
+                              .content = {r->v->charsmap, size},
+                              .by_character = true});
 }
 
 static tern_status read_nfc(const tern_step_reader *r, const tern_json_value *x) {
@@ -140,10 +199,19 @@ static tern_status read_strip(const tern_step_reader *r, const tern_json_value *
 }
 
 static const tern_step_name normalizers[] = {
-    {"NFC", read_nfc},         {"NFD", read_nfd},
-    {"NFKC", read_nfkc},       {"NFKD", read_nfkd},
-    {"Prepend", read_prepend}, {"Replace", read_replace},
-    {"Strip", read_strip},     {NULL, NULL},
+    {"BertNormalizer", read_bert},
+    {"Precompiled", read_precompiled},
+    {"Lowercase", read_lowercase},
+    {"StripAccents", read_strip_accents},
+    {"Nmt", read_nmt},
+    {"NFC", read_nfc},
+    {"NFD", read_nfd},
+    {"NFKC", read_nfkc},
+    {"NFKD", read_nfkd},
+    {"Prepend", read_prepend},
+    {"Replace", read_replace},
+    {"Strip", read_strip},
+    {NULL, NULL},
 };
 
 /* ---- pre-tokenizers ---------------------------------------------------------------------------
@@ -269,7 +337,13 @@ static tern_status read_metaspace(const tern_step_reader *r, const tern_json_val
     return status;
 }
 
+static tern_status read_bert_words(const tern_step_reader *r, const tern_json_value *x) {
+    (void)x;
+    return add(r, (tern_step){.kind = TERN_STEP_WORDS});
+}
+
 static const tern_step_name pre_tokenizers[] = {
+    {"BertPreTokenizer", read_bert_words},
     {"ByteLevel", read_byte_level},
     {"Split", read_split},
     {"Digits", read_digits},

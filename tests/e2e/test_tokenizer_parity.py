@@ -62,6 +62,35 @@ class Parity(common.TernTest):
                     wrong, _, _ = parity.compare(self.tool, case, STEP_TEXTS, 11, lambda text: None)
                     self.assertEqual(wrong, 0)
 
+    def test_steps_of_embedding_models(self):
+        """Steps and flags of Unigram and WordPiece; ids are compared."""
+        import trained
+        import vocabularies
+
+        with tempfile.TemporaryDirectory() as folder:
+            documents = [*trained.words_variants(trained.words_document(folder))]
+            documents += trained.unigram_variants(trained.unigram_document(trained.trained_pieces("nmt_nfkc")))
+            for name, document in documents:
+                with self.subTest(name=name):
+                    case = vocabularies.json_case(name, trained.write(folder, "variant", document))
+                    wrong, lost, _ = parity.compare(self.tool, case, STEP_TEXTS, 11)
+                    self.assertEqual((wrong, lost), (0, 0))
+
+    def test_every_character(self):
+        """What BERT takes each character for: nothing, a space, punctuation or a part of a word."""
+        import trained
+        import vocabularies
+
+        with tempfile.TemporaryDirectory() as folder:
+            document = trained.words_document(folder, size=50)
+            document["model"]["vocab"] = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "x": 5, "##x": 6}
+            case = vocabularies.json_case("x", trained.write(folder, "x", document))
+            parts = [f"x{chr(c)}x" for c in [*range(0xD800), *range(0xE000, 0x30000), *range(0xE0000, 0xE0200)]]
+            texts = [" ".join(parts[i : i + 64]) for i in range(0, len(parts), 64)]
+            got = parity.run_tool(self.tool, case.path, [text.encode() for text in texts])
+            wrong = [a for a, (ids, _), b in zip(texts, got, case.encode(texts), strict=True) if ids != b]
+            self.assertEqual(wrong, [])
+
 
 if __name__ == "__main__":
     common.main()

@@ -4,14 +4,16 @@
 
     parity.py --tool build/tests/tokenize_tool [-n 100000] [--seed 1] [--folder FOLDER] [WORD ...]
 
-Vocabularies: that of the small model, those that tools/get-model fetches out of Python packages,
-and every tokenizer.json (.json, .json.xz) in FOLDER or $TERN_TEST_TOKENIZERS. WORDs select those
-whose names contain one. Needs the packages of tests/oracle/requirements.txt. Exit status 1 when a
+Vocabularies: that of the small model, some of Unigram and WordPiece that are trained here, those
+that tools/get-model fetches out of Python packages, and every tokenizer.json (.json, .json.xz) and
+Unigram model of SentencePiece (.model) in FOLDER or $TERN_TEST_TOKENIZERS. WORDs select those whose
+names contain one. Needs the packages of tests/oracle/requirements.txt. Exit status 1 when a
 single text has other ids, does not come back although the reference gives it back, or is decoded to
 another text.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -57,7 +59,7 @@ def compare(tool, case, count, seed, note=print):
         raw = [text.encode() for text in texts]
     wrong = lost = given_back = 0
     for text, (ids, back), expected in zip(texts, run_tool(tool, case.path, raw), case.encode(texts), strict=True):
-        decoded = case.decode(expected)
+        decoded = case.decode(expected) if case.decode else back.decode()  # None: ids alone
         given_back += decoded == text
         if ids != expected:
             wrong += 1
@@ -93,13 +95,20 @@ def fetched_cases(name, path, folder):
 
 def folder_cases(source, folder):
     """Each file as it is; byte-level ones as GGUF too, the first with every pre-tokenizer."""
+    import trained
     import vocabularies as v
+
+    for path in sorted(Path(source).glob("*.model")):
+        yield from trained.model_cases(path, folder)
 
     pres = list(v.PATTERNS)
     for path in sorted(p for p in Path(source).iterdir() if p.name.endswith((".json", ".json.xz"))):
         name = path.name.split(".")[0]
         plain = v.unpacked(path, folder)
         yield lambda name=name, plain=plain: v.json_case(f"{name} tokenizer.json", plain)
+        if '"WordPiece"' in plain.read_text(encoding="utf-8"):
+            document = json.loads(plain.read_text(encoding="utf-8"))
+            yield lambda name=name, document=document: trained.words_gguf_case(name, document, folder)
         if '"ByteLevel"' in plain.read_text(encoding="utf-8"):
             for pre in pres:
                 yield lambda name=name, plain=plain, pre=pre: v.gguf_of_json(name, plain, pre, folder)
@@ -110,9 +119,12 @@ def all_cases(folder, source, fetched):
     """Functions that make a case each; what is not at hand is left out and said."""
     import vocabularies as v
 
+    import trained
+
     small = ROOT / "models" / "tern-small.gguf"
     if small.exists():
         yield lambda: v.gguf_case("tern-small", str(small))
+    yield from trained.all_cases(folder)
     for name in fetched:
         path = fetch(name)
         if path:

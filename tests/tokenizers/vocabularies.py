@@ -85,6 +85,8 @@ def reference_case(name, path, reference, specials, unfit=()):
 
 def json_case(name, path):
     reference = Tokenizer.from_file(str(path))
+    reference.no_padding()
+    reference.no_truncation()
     specials = [t.content for t in reference.get_added_tokens_decoder().values()]
     return reference_case(name, path, reference, specials)
 
