@@ -243,7 +243,8 @@ def comparisons_table(name: str) -> str:
 # ---- precision -------------------------------------------------------------------------------------
 
 FORMATS = {"f16": "f16", "q8_0": "int8: q8_0", "int4-32": "int4, groups of 32", "int4-64": "int4, groups of 64",
-           "int4-128": "int4, groups of 128", "int4-row": "int4, whole rows", "q4_k": "q4_k", "iq2_s": "iq2_s"}
+           "int4-128": "int4, groups of 128", "int4-row": "int4, whole rows", "q4_k": "q4_k", "q5_k": "q5_k",
+           "q6_k": "q6_k", "iq2_s": "iq2_s"}
 WEIGHED = "-imatrix"
 
 

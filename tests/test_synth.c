@@ -144,11 +144,10 @@ static void keep_total(uint64_t done, uint64_t total, void *user) {
 }
 
 /*
- * The large preset has exactly the tensor bytes of the published file. It is not written to the
- * end: a limit of the file size stops it, and nothing may be left then.
+ * The tensor bytes of a large preset. It is not written to the end: a limit of the file size stops
+ * it, and nothing may be left then.
  */
-static void test_bitnet_2b(void **state) {
-    (void)state;
+static uint64_t bytes_of(const char *preset) {
     struct rlimit before, limit;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     limit = before;
@@ -159,15 +158,21 @@ static void test_bitnet_2b(void **state) {
     tern_error err = {0};
     unlink(path);
     const tern_status status =
-        tern_synth("bitnet-2b", path, TERN_OUT_REPLACE, 1, keep_total, &total, &err);
+        tern_synth(preset, path, TERN_OUT_REPLACE, 1, keep_total, &total, &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, handler);
     assert_int_equal(status, TERN_ERR_IO);
     assert_non_null(strstr(err.message, path));
-    assert_int_equal(total, 1179449920);
     assert_int_equal(access(path, F_OK), -1);
+    return total;
+}
 
+/* Exactly those of the published file. */
+static void test_bitnet_2b(void **state) {
+    tern_error err = {0};
     const tern_synth_model *m = NULL;
+    (void)state;
+    assert_int_equal(bytes_of("bitnet-2b"), 1179449920);
     assert_int_equal(tern_synth_find_model("bitnet-2b", &m, &err), TERN_OK);
     assert_int_equal(m->n_layer, 30);
     assert_int_equal(m->n_embd, 2560);
@@ -176,6 +181,16 @@ static void test_bitnet_2b(void **state) {
     assert_int_equal(m->n_head_kv, 5);
     assert_int_equal(m->n_vocab, 128256);
     assert_true(m->rope_base == 500000.0f);
+}
+
+/* A model of 500M parameters: what they take in Q4_0, Q8_0 and floats. */
+static void test_qwen_500m(void **state) {
+    const uint64_t n = 896, ff = 4864, kv = 128, layers = 24, vocabulary = 151936;
+    const uint64_t matrices = layers * (2 * n * n + 2 * n * kv + 3 * n * ff);
+    const uint64_t vectors = layers * (2 * n + n + 2 * kv) + n;
+    (void)state;
+    assert_int_equal(bytes_of("qwen2.5-500m"),
+                     matrices / 32 * 18 + vocabulary * n / 32 * 34 + 4 * vectors);
 }
 
 static void count_calls(uint64_t done, uint64_t total, void *user) {
@@ -456,12 +471,19 @@ static void test_token_ids(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fixed_bytes),   cmocka_unit_test(test_bitnet_tiny),
-        cmocka_unit_test(test_llama_tiny),    cmocka_unit_test(test_bitnet_2b),
-        cmocka_unit_test(test_progress),      cmocka_unit_test(test_presets_and_arguments),
-        cmocka_unit_test(test_ternary_codes), cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_norms),         cmocka_unit_test(test_streams_differ),
-        cmocka_unit_test(test_vocabularies),  cmocka_unit_test(test_token_ids),
+        cmocka_unit_test(test_fixed_bytes),
+        cmocka_unit_test(test_bitnet_tiny),
+        cmocka_unit_test(test_llama_tiny),
+        cmocka_unit_test(test_bitnet_2b),
+        cmocka_unit_test(test_qwen_500m),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_presets_and_arguments),
+        cmocka_unit_test(test_ternary_codes),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_streams_differ),
+        cmocka_unit_test(test_vocabularies),
+        cmocka_unit_test(test_token_ids),
     };
     return cmocka_run_group_tests(tests, folder_new, folder_free);
 }
