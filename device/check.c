@@ -79,8 +79,8 @@ tern_status tern_check_pair(const char *what, const tern_device_rows *x, const t
 
 tern_status tern_check_norm(const tern_device_rows *x, const float *g, const tern_device_rows *y,
                             tern_error *err) {
-    return g != NULL ? tern_check_pair("rmsnorm", x, y, err)
-                     : refuse("rmsnorm", "the weights are missing", err);
+    return g != NULL ? tern_check_pair("norm", x, y, err)
+                     : refuse("norm", "the weights are missing", err);
 }
 
 tern_status tern_check_rope(const tern_device_rope *a, tern_error *err) {

@@ -95,6 +95,21 @@ tern_status tern_processor_rmsnorm(tern_device *d, tern_device_stream *stream,
     return TERN_OK;
 }
 
+tern_status tern_processor_layernorm(tern_device *d, tern_device_stream *stream,
+                                     const tern_device_rows *x, const float *g, const float *b,
+                                     float eps, const tern_device_rows *y, tern_error *err) {
+    const tern_status status = tern_check_norm(x, b != NULL ? g : NULL, y, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_LAYERNORM, TERN_FORMAT_NONE, err);
+    if (row == NULL)
+        return TERN_ERR_KERNEL;
+    const tern_part part = enter_rows(stream, x, y);
+    for (size_t t = part.begin; t < part.end; t++)
+        row->fn.layernorm(row_at(x, t), g, b, x->n, eps, row_at(y, t));
+    return TERN_OK;
+}
+
 tern_status tern_processor_softmax(tern_device *d, tern_device_stream *stream,
                                    const tern_device_rows *x, tern_error *err) {
     const tern_status status = tern_check_rows("softmax", x, err);

@@ -25,6 +25,11 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
         refusal_reply(&r, x);
         return;
     }
+    if ((kind & ASK_VECTORS) == 0 && !tern_model_continues(s->config.model)) {
+        (void)refuse(&r, 501, NULL, "the model %.100s makes embeddings, no text", s->config.name);
+        refusal_reply(&r, x);
+        return;
+    }
     if (!ask_read(&a, kind, &s->rules, body, size, &r) || !visit_enter(http_mark(x), &r)) {
         refusal_reply(&r, x);
         ask_free(&a);

@@ -39,7 +39,8 @@ static void test_entries(void **state) {
         check_case("%s", t->name);
         assert_int_equal(t->rows == TERN_SIZE_ONE, t->kind != TERN_BLOCK_MATRIX);
         assert_int_not_equal(t->columns, TERN_SIZE_ONE);
-        assert_int_equal(strstr(t->name, ".bias") != NULL, t->kind == TERN_BLOCK_BIAS);
+        const bool of_norm = t->kind == TERN_BLOCK_NORM && strstr(t->name, "norm.bias") != NULL;
+        assert_int_equal(strstr(t->name, ".bias") != NULL, t->kind == TERN_BLOCK_BIAS || of_norm);
         for (size_t k = 0; k < i; k++) {
             assert_string_not_equal(t->name, tensors[k].name);
             assert_string_not_equal(t->hf, tensors[k].hf);

@@ -103,6 +103,7 @@ static void test_level_zero(void **state) {
         ops->quantize_token(&slot, NULL, NULL, NULL, &err),
         ops->quantize_block(&slot, NULL, NULL, NULL, &err),
         ops->rmsnorm(&slot, NULL, NULL, NULL, 0.0f, NULL, &err),
+        ops->layernorm(&slot, NULL, NULL, NULL, NULL, 0.0f, NULL, &err),
         ops->rope(&slot, NULL, NULL, &err),
         ops->attend(&slot, NULL, NULL, &err),
         ops->softmax(&slot, NULL, NULL, &err),

@@ -182,6 +182,13 @@ tern_status cuda_rmsnorm(tern_device *d, tern_device_stream *stream, const tern_
                &(tern_cuda_job){.norm = {*x, g, eps, *y}}, err);
 }
 
+tern_status cuda_layernorm(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
+                           const float *g, const float *b, float eps, const tern_device_rows *y,
+                           tern_error *err) {
+    (void)d, (void)stream, (void)x, (void)g, (void)b, (void)eps, (void)y;
+    return tern_fail(err, TERN_ERR_UNIMPLEMENTED, "cuda: layernorm is not implemented");
+}
+
 tern_status cuda_softmax(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
                          tern_error *err) {
     const tern_status status = tern_check_rows("softmax", x, err);

@@ -194,6 +194,7 @@ typedef struct tern_device_attend {
  * multiply       `count` products, none of which reads what another writes.
  * quantize_token, quantize_block, rmsnorm (y may be x), softmax (in place), add (x += y)
  *                as the function types of kernels.h, for each row.
+ * layernorm      likewise, with gains g and biases b; y may be x. Not on CUDA.
  * copy           y = x, bit for bit.
  * gate           op is GATE_SILU or GATE_RELU2; for each row; y may be g or u.
  * round          op is ROUND_INT8, ROUND_FP8, ...; y = x in another precision, for each row; y may be
@@ -233,6 +234,9 @@ typedef struct tern_device_attend {
                        const tern_device_quantized *out, tern_error *err))                         \
     X(rmsnorm, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,           \
                 const float *g, float eps, const tern_device_rows *y, tern_error *err))            \
+    X(layernorm, (tern_device * d, tern_device_stream * stream, const tern_device_rows *x,         \
+                  const float *g, const float *b, float eps, const tern_device_rows *y,            \
+                  tern_error *err))                                                                \
     X(rope,                                                                                        \
       (tern_device * d, tern_device_stream * stream, const tern_device_rope *a, tern_error *err))  \
     X(attend, (tern_device * d, tern_device_stream * stream, const tern_device_attend *a,          \

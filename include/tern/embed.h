@@ -35,6 +35,10 @@ bool tern_pooling_find(const char *name, tern_pooling *out);
 /* What the model's file says; NONE when it says nothing. */
 tern_pooling tern_model_pooling(const tern_model *model);
 
+/* Whether the model continues texts. False: its tokens see what follows them, and it makes vectors
+ * alone; sessions of it are TERN_ERR_ARCH, and so are requests without a pooling. */
+bool tern_model_continues(const tern_model *model);
+
 /* Whether the first n numbers of the model's vectors are vectors of their own, because it was
  * trained so (Matryoshka): the file says so, in ARCH.matryoshka_dimensions or ARCH.is_matryoshka.
  * All n_embd always are. */

@@ -24,6 +24,8 @@ typedef enum tern_block_option {
     TERN_HAS_FFN_POST_NORM = 1 << 5,  /* norm of the feed-forward part's, before it is added */
     TERN_HAS_ATTN_NORM = 1 << 6,      /* norm before attention */
     TERN_HAS_FFN_NORM = 1 << 7,       /* norm before the feed-forward part */
+    TERN_HAS_SUM_NORMS = 1 << 9,      /* LayerNorm of the stream after each half was added */
+    TERN_HAS_OTHER_BIASES = 1 << 10,  /* the other matrices may have biases, too */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
@@ -74,7 +76,12 @@ typedef struct tern_arch {
     bool scaled_embedding; /* rows of the embedding are multiplied by sqrt(n_embd) */
     uint32_t width_scaled; /* models of so many layers scale scores by 1 / sqrt(n_embd / n_head),
                               not by 1 / sqrt(head_dim); 0: none */
-    bool ternary;          /* trained with ternary weights, which decides what is ambiguous */
+    bool ungated;          /* the feed-forward part is down(act(up(x))) */
+    bool
+        encodes;      /* tokens see all others, before and after; positions and kinds of tokens are
+                         learned rows, added to the embedding and normed with it; nothing is turned, no
+                         norm ends the stack, no head follows: texts become vectors, none is continued */
+    bool ternary;     /* trained with ternary weights, which decides what is ambiguous */
     bool bitnet_text; /* a vocabulary of 128256 tokens that names no pre-tokenizer is Llama 3's, and
                          with <|eot_id|> and no template chats have the form of BitNet 2B4T */
     const tern_arch_defaults *defaults;  /* NULL: every key must be there */

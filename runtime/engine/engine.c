@@ -37,6 +37,8 @@ static tern_status set_params(tern_engine *e, const tern_engine_params *p, tern_
     e->params.n_sequences = or_default(p->n_sequences, DEFAULT_SEQUENCES);
     e->params.n_queue = or_default(p->n_queue, DEFAULT_QUEUE);
     e->params.n_batch = or_default(p->n_batch, DEFAULT_BATCH);
+    if (!tern_model_continues(e->model) && e->params.n_batch < e->params.n_ctx)
+        e->params.n_batch = e->params.n_ctx; /* a text is computed in one pass */
     e->params.threads = tern_model_threads(e->model, p->threads);
     const tern_session_params session = {
         .n_ctx = e->params.n_ctx, .n_batch = e->params.n_batch, .threads = p->threads, .kv = p->kv};
@@ -112,7 +114,8 @@ static tern_status open_parts(tern_engine *e, uint32_t pages, tern_error *err) {
                                            .n_ctx = p->n_ctx,
                                            .n_jobs = p->n_sequences,
                                            .n_queue = p->n_queue,
-                                           .n_batch = p->n_batch};
+                                           .n_batch = p->n_batch,
+                                           .whole = !tern_model_continues(e->model)};
     tern_status status = tern_schedule_new(&schedule, &e->schedule, err);
     if (status == TERN_OK && !reserve_lists(e))
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine of %u sequences",
@@ -186,13 +189,17 @@ void tern_engine_free(tern_engine **engine) {
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
-static tern_status check_prompt(const tern_request *r, tern_error *err) {
+static tern_status check_prompt(const tern_engine *e, const tern_request *r, tern_error *err) {
     if (r->n_tokens > 0 && r->prompt_from >= r->n_tokens)
         return tern_fail(err, TERN_ERR_ARG, "results from position %zu on of %zu tokens",
                          r->prompt_from, r->n_tokens);
     if (r->prompt_only && (r->max_tokens > 0 || r->branches > 1))
         return tern_fail(err, TERN_ERR_ARG, "%zu tokens and %u branches after a prompt alone",
                          r->max_tokens, r->branches);
+    if (r->pooling == TERN_POOLING_NONE && !tern_model_continues(e->model))
+        return tern_fail(err, TERN_ERR_ARCH,
+                         "%s: architecture %s makes vectors of texts, it continues none",
+                         tern_gguf_name(e->model->file), e->model->config.arch->name);
     if ((unsigned)r->pooling > TERN_POOLING_LAST)
         return tern_fail(err, TERN_ERR_ARG, "there is no pooling %u", (unsigned)r->pooling);
     if (r->pooling != TERN_POOLING_NONE &&
@@ -215,7 +222,7 @@ static tern_status check_request(const tern_engine *e, const tern_request *r, te
                          e->params.n_queue);
     if (!(r->deadline_seconds >= 0.0))
         return tern_fail(err, TERN_ERR_ARG, "a deadline in %g seconds", r->deadline_seconds);
-    const tern_status status = check_prompt(r, err);
+    const tern_status status = check_prompt(e, r, err);
     if (status != TERN_OK)
         return status;
     /* Without a limit there is room for a token at least. */

@@ -30,6 +30,10 @@ static tern_status check_params(const tern_schedule_params *p, tern_error *err) 
     if (p->n_jobs > p->n_batch)
         return tern_fail(err, TERN_ERR_ARG, "%u sequences at once exceed the %u rows of a pass",
                          p->n_jobs, p->n_batch);
+    if (p->whole && p->n_batch < p->n_ctx)
+        return tern_fail(err, TERN_ERR_ARG,
+                         "whole texts of %u positions exceed the %u rows of a pass", p->n_ctx,
+                         p->n_batch);
     if (p->n_queue > UINT32_MAX - p->n_jobs)
         return tern_fail(err, TERN_ERR_ARG, "a queue of %u", p->n_queue);
     return TERN_OK;
@@ -343,6 +347,8 @@ size_t tern_schedule_plan(tern_schedule *s, const tern_pass_costs *costs, double
         if (tern_job_decodes(job))
             continue;
         const uint32_t piece = smaller(job->n_tokens - job->computed, left);
+        if (s->params.whole && piece < job->n_tokens)
+            continue;
         left -= piece;
         spans[n++] = span_of(s, job, piece);
     }
@@ -362,7 +368,8 @@ void tern_schedule_computed(tern_schedule *s, const tern_plan_span *span, uint32
     job->computed += kept;
     job->n_guesses = 0;
     job->has_read |= job->computed >= job->n_first;
-    make_known(s, job);
+    if (!s->params.whole)
+        make_known(s, job);
 }
 
 /* ---- sequences that are not computed here ---------------------------------------------------- */

@@ -64,6 +64,8 @@ typedef struct tern_schedule_params {
     uint32_t n_jobs;  /* that run at once at most, <= n_batch */
     uint32_t n_queue; /* that wait at most, before any of them is admitted */
     uint32_t n_batch; /* rows of a pass */
+    bool whole;       /* a job's tokens are computed in one pass, and its pages are no other's: what
+                         they hold depends on all of them. n_ctx <= n_batch */
 } tern_schedule_params;
 
 /* What a pass computes of a job: n positions from `position` on. */

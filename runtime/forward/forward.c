@@ -114,17 +114,50 @@ static void copy_given(pass *p) {
     }
 }
 
-/* x[T][n_embd] = rows of the embedding, or the caller's own. */
-static void embed(pass *p) {
-    const tern_embedding *e = &p->weights->embedding;
+static void watch_below(pass *p, const tern_device_rows *x, size_t group, size_t first, float limit,
+                        tern_overflow_place place);
+
+/* y[T][n_embd] = rows ids[T] of an embedding. */
+static void look_up(pass *p, const tern_embedding *e, size_t rows, const int32_t *ids, float scale,
+                    const tern_device_rows *y) {
     const tern_matrix w = {.format = e->row->format,
                            .layout = TERN_LAYOUT_ROWS,
-                           .rows = p->config->n_vocab,
+                           .rows = rows,
                            .cols = p->config->n_embd,
                            .data = e->data};
+    RUN(p, embed, &w, ids, scale, y);
+}
+
+/* Up to here the sums of LayerNorm's squares are finite: 2^16 times (2 * 2^54)^2 < 2^127. */
+#define LAYERNORM_LIMIT 0x1p54f
+
+/* x[T][n_embd] = layernorm(x) * g + b. */
+static void norm_stream(pass *p, const float *g, const float *b, tern_overflow_place place) {
     const tern_device_rows x = stream_rows(p);
-    RUN(p, embed, &w, p->batch->ids, p->config->embedding_scale, &x);
+    watch_below(p, &x, 1, p->rows.begin, LAYERNORM_LIMIT, place);
+    RUN(p, layernorm, &x, g, b, p->config->norm_eps, &x);
+}
+
+/* x[T][n_embd] += rows of another embedding. */
+static void add_embedding(pass *p, const tern_embedding *e, size_t rows, const int32_t *ids) {
+    const tern_device_rows x = stream_rows(p), y = out_rows(p);
+    look_up(p, e, rows, ids, 1.0f, &y);
+    RUN(p, add, &x, &y);
+}
+
+/* x[T][n_embd] = rows of the embedding, or the caller's own; of encoders with kinds and positions.
+ */
+static void embed(pass *p) {
+    const tern_weight_set *w = p->weights;
+    const tern_config *c = p->config;
+    const tern_device_rows x = stream_rows(p);
+    look_up(p, &w->embedding, c->n_vocab, p->batch->ids, c->embedding_scale, &x);
     copy_given(p);
+    if (!c->arch->encodes)
+        return;
+    add_embedding(p, &w->types, c->n_types, p->batch->types);
+    add_embedding(p, &w->positions, c->n_ctx, p->batch->places);
+    norm_stream(p, w->embd_norm, w->embd_norm_bias, TERN_OVERFLOW_EMBEDDING);
 }
 
 /* cosine, sine[n_kinds][T][n_rot/2] of the positions, which are numbers of the host's. */
@@ -285,7 +318,8 @@ static void turn(pass *p, const heads *h, const float *g) {
         watch_squares(p, &x, h->count, h->rows.begin, TERN_OVERFLOW_QUERY);
         RUN(p, rmsnorm, &x, g, c->norm_eps, &x);
     }
-    RUN(p, rope, &rope);
+    if (!c->arch->encodes)
+        RUN(p, rope, &rope);
 }
 
 static tern_device_pages pages_of(const pass *p, bool value) {
@@ -335,7 +369,7 @@ static void attend(pass *p) {
     const size_t width = (size_t)c->n_head * c->head_dim, first = p->rows.begin;
     const tern_device_attend_pages a = {.k = pages_of(p, false),
                                         .v = pages_of(p, true),
-                                        .at = p->batch->at + first,
+                                        .at = p->batch->sees + first,
                                         .q = p->s->q + first * width,
                                         .q_stride = width,
                                         .tokens = count_of(p->rows),
@@ -357,13 +391,22 @@ static void norm_attended(pass *p, const float *sub_norm, unsigned forms) {
     norm(p, &attended, sub_norm, forms, TERN_OVERFLOW_ATTENTION);
 }
 
-/* x[T][n_embd] += out[T][n_embd], normed before if the block does that; then the next norm. */
-static void add_and_norm(pass *p, const float *post_norm, const float *g, unsigned forms) {
+/* LayerNorm of the residual stream; g NULL: the block has none. */
+typedef struct sum_norm {
+    const float *g, *b; /* [n_embd] */
+} sum_norm;
+
+/* x[T][n_embd] += out[T][n_embd], normed before or as a sum if the block does that; then the next
+ * norm. */
+static void add_and_norm(pass *p, const float *post_norm, const sum_norm *sum, const float *g,
+                         unsigned forms) {
     const tern_device_rows x = stream_rows(p), out = out_rows(p);
     const tern_device_rows normed = norm_rows(p, out.n);
     if (post_norm != NULL)
         norm_of(p, &out, post_norm, TERN_OVERFLOW_SUM);
     RUN(p, add, &x, post_norm != NULL ? &normed : &out);
+    if (sum->g != NULL)
+        norm_stream(p, sum->g, sum->b, TERN_OVERFLOW_SUM);
     norm(p, &x, g, forms, TERN_OVERFLOW_SUM);
 }
 
@@ -405,15 +448,20 @@ static void forward_layer(pass *p, const float *next_norm, unsigned next_forms) 
     multiply(p, (const map[]){{&l->o, rows, s->out}}, 1);
 
     stage(p, TERN_STAGE_NORM);
-    add_and_norm(p, l->attn_post_norm, l->ffn_norm, l->gate.form | l->up.form);
+    add_and_norm(p, l->attn_post_norm, &(sum_norm){l->attn_sum_norm, l->attn_sum_bias}, l->ffn_norm,
+                 l->gate.form | l->up.form);
     stage(p, TERN_STAGE_GATE_UP);
-    multiply(p, (const map[]){{&l->gate, rows, s->gate}, {&l->up, rows, s->up}}, 2);
+    if (p->config->arch->ungated) /* beside it stand ones */
+        multiply(p, (const map[]){{&l->up, rows, s->gate}}, 1);
+    else
+        multiply(p, (const map[]){{&l->gate, rows, s->gate}, {&l->up, rows, s->up}}, 2);
     stage(p, TERN_STAGE_ACTIVATION);
     activate(p, l->ffn_sub_norm, l->down.form);
     stage(p, TERN_STAGE_DOWN);
     multiply(p, (const map[]){{&l->down, rows, s->out}}, 1);
     stage(p, TERN_STAGE_NORM);
-    add_and_norm(p, l->ffn_post_norm, next_norm, next_forms);
+    add_and_norm(p, l->ffn_post_norm, &(sum_norm){l->ffn_sum_norm, l->ffn_sum_bias}, next_norm,
+                 next_forms);
 }
 
 static unsigned qkv_forms(const tern_layer *l) {

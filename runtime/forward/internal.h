@@ -52,6 +52,10 @@ typedef struct tern_batch {
     size_t n; /* rows */
     size_t first_wanted;
     tern_device_place *at;   /* [n]; a span is a sequence */
+    tern_device_place *sees; /* [n] the last position that a row sees: its own, or its span's last;
+                                at, where it is its own */
+    int32_t *places, *types; /* [n] of encoders: rows of positions and of kinds of tokens, which are
+                                0 */
     int32_t *ids;            /* [n] tokens; 0 where a span has rows in their place */
     const uint32_t **tables; /* [n_spans] pages */
     tern_overflow *overflow; /* [n_spans] */

@@ -30,12 +30,14 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
                         const tern_kernel_row **rows, size_t capacity) {
     const tern_row_set *r = &m->rows;
     size_t n = add_row(m->own.embedding.row, rows, capacity, 0);
-    n = add_row(r->rmsnorm, rows, capacity, n);
+    n = add_row(m->config.arch->encodes ? r->layernorm : r->rmsnorm, rows, capacity, n);
     unsigned forms =
         m->own.head.form | m->image.scan.form; /* made even when no logits are asked for */
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
             const tern_linear *linear = tern_layer_linear(&m->layers[layer], i);
+            if (linear->tensor == NULL)
+                continue;
             forms |= linear->form;
             n = add_linear(linear, products & TERN_RAN_GEMV, products & TERN_RAN_GEMM, rows,
                            capacity, n);
@@ -46,7 +48,8 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
         n = add_row(r->quantize_block, rows, capacity, n);
     if (forms & TERN_INPUT_FLOAT && r->round != NULL)
         n = add_row(r->round, rows, capacity, n);
-    n = add_row(r->rope, rows, capacity, n);
+    if (!m->config.arch->encodes)
+        n = add_row(r->rope, rows, capacity, n);
     n = add_row(r->store[kv], rows, capacity, n);
     n = add_row(r->attend[kv], rows, capacity, n);
     n = add_row(r->gate, rows, capacity, n);

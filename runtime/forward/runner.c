@@ -76,6 +76,12 @@ static void lay_out_batch(tern_runner *r, tern_taker *t) {
     tern_batch *b = &r->batch;
     b->at = tern_take(t, r->n_batch, sizeof *b->at);
     b->ids = tern_take(t, r->n_batch, sizeof *b->ids);
+    b->sees = b->at;
+    if (r->model->config.arch->encodes) {
+        b->sees = tern_take(t, r->n_batch, sizeof *b->sees);
+        b->places = tern_take(t, r->n_batch, sizeof *b->places);
+        b->types = tern_take(t, r->n_batch, sizeof *b->types);
+    }
     b->tables = tern_take(t, r->n_batch, sizeof *b->tables);
     b->overflow = tern_take(t, r->n_batch, sizeof *b->overflow);
     r->counted = tern_take(t, r->n_batch, sizeof *r->counted);
@@ -105,13 +111,9 @@ static void lay_out(tern_runner *r, uint32_t threads, tern_taker *t) {
 static void choose_backend(tern_runner *r) {
     const tern_row_set *rows = &r->model->rows;
     tern_processor_device *p = &r->processor;
-    const tern_kernel_row *const chosen[] = {rows->quantize_token,
-                                             rows->quantize_block,
-                                             rows->rmsnorm,
-                                             rows->rope,
-                                             rows->gate,
-                                             rows->add,
-                                             r->model->own.embedding.row};
+    const tern_kernel_row *const chosen[] = {
+        rows->quantize_token, rows->quantize_block, rows->rmsnorm, rows->layernorm,
+        rows->rope,           rows->gate,           rows->add,     r->model->own.embedding.row};
     const tern_attend_scratch attend = p->attend;
     tern_processor_init(p, r->model->guard.mask);
     p->attend = attend;
@@ -191,6 +193,9 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
         return status;
     }
     choose_backend(r);
+    if (model->config.arch->ungated) /* act(x) is act(x) * 1 */
+        for (size_t i = 0; i < (size_t)r->n_batch * model->config.n_ff; i++)
+            r->scratch.up[i] = 1.0f;
     *out = r;
     return TERN_OK;
 }
@@ -226,6 +231,14 @@ void tern_runner_measure(tern_runner *r, tern_stages *stages) {
 
 /* ---- a pass -------------------------------------------------------------------------------- */
 
+/* Of an encoder: a row sees all of its span, which is the whole text. */
+static void note_encoder(tern_batch *b, size_t row, const tern_pass_span *s) {
+    b->sees[row] = b->at[row];
+    b->sees[row].position = s->position + (uint32_t)s->n - 1;
+    b->places[row] = (int32_t)b->at[row].position;
+    b->types[row] = 0;
+}
+
 /* Appends rows [begin, end) of a span. */
 static void add_rows(tern_batch *b, size_t span, size_t begin, size_t end) {
     const tern_pass_span *s = &b->spans[span];
@@ -233,6 +246,8 @@ static void add_rows(tern_batch *b, size_t span, size_t begin, size_t end) {
         b->at[b->n] =
             (tern_device_place){.sequence = (uint32_t)span, .position = s->position + (uint32_t)i};
         b->ids[b->n] = s->tokens != NULL ? s->tokens[i] : 0;
+        if (b->sees != b->at)
+            note_encoder(b, b->n, s);
     }
 }
 
@@ -266,7 +281,8 @@ static void note_pass(tern_runner *r) {
     r->work.tokens += b->n;
     for (size_t i = 0; i < b->n_spans; i++)
         r->work.reused += b->spans[i].position;
-    r->work.products += (uint64_t)r->model->config.n_layer * TERN_LAYER_LINEARS;
+    r->work.products +=
+        (uint64_t)r->model->config.n_layer * tern_block_linears(r->model->config.arch);
     r->ran |= product_of(b->n) | product_of(tern_batch_wanted(b));
     for (size_t i = 0; i < tern_batch_wanted(b); i++)
         r->counted[i] = false;

@@ -7,7 +7,10 @@
 #define VECTOR(what, member, side)                                                                 \
     .kind = (what), .rows = TERN_SIZE_ONE, .columns = (side), .at = offsetof(tern_layer, member)
 #define NORM(member, side) VECTOR(TERN_BLOCK_NORM, member, side)
-#define BIAS(member, side) VECTOR(TERN_BLOCK_BIAS, member.bias, side), .when = TERN_HAS_QKV_BIAS
+#define ANY_BIAS(member, side) VECTOR(TERN_BLOCK_BIAS, member.bias, side)
+#define BIAS(member, side) ANY_BIAS(member, side), .when = TERN_HAS_QKV_BIAS
+#define OTHER_BIAS(member, side) ANY_BIAS(member, side), .when = TERN_HAS_OTHER_BIASES
+#define SUM_NORM(member) NORM(member, TERN_SIZE_EMBD), .when = TERN_HAS_SUM_NORMS
 #define MATRIX(member, results, inputs, during)                                                    \
     .kind = TERN_BLOCK_MATRIX, .rows = (results), .columns = (inputs), .stage = (during),          \
     .at = offsetof(tern_layer, member)
@@ -32,18 +35,25 @@ static const tern_block_tensor tensors[] = {
      NORM(attn_sub_norm, TERN_SIZE_Q), .when = TERN_HAS_ATTN_SUB_NORM},
     {"attn_output.weight", "self_attn.o_proj.weight",
      MATRIX(o, TERN_SIZE_EMBD, TERN_SIZE_Q, TERN_STAGE_OUT)},
+    {"attn_output.bias", "attention.output.dense.bias", OTHER_BIAS(o, TERN_SIZE_EMBD)},
+    {"attn_output_norm.weight", "attention.output.LayerNorm.weight", SUM_NORM(attn_sum_norm)},
+    {"attn_output_norm.bias", "attention.output.LayerNorm.bias", SUM_NORM(attn_sum_bias)},
     {"post_attention_norm.weight", "post_self_attn_layernorm.weight",
      NORM(attn_post_norm, TERN_SIZE_EMBD), .when = TERN_HAS_ATTN_POST_NORM},
     {"ffn_norm.weight", "post_attention_layernorm.weight", NORM(ffn_norm, TERN_SIZE_EMBD),
      .when = TERN_HAS_FFN_NORM},
     {"ffn_gate.weight", "mlp.gate_proj.weight",
-     MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
+     MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP), .gates = true},
     {"ffn_up.weight", "mlp.up_proj.weight",
      MATRIX(up, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
+    {"ffn_up.bias", "intermediate.dense.bias", OTHER_BIAS(up, TERN_SIZE_FF)},
     {"ffn_sub_norm.weight", "mlp.ffn_sub_norm.weight", "mlp.ffn_layernorm.weight",
      NORM(ffn_sub_norm, TERN_SIZE_FF), .when = TERN_HAS_FFN_SUB_NORM},
     {"ffn_down.weight", "mlp.down_proj.weight",
      MATRIX(down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN)},
+    {"ffn_down.bias", "output.dense.bias", OTHER_BIAS(down, TERN_SIZE_EMBD)},
+    {"layer_output_norm.weight", "output.LayerNorm.weight", SUM_NORM(ffn_sum_norm)},
+    {"layer_output_norm.bias", "output.LayerNorm.bias", SUM_NORM(ffn_sum_bias)},
     {"post_ffw_norm.weight", "post_mlp_layernorm.weight", NORM(ffn_post_norm, TERN_SIZE_EMBD),
      .when = TERN_HAS_FFN_POST_NORM},
 };
@@ -91,4 +101,18 @@ const tern_block_tensor *tern_block_matrix(size_t i) {
 
 const tern_linear *tern_layer_linear(const tern_layer *layer, size_t i) {
     return (const void *)((const uint8_t *)layer + tern_block_matrix(i)->at);
+}
+
+size_t tern_block_linears(const tern_arch *arch) {
+    size_t n = 0;
+    for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
+        n += tern_block_has(arch, tern_block_matrix(i));
+    return n;
+}
+
+size_t tern_block_linear_at(const tern_arch *arch, size_t i) {
+    size_t at = 0;
+    while (!tern_block_has(arch, tern_block_matrix(at)) || i-- > 0)
+        at++;
+    return at;
 }

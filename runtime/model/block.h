@@ -12,19 +12,21 @@
 #include "runtime/model/weights.h"
 
 typedef struct tern_layer {
-    uint32_t kind;                /* index of its tern_layer_kind */
-    const float *attn_norm;       /* [n_embd], or NULL */
-    const float *attn_sub_norm;   /* [n_head * head_dim], or NULL */
-    const float *attn_post_norm;  /* [n_embd], or NULL */
-    const float *ffn_norm;        /* [n_embd], or NULL */
-    const float *ffn_sub_norm;    /* [n_ff], or NULL */
-    const float *ffn_post_norm;   /* [n_embd], or NULL */
-    tern_linear q;                /* n_embd -> n_head * head_dim */
-    const float *q_norm, *k_norm; /* [head_dim], or NULL */
-    tern_linear k, v;             /* n_embd -> n_head_kv * head_dim */
-    tern_linear o;                /* n_head * head_dim -> n_embd */
-    tern_linear gate, up;         /* n_embd -> n_ff */
-    tern_linear down;             /* n_ff -> n_embd */
+    uint32_t kind;                              /* index of its tern_layer_kind */
+    const float *attn_norm;                     /* [n_embd], or NULL */
+    const float *attn_sub_norm;                 /* [n_head * head_dim], or NULL */
+    const float *attn_post_norm;                /* [n_embd], or NULL */
+    const float *ffn_norm;                      /* [n_embd], or NULL */
+    const float *ffn_sub_norm;                  /* [n_ff], or NULL */
+    const float *ffn_post_norm;                 /* [n_embd], or NULL */
+    const float *attn_sum_norm, *attn_sum_bias; /* [n_embd] of LayerNorm, or NULL */
+    const float *ffn_sum_norm, *ffn_sum_bias;   /* likewise */
+    tern_linear q;                              /* n_embd -> n_head * head_dim */
+    const float *q_norm, *k_norm;               /* [head_dim], or NULL */
+    tern_linear k, v;                           /* n_embd -> n_head_kv * head_dim */
+    tern_linear o;                              /* n_head * head_dim -> n_embd */
+    tern_linear gate, up; /* n_embd -> n_ff; no gate, without a tensor, where none is */
+    tern_linear down;     /* n_ff -> n_embd */
 } tern_layer;
 
 /* The numbers of a model that give its tensors their shapes. */
@@ -57,6 +59,7 @@ typedef struct tern_block_tensor {
     tern_block_size columns; /* elements of a row, or of the vector */
     unsigned when;           /* bit of tern_arch.has that such blocks have; 0: every block has it */
     tern_stage stage;        /* of a pass that multiplies by the matrix */
+    bool gates;              /* blocks without a gate lack it */
     bool turned;             /* its rows, or elements, are heads that RoPE turns */
     size_t at;               /* its place in tern_layer, by kind */
 } tern_block_tensor;
@@ -68,7 +71,7 @@ const tern_block_tensor *tern_block_tensors(size_t *n);
 
 /* Whether blocks of that architecture have it; a bias may still be missing. */
 static inline bool tern_block_has(const tern_arch *arch, const tern_block_tensor *t) {
-    return t->when == 0 || (arch->has & t->when) != 0;
+    return (t->when == 0 || (arch->has & t->when) != 0) && !(t->gates && arch->ungated);
 }
 
 size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side);
@@ -79,6 +82,10 @@ const float **tern_layer_vector(tern_layer *layer, const tern_block_tensor *t);
 
 /* Matrix i < TERN_LAYER_LINEARS of the table. */
 const tern_block_tensor *tern_block_matrix(size_t i);
+
+/* How many matrices blocks of an architecture have, and the index in the table of number i. */
+size_t tern_block_linears(const tern_arch *arch);
+size_t tern_block_linear_at(const tern_arch *arch, size_t i);
 
 /* Linear map i < TERN_LAYER_LINEARS of a layer, in the order of the table. */
 const tern_linear *tern_layer_linear(const tern_layer *layer, size_t i);

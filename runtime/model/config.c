@@ -125,8 +125,10 @@ static tern_status read_sizes(const tern_gguf *file, tern_config *c, tern_error 
                                   &c->n_head_kv, err)) ||
         (status = tern_config_u32(file, a, "context_length", d->n_ctx, 1, MAX_CONTEXT, &c->n_ctx,
                                   err)) ||
-        (status = tern_config_f32(file, a, "attention.layer_norm_rms_epsilon", d->norm_eps, 0.0f,
-                                  1.0f, &c->norm_eps, err)) ||
+        (status = tern_config_f32(file, a,
+                                  a->encodes ? "attention.layer_norm_epsilon"
+                                             : "attention.layer_norm_rms_epsilon",
+                                  d->norm_eps, 0.0f, 1.0f, &c->norm_eps, err)) ||
         (status =
              tern_config_f32(file, a, "rope.freq_base", d->rope_base > 0 ? d->rope_base : 10000.0f,
                              1.0f, 1e12f, &c->kinds[0].rope_base, err)))
@@ -186,6 +188,8 @@ static tern_status read_vocabulary(const tern_gguf *file, tern_config *c, tern_e
                          tern_gguf_name(file), (unsigned long long)embedding->ne[0],
                          (unsigned long long)embedding->ne[1], c->n_embd);
     c->n_vocab = (uint32_t)embedding->ne[1];
+    const tern_gguf_tensor *types = tern_gguf_find_tensor(file, "token_types.weight");
+    c->n_types = types != NULL && types->ne[1] <= MAX_WIDTH ? (uint32_t)types->ne[1] : 1;
     return TERN_OK;
 }
 

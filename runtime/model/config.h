@@ -25,7 +25,8 @@ typedef struct tern_config {
     uint32_t head_dim;
     uint32_t n_rot; /* leading dimensions of a head that RoPE turns; even */
     uint32_t n_vocab;
-    uint32_t n_ctx; /* trained for */
+    uint32_t n_types; /* kinds of tokens of an encoder */
+    uint32_t n_ctx;   /* trained for */
     float norm_eps;
     float attention_scale; /* multiplies q . k: 1 / sqrt(head_dim) unless the file has its own */
     tern_op gate;          /* the architecture's activation, or the file's */

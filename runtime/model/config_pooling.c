@@ -54,6 +54,10 @@ tern_pooling tern_model_pooling(const tern_model *model) {
     return model->config.pooling;
 }
 
+bool tern_model_continues(const tern_model *model) {
+    return !model->config.arch->encodes;
+}
+
 /* Whether the file lists n among the lengths of its vectors. */
 static bool lists(const tern_model *m, uint32_t n) {
     char key[TERN_KEY_BYTES];

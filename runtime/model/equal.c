@@ -44,7 +44,8 @@ static void add_other(candidates *c, const tern_model *m) {
     for (uint32_t n = 0; n < m->config.n_layer; n++)
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
             const tern_linear *linear = tern_layer_linear(&m->layers[n], i);
-            add(c, linear->tensor, &linear->matrix, false);
+            if (linear->tensor != NULL)
+                add(c, linear->tensor, &linear->matrix, false);
         }
     add(c, m->own.head.tensor, &m->own.head.matrix, false);
     add(c, tern_gguf_find_tensor(m->file, "token_embd.weight"), NULL, false);

@@ -80,6 +80,7 @@ static void tell_norms(listing *l) {
         {TERN_HAS_FFN_NORM, "before feed-forward"},
         {TERN_HAS_FFN_SUB_NORM, "before down"},
         {TERN_HAS_FFN_POST_NORM, "after feed-forward"},
+        {TERN_HAS_SUM_NORMS, "LayerNorm of the sums"},
     };
     char text[sizeof l->facts->text] = "";
     size_t used = 0;
@@ -88,8 +89,9 @@ static void tell_norms(listing *l) {
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
                                      places[i].where);
     TELL(l, "norms", of_arch, "%s", text);
-    TELL(l, "norm epsilon", source_of(l->m, "attention.layer_norm_rms_epsilon"), "%g",
-         (double)l->m->config.norm_eps);
+    TELL(l, "norm epsilon",
+         l->m->config.arch->encodes ? of_file : source_of(l->m, "attention.layer_norm_rms_epsilon"),
+         "%g", (double)l->m->config.norm_eps);
 }
 
 static void tell_scaling(listing *l) {
@@ -109,6 +111,11 @@ static void tell_scaling(listing *l) {
 
 static void tell_rope(listing *l) {
     const tern_config *c = &l->m->config;
+    if (c->arch->encodes) {
+        TELL(l, "attention", of_arch, "both ways");
+        TELL(l, "positions", of_file, "learned, %u", c->n_ctx);
+        return;
+    }
     TELL(l, "rope pairs", of_arch, "%s, %u of %u dimensions of a head",
          c->arch->rope == TERN_OP_ROPE_NEOX ? "halves (neox)" : "neighbours (norm)", c->n_rot,
          c->head_dim);

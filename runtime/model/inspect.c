@@ -48,9 +48,10 @@ tern_status tern_reading_check(const tern_model_params *params, tern_error *err)
 }
 
 const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
-    const size_t in_layers = (size_t)m->config.n_layer * TERN_LAYER_LINEARS;
+    const tern_arch *arch = m->config.arch;
+    const size_t each = tern_block_linears(arch), in_layers = m->config.n_layer * each;
     if (i < in_layers)
-        return tern_layer_linear(&m->layers[i / TERN_LAYER_LINEARS], i % TERN_LAYER_LINEARS);
+        return tern_layer_linear(&m->layers[i / each], tern_block_linear_at(arch, i % each));
     if (i == in_layers)
         return &m->own.head;
     return i == in_layers + 1 && tern_head_is_imaged(&m->image) ? &m->image.scan : NULL;
@@ -58,12 +59,13 @@ const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
 
 /* Whose matrix it is: that of a layer by its tensor, because a node's threads may read a copy. */
 static void find_place(const tern_model *m, const tern_linear *linear, tern_linear_info *out) {
-    const size_t in_layers = (size_t)m->config.n_layer * TERN_LAYER_LINEARS;
+    const tern_arch *arch = m->config.arch;
+    const size_t each = tern_block_linears(arch), in_layers = m->config.n_layer * each;
     size_t i = 0;
     while (i < in_layers && tern_model_linear(m, i)->tensor != linear->tensor)
         i++;
-    out->layer = (uint32_t)(i / TERN_LAYER_LINEARS);
-    out->stage = i < in_layers ? tern_block_matrix(i % TERN_LAYER_LINEARS)->stage
+    out->layer = (uint32_t)(i / each);
+    out->stage = i < in_layers ? tern_block_matrix(tern_block_linear_at(arch, i % each))->stage
                                : (linear == &m->image.scan ? TERN_STAGE_SCAN : TERN_STAGE_HEAD);
 }
 

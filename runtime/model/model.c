@@ -83,6 +83,23 @@ static tern_status check_head(tern_loader *l, const tern_linear *head, const cha
                : TERN_OK;
 }
 
+/* What is added to the embedding of tokens, and the norm of the sum. */
+static tern_status load_encoder(tern_loader *l, tern_model *m, tern_error *err) {
+    const tern_config *c = &m->config;
+    tern_weight_set *w = &m->own;
+    tern_status s;
+    if (!c->arch->encodes)
+        return TERN_OK;
+    if ((s = tern_load_embedding(l, "position_embd.weight", c->n_ctx, c->n_embd, &w->positions,
+                                 err)) ||
+        (s = tern_load_embedding(l, "token_types.weight", c->n_types, c->n_embd, &w->types, err)) ||
+        (s = tern_loader_check_unpacked(l, "position_embd.weight", false, err)) ||
+        (s = tern_loader_check_unpacked(l, "token_types.weight", false, err)) ||
+        (s = tern_load_vector(l, "token_embd_norm.weight", c->n_embd, false, &w->embd_norm, err)))
+        return s;
+    return tern_load_vector(l, "token_embd_norm.bias", c->n_embd, false, &w->embd_norm_bias, err);
+}
+
 static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
     const tern_config *c = &m->config;
     const bool own =
@@ -91,10 +108,12 @@ static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
     tern_status s;
     if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->own.embedding,
                                  err)) ||
-        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, false, &m->own.output_norm, err)))
+        (s = load_encoder(l, m, err)) ||
+        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, c->arch->encodes,
+                              &m->own.output_norm, err)))
         return s;
     s = tern_load_linear(l, name, c->n_vocab, c->n_embd, &m->own.head, err);
-    if (s == TERN_OK && !m->exact_head)
+    if (s == TERN_OK && !m->exact_head && !c->arch->encodes)
         s = tern_load_head_image(l, &m->own.head, shared_image(m), &m->image, err);
     const bool imaged = tern_head_is_imaged(&m->image);
     if (s == TERN_OK && !imaged)
@@ -270,6 +289,7 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
         {&m->rows.quantize_token, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE},
         {&m->rows.quantize_block, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE},
         {&m->rows.rmsnorm, TERN_OP_RMSNORM, TERN_FORMAT_NONE},
+        {&m->rows.layernorm, TERN_OP_LAYERNORM, TERN_FORMAT_NONE},
         {&m->rows.rope, a->rope, TERN_FORMAT_NONE},
         {&m->rows.gate, m->config.gate, TERN_FORMAT_NONE},
         {&m->rows.add, TERN_OP_ADD, TERN_FORMAT_NONE},

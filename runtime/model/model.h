@@ -23,8 +23,10 @@
 typedef struct tern_weight_set {
     const tern_layer *layers; /* [n_layer] */
     tern_embedding embedding;
-    const float *output_norm; /* [n_embd] */
-    tern_linear head;         /* n_embd -> n_vocab */
+    tern_embedding positions, types; /* of encoders: [n_ctx], [kinds of tokens] rows of n_embd */
+    const float *embd_norm, *embd_norm_bias; /* [n_embd] of encoders: of the sum of all three */
+    const float *output_norm;                /* [n_embd]; NULL: none */
+    tern_linear head;                        /* n_embd -> n_vocab */
 } tern_weight_set;
 
 /* Hot weights on every node; model_replicas.h. */
@@ -39,6 +41,7 @@ typedef struct tern_model_replicas {
 /* Rows for everything that is not a matrix product, selected once. */
 typedef struct tern_row_set {
     const tern_kernel_row *quantize_token, *quantize_block, *rmsnorm, *rope, *gate, *add;
+    const tern_kernel_row *layernorm;
     const tern_kernel_row *round; /* of float activations; NULL: they stay as they are */
     /* by format of the cache; NULL: not a format of caches */
     const tern_kernel_row *attend[TERN_FORMAT_COUNT], *store[TERN_FORMAT_COUNT];

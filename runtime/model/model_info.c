@@ -17,7 +17,8 @@ static void describe_work(const tern_model *m, tern_model_info *out) {
     const tern_block_tensor *tensors = tern_block_tensors(&count);
     for (uint32_t n = 0; n < m->config.n_layer; n++)
         for (size_t i = 0; i < count; i++) {
-            if (tensors[i].kind != TERN_BLOCK_MATRIX)
+            if (tensors[i].kind != TERN_BLOCK_MATRIX ||
+                !tern_block_has(m->config.arch, &tensors[i]))
                 continue;
             const tern_linear *linear = tern_layer_matrix(&m->layers[n], &tensors[i]);
             const tern_stage stage = tensors[i].stage;

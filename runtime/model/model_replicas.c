@@ -64,6 +64,10 @@ static tern_status make_set(const tern_model *m, uint32_t node, tern_weight_set 
     out->layers = layers;
     out->embedding.data = find(&f, out->embedding.data);
     move_vector(&f, &out->output_norm);
+    out->positions.data = find(&f, out->positions.data);
+    out->types.data = find(&f, out->types.data);
+    move_vector(&f, &out->embd_norm);
+    move_vector(&f, &out->embd_norm_bias);
     move_matrix(&f, &out->head.matrix);
     return TERN_OK;
 }

@@ -191,6 +191,11 @@ static tern_status check_rule(const tern_gguf *file, const tern_config *c, tern_
     snprintf(key, sizeof key, "%.*s", (int)name.size, name.data);
     if (rule->kind == TERN_KEY_LAYOUT && is_known_layout(file, key))
         return TERN_OK;
+    if (rule->kind == TERN_KEY_TRUE && c->arch->encodes) {
+        static const tern_key_rule both_ways = {"attention.causal", TERN_KEY_FALSE,
+                                                "attention to earlier tokens alone"};
+        rule = &both_ways;
+    }
     if (read_number(file, key, &value)) {
         if (is_neutral(rule->kind, value, c))
             return TERN_OK;
@@ -293,8 +298,13 @@ static bool is_used(tern_span name, const tern_config *c) {
                                           "rope_freqs.weight", NULL};
     uint32_t block;
     tern_span suffix;
+    static const char *const of_encoders[] = {"position_embd.weight", "token_types.weight",
+                                              "token_embd_norm.weight", "token_embd_norm.bias",
+                                              NULL};
     if (!begins(name, "blk."))
-        return is_listed(name, outside) ||
+        return (is_listed(name, outside) &&
+                !(c->arch->encodes && !equals(name, "token_embd.weight"))) ||
+               (c->arch->encodes && is_listed(name, of_encoders)) ||
                (!c->arch->embedding_head && equals(name, "output.weight"));
     return read_block(name, &block, &suffix) && block < c->n_layer &&
            is_block_tensor(suffix, c->arch);

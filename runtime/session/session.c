@@ -121,6 +121,11 @@ tern_status tern_session_new(const tern_model *model, const tern_session_params 
         return tern_fail(err, TERN_ERR_NULL, "tern_session_new needs a model and a place");
     if (!model->runnable)
         return tern_fail(err, TERN_ERR_STATE, "the model was opened without its weights");
+    if (!tern_model_continues(model))
+        return tern_fail(
+            err, TERN_ERR_ARCH,
+            "%s: architecture %s makes vectors of texts (tern embed), it continues none",
+            tern_gguf_name(model->file), model->config.arch->name);
     tern_status status = check_params(model, p, err);
     if (status != TERN_OK)
         return status;

@@ -90,10 +90,10 @@ static int choose_pooling(embedding *e) {
                  e->l.info.path);
         return EXIT_FAILED;
     }
-    e->pooling = TERN_POOLING_LAST;
-    complain("%s does not say how its vectors are made: the last token's state is taken; --pooling "
-             "says another way",
-             e->l.info.path);
+    const bool last = tern_model_continues(e->l.model);
+    e->pooling = last ? TERN_POOLING_LAST : TERN_POOLING_MEAN;
+    complain("%s does not say how its vectors are made: %s taken; --pooling says another way",
+             e->l.info.path, last ? "the last token's state is" : "the mean of all states is");
     return EXIT_DONE;
 }
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of small encoders (architecture bert) with random weights, in floats or Q8_0."""
+
+import random
+import struct
+
+import gguf_edit
+
+WIDTH, INNER, HEADS, LAYERS, VOCABULARY, POSITIONS, EPSILON = 64, 160, 4, 3, 211, 150, 1e-12
+F32, F16, Q8_0 = 0, 1, 8
+
+
+def packed(values, kind):
+    """Numbers as a tensor of that type has them."""
+    if kind == F32:
+        return struct.pack(f"<{len(values)}f", *values)
+    if kind == F16:
+        return struct.pack(f"<{len(values)}e", *values)
+    blocks = []
+    for at in range(0, len(values), 32):
+        block = values[at : at + 32]
+        (d,) = struct.unpack("<e", struct.pack("<e", max(map(abs, block)) / 127))
+        blocks.append(struct.pack("<e32b", d, *(max(-127, min(127, round(x / d))) for x in block)))
+    return b"".join(blocks)
+
+
+def shapes():
+    """Names of all tensors, with rows (0 for a vector) and columns."""
+    yield "token_embd.weight", VOCABULARY, WIDTH
+    yield "token_types.weight", 2, WIDTH
+    yield "position_embd.weight", POSITIONS, WIDTH
+    yield from norm("token_embd_norm")
+    for layer in range(LAYERS):
+        at = f"blk.{layer}."
+        for name, rows, columns in (("attn_q", WIDTH, WIDTH), ("attn_k", WIDTH, WIDTH), ("attn_v", WIDTH, WIDTH),
+                                    ("attn_output", WIDTH, WIDTH), ("ffn_up", INNER, WIDTH), ("ffn_down", WIDTH, INNER)):
+            yield f"{at}{name}.weight", rows, columns
+            yield f"{at}{name}.bias", 0, rows
+        yield from norm(at + "attn_output_norm")
+        yield from norm(at + "layer_output_norm")
+
+
+def norm(name):
+    yield name + ".weight", 0, WIDTH
+    yield name + ".bias", 0, WIDTH
+
+
+def weights(seed):
+    """Random numbers by the names of tensors: what LayerNorm keeps in bounds."""
+    source = random.Random(seed)
+    found = {}
+    for name, rows, columns in shapes():
+        gain = name.endswith("norm.weight")
+        deviation = 0.2 if rows == 0 else 0.5 if "embd" in name or "types" in name else 1.5 / columns**0.5
+        found[name] = [gain + source.gauss(0, deviation) for _ in range(max(rows, 1) * columns)]
+    return found
+
+
+def build(kind=F16, seed=1, small=F32):
+    """A file of it as gguf_edit has it, without a tokenizer."""
+    numbers = weights(seed)
+    file = gguf_edit.Gguf([], [])
+    file["general.architecture"] = gguf_edit.string("bert")
+    for key, value in (("block_count", LAYERS), ("embedding_length", WIDTH), ("feed_forward_length", INNER),
+                       ("attention.head_count", HEADS), ("context_length", POSITIONS), ("pooling_type", 1)):
+        file[f"bert.{key}"] = gguf_edit.u32(value)
+    file["bert.attention.layer_norm_epsilon"] = gguf_edit.f32(EPSILON)
+    file["bert.attention.causal"] = (gguf_edit.BOOL, b"\0")
+    for name, rows, columns in shapes():
+        matrix = rows > 0 and name.startswith(("blk.", "token_embd."))
+        used = kind if matrix else small
+        file.tensors.append(gguf_edit.Tensor(name, [columns, rows] if rows else [columns], used, packed(numbers[name], used)))
+    return file
+
+
+def write(path, **options):
+    path.write_bytes(build(**options).to_bytes())
+    return path

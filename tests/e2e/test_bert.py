@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encoders: each token sees all others, a text is computed in one pass, and no text is continued."""
+
+import json
+import sys
+from pathlib import Path
+
+import bert_file
+import common
+import gguf_edit
+from common import tern, tern_text
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
+
+KINDS = {"f32": bert_file.F32, "f16": bert_file.F16, "q8_0": bert_file.Q8_0}
+LENGTHS = (1, 2, 3, 17, 64, 65, 150)
+
+
+def lines(texts):
+    return "\n".join(json.dumps({"tokens": ids}) for ids in texts).encode()
+
+
+def vectors(text):
+    return [json.loads(line)["embedding"] for line in text.splitlines()]
+
+
+class Bert(common.FolderTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.models = {name: bert_file.write(cls.dir / f"{name}.gguf", kind=kind) for name, kind in KINDS.items()}
+        cls.texts = [common.prompt(n, bert_file.VOCABULARY, 3 + n) for n in LENGTHS]
+
+    def embed(self, model, texts, *options):
+        return tern_text("embed", "-m", model, *options, stdin=lines(texts))
+
+    def test_beside_the_oracle(self):
+        """Hidden states of an implementation that shares no code, pooled here."""
+        try:
+            import numpy as np
+            from bert import Bert as Oracle
+            from container import Container
+        except ImportError as error:
+            self.skipTest(str(error))
+        for name, model in self.models.items():
+            hidden = [Oracle(Container(model)).hidden(ids) for ids in self.texts]
+            for pooling, pool in (("mean", lambda h: h.mean(axis=0)), ("cls", lambda h: h[0]), ("last", lambda h: h[-1])):
+                found = vectors(self.embed(model, self.texts, "--pooling", pooling))
+                for h, y in zip(hidden, found):
+                    x = pool(h) / np.linalg.norm(pool(h))
+                    self.assertGreater(float(np.dot(x, y)), 0.9999 if name == "q8_0" else 0.999999, (name, pooling, len(h)))
+
+    def test_one_answer(self):
+        """In any company, on every instruction set, for any number of threads and rows of a pass."""
+        for name, model in self.models.items():
+            for pooling in ("mean", "last"):
+                alone = [self.embed(model, [ids], "--pooling", pooling, "--threads", 1) for ids in self.texts]
+                wanted = self.embed(model, self.texts, "--pooling", pooling)
+                self.assertEqual(vectors(wanted), [vectors(a)[0] for a in alone])
+                for isa in common.runnable_isas()[:: 1 if pooling == "mean" else 4]:
+                    again = self.embed(model, self.texts, "--pooling", pooling, "--isa", isa, "--threads", 3, "--batch", 150)
+                    self.assertEqual(again, wanted, (name, isa))
+
+    def test_beginnings_are_not_shared(self):
+        """What a page holds depends on all of a text: a longer text of the same beginning is another one."""
+        longer = self.texts[-1]
+        texts = [longer[:n] for n in (70, 128, 130, 150)] + [longer]
+        for pooling in ("mean", "last"):
+            alone = [vectors(self.embed(self.models["f16"], [ids], "--pooling", pooling))[0] for ids in texts]
+            self.assertEqual(vectors(self.embed(self.models["f16"], texts, "--pooling", pooling)), alone)
+
+    def test_pooling_of_the_file(self):
+        result = tern("embed", "-m", self.models["f32"], stdin=lines(self.texts[:1]))
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        file = bert_file.build()
+        del file["bert.pooling_type"]
+        path = self.dir / "silent.gguf"
+        path.write_bytes(file.to_bytes())
+        result = tern("embed", "-m", path, stdin=lines(self.texts[:1]))
+        self.assertIn(b"the mean of all states is taken", result.stderr)
+
+    def test_no_text_is_continued(self):
+        model = self.models["f16"]
+        for command in (("run", "--tokens", "1,2"), ("logits", "--tokens", "1,2"), ("bench", "-p", 4, "-n", 1)):
+            self.assert_one_line_error(tern(*command, "-m", model), 1, ["bert", "tern embed"])
+        many = tern("run", "-m", model, "--prompts-file", "-", stdin=lines(self.texts[:2]))
+        self.assertEqual(many.returncode, 1)
+        self.assertIn(b"continues none", many.stderr)
+
+    def test_inspect(self):
+        text = tern_text("inspect", self.models["q8_0"])
+        for part in ("both ways", "LayerNorm of the sums", "learned, 150", "mean"):
+            self.assertIn(part, text)
+        matrices = json.loads(tern_text("inspect", self.models["q8_0"], "--json"))
+        self.assertEqual(matrices["architecture"], "bert")
+        tern_text("kernels", self.models["q8_0"])
+
+    def test_refused(self):
+        model = self.models["f16"]
+        long = [[5] * 151]
+        self.assert_one_line_error(tern("embed", "-m", model, stdin=lines(long)), 1, ["151 tokens", "150 positions"])
+        self.assert_one_line_error(tern("embed", "-m", model, "--ctx", 300, stdin=lines([[5] * 200])), 1, ["200", "150"])
+
+        def changed(change, *contains):
+            file = bert_file.build()
+            change(file)
+            path = self.dir / "changed.gguf"
+            path.write_bytes(file.to_bytes())
+            self.assert_one_line_error(tern("embed", "-m", path, stdin=lines(self.texts[:1])), 1, contains)
+
+        def without(name):
+            return lambda file: file.remove(name)
+
+        for name in ("position_embd.weight", "token_types.weight", "token_embd_norm.bias", "blk.1.attn_output_norm.weight",
+                     "blk.2.ffn_up.weight", "blk.0.layer_output_norm.bias"):
+            changed(without(name), name)
+        changed(lambda f: f.__setitem__("bert.context_length", gguf_edit.u32(151)), "position_embd.weight")
+        changed(lambda f: f.__setitem__("bert.attention.causal", (gguf_edit.BOOL, b"\1")), "bert.attention.causal")
+        changed(lambda f: f.__delitem__("bert.attention.layer_norm_epsilon"), "layer_norm_epsilon")
+        changed(lambda f: f.tensors.append(gguf_edit.Tensor("blk.0.ffn_gate.weight", [64, 160], 0, bytes(4 * 64 * 160))), "ffn_gate")
+        changed(lambda f: f.tensors.append(gguf_edit.Tensor("cls.weight", [64, 64], 0, bytes(4 * 64 * 64))), "cls.weight")
+        changed(lambda f: f.tensor("position_embd.weight").__setattr__("data", b"\0\0\xc0\x7f" * 64 * 150), "position_embd.weight")
+
+
+if __name__ == "__main__":
+    common.main()
