@@ -65,6 +65,10 @@ static void fill(void) {
         input.fx[i] = (float)(i % 3) - 1.0f;
 }
 
+static int times_in_call(tern_unit unit) {
+    return unit == TERN_UNIT_TILES ? TERN_PROBE_TILED : 1;
+}
+
 /* What tern_probe.mac[unit] returns, by plain arithmetic. */
 static int64_t expected_total(const tern_probe *probe, tern_unit unit) {
     const size_t elements = TERN_PROBE_VECTORS * probe->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);
@@ -76,7 +80,7 @@ static int64_t expected_total(const tern_probe *probe, tern_unit unit) {
                                              : (input.codes[i] + bias) * input.x[4 * j + i % 4];
         }
     }
-    return total * (TERN_PROBE_STEPS / TERN_PROBE_VECTORS);
+    return total * (TERN_PROBE_STEPS / TERN_PROBE_VECTORS) * times_in_call(unit);
 }
 
 double tern_roof_macs(const char *isa, tern_unit unit) {
@@ -88,7 +92,8 @@ double tern_roof_macs(const char *isa, tern_unit unit) {
             continue;
         const int64_t expected = expected_total(all[i], unit);
         const size_t width = all[i]->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);
-        const double macs = (double)TERN_PROBE_STEPS * (double)(all[i]->inputs * width);
+        const double macs =
+            (double)TERN_PROBE_STEPS * (double)(all[i]->inputs * width) * times_in_call(unit);
         double best = 0.0;
         for (int call = 0; call < MAC_CALLS; call++) {
             const double begin = tern_thread_seconds();

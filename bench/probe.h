@@ -14,6 +14,7 @@
 
 /* How a kernel multiplies: X(NAME, text). codegen/gen.py says which row uses which. */
 #define TERN_UNIT_LIST(X)                                                                          \
+    X(TILES, "int8 tiles")   /* tile_multiply: int8 times int8, 16 x 16 sums at once */            \
     X(CODES, "int8 codes")   /* vp_mac: unsigned codes times int8 */                               \
     X(SIGNED, "int8 signed") /* vi_mac_ss: int8 times int8 */                                      \
     X(FLOAT, "f32")          /* vf_add(vf_mul()) */                                                \
@@ -29,9 +30,11 @@ typedef enum tern_unit {
 enum {
     /*
      * Vectors that a call multiplies with each x, half of them into one sum: a 16-bit partial sum
-     * takes two products of at most 2 in magnitude each time, 4 * 2048 = 2^13 in all.
+     * takes two products of at most 2 in magnitude each time, 4 * 2048 = 2^13 in all. Tiles
+     * multiply so fast that they do it TERN_PROBE_TILED times in a call.
      */
     TERN_PROBE_STEPS = 4096,
+    TERN_PROBE_TILED = 16,
     TERN_PROBE_INPUTS = 6,   /* at most */
     TERN_PROBE_VECTORS = 64, /* of at most 64 bytes: the operands stay in the first-level cache */
     TERN_PROBE_ELEMENTS = TERN_PROBE_VECTORS * 64
@@ -45,7 +48,8 @@ typedef struct tern_probe_input {
     float fx[TERN_PROBE_INPUTS];
 } tern_probe_input;
 
-/* The sum of all TERN_PROBE_STEPS * inputs vectors of products. */
+/* The sum of all TERN_PROBE_STEPS * inputs vectors of products, TERN_PROBE_TILED times with tiles.
+ */
 typedef int64_t tern_probe_mac_fn(const tern_probe_input *in);
 
 /*

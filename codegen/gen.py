@@ -32,7 +32,7 @@ BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
 ORIGIN = "Generated from kernels/kernels.toml"  # in every list; kernels have BANNER
 COLUMNS = 100
 # How a row multiplies, by the first of these verbs that its code calls (bench/probe.h).
-UNITS = {"codes": "vp_mac(", "signed": "vi_mac_ss(", "float": "vf_mul("}
+UNITS = {"tiles": "tile_multiply(", "codes": "vp_mac(", "signed": "vi_mac_ss(", "float": "vf_mul("}
 
 
 def environment() -> jinja2.Environment:

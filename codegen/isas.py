@@ -39,7 +39,7 @@ class Isa:
 # Verbs that kernels/proof.c.j2 can execute and compare with plain C.
 PROVABLE = (
     "vf_mul", "vf_load_f16", "vf_store_f16", "vp_mac", "vi_mac_ss", "vw_mac", "vb_plane2", "vb_trit",
-    "vi_mmla",
+    "vi_mmla", "tile_multiply",
 )
 
 # Keys of an entry: what is taken from the set that it extends, and lists.

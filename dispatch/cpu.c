@@ -11,6 +11,7 @@
 #endif
 
 #include "dispatch/features.h"
+#include "dispatch/permission.h"
 #include "dispatch/processors.h"
 
 #if defined(__x86_64__)
@@ -64,7 +65,7 @@ uint64_t tern_cpu_announced(void) {
         features |= own & silent;
     else
         features = own;
-    return features & tern_believed_features(NULL);
+    return tern_permitted_features(features & tern_believed_features(NULL));
 }
 
 const char *tern_cpu_feature_name(uint64_t features) {

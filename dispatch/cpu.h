@@ -12,9 +12,11 @@
  * kernels.toml, its bit in masks, where the processor says it, and cpuinfo's query.
  *
  * X86(word, bit, state): a bit of tern_x86_words (dispatch/features.h; Intel's manual, volume 2,
- * CPUID), and the registers that the operating system must save: NONE besides SSE's, YMM, ZMM.
+ * CPUID), and the registers that the operating system must save: NONE besides SSE's, YMM, ZMM,
+ * TILES.
  * ARM(word, bit): a bit of HWCAP or HWCAP2 of Linux (asm/hwcap.h).
- * SILENT: Debian 12's cpuinfo knows neither AVX-VNNI nor I8MM, and GFNI only beside AVX-512.
+ * SILENT: Debian 12's cpuinfo knows neither AVX-VNNI nor AMX nor I8MM, and GFNI only beside
+ * AVX-512.
  */
 #define TERN_CPU_LIST(X)                                                                           \
     X(SSE41, 0, X86(leaf1_ecx, 19, NONE), cpuinfo_has_x86_sse4_1())                                \
@@ -29,6 +31,8 @@
     X(AVX512VNNI, 9, X86(leaf7_ecx, 11, ZMM), cpuinfo_has_x86_avx512vnni())                        \
     X(AVX512VBMI, 10, X86(leaf7_ecx, 1, ZMM), cpuinfo_has_x86_avx512vbmi())                        \
     X(GFNI, 11, X86(leaf7_ecx, 8, NONE), SILENT)                                                   \
+    X(AMXTILE, 12, X86(leaf7_edx, 24, TILES), SILENT)                                              \
+    X(AMXINT8, 13, X86(leaf7_edx, 25, TILES), SILENT)                                              \
     X(NEON, 32, ARM(hwcap, 1), cpuinfo_has_arm_neon())                                             \
     X(DOTPROD, 33, ARM(hwcap, 20), cpuinfo_has_arm_neon_dot())                                     \
     X(I8MM, 34, ARM(hwcap2, 13), SILENT)
@@ -53,8 +57,8 @@ bool tern_cpu_cpuinfo_word(uint64_t *features, uint64_t *silent);
 
 /*
  * Features that this machine announces, by cpuinfo and, for what it does not tell, by itself;
- * without those that TERN_PROCESSOR lacks (dispatch/processors.h). Thread-safe; the same value
- * every time.
+ * without those that TERN_PROCESSOR lacks (dispatch/processors.h) and those that the system refuses
+ * to this process (dispatch/permission.h). Thread-safe; the same value every time.
  */
 uint64_t tern_cpu_announced(void);
 

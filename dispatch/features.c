@@ -5,8 +5,8 @@
 
 #include "dispatch/cpu.h"
 
-/* Registers that a feature needs, as XCR0 has them: SSE and AVX; these, masks and ZMM. */
-enum { STATE_NONE = 0, STATE_YMM = 0x06, STATE_ZMM = 0xE6 };
+/* Registers that a feature needs, as XCR0 has them: SSE and AVX; these, masks and ZMM; tiles. */
+enum { STATE_NONE = 0, STATE_YMM = 0x06, STATE_ZMM = 0xE6, STATE_TILES = 0x60000 };
 
 typedef enum said_by { SAID_BY_X86, SAID_BY_ARM } said_by;
 

@@ -12,7 +12,8 @@
 #define SKYLAKE_X (KNIGHTS_LANDING | HAS(AVX512BW) | HAS(AVX512VL) | HAS(AVX512DQ))
 #define CASCADE_LAKE (SKYLAKE_X | HAS(AVX512VNNI))
 #define ICE_LAKE (CASCADE_LAKE | HAS(AVX512VBMI) | HAS(GFNI))
-#define SAPPHIRE_RAPIDS (ICE_LAKE | HAS(AVXVNNI))
+#define ZEN5 (ICE_LAKE | HAS(AVXVNNI))
+#define SAPPHIRE_RAPIDS (ZEN5 | HAS(AMXTILE) | HAS(AMXINT8))
 #define CORTEX_A76 (HAS(NEON) | HAS(DOTPROD))
 #define NEOVERSE_V1 (CORTEX_A76 | HAS(I8MM))
 
@@ -35,7 +36,7 @@ static const tern_known_processor processors[] = {
     {"zen2", HASWELL},
     {"zen3", HASWELL},
     {"zen4", ICE_LAKE},
-    {"zen5", SAPPHIRE_RAPIDS},
+    {"zen5", ZEN5},
     {"cortex-a53", HAS(NEON)},
     {"cortex-a76", CORTEX_A76},
     {"neoverse-n1", CORTEX_A76},

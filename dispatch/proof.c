@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "dispatch/cpu.h"
+#include "dispatch/permission.h"
 
 /* Where the thread that tries goes on after a fault; NULL in every other thread. */
 static _Thread_local sigjmp_buf *landing;
@@ -62,6 +63,11 @@ uint64_t tern_cpu_features(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, prove_once);
     return proven_features;
+}
+
+uint64_t tern_cpu_forbidden(void) {
+    (void)tern_cpu_features();
+    return tern_refused_features();
 }
 
 size_t tern_cpu_refused(const char **names, size_t capacity) {

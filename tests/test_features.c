@@ -23,6 +23,7 @@ enum { OLD = 1 << 19, FMA3 = 1 << 12, HALVES = 1 << 29, AVX2 = 1 << 5 };
 #define GALOIS BIT(8)
 #define VNNI512 BIT(11)
 #define VNNI256 BIT(4)
+#define AMX (BIT(24) | BIT(25))
 
 typedef struct forged {
     const char *name; /* of dispatch/processors.c, or a remark behind "=" */
@@ -45,7 +46,7 @@ static const forged processors[] = {
      0},
     {"alder-lake", {OLD | FMA3 | HALVES, AVX2, GALOIS, 0, VNNI256, OS_AVX}, 0},
     {"sapphire-rapids",
-     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, 0, VNNI256, OS_TILES},
+     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, AMX, VNNI256, OS_TILES},
      0},
     {"zen3", {OLD | FMA3 | HALVES, AVX2, 0, 0, 0, OS_AVX}, 0},
     {"zen4",
@@ -54,6 +55,10 @@ static const forged processors[] = {
     {"zen5",
      {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, 0, VNNI256, OS_AVX512},
      0},
+    {"=Sapphire Rapids, and a system that saves no tiles",
+     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, AMX, VNNI256, OS_AVX512},
+     M(SSE41) | M(AVX2) | M(F16C) | M(FMA) | M(AVXVNNI) | M(AVX512F) | M(AVX512BW) | M(AVX512VL) |
+         M(AVX512DQ) | M(AVX512VNNI) | M(AVX512VBMI) | M(GFNI)},
     {"=Sapphire Rapids, and a system that saves no ZMM registers",
      {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, 0, VNNI256, OS_AVX},
      M(SSE41) | M(AVX2) | M(F16C) | M(FMA) | M(AVXVNNI) | M(GFNI)},
@@ -78,7 +83,7 @@ static uint64_t features_of(const char *name) {
 /* Features whose bits the forged processors have; tern may come to know more. */
 #define FORGED                                                                                     \
     (M(SSE41) | M(AVX2) | M(F16C) | M(FMA) | M(AVXVNNI) | M(AVX512F) | M(AVX512BW) | M(AVX512VL) | \
-     M(AVX512DQ) | M(AVX512VNNI) | M(AVX512VBMI) | M(GFNI))
+     M(AVX512DQ) | M(AVX512VNNI) | M(AVX512VBMI) | M(GFNI) | M(AMXTILE) | M(AMXINT8))
 
 static void forged_processors(void **state) {
     (void)state;

@@ -20,7 +20,8 @@
 
 /*
  * Processors, from the features that tern knows of, and the instruction sets of the rows that they
- * must run: products of ternary matrices, of block formats, and everything else. A set that is not
+ * must run: products of ternary matrices, of block formats, and everything else, without what tiles
+ * do (has_tiles). A set that is not
  * in the table, or not built for this architecture, stands for scalar; see built().
  */
 typedef struct processor {
@@ -47,7 +48,10 @@ static const processor processors[] = {
     {"Cascade Lake", SKYLAKE_X | M(AVX512VNNI), "avx512vnni", "avx512vnni", "avx512"},
     {"Ice Lake", ICE_LAKE, "avx512vbmi", "avx512vnni", "avx512"},
     {"Zen 4", ICE_LAKE, "avx512vbmi", "avx512vnni", "avx512"},
-    {"Sapphire Rapids", ICE_LAKE | M(AVXVNNI), "avx512vbmi", "avx512vnni", "avx512"},
+    {"Zen 5, Sapphire Rapids without tiles", ICE_LAKE | M(AVXVNNI), "avx512vbmi", "avx512vnni",
+     "avx512"},
+    {"Sapphire Rapids", ICE_LAKE | M(AVXVNNI) | M(AMXTILE) | M(AMXINT8), "avx512vbmi", "avx512vnni",
+     "avx512"},
     {"virtual machine with AVX2 but no F16C", M(SSE41) | M(AVX2) | M(FMA), "sse41", "sse41",
      "sse41"},
     {"virtual machine with VNNI but no BW", HASWELL | M(AVX512F) | M(AVX512VNNI), "avx2", "avx2",
@@ -174,11 +178,21 @@ static bool pairs_of_codes(const processor *p, const pair *wanted) {
            strstr(p->block, "vnni") != NULL;
 }
 
+/* Tiles are for products of many tokens, of integers. */
+static bool has_tiles(const processor *p, const pair *wanted) {
+    return is_built("amx") && (p->features & M(AMXINT8)) != 0 && wanted->op == TERN_OP_GEMM &&
+           wanted->format > TERN_FORMAT_BF16;
+}
+
 static void check_chosen(const processor *p, const pair *wanted) {
     const bool ternary = is_product(wanted->op) && wanted->format == TERN_FORMAT_I2_S;
     const bool block = pairs_of_codes(p, wanted) ||
                        (is_product(wanted->op) && wanted->format > TERN_FORMAT_BF16 && !ternary);
-    const char *isa = built(for_pair(ternary ? p->ternary : block ? p->block : p->other, wanted));
+    const char *without = built(for_pair(ternary ? p->ternary
+                                         : block ? p->block
+                                                 : p->other,
+                                         wanted));
+    const char *isa = has_tiles(p, wanted) ? "amx" : without;
     const tern_kernel_row *row = tern_kernel_select(p->features, wanted->op, wanted->format);
     char name[128];
     check_case("%s: %s, format %d", p->name, tern_op_name(wanted->op), (int)wanted->format);
@@ -328,7 +342,9 @@ static void test_isa_of_mask(void **state) {
                             isas[i].built ? isas[i].name : "scalar");
     for (size_t i = 0; i < PROCESSORS; i++) {
         check_case("%s", processors[i].name);
-        assert_string_equal(tern_isa_of_mask(processors[i].features), built(processors[i].ternary));
+        const bool tiles = (processors[i].features & M(AMXINT8)) != 0 && is_built("amx");
+        assert_string_equal(tern_isa_of_mask(processors[i].features),
+                            tiles ? "amx" : built(processors[i].ternary));
     }
 }
 

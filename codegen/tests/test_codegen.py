@@ -28,6 +28,8 @@ SHOWN = {
     "matmul_ternary_masked": "tern_gemv_i2_s_16x1_avx2",
     "matmul_ternary_gemm": "tern_gemm_i2_s_16x4_avx2",
     "matmul_ternary_wide": "tern_gemm_i2_s_32x12_avx512vbmi",
+    "matmul_ternary_tiles": "tern_gemm_i2_s_32x16_amx",
+    "matmul_block_tiles": "tern_gemm_q6_k_16x16_amx",
     "matmul_base3": "tern_gemv_t5r16_16x1_avx2",
     "matmul_lookup": "tern_gemv_tl2r16_16x1_avx2",
     "matmul_int": "tern_gemm_iq2_s_16x4_avx2",

@@ -38,6 +38,12 @@ size_t tern_cpu_refused(const char **names, size_t capacity);
  */
 uint64_t tern_cpu_features(void);
 
+/*
+ * Features that the processor announces and the system refuses to this process, as it may refuse
+ * AMX's tiles: none of them is in tern_cpu_features. Thread-safe.
+ */
+uint64_t tern_cpu_forbidden(void);
+
 /* Name of the lowest feature in a mask that is not 0, as kernels.toml has it ("AVX512F"); NULL for
  * a bit that is no feature. Static storage. */
 const char *tern_cpu_feature_name(uint64_t features);

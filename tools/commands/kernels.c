@@ -59,8 +59,10 @@ static void feature_names(uint64_t mask, char *text, size_t size) {
 static void missing_features(const listing *l, const tern_kernel_row *row, char *text,
                              size_t size) {
     const uint64_t missing = row->needs & ~l->machine;
+    const uint64_t forbidden = missing & tern_cpu_forbidden();
     const bool more = (missing & (missing - 1)) != 0;
-    (void)snprintf(text, size, "lacks %s%s", tern_cpu_feature_name(missing), more ? " ..." : "");
+    (void)snprintf(text, size, "%s %s%s", forbidden != 0 ? "the system refuses" : "lacks",
+                   tern_cpu_feature_name(forbidden != 0 ? forbidden : missing), more ? " ..." : "");
 }
 
 static void reason(const listing *l, const tern_kernel_row *row, char *text, size_t size) {

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tiles: who may use them, that every row of AMX does use them from sixteen tokens on, and that no
+ * thread keeps them. What the rows compute is compared by kernels_matmul_amx.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/cpu.h"
+#include "dispatch/permission.h"
+#include "dispatch/select.h"
+#include "tests/matmul_case.h"
+#include "tests/table.h"
+#include "tests/tiles/emulator.h"
+
+#define M(name) TERN_CPU_MASK(name)
+#define AMX (M(AMXTILE) | M(AMXINT8))
+
+static void permission_is_asked_for(void **state) {
+    const uint64_t others = M(SSE41) | M(AVX2) | M(AVX512F);
+    const uint64_t before = tile_requests();
+
+    (void)state;
+    assert_true(tern_permitted_features(others) == others);
+    assert_int_equal(tile_requests(), before); /* not without AMX */
+    assert_true(tern_permitted_features(others | AMX) == (others | AMX));
+    assert_int_equal(tile_requests(), before + 1);
+    assert_int_equal(tern_refused_features(), 0);
+}
+
+static void permission_may_be_refused(void **state) {
+    const uint64_t others = M(SSE41) | M(AVX2) | M(AVX512F);
+
+    (void)state;
+    setenv("PRETEND_TILES", "refused", 1);
+    assert_true(tern_permitted_features(others | AMX) == others);
+    assert_true(tern_permitted_features(others | M(AMXTILE)) == others);
+    assert_true(tern_permitted_features(others) == others);
+    assert_true(tern_refused_features() == AMX);
+    unsetenv("PRETEND_TILES");
+}
+
+static bool is_amx(const tern_kernel_row *row) {
+    return strcmp(row->isa, "amx") == 0;
+}
+
+/* Multiplications of tiles that a row does with so many tokens. */
+static uint64_t tiles_of(const tern_kernel_row *row, size_t rows, size_t tokens) {
+    const case_shape shape = {rows, 512, tokens};
+    check_rng rng = {tokens};
+    matmul_case c = case_new_layout(row->format, row->layout, &shape, CASE_RANDOM, CHECK_END, &rng);
+    const uint64_t before = tile_multiplications();
+
+    check_case("%s, %zu x 512, %zu tokens", row->name, rows, tokens);
+    case_check_tile(&c, row->fn.matmul, (tern_tile){0, tokens, 0, rows}, CHECK_END);
+    assert_false(tile_open());
+    case_free(&c);
+    return tile_multiplications() - before;
+}
+
+/* 512 columns are 8 tiles of ternary codes, 16 blocks; halves of blocks are 32. */
+static size_t steps_of(const tern_kernel_row *row) {
+    if (row->format == TERN_FORMAT_I2_S)
+        return 8;
+    return row->format == TERN_FORMAT_Q6_K || row->format == TERN_FORMAT_IQ2_S ? 32 : 16;
+}
+
+static void rows_use_tiles(void **state) {
+    size_t count, found = 0;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+
+    (void)state;
+    if (!tile_emulated())
+        skip(); /* nothing counts */
+    for (size_t i = 0; i < count; i++) {
+        if (!is_amx(&rows[i]))
+            continue;
+        const size_t steps = steps_of(&rows[i]);
+        found++;
+        assert_int_equal(tiles_of(&rows[i], 32, 15), 0);
+        assert_int_equal(tiles_of(&rows[i], 16, 16), 0); /* a group alone */
+        assert_int_equal(tiles_of(&rows[i], 32, 16), 2 * steps);
+        assert_int_equal(tiles_of(&rows[i], 48, 33), 3 * 2 * steps);
+    }
+    assert_int_equal(found, 12);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(permission_is_asked_for),
+                                       cmocka_unit_test(permission_may_be_refused),
+                                       cmocka_unit_test(rows_use_tiles)};
+    if ((AMX & ~tern_cpu_features()) != 0) {
+        printf("skipped: this processor has neither AMX nor AVX-512 VBMI\n");
+        return TABLE_SKIPPED;
+    }
+    return cmocka_run_group_tests_name("tiles", tests, NULL, NULL);
+}
