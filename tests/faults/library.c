@@ -9,6 +9,7 @@
 enum { CAPACITY = 256, ANSWER = 8 };
 
 typedef struct work {
+    tern_model *base; /* whose matrices the model shares */
     tern_model *model;
     const tern_tokenizer *tokenizer;
     tern_session *session;
@@ -31,7 +32,12 @@ static tern_status open_all(work *w, const char *path, tern_error *err) {
     const tern_sampler_params sampler = tern_sampler_params_default();
     tern_model_info info;
     session.threads = 2;
-    tern_status s = tern_model_open(path, NULL, &w->model, err);
+    tern_model_params params = tern_model_params_default();
+    tern_status s = tern_model_open(path, NULL, &w->base, err);
+    params.share = w->base;
+    if (s == TERN_OK)
+        s = tern_model_open(path, &params, &w->model, err);
+    tern_model_free(&w->base);
     if (s == TERN_OK)
         s = tern_model_tokenizer(w->model, &w->tokenizer, err);
     if (s == TERN_OK)
