@@ -73,6 +73,25 @@ def build(kind=F16, seed=1, small=F32):
     return file
 
 
-def write(path, **options):
-    path.write_bytes(build(**options).to_bytes())
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+WORDS = ["once", "upon", "a", "time", "tale", "tell"]
+PARTS = ["##s", "##ing"]
+
+
+def add_words(file):
+    """A tokenizer of a few words, as files of such models have it."""
+    tokens = SPECIAL + ["\u2581" + word for word in WORDS] + [part[2:] for part in PARTS]
+    tokens += [f"[unused{i}]" for i in range(VOCABULARY - len(tokens))]
+    kinds = [3] * len(SPECIAL) + [1] * (len(tokens) - len(SPECIAL))
+    file["tokenizer.ggml.model"] = gguf_edit.string("bert")
+    file["tokenizer.ggml.tokens"] = gguf_edit.strings(tokens)
+    file["tokenizer.ggml.token_type"] = gguf_edit.i32s(kinds)
+    for name, token in (("padding", 0), ("unknown", 1), ("bos", 2), ("eos", 3)):
+        file[f"tokenizer.ggml.{name}_token_id"] = gguf_edit.u32(token)
+    return file
+
+
+def write(path, words=False, **options):
+    file = build(**options)
+    path.write_bytes((add_words(file) if words else file).to_bytes())
     return path

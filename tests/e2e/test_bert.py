@@ -9,6 +9,7 @@ import bert_file
 import common
 import gguf_edit
 from common import tern, tern_text
+from serving import Server, needs_server
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
 
@@ -86,6 +87,22 @@ class Bert(common.FolderTest):
         many = tern("run", "-m", model, "--prompts-file", "-", stdin=lines(self.texts[:2]))
         self.assertEqual(many.returncode, 1)
         self.assertIn(b"continues none", many.stderr)
+
+    def test_texts(self):
+        """[CLS] text [SEP], from the command line and over HTTP; a chat is refused."""
+        model = bert_file.write(self.dir / "words.gguf", words=True)
+        ids = [2, 4, 5, 6, 7, 11, 3]
+        self.assertEqual(tern_text("tokenize", "-m", model, "-p", "Once upon a timeing", "--add-special").split(), list(map(str, ids)))
+        wanted = vectors(self.embed(model, [ids]))
+        self.assertEqual(vectors(tern_text("embed", model, "Once upon a timeing")), wanted)
+        needs_server()
+        with Server("-m", model) as server:
+            body = server.post("/v1/embeddings", input="Once upon a timeing").json()
+            self.assertEqual([d["embedding"] for d in body["data"]], wanted)
+            self.assertEqual(body["usage"]["prompt_tokens"], len(ids))
+            for path, fields in (("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]}),
+                                 ("/v1/completions", {"prompt": "a"}), ("/completion", {"prompt": "a"})):
+                self.assertEqual(server.post(path, **fields).status, 501, path)
 
     def test_inspect(self):
         text = tern_text("inspect", self.models["q8_0"])
