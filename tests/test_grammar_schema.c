@@ -89,6 +89,24 @@ static void test_objects(void **state) {
                   LIST("{\"b\":1}", "{\"c\":1}"), LIST("{\"a\""));
 }
 
+/* One pattern, of all names or with no others. */
+static void test_names_by_a_pattern(void **state) {
+    (void)state;
+    expect_schema("{\"type\": \"object\", \"patternProperties\": {\"^x-[a-c]+$\": {\"type\": "
+                  "\"null\"}}, \"additionalProperties\": false}",
+                  LIST("{}", "{\"x-a\":null}", "{\"x-ab\":null,\"x-c\":null}"),
+                  LIST("{\"x-\"", "{\"y", "{\"x-a\":1", "{\"x-d", "{\"x-a\":null,\"y"));
+    expect_schema("{\"type\": \"object\", \"patternProperties\": {\"b\": {\"type\": \"null\"}}, "
+                  "\"additionalProperties\": false, \"minProperties\": 1}",
+                  LIST("{\"b\":null}", "{\"abc\":null}"), LIST("{}", "{\"ac\"", "{\"b\":0"));
+    expect_schema("{\"type\": \"object\", \"patternProperties\": {\".*\": {\"const\": 1}}}",
+                  LIST("{}", "{\"\":1}", "{\"a\\n\":1,\"b\":1}"), LIST("{\"a\":2"));
+    expect_schema("{\"allOf\": [{\"patternProperties\": {\"^a\": {\"minimum\": 3}}, "
+                  "\"additionalProperties\": false}, {\"additionalProperties\": {\"maximum\": "
+                  "4}}, {\"patternProperties\": {}}], \"type\": \"object\"}",
+                  LIST("{\"a\":3}", "{\"ab\":4,\"a\":[]}"), LIST("{\"a\":2", "{\"b", "{\"a\":5"));
+}
+
 static void test_arrays(void **state) {
     (void)state;
     expect_schema("{\"type\": \"array\", \"items\": {\"type\": \"null\"}, \"minItems\": 1, "
@@ -169,15 +187,32 @@ static void test_refused_schemas(void **state) {
     expect_schema_refused("{\"type\": \"number\", \"minimum\": 0.5}", "minimum: of numbers");
     expect_schema_refused("{\"uniqueItems\": true}", "uniqueItems: only false");
     expect_schema_refused("{\"enum\": [1], \"minimum\": 3}", "minimum: together with enum");
+    expect_schema_refused("{\"patternProperties\": {\"a\": {}}}", "patternProperties: without");
+    expect_schema_refused("{\"patternProperties\": {\"a\": {}}, \"additionalProperties\": true}",
+                          "patternProperties: without");
+    expect_schema_refused("{\"patternProperties\": {\"\": {}}, \"required\": [\"a\"]}",
+                          "patternProperties: together with names");
+    expect_schema_refused("{\"patternProperties\": {\"a\": {}, \"b\": {}}, "
+                          "\"additionalProperties\": false}",
+                          "patternProperties: more than one");
+    expect_schema_refused(
+        "{\"patternProperties\": {\"\\\\b\": {}}, \"additionalProperties\": false}",
+        "patternProperties: an escape");
+    expect_schema_refused("{\"patternProperties\": []}", "patternProperties: not an object");
     expect_schema_refused("3", "neither an object, true nor false");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scalars),         cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_formats),         cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_objects),         cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_combinations),    cmocka_unit_test(test_white_space),
+        cmocka_unit_test(test_scalars),
+        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_names_by_a_pattern),
+        cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_combinations),
+        cmocka_unit_test(test_white_space),
         cmocka_unit_test(test_refused_schemas),
     };
     return cmocka_run_group_tests(tests, grammar_case_begin, grammar_case_end);

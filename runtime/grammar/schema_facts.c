@@ -261,6 +261,7 @@ static const keyword keywords[] = {
     {"properties", NULL},
     {"required", NULL},
     {"additionalProperties", NULL},
+    {"patternProperties", NULL},
     {"items", NULL},
     {"prefixItems", NULL},
     {"additionalItems", NULL},
@@ -276,6 +277,7 @@ static const keyword keywords[] = {
     {"examples", NULL},
     {"deprecated", NULL},
     {"readOnly", NULL},
+    {"readonly", NULL}, /* of draft 3 */
     {"writeOnly", NULL},
     {"contentMediaType", NULL},
     {"contentEncoding", NULL},
@@ -331,6 +333,7 @@ static void check_values(tern_schema_reader *r, const tern_schema_set *s,
                                          "prefixItems",
                                          "additionalItems",
                                          "minProperties",
+                                         "patternProperties",
                                          "additionalProperties"};
     for (size_t i = 0; i < s->n && f->values != NULL; i++)
         for (size_t k = 0; k < sizeof others / sizeof *others; k++)

@@ -19,6 +19,9 @@ typedef struct object {
     uint32_t *members; /* [n] "name": value */
     uint32_t *rests;   /* [n + 1] rules: what may follow member i - 1, and closes nothing */
     bool non_empty;
+    const tern_json_value *pattern;    /* of the names of further ones, and after it what they must
+                                          satisfy; NULL: any name */
+    const tern_json_value *pattern_of; /* the schema that has it */
 } object;
 
 static uint32_t words(tern_schema_reader *r, const char *before, const char *mark,
@@ -103,13 +106,67 @@ static void add_required(object *o, const tern_json_value *v) {
     }
 }
 
+/* ---- names by a pattern ---------------------------------------------------------------------- */
+
+/* Whether it occurs in every text: it may be empty, and nothing holds it to a place. */
+static bool is_everywhere(tern_span pattern) {
+    static const char *const all[] = {"", "^", "$", ".*", "^.*", ".*$"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (pattern.size == strlen(all[i]) && memcmp(pattern.data, all[i], pattern.size) == 0)
+            return true;
+    return false;
+}
+
+/*
+ * Names that a pattern does not have cannot be told apart by an automaton for those that have it.
+ * So there may be one pattern, beside no other names, and either all names have it, or no others
+ * may come.
+ */
+static void find_pattern(object *o) {
+    for (size_t i = 0; i < o->s->n && o->r->x->status == TERN_OK; i++) {
+        const tern_json_value *v = o->s->items[i].v;
+        const tern_json_value *list = tern_json_get(v, "patternProperties");
+        const tern_json_value *further = tern_json_get(v, "additionalProperties");
+        if (list != NULL && list->type != TERN_JSON_OBJECT)
+            tern_schema_refuse(o->r, v, "patternProperties", "not an object");
+        if (list == NULL || list->count == 0)
+            continue;
+        if (list->count > 1 || o->pattern != NULL)
+            tern_schema_refuse(o->r, v, "patternProperties", "more than one pattern");
+        else if (o->n > 0)
+            tern_schema_refuse(o->r, v, "patternProperties", "together with names of properties");
+        else if (!is_everywhere(list[1].text) &&
+                 (further == NULL || further->type != TERN_JSON_FALSE))
+            tern_schema_refuse(o->r, v, "patternProperties",
+                               "without \"additionalProperties\": false");
+        o->pattern = list + 1;
+        o->pattern_of = v;
+    }
+}
+
+/* The name of a further property, as a string without its quotes. */
+static uint32_t further_key(object *o) {
+    tern_pattern p = {0};
+    const char *why = "too large";
+    if (o->pattern == NULL || is_everywhere(o->pattern->text))
+        return tern_schema_other_key(o->r, o->names, o->n);
+    if (tern_pattern_read(o->r->x, o->pattern->text.data, o->pattern->text.size, &p, &why))
+        return p.expr;
+    tern_schema_refuse(o->r, o->pattern_of, "patternProperties", why);
+    return TERN_EXPR_NEVER;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
 /* What the value of a property must satisfy; name NULL: of a further one. */
 static uint32_t value_of(object *o, const tern_span *name) {
     tern_schema_set set = {.n = 0};
     for (size_t i = 0; i < o->s->n && tern_schema_work(o->r, o->n); i++) {
         const tern_json_value *v = o->s->items[i].v;
         const tern_json_value *list = tern_json_get(v, "properties");
-        const tern_json_value *further = tern_json_get(v, "additionalProperties");
+        const tern_json_value *further = o->pattern != NULL && v == o->pattern_of
+                                             ? o->pattern + 1
+                                             : tern_json_get(v, "additionalProperties");
         const tern_json_value *own =
             list != NULL && name != NULL ? tern_schema_member(list, name->data, name->size) : NULL;
         if (own == NULL)
@@ -128,8 +185,8 @@ static uint32_t member(object *o, const tern_span *name) {
     if (value == TERN_EXPR_NEVER)
         return value;
     const uint32_t quote = tern_expr_word(x, "\"");
-    const uint32_t key = name != NULL ? tern_schema_quoted(x, name->data, name->size)
-                                      : tern_schema_other_key(o->r, o->names, o->n);
+    const uint32_t key =
+        name != NULL ? tern_schema_quoted(x, name->data, name->size) : further_key(o);
     const uint32_t parts[] = {quote, key, quote, spaced(o->r, ":"), value};
     return tern_expr_sequence(x, parts, sizeof parts / sizeof *parts);
 }
@@ -174,6 +231,7 @@ static uint32_t make_object(object *o) {
         add_properties(o, o->s->items[i].v);
     for (size_t i = 0; i < o->s->n && x->status == TERN_OK; i++)
         add_required(o, o->s->items[i].v);
+    find_pattern(o);
     for (size_t i = 0; i < o->n && x->status == TERN_OK; i++)
         o->members[i] = member(o, &o->names[i]);
     const uint32_t further = x->status == TERN_OK ? member(o, NULL) : TERN_EXPR_NEVER;

@@ -253,9 +253,14 @@ static value *pairs(tern_tpl *x, value *subject, value **a) {
     return NULL;
 }
 
-/* Nothing is escaped, so a text is as safe as another. */
+/* Output is not escaped; what is added to such a text by + is, as in Jinja. */
 static value *safe(tern_tpl *x, value *subject, value **a) {
-    return string(x, subject, a);
+    const value *words = string(x, subject, a);
+    if (words == NULL)
+        return NULL;
+    text marked = words->text;
+    marked.safe = true;
+    return tern_tpl_text_value(x, marked);
 }
 
 /* (comma, colon) of json.dumps. */

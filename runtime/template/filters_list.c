@@ -245,6 +245,12 @@ static tern_tpl_args after(const tern_tpl_args *args, size_t n) {
     return rest;
 }
 
+/* What map and select go through: nothing where the subject is false, whatever it is. */
+static bool iterate_true(tern_tpl *x, const value *subject, list *out) {
+    *out = (list){0};
+    return !tern_tpl_is_true(subject) || tern_tpl_iterate(x, subject, out);
+}
+
 /* Elements for which a test holds, or does not; by_attribute: their attribute, which is the first
  * argument. Without a test: whether it is true. */
 static value *choose(tern_tpl *x, value *subject, const tern_tpl_args *args, bool by_attribute,
@@ -257,7 +263,7 @@ static value *choose(tern_tpl *x, value *subject, const tern_tpl_args *args, boo
                             by_attribute ? "an attribute and " : "");
         return NULL;
     }
-    if (!tern_tpl_iterate(x, subject, &l) || (kept.items = tern_tpl_items(x, l.n)) == NULL)
+    if (!iterate_true(x, subject, &l) || (kept.items = tern_tpl_items(x, l.n)) == NULL)
         return NULL;
     const tern_tpl_args rest = after(args, args->n > skip ? skip + 1 : skip);
     for (size_t i = 0; i < l.n; i++) {
@@ -305,7 +311,7 @@ static value *map(tern_tpl *x, value *subject, const tern_tpl_args *args) {
         (void)tern_tpl_fail(x, TERN_ERR_TEMPLATE, "'map' wants a filter or an attribute");
         return NULL;
     }
-    if (!tern_tpl_iterate(x, subject, &l))
+    if (!iterate_true(x, subject, &l))
         return NULL;
     value **items = tern_tpl_items(x, l.n);
     for (size_t i = 0; items != NULL && i < l.n; i++)

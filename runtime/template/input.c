@@ -157,20 +157,22 @@ static bool set_text(tern_tpl *x, value *message, const char *name, const char *
     return text == NULL || tern_tpl_set_word(x, message, name, text_value(x, span_of(text), mark));
 }
 
-static value *message_value(tern_tpl *x, const tern_conversation *c, size_t i, bool objects,
-                            bool *had) {
+static value *message_value(tern_tpl *x, const tern_conversation *c, size_t i, tern_tpl_way way,
+                            tern_tpl_calls *had) {
     const tern_chat_message *m = &c->messages[i];
+    const char *content = m->content == NULL && way.contents ? "" : m->content;
     const uint8_t mark = tern_mark_of_message(i);
     value *message = tern_tpl_dict_new(x, TERN_TPL_DICT);
     if (message == NULL || !set_text(x, message, "role", m->role, TERN_MARK_VARIABLES) ||
-        !set_text(x, message, "content", m->content, mark) ||
+        !set_text(x, message, "content", content, mark) ||
         !set_text(x, message, "name", m->name, TERN_MARK_VARIABLES))
         return NULL;
+    had->silent = had->silent || m->content == NULL;
     if (m->tool_calls != NULL) {
         char name[48];
         (void)snprintf(name, sizeof name, "tool_calls of message %zu", i);
         value *calls = parse_json(x, span_of(m->tool_calls), name, TERN_TPL_LIST, mark);
-        if (calls == NULL || (objects && !open_calls(x, calls, mark, had)) ||
+        if (calls == NULL || (way.objects && !open_calls(x, calls, mark, &had->objects)) ||
             !tern_tpl_set_word(x, message, "tool_calls", calls))
             return NULL;
     }
@@ -178,10 +180,11 @@ static value *message_value(tern_tpl *x, const tern_conversation *c, size_t i, b
                                                                                       : NULL;
 }
 
-static value *messages_value(tern_tpl *x, const tern_conversation *c, bool objects, bool *had) {
+static value *messages_value(tern_tpl *x, const tern_conversation *c, tern_tpl_way way,
+                             tern_tpl_calls *had) {
     value **items = tern_tpl_items(x, c->n);
     for (size_t i = 0; items != NULL && i < c->n; i++)
-        if ((items[i] = message_value(x, c, i, objects, had)) == NULL)
+        if ((items[i] = message_value(x, c, i, way, had)) == NULL)
             return NULL;
     return items != NULL ? tern_tpl_list_value(x, items, c->n) : NULL;
 }
@@ -202,9 +205,8 @@ static bool add_variables(tern_tpl *x, tern_tpl_frame *f, const char *variables)
 }
 
 bool tern_tpl_add_input(tern_tpl *x, tern_tpl_frame *f, const tern_template_input *input,
-                        bool objects, bool *had_arguments) {
+                        tern_tpl_way way, tern_tpl_calls *calls) {
     const tern_conversation *c = input->conversation;
-    *had_arguments = false;
     for (size_t i = 0; i < input->n_tokens; i++)
         if (!set(x, f, input->tokens[i].name,
                  text_value(x, input->tokens[i].text, TERN_MARK_TEMPLATE)))
@@ -212,8 +214,8 @@ bool tern_tpl_add_input(tern_tpl *x, tern_tpl_frame *f, const tern_template_inpu
     value *tools = c->tools != NULL ? parse_json(x, span_of(c->tools), "tools", TERN_TPL_LIST,
                                                  TERN_MARK_VARIABLES)
                                     : tern_tpl_none(x);
-    return set(x, f, "messages", messages_value(x, c, objects, had_arguments)) &&
-           set(x, f, "tools", tools) && set(x, f, "documents", tern_tpl_none(x)) &&
+    return set(x, f, "messages", messages_value(x, c, way, calls)) && set(x, f, "tools", tools) &&
+           set(x, f, "documents", tern_tpl_none(x)) &&
            set(x, f, "add_generation_prompt", tern_tpl_bool(x, !c->no_answer)) &&
            add_variables(x, f, c->variables);
 }

@@ -5,9 +5,19 @@
 #include "runtime/template/eval.h"
 #include "runtime/template/template.h"
 
-/* Gives a template its variables. objects: arguments of tool calls that are JSON objects become
- * dicts; *had_arguments: there are such. False after a failure. */
+/* In which ways messages with calls are given to a template. */
+typedef struct tern_tpl_way {
+    bool objects;  /* arguments that are JSON objects become dicts */
+    bool contents; /* what was said with calls is "" where nothing was said, not undefined */
+} tern_tpl_way;
+
+/* Whether a conversation has what the ways differ in. */
+typedef struct tern_tpl_calls {
+    bool objects, silent;
+} tern_tpl_calls;
+
+/* Gives a template its variables. False after a failure. */
 bool tern_tpl_add_input(tern_tpl *x, tern_tpl_frame *f, const tern_template_input *input,
-                        bool objects, bool *had_arguments);
+                        tern_tpl_way way, tern_tpl_calls *calls);
 
 #endif

@@ -300,6 +300,71 @@ static value *count_items(tern_tpl *x, value *self, const args *a) {
     return tern_tpl_int(x, n);
 }
 
+/* ---- format ---------------------------------------------------------------------------------- */
+
+/* A text with fields while its fields are filled. */
+typedef struct fields {
+    tern_tpl_buffer *out;
+    const args *a;
+    size_t next;            /* of fields without a name */
+    bool counted, numbered; /* there were such; there were some with a number */
+} fields;
+
+/* The value of the field name[size]; NULL after a failure. */
+static value *field_value(fields *f, const char *name, size_t size) {
+    tern_tpl *x = f->out->x;
+    size_t i = size == 0 ? f->next++ : 0;
+    const bool number = size > 0 && size < 4 && strspn(name, "0123456789") >= size;
+    f->counted = f->counted || size == 0;
+    f->numbered = f->numbered || number;
+    for (size_t k = 0; k < size && number; k++)
+        i = 10 * i + (size_t)(name[k] - '0');
+    if ((size == 0 || number) && i < f->a->n && !(f->counted && f->numbered))
+        return f->a->given[i];
+    for (size_t k = 0; k < f->a->n_named && size > 0 && !number; k++)
+        if (tern_tpl_same(f->a->names[k], (tern_span){name, size}))
+            return f->a->named[k];
+    (void)tern_tpl_fail(x, TERN_ERR_TEMPLATE, "'format' has no value for the field '{%.*s}'",
+                        (int)(size < 40 ? size : 40), name);
+    return NULL;
+}
+
+/* One field, or a brace that is written twice; what follows it, or NULL after a failure. */
+static const char *fill_field(fields *f, const char *at, const char *end, const text *whole) {
+    const bool twice = at + 1 < end && at[1] == at[0];
+    const char *close = *at == '{' && !twice ? memchr(at, '}', (size_t)(end - at)) : NULL;
+    if (twice)
+        return tern_tpl_add_bytes(f->out, at, 1, tern_tpl_mark(whole, (size_t)(at - whole->bytes)))
+                   ? at + 2
+                   : NULL;
+    if (close == NULL || memchr(at + 1, '{', (size_t)(close - at - 1)) != NULL) {
+        (void)tern_tpl_fail(f->out->x, TERN_ERR_TEMPLATE, "'format' of a text with a lone brace");
+        return NULL;
+    }
+    const value *v = field_value(f, at + 1, (size_t)(close - at - 1));
+    return v != NULL && tern_tpl_write(f->out, v) ? close + 1 : NULL;
+}
+
+/* Fields are {}, {0} and {name}; forms, attributes and conversions in them are not supported. */
+static value *format(tern_tpl *x, value *self, const args *a) {
+    tern_tpl_buffer out = {.x = x};
+    fields f = {.out = &out, .a = a};
+    const text *whole = &self->text;
+    const char *at = whole->bytes, *end = at + whole->size;
+    while (at < end) {
+        const char *from = at;
+        while (at < end && *at != '{' && *at != '}')
+            at++;
+        const text plain =
+            tern_tpl_part(*whole, (size_t)(from - whole->bytes), (size_t)(at - whole->bytes));
+        if (!tern_tpl_work(x, 1) || !tern_tpl_add(&out, plain))
+            return NULL;
+        if (at < end && (at = fill_field(&f, at, end, whole)) == NULL)
+            return NULL;
+    }
+    return tern_tpl_buffer_value(&out);
+}
+
 /* ---- by name --------------------------------------------------------------------------------- */
 
 typedef struct entry {
@@ -321,6 +386,7 @@ static const entry of_text[] = {{"strip", strip_both},
                                 {"find", find_first},
                                 {"rfind", find_last},
                                 {"count", count_text},
+                                {"format", format},
                                 {"join", join},
                                 {"upper", upper},
                                 {"lower", lower},
@@ -357,7 +423,7 @@ tern_tpl_call *tern_tpl_list_method(tern_span name) {
 bool tern_tpl_other_method(tern_tpl_kind kind, tern_span name) {
     const char *list =
         kind == TERN_TPL_TEXT
-            ? "casefold center encode expandtabs format format_map index isalnum isascii isdecimal "
+            ? "casefold center encode expandtabs format_map index isalnum isascii isdecimal "
               "isidentifier islower isnumeric isprintable istitle isupper ljust maketrans "
               "partition "
               "rindex rjust rpartition swapcase translate zfill"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <string.h>
 
 #include "runtime/template/eval.h"
 
@@ -97,11 +98,44 @@ static value *repeat_text(tern_tpl *x, const value *text, int64_t times) {
     return tern_tpl_buffer_value(&b);
 }
 
+static const char *escape_of(char c) {
+    return c == '&'    ? "&amp;"
+           : c == '<'  ? "&lt;"
+           : c == '>'  ? "&gt;"
+           : c == '"'  ? "&#34;"
+           : c == '\'' ? "&#39;"
+                       : NULL;
+}
+
+/* Each escape has the mark of the character that it stands for. */
+static bool add_escaped(tern_tpl_buffer *b, const tern_tpl_text *text) {
+    size_t from = 0;
+    for (size_t i = 0; i < text->size; i++) {
+        const char *escape = escape_of(text->bytes[i]);
+        if (escape == NULL)
+            continue;
+        if (!tern_tpl_add(b, tern_tpl_part(*text, from, i)) ||
+            !tern_tpl_add_bytes(b, escape, strlen(escape), tern_tpl_mark(text, i)))
+            return false;
+        from = i + 1;
+    }
+    return tern_tpl_add(b, tern_tpl_part(*text, from, text->size));
+}
+
+/* Where one of them is safe, the other one is escaped, and the whole is safe. */
 static value *join_texts(tern_tpl *x, const value *a, const value *b) {
+    const bool safe = a->text.safe || b->text.safe;
+    const value *const parts[] = {a, b};
     tern_tpl_buffer whole = {.x = x};
-    if (!tern_tpl_add(&whole, a->text) || !tern_tpl_add(&whole, b->text))
-        return NULL;
-    return tern_tpl_buffer_value(&whole);
+    for (size_t i = 0; i < 2; i++) {
+        const tern_tpl_text *text = &parts[i]->text;
+        if (safe && !text->safe ? !add_escaped(&whole, text) : !tern_tpl_add(&whole, *text))
+            return NULL;
+    }
+    value *joined = tern_tpl_buffer_value(&whole);
+    if (joined != NULL)
+        joined->text.safe = safe;
+    return joined;
 }
 
 static value *join_lists(tern_tpl *x, const value *a, const value *b) {

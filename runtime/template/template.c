@@ -3,13 +3,13 @@
 
 #include "runtime/template/input.h"
 
-static bool run(tern_tpl *x, tern_span source, const tern_template_input *input, bool objects,
-                bool *had_arguments, tern_tpl_buffer *out) {
+static bool run(tern_tpl *x, tern_span source, const tern_template_input *input, tern_tpl_way way,
+                tern_tpl_calls *calls, tern_tpl_buffer *out) {
     const tern_tpl_node *whole = tern_tpl_parse(x, source);
     tern_tpl_frame *names = whole != NULL ? tern_tpl_frame_new(x, NULL) : NULL;
     tern_tpl_frame *own = names != NULL ? tern_tpl_frame_new(x, names) : NULL;
     return own != NULL && tern_tpl_add_functions(x, names) &&
-           tern_tpl_add_input(x, names, input, objects, had_arguments) &&
+           tern_tpl_add_input(x, names, input, way, calls) &&
            tern_tpl_exec(x, own, whole->body, out);
 }
 
@@ -17,22 +17,32 @@ static tern_status failure(const tern_tpl *x, tern_error *err) {
     return tern_fail(err, x->error.status, "%s", x->error.message);
 }
 
+/* One attempt; a template that cannot be run in this way may be run in another one. */
+static tern_status attempt(tern_span source, const tern_template_input *input, tern_tpl_way way,
+                           tern_tpl_calls *calls, tern_marked_text *out, tern_error *err) {
+    tern_tpl x = {.now = input->now};
+    tern_tpl_buffer text = {.x = &x};
+    const bool done = run(&x, source, input, way, calls, &text);
+    const tern_span bytes = {text.bytes, text.size};
+    const tern_status status =
+        done ? tern_marked_add_marks(out, bytes, text.marks, TERN_TPL_OUTPUT) : failure(&x, err);
+    if (done && status != TERN_OK)
+        (void)tern_fail(err, status, "no memory for a text of %zu bytes", text.size);
+    tern_tpl_free(&x);
+    return status;
+}
+
 tern_status tern_template_run(tern_span source, const tern_template_input *input,
                               tern_marked_text *out, tern_error *err) {
-    bool had_arguments = false, again = true;
-    tern_status status = TERN_OK;
-    for (int objects = 1; objects >= 0 && again; objects--) {
-        tern_tpl x = {.now = input->now};
-        tern_tpl_buffer text = {.x = &x};
-        const bool done = run(&x, source, input, objects != 0, &had_arguments, &text);
-        status = done ? tern_marked_add_marks(out, (tern_span){text.bytes, text.size}, text.marks,
-                                              TERN_TPL_OUTPUT)
-                      : failure(&x, err);
-        if (done && status != TERN_OK)
-            (void)tern_fail(err, status, "no memory for a text of %zu bytes", text.size);
-        again = !done && had_arguments && status == TERN_ERR_TEMPLATE;
-        tern_tpl_free(&x);
-    }
+    static const tern_tpl_way ways[] = {{.objects = true},
+                                        {.contents = false},
+                                        {.objects = true, .contents = true},
+                                        {.contents = true}};
+    tern_tpl_calls calls = {0};
+    tern_status status = attempt(source, input, ways[0], &calls, out, err);
+    for (size_t i = 1; i < sizeof ways / sizeof *ways && status == TERN_ERR_TEMPLATE; i++)
+        if ((ways[i].objects || calls.objects) && (!ways[i].contents || calls.silent))
+            status = attempt(source, input, ways[i], &calls, out, err);
     return status;
 }
 

@@ -26,7 +26,8 @@ typedef struct tern_template_input {
 /*
  * Runs the template `source` and sets *out, which is empty before, to its text. Texts of messages
  * are repaired where they are not UTF-8. Arguments of tool calls are objects for the template, and
- * only where it cannot use these, their texts.
+ * only where it cannot use these, their texts. What was said with calls is not defined where
+ * nothing was said, and only where it cannot use that, "".
  *
  * TERN_ERR_TEMPLATE: what the template has and tern has not, or a limit; TERN_ERR_CHAT: it refuses
  * the conversation itself; TERN_ERR_JSON: tools, tool calls or variables are no such JSON;

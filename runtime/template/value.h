@@ -28,6 +28,7 @@ typedef struct tern_tpl_text {
     const uint8_t *marks; /* [size]; NULL: each is `mark` */
     size_t size;
     uint8_t mark;
+    bool safe; /* what is added to it by + is escaped for HTML: of the filter `safe` */
 } tern_tpl_text;
 
 typedef struct tern_tpl_value tern_tpl_value;

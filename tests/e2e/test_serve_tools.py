@@ -342,6 +342,19 @@ class Bare(ToolTest):
         self.assertIn('"parameters": {', self.server.post("/apply-template", messages=talk).json()["prompt"])
 
 
+class Strict(ToolTest):
+    """A template that wants a text with every call, which clients do not send."""
+
+    template = tool_model.STRICT
+
+    def test_calls_without_words(self):
+        choice = self.choice(tool_choice="required", parallel_tool_calls=False)
+        self.assertEqual(len(self.check(choice)), 1)
+        talk = USER + [said(call()), result()]
+        self.assertIn('A: <tool_call>\n{"name": "weather"', self.server.post("/apply-template", messages=talk).json()["prompt"])
+        self.assertEqual(self.chat(talk, max_tokens=2).status, 200)
+
+
 class Without(Served):
     """The small model's own template has no tools."""
 

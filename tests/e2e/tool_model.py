@@ -19,6 +19,7 @@ TAGGED = HEAD + """<tool_call>
 {"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
 </tool_call>""" + TAIL
 BARE = HEAD + """{"name": "{{ c.function.name }}", "parameters": {{ c.function.arguments | tojson }}}""" + TAIL
+STRICT = TAGGED.replace("m.content or ''", "m.content.split('</think>')[-1]")
 OTHER = HEAD + """[CALL]{{ c.function.name }}({{ c.function.arguments | tojson }})""" + TAIL
 
 

@@ -31,8 +31,12 @@ class Generation(jinja2.ext.Extension):
         return caller()
 
 
+class Refused(jinja2.TemplateError):
+    """What raise_exception raises: no other way is tried."""
+
+
 def _raise(message):
-    raise jinja2.TemplateError(message)
+    raise Refused(message)
 
 
 def _tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
@@ -75,15 +79,18 @@ def render(template, job):
         **(job.get("variables") or {}),
     }
     messages, had = opened(job["messages"])
-    try:
-        return template.render(messages=messages, **variables), None
-    except Exception as e:  # whatever a template does
-        if not had or isinstance(e, jinja2.TemplateError) and "refuses" in str(e):
-            return None, f"{type(e).__name__}: {e}"
-    try:
-        return template.render(messages=job["messages"], **variables), None
-    except Exception as e:
-        return None, f"{type(e).__name__}: {e}"
+    ways = [messages, *([job["messages"]] if had else [])]
+    if any("content" not in message for message in messages):
+        ways += [[{"role": m["role"], "content": "", **m} for m in way] for way in ways]
+    why = None
+    for way in ways:
+        try:
+            return template.render(messages=way, **variables), None
+        except Exception as e:  # whatever a template does
+            why = f"{type(e).__name__}: {e}"
+            if isinstance(e, Refused):
+                break
+    return None, why
 
 
 class Tool:
