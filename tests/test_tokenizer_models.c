@@ -63,10 +63,10 @@ static void set_unit(map_bytes *m, size_t i, uint32_t unit) {
         m->bytes[4 + 4 * i + k] = (uint8_t)(unit >> 8 * k);
 }
 
-/* "e" becomes "x"; e with an acute accent behind it, "yz". */
+/* "e" becomes "x"; e with an acute accent behind it, "yz"; "q" vanishes. */
 static map_bytes make_map(void) {
     enum { VALUE = 1 << 8, LEAF = 1u << 31, E = 0x100 ^ 'e', ACUTE1 = E ^ 0x200 ^ 0xCC };
-    enum { ACUTE2 = ACUTE1 ^ 0x400 ^ 0x81 };
+    enum { ACUTE2 = ACUTE1 ^ 0x400 ^ 0x81, Q = 0x100 ^ 'q' };
     map_bytes m = {{0}};
     m.bytes[1] = UNITS * 4 >> 8;
     set_unit(&m, 0, 0x100 << 10);
@@ -75,6 +75,8 @@ static map_bytes make_map(void) {
     set_unit(&m, ACUTE1, 0x400 << 10 | 0xCC);
     set_unit(&m, ACUTE2, 0x10 << 10 | VALUE | 0x81);
     set_unit(&m, ACUTE2 ^ 0x10, (uint32_t)LEAF | 2);
+    set_unit(&m, Q, 0x300 << 10 | VALUE | 'q');
+    set_unit(&m, Q ^ 0x300, (uint32_t)LEAF | 1);
     memcpy(m.bytes + MAP_BYTES - MAP_TEXTS, "x\0yz", MAP_TEXTS);
     return m;
 }
@@ -225,6 +227,10 @@ static void unigram_of_gguf(void **state) {
     EXPECT_TEXT(f.t, true, "x yz", 3, 4, 3, 6, 1);
     tokenizer_close(&f);
     c.other_true_key = NULL;
+    assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
+    EXPECT_IDS(f.t, "q", 0, 3); /* the space in front stays where nothing else does */
+    expect_ids(f.t, "", 0, 0, 0, NULL);
+    tokenizer_close(&f);
     c.charsmap = NULL;
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
     EXPECT_IDS(f.t, " e ", 0, 3, 3, 2, 3);

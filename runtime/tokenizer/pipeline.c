@@ -264,7 +264,7 @@ static tern_status run_spaces(const tern_run *r, size_t stage, tern_span piece, 
     size_t at = 0;
     while (s->fewer && at < piece.size && piece.data[at] == ' ')
         at++;
-    if (s->left && at < piece.size)
+    if (s->left && (at < piece.size || !s->fewer))
         write_bytes(&w, visible, VISIBLE_BYTES);
     for (; at < piece.size; at++) {
         const bool space = piece.data[at] == ' ';
@@ -408,9 +408,14 @@ static tern_status run_words(const tern_run *r, size_t stage, tern_span piece, b
     return TERN_OK;
 }
 
+/* SentencePiece's space in front comes before a text of which nothing is left, too. */
+static bool takes_nothing(const tern_run *r, size_t stage) {
+    return stage > 0 && stage < r->p->n && r->p->stages[stage].step.kind == TERN_STEP_SPACES;
+}
+
 /* Depth of the recursion: the number of stages. */
 static tern_status run_from(const tern_run *r, size_t stage, tern_span piece, bool first) {
-    if (piece.size == 0)
+    if (piece.size == 0 && !takes_nothing(r, stage))
         return TERN_OK;
     if (stage == r->p->n)
         return r->sink->piece(r->sink->user, piece);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/tokenizer/charsmap.h"
 #include "runtime/tokenizer/index.h"
 
 static bool is_text(tern_span span, const char *text) {
@@ -37,17 +38,39 @@ static bool is_metaspace(const tern_step *s, size_t n, bool *prefix) {
                       s->behavior == TERN_SPLIT_WITH_NEXT);
 }
 
+/* Without a split at white space the map must make spaces of it: of what is common, at least. */
+static bool maps_white_space(tern_span bytes) {
+    static const char *const common[] = {"\t", "\n", "\r", "\xC2\xA0", "\xE3\x80\x80"};
+    char why[TERN_CHARSMAP_WHY_BYTES];
+    tern_charsmap map;
+    if (tern_charsmap_open(bytes, &map, why) != TERN_OK)
+        return false;
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
+        size_t used;
+        tern_span to;
+        const tern_span text = {common[i], strlen(common[i])};
+        if (!tern_charsmap_find(&map, text, false, &used, &to) || !is_text(to, " "))
+            return false;
+    }
+    return true;
+}
+
 bool tern_unigram_recognise(const tern_vocabulary *v, tern_unigram_rules *out) {
     *out = (tern_unigram_rules){.charsmap = {"", 0}};
+    bool splits = false;
     size_t i = 0;
     for (; i < v->n_steps; i++) {
         const tern_step *s = &v->steps[i];
         if (s->kind == TERN_STEP_CHARSMAP && i == 0)
             out->charsmap = s->content;
-        else if (is_fewer(s) || is_split_at_spaces(s))
+        else if (is_fewer(s))
             out->fewer_spaces = true;
+        else if (is_split_at_spaces(s))
+            splits = true;
         else if (s->kind != TERN_STEP_ADDED && (s->kind != TERN_STEP_STRIP || s->left))
             break;
     }
-    return is_metaspace(v->steps + i, v->n_steps - i, &out->prefix);
+    out->fewer_spaces |= splits;
+    return (!splits || maps_white_space(out->charsmap)) &&
+           is_metaspace(v->steps + i, v->n_steps - i, &out->prefix);
 }

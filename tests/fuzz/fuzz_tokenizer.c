@@ -8,7 +8,7 @@
 
 #include "runtime/tokenizer/tokenizer.h"
 
-enum { TEXT_BYTES = 96, MAX_IDS = 4096 };
+enum { TEXT_BYTES = 96, MAX_IDS = 8192 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,7 +54,10 @@ static void check_ids(const tern_tokenizer *t, const int32_t *ids, size_t n) {
 static void check_text(const tern_tokenizer *t, const char *text, size_t size, unsigned flags) {
     int32_t ids[MAX_IDS];
     size_t n, again;
-    require(tern_tokenize(t, text, size, flags, NULL, 0, &n, NULL) == TERN_OK);
+    const tern_status status = tern_tokenize(t, text, size, flags, NULL, 0, &n, NULL);
+    require(status == TERN_OK || status == TERN_ERR_TOKENIZER_PATTERN);
+    if (status != TERN_OK) /* a table of replacements made the text too long */
+        return;
     require(n <= MAX_IDS);
     require(tern_tokenize(t, text, size, flags, ids, MAX_IDS, &again, NULL) == TERN_OK);
     require(again == n);
@@ -73,7 +76,7 @@ static void check_chat(const tern_tokenizer *t, const char *text, size_t size) {
     size_t n;
     const tern_status status = tern_chat_tokenize(t, messages, 4, ids, MAX_IDS, &n, NULL);
     const char *format = tern_chat_format(t);
-    require(strcmp(format, "template") == 0 ||
+    require(strcmp(format, "template") == 0 || status == TERN_ERR_TOKENIZER_PATTERN ||
             (status == TERN_OK) == (strcmp(format, "none") != 0));
     if (status == TERN_OK)
         check_ids(t, ids, n);

@@ -9,6 +9,8 @@ import sys
 
 import gguf
 
+from seeds_charsmap import TABLES, table
+
 PRES = ["llama-bpe", "dbrx", "qwen2", "gpt-2", "smollm", "falcon", "falcon3", "default"]
 TEMPLATES = [
     "<|im_start|>system\nBe kind<|im_end|><|im_start|>assistant",
@@ -59,6 +61,20 @@ def main(folder):
         w.add_token_scores([-float(i) for i in range(len(tokens) + len(SPECIALS))])
         w.add_chat_template("[INST] <<SYS>> [/INST]")
     write(os.path.join(folder, "spm"), "llama", tokens, spm)
+
+    for name, entries in TABLES.items():
+        def unigram(w, entries=entries):
+            w.add_token_scores([-float(i) for i in range(len(tokens) + len(SPECIALS))])
+            w.add_uint32("tokenizer.ggml.unknown_token_id", 0)
+            w.add_bool("tokenizer.ggml.add_space_prefix", True)
+            w.add_bool("tokenizer.ggml.remove_extra_whitespaces", len(entries) > 2)
+            w.add_array("tokenizer.ggml.precompiled_charsmap", table(entries))
+        write(os.path.join(folder, f"unigram-{name}"), "t5", tokens, unigram)
+
+    def words(w):
+        w.add_uint32("tokenizer.ggml.unknown_token_id", 0)
+        w.add_bool("tokenizer.ggml.normalizer.strip_accents", False)
+    write(os.path.join(folder, "words"), "bert", [*tokens, "\u2581hello", "\u25811", "2", "3"], words)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes small JSON vocabularies as seeds of fuzz_tokenizer_json: seeds_tokenizer_json.py FOLDER."""
 
+import base64
 import json
 import os
 import sys
+
+from seeds_charsmap import TABLES, table
 
 PLAIN = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 ALPHABET = [chr(c) for c in PLAIN] + [chr(0x100 + i) for i in range(68)]
@@ -84,9 +87,28 @@ def metaspace():
     )  # fmt: skip
 
 
+def unigram(entries):
+    tokens = ["<unk>", "\u2581", *"helow123", "he", "\u2581he", "<0xC3>", "<0xA9>"]
+    mark = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always"}
+    model = {"type": "Unigram", "unk_id": 0, "byte_fallback": True, "vocab": [[t, -float(i)] for i, t in enumerate(tokens)]}
+    charsmap = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table(entries)).decode()}
+    steps = [{"type": "Nmt"}, charsmap, {"type": "Lowercase"}]
+    return {"normalizer": {"type": "Sequence", "normalizers": steps}, "added_tokens": [added(0, "<unk>", special=True)],
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, mark]},
+            "decoder": mark, "model": model}  # fmt: skip
+
+
+def words():
+    tokens = ["[UNK]", "it", "'", "s", "hello", "##llo", "##1", "e", "+", "w", "##x", "<s>"]
+    model = {"type": "WordPiece", "max_input_chars_per_word": 9, "vocab": {t: i for i, t in enumerate(tokens)}}
+    return {"normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "added_tokens": [added(0, "[UNK]", special=True), added(11, "<s>", special=True)],
+            "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True}, "model": model}  # fmt: skip
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
-    documents = [byte_level(pre) for pre in PRE] + [llama2(), metaspace()]
+    documents = [byte_level(pre) for pre in PRE] + [llama2(), metaspace(), words(), unigram(TABLES["few"])]
     documents.append({"<s>": 0, "</s>": 1, "<unk>": 2, "\u2581": 3, "\u2581hello": 4, "he": 5, "l": 6, "<0x0A>": 7})
     documents.append({"vocab": {t: i for i, t in enumerate(ALPHABET + ["hello"])}, "special_tokens": {}})
     documents.append({"vocab": {"a": 0, "b": 1, "<e>": 2}, "special_tokens": {"eos_token": "<e>", "unk_token": {"content": "b"}}})
