@@ -165,6 +165,16 @@ static void ways_that_are_as_good(void **state) {
     tern_tokenizer_free(&t);
 }
 
+static void unknown_characters_cost_more(void **state) {
+    (void)state;
+    tern_tokenizer *t = build("{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": "
+                              "[[\"?\", 0], [\"a\", 0.5], [\"ab\", -8]]}, \"decoder\": "
+                              "{\"type\": \"Fuse\"}}");
+    EXPECT_IDS(t, "ab", 0, 2); /* a and an unknown b are -17.5 */
+    EXPECT_IDS(t, "ac", 0, 1, 0);
+    tern_tokenizer_free(&t);
+}
+
 static void unknown_neighbours_are_one(void **state) {
     (void)state;
     tern_tokenizer *t = build(UNIGRAM(PIECES, ", \"unk_id\": 0"));
@@ -413,6 +423,7 @@ int main(void) {
         cmocka_unit_test(broken_maps),
         cmocka_unit_test(greatest_sum),
         cmocka_unit_test(ways_that_are_as_good),
+        cmocka_unit_test(unknown_characters_cost_more),
         cmocka_unit_test(unknown_neighbours_are_one),
         cmocka_unit_test(bad_unigrams),
         cmocka_unit_test(unigram_of_gguf),
