@@ -57,8 +57,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          "JSON on standard output or in --output, or a row of an array where that ends with .npy.\n"
          "docs/embedding.md has the rest.\n",
          "  tern embed model.gguf 'A first text.' 'A second one.'\n"
-         "  tern embed -m model.gguf --prompts-file texts.txt -o vectors.npy\n"
-         "  tern embed -m model.gguf --pooling mean < texts.txt > vectors.jsonl\n",
+         "  tern embed -m model.gguf --prompts-file prompt.txt -o vectors.npy\n"
+         "  tern embed -m model.gguf --pooling mean < prompt.txt > vectors.jsonl\n",
          "embedding", .n_places = 2, .places = {OPT_MODEL, OPT_TEXT}},
     [COMMAND_LOGITS] =
         {"logits", "[MODEL] [PROMPT]", 0, 2, "print, hash or save the logits of a prompt",
