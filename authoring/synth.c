@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "authoring/synth_internal.h"
-#include "runtime/model/block.h"
+#include "runtime/model/joined.h"
 
 typedef tern_synth_model model;
 
@@ -34,7 +34,7 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
     put_u32(w, m, "embedding_length", m->n_embd);
     put_u32(w, m, "block_count", m->n_layer);
     put_u32(w, m, "feed_forward_length", m->n_ff);
-    put_u32(w, m, "rope.dimension_count", m->head_dim);
+    put_u32(w, m, "rope.dimension_count", m->n_rot > 0 ? m->n_rot : m->head_dim);
     put_f32(w, m, "rope.freq_base", m->rope_base);
     put_u32(w, m, "attention.head_count", m->n_head);
     put_u32(w, m, "attention.head_count_kv", m->n_head_kv);
@@ -45,7 +45,17 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
     put_f32(w, m, "attention.layer_norm_rms_epsilon", 1e-5f);
     if (m->window > 0) {
         put_u32(w, m, "attention.sliding_window", m->window);
-        put_u32(w, m, "attention.sliding_window_pattern", m->period);
+        if (m->period > 0)
+            put_u32(w, m, "attention.sliding_window_pattern", m->period);
+    }
+    if (m->n_ctx_original > 0) {
+        put_u32(w, m, "rope.scaling.original_context_length", m->n_ctx_original);
+        put_f32(w, m, "rope.scaling.attn_factor", m->rope_gain);
+    }
+    if (m->block_scale > 0) {
+        put_f32(w, m, "embedding_scale", m->embedding_scale);
+        put_f32(w, m, "residual_scale", m->block_scale);
+        put_f32(w, m, "logit_scale", m->logit_divisor);
     }
     tern_gguf_put_u32(w, "general.file_type", tern_gguf_file_type(m->body));
     tern_gguf_put_u32(w, "general.quantization_version", 2);
@@ -210,6 +220,21 @@ static float matrix_gain(const model *m, const tern_block_tensor *t) {
 /* Deviation of biases, of results whose own is 1 and more. */
 static const float BIAS_SD = 0.5f;
 
+/* A matrix of a block; those that are joined come with the first of them. */
+static tern_status visit_block_matrix(walk *c, uint32_t layer, const tern_block_sizes *sizes,
+                                      const tern_block_tensor *t) {
+    const tern_joined *joined = tern_joined_of(c->arch, t);
+    char name[NAME_BYTES];
+    if (joined != NULL && !tern_joined_begins(joined, t))
+        return TERN_OK;
+    snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer,
+             joined != NULL ? joined->name : t->name);
+    return visit_matrix(c, name, c->m->body, tern_block_length(sizes, t->columns),
+                        joined != NULL ? tern_joined_rows(joined, sizes)
+                                       : tern_block_length(sizes, t->rows),
+                        matrix_gain(c->m, t));
+}
+
 static tern_status visit_block(walk *c, uint32_t layer) {
     const model *m = c->m;
     const tern_block_sizes sizes = {.n_embd = m->n_embd,
@@ -229,11 +254,20 @@ static tern_status visit_block(walk *c, uint32_t layer) {
             continue;
         snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
         status = t->kind == TERN_BLOCK_MATRIX
-                     ? visit_matrix(c, name, m->body, columns, tern_block_length(&sizes, t->rows),
-                                    matrix_gain(m, t))
+                     ? visit_block_matrix(c, layer, &sizes, t)
                      : visit_vector(c, name, columns, bias ? BIAS_SD : 0.0f);
     }
     return status;
+}
+
+/* Longrope's factors, between 0.875 and 1.125 like gains of norms. */
+static tern_status visit_rope_factors(walk *c) {
+    const model *m = c->m;
+    const uint64_t half = (m->n_rot > 0 ? m->n_rot : m->head_dim) / 2;
+    if (m->n_ctx_original == 0)
+        return TERN_OK;
+    const tern_status status = visit_vector(c, "rope_factors_long.weight", half, 0.0f);
+    return status == TERN_OK ? visit_vector(c, "rope_factors_short.weight", half, 0.0f) : status;
 }
 
 /* Every tensor of the model in the order of the file. */
@@ -244,6 +278,8 @@ static tern_status visit_all(walk *c) {
         visit_matrix(c, "token_embd.weight", m->embedding, m->n_embd, m->n_vocab, LOGIT_GAIN);
     for (uint32_t i = 0; status == TERN_OK && i < m->n_layer; i++)
         status = visit_block(c, i);
+    if (status == TERN_OK)
+        status = visit_rope_factors(c);
     if (status == TERN_OK)
         status = visit_vector(c, "output_norm.weight", m->n_embd, 0.0f);
     if (status == TERN_OK && m->output_head)

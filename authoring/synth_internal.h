@@ -51,7 +51,11 @@ typedef struct tern_synth_model {
     bool wide_head;   /* that matrix is in the embeddings' format */
     tern_synth_tokens tokens;
     const char *pre;
-    uint32_t window, period; /* of architectures with windowed layers */
+    uint32_t window, period; /* of windows; period 0: all layers have them */
+    uint32_t n_rot;          /* of a head, that turn; 0: all */
+    uint32_t n_ctx_original; /* longrope's shorter context; 0: no longrope */
+    float rope_gain;         /* longrope's factor of cosine and sine */
+    float embedding_scale, block_scale, logit_divisor; /* of architectures with such factors */
 } tern_synth_model;
 
 /* The model of a preset; TERN_ERR_NAME with a message that lists the known names. */

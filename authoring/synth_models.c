@@ -12,10 +12,10 @@
 #define BITNET BITNET_GRAPH, .body = TERN_FORMAT_I2_S, .embedding = TERN_FORMAT_F16
 
 /* Every width a multiple of 256, the block of the TQ formats. */
-#define BITNET_TINY_256                                                                            \
-    BITNET_GRAPH, .n_layer = 2, .n_embd = 256, .n_ff = 768, .n_head = 4, .n_head_kv = 2,           \
-                  .head_dim = 64, .n_vocab = 515, .n_special = 10, .n_ctx = 512,                   \
-                  .score_gain = SHARP
+#define BITNET_TINY_256 BITNET_GRAPH, TINY_256
+#define TINY_256                                                                                   \
+    .n_layer = 2, .n_embd = 256, .n_ff = 768, .n_head = 4, .n_head_kv = 2, .head_dim = 64,         \
+    .n_vocab = 515, .n_special = 10, .n_ctx = 512, .score_gain = SHARP
 
 #define LLAMA .architecture = "llama", .tokens = TERN_SYNTH_CHATML, .pre = "smollm"
 
@@ -43,6 +43,12 @@
     .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
     .rope_base = 1000000.0f, .score_gain = SHARP, .body = TERN_FORMAT_Q4_0,                        \
     .embedding = TERN_FORMAT_Q8_0
+
+/* What small models of blocks of 32 columns share, whatever their architecture. */
+#define FAMILY_TINY                                                                                \
+    .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2, .n_embd = 96, .n_ff = 160,          \
+    .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
+    .rope_base = 10000.0f, .score_gain = SHARP, .embedding = TERN_FORMAT_Q8_0, .output_head = true
 
 /*
  * Falcon 3: heads of 256 in four groups, whatever the width, as llama with ternary matrices, float
@@ -154,6 +160,42 @@ static const tern_synth_model models[] = {
      QWEN_TINY,
      .architecture = "qwen3",
      .output_head = true},
+    {{"phi3-tiny", "the phi3 graph with 2 layers of 96, Q4_0: q, k, v in one, longrope, windows"},
+     FAMILY_TINY,
+     .architecture = "phi3",
+     .body = TERN_FORMAT_Q4_0,
+     .window = 30,
+     .n_rot = 24,
+     .n_ctx_original = 256,
+     .rope_gain = 1.19f},
+    {{"olmo2-tiny", "the olmo2 graph with 2 layers of 96, Q8_0: norms after, of all q and all k"},
+     FAMILY_TINY,
+     .architecture = "olmo2",
+     .body = TERN_FORMAT_Q8_0},
+    {{"minicpm-tiny", "the minicpm graph with 2 layers of 96, Q4_1: factors of rows and logits"},
+     FAMILY_TINY,
+     .architecture = "minicpm",
+     .body = TERN_FORMAT_Q4_1,
+     .embedding_scale = 12.0f,
+     .block_scale = 0.7f,
+     .logit_divisor = 1.5f},
+    {{"mistral-tiny", "llama-tiny in Q8_0 whose layers see 20 positions each"},
+     LLAMA_TINY_BLOCKS,
+     .body = TERN_FORMAT_Q8_0,
+     .embedding = TERN_FORMAT_Q8_0,
+     .window = 20},
+    {{"trilm-tiny", "TriLM with 2 layers of 256: the llama graph in TQ2_0, F16 embeddings"},
+     LLAMA_TINY_SUPERS,
+     .body = TERN_FORMAT_TQ2_0,
+     .embedding = TERN_FORMAT_F16},
+    {{"bitnet-3b-tiny", "1bitLLM's BitNet with 2 layers of 256: SiLU, TQ1_0, F16 embeddings"},
+     TINY_256,
+     .architecture = "bitnet",
+     .rope_base = 10000.0f,
+     .tokens = TERN_SYNTH_LLAMA3,
+     .pre = "llama-bpe",
+     .body = TERN_FORMAT_TQ1_0,
+     .embedding = TERN_FORMAT_F16},
     {{"gemma3-tiny", "the gemma3 graph with 2 layers of 96, Q8_0: windows of 6 in the first"},
      .architecture = "gemma3",
      .tokens = TERN_SYNTH_CHATML,

@@ -21,7 +21,6 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from transformers.integrations.bitnet import pack_weights
 
 TOKENS = [5, 17, 90, 2, 2, 33, 71, 8, 60, 41, 12, 96, 3, 55]
 BOUND = 1e-4
@@ -43,6 +42,12 @@ LLAMA3 = {
     "original_max_position_embeddings": 64,
 }
 LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
+GRANITE = {
+    "embedding_multiplier": 12.0,
+    "residual_multiplier": 0.22,
+    "logits_scaling": 8.0,
+    "attention_multiplier": 0.11,
+}
 BITNET = {"quant_method": "bitnet"}
 AUTO = BITNET | {"linear_class": "autobitlinear"}
 # name: (class, configuration, quantization_config, what weight_scale does)
@@ -56,6 +61,10 @@ CASES = {
     "qwen2": ("Qwen2", {"tie_word_embeddings": False}, None, None),
     "qwen2, tied": ("Qwen2", {"tie_word_embeddings": True}, None, None),
     "qwen3": ("Qwen3", {"head_dim": 64}, None, None),
+    "mistral, windows": ("Mistral", {"sliding_window": 5, "attn_implementation": "eager"}, None, None),
+    "phi3": ("Phi3", {"sliding_window": 6, "pad_token_id": 0, "attn_implementation": "eager"}, None, None),
+    "olmo2": ("Olmo2", {"pad_token_id": 0}, None, None),
+    "granite": ("Granite", GRANITE, None, None),
     "bitnet, masters": (
         "BitNet",
         {"tie_word_embeddings": True},
@@ -84,6 +93,8 @@ def save(folder, kind, config, several):
 
 def pack(path, meaning):
     """Matrices of blocks become two bits a weight, with their scale beside."""
+    from transformers.integrations.bitnet import pack_weights  # which older ones do not have
+
     out = {}
     for name, w in load_file(path).items():
         if not name.endswith("_proj.weight"):
@@ -97,9 +108,9 @@ def pack(path, meaning):
 
 def compare(tern, folder):
     """The largest difference of a logit, in standard deviations."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     with torch.no_grad():
-        expected = model.eval()(torch.tensor([TOKENS])).logits[0].double().numpy()
+        expected = model.float().eval()(torch.tensor([TOKENS])).logits[0].double().numpy()
     gguf, logits = folder / "model.gguf", folder / "logits.f32"
     subprocess.run([tern, "convert", folder, gguf], check=True, capture_output=True)
     ids = ",".join(map(str, TOKENS))
@@ -112,10 +123,14 @@ def compare(tern, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tern", required=True)
-    tern = parser.parse_args().tern
+    parser.add_argument("--only", default="", help="cases that begin so")
+    arguments = parser.parse_args()
+    tern = arguments.tern
     transformers.logging.set_verbosity_error()
     failed = False
     for name, (kind, config, quantization, meaning) in CASES.items():
+        if not name.startswith(arguments.only):
+            continue
         for several in (False, True) if quantization is None else (False,):
             with tempfile.TemporaryDirectory() as at:
                 folder = Path(at)

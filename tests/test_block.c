@@ -42,6 +42,10 @@ static void test_entries(void **state) {
         const bool of_norm = t->kind == TERN_BLOCK_NORM && strstr(t->name, "norm.bias") != NULL;
         assert_int_equal(strstr(t->name, ".bias") != NULL, t->kind == TERN_BLOCK_BIAS || of_norm);
         for (size_t k = 0; k < i; k++) {
+            /* two kinds of norms have one name: an architecture has one kind */
+            if ((t->when & (TERN_HAS_QK_NORMS | TERN_HAS_WIDE_QK_NORMS)) != 0 &&
+                t->when != tensors[k].when)
+                continue;
             assert_string_not_equal(t->name, tensors[k].name);
             assert_string_not_equal(t->hf, tensors[k].hf);
         }

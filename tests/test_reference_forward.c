@@ -24,13 +24,33 @@ typedef struct plain {
     tern_ref_pairing pairing;
     float eps;
     float embedding_scale;
-    uint32_t window;               /* of layers of the second kind */
+    float logit_divisor;
+    double rope_gain;
+    size_t half;                   /* of the dimensions of a head that turn */
+    uint32_t window[2];            /* of layers of the first and the second kind; 0: none */
     uint32_t period;               /* every so many layers one is of the first kind; 1: all */
     double frequency[2][MAX_HALF]; /* of the first and the second kind */
     tern_format kv;
     size_t row_bytes;
     uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS] rows */
 } plain;
+
+/* A number of the architecture's keys, or what stands for a missing one. */
+static float number(const plain *p, const char *suffix, float missing) {
+    char key[96];
+    float value;
+    snprintf(key, sizeof key, "%s.%s", p->info.architecture, suffix);
+    return tern_gguf_f32(p->file.source, key, &value, NULL) == TERN_OK ? value : missing;
+}
+
+/* Longrope's factors for short texts; NULL: the file has none. */
+static const float *rope_factors(const tiny_file *file) {
+    static float factors[MAX_HALF];
+    for (size_t i = 0; i < file->n; i++)
+        if (strcmp(file->tensors[i].name, "rope_factors_short.weight") == 0)
+            return memcpy(factors, file->tensors[i].data, file->tensors[i].bytes);
+    return NULL;
+}
 
 static plain plain_new(const char *preset, const tern_model *model, tern_format kv) {
     const tern_config *config = &model->config;
@@ -45,14 +65,21 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     assert_int_equal(tern_gguf_f32(p.file.source, key, &p.eps, NULL), TERN_OK);
     snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
     assert_int_equal(tern_gguf_f32(p.file.source, key, &base, NULL), TERN_OK);
-    tern_rope_frequencies((double)base, 1.0, NULL, p.info.head_dim, p.frequency[0]);
+    p.half = config->n_rot / 2;
+    tern_rope_frequencies((double)base, 1.0, rope_factors(&p.file), config->n_rot, p.frequency[0]);
+    p.window[0] = config->kinds[0].window;
     if (config->n_kinds > 1) {
-        p.window = config->kinds[1].window;
-        tern_rope_frequencies((double)config->kinds[1].rope_base, 1.0, NULL, p.info.head_dim,
+        p.window[1] = config->kinds[1].window;
+        tern_rope_frequencies((double)config->kinds[1].rope_base, 1.0, NULL, config->n_rot,
                               p.frequency[1]);
     }
-    p.embedding_scale =
-        strcmp(p.info.architecture, "gemma3") == 0 ? sqrtf((float)p.info.n_embd) : 1.0f;
+    p.rope_gain = (double)number(&p, "rope.scaling.attn_factor", 1.0f);
+    p.logit_divisor = number(&p, "logit_scale", 1.0f);
+    const double r = (double)number(&p, "residual_scale", 1.0f); /* the stream is divided by it */
+    p.eps = (float)((double)p.eps / (r * r));
+    p.embedding_scale = strcmp(p.info.architecture, "gemma3") == 0
+                            ? sqrtf((float)p.info.n_embd)
+                            : (float)((double)number(&p, "embedding_scale", 1.0f) / r);
     const size_t rows = (size_t)p.info.n_layer * p.info.n_head_kv * TOKENS;
     p.row_bytes = tiny_cache_row_bytes(kv, p.info.head_dim);
     p.k = calloc(rows, p.row_bytes);
@@ -84,8 +111,31 @@ static const tiny_tensor *find(plain *p, uint32_t layer, const char *name, const
     return NULL;
 }
 
+/* Rows of a matrix that holds several. */
+static const tiny_tensor *rows_of(const tiny_tensor *whole, size_t first, size_t rows) {
+    static tiny_tensor some;
+    const size_t row_bytes = whole->bytes / whole->ne[1];
+    some = *whole;
+    some.ne[1] = rows;
+    some.bytes = rows * row_bytes;
+    some.data += first * row_bytes;
+    return &some;
+}
+
 static const tiny_tensor *tensor(plain *p, uint32_t layer, const char *name) {
+    const size_t dim = p->info.head_dim, q = p->info.n_head * dim, kv = p->info.n_head_kv * dim;
+    const size_t n_ff = p->info.n_ff;
     const tiny_tensor *t = find(p, layer, name, "weight");
+    const tiny_tensor *qkv = find(p, layer, "attn_qkv", "weight");
+    const tiny_tensor *both = find(p, layer, "ffn_up", "weight");
+    if (qkv != NULL && strncmp(name, "attn_", 5) == 0 && name[6] == '\0')
+        return name[5] == 'q'   ? rows_of(qkv, 0, q)
+               : name[5] == 'k' ? rows_of(qkv, q, kv)
+                                : rows_of(qkv, q + kv, kv);
+    if (both != NULL && both->ne[1] == 2 * n_ff && strncmp(name, "ffn_", 4) == 0 && t != NULL)
+        return strcmp(name, "ffn_up") == 0 ? rows_of(both, n_ff, n_ff) : t;
+    if (t == NULL && strcmp(name, "ffn_gate") == 0)
+        return rows_of(both, 0, n_ff);
     if (t == NULL)
         check_fail("blk.%u.%s.weight is missing", layer, name);
     return t;
@@ -146,11 +196,12 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
     const size_t group = p->info.n_head / p->info.n_head_kv;
     float c[MAX_HALF];
     float s[MAX_HALF];
-    tern_rope_angles(p->frequency[(layer + 1) % p->period != 0], 1.0, dim / 2, position, c, s);
+    const size_t kind = (layer + 1) % p->period != 0;
+    tern_rope_angles(p->frequency[kind], p->rope_gain, p->half, position, c, s);
     for (size_t h = 0; h < p->info.n_head; h++)
-        tern_ref_rope(p->pairing, q + h * dim, c, s, dim / 2);
+        tern_ref_rope(p->pairing, q + h * dim, c, s, p->half);
     for (size_t h = 0; h < p->info.n_head_kv; h++) {
-        tern_ref_rope(p->pairing, k + h * dim, c, s, dim / 2);
+        tern_ref_rope(p->pairing, k + h * dim, c, s, p->half);
         tern_ref_store(p->kv, k + h * dim, dim, cached(p, p->k, layer, h, position));
         tern_ref_store(p->kv, v + h * dim, dim, cached(p, p->v, layer, h, position));
         const tern_attend_args args = {
@@ -160,7 +211,7 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
             .v = cached(p, p->v, layer, h, 0),
             .page_stride = TERN_ATTEND_CHUNK * p->row_bytes,
             .scale = 1.0f / sqrtf((float)dim),
-            .window = (layer + 1) % p->period != 0 ? p->window : 0};
+            .window = p->window[kind]};
         tern_ref_attend(p->kv, &args, out + h * group * dim, group * dim);
     }
 }
@@ -176,8 +227,10 @@ static void project(plain *p, uint32_t n, const char *name, const char *norm, co
         memcpy(values, bias->data, bias->bytes);
         tern_ref_add(y, values, n_heads * dim);
     }
-    for (size_t h = 0; norm != NULL && h < n_heads; h++)
-        normalize(p, find(p, n, norm, "weight"), y + h * dim, dim, y + h * dim);
+    const tiny_tensor *gains = norm != NULL ? find(p, n, norm, "weight") : NULL;
+    const size_t width = gains != NULL ? gains->ne[0] : dim; /* of a head, or of all */
+    for (size_t at = 0; gains != NULL && at < n_heads * dim; at += width)
+        normalize(p, gains, y + at, width, y + at);
 }
 
 static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
@@ -216,7 +269,11 @@ static void run_token(plain *p, const tiny_tensor *head, int32_t token, size_t p
         x[i] *= p->embedding_scale;
     for (uint32_t n = 0; n < p->info.n_layer; n++)
         run_layer(p, n, position, x);
-    normalize(p, tiny_find(&p->file, "output_norm.weight"), x, p->info.n_embd, norm);
+    float gains[MAX_WIDTH];
+    memcpy(gains, tiny_find(&p->file, "output_norm.weight")->data, p->info.n_embd * sizeof *gains);
+    for (uint32_t i = 0; i < p->info.n_embd; i++)
+        gains[i] /= p->logit_divisor;
+    tern_ref_rmsnorm(x, gains, p->info.n_embd, p->eps, norm);
     multiply(head, norm, logits);
 }
 

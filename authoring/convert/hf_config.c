@@ -80,12 +80,17 @@ static void refuse_value(reading *r, tern_status status, const char *key, const 
 
 /* ---- parts of the file ----------------------------------------------------------------------- */
 
-static const tern_arch *find_class(const tern_json_value *name) {
+/* *windowed: the class has windows, which a config may say. */
+static const tern_arch *find_class(const tern_json_value *name, bool *windowed) {
     size_t n;
     const tern_arch *archs = tern_archs(&n);
     for (size_t i = 0; i < n; i++)
-        if (archs[i].hf_class != NULL && tern_json_is_string(name, archs[i].hf_class))
-            return &archs[i];
+        for (int k = 0; k < 2; k++) {
+            const char *class = k == 0 ? archs[i].hf_class : archs[i].hf_other;
+            *windowed = archs[i].may_window && (k == 1 || archs[i].hf_other == NULL);
+            if (class != NULL && tern_json_is_string(name, class))
+                return &archs[i];
+        }
     return NULL;
 }
 
@@ -94,17 +99,17 @@ static void refuse_class(reading *r, const tern_json_value *name) {
     const char *comma = "";
     size_t n, used = strlen(why);
     const tern_arch *archs = tern_archs(&n);
-    for (size_t i = 0; i < n && used < sizeof why; i++) {
-        if (archs[i].hf_class != NULL) {
-            used +=
-                (size_t)snprintf(why + used, sizeof why - used, "%s%s", comma, archs[i].hf_class);
+    for (size_t i = 0; i < 2 * n && used < sizeof why; i++) {
+        const char *class = i % 2 == 0 ? archs[i / 2].hf_class : archs[i / 2].hf_other;
+        if (class != NULL) {
+            used += (size_t)snprintf(why + used, sizeof why - used, "%s%s", comma, class);
             comma = ", ";
         }
     }
     refuse_value(r, TERN_ERR_ARCH, "architectures", name, why);
 }
 
-static const tern_arch *read_architecture(reading *r) {
+static const tern_arch *read_architecture(reading *r, bool *windowed) {
     const tern_json_value *list = tern_json_get(r->root, "architectures");
     const tern_json_value *name = list;
     if (list == NULL) {
@@ -113,7 +118,7 @@ static const tern_arch *read_architecture(reading *r) {
     }
     if (list->type == TERN_JSON_ARRAY && list->count == 1) {
         name = list + 1;
-        const tern_arch *arch = find_class(name);
+        const tern_arch *arch = find_class(name, windowed);
         if (arch != NULL)
             return arch;
     }
@@ -191,6 +196,49 @@ static void read_rope(reading *r, hf_config *c) {
     }
 }
 
+static bool has_key(const reading *r, const char *key) {
+    return tern_json_get(r->root, key) != NULL;
+}
+
+/*
+ * What embeddings and blocks are multiplied by, and logits divided by: under Granite's names, or
+ * under MiniCPM's, where blocks have scale_depth / sqrt(layers), and logits the width beside the
+ * base's. A key that is not there leaves a factor of 1 out, and says nothing else.
+ */
+static void read_factors(reading *r, hf_config *c) {
+    const bool minicpm = has_key(r, "scale_emb") || has_key(r, "scale_depth");
+    c->embedding_scale = c->block_scale = c->logit_divisor = 1.0f;
+    if (!c->arch->own_factors)
+        return;
+    if (minicpm) {
+        c->embedding_scale = (float)read_real(r, r->root, "scale_emb", (double)NAN);
+        c->block_scale =
+            (float)(read_real(r, r->root, "scale_depth", (double)NAN) / sqrt((double)c->n_layer));
+        c->logit_divisor =
+            (float)(c->n_embd / read_real(r, r->root, "dim_model_base", (double)NAN));
+    } else {
+        c->embedding_scale = (float)read_real(r, r->root, "embedding_multiplier", (double)NAN);
+        c->block_scale = (float)read_real(r, r->root, "residual_multiplier", (double)NAN);
+        c->logit_divisor = (float)read_real(r, r->root, "logits_scaling", (double)NAN);
+        c->attention_scale = (float)read_real(r, r->root, "attention_multiplier", (double)NAN);
+    }
+    if (!(c->embedding_scale > 0.0f && c->block_scale > 0.0f && c->logit_divisor > 0.0f &&
+          isfinite(c->logit_divisor)))
+        fail_key(r, TERN_ERR_KEY_RANGE, minicpm ? "scale_emb" : "embedding_multiplier",
+                 "and the other factors must be above 0");
+}
+
+/* A window that hides anything, where the class has windows. */
+static void read_window(reading *r, hf_config *c) {
+    const tern_json_value *v = tern_json_get(r->root, "sliding_window");
+    const tern_json_value *used = tern_json_get(r->root, "use_sliding_window");
+    if (!c->windowed || v == NULL || v->type == TERN_JSON_NULL ||
+        (used != NULL && used->type == TERN_JSON_FALSE))
+        return;
+    const uint32_t window = read_count(r, "sliding_window", 0);
+    c->window = window < c->n_ctx ? window : 0;
+}
+
 /* Whether weight_scale multiplies or divides is said by the class of the layers. */
 static void read_quantization(reading *r, hf_config *c) {
     const tern_json_value *q = tern_json_get(r->root, "quantization_config");
@@ -240,15 +288,17 @@ tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) 
     if (status != TERN_OK)
         return status;
     reading r = {.path = path, .root = json.values, .err = err};
-    c.arch = read_architecture(&r);
+    c.arch = read_architecture(&r, &c.windowed);
     if (c.arch != NULL) {
         read_graph(&r, &c);
         read_sizes(&r, &c);
         read_rope(&r, &c);
+        read_factors(&r, &c);
+        read_window(&r, &c);
         read_quantization(&r, &c);
     }
     if (r.status == TERN_OK)
-        r.status = hf_keys_check(path, json.values, c.n_ctx, c.unknown, sizeof c.unknown, err);
+        r.status = hf_keys_check(path, json.values, &c, c.unknown, sizeof c.unknown, err);
     tern_json_free(&json);
     if (r.status == TERN_OK)
         *out = c;

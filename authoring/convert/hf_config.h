@@ -30,9 +30,13 @@ typedef struct hf_config {
     bool must_tie;         /* because the architecture knows no other; the folder does not say so */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     float norm_eps, rope_base;
-    float rope_linear;       /* factor of linear scaling; 1: none */
-    tern_rope_llama3 llama3; /* factor 0: none */
-    tern_rope_yarn yarn;     /* factor 0: none */
+    float embedding_scale, block_scale, logit_divisor; /* of architectures with such factors */
+    float attention_scale;                             /* of scores; 0: the usual one */
+    bool windowed;                                     /* the class has windows */
+    uint32_t window;                                   /* that all layers see; 0: none */
+    float rope_linear;                                 /* factor of linear scaling; 1: none */
+    tern_rope_llama3 llama3;                           /* factor 0: none */
+    tern_rope_yarn yarn;                               /* factor 0: none */
     hf_weights weights;
     hf_scale scale;
     char unknown[400]; /* keys that tern has not heard of, with commas; "": none */

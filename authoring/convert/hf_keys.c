@@ -108,6 +108,9 @@ static const struct rule {
     {"logit_scale", ONE},
     {"logits_scaling", ONE},
     {"embedding_multiplier", ONE},
+    {"scale_emb", ONE},
+    {"scale_depth", NULL_ONLY},
+    {"dim_model_base", NULL_ONLY},
     {"residual_multiplier", ONE},
     {"attention_multiplier", NULL_ONLY},
     {"query_pre_attn_scalar", NULL_ONLY},
@@ -189,7 +192,20 @@ static tern_status refuse(const char *path, const tern_json_value *key, const te
                                                   : "is set");
 }
 
-tern_status hf_keys_check(const char *path, const tern_json_value *root, uint32_t n_ctx,
+/* Keys that hf_config.c reads for architectures that have what they say. */
+static bool is_read(const hf_config *c, const char *name) {
+    static const char *const factors[] = {
+        "logits_scaling", "embedding_multiplier", "residual_multiplier", "attention_multiplier",
+        "scale_emb",      "scale_depth",          "dim_model_base"};
+    if (c->windowed && strcmp(name, "sliding_window") == 0)
+        return true;
+    for (size_t i = 0; c->arch->own_factors && i < sizeof factors / sizeof *factors; i++)
+        if (strcmp(name, factors[i]) == 0)
+            return true;
+    return false;
+}
+
+tern_status hf_keys_check(const char *path, const tern_json_value *root, const hf_config *c,
                           char *unknown, size_t size, tern_error *err) {
     size_t used = 0;
     unknown[0] = '\0';
@@ -198,7 +214,7 @@ tern_status hf_keys_check(const char *path, const tern_json_value *root, uint32_
         const tern_json_value *key = root + i, *v = key + 1;
         const struct rule *rule = find_rule(key);
         i += 1 + v->size;
-        if (rule != NULL && !is_neutral(rule->value, v, root, n_ctx))
+        if (rule != NULL && !is_read(c, rule->name) && !is_neutral(rule->value, v, root, c->n_ctx))
             return refuse(path, key, v, err);
         if (rule == NULL && used + key->text.size + 3 < size) {
             used += (size_t)snprintf(unknown + used, size - used, "%s%.*s", used > 0 ? ", " : "",

@@ -7,15 +7,16 @@
  * each is read, makes no difference, or is refused; others are named (docs/converting.md).
  */
 
+#include "authoring/convert/hf_config.h"
 #include "base/json.h"
 
 /*
- * Checks the members of `root`, the object of the file `path`, of a model for n_ctx positions.
- * Names of keys that are not known go to `unknown`, separated by commas, as many as fit.
- * TERN_ERR_CONFIG: a key asks for what is not done.
+ * Checks the members of `root`, the object of the file `path`, of a model of which `c` has what
+ * hf_config.c read. Names of keys that are not known go to `unknown`, separated by commas, as many
+ * as fit. TERN_ERR_CONFIG: a key asks for what is not done.
  */
 TERN_MUST_CHECK tern_status hf_keys_check(const char *path, const tern_json_value *root,
-                                          uint32_t n_ctx, char *unknown, size_t size,
+                                          const hf_config *c, char *unknown, size_t size,
                                           tern_error *err);
 
 #endif

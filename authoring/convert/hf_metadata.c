@@ -50,6 +50,15 @@ void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
     put_u32(&k, "attention.key_length", c->head_dim);
     put_u32(&k, "attention.value_length", c->head_dim);
     put_f32(&k, "attention.layer_norm_rms_epsilon", c->norm_eps);
+    if (c->attention_scale > 0.0f)
+        put_f32(&k, "attention.scale", c->attention_scale);
+    if (c->window > 0)
+        put_u32(&k, "attention.sliding_window", c->window);
+    if (c->arch->own_factors) {
+        put_f32(&k, "embedding_scale", c->embedding_scale);
+        put_f32(&k, "residual_scale", c->block_scale);
+        put_f32(&k, "logit_scale", c->logit_divisor);
+    }
     tern_gguf_put_u32(w, "general.file_type", file_type);
     tern_gguf_put_u32(w, "general.quantization_version", 2);
 }

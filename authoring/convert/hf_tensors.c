@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/model/block.h"
+#include "runtime/model/joined.h"
 #include "runtime/model/rope.h"
 #include "runtime/model/rope_scaling.h"
 
@@ -158,6 +159,23 @@ static const safetensors_tensor *find_in_layer(const adding *a, uint32_t layer, 
     return hf_files_find(a->files, text);
 }
 
+/* Several matrices as one, in folder and file. */
+static tern_status add_joined(adding *a, uint32_t layer, const tern_block_tensor *t,
+                              const tern_joined *joined, const tern_block_sizes *sizes) {
+    char name[CONVERT_NAME_BYTES];
+    const wanted w = {.name = name,
+                      .rows = (size_t)tern_joined_rows(joined, sizes),
+                      .cols = tern_block_length(sizes, t->columns),
+                      .ternary = true};
+    const safetensors_tensor *from = find_in_layer(a, layer, joined->hf);
+    if (from == NULL) {
+        (void)snprintf(name, sizeof name, "model.layers.%" PRIu32 ".%s", layer, joined->hf);
+        return missing(a, name);
+    }
+    (void)snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, joined->name);
+    return add_tensor(a, from, &w);
+}
+
 static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_tensor *t) {
     const tern_block_sizes sizes = {.n_embd = a->c->n_embd,
                                     .n_ff = a->c->n_ff,
@@ -171,7 +189,10 @@ static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_
                       .vector = t->kind != TERN_BLOCK_MATRIX,
                       .ternary = t->kind == TERN_BLOCK_MATRIX,
                       .turned = t->turned};
+    const tern_joined *joined = tern_joined_of(a->c->arch, t);
     const safetensors_tensor *from = find_in_layer(a, layer, t->hf);
+    if (from == NULL && joined != NULL)
+        return tern_joined_begins(joined, t) ? add_joined(a, layer, t, joined, &sizes) : TERN_OK;
     if (from == NULL && t->hf_older != NULL)
         from = find_in_layer(a, layer, t->hf_older);
     if (from == NULL && t->kind == TERN_BLOCK_BIAS)

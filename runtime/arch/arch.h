@@ -26,6 +26,7 @@ typedef enum tern_block_option {
     TERN_HAS_FFN_NORM = 1 << 7,       /* norm before the feed-forward part */
     TERN_HAS_SUM_NORMS = 1 << 9,      /* LayerNorm of the stream after each half was added */
     TERN_HAS_OTHER_BIASES = 1 << 10,  /* the other matrices may have biases, too */
+    TERN_HAS_WIDE_QK_NORMS = 1 << 8,  /* norm of all heads of q, and of k, as one vector */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
@@ -69,11 +70,16 @@ typedef struct tern_arch_second_kind {
 typedef struct tern_arch {
     const char *name;      /* general.architecture */
     const char *hf_class;  /* "architectures" of a Hugging Face config.json; NULL: not converted */
+    const char *hf_other;  /* a second class, the same graph with windows; NULL: none */
     tern_op gate;          /* of the feed-forward part: TERN_OP_GATE_..., unless the file has one */
     tern_op rope;          /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
     unsigned has;          /* bits of tern_block_option */
     bool embedding_head;   /* the head is token_embd even if the file has output.weight */
     bool scaled_embedding; /* rows of the embedding are multiplied by sqrt(n_embd) */
+    bool own_factors; /* files say by what rows of the embedding and what blocks add are multiplied,
+                         and by what logits are divided */
+    bool may_window;  /* files may say a window, which all layers see */
+    bool joined;      /* q, k and v may lie in one matrix, attn_qkv, gate and up in ffn_up */
     uint32_t width_scaled; /* models of so many layers scale scores by 1 / sqrt(n_embd / n_head),
                               not by 1 / sqrt(head_dim); 0: none */
     bool ungated;          /* the feed-forward part is down(act(up(x))) */

@@ -45,8 +45,6 @@ static const missing table[] = {
     {"hunyuan-moe", "experts"},
     {"deepseek*", "experts or latent attention"},
     {"minicpm3", "latent attention"},
-    {"minicpm", "factors of embeddings, blocks and logits"},
-    {"granite", "factors of embeddings, blocks and logits"},
     {"gemma", "this older form of Gemma"},
     {"gemma2", "soft bounds of attention and logits"},
     {"gemma3n", "several residual streams"},
@@ -59,14 +57,12 @@ static const missing table[] = {
     {"mpt", "a bias by distance"},
     {"falcon", "LayerNorm and parallel attention"},
     {"phi2", "LayerNorm and parallel attention"},
-    {"phi3", "matrices of q, k and v in one"},
     {"chatglm", "matrices of q, k and v in one"},
     {"glm4", "matrices of gate and up in one"},
     {"stablelm", "LayerNorm"},
     {"starcoder*", "LayerNorm"},
     {"command-r", "LayerNorm and parallel attention"},
     {"cohere2", "LayerNorm and parallel attention"},
-    {"olmo2", "norms over the width of all heads"},
     {"smollm3", "layers without rope"},
 };
 

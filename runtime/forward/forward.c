@@ -298,25 +298,31 @@ static tern_device_rows head_rows(const pass *p, const heads *h) {
                               .rows = count_of(h->rows) * h->count};
 }
 
-/* Heads normed if the block does that, then turned by the positions of their rows, as layers of
- * this kind do. */
-static void turn(pass *p, const heads *h, const float *g) {
+/* Heads normed, each for itself or all of a row together, if the block does that, then turned by
+ * the positions of their rows, as layers of this kind do. */
+static void turn(pass *p, const heads *h, const float *each, const float *all) {
     const tern_config *c = p->config;
     const size_t half = c->n_rot / 2;
     const size_t angles = p->weights->layers[p->layer].kind * p->batch->n + h->rows.begin;
-    const tern_device_rows x = head_rows(p, h);
+    const size_t width = h->count * c->head_dim, group = each != NULL ? h->count : 1;
+    const tern_device_rows x = each != NULL
+                                   ? head_rows(p, h)
+                                   : (tern_device_rows){.data = h->x + h->rows.begin * width,
+                                                        .stride = width,
+                                                        .n = width,
+                                                        .rows = count_of(h->rows)};
     const tern_device_rope rope = {.op = c->arch->rope,
                                    .x = x.data,
-                                   .stride = h->count * c->head_dim,
+                                   .stride = width,
                                    .c = p->s->cosine + angles * half,
                                    .s = p->s->sine + angles * half,
                                    .half = half,
                                    .heads = h->count,
                                    .tokens = count_of(h->rows),
                                    .dim = c->head_dim};
-    if (g != NULL) {
-        watch_squares(p, &x, h->count, h->rows.begin, TERN_OVERFLOW_QUERY);
-        RUN(p, rmsnorm, &x, g, c->norm_eps, &x);
+    if (each != NULL || all != NULL) {
+        watch_squares(p, &x, group, h->rows.begin, TERN_OVERFLOW_QUERY);
+        RUN(p, rmsnorm, &x, each != NULL ? each : all, c->norm_eps, &x);
     }
     if (!c->arch->encodes)
         RUN(p, rope, &rope);
@@ -355,10 +361,10 @@ static void rotate_and_store(pass *p) {
     const heads k = {p->s->k, c->n_head_kv, all}, v = {p->s->v, c->n_head_kv, all};
     if (count_of(p->rows) > 0) {
         const tern_device_rows x = head_rows(p, &q);
-        turn(p, &q, l->q_norm);
+        turn(p, &q, l->q_norm, l->q_wide);
         watch_below(p, &x, q.count, p->rows.begin, INFINITY, TERN_OVERFLOW_QUERY);
     }
-    turn(p, &k, l->k_norm);
+    turn(p, &k, l->k_norm, l->k_wide);
     store(p, &k, false);
     store(p, &v, true);
 }

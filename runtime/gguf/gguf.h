@@ -37,6 +37,22 @@ TERN_MUST_CHECK tern_status tern_gguf_parse(const void *bytes, size_t size, cons
 TERN_MUST_CHECK tern_status tern_gguf_join(tern_gguf **parts, size_t n, tern_gguf **out,
                                            tern_error *err);
 
+/* Some rows of a matrix under a name of their own. */
+typedef struct tern_gguf_rows {
+    const tern_gguf_tensor *of; /* of the file; two dimensions, each row a run of bytes */
+    tern_span name;             /* lives as long as the file */
+    uint64_t first, n;          /* rows; n >= 1, first + n at most those there are */
+} tern_gguf_rows;
+
+/*
+ * Puts n pieces in the place of the tensors that they are rows of, which lie in the file's order,
+ * pieces of one side by side. `names` is memory in which their names lie; the file frees it, also
+ * when it fails. Pointers to the file's tensors mean nothing afterwards. TERN_ERR_NOMEM,
+ * TERN_ERR_TENSOR_DUPLICATE.
+ */
+TERN_MUST_CHECK tern_status tern_gguf_divide(tern_gguf *file, const tern_gguf_rows *pieces,
+                                             size_t n, char *names, tern_error *err);
+
 /* tern_file_map_stamp of all parts; false for parsed bytes. */
 bool tern_gguf_stamp(const tern_gguf *file, tern_hash64 *hash, int64_t *newest);
 

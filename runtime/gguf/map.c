@@ -126,6 +126,7 @@ void tern_gguf_close(tern_gguf **file) {
     free(f->by_key);
     free(f->by_name);
     free(f->text);
+    free(f->pieces);
     tern_dedup_store_free(&f->dedup);
     free(f->name);
     free(f);

@@ -22,7 +22,8 @@ typedef struct tern_layer {
     const float *attn_sum_norm, *attn_sum_bias; /* [n_embd] of LayerNorm, or NULL */
     const float *ffn_sum_norm, *ffn_sum_bias;   /* likewise */
     tern_linear q;                              /* n_embd -> n_head * head_dim */
-    const float *q_norm, *k_norm;               /* [head_dim], or NULL */
+    const float *q_norm, *k_norm;               /* of each head [head_dim], or NULL */
+    const float *q_wide, *k_wide;               /* of all heads: as long as q and k, or NULL */
     tern_linear k, v;                           /* n_embd -> n_head_kv * head_dim */
     tern_linear o;                              /* n_head * head_dim -> n_embd */
     tern_linear gate, up; /* n_embd -> n_ff; no gate, without a tensor, where none is */

@@ -230,12 +230,22 @@ static tern_status read_windows(const tern_gguf *file, tern_config *c, tern_erro
     return TERN_OK;
 }
 
+/* A window that all layers see, where the file says one that hides anything. */
+static tern_status read_window(const tern_gguf *file, tern_config *c, tern_error *err) {
+    uint32_t window;
+    const tern_status status = tern_config_u32(file, c->arch, "attention.sliding_window", c->n_ctx,
+                                               0, UINT32_MAX, &window, err);
+    if (status == TERN_OK && window < c->n_ctx)
+        c->kinds[0].window = window;
+    return status;
+}
+
 tern_status tern_config_kinds(const tern_gguf *file, tern_config *c, tern_error *err) {
     const tern_arch_second_kind *second = c->arch->second;
     c->n_kinds = 1;
     c->period = 1;
     if (second == NULL)
-        return TERN_OK;
+        return c->arch->may_window ? read_window(file, c, err) : TERN_OK;
     c->kinds[c->n_kinds++] = second->kind;
     c->period = second->period;
     return second->windowed ? read_windows(file, c, err) : TERN_OK;
@@ -270,10 +280,10 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
         (status = read_attention_scale(file, &c, err)) ||
         (status = read_activation(file, &c, err)) ||
         (status = tern_config_rope_scaling(file, &c, err)) ||
-        (status = tern_config_kinds(file, &c, err)) || (status = read_vocabulary(file, &c, err)) ||
-        (status = tern_config_pooling(file, &c, err)))
+        (status = tern_config_kinds(file, &c, err)) ||
+        (status = tern_config_factors(file, &c, err)) ||
+        (status = read_vocabulary(file, &c, err)) || (status = tern_config_pooling(file, &c, err)))
         return status;
-    c.embedding_scale = c.arch->scaled_embedding ? sqrtf((float)c.n_embd) : 1.0f;
     *out = c;
     return TERN_OK;
 }

@@ -25,9 +25,12 @@ typedef struct tern_config {
     uint32_t head_dim;
     uint32_t n_rot; /* leading dimensions of a head that RoPE turns; even */
     uint32_t n_vocab;
-    uint32_t n_types; /* kinds of tokens of an encoder */
-    uint32_t n_ctx;   /* trained for */
-    float norm_eps;
+    uint32_t n_types;    /* kinds of tokens of an encoder */
+    uint32_t n_ctx;      /* trained for */
+    float norm_eps;      /* of the stream as it is kept, see block_scale */
+    float block_scale;   /* multiplies what a block adds. The residual stream is kept divided by it,
+                            so embedding_scale has 1 / it and norm_eps 1 / its square as a factor */
+    float logit_divisor; /* of logits; the gains of the output norm are divided by it instead */
     float attention_scale; /* multiplies q . k: 1 / sqrt(head_dim) unless the file has its own */
     tern_op gate;          /* the architecture's activation, or the file's */
     float embedding_scale; /* multiplies rows of the embedding */
@@ -61,13 +64,20 @@ TERN_MUST_CHECK tern_status tern_config_read(const tern_gguf *file, tern_config 
 TERN_MUST_CHECK tern_status tern_config_kinds(const tern_gguf *file, tern_config *c,
                                               tern_error *err);
 
+/*
+ * What the file says of factors, where the architecture has them: embedding_scale, block_scale,
+ * logit_divisor, and norm_eps for a stream that is divided; config_factors.c. TERN_ERR_KEY_*.
+ */
+TERN_MUST_CHECK tern_status tern_config_factors(const tern_gguf *file, tern_config *c,
+                                                tern_error *err);
+
 /* The index of a layer's kind. */
 uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer);
 
 /*
  * The rotation frequencies of a kind of layers, *out [n_rot / 2] radians per position, to be freed:
- * those of its base, divided by the factors of rope_freqs.weight where the file has them, stretched
- * as the kind says.
+ * those of its base, divided by the factors of rope_freqs.weight or rope_factors_short.weight
+ * where the file has them, stretched as the kind says.
  * TERN_ERR_NOMEM, TERN_ERR_TENSOR_SHAPE, TERN_ERR_TENSOR_DATA.
  */
 TERN_MUST_CHECK tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c,

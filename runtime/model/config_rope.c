@@ -67,6 +67,37 @@ static tern_status read_gain(const tern_gguf *file, tern_config *c, tern_error *
     return TERN_OK;
 }
 
+static bool has_tensor(const tern_gguf *file, const char *name) {
+    return tern_gguf_find_tensor(file, name) != NULL;
+}
+
+static const char short_factors[] = "rope_factors_short.weight";
+static const char long_factors[] = "rope_factors_long.weight";
+
+/*
+ * Longrope has factors of angles for texts of at most as many positions as the model was trained
+ * for first, and others for longer ones. Which a text would get changes with its length, and with
+ * it the keys of all positions before. So a model has the context of the short factors.
+ */
+static tern_status read_longrope(const tern_gguf *file, tern_config *c, tern_error *err) {
+    uint32_t original;
+    float factor;
+    if (!has_tensor(file, short_factors) || !has_tensor(file, long_factors) ||
+        has_tensor(file, "rope_freqs.weight") || c->kinds[0].rope_scale != 1.0f ||
+        c->kinds[0].yarn.factor > 0.0f)
+        return tern_fail(err, TERN_ERR_CONFIG,
+                         "%s: longrope needs tensors %s and %s, and no other scaling",
+                         tern_gguf_name(file), short_factors, long_factors);
+    const tern_status status =
+        tern_config_u32(file, c->arch, "rope.scaling.original_context_length", c->n_ctx, 1,
+                        1u << 24, &original, err);
+    if (status != TERN_OK || original >= c->n_ctx)
+        return status;
+    c->n_ctx = original;
+    return tern_config_f32(file, c->arch, "rope.scaling.attn_factor", 0.0f, 1e-3f, 1e3f, &factor,
+                           err); /* must be there: it follows from the context of the long ones */
+}
+
 /* A factor of 1 is no scaling, whatever its type. */
 tern_status tern_config_rope_scaling(const tern_gguf *file, tern_config *c, tern_error *err) {
     tern_span type;
@@ -81,10 +112,13 @@ tern_status tern_config_rope_scaling(const tern_gguf *file, tern_config *c, tern
         c->kinds[0].rope_scale = 1.0f / factor;
     else if (factor != 1.0f && tern_span_is(type, "yarn"))
         status = read_yarn(file, c, factor, err);
-    else if (factor != 1.0f && !tern_span_is(type, "none"))
+    else if (factor != 1.0f && !tern_span_is(type, "none") && !tern_span_is(type, "longrope"))
         return tern_fail(err, TERN_ERR_CONFIG,
-                         "%s: rope scaling '%.*s' is not supported (none, linear, yarn)",
+                         "%s: rope scaling '%.*s' is not supported (none, linear, yarn, longrope)",
                          tern_gguf_name(file), TERN_SPAN_SHOWN(type));
+    if (status == TERN_OK && (tern_span_is(type, "longrope") || has_tensor(file, short_factors) ||
+                              has_tensor(file, long_factors)))
+        status = read_longrope(file, c, err);
     return status == TERN_OK ? read_gain(file, c, err) : status;
 }
 
@@ -92,14 +126,14 @@ tern_status tern_config_rope_scaling(const tern_gguf *file, tern_config *c, tern
 
 /* Copies the factors, since a file may be aligned to less than a float. NULL where it has none. */
 static tern_status read_factors(const tern_gguf *file, size_t half, float **out, tern_error *err) {
-    const tern_gguf_tensor *t = tern_gguf_find_tensor(file, "rope_freqs.weight");
+    const char *name = has_tensor(file, short_factors) ? short_factors : "rope_freqs.weight";
+    const tern_gguf_tensor *t = tern_gguf_find_tensor(file, name);
     *out = NULL;
     if (t == NULL)
         return TERN_OK;
     if (t->type != 0 || t->n_dims != 1 || t->ne[0] != half)
-        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
-                         "%s: tensor rope_freqs.weight must be %zu values of type f32",
-                         tern_gguf_name(file), half);
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "%s: tensor %s must be %zu values of type f32",
+                         tern_gguf_name(file), name, half);
     float *factors = malloc(half * sizeof *factors);
     if (factors == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation factors", half);
@@ -108,9 +142,8 @@ static tern_status read_factors(const tern_gguf *file, size_t half, float **out,
         if (!(factors[i] > 1e-6f && factors[i] < 1e6f)) {
             const double wrong = (double)factors[i];
             free(factors);
-            return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                             "%s: tensor rope_freqs.weight: element %zu is %g",
-                             tern_gguf_name(file), i, wrong);
+            return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s: element %zu is %g",
+                             tern_gguf_name(file), name, i, wrong);
         }
     *out = factors;
     return TERN_OK;

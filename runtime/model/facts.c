@@ -75,6 +75,7 @@ static void tell_norms(listing *l) {
     } places[] = {
         {TERN_HAS_ATTN_NORM, "before attention"},
         {TERN_HAS_QK_NORMS, "of heads of q and k"},
+        {TERN_HAS_WIDE_QK_NORMS, "of q and k"},
         {TERN_HAS_ATTN_SUB_NORM, "of attended heads"},
         {TERN_HAS_ATTN_POST_NORM, "after attention"},
         {TERN_HAS_FFN_NORM, "before feed-forward"},
@@ -82,6 +83,7 @@ static void tell_norms(listing *l) {
         {TERN_HAS_FFN_POST_NORM, "after feed-forward"},
         {TERN_HAS_SUM_NORMS, "LayerNorm of the sums"},
     };
+    const double r = (double)l->m->config.block_scale; /* of a stream that is kept divided by it */
     char text[sizeof l->facts->text] = "";
     size_t used = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -91,7 +93,7 @@ static void tell_norms(listing *l) {
     TELL(l, "norms", of_arch, "%s", text);
     TELL(l, "norm epsilon",
          l->m->config.arch->encodes ? of_file : source_of(l->m, "attention.layer_norm_rms_epsilon"),
-         "%g", (double)l->m->config.norm_eps);
+         "%g", (double)l->m->config.norm_eps * r * r);
 }
 
 static void tell_scaling(listing *l) {
@@ -100,6 +102,9 @@ static void tell_scaling(listing *l) {
                       has_key(l->m, "rope.scale_linear");
     if (tern_gguf_find_tensor(l->m->file, "rope_freqs.weight") != NULL)
         TELL(l, "rope factors", of_file, "tensor rope_freqs.weight");
+    if (tern_gguf_find_tensor(l->m->file, "rope_factors_short.weight") != NULL)
+        TELL(l, "rope factors", of_file, "longrope's short ones, for up to %u positions, gain %.6g",
+             l->m->config.n_ctx, kind->rope_gain);
     if (kind->yarn.factor > 0.0f)
         TELL(l, "rope scaling", of_file, "yarn, factor %g of %g positions, gain %.6g",
              (double)kind->yarn.factor, (double)kind->yarn.original, kind->rope_gain);
@@ -126,6 +131,8 @@ static void tell_rope(listing *l) {
 static void tell_windows(listing *l) {
     const tern_config *c = &l->m->config;
     const tern_arch_second_kind *second = c->arch->second;
+    if (c->kinds[0].window > 0)
+        TELL(l, "windows", of_file, "%u positions, in all layers", c->kinds[0].window);
     if (second == NULL)
         return;
     TELL(l, "windows", of_file, "%u positions, in all but every %u-th layer", c->kinds[1].window,
@@ -138,6 +145,12 @@ static void tell_scales(listing *l) {
     const tern_config *c = &l->m->config;
     if (c->arch->scaled_embedding)
         TELL(l, "embedding times", of_arch, "%g", (double)c->embedding_scale);
+    if (c->arch->own_factors) {
+        TELL(l, "embedding times", of_file, "%g",
+             (double)c->embedding_scale * (double)c->block_scale);
+        TELL(l, "blocks times", of_file, "%g", (double)c->block_scale);
+        TELL(l, "logits divided by", of_file, "%g", (double)c->logit_divisor);
+    }
     TELL(l, "scores times",
          has_key(l->m, "attention.scale")      ? of_file
          : c->arch->width_scaled == c->n_layer ? of_guess

@@ -9,6 +9,7 @@
 
 #include "base/metrics.h"
 #include "dispatch/select.h"
+#include "runtime/model/joined.h"
 #include "runtime/model/model_image.h"
 #include "runtime/model/model_replicas.h"
 #include "runtime/model/strict.h"
@@ -58,7 +59,7 @@ static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, 
         const tern_status status =
             t->kind == TERN_BLOCK_MATRIX
                 ? load_matrix(l, name, rows, cols, tern_layer_matrix(out, t), err)
-                : tern_load_vector(l, name, cols, t->kind == TERN_BLOCK_BIAS,
+                : tern_load_vector(l, name, cols, t->kind == TERN_BLOCK_BIAS, 1.0f,
                                    tern_layer_vector(out, t), err);
         if (status != TERN_OK)
             return status;
@@ -95,9 +96,9 @@ static tern_status load_encoder(tern_loader *l, tern_model *m, tern_error *err) 
         (s = tern_load_embedding(l, "token_types.weight", c->n_types, c->n_embd, &w->types, err)) ||
         (s = tern_loader_check_unpacked(l, "position_embd.weight", false, err)) ||
         (s = tern_loader_check_unpacked(l, "token_types.weight", false, err)) ||
-        (s = tern_load_vector(l, "token_embd_norm.weight", c->n_embd, false, &w->embd_norm, err)))
+        (s = tern_load_vector(l, "token_embd_norm.weight", c->n_embd, false, 1.0f, &w->embd_norm, err)))
         return s;
-    return tern_load_vector(l, "token_embd_norm.bias", c->n_embd, false, &w->embd_norm_bias, err);
+    return tern_load_vector(l, "token_embd_norm.bias", c->n_embd, false, 1.0f, &w->embd_norm_bias, err);
 }
 
 static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
@@ -109,7 +110,7 @@ static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
     if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->own.embedding,
                                  err)) ||
         (s = load_encoder(l, m, err)) ||
-        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, c->arch->encodes,
+        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, c->arch->encodes, c->logit_divisor,
                               &m->own.output_norm, err)))
         return s;
     s = tern_load_linear(l, name, c->n_vocab, c->n_embd, &m->own.head, err);
@@ -380,6 +381,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
         return s; /* what was asked for cannot be, whatever the file holds */
     if ((s = tern_gguf_open_shared(path, &params->dedup, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) ||
+        (s = tern_joined_divide(m->file, &m->config, err)) ||
         (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
         (s = select_rows(m, err)))
         return s;

@@ -176,17 +176,23 @@ static bool is_known_layout(const tern_gguf *file, const char *key) {
            (equals(name, "Meta AI original pth") || equals(name, "reference"));
 }
 
-/* Architectures with windowed layers have the key read and checked. */
-static bool is_own_window(const tern_config *c, const tern_key_rule *rule) {
-    return c->arch->second != NULL && c->arch->second->windowed &&
-           strcmp(rule->suffix, "attention.sliding_window") == 0;
+/* Keys that are read and checked for some architectures: windows, and factors. */
+static bool is_own(const tern_config *c, const tern_key_rule *rule) {
+    static const char *const factors[] = {"embedding_scale", "residual_scale", "logit_scale"};
+    const bool windowed = c->arch->second != NULL && c->arch->second->windowed;
+    if (strcmp(rule->suffix, "attention.sliding_window") == 0)
+        return windowed || c->arch->may_window;
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+        if (strcmp(rule->suffix, factors[i]) == 0)
+            return c->arch->own_factors;
+    return false;
 }
 
 static tern_status check_rule(const tern_gguf *file, const tern_config *c, tern_span name,
                               const tern_key_rule *rule, tern_error *err) {
     char key[128], shown[40] = "set";
     double value;
-    if (rule->kind == TERN_KEY_READ || rule->kind == TERN_KEY_TELLS || is_own_window(c, rule))
+    if (rule->kind == TERN_KEY_READ || rule->kind == TERN_KEY_TELLS || is_own(c, rule))
         return TERN_OK;
     snprintf(key, sizeof key, "%.*s", (int)name.size, name.data);
     if (rule->kind == TERN_KEY_LAYOUT && is_known_layout(file, key))
@@ -288,14 +294,15 @@ static bool is_block_tensor(tern_span suffix, const tern_arch *arch) {
     size_t n;
     const tern_block_tensor *tensors = tern_block_tensors(&n);
     for (size_t i = 0; i < n; i++)
-        if (equals(suffix, tensors[i].name))
-            return tern_block_has(arch, &tensors[i]);
+        if (equals(suffix, tensors[i].name) && tern_block_has(arch, &tensors[i]))
+            return true;
     return begins(suffix, "attn_rot_embd");
 }
 
 static bool is_used(tern_span name, const tern_config *c) {
-    static const char *const outside[] = {"token_embd.weight", "output_norm.weight",
-                                          "rope_freqs.weight", NULL};
+    static const char *const outside[] = {"token_embd.weight",        "output_norm.weight",
+                                          "rope_freqs.weight",        "rope_factors_short.weight",
+                                          "rope_factors_long.weight", NULL};
     uint32_t block;
     tern_span suffix;
     static const char *const of_encoders[] = {"position_embd.weight", "token_types.weight",

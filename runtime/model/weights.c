@@ -57,7 +57,7 @@ static tern_status note(tern_loader *l, const void *data, size_t bytes, tern_hea
 }
 
 tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool optional,
-                             const float **out, tern_error *err) {
+                             float divisor, const float **out, tern_error *err) {
     const tern_gguf_tensor *t;
     void *memory;
     if (optional && tern_gguf_find_tensor(l->file, name) == NULL) {
@@ -83,6 +83,8 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
             memcpy(values, t->data, n * sizeof *values);
         else
             row->fn.embed(t->data, n, values);
+        for (size_t i = 0; divisor != 1.0f && i < n; i++)
+            values[i] /= divisor;
         return TERN_OK;
     }
     for (size_t i = 0; i < n; i++)

@@ -106,10 +106,12 @@ TERN_MUST_CHECK tern_status tern_loader_take(tern_loader *loader, const char *wh
 
 /*
  * Copies the F32 (or F16, BF16) vector `name` of n elements into the arena; *out is set in
- * TERN_LOAD_USE. A missing tensor leaves it NULL when `optional`. Every element must be finite.
+ * TERN_LOAD_USE, with every element divided by `divisor`. A missing tensor leaves it NULL when
+ * `optional`. Every element must be finite.
  */
 TERN_MUST_CHECK tern_status tern_load_vector(tern_loader *loader, const char *name, size_t n,
-                                             bool optional, const float **out, tern_error *err);
+                                             bool optional, float divisor, const float **out,
+                                             tern_error *err);
 
 /*
  * Layout and kernels of *linear, whose matrix has a shape and its usual layout: the tuner's, or

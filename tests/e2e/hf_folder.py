@@ -38,6 +38,9 @@ LAYER = {
     "ffn_up.weight": "mlp.up_proj.weight",
     "ffn_down.weight": "mlp.down_proj.weight",
     "ffn_sub_norm.weight": "mlp.ffn_sub_norm.weight",
+    "attn_qkv.weight": "self_attn.qkv_proj.weight",
+    "post_attention_norm.weight": "post_attention_layernorm.weight",
+    "post_ffw_norm.weight": "post_feedforward_layernorm.weight",
 }
 OUTER = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -49,6 +52,11 @@ ARCHITECTURES = {
     "LlamaForCausalLM": "llama",
     "Qwen2ForCausalLM": "qwen2",
     "Qwen3ForCausalLM": "qwen3",
+    "MistralForCausalLM": "llama",
+    "Phi3ForCausalLM": "phi3",
+    "Olmo2ForCausalLM": "olmo2",
+    "MiniCPMForCausalLM": "minicpm",
+    "GraniteForCausalLM": "granite",
     "BitNetForCausalLM": "bitnet-b1.58",
     "BitnetForCausalLM": "bitnet",
 }
@@ -212,14 +220,16 @@ class Folder:
             self.head_dim(),
         )
         q, kv = self.number("num_attention_heads") * dim, self.number("num_key_value_heads") * dim
-        self._norm(at + "input_layernorm.weight", width)
+        if self.kind == "Olmo2ForCausalLM":
+            self._norm(at + "post_feedforward_layernorm.weight", width)
+            self._norm(at + "self_attn.q_norm.weight", q)
+            self._norm(at + "self_attn.k_norm.weight", kv)
+        else:
+            self._norm(at + "input_layernorm.weight", width)
         self._norm(at + "post_attention_layernorm.weight", width)
-        for name, rows, cols in (
-            ("q", q, width),
-            ("k", kv, width),
-            ("v", kv, width),
-            ("o", width, q),
-        ):
+        joined = self.kind == "Phi3ForCausalLM"
+        attention = [("q", q, width), ("k", kv, width), ("v", kv, width)]
+        for name, rows, cols in [*([("qkv", q + 2 * kv, width)] if joined else attention), ("o", width, q)]:
             self._matrix(f"{at}self_attn.{name}_proj.weight", rows, cols)
             biased = self.kind == "Qwen2ForCausalLM" or self.config.get("attention_bias")
             if name != "o" and biased:
@@ -231,7 +241,8 @@ class Folder:
         if self.bitnet:
             self._norm(at + "self_attn.attn_sub_norm.weight", q)
             self._norm(at + "mlp.ffn_sub_norm.weight", ff)
-        for name, rows, cols in (("gate", ff, width), ("up", ff, width), ("down", width, ff)):
+        feed_forward = [("gate_up", 2 * ff, width)] if joined else [("gate", ff, width), ("up", ff, width)]
+        for name, rows, cols in [*feed_forward, ("down", width, ff)]:
             self._matrix(f"{at}mlp.{name}_proj.weight", rows, cols)
 
     def _fill(self):
@@ -292,6 +303,21 @@ class _Reader:
             f"{name}.attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
             f"{name}.rope.freq_base": config.get("rope_parameters", config)["rope_theta"],
         }
+        if folder.kind in ("MistralForCausalLM", "Phi3ForCausalLM"):
+            self.keys[f"{name}.attention.sliding_window"] = config.get("sliding_window") or 0
+        if folder.kind == "GraniteForCausalLM":
+            self.keys |= {
+                f"{name}.embedding_scale": config["embedding_multiplier"],
+                f"{name}.residual_scale": config["residual_multiplier"],
+                f"{name}.logit_scale": config["logits_scaling"],
+                f"{name}.attention.scale": config["attention_multiplier"],
+            }
+        if folder.kind == "MiniCPMForCausalLM":
+            self.keys |= {
+                f"{name}.embedding_scale": config["scale_emb"],
+                f"{name}.residual_scale": config["scale_depth"] / config["num_hidden_layers"] ** 0.5,
+                f"{name}.logit_scale": config["hidden_size"] / config["dim_model_base"],
+            }
         self.scaling = config.get("rope_scaling") or {}
         if self.scaling.get("rope_type") == "linear":
             self.keys[f"{name}.rope.scaling.factor"] = self.scaling["factor"]
@@ -305,11 +331,15 @@ class _Reader:
     def get(self, key, default=None):
         return self.keys.get(key, default)
 
-    @staticmethod
-    def _name(name):
+    def _name(self, name):
+        if name.startswith("rope_"):
+            return name
         if name in OUTER:
             return OUTER[name]
         _, layer, rest = name.split(".", 2)
+        joined = f"model.layers.{layer}.mlp.gate_up_proj.weight"
+        if rest == "ffn_up.weight" and joined in self.folder.tensors:
+            return joined
         return f"model.layers.{layer}.{LAYER[rest]}"
 
     def has(self, name):

@@ -83,6 +83,47 @@ class Convert(common.FolderTest):
                     config = {"head_dim": 32} if kind == "Qwen3ForCausalLM" else {}
                     self.agree(Folder(self.dir / "qwen", kind, tie_word_embeddings=tied, **config))
 
+    def test_more_families(self):
+        """Windows, joined matrices, norms of all heads, factors; each class with what it has."""
+        for kind, config in (
+            ("MistralForCausalLM", {"sliding_window": 5}),
+            ("MistralForCausalLM", {"sliding_window": None}),
+            ("MistralForCausalLM", {"sliding_window": 512}),
+            ("Phi3ForCausalLM", {"sliding_window": 7, "num_key_value_heads": 1}),
+            ("Olmo2ForCausalLM", {"tie_word_embeddings": True}),
+            ("Olmo2ForCausalLM", {"rope_scaling": YARN}),
+            ("MiniCPMForCausalLM", {"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 16}),
+            (
+                "GraniteForCausalLM",
+                {
+                    "embedding_multiplier": 12.0,
+                    "residual_multiplier": 0.22,
+                    "logits_scaling": 8.0,
+                    "attention_multiplier": 0.1,
+                },
+            ),
+        ):
+            with self.subTest(kind=kind, config=config):
+                self.agree(Folder(self.dir / "family", kind, **config))
+
+    def test_factors_are_whole(self):
+        """A factor that is missing or impossible is refused by its name, and so are factors elsewhere."""
+        minicpm = {"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 16}
+        for kind, config, words in (
+            ("MiniCPMForCausalLM", {}, ["embedding_multiplier", "missing"]),
+            ("MiniCPMForCausalLM", minicpm | {"dim_model_base": 0}, ["above 0"]),
+            ("MiniCPMForCausalLM", {"scale_emb": 12, "scale_depth": 1.4}, ["dim_model_base", "missing"]),
+            ("GraniteForCausalLM", {"embedding_multiplier": 2.0}, ["residual_multiplier", "missing"]),
+            ("LlamaForCausalLM", {"scale_emb": 12}, ["scale_emb", "is 12"]),
+            ("Qwen3ForCausalLM", {"residual_multiplier": 0.5}, ["residual_multiplier", "0.5"]),
+            ("MistralForCausalLM", {"sliding_window": 0}, ["sliding_window"]),
+        ):
+            with self.subTest(kind=kind, config=config):
+                folder = Folder(self.dir / "hostile", kind, **config).write()
+                result = common.tern("convert", folder, self.dir / "hostile.gguf")
+                self.assert_one_line_error(result, contains=["config.json", *words])
+                self.assertFalse((self.dir / "hostile.gguf").exists())
+
     def test_types_of_floats(self):
         for dtype, name in (("BF16", "bf16"), ("F16", "f16"), ("F32", "f32")):
             model = Folder(self.dir / "floats", dtype=dtype)

@@ -87,6 +87,8 @@ class WholeModels(common.TernTest):
             for name in names:
                 key = f"llama.{name}x" if name.endswith(".") else f"llama.{name}"
                 fine, wrong = VALUES[kind]
+                if name == "attention.sliding_window":
+                    wrong = []  # llama may have windows: test_windows_of_all_layers
                 file = self.fresh()
                 file["llama.context_length"] = u32(64)
                 for value in fine:
@@ -133,7 +135,7 @@ class WholeModels(common.TernTest):
             ({"rope.scaling.attn_factor": f32(math.nan)}, ["rope.scaling.attn_factor is nan"]),
             ({"hidden_activation": string("gelu")}, ["hidden_activation is 'gelu'", "relu2"]),
             ({"hidden_activation": u32(1)}, ["hidden_activation"]),
-            ({"rope.scaling.type": string("longrope"), "rope.scale_linear": f32(2.0)}, ["'longrope'"]),
+            ({"rope.scaling.type": string("longrope")}, ["longrope needs tensors", "factors_short"]),
         ):
             file = self.fresh()
             for name, value in changes.items():
@@ -163,6 +165,86 @@ class WholeModels(common.TernTest):
                     file[f"gemma3.{name}"] = value
             with self.subTest(changes=changes):
                 self.refused(file, *words)
+
+    def test_windows_of_all_layers(self):
+        """llama and phi3 may have them, other architectures are refused with one."""
+        file = self.fresh("qwen3-tiny")
+        for value in (u32(511), u32(1)):
+            file["qwen3.attention.sliding_window"] = value
+            self.refused(file, "qwen3.attention.sliding_window", "a window of attention is not supported")
+        file = self.fresh()
+        for value, words in ((string("64"), ["must be"]), (f32(2.5), ["must be"])):
+            file["llama.attention.sliding_window"] = value
+            self.refused(file, "llama.attention.sliding_window", *words)
+        file["llama.attention.sliding_window"] = u32(2)
+        narrow = self.logits(file, "--strict").stdout
+        self.assertNotEqual(narrow.split(), self.expected.split())
+
+    def test_joined_matrices(self):
+        """q, k and v in one: of other rows, of a type without rows, beside a piece of its own."""
+        qkv, up = "blk.1.attn_qkv.weight", "blk.0.ffn_up.weight"
+
+        def shorter(name):
+            def edit(file):
+                t = file.tensor(name)
+                t.data = t.data[: len(t.data) // t.ne[1] * (t.ne[1] - 1)]
+                t.ne[1] -= 1
+
+            return edit
+
+        def as_i2_s(file):
+            t = file.tensor(qkv)
+            t.kind, t.data = 36, bytes(t.ne[0] * t.ne[1] // 4 + 32)
+
+        def beside(file):
+            file.tensors.append(gguf_edit.Tensor("blk.1.attn_k.weight", [96, 64], F32, bytes(96 * 64 * 4)))
+
+        for edit, words in (
+            (shorter(qkv), [qkv, "rows, must have 256"]),
+            (shorter(up), [up, "rows, must have 320"]),
+            (as_i2_s, [qkv, "cannot be told apart"]),
+            (beside, ["blk.1.attn_k.weight", "within another"]),
+            (lambda f: f.remove(qkv), ["blk.1.attn_q.weight is missing"]),
+        ):
+            file = self.fresh("phi3-tiny")
+            edit(file)
+            with self.subTest(words=words):
+                self.refused(file, *words)
+
+    def test_longrope(self):
+        """The context of the short factors; both tensors, a gain, and no other scaling."""
+        context = "phi3.rope.scaling.original_context_length"
+
+        def narrow(file):
+            t = file.tensor("rope_factors_short.weight")
+            t.ne[0], t.data = 8, t.data[:32]
+
+        for edit, words in (
+            (lambda f: f.remove("rope_factors_long.weight"), ["longrope needs tensors"]),
+            (lambda f: f.remove("rope_factors_short.weight"), ["longrope needs tensors"]),
+            (lambda f: f.__delitem__("phi3.rope.scaling.attn_factor"), ["attn_factor", "missing"]),
+            (lambda f: f.__setitem__(context, u32(0)), [f"{context} is 0"]),
+            (lambda f: f.__setitem__("phi3.rope.scale_linear", f32(2.0)), ["no other scaling"]),
+            (narrow, ["12 values"]),
+        ):
+            file = self.fresh("phi3-tiny")
+            edit(file)
+            with self.subTest(words=words):
+                self.refused(file, *words)
+        self.path.write_bytes(self.fresh("phi3-tiny").to_bytes())
+        self.assertIn("for up to 256 positions", tern_text("inspect", self.path))
+
+    def test_factors(self):
+        """All three must be there, and be numbers that something can be multiplied by."""
+        for name in ("embedding_scale", "residual_scale", "logit_scale"):
+            for value in (None, f32(0.0), f32(math.nan), f32(-1.0), string("1")):
+                file = self.fresh("minicpm-tiny")
+                if value is None:
+                    del file[f"minicpm.{name}"]
+                else:
+                    file[f"minicpm.{name}"] = value
+                with self.subTest(name=name, value=value):
+                    self.refused(file, f"minicpm.{name}")
 
     def test_other_graphs(self):
         """What tern does not do is named: by the architecture, or by the tensors of a known one."""

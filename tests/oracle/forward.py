@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transformer in float64, for the architectures llama, qwen2, qwen3, gemma3 and bitnet.
+"""The transformer in float64, for the architectures of the table below.
 
 Only two things are rounded, because they are part of what the model computes here rather than
 errors of computing it: activations become int8 in front of quantized weights, or what was asked for
@@ -245,10 +245,27 @@ class Architecture(NamedTuple):
     pre_norms: bool = True  # in front of attention and of the feed-forward part
     scaled: bool = False  # embeddings are multiplied by the root of their width
     period: int = 0  # all but every so many layers see a window only; 0: none does
+    wide_norms: bool = False  # of all heads of queries, and of keys, as one vector
+    factors: bool = False  # the file has factors of embeddings, of what blocks add, of logits
+    window: bool = False  # the file may have a window that all layers see
+    joined: bool = False  # q, k and v may be one matrix, gate and up another
 
 
 ARCHITECTURES = {
-    "llama": Architecture("norm", silu, sub_norms=False, tied=False, biases=True),
+    "llama": Architecture("norm", silu, sub_norms=False, tied=False, biases=True, window=True),
+    "phi3": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, window=True, joined=True
+    ),
+    "olmo2": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, pre_norms=False, post_norms=True,
+        wide_norms=True,
+    ),
+    "minicpm": Architecture(
+        "norm", silu, sub_norms=False, tied=False, biases=False, factors=True
+    ),
+    "granite": Architecture(
+        "norm", silu, sub_norms=False, tied=False, biases=False, factors=True
+    ),
     "qwen2": Architecture("neox", silu, sub_norms=False, tied=False, biases=True),
     "qwen3": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True
@@ -291,6 +308,7 @@ class Model:
         self.period = self.arch.period and self._number("attention.sliding_window_pattern", self.arch.period)
         self.rope_gain = self._get("rope.scaling.attn_factor", 1.0)
         self.rope_gain *= self.yarn.gain() if self.yarn else 1.0
+        self.factors = [self._factor(key) for key in ("embedding_scale", "residual_scale", "logit_scale")]
         self.vocabulary = container.tensor("token_embd.weight").rows
 
     def _get(self, key, default=None):
@@ -302,8 +320,13 @@ class Model:
             raise ValueError(f"{self.name}.{key}: one integer for all layers expected")
         return value
 
+    def _factor(self, key):
+        return self._get(key) if self.arch.factors else 1.0
+
     def _rope_scaling(self):
         kind = self._get("rope.scaling.type", "linear")
+        if kind == "longrope":
+            return 1.0, None
         if kind not in ("none", "linear", "yarn"):
             raise ValueError(f"rope scaling {kind} is not known to the oracle")
         factor = self._get("rope.scaling.factor", self._get("rope.scale_linear", 1.0))
@@ -330,20 +353,24 @@ class Model:
 
     def hidden(self, tokens, kv="f16"):
         """float64[position, width] after the output norm."""
-        everywhere = self._angles(len(tokens)), self.rope_gain, 0
+        window = self._get("attention.sliding_window", 0) if self.arch.window else 0
+        everywhere = self._angles(len(tokens)), self.rope_gain, window
+        of_embedding, of_blocks, of_logits = self.factors
         near = self._near(len(tokens))
         self.cache = []  # of each layer, what attention reads: keys, values[position, kv head, dim]
         h = self.file.tensor("token_embd.weight").some_rows(np.asarray(tokens))
-        if self.arch.scaled:
-            h = h * np.sqrt(h.shape[1])
+        h = h * (np.sqrt(h.shape[1]) if self.arch.scaled else of_embedding)
         for layer in range(self.layers):
             windowed = self.period and (layer + 1) % self.period
-            h = h + self._attention(layer, h, near if windowed else everywhere, kv)
-            h = h + self._feed_forward(layer, h)
-        return self._norm("output_norm", h)
+            h = h + of_blocks * self._attention(layer, h, near if windowed else everywhere, kv)
+            h = h + of_blocks * self._feed_forward(layer, h)
+        return self._norm("output_norm", h) / of_logits
 
     def _angles(self, n):
         name = "rope_freqs.weight"  # what each pair's angle is divided by; optional
+        if self.file.has("rope_factors_short.weight"):  # for texts that are no longer than usual
+            self.file.unread.discard("rope_factors_long.weight")
+            name = "rope_factors_short.weight"
         factors = self.file.vector(name) if self.file.has(name) else 1.0
         return rope_angles(np.arange(n), self.n_rot, self.base, factors, self.rope_scale, self.yarn)
 
@@ -357,12 +384,10 @@ class Model:
     def _attention(self, layer, h, where, kv):
         angles, gain, window = where
         a = self._norm(f"blk.{layer}.attn_norm", h) if self.arch.pre_norms else h
-        q, k, v = (
-            (self._project(layer, f"attn_{x}", a) + self._bias(layer, f"attn_{x}")).reshape(
-                len(h), -1, self.head_dim
-            )
-            for x in "qkv"
-        )
+        q, k, v = self._queries_keys_values(layer, a)
+        if self.arch.wide_norms:
+            q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
+        q, k, v = (x.reshape(len(h), -1, self.head_dim) for x in (q, k, v))
         if q.shape[1] != self.heads or k.shape[1] != self.kv_heads or v.shape != k.shape:
             raise ValueError(f"layer {layer}: head counts disagree with the projections")
         if self.arch.head_norms:
@@ -375,9 +400,21 @@ class Model:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
         return self._result(layer, "post_attention_norm", self._project(layer, "attn_output", o))
 
+    def _queries_keys_values(self, layer, a):
+        """Each [position, heads * dim]."""
+        if self.arch.joined and self.file.has(f"blk.{layer}.attn_qkv.weight"):
+            ends = np.cumsum([self.heads, self.kv_heads]) * self.head_dim
+            return np.split(self._project(layer, "attn_qkv", a), ends, axis=1)
+        return [self._project(layer, f"attn_{x}", a) + self._bias(layer, f"attn_{x}") for x in "qkv"]
+
+    def _gate_and_up(self, layer, f):
+        if self.arch.joined and not self.file.has(f"blk.{layer}.ffn_gate.weight"):
+            return np.split(self._project(layer, "ffn_up", f), 2, axis=1)
+        return self._project(layer, "ffn_gate", f), self._project(layer, "ffn_up", f)
+
     def _feed_forward(self, layer, h):
         f = self._norm(f"blk.{layer}.ffn_norm", h) if self.arch.pre_norms else h
-        gate, up = self._project(layer, "ffn_gate", f), self._project(layer, "ffn_up", f)
+        gate, up = self._gate_and_up(layer, f)
         t = self._activation()(gate) * up
         if self.arch.sub_norms:
             t = self._norm(f"blk.{layer}.ffn_sub_norm", t)

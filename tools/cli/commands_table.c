@@ -260,7 +260,9 @@ static const command_spec commands[COMMAND_COUNT] = {
          "make a model of a Hugging Face folder, or an IEBIN folder",
          "Reads config.json, the safetensors files, tokenizer.json and what lies beside it: models "
          "of\n"
-         "the classes LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM and BitNetForCausalLM.\n"
+         "the classes LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM,\n"
+         "Phi3ForCausalLM, Olmo2ForCausalLM, MiniCPMForCausalLM, GraniteForCausalLM and\n"
+         "BitNetForCausalLM.\n"
          "Ternary weights, packed or as floats to be made ternary, become i2_s, others stay as "
          "they\n"
          "are; --type and its kin as in quantize. With --to iebin FOLDER may be a model's file, "
