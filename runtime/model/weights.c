@@ -72,6 +72,8 @@ tern_status tern_load_vector(tern_loader *l, const char *name, size_t n, bool op
         format <= TERN_FORMAT_BF16 ? tern_kernel_scalar(TERN_OP_EMBED, format) : NULL;
     if (row == NULL)
         return type_error(l, name, t, "is not a float type", err);
+    if (divisor != 1.0f) /* of the file's keys: tensors alone do not tell what is packed */
+        tern_hash64_add(&l->pieces, &divisor, sizeof divisor);
     status = tern_loader_take(l, name, n, sizeof(float), &memory, err);
     if (status == TERN_OK)
         status = note(l, memory, n * sizeof(float), TERN_HEAT_EVERYBODY, t, err);

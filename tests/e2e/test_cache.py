@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from common import TernTest, clean_environment, command, main, small_model
+import gguf_edit
+from common import TernTest, clean_environment, command, main, small_model, synth, tern_text
 
 
 class Cache(TernTest):
@@ -46,6 +47,20 @@ class Cache(TernTest):
             self.assertEqual(first[key], plain[key])
             self.assertEqual(second[key], plain[key])
         self.assertEqual(os.stat(self.folder / "cache").st_mode & 0o777, 0o700)
+
+    def test_factors_of_keys(self):
+        """Two files whose tensors are the same, but by other numbers in their keys, share no image."""
+        seen, file = [], gguf_edit.read(synth("minicpm-tiny", self.folder))
+        wanted = ["--cache-dir", self.folder / "cache", "--pretranspose", "all", "--tokens", "1,2,3", "--sha256"]
+        for value in (1.5, 2.5):
+            path = self.folder / f"by-{value}.gguf"
+            file["minicpm.logit_scale"] = gguf_edit.f32(value)
+            path.write_bytes(file.to_bytes())
+            kept = tern_text("logits", "-m", path, *wanted)
+            self.assertEqual(kept, tern_text("logits", "-m", path, "--no-cache", *wanted[-3:]))
+            seen.append(kept)
+        self.assertNotEqual(*seen)
+        self.assertEqual(len(self.images()), 2)
 
     def test_default_folder(self):
         self.run_model()  # a small model: nothing is kept
