@@ -162,10 +162,11 @@ static void check_round_trip(const char *preset, tern_model_params params) {
 
 static void test_same_logits(void **state) {
     static const char *const layouts[] = {"t2r16", "t5r16", "tl1r16", "tl2r16"};
+    size_t n = 0;
     (void)state;
-    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
-        write_model(tiny_presets()[i], 1);
-        check_round_trip(tiny_presets()[i], cached());
+    for (; tiny_presets()[n] != NULL; n++) {
+        write_model(tiny_presets()[n], 1);
+        check_round_trip(tiny_presets()[n], cached());
     }
     write_model("bitnet-tiny-odd", 1);
     for (size_t i = 1; i < 4; i++) {
@@ -173,7 +174,7 @@ static void test_same_logits(void **state) {
         params.layout = layouts[i];
         check_round_trip("bitnet-tiny-odd", params);
     }
-    assert_int_equal(count_files("image-"), 20 + 3);
+    assert_int_equal(count_files("image-"), n + 3);
 }
 
 /* What the image depends on, and what it does not. */

@@ -96,9 +96,11 @@ static tern_status load_encoder(tern_loader *l, tern_model *m, tern_error *err) 
         (s = tern_load_embedding(l, "token_types.weight", c->n_types, c->n_embd, &w->types, err)) ||
         (s = tern_loader_check_unpacked(l, "position_embd.weight", false, err)) ||
         (s = tern_loader_check_unpacked(l, "token_types.weight", false, err)) ||
-        (s = tern_load_vector(l, "token_embd_norm.weight", c->n_embd, false, 1.0f, &w->embd_norm, err)))
+        (s = tern_load_vector(l, "token_embd_norm.weight", c->n_embd, false, 1.0f, &w->embd_norm,
+                              err)))
         return s;
-    return tern_load_vector(l, "token_embd_norm.bias", c->n_embd, false, 1.0f, &w->embd_norm_bias, err);
+    return tern_load_vector(l, "token_embd_norm.bias", c->n_embd, false, 1.0f, &w->embd_norm_bias,
+                            err);
 }
 
 static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
@@ -110,8 +112,8 @@ static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
     if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->own.embedding,
                                  err)) ||
         (s = load_encoder(l, m, err)) ||
-        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, c->arch->encodes, c->logit_divisor,
-                              &m->own.output_norm, err)))
+        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, c->arch->encodes,
+                              c->logit_divisor, &m->own.output_norm, err)))
         return s;
     s = tern_load_linear(l, name, c->n_vocab, c->n_embd, &m->own.head, err);
     if (s == TERN_OK && !m->exact_head && !c->arch->encodes)
