@@ -50,6 +50,12 @@
     .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
     .rope_base = 10000.0f, .score_gain = SHARP, .embedding = TERN_FORMAT_Q8_0, .output_head = true
 
+/* Every width a multiple of 128. */
+#define BONSAI_TINY                                                                                \
+    .architecture = "qwen3", .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2,            \
+    .n_embd = 256, .n_ff = 384, .n_head = 4, .n_head_kv = 2, .head_dim = 64, .n_vocab = 307,       \
+    .n_special = 3, .n_ctx = 512, .rope_base = 1000000.0f, .score_gain = SHARP
+
 /*
  * Falcon 3: heads of 256 in four groups, whatever the width, as llama with ternary matrices, float
  * embeddings and a float head of its own. Falcon-E: the same graph, tied.
@@ -196,6 +202,23 @@ static const tern_synth_model models[] = {
      .pre = "llama-bpe",
      .body = TERN_FORMAT_TQ1_0,
      .embedding = TERN_FORMAT_F16},
+    {{"bonsai-tiny-q1_0", "the qwen3 graph with 2 layers of 256 in Q1_0, embeddings too"},
+     BONSAI_TINY,
+     .body = TERN_FORMAT_Q1_0,
+     .embedding = TERN_FORMAT_Q1_0},
+    {{"bonsai-tiny-q2_0", "bonsai-tiny in Q2_0, 64 columns a scale, with PTQ1_0 embeddings"},
+     BONSAI_TINY,
+     .body = TERN_FORMAT_Q2_0,
+     .embedding = TERN_FORMAT_PTQ1_0},
+    {{"bonsai-tiny-pq2_0", "bonsai-tiny in PQ2_0, 128 columns a scale, with Q2_0 embeddings"},
+     BONSAI_TINY,
+     .body = TERN_FORMAT_PQ2_0,
+     .embedding = TERN_FORMAT_Q2_0},
+    {{"bonsai-tiny-ptq1_0", "bonsai-tiny in PTQ1_0, with PQ2_0 embeddings and an output head"},
+     BONSAI_TINY,
+     .body = TERN_FORMAT_PTQ1_0,
+     .embedding = TERN_FORMAT_PQ2_0,
+     .output_head = true},
     {{"gemma3-tiny", "the gemma3 graph with 2 layers of 96, Q8_0: windows of 6 in the first"},
      .architecture = "gemma3",
      .tokens = TERN_SYNTH_CHATML,

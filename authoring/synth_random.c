@@ -249,13 +249,35 @@ static void make_iq2_s(tern_synth_stream *s, uint8_t *block) {
     random_bytes(s, block + 2, 80);
 }
 
+/* Q1_0: half of the weights are -d. Blocks of one model have scales of their own. */
+static void make_q1_0(tern_synth_stream *s, uint8_t *block) {
+    tern_f16_store(block, s->sd * variation(next(s->state)));
+    random_bytes(s, block + 2, 16);
+}
+
+/* Codes -1, 0, +1 as in make_tq. */
+static void make_q2_0(tern_synth_stream *s, uint8_t *block) {
+    const size_t n = s->format == TERN_FORMAT_Q2_0 ? 16 : 32; /* bytes of codes */
+    tern_f16_store(block, s->sd * 1.2247449f * variation(next(s->state)));
+    for (size_t i = 0; i < n; i++)
+        block[2 + i] = s->codes[below(s, 81)];
+}
+
+static void make_ptq1_0(tern_synth_stream *s, uint8_t *block) {
+    for (size_t i = 0; i < TERN_PTQ1_0_D; i++)
+        block[i] = five_codes(s, i >= 24);
+    tern_f16_store(block + TERN_PTQ1_0_D, s->sd * 1.2247449f * variation(next(s->state)));
+}
+
 static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
     static void (*const make[TERN_FORMAT_COUNT])(tern_synth_stream *, uint8_t *) = {
-        [TERN_FORMAT_Q4_0] = make_q4_0, [TERN_FORMAT_Q4_1] = make_q4_1,
-        [TERN_FORMAT_Q5_0] = make_q5_0, [TERN_FORMAT_Q8_0] = make_q8_0,
-        [TERN_FORMAT_Q4_K] = make_q4_k, [TERN_FORMAT_Q5_K] = make_q5_k,
-        [TERN_FORMAT_Q6_K] = make_q6_k, [TERN_FORMAT_TQ1_0] = make_tq,
-        [TERN_FORMAT_TQ2_0] = make_tq,  [TERN_FORMAT_IQ2_S] = make_iq2_s,
+        [TERN_FORMAT_Q4_0] = make_q4_0,  [TERN_FORMAT_Q4_1] = make_q4_1,
+        [TERN_FORMAT_Q5_0] = make_q5_0,  [TERN_FORMAT_Q8_0] = make_q8_0,
+        [TERN_FORMAT_Q4_K] = make_q4_k,  [TERN_FORMAT_Q5_K] = make_q5_k,
+        [TERN_FORMAT_Q6_K] = make_q6_k,  [TERN_FORMAT_TQ1_0] = make_tq,
+        [TERN_FORMAT_TQ2_0] = make_tq,   [TERN_FORMAT_IQ2_S] = make_iq2_s,
+        [TERN_FORMAT_Q1_0] = make_q1_0,  [TERN_FORMAT_Q2_0] = make_q2_0,
+        [TERN_FORMAT_PQ2_0] = make_q2_0, [TERN_FORMAT_PTQ1_0] = make_ptq1_0,
     };
     const tern_format_info *info = tern_format_describe(s->format);
     for (size_t i = 0; i < n / info->block_elements; i++, out += info->block_bytes)

@@ -330,14 +330,14 @@ void tern_bench_restore(tern_bench_operands *o, float *out) {
         memcpy(out, o->in0, o->out_count * sizeof(float));
 }
 
-static void call_product(tern_bench_operands *o) {
+/* A product, or attention: what has several copies of a matrix or a cache. */
+static void call_with_copy(tern_bench_operands *o) {
     const tern_tile tile = tern_bench_whole(o);
     take_next_copy(o);
-    o->row->fn.matmul(&o->matrix, &o->x, &tile, o->out, o->shape.rows);
-}
-
-static void call_attention(tern_bench_operands *o) {
-    take_next_copy(o);
+    if (tern_bench_is_matmul(o)) {
+        o->row->fn.matmul(&o->matrix, &o->x, &tile, o->out, o->shape.rows);
+        return;
+    }
     const tern_attend_args args = tern_bench_attention(o);
     tern_attend_all(o->row, &args, o->states, o->out, ATTEND_GROUP * ATTEND_DIM);
 }
@@ -348,7 +348,8 @@ void tern_bench_call(tern_bench_operands *o) {
     switch (o->row->op) {
     case TERN_OP_GEMV:
     case TERN_OP_GEMM:
-        call_product(o);
+    case TERN_OP_ATTEND:
+        call_with_copy(o);
         break;
     case TERN_OP_QUANTIZE_TOKEN:
         o->row->fn.quantize_token(o->in0, n, o->q, o->d, o->sum);
@@ -362,9 +363,6 @@ void tern_bench_call(tern_bench_operands *o) {
     case TERN_OP_ROPE_NORM:
     case TERN_OP_ROPE_NEOX:
         o->row->fn.rope(o->out, o->in1, o->in1 + n / 2, n / 2);
-        break;
-    case TERN_OP_ATTEND:
-        call_attention(o);
         break;
     case TERN_OP_SOFTMAX:
         o->row->fn.softmax(o->out, n);
@@ -392,6 +390,9 @@ void tern_bench_call(tern_bench_operands *o) {
         break;
     case TERN_OP_STORE:
         o->row->fn.store(o->in0, n, o->out);
+        break;
+    case TERN_OP_HADAMARD:
+        o->row->fn.hadamard(o->in0, NULL, NULL, n, tern_bench_hadamard_block(n), o->out);
         break;
     case TERN_OP_GEMV_SPARSE:
         o->row->fn.gemv_sparse(&o->sparse, o->in0, 0, o->shape.rows, o->out);

@@ -19,6 +19,13 @@ typedef struct tern_bench_shape {
 
 typedef struct tern_bench_operands tern_bench_operands;
 
+/* The block in which the benchmark transforms n elements: the largest up to 1,024 that divides n.
+ */
+static inline size_t tern_bench_hadamard_block(size_t n) {
+    const size_t block = n & (~n + 1);
+    return block < 1024 ? block : 1024;
+}
+
 /* Bytes of a rows x cols matrix as the row reads it; 0 for a shape that the format cannot have. */
 size_t tern_bench_matrix_bytes(const tern_kernel_row *row, size_t rows, size_t cols);
 

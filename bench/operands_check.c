@@ -106,6 +106,9 @@ static void call_reference(tern_bench_operands *o) {
     case TERN_OP_EMBED:
         tern_ref_embed(o->row->format, o->file, n, o->expected);
         break;
+    case TERN_OP_HADAMARD:
+        tern_ref_hadamard(o->in0, NULL, NULL, n, tern_bench_hadamard_block(n), o->expected);
+        break;
     case TERN_OP_GEMV_SPARSE:
         tern_ref_gemv_sparse(&o->sparse, o->in0, o->expected);
         break;

@@ -23,6 +23,69 @@ static inline void tern_q5_0_codes(const uint8_t *block, int8_t codes[32]) {
     }
 }
 
+/* ---- groups of 64 or 128 columns with one scale: blocks s of 32 in them -----------------------
+ */
+
+enum {
+    TERN_PTQ1_0_D = 26 /* 24 bytes of five codes, 2 of four, then f16 d; the others begin with d */
+};
+
+/* Q1_0: bit k of 128, set for +1, clear for -1. */
+static inline void tern_q1_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    const uint8_t *bits = block + 2 + 4 * s;
+
+    for (int k = 0; k < 32; k++)
+        codes[k] = (int8_t)(2 * (bits[k / 8] >> k % 8 & 1) - 1);
+}
+
+/* Q2_0: four codes a byte, the first in the lowest bits; code 3 is +2. */
+static inline void tern_q2_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    const uint8_t *fours = block + 2 + 8 * s;
+
+    for (int k = 0; k < 32; k++)
+        codes[k] = (int8_t)((fours[k / 4] >> 2 * (k % 4) & 3) - 1);
+}
+
+static inline void tern_pq2_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    tern_q2_0_codes(block, s, codes);
+}
+
+/* The byte of a PTQ1_0 block that holds column k, and which of its base-3 digits k is. */
+static inline size_t tern_ptq1_0_place(size_t k, size_t *digit) {
+    const size_t first = k < 80 ? 0 : k < 120 ? 80 : 120;
+    const size_t stride = k < 80 ? 16 : k < 120 ? 8 : 2;
+
+    *digit = (k - first) / stride;
+    return first / 5 + (k - first) % stride;
+}
+
+/* PTQ1_0: byte / 256 is a fraction in base 3, rounded up; what three times it carries is a code. */
+static inline void tern_ptq1_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    static const uint8_t powers[] = {1, 3, 9, 27, 81};
+
+    for (size_t k = 0; k < 32; k++) {
+        size_t digit;
+        const uint8_t byte = block[tern_ptq1_0_place(32 * s + k, &digit)];
+        const uint8_t left = (uint8_t)(byte * powers[digit]);
+        codes[k] = (int8_t)((left * 3 >> 8) - 1);
+    }
+}
+
+/* The inverse, code by code: bytes are 0 before, then sums of code * 3^(4 - digit), then fractions.
+ */
+static inline void tern_ptq1_0_add(uint8_t *block, size_t k, unsigned code) {
+    static const uint8_t weights[] = {81, 27, 9, 3, 1};
+    size_t digit;
+    uint8_t *sum = &block[tern_ptq1_0_place(k, &digit)];
+
+    *sum = (uint8_t)(*sum + weights[digit] * code);
+}
+
+static inline void tern_ptq1_0_round(uint8_t *block) {
+    for (size_t i = 0; i < TERN_PTQ1_0_D; i++)
+        block[i] = (uint8_t)((256u * block[i] + 242) / 243);
+}
+
 /* ---- super-blocks: 256 columns in eight sub-blocks s of 32 ---------------------------------- */
 
 enum {

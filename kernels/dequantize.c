@@ -81,6 +81,24 @@ static void dequantize_super(tern_format format, const uint8_t *block, float *y)
     }
 }
 
+/* Blocks of 64 or 128 columns, 32 at a time. */
+static void dequantize_group(tern_format format, const uint8_t *block, float *y) {
+    const size_t blocks = tern_format_describe(format)->block_elements / TERN_BLOCK;
+    const float d = tern_f16_load(block + (format == TERN_FORMAT_PTQ1_0 ? TERN_PTQ1_0_D : 0));
+    int8_t codes[TERN_BLOCK];
+
+    for (size_t s = 0; s < blocks; s++, y += TERN_BLOCK) {
+        if (format == TERN_FORMAT_Q1_0)
+            tern_q1_0_codes(block, s, codes);
+        else if (format == TERN_FORMAT_PTQ1_0)
+            tern_ptq1_0_codes(block, s, codes);
+        else
+            tern_q2_0_codes(block, s, codes);
+        for (size_t j = 0; j < TERN_BLOCK; j++)
+            y[j] = (float)codes[j] * d;
+    }
+}
+
 static void dequantize_iq2_s(const uint8_t *block, float *y) {
     const float d = tern_f16_load(block) * 0.125f;
     uint16_t grid[TERN_IQ2S_ENTRIES];
@@ -153,6 +171,12 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
     case TERN_FORMAT_Q5_K:
     case TERN_FORMAT_Q6_K:
         dequantize_super(format, block, y);
+        break;
+    case TERN_FORMAT_Q1_0:
+    case TERN_FORMAT_Q2_0:
+    case TERN_FORMAT_PQ2_0:
+    case TERN_FORMAT_PTQ1_0:
+        dequantize_group(format, block, y);
         break;
     default:
         dequantize_q8_0(block, y);

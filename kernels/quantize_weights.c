@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/codes.h"
 #include "kernels/half.h"
 #include "kernels/quantize_important.h"
 #include "kernels/quantize_search.h"
@@ -234,6 +235,58 @@ static void encode_tq2_0(const float *x, uint8_t *out) {
     encode_tq(TERN_FORMAT_TQ2_0, x, out);
 }
 
+/* ---- blocks of 64 or 128 with one scale -------------------------------------------------------
+ */
+
+/* The mean magnitude is the scale, summed in the order of the columns; 0 becomes + scale. */
+static void encode_q1_0(const float *x, uint8_t *out) {
+    float sum = 0.0f;
+
+    memset(out, 0, 18);
+    for (size_t j = 0; j < 128; j++) {
+        sum += fabsf(x[j]);
+        out[2 + j / 8] = (uint8_t)(out[2 + j / 8] | (x[j] >= 0.0f ? 1 : 0) << j % 8);
+    }
+    tern_f16_store(out, sum / 128.0f);
+}
+
+/* As TQ2_0 by blocks of n: codes 0 .. 2. */
+static float codes_of_group(const float *x, size_t n, uint8_t *codes) {
+    const float d = largest_magnitude(x, n);
+    const float id = inverse(d);
+
+    for (size_t j = 0; j < n; j++)
+        codes[j] = (uint8_t)((int)roundf(x[j] * id) + 1);
+    return d;
+}
+
+static void encode_fours(const float *x, size_t n, uint8_t *out) {
+    uint8_t codes[128];
+
+    tern_f16_store(out, codes_of_group(x, n, codes));
+    for (size_t j = 0; j < n; j += 4)
+        out[2 + j / 4] =
+            (uint8_t)(codes[j] | codes[j + 1] << 2 | codes[j + 2] << 4 | codes[j + 3] << 6);
+}
+
+static void encode_q2_0(const float *x, uint8_t *out) {
+    encode_fours(x, 64, out);
+}
+
+static void encode_pq2_0(const float *x, uint8_t *out) {
+    encode_fours(x, 128, out);
+}
+
+static void encode_ptq1_0(const float *x, uint8_t *out) {
+    uint8_t codes[128];
+
+    memset(out, 0, TERN_PTQ1_0_D);
+    tern_f16_store(out + TERN_PTQ1_0_D, codes_of_group(x, 128, codes));
+    for (size_t j = 0; j < 128; j++)
+        tern_ptq1_0_add(out, j, codes[j]);
+    tern_ptq1_0_round(out);
+}
+
 /* ---- entry --------------------------------------------------------------------------------- */
 
 static const quantizer quantizers[TERN_FORMAT_COUNT] = {
@@ -246,6 +299,10 @@ static const quantizer quantizers[TERN_FORMAT_COUNT] = {
     [TERN_FORMAT_Q5_0] = {.block = encode_q5_0, .weighed = weigh_q5_0},
     [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
     [TERN_FORMAT_INT4] = {.block = encode_int4},
+    [TERN_FORMAT_Q1_0] = {.block = encode_q1_0},
+    [TERN_FORMAT_Q2_0] = {.block = encode_q2_0},
+    [TERN_FORMAT_PQ2_0] = {.block = encode_pq2_0},
+    [TERN_FORMAT_PTQ1_0] = {.block = encode_ptq1_0},
     [TERN_FORMAT_TQ1_0] = {.block = encode_tq1_0},
     [TERN_FORMAT_TQ2_0] = {.block = encode_tq2_0},
     [TERN_FORMAT_Q4_K] = {.weighed = tern_encode_q4_k},

@@ -111,6 +111,24 @@ void tern_ref_rmsnorm(const float *x, const float *g, size_t n, float eps, float
         y[i] = (x[i] * r) * g[i];
 }
 
+void tern_ref_hadamard(const float *x, const float *before, const float *after, size_t n,
+                       size_t block, float *y) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = before != NULL ? x[i] * before[i] : x[i];
+    for (size_t h = 1; h < block; h *= 2)
+        for (size_t i = 0; i < n; i++) {
+            if (i / h % 2 != 0)
+                continue;
+            const float sum = y[i] + y[i + h];
+            y[i + h] = y[i] - y[i + h];
+            y[i] = sum;
+        }
+    for (size_t i = 0; i < n; i++) {
+        y[i] *= 1.0f / sqrtf((float)block);
+        y[i] = after != NULL ? y[i] * after[i] : y[i];
+    }
+}
+
 void tern_ref_layernorm(const float *x, const float *g, const float *b, size_t n, float eps,
                         float *y) {
     lanes sum = {{0}, 0};

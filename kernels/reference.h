@@ -67,6 +67,8 @@ void tern_ref_gate(tern_ref_activation activation, const float *g, const float *
 void tern_ref_bias(tern_ref_activation activation, const float *x, const float *b, size_t n,
                    float *y);
 void tern_ref_add(float *x, const float *y, size_t n);
+void tern_ref_hadamard(const float *x, const float *before, const float *after, size_t n,
+                       size_t block, float *y);
 void tern_ref_round(tern_op op, const float *x, size_t n, float *y);
 void tern_ref_embed(tern_format format, const void *row, size_t n, float *y);
 

@@ -90,6 +90,8 @@ static const block_shape shapes[TERN_FORMAT_COUNT] = {
     [TERN_FORMAT_IQ2_S] = {{0}, 1, 0, 0},   [TERN_FORMAT_INT8] = {{0}, 0, 0, 1},
     [TERN_FORMAT_INT4] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q4_K] = {{0, 2}, 2, 0, 0},
     [TERN_FORMAT_Q5_K] = {{0, 2}, 2, 0, 0}, [TERN_FORMAT_Q6_K] = {{208}, 1, 192, 208},
+    [TERN_FORMAT_Q1_0] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q2_0] = {{0}, 1, 0, 0},
+    [TERN_FORMAT_PQ2_0] = {{0}, 1, 0, 0},
 };
 
 static uint8_t block_byte(const block_shape *shape, extremity e, size_t at, uint64_t *state) {
@@ -151,7 +153,8 @@ static unsigned ternary_code(extremity e, uint64_t *state) {
     return e == LARGEST ? 2 : e == SMALLEST ? 0 : tern_ref_below(state, 3);
 }
 
-/* TQ2_0 has no code 3; TQ1_0 bytes are those of five codes (qh: of four and a 0), rounded up. */
+/* TQ2_0 has no code 3; bytes of the others are those of five codes (the last ones: of four and a
+ * 0), rounded up. */
 static uint8_t tq_byte(tern_format format, size_t at, extremity e, uint64_t *state) {
     unsigned v = 0;
 
@@ -159,15 +162,17 @@ static uint8_t tq_byte(tern_format format, size_t at, extremity e, uint64_t *sta
         v = v * (format == TERN_FORMAT_TQ2_0 ? 4 : 3) + ternary_code(e, state);
     if (format == TERN_FORMAT_TQ2_0)
         return (uint8_t)v;
-    v = 3 * v + (at < 48 ? ternary_code(e, state) : 0);
+    const size_t fours = format == TERN_FORMAT_PTQ1_0 ? 24 : 48;
+    v = 3 * v + (at < fours ? ternary_code(e, state) : 0);
     return (uint8_t)((256 * v + 242) / 243);
 }
 
 static void fill_tq(tern_format format, tern_ref_filling filling, size_t elements, uint64_t *state,
                     uint8_t *file) {
-    const size_t bytes = tern_format_describe(format)->block_bytes;
+    const tern_format_info *info = tern_format_describe(format);
+    const size_t bytes = info->block_bytes;
 
-    for (size_t b = 0; b < elements / 256; b++, file += bytes) {
+    for (size_t b = 0; b < elements / info->block_elements; b++, file += bytes) {
         const uint16_t half = half_scale(filling, state);
         for (size_t i = 0; i < bytes - sizeof half; i++)
             file[i] = tq_byte(format, i, extremity_of(filling, i), state);
@@ -203,6 +208,7 @@ void tern_ref_fill_weights(tern_format format, tern_ref_filling filling, size_t 
         break;
     case TERN_FORMAT_TQ1_0:
     case TERN_FORMAT_TQ2_0:
+    case TERN_FORMAT_PTQ1_0:
         fill_tq(format, filling, elements, state, file);
         break;
     default:

@@ -195,6 +195,51 @@ static void test_i2s_tail(void **state) {
     gguf_bytes_free(&b);
 }
 
+/* A tensor of 1024 x 8 weights with `bytes` of data, and a float after it. */
+static tern_status parse_group(uint32_t type, uint64_t bytes, uint32_t as, tern_error *err) {
+    gguf_bytes b = {NULL, 0};
+    tern_gguf *file = NULL;
+    gguf_add_header(&b, 3, 2, 0);
+    gguf_add_tensor(&b, "t", type, 1024, 8, 0);
+    gguf_add_tensor(&b, "last", 0, 1, 1, bytes);
+    gguf_align(&b, 32);
+    gguf_add_zeros(&b, bytes + 4);
+    const tern_status status = tern_gguf_parse(b.data, b.size, "t.gguf", &file, err);
+    if (status == TERN_OK) {
+        assert_int_equal(tern_gguf_find_tensor(file, "t")->type, as);
+        assert_int_equal(tern_gguf_find_tensor(file, "t")->bytes, bytes);
+        tern_gguf_close(&file);
+    }
+    gguf_bytes_free(&b);
+    return status;
+}
+
+/* Type 42 is Q2_0 or PQ2_0 by its bytes; those of other programs' formats are refused by name. */
+static void test_groups_by_bytes(void **state) {
+    static const struct {
+        uint32_t type;
+        uint64_t bytes;
+        uint32_t as; /* 0: refused */
+        const char *words;
+    } cases[] = {
+        {42, 2304, 42, ""},
+        {42, 2176, 142, ""},
+        {142, 2176, 142, ""},
+        {143, 1792, 143, ""},
+        {42, 1344, 0, "it is stq1_0"},
+        {42, 2112, 0, "another program's format"},
+        {142, 2112, 0, "of pq2_0"},
+        {143, 1728, 0, "not the 1792 of ptq1_0"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tern_error err = {.message = ""};
+        const tern_status status = parse_group(cases[i].type, cases[i].bytes, cases[i].as, &err);
+        assert_int_equal(status, cases[i].as != 0 ? TERN_OK : TERN_ERR_TENSOR_TYPE);
+        assert_non_null(strstr(err.message, cases[i].words));
+    }
+}
+
 static gguf_bytes typed_file(void) {
     gguf_bytes b = {NULL, 0};
     static const double pi = 3.25, huge = 1e300;
@@ -420,6 +465,7 @@ int main(void) {
         cmocka_unit_test(test_alignments),
         cmocka_unit_test(test_type_sizes),
         cmocka_unit_test(test_i2s_tail),
+        cmocka_unit_test(test_groups_by_bytes),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_other_types),
         cmocka_unit_test(test_lookups),

@@ -12,10 +12,10 @@
 
 static const tern_format blocks_of_32[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_1,
                                            TERN_FORMAT_Q8_0, TERN_FORMAT_INT4};
-static const tern_format by_rows[] = {TERN_FORMAT_F32,  TERN_FORMAT_F16,  TERN_FORMAT_BF16,
-                                      TERN_FORMAT_Q4_0, TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0,
-                                      TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K,
-                                      TERN_FORMAT_Q6_K, TERN_FORMAT_INT4};
+static const tern_format by_rows[] = {
+    TERN_FORMAT_F32,  TERN_FORMAT_F16,  TERN_FORMAT_BF16, TERN_FORMAT_Q4_0,  TERN_FORMAT_Q4_1,
+    TERN_FORMAT_Q8_0, TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K,  TERN_FORMAT_Q6_K,
+    TERN_FORMAT_INT4, TERN_FORMAT_Q1_0, TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0};
 static const tern_format supers[] = {TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K};
 
 static bool quantize(tern_format format, const float *x, size_t rows, size_t cols, void *file) {
@@ -89,14 +89,15 @@ static void test_worked_blocks(void **state) {
 
 /* -2, 0 and 2 come back, whatever lies between becomes the nearest; a block of zeros has d = 0. */
 static void test_tq(void **state) {
-    static const tern_format formats[] = {TERN_FORMAT_TQ1_0, TERN_FORMAT_TQ2_0};
+    static const tern_format formats[] = {TERN_FORMAT_TQ1_0, TERN_FORMAT_TQ2_0, TERN_FORMAT_Q2_0,
+                                          TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0};
     float x[512] = {0}, back[512];
-    uint8_t file[2 * 66];
+    uint8_t file[8 * 18];
 
     (void)state;
     for (size_t i = 0; i < 256; i++)
         x[i] = (float)((int)(i * 7 % 3) - 1) * 2.0f;
-    for (size_t f = 0; f < 2; f++) {
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         check_case("%s", tern_format_describe(formats[f])->name);
         assert_true(quantize(formats[f], x, 1, 512, file));
         tern_dequantize_row(formats[f], file, 512, 0, 1.0f, back);
@@ -108,6 +109,23 @@ static void test_tq(void **state) {
         assert_true(back[3] == 0.0f && back[4] == -2.0f && back[5] == x[5]);
         x[3] = x[4] = -2.0f;
     }
+}
+
+/* Signs and the mean magnitude; 0 counts as positive. Two magnitudes are lost, their mean stays. */
+static void test_q1_0(void **state) {
+    float x[128], back[128];
+    uint8_t file[18];
+
+    (void)state;
+    for (size_t i = 0; i < 128; i++)
+        x[i] = i % 3 == 0 ? 0.75f : -0.75f;
+    assert_true(quantize(TERN_FORMAT_Q1_0, x, 1, 128, file));
+    assert_memory_equal(file, "\x00\x3a\x49\x92\x24\x49", 6);
+    x[1] = 0.0f;
+    x[2] = -1.5f;
+    assert_false(quantize(TERN_FORMAT_Q1_0, x, 1, 128, file));
+    tern_dequantize_row(TERN_FORMAT_Q1_0, file, 128, 0, 1.0f, back);
+    assert_true(back[0] == 0.75f && back[1] == 0.75f && back[2] == -0.75f && back[4] == -0.75f);
 }
 
 /* From 0.5 to 7.5 and -1 to 0: 0 is code 2, the range is 8.5. By rows or at once for INT8. */
@@ -479,6 +497,7 @@ int main(void) {
         cmocka_unit_test(test_worked_blocks),
         cmocka_unit_test(test_worked_int),
         cmocka_unit_test(test_tq),
+        cmocka_unit_test(test_q1_0),
         cmocka_unit_test(test_distances),
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_rows_are_independent),

@@ -72,7 +72,7 @@ typedef struct pair {
 #define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format}
 #define FILE_FORMATS(op)                                                                           \
     PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q5_0), PAIR(op, Q8_0), \
-    PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K)
+    PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K), PAIR(op, Q1_0), PAIR(op, Q2_0), PAIR(op, PQ2_0)
 
 static const pair pairs[] = {
     FILE_FORMATS(GEMV),
@@ -86,6 +86,7 @@ static const pair pairs[] = {
     PAIR(GEMM, INT8),
     PAIR(GEMM, INT4),
     FILE_FORMATS(EMBED),
+    PAIR(EMBED, PTQ1_0),
     PAIR(EMBED, TQ1_0),
     PAIR(EMBED, TQ2_0),
     PAIR(ATTEND, F32),
@@ -112,6 +113,7 @@ static const pair pairs[] = {
     PAIR(TANH, NONE),
     PAIR(ADD, NONE),
     PAIR(GEMV_SPARSE, F32),
+    PAIR(HADAMARD, NONE),
     PAIR(ROUND_INT8, NONE),
     PAIR(ROUND_FP8, NONE),
     PAIR(ROUND_FP8_E5M2, NONE),
@@ -232,6 +234,9 @@ static void test_foreign_features(void **state) {
     for (int op = TERN_OP_GEMV; op <= TERN_OP_GEMM; op++) /* a layout's rows serve its formats */
         assert_ptr_equal(tern_kernel_select(UINT64_MAX, (tern_op)op, TERN_FORMAT_TQ1_0),
                          tern_kernel_select(UINT64_MAX, (tern_op)op, TERN_FORMAT_I2_S));
+    for (int op = TERN_OP_GEMV; op <= TERN_OP_GEMM; op++)
+        assert_ptr_equal(tern_kernel_select(UINT64_MAX, (tern_op)op, TERN_FORMAT_PTQ1_0),
+                         tern_kernel_select(UINT64_MAX, (tern_op)op, TERN_FORMAT_PQ2_0));
     assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_ADD, TERN_FORMAT_F32));
     assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_GEMV, TERN_FORMAT_NONE));
     assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_COUNT, TERN_FORMAT_F32));
@@ -246,7 +251,8 @@ static void test_every_row(void **state) {
     (void)state;
     for (size_t i = 0; i < count; i++) {
         const tern_isa_info *isa = find_isa(rows[i].isa);
-        bool known = false;
+        /* PTQ1_0 is packed as PQ2_0, whose rows serve it there. */
+        bool known = rows[i].layout == TERN_LAYOUT_ROWS && rows[i].format == TERN_FORMAT_PTQ1_0;
         char name[128];
         check_case("%s", rows[i].name);
         expected_name(&rows[i], name, sizeof name);

@@ -11,8 +11,19 @@ static bool is_float(tern_format format) {
     return format <= TERN_FORMAT_BF16;
 }
 
-static bool is_ternary(tern_format format) {
-    return format == TERN_FORMAT_I2_S || format == TERN_FORMAT_TQ1_0 || format == TERN_FORMAT_TQ2_0;
+bool convert_is_coarse(tern_format format) {
+    switch (format) {
+    case TERN_FORMAT_I2_S:
+    case TERN_FORMAT_TQ1_0:
+    case TERN_FORMAT_TQ2_0:
+    case TERN_FORMAT_Q1_0:
+    case TERN_FORMAT_Q2_0:
+    case TERN_FORMAT_PQ2_0:
+    case TERN_FORMAT_PTQ1_0:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static tern_format find_format(const char *name) {
@@ -58,7 +69,7 @@ static tern_format stand_in(tern_format format) {
 static tern_format embedding_format(tern_format body, tern_format source) {
     if (body == TERN_FORMAT_NONE || is_float(body))
         return body;
-    const bool kept = is_ternary(body) || body == TERN_FORMAT_INT4 || !is_float(source);
+    const bool kept = convert_is_coarse(body) || body == TERN_FORMAT_INT4 || !is_float(source);
     return kept ? source : TERN_FORMAT_Q8_0;
 }
 
@@ -138,7 +149,8 @@ tern_status convert_format_choose(const convert_formats *asked, const char *name
         if (next == TERN_FORMAT_NONE) {
             return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
                              "tensor %s: %zu x %zu cannot be %s; i2_s needs a multiple of 128 "
-                             "weights, tq1_0 and tq2_0 of 256 columns",
+                             "weights, tq1_0 and tq2_0 of 256 columns, q1_0, pq2_0 and ptq1_0 of "
+                             "128, q2_0 of 64",
                              name, rows, cols, tern_format_describe(format)->name);
         }
         format = next;

@@ -52,6 +52,12 @@ TERN_MUST_CHECK tern_status convert_importance_choose(const convert_formats *ask
                                                       const tern_importance_entry **out,
                                                       tern_error *err);
 
+/*
+ * Whether a format has two or three values with one scale for many weights, so that only models
+ * that were trained for it survive it.
+ */
+bool convert_is_coarse(tern_format format);
+
 /* Whether a tensor that becomes I2_S is written in tiles: all but the output head are. */
 bool convert_is_tiled(const convert_formats *asked, const char *name, tern_format target);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "authoring/convert/recode.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "authoring/convert/formats.h"
 #include "authoring/convert/int4.h"
 #include "authoring/convert/sparse.h"
 
@@ -151,17 +154,18 @@ static tern_status copy_bytes(const convert_tensor *t, tern_gguf_writer *w, tern
 
 static tern_status judge(const convert_tensor *t, const row_sums *total, bool force,
                          convert_result *result, tern_error *err) {
-    const bool ternary = t->target == TERN_FORMAT_I2_S || t->target == TERN_FORMAT_TQ1_0 ||
-                         t->target == TERN_FORMAT_TQ2_0;
     const double error =
         total->values > 0.0 ? sqrt(total->difference / total->values) : total->difference;
-    if (ternary && !force && error > SCALE_ROUNDING) {
+    if (convert_is_coarse(t->target) && !force && error > SCALE_ROUNDING) {
+        const uint32_t columns = tern_format_describe(t->target)->block_elements;
+        char run[32] = "all";
+        if (t->target != TERN_FORMAT_I2_S)
+            snprintf(run, sizeof run, "each %" PRIu32 " columns", columns);
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                         "tensor %s (%s) is not ternary with one scale for %s: %s would change it "
+                         "tensor %s (%s) is not %s with one scale for %s: %s would change it "
                          "by %.1f %% (root mean square); --force-ternary does it all the same",
-                         t->name, t->origin,
-                         t->target == TERN_FORMAT_I2_S ? "all" : "each 256 columns",
-                         tern_format_describe(t->target)->name, 100.0 * error);
+                         t->name, t->origin, t->target == TERN_FORMAT_Q1_0 ? "binary" : "ternary",
+                         run, tern_format_describe(t->target)->name, 100.0 * error);
     }
     result->outcome = total->same ? CONVERT_LOSSLESS : CONVERT_LOSSY;
     result->error = error;

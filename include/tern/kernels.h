@@ -4,7 +4,7 @@
 
 /*
  * The kernel library (libtern-kernels): formats, packed matrices, and the contract of every
- * operation. This header with the four that it includes is all that there is to know;
+ * operation. This header with the five that it includes is all that there is to know;
  * tern_status_str, there, gives a status that a call refuses with (22, say) its text.
  *
  * How to use this library; examples/gemv.c is the whole of it on a page:
@@ -50,6 +50,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tern/attend.h"
 #include "tern/import.h"
 #include "tern/processor.h"
 #include "tern/sparse.h"
@@ -81,6 +82,10 @@ TERN_API_BEGIN
     X(Q4_K, "q4_k", 12, 256, 144)                                                                  \
     X(Q5_K, "q5_k", 13, 256, 176)                                                                  \
     X(Q6_K, "q6_k", 14, 256, 210)                                                                  \
+    X(Q1_0, "q1_0", 41, 128, 18)                                                                   \
+    X(Q2_0, "q2_0", 42, 64, 18)                                                                    \
+    X(PQ2_0, "pq2_0", 142, 128, 34)                                                                \
+    X(PTQ1_0, "ptq1_0", 143, 128, 28)                                                              \
     X(I2_S, "i2_s", 36, 4, 1)                                                                      \
     X(TQ1_0, "tq1_0", 34, 256, 54)                                                                 \
     X(TQ2_0, "tq2_0", 35, 256, 66)
@@ -159,9 +164,14 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  * Q6_KR16  16 f16 d, then for each sub-block 16 int8 scales of its first 16 columns, 16 of the
  *          others, 4 x 64 bytes of nibbles, 2 x 64 bytes of upper bits: bits 2p+1:2p of byte
  *          4*r + j of chunk e belong to column 16e + 4p + j. Padding rows are zero bytes.
- * BSR_F32, BSR_F16, BSR_T2  blocks of a matrix, of which only some are stored, used in place: the
- *          bytes of a file of sparse blocks (docs/formats.md) of f32, f16 or ternary values. They
- *          are aligned to 4, ternary ones to 64. No matrix is packed into them.
+ * Q1_0R16  row groups of 16; for each 128 columns: 16 f16 d, then 4 x 64 bytes; bit i of byte 4*r +
+ * j of chunk c is set where the weight of column 32c + 4i + j is +d, clear where it is -d. Q2_0R16
+ * for each 64 columns: 16 f16 d, then 4 x 64 bytes; bits 2p+1:2p of byte 4*r + j of chunk c are the
+ * code of column 16c + 4p + j, code = weight + 1, 0 .. 3. PQ2_0R16 as Q2_0R16, for 128 columns,
+ * with 8 x 64 bytes. Padding rows of these three are 0 bytes. BSR_F32, BSR_F16, BSR_T2  blocks of a
+ * matrix, of which only some are stored, used in place: the bytes of a file of sparse blocks
+ * (docs/formats.md) of f32, f16 or ternary values. They are aligned to 4, ternary ones to 64. No
+ * matrix is packed into them.
  */
 /* X(NAME, text, the form of activations that its products read). */
 #define TERN_LAYOUT_LIST(X)                                                                        \
@@ -181,6 +191,9 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
     X(Q4_KR16, "q4_kr16", BLOCK)                                                                   \
     X(Q5_KR16, "q5_kr16", BLOCK)                                                                   \
     X(Q6_KR16, "q6_kr16", BLOCK)                                                                   \
+    X(Q1_0R16, "q1_0r16", BLOCK)                                                                   \
+    X(Q2_0R16, "q2_0r16", BLOCK)                                                                   \
+    X(PQ2_0R16, "pq2_0r16", BLOCK)                                                                 \
     X(BSR_F32, "bsr_f32", FLOAT)                                                                   \
     X(BSR_F16, "bsr_f16", FLOAT)                                                                   \
     X(BSR_T2, "bsr_t2", TOKEN)
@@ -308,76 +321,6 @@ typedef void tern_layernorm_fn(const float *x, const float *g, const float *b, s
  */
 typedef void tern_rope_fn(float *x, const float *c, const float *s, size_t half);
 
-/*
- * attend: causal attention of the query heads of some tokens over one key/value head, in three
- * functions. Positions are taken in chunks of TERN_ATTEND_CHUNK. `chunks` gives every head a state
- * for each chunk, `merge` merges states in the order of their chunks, `finish` divides what is then
- * there. A state depends on its chunk alone, and the order of merging is fixed, so chunks may be
- * shared by any number of callers, in any order. A state is memory that only these functions read.
- * tern_attend_state_bytes says how much one chunk takes for all heads of a call; 64-byte aligned.
- * Heads of tokens that do not see a chunk have no state of it: their part of the memory is neither
- * read nor written.
- */
-
-/* The query heads of a call: token t sees positions [0, positions + t). All at least 1. */
-typedef struct tern_attend_heads {
-    size_t positions; /* that the first token sees */
-    size_t tokens;    /* that follow each other in one sequence */
-    size_t group;     /* heads of a token */
-    size_t dim;       /* elements of a head */
-} tern_attend_heads;
-
-/*
- * Keys and values lie in pages: TERN_ATTEND_CHUNK rows, one after the other, of dim elements in the
- * kernel's cache format (a row of Q8_0 is whole blocks: ceil(dim / 32) * 34 bytes).
- * Chunk c of the keys begins at k + pages[c] * page_stride, of the values at v + pages[c] *
- * page_stride. As many positions are read as the last token sees. Alignment: an element's.
- */
-typedef struct tern_attend_args {
-    tern_attend_heads heads;
-    const float *q;        /* [tokens][group][dim] */
-    size_t q_stride;       /* from a token's first head to the next token's, in floats */
-    const void *k;         /* this head's keys in page 0 */
-    const void *v;         /* this head's values in page 0 */
-    const uint32_t *pages; /* [chunks that the last token sees]; NULL: chunk c is page c */
-    size_t page_stride;    /* from page to page, in bytes */
-    float scale;           /* 1 / sqrt(dim) */
-    const float *mask;     /* NULL: none; [tokens][mask_stride], added to the scores of the heads of
-                            * a token: minus infinity hides a position, at least one is not hidden */
-    size_t mask_stride;    /* at least as many as the last token sees */
-    size_t window;         /* 0: none; else a token sees so many, those before are in chunk 0 */
-    void *scratch;         /* tern_attend_scratch_bytes, 64-byte aligned */
-} tern_attend_args;
-
-/*
- * Chunks [first, last), first < last, of those that the last token sees: the states of chunk c go
- * to states + (c - first) * stride bytes. With stride 0 there is one place for all of them: each
- * chunk is merged, as it comes, into the ones before.
- */
-typedef void tern_attend_chunks_fn(const tern_attend_args *args, size_t first, size_t last,
-                                   void *states, size_t stride);
-
-/* Merges the states of chunks [first, last), that lie as above, into those of chunks [0, first). */
-typedef void tern_attend_merge_fn(const tern_attend_heads *heads, size_t first, size_t last,
-                                  const void *states, size_t stride, void *total);
-
-/* out[tokens][group][dim] of the states of all chunks; out_stride in floats, between tokens. */
-typedef void tern_attend_finish_fn(const tern_attend_heads *heads, const void *total, float *out,
-                                   size_t out_stride);
-
-typedef struct tern_attend_functions {
-    tern_attend_chunks_fn *chunks;
-    tern_attend_merge_fn *merge;
-    tern_attend_finish_fn *finish;
-} tern_attend_functions;
-
-/*
- * Bytes of the states that a chunk gives `heads` heads (tokens * group) of dim elements, and of a
- * call's scratch. Both are multiples of 64.
- */
-size_t tern_attend_state_bytes(size_t heads, size_t dim);
-size_t tern_attend_scratch_bytes(size_t heads, size_t dim);
-
 /* softmax: x[i] = exp(x[i] - max) / sum, in place. n >= 1. */
 typedef void tern_softmax_fn(float *x, size_t n);
 
@@ -396,6 +339,14 @@ typedef void tern_tanh_fn(const float *x, size_t n, float *y);
 
 /* add: x[i] += y[i]. */
 typedef void tern_add_fn(float *x, const float *y, size_t n);
+
+/*
+ * hadamard: y = after * H(before * x), where H is the normalized Walsh-Hadamard transform
+ * (Sylvester's order) of each `block` elements. before[n] and after[n] are factors, NULL: none.
+ * block is a power of two, 16 or more; n is a multiple of it. y may be x.
+ */
+typedef void tern_hadamard_fn(const float *x, const float *before, const float *after, size_t n,
+                              size_t block, float *y);
 
 /* embed: one row of an embedding matrix in the file's own layout (ROWS). Not for I2_S. */
 typedef void tern_embed_fn(const void *row, size_t n, float *y);
@@ -433,6 +384,7 @@ typedef void tern_store_fn(const float *x, size_t n, void *out);
     X(EMBED, "embed")                                                                              \
     X(STORE, "store")                                                                              \
     X(GEMV_SPARSE, "gemv_sparse")                                                                  \
+    X(HADAMARD, "hadamard")                                                                        \
     X(ROUND_INT8, "round_int8")                                                                    \
     X(ROUND_FP8, "round_fp8")                                                                      \
     X(ROUND_FP8_E5M2, "round_fp8_e5m2")                                                            \
@@ -476,6 +428,7 @@ typedef struct tern_kernel_row {
         tern_embed_fn *embed;
         tern_store_fn *store;
         tern_gemv_sparse_fn *gemv_sparse;
+        tern_hadamard_fn *hadamard;
     } fn;
 } tern_kernel_row;
 

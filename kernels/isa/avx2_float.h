@@ -190,6 +190,12 @@ static inline void vf_store_f16_n(void *p, vf v, size_t n) {
 static inline vf vf_swap_pairs(vf v) {
     return _mm256_permute_ps(v, 0xb1);
 }
+static inline vf vf_swap2(vf v) {
+    return _mm256_permute_ps(v, 0x4e);
+}
+static inline vf vf_swap4(vf v) {
+    return _mm256_permute2f128_ps(v, v, 1);
+}
 static inline vf vf_addsub(vf a, vf b) {
     return _mm256_addsub_ps(a, b);
 } /* even -, odd + */
@@ -285,6 +291,11 @@ static inline vb vb_splat4(const void *p) {
 static inline vb vb_plane2(vb c, int plane) {
     const __m256i mask = _mm256_set1_epi8(3);
     return _mm256_and_si256(plane ? _mm256_srli_epi16(c, 2 * plane) : c, mask);
+}
+
+static inline vb vb_bit2(vb c, int i) {
+    const __m256i moved = i > 0 ? _mm256_srli_epi16(c, i - 1) : _mm256_slli_epi16(c, 1);
+    return _mm256_and_si256(moved, _mm256_set1_epi8(2));
 }
 
 /* For matmul_ternary_masked: planes 2 and 3 moved down; an even plane; an odd one, as 4 * code. */

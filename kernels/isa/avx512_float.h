@@ -178,6 +178,18 @@ static inline vf vf_swap_pairs(vf v) {
     return _mm512_permute_ps(v, 0xb1);
 }
 
+static inline vf vf_swap2(vf v) {
+    return _mm512_permute_ps(v, 0x4e);
+}
+
+static inline vf vf_swap4(vf v) {
+    return _mm512_shuffle_f32x4(v, v, 0xb1);
+}
+
+static inline vf vf_swap8(vf v) {
+    return _mm512_shuffle_f32x4(v, v, 0x4e);
+}
+
 /* Even lanes a - b, odd lanes a + b. */
 static inline vf vf_addsub(vf a, vf b) {
     return _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0x5555, a, b);
@@ -282,6 +294,18 @@ static inline vb vb_plane2(vb c, int plane) {
                             : plane == 2 ? _mm512_srli_epi16(c, 4)
                                          : _mm512_srli_epi16(c, 6);
     return _mm512_and_si512(shifted, _mm512_set1_epi8(3));
+}
+
+static inline vb vb_bit2(vb c, int i) {
+    const __m512i moved = i == 0   ? _mm512_slli_epi16(c, 1)
+                          : i == 1 ? c
+                          : i == 2 ? _mm512_srli_epi16(c, 1)
+                          : i == 3 ? _mm512_srli_epi16(c, 2)
+                          : i == 4 ? _mm512_srli_epi16(c, 3)
+                          : i == 5 ? _mm512_srli_epi16(c, 4)
+                          : i == 6 ? _mm512_srli_epi16(c, 5)
+                                   : _mm512_srli_epi16(c, 6);
+    return _mm512_and_si512(moved, _mm512_set1_epi8(2));
 }
 
 /* The next base-3 digits of signed fractions: what stays when a digit is carried out. */

@@ -203,6 +203,10 @@ static inline vf vf_swap_pairs(vf v) {
     return vrev64q_f32(v);
 }
 
+static inline vf vf_swap2(vf v) {
+    return vextq_f32(v, v, 2);
+}
+
 /* Even lanes a - b, odd lanes a + b: a - b is a + (-b). */
 static inline vf vf_addsub(vf a, vf b) {
     const uint32x4_t even_sign = vreinterpretq_u32_u64(vdupq_n_u64(0x80000000u));
@@ -309,6 +313,11 @@ static inline vb vb_plane2(vb c, int plane) {
                                : plane == 2 ? vshrq_n_u8(codes, 4)
                                             : vshrq_n_u8(codes, 6);
     return vreinterpretq_s8_u8(plane == 3 ? shifted : vandq_u8(shifted, vdupq_n_u8(3)));
+}
+
+static inline vb vb_bit2(vb c, int i) {
+    const uint8x16_t set = vtstq_u8(vreinterpretq_u8_s8(c), vdupq_n_u8((uint8_t)(1 << i)));
+    return vreinterpretq_s8_u8(vandq_u8(set, vdupq_n_u8(2)));
 }
 
 /* Tripling a signed base-3 fraction n times carries its first n digits out of eight bits. Digit n

@@ -221,6 +221,9 @@ static inline vb vb_splat4(const void *p) {
 static inline vb vb_plane2(vb c, int plane) {
     return (c >> (2 * plane)) & 0x03030303u;
 }
+static inline vb vb_bit2(vb c, int i) {
+    return (c >> i & 0x01010101u) << 1;
+}
 /*
  * Bytes are signed base-3 fractions; 128 more makes them unsigned. Tripling carries a digit out of
  * eight bits, so digit n is what three times the fraction tripled n times carries. Even and odd

@@ -238,6 +238,9 @@ static inline void vf_store_f16_n(void *p, vf v, size_t n) {
 static inline vf vf_swap_pairs(vf v) {
     return _mm_shuffle_ps(v, v, 0xb1);
 }
+static inline vf vf_swap2(vf v) {
+    return _mm_shuffle_ps(v, v, 0x4e);
+}
 static inline vf vf_addsub(vf a, vf b) {
     return _mm_addsub_ps(a, b);
 } /* even -, odd + */
@@ -340,6 +343,11 @@ static inline vb vb_splat4(const void *p) {
 
 static inline vb vb_plane2(vb c, int plane) {
     return _mm_and_si128(plane ? _mm_srli_epi16(c, 2 * plane) : c, _mm_set1_epi8(3));
+}
+
+static inline vb vb_bit2(vb c, int i) {
+    const __m128i moved = i > 0 ? _mm_srli_epi16(c, i - 1) : _mm_slli_epi16(c, 1);
+    return _mm_and_si128(moved, _mm_set1_epi8(2));
 }
 
 /* For matmul_ternary_masked: planes 2 and 3 moved down; an even plane; an odd one, as 4 * code. */

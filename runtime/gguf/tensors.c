@@ -190,6 +190,8 @@ static tern_status lay_out(const tern_gguf_cursor *c, place *places) {
         if (t->type == TERN_GGUF_TL1 || t->type == TERN_GGUF_TL2)
             t->bytes = tern_gguf_tl_detect(t, file->alignment, last, ternary);
         if (status == TERN_OK)
+            status = tern_gguf_group_settle(t, file->alignment, last, file->name, c->err);
+        if (status == TERN_OK)
             status = check_range(c, &places[i], data_size);
         if (status != TERN_OK)
             return status;

@@ -41,13 +41,9 @@ static const struct foreign_type {
     {38, 0, 0, "tl1"},
     {39, 0, 0, "tl2 or mxfp4"},
     {40, 0, 0, "nvfp4"},
-    {41, 128, 18, "q1_0"},
-    {42, 64, 18, "q2_0"},
     {133, 0, 0, "q6_0"},
     {134, 0, 0, "iq1_bn"},
     {135, 0, 0, "iq2_bn"},
-    {142, 128, 34, "pq2_0"},
-    {143, 128, 28, "ptq1_0"},
     {335, 0, 0, "iq2_bn_r4"},
     {TERN_GGUF_U8_TYPE, 1, 1, "u8"},
     {TERN_GGUF_INT4_TYPE, 0, 0, "int4"},
@@ -108,11 +104,12 @@ tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *by
 
 uint32_t tern_gguf_file_type(tern_format format) {
     static const uint32_t types[TERN_FORMAT_COUNT] = {
-        [TERN_FORMAT_F32] = 0,    [TERN_FORMAT_F16] = 1,    [TERN_FORMAT_BF16] = 32,
-        [TERN_FORMAT_Q4_0] = 2,   [TERN_FORMAT_Q4_1] = 3,   [TERN_FORMAT_Q5_0] = 8,
-        [TERN_FORMAT_Q8_0] = 7,   [TERN_FORMAT_Q4_K] = 15,  [TERN_FORMAT_Q5_K] = 17,
-        [TERN_FORMAT_Q6_K] = 18,  [TERN_FORMAT_I2_S] = 40,  [TERN_FORMAT_TQ1_0] = 36,
-        [TERN_FORMAT_TQ2_0] = 37, [TERN_FORMAT_IQ2_S] = 28,
+        [TERN_FORMAT_F32] = 0,    [TERN_FORMAT_F16] = 1,     [TERN_FORMAT_BF16] = 32,
+        [TERN_FORMAT_Q4_0] = 2,   [TERN_FORMAT_Q4_1] = 3,    [TERN_FORMAT_Q5_0] = 8,
+        [TERN_FORMAT_Q8_0] = 7,   [TERN_FORMAT_Q4_K] = 15,   [TERN_FORMAT_Q5_K] = 17,
+        [TERN_FORMAT_Q6_K] = 18,  [TERN_FORMAT_I2_S] = 40,   [TERN_FORMAT_TQ1_0] = 36,
+        [TERN_FORMAT_TQ2_0] = 37, [TERN_FORMAT_IQ2_S] = 28,  [TERN_FORMAT_Q1_0] = 40,
+        [TERN_FORMAT_Q2_0] = 41,  [TERN_FORMAT_PQ2_0] = 141, [TERN_FORMAT_PTQ1_0] = 143,
     };
     return types[format];
 }

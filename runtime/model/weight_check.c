@@ -26,6 +26,10 @@ static const block_fields fields[TERN_FORMAT_COUNT] = {
     [TERN_FORMAT_Q5_K] = {2, {0, 2}, {"scale", "scale of minima"}, false},
     [TERN_FORMAT_Q6_K] = {1, {208}, {"scale"}, false},
     [TERN_FORMAT_IQ2_S] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_Q1_0] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_Q2_0] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_PQ2_0] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_PTQ1_0] = {1, {26}, {"scale"}, false},
     [TERN_FORMAT_TQ1_0] = {1, {52}, {"scale"}, true},
     [TERN_FORMAT_TQ2_0] = {1, {64}, {"scale"}, true},
 };

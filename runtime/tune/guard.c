@@ -317,6 +317,9 @@ static bool run_operation(const tern_kernel_row *row, sample *in, outcome *out) 
     case TERN_OP_GEMV_SPARSE:
         run_gemv_sparse(row, in, out);
         return true;
+    case TERN_OP_HADAMARD:
+        row->fn.hadamard(in->a, in->b, in->b + 1, 1024, 512, out->floats);
+        return true;
     default:
         if (tern_op_rounds(row->op))
             row->fn.tanh(in->a, SAMPLE, out->floats);

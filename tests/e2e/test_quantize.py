@@ -107,6 +107,25 @@ class Quantize(common.FolderTest):
                 self.assertRegex(text, rf"lossy +\d+ tensors q6_k to {kind}: relative error 0\.\d+")
                 self.assertEqual(len(self.hash(out).split()), 1)
 
+    def test_groups(self):
+        """Bonsai's formats: ternary ones change into each other and keep the logits, Q1_0 keeps its own."""
+        common.synth("bonsai-tiny-pq2_0", self.dir)
+        source = self.dir / "bonsai-tiny-pq2_0-1.gguf"
+        expected = self.hash(source)
+        at = source
+        for kind in ("ptq1_0", "q2_0", "f16", "pq2_0"):
+            at, said = self.quantize(at, kind, "--embedding-type", "q2_0")
+            self.assertNotIn("lossy", {t["outcome"] for t in said.values()}, kind)
+            if kind != "f16":  # whose products do not round activations
+                self.assertEqual(self.hash(at), expected, kind)
+        result = tern("quantize", source, self.path("binary"), "--type", "q1_0")
+        self.assert_one_line_error(result, contains=["binary", "each 128 columns", "--force-ternary"])
+        binary = common.synth("bonsai-tiny-q1_0", self.dir)
+        floats, _ = self.quantize(binary, "f32", "--embedding-type", "f32")
+        again, said = self.quantize(floats, "q1_0", "--embedding-type", "q1_0")
+        self.assertNotIn("lossy", {t["outcome"] for t in said.values()})
+        self.assertEqual(self.hash(again), self.hash(binary))
+
     def test_orders_of_i2_s(self):
         """Codes one after the other, as some writers leave them, become the usual order."""
         usual, _ = self.quantize(self.ternary(struct.pack("<e", 0.043)), "i2_s")

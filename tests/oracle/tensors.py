@@ -21,6 +21,7 @@ class Format(NamedTuple):
 
 F32, F16, Q4_0, Q4_1, Q5_0, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 8, 30, 34, 35, 36
 Q4_K, Q5_K, Q6_K, IQ2_S = 12, 13, 14, 22
+Q1_0, Q2_0, PQ2_0, PTQ1_0 = 41, 42, 142, 143
 
 FORMATS = {
     F32: Format("f32", 1, 4),
@@ -36,12 +37,17 @@ FORMATS = {
     Q5_K: Format("q5_k", 256, 176),
     Q6_K: Format("q6_k", 256, 210),
     IQ2_S: Format("iq2_s", 256, 82),
+    Q1_0: Format("q1_0", 128, 18),
+    Q2_0: Format("q2_0", 64, 18),
+    PQ2_0: Format("pq2_0", 128, 34),
+    PTQ1_0: Format("ptq1_0", 128, 28),
     I2_S: Format("i2_s", 4, 1),
 }
 
 # Formats whose products use activations quantized by blocks of 32 columns.
 # TQ unless row_scales finds one a row.
 BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ2_S, TQ1_0, TQ2_0)
+BLOCK_FORMATS += (Q1_0, Q2_0, PQ2_0, PTQ1_0)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
 
@@ -174,6 +180,40 @@ def _iq2_s(raw, rows, cols):
     return (codes.reshape(-1, 256) * _half(blocks[:, :2]) / 8).reshape(rows, cols)
 
 
+def _q1_0(raw, rows, cols):
+    """A bit a weight, column 0 in bit 0 of the first byte: 1 for +d, 0 for -d."""
+    blocks = raw.reshape(-1, 18)
+    bits = np.unpackbits(blocks[:, 2:], axis=1, bitorder="little").astype(np.float64)
+    return ((2 * bits - 1) * _half(blocks[:, :2])).reshape(rows, cols)
+
+
+def _q2_0(size):
+    """Four codes a byte, the first in the lowest bits; `size` bytes a block."""
+
+    def decode_blocks(raw, rows, cols):
+        blocks = raw.reshape(-1, size)
+        shifts = np.array([0, 2, 4, 6], dtype=np.uint8)
+        codes = (blocks[:, 2:, np.newaxis] >> shifts & 3).reshape(len(blocks), -1)
+        return ((codes.astype(np.float64) - 1) * _half(blocks[:, :2])).reshape(rows, cols)
+
+    return decode_blocks
+
+
+def _digits(packed, count):
+    """uint8[blocks, n] -> codes[blocks, count * n]: digit i of all bytes, then digit i + 1."""
+    powers = 3 ** np.arange(count).reshape(1, count, 1)
+    fractions = packed[:, np.newaxis, :].astype(int) * powers % 256
+    return (fractions * 3 // 256).reshape(len(packed), -1)
+
+
+def _ptq1_0(raw, rows, cols):
+    """16 bytes of five digits, 8 bytes of five, 2 of four; the scale is last."""
+    blocks = raw.reshape(-1, 28)
+    parts = [_digits(blocks[:, :16], 5), _digits(blocks[:, 16:24], 5), _digits(blocks[:, 24:26], 4)]
+    codes = np.concatenate(parts, axis=1).astype(np.float64)
+    return ((codes - 1) * _half(blocks[:, 26:])).reshape(rows, cols)
+
+
 def ternary(raw, rows, cols):
     """I2_S -> (int8[rows, cols] in -1..1, scale).
 
@@ -194,13 +234,7 @@ def ternary(raw, rows, cols):
 
 def _tq1_0_codes(blocks):
     """uint8[blocks, 54] -> codes[blocks, 256]: digits of base-3 fractions, the first in front."""
-
-    def digits(packed, count):
-        powers = 3 ** np.arange(count).reshape(1, count, 1)
-        fractions = packed[:, np.newaxis, :].astype(int) * powers % 256
-        return (fractions * 3 // 256).reshape(len(packed), -1)
-
-    parts = [digits(blocks[:, :32], 5), digits(blocks[:, 32:48], 5), digits(blocks[:, 48:52], 4)]
+    parts = [_digits(blocks[:, :32], 5), _digits(blocks[:, 32:48], 5), _digits(blocks[:, 48:52], 4)]
     return np.concatenate(parts, axis=1)
 
 
@@ -259,6 +293,10 @@ _DECODERS = {
     Q5_K: _q5_k,
     Q6_K: _q6_k,
     IQ2_S: _iq2_s,
+    Q1_0: _q1_0,
+    Q2_0: _q2_0(18),
+    PQ2_0: _q2_0(34),
+    PTQ1_0: _ptq1_0,
     I2_S: _i2_s,
 }
 

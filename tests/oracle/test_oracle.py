@@ -91,6 +91,12 @@ class Tensors(unittest.TestCase):
         self.check_blocks(tensors.TQ1_0, [1, -1, 0], "79d0e282b0a4fffd", [52])
         self.check_blocks(tensors.TQ2_0, [-1, -1, 0], "a4ec5d25bbb2db84", [64])
 
+    def test_groups(self):
+        self.check_blocks(tensors.Q1_0, [1, -1, 1], "10c19fcb3a381eb4", [0])
+        self.check_blocks(tensors.Q2_0, [0, 0, 1], "91dab997936ba4a7", [0])
+        self.check_blocks(tensors.PQ2_0, [0, 0, 1], "436c83e790fec557", [0])
+        self.check_blocks(tensors.PTQ1_0, [1, -1, 0], "a0312a323192e463", [26])
+
     def test_row_scales(self):
         block = b"\x56" + b"\x55" * 63
         mixed = raw(block + b"\x00\x3c" + block + b"\x00\x38")

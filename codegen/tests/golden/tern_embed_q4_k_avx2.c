@@ -8,7 +8,8 @@
 
 tern_embed_fn tern_embed_q4_k_avx2;
 
-/* One row of an embedding matrix of a K-quant: super-blocks of 256 columns. */
+/* One row of an embedding matrix of super-blocks: of 256 columns in K-quants,
+    of 64 or 128 in Bonsai's formats. */
 #include "kernels/isa/avx2.h"
 
 #include "kernels/codes.h"

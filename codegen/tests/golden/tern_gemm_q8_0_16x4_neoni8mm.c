@@ -11,7 +11,8 @@ tern_matmul_fn tern_gemm_q8_0_16x4_neoni8mm;
 /*
  * Matrix product over block formats in the R16 layouts: lanes are rows. Each 32-column block has
  * 16 scales (and minima), then chunks of 64 bytes: 16 rows x 4 bytes; the fifth bits of 5-bit
- * codes come last. Eight blocks of a K-quant share 16 f16 d and dmin, which lie before them.
+ * codes come last. Eight blocks of a K-quant share 16 f16 d and dmin, which lie before them; two or
+ * four blocks with codes of one or two bits share 16 f16 d.
  */
 #include "kernels/isa/neoni8mm.h"
 

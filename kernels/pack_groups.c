@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks of 64 or 128 columns that share a scale to their R16 layouts and back: 16 f16 d, then for
+ * each 32 columns one chunk of bits (Q1_0) or two of 2-bit planes (the others). PTQ1_0 is packed as
+ * PQ2_0.
+ */
+
+#include "kernels/codes.h"
+#include "kernels/pack_bits.h"
+
+enum { SCALES_BYTES = 2 * TERN_ROW_GROUP };
+
+/* How a format becomes its layout. */
+typedef struct group_shape {
+    size_t blocks; /* of 32 columns that share a scale */
+    size_t bits;   /* of a code: as many chunks for each 32 columns */
+} group_shape;
+
+static const group_shape q1_0 = {4, 1};
+static const group_shape q2_0 = {2, 2};
+static const group_shape pq2_0 = {4, 2};
+
+static size_t packed_bytes(const group_shape *shape) {
+    return SCALES_BYTES + shape->blocks * shape->bits * TERN_CHUNK_BYTES;
+}
+
+static size_t scale_at(tern_format format) {
+    return format == TERN_FORMAT_PTQ1_0 ? TERN_PTQ1_0_D : 0;
+}
+
+/* ---- 32 columns of a row ------------------------------------------------------------------- */
+
+/* The 2-bit codes of 16 columns: byte i of the file holds columns 4i .., plane p of byte j 4p + j.
+ */
+static uint32_t transpose_fours(uint32_t fours) {
+    uint32_t planes = 0;
+
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned j = 0; j < 4; j++)
+            planes |= (fours >> (8 * i + 2 * j) & 3u) << (8 * j + 2 * i);
+    return planes;
+}
+
+/* The codes of a PTQ1_0 block as PQ2_0 has them: 8 bytes for 32 columns. */
+static void fours_of_trits(const uint8_t *block, size_t s, uint8_t fours[8]) {
+    int8_t codes[TERN_BLOCK];
+
+    tern_ptq1_0_codes(block, s, codes);
+    memset(fours, 0, 8);
+    for (size_t k = 0; k < TERN_BLOCK; k++)
+        fours[k / 4] = (uint8_t)(fours[k / 4] | (codes[k] + 1) << 2 * (k % 4));
+}
+
+/* `out` is the row's place in the first chunk. */
+static void pack_block(tern_format format, const uint8_t *block, size_t s, uint8_t *out) {
+    uint8_t trits[8];
+
+    if (format == TERN_FORMAT_Q1_0) {
+        tern_store32(out, tern_columns_to_bytes(tern_load32(block + 2 + 4 * s)));
+        return;
+    }
+    if (format == TERN_FORMAT_PTQ1_0)
+        fours_of_trits(block, s, trits);
+    const uint8_t *fours = format == TERN_FORMAT_PTQ1_0 ? trits : block + 2 + 8 * s;
+    tern_store32(out, transpose_fours(tern_load32(fours)));
+    tern_store32(out + TERN_CHUNK_BYTES, transpose_fours(tern_load32(fours + 4)));
+}
+
+/* The inverse of pack_block; bytes of a PTQ1_0 block are 0 before its first 32 columns. */
+static void unpack_block(tern_format format, const uint8_t *packed, size_t s, uint8_t *block) {
+    uint8_t trits[8];
+
+    if (format == TERN_FORMAT_Q1_0) {
+        tern_store32(block + 2 + 4 * s, tern_bytes_to_columns(tern_load32(packed)));
+        return;
+    }
+    uint8_t *fours = format == TERN_FORMAT_PTQ1_0 ? trits : block + 2 + 8 * s;
+    tern_store32(fours, transpose_fours(tern_load32(packed)));
+    tern_store32(fours + 4, transpose_fours(tern_load32(packed + TERN_CHUNK_BYTES)));
+    for (size_t k = 0; k < TERN_BLOCK && format == TERN_FORMAT_PTQ1_0; k++)
+        tern_ptq1_0_add(block, TERN_BLOCK * s + k, trits[k / 4] >> 2 * (k % 4) & 3u);
+}
+
+/* ---- groups, matrices ---------------------------------------------------------------------- */
+
+/* One row's share of a packed block; r is the row in its group. */
+static void pack_row(const group_shape *shape, tern_format format, const uint8_t *src, size_t r,
+                     uint8_t *out) {
+    memcpy(out + 2 * r, src + scale_at(format), 2);
+    for (size_t s = 0; s < shape->blocks; s++)
+        pack_block(format, src, s, out + SCALES_BYTES + s * shape->bits * TERN_CHUNK_BYTES + 4 * r);
+}
+
+static void unpack_row(const group_shape *shape, tern_format format, const uint8_t *packed,
+                       size_t r, uint8_t *dst) {
+    memset(dst, 0, tern_format_describe(format)->block_bytes);
+    for (size_t s = 0; s < shape->blocks; s++)
+        unpack_block(format, packed + SCALES_BYTES + s * shape->bits * TERN_CHUNK_BYTES + 4 * r, s,
+                     dst);
+    if (format == TERN_FORMAT_PTQ1_0)
+        tern_ptq1_0_round(dst);
+    memcpy(dst + scale_at(format), packed + 2 * r, 2);
+}
+
+static tern_status pack_group(const tern_pack_job *job, const group_shape *shape, size_t row0,
+                              uint8_t *out) {
+    const size_t file_bytes = tern_format_describe(job->format)->block_bytes;
+    const size_t blocks = job->cols / (TERN_BLOCK * shape->blocks);
+    const size_t n = tern_pack_group_rows(job, row0);
+
+    if (n < TERN_ROW_GROUP)
+        memset(out, 0, job->group_bytes);
+    for (size_t b = 0; b < blocks; b++, out += packed_bytes(shape))
+        for (size_t r = 0; r < n; r++)
+            pack_row(shape, job->format, job->file + ((row0 + r) * blocks + b) * file_bytes, r,
+                     out);
+    return TERN_OK;
+}
+
+static void unpack_matrix(const tern_pack_job *job, const group_shape *shape, const uint8_t *packed,
+                          uint8_t *file) {
+    const size_t file_bytes = tern_format_describe(job->format)->block_bytes;
+    const size_t blocks = job->cols / (TERN_BLOCK * shape->blocks);
+
+    for (size_t row = 0; row < job->rows; row++) {
+        const uint8_t *group = packed + row / TERN_ROW_GROUP * job->group_bytes;
+        for (size_t b = 0; b < blocks; b++, file += file_bytes)
+            unpack_row(shape, job->format, group + b * packed_bytes(shape), row % TERN_ROW_GROUP,
+                       file);
+    }
+}
+
+static size_t group_bytes(const group_shape *shape, size_t cols) {
+    const size_t blocks = cols / (TERN_BLOCK * shape->blocks);
+    size_t bytes;
+
+    return __builtin_mul_overflow(blocks, packed_bytes(shape), &bytes) ? 0 : bytes;
+}
+
+static bool holds(tern_format own, tern_format format) {
+    return format == own || (own == TERN_FORMAT_PQ2_0 && format == TERN_FORMAT_PTQ1_0);
+}
+
+#define GROUP_PACKER(NAME, name)                                                                   \
+    static bool holds_##name(tern_format format) {                                                 \
+        return holds(TERN_FORMAT_##NAME, format);                                                  \
+    }                                                                                              \
+    static size_t group_bytes_##name(size_t cols) {                                                \
+        return group_bytes(&name, cols);                                                           \
+    }                                                                                              \
+    static tern_status pack_##name(const tern_pack_job *job, size_t row0, uint8_t *group,          \
+                                   tern_error *err) {                                              \
+        (void)err; /* every bit pattern is a block */                                              \
+        return pack_group(job, &name, row0, group);                                                \
+    }                                                                                              \
+    static void unpack_##name(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {    \
+        unpack_matrix(job, &name, packed, file);                                                   \
+    }                                                                                              \
+    const tern_packer tern_packer_##name##r16 = {TERN_LAYOUT_##NAME##R16, holds_##name,            \
+                                                 group_bytes_##name, pack_##name, unpack_##name};
+
+GROUP_PACKER(Q1_0, q1_0)
+GROUP_PACKER(Q2_0, q2_0)
+GROUP_PACKER(PQ2_0, pq2_0)
