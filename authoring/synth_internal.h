@@ -58,7 +58,7 @@ typedef struct tern_synth_model {
     float embedding_scale, block_scale, logit_divisor; /* of architectures with such factors */
 } tern_synth_model;
 
-/* The model of a preset; TERN_ERR_NAME with a message that lists the known names. */
+/* The model of a preset; TERN_ERR_NAME with a message that says where they are listed. */
 tern_status tern_synth_find_model(const char *preset, const tern_synth_model **out,
                                   tern_error *err);
 

@@ -303,15 +303,14 @@ const tern_synth_preset *tern_synth_preset_at(size_t index) {
 
 tern_status tern_synth_find_model(const char *preset, const tern_synth_model **out,
                                   tern_error *err) {
-    char names[512] = "";
     for (size_t i = 0; i < N_MODELS; i++) {
         if (strcmp(models[i].preset.name, preset) == 0) {
             *out = &models[i];
             return TERN_OK;
         }
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
-                 models[i].preset.name);
     }
-    return tern_fail(err, TERN_ERR_NAME, "unknown preset '%.64s'; there are %s", preset, names);
+    return tern_fail(err, TERN_ERR_NAME,
+                     "unknown preset '%.64s'; there are %d, from %s to %s: tern synth --list",
+                     preset, (int)N_MODELS, models[0].preset.name,
+                     models[N_MODELS - 1].preset.name);
 }

@@ -180,10 +180,11 @@ static bool pairs_of_codes(const processor *p, const pair *wanted) {
            strstr(p->block, "vnni") != NULL;
 }
 
-/* Tiles are for products of many tokens, of integers. */
+/* Tiles are for products of many tokens, of integers; not of codes of one or two bits in groups. */
 static bool has_tiles(const processor *p, const pair *wanted) {
-    return is_built("amx") && (p->features & M(AMXINT8)) != 0 && wanted->op == TERN_OP_GEMM &&
-           wanted->format > TERN_FORMAT_BF16;
+    const bool group = wanted->format >= TERN_FORMAT_Q1_0 && wanted->format <= TERN_FORMAT_PTQ1_0;
+    return !group && is_built("amx") && (p->features & M(AMXINT8)) != 0 &&
+           wanted->op == TERN_OP_GEMM && wanted->format > TERN_FORMAT_BF16;
 }
 
 static void check_chosen(const processor *p, const pair *wanted) {

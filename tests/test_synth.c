@@ -220,8 +220,8 @@ static void test_presets_and_arguments(void **state) {
     assert_int_equal(tern_synth("bitnet-3b", path, TERN_OUT_REPLACE, 1, NULL, NULL, &err),
                      TERN_ERR_NAME);
     assert_non_null(strstr(err.message, "'bitnet-3b'"));
+    assert_non_null(strstr(err.message, "synth --list"));
     for (const tern_synth_preset *p; (p = tern_synth_preset_at(n)) != NULL; n++) {
-        assert_non_null(strstr(err.message, p->name)); /* the message lists every one */
         assert_true(strlen(p->description) > 10);
     }
     assert_true(n >= 22);
