@@ -3,6 +3,7 @@
 
 import hashlib
 import itertools
+import os
 import tempfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import gguf_edit
 from common import comma, prompt, tern_text
 
 LENGTHS = [1, 2, 5, 17, 63, 64, 65, 130]
-THOROUGH = {"bitnet-tiny", "llama-tiny-q4_0", "llama-tiny-f16"}  # others: every third length
+THOROUGH = {"bitnet-tiny", "llama-tiny-q4_0", "llama-tiny-f16"}  # others: every third length; TERN_TEST_PRESETS=some: none
 THREADS = [1, 2, 3]
 SPLITS = [0, 1, 3, 64]  # 0: the whole prompt at once
 BATCHES = [1, 7, 64, 128]
@@ -60,7 +61,8 @@ class OneAnswer(common.TernTest):
         print(f"{model.name}: {len(lengths)} prompts, {runs} runs, {len(seen)} hashes")
 
     def test_synthetic(self):
-        for preset in common.quantized() + common.FLOATS:
+        some = os.environ.get("TERN_TEST_PRESETS") == "some"
+        for preset in sorted(THOROUGH) if some else common.quantized() + common.FLOATS:
             lengths = LENGTHS if preset in THOROUGH else LENGTHS[::3]
             self.check(common.synth(preset, self.folder.name), lengths)
 
