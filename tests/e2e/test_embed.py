@@ -150,6 +150,10 @@ class Embed(common.FolderTest):
             self.assert_one_line_error(tern("embed", "-m", path, *options, 300), 2, ["--dimensions 300"])
         self.assert_one_line_error(tern("embed", "-m", path, *options, 65), 2, ["--dimensions 65"])
 
+    def test_a_text_in_the_place_of_the_model(self):
+        """Texts on standard input are read after it: the message is of what is wrong."""
+        self.assert_one_line_error(tern("embed", "Hello there"), contains=["Hello there: No such file", "needs -p"])
+
     def test_refused(self):
         options = ("embed", "-m", self.model, "--pooling", "mean")
         long = "word " * 600

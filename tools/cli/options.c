@@ -288,6 +288,7 @@ static bool is_taken(const options *o, option_id id) {
 /* Gives operands that stand for options to those that no flag has set, in the command's order. */
 static tern_status place_operands(options *o, tern_error *err) {
     const command_spec *spec = command_describe(o->command);
+    const option_id last = spec->n_places > 0 ? spec->places[spec->n_places - 1] : OPT_MODEL;
     unsigned place = 0;
     for (unsigned i = 0; i < o->n_operands && spec->n_places > 0; i++) {
         while (place < spec->n_places && is_taken(o, spec->places[place]))
@@ -295,7 +296,7 @@ static tern_status place_operands(options *o, tern_error *err) {
         if (place == spec->n_places)
             return unexpected(o, o->operands[i], err);
         const option_id id = spec->places[place];
-        o->model_may_be_prompt |= id == OPT_MODEL && spec->places[spec->n_places - 1] == OPT_PROMPT;
+        o->model_may_be_prompt |= id == OPT_MODEL && (last == OPT_PROMPT || last == OPT_TEXT);
         const tern_status status =
             set_value(o, id, OPTION_FLAG, "an argument", o->operands[i], err);
         if (status != TERN_OK)

@@ -29,9 +29,9 @@ typedef struct embedding {
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static int read_texts(embedding *e) {
-    const char *file = options_text(e->o, OPT_PROMPTS_FILE);
-    const size_t n = options_count(e->o, OPT_TEXT);
+static int check_usage(const options *o) {
+    const char *file = options_text(o, OPT_PROMPTS_FILE);
+    const size_t n = options_count(o, OPT_TEXT);
     if (n > 0 && file != NULL) {
         complain("texts on the command line and --prompts-file exclude each other");
         return EXIT_USAGE;
@@ -40,6 +40,12 @@ static int read_texts(embedding *e) {
         complain("no text: use -p TEXT, --prompts-file FILE or a pipe on standard input");
         return EXIT_USAGE;
     }
+    return EXIT_DONE;
+}
+
+static int read_texts(embedding *e) {
+    const char *file = options_text(e->o, OPT_PROMPTS_FILE);
+    const size_t n = options_count(e->o, OPT_TEXT);
     if (n == 0)
         return prompts_read(file != NULL ? file : "-", true, &e->texts);
     int status = EXIT_DONE;
@@ -185,9 +191,11 @@ static int write_all(embedding *e) {
 
 int cmd_embed(const options *o) {
     embedding e = {.o = o};
-    int status = read_texts(&e);
+    int status = check_usage(o);
     if (status == EXIT_DONE)
         status = loader_open_model(o, true, &e.l);
+    if (status == EXIT_DONE)
+        status = read_texts(&e);
     if (status == EXIT_DONE)
         status = write_all(&e);
     vector_file_close(&e.out);
