@@ -65,4 +65,11 @@ void tern_gguf_drop_pages(const tern_gguf *file, const tern_gguf_tensor *tensor)
 /* The same for a part of a tensor: bytes of it from data on, which lies in the file. */
 void tern_gguf_drop_range(const tern_gguf *file, const void *data, uint64_t bytes);
 
+/*
+ * Tells the kernel that only small parts of the file will be read from now on, here and there: a
+ * huge page that is mapped for one of them would count as this process's memory. No effect on
+ * parsed files.
+ */
+void tern_gguf_expect_parts(const tern_gguf *file);
+
 #endif

@@ -147,3 +147,10 @@ void tern_gguf_drop_range(const tern_gguf *file, const void *data, uint64_t byte
     if (first < end) /* advice only: a failure changes nothing that a caller could see */
         (void)madvise((void *)first, end - first, MADV_DONTNEED);
 }
+
+void tern_gguf_expect_parts(const tern_gguf *file) {
+    if (file->map != NULL) /* advice only */
+        (void)madvise((void *)(uintptr_t)file->bytes, file->size, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < file->n_others; i++)
+        tern_gguf_expect_parts(file->others[i]);
+}

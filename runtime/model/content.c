@@ -29,15 +29,18 @@ static void add_description(tern_hash64 *h, const tern_gguf_tensor *t) {
     tern_int4_hash(h, &t->int4);
 }
 
-/* Piece `index` of a tensor; each hash knows its place, so their sum needs no order. */
-static uint64_t hash_piece(const tern_gguf_tensor *t, uint64_t index) {
+/* Piece `index` of a tensor; each hash knows its place, so their sum needs no order. Its pages are
+ * given back, so that a whole file is never resident at once. */
+static uint64_t hash_piece(const tern_gguf *file, const tern_gguf_tensor *t, uint64_t index) {
     const uint64_t begin = index * PIECE_BYTES;
     const uint64_t left = t->bytes - begin;
+    const uint64_t bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
     tern_hash64 h;
     tern_hash64_start(&h);
     add_description(&h, t);
     tern_hash64_add(&h, &index, sizeof index);
-    tern_hash64_add(&h, t->data + begin, (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES));
+    tern_hash64_add(&h, t->data + begin, (size_t)bytes);
+    tern_gguf_drop_range(file, t->data + begin, bytes);
     return tern_hash64_value(&h);
 }
 
@@ -55,7 +58,7 @@ static void read_part(tern_worker worker, void *argument) {
         const uint64_t pieces = t->bytes / PIECE_BYTES + 1;
         for (uint64_t p = 0; p < pieces; p++)
             if (number++ % worker.count == worker.index)
-                sum += hash_piece(t, p);
+                sum += hash_piece(r->file, t, p);
     }
     atomic_fetch_add(&r->sum, sum);
 }
@@ -96,6 +99,7 @@ static uint64_t take_sample(const tern_gguf *file) {
         const tern_gguf_tensor *t = tern_gguf_tensor_at(file, i);
         add_description(&h, t);
         tern_content_sample(&h, t);
+        tern_gguf_drop_pages(file, t); /* a few bytes map many pages */
     }
     return tern_hash64_value(&h);
 }

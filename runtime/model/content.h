@@ -18,7 +18,7 @@
 /* Adds a few bytes of a tensor, from its beginning to its end. */
 void tern_content_sample(tern_hash64 *hash, const tern_gguf_tensor *tensor);
 
-/* The number; read in parallel, at the speed of memory. */
+/* The number; read in parallel, at the speed of memory. Pages are given back as they are read. */
 uint64_t tern_content_read(const tern_gguf *file, tern_team *team);
 
 /* What is remembered of this file; false: nothing, or it was changed. */

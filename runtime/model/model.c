@@ -188,6 +188,24 @@ static tern_status pack_weights(tern_loader *l, tern_model *m, tern_error *err) 
     return status;
 }
 
+/*
+ * What was packed is not read again: its pages go, also those that reading the scale after a matrix
+ * has mapped. Where no matrix is read whole in the file, what is left there are rows for tokens,
+ * and rows of the head that its image leaves open.
+ */
+static void leave_file(const tern_model *m) {
+    const tern_linear *linear;
+    bool streamed = false;
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++) {
+        const bool in_file = linear->matrix.data == linear->tensor->data;
+        streamed |= in_file && !(linear == &m->own.head && tern_head_is_imaged(&m->image));
+        if (!in_file)
+            tern_gguf_drop_pages(m->file, linear->tensor);
+    }
+    if (!streamed)
+        tern_gguf_expect_parts(m->file);
+}
+
 static tern_status fill_weights(tern_loader *l, tern_model *m, const tern_model_params *params,
                                 tern_error *err) {
     const double begin = tern_clock_seconds();
@@ -195,6 +213,8 @@ static tern_status fill_weights(tern_loader *l, tern_model *m, const tern_model_
     l->stage = TERN_LOAD_USE;
     if (status == TERN_OK)
         status = load_all(l, m, err);
+    if (status == TERN_OK)
+        leave_file(m);
     if (status == TERN_OK)
         status = tern_model_make_replicas(m, params->replicate_limit, l->team, err);
     if (status == TERN_OK && m->strict)

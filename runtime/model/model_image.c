@@ -122,8 +122,6 @@ static bool read_content(const tern_model *m, tern_image_work *work) {
         return false;
     work->key.content = tern_content_read(m->file, alone);
     tern_team_free(&alone);
-    for (size_t i = 0; i < tern_gguf_tensor_count(m->file); i++)
-        tern_gguf_drop_pages(m->file, tern_gguf_tensor_at(m->file, i)); /* most were packed */
     if (tern_gguf_unchanged(m->file, NULL) != TERN_OK)
         return false;
     tern_content_remember(work->folder, m->file, work->key.content);
