@@ -66,6 +66,37 @@ static void test_pick_of_many_rounds(void **state) {
     assert_int_equal(tern_tune_pick(seconds, 2, 200, 0.03), 1);
 }
 
+/* A lost alternative is one that no further round could help; an open one is not lost. */
+static void test_lost(void **state) {
+    double seconds[16 * 2];
+    (void)state;
+    for (size_t lost = 0; lost <= 16; lost++) {
+        for (size_t r = 0; r < 16; r++) {
+            seconds[2 * r] = 1.0;
+            seconds[2 * r + 1] = r < lost ? 1.1 : 0.5; /* loses first, then leads by far */
+        }
+        for (size_t done = 0; done <= 16; done++) {
+            const bool is_lost = tern_tune_has_lost(seconds, 2, done, 16, 1, 0);
+            check_case("%zu lost, %zu done", lost, done);
+            assert_int_equal(is_lost, (done < lost ? done : lost) > 4);
+            if (is_lost) /* as all rounds would decide */
+                assert_int_equal(tern_tune_pick(seconds, 2, 16, 0.03), 0);
+        }
+        assert_int_equal(tern_tune_pick(seconds, 2, 16, 0.03), lost <= 4);
+    }
+    assert_true(tern_tune_has_lost((double[]){1, 1}, 2, 1, 3, 1, 0)); /* a draw is no lead */
+}
+
+static void test_noise(void **state) {
+    const double seconds[] = {1, 9, 1, 9, 2, 9, 1, 9, 4, 9};
+    (void)state;
+    assert_true(tern_tune_noise(seconds, 2, NULL, FIVE) == 0.0);
+    assert_true(tern_tune_noise(seconds, 2, (double[]){1, 1, 2, 1, 4}, FIVE) == 0.0);
+    /* Differences of 0.25, 0.5, 0, 1 and 0.25: one wild round tells nothing. */
+    assert_true(tern_tune_noise(seconds, 2, (double[]){1.25, 0.5, 2, 2, 3}, FIVE) == 0.25);
+    assert_true(tern_tune_noise(seconds, 2, seconds, 0) == 0.0);
+}
+
 /* ---- deciding -------------------------------------------------------------------------------- */
 
 static const tern_kernel_row usual = {.name = "usual", .layout = TERN_LAYOUT_T2R16},
@@ -94,6 +125,78 @@ static tern_tune_choice decide(const double gemv[3], const double gemm[2]) {
     assert_int_equal(choice.gemv->layout, choice.layout);
     assert_int_equal(choice.gemm->layout, choice.layout);
     return choice;
+}
+
+/*
+ * Two kernels for each operation, the second one faster by `lead` in each of them; a second
+ * measurement of the first differs by `noise`, up and down in turn.
+ */
+static tern_tune_choice decide_in_noise(double gemv_lead, double gemv_noise, double gemm_lead,
+                                        double gemm_noise) {
+    static const tern_kernel_row other_m = {.name = "other gemm", .layout = TERN_LAYOUT_T2R16};
+    double v[FIVE * 2], m[FIVE * 2], v_again[FIVE], m_again[FIVE];
+    for (size_t r = 0; r < FIVE; r++) {
+        const double sign = r % 2 ? -1.0 : 1.0;
+        v[2 * r] = 4.0;
+        v[2 * r + 1] = 4.0 * (1.0 - gemv_lead);
+        v_again[r] = 4.0 * (1.0 + sign * gemv_noise);
+        m[2 * r] = 1.0;
+        m[2 * r + 1] = 1.0 - gemm_lead;
+        m_again[r] = 1.0 + sign * gemm_noise;
+    }
+    const tern_tune_times times = {.gemv = {&usual, &other},
+                                   .gemm = {&usual_m, &other_m},
+                                   .n_gemv = 2,
+                                   .n_gemm = 2,
+                                   .rounds = FIVE,
+                                   .gemv_seconds = v,
+                                   .gemm_seconds = m,
+                                   .gemv_again = v_again,
+                                   .gemm_again = m_again};
+    tern_tune_choice choice = {.key = {.rows = 7}};
+    tern_tune_decide(&times, 0.03, &choice);
+    return choice;
+}
+
+/* A lead must exceed what measurements of one kernel differ by, of the same operation. */
+static void test_decide_in_noise(void **state) {
+    (void)state;
+    assert_ptr_equal(decide_in_noise(0.10, 0.0, 0.10, 0.0).gemv, &other);
+    assert_ptr_equal(decide_in_noise(0.10, 0.08, 0.10, 0.0).gemv, &other);
+    assert_ptr_equal(decide_in_noise(0.10, 0.12, 0.10, 0.0).gemv, &usual);
+    assert_ptr_not_equal(decide_in_noise(0.10, 0.12, 0.10, 0.0).gemm, &usual_m);
+    assert_ptr_equal(decide_in_noise(0.10, 0.0, 0.10, 0.12).gemm, &usual_m);
+    assert_ptr_equal(decide_in_noise(0.10, 0.0, 0.10, 0.12).gemv, &other);
+    assert_ptr_equal(decide_in_noise(0.02, 0.0, 0.10, 0.0).gemv, &usual); /* within the margin */
+}
+
+/* Layouts are compared by what both operations cost, and so is their noise. */
+static void test_layouts_in_noise(void **state) {
+    double v[FIVE * 2], m[FIVE * 2], quiet_v[FIVE], busy_v[FIVE], quiet_m[FIVE], busy_m[FIVE];
+    (void)state;
+    for (size_t r = 0; r < FIVE; r++) {
+        v[2 * r] = quiet_v[r] = 4.0;
+        v[2 * r + 1] = 3.2;
+        m[2 * r] = m[2 * r + 1] = quiet_m[r] = 1.0;
+        busy_v[r] = 4.0 * 1.3;
+        busy_m[r] = 1.0 * 1.3;
+    }
+    tern_tune_times times = {.gemv = {&usual, &dense},
+                             .gemm = {&usual_m, &dense_m},
+                             .n_gemv = 2,
+                             .n_gemm = 2,
+                             .rounds = FIVE,
+                             .gemv_seconds = v,
+                             .gemm_seconds = m,
+                             .gemv_again = quiet_v,
+                             .gemm_again = busy_m}; /* 0.06 of both together */
+    tern_tune_choice choice = {.key = {.rows = 7}};
+    tern_tune_decide(&times, 0.03, &choice);
+    assert_ptr_equal(choice.gemv, &dense);
+    times.gemv_again = busy_v;
+    times.gemm_again = quiet_m;
+    tern_tune_decide(&times, 0.03, &choice);
+    assert_ptr_equal(choice.gemv, &usual);
 }
 
 static void test_decide(void **state) {
@@ -237,7 +340,7 @@ static void test_measure(void **state) {
     for (uint32_t threads = 1; threads <= 3; threads++) {
         tern_team *team = NULL;
         assert_int_equal(tern_team_new(threads, &team, NULL), TERN_OK);
-        tern_tuner *tuner = new_tuner(&guard, team, 1 << 20, 0.0);
+        tern_tuner *tuner = new_tuner(&guard, team, 1 << 20, threads == 2 ? 1e9 : 0.0);
         for (int f = 0; f < TERN_FORMAT_COUNT; f++) {
             const tern_format format = (tern_format)f;
             tern_tune_times t;
@@ -281,7 +384,11 @@ int main(void) {
         cmocka_unit_test(test_pick),
         cmocka_unit_test(test_pick_in_noise),
         cmocka_unit_test(test_pick_of_many_rounds),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_noise),
         cmocka_unit_test(test_decide),
+        cmocka_unit_test(test_decide_in_noise),
+        cmocka_unit_test(test_layouts_in_noise),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_set_of_choices),
         cmocka_unit_test(test_candidates),

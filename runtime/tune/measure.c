@@ -9,7 +9,7 @@
 #include "base/metrics.h"
 
 const tern_tune_effort tern_tune_quick = {
-    .rounds = 5, .sample_seconds = 0.4e-3, .budget_seconds = 0.15};
+    .rounds = 16, .sample_seconds = 0.3e-3, .budget_seconds = 0.15};
 const tern_tune_effort tern_tune_thorough = {.rounds = 21, .sample_seconds = 2e-3};
 
 struct tern_tuner {
@@ -25,6 +25,7 @@ struct tern_tuner {
     float *y; /* [TERN_TUNE_TOKENS][rows] */
     double gemv_seconds[TERN_TUNE_ROUNDS * TERN_TUNE_CANDIDATES];
     double gemm_seconds[TERN_TUNE_ROUNDS * TERN_TUNE_CANDIDATES];
+    double gemv_again[TERN_TUNE_ROUNDS], gemm_again[TERN_TUNE_ROUNDS];
 };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -275,26 +276,58 @@ static void drop_slow(const tern_kernel_row *const *rows, size_t n, double *seco
         seconds[i] = out[i] ? 0.0 : seconds[i];
 }
 
-/*
- * Rounds over all candidates that are left, there and back in turn: what drifts hits all alike.
- * Seconds become those of one token and a matrix `whole` times as large. Where nothing is left to
- * compare with and a user waits, `known` seconds of a product stand for all rounds.
- */
-static void measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
-                           sample model, double whole, double known, bool *out, double *seconds) {
+/* What candidate i must beat: for gemv the first of all, for gemm the first left of its layout. */
+static size_t rival(const tern_kernel_row *const *rows, size_t i, const bool *out) {
+    size_t to = 0;
+    if (rows[i]->op == TERN_OP_GEMV)
+        return to;
+    while (to < i && (out[to] || rows[to]->layout != rows[i]->layout))
+        to++;
+    return to;
+}
+
+/* Candidates whose lost rounds have decided against them are out after `done` rounds. */
+static void drop_lost(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+                      size_t done, double *seconds, bool *out) {
+    for (size_t i = 1; i < n; i++) {
+        const size_t to = rival(rows, i, out);
+        if (out[i] || to == i || !tern_tune_has_lost(seconds, n, done, t->effort.rounds, i, to))
+            continue;
+        out[i] = true;
+        seconds[i] = 0.0;
+    }
+}
+
+static bool is_alone(const bool *out, size_t n) {
     size_t left = 0;
     for (size_t i = 0; i < n; i++)
         left += !out[i];
+    return left == 1;
+}
+
+/*
+ * Rounds over all candidates that are left, there and back in turn: what drifts hits all alike.
+ * Number 0 is measured at both ends of a round, which tells the noise. Seconds become those of one
+ * token and a matrix `whole` times as large. Where nothing is left to compare with and a user
+ * waits, `known` seconds of a product stand for the other rounds.
+ */
+static void measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+                           sample model, double whole, double known, bool *out, double *seconds,
+                           double *again) {
+    const bool waited_for = t->effort.budget_seconds > 0.0; /* else all figures are reported */
     for (size_t r = 0; r < t->effort.rounds; r++) {
         if (r == 2)
             drop_slow(rows, n, seconds, out);
-        for (size_t k = 0; k < n; k++) {
-            const size_t i = r % 2 ? n - 1 - k : k;
+        if (waited_for)
+            drop_lost(t, rows, n, r, seconds, out);
+        const bool alone = waited_for && is_alone(out, n);
+        for (size_t k = 0; k <= n; k++) {
+            const size_t at = r % 2 ? n - k : k; /* n: number 0 again */
+            const size_t i = at == n ? 0 : at;
             sample s = new_sample(t, rows[i], model.rows, model.tokens);
             s.products = model.products;
-            const bool alone = left == 1 && t->effort.budget_seconds > 0.0;
             const double one = out[i] ? 0.0 : alone ? known : measure(t, &s);
-            seconds[r * n + i] = one * whole / (double)model.tokens;
+            *(at == n ? &again[r] : &seconds[r * n + i]) = one * whole / (double)model.tokens;
         }
     }
 }
@@ -330,7 +363,7 @@ static void measure_gemv(tern_tuner *t, size_t rows, size_t whole, tern_tune_tim
     s.products = calibrate(t, &s, &seconds);
     drop_gemv(t, out->gemv, out->n_gemv, rows, seconds, dropped);
     measure_rounds(t, out->gemv, out->n_gemv, s, (double)whole / (double)rows, seconds, dropped,
-                   t->gemv_seconds);
+                   t->gemv_seconds, t->gemv_again);
 }
 
 static bool any_of_layout(const tern_tune_times *times, const bool *dropped, tern_layout layout) {
@@ -352,7 +385,7 @@ static void measure_gemm(tern_tuner *t, size_t rows, size_t whole, tern_tune_tim
     drop_gemm(t, out->gemm, out->n_gemm, rows, dropped);
     s.products = calibrate(t, &s, &seconds);
     measure_rounds(t, out->gemm, out->n_gemm, s, (double)whole / (double)rows, seconds, dropped,
-                   t->gemm_seconds);
+                   t->gemm_seconds, t->gemm_again);
 }
 
 bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t cols,
@@ -360,7 +393,9 @@ bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t c
     bool dropped[TERN_TUNE_CANDIDATES] = {false};
     tern_tune_times out = {.rounds = t->effort.rounds,
                            .gemv_seconds = t->gemv_seconds,
-                           .gemm_seconds = t->gemm_seconds};
+                           .gemm_seconds = t->gemm_seconds,
+                           .gemv_again = t->gemv_again,
+                           .gemm_again = t->gemm_again};
     const double spent = tern_clock_seconds() - t->start;
     if (t->effort.budget_seconds > 0.0 && spent > t->effort.budget_seconds)
         return false;

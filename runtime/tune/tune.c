@@ -2,6 +2,7 @@
 
 #include "runtime/tune/tune.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +173,41 @@ size_t tern_tune_pick(const double *seconds, size_t n, size_t rounds, double mar
     return best;
 }
 
+bool tern_tune_has_lost(const double *seconds, size_t n, size_t rounds, size_t most, size_t i,
+                        size_t to) {
+    size_t lost = 0;
+    for (size_t r = 0; r < rounds; r++)
+        lost += seconds[r * n + i] >= seconds[r * n + to];
+    return 4 * lost > most;
+}
+
+double tern_tune_noise(const double *seconds, size_t n, const double *again, size_t rounds) {
+    double differences[ROUNDS];
+    rounds = rounds < ROUNDS ? rounds : ROUNDS;
+    if (again == NULL || rounds == 0)
+        return 0.0;
+    for (size_t r = 0; r < rounds; r++)
+        differences[r] = fabs(again[r] / seconds[r * n] - 1.0);
+    qsort(differences, rounds, sizeof *differences, compare);
+    return differences[rounds / 2];
+}
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* The noise of what a token of the answer and one of the prompt cost together. */
+static double noise_of_both(const tern_tune_times *t, size_t rounds) {
+    double first[ROUNDS], again[ROUNDS];
+    if (t->gemv_again == NULL || t->gemm_again == NULL)
+        return 0.0;
+    for (size_t r = 0; r < rounds; r++) {
+        first[r] = t->gemv_seconds[r * t->n_gemv] + t->gemm_seconds[r * t->n_gemm];
+        again[r] = t->gemv_again[r] + t->gemm_again[r];
+    }
+    return tern_tune_noise(first, 1, again, rounds);
+}
+
 /* The best of the kernels over a layout, as an index into rows[n]; n: none was measured. */
 static size_t best_of_layout(const tern_kernel_row *const *rows, const double *seconds, size_t n,
                              size_t rounds, tern_layout layout, double margin) {
@@ -193,13 +229,17 @@ void tern_tune_decide(const tern_tune_times *t, double margin, tern_tune_choice 
     tern_tune_choice best[TERN_TUNE_LAYOUTS];
     double cost[ROUNDS * TERN_TUNE_LAYOUTS];
     size_t gemv[TERN_TUNE_LAYOUTS], gemm[TERN_TUNE_LAYOUTS], n = 0;
+    const double gemv_noise = tern_tune_noise(t->gemv_seconds, t->n_gemv, t->gemv_again, rounds);
+    const double gemm_noise = tern_tune_noise(t->gemm_seconds, t->n_gemm, t->gemm_again, rounds);
 
     for (size_t i = 0; i < t->n_gemv && n < TERN_TUNE_LAYOUTS; i++) {
         const tern_layout layout = t->gemv[i]->layout;
         if (i > 0 && t->gemv[i - 1]->layout == layout)
             continue;
-        gemv[n] = best_of_layout(t->gemv, t->gemv_seconds, t->n_gemv, rounds, layout, margin);
-        gemm[n] = best_of_layout(t->gemm, t->gemm_seconds, t->n_gemm, rounds, layout, margin);
+        gemv[n] = best_of_layout(t->gemv, t->gemv_seconds, t->n_gemv, rounds, layout,
+                                 larger(margin, gemv_noise));
+        gemm[n] = best_of_layout(t->gemm, t->gemm_seconds, t->n_gemm, rounds, layout,
+                                 larger(margin, gemm_noise));
         if (gemv[n] == t->n_gemv || gemm[n] == t->n_gemm)
             continue;
         best[n] = (tern_tune_choice){
@@ -211,6 +251,6 @@ void tern_tune_decide(const tern_tune_times *t, double margin, tern_tune_choice 
             cost[r * n + i] =
                 t->gemv_seconds[r * t->n_gemv + gemv[i]] + t->gemm_seconds[r * t->n_gemm + gemm[i]];
     const tern_tune_key key = choice->key;
-    *choice = best[tern_tune_pick(cost, n, rounds, margin)];
+    *choice = best[tern_tune_pick(cost, n, rounds, larger(margin, noise_of_both(t, rounds)))];
     choice->key = key;
 }

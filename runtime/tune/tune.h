@@ -86,8 +86,23 @@ bool tern_tune_is_possible(const tern_guard *guard, const tern_tune_choice *choi
  */
 size_t tern_tune_pick(const double *seconds, size_t n, size_t rounds, double margin);
 
-/* A lead that noise does not give: medians of quiet machines repeat within 1 or 2 %. */
+/* A lead that noise does not give on a quiet machine: medians repeat there within 1 or 2 %. */
 #define TERN_TUNE_MARGIN 0.03
+
+/*
+ * Whether alternative i has lost to alternative `to` in so many of the first `rounds` rounds that
+ * it cannot be faster in three of four of all `most` rounds: to go on with it would change no
+ * decision.
+ */
+bool tern_tune_has_lost(const double *seconds, size_t n, size_t rounds, size_t most, size_t i,
+                        size_t to);
+
+/*
+ * What two measurements of the same thing differ by on this machine: the median of |b / a - 1| over
+ * the rounds, a being seconds[round][0] of n, and b again[round], taken at the other end of the
+ * same round. 0 where `again` is NULL.
+ */
+double tern_tune_noise(const double *seconds, size_t n, const double *again, size_t rounds);
 
 /*
  * What the candidates of one key took: seconds of a product with one token (gemv), and for each
@@ -97,12 +112,14 @@ typedef struct tern_tune_times {
     const tern_kernel_row *gemv[TERN_TUNE_CANDIDATES], *gemm[TERN_TUNE_CANDIDATES];
     size_t n_gemv, n_gemm, rounds;
     double *gemv_seconds, *gemm_seconds;
+    double *gemv_again, *gemm_again; /* [round] of candidate 0, a second time; or NULL */
 } tern_tune_times;
 
 /*
  * The choice that the times suggest. Of each layout the best kernel of either operation counts; of
  * the layouts the one in which a token of the answer and a token of the prompt together cost least.
- * choice->key is left alone.
+ * A lead must exceed the margin, and the noise of the same rounds where that is larger. choice->key
+ * is left alone.
  */
 void tern_tune_decide(const tern_tune_times *times, double margin, tern_tune_choice *choice);
 
