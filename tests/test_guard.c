@@ -282,6 +282,20 @@ static void test_record_full(void **state) {
 }
 
 /* Every row that runs here passes, on weights of every format. */
+/* More kernels than the guard remembers: each is checked again, and used. */
+static void test_no_room_to_remember(void **state) {
+    check_rng rng = {6};
+    (void)state;
+    tern_guard guard = tern_guard_new(tern_cpu_features());
+    guard.n_sound = TERN_GUARD_ROWS;
+    matmul_case c = case_new(TERN_FORMAT_Q8_0, 40, 512, 1, CASE_RANDOM, CHECK_END, &rng);
+    assert_non_null(tern_guard_product(&guard, TERN_OP_GEMV, &c.matrix, NULL, "w"));
+    case_free(&c);
+    assert_non_null(tern_guard_operation(&guard, TERN_OP_ADD, TERN_FORMAT_NONE, NULL, 0));
+    assert_int_equal(guard.n_sound, TERN_GUARD_ROWS);
+    assert_int_equal(guard.n_refused, 0);
+}
+
 static void test_real_rows(void **state) {
     check_rng rng = {4};
     (void)state;
@@ -320,6 +334,7 @@ int main(void) {
         cmocka_unit_test(test_wrong_attend),
         cmocka_unit_test(test_record_full),
         cmocka_unit_test(test_real_rows),
+        cmocka_unit_test(test_no_room_to_remember),
     };
     return cmocka_run_group_tests_name("self-defence", tests, NULL, NULL);
 }

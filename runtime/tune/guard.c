@@ -34,9 +34,10 @@ static bool is_sound(const tern_guard *g, const tern_kernel_row *row) {
 }
 
 /* Beyond capacity a kernel is checked again at its next use, nothing worse. */
-static void accept(tern_guard *g, const tern_kernel_row *row) {
+static const tern_kernel_row *accept(tern_guard *g, const tern_kernel_row *row) {
     if (g->n_sound < TERN_GUARD_ROWS)
         g->sound[g->n_sound++] = row;
+    return row;
 }
 
 static void refuse(tern_guard *g, const tern_kernel_row *row, const char *where) {
@@ -174,14 +175,15 @@ const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_
     while ((row = preferred != NULL && !is_refused(g, preferred)
                       ? preferred
                       : tern_guard_select(g, use)) != NULL &&
-           row != scalar && !is_sound(g, row))
+           row != scalar && !is_sound(g, row)) {
         if (product_is_right(row, scalar, w, &ran))
-            accept(g, row);
-        else if (!ran || g->n_refused == TERN_GUARD_REFUSALS) {
+            return accept(g, row);
+        if (!ran || g->n_refused == TERN_GUARD_REFUSALS) {
             g->no_memory = !ran;
             return NULL;
-        } else
-            refuse(g, row, where);
+        }
+        refuse(g, row, where);
+    }
     return row;
 }
 
@@ -343,13 +345,13 @@ static bool operation_is_right(const tern_kernel_row *row, const tern_kernel_row
 static const tern_kernel_row *first_sound(tern_guard *g, tern_kernel_use use,
                                           const tern_kernel_row *scalar, sample *in) {
     const tern_kernel_row *row;
-    while ((row = tern_guard_select(g, use)) != NULL && row != scalar && !is_sound(g, row))
+    while ((row = tern_guard_select(g, use)) != NULL && row != scalar && !is_sound(g, row)) {
         if (operation_is_right(row, scalar, in))
-            accept(g, row);
-        else if (g->n_refused == TERN_GUARD_REFUSALS)
+            return accept(g, row);
+        if (g->n_refused == TERN_GUARD_REFUSALS)
             return NULL;
-        else
-            refuse(g, row, tern_op_name(use.op));
+        refuse(g, row, tern_op_name(use.op));
+    }
     return row;
 }
 
