@@ -61,14 +61,14 @@ class Models(common.FolderTest):
 
     def test_refused(self):
         model = common.synth("bitnet-tiny", self.dir)
-        said, errors = run("kernels", PRETEND_TILES="refused")
+        said, errors = run("kernels", PRETEND_TILES="refused", **SAPPHIRE)
         lines = [line for line in said.splitlines() if "_amx " in line]
         self.assertEqual(len(lines), 12)
         for line in lines:
             self.assertRegex(line, r" no +no +the system refuses AMXTILE \.\.\.$")
         self.assertEqual(errors, "")
         wanted = tern_text(*self.logits(model)).split()[0]
-        said, errors = run(*self.logits(model), PRETEND_TILES="refused")
+        said, errors = run(*self.logits(model), PRETEND_TILES="refused", **SAPPHIRE)
         self.assertEqual((said.split()[0], errors), (wanted, ""))
 
 
