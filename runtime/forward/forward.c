@@ -14,84 +14,8 @@
  * wanted. There the other rows only write their keys and values.
  */
 
-#include <math.h>
-
-#include "runtime/forward/internal.h"
-#include "runtime/forward/lane.h"
+#include "runtime/forward/pass.h"
 #include "runtime/model/rope.h"
-
-/* One worker's view of the running batch. */
-typedef struct pass {
-    tern_team_lane lane;
-    tern_device_stream *stream; /* the lane */
-    tern_device *d;
-    const tern_device_ops *ops;
-    const tern_runner *runner;
-    const tern_batch *batch;
-    const tern_model *model;
-    const tern_config *config;
-    const tern_weight_set *weights; /* what this worker reads: perhaps of its own node */
-    const tern_scratch *s;
-    const tern_inputs *in; /* what this worker reads: everybody's, or its own for a single row */
-    tern_part rows;        /* that the layer computes */
-    size_t layer;          /* that runs */
-    tern_status status;    /* of the first operation that failed */
-    tern_error err;
-} pass;
-
-/* Calls an operation. A pass in which one failed goes on, so that no worker waits for another. */
-#define RUN(p, operation, ...)                                                                     \
-    keep(p, (p)->ops->operation((p)->d, (p)->stream, __VA_ARGS__, error_of(p)))
-
-static tern_error *error_of(pass *p) {
-    return p->status == TERN_OK ? &p->err : NULL;
-}
-
-static void keep(pass *p, tern_status status) {
-    if (p->status == TERN_OK)
-        p->status = status;
-}
-
-/* What the next operations are counted as. */
-static void stage(pass *p, tern_stage next) {
-    p->lane.next = next;
-}
-
-/* ---- operands ------------------------------------------------------------------------------ */
-
-static size_t count_of(tern_part rows) {
-    return rows.end - rows.begin;
-}
-
-/* p->rows of a matrix that all workers share. */
-static tern_device_rows shared(const pass *p, float *x, size_t stride, size_t width) {
-    return (tern_device_rows){.data = x + p->rows.begin * stride,
-                              .stride = stride,
-                              .n = width,
-                              .rows = count_of(p->rows)};
-}
-
-/* The same of a worker's inputs. */
-static tern_device_rows input(const pass *p, float *x, size_t stride, size_t width) {
-    tern_device_rows rows = shared(p, x, stride, width);
-    rows.own = p->batch->n == 1;
-    return rows;
-}
-
-/* The residual stream. */
-static tern_device_rows stream_rows(const pass *p) {
-    return input(p, p->in->x, p->config->n_embd, p->config->n_embd);
-}
-
-/* What the next matrices read, `width` columns of it. */
-static tern_device_rows norm_rows(const pass *p, size_t width) {
-    return input(p, p->in->norm, p->s->width, width);
-}
-
-/* What is added to the residual stream. */
-static tern_device_rows out_rows(const pass *p) {
-    return shared(p, p->s->out, p->config->n_embd, p->config->n_embd);
-}
 
 /* ---- the beginning of a pass --------------------------------------------------------------- */
 
@@ -113,9 +37,6 @@ static void copy_given(pass *p) {
         RUN(p, copy, &from, &to);
     }
 }
-
-static void watch_below(pass *p, const tern_device_rows *x, size_t group, size_t first, float limit,
-                        tern_overflow_place place);
 
 /* y[T][n_embd] = rows ids[T] of an embedding. */
 static void look_up(pass *p, const tern_embedding *e, size_t rows, const int32_t *ids, float scale,
@@ -178,108 +99,11 @@ static void find_angles(pass *p) {
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
-/* Notes rows as `a` says; the first of them is the batch's row `first`. */
-static void watch(pass *p, tern_device_watch a, size_t first, tern_overflow_place place) {
-    a.code = tern_overflow_code(p->layer, place);
-    a.notes = p->batch->overflow;
-    a.at = p->batch->at + first;
-    RUN(p, watch, &a);
-}
-
-/* Notes rows with an element not below the limit; `group` rows belong to each row of the batch, of
- * which `first` is the first. */
-static void watch_below(pass *p, const tern_device_rows *x, size_t group, size_t first, float limit,
-                        tern_overflow_place place) {
-    watch(p, (tern_device_watch){.x = *x, .group = group, .limit = limit}, first, place);
-}
-
-/* The same where rmsnorm follows: the sum of squares must be finite, too. */
-static void watch_squares(pass *p, const tern_device_rows *x, size_t group, size_t first,
-                          tern_overflow_place place) {
-    watch(p, (tern_device_watch){.x = *x, .group = group, .limit = INFINITY, .squares = true},
-          first, place);
-}
-
-/* norm[T][width] = rmsnorm(x[T][width]) * g. g NULL: the block has no norm here, norm = x. */
-static void norm_of(pass *p, const tern_device_rows *x, const float *g, tern_overflow_place place) {
-    const tern_device_rows y = norm_rows(p, x->n);
-    if (g != NULL) {
-        watch_squares(p, x, 1, p->rows.begin, place);
-        RUN(p, rmsnorm, x, g, p->config->norm_eps, &y);
-    } else {
-        watch_below(p, x, 1, p->rows.begin, INFINITY, place);
-        RUN(p, copy, x, &y);
-    }
-}
-
-/* The forms of norm[T][width] that the next matrices read; floats in the precision asked for. */
-static void quantize(pass *p, size_t width, unsigned forms) {
-    const tern_scratch *s = p->s;
-    const tern_inputs *in = p->in;
-    const size_t first = p->rows.begin;
-    const tern_device_rows x = norm_rows(p, width);
-    const tern_device_quantized token = {.q = in->qx + first * s->q_stride,
-                                         .q_stride = s->q_stride,
-                                         .s = in->qx_s + first,
-                                         .sum = in->qx_sum + first};
-    const tern_device_quantized block = {.q = in->bx + first * s->q_stride,
-                                         .q_stride = s->q_stride,
-                                         .d = in->bx_d + first * s->blocks,
-                                         .block_sum = in->bx_sum + first * s->blocks,
-                                         .d_stride = s->blocks};
-    const tern_kernel_row *precision = p->model->rows.round;
-    if (forms & TERN_INPUT_FLOAT && precision != NULL)
-        RUN(p, round, precision->op, &x, &x);
-    if (forms & TERN_INPUT_TOKEN)
-        RUN(p, quantize_token, &x, &token);
-    if (forms & TERN_INPUT_BLOCK)
-        RUN(p, quantize_block, &x, &block);
-}
-
 /* norm[T][width] of x[T][width] and its quantized forms. x may be norm itself where g is there. */
 static void norm(pass *p, const tern_device_rows *x, const float *g, unsigned forms,
                  tern_overflow_place place) {
     norm_of(p, x, g, place);
     quantize(p, x->n, forms);
-}
-
-/* One matrix of several that read the same rows. */
-typedef struct map {
-    const tern_linear *linear;
-    tern_part rows; /* of the batch */
-    float *y;       /* [T][matrix rows] */
-} map;
-
-/* Shows the products before they are made, when everybody's rows are there. */
-static void show(pass *p, const tern_device_product *products, const tern_linear *const *linear,
-                 size_t n) {
-    const tern_runner *r = p->runner;
-    if (r->observer == NULL)
-        return;
-    keep(p, p->ops->stream_sync(p->d, p->stream, error_of(p)));
-    for (size_t i = 0; p->lane.lane.worker.index == 0 && i < n; i++)
-        r->observer(r->observer_user, linear[i], &products[i].x, products[i].tokens);
-}
-
-enum { MAPS = 3 }; /* at most, together */
-
-/* y[t][rows] = matrix * norm[t][cols] (+ bias), for up to MAPS matrices. */
-static void multiply(pass *p, const map *maps, size_t count) {
-    tern_device_product products[MAPS];
-    const tern_linear *linear[MAPS];
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        const map *m = &maps[i];
-        const tern_activations x = tern_activations_of(p->s, p->in, m->linear, m->rows.begin);
-        if (count_of(m->rows) == 0)
-            continue;
-        linear[n] = m->linear;
-        products[n++] = tern_product_of(m->linear, &x, count_of(m->rows),
-                                        m->y + m->rows.begin * m->linear->matrix.rows);
-    }
-    show(p, products, linear, n);
-    if (n > 0)
-        RUN(p, multiply, products, n);
 }
 
 /* Heads of q or k, of some rows of the batch. */
