@@ -305,7 +305,9 @@ tern_status tern_synth(const char *preset, const char *out_path, tern_out_mode m
     if (status != TERN_OK)
         return status;
     put_geometry(c.w, c.m);
-    status = put_tokenizer(c.w, c.m, err);
+    status = tern_synth_put_hadamard(c.w, c.m, err);
+    if (status == TERN_OK)
+        status = put_tokenizer(c.w, c.m, err);
     if (status == TERN_OK)
         status = visit_all(&c); /* describes */
     if (status == TERN_OK)

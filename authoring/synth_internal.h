@@ -54,6 +54,7 @@ typedef struct tern_synth_model {
     uint32_t window, period; /* of windows; period 0: all layers have them */
     uint32_t n_rot;          /* of a head, that turn; 0: all */
     uint32_t n_ctx_original; /* longrope's shorter context; 0: no longrope */
+    uint32_t hadamard;       /* block of the transform of what all matrices read; 0: none */
     float rope_gain;         /* longrope's factor of cosine and sine */
     float embedding_scale, block_scale, logit_divisor; /* of architectures with such factors */
 } tern_synth_model;
@@ -61,6 +62,10 @@ typedef struct tern_synth_model {
 /* The model of a preset; TERN_ERR_NAME with a message that says where they are listed. */
 tern_status tern_synth_find_model(const char *preset, const tern_synth_model **out,
                                   tern_error *err);
+
+/* The keys of its Hadamard transform, if it has one; the architecture is known. TERN_ERR_NOMEM. */
+tern_status tern_synth_put_hadamard(tern_gguf_writer *w, const tern_synth_model *m,
+                                    tern_error *err);
 
 /* ---- random tensors ------------------------------------------------------------------------ */
 

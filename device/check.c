@@ -83,6 +83,15 @@ tern_status tern_check_norm(const tern_device_rows *x, const float *g, const ter
                      : refuse("norm", "the weights are missing", err);
 }
 
+tern_status tern_check_hadamard(const tern_device_rows *x, size_t block, const tern_device_rows *y,
+                                tern_error *err) {
+    const tern_status status = tern_check_pair("hadamard", x, y, err);
+
+    if (status == TERN_OK && (block < 16 || (block & (block - 1)) != 0 || x->n % block != 0))
+        return tern_fail(err, TERN_ERR_ARG, "hadamard: rows of %zu in blocks of %zu", x->n, block);
+    return status;
+}
+
 tern_status tern_check_rope(const tern_device_rope *a, tern_error *err) {
     if (a == NULL || a->x == NULL || a->c == NULL || a->s == NULL)
         return refuse("rope", "an operand is missing", err);

@@ -43,6 +43,8 @@ tern_status tern_check_quantize(const char *what, const tern_device_rows *x,
                                 const tern_device_quantized *out, bool per_token, tern_error *err);
 tern_status tern_check_norm(const tern_device_rows *x, const float *g, const tern_device_rows *y,
                             tern_error *err);
+tern_status tern_check_hadamard(const tern_device_rows *x, size_t block, const tern_device_rows *y,
+                                tern_error *err);
 tern_status tern_check_rope(const tern_device_rope *a, tern_error *err);
 tern_status tern_check_attend(const tern_device_attend *a, tern_error *err);
 tern_status tern_check_store_pages(const tern_device_store *a, tern_error *err);

@@ -110,6 +110,22 @@ tern_status tern_processor_layernorm(tern_device *d, tern_device_stream *stream,
     return TERN_OK;
 }
 
+tern_status tern_processor_hadamard(tern_device *d, tern_device_stream *stream,
+                                    const tern_device_rows *x, const float *before,
+                                    const float *after, size_t block, const tern_device_rows *y,
+                                    tern_error *err) {
+    const tern_status status = tern_check_hadamard(x, block, y, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_HADAMARD, TERN_FORMAT_NONE, err);
+    if (row == NULL)
+        return TERN_ERR_KERNEL;
+    const tern_part part = enter_rows(stream, x, y);
+    for (size_t t = part.begin; t < part.end; t++)
+        row->fn.hadamard(row_at(x, t), before, after, x->n, block, row_at(y, t));
+    return TERN_OK;
+}
+
 tern_status tern_processor_softmax(tern_device *d, tern_device_stream *stream,
                                    const tern_device_rows *x, tern_error *err) {
     const tern_status status = tern_check_rows("softmax", x, err);

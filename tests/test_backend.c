@@ -27,6 +27,10 @@
       (const tern_device_rows *x, const float *g, float eps, const tern_device_rows *y,            \
        tern_error *err),                                                                           \
       (d, stream, x, g, eps, y, err))                                                              \
+    X(hadamard,                                                                                    \
+      (const tern_device_rows *x, const float *before, const float *after, size_t block,           \
+       const tern_device_rows *y, tern_error *err),                                                \
+      (d, stream, x, before, after, block, y, err))                                                \
     X(rope, (const tern_device_rope *a, tern_error *err), (d, stream, a, err))                     \
     X(gate,                                                                                        \
       (tern_op op, const tern_device_rows *g, const tern_device_rows *u,                           \

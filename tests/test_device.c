@@ -104,6 +104,7 @@ static void test_level_zero(void **state) {
         ops->quantize_block(&slot, NULL, NULL, NULL, &err),
         ops->rmsnorm(&slot, NULL, NULL, NULL, 0.0f, NULL, &err),
         ops->layernorm(&slot, NULL, NULL, NULL, NULL, 0.0f, NULL, &err),
+        ops->hadamard(&slot, NULL, NULL, NULL, NULL, 0, NULL, &err),
         ops->rope(&slot, NULL, NULL, &err),
         ops->attend(&slot, NULL, NULL, &err),
         ops->softmax(&slot, NULL, NULL, &err),

@@ -178,6 +178,10 @@ static void test_models(void **state) {
          TERN_FORMAT_F32,
          {{"blk.0.ffn_gate.weight", 1e25f}, {"blk.0.ffn_up.weight", 1e25f}},
          "activation in layer 0"},
+        {"bonsai2-tiny",
+         TERN_FORMAT_F16,
+         {{"output_norm.weight", 5e37f}},
+         "Hadamard transform in layer 1"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)

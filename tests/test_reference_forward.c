@@ -43,6 +43,59 @@ static float number(const plain *p, const char *suffix, float missing) {
     return tern_gguf_f32(p->file.source, key, &value, NULL) == TERN_OK ? value : missing;
 }
 
+static bool is_listed(const plain *p, const char *key, const char *name) {
+    const tern_gguf_value *names = tern_gguf_find(p->file.source, key);
+    const uint8_t *cursor = names != NULL ? names->data : NULL;
+    for (uint64_t i = 0; names != NULL && i < names->count; i++) {
+        const tern_span text = tern_gguf_next_string(&cursor);
+        if (text.size == strlen(name) && memcmp(text.data, name, text.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The signs of rows of n, as the preset's file has them: 32-bit numbers, width by width. */
+static void find_signs(const plain *p, size_t n, float *signs) {
+    const tern_gguf_value *widths = tern_gguf_find(p->file.source, "prism.hadamard.sign_widths");
+    const tern_gguf_value *values = tern_gguf_find(p->file.source, "prism.hadamard.sign_values");
+    uint32_t width = 0;
+    size_t at = 0;
+    assert_true(widths != NULL && values != NULL && values->element == TERN_GGUF_I32);
+    for (uint64_t i = 0; tern_gguf_element_u32(widths, i, &width) && width != n; i++)
+        at += width;
+    assert_int_equal(width, n);
+    for (size_t i = 0; i < n; i++) {
+        int32_t sign;
+        memcpy(&sign, values->data + (at + i) * sizeof sign, sizeof sign);
+        signs[i] = (float)sign;
+    }
+}
+
+/* What that matrix reads of x[n]: itself, or H(signs * x). */
+static const float *turned(const plain *p, const char *name, const float *x, size_t n) {
+    static float signs[MAX_WIDTH], y[MAX_WIDTH];
+    uint32_t block = 0;
+    if (!is_listed(p, "prism.hadamard.weight_names", name))
+        return x;
+    assert_int_equal(tern_gguf_u32(p->file.source, "prism.hadamard.block_size", &block, NULL),
+                     TERN_OK);
+    find_signs(p, n, signs);
+    tern_ref_hadamard(x, signs, NULL, n, block, y);
+    return y;
+}
+
+/* A row of the embedding turned back: signs * H(x). */
+static void turn_back(const plain *p, float *x, size_t n) {
+    float signs[MAX_WIDTH];
+    uint32_t block = 0;
+    if (!is_listed(p, "prism.hadamard.inverse_weight_names", "token_embd.weight"))
+        return;
+    assert_int_equal(tern_gguf_u32(p->file.source, "prism.hadamard.block_size", &block, NULL),
+                     TERN_OK);
+    find_signs(p, n, signs);
+    tern_ref_hadamard(x, NULL, signs, n, block, x);
+}
+
 /* Longrope's factors for short texts; NULL: the file has none. */
 static const float *rope_factors(const tiny_file *file) {
     static float factors[MAX_HALF];
@@ -142,11 +195,12 @@ static const tiny_tensor *tensor(plain *p, uint32_t layer, const char *name) {
 }
 
 /* y[rows] = W x, from the file's own bytes; x is quantized as the format wants it. */
-static void multiply(const tiny_tensor *w, const float *x, float *y) {
+static void multiply(const plain *p, const tiny_tensor *w, const float *given, float *y) {
     static int8_t q[MAX_WIDTH];
     static float s, d[MAX_BLOCKS];
     static int32_t sum, block_sum[MAX_BLOCKS];
     const size_t cols = w->ne[0];
+    const float *x = turned(p, w->name, given, cols);
     const size_t rows = w->ne[1];
     tern_ref_matrix matrix = {.format = tern_format_from_gguf(w->type),
                               .file = w->data,
@@ -222,7 +276,7 @@ static void project(plain *p, uint32_t n, const char *name, const char *norm, co
     const size_t dim = p->info.head_dim;
     float values[MAX_WIDTH];
     const tiny_tensor *bias = find(p, n, name, "bias");
-    multiply(tensor(p, n, name), x, y);
+    multiply(p, tensor(p, n, name), x, y);
     if (bias != NULL) {
         memcpy(values, bias->data, bias->bytes);
         tern_ref_add(y, values, n_heads * dim);
@@ -243,16 +297,16 @@ static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     attend(p, n, position, q, k, v, heads);
     normalize(p, find(p, n, "attn_sub_norm", "weight"), heads,
               (size_t)p->info.n_head * p->info.head_dim, heads);
-    multiply(tensor(p, n, "attn_output"), heads, out);
+    multiply(p, tensor(p, n, "attn_output"), heads, out);
     normalize(p, find(p, n, "post_attention_norm", "weight"), out, p->info.n_embd, out);
     tern_ref_add(x, out, p->info.n_embd);
 
     normalize(p, find(p, n, "ffn_norm", "weight"), x, p->info.n_embd, norm);
-    multiply(tensor(p, n, "ffn_gate"), norm, gate);
-    multiply(tensor(p, n, "ffn_up"), norm, up);
+    multiply(p, tensor(p, n, "ffn_gate"), norm, gate);
+    multiply(p, tensor(p, n, "ffn_up"), norm, up);
     tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
     normalize(p, find(p, n, "ffn_sub_norm", "weight"), gate, p->info.n_ff, gate);
-    multiply(tensor(p, n, "ffn_down"), gate, out);
+    multiply(p, tensor(p, n, "ffn_down"), gate, out);
     normalize(p, find(p, n, "post_ffw_norm", "weight"), out, p->info.n_embd, out);
     tern_ref_add(x, out, p->info.n_embd);
 }
@@ -267,6 +321,7 @@ static void run_token(plain *p, const tiny_tensor *head, int32_t token, size_t p
                    embedding->data + (size_t)token * row_bytes, p->info.n_embd, x);
     for (uint32_t i = 0; i < p->info.n_embd; i++)
         x[i] *= p->embedding_scale;
+    turn_back(p, x, p->info.n_embd);
     for (uint32_t n = 0; n < p->info.n_layer; n++)
         run_layer(p, n, position, x);
     float gains[MAX_WIDTH];
@@ -274,7 +329,7 @@ static void run_token(plain *p, const tiny_tensor *head, int32_t token, size_t p
     for (uint32_t i = 0; i < p->info.n_embd; i++)
         gains[i] /= p->logit_divisor;
     tern_ref_rmsnorm(x, gains, p->info.n_embd, p->eps, norm);
-    multiply(head, norm, logits);
+    multiply(p, head, norm, logits);
 }
 
 static const tiny_tensor *head_of(plain *p) {

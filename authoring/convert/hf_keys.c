@@ -116,6 +116,7 @@ static const struct rule {
     {"query_pre_attn_scalar", NULL_ONLY},
     {"rope_local_base_freq", NULL_ONLY},
     {"no_rope_layers", NULL_ONLY},
+    {"hadamard_config", NULL_ONLY}, /* weights that were turned */
 };
 
 static bool is_named(const tern_json_value *key, const char *name) {

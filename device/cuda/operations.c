@@ -189,6 +189,13 @@ tern_status cuda_layernorm(tern_device *d, tern_device_stream *stream, const ter
     return tern_fail(err, TERN_ERR_UNIMPLEMENTED, "cuda: layernorm is not implemented");
 }
 
+tern_status cuda_hadamard(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
+                          const float *before, const float *after, size_t block,
+                          const tern_device_rows *y, tern_error *err) {
+    (void)d, (void)stream, (void)x, (void)before, (void)after, (void)block, (void)y;
+    return tern_fail(err, TERN_ERR_UNIMPLEMENTED, "cuda: hadamard is not implemented");
+}
+
 tern_status cuda_softmax(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
                          tern_error *err) {
     const tern_status status = tern_check_rows("softmax", x, err);

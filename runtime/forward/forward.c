@@ -71,8 +71,11 @@ static void add_embedding(pass *p, const tern_embedding *e, size_t rows, const i
 static void embed(pass *p) {
     const tern_weight_set *w = p->weights;
     const tern_config *c = p->config;
+    const tern_hadamard *back = &p->model->hadamards.embedding;
     const tern_device_rows x = stream_rows(p);
     look_up(p, &w->embedding, c->n_vocab, p->batch->ids, c->embedding_scale, &x);
+    if (back->block > 0) /* rows of the embedding, before others take their place */
+        RUN(p, hadamard, &x, NULL, back->signs, back->block, &x);
     copy_given(p);
     if (!c->arch->encodes)
         return;
@@ -100,10 +103,10 @@ static void find_angles(pass *p) {
 /* ---- steps --------------------------------------------------------------------------------- */
 
 /* norm[T][width] of x[T][width] and its quantized forms. x may be norm itself where g is there. */
-static void norm(pass *p, const tern_device_rows *x, const float *g, unsigned forms,
+static void norm(pass *p, const tern_device_rows *x, const float *g, wanted next,
                  tern_overflow_place place) {
     norm_of(p, x, g, place);
-    quantize(p, x->n, forms);
+    quantize(p, x->n, next);
 }
 
 /* Heads of q or k, of some rows of the batch. */
@@ -215,10 +218,10 @@ static void attend(pass *p) {
 }
 
 /* norm[T][n_head * head_dim] of what attention gives. */
-static void norm_attended(pass *p, const float *sub_norm, unsigned forms) {
+static void norm_attended(pass *p, const float *sub_norm, wanted next) {
     const size_t width = (size_t)p->config->n_head * p->config->head_dim;
     const tern_device_rows attended = shared(p, p->s->attended, width, width);
-    norm(p, &attended, sub_norm, forms, TERN_OVERFLOW_ATTENTION);
+    norm(p, &attended, sub_norm, next, TERN_OVERFLOW_ATTENTION);
 }
 
 /* LayerNorm of the residual stream; g NULL: the block has none. */
@@ -229,7 +232,7 @@ typedef struct sum_norm {
 /* x[T][n_embd] += out[T][n_embd], normed before or as a sum if the block does that; then the next
  * norm. */
 static void add_and_norm(pass *p, const float *post_norm, const sum_norm *sum, const float *g,
-                         unsigned forms) {
+                         wanted next) {
     const tern_device_rows x = stream_rows(p), out = out_rows(p);
     const tern_device_rows normed = norm_rows(p, out.n);
     if (post_norm != NULL)
@@ -237,11 +240,11 @@ static void add_and_norm(pass *p, const float *post_norm, const sum_norm *sum, c
     RUN(p, add, &x, post_norm != NULL ? &normed : &out);
     if (sum->g != NULL)
         norm_stream(p, sum->g, sum->b, TERN_OVERFLOW_SUM);
-    norm(p, &x, g, forms, TERN_OVERFLOW_SUM);
+    norm(p, &x, g, next, TERN_OVERFLOW_SUM);
 }
 
 /* norm[T][n_ff] = act(gate) * up, followed by the block's norm if it has one. */
-static void activate(pass *p, const float *sub_norm, unsigned forms) {
+static void activate(pass *p, const float *sub_norm, wanted next) {
     const size_t width = p->config->n_ff;
     const tern_device_rows g = shared(p, p->s->gate, width, width);
     const tern_device_rows u = shared(p, p->s->up, width, width);
@@ -254,12 +257,12 @@ static void activate(pass *p, const float *sub_norm, unsigned forms) {
         norm_of(p, &y, sub_norm, TERN_OVERFLOW_ACTIVATION);
     else
         watch_below(p, &y, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_ACTIVATION);
-    quantize(p, width, forms);
+    quantize(p, width, next);
 }
 
 /* ---- layers -------------------------------------------------------------------------------- */
 
-static void forward_layer(pass *p, const float *next_norm, unsigned next_forms) {
+static void forward_layer(pass *p, const float *next_norm, wanted next) {
     const tern_layer *l = &p->weights->layers[p->layer];
     const tern_scratch *s = p->s;
     const tern_part rows = p->rows, all = {0, p->batch->n};
@@ -273,36 +276,42 @@ static void forward_layer(pass *p, const float *next_norm, unsigned next_forms) 
     stage(p, TERN_STAGE_ATTENTION);
     attend(p);
     stage(p, TERN_STAGE_ATTENDED);
-    norm_attended(p, l->attn_sub_norm, l->o.form);
+    norm_attended(p, l->attn_sub_norm, wanted_of(p, p->layer, TERN_BLOCK_OUT, l->o.form));
     stage(p, TERN_STAGE_OUT);
     multiply(p, (const map[]){{&l->o, rows, s->out}}, 1);
 
     stage(p, TERN_STAGE_NORM);
     add_and_norm(p, l->attn_post_norm, &(sum_norm){l->attn_sum_norm, l->attn_sum_bias}, l->ffn_norm,
-                 l->gate.form | l->up.form);
+                 wanted_of(p, p->layer, TERN_BLOCK_GATE_UP, l->gate.form | l->up.form));
     stage(p, TERN_STAGE_GATE_UP);
     if (p->config->arch->ungated) /* beside it stand ones */
         multiply(p, (const map[]){{&l->up, rows, s->gate}}, 1);
     else
         multiply(p, (const map[]){{&l->gate, rows, s->gate}, {&l->up, rows, s->up}}, 2);
     stage(p, TERN_STAGE_ACTIVATION);
-    activate(p, l->ffn_sub_norm, l->down.form);
+    activate(p, l->ffn_sub_norm, wanted_of(p, p->layer, TERN_BLOCK_DOWN, l->down.form));
     stage(p, TERN_STAGE_DOWN);
     multiply(p, (const map[]){{&l->down, rows, s->out}}, 1);
     stage(p, TERN_STAGE_NORM);
     add_and_norm(p, l->ffn_post_norm, &(sum_norm){l->ffn_sum_norm, l->ffn_sum_bias}, next_norm,
-                 next_forms);
+                 next);
 }
 
-static unsigned qkv_forms(const tern_layer *l) {
-    return l->q.form | l->k.form | l->v.form;
+/* What the first matrices of a layer read. */
+static wanted qkv_wanted(const pass *p, size_t layer) {
+    const tern_layer *l = &p->weights->layers[layer];
+    return wanted_of(p, layer, TERN_BLOCK_QKV, l->q.form | l->k.form | l->v.form);
 }
 
 /* What follows the last layer: the output norm. */
 static void forward_last_layer(pass *p) {
     if (p->runner->observer == NULL) /* who looks sees all rows */
         p->rows.begin = p->batch->first_wanted;
-    forward_layer(p, p->weights->output_norm, p->weights->head.form | p->model->image.scan.form);
+    const tern_hadamard turned = p->model->hadamards.head;
+    const wanted next = {.forms = p->weights->head.form | p->model->image.scan.form,
+                         .turned = turned,
+                         .kept = turned.block > 0};
+    forward_layer(p, p->weights->output_norm, next);
 }
 
 static void forward_layers(pass *p) {
@@ -312,9 +321,9 @@ static void forward_layers(pass *p) {
     embed(p);
     find_angles(p);
     stage(p, TERN_STAGE_NORM);
-    norm(p, &x, layers[0].attn_norm, qkv_forms(&layers[0]), TERN_OVERFLOW_EMBEDDING);
+    norm(p, &x, layers[0].attn_norm, qkv_wanted(p, 0), TERN_OVERFLOW_EMBEDDING);
     for (; p->layer + 1 < p->config->n_layer; p->layer++)
-        forward_layer(p, layers[p->layer + 1].attn_norm, qkv_forms(&layers[p->layer + 1]));
+        forward_layer(p, layers[p->layer + 1].attn_norm, qkv_wanted(p, p->layer + 1));
     forward_last_layer(p);
 }
 

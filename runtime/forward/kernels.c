@@ -48,6 +48,8 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
         n = add_row(r->quantize_block, rows, capacity, n);
     if (forms & TERN_INPUT_FLOAT && r->round != NULL)
         n = add_row(r->round, rows, capacity, n);
+    if (m->hadamards.block > 0)
+        n = add_row(r->hadamard, rows, capacity, n);
     if (!m->config.arch->encodes)
         n = add_row(r->rope, rows, capacity, n);
     n = add_row(r->store[kv], rows, capacity, n);

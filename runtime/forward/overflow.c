@@ -19,6 +19,7 @@ tern_status tern_overflow_tell(const tern_overflow *o, tern_format kv, tern_erro
         [TERN_OVERFLOW_ATTENTION] = "the result of attention",
         [TERN_OVERFLOW_GATE] = "a gate",
         [TERN_OVERFLOW_ACTIVATION] = "an activation",
+        [TERN_OVERFLOW_TURNED] = "a Hadamard transform",
         [TERN_OVERFLOW_SUM] = "the residual stream",
     };
     const uint32_t found = *o;

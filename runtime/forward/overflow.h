@@ -22,7 +22,8 @@ typedef enum tern_overflow_place {
     TERN_OVERFLOW_ATTENTION,
     TERN_OVERFLOW_GATE, /* what the activation is taken of */
     TERN_OVERFLOW_ACTIVATION,
-    TERN_OVERFLOW_SUM, /* the residual stream after attention or after all, or its squares */
+    TERN_OVERFLOW_TURNED, /* what a Hadamard transform gives */
+    TERN_OVERFLOW_SUM,    /* the residual stream after attention or after all, or its squares */
     TERN_OVERFLOW_PLACES
 } tern_overflow_place;
 

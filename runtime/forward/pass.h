@@ -120,8 +120,35 @@ static inline void norm_of(pass *p, const tern_device_rows *x, const float *g,
     }
 }
 
+/* What the next matrices read of a row. */
+typedef struct wanted {
+    unsigned forms;       /* bits of tern_input_form */
+    tern_hadamard turned; /* before these are made */
+    bool kept;            /* the row as it was before goes to p->s->out */
+} wanted;
+
+/* What matrices of the layer read: `forms` of that input. */
+static inline wanted wanted_of(const pass *p, size_t layer, tern_block_input input,
+                               unsigned forms) {
+    const tern_hadamards *h = &p->model->hadamards;
+    const tern_hadamard none = {.block = 0};
+    return (wanted){.forms = forms, .turned = h->block > 0 ? h->blocks[layer][input] : none};
+}
+
+/* norm[T][width] turned as matrices want it: H(signs * x). */
+static inline void turn_rows(pass *p, const wanted *next, const tern_device_rows *x) {
+    if (next->turned.block == 0)
+        return;
+    if (next->kept) {
+        const tern_device_rows out = out_rows(p);
+        RUN(p, copy, x, &out);
+    }
+    RUN(p, hadamard, x, next->turned.signs, NULL, next->turned.block, x);
+    watch_below(p, x, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_TURNED);
+}
+
 /* The forms of norm[T][width] that the next matrices read; floats in the precision asked for. */
-static inline void quantize(pass *p, size_t width, unsigned forms) {
+static inline void quantize(pass *p, size_t width, wanted next) {
     const tern_scratch *s = p->s;
     const tern_inputs *in = p->in;
     const size_t first = p->rows.begin;
@@ -136,11 +163,12 @@ static inline void quantize(pass *p, size_t width, unsigned forms) {
                                          .block_sum = in->bx_sum + first * s->blocks,
                                          .d_stride = s->blocks};
     const tern_kernel_row *precision = p->model->rows.round;
-    if (forms & TERN_INPUT_FLOAT && precision != NULL)
+    turn_rows(p, &next, &x);
+    if (next.forms & TERN_INPUT_FLOAT && precision != NULL)
         RUN(p, round, precision->op, &x, &x);
-    if (forms & TERN_INPUT_TOKEN)
+    if (next.forms & TERN_INPUT_TOKEN)
         RUN(p, quantize_token, &x, &token);
-    if (forms & TERN_INPUT_BLOCK)
+    if (next.forms & TERN_INPUT_BLOCK)
         RUN(p, quantize_block, &x, &block);
 }
 

@@ -26,7 +26,9 @@ const tern_linear *tern_head_of(const tern_runner *r, tern_worker worker) {
 }
 
 const float *tern_runner_hidden(const tern_runner *r, size_t row) {
-    return r->scratch.in.norm + (r->batch.first_wanted + row) * r->scratch.width;
+    const size_t at = r->batch.first_wanted + row;
+    return r->model->hadamards.head.block > 0 ? r->scratch.out + at * r->model->config.n_embd
+                                              : r->scratch.in.norm + at * r->scratch.width;
 }
 
 float *tern_runner_buffer(tern_runner *r) {

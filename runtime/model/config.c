@@ -267,20 +267,6 @@ static tern_status unknown_architecture(const tern_gguf *file, tern_span name, t
                      tern_arch_names(known, sizeof known));
 }
 
-/* Weights that were turned give nonsense unless activations are turned too. */
-static tern_status check_transforms(const tern_gguf *file, tern_error *err) {
-    static const char prefix[] = "prism.hadamard.";
-    for (size_t i = 0; i < tern_gguf_value_count(file); i++) {
-        const tern_span key = tern_gguf_value_at(file, i)->key;
-        if (key.size >= sizeof prefix - 1 && memcmp(key.data, prefix, sizeof prefix - 1) == 0)
-            return tern_fail(err, TERN_ERR_ARCH,
-                             "%s: key %.*s: the model needs activations turned by a Hadamard "
-                             "transform, which tern does not do",
-                             tern_gguf_name(file), TERN_SPAN_SHOWN(key));
-    }
-    return TERN_OK;
-}
-
 tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error *err) {
     tern_span name;
     tern_config c = {.arch = NULL};
@@ -290,8 +276,8 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
     c.arch = tern_arch_find(name);
     if (c.arch == NULL)
         return unknown_architecture(file, name, err);
-    if ((status = check_transforms(file, err)) || (status = read_sizes(file, &c, err)) ||
-        (status = read_heads(file, &c, err)) || (status = read_attention_scale(file, &c, err)) ||
+    if ((status = read_sizes(file, &c, err)) || (status = read_heads(file, &c, err)) ||
+        (status = read_attention_scale(file, &c, err)) ||
         (status = read_activation(file, &c, err)) ||
         (status = tern_config_rope_scaling(file, &c, err)) ||
         (status = tern_config_kinds(file, &c, err)) ||

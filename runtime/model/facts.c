@@ -158,6 +158,14 @@ static void tell_scales(listing *l) {
          "%g", (double)c->attention_scale);
 }
 
+static void tell_hadamard(listing *l) {
+    const tern_hadamards *h = &l->m->hadamards;
+    if (h->block > 0)
+        TELL(l, "Hadamard transform", of_file, "blocks of %zu, %s, before %zu matrices%s", h->block,
+             h->signs != NULL ? "with signs" : "no signs", h->matrices,
+             h->embedding.block > 0 ? ", after the embedding" : "");
+}
+
 static void tell_pooling(listing *l) {
     if (l->m->config.pooling != TERN_POOLING_NONE)
         TELL(l, "pooling", of_file, "%s", tern_pooling_name(l->m->config.pooling));
@@ -192,6 +200,7 @@ size_t tern_model_facts(const tern_model *m, tern_model_fact *facts, size_t capa
     tell_rope(&l);
     tell_windows(&l);
     tell_scales(&l);
+    tell_hadamard(&l);
     tell_pooling(&l);
     tell_tokenizer(&l);
     return l.n;

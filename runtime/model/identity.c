@@ -41,12 +41,13 @@ static uint64_t hash_tensor(const tern_gguf_tensor *t) {
     return tern_hash64_value(&h);
 }
 
-/* general.architecture, and the keys of that architecture. */
+/* general.architecture, the keys of that architecture, and how rows are turned. */
 static bool matters(tern_span key, const char *arch) {
-    static const char name[] = "general.architecture";
+    static const char name[] = "general.architecture", turns[] = "prism.hadamard.";
     const size_t n = strlen(arch);
     return (key.size > n && memcmp(key.data, arch, n) == 0 && key.data[n] == '.') ||
-           (key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0);
+           (key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0) ||
+           (key.size > sizeof turns - 1 && memcmp(key.data, turns, sizeof turns - 1) == 0);
 }
 
 /* 0 for the model's own: then the identity is that of the file. */

@@ -313,6 +313,7 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
         {&m->rows.quantize_block, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE},
         {&m->rows.rmsnorm, TERN_OP_RMSNORM, TERN_FORMAT_NONE},
         {&m->rows.layernorm, TERN_OP_LAYERNORM, TERN_FORMAT_NONE},
+        {&m->rows.hadamard, TERN_OP_HADAMARD, TERN_FORMAT_NONE},
         {&m->rows.rope, a->rope, TERN_FORMAT_NONE},
         {&m->rows.gate, m->config.gate, TERN_FORMAT_NONE},
         {&m->rows.add, TERN_OP_ADD, TERN_FORMAT_NONE},
@@ -404,6 +405,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if ((s = tern_gguf_open_shared(path, &params->dedup, &m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) ||
         (s = tern_joined_divide(m->file, &m->config, err)) ||
+        (s = tern_hadamards_read(m->file, &m->config, &m->hadamards, err)) ||
         (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
         (s = select_rows(m, err)))
         return s;
@@ -472,6 +474,7 @@ static void free_model(tern_model *m) {
     tern_topology_free(&m->topology);
     tern_tuning_free(&m->tuning);
     tern_unused_free(&m->unused);
+    tern_hadamards_free(&m->hadamards);
     tern_gguf_close(&m->file);
     for (size_t i = 0; i < TERN_LAYER_KINDS; i++)
         free(m->frequency[i]);

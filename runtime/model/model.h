@@ -10,6 +10,7 @@
 #include "runtime/gguf/gguf.h"
 #include "runtime/model/block.h"
 #include "runtime/model/config.h"
+#include "runtime/model/hadamard.h"
 #include "runtime/model/head.h"
 #include "runtime/model/precision.h"
 #include "runtime/model/unused.h"
@@ -41,7 +42,7 @@ typedef struct tern_model_replicas {
 /* Rows for everything that is not a matrix product, selected once. */
 typedef struct tern_row_set {
     const tern_kernel_row *quantize_token, *quantize_block, *rmsnorm, *rope, *gate, *add;
-    const tern_kernel_row *layernorm;
+    const tern_kernel_row *layernorm, *hadamard;
     const tern_kernel_row *round; /* of float activations; NULL: they stay as they are */
     /* by format of the cache; NULL: not a format of caches */
     const tern_kernel_row *attend[TERN_FORMAT_COUNT], *store[TERN_FORMAT_COUNT];
@@ -63,6 +64,7 @@ typedef struct tern_image_work tern_image_work;
 struct tern_model {
     tern_gguf *file;
     tern_config config;
+    tern_hadamards hadamards; /* of rows that matrices read */
     tern_topology *topology;
     tern_places places;  /* of weights and sessions */
     int refused;         /* errno of the first binding that the system refused; 0: none */

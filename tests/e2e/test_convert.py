@@ -117,6 +117,7 @@ class Convert(common.FolderTest):
             ("LlamaForCausalLM", {"scale_emb": 12}, ["scale_emb", "is 12"]),
             ("Qwen3ForCausalLM", {"residual_multiplier": 0.5}, ["residual_multiplier", "0.5"]),
             ("MistralForCausalLM", {"sliding_window": 0}, ["sliding_window"]),
+            ("Qwen3ForCausalLM", {"hadamard_config": "hadamard.json"}, ["hadamard_config"]),
         ):
             with self.subTest(kind=kind, config=config):
                 folder = Folder(self.dir / "hostile", kind, **config).write()

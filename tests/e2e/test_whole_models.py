@@ -143,14 +143,6 @@ class WholeModels(common.TernTest):
             with self.subTest(changes=changes):
                 self.refused(file, *words)
 
-    def test_hadamard(self):
-        """Weights that were turned, with any of the keys that say so, do not run unturned."""
-        for key in ("version", "block_size", "sign_values"):
-            file = self.fresh()
-            file[f"prism.hadamard.{key}"] = u32(1)
-            with self.subTest(key=key):
-                self.refused(file, f"prism.hadamard.{key}", "Hadamard transform")
-
     def test_windows(self):
         """What a file may say of windowed layers, and what it may not."""
         for changes, words in (

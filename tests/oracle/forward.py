@@ -121,6 +121,14 @@ def gelu(g):
     return 0.5 * g * (1 + np.tanh(np.sqrt(2 / np.pi) * (g + 0.044715 * g**3)))
 
 
+def hadamard(x, block):
+    """The normalized Walsh-Hadamard transform of each block of columns, in Sylvester's order."""
+    matrix = np.array([[1.0]])
+    while len(matrix) < block:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return (x.reshape(len(x), -1, block) @ matrix / np.sqrt(block)).reshape(x.shape)
+
+
 def rope_angles(positions, n_rot, base, factors=1.0, scale=1.0, yarn=None):
     """[position, n_rot / 2]: by how much each pair turns."""
     i = np.arange(n_rot // 2)
@@ -311,6 +319,25 @@ class Model:
         self.factors = [self._factor(key) for key in ("embedding_scale", "residual_scale", "logit_scale")]
         self.vocabulary = container.tensor("token_embd.weight").rows
 
+    def _turned(self, name, x):
+        """What a matrix reads of x, where the file says that its columns were turned."""
+        if name not in self.file.get("prism.hadamard.weight_names", []):
+            return x
+        return hadamard(self._signs(x.shape[1]) * x, self.file.get("prism.hadamard.block_size"))
+
+    def _signs(self, width):
+        if self.file.get("prism.hadamard.sign_mode") == "identity":
+            return 1.0
+        widths = self.file.get("prism.hadamard.sign_widths")
+        first = sum(widths[: widths.index(width)])
+        return np.array(self.file.get("prism.hadamard.sign_values")[first : first + width], float)
+
+    def _embedded(self, tokens):
+        h = self.file.tensor("token_embd.weight").some_rows(np.asarray(tokens))
+        if "token_embd.weight" in self.file.get("prism.hadamard.inverse_weight_names", []):
+            h = hadamard(h, self.file.get("prism.hadamard.block_size")) * self._signs(h.shape[1])
+        return h
+
     def _get(self, key, default=None):
         return self.file.get(f"{self.name}.{key}", default)
 
@@ -346,7 +373,8 @@ class Model:
 
     def logits(self, tokens, kv="f16"):
         """float64[position, vocabulary] of a sequence that begins at position 0."""
-        y = matmul(self._head(), self.hidden(tokens, kv), self.activations)
+        head = self._head()
+        y = matmul(head, self._turned(head.name, self.hidden(tokens, kv)), self.activations)
         if self.file.unread:
             raise ValueError(f"tensors without a meaning here: {sorted(self.file.unread)[:5]}")
         return y
@@ -358,7 +386,7 @@ class Model:
         of_embedding, of_blocks, of_logits = self.factors
         near = self._near(len(tokens))
         self.cache = []  # of each layer, what attention reads: keys, values[position, kv head, dim]
-        h = self.file.tensor("token_embd.weight").some_rows(np.asarray(tokens))
+        h = self._embedded(tokens)
         h = h * (np.sqrt(h.shape[1]) if self.arch.scaled else of_embedding)
         for layer in range(self.layers):
             windowed = self.period and (layer + 1) % self.period
@@ -424,7 +452,8 @@ class Model:
         return self._norm(f"blk.{layer}.{norm}", x) if self.arch.post_norms else x
 
     def _project(self, layer, name, x):
-        return matmul(self.file.tensor(f"blk.{layer}.{name}.weight"), x, self.activations)
+        name = f"blk.{layer}.{name}.weight"
+        return matmul(self.file.tensor(name), self._turned(name, x), self.activations)
 
     def _bias(self, layer, name):
         name = f"blk.{layer}.{name}.bias"
