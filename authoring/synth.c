@@ -26,6 +26,12 @@ static void put_f32(tern_gguf_writer *w, const model *m, const char *suffix, flo
     tern_gguf_put_f32(w, key, value);
 }
 
+static void put_experts(tern_gguf_writer *w, const model *m) {
+    put_u32(w, m, "expert_count", m->n_expert);
+    put_u32(w, m, "expert_used_count", m->n_used);
+    put_u32(w, m, "expert_feed_forward_length", m->n_ff);
+}
+
 static void put_geometry(tern_gguf_writer *w, const model *m) {
     tern_gguf_put_string(w, "general.architecture", m->architecture);
     tern_gguf_put_string(w, "general.name", m->preset.name);
@@ -33,7 +39,10 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
     put_u32(w, m, "context_length", m->n_ctx);
     put_u32(w, m, "embedding_length", m->n_embd);
     put_u32(w, m, "block_count", m->n_layer);
-    put_u32(w, m, "feed_forward_length", m->n_ff);
+    if (m->n_expert == 0)
+        put_u32(w, m, "feed_forward_length", m->n_ff);
+    else
+        put_experts(w, m);
     put_u32(w, m, "rope.dimension_count", m->n_rot > 0 ? m->n_rot : m->head_dim);
     put_f32(w, m, "rope.freq_base", m->rope_base);
     put_u32(w, m, "attention.head_count", m->n_head);
@@ -116,7 +125,7 @@ typedef struct tensor {
     char name[NAME_BYTES];
     tern_format format;
     uint32_t n_dims;
-    uint64_t ne[2];
+    uint64_t ne[3];
     uint64_t bytes;
     float sd; /* of a matrix or a bias; 0 for norms */
 } tensor;
@@ -149,7 +158,7 @@ static tern_status write_tensor(walk *c, const tensor *t) {
         tern_synth_stream_norm(&stream, c->seed, c->index);
     else
         tern_synth_stream_weights(&stream, t->format, t->sd, c->seed, c->index);
-    uint64_t left = t->ne[0] * t->ne[1];
+    uint64_t left = t->ne[0] * t->ne[1] * t->ne[2];
     while (left > 0) {
         const size_t n = left < TERN_SYNTH_PIECE ? (size_t)left : TERN_SYNTH_PIECE;
         const size_t size = tern_synth_stream_fill(&stream, c->piece, n);
@@ -166,7 +175,7 @@ static tern_status write_tensor(walk *c, const tensor *t) {
 
 static tern_status visit(walk *c, tensor *t) {
     const tern_format_info *info = tern_format_describe(t->format);
-    tern_status status = tern_format_bytes(t->format, t->ne[1], t->ne[0], &t->bytes);
+    tern_status status = tern_format_bytes(t->format, t->ne[1] * t->ne[2], t->ne[0], &t->bytes);
     if (status != TERN_OK)
         return tern_fail(c->err, status, "preset %s: tensor %s of %" PRIu64 " x %" PRIu64,
                          c->m->preset.name, t->name, t->ne[0], t->ne[1]);
@@ -182,18 +191,25 @@ static tern_status visit(walk *c, tensor *t) {
 
 /* A vector: norms have sd 0. */
 static tern_status visit_vector(walk *c, const char *name, uint64_t n, float sd) {
-    tensor t = {.format = TERN_FORMAT_F32, .n_dims = 1, .ne = {n, 1}, .sd = sd};
+    tensor t = {.format = TERN_FORMAT_F32, .n_dims = 1, .ne = {n, 1, 1}, .sd = sd};
     snprintf(t.name, sizeof t.name, "%s", name);
     return visit(c, &t);
 }
 
-/* A matrix whose product with a vector of n_in values of variance 1 has deviation `gain`. */
-static tern_status visit_matrix(walk *c, const char *name, tern_format format, uint64_t n_in,
-                                uint64_t n_out, float gain) {
-    tensor t = {.format = format, .n_dims = 2, .ne = {n_in, n_out}};
+/* `count` matrices whose products with a vector of n_in values of variance 1 have deviation `gain`;
+ * 0: a plain matrix. */
+static tern_status visit_matrices(walk *c, const char *name, tern_format format, uint64_t n_in,
+                                  uint64_t n_out, uint32_t count, float gain) {
+    tensor t = {
+        .format = format, .n_dims = count > 0 ? 3 : 2, .ne = {n_in, n_out, count > 0 ? count : 1}};
     t.sd = gain / (float)sqrt((double)n_in);
     snprintf(t.name, sizeof t.name, "%s", name);
     return visit(c, &t);
+}
+
+static tern_status visit_matrix(walk *c, const char *name, tern_format format, uint64_t n_in,
+                                uint64_t n_out, float gain) {
+    return visit_matrices(c, name, format, n_in, n_out, 0, gain);
 }
 
 /*
@@ -212,9 +228,14 @@ static float residual_gain(const model *m) {
     return (float)sqrt(2.0 * (double)LOGIT_GAIN * (double)LOGIT_GAIN / (double)m->n_layer);
 }
 
-/* Deviation of the results of a matrix: queries and keys, what is added to the stream, the rest. */
+/* Deviation of the results of a matrix: queries, keys and scores of experts, what is added to the
+ * stream, the rest. */
 static float matrix_gain(const model *m, const tern_block_tensor *t) {
-    return t->turned ? m->score_gain : t->rows == TERN_SIZE_EMBD ? residual_gain(m) : 1.0f;
+    if (t->turned || t->rows == TERN_SIZE_EXPERTS)
+        return m->score_gain;
+    if (t->rows != TERN_SIZE_EMBD)
+        return 1.0f;
+    return residual_gain(m) * (t->routed ? sqrtf((float)m->n_used) : 1.0f); /* of a mean */
 }
 
 /* Deviation of biases, of results whose own is 1 and more. */
@@ -229,10 +250,11 @@ static tern_status visit_block_matrix(walk *c, uint32_t layer, const tern_block_
         return TERN_OK;
     snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer,
              joined != NULL ? joined->name : t->name);
-    return visit_matrix(c, name, c->m->body, tern_block_length(sizes, t->columns),
-                        joined != NULL ? tern_joined_rows(joined, sizes)
-                                       : tern_block_length(sizes, t->rows),
-                        matrix_gain(c->m, t));
+    const bool router = t->rows == TERN_SIZE_EXPERTS;
+    return visit_matrices(
+        c, name, router ? TERN_FORMAT_F32 : c->m->body, tern_block_length(sizes, t->columns),
+        joined != NULL ? tern_joined_rows(joined, sizes) : tern_block_length(sizes, t->rows),
+        t->routed ? c->m->n_expert : 0, matrix_gain(c->m, t));
 }
 
 static tern_status visit_block(walk *c, uint32_t layer) {
@@ -241,7 +263,8 @@ static tern_status visit_block(walk *c, uint32_t layer) {
                                     .n_ff = m->n_ff,
                                     .n_head = m->n_head,
                                     .n_head_kv = m->n_head_kv,
-                                    .head_dim = m->head_dim};
+                                    .head_dim = m->head_dim,
+                                    .n_expert = m->n_expert};
     size_t count;
     const tern_block_tensor *tensors = tern_block_tensors(&count);
     tern_status status = TERN_OK;

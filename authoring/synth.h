@@ -28,8 +28,8 @@ typedef void tern_synth_progress(uint64_t done, uint64_t total, void *user);
 
 /*
  * Writes the model of a preset to out_path; progress may be NULL. On failure no file is left.
- * TERN_ERR_NAME for an unknown preset (the message says where the known ones are listed), TERN_ERR_IO,
- * TERN_ERR_EXISTS, TERN_ERR_NOMEM.
+ * TERN_ERR_NAME for an unknown preset (the message says where the known ones are listed),
+ * TERN_ERR_IO, TERN_ERR_EXISTS, TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_synth(const char *preset, const char *out_path, tern_out_mode mode,
                                        uint64_t seed, tern_synth_progress *progress, void *user,

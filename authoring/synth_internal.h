@@ -51,11 +51,12 @@ typedef struct tern_synth_model {
     bool wide_head;   /* that matrix is in the embeddings' format */
     tern_synth_tokens tokens;
     const char *pre;
-    uint32_t window, period; /* of windows; period 0: all layers have them */
-    uint32_t n_rot;          /* of a head, that turn; 0: all */
-    uint32_t n_ctx_original; /* longrope's shorter context; 0: no longrope */
-    uint32_t hadamard;       /* block of the transform of what all matrices read; 0: none */
-    float rope_gain;         /* longrope's factor of cosine and sine */
+    uint32_t window, period;   /* of windows; period 0: all layers have them */
+    uint32_t n_rot;            /* of a head, that turn; 0: all */
+    uint32_t n_expert, n_used; /* with experts n_ff is the width of each */
+    uint32_t n_ctx_original;   /* longrope's shorter context; 0: no longrope */
+    uint32_t hadamard;         /* block of the transform of what all matrices read; 0: none */
+    float rope_gain;           /* longrope's factor of cosine and sine */
     float embedding_scale, block_scale, logit_divisor; /* of architectures with such factors */
 } tern_synth_model;
 

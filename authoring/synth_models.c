@@ -50,6 +50,18 @@
     .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
     .rope_base = 10000.0f, .score_gain = SHARP, .embedding = TERN_FORMAT_Q8_0, .output_head = true
 
+/* The same without a width of the feed-forward part: experts have one of their own. */
+#define EXPERTS_TINY                                                                               \
+    .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2, .n_embd = 96, .n_head = 4,          \
+    .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,                  \
+    .score_gain = SHARP, .embedding = TERN_FORMAT_Q8_0, .output_head = true
+
+/* Maple: ternary experts; three layers of four see a window. */
+#define MAPLE                                                                                      \
+    .architecture = "maple", .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_special = 3,          \
+    .rope_base = 1000000.0f, .body = TERN_FORMAT_TQ2_0, .embedding = TERN_FORMAT_F16,              \
+    .output_head = true, .wide_head = true
+
 /* Every width a multiple of 128. */
 #define BONSAI_TINY                                                                                \
     .architecture = "qwen3", .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2,            \
@@ -225,6 +237,36 @@ static const tern_synth_model models[] = {
      .embedding = TERN_FORMAT_PQ2_0,
      .output_head = true,
      .hadamard = 64},
+    {{"qwen3moe-tiny", "the qwen3moe graph with 2 layers of 96, Q4_0: 2 of 6 experts of 64"},
+     EXPERTS_TINY,
+     .architecture = "qwen3moe",
+     .rope_base = 1000000.0f,
+     .n_ff = 64,
+     .body = TERN_FORMAT_Q4_0,
+     .n_expert = 6,
+     .n_used = 2},
+    {{"olmoe-tiny", "the olmoe graph with 2 layers of 96, F16: 3 of 5 experts of 40"},
+     EXPERTS_TINY,
+     .architecture = "olmoe",
+     .rope_base = 10000.0f,
+     .n_ff = 40,
+     .body = TERN_FORMAT_F16,
+     .n_expert = 5,
+     .n_used = 3},
+    {{"maple-tiny", "Maple with 4 layers of 256, TQ2_0: 3 of 8 experts, windows of 6 in three"},
+     MAPLE,
+     .n_layer = 4,
+     .n_embd = 256,
+     .n_ff = 256,
+     .n_head = 4,
+     .n_head_kv = 2,
+     .head_dim = 64,
+     .n_vocab = 307,
+     .n_ctx = 512,
+     .score_gain = SHARP,
+     .window = 6,
+     .n_expert = 8,
+     .n_used = 3},
     {{"gemma3-tiny", "the gemma3 graph with 2 layers of 96, Q8_0: windows of 6 in the first"},
      .architecture = "gemma3",
      .tokens = TERN_SYNTH_CHATML,

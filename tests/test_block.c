@@ -55,11 +55,14 @@ static void test_entries(void **state) {
 /* tern_layer_linear gives the matrices in the order of the table. */
 static void test_linears(void **state) {
     static const char *const names[TERN_LAYER_LINEARS] = {
-        "attn_q.weight",   "attn_k.weight", "attn_v.weight",  "attn_output.weight",
-        "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"};
+        "attn_q.weight",        "attn_k.weight",      "attn_v.weight",       "attn_output.weight",
+        "ffn_gate.weight",      "ffn_up.weight",      "ffn_down.weight",     "ffn_gate_inp.weight",
+        "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight"};
     const tern_layer layer = {.kind = 0};
     const tern_linear *const members[TERN_LAYER_LINEARS] = {
-        &layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down};
+        &layer.q,           &layer.k,         &layer.v,          &layer.o,
+        &layer.gate,        &layer.up,        &layer.down,       &layer.router,
+        &layer.expert_gate, &layer.expert_up, &layer.expert_down};
     (void)state;
     for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
         assert_string_equal(tern_block_matrix(i)->name, names[i]);
@@ -70,12 +73,13 @@ static void test_linears(void **state) {
 /* Sizes that all differ, so that none can stand for another. */
 static void test_lengths(void **state) {
     const tern_block_sizes sizes = {
-        .n_embd = 11, .n_ff = 13, .n_head = 17, .n_head_kv = 19, .head_dim = 23};
+        .n_embd = 11, .n_ff = 13, .n_head = 17, .n_head_kv = 19, .head_dim = 23, .n_expert = 29};
     static const struct {
         tern_block_size side;
         size_t length;
     } want[] = {{TERN_SIZE_ONE, 1},     {TERN_SIZE_EMBD, 11},    {TERN_SIZE_FF, 13},
-                {TERN_SIZE_Q, 17 * 23}, {TERN_SIZE_KV, 19 * 23}, {TERN_SIZE_HEAD, 23}};
+                {TERN_SIZE_Q, 17 * 23}, {TERN_SIZE_KV, 19 * 23}, {TERN_SIZE_HEAD, 23},
+                {TERN_SIZE_EXPERTS, 29}};
     (void)state;
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         assert_int_equal(tern_block_length(&sizes, want[i].side), want[i].length);

@@ -44,8 +44,13 @@ static uint64_t equal_bytes(const tern_model *model) {
     return info.equal_bytes;
 }
 
+/* Matrix i of those that the blocks have. */
+static const tern_linear *linear_of(const tern_model *m, uint32_t layer, size_t i) {
+    return tern_layer_linear(&m->layers[layer], tern_block_linear_at(m->config.arch, i));
+}
+
 static const tern_matrix *matrix_of(const tern_model *m, uint32_t layer, size_t i) {
-    return &tern_layer_linear(&m->layers[layer], i)->matrix;
+    return &linear_of(m, layer, i)->matrix;
 }
 
 /* The same model whose second block has the first block's matrices. */
@@ -53,7 +58,7 @@ static void repeat_block(tiny_file *file) {
     for (size_t i = 0; i < file->n; i++) {
         const tiny_tensor *source = &file->tensors[i];
         char to[64];
-        if (strncmp(source->name, "blk.0.", 6) != 0 || source->n_dims != 2)
+        if (strncmp(source->name, "blk.0.", 6) != 0 || source->n_dims < 2)
             continue;
         snprintf(to, sizeof to, "blk.1.%s", source->name + 6);
         tiny_tensor *target = tiny_find(file, to);
@@ -64,7 +69,7 @@ static void repeat_block(tiny_file *file) {
 
 /* Another model, by one matrix of the first block: its rows are turned round by one. */
 static void change_a_matrix(tiny_file *file) {
-    tiny_tensor *t = tiny_find(file, "blk.0.ffn_down.weight");
+    tiny_tensor *t = tiny_find(file, "blk.0.attn_output.weight");
     const size_t row = t->bytes / t->ne[1];
     uint8_t *first = malloc(row);
     assert_non_null(first);
@@ -90,12 +95,13 @@ static void check_repeated(const char *preset) {
     tern_model *repeated = open_file(repeated_path, NULL, false);
     tern_model *single = open_file(single_path, NULL, false);
     assert_int_equal(equal_bytes(single), 0);
-    for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+    for (size_t i = 0; i < tern_block_linears(single->config.arch); i++) {
         const tern_matrix *first = matrix_of(repeated, 0, i), *second = matrix_of(repeated, 1, i);
         assert_ptr_equal(first->data, second->data);
         assert_ptr_not_equal(matrix_of(single, 0, i)->data, matrix_of(single, 1, i)->data);
-        const size_t size = (size_t)tern_linear_bytes(tern_layer_linear(&single->layers[0], i));
-        check_bytes(tern_block_matrix(i)->name, matrix_of(single, 0, i)->data, second->data, size);
+        const size_t size = (size_t)tern_linear_bytes(linear_of(single, 0, i));
+        check_bytes(tern_block_matrix(tern_block_linear_at(single->config.arch, i))->name,
+                    matrix_of(single, 0, i)->data, second->data, size);
         bytes += size;
     }
     assert_int_equal(equal_bytes(repeated), bytes);
@@ -154,9 +160,9 @@ static void check_two_models(const char *preset, bool exact_head) {
     tern_model *base = open_file(base_path, NULL, exact_head);
     tern_model *tuned = open_file(tuned_path, base, exact_head);
     for (uint32_t n = 0; n < 2; n++)
-        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+        for (size_t i = 0; i < tern_block_linears(base->config.arch); i++) {
             const bool is_changed =
-                n == 0 && strcmp(tern_block_matrix(i)->name, "ffn_down.weight") == 0;
+                n == 0 && tern_block_linear_at(base->config.arch, i) == 3; /* attn_output */
             const bool is_shared = matrix_of(base, n, i)->data == matrix_of(tuned, n, i)->data;
             assert_int_equal(is_shared, !is_changed);
         }

@@ -27,7 +27,23 @@ static const struct {
                 {"attn_v", TERN_STAGE_QKV},       {"attn_output", TERN_STAGE_OUT},
                 {"ffn_gate", TERN_STAGE_GATE_UP}, {"ffn_up", TERN_STAGE_GATE_UP},
                 {"ffn_down", TERN_STAGE_DOWN}};
-enum { IN_LAYER = sizeof in_layer / sizeof *in_layer };
+
+/* Of blocks with experts, from the fifth on. */
+static const struct {
+    const char *name;
+    tern_stage stage;
+} of_experts[] = {{"ffn_gate_inp", TERN_STAGE_GATE_UP},
+                  {"ffn_gate_exps", TERN_STAGE_GATE_UP},
+                  {"ffn_up_exps", TERN_STAGE_GATE_UP},
+                  {"ffn_down_exps", TERN_STAGE_DOWN}};
+
+/* Matrix i of a layer. */
+static const char *name_of(const tern_model_info *about, size_t i) {
+    return about->n_expert > 0 && i >= 4 ? of_experts[i - 4].name : in_layer[i].name;
+}
+static tern_stage stage_of(const tern_model_info *about, size_t i) {
+    return about->n_expert > 0 && i >= 4 ? of_experts[i - 4].stage : in_layer[i].stage;
+}
 
 static void check_matrices(const char *preset) {
     check_case("%s", preset);
@@ -37,6 +53,7 @@ static void check_matrices(const char *preset) {
     tern_linear_info info;
     uint64_t bytes = 0, scan = 0;
     size_t i = 0;
+    const size_t each = about.n_expert > 0 ? 8 : 7;
     for (const tern_linear *linear; (linear = tern_model_linear(model, i)); i++) {
         char name[64];
         tern_linear_describe(model, linear, &info);
@@ -44,12 +61,15 @@ static void check_matrices(const char *preset) {
         assert_int_equal(info.gemv->layout, info.matrix.layout);
         assert_ptr_equal(info.table[0], info.gemv);
         assert_string_equal(info.choice, "table");
-        if (i < (size_t)about.n_layer * IN_LAYER) {
-            (void)snprintf(name, sizeof name, "blk.%zu.%s.weight", i / IN_LAYER,
-                           in_layer[i % IN_LAYER].name);
+        if (i < about.n_layer * each) {
+            (void)snprintf(name, sizeof name, "blk.%zu.%s.weight", i / each,
+                           name_of(&about, i % each));
             assert_true(is_named(info.tensor, name));
-            assert_int_equal(info.layer, i / IN_LAYER);
-            assert_int_equal(info.stage, in_layer[i % IN_LAYER].stage);
+            assert_int_equal(info.layer, i / each);
+            assert_int_equal(info.stage, stage_of(&about, i % each));
+            assert_int_equal(info.experts, i % each > 4 ? about.n_expert : 0);
+            if (info.experts > 0) /* a token reads some of them */
+                info.bytes = info.bytes / info.experts * info.experts_used;
         } else {
             assert_int_equal(info.layer, about.n_layer);
             assert_int_equal(info.matrix.rows, about.n_vocab);
@@ -58,7 +78,7 @@ static void check_matrices(const char *preset) {
         scan += info.stage == TERN_STAGE_SCAN ? info.bytes : 0;
     }
     bytes += scan == 0 ? info.bytes : 0; /* without a scan the head itself is read */
-    assert_int_equal(i, (size_t)about.n_layer * IN_LAYER + (scan > 0 ? 2 : 1));
+    assert_int_equal(i, about.n_layer * each + (scan > 0 ? 2 : 1));
     assert_int_equal(bytes, about.weight_bytes);
     assert_string_equal(tern_gguf_name(tern_model_file(model)), about.path);
     tern_model_free(&model);

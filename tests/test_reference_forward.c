@@ -16,6 +16,12 @@
 
 enum { TOKENS = 70, MAX_WIDTH = 2048, MAX_BLOCKS = MAX_WIDTH / TERN_BLOCK, MAX_HALF = 128 };
 
+typedef struct plain_experts {
+    uint32_t n, used; /* 0: none */
+    bool norm;
+    float scale, clamp;
+} plain_experts;
+
 /* The plain pass: numbers of the model, and what it keeps from token to token. */
 typedef struct plain {
     tiny_file file;
@@ -25,6 +31,7 @@ typedef struct plain {
     float eps;
     float embedding_scale;
     float logit_divisor;
+    plain_experts experts;
     double rope_gain;
     size_t half;                   /* of the dimensions of a head that turn */
     uint32_t window[2];            /* of layers of the first and the second kind; 0: none */
@@ -119,6 +126,11 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
     assert_int_equal(tern_gguf_f32(p.file.source, key, &base, NULL), TERN_OK);
     p.half = config->n_rot / 2;
+    p.experts = (plain_experts){.n = config->n_expert,
+                                .used = config->n_used,
+                                .norm = config->expert_norm,
+                                .scale = config->expert_scale,
+                                .clamp = config->expert_clamp};
     tern_rope_frequencies((double)base, 1.0, rope_factors(&p.file), config->n_rot, p.frequency[0]);
     p.window[0] = config->kinds[0].window;
     if (config->n_kinds > 1) {
@@ -126,6 +138,8 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
         tern_rope_frequencies((double)config->kinds[1].rope_base, 1.0, NULL, config->n_rot,
                               p.frequency[1]);
     }
+    if (strcmp(p.info.architecture, "maple") == 0) /* layers that see everything turn nothing */
+        memset(p.frequency[0], 0, sizeof p.frequency[0]);
     p.rope_gain = (double)number(&p, "rope.scaling.attn_factor", 1.0f);
     p.logit_divisor = number(&p, "logit_scale", 1.0f);
     const double r = (double)number(&p, "residual_scale", 1.0f); /* the stream is divided by it */
@@ -287,9 +301,78 @@ static void project(plain *p, uint32_t n, const char *name, const char *norm, co
         normalize(p, gains, y + at, width, y + at);
 }
 
+/* The matrix of one expert. */
+static const tiny_tensor *expert_of(plain *p, uint32_t n, const char *name, uint32_t e) {
+    const tiny_tensor *all = tensor(p, n, name);
+    static tiny_tensor one;
+    one = *all;
+    one.bytes = all->bytes / all->ne[2];
+    one.data += e * one.bytes;
+    return &one;
+}
+
+/* Whether expert e is one of the k with the largest chances, the first of equal ones. */
+static bool is_taken(const float *chances, uint32_t n_expert, uint32_t k, uint32_t e) {
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < n_expert; i++)
+        before += chances[i] > chances[e] || (chances[i] == chances[e] && i < e);
+    return before < k;
+}
+
+/* down(act(gate(x)) * up(x)) of one expert, cut as the model has it. */
+static void run_expert(plain *p, uint32_t n, uint32_t e, const float *x, float *out) {
+    static float gate[MAX_WIDTH], up[MAX_WIDTH];
+    const float most = p->experts.clamp;
+    multiply(p, expert_of(p, n, "ffn_gate_exps", e), x, gate);
+    multiply(p, expert_of(p, n, "ffn_up_exps", e), x, up);
+    for (uint32_t i = 0; most > 0.0f && i < p->info.n_ff; i++) {
+        gate[i] = fminf(gate[i], most);
+        up[i] = fmaxf(fminf(up[i], most), -most);
+    }
+    tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
+    multiply(p, expert_of(p, n, "ffn_down_exps", e), gate, out);
+}
+
+/* out = the weighted sum of what the experts of this token give. */
+static void run_experts(plain *p, uint32_t n, const float *x, float *out) {
+    static float chances[MAX_WIDTH], one[MAX_WIDTH];
+    const plain_experts *c = &p->experts;
+    float sum = 0.0f;
+    bool first = true;
+    multiply(p, tensor(p, n, "ffn_gate_inp"), x, chances);
+    tern_ref_softmax(chances, c->n);
+    for (uint32_t e = 0; e < c->n; e++)
+        sum += is_taken(chances, c->n, c->used, e) ? chances[e] : 0.0f;
+    for (uint32_t e = 0; e < c->n; e++) {
+        if (!is_taken(chances, c->n, c->used, e))
+            continue;
+        const float weight = (c->norm ? chances[e] / sum : chances[e]) * c->scale;
+        run_expert(p, n, e, x, one);
+        for (uint32_t i = 0; i < p->info.n_embd; i++) {
+            const float part = one[i] * weight;
+            out[i] = first ? part : out[i] + part;
+        }
+        first = false;
+    }
+}
+
+/* What the feed-forward part gives, before its norm. */
+static void feed_forward(plain *p, uint32_t n, const float *x, float *out) {
+    static float gate[MAX_WIDTH], up[MAX_WIDTH];
+    if (p->experts.n > 0) {
+        run_experts(p, n, x, out);
+        return;
+    }
+    multiply(p, tensor(p, n, "ffn_gate"), x, gate);
+    multiply(p, tensor(p, n, "ffn_up"), x, up);
+    tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
+    normalize(p, find(p, n, "ffn_sub_norm", "weight"), gate, p->info.n_ff, gate);
+    multiply(p, tensor(p, n, "ffn_down"), gate, out);
+}
+
 static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     static float norm[MAX_WIDTH], q[MAX_WIDTH], k[MAX_WIDTH], v[MAX_WIDTH];
-    static float heads[MAX_WIDTH], gate[MAX_WIDTH], up[MAX_WIDTH], out[MAX_WIDTH];
+    static float heads[MAX_WIDTH], out[MAX_WIDTH];
     normalize(p, find(p, n, "attn_norm", "weight"), x, p->info.n_embd, norm);
     project(p, n, "attn_q", "attn_q_norm", norm, p->info.n_head, q);
     project(p, n, "attn_k", "attn_k_norm", norm, p->info.n_head_kv, k);
@@ -302,11 +385,7 @@ static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     tern_ref_add(x, out, p->info.n_embd);
 
     normalize(p, find(p, n, "ffn_norm", "weight"), x, p->info.n_embd, norm);
-    multiply(p, tensor(p, n, "ffn_gate"), norm, gate);
-    multiply(p, tensor(p, n, "ffn_up"), norm, up);
-    tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
-    normalize(p, find(p, n, "ffn_sub_norm", "weight"), gate, p->info.n_ff, gate);
-    multiply(p, tensor(p, n, "ffn_down"), gate, out);
+    feed_forward(p, n, norm, out);
     normalize(p, find(p, n, "post_ffw_norm", "weight"), out, p->info.n_embd, out);
     tern_ref_add(x, out, p->info.n_embd);
 }
@@ -389,6 +468,49 @@ static void test_q8_0_cache(void **state) {
     (void)state;
     for (size_t i = 0; tiny_presets()[i] != NULL; i++)
         check_preset(tiny_presets()[i], TERN_FORMAT_Q8_0);
+}
+
+/* ---- experts --------------------------------------------------------------------------------- */
+
+static float *all_logits(const char *preset, const tern_model *model, const int32_t *tokens);
+static void check_kinds(const tern_model *model, const int32_t *tokens, const float *want,
+                        tern_session_params params);
+
+/* As if a file asked for gates that are cut, for other weights, for one expert or for all. */
+static void check_experts(const char *preset, uint32_t used, bool norm, float clamp) {
+    static const uint32_t batches[] = {1, 7, 70}, threads[] = {1, 2, 3};
+    const char *isas[16];
+    int32_t tokens[TOKENS];
+    const size_t n_isas = tiny_isas(isas, 16);
+    float *want = NULL;
+    for (size_t i = 0; i < n_isas; i++) {
+        tern_model *model = tiny_open(preset, isas[i]);
+        model->config.n_used = used;
+        model->config.expert_norm = norm;
+        model->config.expert_clamp = clamp;
+        model->config.expert_scale = 1.5f;
+        tiny_prompt(model, 13, tokens, TOKENS);
+        if (want == NULL)
+            want = all_logits(preset, model, tokens);
+        for (size_t k = 0; k < 3; k++) {
+            check_case("%s, %s, %u experts, batch %u", preset, isas[i], used, batches[k]);
+            check_kinds(model, tokens, want,
+                        (tern_session_params){.n_ctx = TOKENS,
+                                              .n_batch = batches[k],
+                                              .threads = threads[k],
+                                              .kv = TERN_FORMAT_F16});
+        }
+        tern_model_free(&model);
+    }
+    free(want);
+}
+
+static void test_experts(void **state) {
+    (void)state;
+    check_experts("maple-tiny", 1, true, 0.5f);
+    check_experts("maple-tiny", 8, false, 0.25f);
+    check_experts("olmoe-tiny", 2, true, 0.0f);
+    check_experts("qwen3moe-tiny", 5, false, 1.0f);
 }
 
 /* ---- layers of two kinds ----------------------------------------------------------------------
@@ -518,8 +640,8 @@ static void test_window(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f16_cache),  cmocka_unit_test(test_f32_cache),
-        cmocka_unit_test(test_q8_0_cache), cmocka_unit_test(test_two_kinds),
-        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_q8_0_cache), cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_two_kinds),  cmocka_unit_test(test_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

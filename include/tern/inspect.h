@@ -92,7 +92,9 @@ typedef struct tern_linear_info {
     tern_matrix matrix;              /* without data in a model without weights */
     const tern_kernel_row *gemv;     /* multiplies by one token */
     const tern_kernel_row *gemm;     /* by several; of no use for SCAN */
-    uint64_t bytes;                  /* that one multiplication reads */
+    uint64_t bytes;                  /* that one multiplication reads: of experts, with all */
+    uint32_t experts, experts_used;  /* so many matrices of experts as one, of which a token takes
+                                        so many; 0: a plain matrix */
     const char *choice;              /* where layout and kernels come from, as tern_model_choice */
     const tern_kernel_row *table[2]; /* gemv and gemm that the table's order prefers; NULL: none */
 } tern_linear_info;

@@ -104,8 +104,10 @@ tern_dedup_info tern_model_dedup(const tern_model *model);
 typedef struct tern_model_info {
     const char *path, *architecture, *name; /* owned by the model; name may be "" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx_train;
-    uint64_t file_bytes;    /* of the model file */
-    uint64_t weight_bytes;  /* read for one decoded token: every matrix once, head included */
+    uint32_t n_expert, n_expert_used; /* 0: none; else n_ff is the width of each */
+    uint64_t file_bytes;              /* of the model file */
+    uint64_t weight_bytes;  /* read for one decoded token: every matrix once, head included; of
+                               experts those that it takes */
     uint64_t packed_bytes;  /* memory that packed matrices take */
     uint32_t replicas;      /* copies of hot weights, one a node; 0: none */
     uint64_t replica_bytes; /* memory of each */

@@ -21,6 +21,10 @@ static const tern_arch_second_kind gemma3_windowed = {
     .windowed = true,
     .kind = {.rope_base = 10000.0f, .rope_scale = 1.0f, .rope_gain = 1.0}};
 
+/* Three layers of four see a window, and turn; the fourth does neither. */
+static const tern_arch_second_kind maple_windowed = {
+    .period = 4, .windowed = true, .alone_turned = true};
+
 static const tern_arch archs[] = {
     {.name = "llama",
      .hf_class = "LlamaForCausalLM",
@@ -70,6 +74,21 @@ static const tern_arch archs[] = {
      .scaled_embedding = true,
      .width_scaled = 62, /* Gemma 3 27B, whose files do not say it */
      .second = &gemma3_windowed},
+    {.name = "qwen3moe",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS | TERN_HAS_EXPERTS,
+     .experts = {.norm = true}},
+    {.name = "olmoe",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_WIDE_QK_NORMS | TERN_HAS_EXPERTS},
+    {.name = "maple",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS | TERN_HAS_EXPERTS,
+     .experts = {.norm = true, .clamp = 7.0f},
+     .second = &maple_windowed},
     {.name = "bert",
      .gate = TERN_OP_GATE_GELU,
      .rope = TERN_OP_ROPE_NEOX,

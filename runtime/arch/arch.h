@@ -27,10 +27,18 @@ typedef enum tern_block_option {
     TERN_HAS_SUM_NORMS = 1 << 9,      /* LayerNorm of the stream after each half was added */
     TERN_HAS_OTHER_BIASES = 1 << 10,  /* the other matrices may have biases, too */
     TERN_HAS_WIDE_QK_NORMS = 1 << 8,  /* norm of all heads of q, and of k, as one vector */
+    TERN_HAS_EXPERTS = 1 << 11,       /* the feed-forward part is some of many, by token */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
 } tern_block_option;
+
+/* Of the experts of an architecture that has them, unless files say it. */
+typedef struct tern_arch_experts {
+    bool norm; /* weights of the chosen ones are divided by their sum */
+    float
+        clamp; /* gates above it, and what they multiply beyond it, are cut to it; 0: nothing is */
+} tern_arch_experts;
 
 /* What stands in for keys that files of an architecture may lack. */
 typedef struct tern_arch_defaults {
@@ -62,9 +70,10 @@ typedef struct tern_layer_kind {
  * kind, which keys of the file describe; all others are of this one. period >= 1.
  */
 typedef struct tern_arch_second_kind {
-    uint32_t period;      /* unless the file has one, where it is windowed */
-    bool windowed;        /* the file says the window, and may say the base */
-    tern_layer_kind kind; /* without what the file says */
+    uint32_t period;   /* unless the file has one, where it is windowed */
+    bool windowed;     /* the file says the window, and may say the base */
+    bool alone_turned; /* keys of the file describe how this kind turns; the first turns nothing */
+    tern_layer_kind kind; /* without what the file says; not where it is alone turned */
 } tern_arch_second_kind;
 
 typedef struct tern_arch {
@@ -91,6 +100,7 @@ typedef struct tern_arch {
     bool bitnet_text; /* a vocabulary of 128256 tokens that names no pre-tokenizer is Llama 3's, and
                          with <|eot_id|> and no template chats have the form of BitNet 2B4T */
     const tern_arch_defaults *defaults;  /* NULL: every key must be there */
+    tern_arch_experts experts;           /* with TERN_HAS_EXPERTS */
     const tern_arch_second_kind *second; /* NULL: all layers are of the first kind */
 } tern_arch;
 

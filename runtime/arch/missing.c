@@ -31,8 +31,6 @@ static const missing table[] = {
     {"cogvlm", "a vision tower"},
     {"wavtokenizer-dec", "a decoder of sound"},
     {"qwen2moe", "experts"},
-    {"qwen3moe", "experts"},
-    {"olmoe", "experts"},
     {"dbrx", "experts"},
     {"grok", "experts"},
     {"llama4", "experts"},

@@ -229,15 +229,15 @@ typedef struct sum_norm {
     const float *g, *b; /* [n_embd] */
 } sum_norm;
 
-/* x[T][n_embd] += out[T][n_embd], normed before or as a sum if the block does that; then the next
- * norm. */
-static void add_and_norm(pass *p, const float *post_norm, const sum_norm *sum, const float *g,
-                         wanted next) {
-    const tern_device_rows x = stream_rows(p), out = out_rows(p);
-    const tern_device_rows normed = norm_rows(p, out.n);
+/* x[T][n_embd] += out[T][n_embd], which is p->s->out or norm, normed before or as a sum if the
+ * block does that; then the next norm. */
+static void add_and_norm(pass *p, const tern_device_rows *out, const float *post_norm,
+                         const sum_norm *sum, const float *g, wanted next) {
+    const tern_device_rows x = stream_rows(p);
+    const tern_device_rows normed = norm_rows(p, out->n);
     if (post_norm != NULL)
-        norm_of(p, &out, post_norm, TERN_OVERFLOW_SUM);
-    RUN(p, add, &x, post_norm != NULL ? &normed : &out);
+        norm_of(p, out, post_norm, TERN_OVERFLOW_SUM);
+    RUN(p, add, &x, post_norm != NULL ? &normed : out);
     if (sum->g != NULL)
         norm_stream(p, sum->g, sum->b, TERN_OVERFLOW_SUM);
     norm(p, &x, g, next, TERN_OVERFLOW_SUM);
@@ -262,6 +262,32 @@ static void activate(pass *p, const float *sub_norm, wanted next) {
 
 /* ---- layers -------------------------------------------------------------------------------- */
 
+/* What the first matrices of the feed-forward part read. */
+static wanted feed_forward_wanted(const pass *p, const tern_layer *l) {
+    return wanted_of(p, p->layer, TERN_BLOCK_GATE_UP,
+                     l->gate.form | l->up.form | l->router.form | l->expert_gate.form |
+                         l->expert_up.form);
+}
+
+/* What the feed-forward part adds to the residual stream. */
+static tern_device_rows feed_forward(pass *p, const tern_layer *l) {
+    const tern_scratch *s = p->s;
+    if (p->config->n_expert > 0) {
+        tern_experts_run(p);
+        return norm_rows(p, p->config->n_embd);
+    }
+    stage(p, TERN_STAGE_GATE_UP);
+    if (p->config->arch->ungated) /* beside it stand ones */
+        multiply(p, (const map[]){{&l->up, p->rows, s->gate}}, 1);
+    else
+        multiply(p, (const map[]){{&l->gate, p->rows, s->gate}, {&l->up, p->rows, s->up}}, 2);
+    stage(p, TERN_STAGE_ACTIVATION);
+    activate(p, l->ffn_sub_norm, wanted_of(p, p->layer, TERN_BLOCK_DOWN, l->down.form));
+    stage(p, TERN_STAGE_DOWN);
+    multiply(p, (const map[]){{&l->down, p->rows, s->out}}, 1);
+    return out_rows(p);
+}
+
 static void forward_layer(pass *p, const float *next_norm, wanted next) {
     const tern_layer *l = &p->weights->layers[p->layer];
     const tern_scratch *s = p->s;
@@ -281,20 +307,13 @@ static void forward_layer(pass *p, const float *next_norm, wanted next) {
     multiply(p, (const map[]){{&l->o, rows, s->out}}, 1);
 
     stage(p, TERN_STAGE_NORM);
-    add_and_norm(p, l->attn_post_norm, &(sum_norm){l->attn_sum_norm, l->attn_sum_bias}, l->ffn_norm,
-                 wanted_of(p, p->layer, TERN_BLOCK_GATE_UP, l->gate.form | l->up.form));
-    stage(p, TERN_STAGE_GATE_UP);
-    if (p->config->arch->ungated) /* beside it stand ones */
-        multiply(p, (const map[]){{&l->up, rows, s->gate}}, 1);
-    else
-        multiply(p, (const map[]){{&l->gate, rows, s->gate}, {&l->up, rows, s->up}}, 2);
-    stage(p, TERN_STAGE_ACTIVATION);
-    activate(p, l->ffn_sub_norm, wanted_of(p, p->layer, TERN_BLOCK_DOWN, l->down.form));
-    stage(p, TERN_STAGE_DOWN);
-    multiply(p, (const map[]){{&l->down, rows, s->out}}, 1);
+    const tern_device_rows attended = out_rows(p);
+    add_and_norm(p, &attended, l->attn_post_norm, &(sum_norm){l->attn_sum_norm, l->attn_sum_bias},
+                 l->ffn_norm, feed_forward_wanted(p, l));
+    const tern_device_rows fed = feed_forward(p, l);
     stage(p, TERN_STAGE_NORM);
-    add_and_norm(p, l->ffn_post_norm, &(sum_norm){l->ffn_sum_norm, l->ffn_sum_bias}, next_norm,
-                 next);
+    add_and_norm(p, &fed, l->ffn_post_norm, &(sum_norm){l->ffn_sum_norm, l->ffn_sum_bias},
+                 next_norm, next);
 }
 
 /* What the first matrices of a layer read. */

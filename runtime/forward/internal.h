@@ -5,6 +5,7 @@
 /* What a runner is made of, and the batch that runs: its rows, and where each belongs. */
 
 #include "device/processor.h"
+#include "runtime/forward/experts.h"
 #include "runtime/forward/overflow.h"
 #include "runtime/forward/runner.h"
 #include "runtime/sample/logit_source.h"
@@ -20,6 +21,7 @@ typedef struct tern_inputs {
     int8_t *bx;      /* [T][q_stride]             the same, quantized with one scale a block */
     float *bx_d;     /* [T][blocks] */
     int32_t *bx_sum; /* [T][blocks] */
+    tern_expert_inputs experts;
 } tern_inputs;
 
 /* Scratch for a batch of up to n_batch rows; T stands for the rows of the running batch. */
@@ -35,9 +37,11 @@ typedef struct tern_scratch {
     float *cosine, *sine; /* [n_kinds][T][n_rot / 2] */
     float *logits;        /* [n_vocab] */
     float *lower, *upper; /* [n_picks][n_vocab] bounds, or in lower logits; NULL: not needed */
-    size_t width;         /* widest matrix input, columns */
-    size_t q_stride;      /* width rounded up to TERN_Q_PAD */
-    size_t blocks;        /* ceil(width / TERN_BLOCK) */
+    tern_expert_outputs experts;
+    tern_expert_sizes expert_sizes;
+    size_t width;    /* widest matrix input, columns */
+    size_t q_stride; /* width rounded up to TERN_Q_PAD */
+    size_t blocks;   /* ceil(width / TERN_BLOCK) */
 } tern_scratch;
 
 /*

@@ -56,6 +56,8 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
     n = add_row(r->attend[kv], rows, capacity, n);
     n = add_row(r->gate, rows, capacity, n);
     n = add_row(r->add, rows, capacity, n);
+    if (m->config.n_expert > 0)
+        n = add_row(r->softmax, rows, capacity, n);
     if (m->image.scan.gemv != NULL && products & TERN_RAN_HEAD_SCAN)
         n = add_row(m->image.scan.gemv, rows, capacity, n);
     if (m->image.scan.gemm != NULL && products & TERN_RAN_HEAD_SCANS)

@@ -17,6 +17,7 @@ tern_status tern_overflow_tell(const tern_overflow *o, tern_format kv, tern_erro
         [TERN_OVERFLOW_QUERY] = "a query",
         [TERN_OVERFLOW_CACHE] = "a key or value of the cache in",
         [TERN_OVERFLOW_ATTENTION] = "the result of attention",
+        [TERN_OVERFLOW_ROUTER] = "a router's score of an expert",
         [TERN_OVERFLOW_GATE] = "a gate",
         [TERN_OVERFLOW_ACTIVATION] = "an activation",
         [TERN_OVERFLOW_TURNED] = "a Hadamard transform",

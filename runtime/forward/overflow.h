@@ -20,7 +20,8 @@ typedef enum tern_overflow_place {
     TERN_OVERFLOW_QUERY, /* a head of q, or squares of one of q or k */
     TERN_OVERFLOW_CACHE, /* a key or value, in the cache's format */
     TERN_OVERFLOW_ATTENTION,
-    TERN_OVERFLOW_GATE, /* what the activation is taken of */
+    TERN_OVERFLOW_ROUTER, /* a score of an expert */
+    TERN_OVERFLOW_GATE,   /* what the activation is taken of */
     TERN_OVERFLOW_ACTIVATION,
     TERN_OVERFLOW_TURNED, /* what a Hadamard transform gives */
     TERN_OVERFLOW_SUM,    /* the residual stream after attention or after all, or its squares */

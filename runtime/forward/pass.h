@@ -195,7 +195,7 @@ enum { MAPS = 3 }; /* at most, together */
 /* y[t][rows] = matrix * norm[t][cols] (+ bias), for up to MAPS matrices. */
 static inline void multiply(pass *p, const map *maps, size_t count) {
     tern_device_product products[MAPS];
-    const tern_linear *linear[MAPS];
+    const tern_linear *linear[MAPS] = {NULL};
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         const map *m = &maps[i];

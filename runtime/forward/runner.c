@@ -16,7 +16,8 @@ static size_t larger(size_t a, size_t b) {
 /* Inputs of n rows. */
 static tern_inputs lay_out_inputs(const tern_scratch *w, const tern_config *c, size_t n,
                                   tern_taker *t) {
-    return (tern_inputs){.x = tern_take(t, n * c->n_embd, sizeof(float)),
+    return (tern_inputs){.experts = tern_experts_lay_out(c, &w->expert_sizes, n, t),
+                         .x = tern_take(t, n * c->n_embd, sizeof(float)),
                          .norm = tern_take(t, n * w->width, sizeof(float)),
                          .qx = tern_take(t, n * w->q_stride, 1),
                          .qx_s = tern_take(t, n, sizeof(float)),
@@ -52,6 +53,7 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     w->width = larger(larger(c->n_embd, c->n_ff), heads);
     w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
+    w->expert_sizes = tern_experts_sizes(r->model);
     lay_out_attention(r, threads, t);
     w->in = lay_out_inputs(w, c, batch, t);
     w->own = tern_take(t, threads - 1, sizeof *w->own);
@@ -64,8 +66,11 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     w->q = tern_take(t, batch * heads, sizeof(float));
     w->k = tern_take(t, batch * kv, sizeof(float));
     w->v = tern_take(t, batch * kv, sizeof(float));
-    w->gate = tern_take(t, batch * c->n_ff, sizeof(float));
-    w->up = tern_take(t, batch * c->n_ff, sizeof(float));
+    if (c->n_expert == 0) {
+        w->gate = tern_take(t, batch * c->n_ff, sizeof(float));
+        w->up = tern_take(t, batch * c->n_ff, sizeof(float));
+    }
+    w->experts = tern_experts_lay_out_shared(c, batch, t);
     w->out = tern_take(t, batch * c->n_embd, sizeof(float));
     w->cosine = tern_take(t, batch * angles, sizeof(float));
     w->sine = tern_take(t, batch * angles, sizeof(float));
@@ -114,7 +119,7 @@ static void choose_backend(tern_runner *r) {
     const tern_kernel_row *const chosen[] = {
         rows->quantize_token, rows->quantize_block, rows->rmsnorm, rows->layernorm,
         rows->rope,           rows->gate,           rows->add,     r->model->own.embedding.row,
-        rows->hadamard};
+        rows->hadamard,       rows->softmax};
     const tern_attend_scratch attend = p->attend;
     tern_processor_init(p, r->model->guard.mask);
     p->attend = attend;
@@ -285,6 +290,8 @@ static void note_pass(tern_runner *r) {
     r->work.products +=
         (uint64_t)r->model->config.n_layer * tern_block_linears(r->model->config.arch);
     r->ran |= product_of(b->n) | product_of(tern_batch_wanted(b));
+    if (r->model->config.n_expert > 0) /* an expert may have one row of several */
+        r->ran |= TERN_RAN_GEMV;
     for (size_t i = 0; i < tern_batch_wanted(b); i++)
         r->counted[i] = false;
     r->buffer_row = TERN_NO_ROW;

@@ -23,6 +23,11 @@ enum { TERN_GGUF_TL1 = 38, TERN_GGUF_TL2 = 39 };
 /* Which tiled ternary tensor it is; 0: none. */
 tern_tl_kind tern_gguf_tiled(const tern_gguf_tensor *tensor);
 
+/* Rows of ne[0] elements, of all matrices that it holds. */
+static inline size_t tern_gguf_rows_of(const tern_gguf_tensor *tensor) {
+    return (size_t)(tensor->ne[1] * tensor->ne[2] * tensor->ne[3]);
+}
+
 /* The number that files call general.file_type, by the format of most weights. */
 uint32_t tern_gguf_file_type(tern_format format);
 

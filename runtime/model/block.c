@@ -11,6 +11,8 @@
 #define BIAS(member, side) ANY_BIAS(member, side), .when = TERN_HAS_QKV_BIAS
 #define OTHER_BIAS(member, side) ANY_BIAS(member, side), .when = TERN_HAS_OTHER_BIASES
 #define SUM_NORM(member) NORM(member, TERN_SIZE_EMBD), .when = TERN_HAS_SUM_NORMS
+#define EXPERTS(member, results, inputs, during)                                                   \
+    MATRIX(member, results, inputs, during), .when = TERN_HAS_EXPERTS, .routed = true
 #define MATRIX(member, results, inputs, during)                                                    \
     .kind = TERN_BLOCK_MATRIX, .rows = (results), .columns = (inputs), .stage = (during),          \
     .at = offsetof(tern_layer, member)
@@ -48,14 +50,23 @@ static const tern_block_tensor tensors[] = {
     {"ffn_norm.weight", "post_attention_layernorm.weight", NORM(ffn_norm, TERN_SIZE_EMBD),
      .when = TERN_HAS_FFN_NORM},
     {"ffn_gate.weight", "mlp.gate_proj.weight",
-     MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP), .gates = true},
+     MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP), .gates = true, .dense = true},
     {"ffn_up.weight", "mlp.up_proj.weight",
-     MATRIX(up, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
+     MATRIX(up, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP), .dense = true},
     {"ffn_up.bias", "intermediate.dense.bias", OTHER_BIAS(up, TERN_SIZE_FF)},
     {"ffn_sub_norm.weight", "mlp.ffn_sub_norm.weight", "mlp.ffn_layernorm.weight",
      NORM(ffn_sub_norm, TERN_SIZE_FF), .when = TERN_HAS_FFN_SUB_NORM},
     {"ffn_down.weight", "mlp.down_proj.weight",
-     MATRIX(down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN)},
+     MATRIX(down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN), .dense = true},
+    {"ffn_gate_inp.weight", "mlp.gate.weight",
+     MATRIX(router, TERN_SIZE_EXPERTS, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP),
+     .when = TERN_HAS_EXPERTS},
+    {"ffn_gate_exps.weight", "mlp.experts.%u.gate_proj.weight",
+     EXPERTS(expert_gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
+    {"ffn_up_exps.weight", "mlp.experts.%u.up_proj.weight",
+     EXPERTS(expert_up, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
+    {"ffn_down_exps.weight", "mlp.experts.%u.down_proj.weight",
+     EXPERTS(expert_down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN)},
     {"ffn_down.bias", "output.dense.bias", OTHER_BIAS(down, TERN_SIZE_EMBD)},
     {"layer_output_norm.weight", "output.LayerNorm.weight", SUM_NORM(ffn_sum_norm)},
     {"layer_output_norm.bias", "output.LayerNorm.bias", SUM_NORM(ffn_sum_bias)},
@@ -80,6 +91,8 @@ size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side) {
         return (size_t)sizes->n_head_kv * sizes->head_dim;
     case TERN_SIZE_HEAD:
         return sizes->head_dim;
+    case TERN_SIZE_EXPERTS:
+        return sizes->n_expert;
     default:
         return 1;
     }

@@ -28,21 +28,25 @@ typedef struct tern_layer {
     tern_linear o;                              /* n_head * head_dim -> n_embd */
     tern_linear gate, up; /* n_embd -> n_ff; no gate, without a tensor, where none is */
     tern_linear down;     /* n_ff -> n_embd */
+    tern_linear router;   /* n_embd -> n_expert; with experts, in place of the three above */
+    tern_linear expert_gate, expert_up; /* of each expert, n_embd -> n_ff */
+    tern_linear expert_down;            /* likewise, n_ff -> n_embd */
 } tern_layer;
 
 /* The numbers of a model that give its tensors their shapes. */
 typedef struct tern_block_sizes {
-    uint32_t n_embd, n_ff, n_head, n_head_kv, head_dim;
+    uint32_t n_embd, n_ff, n_head, n_head_kv, head_dim, n_expert;
 } tern_block_sizes;
 
 /* A side of a tensor, in these numbers. */
 typedef enum tern_block_size {
-    TERN_SIZE_ONE,  /* rows of a vector */
-    TERN_SIZE_EMBD, /* n_embd */
-    TERN_SIZE_FF,   /* n_ff */
-    TERN_SIZE_Q,    /* n_head * head_dim */
-    TERN_SIZE_KV,   /* n_head_kv * head_dim */
-    TERN_SIZE_HEAD  /* head_dim */
+    TERN_SIZE_ONE,    /* rows of a vector */
+    TERN_SIZE_EMBD,   /* n_embd */
+    TERN_SIZE_FF,     /* n_ff */
+    TERN_SIZE_Q,      /* n_head * head_dim */
+    TERN_SIZE_KV,     /* n_head_kv * head_dim */
+    TERN_SIZE_HEAD,   /* head_dim */
+    TERN_SIZE_EXPERTS /* n_expert */
 } tern_block_size;
 
 typedef enum tern_block_kind {
@@ -61,21 +65,29 @@ typedef struct tern_block_tensor {
     unsigned when;           /* bit of tern_arch.has that such blocks have; 0: every block has it */
     tern_stage stage;        /* of a pass that multiplies by the matrix */
     bool gates;              /* blocks without a gate lack it */
+    bool dense;              /* blocks with experts lack it */
+    bool routed;             /* as many matrices as there are experts, one after the other */
     bool turned;             /* its rows, or elements, are heads that RoPE turns */
     size_t at;               /* its place in tern_layer, by kind */
 } tern_block_tensor;
 
-enum { TERN_LAYER_LINEARS = 7 }; /* matrices of the table */
+enum { TERN_LAYER_LINEARS = 11 }; /* matrices of the table */
 
 /* The table, in the order in which files are written, and its length. Static storage. */
 const tern_block_tensor *tern_block_tensors(size_t *n);
 
 /* Whether blocks of that architecture have it; a bias may still be missing. */
 static inline bool tern_block_has(const tern_arch *arch, const tern_block_tensor *t) {
-    return (t->when == 0 || (arch->has & t->when) != 0) && !(t->gates && arch->ungated);
+    return (t->when == 0 || (arch->has & t->when) != 0) && !(t->gates && arch->ungated) &&
+           !(t->dense && (arch->has & TERN_HAS_EXPERTS) != 0);
 }
 
 size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side);
+
+/* How many matrices the tensor holds. */
+static inline uint32_t tern_block_count(const tern_block_sizes *sizes, const tern_block_tensor *t) {
+    return t->routed ? sizes->n_expert : 1;
+}
 
 /* Where the layer keeps a matrix of the table, and a norm or bias. */
 tern_linear *tern_layer_matrix(tern_layer *layer, const tern_block_tensor *t);

@@ -107,6 +107,16 @@ static tern_status read_activation(const tern_gguf *file, tern_config *c, tern_e
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
+/* Experts have a width of their own, but for files that have no other. */
+static const char *feed_forward_key(const tern_gguf *file, const tern_arch *a) {
+    static const char of_experts[] = "expert_feed_forward_length";
+    char key[TERN_KEY_BYTES];
+    snprintf(key, sizeof key, "%s.%s", a->name, of_experts);
+    return (a->has & TERN_HAS_EXPERTS) != 0 && tern_gguf_find(file, key) != NULL
+               ? of_experts
+               : of_experts + strlen("expert_");
+}
+
 static tern_status read_sizes(const tern_gguf *file, tern_config *c, tern_error *err) {
     const tern_arch *a = c->arch;
     const tern_arch_defaults none = {.of = NULL};
@@ -116,8 +126,8 @@ static tern_status read_sizes(const tern_gguf *file, tern_config *c, tern_error 
                                   err)) ||
         (status = tern_config_u32(file, a, "embedding_length", d->n_embd, 1, MAX_WIDTH, &c->n_embd,
                                   err)) ||
-        (status = tern_config_u32(file, a, "feed_forward_length", d->n_ff, 1, MAX_WIDTH, &c->n_ff,
-                                  err)) ||
+        (status = tern_config_u32(file, a, feed_forward_key(file, a), d->n_ff, 1, MAX_WIDTH,
+                                  &c->n_ff, err)) ||
         (status = tern_config_u32(file, a, "attention.head_count", d->n_head, 1, MAX_HEADS,
                                   &c->n_head, err)) ||
         (status = tern_config_u32(file, a, "attention.head_count_kv",
@@ -246,8 +256,10 @@ tern_status tern_config_kinds(const tern_gguf *file, tern_config *c, tern_error 
     c->period = 1;
     if (second == NULL)
         return c->arch->may_window ? read_window(file, c, err) : TERN_OK;
-    c->kinds[c->n_kinds++] = second->kind;
+    c->kinds[c->n_kinds++] = second->alone_turned ? c->kinds[0] : second->kind;
     c->period = second->period;
+    if (second->alone_turned) /* angles of 0 leave a head as it is */
+        c->kinds[0] = (tern_layer_kind){.rope_base = c->kinds[0].rope_base, .rope_gain = 1.0};
     return second->windowed ? read_windows(file, c, err) : TERN_OK;
 }
 
@@ -282,6 +294,7 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
         (status = tern_config_rope_scaling(file, &c, err)) ||
         (status = tern_config_kinds(file, &c, err)) ||
         (status = tern_config_factors(file, &c, err)) ||
+        (status = tern_config_experts(file, &c, err)) ||
         (status = read_vocabulary(file, &c, err)) || (status = tern_config_pooling(file, &c, err)))
         return status;
     *out = c;

@@ -19,7 +19,7 @@ typedef struct tern_config {
     const tern_arch *arch;
     uint32_t n_layer;
     uint32_t n_embd;
-    uint32_t n_ff;
+    uint32_t n_ff; /* of each expert where there are some */
     uint32_t n_head;
     uint32_t n_head_kv;
     uint32_t head_dim;
@@ -38,6 +38,10 @@ typedef struct tern_config {
     uint32_t n_kinds;      /* of layers */
     uint32_t period;       /* layers period - 1, 2 * period - 1 ... are of the first kind */
     tern_layer_kind kinds[TERN_LAYER_KINDS];
+    uint32_t n_expert, n_used; /* experts, and how many a token takes; 0: none */
+    bool expert_norm;          /* weights of those that it takes are divided by their sum */
+    float expert_scale;        /* and multiplied by this */
+    float expert_clamp; /* cuts gates above and what they multiply on both sides; 0: nothing */
 } tern_config;
 
 /* What decides the shapes of its blocks' tensors. */
@@ -46,7 +50,8 @@ static inline tern_block_sizes tern_config_block(const tern_config *c) {
                               .n_ff = c->n_ff,
                               .n_head = c->n_head,
                               .n_head_kv = c->n_head_kv,
-                              .head_dim = c->head_dim};
+                              .head_dim = c->head_dim,
+                              .n_expert = c->n_expert};
 }
 
 /*
@@ -69,6 +74,11 @@ TERN_MUST_CHECK tern_status tern_config_kinds(const tern_gguf *file, tern_config
  * logit_divisor, and norm_eps for a stream that is divided; config_factors.c. TERN_ERR_KEY_*.
  */
 TERN_MUST_CHECK tern_status tern_config_factors(const tern_gguf *file, tern_config *c,
+                                                tern_error *err);
+
+/* What the file says of experts, where the architecture has them; config_experts.c. TERN_ERR_KEY_*,
+ * TERN_ERR_CONFIG. */
+TERN_MUST_CHECK tern_status tern_config_experts(const tern_gguf *file, tern_config *c,
                                                 tern_error *err);
 
 /* The index of a layer's kind. */

@@ -97,7 +97,9 @@ static void tell_norms(listing *l) {
 }
 
 static void tell_scaling(listing *l) {
-    const tern_layer_kind *kind = &l->m->config.kinds[0];
+    const tern_arch_second_kind *second = l->m->config.arch->second;
+    const tern_layer_kind *kind =
+        &l->m->config.kinds[second != NULL && second->alone_turned ? 1 : 0];
     const bool said = has_key(l->m, "rope.scaling.type") || has_key(l->m, "rope.scaling.factor") ||
                       has_key(l->m, "rope.scale_linear");
     if (tern_gguf_find_tensor(l->m->file, "rope_freqs.weight") != NULL)
@@ -135,6 +137,8 @@ static void tell_windows(listing *l) {
         TELL(l, "windows", of_file, "%u positions, in all layers", c->kinds[0].window);
     if (second == NULL)
         return;
+    if (second->alone_turned)
+        TELL(l, "rope", of_arch, "in windowed layers only");
     TELL(l, "windows", of_file, "%u positions, in all but every %u-th layer", c->kinds[1].window,
          c->period);
     TELL(l, "window rope base", source_of(l->m, "rope.freq_base_swa"), "%g",
@@ -164,6 +168,21 @@ static void tell_hadamard(listing *l) {
         TELL(l, "Hadamard transform", of_file, "blocks of %zu, %s, before %zu matrices%s", h->block,
              h->signs != NULL ? "with signs" : "no signs", h->matrices,
              h->embedding.block > 0 ? ", after the embedding" : "");
+}
+
+static void tell_experts(listing *l) {
+    const tern_config *c = &l->m->config;
+    if (c->n_expert == 0)
+        return;
+    TELL(l, "experts", of_file, "%u of %u, each %u wide", c->n_used, c->n_expert, c->n_ff);
+    TELL(l, "expert weights", has_key(l->m, "expert_weights_norm") ? of_file : of_arch,
+         "softmax over all, %s",
+         c->expert_norm ? "of the chosen divided by their sum" : "as it is");
+    if (c->expert_scale != 1.0f)
+        TELL(l, "expert weights times", of_file, "%g", (double)c->expert_scale);
+    if (c->expert_clamp > 0.0f)
+        TELL(l, "gates cut at", has_key(l->m, "swiglu_clamp_exp") ? of_file : of_arch, "%g",
+             (double)c->expert_clamp);
 }
 
 static void tell_pooling(listing *l) {
@@ -201,6 +220,7 @@ size_t tern_model_facts(const tern_model *m, tern_model_fact *facts, size_t capa
     tell_windows(&l);
     tell_scales(&l);
     tell_hadamard(&l);
+    tell_experts(&l);
     tell_pooling(&l);
     tell_tokenizer(&l);
     return l.n;

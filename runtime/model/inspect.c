@@ -83,6 +83,8 @@ void tern_linear_describe(const tern_model *m, const tern_linear *linear, tern_l
                               .gemv = linear->gemv,
                               .gemm = linear->gemm,
                               .bytes = tern_linear_bytes(linear),
+                              .experts = linear->experts,
+                              .experts_used = linear->experts > 0 ? m->config.n_used : 0,
                               .choice = tuned != NULL ? "tuned" : (asked ? "asked" : "table"),
                               .table = {linear->gemv, linear->gemm}};
     if (tuned != NULL) {

@@ -35,9 +35,10 @@ static tern_status no_kernel(const tern_model *m, tern_op op, tern_error *err) {
 /* ---- weights ------------------------------------------------------------------------------- */
 
 /* A matrix of a block: checked where it is not packed, listed for replicas. */
-static tern_status load_matrix(tern_loader *l, const char *name, size_t rows, size_t cols,
-                               tern_linear *out, tern_error *err) {
-    tern_status status = tern_load_linear(l, name, rows, cols, out, err);
+static tern_status load_matrix(tern_loader *l, const char *name, uint32_t experts, size_t rows,
+                               size_t cols, tern_linear *out, tern_error *err) {
+    tern_status status = experts > 0 ? tern_load_experts(l, name, experts, rows, cols, out, err)
+                                     : tern_load_linear(l, name, rows, cols, out, err);
     if (status == TERN_OK && tern_linear_is_in_file(out) && !out->checked)
         status = tern_loader_check_unpacked(l, name, false, err);
     return status ? status : tern_loader_note_linear(l, out, TERN_HEAT_ONCE, err);
@@ -56,11 +57,11 @@ static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, 
         if (!tern_block_has(c->arch, t))
             continue;
         snprintf(name, sizeof name, "blk.%u.%s", n, t->name);
-        const tern_status status =
-            t->kind == TERN_BLOCK_MATRIX
-                ? load_matrix(l, name, rows, cols, tern_layer_matrix(out, t), err)
-                : tern_load_vector(l, name, cols, t->kind == TERN_BLOCK_BIAS, 1.0f,
-                                   tern_layer_vector(out, t), err);
+        const tern_status status = t->kind == TERN_BLOCK_MATRIX
+                                       ? load_matrix(l, name, t->routed ? c->n_expert : 0, rows,
+                                                     cols, tern_layer_matrix(out, t), err)
+                                       : tern_load_vector(l, name, cols, t->kind == TERN_BLOCK_BIAS,
+                                                          1.0f, tern_layer_vector(out, t), err);
         if (status != TERN_OK)
             return status;
     }
@@ -316,6 +317,7 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
         {&m->rows.hadamard, TERN_OP_HADAMARD, TERN_FORMAT_NONE},
         {&m->rows.rope, a->rope, TERN_FORMAT_NONE},
         {&m->rows.gate, m->config.gate, TERN_FORMAT_NONE},
+        {&m->rows.softmax, TERN_OP_SOFTMAX, TERN_FORMAT_NONE},
         {&m->rows.add, TERN_OP_ADD, TERN_FORMAT_NONE},
 #define CACHE_ROWS(format)                                                                         \
     {&m->rows.attend[format], TERN_OP_ATTEND, format},                                             \

@@ -43,7 +43,8 @@ typedef struct tern_model_replicas {
 typedef struct tern_row_set {
     const tern_kernel_row *quantize_token, *quantize_block, *rmsnorm, *rope, *gate, *add;
     const tern_kernel_row *layernorm, *hadamard;
-    const tern_kernel_row *round; /* of float activations; NULL: they stay as they are */
+    const tern_kernel_row *softmax; /* of routers to experts */
+    const tern_kernel_row *round;   /* of float activations; NULL: they stay as they are */
     /* by format of the cache; NULL: not a format of caches */
     const tern_kernel_row *attend[TERN_FORMAT_COUNT], *store[TERN_FORMAT_COUNT];
 } tern_row_set;

@@ -11,6 +11,11 @@ static uint64_t count_weights(const tern_linear *linear) {
     return (uint64_t)linear->matrix.rows * linear->matrix.cols;
 }
 
+/* The share of all that a token takes. */
+static uint64_t used_of(const tern_model *m, const tern_linear *linear, uint64_t all) {
+    return linear->experts > 0 ? all / linear->experts * m->config.n_used : all;
+}
+
 /* Bytes that a decoded token reads, by component, and the weights that it multiplies. */
 static void describe_work(const tern_model *m, tern_model_info *out) {
     size_t count;
@@ -24,8 +29,8 @@ static void describe_work(const tern_model *m, tern_model_info *out) {
             const tern_stage stage = tensors[i].stage;
             const bool attends = stage == TERN_STAGE_QKV || stage == TERN_STAGE_OUT;
             *(attends ? &out->attention_bytes : &out->feed_forward_bytes) +=
-                tern_linear_bytes(linear);
-            out->block_weights += count_weights(linear);
+                used_of(m, linear, tern_linear_bytes(linear));
+            out->block_weights += used_of(m, linear, count_weights(linear));
         }
     const bool scans = tern_head_is_imaged(&m->image); /* one token is picked by a scan */
     out->head_bytes = tern_linear_bytes(scans ? &m->image.scan : &m->own.head);
@@ -54,6 +59,8 @@ void tern_model_describe(const tern_model *m, tern_model_info *out) {
                              .n_head_kv = c->n_head_kv,
                              .head_dim = c->head_dim,
                              .n_vocab = c->n_vocab,
+                             .n_expert = c->n_expert,
+                             .n_expert_used = c->n_used,
                              .n_ctx_train = c->n_ctx,
                              .file_bytes = tern_gguf_file_bytes(m->file),
                              .packed_bytes = m->packed,

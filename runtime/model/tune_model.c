@@ -19,7 +19,8 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
     const tern_linear *linear;
     size_t n = 0;
     for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL && n < TERN_TUNE_KEYS; i++) {
-        const tern_tune_choice choice = {.key = tern_tune_key_of(&linear->matrix, threads, stream)};
+        const tern_matrix one = tern_linear_one(linear);
+        const tern_tune_choice choice = {.key = tern_tune_key_of(&one, threads, stream)};
         if ((linear->form == TERN_INPUT_TOKEN && m->choice == TERN_CHOICE_ASKED) ||
             tern_layout_sparse_format(linear->matrix.layout) != TERN_FORMAT_NONE ||
             tern_matrix_is_decoded(&linear->matrix) || tern_tuning_find(&seen, &choice.key) != NULL)
@@ -33,7 +34,7 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
 }
 
 const tern_tune_choice *tern_model_tuned(const tern_model *m, const tern_linear *linear) {
-    tern_matrix planned = linear->matrix; /* as it was when its key was made */
+    tern_matrix planned = tern_linear_one(linear); /* as it was when its key was made */
     if (tern_layout_sparse_format(planned.layout) != TERN_FORMAT_NONE)
         return NULL; /* there is one kernel for it */
     if (linear->form == TERN_INPUT_TOKEN)

@@ -176,10 +176,14 @@ static bool is_known_layout(const tern_gguf *file, const char *key) {
            (equals(name, "Meta AI original pth") || equals(name, "reference"));
 }
 
-/* Keys that are read and checked for some architectures: windows, and factors. */
+/* Keys that are read and checked for some architectures: windows, factors, experts. */
 static bool is_own(const tern_config *c, const tern_key_rule *rule) {
     static const char *const factors[] = {"embedding_scale", "residual_scale", "logit_scale"};
     const bool windowed = c->arch->second != NULL && c->arch->second->windowed;
+    if (strcmp(rule->suffix, "expert_count") == 0)
+        return (c->arch->has & TERN_HAS_EXPERTS) != 0;
+    if (strcmp(rule->suffix, "swiglu_clamp_exp") == 0)
+        return c->arch->experts.clamp > 0.0f;
     if (strcmp(rule->suffix, "attention.sliding_window") == 0)
         return windowed || c->arch->may_window;
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)

@@ -189,8 +189,8 @@ tern_status tern_weight_note_check(tern_load_jobs *jobs, const tern_gguf *file,
     if (job == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to check weights");
     *job = (tern_load_job){.make = check_rows,
-                           .rows = (size_t)t->ne[1],
-                           .row_bytes = (size_t)(t->bytes / t->ne[1]),
+                           .rows = tern_gguf_rows_of(t),
+                           .row_bytes = (size_t)(t->bytes / tern_gguf_rows_of(t)),
                            .source = drop ? t->data : NULL,
                            .file = file,
                            .tensor = t};

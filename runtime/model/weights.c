@@ -11,19 +11,30 @@
 #include "runtime/gguf/int4.h"
 #include "runtime/model/weight_check.h"
 
-/* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector. */
-static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne0, size_t ne1,
-                               const tern_gguf_tensor **out, tern_error *err) {
+/* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector, ne2 > 1 for as
+ * many matrices. */
+static tern_status find_tensors(const tern_loader *l, const char *name, size_t ne0, size_t ne1,
+                                size_t ne2, const tern_gguf_tensor **out, tern_error *err) {
     const char *path = tern_gguf_name(l->file);
     const tern_gguf_tensor *t = tern_gguf_find_tensor(l->file, name);
     if (t == NULL)
         return tern_fail(err, TERN_ERR_TENSOR_MISSING, "%s: tensor %s is missing", path, name);
-    if (t->ne[0] != ne0 || t->ne[1] != ne1 || t->ne[2] != 1 || t->ne[3] != 1)
+    if (ne2 > 1 && (t->ne[0] != ne0 || t->ne[1] != ne1 || t->ne[2] != ne2 || t->ne[3] != 1))
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                         "%s: tensor %s is %llu x %llu x %llu, must be %zu x %zu x %zu", path, name,
+                         (unsigned long long)t->ne[0], (unsigned long long)t->ne[1],
+                         (unsigned long long)t->ne[2], ne0, ne1, ne2);
+    if (ne2 == 1 && (t->ne[0] != ne0 || t->ne[1] != ne1 || t->ne[2] != 1 || t->ne[3] != 1))
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
                          "%s: tensor %s is %llu x %llu, must be %zu x %zu", path, name,
                          (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], ne0, ne1);
     *out = t;
     return TERN_OK;
+}
+
+static tern_status find_tensor(const tern_loader *l, const char *name, size_t ne0, size_t ne1,
+                               const tern_gguf_tensor **out, tern_error *err) {
+    return find_tensors(l, name, ne0, ne1, 1, out, err);
 }
 
 static tern_status type_error(const tern_loader *l, const char *name, const tern_gguf_tensor *t,
@@ -204,7 +215,7 @@ static tern_status find_reading(const tern_loader *l, const char *name, const te
     tern_error problem = {.status = TERN_OK};
     tern_status status = tern_reading_of(l->reading, t, how, &problem);
     if (status == TERN_OK)
-        status = tern_import_check(how, t->data, t->ne[1], t->ne[0], &problem);
+        status = tern_import_check(how, t->data, tern_gguf_rows_of(t), t->ne[0], &problem);
     return status == TERN_OK ? TERN_OK
                              : tern_fail(err, status, "%s: tensor %s: %s", tern_gguf_name(l->file),
                                          name, problem.message);
@@ -217,7 +228,8 @@ static tern_status read_scale(const tern_loader *l, const char *name, const tern
     const tern_status status = find_reading(l, name, t, how, err);
     if (status != TERN_OK)
         return status;
-    memcpy(&scale, t->data + tern_import_scale_at(how, t->ne[1], t->ne[0]), sizeof scale);
+    memcpy(&scale, t->data + tern_import_scale_at(how, tern_gguf_rows_of(t), t->ne[0]),
+           sizeof scale);
     if (!isfinite(scale) || scale < 0.0f)
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
                          "%s: tensor %s has scale %g, must be finite and not negative",
@@ -267,7 +279,8 @@ static tern_status check_rows(const tern_loader *l, const char *name, tern_linea
 
 void tern_loader_choose(const tern_loader *l, tern_linear *linear) {
     tern_matrix *m = &linear->matrix;
-    const tern_tune_key key = tern_tune_key_of(m, l->tune_threads, l->tune_stream);
+    const tern_matrix one = tern_linear_one(linear);
+    const tern_tune_key key = tern_tune_key_of(&one, l->tune_threads, l->tune_stream);
     const tern_tune_choice *choice = tern_tuning_find(l->tuning, &key);
     if (choice != NULL && tern_layout_sparse_format(m->layout) == TERN_FORMAT_NONE) {
         m->layout = choice->layout;
@@ -335,12 +348,12 @@ static tern_status place(tern_loader *l, const char *name, const tern_import *ho
     return status;
 }
 
-tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size_t cols,
-                             tern_linear *out, tern_error *err) {
-    const tern_gguf_tensor *t;
-    tern_status status = find_tensor(l, name, cols, rows, &t, err);
-    if (status != TERN_OK)
-        return status;
+/* The matrix of a tensor that has been found, of so many rows in all; `experts` as in tern_linear.
+ */
+static tern_status load_tensor(tern_loader *l, const char *name, const tern_gguf_tensor *t,
+                               uint32_t experts, size_t rows, size_t cols, tern_linear *out,
+                               tern_error *err) {
+    tern_status status = TERN_OK;
     const tern_format format = tern_gguf_format(t);
     if (format == TERN_FORMAT_NONE || t->bytes == 0)
         return type_error(l, name, t, "has no kernels", err);
@@ -351,7 +364,7 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
                          "with %s",
                          tern_gguf_name(l->file), name, tern_format_describe(format)->name,
                          tern_precision_name(l->precision));
-    tern_linear linear = {.form = tern_layout_input(layout), .tensor = t};
+    tern_linear linear = {.form = tern_layout_input(layout), .tensor = t, .experts = experts};
     linear.matrix = (tern_matrix){.format = format, .layout = layout, .rows = rows, .cols = cols};
     linear.matrix.scale = 1.0f;
     tern_loader_choose(l, &linear);
@@ -371,6 +384,41 @@ tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size
     if (status == TERN_OK)
         *out = linear;
     return status;
+}
+
+tern_status tern_load_linear(tern_loader *l, const char *name, size_t rows, size_t cols,
+                             tern_linear *out, tern_error *err) {
+    const tern_gguf_tensor *t;
+    const tern_status status = find_tensor(l, name, cols, rows, &t, err);
+    return status == TERN_OK ? load_tensor(l, name, t, 0, rows, cols, out, err) : status;
+}
+
+/* Whether the tensor's bytes are those of its rows, one after the other. */
+static bool is_of_rows(const tern_gguf_tensor *t) {
+    const tern_format format = tern_gguf_format(t);
+    return format != TERN_FORMAT_NONE && t->type < TERN_GGUF_FIRST_OWN_TYPE &&
+           tern_gguf_tiled(t) == 0;
+}
+
+tern_status tern_load_experts(tern_loader *l, const char *name, uint32_t n, size_t rows,
+                              size_t cols, tern_linear *out, tern_error *err) {
+    const tern_gguf_tensor *t;
+    tern_linear linear;
+    tern_status status = find_tensors(l, name, cols, rows, n, &t, err);
+    if (status != TERN_OK)
+        return status;
+    if (!is_of_rows(t))
+        return type_error(l, name, t, "cannot be cut into experts", err);
+    status = load_tensor(l, name, t, n, n * rows, cols, &linear, err);
+    if (status != TERN_OK)
+        return status;
+    if (linear.matrix.layout != TERN_LAYOUT_ROWS && rows % TERN_ROW_GROUP != 0)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                         "%s: tensor %s has experts of %zu rows, must be a multiple of %d",
+                         tern_gguf_name(l->file), name, rows, (int)TERN_ROW_GROUP);
+    linear.expert_bytes = (size_t)(tern_linear_bytes(&linear) / n);
+    *out = linear;
+    return TERN_OK;
 }
 
 tern_status tern_loader_check_unpacked(tern_loader *l, const char *name, bool drop,

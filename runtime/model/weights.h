@@ -29,8 +29,25 @@ struct tern_linear {
     tern_input_form form;
     const float *bias;              /* NULL: none */
     const tern_gguf_tensor *tensor; /* where it came from */
-    bool checked; /* the weights are those of an equal matrix, which are checked there */
+    bool checked;        /* the weights are those of an equal matrix, which are checked there */
+    uint32_t experts;    /* 0: one matrix; else as many, one after the other, as many rows each */
+    size_t expert_bytes; /* from one to the next */
 };
+
+/* The matrix of one expert. */
+static inline tern_matrix tern_linear_expert(const tern_linear *linear, size_t expert) {
+    tern_matrix m = linear->matrix;
+    m.rows /= linear->experts;
+    m.data = (const uint8_t *)m.data + expert * linear->expert_bytes;
+    if (m.row_scale != NULL)
+        m.row_scale += expert * m.rows;
+    return m;
+}
+
+/* The matrix that one product multiplies by, for who measures: its data does not count. */
+static inline tern_matrix tern_linear_one(const tern_linear *linear) {
+    return linear->experts > 0 ? tern_linear_expert(linear, 0) : linear->matrix;
+}
 
 /* Whether the matrix is read as the file has it: in place, or copied. INT4 becomes blocks first. */
 static inline bool tern_linear_is_in_file(const tern_linear *linear) {
@@ -123,6 +140,16 @@ void tern_loader_choose(const tern_loader *loader, tern_linear *linear);
  * read it packed. */
 TERN_MUST_CHECK tern_status tern_load_linear(tern_loader *loader, const char *name, size_t rows,
                                              size_t cols, tern_linear *out, tern_error *err);
+
+/*
+ * The same for n matrices of rows x cols in one tensor, n >= 1. They are one matrix of n * rows
+ * rows to everything but products (tern_linear_expert). TERN_ERR_TENSOR_SHAPE also where kernels
+ * read rows in groups and none begins with each matrix, TERN_ERR_TENSOR_TYPE where a type's bytes
+ * cannot be cut between them.
+ */
+TERN_MUST_CHECK tern_status tern_load_experts(tern_loader *loader, const char *name, uint32_t n,
+                                              size_t rows, size_t cols, tern_linear *out,
+                                              tern_error *err);
 
 /*
  * Has the threads that pack check a loaded matrix that is not packed (weight_check.h), in

@@ -141,6 +141,24 @@ class Agreement(common.TernTest):
 
             self.check(self.edited(f"window{window}", edit, "gemma3-tiny"), 140, "--noise", "4")
 
+    def test_experts(self):
+        """Weights that are not normed, or scaled; one expert, or all; gates that are cut; other windows."""
+        cases = (
+            ("qwen3moe", {"expert_weights_norm": (gguf_edit.BOOL, b"\0"), "expert_used_count": gguf_edit.u32(1)}),
+            ("qwen3moe", {"expert_weights_scale": gguf_edit.f32(2.5), "expert_used_count": gguf_edit.u32(6)}),
+            ("olmoe", {"expert_weights_norm": (gguf_edit.BOOL, b"\1"), "expert_weights_scale": gguf_edit.f32(0.0)}),
+            ("maple", {"swiglu_clamp_exp": gguf_edit.f32(0.5), "rope.freq_base_swa": gguf_edit.f32(500.0)}),
+            ("maple", {"attention.sliding_window_pattern": gguf_edit.u32(2), "rope.scaling.factor": gguf_edit.f32(4.0)}),
+        )
+        for i, (arch, keys) in enumerate(cases):
+
+            def edit(file):
+                for key, value in keys.items():
+                    file[f"{arch}.{key}"] = value
+
+            with self.subTest(architecture=arch, keys=list(keys)):
+                self.check(self.edited(f"experts{i}", edit, f"{arch}-tiny"), 60, "--noise", "4")
+
     def test_yarn(self):
         """All pairs stretched, some, few; with a factor of attention besides; both pairings."""
         for preset, prefix, original, gain in (

@@ -246,12 +246,89 @@ class WholeModels(common.TernTest):
                 with self.subTest(name=name, value=value):
                     self.refused(file, f"minicpm.{name}")
 
+    def test_experts(self):
+        """Counts, widths and kinds of experts that a file cannot have, and tensors that do not fit them."""
+        for key, value, words in (
+            ("expert_count", None, ["expert_count' is missing"]),
+            ("expert_count", u32(0), ["is 0, must be 1 to 1024"]),
+            ("expert_count", u32(1 << 31), ["is 2147483648, must be 1 to 1024"]),
+            ("expert_count", u32(5), ["ffn_gate_inp.weight is 96 x 6, must be 96 x 5"]),
+            ("expert_used_count", None, ["expert_used_count' is missing"]),
+            ("expert_used_count", u32(0), ["is 0, must be 1 to 6"]),
+            ("expert_used_count", u32(7), ["is 7, must be 1 to 6"]),
+            ("expert_feed_forward_length", u32(0), ["is 0, must be 1 to 65535"]),
+            ("expert_feed_forward_length", u32(32), ["96 x 64 x 6, must be 96 x 32 x 6"]),
+            ("expert_feed_forward_length", None, ["qwen3moe.feed_forward_length' is missing"]),
+            ("expert_weights_scale", f32(math.nan), ["expert_weights_scale"]),
+            ("expert_weights_scale", f32(-1.0), ["expert_weights_scale"]),
+            ("expert_weights_norm", u32(1), ["expert_weights_norm"]),
+            ("expert_gating_func", u32(2), ["a router without softmax"]),
+            ("expert_group_count", u32(2), ["groups of experts"]),
+            ("leading_dense_block_count", u32(1), ["layers without experts"]),
+            ("expert_shared_count", u32(1), ["experts is not supported"]),
+            ("swiglu_clamp_exp", f32(7.0), ["clamping of activations"]),
+        ):
+            file = self.fresh("qwen3moe-tiny")
+            if value is None:
+                del file[f"qwen3moe.{key}"]
+            else:
+                file[f"qwen3moe.{key}"] = value
+            with self.subTest(key=key, value=value):
+                self.refused(file, *words)
+
+    def test_expert_tensors(self):
+        """Tensors of experts that are missing, have another shape, or hold numbers that are none."""
+
+        def broken(name, change, preset="olmoe-tiny"):
+            file = self.fresh(preset)
+            change(file.tensor(f"blk.1.{name}.weight"))
+            return file
+
+        def flat(t):
+            t.ne[1:] = [t.ne[1] * t.ne[2]]
+
+        def infinite(t):  # the last scale
+            t.data = t.data[:-18] + b"\x00\x7c" + t.data[-16:]
+
+        def i2_s(t):
+            t.kind, t.data = 36, t.data[: 5 * 40 * 96 // 4 + 32]
+
+        for name in ("ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"):
+            file = self.fresh("olmoe-tiny")
+            file.remove(f"blk.1.{name}.weight")
+            self.refused(file, f"tensor blk.1.{name}.weight is missing")
+        self.refused(broken("ffn_up_exps", flat), "96 x 200 x 1, must be 96 x 40 x 5")
+        bad = broken("ffn_down_exps", infinite, "qwen3moe-tiny")
+        self.refused(bad, "blk.1.ffn_down_exps.weight", "finite")
+        self.refused(broken("ffn_gate_exps", i2_s), "blk.1.ffn_gate_exps.weight")
+        file = self.fresh("qwen3moe-tiny")
+        file.tensors.append(gguf_edit.Tensor("blk.0.ffn_gate_shexp.weight", [32], F32, bytes(128)))
+        self.refused(file, "blk.0.ffn_gate_shexp.weight", "experts")
+        file = self.fresh("qwen3moe-tiny")
+        file.tensors.append(gguf_edit.Tensor("blk.0.ffn_gate.weight", [32], F32, bytes(128)))
+        self.refused(file, "does not use tensor blk.0.ffn_gate.weight")
+
+    def test_cut_gates(self):
+        """Where Maple's gates are cut: one number for all layers, or none."""
+        file = self.fresh("maple-tiny")
+        before = self.logits(file).stdout
+
+        def floats(*values):
+            return gguf_edit.ARRAY, struct.pack(f"<IQ{len(values)}f", 6, len(values), *values)
+
+        for value, same in ((f32(7.0), True), (floats(*[7.0] * 4), True), (floats(*[0.5] * 4), False)):
+            file["maple.swiglu_clamp_exp"] = value
+            self.assertEqual(self.logits(file).stdout == before, same)
+        for value in (f32(-1.0), f32(math.nan), floats(7.0, 7.0), floats(7.0, 7.0, 7.0, 6.0), floats(math.nan)):
+            file["maple.swiglu_clamp_exp"] = value
+            self.refused(file, "maple.swiglu_clamp_exp")
+
     def test_other_graphs(self):
         """What tern does not do is named: by the architecture, or by the tensors of a known one."""
         for name, words in (
             ("qwen35", ["gated delta nets"]),
             ("mamba2", ["state spaces"]),
-            ("qwen3moe", ["experts"]),
+            ("gpt-oss", ["experts"]),
             ("clip", ["a vision tower"]),
             ("modern-bert", ["attention to later tokens"]),
             ("oak", ["llama, qwen2"]),

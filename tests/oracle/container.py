@@ -19,6 +19,7 @@ class Tensor(NamedTuple):
     rows: int  # 1 for a vector
     cols: int  # the contiguous dimension
     raw: np.ndarray  # uint8, all bytes of the tensor
+    count: int = 1  # matrices of as many rows each, one after the other
 
     def values(self):
         """float64[rows, cols]."""
@@ -30,6 +31,11 @@ class Tensor(NamedTuple):
             return self.values()[index]
         raw = self.raw.reshape(self.rows, -1)[index]
         return tensors.decode(self.kind, raw.reshape(-1), len(index), self.cols)
+
+    def matrix(self, i):
+        """One of several matrices."""
+        raw = self.raw.reshape(self.count, -1)[i]
+        return Tensor(self.name, self.kind, self.rows // self.count, self.cols, raw)
 
 
 class _RawReader(GGUFReader):
@@ -52,15 +58,16 @@ class Container:
         kind = int(kind[0])
         if kind not in tensors.FORMATS:
             raise ValueError(f"{name}: the oracle cannot decode type {kind}")
-        if not 1 <= len(dims) <= 2:
+        if not 1 <= len(dims) <= 3:
             raise ValueError(f"{name}: {len(dims)} dimensions")
-        cols, rows = int(dims[0]), int(dims[1]) if len(dims) == 2 else 1
+        cols, rows, count = (*map(int, dims), 1, 1)[:3]
+        rows *= count
         start = int(self._reader.data_start + offset[0])
         size = tensors.byte_size(kind, rows, cols)
         raw = np.asarray(self._reader.data[start : start + size])
         if len(raw) != size:
             raise ValueError(f"{name}: the file ends before its data does")
-        return name, Tensor(name, kind, rows, cols, raw)
+        return name, Tensor(name, kind, rows, cols, raw, count)
 
     def get(self, key, default=None):
         """Value of a metadata key; without a default it must exist."""

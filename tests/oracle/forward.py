@@ -257,6 +257,10 @@ class Architecture(NamedTuple):
     factors: bool = False  # the file has factors of embeddings, of what blocks add, of logits
     window: bool = False  # the file may have a window that all layers see
     joined: bool = False  # q, k and v may be one matrix, gate and up another
+    experts: bool = False  # each position takes some of many feed-forward parts
+    normed: bool = False  # their weights are divided by their sum
+    clamp: float = 0.0  # gates are at most this, what they multiply at most this in magnitude; 0: no bound
+    still: bool = False  # layers that see everything turn nothing, the others by the file's base
 
 
 ARCHITECTURES = {
@@ -277,6 +281,17 @@ ARCHITECTURES = {
     "qwen2": Architecture("neox", silu, sub_norms=False, tied=False, biases=True),
     "qwen3": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True
+    ),
+    "qwen3moe": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, experts=True,
+        normed=True,
+    ),
+    "olmoe": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, wide_norms=True, experts=True
+    ),
+    "maple": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, experts=True,
+        normed=True, clamp=7.0, period=4, still=True,
     ),
     "gemma3": Architecture(
         "neox", gelu, sub_norms=False, tied=False, biases=False, head_norms=True, post_norms=True,
@@ -382,7 +397,8 @@ class Model:
     def hidden(self, tokens, kv="f16"):
         """float64[position, width] after the output norm."""
         window = self._get("attention.sliding_window", 0) if self.arch.window else 0
-        everywhere = self._angles(len(tokens)), self.rope_gain, window
+        angles = self._angles(len(tokens))
+        everywhere = angles * (not self.arch.still), self.rope_gain, window
         of_embedding, of_blocks, of_logits = self.factors
         near = self._near(len(tokens))
         self.cache = []  # of each layer, what attention reads: keys, values[position, kv head, dim]
@@ -406,8 +422,9 @@ class Model:
         """Of windowed layers: angles, their gain, the window."""
         if not self.period:
             return None
-        base = float(self._get("rope.freq_base_swa", 10000.0))
-        return rope_angles(np.arange(n), self.n_rot, base), 1.0, self._number("attention.sliding_window")
+        base = float(self._get("rope.freq_base_swa", self.base if self.arch.still else 10000.0))
+        scale = self.rope_scale if self.arch.still else 1.0
+        return rope_angles(np.arange(n), self.n_rot, base, 1.0, scale), 1.0, self._number("attention.sliding_window")
 
     def _attention(self, layer, h, where, kv):
         angles, gain, window = where
@@ -440,8 +457,39 @@ class Model:
             return np.split(self._project(layer, "ffn_up", f), 2, axis=1)
         return self._project(layer, "ffn_gate", f), self._project(layer, "ffn_up", f)
 
+    def _experts(self, layer, f):
+        """The weighted sum of the experts that each position takes."""
+        n, used = self._number("expert_count"), self._number("expert_used_count")
+        scores = self._project(layer, "ffn_gate_inp", f)
+        p = np.exp(scores - scores.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        taken = np.argsort(-p, axis=1, kind="stable")[:, :used]
+        weights = np.zeros_like(p)
+        np.put_along_axis(weights, taken, np.take_along_axis(p, taken, axis=1), axis=1)
+        if self._get("expert_weights_norm", self.arch.normed):
+            weights /= weights.sum(axis=1, keepdims=True)
+        weights *= self._get("expert_weights_scale", 0.0) or 1.0
+        y = np.zeros_like(f)
+        for e in range(n):
+            rows = np.flatnonzero(weights[:, e])
+            if len(rows):
+                y[rows] += weights[rows, e, None] * self._expert(layer, e, f[rows])
+        return y
+
+    def _expert(self, layer, e, f):
+        gate, up, down = (
+            self.file.tensor(f"blk.{layer}.ffn_{name}_exps.weight").matrix(e) for name in ("gate", "up", "down")
+        )
+        g, u = matmul(gate, f, self.activations), matmul(up, f, self.activations)
+        bound = self._get("swiglu_clamp_exp", self.arch.clamp)
+        if bound:
+            g, u = np.minimum(g, bound), np.clip(u, -bound, bound)
+        return matmul(down, self._activation()(g) * u, self.activations)
+
     def _feed_forward(self, layer, h):
         f = self._norm(f"blk.{layer}.ffn_norm", h) if self.arch.pre_norms else h
+        if self.arch.experts:
+            return self._experts(layer, f)
         gate, up = self._gate_and_up(layer, f)
         t = self._activation()(gate) * up
         if self.arch.sub_norms:

@@ -28,11 +28,15 @@ double bench_stage_gweights(const bench_stage *s) {
 
 /* ---- what is read ---------------------------------------------------------------------------- */
 
-/* A matrix of which `times` passes read everything and `tokens` tokens are multiplied. */
+/* A matrix of which `times` passes read everything and `tokens` tokens are multiplied. Of experts a
+ * pass reads at most what each of its tokens takes. */
 static void add_matrix(bench_stage *s, const tern_linear_info *matrix, double times,
                        double tokens) {
-    s->bytes += times * (double)matrix->bytes;
-    s->weights += tokens * (double)matrix->matrix.rows * (double)matrix->matrix.cols;
+    const double share =
+        matrix->experts > 0 ? (double)matrix->experts_used / (double)matrix->experts : 1.0;
+    const double most = tokens * share;
+    s->bytes += (times < most ? times : most) * (double)matrix->bytes;
+    s->weights += most * (double)matrix->matrix.rows * (double)matrix->matrix.cols;
 }
 
 static bool is_in_layer(const tern_linear_info *matrix) {
