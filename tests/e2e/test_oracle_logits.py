@@ -157,7 +157,7 @@ class Agreement(common.TernTest):
                     file[f"{arch}.{key}"] = value
 
             with self.subTest(architecture=arch, keys=list(keys)):
-                self.check(self.edited(f"experts{i}", edit, f"{arch}-tiny"), 60, "--noise", "4")
+                self.check(self.edited(f"experts{i}", edit, f"{arch}-tiny"), 30, "--noise", "4")
 
     def test_yarn(self):
         """All pairs stretched, some, few; with a factor of attention besides; both pairings."""
