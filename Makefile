@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse bench-build bench-model perf-receipts performance-page report receipt dist clean \
-        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-templates test-page test-slow-clients fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-templates test-template-ids test-page test-slow-clients fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -151,6 +151,14 @@ test-clients: all
 test-templates: all
 	cmake --build --preset release -j $(JOBS) --target template_tool
 	python3 tests/templates/run.py --tool $(BUILD)/tests/template_tool --folder $(FOLDER)
+
+# Ids of conversations against transformers (tests/templates/check_ids.py), whose packages go into build/ids-venv:
+# make test-template-ids MODEL=/path/to/SmolLM2.gguf FOLDER=/path/to/templates
+test-template-ids: all
+	python3 -m venv $(BUILD)/ids-venv
+	$(BUILD)/ids-venv/bin/pip install -q -r tests/templates/requirements.txt
+	$(BUILD)/ids-venv/bin/python tests/templates/check_ids.py --tern $(BUILD)/tern --model $(MODEL) \
+	  $(if $(FOLDER),--folder $(FOLDER))
 
 # The page of tern serve in a browser (tests/page/README.md); PAGE="test_chat Chat.test_stop" does this alone.
 PAGE ?=

@@ -27,6 +27,8 @@ static const receipt_field fields[] = {
     MAY("form.calls", OBJECT),
     MUST("form.calls.trigger", TEXT),
     MUST("form.calls.separator", ANY_TEXT),
+    MAY("form.calls.open", TEXT),
+    MAY("form.calls.close", TEXT),
     MUST("form.calls.free_text", BOOL),
     MUST("form.calls.required", BOOL),
     MUST("form.calls.single", BOOL),

@@ -17,6 +17,8 @@ static void check_form(const json_t *r, receipt_findings *f) {
     if ((receipt_at(r, "form.calls") != NULL) != calls)
         receipt_find(f, "form.calls: must %sbe there for the kind \"%s\"", calls ? "" : "not ",
                      kind);
+    if ((receipt_at(r, "form.calls.open") == NULL) != (receipt_at(r, "form.calls.close") == NULL))
+        receipt_find(f, "form.calls.close: must be there with form.calls.open, and with it alone");
     if (calls && json_array_size(receipt_at(r, "form.calls.tags")) == 0)
         receipt_find(f, "form.calls.tags: has no call");
     if (rule_flag(r, "output.ignore_end"))

@@ -55,6 +55,10 @@ static bool record_calls(ask *a, const tern_grammar_tags *all, refusal *r) {
         json_pack("{s:s, s:s, s:b, s:b, s:b, s:o}", "trigger", all->trigger, "separator",
                   all->separator != NULL ? all->separator : "", "free_text", all->free_text,
                   "required", all->required, "single", all->single, "tags", tags);
+    if (all->open != NULL) {
+        (void)json_object_set_new(calls, "open", json_string(all->open));
+        (void)json_object_set_new(calls, "close", json_string(all->close));
+    }
     json_t *record = json_pack("{s:s, s:o}", "kind", "calls", "calls", calls);
     return keep_record(a, record, json_remember(before), "tools", r);
 }
@@ -132,10 +136,13 @@ static bool fill_tag(const tool *t, const call_words *words, tag_texts *own, ter
 
 static bool compile_tags(ask *a, const ask_rules *rules, const tern_grammar_tag *tags, refusal *r) {
     const toolset *set = &a->tools;
+    const call_words *words = call_words_of(set->style);
     const tern_grammar_tags all = {.tags = tags,
                                    .n_tags = set->n,
-                                   .trigger = call_words_of(set->style)->trigger,
-                                   .separator = set->style == CALL_TAGGED ? "\n" : NULL,
+                                   .trigger = words->trigger,
+                                   .separator = words->separator,
+                                   .open = words->open,
+                                   .close = words->shut,
                                    .free_text = !set->required,
                                    .required = set->required,
                                    .single = set->single};

@@ -11,11 +11,39 @@ enum { MOST_BLANKS = 256 }; /* that are held back before what may be a call */
 enum { TEXT, HEAD, ARGUMENTS, TAIL };
 
 const call_words *call_words_of(call_style style) {
-    static const call_words words[] = {
-        [CALL_TAGGED] = {"<tool_call>", "<tool_call>\n{\"name\": \"",
-                         "\", \"arguments\": ", "}\n</tool_call>", "</tool_call>", "arguments"},
-        [CALL_BARE] = {"{\"name\": \"", "{\"name\": \"", "\", \"parameters\": ", "}", "}",
-                       "parameters"},
+    static const call_words words[CALL_STYLES] = {
+        [CALL_TAGGED] = {.trigger = "<tool_call>",
+                         .begin = "<tool_call>\n{\"name\": \"",
+                         .middle = "\", \"arguments\": ",
+                         .end = "}\n</tool_call>",
+                         .separator = "\n",
+                         .close = "</tool_call>",
+                         .arguments = "arguments",
+                         .head = "{n:t,a:{"},
+        [CALL_BARE] = {.trigger = "{\"name\": \"",
+                       .begin = "{\"name\": \"",
+                       .middle = "\", \"parameters\": ",
+                       .end = "}",
+                       .close = "}",
+                       .arguments = "parameters",
+                       .head = "t,a:{"},
+        [CALL_LISTED] = {.trigger = "[TOOL_CALLS]",
+                         .begin = "[TOOL_CALLS][{\"name\": \"",
+                         .middle = "\", \"arguments\": ",
+                         .end = "}",
+                         .open = "[",
+                         .shut = "]",
+                         .separator = ", ",
+                         .close = "]",
+                         .arguments = "arguments",
+                         .head = "[{n:t,a:{"},
+        [CALL_NAMED] = {.trigger = "[TOOL_CALLS]",
+                        .begin = "[TOOL_CALLS]",
+                        .middle = "[ARGS]",
+                        .end = "",
+                        .close = "",
+                        .arguments = "",
+                        .head = "N[ARGS]{"},
     };
     return &words[style];
 }
@@ -57,8 +85,8 @@ static size_t count_certain(const call_reader *r, size_t n) {
 /* What follows the trigger. All that is held from here on is shown as text if it is no call. */
 static void begin_head(call_reader *r) {
     r->state = HEAD;
-    r->step = r->style == CALL_BARE ? 3 : 0;
-    r->in_string = r->style == CALL_BARE;
+    r->step = 0;
+    r->in_string = r->style == CALL_BARE || r->style == CALL_NAMED;
     r->name_size = 0;
 }
 
@@ -74,9 +102,10 @@ static void take_text(call_reader *r, const call_sink *s, const tern_stops *trig
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* What a head consists of, blanks between them aside: the characters themselves, and a member's
- * name, the tool's name, the other member's name. */
-static const char head[] = "{n:t,a:{";
+/* What the head has next. */
+static char part_of(const call_reader *r) {
+    return call_words_of(r->style)->head[r->step];
+}
 
 /* It was no call. */
 static void give_up(call_reader *r, const call_sink *s) {
@@ -84,9 +113,15 @@ static void give_up(call_reader *r, const call_sink *s) {
     release(r, s, r->held.size);
 }
 
+/* One more byte of the tool's name; false where a name has none such. */
+static bool take_name(call_reader *r, char c) {
+    r->name[r->name_size] = c;
+    return c != '\\' && (unsigned char)c >= ' ' && ++r->name_size < CALL_NAME_BYTES;
+}
+
 /* Begins a string of the head, or goes on in it; false where it is not what it must be. */
 static bool take_word(call_reader *r, char c) {
-    const char part = head[r->step];
+    const char part = part_of(r);
     if (!r->in_string) {
         r->in_string = c == '"';
         r->word = part == 'n' ? "name" : call_words_of(r->style)->arguments;
@@ -100,12 +135,18 @@ static bool take_word(call_reader *r, char c) {
     }
     if (part != 't')
         return *r->word++ == c;
-    r->name[r->name_size] = c;
-    return c != '\\' && (unsigned char)c >= ' ' && ++r->name_size < CALL_NAME_BYTES;
+    return take_name(r, c);
 }
 
 static bool take_part(call_reader *r, char c) {
-    const char part = head[r->step];
+    const char part = part_of(r);
+    if (part == 'N' && c != '[')
+        return take_name(r, c);
+    if (part == 'N') {
+        r->in_string = false;
+        r->step += 2;
+        return r->name_size > 0;
+    }
     if (r->in_string || part == 'n' || part == 't' || part == 'a')
         return take_word(r, c);
     r->step += part == c;
@@ -118,7 +159,7 @@ static void take_head(call_reader *r, const call_sink *s, char c) {
         return;
     if (!take_part(r, c) || r->held.size >= CALL_HEAD_BYTES) {
         give_up(r, s);
-    } else if (head[r->step] == '\0') {
+    } else if (part_of(r) == '\0') {
         r->name[r->name_size] = '\0';
         r->state = ARGUMENTS;
         r->depth = 1;
@@ -144,8 +185,28 @@ static bool ends_arguments(call_reader *r, char c) {
     return r->depth == 0;
 }
 
+/* After a call of a list: another one begins with its brace, or the list ends. Texts of other
+ * members of the call are passed over. */
+static void take_list(call_reader *r, char c) {
+    if (r->escaped || r->in_string) {
+        r->in_string = r->escaped || c != '"';
+        r->escaped = !r->escaped && c == '\\';
+    } else if (c == '{') {
+        begin_head(r);
+        r->step = 2;
+        text_add(&r->held, &c, 1);
+    } else {
+        r->in_string = c == '"';
+        r->state = c == ']' ? TEXT : TAIL;
+    }
+}
+
 static void take_tail(call_reader *r, char c) {
     const char *end = call_words_of(r->style)->close;
+    if (r->style == CALL_LISTED) {
+        take_list(r, c);
+        return;
+    }
     r->matched = end[r->matched] == c ? r->matched + 1 : end[0] == c;
     r->state = end[r->matched] == '\0' ? TEXT : TAIL;
 }
@@ -159,7 +220,7 @@ static size_t take_arguments(call_reader *r, const call_sink *s, const char *byt
     s->arguments(s->user, bytes, n);
     if (ended) {
         s->end(s->user);
-        r->state = TAIL;
+        r->state = call_words_of(r->style)->close[0] != '\0' ? TAIL : TEXT;
         r->matched = 0;
     }
     return n;

@@ -14,15 +14,26 @@ typedef enum call_style {
     CALL_NONE,
     CALL_TAGGED, /* <tool_call>{"name": ..., "arguments": {...}}</tool_call>, after some text;
                     several may follow each other: ChatML and Hermes */
-    CALL_BARE    /* {"name": ..., "parameters": {...}}: Llama 3.1 */
+    CALL_BARE,   /* {"name": ..., "parameters": {...}}: Llama 3.1 */
+    CALL_LISTED, /* [TOOL_CALLS][{"name": ..., "arguments": {...}}, ...], after some text: Mistral.
+                    Other members may follow in a call */
+    CALL_NAMED   /* [TOOL_CALLS]NAME[ARGS]{...}, after some text; several may follow each other:
+                    later ones of Mistral */
 } call_style;
+
+enum { CALL_STYLES = CALL_NAMED + 1 };
 
 /* A call as it is written: before the tool's name, between it and the arguments, after these. */
 typedef struct call_words {
     const char *trigger; /* with which it begins, and which no other text has */
     const char *begin, *middle, *end;
-    const char *close;     /* the last part of `end`: text may follow */
-    const char *arguments; /* the name of the member with the arguments */
+    const char *open, *shut; /* around all calls, which then are one list; else NULL */
+    const char *separator;   /* between two calls; NULL: text may stand there */
+    const char *close;       /* the last part of `end`: text may follow */
+    const char *arguments;   /* the name of the member with the arguments */
+    const char *head; /* what a call consists of up to its arguments, blanks aside: characters
+                         that stand for themselves; n, t, a: the texts "name", the tool's name,
+                         `arguments`; N: the tool's name without quotes, up to a [ */
 } call_words;
 
 const call_words *call_words_of(call_style style); /* not CALL_NONE */

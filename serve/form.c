@@ -87,7 +87,11 @@ void form_note_token(job *j, size_t i, const tern_event *e) {
 
 void form_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k) {
     const char *unique = j->id + strcspn(j->id, "_-") + 1;
-    text_print(t, "\"%s_%s%02zx%02zx\"", words, unique, i, k);
+    const call_style style = j->ask.tools.style;
+    if (style == CALL_LISTED || style == CALL_NAMED) /* Mistral's templates want nine letters */
+        text_print(t, "\"%s%02zx%02zx\"", unique + strlen(unique) - 5, i, k);
+    else
+        text_print(t, "\"%s_%s%02zx%02zx\"", words, unique, i, k);
 }
 
 bool form_part_at(const choice *c, size_t n, form_part *part) {

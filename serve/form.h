@@ -57,7 +57,8 @@ void form_write_tern(job *j, size_t first, size_t n);
  * token with text is told without the blank that its text lacks, and so are the likeliest there. */
 void form_note_token(job *j, size_t i, const tern_event *e);
 
-/* Call k of a choice: an id like none before it, which begins with these words. */
+/* Call k of a choice: an id like none before it, which begins with these words; where the chat
+ * template may want that, nine letters and digits. */
 void form_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k);
 
 /* A text or a call of a choice, in the order of the answer. */

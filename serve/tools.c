@@ -292,8 +292,10 @@ static bool has_call(call_style style, const char *bytes, size_t size) {
 static call_style style_of(const char *bytes, size_t size) {
     if (memmem(bytes, size, PROBE_WORDS, sizeof PROBE_WORDS - 1) == NULL)
         return CALL_NONE;
-    if (has_call(CALL_TAGGED, bytes, size))
-        return CALL_TAGGED;
+    static const call_style marked[] = {CALL_TAGGED, CALL_LISTED, CALL_NAMED};
+    for (size_t i = 0; i < sizeof marked / sizeof *marked; i++)
+        if (has_call(marked[i], bytes, size))
+            return marked[i];
     for (size_t i = 0; i < size; i++)
         if (bytes[i] == '{' && has_call(CALL_BARE, bytes + i, size - i))
             return CALL_BARE;

@@ -42,7 +42,7 @@ typedef struct toolset {
 bool tools_read(toolset *set, tools_form form, const json_t *body, call_style style, refusal *r);
 void tools_free(toolset *set);
 
-/* How the template of a tokenizer writes calls: that of both styles in which a call is found again
+/* How the template of a tokenizer writes calls: the first style in which a call is found again
  * in what it makes of one. CALL_NONE too where it does not tell the model of tools. */
 call_style tools_find_style(const tern_tokenizer *t);
 

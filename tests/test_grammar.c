@@ -240,6 +240,48 @@ static tern_grammar *tagged(bool free_text, bool required, bool single) {
     return g;
 }
 
+static tern_grammar *listed(bool free_text, bool single) {
+    static const char numbers[] = "{\"type\": \"integer\"}";
+    static const tern_grammar_tag tags[] = {{"<t>[f", "!", numbers, sizeof numbers - 1, "f"},
+                                            {"<t>[g", "?", numbers, sizeof numbers - 1, "g"}};
+    const tern_grammar_tags t = {.tags = tags,
+                                 .n_tags = 2,
+                                 .trigger = "<t>",
+                                 .separator = ", ",
+                                 .open = "[",
+                                 .close = "]",
+                                 .free_text = free_text,
+                                 .required = true,
+                                 .single = single};
+    tern_grammar *g = NULL;
+    tern_error err = {0};
+    check_case("free %d, single %d", free_text, single);
+    if (tern_grammar_from_tags(grammar_tokens, &t, &g, &err) != TERN_OK)
+        check_fail("%s", err.message);
+    return g;
+}
+
+/* One list, after which no other one follows. */
+static void test_lists_of_tags(void **state) {
+    (void)state;
+    for (int free_text = 0; free_text < 2; free_text++) {
+        tern_grammar *g = listed(free_text, false);
+        expect_whole(g, "<t>[f1!]");
+        expect_whole(g, "<t>[f1!, g22?, f3!]");
+        expect_wrong(g, "<t>[f1!<");
+        expect_wrong(g, "<t>[f1!,g");
+        expect_wrong(g, "<t>[]");
+        expect_wrong(g, "<t>f1");
+        expect_wrong(g, "<t>[f1!]<t>");
+        (free_text ? expect_whole : expect_wrong)(g, "a<t>[g1?] b");
+        tern_grammar_free(&g);
+        g = listed(free_text, true);
+        expect_whole(g, "<t>[f1!]");
+        expect_wrong(g, "<t>[f1!,");
+        tern_grammar_free(&g);
+    }
+}
+
 static void test_tags(void **state) {
     (void)state;
     tern_grammar *g = tagged(true, false, false);
@@ -277,7 +319,7 @@ int main(void) {
         cmocka_unit_test(test_counts),     cmocka_unit_test(test_refused_grammars),
         cmocka_unit_test(test_masks),      cmocka_unit_test(test_masks_of_counts),
         cmocka_unit_test(test_plain_text), cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_tags),       cmocka_unit_test(test_lists_of_tags),
     };
     return cmocka_run_group_tests(tests, grammar_case_begin, grammar_case_end);
 }

@@ -13,6 +13,7 @@ typedef struct sample {
 } sample;
 
 #define TAGGED(x) "<tool_call>" x "</tool_call>"
+#define LISTED(x) "[TOOL_CALLS][" x "]"
 
 static const sample samples[] = {
     {"no call", CALL_TAGGED, "It is <b>4</b>.\n", "It is <b>4</b>.\n"},
@@ -56,6 +57,27 @@ static const sample samples[] = {
     {"bare with the other member", CALL_BARE, "{\"name\": \"f\", \"arguments\": {}}",
      "{\"name\": \"f\", \"arguments\": {}}"},
     {"blanks alone", CALL_BARE, " \n", " \n"},
+    {"listed", CALL_LISTED, LISTED("{\"name\": \"f\", \"arguments\": {\"a\": [1]}}"),
+     "(f{\"a\": [1]})"},
+    {"two listed after text", CALL_LISTED,
+     "Look: " LISTED("{\"name\":\"f\",\"arguments\":{}}, {\"name\":\"g\",\"arguments\":{}}"),
+     "Look:(f{})(g{})"},
+    {"listed with other members", CALL_LISTED,
+     "[TOOL_CALLS] [{\"name\":\"f\",\"arguments\":{}, \"id\": \"a]\\\"{]\"}, "
+     "{\"name\":\"g\",\"arguments\":{\"x\":\"]\"}}] Done.",
+     "(f{})(g{\"x\":\"]\"}) Done."},
+    {"listed, cut", CALL_LISTED, "[TOOL_CALLS][{\"name\":\"f\",\"arguments\":{}}, {\"na", "(f{})"},
+    {"a list of something else", CALL_LISTED, "[TOOL_CALLS][1]", "[TOOL_CALLS][1]"},
+    {"an object in place of a list", CALL_LISTED, "[TOOL_CALLS]{\"name\":\"f\"",
+     "[TOOL_CALLS]{\"name\":\"f\""},
+    {"named", CALL_NAMED, "[TOOL_CALLS]f-1[ARGS]{\"a\": \"[ARGS]}\"}", "(f-1{\"a\": \"[ARGS]}\"})"},
+    {"two named after text", CALL_NAMED, "Hm.\n[TOOL_CALLS]f[ARGS] {}[TOOL_CALLS]g[ARGS]{}",
+     "Hm.(f{})(g{})"},
+    {"text after a named one", CALL_NAMED, "[TOOL_CALLS]f[ARGS]{} So [it] is.",
+     "(f{}) So [it] is."},
+    {"named without arguments", CALL_NAMED, "[TOOL_CALLS]f[CALL_ID]x", "[TOOL_CALLS]f[CALL_ID]x"},
+    {"named without a name", CALL_NAMED, "[TOOL_CALLS][ARGS]{}", "[TOOL_CALLS][ARGS]{}"},
+    {"named in two lines", CALL_NAMED, "[TOOL_CALLS]f\n[ARGS]{}", "[TOOL_CALLS]f\n[ARGS]{}"},
 };
 
 static void add_text(void *user, const char *bytes, size_t size) {
@@ -105,8 +127,10 @@ static void test_samples(void **state) {
 /* Texts made of what matters: nothing is lost of those without a call, however they are split. */
 static void test_random_texts(void **state) {
     static const char *const parts[] = {
-        "<tool_call>", "<tool", "_call>",         "{", "\"name\":", "\"f\"", ",",           "<",
-        " ",           "\n",    "\"arguments\":", "}", "\\\"",      "é",     "</tool_call>"};
+        "<tool_call>",    "<tool", "_call>", "{",      "\"name\":",
+        "\"f\"",          ",",     "<",      " ",      "\n",
+        "\"arguments\":", "}",     "\\\"",   "é",      "</tool_call>",
+        "[TOOL_CALLS]",   "[",     "]",      "[ARGS]", "f"};
     check_rng rng = {2};
     (void)state;
     for (int k = 0; k < 3000; k++) {
@@ -116,7 +140,7 @@ static void test_random_texts(void **state) {
         for (uint32_t n = check_below(&rng, 20); n > 0; n--)
             text_print(&whole, "%s", parts[check_below(&rng, sizeof parts / sizeof *parts)]);
         const call_sink sink = {&found, add_text, add_name, add_text, add_end};
-        call_reader r = {.style = 1 + check_below(&rng, 2)};
+        call_reader r = {.style = 1 + check_below(&rng, CALL_STYLES - 1)};
         call_reader_take(&r, &sink, whole.bytes, whole.size);
         call_reader_finish(&r, &sink);
         call_reader_free(&r);
@@ -133,10 +157,13 @@ static void test_bounds(void **state) {
     text found = {0};
     const call_sink sink = {&found, add_text, add_name, add_text, add_end};
     (void)state;
-    for (int style = CALL_TAGGED; style <= CALL_BARE; style++) {
+    static const char *const heads[CALL_STYLES] = {[CALL_TAGGED] = "<tool_call>{\"name\":\"",
+                                                   [CALL_BARE] = "{\"name\": \"",
+                                                   [CALL_LISTED] = "[TOOL_CALLS][{\"name\":\"",
+                                                   [CALL_NAMED] = "[TOOL_CALLS]"};
+    for (int style = CALL_TAGGED; style < CALL_STYLES; style++) {
         call_reader blank = {.style = style}, named = {.style = style};
-        const char *head = style == CALL_BARE ? "{\"name\": \"" : "<tool_call>{\"name\":\"";
-        call_reader_take(&named, &sink, head, strlen(head));
+        call_reader_take(&named, &sink, heads[style], strlen(heads[style]));
         for (int i = 0; i < 5000; i++) {
             call_reader_take(&blank, &sink, "\n", 1);
             call_reader_take(&named, &sink, "x", 1);
@@ -145,7 +172,7 @@ static void test_bounds(void **state) {
         call_reader_free(&blank);
         call_reader_free(&named);
     }
-    assert_true(found.size > 4 * (5000 - 2 * CALL_HEAD_BYTES));
+    assert_true(found.size > 8 * (5000 - 2 * CALL_HEAD_BYTES));
     text_free(&found);
 }
 

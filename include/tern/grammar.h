@@ -90,6 +90,10 @@ typedef struct tern_grammar_tags {
     bool free_text;        /* any bytes but the trigger may stand before, between and after tags */
     bool required;         /* at least one tag */
     bool single;           /* at most one */
+    const char *open;      /* NULL: each tag stands by itself. Else they stand in a list: trigger,
+                              open, tags with the separator between them, close; then every `begin`
+                              begins with trigger and open, which later tags leave out */
+    const char *close;     /* not NULL where open is not */
     tern_schema_params schema;
 } tern_grammar_tags;
 

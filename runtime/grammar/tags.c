@@ -35,10 +35,19 @@ static size_t after_byte(const tagged *t, size_t n, uint8_t byte) {
     return kept;
 }
 
+static const char *separator_of(const tern_grammar_tags *tags) {
+    return tags->separator != NULL ? tags->separator : "";
+}
+
+/* Tags after the first one. */
+static int32_t most_more(const tern_grammar_tags *tags) {
+    return tags->single ? 0 : TERN_EXPR_UNLIMITED;
+}
+
 static uint32_t after_trigger(tagged *t, stage s) {
     if (s == AFTER)
         return TERN_EXPR_NEVER;
-    const stage next = t->tags->single ? AFTER : BETWEEN;
+    const stage next = t->tags->single || t->tags->open != NULL ? AFTER : BETWEEN;
     return tern_expr_pair(t->x, tern_expr_rule_use(t->x, t->calls),
                           tern_expr_rule_use(t->x, t->text[next][0]));
 }
@@ -81,6 +90,22 @@ static uint32_t any_tag(tagged *t, size_t from) {
     return tern_expr_end_choice(&choice);
 }
 
+/* What follows the trigger: a tag, or a list of them from its opening on. */
+static uint32_t after_begin(tagged *t) {
+    const tern_grammar_tags *tags = t->tags;
+    tern_exprs *x = t->x;
+    if (tags->open == NULL)
+        return any_tag(t, t->size);
+    const uint32_t item = tern_expr_rule_new(x, "tags of a list", strlen("tags of a list"));
+    tern_expr_rule_define(x, item, any_tag(t, t->size + strlen(tags->open)));
+    const uint32_t one = tern_expr_rule_use(x, item);
+    const uint32_t more = tern_expr_pair(x, tern_expr_word(x, separator_of(tags)), one);
+    const uint32_t parts[] = {tern_expr_word(x, tags->open), one,
+                              tern_expr_repeat(x, more, 0, most_more(tags)),
+                              tern_expr_word(x, tags->close)};
+    return tern_expr_sequence(x, parts, 4);
+}
+
 static uint32_t with_text(tagged *t) {
     tern_exprs *x = t->x;
     for (stage s = BEFORE; s < N_STAGES; s++)
@@ -89,24 +114,29 @@ static uint32_t with_text(tagged *t) {
     for (stage s = BEFORE; s < N_STAGES && x->status == TERN_OK; s++)
         for (size_t n = 0; n < t->size && x->status == TERN_OK; n++)
             define_text(t, s, n);
-    tern_expr_rule_define(x, t->calls, any_tag(t, t->size));
+    tern_expr_rule_define(x, t->calls, after_begin(t));
     return x->status == TERN_OK ? tern_expr_rule_use(x, t->text[BEFORE][0]) : TERN_EXPR_NEVER;
 }
 
 static uint32_t without_text(tagged *t) {
+    const tern_grammar_tags *tags = t->tags;
     tern_exprs *x = t->x;
-    const char *separator = t->tags->separator != NULL ? t->tags->separator : "";
-    tern_expr_rule_define(x, t->calls, any_tag(t, 0));
-    const uint32_t one = tern_expr_rule_use(x, t->calls);
-    const uint32_t more = tern_expr_pair(x, tern_expr_word(x, separator), one);
-    const uint32_t most = t->tags->single ? 0 : (uint32_t)TERN_EXPR_UNLIMITED;
-    const uint32_t all = tern_expr_pair(x, one, tern_expr_repeat(x, more, 0, (int32_t)most));
-    return t->tags->required ? all : tern_expr_optional(x, all);
+    tern_expr_rule_define(x, t->calls, tags->open == NULL ? any_tag(t, 0) : after_begin(t));
+    uint32_t all = tern_expr_rule_use(x, t->calls);
+    if (tags->open == NULL) {
+        const uint32_t more = tern_expr_pair(x, tern_expr_word(x, separator_of(tags)), all);
+        all = tern_expr_pair(x, all, tern_expr_repeat(x, more, 0, most_more(tags)));
+    } else {
+        all = tern_expr_pair(x, tern_expr_word(x, t->trigger), all);
+    }
+    return tags->required ? all : tern_expr_optional(x, all);
 }
 
 static tern_status check(const tern_grammar_tags *tags, tern_error *err) {
     if (tags == NULL || tags->tags == NULL || tags->n_tags == 0 || tags->trigger == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_grammar_from_tags: no tags, or no trigger");
+    if ((tags->open == NULL) != (tags->close == NULL))
+        return tern_fail(err, TERN_ERR_NULL, "tern_grammar_from_tags: a list has both ends");
     const size_t size = strlen(tags->trigger);
     if (size == 0 || size > MOST_TRIGGER || tags->n_tags > MOST_TAGS)
         return tern_fail(err, TERN_ERR_ARG,
@@ -120,6 +150,9 @@ static tern_status check(const tern_grammar_tags *tags, tern_error *err) {
         if (strncmp(tag->begin, tags->trigger, size) != 0)
             return tern_fail(err, TERN_ERR_ARG, "tag %zu does not begin with the trigger %s", i,
                              tags->trigger);
+        if (tags->open != NULL && strncmp(tag->begin + size, tags->open, strlen(tags->open)) != 0)
+            return tern_fail(err, TERN_ERR_ARG, "tag %zu does not begin with %s%s", i,
+                             tags->trigger, tags->open);
     }
     return TERN_OK;
 }

@@ -157,13 +157,23 @@ static bool set_text(tern_tpl *x, value *message, const char *name, const char *
     return text == NULL || tern_tpl_set_word(x, message, name, text_value(x, span_of(text), mark));
 }
 
+/* A template may make a control token of a role, as in '<|' + role + '|>'. So roles that templates
+ * know are words of theirs; any other text stays one of the caller. */
+static uint8_t mark_of_role(const char *role) {
+    static const char *const known[] = {"system", "developer", "user", "assistant", "tool"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(role, known[i]) == 0)
+            return TERN_MARK_TEMPLATE;
+    return TERN_MARK_VARIABLES;
+}
+
 static value *message_value(tern_tpl *x, const tern_conversation *c, size_t i, tern_tpl_way way,
                             tern_tpl_calls *had) {
     const tern_chat_message *m = &c->messages[i];
     const char *content = m->content == NULL && way.contents ? "" : m->content;
     const uint8_t mark = tern_mark_of_message(i);
     value *message = tern_tpl_dict_new(x, TERN_TPL_DICT);
-    if (message == NULL || !set_text(x, message, "role", m->role, TERN_MARK_VARIABLES) ||
+    if (message == NULL || !set_text(x, message, "role", m->role, mark_of_role(m->role)) ||
         !set_text(x, message, "content", content, mark) ||
         !set_text(x, message, "name", m->name, TERN_MARK_VARIABLES))
         return NULL;

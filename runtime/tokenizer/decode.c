@@ -5,14 +5,26 @@
 #include "base/utf8.h"
 #include "runtime/tokenizer/internal.h"
 
+/* Marks with which a model writes calls of tools: control tokens that stand for their texts. */
+static bool is_spoken(tern_span piece) {
+    static const char *const texts[] = {"[TOOL_CALLS]", "[ARGS]"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (piece.size == strlen(texts[i]) && memcmp(piece.data, texts[i], piece.size) == 0)
+            return true;
+    return false;
+}
+
 /* Tokens that stand for nothing in a text: marks for the model, and ids that are not used. */
-static bool is_silent(tern_token_type type) {
+static bool is_silent(const tern_tokenizer *t, int32_t id) {
+    const tern_token_type type = t->types[id];
+    if (type == TERN_TOKEN_CONTROL && is_spoken(t->pieces[id]))
+        return false;
     return type == TERN_TOKEN_CONTROL || type == TERN_TOKEN_UNKNOWN || type == TERN_TOKEN_UNUSED;
 }
 
 const char *tern_token_bytes(const tern_tokenizer *t, int32_t id, bool special, size_t *size) {
     *size = 0;
-    if (id < 0 || (size_t)id >= t->n_tokens || (!special && is_silent(t->types[id])))
+    if (id < 0 || (size_t)id >= t->n_tokens || (!special && is_silent(t, id)))
         return "";
     *size = t->pieces[id].size;
     return t->pieces[id].data;

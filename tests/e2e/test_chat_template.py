@@ -10,6 +10,7 @@ from pathlib import Path
 
 import common
 import gguf_edit
+import tool_model
 from common import tern, tern_json
 
 USER = {"role": "user", "content": "What is 2+2?"}
@@ -50,6 +51,16 @@ class ChatTemplate(common.TernTest):
                 own, built = (self.shown(talk, "-m", path, "--chat-template", n) for n in ("auto", name))
                 self.assertEqual((own["tokens"], own["text"]), (built["tokens"], built["text"]))
                 self.assertEqual((own["chat_format"], built["chat_format"]), ("template", name))
+
+    def test_control_tokens_made_of_roles(self):
+        """'<|' + role + '|>' is a control token for a role that templates know, and for no other one."""
+        template = "{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}{% endfor %}"
+        for role, n in (("user", 1), ("robot", 0)):
+            with tempfile.TemporaryDirectory() as folder:
+                path, mark = Path(folder) / "roles.gguf", f"<|{role}|>"
+                token, _ = tool_model.write(path, template, (mark, 3))
+                said = self.shown([{"role": role, "content": mark}], "-m", path)
+                self.assertEqual((said["text"].count(mark), said["tokens"].count(token)), (2, n), said)
 
     def test_tools_and_variables(self):
         template = "{{ tools | tojson }}{% for m in messages %}{{ m.role }}:{{ m.content or m.tool_calls[0].function.arguments.n }};{% endfor %}{{ more }}"

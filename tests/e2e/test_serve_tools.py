@@ -50,13 +50,15 @@ def result(id="c1", content="Rain."):
 
 class ToolTest(Served):
     template = tool_model.TAGGED
+    token = (tool_model.TOKEN, 4)
+    call_id = "call_[0-9a-f]{28}"
 
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         path = Path(folder.name) / "tools.gguf"
-        cls.model, (cls.begin, cls.end) = path, tool_model.write(path, cls.template)
+        cls.model, (cls.begin, cls.end) = path, tool_model.write(path, cls.template, cls.token)
         cls.server = Server("-m", path, *cls.options)
         cls.addClassCleanup(cls.server.stop)
 
@@ -81,7 +83,8 @@ class ToolTest(Served):
         calls = choice["message"]["tool_calls"]
         self.assertEqual(choice["finish_reason"], "tool_calls")
         for one in calls:
-            self.assertEqual((one["type"], one["id"][:5]), ("function", "call_"))
+            self.assertEqual(one["type"], "function")
+            self.assertRegex(one["id"], f"^{self.call_id}$")
             self.check_call(one["function"]["name"], one["function"]["arguments"])
         self.assertEqual(len({one["id"] for one in calls}), len(calls))
         if names is not None:
@@ -340,6 +343,71 @@ class Bare(ToolTest):
         first = self.choice(tool_choice="required")["message"]
         talk = USER + [first, result(first["tool_calls"][0]["id"])]
         self.assertIn('"parameters": {', self.server.post("/apply-template", messages=talk).json()["prompt"])
+
+
+class Listed(ToolTest):
+    """Mistral's: all calls in one list after a mark, which is a control token."""
+
+    template = tool_model.LISTED
+    token = ("[TOOL_CALLS]", 3)
+    call_id = "[0-9a-f]{9}"
+    written = '[TOOL_CALLS][{{"name": "{name}", "arguments": {arguments}, "id": "{id}"}}]'
+
+    def test_required_and_streamed(self):
+        for seed in range(3):
+            fields = {"tool_choice": "required", "temperature": 1.5, "seed": seed, "max_tokens": 400}
+            choice = self.choice(**fields)
+            self.check(choice)
+            found = joined(self.chat(**fields, stream=True).events())[0]
+            self.assertEqual((shape(found["calls"]), found["content"]), (shape(choice["message"]["tool_calls"]), None))
+
+    def test_auto(self):
+        """The control token begins a call, also where free text may stand; in free text it is none."""
+        self.check(self.choice(parallel_tool_calls=False, max_tokens=400, **self.biased()))
+        text = self.choice(logit_bias={str(self.begin): -100})
+        self.assertNotIn("tool_calls", text["message"])
+
+    def test_several_at_once(self):
+        """Lists of different numbers of calls."""
+        numbers = set()
+        for seed in range(8):
+            reply = self.choice(tool_choice="required", temperature=1.9, seed=seed, max_tokens=600)
+            if reply["finish_reason"] == "tool_calls":
+                numbers.add(len(self.check(reply)))
+        self.assertGreater(len(numbers), 1)
+
+    def test_the_loop(self):
+        first = self.choice(tool_choice="required", parallel_tool_calls=False, max_tokens=400)["message"]
+        (one,) = first["tool_calls"]
+        talk = USER + [first, result(one["id"], "It rains.")]
+        prompt = self.server.post("/apply-template", messages=talk, tools=TOOLS).json()["prompt"]
+        name, arguments = one["function"]["name"], json.dumps(json.loads(one["function"]["arguments"]))
+        self.assertIn(self.written.format(name=name, arguments=arguments, id=one["id"]), prompt)
+        self.assertEqual(self.chat(talk, max_tokens=5).status, 200)
+        self.refused(self.chat(USER + [first, result("123456789")], max_tokens=5), 400, "messages")
+
+    def test_a_receipt(self):
+        receipt = self.chat(tool_choice="required", max_tokens=400, receipt=True, **WARM).json()["tern"]["receipt"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "receipt.json"
+            path.write_text(json.dumps(receipt))
+            result = common.tern("verify", path, "--replay", "-m", self.model)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+
+
+class Named(Listed):
+    """Mistral's later form."""
+
+    template = tool_model.NAMED
+    written = "[TOOL_CALLS]{name}[ARGS]{arguments}"
+
+    def test_several_at_once(self):
+        """The end is never picked, so that calls follow each other up to the limit."""
+        choice = self.choice(tool_choice="required", **self.biased(0, -100))
+        *whole, _ = choice["message"]["tool_calls"]
+        self.assertGreater(len(whole), 1)
+        for one in whole:
+            self.check_call(one["function"]["name"], one["function"]["arguments"])
 
 
 class Strict(ToolTest):

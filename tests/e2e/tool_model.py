@@ -19,25 +19,33 @@ TAGGED = HEAD + """<tool_call>
 {"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
 </tool_call>""" + TAIL
 BARE = HEAD + """{"name": "{{ c.function.name }}", "parameters": {{ c.function.arguments | tojson }}}""" + TAIL
+IDS = """{% if c.id | length != 9 %}{{ raise_exception('ids have nine letters') }}{% endif %}"""
+LISTED = (
+    HEAD.replace("{% for c in m.tool_calls or [] %}", "{% if m.tool_calls %}[TOOL_CALLS][{% endif %}{% for c in m.tool_calls or [] %}")
+    + IDS
+    + """{{ (c.function | tojson)[:-1] }}, "id": "{{ c.id }}"}{{ ', ' if not loop.last else ']' }}"""
+    + TAIL
+)
+NAMED = HEAD + """[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}""" + TAIL
 STRICT = TAGGED.replace("m.content or ''", "m.content.split('</think>')[-1]")
 OTHER = HEAD + """[CALL]{{ c.function.name }}({{ c.function.arguments | tojson }})""" + TAIL
 
 
-def _take_token(file):
+def _take_token(file, text, kind):
     """Gives the last token that no other one is made of another text; its id."""
     tokens, kinds, merges = file.texts("tokenizer.ggml.tokens"), file.numbers("tokenizer.ggml.token_type"), file.texts("tokenizer.ggml.merges")
     parts = {part for merge in merges for part in merge.split(" ")}
     found = max(i for i, token in enumerate(tokens) if kinds[i] == 1 and token not in parts and len(token) > 2)
     file["tokenizer.ggml.merges"] = gguf_edit.strings([m for m in merges if m.replace(" ", "") != tokens[found]])
-    tokens[found], kinds[found] = TOKEN, 4
+    tokens[found], kinds[found] = text, kind
     file["tokenizer.ggml.tokens"], file["tokenizer.ggml.token_type"] = gguf_edit.strings(tokens), gguf_edit.i32s(kinds)
     return found
 
 
-def write(path, template):
+def write(path, template, token=(TOKEN, 4)):
     """Writes the model; the ids of the token that begins a call, and of the one that ends a text."""
     file = gguf_edit.read(common.small_model())
-    begin, end = _take_token(file), struct.unpack("<I", file["tokenizer.ggml.eos_token_id"][1])[0]
+    begin, end = _take_token(file, *token), struct.unpack("<I", file["tokenizer.ggml.eos_token_id"][1])[0]
     file["bitnet-b1.58.context_length"] = gguf_edit.u32(2048)
     file["tokenizer.chat_template"] = gguf_edit.string(template)
     path.write_bytes(file.to_bytes())

@@ -54,6 +54,8 @@ static tern_status compile_calls(const json_t *calls, form_run *form, tern_error
                                    .n_tags = json_array_size(list),
                                    .trigger = rule_text(calls, "trigger"),
                                    .separator = separator[0] != '\0' ? separator : NULL,
+                                   .open = json_string_value(json_object_get(calls, "open")),
+                                   .close = json_string_value(json_object_get(calls, "close")),
                                    .free_text = rule_flag(calls, "free_text"),
                                    .required = rule_flag(calls, "required"),
                                    .single = rule_flag(calls, "single")};
