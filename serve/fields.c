@@ -17,7 +17,7 @@ static bool read_number(const field_reading *in, const json_t *value, bool whole
     if (json_is_number(value) && *out >= in->at->low && *out <= in->at->high &&
         (!whole || *out == floor(*out)))
         return true;
-    return refuse(in->r, 400, in->at->name, "%s must be %s from %g to %g", in->at->name,
+    return refuse(in->r, 400, in->at->name, "%s must be %s from %.9g to %.9g", in->at->name,
                   whole ? "an integer" : "a number", in->at->low, in->at->high);
 }
 

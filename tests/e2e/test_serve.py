@@ -312,6 +312,7 @@ class Refusals(Served):
             with self.subTest(prompt=prompt):
                 self.refused(self.server.complete(prompt), 400, "prompt")
         self.refused(self.server.complete("x", max_tokens=0), 400, "max_tokens")
+        self.assertIn("from -1 to 100000000", self.refused(self.server.complete("x", max_tokens=1.5), 400, "max_tokens")["message"])
         self.refused(self.server.complete("x", echo=True, logprobs=1, stream=True, n=2), 400, "n")
         self.refused(self.server.complete("x", max_tokens=1, max_completion_tokens=2), 400, "max_tokens")
 
