@@ -261,7 +261,7 @@ static inline vh vh_splat2(const int16_t *p) {
 }
 
 /* Four sums in each quarter, of that quarter of a, b, c and d. */
-static inline vi quarter_sums(vi a, vi b, vi c, vi d) {
+static inline vi vi_quarter_sums(vi a, vi b, vi c, vi d) {
     const vi ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
     const vi cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
     return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
@@ -269,8 +269,8 @@ static inline vi quarter_sums(vi a, vi b, vi c, vi d) {
 
 static inline vi vi_sums(vi a, vi b, vi c, vi d, vi e, vi f, vi g, vi h, vi i, vi j, vi k, vi l,
                          vi m, vi n, vi o, vi p) {
-    const vi ad = quarter_sums(a, b, c, d), eh = quarter_sums(e, f, g, h);
-    const vi il = quarter_sums(i, j, k, l), mp = quarter_sums(m, n, o, p);
+    const vi ad = vi_quarter_sums(a, b, c, d), eh = vi_quarter_sums(e, f, g, h);
+    const vi il = vi_quarter_sums(i, j, k, l), mp = vi_quarter_sums(m, n, o, p);
     const vi ah =
         _mm512_add_epi32(_mm512_shuffle_i32x4(ad, eh, 0x44), _mm512_shuffle_i32x4(ad, eh, 0xee));
     const vi ip =

@@ -23,6 +23,11 @@ static inline vp vp_zero(void) {
     return (vp)_mm512_setzero_si512();
 }
 
+/* A sum that begins with x in each lane. */
+static inline vp vp_set1(int32_t x) {
+    return (vp)_mm512_set1_epi32(x);
+}
+
 static inline vp vp_mac(vp sum, vb codes, vb x) {
     return (vp)_mm512_dpbusd_epi32((__m512i)sum, codes, x);
 }
@@ -43,8 +48,12 @@ static inline vi vi_flush(vi sum, vp part) {
     return _mm512_add_epi32(sum, (__m512i)part);
 }
 
+static inline vb vb_unsigned(vb w) {
+    return _mm512_xor_si512(w, _mm512_set1_epi8(-128));
+}
+
 static inline vi vi_mac_ss(vi sum, vb w, vb x) {
-    return _mm512_dpbusd_epi32(sum, _mm512_xor_si512(w, _mm512_set1_epi8(-128)), x);
+    return _mm512_dpbusd_epi32(sum, vb_unsigned(w), x);
 }
 
 static inline vw vw_zero(void) {
