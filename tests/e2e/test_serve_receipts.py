@@ -3,6 +3,7 @@
 
 import copy
 import json
+import re
 import tempfile
 from pathlib import Path
 
@@ -141,6 +142,10 @@ class Receipts(Served):
 
 class SelfAudit(Served):
     options = ("--threads", 2, "--self-audit")
+
+    def test_matrices_are_in_memory_once(self):
+        shared = int(re.search(r"each, (\d+) bytes of matrices serve to repeat them, too", self.server.greeting[1])[1])
+        self.assertGreater(shared, 0)
 
     def test_answers_are_repeated_when_there_is_time(self):
         for fields in ({"prompt": "Once upon", "temperature": 1.2}, {"prompt": "Q: What is 2+2? A:"},

@@ -138,9 +138,15 @@ static void greet(const serving *s) {
     const char *address = server_address(s->server);
     const bool local = strncmp(address, "unix:", 5) == 0;
     out_print("serving %s at %s%s\n", s->name, address, local ? "" : "/v1");
-    out_print("%s, %" PRIu64 " answers at once, %" PRIu32 " positions each%s\n",
+    out_print("%s, %" PRIu64 " answers at once, %" PRIu32 " positions each%s",
               server_fingerprint(s->server), options_integer(s->o, OPT_PARALLEL),
               server_context(s->server), s->needs_key ? ", a key is needed" : "");
+    if (s->other != NULL) {
+        tern_model_info info;
+        tern_model_describe(s->other, &info);
+        out_print(", %" PRIu64 " bytes of matrices serve to repeat them, too", info.equal_bytes);
+    }
+    out_print("\n");
     out_flush();
 }
 

@@ -193,6 +193,7 @@ int loader_open_other(const options *o, const loaded *l, tern_model **out) {
     }
     params.isa = other_isa(l->model);
     params.tune = false;
+    params.share = l->model;
     return tern_model_open(l->info.path, &params, out, &err) == TERN_OK ? EXIT_DONE
                                                                         : complain_error(&err);
 }
