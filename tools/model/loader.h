@@ -38,8 +38,8 @@ int loader_open_session(const options *o, loaded *l);
 int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l);   /* in place of --ctx */
 int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* ... of --threads */
 
-/* The same model once more, with kernels of another instruction set where there is a weaker one, and
- * matrices where they are in memory already. The caller frees it. The exit status. */
+/* The same model once more, with kernels of another instruction set where there is a weaker one,
+ * and matrices where they are in memory already. The caller frees it. The exit status. */
 int loader_open_other(const options *o, const loaded *l, tern_model **out);
 
 /* An engine for an open model. What the options say of it; the caller adds sizes of its own. */
