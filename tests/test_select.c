@@ -187,13 +187,19 @@ static bool has_tiles(const processor *p, const pair *wanted) {
            wanted->op == TERN_OP_GEMM && wanted->format > TERN_FORMAT_BF16;
 }
 
+/* Bits of codes are taken apart by GFNI, which comes with the set of ternary products. */
+static bool takes_bits_apart(const pair *wanted) {
+    return wanted->op == TERN_OP_GEMV && wanted->format == TERN_FORMAT_Q1_0;
+}
+
 static void check_chosen(const processor *p, const pair *wanted) {
     const bool ternary = is_product(wanted->op) && wanted->format == TERN_FORMAT_I2_S;
     const bool block = pairs_of_codes(p, wanted) ||
                        (is_product(wanted->op) && wanted->format > TERN_FORMAT_BF16 && !ternary);
-    const char *without = built(for_pair(ternary ? p->ternary
-                                         : block ? p->block
-                                                 : p->other,
+    const bool strongest = ternary || takes_bits_apart(wanted);
+    const char *without = built(for_pair(strongest ? p->ternary
+                                         : block   ? p->block
+                                                   : p->other,
                                          wanted));
     const char *isa = has_tiles(p, wanted) ? "amx" : without;
     const tern_kernel_row *row = tern_kernel_select(p->features, wanted->op, wanted->format);

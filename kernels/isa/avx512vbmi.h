@@ -2,15 +2,20 @@
 #ifndef TERN_ISA_AVX512VBMI_H
 #define TERN_ISA_AVX512VBMI_H
 
-/* AVX-512 with VNNI and VBMI: vpermb and vpermi2b look up bytes in tables of 64 and 128. */
+/*
+ * AVX-512 with VNNI, VBMI and GFNI: vpermb and vpermi2b look up bytes in tables of 64 and 128,
+ * vgf2p8affineqb makes each bit of a byte of any of its bits.
+ */
 
 /* The verbs that this set replaces have another name in what it inherits. */
 #define vb_load vb_load_inherited
 #define vb_plane2 vb_plane2_inherited
+#define vb_bit2 vb_bit2_inherited
 #define vb_trit vb_trit_inherited
 #include "kernels/isa/avx512vnni.h"
 #undef vb_load
 #undef vb_plane2
+#undef vb_bit2
 #undef vb_trit
 
 /* Held in a register, since gcc 12 would load the codes anew for each of the four planes. */
@@ -18,6 +23,11 @@ static inline vb vb_load(const void *p) {
     vb codes = _mm512_loadu_si512(p);
     __asm__("" : "+v"(codes));
     return codes;
+}
+
+/* One instruction where shift and mask take two: bit 1 of each byte is bit i, the others are 0. */
+static inline vb vb_bit2(vb c, int i) {
+    return _mm512_gf2p8affine_epi64_epi8(c, _mm512_set1_epi64(INT64_C(1) << (48 + i)), 0);
 }
 
 /*
