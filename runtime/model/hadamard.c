@@ -370,6 +370,11 @@ static tern_status turn_input(const reader *r, uint32_t layer, tern_block_input 
                          "%s: key " PREFIX "weight_names has %s, but not %s, which reads the same "
                          "rows",
                          tern_gguf_name(r->file), listed, missing);
+    if (r->c->n_expert > 0 && (input == TERN_BLOCK_GATE_UP || input == TERN_BLOCK_DOWN))
+        return tern_fail(r->err, TERN_ERR_ARCH,
+                         "%s: key " PREFIX
+                         "weight_names has %s, but tern turns no rows for experts",
+                         tern_gguf_name(r->file), listed);
     r->out->matrices += n;
     return turn_width(r, columns_of(r->c, input), listed, &r->out->blocks[layer][input]);
 }
