@@ -21,8 +21,9 @@ typedef struct bandwidth_meter {
 bandwidth_meter bandwidth_open(void);
 
 /*
- * GB/s (1e9 bytes) that `threads` threads read together: the best of five passes over 256 MiB, each
- * thread its own part, once, forwards. Passes go round a buffer of more than four last-level
+ * GB/s (1e9 bytes) that `threads` threads read together: the best of six passes over 256 MiB, each
+ * thread its own part, once, forwards. Three passes add up words, three multiply a matrix of int8
+ * codes by the kernel of this machine. Passes go round a buffer of more than four last-level
  * caches. Takes 0.1 s or so, the first time more. 0 when it could not be measured.
  */
 double bandwidth_measure(const bandwidth_meter *m, uint32_t threads);
