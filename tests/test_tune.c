@@ -379,8 +379,67 @@ static void test_nothing_measured(void **state) {
     tern_team_free(&team);
 }
 
+/* The rule for the layout, by figures of a probe. */
+static tern_layout rule(uint32_t ratio, uint32_t noise) {
+    const tern_layout_probe probe = {.threads = 2, .stream = 64, .ratio = ratio, .noise = noise};
+    return tern_layout_rule(&probe);
+}
+
+static void test_layout_rule(void **state) {
+    (void)state;
+    assert_int_equal(rule(800, 10), TERN_LAYOUT_T5R16); /* the bus bounds both */
+    assert_int_equal(rule(949, 10), TERN_LAYOUT_T5R16);
+    assert_int_equal(rule(950, 10), TERN_LAYOUT_T2R16); /* the margin */
+    assert_int_equal(rule(1000, 1), TERN_LAYOUT_T2R16); /* a fast bus, or slow arithmetic */
+    assert_int_equal(rule(1400, 1), TERN_LAYOUT_T2R16);
+    assert_int_equal(rule(800, 200), TERN_LAYOUT_T2R16); /* no more than the noise */
+    assert_int_equal(rule(800, 199), TERN_LAYOUT_T5R16);
+    assert_int_equal(tern_layout_rule(&(tern_layout_probe){.ratio = 1}), TERN_LAYOUT_T2R16);
+}
+
+static void test_layout_probe(void **state) {
+    /* rounds of {2 bits, base 3} */
+    const double slow_bus[] = {10, 8, 10, 8, 20, 16, 10, 8};
+    const double given_up[] = {10, 13, 10, 13, 10, 0, 10, 0};
+    const double steady[] = {10, 10, 20, 10}, busy[] = {15, 15, 40, 20};
+    char text[TERN_LAYOUT_REASON_BYTES];
+    (void)state;
+    tern_layout_probe p = tern_layout_probe_of(2, 64, slow_bus, steady, 4);
+    assert_int_equal(p.ratio, 800);
+    assert_int_equal(p.noise, 1);
+    tern_layout_reason(&p, text);
+    assert_non_null(strstr(text, "20.0 % less time than in t2r16"));
+    p = tern_layout_probe_of(2, 64, slow_bus, busy, 4);
+    assert_int_equal(p.noise, 1000);
+    assert_int_equal(tern_layout_rule(&p), TERN_LAYOUT_T2R16);
+    p = tern_layout_probe_of(2, 64, given_up, steady, 4);
+    assert_int_equal(p.ratio, 1000);
+    tern_layout_reason(&p, text);
+    assert_non_null(strstr(text, "t5r16 does not save enough time"));
+}
+
+/* The newest of each number of threads and stream. */
+static void test_layout_probes(void **state) {
+    tern_layout_probes probes = {.n = 0};
+    (void)state;
+    for (uint32_t i = 1; i <= TERN_LAYOUT_PROBES + 1; i++) {
+        const tern_layout_probe p = {.threads = i, .stream = 64, .ratio = 900, .noise = i};
+        tern_layout_keep(&probes, &p);
+        tern_layout_keep(&probes, &p);
+    }
+    assert_int_equal(probes.n, TERN_LAYOUT_PROBES);
+    assert_null(tern_layout_find(&probes, 1, 64));
+    assert_null(tern_layout_find(&probes, 2, 65));
+    assert_int_equal(tern_layout_find(&probes, 2, 64)->noise, 2);
+    assert_int_equal(tern_layout_find(&probes, TERN_LAYOUT_PROBES + 1, 64)->noise,
+                     TERN_LAYOUT_PROBES + 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layout_rule),
+        cmocka_unit_test(test_layout_probe),
+        cmocka_unit_test(test_layout_probes),
         cmocka_unit_test(test_pick),
         cmocka_unit_test(test_pick_in_noise),
         cmocka_unit_test(test_pick_of_many_rounds),

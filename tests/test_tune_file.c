@@ -494,13 +494,69 @@ static void test_asked(void **state) {
     assert_int_equal(empty_folder(), 1);
 }
 
+/* Keeps this figure of a probe for the model, and no choice. */
+static void keep_probe(const char *path, uint32_t ratio) {
+    tern_tune_key keys[TERN_TUNE_KEYS];
+    tern_model_params params = tern_model_params_default();
+    tern_cache_folder *folder = NULL;
+    tern_model *model = NULL;
+    tern_tuning kept = {.n = 0};
+    params.no_weights = true;
+    assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
+    assert_true(tern_tune_keys(model, 2, keys) > 0);
+    const tern_layout_probe probe = {
+        .threads = 2, .stream = keys[0].stream, .ratio = ratio, .noise = 7};
+    tern_layout_keep(&kept.layouts, &probe);
+    assert_int_equal(tern_cache_folder_open(folder_path, &folder, NULL), TERN_OK);
+    assert_int_equal(tern_tune_save(folder, &model->guard, &kept, NULL), TERN_OK);
+    tern_cache_folder_close(&folder);
+    tern_model_free(&model);
+}
+
+/* Where a probe was kept and nothing is measured, the layout follows from it. */
+static void check_probed(const char *path, const char *asked, const char *layout, bool told) {
+    tern_model_params params = tern_model_params_default();
+    tern_model *model = NULL;
+    params.tune = true;
+    params.cache = folder_path;
+    params.threads = 2;
+    params.layout = asked;
+    params.no_weights = true;
+    assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
+    assert_string_equal(tern_model_layout(model), layout);
+    assert_int_equal(tern_model_layout_reason(model)[0] != '\0', told);
+    tern_model_free(&model);
+}
+
+static void test_probed(void **state) {
+    char *path = model_path("bitnet-tiny"), file[128];
+    const uint64_t expected = untuned_answer(path);
+    (void)state;
+    keep_probe(path, 800);
+    check_probed(path, NULL, "t5r16", true);
+    check_probed(path, "tl1r16", "tl1r16", false);
+    tern_model *model = open_tuned(path, 2, NULL); /* measures the rest, and keeps the probe */
+    assert_true(answer(model, 2) == expected);
+    file_of(&model->guard, file, sizeof file);
+    tern_model_free(&model);
+    keep_probe(path, 990);
+    model = NULL;
+    assert_int_equal(truncate(file, 50), 0); /* damaged: the table's layout */
+    check_probed(path, NULL, "t2r16", false);
+    keep_probe(path, 990);
+    check_probed(path, NULL, "t2r16", true);
+    unlink(path);
+    assert_int_equal(empty_folder(), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_hostile),       cmocka_unit_test(test_cores),
-        cmocka_unit_test(test_other_machine), cmocka_unit_test(test_save),
-        cmocka_unit_test(test_one_answer),    cmocka_unit_test(test_first_load),
-        cmocka_unit_test(test_no_folder),     cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_probed),     cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_damaged),    cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_cores),      cmocka_unit_test(test_other_machine),
+        cmocka_unit_test(test_save),       cmocka_unit_test(test_one_answer),
+        cmocka_unit_test(test_first_load), cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_asked),
     };
     return cmocka_run_group_tests_name("kept choices", tests, make_folder, remove_folder);
 }

@@ -217,6 +217,10 @@ const char *tern_model_choice(const tern_model *model);
  * without any the one that they would have. Static storage. */
 const char *tern_model_layout(const tern_model *model);
 
+/* Why ternary matrices have that layout where no single choice says otherwise: the figures of the
+ * probe of layouts (docs/tuning.md). Empty: there was none. Valid as long as the model. */
+const char *tern_model_layout_reason(const tern_model *model);
+
 /* The model's tokenizer, owned by the model; TERN_ERR_TOKENIZER_MISSING etc. when it has none. */
 TERN_MUST_CHECK tern_status tern_model_tokenizer(const tern_model *model,
                                                  const tern_tokenizer **out, tern_error *err);

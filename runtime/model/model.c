@@ -170,10 +170,11 @@ static tern_status tune(tern_model *m, const tern_model_params *params, tern_loa
     l->tune_threads = l->team != NULL ? tern_team_size(l->team) : threads;
     l->tune_stream = tern_tune_stream_of(m);
     tern_tune_model(m, l->tune_threads, l->team, params->cache);
-    if (m->tuning.n == 0)
+    if (m->tuning.n == 0 && m->ternary == l->ternary)
         return TERN_OK;
     if (m->choice == TERN_CHOICE_TABLE)
         m->choice = TERN_CHOICE_TUNED;
+    l->ternary = m->ternary;
     l->tuning = &m->tuning;
     return plan_again(l, m, err);
 }

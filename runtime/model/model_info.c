@@ -163,6 +163,10 @@ const char *tern_model_layout(const tern_model *m) {
     return tern_layout_name(layout == TERN_LAYOUT_NONE ? m->ternary : layout);
 }
 
+const char *tern_model_layout_reason(const tern_model *m) {
+    return m->layout_reason;
+}
+
 tern_status tern_model_tokenizer(const tern_model *m, const tern_tokenizer **out, tern_error *err) {
     if (m->tokenizer == NULL)
         return tern_fail(err, m->tokenizer_error.status, "%s", m->tokenizer_error.message);

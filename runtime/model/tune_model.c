@@ -48,9 +48,44 @@ const tern_tune_choice *tern_model_tuned(const tern_model *m, const tern_linear 
     return NULL;
 }
 
-/* Measures the keys for which there is no choice; how many got one. */
+/* The largest ternary matrix among the keys, which stands for all in a probe; NULL: none. */
+static const tern_tune_key *largest_ternary(const tern_tune_key *keys, size_t n) {
+    const tern_tune_key *largest = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (tern_format_is_ternary(keys[i].format) &&
+            tern_tune_format(keys[i].format, tern_format_layout(keys[i].format)) ==
+                TERN_FORMAT_I2_S &&
+            (largest == NULL || keys[i].rows * keys[i].cols > largest->rows * largest->cols))
+            largest = &keys[i];
+    return largest;
+}
+
+/* Weights that stay in a cache are not bound by memory: the table's layout needs no probe. */
+static const uint64_t least_probed = UINT64_C(8) << 20;
+
+/* What the rule says of the key's matrix; the usual layout where there is no probe. */
+static tern_layout probed_layout(const tern_tuning *known, const tern_tune_key *key) {
+    const tern_layout_probe *probe =
+        key != NULL ? tern_layout_find(&known->layouts, key->threads, key->stream) : NULL;
+    return probe != NULL ? tern_layout_rule(probe) : tern_layout_usual();
+}
+
+/* Adds the probe for the layout of these keys, if it is missing. */
+static size_t probe_missing(tern_tuner *tuner, const tern_tune_key *key, tern_tuning *known) {
+    tern_layout_probe probe;
+    if (key == NULL || key->stream < least_probed ||
+        tern_layout_find(&known->layouts, key->threads, key->stream) != NULL ||
+        !tern_tuner_compare(tuner, key->rows, key->cols, &probe))
+        return 0;
+    tern_layout_keep(&known->layouts, &probe);
+    return tern_layout_is_sure(&probe) ? 1 : 0;
+}
+
+/* Measures the keys for which there is no choice, after the layout of them all; how many figures
+ * there are now that were not there before. */
 static size_t measure_missing(const tern_guard *guard, tern_team *team, const tern_tune_key *keys,
                               size_t n, tern_tuning *known) {
+    const tern_tune_key *largest = largest_ternary(keys, n);
     tern_tuner *tuner = NULL;
     tern_tune_times times;
     size_t added = 0;
@@ -58,9 +93,13 @@ static size_t measure_missing(const tern_guard *guard, tern_team *team, const te
         tern_tune_choice choice = {.key = keys[i]};
         if (tern_tuning_find(known, &keys[i]) != NULL)
             continue;
-        if (tuner == NULL &&
-            tern_tuner_new(guard, team, keys[i].stream, &tern_tune_quick, &tuner, NULL) != TERN_OK)
-            break;
+        if (tuner == NULL) {
+            if (tern_tuner_new(guard, team, keys[i].stream, &tern_tune_quick, &tuner, NULL) !=
+                TERN_OK)
+                break;
+            added += probe_missing(tuner, largest, known);
+            tern_tuner_prefer(tuner, probed_layout(known, largest));
+        }
         if (!tern_tuner_measure(tuner, keys[i].format, keys[i].rows, keys[i].cols, &times))
             continue;
         tern_tune_decide(&times, TERN_TUNE_MARGIN, &choice);
@@ -68,6 +107,16 @@ static size_t measure_missing(const tern_guard *guard, tern_team *team, const te
     }
     tern_tuner_free(&tuner);
     return added;
+}
+
+/* The layout of ternary matrices that have no choice: the rule's, where it knows the machine. */
+static void take_layout(tern_model *m, const tern_tuning *known, const tern_tune_key *key) {
+    const tern_layout_probe *probe =
+        key != NULL ? tern_layout_find(&known->layouts, key->threads, key->stream) : NULL;
+    if (probe == NULL)
+        return;
+    m->ternary = tern_layout_rule(probe);
+    tern_layout_reason(probe, m->layout_reason);
 }
 
 /* The model's choices are those of its keys alone: others in the file may be for matrices whose
@@ -91,6 +140,7 @@ void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const cha
     if (team != NULL && measure_missing(&m->guard, team, keys, n, &known) > 0 && folder != NULL)
         tern_tune_save(folder, &m->guard, &known, NULL);
     take_choices(m, &known, keys, n);
+    take_layout(m, &known, largest_ternary(keys, n));
     tern_tuning_free(&known);
     tern_cache_folder_close(&folder);
 }

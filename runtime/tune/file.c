@@ -47,7 +47,7 @@ tern_tune_machine tern_tune_this_machine(const tern_guard *guard) {
 /* The members that tell machines apart, as they stand in the file and as they are hashed. */
 static int describe(const tern_tune_machine *m, char *text, size_t size) {
     return snprintf(text, size,
-                    "\"kind\":\"tern tuning 1\",\"processor\":\"%s\",\"features\":\"%" PRIx64
+                    "\"kind\":\"tern tuning 2\",\"processor\":\"%s\",\"features\":\"%" PRIx64
                     "\",\"cores\":%u,\"version\":\"%s\",\"table\":\"%016" PRIx64 "\"",
                     m->processor, m->features, m->cores, m->version, m->table);
 }
@@ -122,7 +122,7 @@ static bool is_of(const tern_json_value *v, const tern_tune_machine *m) {
     int64_t cores;
     (void)snprintf(features, sizeof features, "%" PRIx64, m->features);
     (void)snprintf(table, sizeof table, "%016" PRIx64, m->table);
-    return tern_json_is_string(tern_json_get(v, "kind"), "tern tuning 1") &&
+    return tern_json_is_string(tern_json_get(v, "kind"), "tern tuning 2") &&
            tern_json_is_string(tern_json_get(v, "processor"), m->processor) &&
            tern_json_is_string(tern_json_get(v, "features"), features) &&
            number(v, "cores", UINT32_MAX, &cores) && (uint32_t)cores == m->cores &&
@@ -162,6 +162,26 @@ static tern_core_speeds read_cores(const tern_json_value *list) {
     return s;
 }
 
+/* Probes of layouts; those that cannot be are left out. */
+static void read_layouts(const tern_json_value *list, tern_layout_probes *out) {
+    if (list == NULL || list->type != TERN_JSON_ARRAY)
+        return;
+    const tern_json_value *v = list + 1;
+    for (uint32_t i = 0; i < list->count && i < TERN_LAYOUT_PROBES; i++, v += v->size) {
+        int64_t threads, stream, ratio, noise;
+        if (!number(v, "threads", UINT32_MAX, &threads) ||
+            !number(v, "stream", INT64_MAX, &stream) ||
+            !number(v, "ratio", TERN_LAYOUT_RATIO_LIMIT, &ratio) ||
+            !number(v, "noise", TERN_LAYOUT_RATIO_LIMIT, &noise))
+            continue;
+        const tern_layout_probe probe = {.threads = (uint32_t)threads,
+                                         .stream = (uint64_t)stream,
+                                         .ratio = (uint32_t)ratio,
+                                         .noise = (uint32_t)noise};
+        tern_layout_keep(out, &probe);
+    }
+}
+
 tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
                             const tern_tune_machine *machine, const tern_guard *guard,
                             tern_tuning *out, tern_error *err) {
@@ -179,8 +199,10 @@ tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
         status = tern_fail(err, TERN_ERR_JSON, "%s: of another machine or build", name);
     else
         status = read_choices(guard, list, out, err);
-    if (status == TERN_OK)
+    if (status == TERN_OK) {
         out->cores = read_cores(tern_json_get(json.values, "speeds"));
+        read_layouts(tern_json_get(json.values, "layouts"), &out->layouts);
+    }
     tern_json_free(&json);
     return status;
 }
@@ -207,10 +229,22 @@ static size_t print_cores(const tern_core_speeds *s, char *text, size_t size) {
     return used;
 }
 
+static size_t print_layouts(const tern_layout_probes *probes, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "],\"layouts\":[");
+    for (size_t i = 0; i < probes->n; i++) {
+        const tern_layout_probe *p = &probes->list[i];
+        used +=
+            (size_t)snprintf(text + used, size - used,
+                             "%s{\"threads\":%u,\"stream\":%" PRIu64 ",\"ratio\":%u,\"noise\":%u}",
+                             i > 0 ? "," : "", p->threads, p->stream, p->ratio, p->noise);
+    }
+    return used;
+}
+
 char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning, size_t *size) {
     /* The newest choices, where there are too many. */
     const size_t n = tuning->n < TERN_TUNE_FILE_CHOICES ? tuning->n : TERN_TUNE_FILE_CHOICES;
-    const size_t room = (n + 3) * CHOICE_BYTES;
+    const size_t room = (n + 3 + TERN_LAYOUT_PROBES) * CHOICE_BYTES;
     char *text = malloc(room);
     if (text == NULL)
         return NULL;
@@ -223,6 +257,7 @@ char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning
         used += (size_t)print_choice(&tuning->choices[i], text + used, room - used);
     }
     used += print_cores(&tuning->cores, text + used, room - used);
+    used += print_layouts(&tuning->layouts, text + used, room - used);
     used += (size_t)snprintf(text + used, room - used, "]");
     used += (size_t)snprintf(text + used, room - used, CHECK_FORMAT, hash(text, used));
     *size = used;
@@ -280,6 +315,9 @@ tern_status tern_tune_save(const tern_cache_folder *folder, const tern_guard *gu
         status = tern_tuning_set(&all, &tuning->choices[i], err);
     if (tuning->cores.n > 0)
         all.cores = tuning->cores;
+    for (size_t i = 0; i < tuning->layouts.n; i++)
+        if (tern_layout_is_sure(&tuning->layouts.list[i]))
+            tern_layout_keep(&all.layouts, &tuning->layouts.list[i]);
     char *text = status == TERN_OK ? tern_tune_text(&machine, &all, &size) : NULL;
     if (status == TERN_OK && text == NULL)
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory to write %zu choices of kernels", all.n);

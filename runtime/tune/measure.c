@@ -16,6 +16,7 @@ struct tern_tuner {
     const tern_guard *guard;
     tern_team *team;
     tern_tune_effort effort;
+    tern_layout preferred;   /* NONE: the table's */
     double start;            /* of the first measurement */
     tern_arena memory;       /* of the stream, and after it: */
     uint8_t *stream;         /* [stream_bytes] */
@@ -61,6 +62,7 @@ tern_status tern_tuner_new(const tern_guard *guard, tern_team *team, uint64_t st
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to measure kernels");
     *t = (tern_tuner){
         .guard = guard, .team = team, .effort = *effort, .stream_bytes = (size_t)stream};
+    t->preferred = TERN_LAYOUT_NONE;
     tern_status status = tern_arena_new(t->stream_bytes, true, &t->memory, err);
     if (status == TERN_OK)
         status = tern_arena_take(&t->memory, t->stream_bytes, 1, &memory, err);
@@ -388,6 +390,47 @@ static void measure_gemm(tern_tuner *t, size_t rows, size_t whole, tern_tune_tim
                    t->gemm_seconds, t->gemm_again);
 }
 
+void tern_tuner_prefer(tern_tuner *t, tern_layout layout) {
+    t->preferred = layout;
+}
+
+/* Candidates over the preferred layout first; those of each layout stay together, in order. */
+static void sort_candidates(const tern_tuner *t, const tern_kernel_row **rows, size_t n) {
+    const tern_kernel_row *sorted[TERN_TUNE_CANDIDATES];
+    size_t used = 0;
+    for (int preferred = 1; preferred >= 0; preferred--)
+        for (size_t i = 0; i < n; i++)
+            if ((rows[i]->layout == t->preferred) == preferred)
+                sorted[used++] = rows[i];
+    memcpy(rows, sorted, n * sizeof *rows);
+}
+
+/* The table's kernel over the layout for one token; NULL: none but the scalar one. */
+static const tern_kernel_row *gemv_of(const tern_tuner *t, tern_layout layout) {
+    const tern_kernel_use use = {TERN_OP_GEMV, TERN_FORMAT_I2_S, layout};
+    const tern_kernel_row *row = tern_guard_select(t->guard, use);
+    return row != NULL && row->needs != 0 ? row : NULL;
+}
+
+bool tern_tuner_compare(tern_tuner *t, size_t rows, size_t cols, tern_layout_probe *probe) {
+    const tern_kernel_row *two[] = {gemv_of(t, tern_layout_usual()),
+                                    gemv_of(t, tern_layout_dense())};
+    bool dropped[] = {false, false};
+    double seconds;
+    if (two[0] == NULL || two[1] == NULL)
+        return false;
+    const size_t fit = gemv_rows(t, two[0], rows, cols);
+    if (matrix_bytes(two[0]->layout, two[0]->format, fit, cols) > t->stream_bytes ||
+        !take_operands(t, cols, fit))
+        return false;
+    sample s = new_sample(t, two[0], fit, 1);
+    s.products = calibrate(t, &s, &seconds);
+    measure_rounds(t, two, 2, s, 1.0, seconds, dropped, t->gemv_seconds, t->gemv_again);
+    *probe = tern_layout_probe_of(tern_team_size(t->team), t->stream_bytes, t->gemv_seconds,
+                                  t->gemv_again, t->effort.rounds);
+    return true;
+}
+
 bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t cols,
                         tern_tune_times *times) {
     bool dropped[TERN_TUNE_CANDIDATES] = {false};
@@ -403,6 +446,8 @@ bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t c
     out.n_gemm = tern_tune_candidates(t->guard, TERN_OP_GEMM, format, out.gemm);
     if (out.n_gemv == 0 || out.n_gemm == 0)
         return false;
+    sort_candidates(t, out.gemv, out.n_gemv);
+    sort_candidates(t, out.gemm, out.n_gemm);
     const size_t for_gemv = gemv_rows(t, out.gemv[0], rows, cols);
     const size_t for_gemm = gemm_rows(t, rows, cols);
     const size_t most = for_gemv > for_gemm ? for_gemv : for_gemm;

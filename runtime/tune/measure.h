@@ -36,6 +36,16 @@ TERN_MUST_CHECK tern_status tern_tuner_new(const tern_guard *guard, tern_team *t
 /* Frees and sets to NULL. NULL and *NULL are fine. */
 void tern_tuner_free(tern_tuner **tuner);
 
+/* Kernels over this layout come first among the candidates: others must lead to be chosen. */
+void tern_tuner_prefer(tern_tuner *tuner, tern_layout layout);
+
+/*
+ * Compares the layouts of layout_rule.h by products with one token of a rows x cols matrix.
+ * *probe gets the tuner's threads and stream. False: one of them has no kernel that needs a
+ * feature, or memory is short.
+ */
+bool tern_tuner_compare(tern_tuner *tuner, size_t rows, size_t cols, tern_layout_probe *probe);
+
 /*
  * Measures the candidates for a rows x cols matrix of `format`; candidates that cannot win have
  * seconds 0. False: the budget is spent, or memory is short; nothing was measured. The arrays of

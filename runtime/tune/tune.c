@@ -45,9 +45,16 @@ void tern_tuning_free(tern_tuning *t) {
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
+static bool is_ternary(tern_layout layout) {
+    return layout != TERN_LAYOUT_NONE && tern_layout_input(layout) == TERN_INPUT_TOKEN &&
+           tern_layout_holds(layout, TERN_FORMAT_I2_S);
+}
+
 tern_format tern_tune_format(tern_format format, tern_layout layout) {
     if (layout == TERN_LAYOUT_ROWS)
         return format;
+    if (is_ternary(layout))
+        return TERN_FORMAT_I2_S;
     for (int f = 0; f < TERN_FORMAT_COUNT; f++)
         if (tern_format_layout((tern_format)f) == layout)
             return (tern_format)f;
@@ -137,14 +144,13 @@ static int compare(const void *a, const void *b) {
 /* Rounds beyond these tell nothing new. */
 enum { ROUNDS = 64 };
 
-/*
- * The median ratio of alternative i to number 0; 1 when i leads in too few rounds. Where the best
- * rounds of both, the least disturbed ones, are closer to each other, their ratio.
- */
-static double ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
+double tern_tune_ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
     double ratios[ROUNDS], shortest = seconds[i], usual = seconds[0];
     size_t lead = 0;
+    rounds = rounds < ROUNDS ? rounds : ROUNDS;
     for (size_t r = 0; r < rounds; r++) {
+        if (seconds[r * n + i] <= 0.0)
+            return 1.0;
         ratios[r] = seconds[r * n + i] / seconds[r * n];
         lead += ratios[r] < 1.0;
         shortest = seconds[r * n + i] < shortest ? seconds[r * n + i] : shortest;
@@ -164,7 +170,7 @@ size_t tern_tune_pick(const double *seconds, size_t n, size_t rounds, double mar
     for (size_t i = 1; rounds > 0 && i < n; i++) {
         if (seconds[i] <= 0.0)
             continue;
-        const double its = ratio(seconds, n, rounds, i);
+        const double its = tern_tune_ratio(seconds, n, rounds, i);
         if (its < least) {
             least = its;
             best = i;

@@ -12,6 +12,7 @@
 
 #include "runtime/threads/speed.h"
 #include "runtime/tune/guard.h"
+#include "runtime/tune/layout_rule.h"
 #include "tern/kernels.h"
 
 /*
@@ -38,7 +39,8 @@ typedef struct tern_tune_choice {
 typedef struct tern_tuning {
     tern_tune_choice *choices; /* [n], owned */
     size_t n, capacity;
-    tern_core_speeds cores; /* of kinds of cores (cores.h); n 0: not known */
+    tern_core_speeds cores;     /* of kinds of cores (cores.h); n 0: not known */
+    tern_layout_probes layouts; /* what the rule for ternary layouts follows from */
 } tern_tuning;
 
 /* NULL when there is none for the key. `tuning` may be NULL. */
@@ -52,7 +54,8 @@ void tern_tuning_free(tern_tuning *tuning);
 
 /*
  * The format that stands for all whose products have the candidates of (format, layout): kernels
- * of a packed layout serve every format that it holds.
+ * of a packed layout serve every format that it holds, and a ternary matrix has the same candidates
+ * in whichever ternary layout it is planned.
  */
 tern_format tern_tune_format(tern_format format, tern_layout layout);
 
@@ -76,6 +79,13 @@ size_t tern_tune_candidates(const tern_guard *guard, tern_op op, tern_format for
 
 /* Whether the choice names a candidate of its key's format for each operation. */
 bool tern_tune_is_possible(const tern_guard *guard, const tern_tune_choice *choice);
+
+/*
+ * Time of alternative i as a share of number 0's, from seconds[round][n]: the median of the ratios,
+ * or the ratio of the best rounds of both where that is nearer to 1. 1 when it leads in less than
+ * three rounds of four, or was given up (seconds 0 in any round).
+ */
+double tern_tune_ratio(const double *seconds, size_t n, size_t rounds, size_t i);
 
 /*
  * The best of n alternatives, from seconds[round][n]: each round measured all of them one after the

@@ -123,6 +123,8 @@ static void report_loading(const loaded *l) {
            t->mapped ? "mapped from the cache" : "packed");
     remark("activations: %s, precision %s\n", tern_model_activation_forms(l->model),
            tern_model_activations(l->model));
+    if (tern_model_layout_reason(l->model)[0] != '\0')
+        remark("layout: %s; %s\n", tern_model_layout(l->model), tern_model_layout_reason(l->model));
     if (t->problem.status != TERN_OK)
         remark("cache not used: %s\n", t->problem.message);
 }

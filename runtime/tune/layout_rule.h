@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_TUNE_LAYOUT_RULE_H
+#define TERN_RUNTIME_TUNE_LAYOUT_RULE_H
+
+/*
+ * The layout of ternary matrices where nothing else decides it: 2 bits a weight, which takes the
+ * fewest instructions, or base 3 with 1.6 bits, which reads the fewest bytes. Decoding is faster in
+ * base 3 where memory, not arithmetic, bounds it. A probe multiplies one matrix in both layouts, in
+ * turn, with weights from where the model's come from (measure.h: tern_tuner_compare). Its two
+ * figures are kept with the tuner's choices where they are sure, and the layout follows from them
+ * alone: later starts neither measure again nor decide otherwise.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/kernels.h"
+
+/* For a number of threads and a stream (tern_tune_stream). */
+typedef struct tern_layout_probe {
+    uint32_t threads; /* 0: there was no probe */
+    uint64_t stream;
+    uint32_t ratio; /* time of a token in base 3, in thousandths of the time in 2 bits; above 0 */
+    uint32_t noise; /* in thousandths: what the same product differed by from itself */
+} tern_layout_probe;
+
+enum {
+    TERN_LAYOUT_PROBES = 16,           /* kept for one machine; the newest */
+    TERN_LAYOUT_RATIO_LIMIT = 1000000, /* figures of a probe are at most this */
+    TERN_LAYOUT_MARGIN = 50, /* thousandths of time that base 3 must save: passes of several tokens
+                                take longer in it (docs/tuning.md) */
+    TERN_LAYOUT_REASON_BYTES = 160
+};
+
+/* The two layouts. */
+tern_layout tern_layout_usual(void);
+tern_layout tern_layout_dense(void);
+
+/* Base 3 where it saves more than the margin, and more than the noise where that is larger. */
+tern_layout tern_layout_rule(const tern_layout_probe *probe);
+
+/* Whether a machine that was busy cannot have hidden or made the lead: its noise is within the
+ * margin. Other probes count for the start that made them, and are not kept for later ones. */
+bool tern_layout_is_sure(const tern_layout_probe *probe);
+
+/* A probe of these times, seconds[rounds][2] and again[rounds] as tern_tuner_compare gives them. */
+tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream, const double *seconds,
+                                       const double *again, size_t rounds);
+
+/* The rule's answer in words, for people. */
+void tern_layout_reason(const tern_layout_probe *probe, char text[TERN_LAYOUT_REASON_BYTES]);
+
+/* Probes of several numbers of threads. Zero-initialise it. */
+typedef struct tern_layout_probes {
+    tern_layout_probe list[TERN_LAYOUT_PROBES];
+    size_t n;
+} tern_layout_probes;
+
+/* NULL: there is none. */
+const tern_layout_probe *tern_layout_find(const tern_layout_probes *probes, uint32_t threads,
+                                          uint64_t stream);
+
+/* Adds a probe or replaces the one of its threads and stream; the oldest goes where none fits. */
+void tern_layout_keep(tern_layout_probes *probes, const tern_layout_probe *probe);
+
+#endif
