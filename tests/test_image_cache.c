@@ -165,7 +165,7 @@ static void test_same_logits(void **state) {
     size_t n = 0;
     (void)state;
     for (; tiny_presets()[n] != NULL; n++) {
-        write_model(tiny_presets()[n], 1);
+        write_model(tiny_presets()[n], 1 + n); /* equal matrices would have one image */
         check_round_trip(tiny_presets()[n], cached());
     }
     write_model("bitnet-tiny-odd", 1);

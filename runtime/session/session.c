@@ -352,5 +352,8 @@ tern_status tern_model_embed(const tern_model *m, int32_t token, float *row, ter
     e->row->fn.embed(e->data + (size_t)token * e->row_bytes, m->config.n_embd, row);
     for (uint32_t i = 0; m->config.embedding_scale != 1.0f && i < m->config.n_embd; i++)
         row[i] *= m->config.embedding_scale;
+    const tern_hadamard *back = &m->hadamards.embedding;
+    if (back->block > 0)
+        m->rows.hadamard->fn.hadamard(row, NULL, back->signs, m->config.n_embd, back->block, row);
     return TERN_OK;
 }
