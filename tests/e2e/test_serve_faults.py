@@ -215,11 +215,11 @@ class Slow(common.FolderTest):
 
     def test_silent_streams_are_pinged(self):
         """While an answer waits for its turn."""
-        with Server("--parallel", 1, "--ping", 0.5) as server:
+        with Server("--parallel", 1, "--ping", 0.01) as server:
             first, second = server.connect(), server.connect()
             for connection in (first, second):
                 self.addCleanup(connection.close)
-                connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once upon", "n": 4} | LONG), JSON)
+                connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once upon", "n": 64} | LONG), JSON)
                 # Requests on two connections have no order: the second one is sent when the first has its turn.
                 server.wait_for(lambda m: m["tern_answers_running"] == 1)
             response = second.getresponse()
