@@ -29,7 +29,8 @@
         MAY_CHOICE("model_info.pre_tokenizer_from", "model asked"),                                \
         MAY("model_info.tokenizer", OBJECT), MUST("model_info.tokenizer.path", ANY_TEXT),          \
         MUST("model_info.tokenizer.sha256", HASH), MUST("model_info.layers", COUNT),               \
-        MUST("model_info.hidden_size", COUNT), MUST("model_info.ffn_size", COUNT),                 \
+        MAY("model_info.experts", COUNT), MUST("model_info.hidden_size", COUNT),                   \
+        MUST("model_info.ffn_size", COUNT),                                                        \
         MUST("model_info.num_attention_heads", COUNT),                                             \
         MUST("model_info.num_key_value_heads", COUNT), MUST("model_info.head_dim", COUNT),         \
         MUST("model_info.vocab_size", COUNT), MUST("model_info.context_length", COUNT),            \

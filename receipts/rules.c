@@ -193,10 +193,10 @@ static void check_formats(const json_t *r, receipt_findings *f) {
 }
 
 void rules_model(const json_t *r, receipt_findings *f) {
-    static const char *const sizes[] = {
-        "file_bytes",          "layers",   "hidden_size", "ffn_size",       "num_attention_heads",
-        "num_key_value_heads", "head_dim", "vocab_size",  "context_length", "parameters",
-        "weight_bytes"};
+    static const char *const sizes[] = {"file_bytes",          "layers",     "experts",
+                                        "hidden_size",         "ffn_size",   "num_attention_heads",
+                                        "num_key_value_heads", "head_dim",   "vocab_size",
+                                        "context_length",      "parameters", "weight_bytes"};
     char path[64];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         (void)snprintf(path, sizeof path, "model_info.%s", sizes[i]);

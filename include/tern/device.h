@@ -195,13 +195,19 @@ typedef struct tern_device_attend {
  * quantize_token, quantize_block, rmsnorm (y may be x), softmax (in place), add (x += y)
  *                as the function types of kernels.h, for each row.
  * layernorm      likewise, with gains g and biases b; y may be x. Not on CUDA.
- * hadamard       as tern_hadamard_fn, for each row; before and after may be NULL, y may be x. Not
- * on CUDA. copy           y = x, bit for bit. gate           op is GATE_SILU or GATE_RELU2; for
- * each row; y may be g or u. round          op is ROUND_INT8, ROUND_FP8, ...; y = x in another
- * precision, for each row; y may be x. embed          row ids[t] of a matrix in the file's layout
- * (ROWS), times the factor, to row t of y; ids in range. store          each row of x to a cache
- * format, `stride` elements apart; on CUDA F32 or F16. store_pages, attend_pages on CUDA F32 or
- * F16. gemv_block_sparse_f32 y[r] of one token; all operands are host memory, on every device.
+ * hadamard       as tern_hadamard_fn, for each row; before and after may be NULL, y may be x.
+ *                Not on CUDA.
+ * copy           y = x, bit for bit.
+ * gate           op is GATE_SILU or GATE_RELU2; for each row; y may be g or u.
+ * round          op is ROUND_INT8, ROUND_FP8, ...; y = x in another precision, for each row;
+ *                y may be x.
+ * embed          row ids[t] of a matrix in the file's layout (ROWS), times the factor, to row t of
+ *                y; ids in range.
+ * store          each row of x to a cache format, `stride` elements apart; on CUDA F32 or F16.
+ * store_pages, attend_pages
+ *                on CUDA F32 or F16.
+ * gemv_block_sparse_f32
+ *                y[r] of one token; all operands are host memory, on every device.
  */
 #define TERN_DEVICE_OPS(X)                                                                         \
     X(alloc, (tern_device * d, size_t bytes, void **memory, tern_error *err))                      \

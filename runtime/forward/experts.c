@@ -75,10 +75,6 @@ tern_expert_outputs tern_experts_lay_out_shared(const tern_config *c, size_t row
 
 /* ---- what a worker uses -------------------------------------------------------------------- */
 
-static bool is_own(const pass *p) {
-    return p->batch->n == 1;
-}
-
 static size_t choices_of(const pass *p) {
     return count_of(p->rows) * p->config->n_used;
 }
@@ -395,13 +391,8 @@ static tern_device_rows choice_rows(const pass *p, float *x, size_t stride, bool
 }
 
 static void watch_choices(pass *p, const tern_device_rows *x, tern_overflow_place place) {
-    const tern_device_watch a = {.x = *x,
-                                 .group = 1,
-                                 .limit = INFINITY,
-                                 .code = tern_overflow_code(p->layer, place),
-                                 .notes = p->batch->overflow,
-                                 .at = inputs_of(p)->routes.at};
-    RUN(p, watch, &a);
+    const tern_device_place *at = inputs_of(p)->routes.at;
+    watch(p, (tern_device_watch){.x = *x, .group = 1, .limit = INFINITY, .at = at}, place);
 }
 
 /* x[choices][n_ff] = act(gate) * up, and the forms of it that down reads. */
@@ -419,17 +410,11 @@ static void activate_choices(pass *p, unsigned forms) {
                                          .d = e->d,
                                          .block_sum = e->block_sum,
                                          .d_stride = z->blocks};
-    const tern_kernel_row *precision = p->model->rows.round;
     if (p->config->gate == TERN_OP_GATE_RELU2) /* makes 0 of a NaN */
         watch_choices(p, &g, TERN_OVERFLOW_GATE);
     RUN(p, gate, p->config->gate, &g, &u, &y);
     watch_choices(p, &y, TERN_OVERFLOW_ACTIVATION);
-    if (forms & TERN_INPUT_FLOAT && precision != NULL)
-        RUN(p, round, precision->op, &y, &y);
-    if (forms & TERN_INPUT_TOKEN)
-        RUN(p, quantize_token, &y, &token);
-    if (forms & TERN_INPUT_BLOCK)
-        RUN(p, quantize_block, &y, &block);
+    make_forms(p, forms, &y, &token, &block);
 }
 
 static void multiply_down(pass *p, const tern_linear *down) {

@@ -61,10 +61,15 @@ static inline tern_device_rows shared(const pass *p, float *x, size_t stride, si
                               .rows = count_of(p->rows)};
 }
 
+/* Whether each worker has inputs of its own, of the one row that there is. */
+static inline bool is_own(const pass *p) {
+    return p->batch->n == 1;
+}
+
 /* The same of a worker's inputs. */
 static inline tern_device_rows input(const pass *p, float *x, size_t stride, size_t width) {
     tern_device_rows rows = shared(p, x, stride, width);
-    rows.own = p->batch->n == 1;
+    rows.own = is_own(p);
     return rows;
 }
 
@@ -85,11 +90,10 @@ static inline tern_device_rows out_rows(const pass *p) {
 
 /* ---- steps of several parts --------------------------------------------------------------- */
 
-/* Notes rows as `a` says; the first of them is the batch's row `first`. */
-static inline void watch(pass *p, tern_device_watch a, size_t first, tern_overflow_place place) {
+/* Notes rows as `a` says, a.at where they belong. */
+static inline void watch(pass *p, tern_device_watch a, tern_overflow_place place) {
     a.code = tern_overflow_code(p->layer, place);
     a.notes = p->batch->overflow;
-    a.at = p->batch->at + first;
     RUN(p, watch, &a);
 }
 
@@ -97,14 +101,22 @@ static inline void watch(pass *p, tern_device_watch a, size_t first, tern_overfl
  * which `first` is the first. */
 static inline void watch_below(pass *p, const tern_device_rows *x, size_t group, size_t first,
                                float limit, tern_overflow_place place) {
-    watch(p, (tern_device_watch){.x = *x, .group = group, .limit = limit}, first, place);
+    watch(
+        p,
+        (tern_device_watch){.x = *x, .group = group, .limit = limit, .at = p->batch->at + first},
+        place);
 }
 
 /* The same where rmsnorm follows: the sum of squares must be finite, too. */
 static inline void watch_squares(pass *p, const tern_device_rows *x, size_t group, size_t first,
                                  tern_overflow_place place) {
-    watch(p, (tern_device_watch){.x = *x, .group = group, .limit = INFINITY, .squares = true},
-          first, place);
+    watch(p,
+          (tern_device_watch){.x = *x,
+                              .group = group,
+                              .limit = INFINITY,
+                              .squares = true,
+                              .at = p->batch->at + first},
+          place);
 }
 
 /* norm[T][width] = rmsnorm(x[T][width]) * g. g NULL: the block has no norm here, norm = x. */
@@ -147,7 +159,20 @@ static inline void turn_rows(pass *p, const wanted *next, const tern_device_rows
     watch_below(p, x, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_TURNED);
 }
 
-/* The forms of norm[T][width] that the next matrices read; floats in the precision asked for. */
+/* The forms of rows that matrices read; floats in the precision asked for. */
+static inline void make_forms(pass *p, unsigned forms, const tern_device_rows *x,
+                              const tern_device_quantized *token,
+                              const tern_device_quantized *block) {
+    const tern_kernel_row *precision = p->model->rows.round;
+    if (forms & TERN_INPUT_FLOAT && precision != NULL)
+        RUN(p, round, precision->op, x, x);
+    if (forms & TERN_INPUT_TOKEN)
+        RUN(p, quantize_token, x, token);
+    if (forms & TERN_INPUT_BLOCK)
+        RUN(p, quantize_block, x, block);
+}
+
+/* norm[T][width] as the next matrices read it. */
 static inline void quantize(pass *p, size_t width, wanted next) {
     const tern_scratch *s = p->s;
     const tern_inputs *in = p->in;
@@ -162,14 +187,8 @@ static inline void quantize(pass *p, size_t width, wanted next) {
                                          .d = in->bx_d + first * s->blocks,
                                          .block_sum = in->bx_sum + first * s->blocks,
                                          .d_stride = s->blocks};
-    const tern_kernel_row *precision = p->model->rows.round;
     turn_rows(p, &next, &x);
-    if (next.forms & TERN_INPUT_FLOAT && precision != NULL)
-        RUN(p, round, precision->op, &x, &x);
-    if (next.forms & TERN_INPUT_TOKEN)
-        RUN(p, quantize_token, &x, &token);
-    if (next.forms & TERN_INPUT_BLOCK)
-        RUN(p, quantize_block, &x, &block);
+    make_forms(p, next.forms, &x, &token, &block);
 }
 
 /* Shows the products before they are made, when everybody's rows are there. */

@@ -90,6 +90,13 @@ static uint32_t any_tag(tagged *t, size_t from) {
     return tern_expr_end_choice(&choice);
 }
 
+/* One or more, with the separator between them. */
+static uint32_t list_of(const tagged *t, uint32_t one) {
+    tern_exprs *x = t->x;
+    const uint32_t more = tern_expr_pair(x, tern_expr_word(x, separator_of(t->tags)), one);
+    return tern_expr_pair(x, one, tern_expr_repeat(x, more, 0, most_more(t->tags)));
+}
+
 /* What follows the trigger: a tag, or a list of them from its opening on. */
 static uint32_t after_begin(tagged *t) {
     const tern_grammar_tags *tags = t->tags;
@@ -98,12 +105,9 @@ static uint32_t after_begin(tagged *t) {
         return any_tag(t, t->size);
     const uint32_t item = tern_expr_rule_new(x, "tags of a list", strlen("tags of a list"));
     tern_expr_rule_define(x, item, any_tag(t, t->size + strlen(tags->open)));
-    const uint32_t one = tern_expr_rule_use(x, item);
-    const uint32_t more = tern_expr_pair(x, tern_expr_word(x, separator_of(tags)), one);
-    const uint32_t parts[] = {tern_expr_word(x, tags->open), one,
-                              tern_expr_repeat(x, more, 0, most_more(tags)),
+    const uint32_t parts[] = {tern_expr_word(x, tags->open), list_of(t, tern_expr_rule_use(x, item)),
                               tern_expr_word(x, tags->close)};
-    return tern_expr_sequence(x, parts, 4);
+    return tern_expr_sequence(x, parts, 3);
 }
 
 static uint32_t with_text(tagged *t) {
@@ -122,13 +126,10 @@ static uint32_t without_text(tagged *t) {
     const tern_grammar_tags *tags = t->tags;
     tern_exprs *x = t->x;
     tern_expr_rule_define(x, t->calls, tags->open == NULL ? any_tag(t, 0) : after_begin(t));
-    uint32_t all = tern_expr_rule_use(x, t->calls);
-    if (tags->open == NULL) {
-        const uint32_t more = tern_expr_pair(x, tern_expr_word(x, separator_of(tags)), all);
-        all = tern_expr_pair(x, all, tern_expr_repeat(x, more, 0, most_more(tags)));
-    } else {
-        all = tern_expr_pair(x, tern_expr_word(x, t->trigger), all);
-    }
+    const uint32_t calls = tern_expr_rule_use(x, t->calls);
+    const uint32_t all = tags->open == NULL
+                             ? list_of(t, calls)
+                             : tern_expr_pair(x, tern_expr_word(x, t->trigger), calls);
     return tags->required ? all : tern_expr_optional(x, all);
 }
 

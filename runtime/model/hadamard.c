@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/gguf/internal.h"
+#include "runtime/model/block.h"
 #include "runtime/model/config_internal.h"
 
 #define PREFIX "prism.hadamard."
@@ -26,16 +27,22 @@ static const char *const keys[] = {"version",      "block_size",   "transform",
                                    "sign_values",  "weight_names", "inverse_weight_names",
                                    "gdn_v_grouped"};
 
-/* Matrices of a block, by what they read. */
-static const struct {
-    const char *name;
-    tern_block_input input;
-} matrices[] = {{"attn_q.weight", TERN_BLOCK_QKV},       {"attn_k.weight", TERN_BLOCK_QKV},
-                {"attn_v.weight", TERN_BLOCK_QKV},       {"attn_output.weight", TERN_BLOCK_OUT},
-                {"ffn_gate.weight", TERN_BLOCK_GATE_UP}, {"ffn_up.weight", TERN_BLOCK_GATE_UP},
-                {"ffn_down.weight", TERN_BLOCK_DOWN}};
-
-enum { MATRICES = sizeof matrices / sizeof *matrices };
+/* What a matrix of the block's table reads; TERN_BLOCK_INPUTS: rows that are turned for none. */
+static tern_block_input input_of(size_t matrix) {
+    const tern_block_tensor *t = tern_block_matrix(matrix);
+    if (t->routed || t->rows == TERN_SIZE_EXPERTS)
+        return TERN_BLOCK_INPUTS;
+    switch (t->stage) {
+    case TERN_STAGE_QKV:
+        return TERN_BLOCK_QKV;
+    case TERN_STAGE_OUT:
+        return TERN_BLOCK_OUT;
+    case TERN_STAGE_GATE_UP:
+        return TERN_BLOCK_GATE_UP;
+    default:
+        return TERN_BLOCK_DOWN;
+    }
+}
 
 /* The signs of one width. */
 typedef struct width {
@@ -52,7 +59,7 @@ typedef struct reader {
     bool has_signs;
     width widths[MAX_WIDTHS];
     size_t n_widths;
-    uint8_t *named;                       /* [n_layer] bits of matrices that were listed */
+    uint16_t *named; /* [n_layer] bits of matrices of the block's table that were listed */
     bool head, embedding, embedding_back; /* listed: output, token_embd, token_embd to turn back */
 } reader;
 
@@ -244,9 +251,9 @@ static bool parse_name(const reader *r, tern_span name, uint32_t *layer, size_t 
     if (digits == 0 || i >= name.size || name.data[i] != '.' || *layer >= r->c->n_layer)
         return false;
     const tern_span rest = {name.data + i + 1, name.size - i - 1};
-    for (*matrix = 0; *matrix < MATRICES; ++*matrix)
-        if (tern_span_is(rest, matrices[*matrix].name))
-            return true;
+    for (*matrix = 0; *matrix < TERN_LAYER_LINEARS; ++*matrix)
+        if (tern_span_is(rest, tern_block_matrix(*matrix)->name))
+            return input_of(*matrix) != TERN_BLOCK_INPUTS;
     return false;
 }
 
@@ -255,7 +262,7 @@ enum { NAME_BYTES = 48 };
 /* Its name goes to name[NAME_BYTES]; NULL: the file has none. */
 static const tern_gguf_tensor *find_matrix(const reader *r, uint32_t layer, size_t matrix,
                                            char *name) {
-    snprintf(name, NAME_BYTES, "blk.%u.%s", layer, matrices[matrix].name);
+    snprintf(name, NAME_BYTES, "blk.%u.%s", layer, tern_block_matrix(matrix)->name);
     return tern_gguf_find_tensor(r->file, name);
 }
 
@@ -276,7 +283,7 @@ static tern_status note_name(reader *r, tern_span name) {
     } else if (parse_name(r, name, &layer, &matrix)) {
         known = find_matrix(r, layer, matrix, text) != NULL;
         twice = (r->named[layer] >> matrix & 1) != 0;
-        r->named[layer] |= (uint8_t)(1u << matrix);
+        r->named[layer] |= (uint16_t)(1u << matrix);
     }
     if (!known)
         return tern_fail(r->err, TERN_ERR_ARCH,
@@ -356,8 +363,8 @@ static size_t columns_of(const tern_config *c, tern_block_input input) {
 static tern_status turn_input(const reader *r, uint32_t layer, tern_block_input input) {
     char name[NAME_BYTES], missing[NAME_BYTES] = "", listed[NAME_BYTES] = "";
     size_t n = 0;
-    for (size_t i = 0; i < MATRICES; i++) {
-        if (matrices[i].input != input || find_matrix(r, layer, i, name) == NULL)
+    for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+        if (input_of(i) != input || find_matrix(r, layer, i, name) == NULL)
             continue;
         const bool is_listed = (r->named[layer] >> i & 1) != 0;
         memcpy(is_listed ? listed : missing, name, sizeof name);

@@ -63,18 +63,21 @@ static const tern_tune_key *largest_ternary(const tern_tune_key *keys, size_t n)
 /* Weights that stay in a cache are not bound by memory: the table's layout needs no probe. */
 static const uint64_t least_probed = UINT64_C(8) << 20;
 
+/* The probe for the key's matrix; NULL: there is none. */
+static const tern_layout_probe *probe_of(const tern_tuning *known, const tern_tune_key *key) {
+    return key != NULL ? tern_layout_find(&known->layouts, key->threads, key->stream) : NULL;
+}
+
 /* What the rule says of the key's matrix; the usual layout where there is no probe. */
 static tern_layout probed_layout(const tern_tuning *known, const tern_tune_key *key) {
-    const tern_layout_probe *probe =
-        key != NULL ? tern_layout_find(&known->layouts, key->threads, key->stream) : NULL;
+    const tern_layout_probe *probe = probe_of(known, key);
     return probe != NULL ? tern_layout_rule(probe) : tern_layout_usual();
 }
 
 /* Adds the probe for the layout of these keys, if it is missing. */
 static size_t probe_missing(tern_tuner *tuner, const tern_tune_key *key, tern_tuning *known) {
     tern_layout_probe probe;
-    if (key == NULL || key->stream < least_probed ||
-        tern_layout_find(&known->layouts, key->threads, key->stream) != NULL ||
+    if (key == NULL || key->stream < least_probed || probe_of(known, key) != NULL ||
         !tern_tuner_compare(tuner, key->rows, key->cols, &probe))
         return 0;
     tern_layout_keep(&known->layouts, &probe);
@@ -111,8 +114,7 @@ static size_t measure_missing(const tern_guard *guard, tern_team *team, const te
 
 /* The layout of ternary matrices that have no choice: the rule's, where it knows the machine. */
 static void take_layout(tern_model *m, const tern_tuning *known, const tern_tune_key *key) {
-    const tern_layout_probe *probe =
-        key != NULL ? tern_layout_find(&known->layouts, key->threads, key->stream) : NULL;
+    const tern_layout_probe *probe = probe_of(known, key);
     if (probe == NULL)
         return;
     m->ternary = tern_layout_rule(probe);

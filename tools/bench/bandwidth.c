@@ -15,7 +15,7 @@
 #include "tern/team.h"
 
 enum { PASSES = 6, LINE_WORDS = 8, PREFETCH_WORDS = 512 }; /* 64 bytes; 4 KiB ahead */
-enum { COLS = 4096, GROUP = 16 };                          /* of the matrix that a piece is */
+enum { COLS = 4096 };                                      /* of the matrix that a piece is */
 static const size_t pass_bytes = (size_t)256 << 20;        /* 10 ms or more */
 static const size_t most_bytes = (size_t)2 << 30;
 
@@ -92,7 +92,7 @@ static void measure_body(tern_worker worker, void *argument) {
     measurement *m = argument;
     const ring *r = m->ring;
     const tern_part part = tern_team_split(worker, r->piece, LINE_WORDS);
-    const tern_part rows = tern_team_split(worker, piece_rows(r), GROUP);
+    const tern_part rows = tern_team_split(worker, piece_rows(r), TERN_ROW_GROUP);
     if (!r->filled)
         fill(r, part);
     for (size_t pass = 0; pass < PASSES; pass++) {

@@ -103,6 +103,8 @@ static void check_geometry(const replay *p) {
         rule_equal_counts(p->receipt, p->found, sizes[i].path, (int64_t)sizes[i].value,
                           "the model's");
     }
+    if (info.n_expert > 0 || rule_known(p->receipt, "model_info.experts"))
+        rule_equal_counts(p->receipt, p->found, "model_info.experts", info.n_expert, "the model's");
     const struct {
         const char *path, *value;
     } names[] = {{"model_info.architecture", info.architecture}, {"model_info.name", info.name}};

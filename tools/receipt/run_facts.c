@@ -103,6 +103,8 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     if (tokenizer != NULL)
         json_object_set_new(root, "tokenizer", tokenizer);
     set_count(root, "layers", info->n_layer);
+    if (info->n_expert > 0)
+        set_count(root, "experts", info->n_expert);
     set_count(root, "hidden_size", info->n_embd);
     set_count(root, "ffn_size", info->n_ff);
     set_count(root, "num_attention_heads", info->n_head);
