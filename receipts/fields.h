@@ -36,7 +36,7 @@ typedef enum document_kind {
     DOCUMENT_RUN,        /* what a run was: tern run, tern bench --receipt */
     DOCUMENT_BENCHMARK,  /* what tern bench measured, every sample of it */
     DOCUMENT_COMPARISON, /* two programs or builds: bench/compare-engines, bench/compare */
-    DOCUMENT_ANSWER,     /* what an answer of tern serve was */
+    DOCUMENT_ANSWER,     /* what an answer of tern serve, or in a form, was */
     DOCUMENT_PERPLEXITY, /* how well a model predicts a text: tern perplexity --record */
     DOCUMENT_KINDS
 } document_kind;

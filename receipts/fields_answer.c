@@ -66,7 +66,7 @@ static const receipt_field fields[] = {
 
 const document_type document_answer = {"answer",
                                        ANSWER_SCHEMA,
-                                       "What an answer of tern serve was",
+                                       "What an answer of tern serve, or in a form, was",
                                        fields,
                                        sizeof fields / sizeof *fields,
                                        false};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/server.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +10,6 @@
 #include <time.h>
 
 #include "base/metrics.h"
-#include "base/sha256.h"
 #include "serve/server_internal.h"
 
 enum { READERS = 2, SEND_SECONDS = 5 };
@@ -162,19 +160,6 @@ static void forget(void *user, void *mark) {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* The same on every machine that gives the same answers. */
-static void make_fingerprint(server *s) {
-    char line[128], hex[65];
-    tern_sha256 h;
-    const int n =
-        snprintf(line, sizeof line, "%016" PRIx64 " %s %d", tern_model_identity(s->config.model),
-                 tern_format_describe(s->config.engine.kv)->name, TERN_NUMERICS_VERSION);
-    tern_sha256_start(&h);
-    tern_sha256_add(&h, line, (size_t)n);
-    tern_sha256_finish(&h, hex);
-    (void)snprintf(s->fingerprint, sizeof s->fingerprint, "b%.16s", hex);
-}
-
 static void set_rules(server *s) {
     const server_config *c = &s->config;
     const uint32_t n_ctx = tern_engine_now(s->engine).n_ctx;
@@ -214,7 +199,8 @@ static tern_status open_parts(server *s, tern_error *err) {
     if (status != TERN_OK)
         return status;
     tern_model_describe(s->config.model, &s->info);
-    make_fingerprint(s);
+    tern_fingerprint(tern_model_identity(s->config.model),
+                     tern_format_describe(s->config.engine.kv)->name, s->fingerprint);
     status = grammars_open(s->tokenizer, s->info.n_vocab, &s->grammars, err);
     if (status != TERN_OK)
         return status;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/fingerprint.h"
 #include "serve/ask.h"
 #include "serve/desk.h"
 #include "serve/job.h"
@@ -18,7 +19,7 @@ struct server {
     server_config config;
     const tern_tokenizer *tokenizer;
     tern_model_info info;
-    char fingerprint[18];
+    char fingerprint[TERN_FINGERPRINT];
     ask_rules rules;
     job_place place;
     grammars *grammars;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tern run --json-schema and --grammar: answers have the form, alone and beside others the same."""
 
+import copy
 import json
 import re
 import tempfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import common
 import json_schema
+import receipt_tools
 
 PERSON = {
     "type": "object",
@@ -20,6 +22,7 @@ PERSON = {
     "required": ["name", "age", "tags"],
     "additionalProperties": False,
 }
+ANSWER_SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "answer.schema.json"
 GRAMMAR = 'root ::= word ("-" word){2,4} "."\nword ::= [a-z]{2,7}\n'
 PROMPTS = ["A person:", "Once upon a time", "The first", "1, 2, 3"]
 
@@ -80,12 +83,69 @@ class Structured(unittest.TestCase):
                 (["--json-schema", self.folder.name + "/none"], 1, "none"),
                 (["--json-schema", self.schema, "--grammar", self.grammar], 2, "not together with"),
                 (["--json-schema", self.schema, "--ignore-eos"], 2, "not together with"),
-                (["--json-schema", self.schema, "--receipt", "x"], 2, "--receipt is of one answer without a form")):
+                (["--json-schema", self.schema, "--receipt", "x", "--rounds", 2], 2, "--receipt is of one answer: not with"),
+                (["--json-schema", self.schema, "--receipt", "x", "--stop-token", 3], 2, "has no --stop-token"),
+                (["--json-schema", self.schema, "--receipt", "x", "-n", 0], 2, "with -n 0 there is no answer")):
             with self.subTest(args=args):
                 result = common.tern("run", "-m", common.SMALL_MODEL, "-p", "A", *args)
                 self.assertEqual(result.returncode, status, result.stderr)
                 self.assertIn(message, result.stderr.decode())
                 self.assertEqual(len(result.stderr.decode().splitlines()), 1)
+
+    # ---- receipts
+
+    def receipt_of(self, *args, status=0):
+        path = Path(self.folder.name) / "receipt.json"
+        result = common.tern("run", "-m", common.SMALL_MODEL, "-p", "A person:", "--temperature", 1.5, "--seed", 5, *args,
+                             "--receipt", path, "--force")
+        self.assertEqual(result.returncode, status, result.stderr.decode())
+        receipt = json.loads(path.read_text(encoding="utf-8"))
+        path.unlink()
+        return receipt, result.stdout.decode()
+
+    def verify(self, receipt, *args):
+        path = Path(self.folder.name) / "verified.json"
+        path.write_text(json.dumps(receipt), encoding="utf-8")
+        return common.tern("verify", path, "--model-dir", Path(common.SMALL_MODEL).parent, *args)
+
+    def test_receipt(self):
+        """It has the form as it was given, and whoever replays it masks by that form, on other kernels too."""
+        for option, file, kind in (("--json-schema", self.schema, "schema"), ("--grammar", self.grammar, "grammar")):
+            with self.subTest(kind=kind):
+                receipt, text = self.receipt_of(option, file, "-n", 200)
+                self.assertEqual(receipt["form"], {"kind": kind, "text": file.read_text(encoding="utf-8")})
+                self.assertEqual(list(json_schema.problems(receipt, json.loads(ANSWER_SCHEMA.read_text()))), [])
+                line, = self.run_lines(option, file, "-p", "A person:", "--seed", 5)
+                self.assertEqual((line["tokens"], line["digest"]), (receipt["output"]["ids"], receipt["output"]["hidden_sha256"]))
+                self.assertEqual(line["text"] + "\n", text)
+                for args in ((), ("--replay",), ("--replay", "--isa", "scalar", "--threads", 1)):
+                    self.assertEqual(self.verify(receipt, *args).returncode, 0)
+
+    def test_receipt_of_another_form(self):
+        receipt, _ = self.receipt_of("--json-schema", self.schema, "-n", 200)
+        other = copy.deepcopy(receipt)
+        other["form"]["text"] = other["form"]["text"].replace('"age"', '"size"')
+        unsealed = self.verify(other)
+        self.assertEqual(unsealed.returncode, 1)
+        self.assertIn(b"digest", unsealed.stderr)
+        for change, found in ((other, b"output.ids["), ({k: v for k, v in receipt.items() if k != "form"}, b"output.ids["),
+                              ({**receipt, "form": {"kind": "grammar", "text": "root"}}, b"form.text")):
+            result = self.verify(receipt_tools.seal(copy.deepcopy(change)), "--replay")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(found, result.stderr)
+
+    def test_receipt_of_an_answer_that_is_cut_off(self):
+        receipt, _ = self.receipt_of("--json-schema", self.schema, "-n", 3, status=1)
+        self.assertEqual((receipt["output"]["stop"], receipt["output"]["max_tokens"]), ("length", 3))
+        self.assertEqual(self.verify(receipt, "--replay").returncode, 0)
+
+    def test_signed_receipt(self):
+        key = Path(self.folder.name) / "key"
+        self.assertEqual(common.tern("keygen", key).returncode, 0)
+        receipt, _ = self.receipt_of("--grammar", self.grammar, "--sign-key", key)
+        self.assertEqual(self.verify(receipt, "--public-key", f"{key}.pub").returncode, 0)
+        receipt["form"]["text"] += "# more"
+        self.assertEqual(self.verify(receipt_tools.seal(receipt), "--public-key", f"{key}.pub").returncode, 1)
 
 
 if __name__ == "__main__":

@@ -13,17 +13,16 @@ bool form_wanted(const options *o) {
 }
 
 static int compile(const char *path, bool schema, form *f) {
-    char *text = NULL;
-    size_t size;
     tern_error err = {0};
-    const int read = file_read(path, MOST_BYTES, &text, &size);
+    const int read = file_read(path, MOST_BYTES, &f->text, &f->size);
     if (read != EXIT_DONE)
         return read;
     const char *name = file_shown(path);
+    f->kind = schema ? "schema" : "grammar";
     const tern_status status =
-        schema ? tern_grammar_from_schema(f->tokens, text, size, name, NULL, &f->grammar, &err)
-               : tern_grammar_from_gbnf(f->tokens, text, size, name, &f->grammar, &err);
-    free(text);
+        schema
+            ? tern_grammar_from_schema(f->tokens, f->text, f->size, name, NULL, &f->grammar, &err)
+            : tern_grammar_from_gbnf(f->tokens, f->text, f->size, name, &f->grammar, &err);
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
@@ -55,6 +54,7 @@ void form_close(form *f) {
     for (size_t i = 0; f->states != NULL && i < f->n; i++)
         tern_grammar_state_free(&f->states[i]);
     free(f->states);
+    free(f->text);
     tern_grammar_free(&f->grammar);
     tern_grammar_tokens_free(&f->tokens);
     *f = (form){0};

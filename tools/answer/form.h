@@ -10,7 +10,10 @@
 
 typedef struct form {
     tern_grammar_tokens *tokens;
-    tern_grammar *grammar;       /* NULL: answers are free */
+    tern_grammar *grammar; /* NULL: answers are free */
+    const char *kind;      /* "schema" or "grammar" */
+    char *text;            /* [size] that it was compiled from */
+    size_t size;
     tern_grammar_state **states; /* [n] of the answers that are under way */
     size_t n;
 } form;

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ typedef struct many {
     touch *touch;
     const prompts *prompts;
     form form;
+    many_kept *kept; /* NULL: nobody needs it */
     uint64_t rounds;
     uint32_t n_ctx, at_once;
     uint8_t space[TERN_SPACE_BYTES]; /* of the request that is asked for */
@@ -39,9 +41,12 @@ typedef struct many {
     bool json, progress, broken;
 } many;
 
+bool many_several(const options *o) {
+    return options_given(o, OPT_PROMPTS_FILE) || options_integer(o, OPT_ROUNDS) > 1;
+}
+
 bool many_wanted(const options *o) {
-    return options_given(o, OPT_PROMPTS_FILE) || options_integer(o, OPT_ROUNDS) > 1 ||
-           form_wanted(o);
+    return many_several(o) || form_wanted(o);
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */
@@ -212,6 +217,37 @@ static void print_line(const many *m, const together_answer *a, bool whole) {
     out_flush();
 }
 
+/* For a receipt. A cancelled answer is none. */
+static void keep(many *m, const together_answer *a) {
+    many_kept *k = m->kept;
+    if (k == NULL || a->error != NULL || a->end == TERN_END_CANCELLED)
+        return;
+    k->tokens = calloc(a->n_tokens + 1, sizeof *k->tokens);
+    if (k->tokens == NULL) {
+        complain("no memory for the receipt");
+        return;
+    }
+    if (a->n_tokens > 0)
+        memcpy(k->tokens, a->tokens, a->n_tokens * sizeof *k->tokens);
+    const size_t room = room_after(m, prompt_of(m, a->number));
+    const size_t wanted = m->how->request.max_tokens;
+    k->n_tokens = a->n_tokens;
+    k->max_tokens = wanted < room ? wanted : room;
+    k->end = a->end;
+    (void)snprintf(k->digest, sizeof k->digest, "%s", a->digest);
+    k->form_kind = m->form.kind;
+    k->form = m->form.text;
+    k->form_size = m->form.size;
+    m->form.text = NULL;
+    k->there = true;
+}
+
+void many_kept_free(many_kept *k) {
+    free(k->tokens);
+    free(k->form);
+    *k = (many_kept){0};
+}
+
 static void tell(void *user, const together_answer *told) {
     many *m = user;
     together_answer answer = *told;
@@ -230,6 +266,7 @@ static void tell(void *user, const together_answer *told) {
     if (a->error == NULL && !whole)
         complain("prompt %zu: the answer ended (%s) before its text was whole",
                  (size_t)(a->number / m->rounds) + 1, answer_end_name(end_of(m, a)));
+    keep(m, a);
     form_end(&m->form, a->number);
 }
 
@@ -285,12 +322,13 @@ static int answer_all(many *m) {
     return m->failures > 0 ? EXIT_FAILED : interrupt_status(EXIT_DONE);
 }
 
-int many_answer(const options *o, loaded *l, const answer_options *how, touch *t,
-                const prompts *p) {
+int many_answer(const options *o, loaded *l, const answer_options *how, touch *t, const prompts *p,
+                many_kept *kept) {
     many m = {.o = o,
               .l = l,
               .how = how,
               .touch = t,
+              .kept = kept,
               .prompts = p,
               .rounds = options_integer(o, OPT_ROUNDS),
               .json = options_switch(o, OPT_JSON)};

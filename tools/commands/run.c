@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tools/answer/figures.h"
+#include "tools/answer/form.h"
 #include "tools/answer/many.h"
 #include "tools/answer/request.h"
 #include "tools/cli/interrupt.h"
@@ -13,6 +14,7 @@
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
 #include "tools/model/prompt_cache.h"
+#include "tools/receipt/form_answer.h"
 #include "tools/receipt/receipt.h"
 #include "tools/remote/remote.h"
 #include "tools/touch/touch_options.h"
@@ -26,6 +28,7 @@ typedef struct run {
     answerer answerer;
     receipt_watch watch; /* with --receipt */
     touch touch;         /* with --touch-bytes */
+    many_kept kept;      /* of an answer in a form, with --receipt */
     bool json;
 } run;
 
@@ -135,17 +138,29 @@ static int finish(const run *r) {
     return interrupt_status(EXIT_DONE);
 }
 
-/* Several answers by an engine, in place of one by the session. */
+/* One prompt. In a form, an answer that was cut off has a receipt too. */
+static int run_one(run *r) {
+    const prompts one = {.items = &r->prompt, .n = 1};
+    const bool receipt = options_given(r->o, OPT_RECEIPT);
+    const int status =
+        many_answer(r->o, &r->l, &r->options, touch_of(r), &one, receipt ? &r->kept : NULL);
+    if (!r->kept.there)
+        return status;
+    const form_answer answer = {
+        .o = r->o, .l = &r->l, .prompt = &r->prompt, .how = &r->options, .kept = &r->kept};
+    const int written = form_answer_write(&answer);
+    return written == EXIT_DONE ? status : written;
+}
+
+/* Answers by an engine, in place of one by the session. */
 static int run_many(run *r) {
     const char *path = options_text(r->o, OPT_PROMPTS_FILE);
-    if (path == NULL) {
-        const prompts one = {.items = &r->prompt, .n = 1};
-        return many_answer(r->o, &r->l, &r->options, touch_of(r), &one);
-    }
+    if (path == NULL)
+        return run_one(r);
     prompts all = {0};
     int status = prompts_read(path, true, &all);
     if (status == EXIT_DONE)
-        status = many_answer(r->o, &r->l, &r->options, touch_of(r), &all);
+        status = many_answer(r->o, &r->l, &r->options, touch_of(r), &all, NULL);
     prompts_free(&all);
     return status;
 }
@@ -173,9 +188,8 @@ static bool check_options(const options *o) {
         complain("--system is part of a chat: use --chat too");
     else if (o->values[OPT_CHAT_TEMPLATE].source == OPTION_FLAG && !options_switch(o, OPT_CHAT))
         complain("--chat-template is part of a chat: use --chat too");
-    else if (many_wanted(o) && receipt)
-        complain("--receipt is of one answer without a form: not with --prompts-file, --rounds, "
-                 "--json-schema or --grammar");
+    else if (many_several(o) && receipt)
+        complain("--receipt is of one answer: not with --prompts-file or --rounds");
     else if (many_wanted(o) && cache)
         complain(
             "--prompt-cache is for one answer without a form: not with --prompts-file, --rounds, "
@@ -183,7 +197,7 @@ static bool check_options(const options *o) {
     else if (receipt && cache)
         complain("--receipt tells of a run from its beginning: not with --prompt-cache");
     else
-        return true;
+        return !receipt || !form_wanted(o) || form_answer_check(o);
     return false;
 }
 
@@ -219,6 +233,7 @@ int cmd_run(const options *o) {
         status = touch_verify_as_asked(o, &r.touch);
     touch_free(&r.touch);
     receipt_watch_free(&r.watch);
+    many_kept_free(&r.kept);
     answerer_close(&r.answerer);
     answer_options_free(&r.options);
     prompt_free(&r.prompt);

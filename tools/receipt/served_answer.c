@@ -100,8 +100,9 @@ static char *print_checked(const json_t *receipt) {
     return sound ? json_dump(receipt, (json_style){0}) : NULL;
 }
 
-static char *make(void *user, const receipt_answer *answer) {
-    answer_receipts *a = user;
+json_t *answer_receipts_build(answer_receipts *a, const receipt_answer *answer) {
+    if (!prepare(a))
+        return NULL;
     (void)json_remember(false);
     (void)pthread_mutex_lock(&a->lock);
     json_t *receipt = json_deep_copy(a->common);
@@ -114,6 +115,13 @@ static char *make(void *user, const receipt_answer *answer) {
         set(receipt, "form", json_deep_copy(answer->form));
     set(receipt, "prompt", tokens_json(answer->prompt, answer->n_prompt));
     set(receipt, "output", output_json(a, answer));
+    return receipt;
+}
+
+static char *make(void *user, const receipt_answer *answer) {
+    json_t *receipt = answer_receipts_build(user, answer);
+    if (receipt == NULL)
+        return NULL;
     receipt_seal(receipt);
     char *text = print_checked(receipt);
     json_decref(receipt);

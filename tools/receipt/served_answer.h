@@ -29,6 +29,9 @@ void answer_receipts_open(answer_receipts *a, const options *o, const loaded *l)
  * Where there is no thread or something fails, the next receipt that is wanted tries it again. */
 void answer_receipts_begin(answer_receipts *a);
 
+/* The receipt of an answer without its digest; NULL after a complaint, or without memory. */
+json_t *answer_receipts_build(answer_receipts *a, const receipt_answer *answer);
+
 /* Waits for what was begun. */
 void answer_receipts_close(answer_receipts *a);
 
