@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "authoring/convert/hf_keys.h"
+#include "authoring/convert/hf_pooling.h"
 #include "base/json.h"
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
@@ -80,14 +81,14 @@ static void refuse_value(reading *r, tern_status status, const char *key, const 
 
 /* ---- parts of the file ----------------------------------------------------------------------- */
 
-/* *windowed: the class has windows, which a config may say. */
-static const tern_arch *find_class(const tern_json_value *name, bool *windowed) {
+/* *other: the class is the second one of its architecture. */
+static const tern_arch *find_class(const tern_json_value *name, bool *other) {
     size_t n;
     const tern_arch *archs = tern_archs(&n);
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) {
             const char *class = k == 0 ? archs[i].hf_class : archs[i].hf_other;
-            *windowed = archs[i].may_window && (k == 1 || archs[i].hf_other == NULL);
+            *other = k == 1;
             if (class != NULL && tern_json_is_string(name, class))
                 return &archs[i];
         }
@@ -109,7 +110,7 @@ static void refuse_class(reading *r, const tern_json_value *name) {
     refuse_value(r, TERN_ERR_ARCH, "architectures", name, why);
 }
 
-static const tern_arch *read_architecture(reading *r, bool *windowed) {
+static const tern_arch *read_architecture(reading *r, bool *other) {
     const tern_json_value *list = tern_json_get(r->root, "architectures");
     const tern_json_value *name = list;
     if (list == NULL) {
@@ -118,7 +119,7 @@ static const tern_arch *read_architecture(reading *r, bool *windowed) {
     }
     if (list->type == TERN_JSON_ARRAY && list->count == 1) {
         name = list + 1;
-        const tern_arch *arch = find_class(name, windowed);
+        const tern_arch *arch = find_class(name, other);
         if (arch != NULL)
             return arch;
     }
@@ -140,7 +141,33 @@ static void read_sizes(reading *r, hf_config *c) {
         fail_key(r, TERN_ERR_CONFIG, "head_dim", "is odd");
     if (r->status == TERN_OK && c->n_head % c->n_head_kv != 0)
         fail_key(r, TERN_ERR_HEADS, "num_key_value_heads", "does not divide the number of heads");
-    c->norm_eps = (float)read_real(r, r->root, "rms_norm_eps", (double)NAN);
+    c->norm_eps = (float)read_real(r, r->root, c->arch->encodes ? "layer_norm_eps" : "rms_norm_eps",
+                                   (double)NAN);
+}
+
+/*
+ * What encoders have of their own. The second class has rows of positions for padding first: as
+ * many as the id of its token, and one more.
+ */
+static void read_encoder(reading *r, hf_config *c) {
+    const tern_json_value *positions = tern_json_get(r->root, "position_embedding_type");
+    int64_t padding = 1;
+    if (positions != NULL && !tern_json_is_string(positions, "absolute"))
+        refuse_value(r, TERN_ERR_CONFIG, "position_embedding_type", positions,
+                     "only absolute is supported");
+    if (tern_json_is_true(tern_json_get(r->root, "is_decoder")))
+        fail_key(r, TERN_ERR_CONFIG, "is_decoder", "is true, which is not supported");
+    c->n_types = read_count(r, "type_vocab_size", 0);
+    if (!c->other_class)
+        return;
+    const tern_json_value *id = tern_json_get(r->root, "pad_token_id");
+    if ((id != NULL && !tern_json_integer(id, &padding)) || padding < 0 ||
+        padding + 1 >= (int64_t)c->n_ctx) {
+        fail_key(r, TERN_ERR_KEY_RANGE, "pad_token_id", "leaves no positions");
+        return;
+    }
+    c->first_position = (uint32_t)padding + 1;
+    c->n_ctx -= c->first_position;
 }
 
 /* What GGUF files can say of YaRN. The attention factor is the usual one. */
@@ -262,20 +289,36 @@ static void read_quantization(reading *r, hf_config *c) {
     c->scale = automatic ? HF_SCALE_MULTIPLIES : HF_SCALE_DIVIDES;
 }
 
-/* How config.json calls the function of a gate. */
-static const char *activation_name(tern_op gate) {
-    return gate == TERN_OP_GATE_SILU ? "silu" : "relu2";
+/* Whether config.json means the function of a gate; of GELU by either of its forms. */
+static bool is_activation(const tern_json_value *act, tern_op gate) {
+    if (gate == TERN_OP_GATE_GELU)
+        return tern_json_is_string(act, "gelu") || tern_json_is_string(act, "gelu_new") ||
+               tern_json_is_string(act, "gelu_pytorch_tanh");
+    return tern_json_is_string(act, gate == TERN_OP_GATE_SILU ? "silu" : "relu2");
 }
 
 static void read_graph(reading *r, hf_config *c) {
     const tern_json_value *act = tern_json_get(r->root, "hidden_act");
     const tern_json_value *tied = tern_json_get(r->root, "tie_word_embeddings");
-    if (act != NULL && !tern_json_is_string(act, activation_name(c->arch->gate)))
+    if (act != NULL && !is_activation(act, c->arch->gate))
         refuse_value(r, TERN_ERR_CONFIG, "hidden_act", act, "not that of this architecture");
     if (tern_json_is_true(tern_json_get(r->root, "use_sliding_window")))
         fail_key(r, TERN_ERR_CONFIG, "use_sliding_window", "is true, which is not supported");
     c->must_tie = c->arch->embedding_head && !tern_json_is_true(tied);
     c->tied = c->must_tie || tern_json_is_true(tied);
+}
+
+static void read_parts(reading *r, hf_config *c) {
+    c->windowed = c->arch->may_window && (c->other_class || c->arch->hf_other == NULL);
+    read_graph(r, c);
+    read_sizes(r, c);
+    if (c->arch->encodes)
+        read_encoder(r, c);
+    else
+        read_rope(r, c);
+    read_factors(r, c);
+    read_window(r, c);
+    read_quantization(r, c);
 }
 
 tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) {
@@ -288,17 +331,13 @@ tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) 
     if (status != TERN_OK)
         return status;
     reading r = {.path = path, .root = json.values, .err = err};
-    c.arch = read_architecture(&r, &c.windowed);
-    if (c.arch != NULL) {
-        read_graph(&r, &c);
-        read_sizes(&r, &c);
-        read_rope(&r, &c);
-        read_factors(&r, &c);
-        read_window(&r, &c);
-        read_quantization(&r, &c);
-    }
+    c.arch = read_architecture(&r, &c.other_class);
+    if (c.arch != NULL)
+        read_parts(&r, &c);
     if (r.status == TERN_OK)
         r.status = hf_keys_check(path, json.values, &c, c.unknown, sizeof c.unknown, err);
+    if (r.status == TERN_OK)
+        r.status = hf_pooling_read(folder, &c.pooling, err);
     tern_json_free(&json);
     if (r.status == TERN_OK)
         *out = c;

@@ -9,6 +9,7 @@
 
 #include "runtime/arch/arch.h"
 #include "runtime/model/rope_scaling.h"
+#include "tern/embed.h"
 #include "tern/status.h"
 
 /* What the matrices of the blocks are, besides what their own type says. */
@@ -32,20 +33,23 @@ typedef struct hf_config {
     float norm_eps, rope_base;
     float embedding_scale, block_scale, logit_divisor; /* of architectures with such factors */
     float attention_scale;                             /* of scores; 0: the usual one */
+    bool other_class;                                  /* it is the architecture's second one */
     bool windowed;                                     /* the class has windows */
     uint32_t window;                                   /* that all layers see; 0: none */
     float rope_linear;                                 /* factor of linear scaling; 1: none */
     tern_rope_llama3 llama3;                           /* factor 0: none */
     tern_rope_yarn yarn;                               /* factor 0: none */
+    uint32_t n_types, first_position; /* of encoders: kinds of tokens, the row of position 0 */
+    tern_pooling pooling;             /* that the folder says; NONE: it does not */
     hf_weights weights;
     hf_scale scale;
     char unknown[400]; /* keys that tern has not heard of, with commas; "": none */
 } hf_config;
 
 /*
- * Reads FOLDER/config.json. What a GGUF file of these architectures cannot say is refused rather
- * than left out. TERN_ERR_IO, TERN_ERR_JSON, TERN_ERR_ARCH, TERN_ERR_KEY_MISSING,
- * TERN_ERR_KEY_RANGE, TERN_ERR_CONFIG.
+ * Reads FOLDER/config.json, and beside it how vectors are made of hidden states (hf_pooling.h).
+ * What a GGUF file of these architectures cannot say is refused rather than left out. TERN_ERR_IO,
+ * TERN_ERR_JSON, TERN_ERR_ARCH, TERN_ERR_KEY_MISSING, TERN_ERR_KEY_RANGE, TERN_ERR_CONFIG.
  */
 TERN_MUST_CHECK tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err);
 

@@ -22,6 +22,43 @@ static void put_f32(keys *k, const char *suffix, float value) {
     tern_gguf_put_f32(k->w, key(k, suffix), value);
 }
 
+static void put_encoder(keys *k, const hf_config *c) {
+    put_u32(k, "attention.head_count", c->n_head);
+    put_f32(k, "attention.layer_norm_epsilon", c->norm_eps);
+    tern_gguf_put_bool(k->w, key(k, "attention.causal"), false);
+    tern_gguf_put_u32(k->w, "tokenizer.ggml.token_type_count", c->n_types);
+}
+
+static void put_decoder(keys *k, const hf_config *c) {
+    put_u32(k, "rope.dimension_count", c->head_dim);
+    put_f32(k, "rope.freq_base", c->rope_base);
+    if (c->rope_linear != 1.0f) {
+        tern_gguf_put_string(k->w, key(k, "rope.scaling.type"), "linear");
+        put_f32(k, "rope.scaling.factor", c->rope_linear);
+    }
+    if (c->yarn.factor > 0.0f) {
+        tern_gguf_put_string(k->w, key(k, "rope.scaling.type"), "yarn");
+        put_f32(k, "rope.scaling.factor", c->yarn.factor);
+        put_u32(k, "rope.scaling.original_context_length", (uint32_t)c->yarn.original);
+        put_f32(k, "rope.scaling.yarn_beta_fast", c->yarn.beta_fast);
+        put_f32(k, "rope.scaling.yarn_beta_slow", c->yarn.beta_slow);
+    }
+    put_u32(k, "attention.head_count", c->n_head);
+    put_u32(k, "attention.head_count_kv", c->n_head_kv);
+    put_u32(k, "attention.key_length", c->head_dim);
+    put_u32(k, "attention.value_length", c->head_dim);
+    put_f32(k, "attention.layer_norm_rms_epsilon", c->norm_eps);
+    if (c->attention_scale > 0.0f)
+        put_f32(k, "attention.scale", c->attention_scale);
+    if (c->window > 0)
+        put_u32(k, "attention.sliding_window", c->window);
+    if (c->arch->own_factors) {
+        put_f32(k, "embedding_scale", c->embedding_scale);
+        put_f32(k, "residual_scale", c->block_scale);
+        put_f32(k, "logit_scale", c->logit_divisor);
+    }
+}
+
 void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
                      uint32_t file_type) {
     keys k = {.w = w, .architecture = c->arch->name};
@@ -32,33 +69,12 @@ void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name,
     put_u32(&k, "embedding_length", c->n_embd);
     put_u32(&k, "block_count", c->n_layer);
     put_u32(&k, "feed_forward_length", c->n_ff);
-    put_u32(&k, "rope.dimension_count", c->head_dim);
-    put_f32(&k, "rope.freq_base", c->rope_base);
-    if (c->rope_linear != 1.0f) {
-        tern_gguf_put_string(w, key(&k, "rope.scaling.type"), "linear");
-        put_f32(&k, "rope.scaling.factor", c->rope_linear);
-    }
-    if (c->yarn.factor > 0.0f) {
-        tern_gguf_put_string(w, key(&k, "rope.scaling.type"), "yarn");
-        put_f32(&k, "rope.scaling.factor", c->yarn.factor);
-        put_u32(&k, "rope.scaling.original_context_length", (uint32_t)c->yarn.original);
-        put_f32(&k, "rope.scaling.yarn_beta_fast", c->yarn.beta_fast);
-        put_f32(&k, "rope.scaling.yarn_beta_slow", c->yarn.beta_slow);
-    }
-    put_u32(&k, "attention.head_count", c->n_head);
-    put_u32(&k, "attention.head_count_kv", c->n_head_kv);
-    put_u32(&k, "attention.key_length", c->head_dim);
-    put_u32(&k, "attention.value_length", c->head_dim);
-    put_f32(&k, "attention.layer_norm_rms_epsilon", c->norm_eps);
-    if (c->attention_scale > 0.0f)
-        put_f32(&k, "attention.scale", c->attention_scale);
-    if (c->window > 0)
-        put_u32(&k, "attention.sliding_window", c->window);
-    if (c->arch->own_factors) {
-        put_f32(&k, "embedding_scale", c->embedding_scale);
-        put_f32(&k, "residual_scale", c->block_scale);
-        put_f32(&k, "logit_scale", c->logit_divisor);
-    }
+    if (c->arch->encodes)
+        put_encoder(&k, c);
+    else
+        put_decoder(&k, c);
+    if (c->pooling != TERN_POOLING_NONE)
+        put_u32(&k, "pooling_type", (uint32_t)c->pooling);
     tern_gguf_put_u32(w, "general.file_type", file_type);
     tern_gguf_put_u32(w, "general.quantization_version", 2);
 }

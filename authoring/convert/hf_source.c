@@ -57,7 +57,7 @@ void hf_source_row(const void *source, size_t row, float *out) {
             out[k] = load(s->tensor, origin_of(k, s->head_dim));
         return;
     }
-    const size_t from = origin_of(row, s->head_dim);
+    const size_t from = s->first + origin_of(row, s->head_dim);
     if (s->packed) {
         unpack_row(s, from, out);
         return;

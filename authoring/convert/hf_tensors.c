@@ -16,6 +16,7 @@
 typedef struct wanted {
     const char *name; /* in the file */
     size_t rows, cols;
+    size_t first; /* rows of the folder's tensor before them */
     bool vector;
     bool ternary; /* a matrix that may be ternary */
     bool turned;  /* its rows, or elements, are heads that RoPE turns */
@@ -84,7 +85,7 @@ static convert_tensor *add_source(adding *a, const wanted *w, hf_source **source
         return NULL;
     }
     hf_source *s = &a->out->sources[a->out->n++];
-    *s = (hf_source){.rows = w->rows, .cols = w->cols, .vector = w->vector};
+    *s = (hf_source){.rows = w->rows, .cols = w->cols, .first = w->first, .vector = w->vector};
     (void)snprintf(t->name, sizeof t->name, "%s", w->name);
     t->n_dims = w->vector ? 1 : 2;
     t->ne[0] = w->cols;
@@ -131,9 +132,9 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     }
     t->source = s->ternarized ? TERN_FORMAT_I2_S : format_of(from->type);
     t->origin = s->ternarized ? "ternarized floats" : tern_format_describe(t->source)->name;
-    if (!s->ternarized && s->head_dim == 0)
+    if (!s->ternarized && s->head_dim == 0 && s->first == 0)
         t->as_is = from->data;
-    return check_shape(a, from, s->rows, s->cols, s->vector);
+    return check_shape(a, from, s->first + s->rows, s->cols, s->vector);
 }
 
 static tern_status add_tensor(adding *a, const safetensors_tensor *from, const wanted *w) {
@@ -152,11 +153,24 @@ static tern_status missing(const adding *a, const char *name) {
                      name);
 }
 
-/* model.layers.<layer>.<name>, or NULL. */
+/* The folder's name of a tensor in a layer. */
+static void name_in_layer(const adding *a, uint32_t layer, const char *name,
+                          char out[CONVERT_NAME_BYTES]) {
+    (void)snprintf(out, CONVERT_NAME_BYTES, "%s.%" PRIu32 ".%s",
+                   a->c->arch->encodes ? "encoder.layer" : "model.layers", layer, name);
+}
+
+/* The tensor of that name in a layer, or NULL. */
 static const safetensors_tensor *find_in_layer(const adding *a, uint32_t layer, const char *name) {
     char text[CONVERT_NAME_BYTES];
-    (void)snprintf(text, sizeof text, "model.layers.%" PRIu32 ".%s", layer, name);
+    name_in_layer(a, layer, name, text);
     return hf_files_find(a->files, text);
+}
+
+static tern_status missing_in_layer(const adding *a, uint32_t layer, const char *name) {
+    char text[CONVERT_NAME_BYTES];
+    name_in_layer(a, layer, name, text);
+    return missing(a, text);
 }
 
 /* Several matrices as one, in folder and file. */
@@ -168,10 +182,8 @@ static tern_status add_joined(adding *a, uint32_t layer, const tern_block_tensor
                       .cols = tern_block_length(sizes, t->columns),
                       .ternary = true};
     const safetensors_tensor *from = find_in_layer(a, layer, joined->hf);
-    if (from == NULL) {
-        (void)snprintf(name, sizeof name, "model.layers.%" PRIu32 ".%s", layer, joined->hf);
-        return missing(a, name);
-    }
+    if (from == NULL)
+        return missing_in_layer(a, layer, joined->hf);
     (void)snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, joined->name);
     return add_tensor(a, from, &w);
 }
@@ -190,17 +202,16 @@ static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_
                       .ternary = t->kind == TERN_BLOCK_MATRIX,
                       .turned = t->turned};
     const tern_joined *joined = tern_joined_of(a->c->arch, t);
-    const safetensors_tensor *from = find_in_layer(a, layer, t->hf);
+    const char *own = a->c->arch->encodes && t->hf_encoder != NULL ? t->hf_encoder : t->hf;
+    const safetensors_tensor *from = find_in_layer(a, layer, own);
     if (from == NULL && joined != NULL)
         return tern_joined_begins(joined, t) ? add_joined(a, layer, t, joined, &sizes) : TERN_OK;
     if (from == NULL && t->hf_older != NULL)
         from = find_in_layer(a, layer, t->hf_older);
-    if (from == NULL && t->kind == TERN_BLOCK_BIAS)
+    if (from == NULL && t->kind == TERN_BLOCK_BIAS && !a->c->arch->encodes)
         return TERN_OK;
-    if (from == NULL) {
-        (void)snprintf(name, sizeof name, "model.layers.%" PRIu32 ".%s", layer, t->hf);
-        return missing(a, name);
-    }
+    if (from == NULL)
+        return missing_in_layer(a, layer, own);
     (void)snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
     return add_tensor(a, from, &w);
 }
@@ -215,12 +226,20 @@ static tern_status add_block(adding *a, uint32_t layer) {
     return status;
 }
 
-/* A tensor outside blocks; rows 0: a vector. */
-static tern_status add_outer(adding *a, const char *hf, const char *gguf, size_t rows) {
+/* A tensor outside blocks, but for its first rows; rows 0: a vector. */
+static tern_status add_end_of(adding *a, const char *hf, const char *gguf, size_t first,
+                              size_t rows) {
     const safetensors_tensor *from = hf_files_find(a->files, hf);
-    const wanted w = {
-        .name = gguf, .rows = rows > 0 ? rows : 1, .cols = a->c->n_embd, .vector = rows == 0};
+    const wanted w = {.name = gguf,
+                      .rows = rows > 0 ? rows : 1,
+                      .cols = a->c->n_embd,
+                      .first = first,
+                      .vector = rows == 0};
     return from == NULL ? missing(a, hf) : add_tensor(a, from, &w);
+}
+
+static tern_status add_outer(adding *a, const char *hf, const char *gguf, size_t rows) {
+    return add_end_of(a, hf, gguf, 0, rows);
 }
 
 /*
@@ -272,11 +291,18 @@ static tern_status check_head(const adding *a) {
                      head->file, head->name, a->c->arch->name);
 }
 
+/* The numbers of positions, and what makes a vector of the first state for other tasks. */
+static bool is_beside_encoder(const char *name) {
+    return strcmp(name, "embeddings.position_ids") == 0 ||
+           strcmp(name, "pooler.dense.weight") == 0 || strcmp(name, "pooler.dense.bias") == 0;
+}
+
 /* Tensors that nothing asked for: tables that repeat the configuration are fine. */
 static tern_status check_rest(const adding *a, void (*skipped)(const safetensors_tensor *t)) {
     for (size_t i = 0; i < a->files->n; i++) {
         const safetensors_tensor *t = a->files->tensors[i];
-        if (a->files->used[i] || ends_with(t->name, ".rotary_emb.inv_freq"))
+        if (a->files->used[i] || ends_with(t->name, ".rotary_emb.inv_freq") ||
+            (a->c->arch->encodes && is_beside_encoder(t->name)))
             continue;
         if (is_float(t->type) || t->type == SAFETENSORS_F64) {
             return tern_fail(a->err, TERN_ERR_ARCH, "%s: tensor %s has no place in architecture %s",
@@ -287,7 +313,23 @@ static tern_status check_rest(const adding *a, void (*skipped)(const safetensors
     return TERN_OK;
 }
 
-static tern_status add_all(adding *a) {
+static tern_status add_encoder(adding *a) {
+    const hf_config *c = a->c;
+    tern_status s;
+    if ((s = add_outer(a, "embeddings.word_embeddings.weight", "token_embd.weight", c->n_vocab)) ||
+        (s = add_outer(a, "embeddings.token_type_embeddings.weight", "token_types.weight",
+                       c->n_types)) ||
+        (s = add_end_of(a, "embeddings.position_embeddings.weight", "position_embd.weight",
+                        c->first_position, c->n_ctx)) ||
+        (s = add_outer(a, "embeddings.LayerNorm.weight", "token_embd_norm.weight", 0)) ||
+        (s = add_outer(a, "embeddings.LayerNorm.bias", "token_embd_norm.bias", 0)))
+        return s;
+    for (uint32_t n = 0; s == TERN_OK && n < c->n_layer; n++)
+        s = add_block(a, n);
+    return s;
+}
+
+static tern_status add_decoder(adding *a) {
     tern_status status =
         add_outer(a, "model.embed_tokens.weight", "token_embd.weight", a->c->n_vocab);
     if (status == TERN_OK && a->c->llama3.factor > 0.0)
@@ -309,7 +351,7 @@ tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
     out->sources = calloc(out->capacity, sizeof *out->sources);
     if (out->sources == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", out->capacity);
-    tern_status status = add_all(&a);
+    tern_status status = c->arch->encodes ? add_encoder(&a) : add_decoder(&a);
     if (status == TERN_OK)
         status = check_head(&a);
     return status == TERN_OK ? check_rest(&a, skipped) : status;

@@ -16,6 +16,7 @@ typedef struct hf_source {
     const safetensors_tensor *tensor;
     const safetensors_tensor *scale_tensor; /* weight_scale of packed weights, or NULL */
     size_t rows, cols;                      /* of the weights */
+    size_t first;                           /* rows of the tensor before the first that is taken */
     uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: as it is */
     bool vector;       /* rows is 1 */
     bool packed;       /* two bits a weight, four rows to a byte */

@@ -90,6 +90,8 @@ static const tern_arch archs[] = {
      .experts = {.norm = true, .clamp = 7.0f},
      .second = &maple_windowed},
     {.name = "bert",
+     .hf_class = "BertModel",
+     .hf_other = "XLMRobertaModel",
      .gate = TERN_OP_GATE_GELU,
      .rope = TERN_OP_ROPE_NEOX,
      .has = TERN_HAS_QKV_BIAS | TERN_HAS_OTHER_BIASES | TERN_HAS_SUM_NORMS,

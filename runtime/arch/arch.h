@@ -79,7 +79,8 @@ typedef struct tern_arch_second_kind {
 typedef struct tern_arch {
     const char *name;      /* general.architecture */
     const char *hf_class;  /* "architectures" of a Hugging Face config.json; NULL: not converted */
-    const char *hf_other;  /* a second class, the same graph with windows; NULL: none */
+    const char *hf_other;  /* a second class, the same graph with windows, or of encoders with
+                              positions that begin after those of padding; NULL: none */
     tern_op gate;          /* of the feed-forward part: TERN_OP_GATE_..., unless the file has one */
     tern_op rope;          /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
     unsigned has;          /* bits of tern_block_option */

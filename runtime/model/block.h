@@ -59,6 +59,7 @@ typedef struct tern_block_tensor {
     const char *name;        /* in GGUF files, after "blk.<n>." */
     const char *hf;          /* in Hugging Face folders, after "model.layers.<n>." */
     const char *hf_older;    /* another name there; NULL: none */
+    const char *hf_encoder;  /* of encoders, after "encoder.layer.<n>."; NULL: the same */
     tern_block_kind kind;    /* what it is */
     tern_block_size rows;    /* results; ONE for vectors */
     tern_block_size columns; /* elements of a row, or of the vector */
