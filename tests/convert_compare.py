@@ -50,6 +50,15 @@ GRANITE = {
 }
 BITNET = {"quant_method": "bitnet"}
 AUTO = BITNET | {"linear_class": "autobitlinear"}
+GEMMA = {
+    "num_hidden_layers": 7,
+    "sliding_window": 5,
+    "head_dim": 64,
+    "query_pre_attn_scalar": 40,
+    "attn_implementation": "eager",
+}
+LINEAR_OF_KIND = {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
+CONFIGS = {"Gemma3": "Gemma3Text"}  # whose names are not those of their models
 # name: (class, configuration, quantization_config, what weight_scale does)
 CASES = {
     "llama": ("Llama", {"tie_word_embeddings": False}, None, None),
@@ -65,6 +74,8 @@ CASES = {
     "phi3": ("Phi3", {"sliding_window": 6, "pad_token_id": 0, "attn_implementation": "eager"}, None, None),
     "olmo2": ("Olmo2", {"pad_token_id": 0}, None, None),
     "granite": ("Granite", GRANITE, None, None),
+    "gemma3": ("Gemma3", GEMMA, None, None),
+    "gemma3, linear rope": ("Gemma3", GEMMA | LINEAR_OF_KIND, None, None),
     "bitnet, masters": (
         "BitNet",
         {"tie_word_embeddings": True},
@@ -83,7 +94,7 @@ CASES = {
 def save(folder, kind, config, several):
     """A model of distinctive random weights."""
     torch.manual_seed(3)
-    made = getattr(transformers, f"{kind}Config")(**SHAPE, **config)
+    made = getattr(transformers, f"{CONFIGS.get(kind, kind)}Config")(**SHAPE | config)
     model = getattr(transformers, f"{kind}ForCausalLM")(made).float()
     with torch.no_grad():
         for name, p in model.named_parameters():

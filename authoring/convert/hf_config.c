@@ -187,14 +187,24 @@ static void read_yarn(reading *r, const tern_json_value *scaling, hf_config *c) 
         fail_key(r, TERN_ERR_KEY_RANGE, "rope_scaling", "has impossible factors");
 }
 
-/* Older files have rope_theta and rope_scaling, newer ones both in rope_parameters. */
+/* What rope_parameters says of layers of a kind; NULL: it does not. */
+static const tern_json_value *rope_of_kind(const reading *r, const char *kind) {
+    return tern_json_get(tern_json_get(r->root, "rope_parameters"), kind);
+}
+
+/* Older files have rope_theta and rope_scaling, newer ones both in rope_parameters, perhaps for
+ * each kind of layers. */
 static void read_rope(reading *r, hf_config *c) {
-    const tern_json_value *both = tern_json_get(r->root, "rope_parameters");
+    const bool kinds = c->arch->second != NULL;
+    const tern_json_value *full = kinds ? rope_of_kind(r, "full_attention") : NULL;
+    const tern_json_value *both = full != NULL ? full : tern_json_get(r->root, "rope_parameters");
     const tern_json_value *scaling = both != NULL ? both : tern_json_get(r->root, "rope_scaling");
-    const double base = read_real(r, r->root, "rope_theta", 10000.0);
-    c->rope_base = (float)(both != NULL ? read_real(r, both, "rope_theta", base) : base);
+    const bool inside = both != NULL && tern_json_get(both, "rope_theta") != NULL;
+    c->rope_base =
+        (float)read_real(r, inside ? both : r->root, "rope_theta", kinds ? (double)NAN : 10000.0);
     c->rope_linear = 1.0f;
-    if (read_real(r, r->root, "partial_rotary_factor", 1.0) != 1.0)
+    if (read_real(r, r->root, "partial_rotary_factor", 1.0) != 1.0 ||
+        read_real(r, scaling, "partial_rotary_factor", 1.0) != 1.0)
         fail_key(r, TERN_ERR_CONFIG, "partial_rotary_factor", "other than 1 is not supported");
     if (scaling == NULL)
         return;
@@ -206,7 +216,7 @@ static void read_rope(reading *r, hf_config *c) {
         fail_key(r, TERN_ERR_CONFIG, "attention_factor", "other than 1 is not supported");
     if (tern_json_is_string(type, "linear")) {
         c->rope_linear = (float)read_real(r, scaling, "factor", (double)NAN);
-    } else if (tern_json_is_string(type, "llama3")) {
+    } else if (tern_json_is_string(type, "llama3") && !kinds) { /* divides all layers' angles */
         c->llama3.factor = read_real(r, scaling, "factor", (double)NAN);
         c->llama3.low = read_real(r, scaling, "low_freq_factor", (double)NAN);
         c->llama3.high = read_real(r, scaling, "high_freq_factor", (double)NAN);
@@ -266,6 +276,62 @@ static void read_window(reading *r, hf_config *c) {
     c->window = window < c->n_ctx ? window : 0;
 }
 
+/* As a list of the layers has it; `usual` stands in for a list where none sees all. */
+static uint32_t listed_period(reading *r, const tern_json_value *list, uint32_t n_layer,
+                              uint32_t usual) {
+    uint32_t period = 0, n = 0;
+    bool regular = list->type == TERN_JSON_ARRAY;
+    for (size_t i = 1; regular && i < list->size; i += list[i].size) {
+        const bool full = tern_json_is_string(list + i, "full_attention");
+        n++;
+        if (full && period == 0)
+            period = n;
+        regular = (full || tern_json_is_string(list + i, "sliding_attention")) &&
+                  full == (period != 0 && n % period == 0);
+    }
+    if (!regular || n != n_layer)
+        fail_key(r, TERN_ERR_CONFIG, "layer_types",
+                 "is not one full_attention after every so many sliding_attention, one a layer");
+    return period != 0 ? period : usual > n ? usual : n + 1;
+}
+
+/* Which layers see all: a list counts more than a number. */
+static uint32_t read_period(reading *r, const hf_config *c) {
+    static const char newer[] = "_sliding_window_pattern";
+    const tern_json_value *list = tern_json_get(r->root, "layer_types");
+    const uint32_t period =
+        read_count(r, has_key(r, newer) ? newer : newer + 1, c->arch->second->period);
+    return list != NULL ? listed_period(r, list, c->n_layer, period) : period;
+}
+
+/* Layers of two kinds: which see a window, how wide it is, by what base these turn. */
+static void read_kinds(reading *r, hf_config *c) {
+    const tern_json_value *rope = rope_of_kind(r, "sliding_attention");
+    const tern_json_value *type = rope != NULL ? tern_json_get(rope, "rope_type") : NULL;
+    if (c->arch->second == NULL)
+        return;
+    c->period = read_period(r, c);
+    c->window = read_count(r, "sliding_window", 0);
+    if (type != NULL && !tern_json_is_string(type, "default"))
+        refuse_value(r, TERN_ERR_CONFIG, "rope_type", type, "of windowed layers must be default");
+    c->window_base =
+        (float)(rope != NULL ? read_real(r, rope, "rope_theta", (double)NAN)
+                             : read_real(r, r->root, "rope_local_base_freq", (double)NAN));
+    if (!(c->window_base >= 1.0f))
+        fail_key(r, TERN_ERR_KEY_RANGE, rope != NULL ? "rope_theta" : "rope_local_base_freq",
+                 "of windowed layers is below 1");
+}
+
+/* Scores are divided by the root of a number that is not always the width of a head. */
+static void read_score_divisor(reading *r, hf_config *c) {
+    if (!c->arch->gemma_folders)
+        return;
+    const double divisor = read_real(r, r->root, "query_pre_attn_scalar", (double)NAN);
+    if (!(divisor > 0.0))
+        fail_key(r, TERN_ERR_KEY_RANGE, "query_pre_attn_scalar", "must be above 0");
+    c->attention_scale = 1.0f / sqrtf((float)divisor);
+}
+
 /* Whether weight_scale multiplies or divides is said by the class of the layers. */
 static void read_quantization(reading *r, hf_config *c) {
     const tern_json_value *q = tern_json_get(r->root, "quantization_config");
@@ -289,22 +355,31 @@ static void read_quantization(reading *r, hf_config *c) {
     c->scale = automatic ? HF_SCALE_MULTIPLIES : HF_SCALE_DIVIDES;
 }
 
-/* Whether config.json means the function of a gate; of GELU by either of its forms. */
-static bool is_activation(const tern_json_value *act, tern_op gate) {
-    if (gate == TERN_OP_GATE_GELU)
-        return tern_json_is_string(act, "gelu") || tern_json_is_string(act, "gelu_new") ||
-               tern_json_is_string(act, "gelu_pytorch_tanh");
-    return tern_json_is_string(act, gate == TERN_OP_GATE_SILU ? "silu" : "relu2");
+/* Whether config.json means the function of a gate; of encoders' GELU by either of its forms. */
+static bool is_activation(const tern_json_value *act, const tern_arch *arch) {
+    const bool gelu = arch->gate == TERN_OP_GATE_GELU;
+    if (gelu && arch->encodes &&
+        (tern_json_is_string(act, "gelu") || tern_json_is_string(act, "gelu_new")))
+        return true;
+    return tern_json_is_string(act, gelu                              ? "gelu_pytorch_tanh"
+                                    : arch->gate == TERN_OP_GATE_SILU ? "silu"
+                                                                      : "relu2");
+}
+
+static void check_activation(reading *r, const hf_config *c, const char *key) {
+    const tern_json_value *act = tern_json_get(r->root, key);
+    if (act != NULL && !is_activation(act, c->arch))
+        refuse_value(r, TERN_ERR_CONFIG, key, act, "not that of this architecture");
 }
 
 static void read_graph(reading *r, hf_config *c) {
-    const tern_json_value *act = tern_json_get(r->root, "hidden_act");
     const tern_json_value *tied = tern_json_get(r->root, "tie_word_embeddings");
-    if (act != NULL && !is_activation(act, c->arch->gate))
-        refuse_value(r, TERN_ERR_CONFIG, "hidden_act", act, "not that of this architecture");
+    const bool unsaid = c->arch->gemma_folders && tied == NULL;
+    check_activation(r, c, "hidden_act");
+    check_activation(r, c, "hidden_activation");
     if (tern_json_is_true(tern_json_get(r->root, "use_sliding_window")))
         fail_key(r, TERN_ERR_CONFIG, "use_sliding_window", "is true, which is not supported");
-    c->must_tie = c->arch->embedding_head && !tern_json_is_true(tied);
+    c->must_tie = unsaid || (c->arch->embedding_head && !tern_json_is_true(tied));
     c->tied = c->must_tie || tern_json_is_true(tied);
 }
 
@@ -318,6 +393,8 @@ static void read_parts(reading *r, hf_config *c) {
         read_rope(r, c);
     read_factors(r, c);
     read_window(r, c);
+    read_kinds(r, c);
+    read_score_divisor(r, c);
     read_quantization(r, c);
 }
 

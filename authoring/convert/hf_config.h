@@ -35,10 +35,12 @@ typedef struct hf_config {
     float attention_scale;                             /* of scores; 0: the usual one */
     bool other_class;                                  /* it is the architecture's second one */
     bool windowed;                                     /* the class has windows */
-    uint32_t window;                                   /* that all layers see; 0: none */
-    float rope_linear;                                 /* factor of linear scaling; 1: none */
-    tern_rope_llama3 llama3;                           /* factor 0: none */
-    tern_rope_yarn yarn;                               /* factor 0: none */
+    uint32_t window;   /* that all layers see, or those of the second kind; 0: none */
+    uint32_t period;   /* layers period - 1, 2 * period - 1 ... see all; 0: there is one kind */
+    float window_base; /* of the rope of the second kind */
+    float rope_linear; /* factor of linear scaling; 1: none */
+    tern_rope_llama3 llama3;          /* factor 0: none */
+    tern_rope_yarn yarn;              /* factor 0: none */
     uint32_t n_types, first_position; /* of encoders: kinds of tokens, the row of position 0 */
     tern_pooling pooling;             /* that the folder says; NONE: it does not */
     hf_weights weights;

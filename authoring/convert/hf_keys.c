@@ -40,6 +40,7 @@ static const struct rule {
     {"partial_rotary_factor", ANYTHING},
     {"quantization_config", ANYTHING},
     {"hidden_act", ANYTHING},
+    {"hidden_activation", ANYTHING},
     {"tie_word_embeddings", ANYTHING},
     {"use_sliding_window", ANYTHING},
     /* tensors decide: a bias or a norm without a place is refused */
@@ -102,6 +103,7 @@ static const struct rule {
     {"attention_chunk_size", WINDOW},
     {"layer_types", LAYERS},
     {"is_causal", ON},
+    {"use_bidirectional_attention", OFF},
     {"is_encoder_decoder", OFF},
     {"add_cross_attention", OFF},
     {"rope_interleaved", OFF},
@@ -211,8 +213,14 @@ static bool is_read(const hf_config *c, const char *name) {
     static const char *const factors[] = {
         "logits_scaling", "embedding_multiplier", "residual_multiplier", "attention_multiplier",
         "scale_emb",      "scale_depth",          "dim_model_base"};
+    static const char *const kinds[] = {"sliding_window", "layer_types", "rope_local_base_freq"};
     if (c->windowed && strcmp(name, "sliding_window") == 0)
         return true;
+    if (c->arch->gemma_folders && strcmp(name, "query_pre_attn_scalar") == 0)
+        return true;
+    for (size_t i = 0; c->period > 0 && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(name, kinds[i]) == 0)
+            return true;
     for (size_t i = 0; c->arch->own_factors && i < sizeof factors / sizeof *factors; i++)
         if (strcmp(name, factors[i]) == 0)
             return true;

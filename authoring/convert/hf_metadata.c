@@ -52,6 +52,10 @@ static void put_decoder(keys *k, const hf_config *c) {
         put_f32(k, "attention.scale", c->attention_scale);
     if (c->window > 0)
         put_u32(k, "attention.sliding_window", c->window);
+    if (c->period > 0) {
+        put_u32(k, "attention.sliding_window_pattern", c->period);
+        put_f32(k, "rope.freq_base_swa", c->window_base);
+    }
     if (c->arch->own_factors) {
         put_f32(k, "embedding_scale", c->embedding_scale);
         put_f32(k, "residual_scale", c->block_scale);

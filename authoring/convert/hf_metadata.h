@@ -12,10 +12,11 @@ void hf_metadata_put(tern_gguf_writer *w, const hf_config *c, const char *name, 
 
 /*
  * The keys tokenizer.*, from FOLDER/tokenizer.json and what lies beside it. Tokens are filled up to
- * n_vocab, the rows of the embedding. *remark: what the user should know of it, static
- * storage, or NULL; also when there is no such file and so no key.
- * TERN_ERR_TOKENIZER_DATA when there are more tokens than rows, _PRE when GGUF has no name for how
- * text is cut; errors of tern_vocabulary_open.
+ * n_vocab, the rows of the embedding; control tokens beyond them are left out, unless texts begin
+ * or end with them. *remark: what the user should know of it, static storage, or NULL; also when
+ * there is no such file and so no key.
+ * TERN_ERR_TOKENIZER_DATA when there are more tokens than rows otherwise, _PRE when GGUF has no
+ * name for how text is cut; errors of tern_vocabulary_open.
  */
 TERN_MUST_CHECK tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder,
                                              size_t n_vocab, const char **remark, tern_error *err);

@@ -53,8 +53,10 @@ void hf_source_row(const void *source, size_t row, float *out) {
         return;
     }
     if (s->vector) { /* perhaps of heads */
-        for (size_t k = 0; k < s->cols; k++)
-            out[k] = load(s->tensor, origin_of(k, s->head_dim));
+        for (size_t k = 0; k < s->cols; k++) {
+            const float w = load(s->tensor, origin_of(k, s->head_dim));
+            out[k] = s->less_one ? 1.0f + w : w;
+        }
         return;
     }
     const size_t from = s->first + origin_of(row, s->head_dim);

@@ -20,6 +20,7 @@ typedef struct wanted {
     bool vector;
     bool ternary; /* a matrix that may be ternary */
     bool turned;  /* its rows, or elements, are heads that RoPE turns */
+    bool norm;    /* gains of a norm */
 } wanted;
 
 typedef struct adding {
@@ -109,6 +110,7 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
                             hf_source *s, convert_tensor *t) {
     s->tensor = from;
     t->before = from->bytes;
+    s->less_one = w->norm && a->c->arch->gemma_folders;
     s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
     s->packed = w->ternary && from->type == SAFETENSORS_U8;
     s->ternarized = w->ternary && a->c->weights == HF_WEIGHTS_MASTER;
@@ -132,7 +134,7 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     }
     t->source = s->ternarized ? TERN_FORMAT_I2_S : format_of(from->type);
     t->origin = s->ternarized ? "ternarized floats" : tern_format_describe(t->source)->name;
-    if (!s->ternarized && s->head_dim == 0 && s->first == 0)
+    if (!s->ternarized && s->head_dim == 0 && s->first == 0 && !s->less_one)
         t->as_is = from->data;
     return check_shape(a, from, s->first + s->rows, s->cols, s->vector);
 }
@@ -200,10 +202,11 @@ static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_
                       .cols = tern_block_length(&sizes, t->columns),
                       .vector = t->kind != TERN_BLOCK_MATRIX,
                       .ternary = t->kind == TERN_BLOCK_MATRIX,
-                      .turned = t->turned};
+                      .turned = t->turned,
+                      .norm = t->kind == TERN_BLOCK_NORM};
+    const char *hf = tern_block_hf_name(a->c->arch, t);
     const tern_joined *joined = tern_joined_of(a->c->arch, t);
-    const char *own = a->c->arch->encodes && t->hf_encoder != NULL ? t->hf_encoder : t->hf;
-    const safetensors_tensor *from = find_in_layer(a, layer, own);
+    const safetensors_tensor *from = find_in_layer(a, layer, hf);
     if (from == NULL && joined != NULL)
         return tern_joined_begins(joined, t) ? add_joined(a, layer, t, joined, &sizes) : TERN_OK;
     if (from == NULL && t->hf_older != NULL)
@@ -211,7 +214,7 @@ static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_
     if (from == NULL && t->kind == TERN_BLOCK_BIAS && !a->c->arch->encodes)
         return TERN_OK;
     if (from == NULL)
-        return missing_in_layer(a, layer, own);
+        return missing_in_layer(a, layer, hf);
     (void)snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
     return add_tensor(a, from, &w);
 }
@@ -226,7 +229,7 @@ static tern_status add_block(adding *a, uint32_t layer) {
     return status;
 }
 
-/* A tensor outside blocks, but for its first rows; rows 0: a vector. */
+/* A tensor outside blocks, but for its first rows; rows 0: a norm or its bias. */
 static tern_status add_end_of(adding *a, const char *hf, const char *gguf, size_t first,
                               size_t rows) {
     const safetensors_tensor *from = hf_files_find(a->files, hf);
@@ -234,7 +237,8 @@ static tern_status add_end_of(adding *a, const char *hf, const char *gguf, size_
                       .rows = rows > 0 ? rows : 1,
                       .cols = a->c->n_embd,
                       .first = first,
-                      .vector = rows == 0};
+                      .vector = rows == 0,
+                      .norm = rows == 0};
     return from == NULL ? missing(a, hf) : add_tensor(a, from, &w);
 }
 

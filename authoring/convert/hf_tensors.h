@@ -4,7 +4,8 @@
 
 /*
  * The tensors of a Hugging Face model as those of a GGUF file: other names, rows of q and k in
- * another order for the llama architecture, ternary weights taken out of their bytes or made.
+ * another order for the llama architecture, norms with the 1 that folders leave out, ternary
+ * weights taken out of their bytes or made.
  */
 
 #include "authoring/convert/hf_config.h"
@@ -19,6 +20,7 @@ typedef struct hf_source {
     size_t first;                           /* rows of the tensor before the first that is taken */
     uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: as it is */
     bool vector;       /* rows is 1 */
+    bool less_one;     /* a vector whose file has what is above 1 */
     bool packed;       /* two bits a weight, four rows to a byte */
     bool ternarized;   /* made ternary: scale is 1 / the mean magnitude */
     float scale;       /* of packed and ternarized ones, known once it is prepared */

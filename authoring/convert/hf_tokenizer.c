@@ -61,7 +61,7 @@ static tern_status fill_tokens(const tern_vocabulary *v, size_t n, arrays *a, te
 }
 
 static tern_status fill_scores(const tern_vocabulary *v, arrays *a, tern_error *err) {
-    a->scores = calloc(a->n, sizeof *a->scores);
+    a->scores = calloc(a->n > v->n_tokens ? a->n : v->n_tokens, sizeof *a->scores);
     if (a->scores == NULL)
         return no_memory(v, err);
     if (v->kind == TERN_VOCABULARY_TEXT_BPE)
@@ -176,6 +176,36 @@ static bool normalizes(const tern_vocabulary *v) {
     return false;
 }
 
+/* Whether no id that means an end, a beginning and so on is n or above. */
+static bool has_special_below(const tern_vocabulary *v, size_t n) {
+    const int32_t ids[] = {v->bos, v->eos, v->unknown, v->padding};
+    bool below = true;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        below = below && (ids[i] < 0 || (size_t)ids[i] < n);
+    for (size_t i = 0; i < v->n_ends; i++)
+        below = below && (size_t)v->ends[i] < n;
+    return below;
+}
+
+/*
+ * Whether tokens from n on can be left out, because no text has them: control tokens without a task
+ * here. Gemma 3 has one for pictures, and its models of texts no row of the embedding for it.
+ */
+static bool can_leave_out(const tern_vocabulary *v, size_t n) {
+    for (size_t i = n; i < v->n_tokens; i++)
+        if (v->tokens[i].size > 0 && v->types[i] != TERN_TOKEN_CONTROL)
+            return false;
+    return has_special_below(v, n);
+}
+
+static const char *remark_of(const tern_vocabulary *v, size_t n_vocab) {
+    if (normalizes(v))
+        return "tokenizer.json composes characters (NFC or its like), which GGUF "
+               "cannot say: text has to arrive composed";
+    return v->n_tokens > n_vocab ? "control tokens that the model has no embedding for are left out"
+                                 : NULL;
+}
+
 static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *err) {
     if (v->kind == TERN_VOCABULARY_GREEDY) {
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: has neither merges nor scores",
@@ -186,7 +216,7 @@ static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *e
                          "%s: its rules for cutting text are none that GGUF has a name for",
                          v->file);
     }
-    if (v->n_tokens > n_vocab) {
+    if (v->n_tokens > n_vocab && (normalizes(v) || !can_leave_out(v, n_vocab))) {
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
                          "%s: %zu tokens, but the model has embeddings for %zu", v->file,
                          v->n_tokens, n_vocab);
@@ -213,10 +243,7 @@ tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_v
     if (status == TERN_OK)
         status = put_arrays(w, v, n_vocab, &a, err);
     if (status == TERN_OK) {
-        *remark = normalizes(v)
-                      ? "tokenizer.json composes characters (NFC or its like), which GGUF "
-                        "cannot say: text has to arrive composed"
-                      : NULL;
+        *remark = remark_of(v, n_vocab);
         put_special(w, v);
         status = put_template(w, v, err);
     }

@@ -81,6 +81,8 @@ typedef struct tern_arch {
     const char *hf_class;  /* "architectures" of a Hugging Face config.json; NULL: not converted */
     const char *hf_other;  /* a second class, the same graph with windows, or of encoders with
                               positions that begin after those of padding; NULL: none */
+    bool gemma_folders;    /* of norms those folders have what is above 1, of the head nothing where
+                              it is the embedding, and a number whose root divides scores */
     tern_op gate;          /* of the feed-forward part: TERN_OP_GATE_..., unless the file has one */
     tern_op rope;          /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
     unsigned has;          /* bits of tern_block_option */

@@ -88,6 +88,13 @@ const tern_block_tensor *tern_block_tensors(size_t *n) {
     return tensors;
 }
 
+const char *tern_block_hf_name(const tern_arch *arch, const tern_block_tensor *t) {
+    const bool taken = (arch->has & TERN_HAS_ATTN_POST_NORM) != 0;
+    if (arch->encodes && t->hf_encoder != NULL)
+        return t->hf_encoder;
+    return taken && t->when == TERN_HAS_FFN_NORM ? "pre_feedforward_layernorm.weight" : t->hf;
+}
+
 size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side) {
     switch (side) {
     case TERN_SIZE_EMBD:

@@ -57,7 +57,7 @@ typedef enum tern_block_kind {
 
 typedef struct tern_block_tensor {
     const char *name;        /* in GGUF files, after "blk.<n>." */
-    const char *hf;          /* in Hugging Face folders, after "model.layers.<n>." */
+    const char *hf;          /* in Hugging Face folders, after "model.layers.<n>."; see below */
     const char *hf_older;    /* another name there; NULL: none */
     const char *hf_encoder;  /* of encoders, after "encoder.layer.<n>."; NULL: the same */
     tern_block_kind kind;    /* what it is */
@@ -82,6 +82,10 @@ static inline bool tern_block_has(const tern_arch *arch, const tern_block_tensor
     return (t->when == 0 || (arch->has & t->when) != 0) && !(t->gates && arch->ungated) &&
            !(t->dense && (arch->has & TERN_HAS_EXPERTS) != 0);
 }
+
+/* The name in Hugging Face folders of an architecture; encoders have theirs. Norms before the
+ * feed-forward part are called after attention, unless a norm of attention's result is. */
+const char *tern_block_hf_name(const tern_arch *arch, const tern_block_tensor *t);
 
 size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side);
 

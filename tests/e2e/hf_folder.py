@@ -47,6 +47,13 @@ OUTER = {
     "output_norm.weight": "model.norm.weight",
     "output.weight": "lm_head.weight",
 }
+GEMMA = {
+    "hidden_activation": "gelu_pytorch_tanh",
+    "query_pre_attn_scalar": 16,
+    "rope_local_base_freq": 100.0,
+    "sliding_window": 5,
+    "sliding_window_pattern": 2,
+}
 MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 ARCHITECTURES = {
     "LlamaForCausalLM": "llama",
@@ -57,6 +64,7 @@ ARCHITECTURES = {
     "Olmo2ForCausalLM": "olmo2",
     "MiniCPMForCausalLM": "minicpm",
     "GraniteForCausalLM": "granite",
+    "Gemma3ForCausalLM": "gemma3",
     "BitNetForCausalLM": "bitnet-b1.58",
     "BitnetForCausalLM": "bitnet",
 }
@@ -160,6 +168,7 @@ class Folder:
         self.kind = kind
         self.random = np.random.default_rng(seed)
         bitnet = kind.lower().startswith("bitnet")
+        self.gemma = kind.startswith("Gemma")
         self.config = {
             "architectures": [kind],
             "hidden_size": 64,
@@ -173,8 +182,13 @@ class Folder:
             "rope_theta": 10000.0,
             "hidden_act": "relu2" if kind == "BitNetForCausalLM" else "silu",
             "tie_word_embeddings": bitnet,
+            **(GEMMA if self.gemma else {}),
             **config,
         }
+        if self.gemma:  # as published folders are
+            del self.config["hidden_act"]
+            if "tie_word_embeddings" not in config:
+                del self.config["tie_word_embeddings"]
         self.bitnet = bitnet
         self.tensors = {}
         self.codes = {}  # of ternary matrices: (-1, 0, 1; scale)
@@ -210,7 +224,7 @@ class Folder:
             self.codes[name] = ternary(self.tensors[name].values())
 
     def _norm(self, name, n):
-        self.tensors[name] = Stored(1 + 0.2 * self.random.standard_normal(n), self.dtype)
+        self.tensors[name] = Stored((not self.gemma) + 0.2 * self.random.standard_normal(n), self.dtype)
 
     def _layer(self, n):
         at = f"model.layers.{n}."
@@ -226,6 +240,9 @@ class Folder:
             self._norm(at + "self_attn.k_norm.weight", kv)
         else:
             self._norm(at + "input_layernorm.weight", width)
+        if self.gemma:
+            self._norm(at + "pre_feedforward_layernorm.weight", width)
+            self._norm(at + "post_feedforward_layernorm.weight", width)
         self._norm(at + "post_attention_layernorm.weight", width)
         joined = self.kind == "Phi3ForCausalLM"
         attention = [("q", q, width), ("k", kv, width), ("v", kv, width)]
@@ -235,7 +252,7 @@ class Folder:
             if name != "o" and biased:
                 bias = 0.5 * self.random.standard_normal(rows)
                 self.tensors[f"{at}self_attn.{name}_proj.bias"] = Stored(bias, self.dtype)
-        if self.kind == "Qwen3ForCausalLM":
+        if self.kind == "Qwen3ForCausalLM" or self.gemma:
             self._norm(at + "self_attn.q_norm.weight", dim)
             self._norm(at + "self_attn.k_norm.weight", dim)
         if self.bitnet:
@@ -253,7 +270,7 @@ class Folder:
         for n in range(self.number("num_hidden_layers")):
             self._layer(n)
         self._norm("model.norm.weight", width)
-        if not self.config["tie_word_embeddings"]:
+        if not self.config.get("tie_word_embeddings", self.gemma):
             self.tensors["lm_head.weight"] = Stored(self._normal(vocab, width, sd=0.3), self.dtype)
 
     def write(self, files=1):
@@ -301,7 +318,7 @@ class _Reader:
             f"{name}.embedding_length": config["hidden_size"],
             f"{name}.attention.key_length": folder.head_dim(),
             f"{name}.attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
-            f"{name}.rope.freq_base": config.get("rope_parameters", config)["rope_theta"],
+            f"{name}.rope.freq_base": self._rope("full_attention")["rope_theta"],
         }
         if folder.kind in ("MistralForCausalLM", "Phi3ForCausalLM"):
             self.keys[f"{name}.attention.sliding_window"] = config.get("sliding_window") or 0
@@ -318,7 +335,17 @@ class _Reader:
                 f"{name}.residual_scale": config["scale_depth"] / config["num_hidden_layers"] ** 0.5,
                 f"{name}.logit_scale": config["hidden_size"] / config["dim_model_base"],
             }
-        self.scaling = config.get("rope_scaling") or {}
+        if folder.gemma:
+            near = config.get("rope_parameters", {}).get("sliding_attention", {})
+            types = config.get("layer_types", ["full_attention"])
+            period = config.get("_sliding_window_pattern", config.get("sliding_window_pattern", 6))
+            self.keys |= {
+                f"{name}.attention.sliding_window": config["sliding_window"],
+                f"{name}.attention.sliding_window_pattern": len(types) if len(types) > 1 else period,
+                f"{name}.attention.scale": config["query_pre_attn_scalar"] ** -0.5,
+                f"{name}.rope.freq_base_swa": near.get("rope_theta", config.get("rope_local_base_freq")),
+            }
+        self.scaling = self._rope("full_attention") if "rope_parameters" in config else config.get("rope_scaling") or {}
         if self.scaling.get("rope_type") == "linear":
             self.keys[f"{name}.rope.scaling.factor"] = self.scaling["factor"]
         if self.scaling.get("rope_type") == "yarn":
@@ -327,6 +354,11 @@ class _Reader:
             original = self.scaling["original_max_position_embeddings"]
             self.keys[f"{name}.rope.scaling.original_context_length"] = original
             self.keys[f"{name}.context_length"] = config["max_position_embeddings"]
+
+    def _rope(self, kind):
+        """Where the base of such layers stands, and what scales them in newer folders."""
+        rope = self.folder.config.get("rope_parameters", self.folder.config)
+        return rope.get(kind, rope)
 
     def get(self, key, default=None):
         return self.keys.get(key, default)
@@ -337,6 +369,8 @@ class _Reader:
         if name in OUTER:
             return OUTER[name]
         _, layer, rest = name.split(".", 2)
+        if rest == "ffn_norm.weight" and self.folder.gemma:
+            return f"model.layers.{layer}.pre_feedforward_layernorm.weight"
         joined = f"model.layers.{layer}.mlp.gate_up_proj.weight"
         if rest == "ffn_up.weight" and joined in self.folder.tensors:
             return joined
@@ -350,7 +384,7 @@ class _Reader:
     def vector(self, name):
         if name == "rope_freqs.weight":
             return self._divisors()
-        return self.folder.tensors[self._name(name)].values()
+        return self.folder.tensors[self._name(name)].values() + self.folder.gemma
 
     def _divisors(self):
         """Llama 3's scaling, by wavelengths."""

@@ -62,6 +62,27 @@ def pieces(steps=None, **parts):
     } | parts
 
 
+def gemma():
+    """A tokenizer.json as Gemma's is: merges of text, spaces marked and not added, bytes for the rest."""
+    tokens = ["<pad>", "<eos>", "<bos>", "<unk>", "<turn>"] + [f"<0x{b:02X}>" for b in range(256)]
+    tokens += ["\n", f"{MARK}{MARK}", MARK, "u", "n", "a", "b", "l", "e", ".", "un", "ab", "le", "able", f"{MARK}a", "unable"]
+    merges = [["u", "n"], ["a", "b"], ["l", "e"], ["ab", "le"], [MARK, "a"], ["un", "able"], [MARK, MARK]]
+    kept = [{"id": tokens.index(t), "content": t, "special": False, **FLAGS} for t in ("\n", MARK * 2)]
+    pieces = [{"type": "Replace", "pattern": {"String": MARK}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]
+    bos = {"<bos>": {"id": "<bos>", "ids": [2], "tokens": ["<bos>"]}}
+    single = [{"SpecialToken": {"id": "<bos>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    model = {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True, "merges": merges}
+    split = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+    return {
+        "added_tokens": added(tokens, tokens[:5]) + kept,
+        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": MARK},
+        "pre_tokenizer": split,
+        "post_processor": {"type": "TemplateProcessing", "single": single, "special_tokens": bos},
+        "decoder": {"type": "Sequence", "decoders": pieces},
+        "model": model | {"vocab": {t: i for i, t in enumerate(tokens)}},
+    }
+
+
 class ConvertTokenizers(common.TernTest):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -69,7 +90,8 @@ class ConvertTokenizers(common.TernTest):
         self.dir = Path(temporary.name)
 
     def convert(self, document):
-        folder = Folder(self.dir / "model", vocab_size=16).write()
+        size = max(16, len(document["model"]["vocab"]))
+        folder = Folder(self.dir / "model", vocab_size=size).write()
         self.json, self.out = folder / "tokenizer.json", self.dir / "out.gguf"
         self.json.write_text(json.dumps(document))
         return tern("convert", folder, self.out, "--force")
@@ -105,6 +127,16 @@ class ConvertTokenizers(common.TernTest):
         self.assertIn("tokenizer.ggml.precompiled_charsmap", file)
         self.assertEqual(file.number("tokenizer.ggml.unknown_token_id"), 2)
         self.same_ids(pieces([{"type": "Metaspace", "replacement": MARK, "prepend_scheme": "never"}]), TEXTS[:1])
+
+    def test_gemma(self):
+        texts = ["unable a.", "  un able\n\nable<turn>", "\u4e2d a    \u00e9", " ", "<bos>unableable"]
+        file = self.same_ids(gemma(), [*TEXTS, *texts])
+        self.assertEqual(file.text("tokenizer.ggml.model"), "llama")
+        self.assertEqual(file.number("tokenizer.ggml.bos_token_id"), 2)
+        self.assertEqual(file["tokenizer.ggml.add_space_prefix"][1], b"\0")
+        seen = tern_text("tokenize", "-m", self.out, "-p", "unable a", "--add-special").split()
+        vocabulary = gemma()["model"]["vocab"]
+        self.assertEqual([int(t) for t in seen], [vocabulary[t] for t in ("<bos>", "unable", f"{MARK}a")])
 
     def test_rules_without_keys(self):
         self.assert_one_line_error(self.convert(words() | {"pre_tokenizer": {"type": "Whitespace"}}), contains=["none that GGUF has keys for"])
