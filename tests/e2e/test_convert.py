@@ -7,7 +7,8 @@ from pathlib import Path
 
 import common
 import gguf_edit
-from common import comma, tern, tern_json, tern_text
+from common import tern, tern_text
+from convert_case import LLAMA3, YARN, ConvertTest
 
 try:
     import hf_folder
@@ -19,39 +20,10 @@ except ImportError:
 PACKED = {"quant_method": "bitnet"}
 MULTIPLIES = PACKED | {"linear_class": "autobitlinear", "quantization_mode": "offline"}
 ONLINE = PACKED | {"linear_class": "autobitlinear", "quantization_mode": "online"}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
-LLAMA3 = {
-    "rope_type": "llama3",
-    "factor": 8.0,
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 64,
-}
-TOKENS = [5, 17, 90, 2, 2, 33, 71, 8, 60, 41, 12, 96, 3, 55]
 
 
 @unittest.skipUnless(np, "needs numpy and gguf")
-class Convert(common.FolderTest):
-    def convert(self, model, *options, files=1):
-        out = self.dir / "out.gguf"
-        said = tern_json("convert", model.write(files), out, *options, "--force")
-        return out, {t["name"]: t for t in said["tensors"]}
-
-    def logits(self, path, vocabulary=97):
-        out = self.dir / "logits.f32"
-        options = ("--all", "--kv", "f32", "--output", out, "--force")
-        tern_text("logits", "-m", path, "--tokens", comma(TOKENS), *options)
-        return np.fromfile(out, "<f4").reshape(-1, vocabulary).astype(np.float64)
-
-    def agree(self, model, *options, bound=1e-5, files=1):
-        """bound: of the largest difference, in deviations of the logits."""
-        out, said = self.convert(model, *options, files=files)
-        expected, seen = model.logits(TOKENS), self.logits(out)
-        error = np.abs(seen - expected).max() / expected.std()
-        print(f"{model.kind} {model.weights} {options}: {error:.1e}", flush=True)
-        self.assertLess(error, bound)
-        return out, said
-
+class Convert(ConvertTest):
     # ---- architectures ----
 
     def test_llama(self):
@@ -105,64 +77,6 @@ class Convert(common.FolderTest):
         ):
             with self.subTest(kind=kind, config=config):
                 self.agree(Folder(self.dir / "family", kind, **config))
-
-    def test_gemma(self):
-        """Windows, bases and norms of Gemma 3; its divisor of scores; a head that nothing is said of."""
-        listed = ["sliding_attention", "sliding_attention", "full_attention"]
-        new = {
-            "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 5e4},
-            "sliding_attention": {"rope_type": "default", "rope_theta": 300.0},
-        }
-        for name, config in {
-            "as it is": {},
-            "wide heads, scores divided by another root": {"head_dim": 32, "query_pre_attn_scalar": 5},
-            "linear scaling, of layers that see all": {"rope_scaling": {"rope_type": "linear", "factor": 8.0}},
-            "a head of its own": {"tie_word_embeddings": False},
-            "floats": {"dtype": "F32"},
-            "every sixth layer": {"num_hidden_layers": 7, "sliding_window_pattern": None},
-            "a newer name": {"num_hidden_layers": 3, "_sliding_window_pattern": 3, "sliding_window_pattern": 2},
-            "a list counts more": {"num_hidden_layers": 3, "layer_types": listed},
-            "newer rope": {"rope_parameters": new, "rope_local_base_freq": None, "rope_theta": None},
-        }.items():
-            with self.subTest(name):
-                model = Folder(self.dir / "gemma", "Gemma3ForCausalLM", **config)
-                model.config = {key: v for key, v in model.config.items() if v is not None}
-                self.agree(model)
-        norm = "model.layers.0.pre_feedforward_layernorm.weight"
-        del model.tensors[norm]
-        self.refused(model, norm, "missing")
-
-    def test_gemma_refused(self):
-        """What the windows, bases and divisors of a folder cannot be, each by its name."""
-        rope = {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 1e4}}
-        yarn = rope | {"sliding_attention": YARN | {"rope_theta": 1e4}}
-        types = ["sliding_attention", "full_attention"]
-        for change, words in (
-            ({"sliding_window": None}, ["sliding_window", "missing"]),
-            ({"sliding_window": 0}, ["sliding_window"]),
-            ({"sliding_window_pattern": 0}, ["sliding_window_pattern"]),
-            ({"layer_types": types[::-1]}, ["layer_types", "every so many"]),
-            ({"layer_types": types * 2}, ["layer_types", "one a layer"]),
-            ({"layer_types": ["chunked_attention", "full_attention"]}, ["layer_types"]),
-            ({"rope_theta": None}, ["rope_theta", "missing"]),
-            ({"rope_local_base_freq": None}, ["rope_local_base_freq", "missing"]),
-            ({"rope_local_base_freq": 0.5}, ["rope_local_base_freq", "below 1"]),
-            ({"rope_parameters": yarn}, ["rope_type", "yarn", "windowed"]),
-            ({"rope_scaling": LLAMA3}, ["rope_type", "llama3"]),
-            ({"query_pre_attn_scalar": None}, ["query_pre_attn_scalar", "missing"]),
-            ({"query_pre_attn_scalar": 0}, ["query_pre_attn_scalar", "above 0"]),
-            ({"hidden_activation": "gelu"}, ["hidden_activation", "gelu"]),
-            ({"use_bidirectional_attention": True}, ["use_bidirectional_attention", "true"]),
-            ({"final_logit_softcapping": 30.0}, ["final_logit_softcapping"]),
-            ({"architectures": ["Gemma3ForConditionalGeneration"]}, ["Gemma3ForCausalLM"]),
-        ):
-            with self.subTest(change=change):
-                model = Folder(self.dir / "bad", "Gemma3ForCausalLM")
-                model.config |= change
-                self.refused(model, *words)
-        model = Folder(self.dir / "bad", "Gemma3ForCausalLM")
-        model.tensors["lm_head.weight"] = Stored(np.zeros((97, 64)))
-        self.refused(model, "lm_head.weight", "not the embedding", "gemma3")
 
     def test_factors_are_whole(self):
         """A factor that is missing or impossible is refused by its name, and so are factors elsewhere."""
@@ -359,16 +273,6 @@ class Convert(common.FolderTest):
         second.write_bytes(safetensors_bytes(both))
         path.write_text(json.dumps(right))
         self.fails(model, "is also in", "00001-of-00002")
-
-    def fails(self, model, *words):
-        before = sorted(self.dir.iterdir())
-        result = tern("convert", model.path, self.dir / "x.gguf")
-        self.assert_one_line_error(result, contains=words)
-        self.assertEqual(sorted(self.dir.iterdir()), before)
-
-    def refused(self, model, *words):
-        model.write()
-        self.fails(model, *words)
 
     def test_refused_configurations(self):
         for change, words in (
