@@ -269,15 +269,22 @@ static void make_ptq1_0(tern_synth_stream *s, uint8_t *block) {
     tern_f16_store(block + TERN_PTQ1_0_D, s->sd * 1.2247449f * variation(next(s->state)));
 }
 
+/* Three weights of four are d or -d. */
+static void make_stq1_0(tern_synth_stream *s, uint8_t *block) {
+    random_bytes(s, block, TERN_STQ1_0_D);
+    tern_f16_store(block + TERN_STQ1_0_D, s->sd * 1.1547005f * variation(next(s->state)));
+}
+
 static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
     static void (*const make[TERN_FORMAT_COUNT])(tern_synth_stream *, uint8_t *) = {
-        [TERN_FORMAT_Q4_0] = make_q4_0,  [TERN_FORMAT_Q4_1] = make_q4_1,
-        [TERN_FORMAT_Q5_0] = make_q5_0,  [TERN_FORMAT_Q8_0] = make_q8_0,
-        [TERN_FORMAT_Q4_K] = make_q4_k,  [TERN_FORMAT_Q5_K] = make_q5_k,
-        [TERN_FORMAT_Q6_K] = make_q6_k,  [TERN_FORMAT_TQ1_0] = make_tq,
-        [TERN_FORMAT_TQ2_0] = make_tq,   [TERN_FORMAT_IQ2_S] = make_iq2_s,
-        [TERN_FORMAT_Q1_0] = make_q1_0,  [TERN_FORMAT_Q2_0] = make_q2_0,
-        [TERN_FORMAT_PQ2_0] = make_q2_0, [TERN_FORMAT_PTQ1_0] = make_ptq1_0,
+        [TERN_FORMAT_Q4_0] = make_q4_0,     [TERN_FORMAT_Q4_1] = make_q4_1,
+        [TERN_FORMAT_Q5_0] = make_q5_0,     [TERN_FORMAT_Q8_0] = make_q8_0,
+        [TERN_FORMAT_Q4_K] = make_q4_k,     [TERN_FORMAT_Q5_K] = make_q5_k,
+        [TERN_FORMAT_Q6_K] = make_q6_k,     [TERN_FORMAT_TQ1_0] = make_tq,
+        [TERN_FORMAT_TQ2_0] = make_tq,      [TERN_FORMAT_IQ2_S] = make_iq2_s,
+        [TERN_FORMAT_Q1_0] = make_q1_0,     [TERN_FORMAT_Q2_0] = make_q2_0,
+        [TERN_FORMAT_PQ2_0] = make_q2_0,    [TERN_FORMAT_PTQ1_0] = make_ptq1_0,
+        [TERN_FORMAT_STQ1_0] = make_stq1_0,
     };
     const tern_format_info *info = tern_format_describe(s->format);
     for (size_t i = 0; i < n / info->block_elements; i++, out += info->block_bytes)

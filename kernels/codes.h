@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/quads.h"
+
 /* The 32 signed codes of a Q5_0 block: f16 d, one high bit a column, nibbles. */
 static inline void tern_q5_0_codes(const uint8_t *block, int8_t codes[32]) {
     const uint8_t *high = block + 2;
@@ -23,11 +25,13 @@ static inline void tern_q5_0_codes(const uint8_t *block, int8_t codes[32]) {
     }
 }
 
-/* ---- groups of 64 or 128 columns with one scale: blocks s of 32 in them -----------------------
+/* ---- groups of 64 to 256 columns with one scale: blocks s of 32 in them ------------------------
  */
 
 enum {
-    TERN_PTQ1_0_D = 26 /* 24 bytes of five codes, 2 of four, then f16 d; the others begin with d */
+    TERN_PTQ1_0_D = 26,     /* 24 bytes of five codes, 2 of four, then f16 d */
+    TERN_STQ1_0_SIGNS = 32, /* slots precede, f16 d follows; the other formats begin with d */
+    TERN_STQ1_0_D = 40
 };
 
 /* Q1_0: bit k of 128, set for +1, clear for -1. */
@@ -84,6 +88,16 @@ static inline void tern_ptq1_0_add(uint8_t *block, size_t k, unsigned code) {
 static inline void tern_ptq1_0_round(uint8_t *block) {
     for (size_t i = 0; i < TERN_PTQ1_0_D; i++)
         block[i] = (uint8_t)((256u * block[i] + 242) / 243);
+}
+
+/* STQ1_0: quad q of 64 is columns 64 * (q / 16) + q % 16, + 16, + 32, + 48. */
+static inline void tern_stq1_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    for (size_t k = 0; k < 32; k++) {
+        const size_t quad = 16 * (s / 2) + k % 16;
+        const unsigned slot = block[quad / 2] >> 4 * (quad % 2) & 15u;
+        const unsigned sign = block[TERN_STQ1_0_SIGNS + quad / 8] >> quad % 8 & 1u;
+        codes[k] = (int8_t)(tern_quad_weights(2 * (s % 2) + k / 16)[16 * sign + slot] - 1);
+    }
 }
 
 /* ---- super-blocks: 256 columns in eight sub-blocks s of 32 ---------------------------------- */

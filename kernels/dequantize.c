@@ -81,10 +81,13 @@ static void dequantize_super(tern_format format, const uint8_t *block, float *y)
     }
 }
 
-/* Blocks of 64 or 128 columns, 32 at a time. */
+/* Blocks of 64 to 256 columns, 32 at a time. */
 static void dequantize_group(tern_format format, const uint8_t *block, float *y) {
     const size_t blocks = tern_format_describe(format)->block_elements / TERN_BLOCK;
-    const float d = tern_f16_load(block + (format == TERN_FORMAT_PTQ1_0 ? TERN_PTQ1_0_D : 0));
+    const size_t scale_at = format == TERN_FORMAT_PTQ1_0   ? TERN_PTQ1_0_D
+                            : format == TERN_FORMAT_STQ1_0 ? TERN_STQ1_0_D
+                                                           : 0;
+    const float d = tern_f16_load(block + scale_at);
     int8_t codes[TERN_BLOCK];
 
     for (size_t s = 0; s < blocks; s++, y += TERN_BLOCK) {
@@ -92,6 +95,8 @@ static void dequantize_group(tern_format format, const uint8_t *block, float *y)
             tern_q1_0_codes(block, s, codes);
         else if (format == TERN_FORMAT_PTQ1_0)
             tern_ptq1_0_codes(block, s, codes);
+        else if (format == TERN_FORMAT_STQ1_0)
+            tern_stq1_0_codes(block, s, codes);
         else
             tern_q2_0_codes(block, s, codes);
         for (size_t j = 0; j < TERN_BLOCK; j++)
@@ -176,6 +181,7 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
     case TERN_FORMAT_Q2_0:
     case TERN_FORMAT_PQ2_0:
     case TERN_FORMAT_PTQ1_0:
+    case TERN_FORMAT_STQ1_0:
         dequantize_group(format, block, y);
         break;
     default:

@@ -85,10 +85,11 @@ extern const tern_packer tern_packer_q4_kr16;
 extern const tern_packer tern_packer_q5_kr16;
 extern const tern_packer tern_packer_q6_kr16;
 
-/* Blocks of 64 or 128 columns with codes of one or two bits (pack_groups.c). */
+/* Blocks of 64 to 256 columns with one scale (pack_groups.c). */
 extern const tern_packer tern_packer_q1_0r16;
 extern const tern_packer tern_packer_q2_0r16;
 extern const tern_packer tern_packer_pq2_0r16; /* PTQ1_0 too */
+extern const tern_packer tern_packer_stq1_0r16;
 
 /* Rows that the group from row0 has: 16, fewer at the end of the matrix. */
 static inline size_t tern_pack_group_rows(const tern_pack_job *job, size_t row0) {

@@ -287,6 +287,51 @@ static void encode_ptq1_0(const float *x, uint8_t *out) {
     tern_ptq1_0_round(out);
 }
 
+/* ---- quads, of which one weight is 0 -----------------------------------------------------------
+ */
+
+enum { QUAD_STEP = 16 }; /* columns from a weight of a quad to the next */
+
+/* The lane of least magnitude, the first of equals: the best to be 0, whatever the scale is. */
+static size_t least_of_quad(const float *x) {
+    size_t least = 0;
+
+    for (size_t lane = 1; lane < 4; lane++)
+        if (fabsf(x[QUAD_STEP * lane]) < fabsf(x[QUAD_STEP * least]))
+            least = lane;
+    return least;
+}
+
+/* The pattern of kernels/quads.h; the sum of the magnitudes that are kept grows by its three. */
+static unsigned pattern_of_quad(const float *x, double *sum) {
+    const size_t zero = least_of_quad(x);
+    const bool negative = x[zero == 0 ? QUAD_STEP : 0] < 0.0f;
+    unsigned slot = (unsigned)zero << 2, differs = 0; /* bit n: the n-th that is kept */
+
+    for (size_t lane = 0, n = 0; lane < 4; lane++) {
+        if (lane == zero)
+            continue;
+        *sum += fabs((double)x[QUAD_STEP * lane]);
+        differs |= (unsigned)((x[QUAD_STEP * lane] < 0.0f) != negative) << n++;
+    }
+    slot |= differs >> 1;
+    return slot | (unsigned)negative << 4;
+}
+
+/* The mean of the magnitudes that are kept is the scale of least squares. */
+static void encode_stq1_0(const float *x, uint8_t *out) {
+    double sum = 0.0;
+
+    memset(out, 0, TERN_STQ1_0_D);
+    for (size_t q = 0; q < 64; q++) {
+        const unsigned pattern = pattern_of_quad(x + q / 16 * 64 + q % 16, &sum);
+        uint8_t *slots = out + q / 2, *signs = out + TERN_STQ1_0_SIGNS + q / 8;
+        *slots = (uint8_t)(*slots | (pattern & 15u) << 4 * (q % 2));
+        *signs = (uint8_t)(*signs | pattern >> 4 << q % 8);
+    }
+    tern_f16_store(out + TERN_STQ1_0_D, (float)(sum / 192.0));
+}
+
 /* ---- entry --------------------------------------------------------------------------------- */
 
 static const quantizer quantizers[TERN_FORMAT_COUNT] = {
@@ -303,6 +348,7 @@ static const quantizer quantizers[TERN_FORMAT_COUNT] = {
     [TERN_FORMAT_Q2_0] = {.block = encode_q2_0},
     [TERN_FORMAT_PQ2_0] = {.block = encode_pq2_0},
     [TERN_FORMAT_PTQ1_0] = {.block = encode_ptq1_0},
+    [TERN_FORMAT_STQ1_0] = {.block = encode_stq1_0},
     [TERN_FORMAT_TQ1_0] = {.block = encode_tq1_0},
     [TERN_FORMAT_TQ2_0] = {.block = encode_tq2_0},
     [TERN_FORMAT_Q4_K] = {.weighed = tern_encode_q4_k},

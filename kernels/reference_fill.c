@@ -91,7 +91,7 @@ static const block_shape shapes[TERN_FORMAT_COUNT] = {
     [TERN_FORMAT_INT4] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q4_K] = {{0, 2}, 2, 0, 0},
     [TERN_FORMAT_Q5_K] = {{0, 2}, 2, 0, 0}, [TERN_FORMAT_Q6_K] = {{208}, 1, 192, 208},
     [TERN_FORMAT_Q1_0] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q2_0] = {{0}, 1, 0, 0},
-    [TERN_FORMAT_PQ2_0] = {{0}, 1, 0, 0},
+    [TERN_FORMAT_PQ2_0] = {{0}, 1, 0, 0},   [TERN_FORMAT_STQ1_0] = {{40}, 1, 0, 0},
 };
 
 static uint8_t block_byte(const block_shape *shape, extremity e, size_t at, uint64_t *state) {

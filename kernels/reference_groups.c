@@ -1,14 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The oracle's blocks of 64 and 128 columns with one scale: each code found by the definition of
+ * The oracle's blocks of 64 to 256 columns with one scale: each code found by the definition of
  * its place in the file.
  */
 
 #include "kernels/reference_lanes.h"
 
+static size_t group_columns(tern_format format) {
+    return format == TERN_FORMAT_Q2_0 ? 64 : format == TERN_FORMAT_STQ1_0 ? 256 : 128;
+}
+
 static const uint8_t *group_at(tern_format format, const void *file, size_t index) {
-    const size_t bytes = format == TERN_FORMAT_PQ2_0 ? 34 : format == TERN_FORMAT_PTQ1_0 ? 28 : 18;
-    return (const uint8_t *)file + index / (format == TERN_FORMAT_Q2_0 ? 64 : 128) * bytes;
+    const size_t bytes = format == TERN_FORMAT_PQ2_0    ? 34
+                         : format == TERN_FORMAT_PTQ1_0 ? 28
+                         : format == TERN_FORMAT_STQ1_0 ? 42
+                                                        : 18;
+    return (const uint8_t *)file + index / group_columns(format) * bytes;
+}
+
+/* Weight k of an STQ1_0 block. Of the four of a quad, 16 columns apart, one is 0. */
+static int quad_weight(const uint8_t *block, size_t k) {
+    const size_t quad = k / 64 * 16 + k % 16, lane = k % 64 / 16;
+    const int slot = quad % 2 == 0 ? block[quad / 2] % 16 : block[quad / 2] / 16;
+    const int first = block[32 + quad / 8] >> quad % 8 & 1 ? -1 : 1;
+    const size_t zero = (size_t)slot / 4;
+    const size_t others = lane > zero ? lane - 1 : lane; /* before it that are not 0 */
+
+    if (lane == zero)
+        return 0;
+    if (others == 0)
+        return first;
+    return (others == 1 ? slot % 2 : slot / 2 % 2) != 0 ? -first : first;
 }
 
 /* Digit n of the base-3 fraction byte/256, rounded up. */
@@ -20,11 +42,13 @@ static int trit(uint8_t byte, size_t n) {
 /* Weight `index` of the stream in units of its scale. */
 static int group_weight(tern_format format, const void *file, size_t index) {
     const uint8_t *block = group_at(format, file, index);
-    const size_t k = index % (format == TERN_FORMAT_Q2_0 ? 64 : 128);
+    const size_t k = index % group_columns(format);
     static const int place[] = {1, 4, 16, 64};
 
     if (format == TERN_FORMAT_Q1_0)
         return (block[2 + k / 8] >> k % 8 & 1) != 0 ? 1 : -1;
+    if (format == TERN_FORMAT_STQ1_0)
+        return quad_weight(block, k);
     if (format != TERN_FORMAT_PTQ1_0)
         return block[2 + k / 4] / place[k % 4] % 4 - 1;
     if (k < 80)
@@ -36,7 +60,8 @@ static int group_weight(tern_format format, const void *file, size_t index) {
 
 static float group_scale(tern_format format, const void *file, size_t index) {
     const uint8_t *block = group_at(format, file, index);
-    return tern_ref_half(tern_ref_read16(block + (format == TERN_FORMAT_PTQ1_0 ? 26 : 0)));
+    const size_t at = format == TERN_FORMAT_PTQ1_0 ? 26 : format == TERN_FORMAT_STQ1_0 ? 40 : 0;
+    return tern_ref_half(tern_ref_read16(block + at));
 }
 
 float tern_ref_group_value(tern_format format, const void *file, size_t index) {

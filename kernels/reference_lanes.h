@@ -56,7 +56,7 @@ float tern_ref_int_dot(const tern_ref_matrix *w, size_t row, const tern_activati
 float tern_ref_super_value(tern_format format, const void *file, size_t index);
 float tern_ref_super_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
 
-/* The same for blocks of 64 or 128 columns with one scale (reference_groups.c). */
+/* The same for blocks of 64 to 256 columns with one scale (reference_groups.c). */
 float tern_ref_group_value(tern_format format, const void *file, size_t index);
 float tern_ref_group_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
 

@@ -117,6 +117,7 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
     case TERN_FORMAT_Q2_0:
     case TERN_FORMAT_PQ2_0:
     case TERN_FORMAT_PTQ1_0:
+    case TERN_FORMAT_STQ1_0:
         return tern_ref_group_value(format, file, index);
     default:
         break;
@@ -207,7 +208,7 @@ static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activation
     if (f == TERN_FORMAT_Q4_K || f == TERN_FORMAT_Q5_K || f == TERN_FORMAT_Q6_K)
         return tern_ref_super_dot(w, row, x, t);
     if (f == TERN_FORMAT_Q1_0 || f == TERN_FORMAT_Q2_0 || f == TERN_FORMAT_PQ2_0 ||
-        f == TERN_FORMAT_PTQ1_0)
+        f == TERN_FORMAT_PTQ1_0 || f == TERN_FORMAT_STQ1_0)
         return tern_ref_group_dot(w, row, x, t);
     return dot_float(w, row, x->x + t * x->x_stride);
 }

@@ -147,16 +147,17 @@ static void test_type_sizes(void **state) {
         const char *name;
         uint64_t bytes;
     } types[] = {
-        {0, "f32", 2048},    {1, "f16", 1024},      {30, "bf16", 1024},      {2, "q4_0", 288},
-        {3, "q4_1", 320},    {6, "q5_0", 352},      {7, "q5_1", 384},        {8, "q8_0", 544},
-        {9, "q8_1", 576},    {10, "q2_k", 168},     {11, "q3_k", 220},       {12, "q4_k", 288},
-        {13, "q5_k", 352},   {14, "q6_k", 420},     {15, "q8_k", 584},       {16, "iq2_xxs", 132},
-        {17, "iq2_xs", 148}, {18, "iq3_xxs", 196},  {19, "iq1_s", 100},      {20, "iq4_nl", 288},
-        {21, "iq3_s", 220},  {22, "iq2_s", 164},    {23, "iq4_xs", 272},     {24, "i8", 512},
-        {25, "i16", 1024},   {26, "i32", 2048},     {27, "i64", 4096},       {28, "f64", 4096},
-        {29, "iq1_m", 112},  {31, "q4_0_4_4", 288}, {34, "tq1_0", 108},      {35, "tq2_0", 132},
-        {36, "i2_s", 160},   {38, "tl1", 0},        {39, "tl2 or mxfp4", 0}, {41, "q1_0", 72},
-        {42, "q2_0", 144},   {142, "pq2_0", 136},   {143, "ptq1_0", 112},    {12345, "unknown", 0},
+        {0, "f32", 2048},      {1, "f16", 1024},      {30, "bf16", 1024},      {2, "q4_0", 288},
+        {3, "q4_1", 320},      {6, "q5_0", 352},      {7, "q5_1", 384},        {8, "q8_0", 544},
+        {9, "q8_1", 576},      {10, "q2_k", 168},     {11, "q3_k", 220},       {12, "q4_k", 288},
+        {13, "q5_k", 352},     {14, "q6_k", 420},     {15, "q8_k", 584},       {16, "iq2_xxs", 132},
+        {17, "iq2_xs", 148},   {18, "iq3_xxs", 196},  {19, "iq1_s", 100},      {20, "iq4_nl", 288},
+        {21, "iq3_s", 220},    {22, "iq2_s", 164},    {23, "iq4_xs", 272},     {24, "i8", 512},
+        {25, "i16", 1024},     {26, "i32", 2048},     {27, "i64", 4096},       {28, "f64", 4096},
+        {29, "iq1_m", 112},    {31, "q4_0_4_4", 288}, {34, "tq1_0", 108},      {35, "tq2_0", 132},
+        {36, "i2_s", 160},     {38, "tl1", 0},        {39, "tl2 or mxfp4", 0}, {41, "q1_0", 72},
+        {42, "q2_0", 144},     {142, "pq2_0", 136},   {143, "ptq1_0", 112},    {43, "stq1_0", 84},
+        {12345, "unknown", 0},
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         gguf_bytes b = {NULL, 0};
@@ -214,7 +215,7 @@ static tern_status parse_group(uint32_t type, uint64_t bytes, uint32_t as, tern_
     return status;
 }
 
-/* Type 42 is Q2_0 or PQ2_0 by its bytes; those of other programs' formats are refused by name. */
+/* Type 42 is Q2_0, PQ2_0 or STQ1_0 by its bytes; those of other programs' formats are refused. */
 static void test_groups_by_bytes(void **state) {
     static const struct {
         uint32_t type;
@@ -226,7 +227,10 @@ static void test_groups_by_bytes(void **state) {
         {42, 2176, 142, ""},
         {142, 2176, 142, ""},
         {143, 1792, 143, ""},
-        {42, 1344, 0, "it is stq1_0"},
+        {42, 1344, 43, ""},
+        {43, 1344, 43, ""},
+        {43, 1312, 0, "not the 1344 of stq1_0"},
+        {43, 1376, 0, "another program's format"}, /* more than it needs is not its either */
         {42, 2112, 0, "another program's format"},
         {142, 2112, 0, "of pq2_0"},
         {143, 1728, 0, "not the 1792 of ptq1_0"},

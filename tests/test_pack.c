@@ -2,7 +2,7 @@
 /*
  * Packing and unpacking: the pictures of docs/formats.md element by element, and every refusal. The
  * worked bytes of that page: test_pack_worked.c; the pictures of K-quants: test_pack_super.c, those
- * of Q1_0, Q2_0, PQ2_0 and PTQ1_0: test_pack_groups.c.
+ * of Q1_0, Q2_0, PQ2_0, PTQ1_0 and STQ1_0: test_pack_groups.c.
  */
 
 #include <stdio.h>
@@ -174,6 +174,7 @@ static bool has_picture(tern_layout layout) {
     case TERN_LAYOUT_Q1_0R16:
     case TERN_LAYOUT_Q2_0R16:
     case TERN_LAYOUT_PQ2_0R16:
+    case TERN_LAYOUT_STQ1_0R16:
         return false;
     default:
         return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of 64 and 128 columns with one scale, packed and back: the pictures of docs/formats.md
+ * Blocks of 64 to 256 columns with one scale, packed and back: the pictures of docs/formats.md
  * element by element, with a decoder of the file that shares nothing with the one under test, and
  * the worked bytes of that page.
  */
@@ -22,6 +22,7 @@ static const group_case cases[] = {
     {TERN_FORMAT_Q2_0, TERN_LAYOUT_Q2_0R16, 64, 18, 0, 32 + 4 * 64},
     {TERN_FORMAT_PQ2_0, TERN_LAYOUT_PQ2_0R16, 128, 34, 0, 32 + 8 * 64},
     {TERN_FORMAT_PTQ1_0, TERN_LAYOUT_PQ2_0R16, 128, 28, 26, 32 + 8 * 64},
+    {TERN_FORMAT_STQ1_0, TERN_LAYOUT_STQ1_0R16, 256, 42, 40, 32 + 10 * 64},
 };
 
 enum { CASES = sizeof cases / sizeof *cases };
@@ -35,8 +36,12 @@ static int digit(uint8_t byte, size_t n) {
     return 3 * byte / 256;
 }
 
-/* The bits of column k of a block. */
+/* The bits of column k of a block; of STQ1_0 the pattern that it shares with three others. */
 static int file_code(const group_case *c, const uint8_t *block, size_t k) {
+    const size_t quad = k / 64 * 16 + k % 16;
+    if (c->format == TERN_FORMAT_STQ1_0)
+        return (block[quad / 2] >> 4 * (quad % 2) & 15) | (block[32 + quad / 8] >> quad % 8 & 1)
+                                                              << 4;
     if (c->format == TERN_FORMAT_Q1_0)
         return block[2 + k / 8] >> k % 8 & 1;
     if (c->format != TERN_FORMAT_PTQ1_0)
@@ -51,6 +56,12 @@ static int file_code(const group_case *c, const uint8_t *block, size_t k) {
 static int packed_code(const group_case *c, const uint8_t *block, size_t r, size_t k) {
     const uint8_t *codes = block + 32 + 4 * r + k % 4;
 
+    if (c->layout == TERN_LAYOUT_STQ1_0R16) {
+        const uint8_t *signs = codes + k / 128 * 320, *slots = signs + 64 + k % 128 / 64 * 128;
+        const size_t four = k % 16 / 4; /* which four of the 16 quads of 64 columns */
+        return (slots[four / 2 * 64] >> 4 * (four % 2) & 15) |
+               (signs[0] >> (4 * (k % 128 / 64) + four) & 1) << 4;
+    }
     if (c->layout == TERN_LAYOUT_Q1_0R16)
         return codes[k / 32 * 64] >> k % 32 / 4 & 1;
     return codes[k / 16 * 64] >> 2 * (k % 16 / 4) & 3;
@@ -112,7 +123,7 @@ static void test_pictures(void **state) {
 
 /* Packs row 1 of two rows, row 0 being zeros. */
 static void pack_second(const group_case *c, const uint8_t *block, uint8_t *packed) {
-    uint8_t file[2 * 34] = {0};
+    uint8_t file[2 * 42] = {0};
 
     memcpy(file + c->file_bytes, block, c->file_bytes);
     assert_int_equal(tern_pack_rows(c->format, file, 2, c->cols, c->layout, 0, 2, packed, NULL),
@@ -121,8 +132,8 @@ static void pack_second(const group_case *c, const uint8_t *block, uint8_t *pack
 }
 
 static void test_worked(void **state) {
-    _Alignas(64) uint8_t packed[544];
-    uint8_t block[34] = {0x00, 0x3c};
+    _Alignas(64) uint8_t packed[672];
+    uint8_t block[42] = {0x00, 0x3c};
 
     (void)state;
     block[2 + 4] = 0x21; /* Q1_0: columns 32 and 37 are +1 */
@@ -148,6 +159,15 @@ static void test_worked(void **state) {
     assert_memory_equal(packed + 32 + 2 * 64 + 4, "\x00\x00\x00\x02", 4);
     assert_memory_equal(packed + 32 + 3 * 64 + 4, "\x00\x00\x00\x02", 4);
     assert_memory_equal(packed + 32 + 4 * 64 + 4, "\x00\x00\x00\x01", 4);
+
+    /* STQ1_0: quad 53 is 16 * 3 + 5, in columns 197, 213, 229 and 245: slot 6, negative */
+    memset(block, 0, sizeof block);
+    block[53 / 2] = 0x60;
+    block[32 + 53 / 8] = 1 << 53 % 8;
+    block[40 + 1] = 0x3c;
+    pack_second(&cases[4], block, packed);
+    assert_memory_equal(packed + 352 + 4, "\x00\x20\x00\x00", 4);
+    assert_memory_equal(packed + 352 + 3 * 64 + 4, "\x00\x60\x00\x00", 4);
 }
 
 int main(void) {

@@ -13,9 +13,10 @@
 static const tern_format blocks_of_32[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_1,
                                            TERN_FORMAT_Q8_0, TERN_FORMAT_INT4};
 static const tern_format by_rows[] = {
-    TERN_FORMAT_F32,  TERN_FORMAT_F16,  TERN_FORMAT_BF16, TERN_FORMAT_Q4_0,  TERN_FORMAT_Q4_1,
-    TERN_FORMAT_Q8_0, TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K,  TERN_FORMAT_Q6_K,
-    TERN_FORMAT_INT4, TERN_FORMAT_Q1_0, TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0};
+    TERN_FORMAT_F32,  TERN_FORMAT_F16,   TERN_FORMAT_BF16,   TERN_FORMAT_Q4_0,
+    TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0,  TERN_FORMAT_Q5_0,   TERN_FORMAT_Q4_K,
+    TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K,  TERN_FORMAT_INT4,   TERN_FORMAT_Q1_0,
+    TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0, TERN_FORMAT_STQ1_0};
 static const tern_format supers[] = {TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K};
 
 static bool quantize(tern_format format, const float *x, size_t rows, size_t cols, void *file) {
@@ -126,6 +127,67 @@ static void test_q1_0(void **state) {
     assert_false(quantize(TERN_FORMAT_Q1_0, x, 1, 128, file));
     tern_dequantize_row(TERN_FORMAT_Q1_0, file, 128, 0, 1.0f, back);
     assert_true(back[0] == 0.75f && back[1] == 0.75f && back[2] == -0.75f && back[4] == -0.75f);
+}
+
+/* Weights that have one zero in four, in any place, with any signs, keep their values. */
+static void test_quads_kept(void **state) {
+    float x[512], back[512];
+    uint8_t file[2 * 42];
+
+    (void)state;
+    for (size_t i = 0; i < 512; i++) { /* 128 quads: all 32 patterns, by their definition */
+        const size_t quad = i / 64 * 16 + i % 16, lane = i % 64 / 16;
+        const float d = i < 256 ? 0.75f : 0.375f;
+        x[i] = lane == quad % 4 ? 0.0f : quad / 4 >> lane & 1 ? -d : d;
+    }
+    assert_true(quantize(TERN_FORMAT_STQ1_0, x, 1, 512, file));
+    tern_dequantize_row(TERN_FORMAT_STQ1_0, file, 512, 0, 1.0f, back);
+    for (size_t i = 0; i < 512; i++)
+        if (back[i] != x[i])
+            check_fail("element %zu: %g, was %g", i, (double)back[i], (double)x[i]);
+    assert_memory_equal(file + 40, "\x00\x3a", 2);
+    memset(x, 0, sizeof x);
+    assert_true(quantize(TERN_FORMAT_STQ1_0, x, 1, 512, file));
+    assert_memory_equal(file + 40, "\x00\x00", 2);
+}
+
+static double distance(const float *a, const float *b, size_t n) {
+    double sum = 0.0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+    return sum;
+}
+
+/* No other pattern of a quad, and no other scale nearby, is nearer to what was quantized. */
+static void test_quads_nearest(void **state) {
+    float x[256], back[256];
+    uint8_t file[42];
+    check_rng rng = {525};
+
+    (void)state;
+    for (size_t i = 0; i < 256; i++)
+        x[i] = check_normal(&rng);
+    assert_false(quantize(TERN_FORMAT_STQ1_0, x, 1, 256, file));
+    tern_dequantize_row(TERN_FORMAT_STQ1_0, file, 256, 0, 1.0f, back);
+    const double best = distance(x, back, 256);
+    for (size_t quad = 0; quad < 64; quad++)
+        for (unsigned change = 1; change < 32; change++) {
+            uint8_t other[42];
+            memcpy(other, file, sizeof other);
+            other[quad / 2] ^= (uint8_t)((change & 15) << 4 * (quad % 2));
+            other[32 + quad / 8] ^= (uint8_t)(change >> 4 << quad % 8);
+            tern_dequantize_row(TERN_FORMAT_STQ1_0, other, 256, 0, 1.0f, back);
+            assert_true(distance(x, back, 256) >= best);
+        }
+    for (int step = -1; step <= 1; step += 2) {
+        uint8_t other[42];
+        memcpy(other, file, sizeof other);
+        other[40] = (uint8_t)(other[40] + step);
+        assert_true(other[40] != (step < 0 ? 0xff : 0x00)); /* no carry */
+        tern_dequantize_row(TERN_FORMAT_STQ1_0, other, 256, 0, 1.0f, back);
+        assert_true(distance(x, back, 256) > best);
+    }
 }
 
 /* From 0.5 to 7.5 and -1 to 0: 0 is code 2, the range is 8.5. By rows or at once for INT8. */
@@ -498,6 +560,8 @@ int main(void) {
         cmocka_unit_test(test_worked_int),
         cmocka_unit_test(test_tq),
         cmocka_unit_test(test_q1_0),
+        cmocka_unit_test(test_quads_kept),
+        cmocka_unit_test(test_quads_nearest),
         cmocka_unit_test(test_distances),
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_rows_are_independent),

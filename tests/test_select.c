@@ -72,7 +72,8 @@ typedef struct pair {
 #define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format}
 #define FILE_FORMATS(op)                                                                           \
     PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q5_0), PAIR(op, Q8_0), \
-    PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K), PAIR(op, Q1_0), PAIR(op, Q2_0), PAIR(op, PQ2_0)
+    PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K), PAIR(op, Q1_0), PAIR(op, Q2_0), PAIR(op, PQ2_0), \
+    PAIR(op, STQ1_0)
 
 static const pair pairs[] = {
     FILE_FORMATS(GEMV),
@@ -169,6 +170,7 @@ static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
 static const char *for_pair(const char *isa, const pair *wanted) {
     const bool has_pairs = wanted->op == TERN_OP_GEMM && wanted->format != TERN_FORMAT_IQ2_S &&
                            wanted->format != TERN_FORMAT_Q6_K &&
+                           wanted->format != TERN_FORMAT_STQ1_0 &&
                            wanted->format != TERN_FORMAT_INT8 && wanted->format != TERN_FORMAT_INT4;
     return !has_pairs && strcmp(isa, "neoni8mm") == 0 ? "neondot" : isa;
 }
@@ -182,14 +184,16 @@ static bool pairs_of_codes(const processor *p, const pair *wanted) {
 
 /* Tiles are for products of many tokens, of integers; not of codes of one or two bits in groups. */
 static bool has_tiles(const processor *p, const pair *wanted) {
-    const bool group = wanted->format >= TERN_FORMAT_Q1_0 && wanted->format <= TERN_FORMAT_PTQ1_0;
+    const bool group = wanted->format >= TERN_FORMAT_Q1_0 && wanted->format <= TERN_FORMAT_STQ1_0;
     return !group && is_built("amx") && (p->features & M(AMXINT8)) != 0 &&
            wanted->op == TERN_OP_GEMM && wanted->format > TERN_FORMAT_BF16;
 }
 
-/* Bits of codes are taken apart by GFNI, which comes with the set of ternary products. */
+/* Bits of codes are taken apart by GFNI, patterns looked up by VBMI: the set of ternary products.
+ */
 static bool takes_bits_apart(const pair *wanted) {
-    return wanted->op == TERN_OP_GEMV && wanted->format == TERN_FORMAT_Q1_0;
+    return wanted->op == TERN_OP_GEMV &&
+           (wanted->format == TERN_FORMAT_Q1_0 || wanted->format == TERN_FORMAT_STQ1_0);
 }
 
 static void check_chosen(const processor *p, const pair *wanted) {

@@ -76,6 +76,7 @@ static void test_fixed_bytes(void **state) {
         {"bonsai-tiny-q2_0", 1, UINT64_C(0xb69f44f8a836937c)},
         {"bonsai-tiny-pq2_0", 1, UINT64_C(0x9477bc447c63d762)},
         {"bonsai-tiny-ptq1_0", 1, UINT64_C(0xa1347ebab12bfef6)},
+        {"sherry-tiny", 1, UINT64_C(0x10c7241fd655e3e1)},
         {"llama-tiny-f16", 1, UINT64_C(0x639d379ddbeefe36)},
         {"llama-tiny-bf16", 1, UINT64_C(0xbd061b46671cfc00)},
         {"llama-tiny-f32", 1, UINT64_C(0x4459d04faf9d0e0c)},

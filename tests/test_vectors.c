@@ -37,7 +37,7 @@ static void half_places(tern_format format, size_t places[2]) {
     const bool two =
         format == TERN_FORMAT_Q4_1 || format == TERN_FORMAT_Q4_K || format == TERN_FORMAT_Q5_K;
     const bool behind = tern_format_is_ternary(format) || format == TERN_FORMAT_Q6_K ||
-                        format == TERN_FORMAT_PTQ1_0;
+                        format == TERN_FORMAT_PTQ1_0 || format == TERN_FORMAT_STQ1_0;
     places[0] = behind ? tern_format_describe(format)->block_bytes - 2u : 0;
     places[1] = places[0] + (two ? 2 : 0);
 }
@@ -97,6 +97,7 @@ static void test_block_vectors(void **state) {
     check_blocks(TERN_FORMAT_Q2_0, (const float[]){0, 0, 1}, "91dab997936ba4a7");
     check_blocks(TERN_FORMAT_PQ2_0, (const float[]){0, 0, 1}, "436c83e790fec557");
     check_blocks(TERN_FORMAT_PTQ1_0, (const float[]){1, -1, 0}, "a0312a323192e463");
+    check_blocks(TERN_FORMAT_STQ1_0, (const float[]){1, 1, 1}, "40e9150c24a8d159");
     check_blocks(TERN_FORMAT_TQ1_0, (const float[]){1, -1, 0}, "79d0e282b0a4fffd");
     check_blocks(TERN_FORMAT_TQ2_0, (const float[]){-1, -1, 0}, "a4ec5d25bbb2db84");
     check_blocks(TERN_FORMAT_Q4_K, (const float[]){253, 346, 377}, "781a842aba8bceb4");

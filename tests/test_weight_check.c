@@ -19,23 +19,15 @@ typedef struct block {
 } block;
 
 static const block blocks[] = {
-    {TERN_FORMAT_Q4_0, 32, 18, 1, {0}},
-    {TERN_FORMAT_Q4_1, 32, 20, 2, {0, 2}},
-    {TERN_FORMAT_Q5_0, 32, 22, 1, {0}},
-    {TERN_FORMAT_Q8_0, 32, 34, 1, {0}},
-    {TERN_FORMAT_Q4_K, 256, 144, 2, {0, 2}},
-    {TERN_FORMAT_Q5_K, 256, 176, 2, {0, 2}},
-    {TERN_FORMAT_Q6_K, 256, 210, 1, {208}},
-    {TERN_FORMAT_IQ2_S, 256, 82, 1, {0}},
-    {TERN_FORMAT_Q1_0, 128, 18, 1, {0}},
-    {TERN_FORMAT_Q2_0, 64, 18, 1, {0}},
-    {TERN_FORMAT_PQ2_0, 128, 34, 1, {0}},
-    {TERN_FORMAT_PTQ1_0, 128, 28, 1, {26}},
-    {TERN_FORMAT_TQ1_0, 256, 54, 1, {52}},
-    {TERN_FORMAT_TQ2_0, 256, 66, 1, {64}},
-    {TERN_FORMAT_F16, 1, 2, 1, {0}},
-    {TERN_FORMAT_BF16, 1, 2, 1, {0}},
-    {TERN_FORMAT_F32, 1, 4, 1, {2 /* high */}},
+    {TERN_FORMAT_Q4_0, 32, 18, 1, {0}},      {TERN_FORMAT_Q4_1, 32, 20, 2, {0, 2}},
+    {TERN_FORMAT_Q5_0, 32, 22, 1, {0}},      {TERN_FORMAT_Q8_0, 32, 34, 1, {0}},
+    {TERN_FORMAT_Q4_K, 256, 144, 2, {0, 2}}, {TERN_FORMAT_Q5_K, 256, 176, 2, {0, 2}},
+    {TERN_FORMAT_Q6_K, 256, 210, 1, {208}},  {TERN_FORMAT_IQ2_S, 256, 82, 1, {0}},
+    {TERN_FORMAT_Q1_0, 128, 18, 1, {0}},     {TERN_FORMAT_Q2_0, 64, 18, 1, {0}},
+    {TERN_FORMAT_PQ2_0, 128, 34, 1, {0}},    {TERN_FORMAT_PTQ1_0, 128, 28, 1, {26}},
+    {TERN_FORMAT_STQ1_0, 256, 42, 1, {40}},  {TERN_FORMAT_TQ1_0, 256, 54, 1, {52}},
+    {TERN_FORMAT_TQ2_0, 256, 66, 1, {64}},   {TERN_FORMAT_F16, 1, 2, 1, {0}},
+    {TERN_FORMAT_BF16, 1, 2, 1, {0}},        {TERN_FORMAT_F32, 1, 4, 1, {2 /* high */}},
 };
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 

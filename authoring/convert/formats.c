@@ -20,6 +20,7 @@ bool convert_is_coarse(tern_format format) {
     case TERN_FORMAT_Q2_0:
     case TERN_FORMAT_PQ2_0:
     case TERN_FORMAT_PTQ1_0:
+    case TERN_FORMAT_STQ1_0:
         return true;
     default:
         return false;
@@ -149,8 +150,8 @@ tern_status convert_format_choose(const convert_formats *asked, const char *name
         if (next == TERN_FORMAT_NONE) {
             return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
                              "tensor %s: %zu x %zu cannot be %s; i2_s needs a multiple of 128 "
-                             "weights, tq1_0 and tq2_0 of 256 columns, q1_0, pq2_0 and ptq1_0 of "
-                             "128, q2_0 of 64",
+                             "weights, tq1_0, tq2_0 and stq1_0 of 256 columns, q1_0, pq2_0 and "
+                             "ptq1_0 of 128, q2_0 of 64",
                              name, rows, cols, tern_format_describe(format)->name);
         }
         format = next;

@@ -152,6 +152,18 @@ static tern_status copy_bytes(const convert_tensor *t, tern_gguf_writer *w, tern
     return status;
 }
 
+/* What weights must be that keep their values in a coarse format. */
+static const char *coarse_kind(tern_format format) {
+    switch (format) {
+    case TERN_FORMAT_Q1_0:
+        return "binary";
+    case TERN_FORMAT_STQ1_0:
+        return "ternary with one zero in four";
+    default:
+        return "ternary";
+    }
+}
+
 static tern_status judge(const convert_tensor *t, const row_sums *total, bool force,
                          convert_result *result, tern_error *err) {
     const double error =
@@ -164,8 +176,8 @@ static tern_status judge(const convert_tensor *t, const row_sums *total, bool fo
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
                          "tensor %s (%s) is not %s with one scale for %s: %s would change it "
                          "by %.1f %% (root mean square); --force-ternary does it all the same",
-                         t->name, t->origin, t->target == TERN_FORMAT_Q1_0 ? "binary" : "ternary",
-                         run, tern_format_describe(t->target)->name, 100.0 * error);
+                         t->name, t->origin, coarse_kind(t->target), run,
+                         tern_format_describe(t->target)->name, 100.0 * error);
     }
     result->outcome = total->same ? CONVERT_LOSSLESS : CONVERT_LOSSY;
     result->error = error;

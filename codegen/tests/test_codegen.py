@@ -46,6 +46,7 @@ SHOWN = {
     "quantize_token": "tern_quantize_token_avx2",
     "quantize_block": "tern_quantize_block_avx2",
     "rmsnorm": "tern_rmsnorm_avx2",
+    "matmul_quads": "tern_gemv_stq1_0_16x1_avx2",
     "hadamard": "tern_hadamard_avx2",
     "layernorm": "tern_layernorm_avx2",
     "rope": "tern_rope_neox_avx2",

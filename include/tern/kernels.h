@@ -86,6 +86,7 @@ TERN_API_BEGIN
     X(Q2_0, "q2_0", 42, 64, 18)                                                                    \
     X(PQ2_0, "pq2_0", 142, 128, 34)                                                                \
     X(PTQ1_0, "ptq1_0", 143, 128, 28)                                                              \
+    X(STQ1_0, "stq1_0", 43, 256, 42)                                                               \
     X(I2_S, "i2_s", 36, 4, 1)                                                                      \
     X(TQ1_0, "tq1_0", 34, 256, 54)                                                                 \
     X(TQ2_0, "tq2_0", 35, 256, 66)
@@ -168,7 +169,13 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  * j of chunk c is set where the weight of column 32c + 4i + j is +d, clear where it is -d. Q2_0R16
  * for each 64 columns: 16 f16 d, then 4 x 64 bytes; bits 2p+1:2p of byte 4*r + j of chunk c are the
  * code of column 16c + 4p + j, code = weight + 1, 0 .. 3. PQ2_0R16 as Q2_0R16, for 128 columns,
- * with 8 x 64 bytes. Padding rows of these three are 0 bytes. BSR_F32, BSR_F16, BSR_T2  blocks of a
+ * with 8 x 64 bytes. Padding rows of these three are 0 bytes.
+ * STQ1_0R16  row groups of 16; for each 256 columns: 16 f16 d, then for each 128 of them 5 x 64 bytes:
+ *          signs, then two chunks of slots for each 64. Byte 4*r + j of chunk c of 64 columns has in its
+ *          low nibble the slot of the columns 8c + j, + 16, + 32, + 48, in its high nibble that of
+ *          8c + 4 + j, ..; bit 4s + i of byte 4*r + j of the signs belongs to columns 64s + 4i + j, ..
+ *          Padding rows are 0 bytes.
+ * BSR_F32, BSR_F16, BSR_T2  blocks of a
  * matrix, of which only some are stored, used in place: the bytes of a file of sparse blocks
  * (docs/formats.md) of f32, f16 or ternary values. They are aligned to 4, ternary ones to 64. No
  * matrix is packed into them.
@@ -194,6 +201,7 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
     X(Q1_0R16, "q1_0r16", BLOCK)                                                                   \
     X(Q2_0R16, "q2_0r16", BLOCK)                                                                   \
     X(PQ2_0R16, "pq2_0r16", BLOCK)                                                                 \
+    X(STQ1_0R16, "stq1_0r16", BLOCK)                                                               \
     X(BSR_F32, "bsr_f32", FLOAT)                                                                   \
     X(BSR_F16, "bsr_f16", FLOAT)                                                                   \
     X(BSR_T2, "bsr_t2", TOKEN)

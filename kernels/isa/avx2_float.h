@@ -355,6 +355,15 @@ static inline vb vb_join2(vb codes, vb bits, int plane) {
     return _mm256_or_si256(codes, _mm256_and_si256(moved, _mm256_set1_epi8(0x30)));
 }
 
+/* A shuffle sees four bits; the fifth, moved to the top of its byte, chooses between two. */
+static inline vb vb_lookup32(const uint8_t *table, vb index) {
+    const __m128i below = _mm_loadu_si128((const __m128i *)table);
+    const __m128i above = _mm_loadu_si128((const __m128i *)(table + 16));
+    return _mm256_blendv_epi8(_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(below), index),
+                              _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(above), index),
+                              _mm256_slli_epi16(index, 3));
+}
+
 static inline vb vb_set1(int x) {
     return _mm256_set1_epi8((char)x);
 }

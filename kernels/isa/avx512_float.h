@@ -349,6 +349,14 @@ static inline vb vb_join2(vb codes, vb bits, int plane) {
     return _mm512_or_si512(codes, _mm512_and_si512(moved, _mm512_set1_epi8(0x30)));
 }
 
+/* A shuffle sees four bits; the fifth chooses between two. */
+static inline vb vb_lookup32(const uint8_t *table, vb index) {
+    const __m512i below = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
+    const __m512i above = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(table + 16)));
+    const __mmask64 fifth = _mm512_test_epi8_mask(index, _mm512_set1_epi8(16));
+    return _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(below, index), fifth, above, index);
+}
+
 static inline vb vb_set1(int x) {
     return _mm512_set1_epi8((char)x);
 }

@@ -12,11 +12,13 @@
 #define vb_plane2 vb_plane2_inherited
 #define vb_bit2 vb_bit2_inherited
 #define vb_trit vb_trit_inherited
+#define vb_lookup32 vb_lookup32_inherited
 #include "kernels/isa/avx512vnni.h"
 #undef vb_load
 #undef vb_plane2
 #undef vb_bit2
 #undef vb_trit
+#undef vb_lookup32
 
 /* Held in a register, since gcc 12 would load the codes anew for each of the four planes. */
 static inline vb vb_load(const void *p) {
@@ -44,6 +46,11 @@ static inline vb vb_plane2(vb c, int plane) {
     if (plane == 2)
         return _mm512_permutexvar_epi8(c, plane2);
     return _mm512_and_si512(plane == 0 ? c : _mm512_srli_epi16(c, 6), _mm512_set1_epi8(3));
+}
+
+static inline vb vb_lookup32(const uint8_t *table, vb index) {
+    const __m256i entries = _mm256_loadu_si256((const __m256i *)table);
+    return _mm512_permutexvar_epi8(index, _mm512_broadcast_i64x4(entries));
 }
 
 /* table[index] for 64 bytes: two tables of 128, of which bit 7 chooses one. */

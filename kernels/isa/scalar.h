@@ -251,6 +251,12 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
 static inline vb vb_join2(vb codes, vb bits, int plane) {
     return codes | vb_plane2(bits, plane) << 4;
 }
+static inline vb vb_lookup32(const uint8_t *table, vb index) {
+    vb found = 0;
+    for (int i = 0; i < 32; i += 8)
+        found |= (vb)table[index >> i & 31] << i;
+    return found;
+}
 static inline vb vb_set1(int x) {
     return (uint32_t)x * 0x01010101u;
 }

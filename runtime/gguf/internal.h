@@ -119,8 +119,9 @@ uint64_t tern_gguf_tl_detect(const tern_gguf_tensor *t, uint32_t alignment, bool
                              bool ternary);
 
 /*
- * A tensor of type 42, 142 or 143, whose extent is known: one of type 42 whose bytes are PQ2_0's
- * becomes that. TERN_ERR_TENSOR_TYPE: it has bytes of another format; `file` is for the message.
+ * A tensor of type 42, 43, 142 or 143, whose extent is known: one of type 42 whose bytes are those
+ * of PQ2_0 or STQ1_0 becomes that. TERN_ERR_TENSOR_TYPE: it has bytes of another format; `file` is
+ * for the message.
  */
 TERN_MUST_CHECK tern_status tern_gguf_group_settle(tern_gguf_tensor *t, uint32_t alignment,
                                                    bool last, const char *file, tern_error *err);

@@ -104,12 +104,13 @@ tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *by
 
 uint32_t tern_gguf_file_type(tern_format format) {
     static const uint32_t types[TERN_FORMAT_COUNT] = {
-        [TERN_FORMAT_F32] = 0,    [TERN_FORMAT_F16] = 1,     [TERN_FORMAT_BF16] = 32,
-        [TERN_FORMAT_Q4_0] = 2,   [TERN_FORMAT_Q4_1] = 3,    [TERN_FORMAT_Q5_0] = 8,
-        [TERN_FORMAT_Q8_0] = 7,   [TERN_FORMAT_Q4_K] = 15,   [TERN_FORMAT_Q5_K] = 17,
-        [TERN_FORMAT_Q6_K] = 18,  [TERN_FORMAT_I2_S] = 40,   [TERN_FORMAT_TQ1_0] = 36,
-        [TERN_FORMAT_TQ2_0] = 37, [TERN_FORMAT_IQ2_S] = 28,  [TERN_FORMAT_Q1_0] = 40,
-        [TERN_FORMAT_Q2_0] = 41,  [TERN_FORMAT_PQ2_0] = 141, [TERN_FORMAT_PTQ1_0] = 143,
+        [TERN_FORMAT_F32] = 0,     [TERN_FORMAT_F16] = 1,     [TERN_FORMAT_BF16] = 32,
+        [TERN_FORMAT_Q4_0] = 2,    [TERN_FORMAT_Q4_1] = 3,    [TERN_FORMAT_Q5_0] = 8,
+        [TERN_FORMAT_Q8_0] = 7,    [TERN_FORMAT_Q4_K] = 15,   [TERN_FORMAT_Q5_K] = 17,
+        [TERN_FORMAT_Q6_K] = 18,   [TERN_FORMAT_I2_S] = 40,   [TERN_FORMAT_TQ1_0] = 36,
+        [TERN_FORMAT_TQ2_0] = 37,  [TERN_FORMAT_IQ2_S] = 28,  [TERN_FORMAT_Q1_0] = 40,
+        [TERN_FORMAT_Q2_0] = 41,   [TERN_FORMAT_PQ2_0] = 141, [TERN_FORMAT_PTQ1_0] = 143,
+        [TERN_FORMAT_STQ1_0] = 42,
     };
     return types[format];
 }

@@ -30,6 +30,7 @@ static const block_fields fields[TERN_FORMAT_COUNT] = {
     [TERN_FORMAT_Q2_0] = {1, {0}, {"scale"}, false},
     [TERN_FORMAT_PQ2_0] = {1, {0}, {"scale"}, false},
     [TERN_FORMAT_PTQ1_0] = {1, {26}, {"scale"}, false},
+    [TERN_FORMAT_STQ1_0] = {1, {40}, {"scale"}, false},
     [TERN_FORMAT_TQ1_0] = {1, {52}, {"scale"}, true},
     [TERN_FORMAT_TQ2_0] = {1, {64}, {"scale"}, true},
 };

@@ -126,6 +126,25 @@ class Quantize(common.FolderTest):
         self.assertNotIn("lossy", {t["outcome"] for t in said.values()})
         self.assertEqual(self.hash(again), self.hash(binary))
 
+    def test_quads(self):
+        """STQ1_0 comes back from floats; weights without one zero in four are refused."""
+        sherry = common.synth("sherry-tiny", self.dir)
+        floats, _ = self.quantize(sherry, "f32", "--embedding-type", "f32")
+        again, said = self.quantize(floats, "stq1_0", "--embedding-type", "stq1_0")
+        self.assertEqual({t["to"] for t in said.values()} - {"f32"}, {"stq1_0"})
+        self.assertNotIn("lossy", {t["outcome"] for t in said.values()})
+        self.assertEqual(self.hash(again), self.hash(sherry))
+        ternary, said = self.quantize(sherry, "tq2_0", "--embedding-type", "tq2_0")
+        self.assertNotIn("lossy", {t["outcome"] for t in said.values()})
+        back, said = self.quantize(ternary, "stq1_0", "--embedding-type", "stq1_0")
+        self.assertNotIn("lossy", {t["outcome"] for t in said.values()})
+        trilm = common.synth("trilm-tiny", self.dir)
+        result = tern("quantize", trilm, self.path("dense"), "--type", "stq1_0")
+        self.assert_one_line_error(result, contains=["one zero in four", "--force-ternary"])
+        forced, said = self.quantize(trilm, "stq1_0", "--force-ternary")
+        errors = [t["error"] for t in said.values() if t["to"] == "stq1_0"]
+        self.assertTrue(all(0.2 < e < 0.8 for e in errors), errors)
+
     def test_orders_of_i2_s(self):
         """Codes one after the other, as some writers leave them, become the usual order."""
         usual, _ = self.quantize(self.ternary(struct.pack("<e", 0.043)), "i2_s")

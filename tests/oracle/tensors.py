@@ -21,7 +21,7 @@ class Format(NamedTuple):
 
 F32, F16, Q4_0, Q4_1, Q5_0, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 8, 30, 34, 35, 36
 Q4_K, Q5_K, Q6_K, IQ2_S = 12, 13, 14, 22
-Q1_0, Q2_0, PQ2_0, PTQ1_0 = 41, 42, 142, 143
+Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0 = 41, 42, 142, 143, 43
 
 FORMATS = {
     F32: Format("f32", 1, 4),
@@ -41,13 +41,14 @@ FORMATS = {
     Q2_0: Format("q2_0", 64, 18),
     PQ2_0: Format("pq2_0", 128, 34),
     PTQ1_0: Format("ptq1_0", 128, 28),
+    STQ1_0: Format("stq1_0", 256, 42),
     I2_S: Format("i2_s", 4, 1),
 }
 
 # Formats whose products use activations quantized by blocks of 32 columns.
 # TQ unless row_scales finds one a row.
 BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ2_S, TQ1_0, TQ2_0)
-BLOCK_FORMATS += (Q1_0, Q2_0, PQ2_0, PTQ1_0)
+BLOCK_FORMATS += (Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
 
@@ -214,6 +215,21 @@ def _ptq1_0(raw, rows, cols):
     return ((codes - 1) * _half(blocks[:, 26:])).reshape(rows, cols)
 
 
+# Two bits a lane, weight + 1, the first lane in the lowest; the second half has the signs turned.
+_QUADS = bytes.fromhex("a9892909a68626069a921a126a624a42012181a1042484a41018909840486068")
+
+
+def _stq1_0(raw, rows, cols):
+    """Four weights, 16 columns apart, by a nibble and a sign; the scale is last."""
+    blocks = raw.reshape(-1, 42)
+    slots = np.stack([blocks[:, :32] & 15, blocks[:, :32] >> 4], axis=2).reshape(-1, 64)
+    signs = np.unpackbits(blocks[:, 32:40], axis=1, bitorder="little")
+    quads = np.frombuffer(_QUADS, dtype=np.uint8)[slots + 16 * signs].reshape(-1, 4, 1, 16)
+    shifts = np.array([0, 2, 4, 6], dtype=np.uint8).reshape(4, 1)
+    codes = (quads >> shifts & 3).reshape(-1, 256).astype(np.float64)
+    return ((codes - 1) * _half(blocks[:, 40:])).reshape(rows, cols)
+
+
 def ternary(raw, rows, cols):
     """I2_S -> (int8[rows, cols] in -1..1, scale).
 
@@ -297,6 +313,7 @@ _DECODERS = {
     Q2_0: _q2_0(18),
     PQ2_0: _q2_0(34),
     PTQ1_0: _ptq1_0,
+    STQ1_0: _stq1_0,
     I2_S: _i2_s,
 }
 

@@ -97,6 +97,9 @@ class Tensors(unittest.TestCase):
         self.check_blocks(tensors.PQ2_0, [0, 0, 1], "436c83e790fec557", [0])
         self.check_blocks(tensors.PTQ1_0, [1, -1, 0], "a0312a323192e463", [26])
 
+    def test_quads(self):
+        self.check_blocks(tensors.STQ1_0, [1, 1, 1], "40e9150c24a8d159", [40])
+
     def test_row_scales(self):
         block = b"\x56" + b"\x55" * 63
         mixed = raw(block + b"\x00\x3c" + block + b"\x00\x38")

@@ -172,8 +172,8 @@ static const command_spec commands[COMMAND_COUNT] = {
         {"quantize", "IN [OUT]", 1, 2, "write a model with its weights in another format",
          "Reads any model that tern runs and keeps all its metadata. Prints how many tensors keep\n"
          "their values and by how much the others change. Ternary weights keep theirs in i2_s,\n"
-         "tq1_0, tq2_0, q2_0, pq2_0 and ptq1_0 (if the scale fits 16 bits); others are not made\n"
-         "ternary, or binary in q1_0, without --force-ternary.\n"
+         "tq1_0, tq2_0, q2_0, pq2_0 and ptq1_0 (if the scale fits 16 bits), in stq1_0 if of each\n"
+         "four one is 0; others are not made ternary, or binary in q1_0, without --force-ternary.\n"
          "Embeddings and output head stay as they are for ternary types and become q8_0 for other\n"
          "types below 8 bits, unless they are quantized already. Where blocks do not fit, q4_k\n"
          "becomes q5_0, q5_k and q6_k q8_0, iq2_s q4_0, and blocks of 32 f16. int4 needs --to\n"

@@ -5,7 +5,7 @@
 
 /* Formats that weights can be brought into; embeddings are looked up row by row: not i2_s. */
 #define ROW_TYPES                                                                                  \
-    "f32 f16 bf16 q8_0 q6_k q5_k q5_0 q4_k q4_1 q4_0 q2_0 pq2_0 tq2_0 ptq1_0 tq1_0 q1_0"
+    "f32 f16 bf16 q8_0 q6_k q5_k q5_0 q4_k q4_1 q4_0 q2_0 pq2_0 tq2_0 ptq1_0 tq1_0 stq1_0 q1_0"
 
 static const option_spec table[OPT_PRECISION] = {
     [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, .file = FILE_READ,

@@ -9,7 +9,7 @@
 tern_embed_fn tern_embed_q4_k_avx2;
 
 /* One row of an embedding matrix of super-blocks: of 256 columns in K-quants,
-    of 64 or 128 in Bonsai's formats. */
+    of 64 or 128 in Bonsai's formats, of 256 in STQ1_0. */
 #include "kernels/isa/avx2.h"
 
 #include "kernels/codes.h"
