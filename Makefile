@@ -173,6 +173,8 @@ test-grammar: test-build
 	$(BUILD)/grammar-venv/bin/pip install -q -r tests/grammars/requirements.txt
 	$(BUILD)/grammar-venv/bin/python tests/grammars/check_llguidance.py --tool $(BUILD)/tests/grammar_tool \
 	  --schemas $(SCHEMAS)
+	$(BUILD)/grammar-venv/bin/python tests/grammars/check_values.py --tool $(BUILD)/tests/grammar_tool \
+	  --schemas $(SCHEMAS)
 
 # tern serve and slowhttptest (Debian has it): two minutes.
 test-slow-clients: all

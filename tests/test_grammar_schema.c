@@ -145,6 +145,90 @@ static void test_combinations(void **state) {
     expect_schema("{}", LIST("[{\"a\":[true,null,1.5e3,\"x\"]}]"), LIST("[,", "{1", "nul1"));
 }
 
+/* What must not hold: each keyword of it may be the one that fails. */
+static void test_denied(void **state) {
+    (void)state;
+    expect_schema("{\"type\": [\"null\", \"string\"], \"not\": {\"enum\": [\"a\", \"ab\", 1]}}",
+                  LIST("null", "\"\"", "\"b\"", "\"abc\"", "\"aa\""), LIST("\"a\"", "\"ab\"", "1"));
+    expect_schema("{\"not\": {\"type\": [\"object\", \"array\", \"number\"]}}",
+                  LIST("null", "true", "\"x\""), LIST("{", "[", "1", "-"));
+    expect_schema("{\"type\": \"boolean\", \"not\": {\"const\": true}}", LIST("false"), LIST("t"));
+    expect_schema("{\"enum\": [1, 2, \"a\", null], \"not\": {\"enum\": [2, null]}}",
+                  LIST("1", "\"a\""), LIST("2", "null"));
+    expect_schema("{\"not\": {\"required\": [\"a\", \"b\"]}}",
+                  LIST("{}", "{\"a\":1}", "{\"b\":1,\"c\":1}"), LIST("1", "[", "{\"a\":1,\"b\""));
+    expect_schema("{\"not\": {\"properties\": {\"a\": {\"const\": \"x\"}}}}",
+                  LIST("{\"a\":\"y\"}", "{\"a\":null,\"b\":1}"),
+                  LIST("{}", "{\"a\":\"x\"}", "null"));
+    expect_schema("{\"type\": \"null\", \"not\": {\"anyOf\": [{\"type\": \"object\"}, {\"allOf\": "
+                  "[{\"type\": \"null\"}, {\"type\": \"string\"}]}]}}",
+                  LIST("null"), LIST("{"));
+    expect_schema("{\"type\": \"string\", \"not\": {\"not\": {\"const\": \"a\"}}}", LIST("\"a\""),
+                  LIST("\"b"));
+    expect_schema("{\"type\": \"null\", \"not\": {\"type\": \"null\", \"type\": \"string\"}}",
+                  LIST("null"), LIST("1"));
+    expect_schema("{\"type\": [\"null\", \"string\"], \"not\": {\"type\": \"null\", \"type\": "
+                  "\"string\"}}",
+                  LIST("null"), LIST("\"a"));
+    expect_schema("{\"type\": [\"null\", \"boolean\", \"string\"], \"not\": {\"anyOf\": "
+                  "[{\"type\": \"null\"}, {\"type\": \"string\"}]}}",
+                  LIST("true"), LIST("null", "\"a"));
+    expect_schema_refused("{\"not\": {}}", "no text can satisfy it");
+    expect_schema_refused("{\"not\": true}", "no text can satisfy it");
+}
+
+/* Exactly one of several that may hold together. */
+static void test_one_of(void **state) {
+    (void)state;
+    expect_schema("{\"oneOf\": [{\"required\": [\"a\"]}, {\"required\": [\"b\"]}]}",
+                  LIST("{\"a\":1}", "{\"b\":1}", "{\"a\":1,\"c\":2}"),
+                  LIST("{}", "{\"a\":1,\"b\"", "{\"b\":1,\"a\"", "1", "[]"));
+    expect_schema("{\"oneOf\": [{\"enum\": [\"a\", \"b\", 1]}, {\"enum\": [\"b\", 1, 2]}]}",
+                  LIST("\"a\"", "2"), LIST("\"b\"", "1"));
+    expect_schema("{\"oneOf\": [{\"type\": \"string\"}, {\"const\": \"a\"}, {\"const\": 1}]}",
+                  LIST("\"b\"", "1"), LIST("\"a\"", "2"));
+    expect_schema("{\"oneOf\": [{\"const\": 1}, {\"const\": 2.5}]}", LIST("1", "2.5"), LIST("3"));
+}
+
+static void test_conditions(void **state) {
+    (void)state;
+    expect_schema(
+        "{\"type\": \"object\", \"properties\": {\"k\": {\"enum\": [\"x\", \"y\"]}, \"n\": "
+        "{\"type\": \"null\"}}, \"additionalProperties\": false, \"if\": {\"properties\": "
+        "{\"k\": {\"const\": \"x\"}}, \"required\": [\"k\"]}, \"then\": {\"required\": "
+        "[\"n\"]}, \"else\": {\"properties\": {\"n\": false}}}",
+        LIST("{}", "{\"k\":\"x\",\"n\":null}", "{\"k\":\"y\"}"),
+        LIST("{\"k\":\"x\"}", "{\"k\":\"y\",\"n\"", "{\"n\""));
+    expect_schema("{\"if\": {\"type\": \"string\"}, \"then\": {\"const\": \"a\"}}",
+                  LIST("\"a\"", "1", "null"), LIST("\"b"));
+    expect_schema("{\"type\": \"null\", \"if\": {\"multipleOf\": 2}}", LIST("null"), LIST("1"));
+    expect_schema("{\"type\": \"object\", \"dependentRequired\": {\"a\": [\"b\"]}}",
+                  LIST("{}", "{\"b\":1}", "{\"a\":1,\"b\":1}"), LIST("{\"a\":1}", "{\"a\":1,\"c"));
+    expect_schema(
+        "{\"type\": [\"object\", \"null\"], \"dependencies\": {\"a\": {\"properties\": {\"b\": "
+        "{\"type\": \"null\"}}, \"additionalProperties\": false, \"maxLength\": 1}, \"b\": []}, "
+        "\"properties\": {\"a\": {}}}",
+        LIST("{}", "null", "{\"b\":1}"), LIST("{\"a\":1,\"c", "{\"a\":1"));
+}
+
+static void test_different_items(void **state) {
+    (void)state;
+    expect_schema(
+        "{\"type\": \"array\", \"uniqueItems\": true, \"items\": {\"enum\": [\"a\", \"b\", 1, "
+        "1]}, \"minItems\": 1}",
+        LIST("[\"a\"]", "[1,\"b\",\"a\"]", "[\"b\",1]"),
+        LIST("[]", "[1,1", "[\"a\",1,\"a\"", "[\"a\",\"b\",1,"));
+    expect_schema("{\"type\": \"array\", \"uniqueItems\": true, \"items\": {\"enum\": [1, 2, 3]}, "
+                  "\"maxItems\": 2}",
+                  LIST("[]", "[3]", "[3,1]"), LIST("[3,1,", "[2,2"));
+    expect_schema("{\"type\": \"array\", \"uniqueItems\": true, \"maxItems\": 1}",
+                  LIST("[]", "[{\"a\":1}]"), LIST("[1,"));
+    expect_schema_refused(
+        "{\"type\": \"array\", \"uniqueItems\": true, \"items\": {\"enum\": [1, 2]}, "
+        "\"minItems\": 3}",
+        "no text can satisfy it");
+}
+
 static void test_white_space(void **state) {
     (void)state;
     static const char schema[] =
@@ -166,8 +250,8 @@ static void test_white_space(void **state) {
 
 static void test_refused_schemas(void **state) {
     (void)state;
-    expect_schema_refused("{\"properties\": {\"a/b\": {\"not\": {}}}}",
-                          "at \"/properties/a/b\": not");
+    expect_schema_refused("{\"properties\": {\"a/b\": {\"multipleOf\": 2}}}",
+                          "at \"/properties/a/b\": multipleOf");
     expect_schema_refused("{\"items\": [{}, {\"multipleOf\": 3}]}", "/items/1\": multipleOf");
     expect_schema_refused("{\"type\": \"strin\"}", "type: a type that does not exist");
     expect_schema_refused("{\"$ref\": \"http://x/y\"}", "$ref: only references into the same");
@@ -185,7 +269,28 @@ static void test_refused_schemas(void **state) {
     expect_schema_refused("{\"enum\": []}", "no text can satisfy it");
     expect_schema_refused("false", "no text can satisfy it");
     expect_schema_refused("{\"type\": \"number\", \"minimum\": 0.5}", "minimum: of numbers");
-    expect_schema_refused("{\"uniqueItems\": true}", "uniqueItems: only false");
+    expect_schema_refused("{\"uniqueItems\": true}", "uniqueItems: only with at most 10");
+    expect_schema_refused("{\"uniqueItems\": true, \"prefixItems\": [{\"const\": 1}]}",
+                          "uniqueItems: together with schemas of first items");
+    expect_schema_refused("{\"uniqueItems\": 1}", "uniqueItems: neither true nor false");
+    expect_schema_refused("{\"not\": {\"multipleOf\": 2}}",
+                          "at \"/not\": multipleOf: not supported where a schema must not hold");
+    expect_schema_refused("{\"not\": {\"type\": \"integer\"}}", "integer: not supported where");
+    expect_schema_refused("{\"type\": \"number\", \"not\": {\"const\": 3}}",
+                          "at \"/not/const\": const: numbers, lists and objects");
+    expect_schema_refused("{\"pattern\": \"^a\", \"not\": {\"enum\": [\"a\"]}, \"type\": "
+                          "\"string\"}",
+                          "pattern: together with strings that a value must not be");
+    expect_schema_refused("{\"enum\": [1.5], \"allOf\": [{\"enum\": [1.50]}]}", "cannot be told");
+    expect_schema_refused("{\"enum\": [{}], \"not\": {\"required\": [\"a\"]}}",
+                          "together with enum or const");
+    expect_schema_refused("{\"if\": {\"minimum\": 2}, \"then\": false}", "minimum: not supported");
+    expect_schema_refused("{\"dependentRequired\": {\"a\": 3}}", "neither an object");
+    expect_schema_refused("{\"oneOf\": [{\"minimum\": 2}, {\"maximum\": 4}]}",
+                          "oneOf: its alternatives 0 and 1 may both hold");
+    expect_schema_refused("{\"$defs\": {\"a\": {\"not\": {\"$ref\": \"#/$defs/a\"}}}, \"$ref\": "
+                          "\"#/$defs/a\"}",
+                          "begins with itself");
     expect_schema_refused("{\"enum\": [1], \"minimum\": 3}", "minimum: together with enum");
     expect_schema_refused("{\"patternProperties\": {\"a\": {}}}", "patternProperties: without");
     expect_schema_refused("{\"patternProperties\": {\"a\": {}}, \"additionalProperties\": true}",
@@ -212,6 +317,10 @@ int main(void) {
         cmocka_unit_test(test_objects),
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_combinations),
+        cmocka_unit_test(test_denied),
+        cmocka_unit_test(test_one_of),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_different_items),
         cmocka_unit_test(test_white_space),
         cmocka_unit_test(test_refused_schemas),
     };

@@ -19,7 +19,8 @@ static size_t add_step(char *pointer, size_t at, const tern_json_value *key, siz
     return after < POINTER_BYTES ? after : POINTER_BYTES - 1;
 }
 
-/* Goes down from the whole to v, whose place in memory tells the way. */
+/* Goes down from the whole to v, whose place in memory tells the way; a key has that of its value.
+ */
 static void find_pointer(const tern_json_value *whole, const tern_json_value *v, char *pointer) {
     size_t at = 0;
     pointer[0] = '\0';
@@ -33,7 +34,7 @@ static void find_pointer(const tern_json_value *whole, const tern_json_value *v,
             key = object ? child++ : NULL;
         }
         at = add_step(pointer, at, key, index);
-        whole = child;
+        whole = v < child ? v : child;
     }
 }
 
@@ -133,12 +134,14 @@ const tern_json_value *tern_schema_target(tern_schema_reader *r, const tern_json
 
 void tern_schema_add(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
                      tern_schema_part part) {
-    if (v->type == TERN_JSON_TRUE)
+    if (v->type == (part == TERN_SCHEMA_NOT ? TERN_JSON_FALSE : TERN_JSON_TRUE))
         return;
+    const bool is_word = part >= TERN_SCHEMA_DEPENDENCY && v->type == TERN_JSON_STRING;
     for (size_t i = 0; i < s->n; i++)
         if (s->items[i].v == v && s->items[i].part == part)
             return;
-    if (v->type != TERN_JSON_OBJECT && v->type != TERN_JSON_FALSE)
+    if (v->type != TERN_JSON_OBJECT && v->type != TERN_JSON_FALSE && v->type != TERN_JSON_TRUE &&
+        !is_word)
         tern_schema_refuse(r, v, "schema", "neither an object, true nor false");
     else if (s->n == TERN_SCHEMA_MOST_ITEMS)
         tern_schema_refuse(r, v, "schema",
@@ -159,6 +162,24 @@ static void add_each(tern_schema_reader *r, tern_schema_set *s, const tern_json_
         tern_schema_add(r, s, child, TERN_SCHEMA_ALL);
 }
 
+/* What holds for objects that have a name: each of an object's members. */
+static void add_dependencies(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v) {
+    static const char *const words[] = {"dependentRequired", "dependentSchemas", "dependencies"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        const tern_json_value *list = tern_json_get(v, words[w]);
+        const tern_json_value *key = list != NULL ? list + 1 : NULL;
+        if (list != NULL && list->type != TERN_JSON_OBJECT)
+            tern_schema_refuse(r, v, words[w], "not an object");
+        for (uint32_t i = 0; list != NULL && i < list->count && tern_schema_work(r, s->n); i++) {
+            const tern_json_value *value = tern_schema_member(list, key->text.data, key->text.size);
+            if (value->type == TERN_JSON_STRING)
+                tern_schema_refuse(r, v, words[w], "neither a list of names nor a schema");
+            tern_schema_add(r, s, value - 1, TERN_SCHEMA_DEPENDENCY);
+            key += 1 + key[1].size;
+        }
+    }
+}
+
 /* In place of ALL of a value: its parts. */
 static void take_apart(tern_schema_reader *r, tern_schema_set *s, size_t i) {
     const tern_json_value *v = s->items[i].v;
@@ -176,6 +197,13 @@ static void take_apart(tern_schema_reader *r, tern_schema_set *s, size_t i) {
         tern_schema_add(r, s, v, TERN_SCHEMA_ANY_OF);
     if (tern_json_get(v, "oneOf") != NULL)
         tern_schema_add(r, s, v, TERN_SCHEMA_ONE_OF);
+    const tern_json_value *not_that = tern_json_get(v, "not");
+    if (not_that != NULL)
+        tern_schema_add(r, s, not_that, TERN_SCHEMA_NOT);
+    if (tern_json_get(v, "if") != NULL &&
+        (tern_json_get(v, "then") != NULL || tern_json_get(v, "else") != NULL))
+        tern_schema_add(r, s, v, TERN_SCHEMA_IF);
+    add_dependencies(r, s, v);
 }
 
 static int by_item(const void *a, const void *b) {
@@ -186,10 +214,10 @@ static int by_item(const void *a, const void *b) {
     return (p->part > q->part) - (p->part < q->part);
 }
 
-/* Takes everything apart; false when nothing can satisfy it. */
-static bool settle(tern_schema_reader *r, tern_schema_set *s) {
+bool tern_schema_settle(tern_schema_reader *r, tern_schema_set *s) {
     for (size_t i = 0; i < s->n && tern_schema_work(r, s->n); i++) {
-        if (s->items[i].v->type == TERN_JSON_FALSE)
+        const tern_json_type type = s->items[i].v->type;
+        if (type == TERN_JSON_FALSE || type == TERN_JSON_TRUE) /* `not` of true */
             return false;
         if (s->items[i].part == TERN_SCHEMA_ALL)
             take_apart(r, s, i);
@@ -217,7 +245,7 @@ static void no_memory(tern_schema_reader *r) {
 }
 
 uint32_t tern_schema_use(tern_schema_reader *r, tern_schema_set *s) {
-    if (!settle(r, s))
+    if (!tern_schema_settle(r, s))
         return TERN_EXPR_NEVER;
     for (size_t i = 0; i < r->n_jobs; i++)
         if (is_job(r, &r->jobs[i], s))
@@ -243,37 +271,62 @@ uint32_t tern_schema_use(tern_schema_reader *r, tern_schema_set *s) {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-/* One of the alternatives of item i, and all other items. */
-static uint32_t choose(tern_schema_reader *r, const tern_schema_set *s, size_t i) {
-    const tern_schema_item item = s->items[i];
+/* One of the alternatives of an anyOf or a oneOf, and `rest`. */
+static uint32_t choose_alternative(tern_schema_reader *r, const tern_schema_set *rest,
+                                   tern_schema_item item) {
     const bool one = item.part == TERN_SCHEMA_ONE_OF;
     const char *keyword = one ? "oneOf" : "anyOf";
     const tern_json_value *list = tern_json_get(item.v, keyword);
     tern_expr_list choice = {.x = r->x};
-    if (list->type != TERN_JSON_ARRAY || list->count == 0)
+    if (list->type != TERN_JSON_ARRAY || list->count == 0) {
         tern_schema_refuse(r, item.v, keyword, "not a list of schemas");
-    else if (!one || tern_schema_excludes(r, item.v, list)) {
-        const tern_json_value *child = list + 1;
-        for (uint32_t k = 0; k < list->count && tern_schema_work(r, s->n); k++) {
-            tern_schema_set with = *s;
-            with.items[i] = with.items[--with.n];
-            tern_schema_add(r, &with, child, TERN_SCHEMA_ALL);
+        return TERN_EXPR_NEVER;
+    }
+    const tern_json_value *child = list + 1;
+    for (uint32_t k = 0; k < list->count && tern_schema_work(r, rest->n); k++) {
+        tern_schema_set with = *rest;
+        tern_schema_add(r, &with, child, TERN_SCHEMA_ALL);
+        if (one)
+            tern_schema_add_others(r, &with, item.v, k, child);
+        if (r->x->status == TERN_OK)
             tern_expr_add(&choice, tern_schema_use(r, &with));
-            child += child->size;
-        }
+        child += child->size;
     }
     return tern_expr_end_choice(&choice);
 }
 
-static uint32_t among_values(tern_schema_reader *r, const tern_schema_facts *f) {
+static bool is_choice(tern_schema_part part) {
+    return part > TERN_SCHEMA_OWN && part <= TERN_SCHEMA_DEPENDENCY;
+}
+
+bool tern_schema_has_choice(const tern_schema_set *s) {
+    for (size_t i = 0; i < s->n; i++)
+        if (is_choice(s->items[i].part))
+            return true;
+    return false;
+}
+
+/* What item i may be, and all other items. */
+static uint32_t choose(tern_schema_reader *r, const tern_schema_set *s, size_t i) {
+    const tern_schema_item item = s->items[i];
+    tern_schema_set rest = *s;
+    rest.items[i] = rest.items[--rest.n];
+    if (item.part == TERN_SCHEMA_NOT)
+        return tern_schema_denied(r, &rest, item.v);
+    if (item.part == TERN_SCHEMA_IF)
+        return tern_schema_condition(r, &rest, item.v);
+    if (item.part == TERN_SCHEMA_DEPENDENCY)
+        return tern_schema_dependency(r, &rest, item.v);
+    return choose_alternative(r, &rest, item);
+}
+
+static uint32_t among_values(tern_schema_reader *r, const tern_schema_set *s,
+                             const tern_schema_facts *f) {
     tern_expr_list choice = {.x = r->x};
-    const tern_json_value *v = f->one_value ? f->values : f->values + 1;
-    const uint32_t n = f->one_value ? 1 : f->values->count;
-    for (uint32_t i = 0; i < n && tern_schema_work(r, v->size); i++, v += v->size) {
-        const unsigned bits = tern_json_type_bits(v);
-        if ((bits & f->types) != 0)
+    const tern_json_value *v = f->lists[0].first;
+    for (uint32_t i = 0; i < f->lists[0].n && tern_schema_work(r, v->size); i++, v += v->size)
+        if (tern_schema_may_be(r, s, f, v))
             tern_expr_add(&choice, tern_schema_value(r, v));
-    }
     return tern_expr_end_choice(&choice);
 }
 
@@ -285,12 +338,14 @@ static uint32_t by_type(tern_schema_reader *r, const tern_schema_set *s,
     if (f->types & TERN_TYPE_ARRAY)
         tern_expr_add(&choice, tern_schema_array(r, s, f));
     if (f->types & TERN_TYPE_STRING)
-        tern_expr_add(&choice, tern_schema_string(r, f));
+        tern_expr_add(&choice, tern_schema_string(r, s, f));
     if (f->types & TERN_TYPE_INTEGER)
         tern_expr_add(&choice, tern_schema_number(r, f));
     if (f->types & TERN_TYPE_BOOLEAN) {
-        tern_expr_add(&choice, tern_expr_word(r->x, "true"));
-        tern_expr_add(&choice, tern_expr_word(r->x, "false"));
+        if (!f->no_true)
+            tern_expr_add(&choice, tern_expr_word(r->x, "true"));
+        if (!f->no_false)
+            tern_expr_add(&choice, tern_expr_word(r->x, "false"));
     }
     if (f->types & TERN_TYPE_NULL)
         tern_expr_add(&choice, tern_expr_word(r->x, "null"));
@@ -299,13 +354,13 @@ static uint32_t by_type(tern_schema_reader *r, const tern_schema_set *s,
 
 static uint32_t expression_of(tern_schema_reader *r, const tern_schema_set *s) {
     for (size_t i = 0; i < s->n; i++)
-        if (s->items[i].part != TERN_SCHEMA_OWN)
+        if (is_choice(s->items[i].part))
             return choose(r, s, i);
     tern_schema_facts f;
     tern_schema_facts_of(r, s, &f);
     if (r->x->status != TERN_OK)
         return TERN_EXPR_NEVER;
-    return f.values != NULL ? among_values(r, &f) : by_type(r, s, &f);
+    return f.n_lists > 0 ? among_values(r, s, &f) : by_type(r, s, &f);
 }
 
 static void run_jobs(tern_schema_reader *r) {

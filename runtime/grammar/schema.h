@@ -5,8 +5,9 @@
 /*
  * JSON Schemas as expressions. What is turned into an expression is a conjunction: a set of schema
  * objects, or parts of them, that all must hold. References, allOf and the members of several
- * objects only add to such a set; anyOf and oneOf become choices among sets. Each set is a rule, so
- * schemas may refer to themselves, and work waits in a queue in place of recursion.
+ * objects only add to such a set; anyOf and oneOf become choices among sets, and so do schemas that
+ * must not hold (schema_deny.c). Each set is a rule, so schemas may refer to themselves, and work
+ * waits in a queue in place of recursion.
  */
 
 #include "base/json.h"
@@ -14,9 +15,19 @@
 
 typedef enum tern_schema_part {
     TERN_SCHEMA_ALL,    /* everything that the value says */
-    TERN_SCHEMA_OWN,    /* all but $ref, allOf, anyOf, oneOf */
+    TERN_SCHEMA_OWN,    /* all but what the others are */
     TERN_SCHEMA_ANY_OF, /* its anyOf alone */
-    TERN_SCHEMA_ONE_OF
+    TERN_SCHEMA_ONE_OF,
+    TERN_SCHEMA_IF,         /* its if, then and else */
+    TERN_SCHEMA_NOT,        /* the schema does not hold */
+    TERN_SCHEMA_DEPENDENCY, /* v is a key, what stands after it holds for objects that have it */
+    /* v is a key or a name, with what stands after it: */
+    TERN_SCHEMA_OBJECT,     /* the value is an object */
+    TERN_SCHEMA_WITH,       /* an object has this name */
+    TERN_SCHEMA_WITHOUT,    /* an object does not have it */
+    TERN_SCHEMA_MEMBER_NOT, /* an object has it, with a value that is not of the schema */
+    TERN_SCHEMA_NOT_TYPE,   /* the value has none of the types */
+    TERN_SCHEMA_NOT_VALUE   /* the value is none of `enum`, or not `const` */
 } tern_schema_part;
 
 typedef struct tern_schema_item {
@@ -69,11 +80,23 @@ enum {
     TERN_TYPE_ALL = 127
 };
 
+enum { TERN_SCHEMA_MOST_LISTS = 8 }; /* of values, that one value must all be in */
+
+/* The values of an `enum` or a `const`. */
+typedef struct tern_schema_list {
+    const tern_json_value *first;
+    uint32_t n;
+} tern_schema_list;
+
 /* What a set says, but for objects and arrays, whose members are looked up in it. */
 typedef struct tern_schema_facts {
     unsigned types;
-    const tern_json_value *values; /* an array, or one value of `const`; NULL: any */
-    bool one_value;
+    tern_schema_list lists[TERN_SCHEMA_MOST_LISTS]; /* [n_lists] the value is in all of them */
+    size_t n_lists;
+    bool fraction_unsure; /* integers may not be, which some numbers with a fraction are */
+    bool no_true, no_false;
+    size_t n_other_than;                     /* strings that may not be */
+    bool unique;                             /* items of an array */
     const tern_json_value *pattern, *format; /* strings, or NULL */
     const tern_json_value *pattern_of;       /* the schema that has it */
     int64_t least_length, most_length;       /* most: -1 none */
@@ -102,13 +125,54 @@ uint32_t tern_schema_use(tern_schema_reader *r, tern_schema_set *s);
 const tern_json_value *tern_schema_target(tern_schema_reader *r, const tern_json_value *v,
                                           const tern_json_value *ref);
 
-/* Reads the keywords of a set whose items are OWN. */
+/* The values that a key `enum` or `const` is followed by. */
+tern_schema_list tern_schema_listed(const tern_json_value *key);
+
+/* Reads the keywords of a set that has no choice. */
 void tern_schema_facts_of(tern_schema_reader *r, const tern_schema_set *s, tern_schema_facts *f);
 
-/* Whether all alternatives of a oneOf exclude each other, for reasons that are seen easily; else a
- * refusal. */
-bool tern_schema_excludes(tern_schema_reader *r, const tern_json_value *v,
-                          const tern_json_value *alternatives);
+/* Whether two schemas exclude each other, for reasons that are seen easily. */
+bool tern_schema_excludes(tern_schema_reader *r, const tern_json_value *a,
+                          const tern_json_value *b);
+
+/* Adds to a set that none of a oneOf's alternatives holds but `chosen`, which is number `index`.
+ * What excludes it anyway is left out; what cannot be denied is refused. */
+void tern_schema_add_others(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
+                            uint32_t index, const tern_json_value *chosen);
+
+/* Whether it can be said exactly what does not satisfy v, as far as v alone tells. */
+bool tern_schema_can_deny(tern_schema_reader *r, const tern_json_value *v);
+
+/* What satisfies `rest` and not v, an object; `rest` and v's if, then and else; `rest`, and what
+ * stands after `key` where objects have that name. */
+uint32_t tern_schema_denied(tern_schema_reader *r, const tern_schema_set *rest,
+                            const tern_json_value *v);
+uint32_t tern_schema_condition(tern_schema_reader *r, const tern_schema_set *rest,
+                               const tern_json_value *v);
+uint32_t tern_schema_dependency(tern_schema_reader *r, const tern_schema_set *rest,
+                                const tern_json_value *key);
+
+typedef enum tern_schema_equality {
+    TERN_SCHEMA_SAME,
+    TERN_SCHEMA_DIFFERENT,
+    TERN_SCHEMA_UNSURE /* numbers and lists that are written in two ways */
+} tern_schema_equality;
+
+tern_schema_equality tern_schema_equal(const tern_json_value *a, const tern_json_value *b);
+
+/* Takes everything of a set apart but its choices; false when nothing can satisfy it. */
+bool tern_schema_settle(tern_schema_reader *r, tern_schema_set *s);
+
+/* Whether a set still has a choice to make. */
+bool tern_schema_has_choice(const tern_schema_set *s);
+
+/* Whether the keyword says nothing of values. */
+bool tern_schema_is_note(tern_span keyword);
+
+/* Whether one of the first list's values is in all of them, of the types, and may be; what cannot
+ * be told is refused. */
+bool tern_schema_may_be(tern_schema_reader *r, const tern_schema_set *s, const tern_schema_facts *f,
+                        const tern_json_value *value);
 
 /* Member of an object, null too; NULL: none. */
 const tern_json_value *tern_schema_member(const tern_json_value *v, const char *key, size_t size);
@@ -122,7 +186,8 @@ uint32_t tern_schema_object(tern_schema_reader *r, const tern_schema_set *s,
                             const tern_schema_facts *f);
 uint32_t tern_schema_array(tern_schema_reader *r, const tern_schema_set *s,
                            const tern_schema_facts *f);
-uint32_t tern_schema_string(tern_schema_reader *r, const tern_schema_facts *f);
+uint32_t tern_schema_string(tern_schema_reader *r, const tern_schema_set *s,
+                            const tern_schema_facts *f);
 uint32_t tern_schema_number(tern_schema_reader *r, const tern_schema_facts *f);
 
 /* bytes[size] of UTF-8 as they stand in a JSON string, without its quotes. */

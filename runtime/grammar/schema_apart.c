@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * oneOf: exactly one alternative may hold. Texts cannot be chosen by what does not hold, so it is
- * supported where the alternatives exclude each other: by their types, by values that they list, or
- * by a property that both require and whose listed values differ.
+ * oneOf: exactly one alternative may hold. Most alternatives exclude each other: by their types, by
+ * values that they list, or by a property that both require and whose listed values differ. Others
+ * are denied (schema_deny.c) beside the one that holds.
  */
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ static const tern_json_value *values_of(const tern_json_value *v, uint32_t *n) {
     return list != NULL && list->type == TERN_JSON_ARRAY ? list + 1 : NULL;
 }
 
-/* Numbers may be equal and written in two ways; so only other values are compared. */
+/* Whether all of their listed values differ for certain. */
 static bool values_differ(tern_schema_reader *r, const tern_json_value *a,
                           const tern_json_value *b) {
     uint32_t n_a;
@@ -63,7 +63,7 @@ static bool values_differ(tern_schema_reader *r, const tern_json_value *a,
     for (uint32_t i = 0; i < n_a; i++, p += p->size) {
         const tern_json_value *other = q;
         for (uint32_t k = 0; k < n_b && tern_schema_work(r, p->size); k++, other += other->size)
-            if (p->type == other->type && (p->type != TERN_JSON_STRING || tern_json_same(p, other)))
+            if (tern_schema_equal(p, other) != TERN_SCHEMA_DIFFERENT)
                 return false;
     }
     return r->x->status == TERN_OK;
@@ -130,7 +130,8 @@ static bool properties_differ(tern_schema_reader *r, const tern_json_value *a,
     return false;
 }
 
-static bool excludes(tern_schema_reader *r, const tern_json_value *a, const tern_json_value *b) {
+bool tern_schema_excludes(tern_schema_reader *r, const tern_json_value *a,
+                          const tern_json_value *b) {
     a = follow(r, a);
     b = follow(r, b);
     if (a == NULL || b == NULL)
@@ -140,22 +141,21 @@ static bool excludes(tern_schema_reader *r, const tern_json_value *a, const tern
            (both == TERN_TYPE_OBJECT && properties_differ(r, a, b));
 }
 
-bool tern_schema_excludes(tern_schema_reader *r, const tern_json_value *v,
-                          const tern_json_value *alternatives) {
-    const tern_json_value *a = alternatives + 1;
-    for (uint32_t i = 0; i < alternatives->count; i++, a += a->size) {
-        const tern_json_value *b = a + a->size;
-        for (uint32_t k = i + 1; k < alternatives->count; k++, b += b->size) {
-            char why[120];
-            if (!tern_schema_work(r, 0))
-                return false;
-            if (excludes(r, a, b))
-                continue;
-            (void)snprintf(why, sizeof why,
-                           "its alternatives %u and %u may both hold (anyOf allows that)", i, k);
-            tern_schema_refuse(r, v, "oneOf", why);
-            return false;
+void tern_schema_add_others(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
+                            uint32_t index, const tern_json_value *chosen) {
+    const tern_json_value *list = tern_json_get(v, "oneOf");
+    const tern_json_value *other = list + 1;
+    for (uint32_t k = 0; k < list->count && tern_schema_work(r, 0); k++, other += other->size) {
+        char why[120];
+        if (k == index || tern_schema_excludes(r, chosen, other))
+            continue;
+        if (tern_schema_can_deny(r, other)) {
+            tern_schema_add(r, s, other, TERN_SCHEMA_NOT);
+            continue;
         }
+        (void)snprintf(why, sizeof why,
+                       "its alternatives %u and %u may both hold (anyOf allows that)",
+                       k < index ? k : index, k < index ? index : k);
+        tern_schema_refuse(r, v, "oneOf", why);
     }
-    return r->x->status == TERN_OK;
 }

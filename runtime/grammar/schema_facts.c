@@ -87,28 +87,24 @@ static void read_type(tern_schema_reader *r, const tern_json_value *schema, cons
     f->types &= types;
 }
 
-/* Values of two objects at once must be in both lists; only the first one is kept, and those of it
- * that are not in the second one would have to go. */
-static void set_values(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
-                       const tern_json_value *values, bool one, tern_schema_facts *f) {
-    if (f->values != NULL && !(f->one_value == one && tern_json_same(f->values, values)))
-        tern_schema_refuse(r, schema, word->name,
-                           "together with another enum or const this is not supported");
-    f->values = values;
-    f->one_value = one;
+tern_schema_list tern_schema_listed(const tern_json_value *key) {
+    const bool list = tern_json_is_string(key, "enum");
+    return (tern_schema_list){list ? key + 2 : key + 1, list ? key[1].count : 1};
 }
 
-static void read_const(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
-                       const tern_json_value *value, tern_schema_facts *f) {
-    set_values(r, schema, word, value, true, f);
-}
-
-static void read_enum(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
-                      const tern_json_value *value, tern_schema_facts *f) {
-    if (value->type != TERN_JSON_ARRAY || value->count > TERN_SCHEMA_MOST_VALUES)
+/* A value must be in all lists. The same list twice is one. */
+static void read_values(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
+                        const tern_json_value *value, tern_schema_facts *f) {
+    const tern_schema_list list = tern_schema_listed(value - 1);
+    if (strcmp(word->name, "enum") == 0 &&
+        (value->type != TERN_JSON_ARRAY || value->count > TERN_SCHEMA_MOST_VALUES)) {
         tern_schema_refuse(r, schema, word->name, "not a list, or one of too many values");
+        return;
+    }
+    if (f->n_lists == TERN_SCHEMA_MOST_LISTS)
+        tern_schema_refuse(r, schema, word->name, "together with too many others");
     else
-        set_values(r, schema, word, value, false, f);
+        f->lists[f->n_lists++] = list;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -220,9 +216,9 @@ static void read_format(tern_schema_reader *r, const tern_json_value *schema, co
 
 static void read_unique(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
                         const tern_json_value *value, tern_schema_facts *f) {
-    (void)f;
-    if (value->type != TERN_JSON_FALSE)
-        tern_schema_refuse(r, schema, word->name, "only false is supported");
+    if (value->type != TERN_JSON_FALSE && value->type != TERN_JSON_TRUE)
+        tern_schema_refuse(r, schema, word->name, "neither true nor false");
+    f->unique |= value->type == TERN_JSON_TRUE;
 }
 
 static void read_id(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
@@ -237,8 +233,8 @@ static void read_id(tern_schema_reader *r, const tern_json_value *schema, const 
 
 static const keyword keywords[] = {
     {"type", read_type},
-    {"enum", read_enum},
-    {"const", read_const},
+    {"enum", read_values},
+    {"const", read_values},
     {"minLength", read_least},
     {"minItems", read_least},
     {"minProperties", read_least},
@@ -265,31 +261,37 @@ static const keyword keywords[] = {
     {"items", NULL},
     {"prefixItems", NULL},
     {"additionalItems", NULL},
-    /* for readers */
-    {"$schema", NULL},
-    {"$comment", NULL},
-    {"$defs", NULL},
-    {"definitions", NULL},
-    {"title", NULL},
-    {"description", NULL},
-    {"default", NULL},
-    {"example", NULL},
-    {"examples", NULL},
-    {"deprecated", NULL},
-    {"readOnly", NULL},
-    {"readonly", NULL}, /* of draft 3 */
-    {"writeOnly", NULL},
-    {"contentMediaType", NULL},
-    {"contentEncoding", NULL},
-    {"contentSchema", NULL},
+    {"not", NULL},
+    {"if", NULL},
+    {"then", NULL},
+    {"else", NULL},
+    {"dependentRequired", NULL},
+    {"dependentSchemas", NULL},
+    {"dependencies", NULL},
 };
 
-static const keyword *find_keyword(tern_span name) {
-    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (strlen(keywords[i].name) == name.size &&
-            memcmp(keywords[i].name, name.data, name.size) == 0)
-            return &keywords[i];
+/* For readers. */
+static const keyword notes[] = {
+    {"$schema", NULL},         {"$comment", NULL},
+    {"$defs", NULL},           {"definitions", NULL},
+    {"title", NULL},           {"description", NULL},
+    {"default", NULL},         {"example", NULL},
+    {"examples", NULL},        {"deprecated", NULL},
+    {"readOnly", NULL},        {"readonly", NULL}, /* of draft 3 */
+    {"writeOnly", NULL},       {"contentMediaType", NULL},
+    {"contentEncoding", NULL}, {"contentSchema", NULL},
+};
+
+static const keyword *find_in(const keyword *list, size_t n, tern_span name) {
+    for (size_t i = 0; i < n; i++)
+        if (strlen(list[i].name) == name.size && memcmp(list[i].name, name.data, name.size) == 0)
+            return &list[i];
     return NULL;
+}
+
+bool tern_schema_is_note(tern_span name) {
+    const bool own = name.size > 2 && memcmp(name.data, "x-", 2) == 0;
+    return own || find_in(notes, sizeof notes / sizeof *notes, name) != NULL;
 }
 
 static void refuse_unknown(tern_schema_reader *r, const tern_json_value *schema, tern_span name) {
@@ -304,9 +306,8 @@ static void read_all(tern_schema_reader *r, const tern_json_value *schema, tern_
     const tern_json_value *key = schema + 1;
     for (uint32_t i = 0; i < schema->count && tern_schema_work(r, 0); i++) {
         const tern_json_value *value = key + 1;
-        const keyword *word = find_keyword(key->text);
-        const bool note = key->text.size > 2 && memcmp(key->text.data, "x-", 2) == 0;
-        if (word == NULL && !note)
+        const keyword *word = find_in(keywords, sizeof keywords / sizeof *keywords, key->text);
+        if (word == NULL && !tern_schema_is_note(key->text))
             refuse_unknown(r, schema, key->text);
         else if (word != NULL && word->read != NULL && (word->read == read_type) == types)
             word->read(r, schema, word, value, f);
@@ -317,36 +318,129 @@ static void read_all(tern_schema_reader *r, const tern_json_value *schema, tern_
 /* Values that are listed are not compared with what else is said of them. */
 static void check_values(tern_schema_reader *r, const tern_schema_set *s,
                          const tern_schema_facts *f) {
-    static const char *const others[] = {"minLength",
-                                         "maxLength",
-                                         "pattern",
-                                         "format",
-                                         "minimum",
-                                         "maximum",
-                                         "minItems",
-                                         "maxItems",
-                                         "required",
-                                         "properties",
-                                         "exclusiveMinimum",
-                                         "exclusiveMaximum",
-                                         "items",
-                                         "prefixItems",
-                                         "additionalItems",
-                                         "minProperties",
-                                         "patternProperties",
-                                         "additionalProperties"};
-    for (size_t i = 0; i < s->n && f->values != NULL; i++)
+    static const char *const others[] = {
+        "minLength",     "maxLength",         "pattern",
+        "format",        "minimum",           "maximum",
+        "minItems",      "maxItems",          "required",
+        "properties",    "exclusiveMinimum",  "exclusiveMaximum",
+        "items",         "prefixItems",       "additionalItems",
+        "minProperties", "patternProperties", "additionalProperties"};
+    for (size_t i = 0; i < s->n && f->n_lists > 0; i++)
         for (size_t k = 0; k < sizeof others / sizeof *others; k++)
             if (tern_json_get(s->items[i].v, others[k]) != NULL)
                 tern_schema_refuse(r, s->items[i].v, others[k],
                                    "together with enum or const this is not supported");
 }
 
+/* ---- what must not be ------------------------------------------------------------------------ */
+
+static const char where_not[] = "not supported where a schema must not hold";
+
+/* Values that none of the listed ones may be, where nothing else is listed. */
+static void deny_values(tern_schema_reader *r, const tern_json_value *key, tern_schema_facts *f) {
+    const tern_schema_list list = tern_schema_listed(key);
+    const tern_json_value *v = list.first;
+    for (uint32_t i = 0; i < list.n && tern_schema_work(r, 0); i++, v += v->size) {
+        const unsigned bits = tern_json_type_bits(v);
+        const unsigned numbers = TERN_TYPE_INTEGER | TERN_TYPE_FRACTION;
+        const unsigned wide = (bits & numbers) != 0 ? numbers : bits;
+        f->no_true |= v->type == TERN_JSON_TRUE;
+        f->no_false |= v->type == TERN_JSON_FALSE;
+        f->n_other_than += v->type == TERN_JSON_STRING;
+        if (bits == TERN_TYPE_NULL)
+            f->types &= ~bits;
+        if ((wide & f->types & (numbers | TERN_TYPE_ARRAY | TERN_TYPE_OBJECT)) != 0)
+            tern_schema_refuse(r, key + 1, key[1].type == TERN_JSON_ARRAY ? "enum" : "const",
+                               "numbers, lists and objects that a value must not be are not "
+                               "supported");
+    }
+}
+
+static void deny_type(const tern_json_value *key, tern_schema_facts *f) {
+    const bool list = key[1].type == TERN_JSON_ARRAY;
+    const tern_json_value *name = list ? key + 2 : key + 1;
+    unsigned types = 0;
+    for (uint32_t i = 0; i < (list ? key[1].count : 1); i++, name += name->size)
+        types |= type_of_name(name);
+    f->fraction_unsure |= (types & TERN_TYPE_INTEGER) != 0 && (types & TERN_TYPE_FRACTION) == 0;
+    f->types &= ~types;
+}
+
+static void deny_types(const tern_schema_set *s, tern_schema_facts *f) {
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->items[i].part == TERN_SCHEMA_OBJECT)
+            f->types &= TERN_TYPE_OBJECT;
+        if (s->items[i].part == TERN_SCHEMA_NOT_TYPE)
+            deny_type(s->items[i].v, f);
+    }
+}
+
+/* Once the types are known. */
+static void deny_others(tern_schema_reader *r, const tern_schema_set *s, tern_schema_facts *f) {
+    const bool plain =
+        f->pattern == NULL && f->format == NULL && f->least_length == 0 && f->most_length < 0;
+    const tern_json_value *at = r->json.values;
+    for (size_t i = 0; i < s->n && f->n_lists == 0; i++)
+        if (s->items[i].part == TERN_SCHEMA_NOT_VALUE)
+            deny_values(r, s->items[i].v, f);
+    for (size_t i = 0; i < s->n; i++)
+        at = s->items[i].part == TERN_SCHEMA_OWN ? s->items[i].v : at;
+    if (f->fraction_unsure && (f->types & TERN_TYPE_FRACTION) != 0)
+        tern_schema_refuse(r, at, "integer", where_not);
+    if (f->n_other_than > 0 && (f->types & TERN_TYPE_STRING) != 0 && !plain)
+        tern_schema_refuse(r, at,
+                           f->pattern != NULL  ? "pattern"
+                           : f->format != NULL ? "format"
+                                               : "minLength or maxLength",
+                           "together with strings that a value must not be");
+}
+
+/* Whether a listed value is in `list`; what cannot be told is refused. */
+static bool is_in(tern_schema_reader *r, const tern_schema_list *list,
+                  const tern_json_value *value) {
+    const tern_json_value *v = list->first;
+    bool unsure = false;
+    for (uint32_t i = 0; i < list->n && tern_schema_work(r, value->size); i++, v += v->size) {
+        const tern_schema_equality e = tern_schema_equal(v, value);
+        if (e == TERN_SCHEMA_SAME)
+            return true;
+        unsure |= e == TERN_SCHEMA_UNSURE;
+    }
+    if (unsure)
+        tern_schema_refuse(r, value, "enum or const",
+                           "whether two listed values are equal cannot be told");
+    return false;
+}
+
+bool tern_schema_may_be(tern_schema_reader *r, const tern_schema_set *s, const tern_schema_facts *f,
+                        const tern_json_value *value) {
+    bool may = (tern_json_type_bits(value) & f->types) != 0;
+    for (size_t i = 1; i < f->n_lists && may; i++)
+        may = is_in(r, &f->lists[i], value);
+    for (size_t i = 0; i < s->n && may; i++) {
+        const tern_schema_item *item = &s->items[i];
+        const tern_schema_list list = item->part == TERN_SCHEMA_NOT_VALUE
+                                          ? tern_schema_listed(item->v)
+                                          : (tern_schema_list){NULL, 0};
+        may = !is_in(r, &list, value);
+        if (item->part >= TERN_SCHEMA_WITH && item->part <= TERN_SCHEMA_MEMBER_NOT && may &&
+            value->type == TERN_JSON_OBJECT)
+            tern_schema_refuse(r, value, "required",
+                               "together with enum or const this is not supported");
+    }
+    return may && r->x->status == TERN_OK;
+}
+
 void tern_schema_facts_of(tern_schema_reader *r, const tern_schema_set *s, tern_schema_facts *f) {
     *f = (tern_schema_facts){.types = TERN_TYPE_ALL, .most_length = -1, .most_items = -1};
-    for (size_t i = 0; i < s->n; i++)
-        read_all(r, s->items[i].v, f, true);
-    for (size_t i = 0; i < s->n; i++)
-        read_all(r, s->items[i].v, f, false);
+    for (int types = 1; types >= 0; types--) {
+        for (size_t i = 0; i < s->n; i++)
+            if (s->items[i].part == TERN_SCHEMA_OWN)
+                read_all(r, s->items[i].v, f, types != 0);
+        if (types != 0)
+            deny_types(s, f);
+    }
+    if (r->x->status == TERN_OK)
+        deny_others(r, s, f);
     check_values(r, s, f);
 }

@@ -106,6 +106,16 @@ static void add_required(object *o, const tern_json_value *v) {
     }
 }
 
+/* Names that must or must not be there because something else must not hold. */
+static void add_denied(object *o) {
+    for (size_t i = 0; i < o->s->n && o->r->x->status == TERN_OK; i++) {
+        const tern_schema_item *item = &o->s->items[i];
+        const bool there = item->part == TERN_SCHEMA_WITH || item->part == TERN_SCHEMA_MEMBER_NOT;
+        if (there || item->part == TERN_SCHEMA_WITHOUT)
+            add_name(o, o->r->json.values, item->v->text, there);
+    }
+}
+
 /* ---- names by a pattern ---------------------------------------------------------------------- */
 
 /* Whether it occurs in every text: it may be empty, and nothing holds it to a place. */
@@ -158,6 +168,23 @@ static uint32_t further_key(object *o) {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
+static bool is_text(const tern_json_value *v, const tern_span *name) {
+    return v->type == TERN_JSON_STRING && v->text.size == name->size &&
+           memcmp(v->text.data, name->data, name->size) == 0;
+}
+
+/* What the value of a property must not satisfy; false where the property may not be there. */
+static bool add_denials(object *o, const tern_span *name, tern_schema_set *set) {
+    for (size_t i = 0; i < o->s->n; i++) {
+        const tern_schema_item *item = &o->s->items[i];
+        if (item->part == TERN_SCHEMA_WITHOUT && is_text(item->v, name))
+            return false;
+        if (item->part == TERN_SCHEMA_MEMBER_NOT && is_text(item->v, name))
+            tern_schema_add(o->r, set, item->v + 1, TERN_SCHEMA_NOT);
+    }
+    return true;
+}
+
 /* What the value of a property must satisfy; name NULL: of a further one. */
 static uint32_t value_of(object *o, const tern_span *name) {
     tern_schema_set set = {.n = 0};
@@ -174,7 +201,8 @@ static uint32_t value_of(object *o, const tern_span *name) {
         if (own != NULL)
             tern_schema_add(o->r, &set, own, TERN_SCHEMA_ALL);
     }
-    return tern_schema_use(o->r, &set);
+    return name == NULL || add_denials(o, name, &set) ? tern_schema_use(o->r, &set)
+                                                      : TERN_EXPR_NEVER;
 }
 
 /* ---- their order ----------------------------------------------------------------------------- */
@@ -231,6 +259,7 @@ static uint32_t make_object(object *o) {
         add_properties(o, o->s->items[i].v);
     for (size_t i = 0; i < o->s->n && x->status == TERN_OK; i++)
         add_required(o, o->s->items[i].v);
+    add_denied(o);
     find_pattern(o);
     for (size_t i = 0; i < o->n && x->status == TERN_OK; i++)
         o->members[i] = member(o, &o->names[i]);
@@ -296,8 +325,8 @@ static size_t longest_prefix(tern_schema_reader *r, const tern_schema_set *s) {
     return longest;
 }
 
-static uint32_t item_of(tern_schema_reader *r, const tern_schema_set *s, size_t index) {
-    tern_schema_set set = {.n = 0};
+static void collect_item(tern_schema_reader *r, const tern_schema_set *s, size_t index,
+                         tern_schema_set *set) {
     for (size_t i = 0; i < s->n && tern_schema_work(r, index); i++) {
         const tern_json_value *prefix = prefix_of(s->items[i].v);
         const tern_json_value *v = others_of(s->items[i].v);
@@ -307,8 +336,13 @@ static uint32_t item_of(tern_schema_reader *r, const tern_schema_set *s, size_t 
                 v += v->size;
         }
         if (v != NULL)
-            tern_schema_add(r, &set, v, TERN_SCHEMA_ALL);
+            tern_schema_add(r, set, v, TERN_SCHEMA_ALL);
     }
+}
+
+static uint32_t item_of(tern_schema_reader *r, const tern_schema_set *s, size_t index) {
+    tern_schema_set set = {.n = 0};
+    collect_item(r, s, index, &set);
     return tern_schema_use(r, &set);
 }
 
@@ -339,6 +373,93 @@ static uint32_t items_after(tern_schema_reader *r, const tern_schema_set *s,
     return rest;
 }
 
+/* ---- items that are all different ------------------------------------------------------------ */
+
+enum { MOST_DIFFERENT = 10 }; /* values: there is a rule for each set of them */
+
+typedef struct different {
+    tern_schema_reader *r;
+    const tern_schema_facts *array;
+    uint32_t values[MOST_DIFFERENT];     /* [n] */
+    uint32_t rules[1 << MOST_DIFFERENT]; /* [2^n] what may follow when these values were there */
+    size_t n;
+} different;
+
+/* The listed values that items may be, each once; false after a refusal. */
+static bool find_values(different *d, const tern_schema_set *s) {
+    static const char why[] = "only with at most 10 listed values for all items, or maxItems 1";
+    const tern_json_value *kept[MOST_DIFFERENT];
+    tern_schema_set item = {.n = 0};
+    tern_schema_facts f;
+    collect_item(d->r, s, 0, &item);
+    if (!tern_schema_settle(d->r, &item))
+        return d->r->x->status == TERN_OK;
+    if (!tern_schema_has_choice(&item))
+        tern_schema_facts_of(d->r, &item, &f);
+    if (tern_schema_has_choice(&item) || f.n_lists == 0) {
+        tern_schema_refuse(d->r, s->items[0].v, "uniqueItems", why);
+        return false;
+    }
+    const tern_json_value *v = f.lists[0].first;
+    for (uint32_t i = 0; i < f.lists[0].n && d->r->x->status == TERN_OK; i++, v += v->size) {
+        bool again = !tern_schema_may_be(d->r, &item, &f, v);
+        bool unsure = false;
+        for (size_t k = 0; k < d->n && !again; k++) {
+            again = tern_schema_equal(kept[k], v) == TERN_SCHEMA_SAME;
+            unsure |= tern_schema_equal(kept[k], v) == TERN_SCHEMA_UNSURE;
+        }
+        if (again)
+            continue;
+        if (unsure || d->n == MOST_DIFFERENT)
+            tern_schema_refuse(d->r, s->items[0].v, "uniqueItems", why);
+        else
+            kept[d->n] = v;
+        if (d->r->x->status == TERN_OK)
+            d->values[d->n++] = tern_schema_value(d->r, v);
+    }
+    return d->r->x->status == TERN_OK;
+}
+
+/* What follows when `used` were there: another value, or the end. */
+static uint32_t after_values(different *d, size_t used, uint32_t comma) {
+    tern_exprs *x = d->r->x;
+    tern_expr_list choice = {.x = x};
+    const int64_t n = __builtin_popcountll(used);
+    const int64_t most = d->array->most_items;
+    if (n >= d->array->least_items)
+        tern_expr_add(&choice, TERN_EXPR_EMPTY);
+    for (size_t i = 0; i < d->n && (most < 0 || n < most); i++) {
+        if ((used >> i & 1) != 0)
+            continue;
+        const uint32_t parts[] = {n > 0 ? comma : TERN_EXPR_EMPTY, d->values[i],
+                                  tern_expr_rule_use(x, d->rules[used | (size_t)1 << i])};
+        tern_expr_add(&choice, tern_expr_sequence(x, parts, 3));
+    }
+    return tern_expr_end_choice(&choice);
+}
+
+static uint32_t all_different(tern_schema_reader *r, const tern_schema_set *s,
+                              const tern_schema_facts *f) {
+    tern_exprs *x = r->x;
+    different d = {.r = r, .array = f};
+    if (!find_values(&d, s))
+        return TERN_EXPR_NEVER;
+    if (f->least_items > (int64_t)d.n)
+        return TERN_EXPR_NEVER;
+    const uint32_t comma = spaced(r, ",");
+    const size_t sets = (size_t)1 << d.n;
+    for (size_t i = 0; i < sets && x->status == TERN_OK; i++)
+        d.rules[i] = tern_expr_rule_new(x, "items", strlen("items"));
+    for (size_t i = sets; i-- > 1 && tern_schema_work(r, d.n);)
+        tern_expr_rule_define(x, d.rules[i], after_values(&d, i, comma));
+    tern_expr_list first = {.x = x};
+    for (size_t i = 0; i < d.n && x->status == TERN_OK; i++)
+        tern_expr_add(
+            &first, tern_expr_pair(x, d.values[i], tern_expr_rule_use(x, d.rules[(size_t)1 << i])));
+    tern_expr_rule_define(x, d.rules[0], TERN_EXPR_EMPTY);
+    return enclosed(r, "[", tern_expr_end_choice(&first), "]", f->least_items == 0);
+}
+
 uint32_t tern_schema_array(tern_schema_reader *r, const tern_schema_set *s,
                            const tern_schema_facts *f) {
     tern_exprs *x = r->x;
@@ -348,6 +469,12 @@ uint32_t tern_schema_array(tern_schema_reader *r, const tern_schema_set *s,
     const uint32_t empty = tern_expr_pair(x, opening(r, "["), tern_expr_word(x, "]"));
     if (f->most_items == 0)
         return empty;
+    if (f->unique && f->most_items != 1) {
+        if (n_prefix == 0)
+            return all_different(r, s, f);
+        tern_schema_refuse(r, s->items[0].v, "uniqueItems", "together with schemas of first items");
+        return TERN_EXPR_NEVER;
+    }
     const uint32_t rest = items_after(r, s, f, n_prefix);
     return enclosed(r, "[", tern_expr_pair(x, item_of(r, s, 0), rest), "]", f->least_items == 0);
 }

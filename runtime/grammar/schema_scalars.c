@@ -198,8 +198,7 @@ uint32_t tern_schema_other_key(tern_schema_reader *r, const tern_span *names, si
     if (x->status == TERN_OK && n > 0) {
         memcpy(sorted, names, n * sizeof *sorted);
         qsort(sorted, n, sizeof *sorted, by_bytes);
-        if (sorted[n - 1].size > 0)
-            key = other_after(&o, sorted, n, 0);
+        key = other_after(&o, sorted, n, 0);
     }
     if (x->status == TERN_OK && n == 0)
         key = tern_expr_rule_use(x, o.any_rest);
@@ -264,9 +263,34 @@ static uint32_t with_pattern(tern_schema_reader *r, const tern_schema_facts *f, 
     return quoted(r->x, tern_expr_repeat(r->x, p.character, (int32_t)least, (int32_t)most));
 }
 
-uint32_t tern_schema_string(tern_schema_reader *r, const tern_schema_facts *f) {
+/* All strings but those that may not be; each character has one way to be written. */
+static uint32_t other_strings(tern_schema_reader *r, const tern_schema_set *s, size_t n) {
+    tern_span *texts = calloc(n, sizeof *texts);
+    size_t kept = 0;
+    if (texts == NULL) {
+        tern_exprs_fail(r->x, TERN_ERR_NOMEM, "%s: no memory", r->name);
+        return TERN_EXPR_NEVER;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->items[i].part != TERN_SCHEMA_NOT_VALUE)
+            continue;
+        const tern_schema_list list = tern_schema_listed(s->items[i].v);
+        const tern_json_value *v = list.first;
+        for (uint32_t k = 0; k < list.n; k++, v += v->size)
+            if (v->type == TERN_JSON_STRING && kept < n)
+                texts[kept++] = v->text;
+    }
+    const uint32_t all = tern_schema_other_key(r, texts, kept);
+    free(texts);
+    return quoted(r->x, all);
+}
+
+uint32_t tern_schema_string(tern_schema_reader *r, const tern_schema_set *s,
+                            const tern_schema_facts *f) {
     if (f->most_length >= 0 && f->most_length < f->least_length)
         return TERN_EXPR_NEVER;
+    if (f->n_other_than > 0)
+        return other_strings(r, s, f->n_other_than);
     if (f->format != NULL && f->pattern != NULL) {
         tern_schema_refuse(r, f->pattern_of, "format", "together with a pattern");
         return TERN_EXPR_NEVER;

@@ -105,7 +105,8 @@ static uint32_t after_begin(tagged *t) {
         return any_tag(t, t->size);
     const uint32_t item = tern_expr_rule_new(x, "tags of a list", strlen("tags of a list"));
     tern_expr_rule_define(x, item, any_tag(t, t->size + strlen(tags->open)));
-    const uint32_t parts[] = {tern_expr_word(x, tags->open), list_of(t, tern_expr_rule_use(x, item)),
+    const uint32_t parts[] = {tern_expr_word(x, tags->open),
+                              list_of(t, tern_expr_rule_use(x, item)),
                               tern_expr_word(x, tags->close)};
     return tern_expr_sequence(x, parts, 3);
 }
