@@ -14,7 +14,8 @@ typedef struct tern_gguf_described {
     uint64_t ne[4];
     uint64_t bytes;
     tern_int4_rows int4; /* of a tensor of an IEBIN folder */
-    uint64_t shared; /* bytes that it has elsewhere (tern_iebin_share_last); `bytes` is 0 then */
+    uint64_t shared;   /* bytes that it has elsewhere (tern_iebin_share_last); `bytes` is 0 then */
+    uint64_t replaces; /* of sparse layers beside a model (tern_iebin_replaces_last); 0: none */
 } tern_gguf_described;
 
 typedef struct tern_byte_list {

@@ -91,6 +91,8 @@ static void add_tensor(tern_gguf_writer *w, const tern_gguf_described *t, uint64
                    offset, t->bytes);
     if (t->type == TERN_GGUF_INT4_TYPE)
         add_int4(t, out);
+    if (t->replaces != 0)
+        text_print(out, ",\"replaces_xxh64\":\"%016" PRIx64 "\"", t->replaces);
 }
 
 void tern_iebin_put_int4(tern_gguf_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
@@ -113,10 +115,25 @@ void tern_iebin_share_last(tern_gguf_writer *w) {
     t->bytes = 0;
 }
 
+void tern_iebin_without_keys(tern_gguf_writer *w) {
+    tern_out_file_discard(&w->iebin->files[KEYS]);
+}
+
+void tern_iebin_replaces_last(tern_gguf_writer *w, uint64_t hash) {
+    if (!tern_gguf_writer_failed(w) && w->n_tensors > 0)
+        w->tensors[w->n_tensors - 1].replaces = hash;
+}
+
+static bool has_keys(const tern_gguf_writer *w) {
+    return w->iebin->files[KEYS] != NULL;
+}
+
 static void describe(tern_gguf_writer *w, text *out) {
     uint64_t offset = 0;
-    text_print(out, "{\"format\":\"tern_iebin\",\"version\":2,\"weights_bin\":\"" TERN_IEBIN_DATA
-                    "\",\"keys\":\"" TERN_IEBIN_KEYS "\",\"tensors\":[");
+    text_print(out,
+               "{\"format\":\"tern_iebin\",\"version\":2,\"weights_bin\":\"" TERN_IEBIN_DATA
+               "\",%s\"tensors\":[",
+               has_keys(w) ? "\"keys\":\"" TERN_IEBIN_KEYS "\"," : "");
     for (size_t i = 0; i < w->n_tensors && !tern_gguf_writer_failed(w); i++) {
         text_print(out, "%s\n{", i > 0 ? "," : "");
         add_tensor(w, &w->tensors[i], offset, out);
@@ -138,6 +155,8 @@ static void write_file(tern_gguf_writer *w, int which, const void *bytes, size_t
 static void write_keys(tern_gguf_writer *w) {
     const uint32_t head[2] = {TERN_GGUF_MAGIC, 3};
     const uint64_t counts[2] = {0, w->n_values};
+    if (!has_keys(w))
+        return;
     write_file(w, KEYS, head, sizeof head);
     write_file(w, KEYS, counts, sizeof counts);
     write_file(w, KEYS, w->metadata.bytes, w->metadata.size);
@@ -152,6 +171,7 @@ static void check_data(tern_gguf_writer *w) {
 void tern_iebin_finish(tern_gguf_writer *w) {
     tern_iebin_target *t = w->iebin;
     text list = {.bytes = NULL};
+    const bool keys = has_keys(w);
     int done = 0;
     check_data(w);
     write_keys(w);
@@ -164,14 +184,16 @@ void tern_iebin_finish(tern_gguf_writer *w) {
                   strerror(errno));
     for (; done < TERN_IEBIN_FILES && !tern_gguf_writer_failed(w); done++) {
         tern_out_file **file = done == DATA ? &w->file : &t->files[done];
-        w->error.status = tern_out_file_commit(file, &w->error);
+        if (done != KEYS || keys)
+            w->error.status = tern_out_file_commit(file, &w->error);
     }
     if (!tern_gguf_writer_failed(w)) {
         t->made = false; /* it stays */
         return;
     }
     for (int i = 0; i + 1 < done; i++)
-        (void)unlink(t->paths[i]); /* nothing half-written stays */
+        if (i != KEYS || keys)
+            (void)unlink(t->paths[i]); /* nothing half-written stays */
 }
 
 void tern_iebin_discard(tern_gguf_writer *w) {

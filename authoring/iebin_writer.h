@@ -35,4 +35,13 @@ void tern_iebin_put_int4(tern_gguf_writer *w, const char *name, uint32_t n_dims,
  */
 void tern_iebin_share_last(tern_gguf_writer *w);
 
+/*
+ * The folder holds sparse layers of a model that has its keys in a file of its own: none are
+ * written, and none may be put.
+ */
+void tern_iebin_without_keys(tern_gguf_writer *w);
+
+/* The tensor that was described last stands for dense bytes with that XXH64 in another file. */
+void tern_iebin_replaces_last(tern_gguf_writer *w, uint64_t hash);
+
 #endif

@@ -95,6 +95,7 @@ static tern_status add_tensor(convert_gguf *g, const tern_reading *reading, conv
     t->row = source_row;
     t->int4 = from->int4;
     t->before = from->bytes;
+    t->stored = from->data;
     t->context = s;
     if (from->type == TERN_GGUF_SPARSE_TYPE)
         return check_blocks(g, t, from, err);

@@ -6,6 +6,7 @@
 
 #include "authoring/convert/sparse.h"
 #include "authoring/iebin_writer.h"
+#include "base/hash64.h"
 #include "runtime/gguf/int4.h"
 #include "runtime/threads/team.h"
 
@@ -109,6 +110,13 @@ static uint32_t type_of(const convert_tensor *t) {
     return tern_format_describe(t->target)->gguf_type;
 }
 
+static uint64_t hash_stored(const convert_tensor *t) {
+    tern_hash64 h;
+    tern_hash64_start(&h);
+    tern_hash64_add(&h, t->stored, (size_t)t->before);
+    return tern_hash64_value(&h);
+}
+
 static void describe(const convert_job *job, tern_gguf_writer *w) {
     for (size_t i = 0; i < job->n; i++) {
         const convert_tensor *t = &job->tensors[i];
@@ -116,6 +124,8 @@ static void describe(const convert_job *job, tern_gguf_writer *w) {
             tern_iebin_put_int4(w, t->name, t->n_dims, t->ne, &t->int4);
         else
             tern_gguf_put_tensor(w, t->name, type_of(t), t->n_dims, t->ne, t->bytes);
+        if (job->beside)
+            tern_iebin_replaces_last(w, hash_stored(t));
     }
 }
 

@@ -12,6 +12,7 @@ typedef struct convert_job {
     convert_tensor *tensors; /* [n] in the order of the file; owned */
     size_t n, capacity;
     convert_result *results; /* [n] of those that are written; owned */
+    bool beside; /* they stand for tensors of the file that they come from (convert_sparse_alone) */
     /* Called before each tensor, whose rows will be asked for; may be NULL. */
     tern_status (*begin)(const convert_tensor *t, void *user, tern_error *err);
     /* Called after each tensor, when its source is no longer needed; may be NULL. */

@@ -36,6 +36,7 @@ typedef struct convert_tensor {
     tern_int4_rows int4;                     /* the target is INT4: how its rows are written */
     const tern_importance_entry *importance; /* of its columns; NULL: they count alike; borrowed */
     convert_sparse *sparse; /* how it is written in blocks; owned by the job; NULL: it is dense */
+    const uint8_t *stored;  /* its bytes where it comes from, `before` of them; NULL: it is made */
     const uint8_t *
         as_is; /* its bytes in the target format, where source == target and they are just copied */
     convert_row_fn *row;

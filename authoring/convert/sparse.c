@@ -203,6 +203,19 @@ tern_status convert_sparse_plan(convert_job *job, const convert_sparse_rule *rul
     return TERN_OK;
 }
 
+tern_status convert_sparse_alone(convert_job *job, tern_error *err) {
+    size_t kept = 0;
+    for (size_t i = 0; i < job->n; i++)
+        if (job->tensors[i].sparse != NULL)
+            job->tensors[kept++] = job->tensors[i];
+    job->n = kept;
+    job->beside = true;
+    return kept > 0 ? TERN_OK
+                    : tern_fail(err, TERN_ERR_EMPTY,
+                                "no matrix takes at most three quarters of its bytes as blocks: "
+                                "there is nothing to write");
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 tern_status convert_sparse_write(const convert_tensor *t, tern_gguf_writer *w,

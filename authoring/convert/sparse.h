@@ -52,6 +52,12 @@ void convert_sparse_free(convert_sparse *sparse);
 TERN_MUST_CHECK tern_status convert_sparse_plan(convert_job *job, const convert_sparse_rule *rule,
                                                 tern_error *err);
 
+/*
+ * Leaves in a planned job only what is sparse, to be written beside the GGUF file that it comes
+ * from. TERN_ERR_EMPTY: nothing is.
+ */
+TERN_MUST_CHECK tern_status convert_sparse_alone(convert_job *job, tern_error *err);
+
 /* Writes a planned tensor that is sparse. */
 TERN_MUST_CHECK tern_status convert_sparse_write(const convert_tensor *t, tern_gguf_writer *w,
                                                  convert_result *result, tern_error *err);

@@ -68,6 +68,8 @@ typedef struct tern_gguf_tensor {
     const uint8_t *data; /* aligned to general.alignment (32 unless the file says otherwise); of
                             a list's tensors, not at all */
     tern_int4_rows int4;
+    uint64_t
+        replaces; /* sparse blocks: XXH64 of the dense bytes that they stand for; 0: not said */
 } tern_gguf_tensor;
 
 /*
@@ -112,6 +114,25 @@ TERN_MUST_CHECK tern_status tern_gguf_open_shared(const char *path, const tern_d
 
 /* What came of it; the problem is owned by the file. */
 tern_dedup_info tern_gguf_dedup(const tern_gguf *file);
+
+/*
+ * The folder of sparse layers that belongs to a GGUF file: X.sparse for X.gguf, and for the parts
+ * X-00001-of-00003.gguf of a split model. False: it does not fit into `size` bytes.
+ */
+bool tern_gguf_sidecar_path(const char *model, char *path, size_t size);
+
+/*
+ * Puts the sparse layers in that folder into the places of the dense tensors of an open GGUF file
+ * (docs/formats.md). Nothing to do where there is no folder, or for an IEBIN folder. A folder that
+ * is there must be right: TERN_ERR_IO: it is no folder or has no list; TERN_ERR_PARTS: it is a
+ * model of its own, or was made for other weights; TERN_ERR_TENSOR_MISSING, _TYPE, _SHAPE: a tensor
+ * that the file does not have; TERN_ERR_EMPTY, and the errors of opening a list. On failure the
+ * file is as it was. Pointers to tensors stay what they are.
+ */
+TERN_MUST_CHECK tern_status tern_gguf_add_sidecar(tern_gguf *file, tern_error *err);
+
+/* The list of the sparse layers that were put in, and how many; NULL: none. Owned by the file. */
+const char *tern_gguf_sidecar(const tern_gguf *file, size_t *n);
 
 /* TERN_ERR_CHANGED when the file, or a further part of it, was written to since it was opened.
  * Parsed bytes never are. */

@@ -74,6 +74,7 @@ typedef struct tern_model_params {
         *activations;        /* precision of activations (docs/numerics.md): "int8", "fp8",
                                 "fp8-e5m2", "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
     tern_dedup_params dedup; /* tensors that are made of shared bytes; changes no bit */
+    bool no_sidecar;   /* leave sparse layers beside a GGUF file alone (tern_gguf_add_sidecar) */
     tern_model *share; /* an open model: matrices with the same bytes are read where it has them. It
                           may be freed first; its memory is then kept for those who read it. NULL:
                           none. Changes no bit */

@@ -67,8 +67,7 @@ const tern_gguf_value *tern_gguf_find(const tern_gguf *file, const char *key) {
     return tern_gguf_find_key(file, (tern_span){key, strlen(key)});
 }
 
-const tern_gguf_tensor *tern_gguf_find_tensor(const tern_gguf *file, const char *name) {
-    const tern_span wanted = {name, strlen(name)};
+const tern_gguf_tensor *tern_gguf_find_name(const tern_gguf *file, tern_span wanted) {
     for (size_t low = 0, high = file->n_tensors; low < high;) {
         const size_t middle = low + (high - low) / 2;
         const int order = tern_span_compare(wanted, file->by_name[middle]->name);
@@ -80,6 +79,10 @@ const tern_gguf_tensor *tern_gguf_find_tensor(const tern_gguf *file, const char 
             low = middle + 1;
     }
     return NULL;
+}
+
+const tern_gguf_tensor *tern_gguf_find_tensor(const tern_gguf *file, const char *name) {
+    return tern_gguf_find_name(file, (tern_span){name, strlen(name)});
 }
 
 static tern_status require(const tern_gguf *file, const char *key, const tern_gguf_value **out,

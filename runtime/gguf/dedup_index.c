@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/hex.h"
 #include "runtime/gguf/dedup.h"
 
 const char *const tern_dedup_fields[TERN_DEDUP_FILES] = {"defaults", "masks", "exceptions", "base"};
@@ -328,19 +327,6 @@ static tern_status check_cover(const index_reading *d) {
     return TERN_OK;
 }
 
-static bool read_sum(const tern_json_value *v, uint64_t *out) {
-    *out = 0;
-    if (v == NULL || v->type != TERN_JSON_STRING || v->text.size != 16)
-        return false;
-    for (size_t i = 0; i < 16; i++) {
-        const int digit = hex_digit((unsigned char)v->text.data[i]);
-        if (digit < 0)
-            return false;
-        *out = *out << 4 | (uint64_t)digit;
-    }
-    return true;
-}
-
 /* What the index says of a tensor: its name, and the checksum of its bytes. */
 static tern_status read_tensor(const index_reading *d, const tern_json_value *v) {
     tern_dedup_range all = {.offset = 0};
@@ -354,7 +340,7 @@ static tern_status read_tensor(const index_reading *d, const tern_json_value *v)
         return tern_fail(d->err, TERN_ERR_TENSOR_MISSING,
                          "%s: line %" PRIu32 ": tensor %zu is '%.*s' in %s", index_name(d), v->line,
                          all.tensor, TERN_SPAN_ARG(t->name), d->r->file->name);
-    if (all.bytes != t->bytes || !read_sum(tern_json_get(v, "xxh64"), &sum))
+    if (all.bytes != t->bytes || !tern_iebin_sum(tern_json_get(v, "xxh64"), &sum))
         return wrong(d, v, TERN_ERR_JSON, "'nbytes' or 'xxh64' is not that of a tensor");
     d->index->sums[all.tensor] = sum;
     d->index->has_sum[all.tensor] = 1;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/hex.h"
 #include "base/word_list.h"
 #include "runtime/gguf/dedup.h"
 #include "runtime/gguf/iebin_internal.h"
@@ -220,6 +221,19 @@ tern_status tern_iebin_parse(tern_gguf *list, tern_iebin_opener *opener, void *u
     }
     *out = list;
     return TERN_OK;
+}
+
+bool tern_iebin_sum(const tern_json_value *v, uint64_t *out) {
+    *out = 0;
+    if (v == NULL || v->type != TERN_JSON_STRING || v->text.size != 16)
+        return false;
+    for (size_t i = 0; i < 16; i++) {
+        const int digit = hex_digit((unsigned char)v->text.data[i]);
+        if (digit < 0)
+            return false;
+        *out = *out << 4 | (uint64_t)digit;
+    }
+    return true;
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */

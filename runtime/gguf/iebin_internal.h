@@ -24,6 +24,9 @@ tern_status tern_iebin_file(tern_iebin_reading *r, const tern_json_value *name, 
 /* The text of a raw file as JSON, in memory of its own. */
 tern_status tern_iebin_text(tern_gguf *file, tern_json *json, tern_error *err);
 
+/* A checksum: a text of 16 hexadecimal digits; false: it is something else. NULL is fine. */
+bool tern_iebin_sum(const tern_json_value *v, uint64_t *out);
+
 /* Reads entry number `index` of the list into *t. Its file counts it. */
 tern_status tern_iebin_tensor(tern_iebin_reading *r, const tern_json_value *entry, size_t index,
                               tern_gguf_tensor *t, tern_error *err);

@@ -181,6 +181,9 @@ static tern_status check_blocks(const entry_reading *e) {
     tern_iebs m;
     if (t->type != TERN_GGUF_SPARSE_TYPE)
         return TERN_OK;
+    const tern_json_value *sum = tern_json_get(e->entry, "replaces_xxh64");
+    if (sum != NULL && !tern_iebin_sum(sum, &e->t->replaces))
+        return wrong(e, TERN_ERR_JSON, "'replaces_xxh64' is no text of 16 hexadecimal digits");
     if ((uintptr_t)t->data % TERN_ALIGN != 0)
         return wrong(e, TERN_ERR_ALIGNMENT, "sparse blocks begin at no multiple of 64");
     const tern_status status = tern_iebs_check(t->data, (size_t)t->bytes, &m, &why);

@@ -49,9 +49,10 @@ struct tern_gguf {
     size_t n_own;                     /* of the tensors, those in this file: the first ones */
     tern_gguf **others;               /* [n_others] the further parts of a split model, owned */
     size_t n_others;
-    char *text;             /* of a list that is no GGUF file: names lie in it; owned */
-    char *pieces;           /* names of tensors that were divided lie in it; owned */
-    tern_dedup_store dedup; /* of a list: tensors that are made of shared bytes */
+    const tern_gguf *sidecar; /* of the others, the list of sparse layers; NULL: none */
+    char *text;               /* of a list that is no GGUF file: names lie in it; owned */
+    char *pieces;             /* names of tensors that were divided lie in it; owned */
+    tern_dedup_store dedup;   /* of a list: tensors that are made of shared bytes */
 };
 
 /* Read position while a file is being parsed; `left` bytes from `at` on have not been read. */
@@ -88,6 +89,9 @@ tern_status tern_gguf_take_name(tern_gguf_cursor *c, const char *kind, uint64_t 
 
 /* Order of spans: bytes first, then length; equal only when identical. */
 int tern_span_compare(tern_span a, tern_span b);
+
+/* tern_gguf_find_tensor for a name of any bytes. */
+const tern_gguf_tensor *tern_gguf_find_name(const tern_gguf *file, tern_span name);
 
 /* tern_gguf_find for a key of any bytes. */
 const tern_gguf_value *tern_gguf_find_key(const tern_gguf *file, tern_span key);

@@ -60,10 +60,12 @@ static tern_status open_list(const char *path, const tern_dedup_params *params, 
     if (status != TERN_OK)
         return status;
     if (file->n_values == 0) {
+        const bool sparse = file->n_tensors > 0 && file->tensors[0].replaces != 0;
         const tern_status none = tern_fail(
             err, TERN_ERR_KEY_MISSING,
-            "%s: 'keys' names no file with the model's keys, so these are weights alone; with "
-            "config.json beside them `tern convert FOLDER OUT` makes a model of them",
+            sparse ? "%s: these are sparse layers of a GGUF file, which is the model: name that one"
+                   : "%s: 'keys' names no file with the model's keys, so these are weights alone; "
+                     "with config.json beside them `tern convert FOLDER OUT` makes a model of them",
             file->name);
         tern_gguf_close(&file);
         return none;

@@ -406,6 +406,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
         (s = tern_places_check(m->topology, &m->places, err)))
         return s; /* what was asked for cannot be, whatever the file holds */
     if ((s = tern_gguf_open_shared(path, &params->dedup, &m->file, err)) ||
+        (s = params->no_sidecar ? TERN_OK : tern_gguf_add_sidecar(m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) ||
         (s = tern_joined_divide(m->file, &m->config, err)) ||
         (s = tern_hadamards_read(m->file, &m->config, &m->hadamards, err)) ||

@@ -10,7 +10,7 @@ import unittest
 import common
 import gguf_edit
 from common import FolderTest, synth, tern, tern_text
-from test_split_models import cut, part_name
+from split_files import cut, part_name
 
 OLD = b"what stood here before\n"
 PROMPT = ("-p", "Once upon a time", "--threads", "1")

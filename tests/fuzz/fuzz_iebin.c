@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input, cut at its first zero byte, as a list of tensors and the bytes of every file that it
- * names; what lies after a "GGUF" in them is a file of keys. What is accepted can be read to the
- * last byte.
+ * The input up to its first zero byte as a list of tensors, and after it as the bytes of every file
+ * that the list names; what lies after a "GGUF" in them is a file of keys, and a model beside which
+ * the list's tensors lie. What is accepted can be read to the last byte.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "runtime/gguf/iebin.h"
 #include "runtime/gguf/int4.h"
+#include "runtime/gguf/sidecar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,19 +76,51 @@ static void touch(const tern_gguf *file) {
         sink += tern_gguf_value_at(file, i)->key.size;
 }
 
+/* Takes the list over. */
+static void put_beside(const input *files, tern_gguf *list) {
+    tern_gguf *raw = NULL, *model = NULL;
+    tern_error err = {0};
+    if (open_file((void *)(uintptr_t)files, "model.gguf", &raw, &err) == TERN_OK &&
+        tern_gguf_parse(raw->bytes, raw->size, "model", &model, &err) == TERN_OK) {
+        const tern_status status = tern_sidecar_apply(model, list, &err);
+        size_t n;
+        list = NULL;
+        if ((status == TERN_OK) != (tern_gguf_sidecar(model, &n) != NULL) ||
+            (status != TERN_OK && err.message[0] == '\0'))
+            abort();
+        touch(model);
+    }
+    tern_gguf_close(&model);
+    tern_gguf_close(&raw);
+    tern_gguf_close(&list);
+}
+
+/* Sparse blocks begin at multiples of 64, as they do in files that are mapped. */
+static uint8_t *aligned(const uint8_t *bytes, size_t size) {
+    void *copy = NULL;
+    if (posix_memalign(&copy, 64, size + (size == 0)) != 0)
+        abort();
+    memcpy(copy, bytes, size);
+    return copy;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tern_gguf *list = NULL, *file = NULL;
     tern_error err = {0};
     const uint8_t *end = memchr(data, 0, size);
     const size_t n = end != NULL ? (size_t)(end - data) : size;
-    input files = {.data = data + n, .size = size - n};
+    uint8_t *bytes = end != NULL ? aligned(end + 1, size - n - 1) : aligned(data, 0);
+    const input files = {.data = bytes, .size = end != NULL ? size - n - 1 : 0};
     if (tern_gguf_raw(data, n, NULL, "fuzz", &list, &err) != TERN_OK)
         abort();
-    const tern_status status = tern_iebin_parse(list, open_file, &files, NULL, &file, &err);
+    const tern_status status =
+        tern_iebin_parse(list, open_file, (void *)(uintptr_t)&files, NULL, &file, &err);
     if ((status == TERN_OK) != (file != NULL) || (status != TERN_OK && err.message[0] == '\0'))
         abort();
-    if (file != NULL)
+    if (file != NULL) {
         touch(file);
-    tern_gguf_close(&file);
+        put_beside(&files, file);
+    }
+    free(bytes);
     return 0;
 }

@@ -267,12 +267,16 @@ static const command_spec commands[COMMAND_COUNT] = {
          "they\n"
          "are; --type and its kin as in quantize. With --to iebin FOLDER may be a model's file, "
          "and\n"
-         "OUT becomes a folder; without it an IEBIN folder becomes a GGUF file again.\n",
+         "OUT becomes a folder; without it an IEBIN folder becomes a GGUF file again. --to "
+         "sidecar\n"
+         "writes sparse layers beside a GGUF file, where tern finds them: OUT is model.sparse "
+         "then.\n",
          "  tern convert SmolLM2-135M-Instruct smollm2.gguf --type q8_0\n"
          "  tern convert bitnet-b1.58-2B-4T bitnet-2b.gguf\n"
          "  tern convert falcon-e-prequantized falcon-e.gguf --ternarize --type tq2_0\n"
          "  tern convert model.gguf model-folder --to iebin\n"
          "  tern convert model.gguf sparse-folder --to iebin --sparse auto --keep 60\n"
+         "  tern convert model.gguf --to sidecar --sparse auto\n"
          "  tern convert weights.bin weights.iebs --dense 64,128 --threshold 0.01\n",
          .files = {FILE_READ, FILE_WRITTEN}},
 };

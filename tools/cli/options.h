@@ -191,6 +191,7 @@ typedef enum option_id {
     OPT_DEDUP_POLICY,
     OPT_DEDUP_CACHE,
     OPT_DEDUP_DEBUG,
+    OPT_NO_SIDECAR,
     OPT_NO_TUNE,
     OPT_CACHE,
     OPT_I2S_LAYOUT,

@@ -343,10 +343,10 @@ static const option_spec table[OPT_PRECISION] = {
                        .commands = CONVERT,
                        .help =
                            "the weights are masters of ternary ones: round them as BitNet does"},
-    [OPT_TO] = {"to", 0, NULL, "CONTAINER", OPTION_CHOICE, .choices = "gguf iebin",
+    [OPT_TO] = {"to", 0, NULL, "CONTAINER", OPTION_CHOICE, .choices = "gguf iebin sidecar",
                 .fallback = "gguf", .one_call = true, .commands = RECODES,
-                .help = "what OUT becomes: a GGUF file, or a folder of model.ie.json, model.ie.bin "
-                        "and the model's keys"},
+                .help = "what OUT becomes: a GGUF file, a folder of model.ie.json, model.ie.bin "
+                        "and the model's keys, or sparse layers beside the GGUF file"},
     [OPT_Q4_MAP] = {"q4-map", 0, NULL, "FILE", OPTION_TEXT, .file = FILE_READ, .one_call = true,
                     .commands = RECODES,
                     .help =
@@ -361,9 +361,10 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_ZERO_POINTS] = {"int4-zero-points", 0, NULL, NULL, OPTION_SWITCH, .one_call = true,
                          .commands = RECODES,
                          .help = "a zero point for each group besides, with --type int4"},
-    [OPT_SPARSE] = {"sparse", 0, NULL, "LAYERS", OPTION_TEXT, .one_call = true, .commands = RECODES,
-                    .help = "matrices that are written as blocks without those of zeros: ffn_down, "
-                            "blk.3, blk.3.ffn_up, all, auto, with commas between; with --to iebin"},
+    [OPT_SPARSE] =
+        {"sparse", 0, NULL, "LAYERS", OPTION_TEXT, .one_call = true, .commands = RECODES,
+         .help = "matrices that are written as blocks without those of zeros: ffn_down, "
+                 "blk.3, blk.3.ffn_up, all, auto, with commas between; with --to iebin or sidecar"},
     [OPT_BLOCK] = {"block", 0, NULL, "R,C", OPTION_TEXT, .fallback = "16,64", .one_call = true,
                    .commands = RECODES,
                    .help = "rows and columns of a block, with --sparse or --dense"},
@@ -444,6 +445,9 @@ static const option_spec table[OPT_PRECISION] = {
                          .help = "memory for shared tensors; the rest goes to a file in TMPDIR"},
     [OPT_DEDUP_DEBUG] = {"dedup-debug", 0, NULL, NULL, OPTION_SWITCH, .variables = "IE_DEDUP_DEBUG",
                          .commands = EVALUATES | INSPECT, .help = "say what bytes were shared"},
+    [OPT_NO_SIDECAR] = {"no-sidecar", 0, NULL, NULL, OPTION_SWITCH,
+                        .commands = EVALUATES | INSPECT | KERNELS | TUNE | VERIFY | RECEIPTS,
+                        .help = "leave sparse layers beside the model's file alone"},
     [OPT_NO_TUNE] = {"no-tune", 0, NULL, NULL, OPTION_SWITCH,
                      .commands = EVALUATES | INSPECT | KERNELS,
                      .help = "kernels and layouts in the table's order, not as measured here"},

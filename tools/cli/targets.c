@@ -8,6 +8,7 @@
 
 #include "authoring/iebin_writer.h"
 #include "base/file_map.h"
+#include "tern/gguf.h"
 #include "tools/cli/output.h"
 
 /* A file of the command line. */
@@ -17,9 +18,19 @@ typedef struct named_file {
     file_use use;
 } named_file;
 
-enum { FILES_MAX = OPT_COUNT + OPTIONS_MAX_OPERANDS };
+enum { FILES_MAX = OPT_COUNT + OPTIONS_MAX_OPERANDS + 1 };
 
-static size_t list_files(const options *o, named_file files[FILES_MAX]) {
+const char *targets_out(const options *o, char path[PATH_MAX]) {
+    const char *to = option_applies(OPT_TO, o->command) ? options_text(o, OPT_TO) : "";
+    if (o->n_operands > 1)
+        return o->operands[1];
+    return o->n_operands == 1 && strcmp(to, "sidecar") == 0 &&
+                   tern_gguf_sidecar_path(o->operands[0], path, PATH_MAX)
+               ? path
+               : NULL;
+}
+
+static size_t list_files(const options *o, named_file files[FILES_MAX], char out[PATH_MAX]) {
     const command_spec *command = command_describe(o->command);
     const char *names = command->operands;
     size_t n = 0;
@@ -29,6 +40,8 @@ static size_t list_files(const options *o, named_file files[FILES_MAX]) {
         files[n].use = command->files[i];
         n += word_next(&names, files[n].origin) && files[n].use != FILE_NONE;
     }
+    if (!plan && o->n_operands == 1 && targets_out(o, out) != NULL)
+        files[n++] = (named_file){.path = out, .origin = "--to", .use = FILE_WRITTEN};
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
         const char *path = options_text(o, (option_id)id);
@@ -101,7 +114,7 @@ static int check_target(const options *o, const char *path) {
 /* Whether what the command writes is a folder, of which only known files are replaced. */
 static bool is_folder(const options *o) {
     const char *to = option_applies(OPT_TO, o->command) ? options_text(o, OPT_TO) : NULL;
-    return o->command == COMMAND_DEDUP || (to != NULL && strcmp(to, "iebin") == 0);
+    return o->command == COMMAND_DEDUP || (to != NULL && strcmp(to, "gguf") != 0);
 }
 
 /* The files in a folder that exists; one that does not is made later. */
@@ -111,8 +124,10 @@ static int check_folder(const options *o, const char *folder) {
     if (stat(folder, &info) != 0)
         return EXIT_DONE;
     if (!S_ISDIR(info.st_mode)) {
-        complain("%s: is a file; %s writes a folder", folder,
-                 o->command == COMMAND_DEDUP ? "dedup" : "--to iebin");
+        if (o->command == COMMAND_DEDUP)
+            complain("%s: is a file; dedup writes a folder", folder);
+        else
+            complain("%s: is a file; --to %s writes a folder", folder, options_text(o, OPT_TO));
         return EXIT_USAGE;
     }
     for (size_t i = 0; status == EXIT_DONE && i < TERN_IEBIN_FILES; i++) {
@@ -125,7 +140,8 @@ static int check_folder(const options *o, const char *folder) {
 
 int targets_check(const options *o) {
     named_file files[FILES_MAX];
-    const size_t n = list_files(o, files);
+    char out[PATH_MAX];
+    const size_t n = list_files(o, files, out);
     for (size_t i = 0; i < n; i++) {
         if (files[i].path[0] == '\0') {
             complain("%s: the name of the file is empty", files[i].origin);

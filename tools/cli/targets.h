@@ -8,6 +8,8 @@
  * whatever name, link or second name of it is given. What is only added to may be there already.
  */
 
+#include <limits.h>
+
 #include "base/out_file.h"
 #include "tools/cli/options.h"
 
@@ -17,6 +19,12 @@
  * EXIT_FAILED for one that cannot be written; after a complaint.
  */
 int targets_check(const options *o);
+
+/*
+ * What a command that rewrites a model writes: its second operand; for a sidecar without one the
+ * folder that belongs to the first, in `path`. NULL: neither.
+ */
+const char *targets_out(const options *o, char path[PATH_MAX]);
 
 /* With --force: TERN_OUT_REPLACE. */
 tern_out_mode targets_mode(const options *o);

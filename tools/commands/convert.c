@@ -67,7 +67,7 @@ static void folder_name(const char *path, char *name, size_t size) {
 
 static tern_status read_folder(conversion *c, const options *o, tern_error *err) {
     const char *folder = o->operands[0];
-    if (options_given(o, OPT_SPARSE))
+    if (options_given(o, OPT_SPARSE) || convert_to_sidecar(o))
         return tern_fail(err, TERN_ERR_ARG,
                          "%s: --sparse takes a model file or an IEBIN folder; convert the folder "
                          "of Hugging Face first",

@@ -123,7 +123,7 @@ static void print_metadata(const inspection *n) {
     }
 }
 
-/* The files of a split model. */
+/* The files of a model that has several. */
 static void print_parts(const inspection *n) {
     const size_t count = tern_gguf_part_count(n->file);
     for (size_t i = 0; count > 1 && i < count; i++) {
@@ -131,6 +131,13 @@ static void print_parts(const inspection *n) {
         out_print("%s  %s: %.1f MiB, %zu tensors\n", i == 0 ? "\nparts\n" : "", part.name,
                   mib(part.bytes), part.n_tensors);
     }
+}
+
+static void print_sidecar(const inspection *n) {
+    size_t count;
+    const char *list = tern_gguf_sidecar(n->file, &count);
+    if (list != NULL)
+        out_print("\nsparse layers  %zu tensors, from %s\n", count, list);
 }
 
 static void print_tensors(const inspection *n) {
@@ -188,6 +195,7 @@ static int print_text(const inspection *n) {
               mib(tern_gguf_file_bytes(n->file)), tern_gguf_value_count(n->file),
               tern_gguf_tensor_count(n->file));
     print_parts(n);
+    print_sidecar(n);
     print_metadata(n);
     print_tensors(n);
     if (n->l.model != NULL && !print_plan(n))
@@ -226,6 +234,15 @@ static json_t *parts_json(const inspection *n) {
                                               (json_int_t)part.n_tensors));
     }
     return list;
+}
+
+/* The list of sparse layers beside the file; null: none. */
+static json_t *sidecar_json(const inspection *n) {
+    size_t count;
+    const char *list = tern_gguf_sidecar(n->file, &count);
+    return list == NULL ? json_null()
+                        : json_pack("{s:o, s:I}", "file", json_text(list, strlen(list)), "tensors",
+                                    (json_int_t)count);
 }
 
 static json_t *unused_json(const inspection *n) {
@@ -286,6 +303,7 @@ static int print_json(const inspection *n) {
     json_object_set_new(root, "file_bytes",
                         json_integer((json_int_t)tern_gguf_file_bytes(n->file)));
     json_object_set_new(root, "parts", parts_json(n));
+    json_object_set_new(root, "sidecar", sidecar_json(n));
     json_object_set_new(root, "metadata", metadata);
     json_object_set_new(root, "tensors", types_json(n));
     if (n->l.model != NULL && !add_model(n, root)) {
@@ -296,6 +314,16 @@ static int print_json(const inspection *n) {
     json_object_set_new(root, "why", json_text(n->why.message, strlen(n->why.message)));
     const int status = json_print(root);
     return status == EXIT_DONE && !runs_here(n) ? EXIT_FAILED : status;
+}
+
+/* The file, and what a model takes from beside it. */
+static tern_status open_file(inspection *n, tern_error *err) {
+    tern_status status = tern_gguf_open_shared(n->path, &n->params.dedup, &n->file, err);
+    if (status == TERN_OK && !n->params.no_sidecar)
+        status = tern_gguf_add_sidecar(n->file, err);
+    if (status != TERN_OK)
+        tern_gguf_close(&n->file);
+    return status;
 }
 
 int cmd_inspect(const options *o) {
@@ -310,7 +338,7 @@ int cmd_inspect(const options *o) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }
-    if (tern_gguf_open_shared(n.path, &n.params.dedup, &n.file, &err) != TERN_OK)
+    if (open_file(&n, &err) != TERN_OK)
         return complain_of_model(n.path, o->model_may_be_prompt, &err);
     count_types(&n);
     try_model(&n);

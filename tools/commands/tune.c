@@ -139,6 +139,7 @@ static int tune_model(tuning_run *t, const char *path) {
     params.isa = options_text(t->o, OPT_ISA);
     params.disable = options_text(t->o, OPT_DISABLE);
     params.no_weights = true;
+    params.no_sidecar = options_switch(t->o, OPT_NO_SIDECAR);
     if (tern_model_open(path, &params, &t->model, &err) != TERN_OK)
         return complain_of_model(path, t->o->model_may_be_prompt, &err);
     if (tern_tune_run_new(t->model, &t->run, &err) != TERN_OK)

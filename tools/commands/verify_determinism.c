@@ -150,6 +150,7 @@ int determinism_open(const options *o, const char *path, const char *isa, const 
     params.isa = isa;
     params.layout = layout;
     params.activations = options_text(o, OPT_ACTIVATION_PRECISION);
+    params.no_sidecar = options_switch(o, OPT_NO_SIDECAR);
     if (loader_set_reading(o, &params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/convert/command.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 /* Only lists of tensors have a name for int4; a plan is written nowhere. */
 static tern_status check_int4(const options *o, const char *type, tern_error *err) {
     const bool wanted = (type != NULL && strcmp(type, "int4") == 0) || options_given(o, OPT_Q4_MAP);
-    return !wanted || convert_to_folder(o) || options_switch(o, OPT_PLAN)
+    return !wanted || (convert_to_folder(o) && !convert_to_sidecar(o)) ||
+                   options_switch(o, OPT_PLAN)
                ? TERN_OK
                : tern_fail(err, TERN_ERR_ARG,
                            "int4 has no number in GGUF files: --to iebin writes it");
@@ -50,20 +52,30 @@ tern_status convert_read_importance(const options *o, tern_importance *importanc
 }
 
 bool convert_has_target(const options *o, const char *command) {
-    if (o->n_operands > 1 || options_switch(o, OPT_PLAN))
+    char path[PATH_MAX];
+    if (targets_out(o, path) != NULL || options_switch(o, OPT_PLAN))
         return true;
     complain("%s needs a second argument, OUT, to write to; --plan writes nothing", command);
     return false;
 }
 
 bool convert_to_folder(const options *o) {
-    return strcmp(options_text(o, OPT_TO), "iebin") == 0;
+    return strcmp(options_text(o, OPT_TO), "gguf") != 0;
+}
+
+bool convert_to_sidecar(const options *o) {
+    return strcmp(options_text(o, OPT_TO), "sidecar") == 0;
 }
 
 tern_status convert_writer_new(const options *o, tern_gguf_writer **out, tern_error *err) {
-    const char *path = o->operands[1];
-    return convert_to_folder(o) ? tern_iebin_writer_new(path, targets_mode(o), out, err)
-                                : tern_gguf_writer_new(path, targets_mode(o), out, err);
+    char folder[PATH_MAX];
+    const char *path = targets_out(o, folder);
+    if (!convert_to_folder(o))
+        return tern_gguf_writer_new(path, targets_mode(o), out, err);
+    const tern_status status = tern_iebin_writer_new(path, targets_mode(o), out, err);
+    if (status == TERN_OK && convert_to_sidecar(o))
+        tern_iebin_without_keys(*out);
+    return status;
 }
 
 tern_format convert_main_format(const convert_job *job) {

@@ -21,7 +21,8 @@ TERN_MUST_CHECK tern_status convert_read_formats(const options *o, convert_forma
 
 /*
  * --block, --threshold and --keep, with the layers of --sparse. TERN_ERR_ARG: --block is no pair of
- * sizes, or sparse blocks have no place in what --to asks for.
+ * sizes, sparse blocks have no place in what --to asks for, or it asks for nothing else and other
+ * formats are asked for, too.
  */
 TERN_MUST_CHECK tern_status convert_read_rule(const options *o, convert_sparse_rule *rule,
                                               tern_error *err);
@@ -33,10 +34,13 @@ int convert_dense(const options *o);
 void convert_print_blocks(const char *name, const convert_sparse *s);
 json_t *convert_json_blocks(const convert_sparse *s);
 
-/* Whether --to asks for an IEBIN folder. */
+/* Whether --to asks for a folder. */
 bool convert_to_folder(const options *o);
 
-/* A writer of what --to asks for, at the second operand. */
+/* Whether --to asks for sparse layers beside the file of the first operand. */
+bool convert_to_sidecar(const options *o);
+
+/* A writer of what --to asks for, at targets_out. */
 TERN_MUST_CHECK tern_status convert_writer_new(const options *o, tern_gguf_writer **out,
                                                tern_error *err);
 

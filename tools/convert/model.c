@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model file, or folder, written anew: other formats, or another container. */
 
+#include <limits.h>
+
 #include "authoring/convert/gguf_source.h"
 #include "tools/cli/output.h"
+#include "tools/cli/targets.h"
 #include "tools/convert/command.h"
 #include "tools/model/loader.h"
 #include "tools/model/model_hint.h"
@@ -29,6 +32,23 @@ static tern_status read_options(quantization *q, tern_error *err) {
     return status == TERN_OK ? loader_set_reading(q->o, &q->reading, err) : status;
 }
 
+static tern_status keep_sparse(quantization *q, tern_error *err) {
+    return tern_gguf_version(q->file) > 0
+               ? convert_sparse_alone(&q->job, err)
+               : tern_fail(err, TERN_ERR_ARG,
+                           "%s: is a folder, which holds sparse layers itself: --to sidecar is for "
+                           "GGUF files",
+                           q->o->operands[0]);
+}
+
+static void put_metadata(const quantization *q, tern_gguf_writer *w) {
+    convert_gguf_copy_metadata(&q->source, w);
+    const tern_format most =
+        q->formats.body != TERN_FORMAT_NONE ? q->formats.body : convert_main_format(&q->job);
+    tern_gguf_put_u32(w, "general.file_type", convert_file_type(&q->formats, most));
+    tern_gguf_put_u32(w, "general.quantization_version", 2);
+}
+
 static tern_status quantize(quantization *q, tern_error *err) {
     tern_gguf_writer *w = NULL;
     tern_status status = convert_gguf_open(&q->source, q->file, &q->reading, &q->job, err);
@@ -40,31 +60,33 @@ static tern_status quantize(quantization *q, tern_error *err) {
         status = convert_job_plan(&q->job, &q->formats, err);
     if (status == TERN_OK && q->rule.layers != NULL)
         status = convert_sparse_plan(&q->job, &q->rule, err);
+    if (status == TERN_OK && convert_to_sidecar(q->o))
+        status = keep_sparse(q, err);
     if (options_switch(q->o, OPT_PLAN))
         return status;
     if (status == TERN_OK)
         status = convert_writer_new(q->o, &w, err);
-    if (status == TERN_OK) {
-        convert_gguf_copy_metadata(&q->source, w);
-        const tern_format most =
-            q->formats.body != TERN_FORMAT_NONE ? q->formats.body : convert_main_format(&q->job);
-        tern_gguf_put_u32(w, "general.file_type", convert_file_type(&q->formats, most));
-        tern_gguf_put_u32(w, "general.quantization_version", 2);
+    if (status == TERN_OK && !convert_to_sidecar(q->o))
+        put_metadata(q, w);
+    if (status == TERN_OK)
         status = convert_write(&q->job, &w, q->o, err);
-    }
     tern_gguf_writer_abort(&w);
     return status;
 }
 
 /* Other programs may run what tern does not: it is written, and said. */
 static void warn_unless_it_runs(const quantization *q) {
-    const char *path = q->o->operands[1];
+    char folder[PATH_MAX];
+    const char *out = targets_out(q->o, folder);
+    const char *path = convert_to_sidecar(q->o) ? q->o->operands[0] : out;
     tern_model_params params = q->reading;
     tern_model *model = NULL;
     tern_error why = {0};
+    if (convert_to_sidecar(q->o) && q->o->n_operands > 1)
+        return; /* nobody looks for it there */
     params.no_weights = true;
     if (tern_model_open(path, &params, &model, &why) != TERN_OK)
-        complain("%s: written, but tern does not run it: %s", path, why.message);
+        complain("%s: written, but tern does not run it: %s", out, why.message);
     tern_model_free(&model);
 }
 

@@ -2,10 +2,12 @@
 /* What convert_write has done, for people and for programs. */
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/cli/output.h"
+#include "tools/cli/targets.h"
 #include "tools/convert/command.h"
 #include "tools/model/json.h"
 
@@ -58,11 +60,13 @@ static void print_kind(const convert_job *job, size_t first) {
 }
 
 static int report_text(const convert_job *job, const options *o) {
+    char path[PATH_MAX];
     size_t lossy = 0;
     for (size_t i = 0; i < job->n; i++)
         lossy += job->results[i].outcome == CONVERT_LOSSY;
-    out_print("%s: %zu tensors, %.1f MiB of weights, %zu without loss, %zu lossy\n", o->operands[1],
-              job->n, (double)all_bytes(job) / 1048576.0, job->n - lossy, lossy);
+    out_print("%s: %zu tensors, %.1f MiB of weights, %zu without loss, %zu lossy\n",
+              targets_out(o, path), job->n, (double)all_bytes(job) / 1048576.0, job->n - lossy,
+              lossy);
     for (size_t i = 0; i < job->n; i++) {
         size_t k = 0;
         while (!same_line(job, k, i))
@@ -77,6 +81,8 @@ static int report_text(const convert_job *job, const options *o) {
 }
 
 static int report_json(const convert_job *job, const options *o) {
+    char path[PATH_MAX];
+    const char *out = targets_out(o, path);
     json_t *list = json_array();
     for (size_t i = 0; i < job->n; i++) {
         const convert_tensor *t = &job->tensors[i];
@@ -90,7 +96,7 @@ static int report_json(const convert_job *job, const options *o) {
     }
     return json_print(json_pack("{s:o, s:o, s:I, s:o}", "input",
                                 json_text(o->operands[0], strlen(o->operands[0])), "output",
-                                json_text(o->operands[1], strlen(o->operands[1])), "weight_bytes",
+                                json_text(out, strlen(out)), "weight_bytes",
                                 (json_int_t)all_bytes(job), "tensors", list));
 }
 

@@ -33,13 +33,29 @@ static tern_status read_choice(const options *o, convert_sparse_rule *rule, tern
     return status;
 }
 
+/* Everything else stays as it is in the model's file. */
+static tern_status check_sidecar(const options *o, tern_error *err) {
+    static const option_id others[] = {OPT_TYPE, OPT_EMBEDDING_TYPE, OPT_OUTPUT_TYPE, OPT_Q4_MAP,
+                                       OPT_IMATRIX};
+    if (!options_given(o, OPT_SPARSE))
+        return tern_fail(err, TERN_ERR_ARG, "--to sidecar needs --sparse LAYERS, such as ffn_down");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (options_given(o, others[i]))
+            return tern_fail(err, TERN_ERR_ARG,
+                             "--to sidecar writes sparse layers of the model as it is: no --%s",
+                             option_describe(others[i])->name);
+    return TERN_OK;
+}
+
 tern_status convert_read_rule(const options *o, convert_sparse_rule *rule, tern_error *err) {
     *rule = (convert_sparse_rule){.layers = options_text(o, OPT_SPARSE)};
-    if (rule->layers == NULL)
-        return TERN_OK;
+    const tern_status status = convert_to_sidecar(o) ? check_sidecar(o, err) : TERN_OK;
+    if (status != TERN_OK || rule->layers == NULL)
+        return status;
     if (!convert_to_folder(o) && !options_switch(o, OPT_PLAN))
         return tern_fail(err, TERN_ERR_ARG,
-                         "sparse blocks have no number in GGUF files: --to iebin writes them");
+                         "sparse blocks have no number in GGUF files: --to sidecar writes them "
+                         "beside the file, --to iebin in a folder");
     return read_choice(o, rule, err);
 }
 

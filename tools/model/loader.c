@@ -125,6 +125,10 @@ static void report_loading(const loaded *l) {
            tern_model_activations(l->model));
     if (tern_model_layout_reason(l->model)[0] != '\0')
         remark("layout: %s; %s\n", tern_model_layout(l->model), tern_model_layout_reason(l->model));
+    size_t n;
+    const char *sidecar = tern_gguf_sidecar(tern_model_file(l->model), &n);
+    if (sidecar != NULL)
+        remark("sparse layers: %zu, from %s\n", n, sidecar);
     if (t->problem.status != TERN_OK)
         remark("cache not used: %s\n", t->problem.message);
 }
@@ -159,6 +163,7 @@ tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
     params.tune = loader_tunes(o);
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
     params.dedup = dedup_params(o);
+    params.no_sidecar = options_switch(o, OPT_NO_SIDECAR);
     return params;
 }
 

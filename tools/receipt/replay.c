@@ -180,6 +180,7 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.i2s_map = text_or_null(p, "model_info.i2s_map");
     params.tl_tiles = text_or_null(p, "model_info.tl_tiles");
     params.strict = options_switch(p->o, OPT_STRICT);
+    params.no_sidecar = options_switch(p->o, OPT_NO_SIDECAR);
     params.activations = text_or_null(p, "run.activations");
     const tern_status status = placement_read(p->o, &params, err);
     if (status != TERN_OK)
