@@ -21,17 +21,22 @@ typedef struct input {
     size_t size;
 } input;
 
+/* What begins with "GGUF" in these bytes; no bytes: nothing does. */
+static input gguf_in(const input *files) {
+    const uint8_t *found = memmem(files->data, files->size, "GGUF", 4);
+    return found == NULL ? (input){NULL, 0}
+                         : (input){found, files->size - (size_t)(found - files->data)};
+}
+
 /* Files have the same bytes, but for names that end in ".gguf". */
 static tern_status open_file(void *user, const char *name, tern_gguf **out, tern_error *err) {
     const input *files = user;
     const size_t n = strlen(name);
     input file = *files;
     if (n > 5 && strcmp(name + n - 5, ".gguf") == 0) {
-        const uint8_t *found = memmem(file.data, file.size, "GGUF", 4);
-        if (found == NULL)
+        file = gguf_in(files);
+        if (file.data == NULL)
             return tern_fail(err, TERN_ERR_IO, "%s: is not there", name);
-        file.size -= (size_t)(found - file.data);
-        file.data = found;
     }
     if (file.size == 0)
         return tern_fail(err, TERN_ERR_TRUNCATED, "%s: is empty", name);
@@ -78,10 +83,11 @@ static void touch(const tern_gguf *file) {
 
 /* Takes the list over. */
 static void put_beside(const input *files, tern_gguf *list) {
-    tern_gguf *raw = NULL, *model = NULL;
+    const input bytes = gguf_in(files);
+    tern_gguf *model = NULL;
     tern_error err = {0};
-    if (open_file((void *)(uintptr_t)files, "model.gguf", &raw, &err) == TERN_OK &&
-        tern_gguf_parse(raw->bytes, raw->size, "model", &model, &err) == TERN_OK) {
+    if (bytes.data != NULL &&
+        tern_gguf_parse(bytes.data, bytes.size, "model", &model, &err) == TERN_OK) {
         const tern_status status = tern_sidecar_apply(model, list, &err);
         size_t n;
         list = NULL;
@@ -91,7 +97,6 @@ static void put_beside(const input *files, tern_gguf *list) {
         touch(model);
     }
     tern_gguf_close(&model);
-    tern_gguf_close(&raw);
     tern_gguf_close(&list);
 }
 
