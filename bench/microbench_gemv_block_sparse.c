@@ -2,8 +2,9 @@
 /*
  * Dense against sparse products of one token, from memory: for f32, f16 and ternary weights, every
  * instruction set that this machine runs, and shares of blocks that are stored.
- *   microbench_gemv_block_sparse [--check] [ROWS COLS]
- * --check: small matrices, one product each; fails where results differ at all.
+ *   microbench_gemv_block_sparse [--check | --json] [ROWS COLS]
+ * --check: small matrices, one product each; fails where results differ at all. At the end it says
+ * up to which share sparse products are no slower (dispatch/sparse_limit.c).
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,18 +12,28 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "bench/commit.h"
 #include "kernels/iebs.h"
 #include "kernels/reference_fill.h"
 
 enum { BLOCK_ROWS = 16, BLOCK_COLS = 64, MAX_COPIES = 64 };
 
-static const unsigned densities[] = {0, 10, 25, 40, 50, 60, 75, 90, 100};
-enum { DENSITIES = sizeof densities / sizeof *densities };
+static const unsigned densities[] = {0, 10, 25, 40, 50, 60, 70, 75, 80, 85, 90, 95, 100};
+enum { DENSITIES = sizeof densities / sizeof *densities, MAX_LIMITS = 64 };
+
+/* Up to which share of blocks a sparse product is no slower than a dense one. */
+typedef struct limit {
+    const char *isa;
+    tern_format format;
+    unsigned percent;
+    bool ended; /* at a larger share it was slower */
+} limit;
 
 /* What is measured, and the memory for it. */
 typedef struct trial {
     size_t rows, cols;
     bool check; /* one product of each */
+    bool json;
     tern_format format;
     float *weights, *x, *y, *want;
     int8_t *q;
@@ -30,6 +41,8 @@ typedef struct trial {
     int32_t sum;
     bool *stored;
     tern_activations input;
+    limit limits[MAX_LIMITS];
+    size_t n_limits, n_products;
 } trial;
 
 /* A matrix in as many places as leave every cache between two products of the same one. */
@@ -164,6 +177,48 @@ static const tern_kernel_row *dense_row(tern_format format, const char *isa, uin
     return tern_kernel_select(mask, TERN_OP_GEMV, format);
 }
 
+/* A share in rising order; a hundredth slower is as fast. */
+static void note_limit(trial *t, const char *isa, unsigned percent, double faster) {
+    size_t i = 0;
+    while (i < t->n_limits &&
+           (t->limits[i].format != t->format || strcmp(t->limits[i].isa, isa) != 0))
+        i++;
+    if (i == MAX_LIMITS)
+        return;
+    if (i == t->n_limits)
+        t->limits[t->n_limits++] = (limit){.isa = isa, .format = t->format};
+    t->limits[i].ended = t->limits[i].ended || faster < 0.99;
+    t->limits[i].percent = t->limits[i].ended ? t->limits[i].percent : percent;
+}
+
+/* Before entry i of a list. */
+static const char *comma(const trial *t, size_t i) {
+    return t->json ? (i > 0 ? ",\n  " : "\n  ") : "";
+}
+
+static void print_begin(const trial *t) {
+    if (t->json)
+        printf("{\"tool\": \"microbench_gemv_block_sparse\", \"commit\": \"%s\", \"rows\": %zu, "
+               "\"cols\": %zu, \"block\": [%d, %d],\n \"products\": [",
+               TERN_COMMIT, t->rows, t->cols, BLOCK_ROWS, BLOCK_COLS);
+    else
+        printf("%zu x %zu weights in blocks of %d x %d; ns for each weight of the dense matrix\n"
+               "%-5s %-11s %7s %9s %9s %8s %8s %8s %10s\n",
+               t->rows, t->cols, BLOCK_ROWS, BLOCK_COLS, "type", "set", "stored%", "dense ns",
+               "sparse ns", "GB/s", "GB/s", "faster", "largest d.");
+}
+
+/* Of every set, up to which share of blocks a sparse product is no slower. */
+static void print_end(const trial *t) {
+    const char *form = t->json ? "%s{\"type\": \"%s\", \"isa\": \"%s\", \"no_slower_percent\": %u}"
+                               : "%s%-5s %-11s no slower up to %u %% of the blocks\n";
+    printf("%s", t->json ? "],\n \"limits\": [" : "");
+    for (size_t i = 0; i < t->n_limits; i++)
+        printf(form, comma(t, i), tern_format_describe(t->limits[i].format)->name, t->limits[i].isa,
+               t->limits[i].percent);
+    printf("%s", t->json ? "]}\n" : "");
+}
+
 /* Both products of every set at one density; false: they differ. */
 static bool compare(trial *t, unsigned percent, uint64_t mask) {
     const tern_iebs m = fill(t, percent);
@@ -181,9 +236,15 @@ static bool compare(trial *t, unsigned percent, uint64_t mask) {
         const double sparse_ns = measure(t, &sparse, row, t->y);
         const double difference = largest_difference(t);
         same = same && difference == 0.0;
-        printf("%-5s %-11s %7u %9.4f %9.4f %8.2f %8.2f %8.2f %10.3g\n",
-               tern_format_describe(t->format)->name, row->isa, percent, dense_ns / weights,
-               sparse_ns / weights, (double)dense.bytes / dense_ns,
+        note_limit(t, row->isa, percent, dense_ns / sparse_ns);
+        const char *form = t->json
+                               ? "%s{\"type\": \"%s\", \"isa\": \"%s\", \"stored_percent\": %u, "
+                                 "\"dense_ns\": %.4f, \"sparse_ns\": %.4f, \"dense_gbs\": %.2f, "
+                                 "\"sparse_gbs\": %.2f, \"times_as_fast\": %.2f, "
+                                 "\"largest_difference\": %.3g}"
+                               : "%s%-5s %-11s %7u %9.4f %9.4f %8.2f %8.2f %8.2f %10.3g\n";
+        printf(form, comma(t, t->n_products++), tern_format_describe(t->format)->name, row->isa,
+               percent, dense_ns / weights, sparse_ns / weights, (double)dense.bytes / dense_ns,
                (double)sparse.bytes / sparse_ns, dense_ns / sparse_ns, difference);
     }
     free(sparse.memory);
@@ -222,31 +283,31 @@ static void free_input(trial *t) {
 int main(int argc, char **argv) {
     static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_I2_S};
     const bool check = argc > 1 && strcmp(argv[1], "--check") == 0;
-    trial t = {.rows = check ? 64 : 2560, .cols = check ? 320 : 6912, .check = check};
+    const bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    const int first = 1 + (check || json);
+    trial t = {.rows = check ? 64 : 2560, .cols = check ? 320 : 6912, .check = check, .json = json};
     uint64_t mask;
     bool same = true;
-    if (argc == 3 + check) {
-        t.rows = strtoul(argv[1 + check], NULL, 10);
-        t.cols = strtoul(argv[2 + check], NULL, 10);
+    if (argc == first + 2) {
+        t.rows = strtoul(argv[first], NULL, 10);
+        t.cols = strtoul(argv[first + 1], NULL, 10);
     }
-    if ((argc != 1 + check && argc != 3 + check) || t.rows == 0 || t.cols == 0 ||
-        t.rows > 1 << 16 || t.cols > 1 << 15 || t.rows * t.cols % 128 != 0) {
-        fprintf(stderr, "usage: microbench_gemv_block_sparse [--check] [ROWS COLS]\n"
+    if ((argc != first && argc != first + 2) || t.rows == 0 || t.cols == 0 || t.rows > 1 << 16 ||
+        t.cols > 1 << 15 || t.rows * t.cols % 128 != 0) {
+        fprintf(stderr, "usage: microbench_gemv_block_sparse [--check | --json] [ROWS COLS]\n"
                         "ROWS * COLS is a multiple of 128\n");
         return 2;
     }
     if (tern_cpu_mask(NULL, NULL, &mask, NULL) != TERN_OK)
         return EXIT_FAILURE;
     make_input(&t);
-    printf("%zu x %zu weights in blocks of %d x %d; ns for each weight of the dense matrix\n"
-           "%-5s %-11s %7s %9s %9s %8s %8s %8s %10s\n",
-           t.rows, t.cols, BLOCK_ROWS, BLOCK_COLS, "type", "set", "stored%", "dense ns",
-           "sparse ns", "GB/s", "GB/s", "faster", "largest d.");
+    print_begin(&t);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         t.format = formats[f];
         for (size_t i = 0; i < DENSITIES; i++)
             same = compare(&t, densities[i], mask) && same;
     }
+    print_end(&t);
     free_input(&t);
     if (!same)
         fprintf(stderr, "microbench_gemv_block_sparse: results differ\n");

@@ -9,6 +9,7 @@
 #include "dispatch/select.h"
 #include "kernels/iebs.h"
 #include "runtime/gguf/int4.h"
+#include "runtime/model/blocks.h"
 #include "runtime/model/weight_check.h"
 
 /* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector, ne2 > 1 for as
@@ -121,6 +122,8 @@ static tern_status pack_rows(tern_load_job *job, tern_worker worker, size_t r0, 
     const tern_matrix *m = &p->matrix;
     tern_status status = TERN_OK;
     (void)worker;
+    if (job->tensor->type == TERN_GGUF_SPARSE_TYPE)
+        return tern_blocks_make_dense(job->tensor, m, r0, r1, p->target, err);
     if (m->format == TERN_FORMAT_INT4)
         return tern_int4_pack(&job->tensor->int4, job->source, m, r0, r1, p->target, err);
     if (m->format == TERN_FORMAT_I2_S && !tern_import_is_plain(&p->how))
@@ -189,6 +192,13 @@ static tern_status place_rows(tern_loader *l, const char *name, const tern_gguf_
     return TERN_OK;
 }
 
+/* Whether blocks stay blocks: not where so many are stored that the dense matrix is faster. */
+static bool stays_sparse(const tern_loader *l, const tern_gguf_tensor *t, tern_format format) {
+    const tern_kernel_use use = {TERN_OP_GEMV, format, tern_format_sparse_layout(format)};
+    const tern_kernel_row *row = tern_guard_select(l->guard, use);
+    return row == NULL || !tern_blocks_want_dense(t, row);
+}
+
 /*
  * The layout of a matrix: its format's own, or for ternary matrices the one that was asked for. TQ
  * blocks whose scales differ within a row are no ternary matrix; Q4_0R16 holds them with their
@@ -197,7 +207,7 @@ static tern_status place_rows(tern_loader *l, const char *name, const tern_gguf_
 static tern_layout layout_of(const tern_loader *l, const tern_gguf_tensor *t, tern_format format,
                              size_t rows, size_t cols) {
     const tern_layout own = tern_format_layout(format);
-    if (t->type == TERN_GGUF_SPARSE_TYPE)
+    if (t->type == TERN_GGUF_SPARSE_TYPE && stays_sparse(l, t, format))
         return tern_format_sparse_layout(format);
     if (format == TERN_FORMAT_I2_S)
         return l->ternary;
@@ -371,7 +381,7 @@ static tern_status load_tensor(tern_loader *l, const char *name, const tern_gguf
     if (linear.gemv == NULL || linear.gemm == NULL)
         return no_row(l, name, format, err);
     tern_import how = {.kind = 0};
-    if (is_sparse(&linear.matrix))
+    if (t->type == TERN_GGUF_SPARSE_TYPE)
         linear.matrix.scale = tern_iebs_view(t->data).scale;
     else if (format == TERN_FORMAT_I2_S)
         status = read_scale(l, name, t, &how, &linear.matrix.scale, err);
@@ -481,5 +491,9 @@ uint64_t tern_linear_bytes(const tern_linear *linear) {
     const size_t packed = tern_packed_bytes(m->layout, m->rows, m->cols);
     if (m->layout == TERN_LAYOUT_ROWS && m->format == TERN_FORMAT_INT4) /* blocks, made of it */
         return (uint64_t)m->rows * (m->cols / TERN_INT4_BLOCK * TERN_INT4_BLOCK_BYTES);
+    uint64_t dense;
+    if (m->layout == TERN_LAYOUT_ROWS && linear->tensor->type == TERN_GGUF_SPARSE_TYPE &&
+        tern_format_bytes(m->format, m->rows, m->cols, &dense) == TERN_OK)
+        return dense;
     return packed ? packed : linear->tensor->bytes;
 }

@@ -49,9 +49,11 @@ static inline tern_matrix tern_linear_one(const tern_linear *linear) {
     return linear->experts > 0 ? tern_linear_expert(linear, 0) : linear->matrix;
 }
 
-/* Whether the matrix is read as the file has it: in place, or copied. INT4 becomes blocks first. */
+/* Whether the matrix is read as the file has it: in place, or copied. INT4 becomes blocks first,
+ * and of sparse blocks rows are made. */
 static inline bool tern_linear_is_in_file(const tern_linear *linear) {
-    return linear->matrix.layout == TERN_LAYOUT_ROWS && linear->matrix.format != TERN_FORMAT_INT4;
+    return linear->matrix.layout == TERN_LAYOUT_ROWS && linear->matrix.format != TERN_FORMAT_INT4 &&
+           linear->tensor->type != TERN_GGUF_SPARSE_TYPE;
 }
 
 /* Whether products decode the matrix, in blocks, to meet floats; the tuner knows no such products.

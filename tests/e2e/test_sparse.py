@@ -164,6 +164,30 @@ class Sparse(common.FolderTest):
         told = {t["name"]: t["to"] for t in plan["tensors"]}[MATRIX]
         self.assertRegex(told, r"^sparse f32, \d+ of \d+ blocks$")
 
+    def test_dense_where_that_is_faster(self):
+        """Where all blocks are stored most instruction sets read dense rows, which are made at load; where
+        half of them are, none does. The bits are the same, from the cache of packed weights too."""
+
+        def kernels(path, isa):
+            return tern_json("inspect", path, "--isa", isa)["kernels"]
+
+        made_dense = 0
+        for preset in ("bitnet-tiny", "llama-tiny-f32"):
+            source = common.synth(preset, str(self.dir))
+            folder = self.convert(source, "--sparse", "all", name=f"all-{preset}").folder
+            cache = ("--cache-dir", self.dir / f"cache-{preset}", "--pretranspose", "all")
+            for isa in common.runnable_isas() * 2:
+                with self.subTest(preset, isa=isa):
+                    made_dense += not any("_bsr_" in name for name in kernels(folder, isa))
+                    self.assertEqual(logits_hash(folder, "--isa", isa, *cache), logits_hash(source))
+        if "avx2" in common.runnable_isas():
+            self.assertGreater(made_dense, 2)
+        half = self.with_weights(half_of_blocks(self.weights(self.floats), 16, 16))
+        folder = self.convert(half, "--sparse", MATRIX, "--block", "16,16").folder
+        for isa in common.runnable_isas():
+            with self.subTest("half", isa=isa):
+                self.assertTrue(any("_bsr_" in name for name in kernels(folder, isa)))
+
     def test_names_of_layers(self):
         def sparse(layers):
             listed = self.convert(self.floats, "--sparse", layers).list["tensors"]
