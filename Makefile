@@ -175,6 +175,7 @@ test-grammar: test-build
 	  --schemas $(SCHEMAS)
 	$(BUILD)/grammar-venv/bin/python tests/grammars/check_values.py --tool $(BUILD)/tests/grammar_tool \
 	  --schemas $(SCHEMAS)
+	$(BUILD)/grammar-venv/bin/python tests/grammars/check_formats.py --tool $(BUILD)/tests/grammar_tool
 
 # tern serve and slowhttptest (Debian has it): two minutes.
 test-slow-clients: all

@@ -54,6 +54,63 @@ static void test_formats(void **state) {
                   LIST("\"256", "\"1.2.3\"", "\"01"));
 }
 
+static void test_formats_of_hosts(void **state) {
+    (void)state;
+    expect_schema("{\"type\": \"string\", \"format\": \"hostname\"}",
+                  LIST("\"a\"", "\"a-1.B.c.d\"", "\"a.b.c.d.e.f.g.h\""),
+                  LIST("\"-", "\"a-.", "\"a-\"", "\"a..", "\"a_"));
+    expect_schema("{\"type\": \"string\", \"format\": \"ipv6\"}",
+                  LIST("\"::\"", "\"::1\"", "\"2001:db8::7\"", "\"1:2:3:4:5:6:7:8\"",
+                       "\"1:2:3:4:5:6:7::\"", "\"::2:3:4:5:6:7:8\"", "\"ffff::1.2.3.4\"",
+                       "\"1:2:3:4:5:6:1.2.3.4\"", "\"1::3:4:5:6:7:8\""),
+                  LIST("\":1", "\"1:\"", "\"12345", "\"1::2::", "\"1:2:3:4:5:6:7\"",
+                       "\"1:2:3:4:5:6:7:8:", "\"1:2:3:4:5:6:7:1.", "\"::1.2.3\"", "\"fe80::1%"));
+}
+
+/* Most of RFC 3986, 1.1.2, 3 and 5.4. */
+static void test_formats_of_resources(void **state) {
+    (void)state;
+    expect_schema("{\"type\": \"string\", \"format\": \"uri\"}",
+                  LIST("\"ftp://ftp.is.co.za/rfc/rfc1808.txt\"",
+                       "\"ldap://[2001:db8::7]/c=GB?a?b\"", "\"mailto:John.Doe@example.com\"",
+                       "\"tel:+1-816-555-1212\"", "\"telnet://192.0.2.16:80/\"",
+                       "\"urn:oasis:names:4.1.2\"", "\"x:\"",
+                       "\"foo://u:p@example.com:8042/over/there?name=ferret#nose\"",
+                       "\"file:///etc\"", "\"a://[v1.f::+]:/%7e\"", "\"x:/a//b?/?#/?\""),
+                  LIST("\"\"", "\"a\"", "\"/a", "\"1:", "\"a:%g", "\"a:%2x", "\"a:#b#", "\"a:[",
+                       "\"a: ", "\"a://b:x\"", "\"a://b@c@", "\"a://[::1/", "\"a:\u00e9"));
+    expect_schema("{\"type\": \"string\", \"format\": \"uri-reference\"}",
+                  LIST("\"\"", "\"g\"", "\"./g:h\"", "\"/g/\"", "\"//g\"", "\"?y\"",
+                       "\"g;x=1?y#s\"", "\"../../g\"", "\"http://a/b\"", "\"a:b\""),
+                  LIST("\"1:", "\":", "\"a%x", "\"%20:", "\"#a#", "\"\\"));
+    expect_schema("{\"type\": \"string\", \"format\": \"iri\"}",
+                  LIST("\"http://r\u00e9.x/\u65e5?\ue000#\U000e1000\""),
+                  LIST("\"\u00e9", "\"a:\ue000", "\"a:?b#\ue000", "\"a:\ufdd0"));
+    expect_schema("{\"type\": \"string\", \"format\": \"iri-reference\"}",
+                  LIST("\"\u00e9/b\"", "\"//\u00e9\""), LIST("\"\u00e9:"));
+    expect_schema("{\"type\": \"string\", \"format\": \"json-pointer\"}",
+                  LIST("\"\"", "\"/\"", "\"/a~0b/~1//\""), LIST("\"a", "\"/~\"", "\"/~2"));
+    expect_schema("{\"type\": \"string\", \"format\": \"relative-json-pointer\"}",
+                  LIST("\"0\"", "\"10/a\"", "\"2#\""), LIST("\"\"", "\"01", "\"/", "\"1#/"));
+    expect_schema("{\"type\": \"string\", \"format\": \"duration\"}",
+                  LIST("\"P1Y2M3DT4H5M6S\"", "\"PT36H\"", "\"P2W\"", "\"P1M\"", "\"P3DT1S\""),
+                  LIST("\"P\"", "\"PT\"", "\"P1Y1D", "\"P1W1", "\"P1S", "\"PT1H1S"));
+}
+
+/* Lengths that every text of a format has. */
+static void test_formats_with_lengths(void **state) {
+    (void)state;
+    expect_schema("{\"type\": \"string\", \"format\": \"uri\", \"minLength\": 1}", LIST("\"a:\""),
+                  LIST("\"\""));
+    expect_schema("{\"type\": \"string\", \"format\": \"date\", \"minLength\": 10, "
+                  "\"maxLength\": 10}",
+                  LIST("\"2024-02-29\""), LIST("\"2024-2"));
+    expect_schema_refused("{\"type\": \"string\", \"format\": \"date\", \"maxLength\": 9}",
+                          "format: together with minLength or maxLength");
+    expect_schema_refused("{\"type\": \"string\", \"format\": \"uri\", \"minLength\": 3}",
+                          "format: together with minLength or maxLength");
+}
+
 static void test_numbers(void **state) {
     (void)state;
     expect_schema("{\"type\": \"integer\", \"minimum\": -5, \"maximum\": 120}",
@@ -264,7 +321,7 @@ static void test_refused_schemas(void **state) {
     expect_schema_refused("{\"pattern\": \"(?=a)\"}", "pattern: groups that begin with (?");
     expect_schema_refused("{\"pattern\": \"a\\\\b\"}", "pattern: an escape");
     expect_schema_refused("{\"pattern\": \"^ab$\", \"maxLength\": 1}", "pattern: together with");
-    expect_schema_refused("{\"format\": \"iri\"}", "format: only date");
+    expect_schema_refused("{\"format\": \"idn-email\"}", "format: only date");
     expect_schema_refused("{\"minLength\": -1}", "minLength: not a whole number");
     expect_schema_refused("{\"enum\": []}", "no text can satisfy it");
     expect_schema_refused("false", "no text can satisfy it");
@@ -312,6 +369,9 @@ int main(void) {
         cmocka_unit_test(test_scalars),
         cmocka_unit_test(test_strings),
         cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_formats_of_hosts),
+        cmocka_unit_test(test_formats_of_resources),
+        cmocka_unit_test(test_formats_with_lengths),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_names_by_a_pattern),
         cmocka_unit_test(test_objects),

@@ -14,11 +14,12 @@
 enum {
     MOST_MASKS = 512,
     MOST_MASK_BYTES = 8 << 20, /* of a grammar */
-    MOST_WORK = 1 << 22        /* steps of one mask */
+    MOST_WORK = 1 << 22,       /* steps of one mask */
+    FEW_NODES = 8              /* of a trie, below one that is not asked whether all may follow */
 };
 
-static void set_ids(uint64_t *bits, const tern_trie *t, const tern_trie_node *node) {
-    for (uint32_t i = node->first; i < node->first + node->n; i++)
+static void set_ids(uint64_t *bits, const tern_trie *t, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++)
         bits[t->ids[i] / 64] |= 1ULL << (t->ids[i] % 64);
 }
 
@@ -29,16 +30,23 @@ static void walk(tern_stacks *s, const tern_trie *t, uint32_t state, uint64_t *b
     for (size_t i = 0; i < t->n_nodes && s->status == TERN_OK;) {
         const tern_trie_node *node = &t->nodes[i];
         const uint32_t next = tern_stacks_next(s, states[node->depth - 1], node->byte);
-        if (next != TERN_STACKS_NONE)
-            set_ids(bits, t, node);
+        if (next == TERN_STACKS_NONE) {
+            i = node->end;
+            continue;
+        }
+        const bool all =
+            node->end - i > FEW_NODES && tern_stacks_takes(s, next, node->kinds, node->height);
+        const size_t after = all || s->states[next].n == 0 ? node->end : i + 1;
+        set_ids(bits, t, node->first, t->nodes[all ? after : i + 1].first);
         states[node->depth] = next;
-        i = next == TERN_STACKS_NONE || s->states[next].n == 0 ? node->end : i + 1;
+        i = after;
     }
 }
 
 static void find(tern_grammar *g, uint32_t state, uint64_t *bits) {
     const tern_grammar_tokens *t = g->tokens;
-    const bool plain = tern_stacks_takes_plain(&g->met, state, (int32_t)t->longest_plain);
+    const bool plain =
+        tern_stacks_takes(&g->met, state, TERN_KINDS_PLAIN, (int32_t)t->longest_plain);
     if (plain)
         memcpy(bits, t->plain_bits, t->words * sizeof *bits);
     else

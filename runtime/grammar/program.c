@@ -21,9 +21,35 @@ typedef struct maker {
     uint32_t steps;
 } maker;
 
-bool tern_is_plain(uint32_t code) {
-    return code >= 0x20 && code != '"' && code != '\\' && code != 0x7f &&
-           !(code >= 0xd800 && code <= 0xdfff);
+const tern_kind_span tern_kind_spans[TERN_KIND_SPANS] = {
+    {0, 0x1f, TERN_KIND_REST},
+    {' ', ' ', TERN_KIND_SPACE},
+    {'!', '!', TERN_KIND_MARK},
+    {'"', '"', TERN_KIND_REST},
+    {'#', '+', TERN_KIND_MARK},
+    {',', ',', TERN_KIND_STOP},
+    {'-', '-', TERN_KIND_MARK},
+    {'.', '.', TERN_KIND_STOP},
+    {'/', '/', TERN_KIND_MARK},
+    {'0', '9', TERN_KIND_DIGIT},
+    {':', '@', TERN_KIND_MARK},
+    {'A', 'Z', TERN_KIND_UPPER},
+    {'[', '[', TERN_KIND_MARK},
+    {'\\', '\\', TERN_KIND_REST},
+    {']', '`', TERN_KIND_MARK},
+    {'a', 'z', TERN_KIND_LOWER},
+    {'{', '~', TERN_KIND_MARK},
+    {0x7f, 0x7f, TERN_KIND_REST},
+    {0x80, 0xd7ff, TERN_KIND_BEYOND},
+    {0xd800, 0xdfff, TERN_KIND_REST},
+    {0xe000, 0x10ffff, TERN_KIND_BEYOND},
+};
+
+unsigned tern_kind_of(uint32_t code) {
+    size_t i = 0;
+    while (i + 1 < TERN_KIND_SPANS && code > tern_kind_spans[i].high)
+        i++;
+    return tern_kind_spans[i].kind;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -123,30 +149,33 @@ static void add_range(maker *m, chars *c, uint32_t low, uint32_t high) {
     add_product(m, c, low, high);
 }
 
-static bool holds_plain(const tern_exprs *x, const tern_expr *e) {
-    static const tern_range plain[] = {
-        {0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x7e}, {0x80, 0xd7ff}, {0xe000, 0x10ffff}};
-    size_t found = 0;
-    if (e->kind != TERN_EXPR_KIND_CHARS)
-        return false;
+/* Whether the set has all characters of a span. */
+static bool holds(const tern_exprs *x, const tern_expr *e, const tern_kind_span *span) {
     for (uint32_t i = 0; i < e->n; i++) {
         const tern_range *r = &x->ranges[e->first + i];
-        while (found < sizeof plain / sizeof *plain && r->low <= plain[found].low &&
-               r->high >= plain[found].high)
-            found++;
+        if (r->low <= span->low && r->high >= span->high)
+            return true;
     }
-    return found == sizeof plain / sizeof *plain;
+    return false;
+}
+
+static uint8_t kinds_of(const tern_exprs *x, const tern_expr *e) {
+    unsigned kinds = TERN_KINDS_PLAIN;
+    for (size_t i = 0; i < TERN_KIND_SPANS; i++)
+        if ((tern_kind_spans[i].kind & kinds) != 0 && !holds(x, e, &tern_kind_spans[i]))
+            kinds &= ~tern_kind_spans[i].kind;
+    return (uint8_t)kinds;
 }
 
 static uint32_t make_chars(maker *m, const tern_expr *e, uint32_t next, bool loop) {
     chars c = {.next = next, .first_node = (uint32_t)m->p->n_nodes, .all = UINT32_MAX};
     for (uint32_t i = 0; i < e->n && m->x->status == TERN_OK; i++)
         add_range(m, &c, m->x->ranges[e->first + i].low, m->x->ranges[e->first + i].high);
-    if (!loop || !holds_plain(m->x, e) || m->x->status != TERN_OK)
-        return c.all;
-    for (size_t i = c.first_node; i < m->p->n_nodes; i++) {
+    const uint8_t kinds = loop ? kinds_of(m->x, e) : 0;
+    for (size_t i = c.first_node; kinds != 0 && i < m->p->n_nodes; i++) {
         tern_node *node = &m->p->nodes[i];
-        node->plain = node->kind == TERN_NODE_BYTES && node->low <= 'a' && node->high >= 'a';
+        if (node->kind == TERN_NODE_BYTES && node->low < 0x80)
+            node->loop = kinds;
     }
     return c.all;
 }

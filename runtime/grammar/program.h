@@ -12,6 +12,29 @@
 
 enum { TERN_PROGRAM_MOST_NODES = 1 << 19 };
 
+/* Kinds of characters, as bits of a number. Plain ones stand for themselves in JSON strings, and
+ * are not DEL. */
+enum {
+    TERN_KIND_LOWER = 1, /* a to z */
+    TERN_KIND_UPPER = 2,
+    TERN_KIND_DIGIT = 4,
+    TERN_KIND_SPACE = 8,
+    TERN_KIND_STOP = 16,   /* , and . */
+    TERN_KIND_MARK = 32,   /* what else of ASCII is plain */
+    TERN_KIND_BEYOND = 64, /* ASCII */
+    TERN_KIND_REST = 128,  /* what is not plain */
+    TERN_KINDS_PLAIN = 127
+};
+
+typedef struct tern_kind_span {
+    uint32_t low, high, kind;
+} tern_kind_span;
+
+enum { TERN_KIND_SPANS = 21 };
+extern const tern_kind_span tern_kind_spans[TERN_KIND_SPANS]; /* all characters, ascending */
+
+unsigned tern_kind_of(uint32_t code);
+
 typedef enum tern_node_kind {
     TERN_NODE_BYTES,  /* reads a byte low .. high, goes on at next */
     TERN_NODE_SPLIT,  /* goes on at next and at other */
@@ -24,8 +47,8 @@ typedef enum tern_node_kind {
 typedef struct tern_node {
     uint8_t kind;
     uint8_t low, high;
-    bool plain; /* BYTES: the ASCII letters of a loop over characters to which all plain ones belong
-                   (tern_is_plain); its REPEAT, if it is counted, is on top of the stack */
+    uint8_t loop; /* BYTES of ASCII: the kinds of which all characters are read by the loop that
+                     begins here; its REPEAT, if it is counted, is on top of the stack */
     uint32_t next, other;
     int32_t least, most;
 } tern_node;
@@ -44,8 +67,5 @@ typedef struct tern_program {
  */
 TERN_MUST_CHECK tern_status tern_program_make(tern_exprs *x, tern_program *out);
 void tern_program_free(tern_program *p);
-
-/* Characters that stand for themselves in JSON strings, but for DEL. */
-bool tern_is_plain(uint32_t code);
 
 #endif

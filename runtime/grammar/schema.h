@@ -190,6 +190,15 @@ uint32_t tern_schema_string(tern_schema_reader *r, const tern_schema_set *s,
                             const tern_schema_facts *f);
 uint32_t tern_schema_number(tern_schema_reader *r, const tern_schema_facts *f);
 
+/* A format of strings: a pattern, and how many characters its texts have. */
+typedef struct tern_schema_format {
+    const char *name, *pattern;
+    int64_t least, most; /* most: -1 any number */
+} tern_schema_format;
+
+/* That of the facts; NULL after a refusal. */
+const tern_schema_format *tern_schema_format_of(tern_schema_reader *r, const tern_schema_facts *f);
+
 /* bytes[size] of UTF-8 as they stand in a JSON string, without its quotes. */
 uint32_t tern_schema_quoted(tern_exprs *x, const char *bytes, size_t size);
 

@@ -208,36 +208,6 @@ uint32_t tern_schema_other_key(tern_schema_reader *r, const tern_span *names, si
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-/* Formats as patterns. */
-#define YEAR "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
-#define LEAP "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
-#define DATE                                                                                       \
-    "(?:" YEAR "-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|"                                \
-    "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|" LEAP "-02-29)"
-#define TIME                                                                                       \
-    "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?"                                 \
-    "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-#define BYTE "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-#define LABEL "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-
-static const char *pattern_of_format(const tern_json_value *format) {
-    static const struct {
-        const char *name, *pattern;
-    } formats[] = {
-        {"date", "^" DATE "$"},
-        {"time", "^" TIME "$"},
-        {"date-time", "^" DATE "T" TIME "$"},
-        {"uuid", "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
-        {"email", "^[A-Za-z0-9_+-]+(?:\\.[A-Za-z0-9_+-]+)*@" LABEL "(?:\\." LABEL ")+$"},
-        {"hostname", "^" LABEL "(?:\\." LABEL "){0,3}$"},
-        {"ipv4", "^" BYTE "(?:\\." BYTE "){3}$"},
-    };
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (tern_json_is_string(format, formats[i].name))
-            return formats[i].pattern;
-    return NULL;
-}
-
 static uint32_t with_pattern(tern_schema_reader *r, const tern_schema_facts *f, const char *bytes,
                              size_t size, const char *keyword) {
     tern_pattern p = {0};
@@ -261,6 +231,19 @@ static uint32_t with_pattern(tern_schema_reader *r, const tern_schema_facts *f, 
     if (most >= 0 && most < least)
         return TERN_EXPR_NEVER;
     return quoted(r->x, tern_expr_repeat(r->x, p.character, (int32_t)least, (int32_t)most));
+}
+
+/* Lengths that each text of the format has say nothing. */
+static uint32_t with_format(tern_schema_reader *r, const tern_schema_facts *f) {
+    const tern_schema_format *format = tern_schema_format_of(r, f);
+    tern_schema_facts left = *f;
+    if (format == NULL)
+        return TERN_EXPR_NEVER;
+    if (f->least_length <= format->least)
+        left.least_length = 0;
+    if (format->most >= 0 && f->most_length >= format->most)
+        left.most_length = -1;
+    return with_pattern(r, &left, format->pattern, strlen(format->pattern), "format");
 }
 
 /* All strings but those that may not be; each character has one way to be written. */
@@ -295,14 +278,8 @@ uint32_t tern_schema_string(tern_schema_reader *r, const tern_schema_set *s,
         tern_schema_refuse(r, f->pattern_of, "format", "together with a pattern");
         return TERN_EXPR_NEVER;
     }
-    if (f->format != NULL) {
-        const char *pattern = pattern_of_format(f->format);
-        if (pattern == NULL)
-            tern_schema_refuse(r, f->pattern_of, "format",
-                               "only date, time, date-time, uuid, email, hostname and ipv4");
-        return pattern != NULL ? with_pattern(r, f, pattern, strlen(pattern), "format")
-                               : TERN_EXPR_NEVER;
-    }
+    if (f->format != NULL)
+        return with_format(r, f);
     if (f->pattern != NULL)
         return with_pattern(r, f, f->pattern->text.data, f->pattern->text.size, "pattern");
     return quoted(r->x, tern_expr_repeat(r->x, r->character, (int32_t)f->least_length,

@@ -140,6 +140,21 @@ static bool keep_state(tern_stacks *s, size_t n) {
                 TERN_STACKS_MOST_KEPT, "too many ways to read the text");
 }
 
+/* The loop over characters with the most room that a new state stands before. */
+static void find_loop(const tern_stacks *s, tern_stacks_state *state) {
+    for (uint32_t i = 0; i < state->n; i++) {
+        const tern_spot p = s->places[state->first + i];
+        const tern_frame *f = &s->frames[p.stack];
+        const tern_node *n = &s->program->nodes[f->node];
+        const bool counted = p.stack != TERN_STACKS_NONE && n->kind == TERN_NODE_REPEAT;
+        const int32_t left = counted && n->most >= 0 ? n->most - f->count : INT32_MAX;
+        if (s->program->nodes[p.node].loop != 0 && left > state->room) {
+            state->room = left;
+            state->loop = s->program->nodes[p.node].loop;
+        }
+    }
+}
+
 /* The state of the places in s->found. */
 static uint32_t state_of_found(tern_stacks *s) {
     size_t n = 0;
@@ -164,6 +179,7 @@ static uint32_t state_of_found(tern_stacks *s) {
     if (n > 0)
         memcpy(s->places + s->n_places, s->found, n * sizeof *s->found);
     s->n_places += n;
+    find_loop(s, &s->states[s->n_states]);
     s->state_table[at] = (uint32_t)s->n_states++;
     const uint32_t number = s->state_table[at];
     return widen(s, false, s->n_states) ? number : TERN_STACKS_NONE;
@@ -287,20 +303,17 @@ uint32_t tern_stacks_after(tern_stacks *s, uint32_t state, uint8_t byte) {
     return state_of_found(s);
 }
 
-uint32_t tern_stacks_next(tern_stacks *s, uint32_t state, uint8_t byte) {
+uint32_t tern_stacks_find_next(tern_stacks *s, uint32_t state, uint8_t byte) {
     const uint8_t class = s->program->classes[byte];
-    if (s->states[state].row == NULL) {
+    if (s->states[state].row == NULL)
         s->states[state].row = calloc(s->program->n_classes, sizeof(uint32_t));
-        if (s->states[state].row == NULL) {
-            fail(s, TERN_ERR_NOMEM, "no memory");
-            return TERN_STACKS_NONE;
-        }
+    if (s->states[state].row == NULL) {
+        fail(s, TERN_ERR_NOMEM, "no memory");
+        return TERN_STACKS_NONE;
     }
-    if (s->states[state].row[class] == 0) {
-        const uint32_t next = tern_stacks_after(s, state, byte);
-        s->states[state].row[class] = next + 1;
-    }
-    return s->states[state].row[class] - 1;
+    const uint32_t next = tern_stacks_after(s, state, byte);
+    s->states[state].row[class] = next + 1;
+    return next;
 }
 
 /* ---- between pools --------------------------------------------------------------------------- */
@@ -347,18 +360,4 @@ uint32_t tern_stacks_copy(tern_stacks *s, const tern_stacks *from, uint32_t stat
     }
     free(copies);
     return state_of_found(s);
-}
-
-bool tern_stacks_takes_plain(const tern_stacks *s, uint32_t state, int32_t reach) {
-    const tern_stacks_state *from = &s->states[state];
-    for (uint32_t i = 0; i < from->n; i++) {
-        const tern_spot p = s->places[from->first + i];
-        const tern_frame *f = &s->frames[p.stack];
-        const tern_node *n = &s->program->nodes[f->node];
-        const bool counted = p.stack != TERN_STACKS_NONE && n->kind == TERN_NODE_REPEAT;
-        if (s->program->nodes[p.node].plain &&
-            (!counted || n->most < 0 || (int64_t)n->most - f->count >= reach))
-            return true;
-    }
-    return false;
 }

@@ -36,7 +36,9 @@ typedef struct tern_spot {
 typedef struct tern_stacks_state {
     uint32_t first, n; /* places */
     bool whole;        /* the text may end here */
-    uint32_t *row;     /* [n_classes] states after a byte of each class, + 1; 0: not known. NULL */
+    uint8_t loop;      /* kinds of characters, all of which may follow, `room` times */
+    int32_t room;
+    uint32_t *row; /* [n_classes] states after a byte of each class, + 1; 0: not known. NULL */
 } tern_stacks_state;
 
 typedef struct tern_stacks_visit {
@@ -81,8 +83,15 @@ void tern_stacks_free(tern_stacks *s);
 uint32_t tern_stacks_begin(tern_stacks *s);
 uint32_t tern_stacks_after(tern_stacks *s, uint32_t state, uint8_t byte);
 
-/* The same as _after, remembered in the state. */
-uint32_t tern_stacks_next(tern_stacks *s, uint32_t state, uint8_t byte);
+/* The same as _after, and remembers it in the state. */
+uint32_t tern_stacks_find_next(tern_stacks *s, uint32_t state, uint8_t byte);
+
+/* The same, looked up where it is remembered. */
+static inline uint32_t tern_stacks_next(tern_stacks *s, uint32_t state, uint8_t byte) {
+    const uint32_t *row = s->states[state].row;
+    const uint32_t known = row != NULL ? row[s->program->classes[byte]] : 0;
+    return known != 0 ? known - 1 : tern_stacks_find_next(s, state, byte);
+}
 
 /*
  * A state of another pool of the same program. Counts of repetitions that no text of `reach` bytes
@@ -90,8 +99,11 @@ uint32_t tern_stacks_next(tern_stacks *s, uint32_t state, uint8_t byte);
  */
 uint32_t tern_stacks_copy(tern_stacks *s, const tern_stacks *from, uint32_t state, int32_t reach);
 
-/* Whether all texts of at most `reach` plain characters (tern_is_plain) may follow: false may mean
- * that it is not known. */
-bool tern_stacks_takes_plain(const tern_stacks *s, uint32_t state, int32_t reach);
+/* Whether all texts of at most `reach` characters of these kinds may follow: false may mean that it
+ * is not known. */
+static inline bool tern_stacks_takes(const tern_stacks *s, uint32_t state, unsigned kinds,
+                                     int32_t reach) {
+    return (kinds & ~(unsigned)s->states[state].loop) == 0 && s->states[state].room >= reach;
+}
 
 #endif

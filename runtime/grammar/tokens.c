@@ -29,7 +29,7 @@ static int by_bytes(const void *a, const void *b) {
 static bool is_plain_text(const char *bytes, size_t size) {
     for (size_t i = 0; i < size;) {
         const tern_utf8 c = tern_utf8_next(bytes + i, size - i);
-        if (c.kind != TERN_UTF8_VALID || !tern_is_plain(c.code))
+        if (c.kind != TERN_UTF8_VALID || tern_kind_of(c.code) == TERN_KIND_REST)
             return false;
         i += c.size;
     }
@@ -51,7 +51,25 @@ static size_t count_nodes(const entry *entries, size_t n) {
     return nodes;
 }
 
-static bool make_trie(tern_trie *t, entry *entries, size_t n) {
+/* Nothing more comes below open[depth + 1 .. from], one below the other. plain: bytes beyond ASCII
+ * are parts of characters. */
+static void close_nodes(tern_trie *t, const uint32_t *open, size_t from, size_t depth, bool plain) {
+    for (size_t d = from; d > depth; d--) {
+        tern_trie_node *node = &t->nodes[open[d]];
+        node->end = (uint32_t)t->n_nodes;
+        if (d == 1)
+            continue;
+        tern_trie_node *above = &t->nodes[open[d - 1]];
+        const unsigned kind = node->byte < 0x80 ? tern_kind_of(node->byte)
+                              : plain           ? TERN_KIND_BEYOND
+                                                : TERN_KIND_REST;
+        above->kinds |= (uint8_t)(node->kinds | kind);
+        const uint16_t height = (uint16_t)(node->height + ((node->byte & 0xc0) != 0x80));
+        above->height = above->height > height ? above->height : height;
+    }
+}
+
+static bool make_trie(tern_trie *t, entry *entries, size_t n, bool plain) {
     uint32_t open[TERN_TRIE_MOST_DEPTH + 1]; /* nodes of the latest entry, by depth */
     qsort(entries, n, sizeof *entries, by_bytes);
     t->nodes = calloc(count_nodes(entries, n) + 1, sizeof *t->nodes);
@@ -60,19 +78,17 @@ static bool make_trie(tern_trie *t, entry *entries, size_t n) {
         return false;
     for (size_t i = 0; i < n; i++) {
         const size_t shared = i > 0 ? common(&entries[i - 1], &entries[i]) : 0;
-        for (size_t depth = i > 0 ? entries[i - 1].size : 0; depth > shared; depth--)
-            t->nodes[open[depth]].end = (uint32_t)t->n_nodes;
+        close_nodes(t, open, i > 0 ? entries[i - 1].size : 0, shared, plain);
         for (size_t depth = shared + 1; depth <= entries[i].size; depth++) {
             open[depth] = (uint32_t)t->n_nodes;
             t->nodes[t->n_nodes++] = (tern_trie_node){.depth = (uint16_t)depth,
                                                       .byte = (uint8_t)entries[i].bytes[depth - 1],
                                                       .first = (uint32_t)i};
         }
-        t->nodes[open[entries[i].size]].n++;
         t->ids[t->n_ids++] = entries[i].id;
     }
-    for (size_t depth = n > 0 ? entries[n - 1].size : 0; depth > 0; depth--)
-        t->nodes[open[depth]].end = (uint32_t)t->n_nodes;
+    close_nodes(t, open, n > 0 ? entries[n - 1].size : 0, 0, plain);
+    t->nodes[t->n_nodes].first = (uint32_t)n;
     return true;
 }
 
@@ -122,8 +138,8 @@ static tern_status fill(tern_grammar_tokens *g, tern_error *err) {
         status = tern_fail(err, TERN_ERR_ARG,
                            "%s: no token ends a text, so a text in a given form could not end",
                            tern_tokenizer_file(g->tokenizer));
-    else if (!make_trie(&g->plain, entries, n_plain) ||
-             !make_trie(&g->other, entries + n - n_other, n_other))
+    else if (!make_trie(&g->plain, entries, n_plain, true) ||
+             !make_trie(&g->other, entries + n - n_other, n_other, false))
         status = TERN_ERR_NOMEM;
     free(entries);
     if (status == TERN_ERR_NOMEM)

@@ -7,17 +7,20 @@
 
 #include "tern/grammar.h"
 
-/* Nodes stand in the order of a walk: a node's children and theirs are the nodes up to `end`. */
+/* Nodes stand in the order of a walk: a node's children and theirs are the nodes up to `end`. The
+ * tokens that end at a node are the ids from its `first` up to that of the next node; those that
+ * end there or below, up to that of the node at `end`. */
 typedef struct tern_trie_node {
     uint32_t end;
-    uint32_t first; /* tokens that end here: ids[first .. first + n) */
-    uint32_t n;
-    uint16_t depth; /* bytes up to here */
+    uint32_t first;
+    uint16_t depth;  /* bytes up to here */
+    uint16_t height; /* most characters that begin below */
     uint8_t byte;
+    uint8_t kinds; /* of the characters below; REST where they are no whole ones */
 } tern_trie_node;
 
 typedef struct tern_trie {
-    tern_trie_node *nodes;
+    tern_trie_node *nodes; /* [n_nodes], and one more, where the ids end */
     size_t n_nodes;
     uint32_t *ids;
     size_t n_ids;

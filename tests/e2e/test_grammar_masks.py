@@ -152,5 +152,47 @@ class Masks(unittest.TestCase):
                 self.assertEqual(self.tool.mask(ids), self.tool.mask(list(data[:at])), data[:at])
 
 
+class ManyTokens(unittest.TestCase):
+    """A vocabulary with tokens below tokens, many of which are allowed without a look at each: a mask says of each
+    token what reading it says."""
+
+    MIDDLES = ["", " ", "é", "A", "7", "-", ",", '"', "\\", "日", "\n"]
+    CASES = [  # kind, text, beginnings
+        ("schema", {"type": "string", "maxLength": 6}, ['"', '"a', '"ab', '"abc', '"abcd', '"éa日a', '"abcabc', '"\\\\a']),
+        ("schema", {"type": "string", "pattern": "^[a-c ]{2,7}x?$"}, ['"', '"a', '"ab ', '"abcab']),
+        ("schema", {"type": "string", "pattern": "^[^a-]*$"}, ['"', '"b']),
+        ("schema", {"anyOf": [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^[a-z]*$"}]}, ['"', '"ab', '"abcd']),
+        ("gbnf", 'root ::= [a-zA-Z ,.]{1,5} "\\n" [0-9a-z]* "-" .{0,4}', ["", "ab", "abca", "a\n", "a\nabc7", "a\n-", "a\n-b"]),
+    ]
+
+    def test_against_reading(self):
+        program = Path(common.command()[0]).parent / "tests" / "grammar_tool"
+        if not program.exists():
+            self.skipTest(f"{program} was not built")
+        words_of_letters = words("abc", 1, 4)
+        pieces = {w + middle + rest for w in words_of_letters[:39] for middle in self.MIDDLES for rest in ["", "a", "bc"]}
+        pieces = {p.encode() for p in pieces | set(words_of_letters)} | {b"ab" + "日".encode()[:2], "é".encode()[1:] + b"a"}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "tokenizer.json"
+            tokens = tool.write_vocabulary(path, pieces)
+            masks = tool.Tool(str(program), path)
+            for kind, text, beginnings in self.CASES:
+                self.assertEqual(masks.compile(kind, text if kind == "gbnf" else json.dumps(text)), "")
+                for beginning in beginnings:
+                    ids = list(beginning.encode())
+                    mask = masks.mask(ids)[0]
+                    wrong = [token for i, token in enumerate(tokens) if (mask >> i & 1) != self.reads(masks, [*ids, i])]
+                    self.assertEqual(wrong, [], (text, beginning))
+            masks.close()
+
+    def reads(self, masks, ids):
+        try:
+            masks.mask(ids)
+        except ValueError as error:
+            self.assertIn("does not follow", str(error))
+            return False
+        return True
+
+
 if __name__ == "__main__":
     common.main()
