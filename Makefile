@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse bench-build bench-model perf-receipts performance-page report receipt dist clean \
-        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-templates test-template-ids test-page test-slow-clients fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-page test-slow-clients fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -176,6 +176,12 @@ test-grammar: test-build
 	$(BUILD)/grammar-venv/bin/python tests/grammars/check_values.py --tool $(BUILD)/tests/grammar_tool \
 	  --schemas $(SCHEMAS)
 	$(BUILD)/grammar-venv/bin/python tests/grammars/check_formats.py --tool $(BUILD)/tests/grammar_tool
+
+# Schemas and instances of JSONSchemaBench's maskbench/data: make test-grammar-bench FOLDER=... (docs/structured-output.md)
+test-grammar-bench: test-build
+	python3 -m venv $(BUILD)/grammar-venv
+	$(BUILD)/grammar-venv/bin/pip install -q -r tests/grammars/requirements.txt
+	$(BUILD)/grammar-venv/bin/python tests/grammars/check_bench.py --tool $(BUILD)/tests/grammar_tool --folder $(FOLDER)
 
 # tern serve and slowhttptest (Debian has it): two minutes.
 test-slow-clients: all

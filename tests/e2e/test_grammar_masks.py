@@ -7,6 +7,7 @@ beginning of every text can be compared, token by token.
 
 import itertools
 import json
+import os
 import sys
 import tempfile
 import unittest
@@ -99,16 +100,21 @@ GBNF = [
 ]
 
 
+def grammar_tool():
+    program = Path(os.environ.get("TERN_TEST_GRAMMAR_TOOL") or Path(common.command()[0]).parent / "tests" / "grammar_tool")
+    if not program.exists():
+        raise unittest.SkipTest(f"{program} was not built")
+    return str(program)
+
+
 class Masks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        program = Path(common.command()[0]).parent / "tests" / "grammar_tool"
-        if not program.exists():
-            raise unittest.SkipTest(f"{program} was not built")
+        program = grammar_tool()
         cls.folder = tempfile.TemporaryDirectory()
         path = Path(cls.folder.name) / "tokenizer.json"
         cls.tokens = tool.write_vocabulary(path, PIECES)
-        cls.tool = tool.Tool(str(program), path)
+        cls.tool = tool.Tool(program, path)
 
     @classmethod
     def tearDownClass(cls):
@@ -161,21 +167,23 @@ class ManyTokens(unittest.TestCase):
         ("schema", {"type": "string", "maxLength": 6}, ['"', '"a', '"ab', '"abc', '"abcd', '"éa日a', '"abcabc', '"\\\\a']),
         ("schema", {"type": "string", "pattern": "^[a-c ]{2,7}x?$"}, ['"', '"a', '"ab ', '"abcab']),
         ("schema", {"type": "string", "pattern": "^[^a-]*$"}, ['"', '"b']),
+        ("schema", {"type": "string", "pattern": "^[aby ]{2,20}$"}, ['"', '"ab']),
+        ("gbnf", "root ::= [a-z]{1,20} [A-Z ,.]* [a-z]*", ["", "ab", "abcabcabcabcab", "abcabcabcabcabcabc", "a,"]),
         ("schema", {"anyOf": [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^[a-z]*$"}]}, ['"', '"ab', '"abcd']),
         ("gbnf", 'root ::= [a-zA-Z ,.]{1,5} "\\n" [0-9a-z]* "-" .{0,4}', ["", "ab", "abca", "a\n", "a\nabc7", "a\n-", "a\n-b"]),
     ]
 
     def test_against_reading(self):
-        program = Path(common.command()[0]).parent / "tests" / "grammar_tool"
-        if not program.exists():
-            self.skipTest(f"{program} was not built")
+        program = grammar_tool()
         words_of_letters = words("abc", 1, 4)
         pieces = {w + middle + rest for w in words_of_letters[:39] for middle in self.MIDDLES for rest in ["", "a", "bc"]}
         pieces = {p.encode() for p in pieces | set(words_of_letters)} | {b"ab" + "日".encode()[:2], "é".encode()[1:] + b"a"}
+        pieces |= {b"y" + w.encode() for w in words_of_letters[:39]}  # nothing but letters
+        pieces |= {b"z" + w.encode() + "é".encode()[1:] for w in words_of_letters[:39]}  # of no text
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "tokenizer.json"
             tokens = tool.write_vocabulary(path, pieces)
-            masks = tool.Tool(str(program), path)
+            masks = tool.Tool(program, path)
             for kind, text, beginnings in self.CASES:
                 self.assertEqual(masks.compile(kind, text if kind == "gbnf" else json.dumps(text)), "")
                 for beginning in beginnings:

@@ -32,6 +32,8 @@ OPTIONS = {"whitespace_flexible": False, "item_separator": ",", "key_separator":
 
 
 class Check:
+    options = OPTIONS
+
     def __init__(self, arguments, folder):
         path = Path(folder) / "tokenizer.json"
         self.tokens = tool.write_vocabulary(path, generate.pieces())
@@ -45,7 +47,7 @@ class Check:
 
     def matcher(self, schema):
         """llguidance's state; None where it does not have the schema."""
-        grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=OPTIONS)
+        grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=self.options)
         matcher = llguidance.LLMatcher(self.oracle, grammar)
         return None if matcher.is_error() else matcher
 

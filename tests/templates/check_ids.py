@@ -4,10 +4,11 @@
 
     check_ids.py --tern build/tern --model SmolLM2.gguf [--folder FOLDER] [--conversations 100] [--seed 1]
 
-The vocabulary is that of a GGUF file with byte-level BPE; transformers gets it as a tokenizer.json. First comes the
-file with its own template, read by tern from the GGUF file, then each template of FOLDER/**/*.jinja in a
-tokenizer_config.json beside the tokenizer.json, with its marks as control tokens. Messages that hold the text of a
-control token are left out: tern takes it for text, transformers for the token.
+The vocabulary is that of a GGUF file, which may be without weights, with byte-level BPE or Gemma 4's pieces;
+transformers gets it as a tokenizer.json. First comes the file with its own template, read by tern from the GGUF file
+(Gemma 4's from the tokenizer.json), then each template of FOLDER/**/*.jinja in a tokenizer_config.json beside the
+tokenizer.json, with its marks as control tokens. Messages that hold the text of a control token are left out: tern
+takes it for text, transformers for the token.
 """
 
 import argparse
@@ -29,7 +30,6 @@ import gguf_edit
 import gguf_tokenizer
 
 MARKS = re.compile(r"<\|[\w ]{2,40}\|>|</?s>|</?[a-z_]{3,20}>|\[/?[A-Z_]{3,20}\]")
-END = "<|im_end|>"
 
 
 class Vocabulary:
@@ -39,7 +39,9 @@ class Vocabulary:
         self.file = gguf_edit.read(path)
         self.template = self.file.text("tokenizer.chat_template")
         kinds = self.file.numbers("tokenizer.ggml.token_type")
-        self.control = [t for t, kind in zip(self.get("tokenizer.ggml.tokens"), kinds) if kind == 3]
+        tokens = self.get("tokenizer.ggml.tokens")
+        self.control = [t for t, kind in zip(tokens, kinds) if kind == 3]
+        self.ends = {name: tokens[self.file.number(f"tokenizer.ggml.{name}_id")] for name in ("bos_token", "eos_token")}
 
     def get(self, key):
         """A value of the file, as gguf_tokenizer asks for it."""
@@ -54,7 +56,7 @@ class Vocabulary:
         marks = sorted({mark for mark in MARKS.findall(template)} - set(self.control))
         tokenizer.add_special_tokens(marks)
         tokenizer.save(str(folder / "tokenizer.json"))
-        config = {"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": template, "bos_token": "<|im_start|>", "eos_token": END}
+        config = {"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": template, **self.ends}
         (folder / "tokenizer_config.json").write_text(json.dumps(config))
         return [*self.control, *marks]
 
@@ -115,7 +117,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     vocabulary = Vocabulary(options.model)
-    cases = [("the file's own", vocabulary.template, [options.tern, "chat-template", "-m", options.model])]
+    read = vocabulary.get("tokenizer.ggml.model") != "gemma4"
+    own = [options.tern, "chat-template", "-m", options.model] if read else None
+    cases = [("the file's own", vocabulary.template, own)]
     for path in sorted(options.folder.rglob("*.jinja")) if options.folder else []:
         cases.append((path.stem, path.read_text(), None))
     differ = 0
