@@ -2,6 +2,7 @@
 """Sparse layers: one hash with and without zeros, what is dropped and told, what is refused, dense files."""
 
 import json
+import re
 import struct
 import unittest
 
@@ -187,6 +188,18 @@ class Sparse(common.FolderTest):
         for isa in common.runnable_isas():
             with self.subTest("half", isa=isa):
                 self.assertTrue(any("_bsr_" in name for name in kernels(folder, isa)))
+
+    def test_limits_are_the_measured_ones(self):
+        receipt = json.loads((common.ROOT / "docs" / "report" / "sparse-blocks.json").read_text())
+        measured = {(r["isa"], r["type"].upper()): r["no_slower_percent"] for r in receipt["limits"]}
+        source = (common.ROOT / "dispatch" / "sparse_limit.c").read_text()
+        listed = re.findall(r'\{"(\w+)", TERN_FORMAT_(\w+), (\d+)\}', source)
+        self.assertEqual({(isa, form): int(percent) for isa, form, percent in listed}, measured)
+        for r in receipt["limits"]:
+            faster = {p["stored_percent"]: p["times_as_fast"] for p in receipt["products"]
+                      if (p["isa"], p["type"]) == (r["isa"], r["type"])}
+            self.assertTrue(all(f >= 0.98 for percent, f in faster.items() if percent <= r["no_slower_percent"]))
+        self.assertEqual({p["largest_difference"] for p in receipt["products"]}, {0})
 
     def test_names_of_layers(self):
         def sparse(layers):
