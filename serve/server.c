@@ -208,7 +208,7 @@ static tern_status open_parts(server *s, tern_error *err) {
     if (s->config.logs)
         status = log_open(&s->config.log, &s->log, err);
     if (status == TERN_OK)
-        status = worker_open(s->engine, s->audit, &s->worker, err);
+        status = worker_open(s->engine, s->config.model, s->audit, &s->worker, err);
     if (status == TERN_OK)
         status = desk_open(READERS, &s->desk, err);
     if (status == TERN_OK) {

@@ -7,12 +7,15 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
+#include "tern/tune.h"
 
 enum { TEXTS_AT_ONCE = 32 }; /* that become vectors, in the engine; each job may have one */
 
 struct worker {
     tern_engine *engine;
+    const tern_model *model;
     audit *audit; /* NULL: there is none */
+    bool tuned;   /* for later starts, as far as possible */
     pthread_t thread;
     atomic_ullong pass_began; /* tern_clock_nanoseconds; 0: no pass is under way */
 
@@ -155,10 +158,28 @@ static void end_lost(worker *w) {
     }
 }
 
-/* With nothing to do: a pass of the audit, or a while of waiting. */
+/* Whether there is something to do again. */
+static bool is_wanted(void *user) {
+    worker *w = user;
+    (void)pthread_mutex_lock(&w->lock);
+    const bool wanted = w->n_jobs > 0 || w->stop;
+    (void)pthread_mutex_unlock(&w->lock);
+    return wanted;
+}
+
+/* Without the lock. */
+static void tune(worker *w) {
+    tern_tune_news news;
+    w->tuned = tern_model_tune(w->model, is_wanted, w, &news, NULL) != TERN_OK || !news.stopped;
+}
+
+/* With nothing to do: what later starts gain by, a pass of the audit, or a while of waiting. */
 static void idle(worker *w) {
     figures seen = {0};
+    const bool answered = w->figures.jobs > 0;
     (void)pthread_mutex_unlock(&w->lock);
+    if (answered && !w->tuned)
+        tune(w);
     const bool worked = w->audit != NULL && audit_step(w->audit, &seen);
     (void)pthread_mutex_lock(&w->lock);
     w->figures.replays += seen.replays;
@@ -198,11 +219,13 @@ static void *run(void *user) {
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-tern_status worker_open(tern_engine *engine, audit *checks, worker **out, tern_error *err) {
+tern_status worker_open(tern_engine *engine, const tern_model *model, audit *checks, worker **out,
+                        tern_error *err) {
     worker *w = calloc(1, sizeof *w);
     if (w == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a worker");
     w->engine = engine;
+    w->model = model;
     w->audit = checks;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->wanted, NULL);

@@ -14,9 +14,10 @@
 typedef struct worker worker;
 
 /* Starts it. The engine belongs to the caller and outlives the worker; nothing else steps it. So
- * does the audit, which works when there are no jobs; NULL: there is none. TERN_ERR_NOMEM. */
-TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, audit *checks, worker **out,
-                                        tern_error *err);
+ * does the audit, which works when there are no jobs; NULL: there is none. So does the model, which
+ * is tuned for later starts in the first such moment after a job. TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, const tern_model *model, audit *checks,
+                                        worker **out, tern_error *err);
 
 /* Takes a job over: it is freed when all of it has ended. What is refused is refused to its client.
  */

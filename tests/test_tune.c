@@ -167,7 +167,9 @@ static void test_decide_in_noise(void **state) {
     assert_ptr_not_equal(decide_in_noise(0.10, 0.12, 0.10, 0.0).gemm, &usual_m);
     assert_ptr_equal(decide_in_noise(0.10, 0.0, 0.10, 0.12).gemm, &usual_m);
     assert_ptr_equal(decide_in_noise(0.10, 0.0, 0.10, 0.12).gemv, &other);
-    assert_ptr_equal(decide_in_noise(0.02, 0.0, 0.10, 0.0).gemv, &usual); /* within the margin */
+    assert_ptr_equal(decide_in_noise(0.02, 0.0, 0.10, 0.0).gemv, &usual);   /* within the margin */
+    assert_ptr_equal(decide_in_noise(-0.10, 0.0, -0.10, 0.0).gemv, &usual); /* slower */
+    assert_int_equal(decide_in_noise(0.10, 0.08, 0.10, 0.0).noise, 80); /* goes with the choice */
 }
 
 /* Layouts are compared by what both operations cost, and so is their noise. */
@@ -360,6 +362,68 @@ static void test_measure(void **state) {
     }
 }
 
+static bool stop_now(void *user) {
+    size_t *asked = user;
+    return ++*asked > 1;
+}
+
+/* Between two rounds it may be stopped; then nothing is measured any more. */
+static void test_stopped(void **state) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    tern_team *team = NULL;
+    tern_tune_times t;
+    size_t asked = 0;
+    (void)state;
+    assert_int_equal(tern_team_new(1, &team, NULL), TERN_OK);
+    tern_tuner *tuner = new_tuner(&guard, team, 1 << 16, 0.0);
+    tern_tuner_stop(tuner, stop_now, &asked);
+    assert_false(tern_tuner_measure(tuner, TERN_FORMAT_F32, 16, 32, &t));
+    assert_int_equal(asked, 2); /* the first round was measured */
+    assert_false(tern_tuner_measure(tuner, TERN_FORMAT_F32, 16, 32, &t));
+    assert_int_equal(asked, 2);
+    tern_tuner_free(&tuner);
+    tern_team_free(&team);
+}
+
+/* The table's first kernel and the choice's alone, for every choice. */
+static void test_pair(void **state) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    const tern_kernel_row *gemv[TERN_TUNE_CANDIDATES], *gemm[TERN_TUNE_CANDIDATES];
+    tern_team *team = NULL;
+    (void)state;
+    assert_int_equal(tern_team_new(1, &team, NULL), TERN_OK);
+    tern_tuner *tuner = new_tuner(&guard, team, 1 << 20, 0.0);
+    const size_t n_gemv = tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_I2_S, gemv);
+    const size_t n_gemm = tern_tune_candidates(&guard, TERN_OP_GEMM, TERN_FORMAT_I2_S, gemm);
+    for (size_t i = 0; i < n_gemv; i++)
+        for (size_t k = 0; k < n_gemm; k++) {
+            const tern_tune_choice choice = {
+                .key = {.format = TERN_FORMAT_I2_S, .rows = 72, .cols = 256},
+                .layout = gemv[i]->layout,
+                .gemv = gemv[i],
+                .gemm = gemm[k]};
+            tern_tune_choice decided = choice;
+            tern_tune_times t;
+            if (gemm[k]->layout != gemv[i]->layout)
+                continue;
+            assert_true(tern_tuner_measure_pair(tuner, &choice, &t));
+            assert_int_equal(t.n_gemv, i > 0 ? 2 : 1);
+            assert_int_equal(t.n_gemm, k > 0 ? 2 : 1);
+            assert_ptr_equal(t.gemv[0], gemv[0]);
+            assert_ptr_equal(t.gemm[0], gemm[0]);
+            assert_ptr_equal(t.gemv[t.n_gemv - 1], gemv[i]);
+            assert_ptr_equal(t.gemm[t.n_gemm - 1], gemm[k]);
+            tern_tune_decide(&t, TERN_TUNE_MARGIN, &decided);
+            assert_true(decided.gemv == gemv[0] || decided.gemv == gemv[i]);
+            assert_true(tern_tune_is_possible(&guard, &decided));
+        }
+    tern_tune_times all; /* afterwards all are measured again */
+    assert_true(tern_tuner_measure(tuner, TERN_FORMAT_I2_S, 72, 256, &all));
+    assert_int_equal(all.n_gemv, n_gemv);
+    tern_tuner_free(&tuner);
+    tern_team_free(&team);
+}
+
 /* A matrix that the stream has no room for, and a budget that is spent. */
 static void test_nothing_measured(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
@@ -454,6 +518,8 @@ int main(void) {
         cmocka_unit_test(test_refused_row),
         cmocka_unit_test(test_measure),
         cmocka_unit_test(test_nothing_measured),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_pair),
     };
     return cmocka_run_group_tests_name("tuner", tests, NULL, NULL);
 }

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choices on disk, and models that are opened with them: one answer, whatever was chosen. */
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "authoring/synth.h"
 #include "base/hash64.h"
 #include "dispatch/cpu.h"
 #include "runtime/model/model.h"
 #include "runtime/model/tune_model.h"
 #include "runtime/tune/file.h"
 #include "tests/check.h"
-#include "tests/tiny_model.h"
+#include "tests/tune_folder.h"
 #include "tests/tune_forge.h"
-
-enum { TOKENS = 5 };
 
 /* ---- the text of a file ---------------------------------------------------------------------- */
 
@@ -36,6 +31,14 @@ static tern_tuning two_choices(const tern_guard *guard) {
         choice.layout = rows[0]->layout;
         assert_int_equal(tern_tuning_set(&t, &choice, NULL), TERN_OK);
     }
+    t.choices[1].noise = 17;
+    t.paces = (tern_tune_paces){.n = 1,
+                                .list = {{.threads = 2,
+                                          .shape = INT64_MAX,
+                                          .table_ns = 2000,
+                                          .chosen_ns = 1500,
+                                          .runs = 2,
+                                          .rechecks = 1}}};
     t.cores = (tern_core_speeds){.n = 2, .announced = {1024, 491}, .measured = {1000, 700}};
     return t;
 }
@@ -66,7 +69,12 @@ static void test_round_trip(void **state) {
         assert_int_equal(found->layout, in.choices[i].layout);
         assert_ptr_equal(found->gemv, in.choices[i].gemv);
         assert_ptr_equal(found->gemm, in.choices[i].gemm);
+        assert_int_equal(found->noise, in.choices[i].noise);
     }
+    assert_int_equal(out.paces.n, 1);
+    const tern_tune_pace *p = &out.paces.list[0];
+    assert_true(p->threads == 2 && p->shape == INT64_MAX && p->table_ns == 2000);
+    assert_true(p->chosen_ns == 1500 && p->runs == 2 && p->rechecks == 1);
     tern_tuning_free(&in);
     tern_tuning_free(&out);
     free(text);
@@ -218,41 +226,6 @@ static void test_other_machine(void **state) {
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-static char folder_path[64];
-
-static int make_folder(void **state) {
-    (void)state;
-    snprintf(folder_path, sizeof folder_path, "/tmp/tern-tune-XXXXXX");
-    return mkdtemp(folder_path) == NULL;
-}
-
-/* Removes every file; how many of choices there were. */
-static size_t empty_folder(void) {
-    DIR *d = opendir(folder_path);
-    size_t n = 0;
-    assert_non_null(d);
-    for (const struct dirent *e; (e = readdir(d)) != NULL;)
-        if (e->d_name[0] != '.') {
-            assert_int_equal(unlinkat(dirfd(d), e->d_name, 0), 0);
-            n += strncmp(e->d_name, "tuning-", 7) == 0;
-        }
-    closedir(d);
-    return n;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    (void)empty_folder();
-    return rmdir(folder_path);
-}
-
-static void file_of(const tern_guard *guard, char *path, size_t size) {
-    const tern_tune_machine machine = tern_tune_this_machine(guard);
-    char name[TERN_TUNE_NAME_BYTES];
-    tern_tune_name(&machine, name);
-    snprintf(path, size, "%s/%s", folder_path, name);
-}
-
 /* Saving keeps what is there; a file that is no good is replaced. */
 static void test_save(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
@@ -288,15 +261,6 @@ static void test_save(void **state) {
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-static char *model_path(const char *preset) {
-    static char path[TINY_PATH_BYTES];
-    tiny_file file = tiny_read(preset);
-    tiny_path(path);
-    tiny_write(&file, path);
-    tiny_file_free(&file);
-    return path;
-}
-
 /* With images of the weights too, which must not be taken for those of other layouts. */
 static tern_model *open_tuned(const char *path, uint32_t threads, const char *layout) {
     tern_model_params params = tern_model_params_default();
@@ -311,69 +275,6 @@ static tern_model *open_tuned(const char *path, uint32_t threads, const char *la
     if (tern_model_open(path, &params, &model, &err) != TERN_OK)
         check_fail("%s", err.message);
     return model;
-}
-
-/* A hash of the logits of a prompt, and of a token behind it. */
-static uint64_t answer(const tern_model *model, uint32_t threads) {
-    int32_t tokens[TOKENS];
-    tern_model_info info;
-    tern_hash64 h;
-    tern_session *s = tiny_session(
-        model, (tern_session_params){.n_ctx = 16, .threads = threads, .kv = TERN_FORMAT_F16});
-    tern_model_describe(model, &info);
-    tiny_prompt(model, 3, tokens, TOKENS);
-    float *logits = tiny_floats((size_t)TOKENS * info.n_vocab);
-    tern_hash64_start(&h);
-    assert_int_equal(tern_session_eval(s, tokens, TOKENS, TERN_LOGITS_ALL, logits, NULL), TERN_OK);
-    tern_hash64_add(&h, logits, (size_t)TOKENS * info.n_vocab * sizeof *logits);
-    assert_int_equal(tern_session_eval(s, tokens, 1, TERN_LOGITS_LAST, logits, NULL), TERN_OK);
-    tern_hash64_add(&h, logits, info.n_vocab * sizeof *logits);
-    free(logits);
-    tern_session_free(&s);
-    return tern_hash64_value(&h);
-}
-
-static uint64_t untuned_answer(const char *path) {
-    tern_model *model = NULL;
-    assert_int_equal(tern_model_open(path, NULL, &model, NULL), TERN_OK);
-    assert_string_equal(tern_model_choice(model), "table");
-    const uint64_t hash = answer(model, 1);
-    tern_model_free(&model);
-    return hash;
-}
-
-/* Keeps candidate i (modulo their number) of each operation for every key of the model, gemm in
- * gemv's layout; false when i is beyond all of them. */
-static bool force(const char *path, uint32_t threads, size_t i) {
-    tern_tune_key keys[TERN_TUNE_KEYS];
-    tern_cache_folder *folder = NULL;
-    tern_model_params params = tern_model_params_default();
-    tern_model *model = NULL;
-    tern_tuning forced = {.n = 0};
-    bool any = false;
-    params.no_weights = true;
-    assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
-    const size_t n = tern_tune_keys(model, threads, keys);
-    for (size_t k = 0; k < n; k++) {
-        const tern_kernel_row *gemv[TERN_TUNE_CANDIDATES], *gemm[TERN_TUNE_CANDIDATES];
-        const size_t n_gemv =
-            tern_tune_candidates(&model->guard, TERN_OP_GEMV, keys[k].format, gemv);
-        const size_t n_gemm =
-            tern_tune_candidates(&model->guard, TERN_OP_GEMM, keys[k].format, gemm);
-        tern_tune_choice choice = {.key = keys[k], .gemv = gemv[i % n_gemv]};
-        choice.layout = choice.gemv->layout;
-        for (size_t m = 0; m < n_gemm; m++) /* the last one of the layout on odd turns */
-            if (gemm[m]->layout == choice.layout && (choice.gemm == NULL || i % 2))
-                choice.gemm = gemm[m];
-        any = any || i < n_gemv || i < n_gemm;
-        assert_int_equal(tern_tuning_set(&forced, &choice, NULL), TERN_OK);
-    }
-    assert_int_equal(tern_cache_folder_open(folder_path, &folder, NULL), TERN_OK);
-    assert_int_equal(tern_tune_save(folder, &model->guard, &forced, NULL), TERN_OK);
-    tern_cache_folder_close(&folder);
-    tern_tuning_free(&forced);
-    tern_model_free(&model);
-    return any;
 }
 
 /* Each linear map finds the choice that it got, whatever layout it got with it. */

@@ -66,6 +66,9 @@ typedef struct tern_model_params {
     bool tune;                 /* use the kernels and layouts that measure best on this machine:
                                   measured once, kept in `cache` (docs/tuning.md), as are the speeds
                                   of kinds of cores. Changes no bit */
+    bool tune_later;           /* with `tune`: opening measures no kernels, only what decides the
+                                  layout, so the first token waits for nothing else. The rest is up
+                                  to tern_model_tune (tern/tune.h), for models opened after it */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
     bool strict;               /* refuse whatever would stand in for what is missing */
     bool exact_head; /* make no int8 image of a float head: read all of it for every token; the

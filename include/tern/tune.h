@@ -67,6 +67,39 @@ TERN_MUST_CHECK tern_status tern_tune_keep(const tern_tune_run *run, tern_error 
 /* The whole path of the folder; NULL before it is open. */
 const char *tern_tune_folder(const tern_tune_run *run);
 
+/* ---- after an answer --------------------------------------------------------------------------
+ */
+
+/* Asked between two rounds of measurements, each of milliseconds; true ends them. */
+typedef bool tern_tune_stop(void *user);
+
+/* What came of it. */
+typedef struct tern_tune_news {
+    size_t measured; /* kinds of matrices that had no choice and have one now */
+    size_t again;    /* whose choice was measured again, because runs disagreed with it */
+    size_t changed;  /* of these, choices that are others now */
+    bool stopped;    /* there may be more to do */
+    double seconds;
+} tern_tune_news;
+
+/*
+ * For a model that was opened with tune_later: measures the kernels that it has no choice for, and
+ * again those that runs disagree with, and keeps the choices in its cache for models opened later.
+ * This one stays as it is. For moments in which nothing else of the process computes: it takes a
+ * team of threads, and some tenths of a second at most. Nothing is measured without a cache, or
+ * where all is known. `stop` NULL: never. TERN_ERR_NULL, TERN_ERR_NOMEM.
+ */
+TERN_MUST_CHECK tern_status tern_model_tune(const tern_model *model, tern_tune_stop *stop,
+                                            void *user, tern_tune_news *news, tern_error *err);
+
+/*
+ * Tells the tuner how long a token took, the median of a run of this model: `tokens` of them, one
+ * in each pass, up to position `end`. Where later runs with tuned kernels take longer than earlier
+ * ones with the table's, tern_model_tune measures again. Runs that are short, or end far into a
+ * context, say nothing; nor do those of a model without tune_later or cache.
+ */
+void tern_model_note_pace(const tern_model *model, size_t tokens, size_t end, double token_seconds);
+
 TERN_API_END
 
 #endif

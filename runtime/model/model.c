@@ -169,7 +169,11 @@ static tern_status tune(tern_model *m, const tern_model_params *params, tern_loa
                         uint32_t threads, tern_error *err) {
     l->tune_threads = l->team != NULL ? tern_team_size(l->team) : threads;
     l->tune_stream = tern_tune_stream_of(m);
-    tern_tune_model(m, l->tune_threads, l->team, params->cache);
+    m->tune_threads = l->tune_threads;
+    if (params->tune_later && params->cache != NULL && l->team != NULL &&
+        (m->tune_folder = strdup(params->cache)) == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a folder's name");
+    tern_tune_model(m, l->tune_threads, l->team, params->cache, params->tune_later);
     if (m->tuning.n == 0 && m->ternary == l->ternary)
         return TERN_OK;
     if (m->choice == TERN_CHOICE_TABLE)
@@ -477,6 +481,7 @@ static void free_model(tern_model *m) {
     tern_model_free_replicas(m);
     tern_topology_free(&m->topology);
     tern_tuning_free(&m->tuning);
+    free(m->tune_folder);
     tern_unused_free(&m->unused);
     tern_hadamards_free(&m->hadamards);
     tern_gguf_close(&m->file);

@@ -72,6 +72,8 @@ struct tern_model {
     tern_guard guard;    /* features that kernels may use, and what it found out of them */
     tern_layout ternary; /* packed layout of ternary matrices, but for what `tuning` has */
     tern_tuning tuning;  /* choices in place of the table's */
+    char *tune_folder;   /* with tune_later: where choices are kept; else NULL */
+    uint32_t tune_threads;
     char layout_reason[TERN_LAYOUT_REASON_BYTES]; /* why `ternary` is that one; empty: no probe */
     tern_choice choice;
     tern_row_set rows;

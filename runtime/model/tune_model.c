@@ -74,40 +74,54 @@ static tern_layout probed_layout(const tern_tuning *known, const tern_tune_key *
     return probe != NULL ? tern_layout_rule(probe) : tern_layout_usual();
 }
 
+static bool needs_probe(const tern_tune_key *key, const tern_tuning *known) {
+    return key != NULL && key->stream >= least_probed && probe_of(known, key) == NULL;
+}
+
 /* Adds the probe for the layout of these keys, if it is missing. */
 static size_t probe_missing(tern_tuner *tuner, const tern_tune_key *key, tern_tuning *known) {
     tern_layout_probe probe;
-    if (key == NULL || key->stream < least_probed || probe_of(known, key) != NULL ||
-        !tern_tuner_compare(tuner, key->rows, key->cols, &probe))
+    if (!needs_probe(key, known) || !tern_tuner_compare(tuner, key->rows, key->cols, &probe))
         return 0;
     tern_layout_keep(&known->layouts, &probe);
     return tern_layout_is_sure(&probe) ? 1 : 0;
 }
 
-/* Measures the keys for which there is no choice, after the layout of them all; how many figures
- * there are now that were not there before. */
-static size_t measure_missing(const tern_guard *guard, tern_team *team, const tern_tune_key *keys,
-                              size_t n, tern_tuning *known) {
-    const tern_tune_key *largest = largest_ternary(keys, n);
-    tern_tuner *tuner = NULL;
+size_t tern_tune_missing(tern_tuner *tuner, const tern_tune_key *keys, size_t n,
+                         tern_tuning *known) {
     tern_tune_times times;
     size_t added = 0;
     for (size_t i = 0; i < n; i++) {
         tern_tune_choice choice = {.key = keys[i]};
-        if (tern_tuning_find(known, &keys[i]) != NULL)
-            continue;
-        if (tuner == NULL) {
-            if (tern_tuner_new(guard, team, keys[i].stream, &tern_tune_quick, &tuner, NULL) !=
-                TERN_OK)
-                break;
-            added += probe_missing(tuner, largest, known);
-            tern_tuner_prefer(tuner, probed_layout(known, largest));
-        }
-        if (!tern_tuner_measure(tuner, keys[i].format, keys[i].rows, keys[i].cols, &times))
+        if (tern_tuning_find(known, &keys[i]) != NULL ||
+            !tern_tuner_measure(tuner, keys[i].format, keys[i].rows, keys[i].cols, &times))
             continue;
         tern_tune_decide(&times, TERN_TUNE_MARGIN, &choice);
         added += tern_tuning_set(known, &choice, NULL) == TERN_OK;
     }
+    return added;
+}
+
+static size_t count_missing(const tern_tune_key *keys, size_t n, const tern_tuning *known) {
+    size_t missing = 0;
+    for (size_t i = 0; i < n; i++)
+        missing += tern_tuning_find(known, &keys[i]) == NULL;
+    return missing;
+}
+
+/* The layout of all keys, then, unless that is for later, those that have no choice; how many
+ * figures there are now that were not there before. */
+static size_t measure(const tern_guard *guard, tern_team *team, const tern_tune_key *keys, size_t n,
+                      bool later, tern_tuning *known) {
+    const tern_tune_key *largest = largest_ternary(keys, n);
+    tern_tuner *tuner = NULL;
+    if (count_missing(keys, n, known) == 0 || (later && !needs_probe(largest, known)) ||
+        tern_tuner_new(guard, team, keys[0].stream, &tern_tune_quick, &tuner, NULL) != TERN_OK)
+        return 0;
+    size_t added = probe_missing(tuner, largest, known);
+    tern_tuner_prefer(tuner, probed_layout(known, largest));
+    if (!later)
+        added += tern_tune_missing(tuner, keys, n, known);
     tern_tuner_free(&tuner);
     return added;
 }
@@ -132,14 +146,15 @@ static void take_choices(tern_model *m, const tern_tuning *known, const tern_tun
     }
 }
 
-void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *path) {
+void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *path,
+                     bool later) {
     tern_tune_key keys[TERN_TUNE_KEYS];
     tern_tuning known = {.n = 0};
     tern_cache_folder *folder = NULL;
     const size_t n = tern_tune_keys(m, threads, keys);
     if (path != NULL && tern_cache_folder_open(path, &folder, NULL) == TERN_OK)
         tern_tune_load(folder, &m->guard, &known);
-    if (team != NULL && measure_missing(&m->guard, team, keys, n, &known) > 0 && folder != NULL)
+    if (team != NULL && measure(&m->guard, team, keys, n, later, &known) > 0 && folder != NULL)
         tern_tune_save(folder, &m->guard, &known, NULL);
     take_choices(m, &known, keys, n);
     take_layout(m, &known, largest_ternary(keys, n));

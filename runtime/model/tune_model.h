@@ -27,9 +27,14 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
 
 /*
  * Fills m->tuning, for models whose linear maps are planned: with what the folder (NULL: none)
- * holds, and, when there is a team, with measurements of what it lacks, which are kept there.
- * Whatever fails leaves the table's choice.
+ * holds, and, when there is a team, with measurements of what it lacks, which are kept there;
+ * `later`: of these only what decides the layout. Whatever fails leaves the table's choice.
  */
-void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *folder);
+void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *folder,
+                     bool later);
+
+/* Measures with the tuner the keys that have no choice in *known; returns how many have one now. */
+size_t tern_tune_missing(tern_tuner *tuner, const tern_tune_key *keys, size_t n,
+                         tern_tuning *known);
 
 #endif

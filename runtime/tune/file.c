@@ -110,6 +110,9 @@ static bool read_choice(const tern_guard *guard, const tern_json_value *v, tern_
                                       .stream = (uint64_t)stream},
                               .gemv = row_named(guard, tern_json_get(v, "gemv")),
                               .gemm = row_named(guard, tern_json_get(v, "gemm"))};
+    int64_t noise;
+    if (number(v, "noise", TERN_LAYOUT_RATIO_LIMIT, &noise))
+        out->noise = (uint32_t)noise;
     if (format == TERN_FORMAT_COUNT || out->gemv == NULL || out->gemm == NULL)
         return false;
     out->layout = out->gemv->layout;
@@ -182,6 +185,34 @@ static void read_layouts(const tern_json_value *list, tern_layout_probes *out) {
     }
 }
 
+/* A number that may be 0. */
+static bool count(const tern_json_value *v, const char *key, int64_t most, int64_t *out) {
+    return tern_json_integer(tern_json_get(v, key), out) && *out >= 0 && *out <= most;
+}
+
+/* What runs said; what cannot be is left out. */
+static void read_paces(const tern_json_value *list, tern_tune_paces *out) {
+    if (list == NULL || list->type != TERN_JSON_ARRAY)
+        return;
+    const tern_json_value *v = list + 1;
+    for (uint32_t i = 0; i < list->count && i < TERN_TUNE_PACES; i++, v += v->size) {
+        int64_t threads, shape, table, chosen, runs, rechecks;
+        if (!number(v, "threads", UINT32_MAX, &threads) || !count(v, "shape", INT64_MAX, &shape) ||
+            !count(v, "table_ns", TERN_TUNE_PACE_LIMIT, &table) ||
+            !count(v, "chosen_ns", TERN_TUNE_PACE_LIMIT, &chosen) ||
+            !count(v, "runs", TERN_TUNE_PACE_RUNS, &runs) ||
+            !count(v, "rechecks", TERN_TUNE_RECHECKS, &rechecks))
+            continue;
+        const tern_tune_pace pace = {.threads = (uint32_t)threads,
+                                     .shape = (uint64_t)shape,
+                                     .table_ns = (uint64_t)table,
+                                     .chosen_ns = (uint64_t)chosen,
+                                     .runs = (uint32_t)runs,
+                                     .rechecks = (uint32_t)rechecks};
+        tern_tune_pace_keep(out, &pace);
+    }
+}
+
 tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
                             const tern_tune_machine *machine, const tern_guard *guard,
                             tern_tuning *out, tern_error *err) {
@@ -202,6 +233,7 @@ tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
     if (status == TERN_OK) {
         out->cores = read_cores(tern_json_get(json.values, "speeds"));
         read_layouts(tern_json_get(json.values, "layouts"), &out->layouts);
+        read_paces(tern_json_get(json.values, "paces"), &out->paces);
     }
     tern_json_free(&json);
     return status;
@@ -216,9 +248,9 @@ static int print_choice(const tern_tune_choice *c, char *text, size_t size) {
     return snprintf(
         text, size,
         "{\"format\":\"%s\",\"rows\":%zu,\"cols\":%zu,\"threads\":%u,\"stream\":%" PRIu64
-        ",\"gemv\":\"%s\",\"gemm\":\"%s\"}",
+        ",\"gemv\":\"%s\",\"gemm\":\"%s\",\"noise\":%u}",
         tern_format_describe(c->key.format)->name, c->key.rows, c->key.cols, c->key.threads,
-        c->key.stream, c->gemv->name, c->gemm->name);
+        c->key.stream, c->gemv->name, c->gemm->name, c->noise);
 }
 
 static size_t print_cores(const tern_core_speeds *s, char *text, size_t size) {
@@ -241,10 +273,23 @@ static size_t print_layouts(const tern_layout_probes *probes, char *text, size_t
     return used;
 }
 
+static size_t print_paces(const tern_tune_paces *paces, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "],\"paces\":[");
+    for (size_t i = 0; i < paces->n; i++) {
+        const tern_tune_pace *p = &paces->list[i];
+        used += (size_t)snprintf(text + used, size - used,
+                                 "%s{\"threads\":%u,\"shape\":%" PRIu64 ",\"table_ns\":%" PRIu64
+                                 ",\"chosen_ns\":%" PRIu64 ",\"runs\":%u,\"rechecks\":%u}",
+                                 i > 0 ? "," : "", p->threads, p->shape, p->table_ns, p->chosen_ns,
+                                 p->runs, p->rechecks);
+    }
+    return used;
+}
+
 char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning, size_t *size) {
     /* The newest choices, where there are too many. */
     const size_t n = tuning->n < TERN_TUNE_FILE_CHOICES ? tuning->n : TERN_TUNE_FILE_CHOICES;
-    const size_t room = (n + 3 + TERN_LAYOUT_PROBES) * CHOICE_BYTES;
+    const size_t room = (n + 4 + TERN_LAYOUT_PROBES + TERN_TUNE_PACES) * CHOICE_BYTES;
     char *text = malloc(room);
     if (text == NULL)
         return NULL;
@@ -258,6 +303,7 @@ char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning
     }
     used += print_cores(&tuning->cores, text + used, room - used);
     used += print_layouts(&tuning->layouts, text + used, room - used);
+    used += print_paces(&tuning->paces, text + used, room - used);
     used += (size_t)snprintf(text + used, room - used, "]");
     used += (size_t)snprintf(text + used, room - used, CHECK_FORMAT, hash(text, used));
     *size = used;
@@ -302,6 +348,16 @@ static tern_status write_file(const tern_cache_folder *folder, const char *name,
     return status;
 }
 
+/* Adds a choice to what the folder has; what runs said of another one is forgotten. */
+static tern_status add_choice(tern_tuning *all, const tern_tune_choice *choice, tern_error *err) {
+    const tern_tune_choice *before = tern_tuning_find(all, &choice->key);
+    if (before != NULL && (before->gemv != choice->gemv || before->gemm != choice->gemm))
+        for (size_t i = 0; i < all->paces.n; i++)
+            if (all->paces.list[i].threads == choice->key.threads)
+                tern_tune_pace_renew(&all->paces.list[i]);
+    return tern_tuning_set(all, choice, err);
+}
+
 tern_status tern_tune_save(const tern_cache_folder *folder, const tern_guard *guard,
                            const tern_tuning *tuning, tern_error *err) {
     const tern_tune_machine machine = tern_tune_this_machine(guard);
@@ -312,7 +368,9 @@ tern_status tern_tune_save(const tern_cache_folder *folder, const tern_guard *gu
     tern_tune_name(&machine, name);
     tern_tune_load(folder, guard, &all);
     for (size_t i = 0; status == TERN_OK && i < tuning->n; i++)
-        status = tern_tuning_set(&all, &tuning->choices[i], err);
+        status = add_choice(&all, &tuning->choices[i], err);
+    for (size_t i = 0; i < tuning->paces.n; i++)
+        tern_tune_pace_keep(&all.paces, &tuning->paces.list[i]);
     if (tuning->cores.n > 0)
         all.cores = tuning->cores;
     for (size_t i = 0; i < tuning->layouts.n; i++)

@@ -47,8 +47,9 @@ char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning
 void tern_tune_load(const tern_cache_folder *folder, const tern_guard *guard, tern_tuning *tuning);
 
 /*
- * Writes the choices, and those that others have written meanwhile. Need not be checked: what is
- * not kept is measured again.
+ * Writes the choices, and those that others have written meanwhile; where a choice is another than
+ * before, what runs said of it is forgotten. Need not be checked: what is not kept is measured
+ * again.
  */
 tern_status tern_tune_save(const tern_cache_folder *folder, const tern_guard *guard,
                            const tern_tuning *tuning, tern_error *err);

@@ -11,17 +11,23 @@
 const tern_tune_effort tern_tune_quick = {
     .rounds = 16, .sample_seconds = 0.3e-3, .budget_seconds = 0.15};
 const tern_tune_effort tern_tune_thorough = {.rounds = 21, .sample_seconds = 2e-3};
+const tern_tune_effort tern_tune_again = {
+    .rounds = 32, .sample_seconds = 0.5e-3, .budget_seconds = 0.5};
 
 struct tern_tuner {
     const tern_guard *guard;
     tern_team *team;
     tern_tune_effort effort;
-    tern_layout preferred;   /* NONE: the table's */
-    double start;            /* of the first measurement */
-    tern_arena memory;       /* of the stream, and after it: */
-    uint8_t *stream;         /* [stream_bytes] */
-    size_t stream_bytes, at; /* where the next matrix begins */
-    tern_arena operands;     /* of the matrix that is measured: */
+    tern_layout preferred; /* NONE: the table's */
+    bool (*stop)(void *);  /* NULL: never */
+    void *user;
+    bool stopped;
+    const tern_tune_choice *only; /* the one alternative to the table's; NULL: all that there are */
+    double start;                 /* of the first measurement */
+    tern_arena memory;            /* of the stream, and after it: */
+    uint8_t *stream;              /* [stream_bytes] */
+    size_t stream_bytes, at;      /* where the next matrix begins */
+    tern_arena operands;          /* of the matrix that is measured: */
     tern_activations x;
     float *y; /* [TERN_TUNE_TOKENS][rows] */
     double gemv_seconds[TERN_TUNE_ROUNDS * TERN_TUNE_CANDIDATES];
@@ -311,13 +317,16 @@ static bool is_alone(const bool *out, size_t n) {
  * Rounds over all candidates that are left, there and back in turn: what drifts hits all alike.
  * Number 0 is measured at both ends of a round, which tells the noise. Seconds become those of one
  * token and a matrix `whole` times as large. Where nothing is left to compare with and a user
- * waits, `known` seconds of a product stand for the other rounds.
+ * waits, `known` seconds of a product stand for the other rounds. False: it was stopped.
  */
-static void measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+static bool measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
                            sample model, double whole, double known, bool *out, double *seconds,
                            double *again) {
     const bool waited_for = t->effort.budget_seconds > 0.0; /* else all figures are reported */
     for (size_t r = 0; r < t->effort.rounds; r++) {
+        t->stopped = t->stopped || (t->stop != NULL && t->stop(t->user));
+        if (t->stopped)
+            return false;
         if (r == 2)
             drop_slow(rows, n, seconds, out);
         if (waited_for)
@@ -332,6 +341,7 @@ static void measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, si
             *(at == n ? &again[r] : &seconds[r * n + i]) = one * whole / (double)model.tokens;
         }
     }
+    return true;
 }
 
 /* How many products a sample needs; *seconds: what one takes with the table's own kernel. */
@@ -358,14 +368,14 @@ static size_t gemm_rows(const tern_tuner *t, size_t rows, size_t cols) {
 }
 
 /* `rows` of `whole` in the sample; dropped[i] says which candidates cannot win. */
-static void measure_gemv(tern_tuner *t, size_t rows, size_t whole, tern_tune_times *out,
+static bool measure_gemv(tern_tuner *t, size_t rows, size_t whole, tern_tune_times *out,
                          bool *dropped) {
     sample s = new_sample(t, out->gemv[0], rows, 1);
     double seconds;
     s.products = calibrate(t, &s, &seconds);
     drop_gemv(t, out->gemv, out->n_gemv, rows, seconds, dropped);
-    measure_rounds(t, out->gemv, out->n_gemv, s, (double)whole / (double)rows, seconds, dropped,
-                   t->gemv_seconds, t->gemv_again);
+    return measure_rounds(t, out->gemv, out->n_gemv, s, (double)whole / (double)rows, seconds,
+                          dropped, t->gemv_seconds, t->gemv_again);
 }
 
 static bool any_of_layout(const tern_tune_times *times, const bool *dropped, tern_layout layout) {
@@ -376,7 +386,7 @@ static bool any_of_layout(const tern_tune_times *times, const bool *dropped, ter
 }
 
 /* Layouts whose gemv kernels were all dropped are out. */
-static void measure_gemm(tern_tuner *t, size_t rows, size_t whole, tern_tune_times *out,
+static bool measure_gemm(tern_tuner *t, size_t rows, size_t whole, tern_tune_times *out,
                          const bool *gemv_dropped) {
     bool dropped[TERN_TUNE_CANDIDATES] = {false};
     sample s = new_sample(t, out->gemm[0], rows, TERN_TUNE_TOKENS);
@@ -386,12 +396,17 @@ static void measure_gemm(tern_tuner *t, size_t rows, size_t whole, tern_tune_tim
                      new_sample(t, out->gemm[i], rows, 1).products == 0;
     drop_gemm(t, out->gemm, out->n_gemm, rows, dropped);
     s.products = calibrate(t, &s, &seconds);
-    measure_rounds(t, out->gemm, out->n_gemm, s, (double)whole / (double)rows, seconds, dropped,
-                   t->gemm_seconds, t->gemm_again);
+    return measure_rounds(t, out->gemm, out->n_gemm, s, (double)whole / (double)rows, seconds,
+                          dropped, t->gemm_seconds, t->gemm_again);
 }
 
 void tern_tuner_prefer(tern_tuner *t, tern_layout layout) {
     t->preferred = layout;
+}
+
+void tern_tuner_stop(tern_tuner *t, bool (*stop)(void *), void *user) {
+    t->stop = stop;
+    t->user = user;
 }
 
 /* Candidates over the preferred layout first; those of each layout stay together, in order. */
@@ -403,6 +418,16 @@ static void sort_candidates(const tern_tuner *t, const tern_kernel_row **rows, s
             if ((rows[i]->layout == t->preferred) == preferred)
                 sorted[used++] = rows[i];
     memcpy(rows, sorted, n * sizeof *rows);
+}
+
+/* The first candidate, and `other` where it is another one; returns how many these are. */
+static size_t keep_pair(const tern_kernel_row **rows, size_t n, const tern_kernel_row *other) {
+    for (size_t i = 1; i < n; i++)
+        if (rows[i] == other) {
+            rows[1] = other;
+            return 2;
+        }
+    return 1;
 }
 
 /* The table's kernel over the layout for one token; NULL: none but the scalar one. */
@@ -425,7 +450,8 @@ bool tern_tuner_compare(tern_tuner *t, size_t rows, size_t cols, tern_layout_pro
         return false;
     sample s = new_sample(t, two[0], fit, 1);
     s.products = calibrate(t, &s, &seconds);
-    measure_rounds(t, two, 2, s, 1.0, seconds, dropped, t->gemv_seconds, t->gemv_again);
+    if (!measure_rounds(t, two, 2, s, 1.0, seconds, dropped, t->gemv_seconds, t->gemv_again))
+        return false;
     *probe = tern_layout_probe_of(tern_team_size(t->team), t->stream_bytes, t->gemv_seconds,
                                   t->gemv_again, t->effort.rounds);
     return true;
@@ -440,7 +466,7 @@ bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t c
                            .gemv_again = t->gemv_again,
                            .gemm_again = t->gemm_again};
     const double spent = tern_clock_seconds() - t->start;
-    if (t->effort.budget_seconds > 0.0 && spent > t->effort.budget_seconds)
+    if (t->stopped || (t->effort.budget_seconds > 0.0 && spent > t->effort.budget_seconds))
         return false;
     out.n_gemv = tern_tune_candidates(t->guard, TERN_OP_GEMV, format, out.gemv);
     out.n_gemm = tern_tune_candidates(t->guard, TERN_OP_GEMM, format, out.gemm);
@@ -448,16 +474,30 @@ bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t c
         return false;
     sort_candidates(t, out.gemv, out.n_gemv);
     sort_candidates(t, out.gemm, out.n_gemm);
+    if (t->only != NULL) {
+        out.n_gemv = keep_pair(out.gemv, out.n_gemv, t->only->gemv);
+        out.n_gemm = keep_pair(out.gemm, out.n_gemm, t->only->gemm);
+    }
     const size_t for_gemv = gemv_rows(t, out.gemv[0], rows, cols);
     const size_t for_gemm = gemm_rows(t, rows, cols);
     const size_t most = for_gemv > for_gemm ? for_gemv : for_gemm;
     if (matrix_bytes(out.gemv[0]->layout, out.gemv[0]->format, most, cols) > t->stream_bytes ||
         !take_operands(t, cols, for_gemv + TERN_TUNE_TOKENS * for_gemm))
         return false;
-    measure_gemv(t, for_gemv, rows, &out, dropped);
-    measure_gemm(t, for_gemm, rows, &out, dropped);
+    if (!measure_gemv(t, for_gemv, rows, &out, dropped) ||
+        !measure_gemm(t, for_gemm, rows, &out, dropped))
+        return false;
     *times = out;
     return true;
+}
+
+bool tern_tuner_measure_pair(tern_tuner *t, const tern_tune_choice *choice,
+                             tern_tune_times *times) {
+    t->only = choice;
+    const bool done =
+        tern_tuner_measure(t, choice->key.format, choice->key.rows, choice->key.cols, times);
+    t->only = NULL;
+    return done;
 }
 
 double tern_tuner_batch_seconds(tern_tuner *t, tern_format format, size_t rows, size_t cols) {

@@ -23,8 +23,8 @@ typedef struct tern_tune_effort {
 
 enum { TERN_TUNE_ROUNDS = 64 };
 
-/* For the load of a model, where a user waits; and for `tern tune`. */
-extern const tern_tune_effort tern_tune_quick, tern_tune_thorough;
+/* For the first start of a model; for `tern tune`; and for choices that runs disagree with. */
+extern const tern_tune_effort tern_tune_quick, tern_tune_thorough, tern_tune_again;
 
 typedef struct tern_tuner tern_tuner;
 
@@ -39,20 +39,27 @@ void tern_tuner_free(tern_tuner **tuner);
 /* Kernels over this layout come first among the candidates: others must lead to be chosen. */
 void tern_tuner_prefer(tern_tuner *tuner, tern_layout layout);
 
+/* Asked before each round; true ends the measuring, of all further keys too. NULL: never. */
+void tern_tuner_stop(tern_tuner *tuner, bool (*stop)(void *user), void *user);
+
 /*
  * Compares the layouts of layout_rule.h by products with one token of a rows x cols matrix.
  * *probe gets the tuner's threads and stream. False: one of them has no kernel that needs a
- * feature, or memory is short.
+ * feature, memory is short, or it was stopped.
  */
 bool tern_tuner_compare(tern_tuner *tuner, size_t rows, size_t cols, tern_layout_probe *probe);
 
 /*
  * Measures the candidates for a rows x cols matrix of `format`; candidates that cannot win have
- * seconds 0. False: the budget is spent, or memory is short; nothing was measured. The arrays of
- * *times belong to the tuner, until its next call.
+ * seconds 0. False: the budget is spent, memory is short, or it was stopped; nothing is known. The
+ * arrays of *times belong to the tuner, until its next call.
  */
 bool tern_tuner_measure(tern_tuner *tuner, tern_format format, size_t rows, size_t cols,
                         tern_tune_times *times);
+
+/* The same for two alternatives alone: what the table prefers, and this choice. */
+bool tern_tuner_measure_pair(tern_tuner *tuner, const tern_tune_choice *choice,
+                             tern_tune_times *times);
 
 /*
  * Seconds that the team takes for a batch of tokens with the table's own kernel for the format,

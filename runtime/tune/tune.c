@@ -259,4 +259,5 @@ void tern_tune_decide(const tern_tune_times *t, double margin, tern_tune_choice 
     const tern_tune_key key = choice->key;
     *choice = best[tern_tune_pick(cost, n, rounds, larger(margin, noise_of_both(t, rounds)))];
     choice->key = key;
+    choice->noise = gemv_noise < 1000.0 ? (uint32_t)(gemv_noise * 1000.0 + 0.5) : 1000000;
 }

@@ -13,6 +13,7 @@
 #include "runtime/threads/speed.h"
 #include "runtime/tune/guard.h"
 #include "runtime/tune/layout_rule.h"
+#include "runtime/tune/pace.h"
 #include "tern/kernels.h"
 
 /*
@@ -33,6 +34,7 @@ typedef struct tern_tune_choice {
     tern_tune_key key;
     tern_layout layout;
     const tern_kernel_row *gemv, *gemm; /* over that layout */
+    uint32_t noise; /* of products with one token, in thousandths, when they were measured */
 } tern_tune_choice;
 
 /* A set of choices, at most one for a key. Zero-initialise it. */
@@ -41,6 +43,7 @@ typedef struct tern_tuning {
     size_t n, capacity;
     tern_core_speeds cores;     /* of kinds of cores (cores.h); n 0: not known */
     tern_layout_probes layouts; /* what the rule for ternary layouts follows from */
+    tern_tune_paces paces;      /* what runs say of the choices */
 } tern_tuning;
 
 /* NULL when there is none for the key. `tuning` may be NULL. */
@@ -128,8 +131,8 @@ typedef struct tern_tune_times {
 /*
  * The choice that the times suggest. Of each layout the best kernel of either operation counts; of
  * the layouts the one in which a token of the answer and a token of the prompt together cost least.
- * A lead must exceed the margin, and the noise of the same rounds where that is larger. choice->key
- * is left alone.
+ * A lead must exceed the margin, and the noise of the same rounds where that is larger, which goes
+ * into the choice. choice->key is left alone.
  */
 void tern_tune_decide(const tern_tune_times *times, double margin, tern_tune_choice *choice);
 

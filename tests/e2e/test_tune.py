@@ -3,11 +3,13 @@
 
 import os
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 import common
 from common import tern, tern_json, tern_text
+from serving import Server
 
 TUNED = {"TERN_NO_TUNE": "0"}
 
@@ -102,7 +104,8 @@ class Tune(common.FolderTest):
         self.assertIn("i2_s", text)
 
     def test_first_load(self):
-        """A run measures what is not known, and keeps it for the next one."""
+        """A run measures what is not known after its answer, and keeps it for the next one."""
+        self.assertEqual(self.run_model("--cache", self.cache)["choice"], "table")
         before = None
         for _ in range(20):  # on a busy machine the time for it is over before all is measured
             self.assertEqual(self.run_model("--cache", self.cache)["choice"], "tuned")
@@ -116,6 +119,52 @@ class Tune(common.FolderTest):
         inspected = tern_json("inspect", self.model, "--cache", self.cache)
         self.assertEqual(inspected["choice"], "table")  # the tests' own variable
         self.assertIn(b"choice: table", tern("inspect", self.model).stdout)
+
+    def test_bench_first(self):
+        """A command that measures is tuned before it does."""
+        words = ("logits", "-m", self.model, "--tokens", "1,2", "--sha256", "--cache", self.cache)
+        tern_text(*words, env=TUNED)
+        self.kept()
+
+    def test_after_the_answer(self):
+        """The text comes first; then, with -v, one line tells of the tuning, once."""
+        words = ("run", "-p", "1+1=", "-n", 3, "--threads", 2, "-v", "--cache", self.cache)
+        plain = tern("run", "-p", "1+1=", "-n", 3, "--threads", 2).stdout
+        said = []
+        for _ in range(20):
+            result = tern(*words, env=TUNED)
+            self.assertEqual((result.returncode, result.stdout), (0, plain))
+            said.append(result.stderr.decode())
+            if "tuned for the next start" not in said[-1]:
+                break
+        self.assertGreaterEqual(len(said), 2)
+        self.assertNotIn("tuned for the next start", said[-1])
+        lines = said[0].splitlines()
+        self.assertRegex(lines[-1], r"^tuned for the next start: [1-9]\d* kinds of matrices measured")
+        self.assertTrue([line for line in lines[:-1] if "first after" in line], lines)
+        self.kept()
+        quiet = tern(*[word for word in words if word != "-v"], "--no-tune", env=TUNED)
+        self.assertNotIn(b"tuned for", quiet.stderr)
+
+    def test_chat(self):
+        """A chat tunes when nothing more is asked."""
+        words = ("chat", "--threads", 2, "-n", 4, "--cache", self.cache)
+        self.assertEqual(tern(*words, env=TUNED, stdin=b"").returncode, 0)
+        self.assertFalse(self.cache.exists() and os.listdir(self.cache))  # nothing was answered
+        self.assertEqual(tern(*words, env=TUNED, stdin=b"1+1=\n").returncode, 0)
+        self.kept()
+
+    def test_serve(self):
+        """A server tunes when it has answered and nobody asks."""
+        with Server("--threads", 2, "--cache", self.cache, env=TUNED) as server:
+            time.sleep(0.3)
+            self.assertFalse(self.cache.exists() and os.listdir(self.cache))
+            self.assertEqual(server.complete("1+1=", max_tokens=2).status, 200)
+            until = time.monotonic() + 60
+            while not (self.cache.exists() and os.listdir(self.cache)) and time.monotonic() < until:
+                time.sleep(0.02)
+            self.assertEqual(server.complete("1+1=", max_tokens=2).status, 200)
+        self.kept()
 
     def test_no_tune(self):
         for options, env in ((["--no-tune"], {}), (["--deterministic"], {}), ([], {"TERN_NO_TUNE": "1"})):
@@ -136,20 +185,20 @@ class Tune(common.FolderTest):
                 self.assertEqual(tern_text(*words, *options, env=TUNED), expected, options)
 
     def test_damaged(self):
-        """Whatever the file holds, the model runs and the file is good again."""
+        """Whatever the file holds, the model runs and the file is good again, for the next run."""
         self.run_model("--cache", self.cache)
         path = self.kept()
         good = path.read_bytes()
         for bad in (b"", b"\0", b"{}", good[:-1], good[:100] + b"x" + good[101:], good * 50000):
             path.write_bytes(bad)
-            self.assertEqual(self.run_model("--cache", self.cache)["choice"], "tuned")
+            self.assertEqual(self.run_model("--cache", self.cache)["choice"], "table")
             self.assertTrue(self.kept().read_bytes().endswith(b'"}\n'))
             self.assertLess(len(self.kept().read_bytes()), 10000)
 
     def test_folder_is_a_file(self):
-        """A run measures and forgets; tune says so before it measures."""
+        """A run takes the table's; tune says so before it measures."""
         self.cache.write_text("mine")
-        self.assertEqual(self.run_model("--cache", self.cache)["choice"], "tuned")
+        self.assertEqual(self.run_model("--cache", self.cache)["choice"], "table")
         result = tern("tune", "-m", self.model, "--threads", 1, "--cache", self.cache)
         self.assert_one_line_error(result, contains=[str(self.cache)])
         self.assertEqual(self.cache.read_text(), "mine")
@@ -165,7 +214,7 @@ class Tune(common.FolderTest):
     def test_no_folder(self):
         """Without a home nothing is kept; a run does not mind, tune does."""
         nowhere = {"HOME": "", "XDG_CACHE_HOME": ""}
-        self.assertEqual(self.run_model(env=nowhere)["choice"], "tuned")
+        self.assertEqual(self.run_model(env=nowhere)["choice"], "table")
         result = tern("tune", "-m", self.model, "--threads", 1, env=nowhere)
         self.assert_one_line_error(result, contains=["no folder to keep the choices in"])
         home = {"HOME": str(self.mine), "XDG_CACHE_HOME": ""}
@@ -176,10 +225,9 @@ class Tune(common.FolderTest):
         """A receipt of a tuned run says so, and is replayed by whatever is chosen elsewhere."""
         receipt = self.mine / "receipt.json"
         small = common.small_model()
-        tern_text(
-            "run", "-m", small, "-p", "1+1=", "-n", 3, "--receipt", receipt, "--cache", self.cache,
-            env=TUNED,
-        )
+        words = ("run", "-m", small, "-p", "1+1=", "-n", 3, "--cache", self.cache)
+        tern_text(*words, env=TUNED)
+        tern_text(*words, "--receipt", receipt, env=TUNED)
         self.assertIn('"choice": "tuned"', receipt.read_text(encoding="utf-8"))
         for options in ([], ["--layout", "t5r16"], ["--isa", "scalar"]):
             tern_text("verify", receipt, "--replay", *options)

@@ -50,8 +50,8 @@ def cases(programs):
     run = ["run", "-p", TEXT, "--threads", "2"]
     return [
         Case("run", run),
-        # Without a folder, so that each run measures, and may choose, and check, other kernels.
-        Case("run-tuned", run, environment={"TERN_NO_TUNE": "0"}, slow=True, compare_file="none"),
+        # Without a folder, so that each one measures, and may choose, and check, other kernels.
+        Case("logits-tuned", ["logits", "-p", TEXT, "--threads", "2", "--sha256"], environment={"TERN_NO_TUNE": "0"}, slow=True, compare_file="none"),
         Case("run-json", [*run, "--chat", "--json", "-t", "0.7", "--top-k", "5", "-n", "8"], compare="json"),
         Case("run-stdin", ["run", "-n", "4", "--threads", "1"], stdin=b"Once upon a time"),
         Case("inspect", ["inspect", str(common.SMALL_MODEL)], momentary=True),

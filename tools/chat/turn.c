@@ -12,6 +12,7 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 #include "tools/cli/visible.h"
+#include "tools/model/late_tuning.h"
 
 static bool may_dim(void) {
     const char *no_color = getenv("NO_COLOR");
@@ -142,6 +143,7 @@ static bool answer(chat *c) {
         return false;
     }
     c->answered = true;
+    late_tuning_note(&c->l, &c->answerer.figures);
     if (c->answerer.end == ANSWER_INTERRUPTED && c->answerer.n_tokens == 0) {
         (void)dialogue_drop(&c->dialogue, "user");
         return true;

@@ -2,6 +2,7 @@
 /* tern chat: a conversation, on a terminal or from a pipe. */
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
+#include "tools/model/late_tuning.h"
 
 enum { TINY_MILLIONS = 500 }; /* of parameters: below, facts and sums are mostly guessed */
 
@@ -100,6 +102,19 @@ static void ask(chat *c) {
     (void)chat_answer(c);
 }
 
+/* Whether the user has something to say meanwhile. */
+static bool is_wanted(void *user) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    (void)user;
+    return interrupt_seen() || poll(&in, 1, 0) != 0;
+}
+
+/* While the user reads the answer; `last`: there is no further question. */
+static void tune_late(chat *c, bool last) {
+    if (c->server == NULL && c->answered && (last || c->terminal))
+        late_tuning_run(c->o, &c->l, last ? NULL : is_wanted);
+}
+
 /* Whether a message is a command: one line that begins with one '/'. */
 static bool is_command(const char *message) {
     return message[0] == '/' && message[1] != '/' && strchr(message, '\n') == NULL;
@@ -130,8 +145,10 @@ static int converse(chat *c) {
             return interrupt_status(EXIT_FAILED);
         if (!out_flush()) /* the reader of the answers is gone */
             return EXIT_FAILED;
+        tune_late(c, false);
         interrupt_forget();
     }
+    tune_late(c, true);
     const int unchanged = c->server == NULL ? loader_check_file(&c->l) : EXIT_DONE;
     return unchanged == EXIT_DONE && c->failed && !c->terminal ? EXIT_FAILED : unchanged;
 }

@@ -12,6 +12,7 @@
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/model/json.h"
+#include "tools/model/late_tuning.h"
 #include "tools/model/loader.h"
 #include "tools/model/prompt_cache.h"
 #include "tools/receipt/form_answer.h"
@@ -138,6 +139,16 @@ static int finish(const run *r) {
     return interrupt_status(EXIT_DONE);
 }
 
+/* When all is written that was asked for. A signal ends it, and then the program. */
+static int tune_late(run *r) {
+    if (!out_flush())
+        return EXIT_DONE; /* told at the end */
+    if (r->l.session != NULL)
+        late_tuning_note(&r->l, &r->answerer.figures);
+    late_tuning_run(r->o, &r->l, NULL);
+    return interrupt_status(EXIT_DONE);
+}
+
 /* One prompt. In a form, an answer that was cut off has a receipt too. */
 static int run_one(run *r) {
     const prompts one = {.items = &r->prompt, .n = 1};
@@ -231,6 +242,8 @@ int cmd_run(const options *o) {
     }
     if (status == EXIT_DONE)
         status = touch_verify_as_asked(o, &r.touch);
+    if (status == EXIT_DONE)
+        status = tune_late(&r);
     touch_free(&r.touch);
     receipt_watch_free(&r.watch);
     many_kept_free(&r.kept);

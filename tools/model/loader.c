@@ -10,6 +10,7 @@
 #include "tern/inspect.h"
 #include "tools/cli/output.h"
 #include "tools/cli/targets.h"
+#include "tools/model/late_tuning.h"
 #include "tools/model/memory_plan.h"
 #include "tools/model/model_facts.h"
 #include "tools/model/model_folder.h"
@@ -178,6 +179,7 @@ static tern_status running_params(const options *o, char cache[PATH_MAX], tern_m
     params->cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params->images = image_use(o);
     params->activations = options_text(o, OPT_ACTIVATION_PRECISION);
+    params->tune_later = late_tuning_wanted(o);
     const tern_status status = loader_set_reading(o, params, err);
     return status == TERN_OK ? placement_read(o, params, err) : status;
 }

@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "tern/engine.h"
+#include "tern/tune.h"
 #include "tools/cli/options.h"
 
 typedef struct loaded {
@@ -21,6 +22,7 @@ typedef struct loaded {
     tern_model_loading loading;
     const tern_kernel_row *kernels[64];
     size_t n_kernels;
+    bool tuned_late; /* there is nothing more to measure; late_tuning.h */
 } loaded;
 
 /* The model's path: --model, else the shipped one; NULL (after a complaint) when there is none. */
