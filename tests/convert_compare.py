@@ -48,6 +48,7 @@ GRANITE = {
     "logits_scaling": 8.0,
     "attention_multiplier": 0.11,
 }
+MOE = {"num_experts": 8, "num_experts_per_tok": 3, "norm_topk_prob": True}
 BITNET = {"quant_method": "bitnet"}
 AUTO = BITNET | {"linear_class": "autobitlinear"}
 GEMMA = {
@@ -73,6 +74,10 @@ CASES = {
     "mistral, windows": ("Mistral", {"sliding_window": 5, "attn_implementation": "eager"}, None, None),
     "phi3": ("Phi3", {"sliding_window": 6, "pad_token_id": 0, "attn_implementation": "eager"}, None, None),
     "olmo2": ("Olmo2", {"pad_token_id": 0}, None, None),
+    "qwen3moe": ("Qwen3Moe", MOE | {"head_dim": 64, "moe_intermediate_size": 96}, None, None),
+    "qwen3moe, plain weights": ("Qwen3Moe", MOE | {"moe_intermediate_size": 96, "norm_topk_prob": False}, None, None),
+    "olmoe": ("Olmoe", MOE | {"norm_topk_prob": False, "pad_token_id": 0}, None, None),
+    "olmoe, normed weights": ("Olmoe", MOE | {"pad_token_id": 0}, None, None),
     "granite": ("Granite", GRANITE, None, None),
     "gemma3": ("Gemma3", GEMMA, None, None),
     "gemma3, linear rope": ("Gemma3", GEMMA | LINEAR_OF_KIND, None, None),

@@ -74,9 +74,18 @@ static tern_format embedding_format(tern_format body, tern_format source) {
     return kept ? source : TERN_FORMAT_Q8_0;
 }
 
+/* What chooses experts: an error there is another expert, not a slightly other number. */
+static bool is_router(const char *name) {
+    static const char ending[] = ".ffn_gate_inp.weight";
+    const size_t size = strlen(name);
+    return size >= sizeof ending && strcmp(name + size - (sizeof ending - 1), ending) == 0;
+}
+
 static tern_format wanted(const convert_formats *asked, const char *name, tern_format source) {
     const bool embedding = strcmp(name, "token_embd.weight") == 0;
     const bool output = strcmp(name, "output.weight") == 0;
+    if (is_router(name))
+        return source;
     if (!embedding && !output)
         return asked->body;
     const tern_format own = embedding ? asked->embedding : asked->output;

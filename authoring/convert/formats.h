@@ -70,7 +70,8 @@ uint32_t convert_file_type(const convert_formats *asked, tern_format most);
  * q6_k q8_0, blocks of 32 f16; ternary formats have no such stand-in. The embedding and the output
  * head have, unless asked for, at least 8 bits: with a float body its format; else they stay as
  * they are where the body is ternary or they are quantized already, and become q8_0 where they are
- * not. TERN_ERR_TENSOR_SHAPE: a ternary format does not fit, `err` says which would.
+ * not. Routers of experts stay as they are. TERN_ERR_TENSOR_SHAPE: a ternary format does not fit,
+ * `err` says which would.
  */
 TERN_MUST_CHECK tern_status convert_format_choose(const convert_formats *asked, const char *name,
                                                   tern_format source, size_t rows, size_t cols,

@@ -9,6 +9,7 @@
 #include "authoring/convert/hf_keys.h"
 #include "authoring/convert/hf_pooling.h"
 #include "base/json.h"
+#include "runtime/model/config.h"
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
 
@@ -127,10 +128,24 @@ static const tern_arch *read_architecture(reading *r, bool *other) {
     return NULL;
 }
 
+static bool has_key(const reading *r, const char *key) {
+    return tern_json_get(r->root, key) != NULL;
+}
+
+static bool has_experts(const hf_config *c) {
+    return (c->arch->has & TERN_HAS_EXPERTS) != 0;
+}
+
+/* Experts have a width of their own, but for classes that have no other. */
+static const char *width_key(const reading *r, const hf_config *c) {
+    static const char of_experts[] = "moe_intermediate_size";
+    return has_experts(c) && has_key(r, of_experts) ? of_experts : of_experts + strlen("moe_");
+}
+
 static void read_sizes(reading *r, hf_config *c) {
     c->n_layer = read_count(r, "num_hidden_layers", 0);
     c->n_embd = read_count(r, "hidden_size", 0);
-    c->n_ff = read_count(r, "intermediate_size", 0);
+    c->n_ff = read_count(r, width_key(r, c), 0);
     c->n_head = read_count(r, "num_attention_heads", 0);
     c->n_head_kv = read_count(r, "num_key_value_heads", c->n_head);
     c->n_vocab = read_count(r, "vocab_size", 0);
@@ -233,10 +248,6 @@ static void read_rope(reading *r, hf_config *c) {
     }
 }
 
-static bool has_key(const reading *r, const char *key) {
-    return tern_json_get(r->root, key) != NULL;
-}
-
 /*
  * What embeddings and blocks are multiplied by, and logits divided by: under Granite's names, or
  * under MiniCPM's, where blocks have scale_depth / sqrt(layers), and logits the width beside the
@@ -332,12 +343,43 @@ static void read_score_divisor(reading *r, hf_config *c) {
     c->attention_scale = 1.0f / sqrtf((float)divisor);
 }
 
+/* The number of experts has another name in newer folders. */
+static const char *count_key(const reading *r) {
+    static const char newer[] = "num_local_experts";
+    return has_key(r, newer) ? newer : "num_experts";
+}
+
+/* Weights of the experts that a token takes are as they are, unless norm_topk_prob is true. */
+static void read_experts(reading *r, hf_config *c) {
+    const tern_json_value *norm = tern_json_get(r->root, "norm_topk_prob");
+    char what[48];
+    if (!has_experts(c))
+        return;
+    c->n_expert = read_count(r, count_key(r), 0);
+    c->n_used = read_count(r, "num_experts_per_tok", 0);
+    c->expert_norm = tern_json_is_true(norm);
+    if (c->n_expert > TERN_MAX_EXPERTS) {
+        (void)snprintf(what, sizeof what, "is %u, %d are the limit", c->n_expert, TERN_MAX_EXPERTS);
+        fail_key(r, TERN_ERR_KEY_RANGE, count_key(r), what);
+    }
+    if (c->n_used > c->n_expert) {
+        (void)snprintf(what, sizeof what, "is %u of %u experts", c->n_used, c->n_expert);
+        fail_key(r, TERN_ERR_KEY_RANGE, "num_experts_per_tok", what);
+    }
+    if (norm != NULL && norm->type != TERN_JSON_TRUE && norm->type != TERN_JSON_FALSE)
+        fail_key(r, TERN_ERR_KEY_TYPE, "norm_topk_prob", "is neither true nor false");
+}
+
 /* Whether weight_scale multiplies or divides is said by the class of the layers. */
 static void read_quantization(reading *r, hf_config *c) {
     const tern_json_value *q = tern_json_get(r->root, "quantization_config");
     c->weights = c->arch->ternary ? HF_WEIGHTS_MASTER : HF_WEIGHTS_PLAIN;
     if (q == NULL)
         return;
+    if (has_experts(c)) {
+        fail_key(r, TERN_ERR_CONFIG, "quantization_config", "of experts is not supported");
+        return;
+    }
     const tern_json_value *method = tern_json_get(q, "quant_method");
     if (!tern_json_is_string(method, "bitnet")) {
         refuse_value(r, TERN_ERR_CONFIG, "quant_method", method != NULL ? method : q,
@@ -395,6 +437,7 @@ static void read_parts(reading *r, hf_config *c) {
     read_window(r, c);
     read_kinds(r, c);
     read_score_divisor(r, c);
+    read_experts(r, c);
     read_quantization(r, c);
 }
 

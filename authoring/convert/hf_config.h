@@ -35,7 +35,9 @@ typedef struct hf_config {
     float attention_scale;                             /* of scores; 0: the usual one */
     bool other_class;                                  /* it is the architecture's second one */
     bool windowed;                                     /* the class has windows */
-    uint32_t window;   /* that all layers see, or those of the second kind; 0: none */
+    uint32_t n_expert, n_used; /* of width n_ff, and how many a token takes; 0: none */
+    bool expert_norm;          /* weights of those that it takes are divided by their sum */
+    uint32_t window;           /* that all layers see, or those of the second kind; 0: none */
     uint32_t period;   /* layers period - 1, 2 * period - 1 ... see all; 0: there is one kind */
     float window_base; /* of the rope of the second kind */
     float rope_linear; /* factor of linear scaling; 1: none */

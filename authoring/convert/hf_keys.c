@@ -13,6 +13,7 @@ typedef enum allowed {
     ONE,      /* 1 */
     WINDOW,   /* 0, or at least the context, or switched off by use_sliding_window */
     LAYERS,   /* a list of "full_attention" */
+    EMPTY,    /* a list of nothing */
     NULL_ONLY
 } allowed;
 
@@ -38,6 +39,9 @@ static const struct rule {
     {"rope_scaling", ANYTHING},
     {"rope_parameters", ANYTHING},
     {"partial_rotary_factor", ANYTHING},
+    {"moe_intermediate_size", ANYTHING},
+    {"num_experts_per_tok", ANYTHING},
+    {"norm_topk_prob", ANYTHING},
     {"quantization_config", ANYTHING},
     {"hidden_act", ANYTHING},
     {"hidden_activation", ANYTHING},
@@ -75,6 +79,8 @@ static const struct rule {
     {"weight_bits", ANYTHING},
     {"input_bits", ANYTHING},
     {"max_window_layers", ANYTHING},
+    {"router_aux_loss_coef", ANYTHING},
+    {"output_router_logits", ANYTHING},
     {"sliding_window_pattern", ANYTHING},
     {"output_attentions", ANYTHING},
     {"output_hidden_states", ANYTHING},
@@ -117,6 +123,8 @@ static const struct rule {
     {"attn_logit_softcapping", OFF},
     {"final_logit_softcapping", OFF},
     {"num_experts", OFF},
+    {"decoder_sparse_step", ONE},
+    {"mlp_only_layers", EMPTY},
     {"num_local_experts", OFF},
     {"n_routed_experts", OFF},
     {"num_nextn_predict_layers", OFF},
@@ -181,6 +189,8 @@ static bool is_neutral(allowed kind, const tern_json_value *v, const tern_json_v
         return true;
     if (kind == LAYERS)
         return is_full_attention(v);
+    if (kind == EMPTY)
+        return v->type == TERN_JSON_ARRAY && v->count == 0;
     if (kind == NULL_ONLY || !read_number(v, &value))
         return false;
     switch (kind) {
@@ -221,6 +231,9 @@ static bool is_read(const hf_config *c, const char *name) {
     for (size_t i = 0; c->period > 0 && i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(name, kinds[i]) == 0)
             return true;
+    if (c->n_expert > 0 &&
+        (strcmp(name, "num_experts") == 0 || strcmp(name, "num_local_experts") == 0))
+        return true;
     for (size_t i = 0; c->arch->own_factors && i < sizeof factors / sizeof *factors; i++)
         if (strcmp(name, factors[i]) == 0)
             return true;

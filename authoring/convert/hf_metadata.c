@@ -56,6 +56,12 @@ static void put_decoder(keys *k, const hf_config *c) {
         put_u32(k, "attention.sliding_window_pattern", c->period);
         put_f32(k, "rope.freq_base_swa", c->window_base);
     }
+    if (c->n_expert > 0) {
+        put_u32(k, "expert_feed_forward_length", c->n_ff);
+        put_u32(k, "expert_count", c->n_expert);
+        put_u32(k, "expert_used_count", c->n_used);
+        tern_gguf_put_bool(k->w, key(k, "expert_weights_norm"), c->expert_norm);
+    }
     if (c->arch->own_factors) {
         put_f32(k, "embedding_scale", c->embedding_scale);
         put_f32(k, "residual_scale", c->block_scale);

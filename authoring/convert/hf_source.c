@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "authoring/convert/hf_tensors.h"
 #include "kernels/half.h"
@@ -59,15 +61,42 @@ void hf_source_row(const void *source, size_t row, float *out) {
         }
         return;
     }
-    const size_t from = s->first + origin_of(row, s->head_dim);
+    const safetensors_tensor *t = s->tensor;
+    size_t from = s->first + origin_of(row, s->head_dim);
+    if (s->experts != NULL) {
+        t = s->experts[row / (size_t)t->shape[0]];
+        from = row % (size_t)t->shape[0];
+    }
     if (s->packed) {
         unpack_row(s, from, out);
         return;
     }
     for (size_t k = 0; k < s->cols; k++) {
-        const float w = load(s->tensor, from * s->cols + k);
+        const float w = load(t, from * s->cols + k);
         out[k] = s->ternarized ? make_ternary(w, s->scale) : w;
     }
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void drop_pages(const safetensors_tensor *t) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)t->data + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)t->data + t->bytes) / page * page;
+    if (first < end) /* advice only */
+        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
+void hf_source_written(const void *source, size_t first, size_t n) {
+    const hf_source *s = source;
+    const size_t each = (size_t)s->experts[0]->shape[0];
+    for (size_t e = first / each; e < (first + n) / each; e++)
+        drop_pages(s->experts[e]);
+}
+
+void hf_source_drop(const hf_source *s) {
+    if (s->tensor != NULL && s->experts == NULL)
+        drop_pages(s->tensor);
 }
 
 /* ---- preparation ----------------------------------------------------------------------------- */

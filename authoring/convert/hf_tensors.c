@@ -190,12 +190,64 @@ static tern_status add_joined(adding *a, uint32_t layer, const tern_block_tensor
     return add_tensor(a, from, &w);
 }
 
+/* Number `expert` of a tensor of the table that is routed; all have one shape and one type. */
+static tern_status find_expert(adding *a, uint32_t layer, const tern_block_tensor *t,
+                               uint32_t expert, const wanted *one, hf_source *s) {
+    char name[CONVERT_NAME_BYTES];
+    const char *number = strstr(t->hf, "%u");
+    (void)snprintf(name, sizeof name, "model.layers.%" PRIu32 ".%.*s%" PRIu32 "%s", layer,
+                   (int)(number - t->hf), t->hf, expert, number + strlen("%u"));
+    const safetensors_tensor *from = hf_files_find(a->files, name);
+    if (from == NULL)
+        return missing(a, name);
+    s->experts[expert] = from;
+    if (!is_float(from->type) || from->type != s->experts[0]->type)
+        return tern_fail(a->err, TERN_ERR_TENSOR_TYPE,
+                         "%s: tensor %s has type %s, must be floats, of one type in all experts",
+                         from->file, from->name, safetensors_type_name(from->type));
+    return check_shape(a, from, one->rows, one->cols, false);
+}
+
+/* The matrices of all experts as one tensor; its rows are read where they are. */
+static tern_status add_experts(adding *a, uint32_t layer, const tern_block_tensor *t,
+                               const wanted *one) {
+    const uint32_t n = a->c->n_expert;
+    wanted all = *one;
+    hf_source *s;
+    all.rows *= n;
+    convert_tensor *to = add_source(a, &all, &s);
+    if (to == NULL)
+        return TERN_ERR_NOMEM;
+    if (n > a->out->capacity - a->out->n_experts)
+        return tern_fail(a->err, TERN_ERR_TENSOR_MISSING,
+                         "the model's files have fewer tensors than experts of %" PRIu32 " layers",
+                         a->c->n_layer);
+    s->experts = a->out->experts + a->out->n_experts;
+    a->out->n_experts += n;
+    to->written = hf_source_written;
+    to->n_dims = 3;
+    to->ne[1] = one->rows;
+    to->ne[2] = n;
+    tern_status status = TERN_OK;
+    for (uint32_t i = 0; status == TERN_OK && i < n; i++) {
+        status = find_expert(a, layer, t, i, one, s);
+        to->before += status == TERN_OK ? s->experts[i]->bytes : 0;
+    }
+    if (status != TERN_OK)
+        return status;
+    s->tensor = s->experts[0];
+    to->source = format_of(s->tensor->type);
+    to->origin = tern_format_describe(to->source)->name;
+    return TERN_OK;
+}
+
 static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_tensor *t) {
     const tern_block_sizes sizes = {.n_embd = a->c->n_embd,
                                     .n_ff = a->c->n_ff,
                                     .n_head = a->c->n_head,
                                     .n_head_kv = a->c->n_head_kv,
-                                    .head_dim = a->c->head_dim};
+                                    .head_dim = a->c->head_dim,
+                                    .n_expert = a->c->n_expert};
     char name[CONVERT_NAME_BYTES];
     const wanted w = {.name = name,
                       .rows = tern_block_length(&sizes, t->rows),
@@ -206,6 +258,10 @@ static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_
                       .norm = t->kind == TERN_BLOCK_NORM};
     const char *hf = tern_block_hf_name(a->c->arch, t);
     const tern_joined *joined = tern_joined_of(a->c->arch, t);
+    if (t->routed) {
+        (void)snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
+        return add_experts(a, layer, t, &w);
+    }
     const safetensors_tensor *from = find_in_layer(a, layer, hf);
     if (from == NULL && joined != NULL)
         return tern_joined_begins(joined, t) ? add_joined(a, layer, t, joined, &sizes) : TERN_OK;
@@ -353,7 +409,8 @@ tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
     out->scale = c->scale;
     out->capacity = files->n + 1; /* each tensor is used once, and one may be made */
     out->sources = calloc(out->capacity, sizeof *out->sources);
-    if (out->sources == NULL)
+    out->experts = calloc(out->capacity, sizeof *out->experts);
+    if (out->sources == NULL || out->experts == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", out->capacity);
     tern_status status = c->arch->encodes ? add_encoder(&a) : add_decoder(&a);
     if (status == TERN_OK)
@@ -363,6 +420,7 @@ tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
 
 void hf_tensors_free(hf_tensors *t) {
     free(t->sources);
+    free(t->experts);
     free(t->rope_factors);
     *t = (hf_tensors){.n = 0};
 }

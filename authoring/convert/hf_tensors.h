@@ -16,8 +16,9 @@
 typedef struct hf_source {
     const safetensors_tensor *tensor;
     const safetensors_tensor *scale_tensor; /* weight_scale of packed weights, or NULL */
-    size_t rows, cols;                      /* of the weights */
-    size_t first;                           /* rows of the tensor before the first that is taken */
+    const safetensors_tensor **experts; /* [rows / tensor's rows] one after the other; NULL: one */
+    size_t rows, cols;                  /* of the weights */
+    size_t first;                       /* rows of the tensor before the first that is taken */
     uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: as it is */
     bool vector;       /* rows is 1 */
     bool less_one;     /* a vector whose file has what is above 1 */
@@ -30,6 +31,8 @@ typedef struct hf_source {
 typedef struct hf_tensors {
     hf_source *sources; /* [n] owned; one for each tensor of the job */
     size_t n, capacity;
+    const safetensors_tensor **experts; /* [capacity] of all sources that have some; owned */
+    size_t n_experts;
     float *rope_factors; /* [head_dim / 2] owned, or NULL */
     hf_scale scale;      /* what weight_scale does */
 } hf_tensors;
@@ -51,5 +54,11 @@ TERN_MUST_CHECK tern_status hf_source_prepare(hf_source *s, hf_scale scale, tern
 
 /* A row of a source (convert_row_fn). */
 void hf_source_row(const void *source, size_t row, float *out);
+
+/* Experts of which the last row was written leave memory (convert_written_fn). */
+void hf_source_written(const void *source, size_t first, size_t n);
+
+/* The pages of a source that was written need not count as this process's memory. */
+void hf_source_drop(const hf_source *s);
 
 #endif

@@ -204,6 +204,8 @@ static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_
             const size_t bytes = p->row_bytes > 0 ? p->rows * p->row_bytes : (size_t)t->bytes;
             status = tern_gguf_writer_data(w, p->out, bytes, err);
         }
+        if (t->written != NULL)
+            t->written(t->context, first, p->rows);
     }
     return status;
 }

@@ -19,6 +19,9 @@ enum { CONVERT_NAME_BYTES = 256 };
 /* Writes the floats of a row, exactly; may be called by several threads at once. */
 typedef void convert_row_fn(const void *context, size_t row, float *out);
 
+/* Rows first ... first + n - 1 were written; what only they need may leave memory. */
+typedef void convert_written_fn(const void *context, size_t first, size_t n);
+
 typedef struct convert_sparse convert_sparse; /* sparse.h */
 
 typedef struct convert_tensor {
@@ -40,7 +43,8 @@ typedef struct convert_tensor {
     const uint8_t *
         as_is; /* its bytes in the target format, where source == target and they are just copied */
     convert_row_fn *row;
-    const void *context; /* of row; borrowed */
+    convert_written_fn *written; /* or NULL */
+    const void *context;         /* of row and written; borrowed */
 } convert_tensor;
 
 typedef enum convert_outcome {

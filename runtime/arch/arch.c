@@ -77,11 +77,13 @@ static const tern_arch archs[] = {
      .width_scaled = 62, /* Gemma 3 27B, whose files do not say it */
      .second = &gemma3_windowed},
     {.name = "qwen3moe",
+     .hf_class = "Qwen3MoeForCausalLM",
      .gate = TERN_OP_GATE_SILU,
      .rope = TERN_OP_ROPE_NEOX,
      .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS | TERN_HAS_EXPERTS,
      .experts = {.norm = true}},
     {.name = "olmoe",
+     .hf_class = "OlmoeForCausalLM",
      .gate = TERN_OP_GATE_SILU,
      .rope = TERN_OP_ROPE_NEOX,
      .has = TERN_HAS_PRE_NORMS | TERN_HAS_WIDE_QK_NORMS | TERN_HAS_EXPERTS},

@@ -15,6 +15,8 @@
 enum { TERN_LAYER_KINDS = 2 }; /* at most */
 
 /* Numbers of one model, checked against each other. */
+enum { TERN_MAX_EXPERTS = 1024 }; /* of a layer */
+
 typedef struct tern_config {
     const tern_arch *arch;
     uint32_t n_layer;

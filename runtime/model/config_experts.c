@@ -7,7 +7,7 @@
 
 #include "runtime/model/config_internal.h"
 
-enum { MAX_EXPERTS = 1024, SOFTMAX = 1 };
+enum { SOFTMAX = 1 };
 
 /* What graphs with experts may have besides, and tern does not do: keys that must not be larger. */
 static const struct {
@@ -77,7 +77,7 @@ tern_status tern_config_experts(const tern_gguf *file, tern_config *c, tern_erro
     tern_status s;
     if ((c->arch->has & TERN_HAS_EXPERTS) == 0)
         return TERN_OK;
-    if ((s = tern_config_u32(file, c->arch, "expert_count", 0, 1, MAX_EXPERTS, &c->n_expert,
+    if ((s = tern_config_u32(file, c->arch, "expert_count", 0, 1, TERN_MAX_EXPERTS, &c->n_expert,
                              err)) ||
         (s = tern_config_u32(file, c->arch, "expert_used_count", 0, 1, c->n_expert, &c->n_used,
                              err)) ||

@@ -41,6 +41,7 @@ LAYER = {
     "attn_qkv.weight": "self_attn.qkv_proj.weight",
     "post_attention_norm.weight": "post_attention_layernorm.weight",
     "post_ffw_norm.weight": "post_feedforward_layernorm.weight",
+    "ffn_gate_inp.weight": "mlp.gate.weight",
 }
 OUTER = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -54,6 +55,7 @@ GEMMA = {
     "sliding_window": 5,
     "sliding_window_pattern": 2,
 }
+EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "norm_topk_prob": True}  # of folders that have some
 MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 ARCHITECTURES = {
     "LlamaForCausalLM": "llama",
@@ -62,6 +64,8 @@ ARCHITECTURES = {
     "MistralForCausalLM": "llama",
     "Phi3ForCausalLM": "phi3",
     "Olmo2ForCausalLM": "olmo2",
+    "Qwen3MoeForCausalLM": "qwen3moe",
+    "OlmoeForCausalLM": "olmoe",
     "MiniCPMForCausalLM": "minicpm",
     "GraniteForCausalLM": "granite",
     "Gemma3ForCausalLM": "gemma3",
@@ -183,6 +187,7 @@ class Folder:
             "hidden_act": "relu2" if kind == "BitNetForCausalLM" else "silu",
             "tie_word_embeddings": bitnet,
             **(GEMMA if self.gemma else {}),
+            **(EXPERTS if "moe" in kind.lower() else {}),
             **config,
         }
         if self.gemma:  # as published folders are
@@ -234,12 +239,11 @@ class Folder:
             self.head_dim(),
         )
         q, kv = self.number("num_attention_heads") * dim, self.number("num_key_value_heads") * dim
-        if self.kind == "Olmo2ForCausalLM":
-            self._norm(at + "post_feedforward_layernorm.weight", width)
+        first = "post_feedforward" if self.kind == "Olmo2ForCausalLM" else "input"
+        self._norm(f"{at}{first}_layernorm.weight", width)
+        if self.kind.startswith("Olmo"):
             self._norm(at + "self_attn.q_norm.weight", q)
             self._norm(at + "self_attn.k_norm.weight", kv)
-        else:
-            self._norm(at + "input_layernorm.weight", width)
         if self.gemma:
             self._norm(at + "pre_feedforward_layernorm.weight", width)
             self._norm(at + "post_feedforward_layernorm.weight", width)
@@ -252,15 +256,25 @@ class Folder:
             if name != "o" and biased:
                 bias = 0.5 * self.random.standard_normal(rows)
                 self.tensors[f"{at}self_attn.{name}_proj.bias"] = Stored(bias, self.dtype)
-        if self.kind == "Qwen3ForCausalLM" or self.gemma:
+        if self.kind.startswith("Qwen3") or self.gemma:
             self._norm(at + "self_attn.q_norm.weight", dim)
             self._norm(at + "self_attn.k_norm.weight", dim)
         if self.bitnet:
             self._norm(at + "self_attn.attn_sub_norm.weight", q)
             self._norm(at + "mlp.ffn_sub_norm.weight", ff)
+        if "num_experts" in self.config:
+            self._experts(at + "mlp.", width)
+            return
         feed_forward = [("gate_up", 2 * ff, width)] if joined else [("gate", ff, width), ("up", ff, width)]
         for name, rows, cols in [*feed_forward, ("down", width, ff)]:
             self._matrix(f"{at}mlp.{name}_proj.weight", rows, cols)
+
+    def _experts(self, at, width):
+        ff = self.config.get("moe_intermediate_size") or self.number("intermediate_size")
+        self._matrix(at + "gate.weight", self.number("num_experts"), width)
+        for e in range(self.number("num_experts")):
+            for name, rows, cols in [("gate", ff, width), ("up", ff, width), ("down", width, ff)]:
+                self._matrix(f"{at}experts.{e}.{name}_proj.weight", rows, cols)
 
     def _fill(self):
         vocab, width = self.number("vocab_size"), self.number("hidden_size")
@@ -322,6 +336,10 @@ class _Reader:
         }
         if folder.kind in ("MistralForCausalLM", "Phi3ForCausalLM"):
             self.keys[f"{name}.attention.sliding_window"] = config.get("sliding_window") or 0
+        if "num_experts" in config:
+            self.keys[f"{name}.expert_count"] = config["num_experts"]
+            self.keys[f"{name}.expert_used_count"] = config["num_experts_per_tok"]
+            self.keys[f"{name}.expert_weights_norm"] = config.get("norm_topk_prob", False)
         if folder.kind == "GraniteForCausalLM":
             self.keys |= {
                 f"{name}.embedding_scale": config["embedding_multiplier"],
@@ -405,7 +423,20 @@ class _Reader:
                 out.append(1 / ((1 - smooth) / s["factor"] + smooth))
         return np.array(out)
 
+    def _experts(self, name):
+        _, layer, rest = name.split(".", 2)
+        which = f"{rest.split('_')[1]}_proj.weight"
+        one = [
+            self.folder.tensors[f"model.layers.{layer}.mlp.experts.{e}.{which}"].values().astype("<f4")
+            for e in range(self.folder.number("num_experts"))
+        ]
+        rows, cols = one[0].shape
+        raw = np.concatenate(one).view(np.uint8).reshape(-1)
+        return Tensor(name, F32, rows * len(one), cols, raw, len(one))
+
     def tensor(self, name):
+        if "_exps" in name:
+            return self._experts(name)
         hf = self._name(name)
         if hf in self.folder.codes:
             return i2_s_tensor(name, *self.folder.codes[hf])

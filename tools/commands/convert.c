@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "authoring/convert/gguf_source.h"
 #include "authoring/convert/hf_metadata.h"
@@ -39,17 +36,9 @@ static tern_status prepare(const convert_tensor *t, void *user, tern_error *err)
     return hf_source_prepare(s, c->config.scale, err);
 }
 
-/* The pages of a tensor that was written need not count as this process's memory. */
-static void drop_pages(const convert_tensor *t, void *user) {
-    const hf_source *s = t->context;
+static void drop_source(const convert_tensor *t, void *user) {
     (void)user;
-    if (s->tensor == NULL)
-        return;
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t first = ((uintptr_t)s->tensor->data + page - 1) / page * page;
-    const uintptr_t end = ((uintptr_t)s->tensor->data + s->tensor->bytes) / page * page;
-    if (first < end) /* advice only */
-        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+    hf_source_drop(t->context);
 }
 
 /* The last part of the folder's path. */
@@ -87,6 +76,8 @@ static tern_status read_folder(conversion *c, const options *o, tern_error *err)
         return tern_fail(err, TERN_ERR_ARG, "%s: is ternary already: leave --ternarize out",
                          folder);
     }
+    if (options_switch(o, OPT_TERNARIZE) && c->config.n_expert > 0)
+        return tern_fail(err, TERN_ERR_ARG, "%s: --ternarize of experts is not supported", folder);
     if (options_switch(o, OPT_TERNARIZE))
         c->config.weights = HF_WEIGHTS_MASTER;
     status = hf_files_open(folder, &c->files, err);
@@ -126,7 +117,7 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
         status = hf_tokenizer_put(w, o->operands[0], c->config.n_vocab, &c->remark, err);
     if (status == TERN_OK) {
         c->job.begin = prepare;
-        c->job.done = drop_pages;
+        c->job.done = drop_source;
         c->job.user = c;
         status = convert_write(&c->job, &w, o, err);
     }
