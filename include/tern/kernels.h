@@ -170,11 +170,11 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  * for each 64 columns: 16 f16 d, then 4 x 64 bytes; bits 2p+1:2p of byte 4*r + j of chunk c are the
  * code of column 16c + 4p + j, code = weight + 1, 0 .. 3. PQ2_0R16 as Q2_0R16, for 128 columns,
  * with 8 x 64 bytes. Padding rows of these three are 0 bytes.
- * STQ1_0R16  row groups of 16; for each 256 columns: 16 f16 d, then for each 128 of them 5 x 64 bytes:
- *          signs, then two chunks of slots for each 64. Byte 4*r + j of chunk c of 64 columns has in its
- *          low nibble the slot of the columns 8c + j, + 16, + 32, + 48, in its high nibble that of
- *          8c + 4 + j, ..; bit 4s + i of byte 4*r + j of the signs belongs to columns 64s + 4i + j, ..
- *          Padding rows are 0 bytes.
+ * STQ1_0R16  row groups of 16; for each 256 columns: 16 f16 d, then for each 128 of them
+ *          5 x 64 bytes: signs, then two chunks of slots for each 64. Byte 4*r + j of chunk c of 64
+ *          columns has in its low nibble the slot of the columns 8c + j, + 16, + 32, + 48, in its
+ *          high nibble that of 8c + 4 + j, ..; bit 4s + i of byte 4*r + j of the signs belongs to
+ *          columns 64s + 4i + j, .. Padding rows are 0 bytes.
  * BSR_F32, BSR_F16, BSR_T2  blocks of a
  * matrix, of which only some are stored, used in place: the bytes of a file of sparse blocks
  * (docs/formats.md) of f32, f16 or ternary values. They are aligned to 4, ternary ones to 64. No
