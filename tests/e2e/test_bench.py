@@ -39,6 +39,17 @@ class Bench(common.FolderTest):
         self.assertEqual(set(lengths.values()), {2})
         self.assertNotIn("stages", r)
 
+    def test_experts_by_hand(self):
+        """A token reads the router and 2 of 6 experts, 4.5 bits a weight; sequences together up to all six."""
+        self.model = synth("qwen3moe-tiny", self.dir)
+        r = self.bench("--stages", "--sequences", "1,2,4")
+        layers, one = 2, 3 * 96 * 64 * 18 // 32
+        experts = r["feed_forward_bytes"] - layers * 2 * one
+        self.assertEqual(experts, layers * 6 * 96 * 4)  # the routers
+        for s, taken in zip(r["sequences"], (2, 4, 6), strict=True):
+            weights = r["bytes_per_token"] + layers * (taken - 2) * one
+            self.assert_near(s["bytes_per_token"], weights / s["n"] + r["cache_bytes"])
+
     def test_bytes_by_hand(self):
         """2 bits a weight, a head scanned in int8, an f16 cache; four tokens behind 24 see 26.5 positions in the mean."""
         g = tern_json("inspect", self.model)["geometry"]

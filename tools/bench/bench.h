@@ -101,7 +101,8 @@ uint64_t bench_cache_bytes(const bench *b, const bench_point *p);
 /* Bytes of weights, keys and values that a decoded token reads. */
 uint64_t bench_token_bytes(const bench *b, const bench_point *p);
 
-/* The same of a token of n sequences that are decoded together: they share what weights cost. */
+/* The same of a token of n sequences that are decoded together: they share what weights cost, but
+ * experts, of which each is taken to choose others while there are some. */
 double bench_shared_bytes(const bench *b, size_t n);
 
 /* Bytes a second of decoding, GB/s, and its share of what the memory gives. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What follows from measured times: bytes, bandwidth, weights a second. */
 
+#include "tern/inspect.h"
 #include "tools/bench/bench.h"
 
 double bench_ratio(double x, double y) {
@@ -20,8 +21,25 @@ uint64_t bench_token_bytes(const bench *b, const bench_point *p) {
     return b->l.info.weight_bytes + bench_cache_bytes(b, p);
 }
 
+/* What n tokens read of experts at most, more than one: each takes others while there are some. */
+static double more_experts_bytes(const tern_model *m, size_t n) {
+    const tern_linear *linear;
+    double bytes = 0.0;
+    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++) {
+        tern_linear_info matrix;
+        tern_linear_describe(m, linear, &matrix);
+        if (matrix.experts == 0)
+            continue;
+        const double all = (double)matrix.experts, one = (double)matrix.experts_used;
+        const double taken = (double)n * one < all ? (double)n * one : all;
+        bytes += (taken - one) * (double)matrix.bytes / all;
+    }
+    return bytes;
+}
+
 double bench_shared_bytes(const bench *b, size_t n) {
-    return (double)b->l.info.weight_bytes / (double)n + (double)bench_cache_bytes(b, &b->main);
+    const double weights = (double)b->l.info.weight_bytes + more_experts_bytes(b->l.model, n);
+    return weights / (double)n + (double)bench_cache_bytes(b, &b->main);
 }
 
 double bench_gbs(const bench *b, const bench_point *p) {
