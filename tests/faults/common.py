@@ -336,7 +336,7 @@ def judge(case, outcome, good, place, persistent):
     ends = outcome.status in (-signal.SIGSEGV, -signal.SIGABRT, 1)
     if ends and (edits(place) or (case.terminal and persistent and place.kind == ALLOC)):
         return None
-    if outcome.status == 127 and persistent and "memory for thread-local data" in outcome.stderr:
+    if outcome.status == 127 and "memory for thread-local data" in outcome.stderr:
         return None  # the C library's own end: a thread first meets a library that was loaded late, and none is left
     if outcome.status < 0:
         return f"died: {signal.Signals(-outcome.status).name}"
