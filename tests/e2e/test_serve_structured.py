@@ -125,8 +125,8 @@ class Structured(Served):
             return {"type": "json_schema", "json_schema": {"name": "x", "schema": keywords}}
 
         for fields, param, words in (
-            ({"response_format": schema({"type": "object", "properties": {"a": {"frobnicate": 1, "not": {}}}})}, "response_format",
-             ("response_format.json_schema.schema", "/properties/a", "not")),
+            ({"response_format": schema({"type": "object", "properties": {"a": {"frobnicate": 1, "contains": {}}}})}, "response_format",
+             ("response_format.json_schema.schema", "/properties/a", "contains")),
             ({"response_format": {"type": "json_schema"}}, "response_format", ("schema",)),
             ({"response_format": {"type": "json_schema", "json_schema": {"schema": 3}}}, "response_format", ("schema",)),
             ({"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": 3}}}, "response_format", ("strict",)),
@@ -141,7 +141,7 @@ class Structured(Served):
                 message = self.refused(self.chat(**fields), 400, param)["message"]
                 for word in words:
                     self.assertIn(word, message)
-        self.refused(self.server.post("/v1/responses", input="x", text={"format": {"type": "json_schema", "schema": {"not": {}}}}), 400, "text")
+        self.refused(self.server.post("/v1/responses", input="x", text={"format": {"type": "json_schema", "schema": {"contains": {}}}}), 400, "text")
         reply = self.server.post("/v1/messages", messages=USER, output_format={"type": "text"}).json()
         self.assertEqual(reply["error"]["param"], "output_format")
         self.assertEqual(self.chat(response_format={"type": "text"}, grammar="", max_tokens=2).status, 200)
