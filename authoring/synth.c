@@ -324,6 +324,8 @@ tern_status tern_synth(const char *preset, const char *out_path, tern_out_mode m
     if (c.arch == NULL)
         return tern_fail(err, TERN_ERR_ARCH, "preset %s: architecture '%s' is not known", preset,
                          c.m->architecture);
+    if (c.m->normed)
+        c.arch = c.arch->normed;
     status = tern_gguf_writer_new(out_path, mode, &c.w, err);
     if (status != TERN_OK)
         return status;

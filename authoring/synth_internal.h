@@ -46,6 +46,7 @@ typedef struct tern_synth_model {
     float rope_base;
     float score_gain; /* deviation of queries and keys; its square is that of attention scores */
     tern_format body, embedding;
+    bool normed;      /* norms before each matrix */
     bool biases;      /* those that the architecture leaves open */
     bool output_head; /* a matrix of its own, in the body's format, instead of the embeddings */
     bool wide_head;   /* that matrix is in the embeddings' format */

@@ -259,6 +259,16 @@ static void normalize(const plain *p, const tiny_tensor *g, const float *x, size
     tern_ref_rmsnorm(x, weights, n, p->eps, y);
 }
 
+/* The same of a matrix of a layer, with the norm of its input, if it has one of its own. */
+static void multiply_in(plain *p, uint32_t layer, const char *name, const float *x, float *y) {
+    static float normed[MAX_WIDTH];
+    char own[40];
+    const tiny_tensor *w = tensor(p, layer, name);
+    (void)snprintf(own, sizeof own, "%s_norm_in", name);
+    normalize(p, find(p, layer, own, "weight"), x, w->ne[0], normed);
+    multiply(p, w, normed, y);
+}
+
 /* out[n_head * head_dim] = attention at a position, after its k and v went into the cache. */
 static void attend(const plain *p, uint32_t layer, size_t position, float *q, float *k, float *v,
                    float *out) {
@@ -292,7 +302,7 @@ static void project(plain *p, uint32_t n, const char *name, const char *norm, co
     const size_t dim = p->info.head_dim;
     float values[MAX_WIDTH];
     const tiny_tensor *bias = find(p, n, name, "bias");
-    multiply(p, tensor(p, n, name), x, y);
+    multiply_in(p, n, name, x, y);
     if (bias != NULL) {
         memcpy(values, bias->data, bias->bytes);
         tern_ref_add(y, values, n_heads * dim);
@@ -365,11 +375,11 @@ static void feed_forward(plain *p, uint32_t n, const float *x, float *out) {
         run_experts(p, n, x, out);
         return;
     }
-    multiply(p, tensor(p, n, "ffn_gate"), x, gate);
-    multiply(p, tensor(p, n, "ffn_up"), x, up);
+    multiply_in(p, n, "ffn_gate", x, gate);
+    multiply_in(p, n, "ffn_up", x, up);
     tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
     normalize(p, find(p, n, "ffn_sub_norm", "weight"), gate, p->info.n_ff, gate);
-    multiply(p, tensor(p, n, "ffn_down"), gate, out);
+    multiply_in(p, n, "ffn_down", gate, out);
 }
 
 static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
@@ -382,7 +392,7 @@ static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     attend(p, n, position, q, k, v, heads);
     normalize(p, find(p, n, "attn_sub_norm", "weight"), heads,
               (size_t)p->info.n_head * p->info.head_dim, heads);
-    multiply(p, tensor(p, n, "attn_output"), heads, out);
+    multiply_in(p, n, "attn_output", heads, out);
     normalize(p, find(p, n, "post_attention_norm", "weight"), out, p->info.n_embd, out);
     tern_ref_add(x, out, p->info.n_embd);
 

@@ -122,7 +122,7 @@ static bool name_by_hf(const char *name, char hf[NAME_BYTES]) {
     const size_t digits = strspn(name + 4, "0123456789");
     const char *suffix = name + 4 + digits;
     for (size_t i = 0; *suffix == '.' && i < n; i++)
-        if (strcmp(tensors[i].name, suffix + 1) == 0)
+        if (tensors[i].hf != NULL && strcmp(tensors[i].name, suffix + 1) == 0)
             return snprintf(hf, NAME_BYTES, "model.layers.%.*s.%s", (int)digits, name + 4,
                             tensors[i].hf) < NAME_BYTES;
     return false;

@@ -25,6 +25,21 @@ static const tern_arch_second_kind gemma3_windowed = {
 static const tern_arch_second_kind maple_windowed = {
     .period = 4, .windowed = true, .alone_turned = true};
 
+#define QWEN3 .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX
+#define QWEN3_HAS (TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS)
+
+/* Scores of Gemma 3 27B are scaled by its width, which its files do not say. */
+#define GEMMA3                                                                                     \
+    .gate = TERN_OP_GATE_GELU, .rope = TERN_OP_ROPE_NEOX, .scaled_embedding = true,                \
+    .width_scaled = 62, .second = &gemma3_windowed
+#define GEMMA3_HAS (TERN_HAS_PRE_NORMS | TERN_HAS_POST_NORMS | TERN_HAS_QK_NORMS)
+
+/* BitNet-embedding. */
+static const tern_arch qwen3_normed = {
+    .name = "qwen3", QWEN3, .has = QWEN3_HAS | TERN_HAS_INPUT_NORMS};
+static const tern_arch gemma3_normed = {
+    .name = "gemma3", GEMMA3, .has = GEMMA3_HAS | TERN_HAS_INPUT_NORMS, .may_lack_second = true};
+
 static const tern_arch archs[] = {
     {.name = "llama",
      .hf_class = "LlamaForCausalLM",
@@ -40,9 +55,9 @@ static const tern_arch archs[] = {
      .has = TERN_HAS_PRE_NORMS | TERN_HAS_QKV_BIAS},
     {.name = "qwen3",
      .hf_class = "Qwen3ForCausalLM",
-     .gate = TERN_OP_GATE_SILU,
-     .rope = TERN_OP_ROPE_NEOX,
-     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS},
+     QWEN3,
+     .has = QWEN3_HAS,
+     .normed = &qwen3_normed},
     {.name = "phi3",
      .hf_class = "Phi3ForCausalLM",
      .gate = TERN_OP_GATE_SILU,
@@ -70,12 +85,9 @@ static const tern_arch archs[] = {
     {.name = "gemma3",
      .hf_class = "Gemma3ForCausalLM",
      .gemma_folders = true,
-     .gate = TERN_OP_GATE_GELU,
-     .rope = TERN_OP_ROPE_NEOX,
-     .has = TERN_HAS_PRE_NORMS | TERN_HAS_POST_NORMS | TERN_HAS_QK_NORMS,
-     .scaled_embedding = true,
-     .width_scaled = 62, /* Gemma 3 27B, whose files do not say it */
-     .second = &gemma3_windowed},
+     GEMMA3,
+     .has = GEMMA3_HAS,
+     .normed = &gemma3_normed},
     {.name = "qwen3moe",
      .hf_class = "Qwen3MoeForCausalLM",
      .gate = TERN_OP_GATE_SILU,

@@ -28,6 +28,7 @@ typedef enum tern_block_option {
     TERN_HAS_OTHER_BIASES = 1 << 10,  /* the other matrices may have biases, too */
     TERN_HAS_WIDE_QK_NORMS = 1 << 8,  /* norm of all heads of q, and of k, as one vector */
     TERN_HAS_EXPERTS = 1 << 11,       /* the feed-forward part is some of many, by token */
+    TERN_HAS_INPUT_NORMS = 1 << 12,   /* one more norm before each matrix, of what it reads */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
@@ -105,6 +106,9 @@ typedef struct tern_arch {
     const tern_arch_defaults *defaults;  /* NULL: every key must be there */
     tern_arch_experts experts;           /* with TERN_HAS_EXPERTS */
     const tern_arch_second_kind *second; /* NULL: all layers are of the first kind */
+    bool may_lack_second; /* where files say no window, all layers are of the first kind, too */
+    const struct tern_arch *normed; /* the same with norms before each matrix, where files have
+                                       them; NULL: none do */
 } tern_arch;
 
 /* All of them, and how many. Static storage. */

@@ -262,8 +262,49 @@ static void activate(pass *p, const float *sub_norm, wanted next) {
 
 /* ---- layers -------------------------------------------------------------------------------- */
 
-/* What the first matrices of the feed-forward part read. */
+/* Of the stream, normed by g and then by a norm of its own, each of the matrices. */
+static void multiply_apart(pass *p, const map *maps, const float *const *own, size_t count,
+                           const float *g, tern_block_input input) {
+    const tern_part rows = p->rows;
+    for (size_t i = 0; i < count; i++) {
+        p->rows = maps[i].rows;
+        if (count_of(p->rows) == 0)
+            continue;
+        const tern_device_rows x = stream_rows(p), normed = norm_rows(p, p->config->n_embd);
+        norm_of(p, &x, g, TERN_OVERFLOW_SUM);
+        norm(p, &normed, own[i], wanted_of(p, p->layer, input, maps[i].linear->form),
+             TERN_OVERFLOW_SUM);
+        multiply(p, &maps[i], 1);
+    }
+    p->rows = rows;
+}
+
+/* q, k and v of the stream: k and v of all rows. */
+static void multiply_qkv(pass *p, const tern_layer *l) {
+    const tern_part all = {0, p->batch->n};
+    const map maps[] = {{&l->q, p->rows, p->s->q}, {&l->k, all, p->s->k}, {&l->v, all, p->s->v}};
+    if (l->q_in != NULL)
+        multiply_apart(p, maps, (const float *const[]){l->q_in, l->k_in, l->v_in}, 3, l->attn_norm,
+                       TERN_BLOCK_QKV);
+    else
+        multiply(p, maps, 3);
+}
+
+static void multiply_gate_up(pass *p, const tern_layer *l) {
+    const map maps[] = {{&l->gate, p->rows, p->s->gate}, {&l->up, p->rows, p->s->up}};
+    if (l->gate_in != NULL)
+        multiply_apart(p, maps, (const float *const[]){l->gate_in, l->up_in}, 2, l->ffn_norm,
+                       TERN_BLOCK_GATE_UP);
+    else if (p->config->arch->ungated) /* beside it stand ones */
+        multiply(p, &(const map){&l->up, p->rows, p->s->gate}, 1);
+    else
+        multiply(p, maps, 2);
+}
+
+/* What the first matrices of the feed-forward part read, unless each reads something else. */
 static wanted feed_forward_wanted(const pass *p, const tern_layer *l) {
+    if (l->gate_in != NULL)
+        return (wanted){.forms = 0};
     return wanted_of(p, p->layer, TERN_BLOCK_GATE_UP,
                      l->gate.form | l->up.form | l->router.form | l->expert_gate.form |
                          l->expert_up.form);
@@ -277,12 +318,10 @@ static tern_device_rows feed_forward(pass *p, const tern_layer *l) {
         return norm_rows(p, p->config->n_embd);
     }
     stage(p, TERN_STAGE_GATE_UP);
-    if (p->config->arch->ungated) /* beside it stand ones */
-        multiply(p, (const map[]){{&l->up, p->rows, s->gate}}, 1);
-    else
-        multiply(p, (const map[]){{&l->gate, p->rows, s->gate}, {&l->up, p->rows, s->up}}, 2);
+    multiply_gate_up(p, l);
     stage(p, TERN_STAGE_ACTIVATION);
-    activate(p, l->ffn_sub_norm, wanted_of(p, p->layer, TERN_BLOCK_DOWN, l->down.form));
+    activate(p, l->down_in != NULL ? l->down_in : l->ffn_sub_norm,
+             wanted_of(p, p->layer, TERN_BLOCK_DOWN, l->down.form));
     stage(p, TERN_STAGE_DOWN);
     multiply(p, (const map[]){{&l->down, p->rows, s->out}}, 1);
     return out_rows(p);
@@ -291,10 +330,10 @@ static tern_device_rows feed_forward(pass *p, const tern_layer *l) {
 static void forward_layer(pass *p, const float *next_norm, wanted next) {
     const tern_layer *l = &p->weights->layers[p->layer];
     const tern_scratch *s = p->s;
-    const tern_part rows = p->rows, all = {0, p->batch->n};
+    const tern_part rows = p->rows;
 
     stage(p, TERN_STAGE_QKV);
-    multiply(p, (const map[]){{&l->q, rows, s->q}, {&l->k, all, s->k}, {&l->v, all, s->v}}, 3);
+    multiply_qkv(p, l);
     stage(p, TERN_STAGE_ROPE);
     rotate_and_store(p);
     if (count_of(rows) == 0)
@@ -302,7 +341,8 @@ static void forward_layer(pass *p, const float *next_norm, wanted next) {
     stage(p, TERN_STAGE_ATTENTION);
     attend(p);
     stage(p, TERN_STAGE_ATTENDED);
-    norm_attended(p, l->attn_sub_norm, wanted_of(p, p->layer, TERN_BLOCK_OUT, l->o.form));
+    norm_attended(p, l->o_in != NULL ? l->o_in : l->attn_sub_norm,
+                  wanted_of(p, p->layer, TERN_BLOCK_OUT, l->o.form));
     stage(p, TERN_STAGE_OUT);
     multiply(p, (const map[]){{&l->o, rows, s->out}}, 1);
 
@@ -319,6 +359,8 @@ static void forward_layer(pass *p, const float *next_norm, wanted next) {
 /* What the first matrices of a layer read. */
 static wanted qkv_wanted(const pass *p, size_t layer) {
     const tern_layer *l = &p->weights->layers[layer];
+    if (l->q_in != NULL)
+        return (wanted){.forms = 0};
     return wanted_of(p, layer, TERN_BLOCK_QKV, l->q.form | l->k.form | l->v.form);
 }
 

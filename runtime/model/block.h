@@ -14,6 +14,9 @@
 typedef struct tern_layer {
     uint32_t kind;                              /* index of its tern_layer_kind */
     const float *attn_norm;                     /* [n_embd], or NULL */
+    const float *q_in, *k_in, *v_in;            /* [n_embd] of each matrix's own input, or NULL */
+    const float *gate_in, *up_in;               /* likewise */
+    const float *o_in, *down_in;                /* as wide as what these read, or NULL */
     const float *attn_sub_norm;                 /* [n_head * head_dim], or NULL */
     const float *attn_post_norm;                /* [n_embd], or NULL */
     const float *ffn_norm;                      /* [n_embd], or NULL */
@@ -56,12 +59,13 @@ typedef enum tern_block_kind {
 } tern_block_kind;
 
 typedef struct tern_block_tensor {
-    const char *name;        /* in GGUF files, after "blk.<n>." */
-    const char *hf;          /* in Hugging Face folders, after "model.layers.<n>."; see below */
-    const char *hf_older;    /* another name there; NULL: none */
-    const char *hf_encoder;  /* of encoders, after "encoder.layer.<n>."; NULL: the same */
-    tern_block_kind kind;    /* what it is */
-    tern_block_size rows;    /* results; ONE for vectors */
+    const char *name;       /* in GGUF files, after "blk.<n>." */
+    const char *hf;         /* in Hugging Face folders, after "model.layers.<n>."; NULL: none known,
+                               see below */
+    const char *hf_older;   /* another name there; NULL: none */
+    const char *hf_encoder; /* of encoders, after "encoder.layer.<n>."; NULL: the same */
+    tern_block_kind kind;   /* what it is */
+    tern_block_size rows;   /* results; ONE for vectors */
     tern_block_size columns; /* elements of a row, or of the vector */
     unsigned when;           /* bit of tern_arch.has that such blocks have; 0: every block has it */
     tern_stage stage;        /* of a pass that multiplies by the matrix */

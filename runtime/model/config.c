@@ -250,10 +250,18 @@ static tern_status read_window(const tern_gguf *file, tern_config *c, tern_error
     return status;
 }
 
+static bool has_window(const tern_gguf *file, const tern_arch *arch) {
+    char key[TERN_KEY_BYTES];
+    snprintf(key, sizeof key, "%s.attention.sliding_window", arch->name);
+    return tern_gguf_find(file, key) != NULL;
+}
+
 tern_status tern_config_kinds(const tern_gguf *file, tern_config *c, tern_error *err) {
     const tern_arch_second_kind *second = c->arch->second;
     c->n_kinds = 1;
     c->period = 1;
+    if (c->arch->may_lack_second && !has_window(file, c->arch))
+        return TERN_OK;
     if (second == NULL)
         return c->arch->may_window ? read_window(file, c, err) : TERN_OK;
     c->kinds[c->n_kinds++] = second->alone_turned ? c->kinds[0] : second->kind;
@@ -279,6 +287,18 @@ static tern_status unknown_architecture(const tern_gguf *file, tern_span name, t
                      tern_arch_names(known, sizeof known));
 }
 
+/* Whether the file has any of the norms before each matrix: then it must have all. */
+static bool has_input_norms(const tern_gguf *file) {
+    static const char end[] = "_norm_in.weight";
+    const size_t n = sizeof end - 1;
+    for (size_t i = 0; i < tern_gguf_tensor_count(file); i++) {
+        const tern_span name = tern_gguf_tensor_at(file, i)->name;
+        if (name.size > n && memcmp(name.data + name.size - n, end, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error *err) {
     tern_span name;
     tern_config c = {.arch = NULL};
@@ -288,6 +308,8 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
     c.arch = tern_arch_find(name);
     if (c.arch == NULL)
         return unknown_architecture(file, name, err);
+    if (c.arch->normed != NULL && has_input_norms(file))
+        c.arch = c.arch->normed;
     if ((status = read_sizes(file, &c, err)) || (status = read_heads(file, &c, err)) ||
         (status = read_attention_scale(file, &c, err)) ||
         (status = read_activation(file, &c, err)) ||

@@ -82,6 +82,7 @@ static void tell_norms(listing *l) {
         {TERN_HAS_FFN_SUB_NORM, "before down"},
         {TERN_HAS_FFN_POST_NORM, "after feed-forward"},
         {TERN_HAS_SUM_NORMS, "LayerNorm of the sums"},
+        {TERN_HAS_INPUT_NORMS, "before each matrix"},
     };
     const double r = (double)l->m->config.block_scale; /* of a stream that is kept divided by it */
     char text[sizeof l->facts->text] = "";
@@ -135,7 +136,7 @@ static void tell_windows(listing *l) {
     const tern_arch_second_kind *second = c->arch->second;
     if (c->kinds[0].window > 0)
         TELL(l, "windows", of_file, "%u positions, in all layers", c->kinds[0].window);
-    if (second == NULL)
+    if (second == NULL || c->n_kinds == 1)
         return;
     if (second->alone_turned)
         TELL(l, "rope", of_arch, "in windowed layers only");

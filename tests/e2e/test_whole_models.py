@@ -234,6 +234,22 @@ class WholeModels(common.TernTest):
         self.path.write_bytes(self.fresh("phi3-tiny").to_bytes())
         self.assertIn("for up to 256 positions", tern_text("inspect", self.path))
 
+    def test_input_norms(self):
+        """A file has all norms before matrices, of the widths of what these read, or none."""
+        names = [f"attn_{x}" for x in ("q", "k", "v", "output")] + [f"ffn_{x}" for x in ("gate", "up", "down")]
+        for preset in ("bitnet-embedding-tiny", "bitnet-embedding-gemma-tiny"):
+            for name in (f"blk.1.{n}_norm_in.weight" for n in names):
+                file = self.fresh(preset)
+                file.remove(name)
+                self.refused(file, f"tensor {name} is missing")
+                file = self.fresh(preset)
+                t = file.tensor(name)
+                t.ne[0], t.data = t.ne[0] - 1, t.data[:-4]
+                self.refused(file, name, f"{t.ne[0]} x 1")
+        file, donor = self.fresh("qwen2-tiny"), "blk.0.attn_q_norm_in.weight"
+        file.tensors.append(gguf_edit.Tensor(donor, [96], F32, bytes(96 * 4)))
+        self.refused(file, donor)
+
     def test_factors(self):
         """All three must be there, and be numbers that something can be multiplied by."""
         for name in ("embedding_scale", "residual_scale", "logit_scale"):

@@ -260,6 +260,7 @@ class Architecture(NamedTuple):
     experts: bool = False  # each position takes some of many feed-forward parts
     normed: bool = False  # their weights are divided by their sum
     clamp: float = 0.0  # gates are at most this, what they multiply at most this in magnitude; 0: no bound
+    input_norms: bool = False  # matrices may have norms of what they read
     still: bool = False  # layers that see everything turn nothing, the others by the file's base
 
 
@@ -280,7 +281,7 @@ ARCHITECTURES = {
     ),
     "qwen2": Architecture("neox", silu, sub_norms=False, tied=False, biases=True),
     "qwen3": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True
+        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, input_norms=True
     ),
     "qwen3moe": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, experts=True,
@@ -295,7 +296,7 @@ ARCHITECTURES = {
     ),
     "gemma3": Architecture(
         "neox", gelu, sub_norms=False, tied=False, biases=False, head_norms=True, post_norms=True,
-        scaled=True, period=6,
+        scaled=True, period=6, input_norms=True,
     ),
     "bitnet": Architecture("neox", silu, sub_norms=True, tied=True, biases=False),
     "bitnet-25": Architecture("neox", relu2, sub_norms=True, tied=True, biases=False),
@@ -329,6 +330,8 @@ class Model:
         self.base = float(self._get("rope.freq_base", 10000.0))
         self.rope_scale, self.yarn = self._rope_scaling()
         self.period = self.arch.period and self._number("attention.sliding_window_pattern", self.arch.period)
+        if self.arch.input_norms and not self._get("attention.sliding_window", 0):
+            self.period = 0  # without a window all layers see everything
         self.rope_gain = self._get("rope.scaling.attn_factor", 1.0)
         self.rope_gain *= self.yarn.gain() if self.yarn else 1.0
         self.factors = [self._factor(key) for key in ("embedding_scale", "residual_scale", "logit_scale")]
@@ -500,6 +503,9 @@ class Model:
         return self._norm(f"blk.{layer}.{norm}", x) if self.arch.post_norms else x
 
     def _project(self, layer, name, x):
+        own = f"blk.{layer}.{name}_norm_in"  # of this matrix alone
+        if self.arch.input_norms and self.file.has(own + ".weight"):
+            x = self._norm(own, x)
         name = f"blk.{layer}.{name}.weight"
         return matmul(self.file.tensor(name), self._turned(name, x), self.activations)
 
