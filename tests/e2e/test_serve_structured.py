@@ -125,8 +125,8 @@ class Structured(Served):
             return {"type": "json_schema", "json_schema": {"name": "x", "schema": keywords}}
 
         for fields, param, words in (
-            ({"response_format": schema({"type": "object", "properties": {"a": {"frobnicate": 1, "contains": {}}}})}, "response_format",
-             ("response_format.json_schema.schema", "/properties/a", "contains")),
+            ({"response_format": schema({"type": "object", "properties": {"a": {"frobnicate": 1}}})}, "response_format",
+             ("response_format.json_schema.schema", "/properties/a", "frobnicate")),
             ({"response_format": {"type": "json_schema"}}, "response_format", ("schema",)),
             ({"response_format": {"type": "json_schema", "json_schema": {"schema": 3}}}, "response_format", ("schema",)),
             ({"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": 3}}}, "response_format", ("strict",)),
