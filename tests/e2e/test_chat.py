@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tern chat: on a terminal and from a pipe, its commands, what it saves."""
 
+import contextlib
 import json
 import os
 import re
@@ -225,6 +226,32 @@ class Pipe(Chat):
             process.send_signal(signal.SIGINT)
             rest, errors = process.communicate(timeout=60)
             self.assertEqual((process.returncode, rest.strip(), errors), (130, b"", b""))
+
+    def test_interrupt_while_the_answer_is_written(self):
+        """Nothing of it is lost, and a reader that is slow is no error."""
+        out, into = os.pipe()
+        os.set_blocking(into, False)
+        filled = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                filled += os.write(into, b"." * 512)
+        os.set_blocking(into, True)
+        with subprocess.Popen(
+            common.command("chat"),
+            env=common.clean_environment(),
+            stdin=subprocess.PIPE,
+            stdout=into,
+            stderr=subprocess.PIPE,
+        ) as process, open(out, "rb") as reader:
+            os.close(into)
+            process.stdin.write(b"What is 2+2?\n")
+            process.stdin.flush()
+            time.sleep(1)  # it waits for room in the pipe
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            said = reader.read()
+            process.wait(timeout=30)
+            self.assertEqual((process.returncode, process.stderr.read(), said[filled:]), (130, b"", b"4\n"))
 
     def test_output_closed(self):
         with subprocess.Popen(

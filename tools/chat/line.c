@@ -48,8 +48,10 @@ static line_kind read_plain(line_reader *r, const char *prompt, const char **lin
 }
 
 line_kind line_reader_next(line_reader *r, const char *prompt, const char **line, size_t *size) {
+    interrupt_wakes(true);
     const line_kind kind = r->editor != NULL ? editor_read(r->editor, prompt, line, size)
                                              : read_plain(r, prompt, line, size);
+    interrupt_wakes(false);
     if (kind != LINE_READ)
         return kind;
     *size -= *size > 0 && (*line)[*size - 1] == '\n';

@@ -17,13 +17,16 @@ void interrupt_catch(void) {
 }
 
 void interrupt_catch_all(void) {
-    struct sigaction action;
     seen = 0;
     current = MODE_NOTE_SIGINT;
-    if (sigaction(SIGINT, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
-        action.sa_flags &= ~SA_RESTART;
-        (void)sigaction(SIGINT, &action, NULL);
-    }
+}
+
+void interrupt_wakes(bool wakes) {
+    struct sigaction action;
+    if (sigaction(SIGINT, NULL, &action) != 0 || action.sa_handler == SIG_IGN)
+        return;
+    action.sa_flags = wakes ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
+    (void)sigaction(SIGINT, &action, NULL);
 }
 
 void interrupt_catch_reload(void) {

@@ -13,9 +13,12 @@
 /* From now on the next signal is noted, and the one after it ends the process. */
 void interrupt_catch(void);
 
-/* From now on every SIGINT is only noted, and calls that wait return with EINTR. The other two end
- * the process. */
+/* From now on every SIGINT is only noted. The other two end the process. */
 void interrupt_catch_all(void);
+
+/* Whether reads that wait return with EINTR when SIGINT comes: for the time of such a read alone,
+ * because writes would, too, and lose what they had. */
+void interrupt_wakes(bool wakes);
 
 /* From now on SIGHUP asks for something else, which interrupt_reload_seen tells once; calls that
  * wait return with EINTR. */
