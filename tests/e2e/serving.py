@@ -16,7 +16,8 @@ import common
 
 JSON = {"Content-Type": "application/json"}
 RESET = b"HTTP/1.1 400 and the connection was reset"
-LONG = {"max_tokens": -1, "ignore_eos": True, "stream": True}  # some seconds of the small model
+LONG = {"max_tokens": -1, "ignore_eos": True, "stream": True}  # as long as the context
+SLOW = ("--isa", "scalar", "--no-draft")  # on any machine such answers take half a second and more: they are met under way
 
 
 def needs_server():

@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import common
-from serving import JSON, LONG, Server, together
+from serving import JSON, LONG, SLOW, Server, together
 from test_serve import QUESTION, Served, streamed
 
 
 class Clients(Served):
-    options = ("--threads", 2, "--parallel", 8)
+    options = ("--threads", 2, "--parallel", 8, *SLOW)
 
     def begin(self, **fields):
         """A connection on which an answer has begun to come."""
@@ -108,7 +108,7 @@ class TheEnd(common.TernTest):
         common.small_model()
 
     def test_answers_under_way_are_finished(self):
-        with Server() as server:
+        with Server(*SLOW) as server:
             response = self.begin(server)
             server.signal(signal.SIGTERM)
             end = time.monotonic() + 10
@@ -122,7 +122,7 @@ class TheEnd(common.TernTest):
             self.assertEqual(server.process.wait(20), 0)
 
     def test_answers_that_take_too_long_are_told(self):
-        with Server("--drain", 0) as server:
+        with Server("--drain", 0, *SLOW) as server:
             response = self.begin(server)
             whole = server.connect()
             self.addCleanup(whole.close)
@@ -135,7 +135,7 @@ class TheEnd(common.TernTest):
             self.assertEqual(server.process.wait(20), 0)
 
     def test_a_second_signal_ends_at_once(self):
-        with Server() as server:
+        with Server(*SLOW) as server:
             self.begin(server, n=16)
             server.signal(signal.SIGTERM)
             end = time.monotonic() + 10

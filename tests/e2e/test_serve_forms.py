@@ -6,7 +6,7 @@ import json
 
 import common
 from common import tern_text
-from serving import JSON, LONG, Server
+from serving import JSON, LONG, SLOW, Server
 from test_serve import QUESTION, SAMPLED, SAMPLED_RUN, Served
 
 USER = [{"role": "user", "content": QUESTION}]
@@ -345,7 +345,7 @@ class Others(Served):
         for path, fields in (("/v1/messages", {"messages": USER, "max_tokens": -1}),
                              ("/v1/responses", {"input": QUESTION, "max_output_tokens": -1}),
                              ("/completion", {"prompt": "Once upon", "n_predict": -1})):
-            with Server("--drain", 0) as server:
+            with Server("--drain", 0, *SLOW) as server:
                 connection = server.connect()
                 self.addCleanup(connection.close)
                 connection.request("POST", path, json.dumps(fields | long), JSON)

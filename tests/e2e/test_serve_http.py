@@ -5,7 +5,7 @@ import json
 import time
 
 import common
-from serving import JSON, LONG, Server, needs_server
+from serving import JSON, LONG, SLOW, Server, needs_server
 from test_serve import QUESTION, Served
 
 setUpModule = needs_server
@@ -125,16 +125,17 @@ class Framing(Served):
                 self.assertEqual(reply.headers["access-control-allow-origin"], "https://example.org")
 
     def test_health_while_the_engine_works(self):
-        connection = self.server.connect()
-        self.addCleanup(connection.close)
-        body = {"prompt": "Once upon", "n": 8} | LONG
-        connection.request("POST", "/v1/completions", json.dumps(body), JSON)
-        connection.getresponse().readline()
-        for _ in range(10):
-            began = time.monotonic()
-            self.assertEqual(self.server.get("/health").status, 200)
-            self.assertLess(time.monotonic() - began, 5)
-        self.assertGreater(self.server.metrics()["tern_answers_running"], 0)
+        with Server("--threads", 2, *SLOW) as server:
+            connection = server.connect()
+            self.addCleanup(connection.close)
+            body = {"prompt": "Once upon", "n": 8} | LONG
+            connection.request("POST", "/v1/completions", json.dumps(body), JSON)
+            connection.getresponse().readline()
+            for _ in range(10):
+                began = time.monotonic()
+                self.assertEqual(server.get("/health").status, 200)
+                self.assertLess(time.monotonic() - began, 5)
+            self.assertGreater(server.metrics()["tern_answers_running"], 0)
 
 
 class Keys(common.FolderTest):
@@ -180,7 +181,7 @@ class Keys(common.FolderTest):
 
 
 class Limits(Served):
-    options = ("--parallel", 1, "--queue", 2)
+    options = ("--parallel", 1, "--queue", 2, *SLOW)
 
     def test_a_full_queue(self):
         connections = []

@@ -8,7 +8,7 @@ import signal
 import time
 
 import common
-from serving import JSON, LONG, Server, needs_server
+from serving import JSON, LONG, SLOW, Server, needs_server
 from test_serve import QUESTION
 
 setUpModule = needs_server
@@ -73,7 +73,7 @@ class Log(common.FolderTest):
         self.assertEqual((line["prompt_tokens"], line["generated_tokens"]), (usage["prompt_tokens"], 12))
 
     def test_a_client_that_left(self):
-        with Server("--log-file", self.path, "--log-format", "json") as server:
+        with Server("--log-file", self.path, "--log-format", "json", *SLOW) as server:
             connection = server.connect()
             connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once upon"} | LONG), JSON)
             connection.getresponse().readline()
@@ -159,7 +159,7 @@ class Keys(common.FolderTest):
 
     def test_requests_at_once(self):
         self.path.write_text("alice key-a requests=1\nbob key-b\n")
-        with Server("--api-key-file", self.path) as server:
+        with Server("--api-key-file", self.path, *SLOW) as server:
             connection = server.connect()
             body = {"prompt": "Once upon"} | LONG
             connection.request("POST", "/v1/completions", json.dumps(body), {"x-api-key": "key-a"} | JSON)

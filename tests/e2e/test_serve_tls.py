@@ -11,7 +11,7 @@ import time
 import unittest
 
 import common
-from serving import JSON, LONG, Server, needs_server
+from serving import JSON, LONG, SLOW, Server, needs_server
 from test_serve import QUESTION, streamed
 
 setUpModule = needs_server
@@ -40,9 +40,9 @@ class Tls(common.FolderTest):
         super().setUpClass()
         cls.one, cls.two = (make_certificate(cls.dir, name) for name in ("one", "two"))
 
-    def serve(self, pair, **kwargs):
+    def serve(self, pair, *options, **kwargs):
         try:
-            server = Server("--tls-cert", pair[0], "--tls-key", pair[1], tls=trusting(pair[0]), **kwargs)
+            server = Server("--tls-cert", pair[0], "--tls-key", pair[1], *options, tls=trusting(pair[0]), **kwargs)
         except AssertionError as error:
             if "without gnutls" in str(error) or "made without TLS" in str(error):
                 self.skipTest("built without TLS")
@@ -80,7 +80,7 @@ class Tls(common.FolderTest):
         self.assertEqual(server.get("/health").status, 200)
 
     def test_a_client_that_left_ends_its_answer(self):
-        server = self.serve(self.one)
+        server = self.serve(self.one, *SLOW)
         connection = server.connect()
         connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once upon", "n": 8} | LONG), JSON)
         connection.getresponse().readline()
