@@ -91,3 +91,10 @@ uint64_t tern_hash64_value(const tern_hash64 *h) {
     x = (x ^ x >> 29) * P3;
     return x ^ x >> 32;
 }
+
+uint64_t tern_hash64_of(const void *bytes, size_t n) {
+    tern_hash64 h;
+    tern_hash64_start(&h);
+    tern_hash64_add(&h, bytes, n);
+    return tern_hash64_value(&h);
+}

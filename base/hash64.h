@@ -24,4 +24,7 @@ void tern_hash64_add(tern_hash64 *h, const void *bytes, size_t n);
 /* The hash of everything added; h is unchanged and can take more. */
 uint64_t tern_hash64_value(const tern_hash64 *h);
 
+/* The hash of these bytes alone. */
+uint64_t tern_hash64_of(const void *bytes, size_t n);
+
 #endif

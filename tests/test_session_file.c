@@ -163,13 +163,10 @@ static void check_refused(tern_session *s, const uint8_t *bytes, size_t size, te
 
 static void put_hashes(uint8_t *bytes, size_t size) {
     tern_session_header header;
-    tern_hash64 h;
     memcpy(&header, bytes, sizeof header);
     header.hash = tern_session_header_hash(&header);
     memcpy(bytes, &header, sizeof header);
-    tern_hash64_start(&h);
-    tern_hash64_add(&h, bytes, size - sizeof(uint64_t));
-    const uint64_t hash = tern_hash64_value(&h);
+    const uint64_t hash = tern_hash64_of(bytes, size - sizeof(uint64_t));
     memcpy(bytes + size - sizeof hash, &hash, sizeof hash);
 }
 

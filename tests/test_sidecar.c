@@ -28,13 +28,6 @@ static void make_blocks(void) {
     memcpy(blocks + 16, values, sizeof values);
 }
 
-static uint64_t hash_of(const void *bytes, size_t size) {
-    tern_hash64 h;
-    tern_hash64_start(&h);
-    tern_hash64_add(&h, bytes, size);
-    return tern_hash64_value(&h);
-}
-
 /* A file with a matrix "a" of 4 x 4 floats and a vector "b" of 16. */
 static gguf_bytes make_model(void) {
     gguf_bytes b = {NULL, 0};
@@ -49,7 +42,7 @@ static gguf_bytes make_model(void) {
 }
 
 static uint64_t dense_hash(const gguf_bytes *model) {
-    return hash_of(model->data + model->size - 2 * DENSE_BYTES, DENSE_BYTES);
+    return tern_hash64_of(model->data + model->size - 2 * DENSE_BYTES, DENSE_BYTES);
 }
 
 static void write_list(char text[TEXT_BYTES], const char *name, const char *form, uint64_t hash) {

@@ -110,13 +110,6 @@ static uint32_t type_of(const convert_tensor *t) {
     return tern_format_describe(t->target)->gguf_type;
 }
 
-static uint64_t hash_stored(const convert_tensor *t) {
-    tern_hash64 h;
-    tern_hash64_start(&h);
-    tern_hash64_add(&h, t->stored, (size_t)t->before);
-    return tern_hash64_value(&h);
-}
-
 static void describe(const convert_job *job, tern_gguf_writer *w) {
     for (size_t i = 0; i < job->n; i++) {
         const convert_tensor *t = &job->tensors[i];
@@ -125,7 +118,7 @@ static void describe(const convert_job *job, tern_gguf_writer *w) {
         else
             tern_gguf_put_tensor(w, t->name, type_of(t), t->n_dims, t->ne, t->bytes);
         if (job->beside)
-            tern_iebin_replaces_last(w, hash_stored(t));
+            tern_iebin_replaces_last(w, tern_hash64_of(t->stored, (size_t)t->before));
     }
 }
 

@@ -249,10 +249,7 @@ static void find_twins(search *s) {
     const size_t n = tern_gguf_tensor_count(model);
     for (size_t i = 0; i < n; i++) {
         const tern_gguf_tensor *t = tern_gguf_tensor_at(model, i);
-        tern_hash64 h;
-        tern_hash64_start(&h);
-        tern_hash64_add(&h, t->data, (size_t)t->bytes);
-        s->hashes[i] = tern_hash64_value(&h);
+        s->hashes[i] = tern_hash64_of(t->data, (size_t)t->bytes);
         s->twins[i] = i;
         s->whole[i] = DEDUP_NONE;
         for (size_t k = 0; k < i && s->twins[i] == i; k++) {

@@ -149,19 +149,16 @@ static void put_tensors(writing *w) {
     text_print(&w->index, "\"tensors\":[");
     for (size_t i = 0; i < tern_gguf_tensor_count(model); i++) {
         const tern_gguf_tensor *t = tern_gguf_tensor_at(model, i);
-        tern_hash64 h;
         w->totals->before += t->bytes;
         w->totals->tensors++;
         if (!w->plan->shared[i]) {
             w->totals->after += t->bytes;
             continue;
         }
-        tern_hash64_start(&h);
-        tern_hash64_add(&h, t->data, (size_t)t->bytes);
         text_print(&w->index, "%s\n{\"tensor_index\":%zu,\"name\":", first ? "" : ",", i);
         text_quote(&w->index, t->name.data, t->name.size);
         text_print(&w->index, ",\"nbytes\":%" PRIu64 ",\"xxh64\":\"%016" PRIx64 "\"}", t->bytes,
-                   tern_hash64_value(&h));
+                   tern_hash64_of(t->data, (size_t)t->bytes));
         first = false;
         w->totals->shared += t->bytes;
         w->totals->shared_tensors++;

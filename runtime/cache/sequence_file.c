@@ -11,10 +11,7 @@
 #include "base/out_file.h"
 
 uint64_t tern_session_header_hash(const tern_session_header *header) {
-    tern_hash64 h;
-    tern_hash64_start(&h);
-    tern_hash64_add(&h, header, offsetof(tern_session_header, hash));
-    return tern_hash64_value(&h);
+    return tern_hash64_of(header, offsetof(tern_session_header, hash));
 }
 
 static size_t run_count(const tern_pool *pool, const tern_model *m) {

@@ -47,11 +47,9 @@ static tern_status wrong(const tern_gguf *list, const tern_gguf_tensor *t, tern_
 
 /* XXH64 of a tensor's bytes, which nobody reads again. */
 static uint64_t hash_dense(const tern_gguf *file, const tern_gguf_tensor *t) {
-    tern_hash64 h;
-    tern_hash64_start(&h);
-    tern_hash64_add(&h, t->data, (size_t)t->bytes);
+    const uint64_t hash = tern_hash64_of(t->data, (size_t)t->bytes);
     tern_gguf_drop_pages(file, t);
-    return tern_hash64_value(&h);
+    return hash;
 }
 
 static tern_status check_tensor(const tern_gguf *file, const tern_gguf *list,

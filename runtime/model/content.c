@@ -80,10 +80,7 @@ typedef struct record {
 static const char magic[8] = "ternsrc1";
 
 static uint64_t check_of(const record *r) {
-    tern_hash64 h;
-    tern_hash64_start(&h);
-    tern_hash64_add(&h, r, offsetof(record, check));
-    return tern_hash64_value(&h);
+    return tern_hash64_of(r, offsetof(record, check));
 }
 
 void tern_content_sample(tern_hash64 *h, const tern_gguf_tensor *t) {

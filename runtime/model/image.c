@@ -45,13 +45,6 @@ static header make_header(const tern_image_key *key) {
     return h;
 }
 
-static uint64_t hash_of(const void *bytes, size_t size) {
-    tern_hash64 h;
-    tern_hash64_start(&h);
-    tern_hash64_add(&h, bytes, size);
-    return tern_hash64_value(&h);
-}
-
 /* Of the header and the hashes of all pieces, which need no alignment here. */
 static uint64_t hash_of_hashes(const header *h, const uint8_t *hashes, uint64_t pieces) {
     tern_hash64 hash;
@@ -130,7 +123,8 @@ static void verify_part(tern_worker worker, void *argument) {
     const uint64_t pieces = piece_count(v->key);
     (void)worker;
     for (uint64_t i; (i = atomic_fetch_add(&v->next, 1)) < pieces;) {
-        const uint64_t hash = hash_of(v->arena + i * TERN_IMAGE_PIECE_BYTES, piece_size(v->key, i));
+        const uint64_t hash =
+            tern_hash64_of(v->arena + i * TERN_IMAGE_PIECE_BYTES, piece_size(v->key, i));
         uint64_t first = atomic_load(&v->bad);
         if (hash != load64(v->hashes + i * sizeof(uint64_t)))
             while (i < first && !atomic_compare_exchange_weak(&v->bad, &first, i))
@@ -195,7 +189,7 @@ static tern_status write_pieces(tern_out_file *out, const header *h, const uint8
     tern_status status = TERN_OK;
     for (uint64_t i = 0; i < pieces && status == TERN_OK; i++) {
         const uint8_t *piece = arena + i * TERN_IMAGE_PIECE_BYTES;
-        hashes[i] = hash_of(piece, piece_size(&h->key, i));
+        hashes[i] = tern_hash64_of(piece, piece_size(&h->key, i));
         /* Whole pieces: the file system can keep them in huge pages. */
         status = tern_out_file_write(out, piece, piece_size(&h->key, i), err);
     }
