@@ -119,6 +119,14 @@ static void *map_bytes(int fd, size_t size) {
     return bytes;
 }
 
+void tern_file_map_drop(const void *data, uint64_t bytes) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)data + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)data + bytes) / page * page;
+    if (first < end)
+        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 static tern_status map_file(tern_file_map *m, tern_error *err) {
     struct stat info;
     /* O_NONBLOCK: opening a FIFO without a writer must not hang. */

@@ -36,6 +36,10 @@ int tern_file_map_descriptor(const tern_file_map *map); /* open for reading, of 
  */
 bool tern_file_map_stamp(const tern_file_map *map, tern_hash64 *hash, int64_t *newest);
 
+/* Whole pages of mapped bytes need not count as this process's memory: they are read again when
+ * they are asked for. Advice, which may come to nothing. */
+void tern_file_map_drop(const void *data, uint64_t bytes);
+
 /* Whether a map of this process reads the file that stat told about, by whatever name. */
 bool tern_file_is_mapped(const struct stat *info);
 

@@ -2,7 +2,7 @@
 #ifndef TERN_BASE_WORD_LIST_H
 #define TERN_BASE_WORD_LIST_H
 
-/* Parts of texts: the words of a list, the last part of a path. */
+/* Parts of texts: the words of a list, the last part of a path, an ending. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +29,11 @@ static inline bool word_next(const char **list, char word[WORD_BYTES]) {
 static inline const char *file_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
+}
+
+static inline bool text_ends_with(const char *whole, const char *end) {
+    const size_t n = strlen(whole), m = strlen(end);
+    return n >= m && strcmp(whole + n - m, end) == 0;
 }
 
 #endif

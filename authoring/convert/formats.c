@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "authoring/gguf_writer.h"
+#include "base/word_list.h"
 #include "kernels/quantize_important.h"
 #include "runtime/gguf/int4.h"
 
@@ -76,9 +77,7 @@ static tern_format embedding_format(tern_format body, tern_format source) {
 
 /* What chooses experts: an error there is another expert, not a slightly other number. */
 static bool is_router(const char *name) {
-    static const char ending[] = ".ffn_gate_inp.weight";
-    const size_t size = strlen(name);
-    return size >= sizeof ending && strcmp(name + size - (sizeof ending - 1), ending) == 0;
+    return text_ends_with(name, ".ffn_gate_inp.weight");
 }
 
 static tern_format wanted(const convert_formats *asked, const char *name, tern_format source) {

@@ -4,10 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "authoring/convert/hf_tensors.h"
+#include "base/file_map.h"
 #include "kernels/half.h"
 
 /* Element `index` of a tensor of floats. */
@@ -79,24 +78,16 @@ void hf_source_row(const void *source, size_t row, float *out) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static void drop_pages(const safetensors_tensor *t) {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t first = ((uintptr_t)t->data + page - 1) / page * page;
-    const uintptr_t end = ((uintptr_t)t->data + t->bytes) / page * page;
-    if (first < end) /* advice only */
-        (void)madvise((void *)first, end - first, MADV_DONTNEED);
-}
-
 void hf_source_written(const void *source, size_t first, size_t n) {
     const hf_source *s = source;
     const size_t each = (size_t)s->experts[0]->shape[0];
     for (size_t e = first / each; e < (first + n) / each; e++)
-        drop_pages(s->experts[e]);
+        tern_file_map_drop(s->experts[e]->data, s->experts[e]->bytes);
 }
 
 void hf_source_drop(const hf_source *s) {
     if (s->tensor != NULL && s->experts == NULL)
-        drop_pages(s->tensor);
+        tern_file_map_drop(s->tensor->data, s->tensor->bytes);
 }
 
 /* ---- preparation ----------------------------------------------------------------------------- */

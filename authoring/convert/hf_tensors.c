@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/word_list.h"
 #include "runtime/model/block.h"
 #include "runtime/model/joined.h"
 #include "runtime/model/rope.h"
@@ -329,11 +330,6 @@ static tern_status add_rope_factors(adding *a) {
     return TERN_OK;
 }
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static bool same_tensor(const safetensors_tensor *a, const safetensors_tensor *b) {
     return a->type == b->type && a->n_dims == b->n_dims &&
            memcmp(a->shape, b->shape, sizeof a->shape) == 0 && a->bytes == b->bytes &&
@@ -361,7 +357,7 @@ static bool is_beside_encoder(const char *name) {
 static tern_status check_rest(const adding *a, void (*skipped)(const safetensors_tensor *t)) {
     for (size_t i = 0; i < a->files->n; i++) {
         const safetensors_tensor *t = a->files->tensors[i];
-        if (a->files->used[i] || ends_with(t->name, ".rotary_emb.inv_freq") ||
+        if (a->files->used[i] || text_ends_with(t->name, ".rotary_emb.inv_freq") ||
             (a->c->arch->encodes && is_beside_encoder(t->name)))
             continue;
         if (is_float(t->type) || t->type == SAFETENSORS_F64) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "runtime/gguf/iebin.h"
 #include "runtime/gguf/internal.h"
@@ -143,11 +142,7 @@ void tern_gguf_drop_range(const tern_gguf *file, const void *data, uint64_t byte
     const uintptr_t memory = (uintptr_t)file->dedup.memory;
     if (file->map == NULL || (uintptr_t)data - memory < file->dedup.memory_bytes)
         return; /* memory of its own cannot be read again from a file */
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t first = ((uintptr_t)data + page - 1) / page * page;
-    const uintptr_t end = ((uintptr_t)data + bytes) / page * page;
-    if (first < end) /* advice only: a failure changes nothing that a caller could see */
-        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+    tern_file_map_drop(data, bytes);
 }
 
 void tern_gguf_expect_parts(const tern_gguf *file) {

@@ -5,12 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/word_list.h"
 #include "tools/cli/output.h"
-
-static bool ends_with(const char *name, const char *end) {
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
 
 /* What is in the line goes out; the line is empty then. */
 static int send_line(vector_file *v) {
@@ -48,7 +44,7 @@ int vector_file_open(vector_file *v, const char *path, tern_out_mode mode, size_
     tern_error err = {0};
     v->rows = rows;
     v->width = width;
-    v->is_array = path != NULL && ends_with(path, ".npy");
+    v->is_array = path != NULL && text_ends_with(path, ".npy");
     if (path != NULL && tern_out_file_create(path, mode, &v->file, &err) != TERN_OK)
         return complain_error(&err);
     return v->is_array ? write_header(v) : EXIT_DONE;
