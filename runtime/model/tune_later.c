@@ -98,13 +98,6 @@ static bool is_doubted(const later *l) {
     return tern_tune_pace_disagrees(&pace, noise);
 }
 
-static size_t count_missing(const later *l) {
-    size_t missing = 0;
-    for (size_t i = 0; i < l->n; i++)
-        missing += tern_tuning_find(&l->known, &l->keys[i]) == NULL;
-    return missing;
-}
-
 /* The choice of each key against the table's; the pair decides anew. */
 static void measure_again(later *l, tern_tuner *tuner, tern_tune_news *news) {
     tern_tune_times times;
@@ -162,7 +155,7 @@ tern_status tern_model_tune(const tern_model *m, tern_tune_stop *stop, void *use
         return TERN_OK;
     const bool doubted = is_doubted(&l);
     news->stopped = stop != NULL && stop(user);
-    if (!news->stopped && (doubted || count_missing(&l) > 0))
+    if (!news->stopped && (doubted || tern_tune_lacks(&l.known, l.keys, l.n)))
         status = measure(&l, doubted, stop, user, news, err);
     news->stopped = stop != NULL && stop(user);
     news->seconds = tern_clock_seconds() - begin;

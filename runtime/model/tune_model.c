@@ -102,11 +102,11 @@ size_t tern_tune_missing(tern_tuner *tuner, const tern_tune_key *keys, size_t n,
     return added;
 }
 
-static size_t count_missing(const tern_tune_key *keys, size_t n, const tern_tuning *known) {
-    size_t missing = 0;
+bool tern_tune_lacks(const tern_tuning *known, const tern_tune_key *keys, size_t n) {
     for (size_t i = 0; i < n; i++)
-        missing += tern_tuning_find(known, &keys[i]) == NULL;
-    return missing;
+        if (tern_tuning_find(known, &keys[i]) == NULL)
+            return true;
+    return false;
 }
 
 /* The layout of all keys, then, unless that is for later, those that have no choice; how many
@@ -115,7 +115,7 @@ static size_t measure(const tern_guard *guard, tern_team *team, const tern_tune_
                       bool later, tern_tuning *known) {
     const tern_tune_key *largest = largest_ternary(keys, n);
     tern_tuner *tuner = NULL;
-    if (count_missing(keys, n, known) == 0 || (later && !needs_probe(largest, known)) ||
+    if (!tern_tune_lacks(known, keys, n) || (later && !needs_probe(largest, known)) ||
         tern_tuner_new(guard, team, keys[0].stream, &tern_tune_quick, &tuner, NULL) != TERN_OK)
         return 0;
     size_t added = probe_missing(tuner, largest, known);

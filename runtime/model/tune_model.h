@@ -33,6 +33,9 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
 void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const char *folder,
                      bool later);
 
+/* Whether one of the keys has no choice. */
+bool tern_tune_lacks(const tern_tuning *known, const tern_tune_key *keys, size_t n);
+
 /* Measures with the tuner the keys that have no choice in *known; returns how many have one now. */
 size_t tern_tune_missing(tern_tuner *tuner, const tern_tune_key *keys, size_t n,
                          tern_tuning *known);

@@ -52,17 +52,11 @@ static int describe(const tern_tune_machine *m, char *text, size_t size) {
                     m->processor, m->features, m->cores, m->version, m->table);
 }
 
-static uint64_t hash(const void *bytes, size_t n) {
-    tern_hash64 h;
-    tern_hash64_start(&h);
-    tern_hash64_add(&h, bytes, n);
-    return tern_hash64_value(&h);
-}
-
 void tern_tune_name(const tern_tune_machine *m, char name[TERN_TUNE_NAME_BYTES]) {
     char text[512];
     const int n = describe(m, text, sizeof text);
-    (void)snprintf(name, TERN_TUNE_NAME_BYTES, "tuning-%016" PRIx64, hash(text, (size_t)n));
+    (void)snprintf(name, TERN_TUNE_NAME_BYTES, "tuning-%016" PRIx64,
+                   tern_hash64_of(text, (size_t)n));
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -75,7 +69,8 @@ static bool is_whole(const char *bytes, size_t size) {
     char expected[CHECK_BYTES + 1];
     if (size < CHECK_BYTES)
         return false;
-    (void)snprintf(expected, sizeof expected, CHECK_FORMAT, hash(bytes, size - CHECK_BYTES));
+    (void)snprintf(expected, sizeof expected, CHECK_FORMAT,
+                   tern_hash64_of(bytes, size - CHECK_BYTES));
     return memcmp(bytes + size - CHECK_BYTES, expected, CHECK_BYTES) == 0;
 }
 
@@ -305,7 +300,7 @@ char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning
     used += print_layouts(&tuning->layouts, text + used, room - used);
     used += print_paces(&tuning->paces, text + used, room - used);
     used += (size_t)snprintf(text + used, room - used, "]");
-    used += (size_t)snprintf(text + used, room - used, CHECK_FORMAT, hash(text, used));
+    used += (size_t)snprintf(text + used, room - used, CHECK_FORMAT, tern_hash64_of(text, used));
     *size = used;
     return text;
 }

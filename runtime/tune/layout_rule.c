@@ -25,20 +25,18 @@ bool tern_layout_is_sure(const tern_layout_probe *p) {
     return p->noise <= TERN_LAYOUT_MARGIN;
 }
 
-/* In thousandths, from 1: 0 is no figure. */
-static uint32_t thousandths(double share) {
-    const double n = share * 1000.0 + 0.5;
-    if (!(n < TERN_LAYOUT_RATIO_LIMIT))
-        return TERN_LAYOUT_RATIO_LIMIT;
-    return n < 1.0 ? 1 : (uint32_t)n;
+/* From 1: 0 is no figure. */
+static uint32_t figure(double share) {
+    const uint32_t n = tern_tune_thousandths(share);
+    return n > 0 ? n : 1;
 }
 
 tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream, const double *seconds,
                                        const double *again, size_t rounds) {
     return (tern_layout_probe){.threads = threads,
                                .stream = stream,
-                               .ratio = thousandths(tern_tune_ratio(seconds, 2, rounds, 1)),
-                               .noise = thousandths(tern_tune_noise(seconds, 2, again, rounds))};
+                               .ratio = figure(tern_tune_ratio(seconds, 2, rounds, 1)),
+                               .noise = figure(tern_tune_noise(seconds, 2, again, rounds))};
 }
 
 void tern_layout_reason(const tern_layout_probe *p, char text[TERN_LAYOUT_REASON_BYTES]) {

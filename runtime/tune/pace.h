@@ -16,7 +16,7 @@
 /* For models of one shape and a number of threads. */
 typedef struct tern_tune_pace {
     uint32_t threads;
-    uint64_t shape;     /* tern_tune_shape */
+    uint64_t shape;     /* a hash of its matrices (tune_later.c) */
     uint64_t table_ns;  /* of a token in runs with the table's kernels; 0: there was none */
     uint64_t chosen_ns; /* ... with what the tuner chose */
     uint32_t runs;      /* of these, counted to TERN_TUNE_PACE_RUNS */

@@ -198,6 +198,11 @@ double tern_tune_noise(const double *seconds, size_t n, const double *again, siz
     return differences[rounds / 2];
 }
 
+uint32_t tern_tune_thousandths(double share) {
+    const double n = share * 1000.0 + 0.5;
+    return n < TERN_LAYOUT_RATIO_LIMIT ? (uint32_t)n : TERN_LAYOUT_RATIO_LIMIT;
+}
+
 static double larger(double a, double b) {
     return a > b ? a : b;
 }
@@ -259,5 +264,5 @@ void tern_tune_decide(const tern_tune_times *t, double margin, tern_tune_choice 
     const tern_tune_key key = choice->key;
     *choice = best[tern_tune_pick(cost, n, rounds, larger(margin, noise_of_both(t, rounds)))];
     choice->key = key;
-    choice->noise = gemv_noise < 1000.0 ? (uint32_t)(gemv_noise * 1000.0 + 0.5) : 1000000;
+    choice->noise = tern_tune_thousandths(gemv_noise);
 }

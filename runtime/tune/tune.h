@@ -117,6 +117,9 @@ bool tern_tune_has_lost(const double *seconds, size_t n, size_t rounds, size_t m
  */
 double tern_tune_noise(const double *seconds, size_t n, const double *again, size_t rounds);
 
+/* A ratio or a noise as it is kept: rounded; TERN_LAYOUT_RATIO_LIMIT for more, and for NaN. */
+uint32_t tern_tune_thousandths(double share);
+
 /*
  * What the candidates of one key took: seconds of a product with one token (gemv), and for each
  * token of a batch (gemm), as [round][candidate] in the order of tern_tune_candidates.
