@@ -63,15 +63,6 @@ def reason(why):
 class Bench(check_llguidance.Check):
     options = {**check_llguidance.OPTIONS, "coerce_one_of": False}
 
-    def read(self, text):
-        """Whether the text begins one of the schema, and whether it is whole."""
-        try:
-            return True, self.tern.mask(text)[1]
-        except ValueError as error:
-            if "does not follow" not in str(error):
-                raise
-            return False, False
-
     def written(self, value, before, tries):
         """Texts of the value, each with what comes before it, that begin one of the schema: members in any order."""
         if tries[0] <= 0:
@@ -83,31 +74,31 @@ class Bench(check_llguidance.Check):
             yield from self.items(value, before + b"[", tries)
         else:
             text = before + json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-            if self.read(text)[0]:
+            if self.tern.reads(text)[0]:
                 yield text
 
     def members(self, value, before, tries):
         for name in value:
             rest = {key: v for key, v in value.items() if key != name}
             start = before + json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass") + b":"
-            if not self.read(start)[0]:
+            if not self.tern.reads(start)[0]:
                 continue
             for text in self.written(value[name], start, tries):
                 if rest:
                     yield from self.members(rest, text + b",", tries)
-                elif self.read(text + b"}")[0]:
+                elif self.tern.reads(text + b"}")[0]:
                     yield text + b"}"
 
     def items(self, value, before, tries):
         for text in self.written(value[0], before, tries):
             if len(value) > 1:
                 yield from self.items(value[1:], text + b",", tries)
-            elif self.read(text + b"]")[0]:
+            elif self.tern.reads(text + b"]")[0]:
                 yield text + b"]"
 
     def allows(self, value, any_order):
         plain = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-        return self.read(plain)[1] or (any_order and any(self.read(t)[1] for t in self.written(value, b"", [MOST_TRIES])))
+        return self.tern.reads(plain)[1] or (any_order and any(self.tern.reads(t)[1] for t in self.written(value, b"", [MOST_TRIES])))
 
     def validate(self, schema, text):
         value = json.loads(text.decode("utf-8"))

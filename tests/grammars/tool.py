@@ -52,6 +52,15 @@ class Tool:
         answer = self.ask(f"{kind} {text.encode().hex()}")
         return "" if answer == "ok" else answer.removeprefix("no ")
 
+    def reads(self, text: bytes) -> tuple[bool, bool]:
+        """Whether the text begins one of the form, and whether it is whole; the vocabulary is that of bytes."""
+        try:
+            return True, self.mask(text)[1]
+        except ValueError as error:
+            if "does not follow" not in str(error):
+                raise
+            return False, False
+
     def mask(self, ids) -> tuple[int, bool]:
         """Allowed tokens as bits of a number, and whether the text is whole."""
         answer = self.ask("mask " + " ".join(map(str, ids)))
