@@ -68,8 +68,8 @@ typedef struct tern_gguf_tensor {
     const uint8_t *data; /* aligned to general.alignment (32 unless the file says otherwise); of
                             a list's tensors, not at all */
     tern_int4_rows int4;
-    uint64_t
-        replaces; /* sparse blocks: XXH64 of the dense bytes that they stand for; 0: not said */
+    uint64_t replaces; /* of sparse blocks: XXH64 of the dense bytes that they stand for; 0: not
+                          said */
 } tern_gguf_tensor;
 
 /*

@@ -14,9 +14,9 @@
 
 enum { TERN_LAYER_KINDS = 2 }; /* at most */
 
-/* Numbers of one model, checked against each other. */
 enum { TERN_MAX_EXPERTS = 1024 }; /* of a layer */
 
+/* Numbers of one model, checked against each other. */
 typedef struct tern_config {
     const tern_arch *arch;
     uint32_t n_layer;
