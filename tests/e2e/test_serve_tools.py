@@ -257,7 +257,7 @@ class Calls(ToolTest):
     def test_what_is_refused(self):
         twice = [TOOLS[0], TOOLS[0]]
         other = [{"type": "function", "function": {"name": "f", "parameters": {"type": "array"}}}]
-        unknown = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"not": {}}}}}}]
+        unknown = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"unevaluatedItems": False}}}}}]
         for fields, param, word in (
             ({"tools": [{"type": "web_search"}]}, "tools", "tools[0].type"),
             ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools", "tools[0].function.name"),
