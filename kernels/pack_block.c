@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/pack_bits.h"
+#include "kernels/packer.h"
 #include "kernels/ternary.h"
 
 enum { SCALES_BYTES = 2 * TERN_ROW_GROUP }; /* one f16 for each row of a group */
@@ -133,25 +134,7 @@ static bool holds(tern_format own, tern_format format) {
     return format == own || (own == TERN_FORMAT_Q4_0 && tq);
 }
 
-/* The packer of a layout that is described by one shape. */
-#define BLOCK_PACKER(NAME, name)                                                                   \
-    static bool holds_##name(tern_format format) {                                                 \
-        return holds(TERN_FORMAT_##NAME, format);                                                  \
-    }                                                                                              \
-    static size_t group_bytes_##name(size_t cols) {                                                \
-        return group_bytes(&name, cols);                                                           \
-    }                                                                                              \
-    static tern_status pack_##name(const tern_pack_job *job, size_t row0, uint8_t *group,          \
-                                   tern_error *err) {                                              \
-        return pack_group(job, &name, row0, group, err);                                           \
-    }                                                                                              \
-    static void unpack_##name(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {    \
-        unpack_matrix(job, &name, packed, file);                                                   \
-    }                                                                                              \
-    const tern_packer tern_packer_##name##r16 = {TERN_LAYOUT_##NAME##R16, holds_##name,            \
-                                                 group_bytes_##name, pack_##name, unpack_##name};
-
-BLOCK_PACKER(Q4_0, q4_0)
-BLOCK_PACKER(Q4_1, q4_1)
-BLOCK_PACKER(Q5_0, q5_0)
-BLOCK_PACKER(Q8_0, q8_0)
+TERN_FORMAT_PACKER(Q4_0, q4_0)
+TERN_FORMAT_PACKER(Q4_1, q4_1)
+TERN_FORMAT_PACKER(Q5_0, q5_0)
+TERN_FORMAT_PACKER(Q8_0, q8_0)

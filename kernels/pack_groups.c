@@ -7,6 +7,7 @@
 
 #include "kernels/codes.h"
 #include "kernels/pack_bits.h"
+#include "kernels/packer.h"
 
 enum { SCALES_BYTES = 2 * TERN_ROW_GROUP };
 
@@ -160,7 +161,8 @@ static void unpack_row(const group_shape *shape, tern_format format, const uint8
 }
 
 static tern_status pack_group(const tern_pack_job *job, const group_shape *shape, size_t row0,
-                              uint8_t *out) {
+                              uint8_t *out, tern_error *err) {
+    (void)err; /* every bit pattern is a block */
     const size_t file_bytes = tern_format_describe(job->format)->block_bytes;
     const size_t blocks = job->cols / (TERN_BLOCK * shape->blocks);
     const size_t n = tern_pack_group_rows(job, row0);
@@ -198,25 +200,7 @@ static bool holds(tern_format own, tern_format format) {
     return format == own || (own == TERN_FORMAT_PQ2_0 && format == TERN_FORMAT_PTQ1_0);
 }
 
-#define GROUP_PACKER(NAME, name)                                                                   \
-    static bool holds_##name(tern_format format) {                                                 \
-        return holds(TERN_FORMAT_##NAME, format);                                                  \
-    }                                                                                              \
-    static size_t group_bytes_##name(size_t cols) {                                                \
-        return group_bytes(&name, cols);                                                           \
-    }                                                                                              \
-    static tern_status pack_##name(const tern_pack_job *job, size_t row0, uint8_t *group,          \
-                                   tern_error *err) {                                              \
-        (void)err; /* every bit pattern is a block */                                              \
-        return pack_group(job, &name, row0, group);                                                \
-    }                                                                                              \
-    static void unpack_##name(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {    \
-        unpack_matrix(job, &name, packed, file);                                                   \
-    }                                                                                              \
-    const tern_packer tern_packer_##name##r16 = {TERN_LAYOUT_##NAME##R16, holds_##name,            \
-                                                 group_bytes_##name, pack_##name, unpack_##name};
-
-GROUP_PACKER(Q1_0, q1_0)
-GROUP_PACKER(Q2_0, q2_0)
-GROUP_PACKER(PQ2_0, pq2_0)
-GROUP_PACKER(STQ1_0, stq1_0)
+TERN_FORMAT_PACKER(Q1_0, q1_0)
+TERN_FORMAT_PACKER(Q2_0, q2_0)
+TERN_FORMAT_PACKER(PQ2_0, pq2_0)
+TERN_FORMAT_PACKER(STQ1_0, stq1_0)

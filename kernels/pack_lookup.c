@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/pack.h"
+#include "kernels/packer.h"
 #include "kernels/ternary.h"
 
 enum {
@@ -139,19 +140,5 @@ static void unpack_matrix(const tern_pack_job *job, const lookup_shape *shape,
     }
 }
 
-#define LOOKUP_PACKER(NAME, name)                                                                  \
-    static size_t group_bytes_##name(size_t cols) {                                                \
-        return group_bytes(&name, cols);                                                           \
-    }                                                                                              \
-    static tern_status pack_##name(const tern_pack_job *job, size_t row0, uint8_t *group,          \
-                                   tern_error *err) {                                              \
-        return pack_group(job, &name, row0, group, err);                                           \
-    }                                                                                              \
-    static void unpack_##name(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {    \
-        unpack_matrix(job, &name, packed, file);                                                   \
-    }                                                                                              \
-    const tern_packer tern_packer_##name##r16 = {TERN_LAYOUT_##NAME##R16, tern_format_is_ternary,  \
-                                                 group_bytes_##name, pack_##name, unpack_##name};
-
-LOOKUP_PACKER(TL1, tl1)
-LOOKUP_PACKER(TL2, tl2)
+TERN_PACKER(TL1, tl1, tern_format_is_ternary)
+TERN_PACKER(TL2, tl2, tern_format_is_ternary)

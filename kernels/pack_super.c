@@ -7,6 +7,7 @@
 
 #include "kernels/codes.h"
 #include "kernels/pack_bits.h"
+#include "kernels/packer.h"
 
 enum {
     SUBS = 8,
@@ -166,7 +167,8 @@ static void unpack_block(const super_shape *shape, const uint8_t *packed, size_t
 }
 
 static tern_status pack_group(const tern_pack_job *job, const super_shape *shape, size_t row0,
-                              uint8_t *out) {
+                              uint8_t *out, tern_error *err) {
+    (void)err; /* every bit pattern is a block */
     const size_t blocks = job->cols / TERN_SUPER;
     const size_t n = tern_pack_group_rows(job, row0);
 
@@ -195,24 +197,10 @@ static size_t group_bytes(const super_shape *shape, size_t cols) {
     return __builtin_mul_overflow(cols / TERN_SUPER, super_bytes(shape), &bytes) ? 0 : bytes;
 }
 
-#define SUPER_PACKER(NAME, name)                                                                   \
-    static bool holds_##name(tern_format format) {                                                 \
-        return format == TERN_FORMAT_##NAME;                                                       \
-    }                                                                                              \
-    static size_t group_bytes_##name(size_t cols) {                                                \
-        return group_bytes(&name, cols);                                                           \
-    }                                                                                              \
-    static tern_status pack_##name(const tern_pack_job *job, size_t row0, uint8_t *group,          \
-                                   tern_error *err) {                                              \
-        (void)err; /* every bit pattern is a block */                                              \
-        return pack_group(job, &name, row0, group);                                                \
-    }                                                                                              \
-    static void unpack_##name(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {    \
-        unpack_matrix(job, &name, packed, file);                                                   \
-    }                                                                                              \
-    const tern_packer tern_packer_##name##r16 = {TERN_LAYOUT_##NAME##R16, holds_##name,            \
-                                                 group_bytes_##name, pack_##name, unpack_##name};
+static bool holds(tern_format own, tern_format format) {
+    return format == own;
+}
 
-SUPER_PACKER(Q4_K, q4_k)
-SUPER_PACKER(Q5_K, q5_k)
-SUPER_PACKER(Q6_K, q6_k)
+TERN_FORMAT_PACKER(Q4_K, q4_k)
+TERN_FORMAT_PACKER(Q5_K, q5_k)
+TERN_FORMAT_PACKER(Q6_K, q6_k)
