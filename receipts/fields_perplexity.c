@@ -8,12 +8,7 @@
 static const receipt_field fields[] = {
     ORIGIN_ROWS,
     CHOICE("backend", "cpu"),
-    MUST("kernels", LIST),
-    MUST("kernels[]", TEXT),
-    MUST("refused_kernels", LIST),
-    MUST("refused_kernels[]", OBJECT),
-    MUST("refused_kernels[].kernel", TEXT),
-    MUST("refused_kernels[].where", ANY_TEXT),
+    KERNELS_ROWS,
     MUST("deterministic", BOOL),
     MODEL_ROWS,
     MUST("run", OBJECT),

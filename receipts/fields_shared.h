@@ -30,8 +30,7 @@
         MAY("model_info.tokenizer", OBJECT), MUST("model_info.tokenizer.path", ANY_TEXT),          \
         MUST("model_info.tokenizer.sha256", HASH), MUST("model_info.layers", COUNT),               \
         MAY("model_info.experts", COUNT), MUST("model_info.hidden_size", COUNT),                   \
-        MUST("model_info.ffn_size", COUNT),                                                        \
-        MUST("model_info.num_attention_heads", COUNT),                                             \
+        MUST("model_info.ffn_size", COUNT), MUST("model_info.num_attention_heads", COUNT),         \
         MUST("model_info.num_key_value_heads", COUNT), MUST("model_info.head_dim", COUNT),         \
         MUST("model_info.vocab_size", COUNT), MUST("model_info.context_length", COUNT),            \
         MUST("model_info.parameters", COUNT), MUST("model_info.weight_bytes", COUNT)
@@ -42,6 +41,12 @@
         MUST("machine.instruction_sets", LIST), MUST("machine.instruction_sets[]", TEXT),          \
         MUST("versions", OBJECT), MUST("versions.tern", TEXT), MUST("versions.compiler", TEXT),    \
         MAY("versions.commit", TEXT)
+
+/* Kernels that ran, and those that a start took out because they answered wrongly. */
+#define KERNELS_ROWS                                                                               \
+    MUST("kernels", LIST), MUST("kernels[]", TEXT), MUST("refused_kernels", LIST),                 \
+        MUST("refused_kernels[]", OBJECT), MUST("refused_kernels[].kernel", TEXT),                 \
+        MUST("refused_kernels[].where", ANY_TEXT)
 
 /* How tokens were picked. */
 #define SAMPLER_ROWS                                                                               \

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/gguf/gguf.h"
+#include "tests/fuzz/whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,25 +22,6 @@ static size_t next_part(const uint8_t *data, size_t at, size_t size) {
     return found != NULL ? (size_t)(found - data) : size;
 }
 
-static void touch(const tern_gguf *file) {
-    size_t tensors = 0;
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < tern_gguf_part_count(file); i++) {
-        tensors += tern_gguf_part_at(file, i).n_tensors;
-        bytes += tern_gguf_part_at(file, i).bytes;
-    }
-    if (tensors != tern_gguf_tensor_count(file) || bytes != tern_gguf_file_bytes(file))
-        abort();
-    for (size_t i = 0; i < tensors; i++) {
-        const tern_gguf_tensor *t = tern_gguf_tensor_at(file, i);
-        char name[256] = "";
-        memcpy(name, t->name.data, t->name.size); /* at most 255 bytes */
-        if (strlen(name) == t->name.size && tern_gguf_find_tensor(file, name) != t)
-            abort();
-        sink += t->data[0] + t->data[t->extent - 1];
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tern_gguf *parts[MAX_PARTS] = {NULL};
     tern_gguf *whole = NULL;
@@ -51,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             n++;
     }
     if (n > 0 && tern_gguf_join(parts, n, &whole, &err) == TERN_OK)
-        touch(whole);
+        sink += check_whole(whole);
     else if (n > 0 && err.message[0] == '\0')
         abort();
     tern_gguf_close(&whole);

@@ -192,14 +192,21 @@ static const char *other_isa(const tern_model *model) {
     return below;
 }
 
+/* As running_params; what is wrong is reported. */
+static int take_params(const options *o, char cache[PATH_MAX], tern_model_params *params) {
+    tern_error err = {0};
+    if (running_params(o, cache, params, &err) == TERN_OK)
+        return EXIT_DONE;
+    (void)complain_error(&err);
+    return EXIT_USAGE;
+}
+
 int loader_open_other(const options *o, const loaded *l, tern_model **out) {
     char cache[PATH_MAX];
     tern_model_params params;
     tern_error err = {0};
-    if (running_params(o, cache, &params, &err) != TERN_OK) {
-        (void)complain_error(&err);
+    if (take_params(o, cache, &params) != EXIT_DONE)
         return EXIT_USAGE;
-    }
     params.isa = other_isa(l->model);
     params.tune = false;
     params.share = l->model;
@@ -215,10 +222,8 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     char cache[PATH_MAX];
     tern_model_params params;
     tern_error err = {0};
-    if (running_params(o, cache, &params, &err) != TERN_OK) {
-        (void)complain_error(&err);
+    if (take_params(o, cache, &params) != EXIT_DONE)
         return EXIT_USAGE;
-    }
     if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
         if (placement_lack_node(&params, &err)) {
             (void)complain_error(&err);
