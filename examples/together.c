@@ -39,7 +39,8 @@ static tern_engine *open_engine(const tern_model *model, uint32_t n) {
     tern_engine *engine = NULL;
     params.n_ctx = tern_model_default_context(model);
     params.n_sequences = n;
-    params.pool_bytes = n * tern_model_kv_bytes(model, params.n_ctx, params.kv);
+    check(tern_engine_pool_bytes(model, &params, (uint64_t)n * params.n_ctx, &params.pool_bytes,
+                                 &err));
     check(tern_engine_new(model, &params, &engine, &err));
     return engine;
 }

@@ -25,6 +25,14 @@ static void durations(text *t, const char *name, const char *help, const histogr
     histogram_write(h, name, t);
 }
 
+static double ratio(uint32_t part, uint32_t all) {
+    return all > 0 ? (double)part / all : 0.0;
+}
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
 static void write_state(const tern_engine_state *now, text *t) {
     gauge(t, "tern_answers_running", "Answers that are computed.", now->running);
     gauge(t, "tern_answers_waiting", "Answers that wait for their turn.", now->waiting);
@@ -32,8 +40,15 @@ static void write_state(const tern_engine_state *now, text *t) {
     gauge(t, "tern_cache_pages_used", "Pages that running answers hold.", now->used_pages);
     gauge(t, "tern_cache_pages_kept", "Pages that are kept of answers that ended.",
           now->cached_pages);
-    gauge(t, "tern_cache_usage_ratio", "Part of the pages that running answers hold.",
-          now->pages > 0 ? (double)now->used_pages / now->pages : 0.0);
+    gauge(t, "tern_cache_window_pages", "Pages of layers with a window.", now->window_pages);
+    gauge(t, "tern_cache_window_pages_used", "Of these, pages that running answers hold.",
+          now->used_window_pages);
+    gauge(t, "tern_cache_window_pages_kept", "Of these, pages that are kept for later answers.",
+          now->cached_window_pages);
+    gauge(t, "tern_cache_usage_ratio",
+          "Part of the pages that running answers hold, of the kind that is shorter.",
+          larger(ratio(now->used_pages, now->pages),
+                 ratio(now->used_window_pages, now->window_pages)));
     counter(t, "tern_passes_total", "Passes over the model.", (double)now->passes);
     counter(t, "tern_computed_tokens_total", "Tokens that passes computed.", (double)now->tokens);
     counter(t, "tern_set_aside_total", "Answers that made room and were computed again.",

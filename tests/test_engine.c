@@ -30,8 +30,9 @@ static void test_digest(void **state) {
     int refused = 0;
     assert_int_equal(a->n, TOKENS);
     assert_int_equal(tern_runner_new(engine_case.model, &params, &runner, NULL), TERN_OK);
-    assert_int_equal(
-        tern_pool_open(engine_case.model, TERN_FORMAT_F16, PAGES, &pool, &refused, NULL), TERN_OK);
+    assert_int_equal(tern_pool_open(engine_case.model, TERN_FORMAT_F16,
+                                    (tern_pool_size){.pages = PAGES}, &pool, &refused, NULL),
+                     TERN_OK);
     tern_sha256_start(&digest);
     for (uint32_t i = 0; i < TOKENS; i++) {
         const tern_pass_span span = {.pages = pages,

@@ -22,7 +22,8 @@ static int begin(void **state) {
     tern_pool pool;
     int refused = 0;
     assert_int_equal(tern_runner_new(engine_case.model, &params, &runner, NULL), TERN_OK);
-    assert_int_equal(tern_pool_open(engine_case.model, TERN_FORMAT_F16, 3, &pool, &refused, NULL),
+    assert_int_equal(tern_pool_open(engine_case.model, TERN_FORMAT_F16,
+                                    (tern_pool_size){.pages = 3}, &pool, &refused, NULL),
                      TERN_OK);
     tern_runner_run(runner, &pool, &span, 1);
     for (size_t i = 0; i < PROMPT; i++)

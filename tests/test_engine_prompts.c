@@ -115,7 +115,8 @@ static void digest_prompt(uint32_t from, char hex[65]) {
     tern_sha256 digest;
     int refused = 0;
     assert_int_equal(tern_runner_new(engine_case.model, &params, &runner, NULL), TERN_OK);
-    assert_int_equal(tern_pool_open(engine_case.model, TERN_FORMAT_F16, 3, &pool, &refused, NULL),
+    assert_int_equal(tern_pool_open(engine_case.model, TERN_FORMAT_F16,
+                                    (tern_pool_size){.pages = 3}, &pool, &refused, NULL),
                      TERN_OK);
     tern_runner_run(runner, &pool, &span, 1);
     tern_sha256_start(&digest);

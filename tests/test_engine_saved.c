@@ -188,7 +188,9 @@ static void test_memory(void **state) {
     tern_error err = {0};
     const tern_request request = engine_case_request(20);
     save_prompt(engine_case.model, TERN_FORMAT_F16, path);
-    assert_int_equal(tern_pool_bytes(engine_case.model, TERN_FORMAT_F16, 4, &bytes, NULL), TERN_OK);
+    assert_int_equal(tern_pool_bytes(engine_case.model, TERN_FORMAT_F16,
+                                     (tern_pool_size){.pages = 4}, &bytes, NULL),
+                     TERN_OK);
     engine_case_open((tern_engine_params){.pool_bytes = bytes, .n_ctx = 192});
     const answer alone = *engine_case_run(&request);
     const uint64_t id = engine_case_submit(&request);

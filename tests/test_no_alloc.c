@@ -183,8 +183,9 @@ static void test_passes(void **state) {
     tern_model_describe(model, &info);
     tiny_prompt(model, 3, tokens, LONG);
     assert_int_equal(tern_runner_new(model, &wish, &r, NULL), TERN_OK);
-    assert_int_equal(tern_pool_open(model, TERN_FORMAT_F16, SEQUENCES * CONTEXT / TERN_PAGE, &pool,
-                                    &refused, NULL),
+    assert_int_equal(tern_pool_open(model, TERN_FORMAT_F16,
+                                    (tern_pool_size){.pages = SEQUENCES * CONTEXT / TERN_PAGE},
+                                    &pool, &refused, NULL),
                      TERN_OK);
     for (uint32_t i = 0; i < SEQUENCES; i++) {
         picks[i] = (tern_pick){.row = i};

@@ -76,7 +76,7 @@ static tern_pool open_pool(const tern_model *model, tern_format kv) {
     tern_pool pool;
     int refused = 0;
     tern_error err = {0};
-    must(tern_pool_open(model, kv, PAGES, &pool, &refused, &err), &err);
+    must(tern_pool_open(model, kv, (tern_pool_size){.pages = PAGES}, &pool, &refused, &err), &err);
     return pool;
 }
 

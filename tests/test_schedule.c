@@ -1,209 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Scheduling without a clock and without arithmetic. The test stands for the engine: "computing" a
- * position writes a number that depends on all tokens up to there, so that a page which does not
- * hold what its sequence needs is noticed. TERN_TEST_STEPS says how long the random walk is.
- */
+/* Which sequences run, what a pass computes of them, and in which pages. TERN_TEST_STEPS says how
+ * long the random walk is. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/engine/schedule.h"
 #include "tests/check.h"
-
-enum { MOST = 700, JOBS = 16, PAGES = 30 };
-
-typedef struct sequence {
-    tern_job job;
-    int32_t tokens[MOST + 1];
-    uint64_t sums[MOST + 2]; /* of the first i tokens */
-    uint8_t space[TERN_SPACE_BYTES];
-    uint32_t limit; /* tokens when it ends */
-    bool is_there;
-} sequence;
-
-/* What the positions of pages hold, and which space wrote it. */
-typedef struct memory {
-    uint64_t sums[PAGES][TERN_PAGE];
-    uint8_t spaces[PAGES][TERN_PAGE];
-} memory;
-
-typedef struct world {
-    tern_schedule *schedule;
-    tern_pass_costs costs;
-    double gap;
-    sequence *sequences;
-    memory *memory;
-    uint64_t numbers;
-    size_t computed, shared, finished, set_aside;
-} world;
-
-static const tern_schedule_params small = {
-    .n_pages = PAGES, .n_ctx = MOST, .n_jobs = 4, .n_queue = 8, .n_batch = 48};
-
-static world open_world(tern_schedule_params params) {
-    world w = {.sequences = calloc(JOBS, sizeof *w.sequences),
-               .memory = calloc(1, sizeof *w.memory)};
-    assert_int_equal(tern_schedule_new(&params, &w.schedule, NULL), TERN_OK);
-    return w;
-}
-
-static void close_world(world *w) {
-    tern_schedule_free(&w->schedule);
-    free(w->sequences);
-    free(w->memory);
-}
-
-static uint64_t mixed(uint64_t sum, int32_t token) {
-    check_rng rng = {.state = sum ^ (uint64_t)(uint32_t)token};
-    return check_random(&rng);
-}
-
-static void append(sequence *s, int32_t token) {
-    tern_job *job = &s->job;
-    s->tokens[job->n_tokens] = token;
-    s->sums[job->n_tokens + 1] = mixed(s->sums[job->n_tokens], token);
-    job->n_tokens++;
-}
-
-/* What follows the first n tokens of a sequence. */
-static int32_t token_after(const sequence *s, uint32_t n) {
-    return (int32_t)(s->sums[n] % 3);
-}
-
-/* A sequence of n tokens of a family that begin alike, which ends with `limit` tokens. */
-static sequence *begin(world *w, size_t at, int32_t family, uint32_t n, uint32_t limit,
-                       uint32_t ahead) {
-    sequence *s = &w->sequences[at];
-    *s = (sequence){.limit = limit, .is_there = true, .space = {(uint8_t)(family / 4)}};
-    s->job = (tern_job){.number = w->numbers++,
-                        .space = s->space,
-                        .tokens = s->tokens,
-                        .most = limit - 1,
-                        .ahead = ahead};
-    for (uint32_t i = 0; i < n; i++)
-        append(s, i % 100 == 99 ? family % 4 + 3 : (int32_t)(i % 7));
-    return s;
-}
-
-static void end(world *w, sequence *s) {
-    tern_schedule_remove(w->schedule, &s->job);
-    for (size_t i = 0; i < JOBS; i++)
-        if (w->sequences[i].job.first == &s->job)
-            w->sequences[i].job.first = NULL;
-    s->is_there = false;
-}
-
-/* All positions before the span hold what they should, and its own are written. */
-static void compute(world *w, const tern_plan_span *span) {
-    const sequence *s = (const sequence *)span->job;
-    const uint32_t *pages = span->job->pages;
-    for (uint32_t i = 0; i < span->position; i++) {
-        const uint32_t page = pages[i / TERN_PAGE], at = i % TERN_PAGE;
-        if (w->memory->sums[page][at] != s->sums[i + 1] ||
-            w->memory->spaces[page][at] != s->space[0])
-            check_fail("position %u of sequence %llu does not hold its keys", i,
-                       (unsigned long long)span->job->number);
-    }
-    uint64_t sum = s->sums[span->position];
-    for (uint32_t i = span->position; i < span->position + span->n; i++) {
-        const uint32_t page = pages[i / TERN_PAGE], at = i % TERN_PAGE;
-        assert_int_equal(tern_pages_users(tern_schedule_pages(w->schedule), page), 1);
-        sum = mixed(sum, s->tokens[i]);
-        w->memory->sums[page][at] = sum;
-        w->memory->spaces[page][at] = s->space[0];
-    }
-    w->computed += span->n;
-}
-
-/* What the engine does with a span: picks tokens as long as guesses were right. */
-static void take_picks(world *w, const tern_plan_span *span) {
-    sequence *s = (sequence *)span->job;
-    const uint32_t before = span->job->n_tokens;
-    uint32_t kept = span->n;
-    for (uint32_t i = 0; i < span->picks; i++) {
-        const int32_t guess = s->tokens[before + i];
-        const int32_t token = token_after(s, before + i);
-        append(s, token);
-        kept = span->n - span->picks + i + 1;
-        if (s->job.n_tokens == s->limit || (i + 1 < span->picks && token != guess))
-            break;
-    }
-    tern_schedule_computed(w->schedule, span, kept);
-    if (s->job.n_tokens == s->limit) {
-        w->shared += span->job->n_shared;
-        w->set_aside += span->job->set_aside;
-        w->finished++;
-        end(w, s);
-    }
-}
-
-/* A pass; returns its rows. */
-static uint32_t pass(world *w) {
-    tern_plan_span spans[JOBS];
-    uint32_t rows = 0;
-    const size_t n = tern_schedule_plan(w->schedule, &w->costs, w->gap, spans);
-    for (size_t i = 0; i < n; i++) {
-        assert_true(spans[i].n > 0);
-        rows += spans[i].n;
-        compute(w, &spans[i]);
-    }
-    for (size_t i = 0; i < n; i++)
-        take_picks(w, &spans[i]);
-    assert_true(rows <= small.n_batch);
-    return rows;
-}
-
-static void add(world *w, sequence *s) {
-    assert_true(tern_schedule_add(w->schedule, &s->job));
-}
+#include "tests/schedule_case.h"
 
 /* ---- one thing at a time --------------------------------------------------------------------- */
 
 static void test_in_order(void **state) {
     (void)state;
-    world w = open_world(small);
+    schedule_world w = schedule_case_open(schedule_case_small);
     for (size_t i = 0; i < 6; i++)
-        add(&w, begin(&w, i, (int32_t)i, 10, 14 + (uint32_t)i, 9));
-    pass(&w);
+        schedule_case_add(&w, schedule_case_begin(&w, i, (int32_t)i, 10, 14 + (uint32_t)i, 9));
+    schedule_case_pass(&w);
     assert_int_equal(tern_schedule_running(w.schedule), 4);
     assert_int_equal(tern_schedule_waiting(w.schedule), 2);
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(w.sequences[i].job.is_running, i < 4);
-    sequence *urgent = begin(&w, 6, 6, 10, 14, 4);
+    schedule_sequence *urgent = schedule_case_begin(&w, 6, 6, 10, 14, 4);
     urgent->job.priority = 1;
-    add(&w, urgent);
+    schedule_case_add(&w, urgent);
     while (!urgent->job.is_running)
-        pass(&w);
+        schedule_case_pass(&w);
     assert_false(w.sequences[0].is_there || w.sequences[4].job.is_running);
-    while (pass(&w) > 0) {
+    while (schedule_case_pass(&w) > 0) {
     }
     assert_int_equal(w.finished, 7);
-    close_world(&w);
+    schedule_case_close(&w);
 }
 
 /* What does not fit yet holds up what comes later, however small. */
 static void test_no_overtaking(void **state) {
     (void)state;
-    world w = open_world(small);
-    add(&w, begin(&w, 0, 0, 600, 640, 40)); /* 10 pages each */
-    add(&w, begin(&w, 1, 4, 600, 640, 40));
-    pass(&w);
-    add(&w, begin(&w, 2, 8, 690, 700, 10)); /* 11 pages: one more than there is */
-    add(&w, begin(&w, 3, 12, 5, 9, 4));
+    schedule_world w = schedule_case_open(schedule_case_small);
+    schedule_case_add(&w, schedule_case_begin(&w, 0, 0, 600, 640, 40)); /* 10 pages each */
+    schedule_case_add(&w, schedule_case_begin(&w, 1, 4, 600, 640, 40));
+    schedule_case_pass(&w);
+    schedule_case_add(
+        &w, schedule_case_begin(&w, 2, 8, 690, 700, 10)); /* 11 pages: one more than there is */
+    schedule_case_add(&w, schedule_case_begin(&w, 3, 12, 5, 9, 4));
     while (w.sequences[0].is_there && w.sequences[1].is_there) {
         assert_false(w.sequences[2].job.is_running || w.sequences[3].job.is_running);
-        pass(&w);
+        schedule_case_pass(&w);
     }
-    pass(&w);
+    schedule_case_pass(&w);
     assert_true(w.sequences[2].job.is_running && w.sequences[3].job.is_running);
-    close_world(&w);
+    schedule_case_close(&w);
 }
 
 static void test_never_fits(void **state) {
     (void)state;
-    tern_schedule_params params = small;
+    tern_schedule_params params = schedule_case_small;
     params.n_pages = 5;
-    world w = open_world(params);
+    schedule_world w = schedule_case_open(params);
     tern_error err = {0};
     assert_int_equal(tern_schedule_fits(w.schedule, 1, 320, &err), TERN_OK);
     assert_int_equal(tern_schedule_fits(w.schedule, 1, 321, &err), TERN_ERR_CONTEXT);
@@ -211,115 +62,119 @@ static void test_never_fits(void **state) {
     assert_int_equal(tern_schedule_fits(w.schedule, 1, 701, &err), TERN_ERR_CONTEXT);
     assert_string_equal(err.message, "a request of 701 positions exceeds the context of 700");
     assert_int_equal(tern_schedule_fits(w.schedule, 0, 5, &err), TERN_ERR_EMPTY);
-    close_world(&w);
+    schedule_case_close(&w);
 }
 
 static void test_queue_limit(void **state) {
     (void)state;
-    world w = open_world(small);
+    schedule_world w = schedule_case_open(schedule_case_small);
     for (size_t i = 0; i < 8; i++)
-        add(&w, begin(&w, i, 0, 10, 14, 4));
-    assert_false(tern_schedule_add(w.schedule, &begin(&w, 8, 0, 10, 14, 4)->job));
-    pass(&w);
-    add(&w, &w.sequences[8]);
-    close_world(&w);
+        schedule_case_add(&w, schedule_case_begin(&w, i, 0, 10, 14, 4));
+    assert_false(tern_schedule_add(w.schedule, &schedule_case_begin(&w, 8, 0, 10, 14, 4)->job));
+    schedule_case_pass(&w);
+    schedule_case_add(&w, &w.sequences[8]);
+    schedule_case_close(&w);
 }
 
 /* A sequence finds what another one has computed, unless its name space is another one. */
 static void test_sharing(void **state) {
     (void)state;
-    world w = open_world(small);
-    add(&w, begin(&w, 0, 0, 300, 400, 100));
+    schedule_world w = schedule_case_open(schedule_case_small);
+    schedule_case_add(&w, schedule_case_begin(&w, 0, 0, 300, 400, 100));
     for (int i = 0; i < 8; i++)
-        pass(&w);
-    add(&w, begin(&w, 1, 0, 300, 310, 10)); /* while the first one runs */
-    add(&w, begin(&w, 2, 1, 300, 310, 10)); /* differs at token 99 */
-    add(&w, begin(&w, 3, 4, 300, 310, 10)); /* another space */
-    pass(&w);
+        schedule_case_pass(&w);
+    schedule_case_add(&w,
+                      schedule_case_begin(&w, 1, 0, 300, 310, 10)); /* while the first one runs */
+    schedule_case_add(&w, schedule_case_begin(&w, 2, 1, 300, 310, 10)); /* differs at token 99 */
+    schedule_case_add(&w, schedule_case_begin(&w, 3, 4, 300, 310, 10)); /* another space */
+    schedule_case_pass(&w);
     assert_int_equal(w.sequences[1].job.n_shared, 256);
     assert_int_equal(w.sequences[2].job.n_shared, 64);
     assert_int_equal(w.sequences[3].job.n_shared, 0);
-    while (pass(&w) > 0) {
+    while (schedule_case_pass(&w) > 0) {
     }
-    add(&w, begin(&w, 4, 0, 257, 260, 3)); /* when all is over; the last token is computed anyway */
-    add(&w, begin(&w, 5, 0, 256, 260, 4));
-    pass(&w);
+    schedule_case_add(
+        &w, schedule_case_begin(&w, 4, 0, 257, 260,
+                                3)); /* when all is over; the last token is computed anyway */
+    schedule_case_add(&w, schedule_case_begin(&w, 5, 0, 256, 260, 4));
+    schedule_case_pass(&w);
     assert_int_equal(w.sequences[4].job.n_shared, 256);
     assert_int_equal(w.sequences[5].job.n_shared, 192);
-    close_world(&w);
+    schedule_case_close(&w);
 }
 
 /* Rows whose results are wanted are computed, not found, and told to be wanted. */
 static void test_wanted(void **state) {
     (void)state;
     tern_plan_span spans[4];
-    world w = open_world(small);
-    add(&w, begin(&w, 0, 0, 300, 310, 10));
-    while (pass(&w) > 0) {
+    schedule_world w = schedule_case_open(schedule_case_small);
+    schedule_case_add(&w, schedule_case_begin(&w, 0, 0, 300, 310, 10));
+    while (schedule_case_pass(&w) > 0) {
     }
-    sequence *s = begin(&w, 1, 0, 300, 310, 10);
+    schedule_sequence *s = schedule_case_begin(&w, 1, 0, 300, 310, 10);
     s->job.wants = true;
     s->job.wanted_from = 130;
-    add(&w, s);
+    schedule_case_add(&w, s);
     for (uint32_t at = 128, n; at < 300; at += n) {
         assert_int_equal(tern_schedule_plan(w.schedule, &w.costs, 0.0, spans), 1);
         n = spans[0].n;
         assert_int_equal(spans[0].position, at);
         assert_int_equal(spans[0].wanted, at == 128 ? n - 2 : n);
         s->job.wanted_from = at + n;
-        compute(&w, &spans[0]);
+        schedule_case_compute(&w, &spans[0]);
         if (at + n == 300)
-            append(s, 1);
+            schedule_case_append(s, 1);
         tern_schedule_computed(w.schedule, &spans[0], n);
     }
     s->job.wants = false;
     assert_int_equal(tern_schedule_plan(w.schedule, &w.costs, 0.0, spans), 1);
     assert_int_equal(spans[0].wanted, 1);
-    close_world(&w);
+    schedule_case_close(&w);
 }
 
 /* A branch waits until the prompt that it begins with has been read, and others need not. */
 static void test_branches(void **state) {
     (void)state;
-    world w = open_world(small);
-    sequence *first = begin(&w, 0, 0, 200, 210, 10), *branch = begin(&w, 1, 0, 200, 210, 10);
+    schedule_world w = schedule_case_open(schedule_case_small);
+    schedule_sequence *first = schedule_case_begin(&w, 0, 0, 200, 210, 10),
+                      *branch = schedule_case_begin(&w, 1, 0, 200, 210, 10);
     branch->job.first = &first->job;
-    add(&w, first);
-    add(&w, branch);
-    add(&w, begin(&w, 2, 1, 20, 40, 20));
+    schedule_case_add(&w, first);
+    schedule_case_add(&w, branch);
+    schedule_case_add(&w, schedule_case_begin(&w, 2, 1, 20, 40, 20));
     while (!first->job.has_read) {
-        pass(&w);
+        schedule_case_pass(&w);
         assert_false(branch->job.is_running);
         assert_true(w.sequences[2].job.is_running);
     }
-    pass(&w);
+    schedule_case_pass(&w);
     assert_int_equal(branch->job.n_shared, 192);
-    while (pass(&w) > 0) {
+    while (schedule_case_pass(&w) > 0) {
     }
     assert_int_equal(w.finished, 3);
-    close_world(&w);
+    schedule_case_close(&w);
 }
 
 /* Without memory to go on the youngest waits again, and later goes on with the same tokens. */
 static void test_set_aside(void **state) {
     (void)state;
-    world w = open_world(small);
+    schedule_world w = schedule_case_open(schedule_case_small);
     for (size_t i = 0; i < 3; i++)
-        add(&w,
-            begin(&w, i, (int32_t)(4 * i), 100, 690, 128)); /* 11 pages each at last, 30 there */
+        schedule_case_add(&w, schedule_case_begin(&w, i, (int32_t)(4 * i), 100, 690,
+                                                  128)); /* 11 pages each at last, 30 there */
     bool is_aside = false;
     while (w.sequences[0].is_there) {
-        pass(&w);
+        schedule_case_pass(&w);
         assert_true(w.sequences[0].job.is_running || !w.sequences[0].is_there);
         is_aside |= w.sequences[2].job.set_aside > 0;
         assert_true(tern_schedule_sound(w.schedule));
     }
     assert_true(is_aside);
     assert_int_equal(w.sequences[1].job.set_aside, 0);
-    while (pass(&w) > 0) {
+    while (schedule_case_pass(&w) > 0) {
     }
     assert_int_equal(w.finished, 3);
-    close_world(&w);
+    schedule_case_close(&w);
 }
 
 /* ---- pieces of prompts ----------------------------------------------------------------------- */
@@ -351,37 +206,32 @@ static void test_costs(void **state) {
     }
 }
 
-/* Seconds of a pass on the machine that the test thinks of. */
-static double seconds_of(uint32_t rows) {
-    return 0.030 + 0.005 * rows;
-}
-
 /* While others decode a long prompt comes in pieces of what the gap leaves; else all at once. */
 static void test_pieces(void **state) {
     (void)state;
-    world w = open_world(small);
+    schedule_world w = schedule_case_open(schedule_case_small);
     for (uint32_t rows = 1; rows <= 48; rows++)
-        tern_pass_costs_add(&w.costs, rows, seconds_of(rows));
+        tern_pass_costs_add(&w.costs, rows, schedule_case_seconds(rows));
     w.gap = 0.100;
-    add(&w, begin(&w, 0, 0, 5, 200, 195));
-    add(&w, begin(&w, 1, 4, 5, 200, 195));
-    pass(&w);
-    add(&w, begin(&w, 2, 8, 600, 610, 10));
+    schedule_case_add(&w, schedule_case_begin(&w, 0, 0, 5, 200, 195));
+    schedule_case_add(&w, schedule_case_begin(&w, 1, 4, 5, 200, 195));
+    schedule_case_pass(&w);
+    schedule_case_add(&w, schedule_case_begin(&w, 2, 8, 600, 610, 10));
     uint32_t passes = 0;
     for (; !w.sequences[2].job.has_read; passes++) {
-        const uint32_t rows = pass(&w);
-        assert_true(rows > 2 && seconds_of(rows) <= w.gap + seconds_of(1));
+        const uint32_t rows = schedule_case_pass(&w);
+        assert_true(rows > 2 && schedule_case_seconds(rows) <= w.gap + schedule_case_seconds(1));
         assert_int_equal(w.sequences[0].job.n_tokens, 7 + passes); /* each pass gives it a token */
     }
     assert_true(passes > 40 && passes < 80);
     w.gap = 0.001; /* less than any pass takes: still a row for each, and one of the prompt */
-    add(&w, begin(&w, 3, 12, 600, 610, 10));
-    pass(&w);
-    assert_int_equal(pass(&w), 4);
+    schedule_case_add(&w, schedule_case_begin(&w, 3, 12, 600, 610, 10));
+    schedule_case_pass(&w);
+    assert_int_equal(schedule_case_pass(&w), 4);
     for (size_t i = 0; i < 3; i++)
-        end(&w, &w.sequences[i]);
-    assert_int_equal(pass(&w), 48); /* nobody waits for a token */
-    close_world(&w);
+        schedule_case_end(&w, &w.sequences[i]);
+    assert_int_equal(schedule_case_pass(&w), 48); /* nobody waits for a token */
+    schedule_case_close(&w);
 }
 
 enum { LONG = 4000, DECODING = 4 };
@@ -473,40 +323,40 @@ static void test_long_prompt(void **state) {
 /* Guesses that are right save passes, wrong ones change nothing. */
 static void test_guesses(void **state) {
     (void)state;
-    world w = open_world(small);
-    sequence *s = begin(&w, 0, 0, 50, 650, 500);
-    add(&w, s);
-    pass(&w);
-    pass(&w);
+    schedule_world w = schedule_case_open(schedule_case_small);
+    schedule_sequence *s = schedule_case_begin(&w, 0, 0, 50, 650, 500);
+    schedule_case_add(&w, s);
+    schedule_case_pass(&w);
+    schedule_case_pass(&w);
     uint32_t passes = 0;
     for (uint32_t n = s->job.n_tokens; s->is_there; passes++, n = s->job.n_tokens) {
         uint64_t sum = s->sums[n];
         for (uint32_t i = 0; i < 4 && n + i < MOST; i++) { /* the third guess is mostly wrong */
             s->tokens[n + i] = i == 2 && n % 5 > 0 ? 9 : (int32_t)(sum % 3);
-            sum = mixed(sum, s->tokens[n + i]);
+            sum = schedule_case_mixed(sum, s->tokens[n + i]);
         }
         s->job.n_guesses = 4;
-        pass(&w);
+        schedule_case_pass(&w);
         assert_true(tern_schedule_sound(w.schedule));
     }
     assert_true(passes < 220);
     for (uint32_t i = 50; i < s->limit; i++)
-        assert_int_equal(s->tokens[i], token_after(s, i));
-    close_world(&w);
+        assert_int_equal(s->tokens[i], schedule_case_token(s, i));
+    schedule_case_close(&w);
 }
 
 static void test_refusals(void **state) {
     (void)state;
     tern_schedule *s = NULL;
     tern_error err = {0};
-    tern_schedule_params params = small;
+    tern_schedule_params params = schedule_case_small;
     params.n_jobs = params.n_batch + 1;
     assert_int_equal(tern_schedule_new(&params, &s, &err), TERN_ERR_ARG);
     assert_string_equal(err.message, "49 sequences at once exceed the 48 rows of a pass");
-    params = small;
+    params = schedule_case_small;
     params.n_queue = 0;
     assert_int_equal(tern_schedule_new(&params, &s, &err), TERN_ERR_ARG);
-    params = small;
+    params = schedule_case_small;
     params.n_pages = 0;
     assert_int_equal(tern_schedule_new(&params, &s, &err), TERN_ERR_ARG);
     assert_null(s);
@@ -514,76 +364,9 @@ static void test_refusals(void **state) {
 
 /* ---- a random walk --------------------------------------------------------------------------- */
 
-static size_t steps_wanted(void) {
-    const char *steps = getenv("TERN_TEST_STEPS");
-    return steps != NULL ? strtoul(steps, NULL, 10) : 100000;
-}
-
-static void arrive(world *w, check_rng *rng, size_t at) {
-    const uint32_t n = 1 + check_below(rng, check_below(rng, 3) == 0 ? 600 : 150);
-    const uint32_t limit = n + 1 + check_below(rng, MOST - n);
-    const uint32_t ahead = check_below(rng, 2) == 0 ? MOST : 1 + check_below(rng, 100);
-    sequence *s = begin(w, at, (int32_t)check_below(rng, 8), n, limit, ahead);
-    s->job.priority = check_below(rng, 20) == 0;
-    const sequence *other = &w->sequences[check_below(rng, JOBS)];
-    if (other != s && other->is_there && other->job.first == NULL && check_below(rng, 4) == 0 &&
-        other->job.priority >= s->job.priority)
-        s->job.first = &other->job;
-    tern_error err = {0};
-    if (tern_schedule_fits(w->schedule, n, limit - 1, &err) != TERN_OK)
-        check_fail("%s", err.message);
-    if (!tern_schedule_add(w->schedule, &s->job))
-        s->is_there = false;
-}
-
-static void guess(check_rng *rng, sequence *s) {
-    tern_job *job = &s->job;
-    if (!job->is_running || job->computed + 1 != job->n_tokens || check_below(rng, 2) == 0)
-        return;
-    uint64_t sum = s->sums[job->n_tokens];
-    for (; job->n_guesses < check_below(rng, 6) && job->n_tokens + job->n_guesses < MOST;
-         job->n_guesses++) {
-        const int32_t token = check_below(rng, 5) == 0 ? 8 : (int32_t)(sum % 3);
-        s->tokens[job->n_tokens + job->n_guesses] = token;
-        sum = mixed(sum, token);
-    }
-}
-
-static void step(world *w, check_rng *rng) {
-    const size_t at = check_below(rng, JOBS);
-    sequence *s = &w->sequences[at];
-    if (!s->is_there && check_below(rng, 6) == 0)
-        arrive(w, rng, at);
-    else if (s->is_there && check_below(rng, 60) == 0)
-        end(w, s); /* cancelled, whatever it does */
-    if (check_below(rng, 1000) == 0)
-        tern_schedule_forget(w->schedule);
-    w->gap = check_below(rng, 3) == 0 ? 0.0 : 0.050 + 0.001 * check_below(rng, 200);
-    for (size_t i = 0; i < JOBS; i++)
-        if (w->sequences[i].is_there)
-            guess(rng, &w->sequences[i]);
-    const uint32_t rows = pass(w);
-    if (rows > 0)
-        tern_pass_costs_add(&w->costs, rows, seconds_of(rows));
-    else
-        assert_int_equal(tern_schedule_waiting(w->schedule), 0);
-    if (!tern_schedule_sound(w->schedule))
-        check_fail("the books are not in order");
-}
-
 static void test_soak(void **state) {
     (void)state;
-    world w = open_world(small);
-    check_rng rng = {15};
-    const size_t steps = steps_wanted();
-    for (size_t i = 0; i < steps; i++) {
-        check_case("step %zu", i);
-        step(&w, &rng);
-    }
-    print_message("%zu steps: %zu finished, %zu set aside, %zu tokens computed, %zu shared\n",
-                  steps, w.finished, w.set_aside, w.computed, w.shared);
-    assert_true(w.finished > 0 && w.set_aside > 0 && w.shared > 0);
-    close_world(&w);
+    schedule_case_soak(schedule_case_small, schedule_case_steps());
 }
 
 int main(void) {

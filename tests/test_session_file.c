@@ -213,8 +213,9 @@ static void check_field(const fixture *f, size_t offset, uint32_t value, tern_st
 static void test_wrong_headers(void **state) {
     const fixture *f = *state;
     check_field(f, FIELD(magic), 0x46554747, TERN_ERR_SESSION, "not a session file");
-    check_field(f, FIELD(version), 2, TERN_ERR_SESSION, "version 2, this tern reads version 1");
-    check_field(f, FIELD(reserved), 1, TERN_ERR_SESSION, "header of the session file is damaged");
+    check_field(f, FIELD(version), 3, TERN_ERR_SESSION,
+                "version 3, this tern reads versions 1 and 2");
+    check_field(f, FIELD(kept), 64, TERN_ERR_SESSION, "header of the session file is damaged");
     check_field(f, FIELD(precision), 2, TERN_ERR_SESSION_MODEL, "activations in fp8, this session");
     check_field(f, FIELD(precision), 99, TERN_ERR_SESSION_MODEL, "a precision that is not known");
     check_field(f, FIELD(identity), 7, TERN_ERR_SESSION_MODEL, "another model: identity");

@@ -32,7 +32,8 @@ typedef struct tern_engine tern_engine;
 
 typedef struct tern_engine_params {
     uint32_t n_ctx;       /* positions of a sequence at most; 0: tern_model_default_context */
-    uint64_t pool_bytes;  /* of keys and values of all sequences; 0: as many as one needs */
+    uint64_t pool_bytes;  /* of keys and values of all sequences, see tern_engine_pool_bytes; 0:
+                             as many as one needs */
     uint32_t n_sequences; /* that run at once at most, <= n_batch; 0: 16 */
     uint32_t n_queue;     /* that wait at most; 0: 256 */
     uint32_t n_batch;     /* tokens of a pass at most; 0: 128 */
@@ -48,6 +49,17 @@ typedef struct tern_engine_params {
 } tern_engine_params;
 
 tern_engine_params tern_engine_params_default(void);
+
+/*
+ * The pool_bytes that have room for so many positions of sequences, with the other members of
+ * params. Layers with a window take less than others: what as many sequences see as run at once,
+ * and an eighth of what they would take without a window, where more prompts are found again.
+ * TERN_ERR_NULL, and errors of tern_engine_new.
+ */
+TERN_MUST_CHECK tern_status tern_engine_pool_bytes(const tern_model *model,
+                                                   const tern_engine_params *params,
+                                                   uint64_t positions, uint64_t *bytes,
+                                                   tern_error *err);
 
 /*
  * TERN_ERR_CONTEXT, TERN_ERR_ARG, TERN_ERR_STATE (a model without weights), TERN_ERR_NOMEM,
@@ -243,6 +255,8 @@ typedef struct tern_engine_state {
     uint64_t shared_tokens;    /* not computed, because a page held them */
     uint64_t set_aside;
     uint32_t pages, free_pages, used_pages, cached_pages; /* of 64 positions, at the last step */
+    uint32_t window_pages, free_window_pages, used_window_pages, cached_window_pages; /* of layers
+                                        with a window, where these have pages of their own */
     uint32_t n_ctx, threads;
     int refused; /* errno of the first place for threads or memory that the system refused; 0: none
                   */
@@ -266,8 +280,10 @@ void tern_engine_forget(tern_engine *e);
  *
  * load takes the whole pages of a file as computed ones and sets *positions to how many positions
  * they hold: a later request whose prompt begins with these tokens finds them. A part of a page at
- * the end is left out. The file is checked as tern_session_restore checks it, and on an error the
- * engine is as it was (only where the file changes in between, cached pages may be forgotten).
+ * the end is left out. Where layers with a window lack in the file what follows its whole pages,
+ * nothing is taken, and *positions is 0. The file is checked as tern_session_restore checks it, and
+ * on an error the engine is as it was (only where the file changes in between, cached pages may be
+ * forgotten).
  *
  * Errors: TERN_ERR_NULL, TERN_ERR_NOMEM, those of tern_session_save and tern_session_restore, and
  * of load TERN_ERR_CACHE_MEMORY: running requests need the pages that it would take.

@@ -240,6 +240,8 @@ typedef struct tern_session_params {
     uint32_t threads; /* 0: as many as tern_topology_threads says. Never changes a result. See
                          tern_session_threads */
     tern_format kv;   /* TERN_FORMAT_F16 (default), TERN_FORMAT_F32 or TERN_FORMAT_Q8_0 */
+    bool keep_all;    /* layers with a window keep all positions, too, not only those that a token
+                         may still see: tern_session_kv has them, and going back costs nothing */
 } tern_session_params;
 
 tern_session_params tern_session_params_default(void);
@@ -257,6 +259,19 @@ TERN_MUST_CHECK tern_status tern_session_bytes(const tern_model *model,
                                                const tern_session_params *params, uint64_t *bytes,
                                                tern_error *err);
 
+/* What of that is cache: so many layers keep so many positions, in whole pages. */
+typedef struct tern_session_cache_size {
+    uint32_t layers, positions;
+    uint32_t window_layers, window_positions; /* of those that keep fewer; 0: there are none */
+    uint64_t bytes;                           /* of all of them */
+} tern_session_cache_size;
+
+/* The same way, with the same errors. */
+TERN_MUST_CHECK tern_status tern_session_cache_bytes(const tern_model *model,
+                                                     const tern_session_params *params,
+                                                     tern_session_cache_size *size,
+                                                     tern_error *err);
+
 const tern_model *tern_session_model(const tern_session *s); /* that it was made for */
 uint32_t tern_session_position(const tern_session *s);       /* tokens in the cache */
 uint32_t tern_session_context(const tern_session *s);        /* capacity in positions */
@@ -268,7 +283,15 @@ int tern_session_refused(const tern_session *s);             /* errno of the fir
                                                                 too, that the system refused; 0 */
 uint32_t tern_session_batch(const tern_session *s); /* tokens handled in one pass, at most */
 
-/* Forgets the positions from `position` on; TERN_ERR_POSITION if there are fewer. */
+/*
+ * Forgets the positions from `position` on; TERN_ERR_POSITION if there are fewer.
+ *
+ * Layers with a window keep pages only as far as it reaches. Going back by tern_session_batch
+ * positions and a page is free. Where it goes so far that what a window needs is not there any
+ * more, the tokens before `position` are computed again, with the same bits; that is
+ * TERN_ERR_STATE, and nothing changes, where one of them came from a row. With keep_all, and in
+ * models without windows, going back is always free.
+ */
 TERN_MUST_CHECK tern_status tern_session_rewind(tern_session *s, uint32_t position,
                                                 tern_error *err);
 
@@ -280,7 +303,8 @@ typedef enum tern_logits_mode {
 
 /*
  * Appends n tokens to the sequence and computes logits into `logits` (64-byte aligned, see
- * tern_session_logits for a buffer of the session's own). On any error nothing was appended.
+ * tern_session_logits for a buffer of the session's own). On any error nothing was appended. (A
+ * sequence with rows in it is empty then, if the attempt overwrote what its windows need.)
  * Errors: TERN_ERR_NULL, TERN_ERR_EMPTY (n == 0), TERN_ERR_TOKEN_RANGE, TERN_ERR_CONTEXT,
  * TERN_ERR_FULL, TERN_ERR_UNALIGNED, TERN_ERR_NONFINITE.
  */
@@ -347,9 +371,11 @@ const int32_t *tern_session_tokens(const tern_session *s);
  * common_prefix: how many tokens the session's sequence and `tokens` share at their beginning.
  *
  * reuse: rewinds the session to the common prefix, at most n - 1, so that at least one token is
- * left to be evaluated for its logits. *reused is how many were kept: evaluate tokens + *reused, or
- * give them to tern_generate. Refuses what tern_session_eval would refuse (TERN_ERR_EMPTY,
- * TERN_ERR_CONTEXT when n exceeds the context, TERN_ERR_TOKEN_RANGE) and then changes nothing.
+ * left to be evaluated for its logits. Where layers with a window do not have any more what this
+ * position needs (tern_session_rewind), it rewinds to 0. *reused is how many were kept: evaluate
+ * tokens + *reused, or give them to tern_generate. Refuses what tern_session_eval would refuse
+ * (TERN_ERR_EMPTY, TERN_ERR_CONTEXT when n exceeds the context, TERN_ERR_TOKEN_RANGE) and then
+ * changes nothing.
  *
  * sync: reuse, then evaluates the rest: afterwards the session holds exactly `tokens`. logits, for
  * the last token, and reused may be NULL. When evaluation fails the session holds what was reused.
@@ -406,11 +432,12 @@ tern_session_work tern_session_work_done(const tern_session *s);
 size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows, size_t capacity);
 
 /* Pointer into the cache, for tests and cross-checks: K (or V) of a layer and key/value head at a
- * position, one row of the cache format (Q8_0: whole blocks); NULL when out of range. */
+ * position, one row of the cache format (Q8_0: whole blocks); NULL when out of range, or when a
+ * layer with a window does not have it any more (keep_all). */
 const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
                             uint32_t position);
 
-/* The same row as head_dim floats, exactly what attention reads; false when out of range. */
+/* The same row as head_dim floats, exactly what attention reads; false where that gives NULL. */
 bool tern_session_kv_floats(const tern_session *s, bool value, uint32_t layer, uint32_t head,
                             uint32_t position, float *out);
 

@@ -14,16 +14,31 @@ uint64_t tern_session_header_hash(const tern_session_header *header) {
     return tern_hash64_of(header, offsetof(tern_session_header, hash));
 }
 
+/* Runs of rows of one head that follow each other, in the order [layer][keys, values][kv head]. */
+typedef struct run {
+    bool value;
+    uint32_t layer;
+    size_t head;
+    uint32_t first; /* position of its first row: of layers with a window the first that is kept */
+} run;
+
 static size_t run_count(const tern_pool *pool, const tern_model *m) {
     return (size_t)2 * m->config.n_layer * pool->n_head_kv;
 }
 
-/* The piece of run i of the file that begins at a position, the first one of a page. Runs are in
- * the order [layer][keys, values][kv head], each of rows of one head that follow each other. */
-static uint8_t *piece_at(const tern_pool *pool, const uint32_t *pages, size_t i,
-                         uint32_t position) {
+static run run_at(const tern_pool *pool, const tern_model *m, size_t i, uint32_t kept) {
     const size_t heads = pool->n_head_kv;
-    return tern_pool_row(pool, i / heads % 2 != 0, i / heads / 2, i % heads, pages, position);
+    const uint32_t layer = (uint32_t)(i / heads / 2);
+    return (run){.value = i / heads % 2 != 0,
+                 .layer = layer,
+                 .head = i % heads,
+                 .first = tern_config_has_window(&m->config, layer) ? kept : 0};
+}
+
+/* The piece of a run that begins at a position, the first one of a page. */
+static uint8_t *piece_at(const tern_pool *pool, const run *i, const uint32_t *pages,
+                         uint32_t position) {
+    return tern_pool_row(pool, i->value, i->layer, i->head, pages, position);
 }
 
 /* Bytes of that piece where the file has `positions` positions: the page holds some of them. */
@@ -31,15 +46,20 @@ static size_t piece_bytes(const tern_pool *pool, uint32_t at, uint32_t positions
     return (positions - at < TERN_PAGE ? positions - at : TERN_PAGE) * pool->row_bytes;
 }
 
-static uint64_t file_bytes(const tern_pool *pool, const tern_model *m, uint32_t position) {
+static uint64_t file_bytes(const tern_pool *pool, const tern_model *m, uint32_t position,
+                           uint32_t kept) {
+    uint64_t rows = 0;
+    for (size_t i = 0; i < run_count(pool, m); i++)
+        rows += position - run_at(pool, m, i, kept).first;
     return sizeof(tern_session_header) + (uint64_t)position * sizeof(int32_t) +
-           (uint64_t)run_count(pool, m) * position * pool->row_bytes + sizeof(uint64_t);
+           rows * pool->row_bytes + sizeof(uint64_t);
 }
 
 static tern_session_header header_of(const tern_model *m, const tern_pool *pool,
                                      const tern_sequence *q) {
     const tern_config *c = &m->config;
-    tern_session_header h = {.version = TERN_SESSION_VERSION,
+    const uint32_t kept = q->kept * TERN_PAGE;
+    tern_session_header h = {.version = kept > 0 ? TERN_SESSION_VERSION_KEPT : TERN_SESSION_VERSION,
                              .kv = tern_format_describe(pool->kv)->gguf_type,
                              .identity = tern_model_identity(m),
                              .n_layer = c->n_layer,
@@ -48,7 +68,8 @@ static tern_session_header header_of(const tern_model *m, const tern_pool *pool,
                              .n_vocab = c->n_vocab,
                              .n_ctx = q->n_ctx,
                              .position = q->position,
-                             .precision = (uint32_t)m->precision};
+                             .precision = (uint32_t)m->precision,
+                             .kept = kept};
     memcpy(h.magic, TERN_SESSION_MAGIC, sizeof h.magic);
     h.hash = tern_session_header_hash(&h);
     return h;
@@ -66,6 +87,17 @@ static tern_status put(saving *w, const void *bytes, size_t n, tern_error *err) 
     return n > 0 ? tern_out_file_write(w->file, bytes, n, err) : TERN_OK;
 }
 
+static tern_status write_run(const tern_model *m, const tern_pool *pool, const tern_sequence *q,
+                             size_t i, uint32_t kept, saving *w, tern_error *err) {
+    const run r = run_at(pool, m, i, kept);
+    const bool all = tern_pool_part_of(pool, r.layer) == TERN_PART_ALL;
+    const uint32_t *pages = all ? q->pages : q->window_pages;
+    tern_status status = TERN_OK;
+    for (uint32_t at = r.first; at < q->position && status == TERN_OK; at += TERN_PAGE)
+        status = put(w, piece_at(pool, &r, pages, at), piece_bytes(pool, at, q->position), err);
+    return status;
+}
+
 static tern_status write_sequence(const tern_model *m, const tern_pool *pool,
                                   const tern_sequence *q, saving *w, tern_error *err) {
     const tern_session_header header = header_of(m, pool, q);
@@ -74,9 +106,7 @@ static tern_status write_sequence(const tern_model *m, const tern_pool *pool,
     if (status == TERN_OK)
         status = put(w, q->tokens, q->position * sizeof *q->tokens, err);
     for (size_t i = 0; i < run_count(pool, m); i++)
-        for (uint32_t at = 0; at < q->position && status == TERN_OK; at += TERN_PAGE)
-            status =
-                put(w, piece_at(pool, q->pages, i, at), piece_bytes(pool, at, q->position), err);
+        status = status == TERN_OK ? write_run(m, pool, q, i, header.kept, w, err) : status;
     const uint64_t hash = tern_hash64_value(&w->hash);
     return status == TERN_OK ? put(w, &hash, sizeof hash, err) : status;
 }
@@ -114,7 +144,7 @@ static tern_status get(tern_sequence_reader *r, void *bytes, size_t n) {
                          r->read, sizeof r->header);
     return tern_fail(r->err, TERN_ERR_SESSION,
                      "%s: the session file ends after %" PRIu64 " of %" PRIu64 " bytes", r->name,
-                     r->read, file_bytes(r->pool, r->model, r->header.position));
+                     r->read, file_bytes(r->pool, r->model, r->header.position, r->header.kept));
 }
 
 /* What every session file must be, for every reader. */
@@ -122,11 +152,13 @@ static tern_status check_header(const tern_sequence_reader *r) {
     const tern_session_header *h = &r->header;
     if (memcmp(h->magic, TERN_SESSION_MAGIC, sizeof h->magic) != 0)
         return tern_fail(r->err, TERN_ERR_SESSION, "%s: not a session file", r->name);
-    if (h->version != TERN_SESSION_VERSION)
+    if (h->version != TERN_SESSION_VERSION && h->version != TERN_SESSION_VERSION_KEPT)
         return tern_fail(r->err, TERN_ERR_SESSION,
-                         "%s: a session file of version %u, this tern reads version %u", r->name,
-                         h->version, (unsigned)TERN_SESSION_VERSION);
-    if (h->hash != tern_session_header_hash(h) || h->reserved != 0)
+                         "%s: a session file of version %u, this tern reads versions %u and %u",
+                         r->name, h->version, (unsigned)TERN_SESSION_VERSION,
+                         (unsigned)TERN_SESSION_VERSION_KEPT);
+    if (h->hash != tern_session_header_hash(h) || h->kept % TERN_PAGE != 0 ||
+        (h->kept > 0) != (h->version == TERN_SESSION_VERSION_KEPT))
         return tern_fail(r->err, TERN_ERR_SESSION, "%s: the header of the session file is damaged",
                          r->name);
     return TERN_OK;
@@ -140,6 +172,19 @@ static const char *cache_name(uint32_t gguf_type) {
 static const char *precision_name(uint32_t precision) {
     const char *name = tern_precision_name(precision);
     return name != NULL ? name : "a precision that is not known here";
+}
+
+/* Whether layers with a window have what a token after the last position sees. */
+static tern_status check_kept(const tern_sequence_reader *r) {
+    const tern_session_header *h = &r->header;
+    const uint32_t window = tern_config_window(&r->model->config);
+    const uint32_t first = window > 0 ? tern_window_first(window, h->position) * TERN_PAGE : 0;
+    if (h->kept > first)
+        return tern_fail(r->err, TERN_ERR_SESSION,
+                         "%s: the session file has layers with a window from position %u on, what "
+                         "follows its %u positions needs them from %u on",
+                         r->name, h->kept, h->position, first);
+    return TERN_OK;
 }
 
 /* Whether it is a session of this model, and fits. */
@@ -172,7 +217,7 @@ static tern_status check_fit(const tern_sequence_reader *r) {
         return tern_fail(r->err, TERN_ERR_CONTEXT,
                          "%s: the session file holds %u positions, the context has %u", r->name,
                          h->position, r->n_ctx);
-    return TERN_OK;
+    return check_kept(r);
 }
 
 /* Remembers the first token that the model does not have: a damaged file is told as such first. */
@@ -244,7 +289,8 @@ tern_status tern_sequence_check(tern_sequence_reader *r) {
     if ((status = get_header(r)) || (status = check_header(r)) || (status = check_fit(r)) ||
         (status = check_tokens(r)))
         return status;
-    status = skip(r, file_bytes(r->pool, r->model, r->header.position) - sizeof r->whole - r->read);
+    status = skip(r, file_bytes(r->pool, r->model, r->header.position, r->header.kept) -
+                         sizeof r->whole - r->read);
     return status == TERN_OK ? check_end(r) : status;
 }
 
@@ -262,16 +308,26 @@ tern_status tern_sequence_read_tokens(tern_sequence_reader *r, int32_t *tokens) 
     return get(r, tokens, first.position * sizeof *tokens);
 }
 
-tern_status tern_sequence_read_rows(tern_sequence_reader *r, const uint32_t *pages, uint32_t first,
-                                    uint32_t end) {
+static tern_status read_run(tern_sequence_reader *r, size_t number,
+                            const tern_sequence_pages *parts) {
+    const run i = run_at(r->pool, r->model, number, r->header.kept);
+    const tern_sequence_pages *to = &parts[tern_pool_part_of(r->pool, i.layer)];
     tern_status status = TERN_OK;
-    for (size_t i = 0; i < run_count(r->pool, r->model); i++)
-        for (uint32_t at = 0; at < r->header.position && status == TERN_OK; at += TERN_PAGE) {
-            const size_t bytes = piece_bytes(r->pool, at, r->header.position);
-            const uint32_t page = at / TERN_PAGE;
-            status = page >= first && page < end ? get(r, piece_at(r->pool, pages, i, at), bytes)
-                                                 : skip(r, bytes);
-        }
+    for (uint32_t at = i.first; at < r->header.position && status == TERN_OK; at += TERN_PAGE) {
+        const size_t bytes = piece_bytes(r->pool, at, r->header.position);
+        const uint32_t page = at / TERN_PAGE;
+        status = page >= to->first && page < to->end
+                     ? get(r, piece_at(r->pool, &i, to->pages, at), bytes)
+                     : skip(r, bytes);
+    }
+    return status;
+}
+
+tern_status tern_sequence_read_rows(tern_sequence_reader *r,
+                                    const tern_sequence_pages parts[TERN_POOL_PARTS]) {
+    tern_status status = TERN_OK;
+    for (size_t i = 0; i < run_count(r->pool, r->model) && status == TERN_OK; i++)
+        status = read_run(r, i, parts);
     return status == TERN_OK && tern_hash64_value(&r->hash) != r->whole ? changed(r) : status;
 }
 

@@ -17,8 +17,9 @@
 
 #define TERN_SESSION_MAGIC "TERNSES\n"
 /* Raised when the format changes, or when the arithmetic does: rows computed by other rules would
- * not be what this tern computes. */
-enum { TERN_SESSION_VERSION = 1 };
+ * not be what this tern computes. A file whose layers with a window lack positions is of the second
+ * version, all others are of the first. */
+enum { TERN_SESSION_VERSION = 1, TERN_SESSION_VERSION_KEPT = 2 };
 
 typedef struct tern_session_header {
     char magic[8];
@@ -32,7 +33,8 @@ typedef struct tern_session_header {
     uint32_t n_ctx;     /* of what was saved; nothing depends on it */
     uint32_t position;  /* tokens, and rows of each head */
     uint32_t precision; /* of activations, a tern_precision; 0: the model's own */
-    uint32_t reserved;  /* 0 */
+    uint32_t kept;      /* the first position of which layers with a window have rows: a multiple of
+                           TERN_PAGE, not 0 in the second version and 0 in the first */
     uint64_t hash;      /* of the bytes before */
 } tern_session_header;
 
@@ -41,8 +43,8 @@ _Static_assert(sizeof(tern_session_header) == 64, "the header of a session file 
 /* Of the bytes before `hash`. */
 uint64_t tern_session_header_hash(const tern_session_header *header);
 
-/* Writes all positions of a sequence, whose tokens are the model's. TERN_ERR_IO, and what
- * tern_model_unchanged says. */
+/* Writes all positions of a sequence, whose tokens are the model's, and of layers with a window
+ * those that it has. TERN_ERR_IO, and what tern_model_unchanged says. */
 TERN_MUST_CHECK tern_status tern_sequence_save(const tern_model *m, const tern_pool *pool,
                                                const tern_sequence *q, const char *path,
                                                tern_out_mode mode, tern_error *err);
@@ -79,10 +81,16 @@ TERN_MUST_CHECK tern_status tern_sequence_check(tern_sequence_reader *r);
 /* tokens[header.position]. TERN_ERR_SESSION when the file changed, TERN_ERR_IO. */
 TERN_MUST_CHECK tern_status tern_sequence_read_tokens(tern_sequence_reader *r, int32_t *tokens);
 
-/* The rows of the pages from pages[first] to pages[end - 1]; others are left out. Errors as of
- * tokens, and then the pages' content is of no use. */
-TERN_MUST_CHECK tern_status tern_sequence_read_rows(tern_sequence_reader *r, const uint32_t *pages,
-                                                    uint32_t first, uint32_t end);
+/* Pages of a part of the pool that take rows: from pages[first] to pages[end - 1]. */
+typedef struct tern_sequence_pages {
+    const uint32_t *pages;
+    uint32_t first, end;
+} tern_sequence_pages;
+
+/* The rows of these pages, which the file has; others are left out. Errors as of tokens, and then
+ * the pages' content is of no use. */
+TERN_MUST_CHECK tern_status
+tern_sequence_read_rows(tern_sequence_reader *r, const tern_sequence_pages parts[TERN_POOL_PARTS]);
 
 /* Opens a file for a reader of this model: TERN_ERR_IO, and what tern_model_unchanged says. */
 TERN_MUST_CHECK tern_status tern_sequence_file_open(const tern_model *m, const char *path,

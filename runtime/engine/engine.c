@@ -8,12 +8,8 @@
 #include "tern/inspect.h"
 
 enum {
-    DEFAULT_SEQUENCES = 16,
-    DEFAULT_QUEUE = 256,
-    DEFAULT_BATCH = 128,
     DEFAULT_AHEAD = 1024,
-    LEAST_PICKS = 8, /* of few sequences: guessed tokens whose picks read the head together */
-    MOST_BRANCHES = 1 << 20
+    LEAST_PICKS = 8 /* of few sequences: guessed tokens whose picks read the head together */
 };
 
 tern_engine_params tern_engine_params_default(void) {
@@ -30,50 +26,8 @@ static uint32_t or_default(uint32_t n, uint32_t otherwise) {
     return n ? n : otherwise;
 }
 
-/* Puts defaults in place of zeros, and refuses what a session would refuse. */
-static tern_status set_params(tern_engine *e, const tern_engine_params *p, tern_error *err) {
-    e->params = *p;
-    e->params.n_ctx = or_default(p->n_ctx, tern_model_default_context(e->model));
-    e->params.n_sequences = or_default(p->n_sequences, DEFAULT_SEQUENCES);
-    e->params.n_queue = or_default(p->n_queue, DEFAULT_QUEUE);
-    e->params.n_batch = or_default(p->n_batch, DEFAULT_BATCH);
-    if (!tern_model_continues(e->model) && e->params.n_batch < e->params.n_ctx)
-        e->params.n_batch = e->params.n_ctx; /* a text is computed in one pass */
-    e->params.threads = tern_model_threads(e->model, p->threads);
-    const tern_session_params session = {
-        .n_ctx = e->params.n_ctx, .n_batch = e->params.n_batch, .threads = p->threads, .kv = p->kv};
-    uint64_t bytes;
-    const tern_status status = tern_session_bytes(e->model, &session, &bytes, err);
-    if (status != TERN_OK)
-        return status;
-    if (!(p->gap_seconds >= 0.0))
-        return tern_fail(err, TERN_ERR_ARG, "a gap of %g seconds between tokens", p->gap_seconds);
-    if (e->params.n_sequences > MOST_BRANCHES || e->params.n_queue > MOST_BRANCHES)
-        return tern_fail(err, TERN_ERR_ARG, "%u sequences or a queue of %u exceed %u",
-                         e->params.n_sequences, e->params.n_queue, (unsigned)MOST_BRANCHES);
-    e->n_branches = e->params.n_sequences + e->params.n_queue;
-    e->n_picks = e->params.n_sequences > LEAST_PICKS ? e->params.n_sequences : LEAST_PICKS;
-    return TERN_OK;
-}
-
-/* How many pages the parameters give. */
-static tern_status find_pages(const tern_engine *e, uint32_t *pages, tern_error *err) {
-    size_t page_bytes = 0;
-    const tern_status status = tern_pool_bytes(e->model, e->params.kv, 1, &page_bytes, err);
-    if (status != TERN_OK)
-        return status;
-    const uint64_t n =
-        e->params.pool_bytes ? e->params.pool_bytes / page_bytes : tern_pages_of(e->params.n_ctx);
-    if (n == 0 || n > UINT32_MAX / 4)
-        return tern_fail(err, TERN_ERR_ARG,
-                         "a cache of %llu bytes, in pages of %zu bytes for %d positions",
-                         (unsigned long long)e->params.pool_bytes, page_bytes, TERN_PAGE);
-    *pages = (uint32_t)n;
-    return TERN_OK;
-}
-
-static void find_frame(tern_engine *e, uint32_t pages) {
-    const uint64_t positions = (uint64_t)pages * TERN_PAGE;
+static void find_frame(tern_engine *e) {
+    const uint64_t positions = (uint64_t)e->size.pages * TERN_PAGE;
     tern_branch_frame *f = &e->frame;
     f->n_vocab = e->model->config.n_vocab;
     f->n_embd = e->model->config.n_embd;
@@ -104,24 +58,27 @@ static bool reserve_lists(tern_engine *e) {
            e->picking != NULL && e->sums != NULL && e->allowed != NULL;
 }
 
-static tern_status open_parts(tern_engine *e, uint32_t pages, tern_error *err) {
+static tern_status open_parts(tern_engine *e, tern_error *err) {
     const tern_engine_params *p = &e->params;
     const tern_runner_params runner = {.threads = p->threads,
                                        .n_batch = p->n_batch,
                                        .n_ctx = e->frame.n_ctx,
                                        .n_picks = e->n_picks};
-    const tern_schedule_params schedule = {.n_pages = pages,
+    const uint32_t window = tern_config_window(&e->model->config);
+    const tern_schedule_params schedule = {.n_pages = e->size.pages,
                                            .n_ctx = p->n_ctx,
                                            .n_jobs = p->n_sequences,
                                            .n_queue = p->n_queue,
                                            .n_batch = p->n_batch,
+                                           .window = e->size.window_pages > 0 ? window : 0,
+                                           .n_window_pages = e->size.window_pages,
                                            .whole = !tern_model_continues(e->model)};
     tern_status status = tern_schedule_new(&schedule, &e->schedule, err);
     if (status == TERN_OK && !reserve_lists(e))
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine of %u sequences",
                            p->n_sequences);
     if (status == TERN_OK)
-        status = tern_pool_open(e->model, p->kv, pages, &e->pool, &e->refused, err);
+        status = tern_pool_open(e->model, p->kv, e->size, &e->pool, &e->refused, err);
     return status == TERN_OK ? tern_runner_new(e->model, &runner, &e->runner, err) : status;
 }
 
@@ -137,15 +94,17 @@ tern_status tern_engine_new(const tern_model *model, const tern_engine_params *p
     tern_engine *e = calloc(1, sizeof *e);
     if (e == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine");
-    uint32_t pages = 0;
     e->model = model;
     (void)pthread_mutex_init(&e->lock, NULL);
-    tern_status status = set_params(e, params != NULL ? params : &defaults, err);
+    tern_status status =
+        tern_engine_set_params(model, params != NULL ? params : &defaults, &e->params, err);
     if (status == TERN_OK)
-        status = find_pages(e, &pages, err);
+        status = tern_engine_find_pages(model, &e->params, &e->size, err);
     if (status == TERN_OK) {
-        find_frame(e, pages);
-        status = open_parts(e, pages, err);
+        e->n_branches = e->params.n_sequences + e->params.n_queue;
+        e->n_picks = e->params.n_sequences > LEAST_PICKS ? e->params.n_sequences : LEAST_PICKS;
+        find_frame(e);
+        status = open_parts(e, err);
     }
     if (status != TERN_OK) {
         tern_engine_free(&e);
@@ -433,6 +392,9 @@ static void note_admissions(tern_engine *e) {
 /* Under the lock: the state as others see it. */
 static void note_state(tern_engine *e) {
     const tern_page_counts pages = tern_pages_count(tern_schedule_pages(e->schedule));
+    const tern_pages *apart = tern_schedule_window_pages(e->schedule);
+    const tern_page_counts windows =
+        apart != NULL ? tern_pages_count(apart) : (tern_page_counts){.all = 0};
     const tern_schedule_totals totals = tern_schedule_done(e->schedule);
     tern_engine_state *s = &e->state;
     s->running = tern_schedule_running(e->schedule);
@@ -445,6 +407,10 @@ static void note_state(tern_engine *e) {
     s->free_pages = pages.free;
     s->used_pages = pages.used;
     s->cached_pages = pages.cached;
+    s->window_pages = windows.all;
+    s->free_window_pages = windows.free;
+    s->used_window_pages = windows.used;
+    s->cached_window_pages = windows.cached;
     s->n_ctx = e->frame.n_ctx;
     s->threads = tern_runner_threads(e->runner);
     s->refused = e->refused ? e->refused : tern_runner_refused(e->runner);

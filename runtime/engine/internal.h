@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_ENGINE_INTERNAL_H
 #define TERN_RUNTIME_ENGINE_INTERNAL_H
 
-/* What an engine is made of: engine.c and saved.c are what users call, pass.c computes. */
+/* What an engine is made of: engine.c, saved.c and size.c are what users call, pass.c computes. */
 
 #include <pthread.h>
 
@@ -21,6 +21,7 @@ typedef struct tern_engine_span {
 struct tern_engine {
     const tern_model *model;
     tern_engine_params params; /* without zeros for defaults */
+    tern_pool_size size;       /* of the pool */
     tern_branch_frame frame;
     uint32_t n_branches; /* that there may be at once */
     uint32_t n_picks;    /* rows of logits that are there at once */
@@ -56,6 +57,17 @@ struct tern_engine {
 };
 
 double tern_engine_clock(const tern_engine *e);
+
+/* Parameters with defaults in place of zeros, but for n_ahead and pool_bytes; refuses what a
+ * session would refuse. size.c. */
+TERN_MUST_CHECK tern_status tern_engine_set_params(const tern_model *model,
+                                                   const tern_engine_params *given,
+                                                   tern_engine_params *out, tern_error *err);
+
+/* How many pages these give. TERN_ERR_ARG, TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status tern_engine_find_pages(const tern_model *model,
+                                                   const tern_engine_params *params,
+                                                   tern_pool_size *size, tern_error *err);
 
 /* An event of a branch, to be filled. */
 tern_event *tern_engine_event(tern_engine *e, const tern_branch *b, tern_event_kind kind);

@@ -19,6 +19,7 @@ static uint32_t line_up(tern_engine *e, size_t n) {
         const tern_plan_span *p = &e->plan[i];
         tern_branch *b = (tern_branch *)p->job;
         e->passing[i] = (tern_pass_span){.pages = b->job.pages,
+                                         .window_pages = b->job.window.pages,
                                          .position = p->position,
                                          .tokens = b->tokens + p->position,
                                          .n = p->n,

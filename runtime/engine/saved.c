@@ -10,27 +10,31 @@
 
 /* A sequence outside of the engine, and as the schedule sees it. */
 typedef struct guest {
-    tern_sequence sequence; /* [n] tokens, [n / TERN_PAGE] pages, both its own */
+    tern_sequence sequence; /* [n] tokens, tables of [n / TERN_PAGE] pages, all its own */
     tern_job job;
 } guest;
 
 static void free_guest(guest *g) {
     free(g->sequence.tokens);
     free(g->sequence.pages);
+    free(g->sequence.window_pages);
 }
 
 /* Of n tokens, n >= TERN_PAGE, which are to be set. */
 static tern_status new_guest(const tern_engine *e, uint32_t n, const uint8_t *space, guest *g,
                              tern_error *err) {
     static const uint8_t zeros[TERN_SPACE_BYTES];
-    g->sequence = (tern_sequence){.tokens = calloc(n, sizeof *g->sequence.tokens),
-                                  .pages = calloc(n / TERN_PAGE, sizeof *g->sequence.pages),
-                                  .n_ctx = e->params.n_ctx};
+    g->sequence =
+        (tern_sequence){.tokens = calloc(n, sizeof *g->sequence.tokens),
+                        .pages = calloc(n / TERN_PAGE, sizeof *g->sequence.pages),
+                        .window_pages = calloc(n / TERN_PAGE, sizeof *g->sequence.window_pages),
+                        .n_ctx = e->params.n_ctx};
     g->job = (tern_job){.space = space != NULL ? space : zeros,
                         .tokens = g->sequence.tokens,
                         .n_tokens = n,
-                        .pages = g->sequence.pages};
-    if (g->sequence.tokens != NULL && g->sequence.pages != NULL)
+                        .pages = g->sequence.pages,
+                        .window.pages = g->sequence.window_pages};
+    if (g->sequence.tokens != NULL && g->sequence.pages != NULL && g->sequence.window_pages != NULL)
         return TERN_OK;
     free_guest(g);
     return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session of %u tokens", n);
@@ -51,6 +55,7 @@ tern_status tern_engine_save(const tern_engine *e, const int32_t *tokens, size_t
         return status;
     memcpy(g.sequence.tokens, tokens, most * sizeof *tokens);
     g.sequence.position = tern_schedule_find(e->schedule, &g.job) * TERN_PAGE;
+    g.sequence.kept = tern_pool_has_windows(&e->pool) ? g.job.window.first : 0;
     if (g.sequence.position > 0)
         status = tern_sequence_save(e->model, &e->pool, &g.sequence, path, TERN_OUT_REPLACE, err);
     if (status == TERN_OK)
@@ -68,18 +73,31 @@ static tern_status fill(tern_engine *e, tern_sequence_reader *r, guest *g) {
         return tern_fail(r->err, TERN_ERR_CACHE_MEMORY,
                          "%s: the session file holds %u pages of %d positions, the cache of %u "
                          "has no room for them now",
-                         r->name, g->job.n_tokens / TERN_PAGE, TERN_PAGE, e->pool.pages);
-    status = tern_sequence_read_rows(r, g->job.pages, g->job.n_known, g->job.n_pages);
+                         r->name, g->job.n_tokens / TERN_PAGE, TERN_PAGE, e->size.pages);
+    const tern_sequence_pages parts[TERN_POOL_PARTS] = {
+        [TERN_PART_ALL] = {g->job.pages, g->job.n_known, g->job.n_pages},
+        [TERN_PART_WINDOW] = {g->job.window.pages, g->job.window.first, g->job.window.end}};
+    status = tern_sequence_read_rows(r, parts);
     tern_schedule_take_back(e->schedule, &g->job, status == TERN_OK);
     tern_engine_show(e);
     return status;
+}
+
+/* Whether a file has whole pages, and what follows them sees. */
+static bool has_pages(const tern_engine *e, const tern_session_header *h) {
+    const uint32_t whole = h->position / TERN_PAGE * TERN_PAGE;
+    const uint32_t window = tern_config_window(&e->model->config);
+    if (h->kept == 0 || whole == 0)
+        return whole > 0;
+    return tern_pool_has_windows(&e->pool) &&
+           h->kept / TERN_PAGE <= tern_window_first(window, whole);
 }
 
 static tern_status load(tern_engine *e, tern_sequence_reader *r, const uint8_t *space,
                         size_t *positions) {
     guest g;
     tern_status status = tern_sequence_check(r);
-    if (status != TERN_OK || r->header.position < TERN_PAGE)
+    if (status != TERN_OK || !has_pages(e, &r->header))
         return status;
     status = new_guest(e, r->header.position, space, &g, r->err);
     if (status != TERN_OK)

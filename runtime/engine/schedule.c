@@ -7,14 +7,14 @@
 
 struct tern_schedule {
     tern_schedule_params params;
-    uint32_t pages_each; /* of a sequence of n_ctx positions */
-    tern_pages *pages;
-    tern_job **running; /* [n_jobs], in the order of jobs */
-    tern_job **waiting; /* [n_queue + n_jobs], likewise */
+    uint32_t pages_each;              /* of a sequence of n_ctx positions */
+    tern_pages *pages, *window_pages; /* of layers with a window; NULL: these have none apart */
+    tern_job **running;               /* [n_jobs], in the order of jobs */
+    tern_job **waiting;               /* [n_queue + n_jobs], likewise */
     uint32_t n_running, n_waiting;
     tern_schedule_totals totals;
-    uint32_t *tables; /* [n_jobs][pages_each] */
-    uint32_t *slots;  /* [n_jobs - n_running] that no job has */
+    uint32_t *tables, *window_tables; /* [n_jobs][pages_each] */
+    uint32_t *slots;                  /* [n_jobs - n_running] that no job has */
 };
 
 static uint32_t smaller(uint32_t a, uint32_t b) {
@@ -22,6 +22,16 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
+
+static tern_status check_window(const tern_schedule_params *p, tern_error *err) {
+    const uint64_t positions = (uint64_t)p->n_pages * TERN_PAGE;
+    const uint32_t most = positions < p->n_ctx ? (uint32_t)positions : p->n_ctx;
+    if (p->window > 0 &&
+        (p->whole || p->n_window_pages < tern_window_quota(p->window, p->n_batch, most)))
+        return tern_fail(err, TERN_ERR_ARG, "%u pages for windows of %u positions",
+                         p->n_window_pages, p->window);
+    return TERN_OK;
+}
 
 static tern_status check_params(const tern_schedule_params *p, tern_error *err) {
     if (p->n_ctx == 0 || p->n_jobs == 0 || p->n_queue == 0 || p->n_batch == 0)
@@ -36,7 +46,7 @@ static tern_status check_params(const tern_schedule_params *p, tern_error *err) 
                          p->n_batch);
     if (p->n_queue > UINT32_MAX - p->n_jobs)
         return tern_fail(err, TERN_ERR_ARG, "a queue of %u", p->n_queue);
-    return TERN_OK;
+    return check_window(p, err);
 }
 
 tern_status tern_schedule_new(const tern_schedule_params *params, tern_schedule **out,
@@ -50,12 +60,15 @@ tern_status tern_schedule_new(const tern_schedule_params *params, tern_schedule 
     s->params = *params;
     s->pages_each = smaller(tern_pages_of(params->n_ctx), params->n_pages);
     status = tern_pages_new(params->n_pages, &s->pages, err);
+    if (status == TERN_OK && params->window > 0)
+        status = tern_pages_new(params->n_window_pages, &s->window_pages, err);
     s->running = calloc(params->n_jobs, sizeof(tern_job *));
     s->waiting = calloc((size_t)params->n_queue + params->n_jobs, sizeof(tern_job *));
     s->tables = calloc((size_t)params->n_jobs * s->pages_each, sizeof *s->tables);
+    s->window_tables = calloc((size_t)params->n_jobs * s->pages_each, sizeof *s->window_tables);
     s->slots = calloc(params->n_jobs, sizeof *s->slots);
-    if (status == TERN_OK &&
-        (s->running == NULL || s->waiting == NULL || s->tables == NULL || s->slots == NULL))
+    if (status == TERN_OK && (s->running == NULL || s->waiting == NULL || s->tables == NULL ||
+                              s->window_tables == NULL || s->slots == NULL))
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory for a schedule of %u sequences",
                            params->n_jobs);
     if (status != TERN_OK) {
@@ -73,9 +86,11 @@ void tern_schedule_free(tern_schedule **schedule) {
         return;
     tern_schedule *s = *schedule;
     tern_pages_free(&s->pages);
+    tern_pages_free(&s->window_pages);
     free((void *)s->running);
     free((void *)s->waiting);
     free(s->tables);
+    free(s->window_tables);
     free(s->slots);
     free(s);
     *schedule = NULL;
@@ -90,11 +105,16 @@ uint32_t tern_schedule_running(const tern_schedule *s) {
 const tern_pages *tern_schedule_pages(const tern_schedule *s) {
     return s->pages;
 }
+const tern_pages *tern_schedule_window_pages(const tern_schedule *s) {
+    return s->window_pages;
+}
 tern_schedule_totals tern_schedule_done(const tern_schedule *s) {
     return s->totals;
 }
 void tern_schedule_forget(tern_schedule *s) {
     tern_pages_forget(s->pages);
+    if (s->window_pages != NULL)
+        tern_pages_forget(s->window_pages);
 }
 
 /* ---- the order of jobs ----------------------------------------------------------------------- */
@@ -139,9 +159,58 @@ bool tern_schedule_add(tern_schedule *s, tern_job *job) {
     job->is_running = job->has_read = false;
     job->n_first = job->n_tokens;
     job->computed = job->n_pages = job->promised = job->n_known = 0;
+    job->window = (tern_job_window){.pages = NULL};
     job->n_shared = job->set_aside = 0;
     insert(s->waiting, &s->n_waiting, job);
     return true;
+}
+
+/* ---- memory of layers with a window ---------------------------------------------------------- */
+
+/* What a page of layers with a window holds is what the whole sequence up to its end says, which is
+ * what the page of the other layers at its side is known for. */
+static tern_page_key window_key_of(const tern_schedule *s, const tern_job *job, uint32_t i) {
+    return (tern_page_key){
+        .after = tern_pages_serial(s->pages, job->pages[i]),
+        .space = job->space,
+        .tokens = job->tokens + (size_t)i * TERN_PAGE,
+    };
+}
+
+/* Of the job's first n pages, which are known, those that can be shared: the windows before their
+ * end are known as well. */
+static uint32_t find_windows(const tern_schedule *s, tern_job *job, uint32_t n) {
+    tern_job_window *w = &job->window;
+    uint32_t found = 0; /* side by side, up to page i */
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const tern_page_key key = window_key_of(s, job, i);
+        const uint32_t first = tern_window_first(s->params.window, (i + 1) * TERN_PAGE);
+        w->pages[i] = tern_pages_find(s->window_pages, &key);
+        found = w->pages[i] != TERN_NO_PAGE ? found + 1 : 0;
+        if (i + 1 - first <= found) {
+            most = i + 1;
+            w->first = first;
+        }
+    }
+    return most;
+}
+
+/* What a job needs to go on after n shared pages; true where layers have no pages apart. */
+static bool open_window(tern_schedule *s, tern_job *job, uint32_t n) {
+    const tern_schedule_params *p = &s->params;
+    return s->window_pages == NULL ||
+           tern_window_open(s->window_pages, &job->window,
+                            tern_window_quota(p->window, p->n_batch, job->most),
+                            tern_window_first(p->window, n * TERN_PAGE), n);
+}
+
+/* New pages, to be filled, for what follows `all` pages; likewise. */
+static bool open_last_window(tern_schedule *s, tern_job *job, uint32_t all) {
+    if (s->window_pages == NULL)
+        return true;
+    const uint32_t first = tern_window_first(s->params.window, all * TERN_PAGE);
+    return tern_window_open(s->window_pages, &job->window, all - first, first, first);
 }
 
 /* ---- memory of a job ------------------------------------------------------------------------- */
@@ -153,6 +222,8 @@ static void release(tern_schedule *s, tern_job *job) {
         tern_pages_release(s->pages, job->pages[--job->n_pages]);
     tern_pages_unreserve(s->pages, job->promised);
     job->promised = job->computed = job->n_known = 0;
+    if (s->window_pages != NULL)
+        tern_window_close(s->window_pages, &job->window);
 }
 
 static void stop(tern_schedule *s, tern_job *job) {
@@ -190,36 +261,41 @@ static tern_page_key key_of(const tern_schedule *s, const tern_job *job, uint32_
     };
 }
 
-/* Pages that hold the first tokens of a job, `most` at most, into its table, and how many of them
- * somebody uses. */
-static uint32_t find_known(const tern_schedule *s, tern_job *job, uint32_t most, uint32_t *used) {
+/* Pages that hold the first tokens of a job, `most` at most, into its table. */
+static uint32_t find_known(const tern_schedule *s, tern_job *job, uint32_t most) {
     uint32_t n = 0;
-    *used = 0;
     for (; n < most; n++) {
         const tern_page_key key = key_of(s, job, n);
         const uint32_t page = tern_pages_find(s->pages, &key);
         if (page == TERN_NO_PAGE)
             break;
         job->pages[n] = page;
-        *used += tern_pages_users(s->pages, page) > 0;
     }
     return n;
 }
 
-/* Gives a job the known pages of its first tokens, `most` at most, and promises it others, so that
- * they are `all`; false, and nothing is changed, when these are not there. */
-static bool share_and_promise(tern_schedule *s, tern_job *job, uint32_t most, uint32_t all) {
-    uint32_t used;
-    const uint32_t shared = find_known(s, job, most, &used);
-    if (all - used > tern_pages_available(s->pages))
-        return false;
+/* The same as far as they can be shared. */
+static uint32_t find_shared(const tern_schedule *s, tern_job *job, uint32_t most) {
+    const uint32_t n = find_known(s, job, most);
+    return s->window_pages != NULL ? find_windows(s, job, n) : n;
+}
+
+/* Whether there is memory for `all` pages of a job, of which the first ones are shared. */
+static bool has_room(const tern_schedule *s, const tern_job *job, uint32_t shared, uint32_t all) {
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < shared; i++)
+        used += tern_pages_users(s->pages, job->pages[i]) > 0;
+    return all - used <= tern_pages_available(s->pages);
+}
+
+/* Gives a job known pages of its first tokens, and promises it others, so that they are `all`. */
+static void share_and_promise(tern_schedule *s, tern_job *job, uint32_t shared, uint32_t all) {
     for (uint32_t i = 0; i < shared; i++)
         (void)tern_pages_share(s->pages, job->pages[i]); /* is among what is available */
     (void)tern_pages_reserve(s->pages, all - shared);
     job->promised = all - shared;
     job->n_pages = job->n_known = shared;
     job->computed = shared * TERN_PAGE;
-    return true;
 }
 
 /* Starts a job that waits; false when its memory is not there. The last token is computed in any
@@ -229,8 +305,11 @@ static bool admit(tern_schedule *s, tern_job *job) {
     const uint32_t most = (job->wants ? smaller(job->wanted_from, last) : last) / TERN_PAGE;
     job->slot = s->slots[s->params.n_jobs - 1 - s->n_running];
     job->pages = s->tables + (size_t)job->slot * s->pages_each;
-    if (!share_and_promise(s, job, most, tern_pages_of(horizon(job))))
+    job->window.pages = s->window_tables + (size_t)job->slot * s->pages_each;
+    const uint32_t shared = find_shared(s, job, most), all = tern_pages_of(horizon(job));
+    if (!has_room(s, job, shared, all) || !open_window(s, job, shared))
         return false;
+    share_and_promise(s, job, shared, all);
     job->n_shared = job->computed;
     job->is_running = true;
     s->totals.shared += job->n_shared;
@@ -296,6 +375,8 @@ static void take_pages(tern_schedule *s, tern_job *job, uint32_t positions) {
         job->pages[job->n_pages++] = tern_pages_take(s->pages);
         job->promised--;
     }
+    if (s->window_pages != NULL)
+        tern_window_take(s->window_pages, &job->window, tern_pages_of(positions));
 }
 
 static tern_plan_span span_of(tern_schedule *s, tern_job *job, uint32_t n) {
@@ -361,6 +442,10 @@ static void make_known(tern_schedule *s, tern_job *job) {
         const tern_page_key key = key_of(s, job, job->n_known);
         job->pages[job->n_known] = tern_pages_know(s->pages, job->pages[job->n_known], &key);
     }
+    while (s->window_pages != NULL && job->window.known < job->n_known) {
+        const tern_page_key key = window_key_of(s, job, job->window.known);
+        tern_window_know(s->window_pages, &job->window, &key);
+    }
 }
 
 void tern_schedule_computed(tern_schedule *s, const tern_plan_span *span, uint32_t kept) {
@@ -370,27 +455,32 @@ void tern_schedule_computed(tern_schedule *s, const tern_plan_span *span, uint32
     job->has_read |= job->computed >= job->n_first;
     if (!s->params.whole)
         make_known(s, job);
+    if (s->window_pages != NULL) /* what no token of the job sees any more */
+        tern_window_leave(s->window_pages, &job->window,
+                          tern_window_first(s->params.window, job->computed));
 }
 
 /* ---- sequences that are not computed here ---------------------------------------------------- */
 
 uint32_t tern_schedule_find(const tern_schedule *s, tern_job *job) {
-    uint32_t used;
-    return find_known(s, job, job->n_tokens / TERN_PAGE, &used);
+    return find_shared(s, job, job->n_tokens / TERN_PAGE);
 }
 
 bool tern_schedule_lend(tern_schedule *s, tern_job *job) {
     const uint32_t all = job->n_tokens / TERN_PAGE;
-    if (!share_and_promise(s, job, all, all))
+    const uint32_t shared = find_known(s, job, all);
+    if (!has_room(s, job, shared, all) || !open_last_window(s, job, all))
         return false;
+    share_and_promise(s, job, shared, all);
     take_pages(s, job, all * TERN_PAGE);
     return true;
 }
 
 void tern_schedule_take_back(tern_schedule *s, tern_job *job, bool filled) {
-    if (filled)
+    if (filled) {
         job->computed = job->n_pages * TERN_PAGE;
-    make_known(s, job);
+        make_known(s, job);
+    }
     release(s, job);
 }
 
@@ -412,6 +502,36 @@ static uint32_t uses_of(const tern_schedule *s, uint32_t page) {
     return uses;
 }
 
+/* The same in pages of layers with a window. */
+static uint32_t window_uses_of(const tern_schedule *s, uint32_t page) {
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        const tern_job_window *w = &s->running[i]->window;
+        for (uint32_t j = w->first; j < w->end; j++)
+            uses += w->pages[j] == page;
+    }
+    return uses;
+}
+
+/* Whether jobs have what their next tokens see, no more than they may, and are promised the rest.
+ */
+static bool windows_are_sound(const tern_schedule *s) {
+    uint32_t quotas = 0;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        const tern_job *job = s->running[i];
+        const tern_job_window *w = &job->window;
+        quotas += w->quota;
+        if (w->first != tern_window_first(s->params.window, job->computed) ||
+            w->end < tern_pages_of(job->computed) || w->end - w->first > w->quota)
+            return false;
+    }
+    for (uint32_t i = 0; i < s->params.n_window_pages; i++)
+        if (window_uses_of(s, i) != tern_pages_users(s->window_pages, i))
+            return false;
+    const tern_page_counts counts = tern_pages_count(s->window_pages);
+    return quotas == counts.reserved + counts.used && tern_pages_sound(s->window_pages);
+}
+
 bool tern_schedule_sound(const tern_schedule *s) {
     uint32_t promised = 0;
     for (uint32_t i = 0; i < s->n_running; i++) {
@@ -426,5 +546,6 @@ bool tern_schedule_sound(const tern_schedule *s) {
             return false;
     return promised == tern_pages_count(s->pages).reserved &&
            list_is_sound(s->running, s->n_running, true) &&
-           list_is_sound(s->waiting, s->n_waiting, false) && tern_pages_sound(s->pages);
+           list_is_sound(s->waiting, s->n_waiting, false) && tern_pages_sound(s->pages) &&
+           (s->window_pages == NULL || windows_are_sound(s));
 }

@@ -13,6 +13,11 @@
  * does not fit holds up those after it, so that no job waits for ever. What its first tokens have
  * in known pages is shared, not computed.
  *
+ * Layers with a window may have pages of their own (runtime/cache/pool.h). Of these a job has only
+ * those that its next token sees, and leaves the others as it goes on; they stay known. How many it
+ * has at once is promised to it when it is admitted (window.h). Known pages of its first tokens are
+ * shared up to a place only where the window before that place is known, too.
+ *
  * A job whose memory is used up is promised more. Where there is none the last job in the order is
  * set aside: its pages are released, it waits again, and later computes its tokens again, those
  * that were picked too. So the first job in the order always goes on.
@@ -23,6 +28,7 @@
 
 #include "runtime/cache/pages.h"
 #include "runtime/engine/cost.h"
+#include "runtime/engine/window.h"
 
 /* A sequence as scheduling sees it. Its owner sets the first part. */
 typedef struct tern_job tern_job;
@@ -46,11 +52,12 @@ struct tern_job {
     uint32_t computed; /* positions whose keys and values are there */
     uint32_t *pages;   /* [n_pages] of its positions, while it runs */
     uint32_t n_pages;
-    uint32_t promised;  /* pages beside these */
-    uint32_t n_known;   /* of its pages, whose content is known to tern_pages */
-    uint32_t n_shared;  /* tokens found in pages when it was admitted last */
-    uint32_t set_aside; /* how often */
-    uint32_t slot;      /* while it runs: 0 .. n_jobs - 1, no two alike */
+    uint32_t promised;      /* pages beside these */
+    uint32_t n_known;       /* of its pages, whose content is known to tern_pages */
+    uint32_t n_shared;      /* tokens found in pages when it was admitted last */
+    tern_job_window window; /* pages of layers with a window, where these have theirs apart */
+    uint32_t set_aside;     /* how often */
+    uint32_t slot;          /* while it runs: 0 .. n_jobs - 1, no two alike */
 };
 
 /* Whether the job has computed all its tokens but the last, as one that waits for its next one. */
@@ -64,8 +71,10 @@ typedef struct tern_schedule_params {
     uint32_t n_jobs;  /* that run at once at most, <= n_batch */
     uint32_t n_queue; /* that wait at most, before any of them is admitted */
     uint32_t n_batch; /* rows of a pass */
-    bool whole;       /* a job's tokens are computed in one pass, and its pages are no other's: what
-                         they hold depends on all of them. n_ctx <= n_batch */
+    uint32_t window;  /* positions that a token sees in layers whose pages are apart; 0: none are */
+    uint32_t n_window_pages; /* of those: at least what one job may have */
+    bool whole; /* a job's tokens are computed in one pass, and its pages are no other's: what
+                   they hold depends on all of them. n_ctx <= n_batch; without windows */
 } tern_schedule_params;
 
 /* What a pass computes of a job: n positions from `position` on. */
@@ -122,19 +131,23 @@ typedef struct tern_schedule_totals {
 
 tern_schedule_totals tern_schedule_done(const tern_schedule *s);
 const tern_pages *tern_schedule_pages(const tern_schedule *s);
+const tern_pages *tern_schedule_window_pages(const tern_schedule *s); /* NULL: there are none */
 
 /*
  * Sequences whose keys and values come from elsewhere, or go there. Of such a job, which is never
- * added, its owner sets tokens, n_tokens, space, and pages: a table of n_tokens / TERN_PAGE.
+ * added, its owner sets tokens, n_tokens, space, and tables of n_tokens / TERN_PAGE: pages, and
+ * window.pages where layers with a window have theirs apart.
  */
 
-/* The known pages that hold the first tokens, into the table; returns how many. */
+/* The known pages that hold the first tokens, as far as a job could share them, into the tables;
+ * returns how many. Those of layers with a window begin with window.first. */
 uint32_t tern_schedule_find(const tern_schedule *s, tern_job *job);
 
 /*
  * Lends the job all pages of its table: the first n_known are known, the others, up to n_pages, are
- * to be filled. False, and nothing is changed, when there are not enough that no running job has
- * or may need. tern_schedule_take_back before the next plan.
+ * to be filled, and so are all from window.first to window.end. False, and nothing is changed, when
+ * there are not enough that no running job has or may need. tern_schedule_take_back before the next
+ * plan.
  */
 bool tern_schedule_lend(tern_schedule *s, tern_job *job);
 

@@ -157,11 +157,13 @@ static void turn(pass *p, const heads *h, const float *each, const float *all) {
 
 static tern_device_pages pages_of(const pass *p, bool value) {
     const tern_pool *pool = p->batch->pool;
+    const uint32_t layer = (uint32_t)p->layer;
+    const tern_pool_part part = tern_pool_part_of(pool, layer);
     return (tern_device_pages){.format = pool->kv,
-                               .data = tern_pool_head(pool, value, p->layer, 0),
+                               .data = tern_pool_head(pool, value, layer, 0),
                                .head_stride = pool->head_stride,
-                               .page_stride = pool->page_stride,
-                               .tables = p->batch->tables};
+                               .page_stride = pool->parts[part].page_stride,
+                               .tables = p->batch->tables[part]};
 }
 
 /* Keys or values of all rows into the cache. */

@@ -61,9 +61,9 @@ typedef struct tern_batch {
     int32_t *places, *types; /* [n] of encoders: rows of positions and of kinds of tokens, which are
                                 0 */
     int32_t *ids;            /* [n] tokens; 0 where a span has rows in their place */
-    const uint32_t **tables; /* [n_spans] pages */
-    tern_overflow *overflow; /* [n_spans] */
-    tern_format kv;          /* of the pool */
+    const uint32_t **tables[TERN_POOL_PARTS]; /* [n_spans] pages of each part of the pool */
+    tern_overflow *overflow;                  /* [n_spans] */
+    tern_format kv;                           /* of the pool */
 } tern_batch;
 
 /* A pick that is being made, with others; or a row that is scanned before. */

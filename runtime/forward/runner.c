@@ -87,7 +87,8 @@ static void lay_out_batch(tern_runner *r, tern_taker *t) {
         b->places = tern_take(t, r->n_batch, sizeof *b->places);
         b->types = tern_take(t, r->n_batch, sizeof *b->types);
     }
-    b->tables = tern_take(t, r->n_batch, sizeof *b->tables);
+    for (size_t i = 0; i < TERN_POOL_PARTS; i++)
+        b->tables[i] = tern_take(t, r->n_batch, sizeof *b->tables[i]);
     b->overflow = tern_take(t, r->n_batch, sizeof *b->overflow);
     r->counted = tern_take(t, r->n_batch, sizeof *r->counted);
 }
@@ -267,7 +268,8 @@ static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_sp
     b->n_spans = n_spans;
     b->n = 0;
     for (size_t i = 0; i < n_spans; i++) {
-        b->tables[i] = spans[i].pages;
+        b->tables[TERN_PART_ALL][i] = spans[i].pages;
+        b->tables[TERN_PART_WINDOW][i] = spans[i].window_pages;
         b->overflow[i] = TERN_NO_OVERFLOW;
         add_rows(b, i, 0, spans[i].n - spans[i].wanted);
     }

@@ -44,11 +44,13 @@ typedef struct tern_runner_params {
 typedef struct tern_pass_span {
     const uint32_t *pages; /* of the sequence: position p lies in pages[p / TERN_PAGE]; as many as
                               position + n positions need. Those before `position` were stored */
-    uint32_t position;     /* of the first row */
-    const int32_t *tokens; /* [n], in the vocabulary; NULL: rows */
-    const float *rows;     /* [n][n_embd] finite floats in place of the tokens' embeddings */
-    size_t n;              /* >= 1 */
-    size_t wanted;         /* how many rows, the last ones, have results: 0 .. n */
+    const uint32_t *window_pages; /* likewise of layers with a window, where the pool has pages of
+                                     theirs: those that no row sees may be any */
+    uint32_t position;            /* of the first row */
+    const int32_t *tokens;        /* [n], in the vocabulary; NULL: rows */
+    const float *rows;            /* [n][n_embd] finite floats in place of the tokens' embeddings */
+    size_t n;                     /* >= 1 */
+    size_t wanted;                /* how many rows, the last ones, have results: 0 .. n */
 } tern_pass_span;
 
 /* Bytes of a runner's scratch; also for a model without its weights. TERN_ERR_NOMEM. */

@@ -275,6 +275,19 @@ uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer) {
     return (layer + 1) % c->period != 0 ? 1 : 0;
 }
 
+uint32_t tern_config_layers_of(const tern_config *c, uint32_t kind) {
+    const uint32_t first = c->n_layer / c->period;
+    return kind == 0 ? first : c->n_layer - first;
+}
+
+uint32_t tern_config_window(const tern_config *c) {
+    uint32_t window = 0;
+    for (uint32_t i = 0; i < c->n_kinds; i++)
+        if (tern_config_layers_of(c, i) > 0 && c->kinds[i].window > window)
+            window = c->kinds[i].window;
+    return window;
+}
+
 static tern_status unknown_architecture(const tern_gguf *file, tern_span name, tern_error *err) {
     char known[200];
     const char *what = tern_arch_missing(name);

@@ -4,6 +4,7 @@
 
 /* The numbers of one model, from the metadata of its file. The forward pass reads them. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/arch/arch.h"
@@ -85,6 +86,17 @@ TERN_MUST_CHECK tern_status tern_config_experts(const tern_gguf *file, tern_conf
 
 /* The index of a layer's kind. */
 uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer);
+
+static inline bool tern_config_has_window(const tern_config *c, uint32_t layer) {
+    return c->kinds[tern_config_kind_of(c, layer)].window > 0;
+}
+
+/* How many layers are of a kind. */
+uint32_t tern_config_layers_of(const tern_config *c, uint32_t kind);
+
+/* Positions that a token sees in layers with a window, the most of any kind that layers are of; 0:
+ * in all layers it sees all up to it. */
+uint32_t tern_config_window(const tern_config *c);
 
 /*
  * The rotation frequencies of a kind of layers, *out [n_rot / 2] radians per position, to be freed:

@@ -53,9 +53,20 @@ static tern_runner_params runner_params(const tern_model *model, const tern_sess
                                 .n_picks = n_batch < PICKS_AHEAD ? n_batch : PICKS_AHEAD};
 }
 
+/* Pages of a session with such a runner. */
+static tern_pool_size pool_size(const tern_model *model, const tern_session_params *p,
+                                const tern_runner_params *runner) {
+    const uint32_t window = tern_config_window(&model->config);
+    const uint32_t pages = tern_pages_of(runner->n_ctx);
+    const uint32_t seen = window > 0 ? tern_window_pages(window, runner->n_batch) + 1 : pages;
+    return (tern_pool_size){.pages = pages,
+                            .window_pages = !p->keep_all && seen < pages ? seen : 0};
+}
+
 static void lay_out_sequence(tern_sequence *q, tern_taker *t) {
     q->tokens = tern_take(t, q->n_ctx, sizeof *q->tokens);
     q->pages = tern_take(t, tern_pages_of(q->n_ctx), sizeof *q->pages);
+    q->window_pages = tern_take(t, tern_pages_of(q->n_ctx), sizeof *q->window_pages);
 }
 
 static tern_status plan_sequence(uint32_t n_ctx, size_t *bytes, tern_error *err) {
@@ -65,16 +76,49 @@ static tern_status plan_sequence(uint32_t n_ctx, size_t *bytes, tern_error *err)
     return tern_taker_total(&planner, n_ctx, bytes, err);
 }
 
+/* Parameters that were checked as those of a runner. */
+static tern_status plan(const tern_model *model, const tern_session_params *params,
+                        tern_runner_params *runner, tern_error *err) {
+    const tern_status status = check_params(model, params, err);
+    if (status == TERN_OK)
+        *runner = runner_params(model, params);
+    return status;
+}
+
+tern_status tern_session_cache_bytes(const tern_model *model, const tern_session_params *params,
+                                     tern_session_cache_size *size, tern_error *err) {
+    tern_runner_params p;
+    size_t bytes = 0;
+    if (model == NULL || params == NULL || size == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_cache_bytes: NULL argument");
+    tern_status status = plan(model, params, &p, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_pool_size pages = pool_size(model, params, &p);
+    status = tern_pool_bytes(model, params->kv, pages, &bytes, err);
+    if (status != TERN_OK)
+        return status;
+    *size = (tern_session_cache_size){.layers = model->config.n_layer,
+                                      .positions = pages.pages * TERN_PAGE,
+                                      .window_positions = pages.window_pages * TERN_PAGE,
+                                      .bytes = bytes};
+    for (uint32_t i = 0; i < model->config.n_kinds && pages.window_pages > 0; i++)
+        if (model->config.kinds[i].window > 0)
+            size->window_layers += tern_config_layers_of(&model->config, i);
+    size->layers -= size->window_layers;
+    return TERN_OK;
+}
+
 tern_status tern_session_bytes(const tern_model *model, const tern_session_params *params,
                                uint64_t *bytes, tern_error *err) {
     if (model == NULL || params == NULL || bytes == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_session_bytes: NULL argument");
-    tern_status status = check_params(model, params, err);
+    tern_runner_params p;
+    tern_status status = plan(model, params, &p, err);
     if (status != TERN_OK)
         return status;
-    const tern_runner_params p = runner_params(model, params);
     size_t cache = 0, sequence = 0, scratch = 0;
-    status = tern_pool_bytes(model, params->kv, tern_pages_of(p.n_ctx), &cache, err);
+    status = tern_pool_bytes(model, params->kv, pool_size(model, params, &p), &cache, err);
     if (status == TERN_OK)
         status = plan_sequence(p.n_ctx, &sequence, err);
     if (status == TERN_OK)
@@ -94,16 +138,19 @@ static tern_status open_sequence(tern_session *s, uint32_t n_ctx, tern_error *er
                                        &s->refused, err);
     tern_taker filler = {.arena = &s->arena, .status = status, .err = err};
     lay_out_sequence(&s->sequence, &filler);
-    for (uint32_t i = 0; filler.status == TERN_OK && i < s->pool.pages; i++)
+    const uint32_t round = s->pool.parts[TERN_PART_WINDOW].n;
+    for (uint32_t i = 0; filler.status == TERN_OK && i < tern_pages_of(n_ctx); i++) {
         s->sequence.pages[i] = i;
+        s->sequence.window_pages[i] = round > 0 ? i % round : i;
+    }
     return filler.status;
 }
 
 static tern_status open_session(tern_session *s, const tern_session_params *params,
                                 tern_error *err) {
     const tern_runner_params p = runner_params(s->model, params);
-    tern_status status =
-        tern_pool_open(s->model, params->kv, tern_pages_of(p.n_ctx), &s->pool, &s->refused, err);
+    tern_status status = tern_pool_open(s->model, params->kv, pool_size(s->model, params, &p),
+                                        &s->pool, &s->refused, err);
     if (status == TERN_OK)
         status = open_sequence(s, p.n_ctx, err);
     if (status == TERN_OK)
@@ -184,16 +231,6 @@ size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows,
     return tern_runner_kernels(s->runner, rows, capacity);
 }
 
-tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *err) {
-    if (s == NULL)
-        return tern_fail(err, TERN_ERR_NULL, "tern_session_rewind needs a session");
-    if (position > s->sequence.position)
-        return tern_fail(err, TERN_ERR_POSITION, "cannot rewind to position %u of %u", position,
-                         s->sequence.position);
-    tern_session_move(s, position);
-    return TERN_OK;
-}
-
 /* ---- evaluation ---------------------------------------------------------------------------- */
 
 static tern_status check_room(const tern_session *s, size_t n, uint32_t position, tern_error *err) {
@@ -241,8 +278,22 @@ static tern_status check_call(const tern_session *s, const void *in, tern_logits
     return TERN_OK;
 }
 
+/* What pages of layers with a window hold after positions before `end` are stored. */
+static void note_stored(tern_session *s, uint32_t end) {
+    const uint32_t round = s->pool.parts[TERN_PART_WINDOW].n;
+    const uint32_t first = tern_pages_of(end) > round ? tern_pages_of(end) - round : 0;
+    if (round > 0 && first > s->sequence.kept)
+        s->sequence.kept = first;
+}
+
+bool tern_session_sees(const tern_session *s, uint32_t position) {
+    return position == 0 || s->sequence.kept == 0 ||
+           tern_window_first(tern_config_window(&s->model->config), position) >= s->sequence.kept;
+}
+
 tern_status tern_session_pass(tern_session *s, const tern_pass_span *span, float *logits,
                               tern_error *err) {
+    note_stored(s, span->position + (uint32_t)span->n);
     tern_runner_run(s->runner, &s->pool, span, 1);
     const tern_status status = tern_runner_check(s->runner, 0, err);
     if (status != TERN_OK || logits == NULL)
@@ -250,16 +301,16 @@ tern_status tern_session_pass(tern_session *s, const tern_pass_span *span, float
     return tern_runner_logits(s->runner, 0, span->wanted, logits, err);
 }
 
-/* After the sequence; what is asked for was checked. */
-static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode mode, float *logits,
-                            tern_error *err) {
+/* Passes over all of what was asked for, after the sequence, which stays as it is. */
+static tern_status compute(tern_session *s, const inputs *in, tern_logits_mode mode, float *logits,
+                           tern_error *err) {
     const size_t n = in->n, n_vocab = s->model->config.n_vocab, n_embd = s->model->config.n_embd;
     const size_t n_batch = tern_runner_batch(s->runner);
-    tern_session_move(s, s->sequence.position);
     for (size_t first = 0, size; first < n; first += size) {
         size = n - first < n_batch ? n - first : n_batch;
         const bool last = first + size == n;
         const tern_pass_span span = {.pages = s->sequence.pages,
+                                     .window_pages = s->sequence.window_pages,
                                      .position = s->sequence.position + (uint32_t)first,
                                      .tokens = in->tokens != NULL ? in->tokens + first : NULL,
                                      .rows = in->rows != NULL ? in->rows + first * n_embd : NULL,
@@ -273,12 +324,67 @@ static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode 
             return status;
         s->last_row = span.wanted - 1;
     }
-    for (size_t i = 0; i < n; i++)
-        s->sequence.tokens[s->sequence.position + i] =
-            in->tokens != NULL ? in->tokens[i] : TERN_NO_TOKEN;
-    s->sequence.position += (uint32_t)n;
+    return TERN_OK;
+}
+
+/* The tokens before a position once more, so that layers with a window have what it sees. */
+static tern_status compute_again(tern_session *s, uint32_t position, tern_error *err) {
+    const inputs in = {.tokens = s->sequence.tokens, .n = position};
+    tern_session_move(s, 0);
+    const tern_status status = compute(s, &in, TERN_LOGITS_NONE, NULL, err);
+    tern_session_move(s, status == TERN_OK ? position : 0);
+    return status;
+}
+
+/* The first position before this one that came from a row; this one where none did. */
+static uint32_t first_row(const tern_session *s, uint32_t position) {
+    uint32_t i = 0;
+    while (i < position && s->sequence.tokens[i] != TERN_NO_TOKEN)
+        i++;
+    return i;
+}
+
+/* The sequence as it was before passes that are of no use; empty where that cannot be computed. */
+static void put_back(tern_session *s, uint32_t position) {
+    if (first_row(s, position) < position || compute_again(s, position, NULL) != TERN_OK)
+        tern_session_move(s, 0);
+}
+
+/* After the sequence; what is asked for was checked. */
+static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode mode, float *logits,
+                            tern_error *err) {
+    const uint32_t position = s->sequence.position;
+    tern_session_move(s, position);
+    const tern_status status = compute(s, in, mode, logits, err);
+    if (status != TERN_OK) {
+        if (!tern_session_sees(s, position)) /* earlier passes took its pages */
+            put_back(s, position);
+        return status;
+    }
+    for (size_t i = 0; i < in->n; i++)
+        s->sequence.tokens[position + i] = in->tokens != NULL ? in->tokens[i] : TERN_NO_TOKEN;
+    s->sequence.position += (uint32_t)in->n;
     s->has_last = true;
     return TERN_OK;
+}
+
+tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *err) {
+    if (s == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_rewind needs a session");
+    if (position > s->sequence.position)
+        return tern_fail(err, TERN_ERR_POSITION, "cannot rewind to position %u of %u", position,
+                         s->sequence.position);
+    if (tern_session_sees(s, position)) {
+        tern_session_move(s, position);
+        return TERN_OK;
+    }
+    const uint32_t row = first_row(s, position);
+    if (row < position)
+        return tern_fail(err, TERN_ERR_STATE,
+                         "cannot rewind to position %u: layers with a window have positions from "
+                         "%u on, and position %u came from a row, which cannot be computed again",
+                         position, s->sequence.kept * TERN_PAGE, row);
+    return compute_again(s, position, err);
 }
 
 tern_status tern_session_eval_at(tern_session *s, uint32_t position, const int32_t *tokens,
@@ -294,7 +400,9 @@ tern_status tern_session_eval_at(tern_session *s, uint32_t position, const int32
                                 position < s->sequence.n_ctx ? position : s->sequence.n_ctx, err);
     if (status != TERN_OK)
         return status;
-    tern_session_move(s, position);
+    status = tern_session_rewind(s, position, err);
+    if (status != TERN_OK)
+        return status;
     return evaluate(s, &(inputs){.tokens = tokens, .n = n}, mode, logits, err);
 }
 

@@ -2,7 +2,14 @@
 #ifndef TERN_RUNTIME_SESSION_SESSION_H
 #define TERN_RUNTIME_SESSION_SESSION_H
 
-/* What a tern_session is made of: a runner, a pool and one sequence, which has all of its pages. */
+/*
+ * What a tern_session is made of: a runner, a pool and one sequence, which has all of its pages.
+ *
+ * Where layers with a window have pages of their own, these go round: page p of the sequence lies
+ * in page p % n of the pool, in place of page p - n. There are as many as a pass of n_batch tokens
+ * sees, and a page more, so that a step back of that much finds what it needs. Between calls the
+ * sequence always has what its next token sees.
+ */
 
 #include "runtime/cache/pool.h"
 #include "runtime/cache/sequence.h"
@@ -32,12 +39,17 @@ struct tern_session {
 TERN_MUST_CHECK tern_status tern_session_check(const tern_session *s, const int32_t *tokens,
                                                size_t n, uint32_t position, tern_error *err);
 
-/* Changes where the sequence ends; what was known of its last token is not true any more. */
+/* Changes where the sequence ends; what was known of its last token is not true any more. Layers
+ * with a window must have what this position sees. */
 static inline void tern_session_move(tern_session *s, uint32_t position) {
     s->sequence.position = position;
+    s->sequence.kept = position > 0 ? s->sequence.kept : 0;
     s->has_last = false;
     s->n_ahead = 0;
 }
+
+/* Whether a token at a position would find all that it sees. At position 0 that is nothing. */
+bool tern_session_sees(const tern_session *s, uint32_t position);
 
 /* One pass after the sequence, which stays as it is, and what is wanted of it: `wanted` rows, and
  * their logits where there is a place. TERN_ERR_NONFINITE. */

@@ -24,6 +24,7 @@ static size_t guess(tern_session *s, const tern_session_drafts *drafts, size_t n
 static tern_status compute(tern_session *s, size_t n, tern_error *err) {
     const tern_sequence *q = &s->sequence;
     const tern_pass_span span = {.pages = q->pages,
+                                 .window_pages = q->window_pages,
                                  .position = q->position,
                                  .tokens = q->tokens + q->position,
                                  .n = n,

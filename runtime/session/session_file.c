@@ -23,6 +23,13 @@ tern_status tern_session_save_new(const tern_session *s, const char *path, tern_
     return save(s, path, TERN_OUT_NEW, err);
 }
 
+/* The first page of layers with a window that the file has and the session has a place for. */
+static uint32_t first_kept(const tern_session *s, const tern_session_header *h) {
+    const uint32_t end = tern_pages_of(h->position), round = s->pool.parts[TERN_PART_WINDOW].n;
+    const uint32_t first = round > 0 && end > round ? end - round : 0, has = h->kept / TERN_PAGE;
+    return has > first ? has : first;
+}
+
 tern_status tern_session_read(tern_session *s, FILE *in, const char *name, tern_error *err) {
     tern_sequence_reader r = {.model = s->model,
                               .pool = &s->pool,
@@ -34,10 +41,15 @@ tern_status tern_session_read(tern_session *s, FILE *in, const char *name, tern_
     tern_status status = tern_sequence_check(&r);
     if (status != TERN_OK)
         return status;
+    const uint32_t end = tern_pages_of(r.header.position), kept = first_kept(s, &r.header);
+    const tern_sequence_pages parts[TERN_POOL_PARTS] = {
+        [TERN_PART_ALL] = {s->sequence.pages, 0, end},
+        [TERN_PART_WINDOW] = {s->sequence.window_pages, kept, end}};
     status = tern_sequence_read_tokens(&r, s->sequence.tokens);
     if (status == TERN_OK)
-        status = tern_sequence_read_rows(&r, s->sequence.pages, 0, s->pool.pages);
+        status = tern_sequence_read_rows(&r, parts);
     tern_session_move(s, status == TERN_OK ? r.header.position : 0);
+    s->sequence.kept = status == TERN_OK ? kept : 0;
     return status;
 }
 

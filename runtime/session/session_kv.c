@@ -12,7 +12,11 @@ const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, u
     const tern_config *c = &s->model->config;
     if (layer >= c->n_layer || head >= c->n_head_kv || position >= s->sequence.position)
         return NULL;
-    return tern_pool_row(&s->pool, value, layer, head, s->sequence.pages, position);
+    const tern_sequence *q = &s->sequence;
+    const bool all = tern_pool_part_of(&s->pool, layer) == TERN_PART_ALL;
+    if (tern_config_has_window(c, layer) && position / TERN_PAGE < q->kept)
+        return NULL;
+    return tern_pool_row(&s->pool, value, layer, head, all ? q->pages : q->window_pages, position);
 }
 
 /* Element i of a q8_0 row: blocks of an f16 scale and TERN_BLOCK signed bytes. */

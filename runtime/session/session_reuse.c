@@ -24,6 +24,8 @@ tern_status tern_session_reuse(tern_session *s, const int32_t *tokens, size_t n,
         return status;
     const size_t same = tern_session_common_prefix(s, tokens, n);
     *reused = same < n ? same : n - 1;
+    if (!tern_session_sees(s, (uint32_t)*reused))
+        *reused = 0;
     tern_session_move(s, (uint32_t)*reused);
     return TERN_OK;
 }

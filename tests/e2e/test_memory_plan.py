@@ -14,6 +14,7 @@ F32, F16, Q4_0, Q8_0, I2_S = 0, 1, 2, 8, 36
 
 # layers, width, ffn, heads, key/value heads, head dimension, vocabulary, context
 BITNET_2B = (30, 2560, 6912, 20, 5, 128, 128256, 4096)
+GEMMA_270M = (18, 640, 2048, 4, 1, 256, 262144, 32768)  # Gemma 3 270M: every sixth layer sees all, others 512
 QWEN_500M = (24, 896, 4864, 14, 2, 64, 151936, 32768)  # Qwen 2.5 0.5B
 
 
@@ -31,7 +32,7 @@ def head_dim(file, arch):
     return file.number(f"{arch}.embedding_length") // file.number(f"{arch}.attention.head_count")
 
 
-def stretched(template, path, geometry):
+def stretched(template, path, geometry, **more):
     """A tiny model's metadata and tensors in another geometry. The file has a size and no weights but for the
     number that each tensor begins with: no two are equal, so each takes memory."""
     layers, width, ffn, heads, kv_heads, dim, vocabulary, context = geometry
@@ -57,7 +58,7 @@ def stretched(template, path, geometry):
         "vocab_size": vocabulary,
         "context_length": context,
     }
-    for name, number in numbers.items():
+    for name, number in {**numbers, **more}.items():
         if f"{arch}.{name}" in file:
             file[f"{arch}.{name}"] = u32(number)
     for name in [key for key, _, _ in file.keys if key.startswith("tokenizer.")]:
@@ -93,6 +94,8 @@ class MemoryPlan(common.TernTest):
         bitnet, qwen = (common.synth(p, folder) for p in ("bitnet-tiny", "qwen2-tiny"))
         cls.bitnet = stretched(bitnet, folder / "2b.gguf", BITNET_2B)
         cls.qwen = stretched(qwen, folder / "500m.gguf", QWEN_500M)
+        windows = {"attention.sliding_window": 512, "attention.sliding_window_pattern": 6}
+        cls.gemma = stretched(common.synth("gemma3-tiny", folder), folder / "270m.gguf", GEMMA_270M, **windows)
 
     @classmethod
     def tearDownClass(cls):
@@ -119,6 +122,17 @@ class MemoryPlan(common.TernTest):
         full = self.plan(self.qwen, "-c", 32768)
         self.assertEqual(full["kv_cache"], 384 * MIB)
         self.assertLessEqual(full["kv_cache"], 512 * 10**6)
+
+    def test_windows(self):
+        """Layers with a window keep what it sees beside a pass of 128 tokens, and two pages more."""
+        for context in (32768, 4096):
+            plan = self.plan(self.gemma, "-c", context)
+            self.assertEqual(plan["kv_cache"], 2 * (3 * context + 15 * 768) * 256 * 2)
+            self.assertEqual(plan["needed"], sum(plan[part] for part in ("in_place", "packed", "kv_cache", "scratch")))
+        self.assertEqual(self.plan(self.gemma, "-c", 640)["kv_cache"], 2 * 18 * 640 * 256 * 2)
+        text = tern_text("inspect", self.gemma, "-c", 32768)
+        self.assertIn("107.2 MiB  key/value cache in f16", text)
+        self.assertIn("2 x (3 layers x 32768 positions + 15 with a window x 768) x 1 heads x 256 x 2 bytes", text)
 
     def test_sums(self):
         """The parts are what the geometry says, and they add up."""

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import tempfile
 
 import common
 from serving import Server
@@ -99,6 +100,20 @@ class Metrics(common.TernTest):
         self.assertAlmostEqual(parts, total("e2e_request_latency"), delta=1e-6)
         self.assertLessEqual(total("time_to_first_token") + total("inter_token_latency"), parts)
         self.assertGreater(self.value("process_resident_memory_bytes"), 1 << 20)
+
+    def test_pages_of_windows(self):
+        self.assertEqual(self.value("tern_cache_window_pages"), 0)
+        with tempfile.TemporaryDirectory() as folder:
+            model = common.synth("gemma3-tiny", folder)
+            with Server("-m", model, "--ctx", 512, "--batch", 16, "--parallel", 2) as server:
+                server.complete([7] * 300, max_tokens=9, ignore_eos=True)
+                figures = server.metrics()
+        # 4 contexts of 8 pages; two answers see 2 pages each, and there is one for every 8 others
+        self.assertEqual(figures["tern_cache_pages"], 32)
+        self.assertEqual(figures["tern_cache_window_pages"], 2 * 2 + 32 // 8)
+        self.assertEqual(figures["tern_cache_window_pages_used"], 0)
+        self.assertEqual(figures["tern_cache_pages_kept"], 4)
+        self.assertEqual(figures["tern_cache_window_pages_kept"], 4)
 
     def test_promtool_has_nothing_to_say(self):
         promtool = shutil.which("promtool")

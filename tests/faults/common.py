@@ -150,7 +150,7 @@ def written(out):
 class Faults:
     INPUTS = {"TINY": "tiny.gguf", "HF": "hf", "RECEIPT": "receipt.json", "PROMPTS": "prompts.txt", "IEBIN": "iebin"}
     INPUTS |= {"CERTIFICATE": "it.crt", "KEY": "it.key"}
-    INPUTS |= {"INT4": "int4", "Q4MAP": "q4.json"}
+    INPUTS |= {"INT4": "int4", "Q4MAP": "q4.json", "WINDOWS": "windows.gguf"}
 
     def __init__(self, tern, shim, scratch=Path()):
         self.tern, self.shim = Path(tern), Path(shim)

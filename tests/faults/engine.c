@@ -97,8 +97,12 @@ static tern_status open_all(work *w, const char *path, tern_error *err) {
     tern_status s = tern_model_open(path, NULL, &w->model, err);
     if (s == TERN_OK)
         s = tern_engine_new(w->model, &params, &w->engine, err);
+    tern_model_info info = {.n_vocab = 0};
+    if (s == TERN_OK)
+        tern_model_describe(w->model, &info);
+    const int32_t n = info.n_vocab > 930 ? 900 : 200;
     for (int32_t i = 0; i < PROMPT; i++)
-        w->prompt[i] = 30 + (i * i * 37 + i * 11) % 900;
+        w->prompt[i] = 30 + (i * i * 37 + i * 11) % n;
     return s;
 }
 
@@ -141,9 +145,10 @@ static bool step(work *w) {
     for (size_t i = 0; i < n; i++)
         note(w, &events[i]);
     const tern_engine_state s = tern_engine_now(w->engine);
-    if (s.free_pages + s.used_pages + s.cached_pages != s.pages)
+    if (s.free_pages + s.used_pages + s.cached_pages != s.pages ||
+        s.free_window_pages + s.used_window_pages + s.cached_window_pages != s.window_pages)
         abort();
-    if (s.waiting + s.running == 0 && s.used_pages > 0)
+    if (s.waiting + s.running == 0 && s.used_pages + s.used_window_pages > 0)
         abort();
     return s.waiting + s.running > 0;
 }

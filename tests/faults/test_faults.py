@@ -128,19 +128,19 @@ def asked_wrongly(other):
 
 def program_cases(programs):
     """Those that use the library, and the server's."""
+    small = str(common.SMALL_MODEL)
     known = {
-        "library": [Case("library", [])],
-        "engine": [Case("engine", ["OUT"], complaints=2, whole=SESSION)],
+        "library": [Case("library", [small])],
+        "engine": [
+            Case("engine", [small, "OUT"], complaints=2, whole=SESSION),
+            Case("engine-windows", ["WINDOWS", "OUT"], complaints=2, slow=True),
+        ],
         "server": [
-            Case("server", ["OUT"], **SERVED),
-            Case("server-tls", ["OUT", "CERTIFICATE", "KEY", shutil.which("openssl") or "openssl"], spares=TLS, **SERVED),
+            Case("server", [small, "OUT"], **SERVED),
+            Case("server-tls", [small, "OUT", "CERTIFICATE", "KEY", shutil.which("openssl") or "openssl"], spares=TLS, **SERVED),
         ],
     }
-    return [
-        dataclasses.replace(case, arguments=[str(common.SMALL_MODEL), *case.arguments], program=path)
-        for name, path in programs.items()
-        for case in known[name]
-    ]
+    return [dataclasses.replace(case, program=path) for name, path in programs.items() for case in known[name]]
 
 
 def slow_cases():
@@ -248,6 +248,7 @@ def prepare(faults):
     """What the cases read."""
     made = faults.inputs
     faults.tern_does("synth", "--preset", "llama-tiny-q4_0", made["TINY"])
+    faults.tern_does("synth", "--preset", "gemma3-tiny", made["WINDOWS"])
     faults.tern_does("convert", made["TINY"], made["IEBIN"], "--to", "iebin")
     made["Q4MAP"].write_text('{"blk.*.ffn_up.weight": {"group": 32, "symmetric": false}}')
     faults.tern_does("convert", made["TINY"], made["INT4"], "--to", "iebin", "--q4-map", made["Q4MAP"])

@@ -64,7 +64,7 @@ static size_t make_shape(uint8_t *bytes, const tern_session *s) {
     header.head_dim = info.head_dim;
     header.n_vocab = info.n_vocab;
     header.position %= CONTEXT + 2;
-    header.reserved = 0;
+    header.kept = 0;
     memcpy(bytes, &header, sizeof header);
     return sizeof header + header.position * sizeof(int32_t) +
            (size_t)tern_model_kv_bytes(model, header.position, tern_session_cache(s)) +

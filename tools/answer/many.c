@@ -14,7 +14,6 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 #include "tools/model/json.h"
-#include "tools/model/memory_plan.h"
 #include "tools/touch/touch_options.h"
 
 enum {
@@ -102,13 +101,15 @@ static uint32_t largest_answer(const many *m) {
 /* Memory for as many of the largest answers as are wanted at once, and as many again so that what
  * they begin with is still there for later ones, within --kv-memory or half of what is free; for
  * one of them in any case. */
-static uint64_t pool_bytes(const many *m, tern_format kv) {
-    const uint64_t one = memory_plan_kv_bytes(m->l->model, largest_answer(m), kv);
+static uint64_t pool_bytes(const many *m, const tern_engine_params *params) {
+    const uint32_t largest = largest_answer(m);
     const uint64_t given = options_integer(m->o, OPT_KV_MEMORY) << 20;
     const uint64_t limit = given > 0 ? given : tern_memory_available() / 2;
-    const uint64_t wanted = 2 * ((uint64_t)m->at_once + 1);
-    const uint64_t fit = limit > 0 ? limit / one : wanted;
-    return one * (fit == 0 ? 1 : fit < wanted ? fit : wanted);
+    uint64_t n = 2 * ((uint64_t)m->at_once + 1), bytes;
+    do
+        bytes = loader_pool_bytes(m->l, params, loader_positions(n, largest));
+    while (limit > 0 && bytes > limit && --n > 0);
+    return bytes;
 }
 
 static int open_engine(many *m) {
@@ -120,9 +121,9 @@ static int open_engine(many *m) {
     m->at_once = (uint32_t)(answers < at_once ? answers : at_once);
     params.n_sequences = m->at_once;
     params.n_queue = m->at_once + MORE_LIVE;
-    params.pool_bytes = pool_bytes(m, params.kv);
     if (params.n_batch > 0 && params.n_batch < m->at_once)
         params.n_batch = m->at_once;
+    params.pool_bytes = pool_bytes(m, &params);
     return loader_open_engine(&params, m->l);
 }
 

@@ -7,7 +7,6 @@
 #include "base/metrics.h"
 #include "tern/engine.h"
 #include "tools/bench/bench.h"
-#include "tools/model/memory_plan.h"
 
 enum { DIGEST_BYTES = 65 }; /* as tern/engine.h has it */
 
@@ -63,21 +62,17 @@ size_t bench_sequence_end(const bench *b) {
 
 /* ---- the engine ------------------------------------------------------------------------------ */
 
-static uint64_t bytes_of(const bench *b, size_t positions) {
-    return memory_plan_kv_bytes(b->l.model, (uint32_t)positions, loader_kv_format(b->o));
-}
-
-/* For n sequences, with cache memory of that many bytes. */
-static tern_status open_crowd(crowd *c, bench *b, size_t n, uint64_t bytes, double gap,
+/* For n sequences, with cache memory for that many positions. */
+static tern_status open_crowd(crowd *c, bench *b, size_t n, uint64_t positions, double gap,
                               tern_error *err) {
     tern_engine_params p = tern_engine_params_default();
     p.n_ctx = b->context;
-    p.pool_bytes = bytes;
     p.n_sequences = p.n_queue = (uint32_t)n;
     p.n_batch = (uint32_t)rows_of_pass(b);
     p.threads = b->main.threads;
     p.kv = loader_kv_format(b->o);
     p.gap_seconds = gap;
+    p.pool_bytes = loader_pool_bytes(&b->l, &p, positions);
     *c = (crowd){.b = b,
                  .n = n,
                  .ids = calloc(n, sizeof *c->ids),
@@ -220,8 +215,8 @@ static tern_status all_alone(crowd *c, tern_error *err) {
 static tern_status measure_together(bench *b, tern_error *err) {
     crowd c = {.n = 0};
     const size_t most = most_of(b);
-    const uint64_t bytes = most * bytes_of(b, bench_sequence_end(b));
-    tern_status status = open_crowd(&c, b, most, bytes, 0.0, err);
+    const uint64_t positions = loader_positions(most, (uint32_t)bench_sequence_end(b));
+    tern_status status = open_crowd(&c, b, most, positions, 0.0, err);
     if (status == TERN_OK)
         status = all_alone(&c, err);
     const uint64_t rounds = options_integer(b->o, OPT_REPEAT);
@@ -281,9 +276,10 @@ static tern_status read_alone(crowd *c, tern_error *err) {
 static tern_status measure_arrivals(bench *b, tern_error *err) {
     crowd c = {.n = 0};
     const size_t most = most_of(b);
-    const uint64_t bytes = most * bytes_of(b, b->context) + bytes_of(b, b->n_arriving + 1);
+    const uint64_t positions =
+        loader_positions(most, b->context) + loader_positions(1, (uint32_t)b->n_arriving + 1);
     const double gap = 1e-3 * (double)options_integer(b->o, OPT_GAP);
-    tern_status status = open_crowd(&c, b, most + 1, bytes, gap, err);
+    tern_status status = open_crowd(&c, b, most + 1, positions, gap, err);
     if (status == TERN_OK)
         status = read_alone(&c, err);
     const uint64_t rounds = options_integer(b->o, OPT_REPEAT);

@@ -71,6 +71,7 @@ static int open_both(const options *o, const crossval *x, loaded *l) {
         positions = more ? needed : positions;
         cache = cache || crossval_wants_cache(x->cases[i]);
     }
+    l->keep_all = true;
     const int status = loader_open_engine_of(o, (uint32_t)positions, l);
     return status == EXIT_DONE && cache ? loader_open_session_of(o, (uint32_t)positions, l)
                                         : status;

@@ -226,6 +226,7 @@ int cmd_logits(const options *o) {
     prompt p = {0};
     float *buffer = NULL;
     float *last = NULL;
+    l.keep_all = options_text(o, OPT_DUMP_KV) != NULL;
     int status = loader_open(o, true, &l);
     if (status == EXIT_DONE)
         status = prompt_read(o, &l, &p);

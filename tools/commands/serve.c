@@ -83,7 +83,7 @@ static tern_engine_params engine_params(const serving *s) {
     p.n_queue = (uint32_t)options_integer(o, OPT_QUEUE);
     p.pool_bytes = options_integer(o, OPT_KV_MEMORY) << 20;
     if (p.pool_bytes == 0)
-        p.pool_bytes = CONTEXTS * tern_model_kv_bytes(s->l.model, p.n_ctx, p.kv);
+        p.pool_bytes = loader_pool_bytes(&s->l, &p, loader_positions(CONTEXTS, p.n_ctx));
     return p;
 }
 

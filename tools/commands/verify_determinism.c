@@ -51,6 +51,7 @@ static tern_status session_for(const verification *v, const tern_model *model, c
     params.threads = f->threads;
     params.n_batch = f->batch;
     params.kv = v->kv;
+    params.keep_all = true;
     return tern_session_new(model, &params, out, err);
 }
 

@@ -237,6 +237,11 @@ static bool is_idle(schedule *s, tern_engine *e) {
         fail(s, "%u free, %u used and %u cached pages of %u", now.free_pages, now.used_pages,
              now.cached_pages, now.pages);
     }
+    if (now.free_window_pages + now.used_window_pages + now.cached_window_pages !=
+        now.window_pages) {
+        fail(s, "%u free, %u used and %u cached pages of windows of %u", now.free_window_pages,
+             now.used_window_pages, now.cached_window_pages, now.window_pages);
+    }
     return now.waiting + now.running == 0;
 }
 
@@ -387,8 +392,8 @@ static void run_together(schedule *s) {
         const tern_engine_state now = tern_engine_now(e);
         s->all->totals.shared_tokens += now.shared_tokens;
         s->all->totals.set_aside += now.set_aside;
-        if (now.used_pages != 0)
-            fail(s, "%u pages are used when all is over", now.used_pages);
+        if (now.used_pages + now.used_window_pages != 0)
+            fail(s, "%u pages are used when all is over", now.used_pages + now.used_window_pages);
     }
     tern_engine_free(&e);
 }

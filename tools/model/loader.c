@@ -323,6 +323,7 @@ static int open_session(const options *o, uint32_t n_ctx, uint32_t threads, load
     params.n_batch = (uint32_t)options_integer(o, OPT_BATCH);
     params.threads = threads;
     params.kv = loader_kv_format(o);
+    params.keep_all = l->keep_all;
     tern_error err = {0};
     if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK)
         return complain_error(&err);
@@ -351,6 +352,16 @@ int loader_open_engine(const tern_engine_params *params, loaded *l) {
     return EXIT_DONE;
 }
 
+uint64_t loader_positions(uint64_t n, uint32_t positions) {
+    const uint32_t page = TERN_ATTEND_CHUNK;
+    return n * (positions / page + (positions % page > 0)) * page;
+}
+
+uint64_t loader_pool_bytes(const loaded *l, const tern_engine_params *params, uint64_t positions) {
+    uint64_t bytes = 0;
+    return tern_engine_pool_bytes(l->model, params, positions, &bytes, NULL) == TERN_OK ? bytes : 0;
+}
+
 int loader_open_engine_of(const options *o, uint32_t n_ctx, loaded *l) {
     enum { ROWS = 128, MOST = LOADER_PROMPTS_AT_ONCE }; /* of a pass; with their logits */
     tern_engine_params params = loader_engine_params(o, l);
@@ -360,7 +371,7 @@ int loader_open_engine_of(const options *o, uint32_t n_ctx, loaded *l) {
     params.n_sequences = rows < MOST ? rows : MOST;
     params.n_queue = MOST;
     params.pool_bytes =
-        (fill < MOST ? fill : MOST) * memory_plan_kv_bytes(l->model, n_ctx, params.kv);
+        loader_pool_bytes(l, &params, loader_positions(fill < MOST ? fill : MOST, n_ctx));
     return loader_open_engine(&params, l);
 }
 

@@ -23,6 +23,7 @@ typedef struct loaded {
     const tern_kernel_row *kernels[64];
     size_t n_kernels;
     bool tuned_late; /* there is nothing more to measure; late_tuning.h */
+    bool keep_all;   /* set before a session is opened: it keeps keys and values of all positions */
 } loaded;
 
 /* The model's path: --model, else the shipped one; NULL (after a complaint) when there is none. */
@@ -47,6 +48,12 @@ int loader_open_other(const options *o, const loaded *l, tern_model **out);
 /* An engine for an open model. What the options say of it; the caller adds sizes of its own. */
 tern_engine_params loader_engine_params(const options *o, const loaded *l);
 int loader_open_engine(const tern_engine_params *params, loaded *l);
+
+/* The positions of the pages that n sequences of so many positions take. */
+uint64_t loader_positions(uint64_t n, uint32_t positions);
+
+/* tern_engine_pool_bytes; 0 for params that an engine refuses: opening it says why. */
+uint64_t loader_pool_bytes(const loaded *l, const tern_engine_params *params, uint64_t positions);
 
 /* Prompts that such an engine computes at once, and as many may wait. */
 enum { LOADER_PROMPTS_AT_ONCE = 16 };

@@ -6,31 +6,24 @@
 #include "base/metrics.h"
 #include "tools/cli/output.h"
 
-/* The positions that a cache for n_ctx has: it is made of pages. */
-static uint32_t whole_pages(uint32_t n_ctx) {
-    const uint32_t page = TERN_ATTEND_CHUNK;
-    return n_ctx / page * page + (n_ctx % page > 0 ? page : 0);
-}
-
-uint64_t memory_plan_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv) {
-    return tern_model_kv_bytes(model, whole_pages(n_ctx), kv);
-}
-
 tern_status memory_plan_make(const tern_model *model, const tern_session_params *params,
                              uint64_t in_place, memory_plan *plan, tern_error *err) {
     uint64_t session = 0;
-    const tern_status status = tern_session_bytes(model, params, &session, err);
+    tern_session_cache_size cache = {.bytes = 0};
+    tern_status status = tern_session_bytes(model, params, &session, err);
+    if (status == TERN_OK)
+        status = tern_session_cache_bytes(model, params, &cache, err);
     if (status != TERN_OK)
         return status;
     tern_model_info info;
     tern_model_describe(model, &info);
     const uint32_t n_ctx = params->n_ctx > 0 ? params->n_ctx : tern_model_default_context(model);
-    const uint64_t kv = memory_plan_kv_bytes(model, n_ctx, params->kv);
     *plan = (memory_plan){.file = info.file_bytes,
                           .in_place = in_place,
                           .packed = info.packed_bytes,
-                          .kv = kv,
-                          .scratch = session - kv,
+                          .kv = cache.bytes,
+                          .cache = cache,
+                          .scratch = session - cache.bytes,
                           .replicas = info.replicas * info.replica_bytes,
                           .replica = info.replica_bytes,
                           .n_replicas = info.replicas,
@@ -63,6 +56,17 @@ static void describe_row(const memory_plan *plan, uint32_t head_dim, char *text,
                    bytes);
 }
 
+/* "30 layers x 5 heads x 4096 positions"; of layers with a window, positions that they keep. */
+static void describe_positions(const tern_session_cache_size *c, uint32_t heads, char *text,
+                               size_t size) {
+    if (c->window_layers == 0)
+        (void)snprintf(text, size, "%u layers x %u heads x %u positions", c->layers, heads,
+                       c->positions);
+    else
+        (void)snprintf(text, size, "(%u layers x %u positions + %u with a window x %u) x %u heads",
+                       c->layers, c->positions, c->window_layers, c->window_positions, heads);
+}
+
 static void print_replicas(const memory_plan *plan) {
     char text[128];
     if (plan->n_replicas > 0) {
@@ -76,17 +80,16 @@ static void print_replicas(const memory_plan *plan) {
 }
 
 void memory_plan_print(const memory_plan *plan, const tern_model_info *m) {
-    char row[64], text[256];
+    char row[64], positions[128], text[256];
     (void)snprintf(text, sizeof text, "model file, mapped; %.1f MiB of it stay in use, as floats",
                    (double)plan->in_place / 1048576.0);
     print_line("memory", plan->file, text);
     print_line("", plan->packed, "weights packed for this processor");
     print_replicas(plan);
     describe_row(plan, m->head_dim, row, sizeof row);
-    (void)snprintf(text, sizeof text,
-                   "key/value cache in %s: 2 x %u layers x %u heads x %u positions x %s",
-                   tern_format_describe(plan->kv_format)->name, m->n_layer, m->n_head_kv,
-                   whole_pages(plan->n_ctx), row);
+    describe_positions(&plan->cache, m->n_head_kv, positions, sizeof positions);
+    (void)snprintf(text, sizeof text, "key/value cache in %s: 2 x %s x %s",
+                   tern_format_describe(plan->kv_format)->name, positions, row);
     print_line("", plan->kv, text);
     print_line("", plan->scratch, "scratch, and the tokens");
     print_line("", plan->needed,

@@ -16,16 +16,14 @@ typedef struct memory_plan {
     uint64_t replica;  /* one of them */
     uint32_t n_replicas;
     const char *no_replicas; /* why there are none; NULL: there are, or none were asked for */
-    uint64_t kv;
+    uint64_t kv;             /* cache.bytes */
+    tern_session_cache_size cache;
     uint64_t scratch;
     uint64_t needed;    /* all but the file's other parts, which are dropped when they are packed */
     uint64_t available; /* here and now; 0: not known */
     uint32_t n_ctx;
     tern_format kv_format;
 } memory_plan;
-
-/* Keys and values of n_ctx positions, as sessions and engines keep them: in whole pages. */
-uint64_t memory_plan_kv_bytes(const tern_model *model, uint32_t n_ctx, tern_format kv);
 
 /* For an open model (without its weights, too) and the session that --ctx and --kv ask for. */
 TERN_MUST_CHECK tern_status memory_plan_make(const tern_model *model,
