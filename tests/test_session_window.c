@@ -240,6 +240,8 @@ static void test_failure(void **state) {
         assert_int_equal(tern_session_eval_rows(p.s, rows, 300, TERN_LOGITS_NONE, NULL, NULL),
                          TERN_ERR_NONFINITE);
         assert_int_equal(tern_session_position(p.s), 150);
+        assert_true(tern_session_sees(p.s, 150));
+        check_cache(&p);
         go_on(&p, 40);
         check_cache(&p);
         free(rows);
@@ -453,7 +455,7 @@ static void test_wrong_files(void **state) {
     char path[TINY_PATH_BYTES];
     tiny_path(path);
     pair p = open_pair(0);
-    go_on(&p, 400);
+    go_on(&p, 450);
     assert_int_equal(tern_session_save(p.s, path, NULL), TERN_OK);
     const size_t size = file_size(path);
     uint8_t *bytes = malloc(size);
@@ -462,13 +464,13 @@ static void test_wrong_files(void **state) {
     assert_int_equal(fread(bytes, 1, size, f), size);
     fclose(f);
     assert_int_equal(bytes[8], 2);
-    check_refused(p.s, bytes, size, 1, 256, "header of the session file is damaged");
+    check_refused(p.s, bytes, size, 1, 320, "header of the session file is damaged");
     check_refused(p.s, bytes, size, 2, 0, "header of the session file is damaged");
     check_refused(p.s, bytes, size, 2, 255, "header of the session file is damaged");
     check_refused(p.s, bytes, size, 1, 0, "ends after");
-    check_refused(p.s, bytes, size, 2, 320, "goes on after its end");
+    check_refused(p.s, bytes, size, 2, 384, "goes on after its end");
     check_refused(p.s, bytes, size, 2, 448,
-                  "layers with a window from position 448 on, what follows its 400 positions needs "
+                  "layers with a window from position 448 on, what follows its 450 positions needs "
                   "them from 384 on");
     check_refused(p.s, bytes, size, 2, UINT32_MAX - 63, "layers with a window from position");
     go_on(&p, 20);
