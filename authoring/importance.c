@@ -9,7 +9,8 @@
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-tern_importance_entry *tern_importance_add(tern_importance *m, const char *name, size_t cols) {
+tern_importance_entry *tern_importance_add(tern_importance *m, const char *name, size_t cols,
+                                           size_t matrices) {
     if (m->n == m->capacity) {
         const size_t capacity = m->capacity == 0 ? 64 : 2 * m->capacity;
         tern_importance_entry *grown = realloc(m->entries, capacity * sizeof *grown);
@@ -19,9 +20,12 @@ tern_importance_entry *tern_importance_add(tern_importance *m, const char *name,
         m->capacity = capacity;
     }
     tern_importance_entry *e = &m->entries[m->n];
-    *e = (tern_importance_entry){.cols = cols, .squares = calloc(cols, sizeof *e->squares)};
+    *e = (tern_importance_entry){.cols = cols,
+                                 .matrices = matrices,
+                                 .squares = calloc(matrices, (cols + 1) * sizeof *e->squares)};
     if (e->squares == NULL)
         return NULL;
+    e->rows = e->squares + matrices * cols;
     (void)snprintf(e->name, sizeof e->name, "%s", name);
     m->n++;
     return e;
@@ -41,44 +45,61 @@ void tern_importance_free(tern_importance *m) {
     *m = (tern_importance){.n = 0};
 }
 
-void tern_importance_weights(const tern_importance_entry *e, float *w) {
+/* ---- weights --------------------------------------------------------------------------------- */
+
+bool tern_importance_fits(const tern_importance_entry *e, size_t cols, size_t matrices) {
+    const bool one = e->matrices == 1;
+    return e->cols == cols ? one || e->matrices == matrices : one && e->cols == cols * matrices;
+}
+
+/* The sum of squares of a column: of one matrix, or of all where it has none. */
+static double square_of(const tern_importance_entry *e, size_t matrix, size_t column) {
     double sum = 0.0;
-    for (size_t i = 0; i < e->cols; i++)
-        sum += e->squares[i];
-    const double mean = sum / (double)e->cols;
-    for (size_t i = 0; i < e->cols; i++)
-        w[i] = (float)((mean > 0.0 ? e->squares[i] / mean : 1.0) + 0x1p-10);
+    if (e->rows[matrix] > 0.0)
+        return e->squares[matrix * e->cols + column];
+    for (size_t i = 0; i < e->matrices; i++)
+        sum += e->squares[i * e->cols + column];
+    return sum;
+}
+
+void tern_importance_weights(const tern_importance_entry *e, size_t cols, size_t matrix, float *w) {
+    const size_t from = e->cols == cols ? 0 : matrix * cols; /* of the older form */
+    const size_t which = e->matrices > 1 ? matrix : 0;
+    double sum = 0.0;
+    for (size_t i = 0; i < cols; i++)
+        sum += square_of(e, which, from + i);
+    const double mean = sum / (double)cols;
+    for (size_t i = 0; i < cols; i++)
+        w[i] = (float)((mean > 0.0 ? square_of(e, which, from + i) / mean : 1.0) + 0x1p-10);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void describe(const tern_importance_entry *e, tern_gguf_writer *w) {
     char name[TERN_IMPORTANCE_NAME_BYTES + sizeof ".in_sum2"];
-    const uint64_t cols = e->cols, one = 1;
+    const uint64_t sums[2] = {e->cols, e->matrices}, counts[2] = {1, e->matrices};
+    const uint32_t n_dims = e->matrices > 1 ? 2 : 1;
     (void)snprintf(name, sizeof name, "%s.in_sum2", e->name);
-    tern_gguf_put_tensor(w, name, 0, 1, &cols, cols * sizeof(float));
+    tern_gguf_put_tensor(w, name, 0, n_dims, sums, sums[0] * sums[1] * sizeof(float));
     (void)snprintf(name, sizeof name, "%s.counts", e->name);
-    tern_gguf_put_tensor(w, name, 0, 1, &one, sizeof(float));
+    tern_gguf_put_tensor(w, name, 0, n_dims, counts, counts[1] * sizeof(float));
 }
 
-/* The values times a factor, as the floats of the file; NULL: no memory. */
-static float *floats_of(const tern_importance_entry *e, double factor) {
-    float *x = calloc(e->cols, sizeof *x);
-    for (size_t i = 0; x != NULL && i < e->cols; i++)
-        x[i] = (float)(e->squares[i] * factor);
-    return x;
+static tern_status write_floats(const tern_importance_entry *e, const double *values, size_t n,
+                                tern_gguf_writer *w, tern_error *err) {
+    float *x = calloc(n, sizeof *x);
+    for (size_t i = 0; x != NULL && i < n; i++)
+        x[i] = (float)values[i];
+    const tern_status status =
+        x != NULL ? tern_gguf_writer_data(w, x, n * sizeof *x, err)
+                  : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its importance", e->name);
+    free(x);
+    return status;
 }
 
 static tern_status put_entry(const tern_importance_entry *e, tern_gguf_writer *w, tern_error *err) {
-    const float rows = (float)e->rows;
-    float *x = floats_of(e, 1.0);
-    tern_status status =
-        x != NULL ? tern_gguf_writer_data(w, x, e->cols * sizeof *x, err)
-                  : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its importance", e->name);
-    if (status == TERN_OK)
-        status = tern_gguf_writer_data(w, &rows, sizeof rows, err);
-    free(x);
-    return status;
+    const tern_status status = write_floats(e, e->squares, e->matrices * e->cols, w, err);
+    return status == TERN_OK ? write_floats(e, e->rows, e->matrices, w, err) : status;
 }
 
 static tern_status write_gguf(const tern_importance *m, const char *path, tern_out_mode mode,
@@ -116,19 +137,34 @@ static tern_status put_text(tern_out_file *f, const char *text, tern_error *err)
     return status == TERN_OK && size > 0 ? tern_out_file_write(f, text, size, err) : status;
 }
 
-/* Its numbers are means times the number of chunks. */
+/* The means of squares times the number of chunks, as the floats of the file; NULL: no memory. An
+ * expert that no row reached has those of all. */
+static float *means_of(const tern_importance_entry *e, uint32_t chunks) {
+    float *x = calloc(e->matrices, e->cols * sizeof *x);
+    double all = 0.0;
+    for (size_t i = 0; i < e->matrices; i++)
+        all += e->rows[i];
+    for (size_t i = 0; x != NULL && i < e->matrices * e->cols; i++) {
+        const size_t matrix = i / e->cols;
+        const double rows = e->rows[matrix] > 0.0 ? e->rows[matrix] : all;
+        x[i] = (float)(square_of(e, matrix, i % e->cols) * ((double)chunks / rows));
+    }
+    return x;
+}
+
 static tern_status put_old_entry(const tern_importance_entry *e, uint32_t chunks, tern_out_file *f,
                                  tern_error *err) {
-    float *x = floats_of(e, (double)chunks / e->rows);
+    const size_t n = e->matrices * e->cols;
+    float *x = means_of(e, chunks);
     tern_status status =
         x != NULL ? put_text(f, e->name, err)
                   : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its importance", e->name);
     if (status == TERN_OK)
         status = put_number(f, chunks, err);
     if (status == TERN_OK)
-        status = put_number(f, (uint32_t)e->cols, err);
+        status = put_number(f, (uint32_t)n, err);
     if (status == TERN_OK)
-        status = tern_out_file_write(f, x, e->cols * sizeof *x, err);
+        status = tern_out_file_write(f, x, n * sizeof *x, err);
     free(x);
     return status;
 }

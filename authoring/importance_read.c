@@ -35,33 +35,65 @@ static float float_at(const uint8_t *bytes) {
     return x;
 }
 
-/* An entry with the sums at `bytes`, which are there; names have no byte 0. */
-static tern_status add_entry(const char *file, tern_importance *m, tern_span name, size_t cols,
-                             const uint8_t *bytes, double rows, tern_error *err) {
-    char text[TERN_IMPORTANCE_NAME_BYTES];
-    if (name.size == 0 || name.size >= sizeof text || memchr(name.data, 0, name.size) != NULL)
-        return tern_fail(err, TERN_ERR_STRING, "%s: entry %zu has a name of %zu bytes", file, m->n,
-                         name.size);
-    memcpy(text, name.data, name.size);
-    text[name.size] = '\0';
-    if (cols > COLS_MAX)
-        return tern_fail(err, TERN_ERR_COUNT, "%s: %s has %zu columns, %d are the limit", file,
-                         text, cols, COLS_MAX);
-    if (!isfinite(rows) || rows <= 0.0)
-        return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: %s is the sum of %g rows", file, text,
-                         rows);
-    tern_importance_entry *e = tern_importance_add(m, text, cols);
-    if (e == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for %zu columns", file, cols);
-    e->rows = rows;
-    for (size_t i = 0; i < cols; i++) {
-        e->squares[i] = (double)float_at(bytes + i * sizeof(float));
-        if (!isfinite(e->squares[i]) || e->squares[i] < 0.0)
-            return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                             "%s: %s: column %zu has a sum of squares of %g", file, text, i,
-                             e->squares[i]);
-    }
+/* What a file says of a tensor; names have no byte 0. */
+typedef struct found {
+    tern_span name;
+    size_t cols, matrices; /* whose product is no more than the file has floats */
+    const uint8_t *sums;   /* [matrices][cols] floats */
+    const uint8_t *counts; /* [matrices] floats; NULL: `chunks` */
+    double chunks;
+} found;
+
+static tern_status check_found(const char *file, const found *f, size_t number, tern_error *err) {
+    const size_t size = f->name.size;
+    if (size == 0 || size >= TERN_IMPORTANCE_NAME_BYTES || memchr(f->name.data, 0, size) != NULL)
+        return tern_fail(err, TERN_ERR_STRING, "%s: entry %zu has a name of %zu bytes", file,
+                         number, size);
+    if (f->cols > COLS_MAX / f->matrices)
+        return tern_fail(err, TERN_ERR_COUNT, "%s: %.*s has %zu x %zu columns, %d are the limit",
+                         file, (int)size, f->name.data, f->matrices, f->cols, COLS_MAX);
     return TERN_OK;
+}
+
+/* The numbers of rows, of which not all are 0. */
+static tern_status take_rows(const char *file, const found *f, tern_importance_entry *e,
+                             tern_error *err) {
+    double all = 0.0;
+    for (size_t i = 0; i < e->matrices; i++) {
+        const double rows =
+            f->counts != NULL ? (double)float_at(f->counts + i * sizeof(float)) : f->chunks;
+        if (!isfinite(rows) || rows < 0.0)
+            return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: %s: sums %zu are of %g rows", file,
+                             e->name, i, rows);
+        e->rows[i] = rows;
+        all += rows;
+    }
+    return all > 0.0
+               ? TERN_OK
+               : tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: %s is the sum of 0 rows", file, e->name);
+}
+
+static tern_status add_entry(const char *file, tern_importance *m, const found *f,
+                             tern_error *err) {
+    char text[TERN_IMPORTANCE_NAME_BYTES];
+    tern_status status = check_found(file, f, m->n, err);
+    if (status != TERN_OK)
+        return status;
+    memcpy(text, f->name.data, f->name.size);
+    text[f->name.size] = '\0';
+    tern_importance_entry *e = tern_importance_add(m, text, f->cols, f->matrices);
+    if (e == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for %zu x %zu columns", file,
+                         f->matrices, f->cols);
+    status = take_rows(file, f, e, err);
+    for (size_t i = 0; status == TERN_OK && i < f->matrices * f->cols; i++) {
+        e->squares[i] = (double)float_at(f->sums + i * sizeof(float));
+        if (!isfinite(e->squares[i]) || e->squares[i] < 0.0)
+            status = tern_fail(err, TERN_ERR_TENSOR_DATA,
+                               "%s: %s: column %zu has a sum of squares of %g", file, text, i,
+                               e->squares[i]);
+    }
+    return status;
 }
 
 /* ---- GGUF ------------------------------------------------------------------------------------ */
@@ -96,13 +128,17 @@ static tern_status read_tensor(const tern_gguf *f, const tern_gguf_tensor *t, te
     if (tern_gguf_format(t) != TERN_FORMAT_F32 || tern_gguf_format(counts) != TERN_FORMAT_F32)
         return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: %.*s: sums and counts are f32", file,
                          shown, name.data);
-    if (elements(counts) != 1) /* of experts, which no model here has */
-        return TERN_OK;
-    if (elements(t) != t->ne[0])
-        return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "%s: %.*s has one count for %llu x %llu sums",
-                         file, shown, name.data, (unsigned long long)(elements(t) / t->ne[0]),
-                         (unsigned long long)t->ne[0]);
-    return add_entry(file, m, name, (size_t)t->ne[0], t->data, (double)float_at(counts->data), err);
+    if (elements(t) / t->ne[0] != elements(counts))
+        return tern_fail(
+            err, TERN_ERR_TENSOR_SHAPE, "%s: %.*s has %llu counts for %llu x %llu sums", file,
+            shown, name.data, (unsigned long long)elements(counts),
+            (unsigned long long)(elements(t) / t->ne[0]), (unsigned long long)t->ne[0]);
+    const found entry = {.name = name,
+                         .cols = (size_t)t->ne[0],
+                         .matrices = (size_t)elements(counts),
+                         .sums = t->data,
+                         .counts = counts->data};
+    return add_entry(file, m, &entry, err);
 }
 
 static tern_status read_gguf(const tern_gguf *f, tern_importance *m, tern_error *err) {
@@ -157,8 +193,12 @@ static tern_status read_old_entry(const char *file, cursor *c, tern_importance *
         return tern_fail(err, TERN_ERR_TRUNCATED,
                          "%s: is no file of importance: entry %zu does not fit, %zu bytes are left",
                          file, m->n, c->left);
-    return add_entry(file, m, (tern_span){(const char *)name, (size_t)size}, (size_t)cols, sums,
-                     chunks, err);
+    const found entry = {.name = {(const char *)name, (size_t)size},
+                         .cols = (size_t)cols,
+                         .matrices = 1,
+                         .sums = sums,
+                         .chunks = chunks};
+    return add_entry(file, m, &entry, err);
 }
 
 /* Number of chunks and name of the text, which older files lack. */

@@ -69,7 +69,8 @@ static void test_old_form(void **state) {
         const tern_importance_entry *e = tern_importance_find(&m, "blk.0.attn_q.weight");
         assert_non_null(e);
         assert_int_equal(e->cols, 4);
-        assert_true(e->rows == 2.0 && e->squares[2] == 4.0);
+        assert_int_equal(e->matrices, 1);
+        assert_true(e->rows[0] == 2.0 && e->squares[2] == 4.0);
         assert_int_equal(m.chunks, ends > 0 ? 9 : 0);
         assert_null(tern_importance_find(&m, "blk.0.attn_k.weight"));
         tern_importance_free(&m);
@@ -120,8 +121,8 @@ static void test_written(void **state) {
     char folder[] = "/tmp/tern-importance-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     tern_importance m = {.chunks = 3, .chunk_tokens = 8, .text = "text.txt"};
-    tern_importance_entry *e = tern_importance_add(&m, "blk.1.ffn_up.weight", 4);
-    e->rows = 24.0;
+    tern_importance_entry *e = tern_importance_add(&m, "blk.1.ffn_up.weight", 4, 1);
+    e->rows[0] = 24.0;
     for (int i = 0; i < 4; i++)
         e->squares[i] = 3.0 * i;
     for (int old = 0; old < 2; old++) {
@@ -136,7 +137,7 @@ static void test_written(void **state) {
         assert_int_equal(back.chunks, 3);
         assert_string_equal(back.entries[0].name, "blk.1.ffn_up.weight");
         for (int i = 0; i < 4; i++)
-            assert_true(back.entries[0].squares[i] / back.entries[0].rows == 3.0 * i / 24.0);
+            assert_true(back.entries[0].squares[i] / back.entries[0].rows[0] == 3.0 * i / 24.0);
         tern_importance_free(&back);
         assert_int_equal(unlink(path), 0);
     }
@@ -166,14 +167,90 @@ static void test_short_memory(void **state) {
 
 static void test_weights(void **state) {
     (void)state;
-    double squares[4] = {0.0, 1.0, 2.0, 5.0};
-    tern_importance_entry e = {.cols = 4, .rows = 1.0, .squares = squares};
+    double squares[4] = {0.0, 1.0, 2.0, 5.0}, rows = 1.0;
+    tern_importance_entry e = {.cols = 4, .matrices = 1, .rows = &rows, .squares = squares};
     float w[4];
-    tern_importance_weights(&e, w);
+    tern_importance_weights(&e, 4, 0, w);
     assert_true(w[0] == 0x1p-10f && w[2] == 1.0f + 0x1p-10f && w[3] == 2.5f + 0x1p-10f);
     memset(squares, 0, sizeof squares);
-    tern_importance_weights(&e, w);
+    tern_importance_weights(&e, 4, 0, w);
     assert_true(w[0] == 1.0f + 0x1p-10f);
+}
+
+/* ---- experts --------------------------------------------------------------------------------- */
+
+/* Three experts of four columns, of which the second saw nothing. */
+static tern_importance three_experts(void) {
+    static const double sums[12] = {1, 1, 2, 4, 0, 0, 0, 0, 3, 1, 0, 4};
+    tern_importance m = {.chunks = 2, .chunk_tokens = 8, .text = "text.txt"};
+    tern_importance_entry *e = tern_importance_add(&m, "blk.1.ffn_up_exps.weight", 4, 3);
+    assert_non_null(e);
+    memcpy(e->squares, sums, sizeof sums);
+    e->rows[0] = 4.0;
+    e->rows[2] = 12.0;
+    return m;
+}
+
+/* Each has its own weights, and those of all where it saw nothing. */
+static void test_weights_of_experts(void **state) {
+    (void)state;
+    static const float wanted[3][4] = {{.5f, .5f, 1, 2}, {1, .5f, .5f, 2}, {1.5f, .5f, 0, 2}};
+    tern_importance m = three_experts();
+    for (size_t i = 0; i < 3; i++) {
+        float w[4];
+        tern_importance_weights(&m.entries[0], 4, i, w);
+        for (int k = 0; k < 4; k++)
+            assert_true(w[k] == wanted[i][k] + 0x1p-10f);
+    }
+    tern_importance_free(&m);
+}
+
+static void test_fits(void **state) {
+    (void)state;
+    tern_importance m = three_experts();
+    const tern_importance_entry *e = &m.entries[0];
+    assert_true(tern_importance_fits(e, 4, 3));
+    assert_false(tern_importance_fits(e, 4, 2));
+    assert_false(tern_importance_fits(e, 4, 1));
+    assert_false(tern_importance_fits(e, 3, 4));
+    assert_false(tern_importance_fits(e, 2, 6));
+    e = tern_importance_add(&m, "one for all, or three of four columns", 12, 1);
+    assert_true(tern_importance_fits(e, 12, 1));
+    assert_true(tern_importance_fits(e, 12, 7));
+    assert_true(tern_importance_fits(e, 4, 3));
+    assert_false(tern_importance_fits(e, 4, 2));
+    tern_importance_free(&m);
+}
+
+/* Both forms keep what the weights of each expert are. */
+static void test_written_experts(void **state) {
+    (void)state;
+    char folder[] = "/tmp/tern-importance-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    tern_importance m = three_experts();
+    for (int old = 0; old < 2; old++) {
+        tern_importance back = {.n = 0};
+        tern_error err = {0};
+        (void)snprintf(path, sizeof path, "%s/m.%s", folder, old ? "dat" : "gguf");
+        assert_int_equal(tern_importance_write(&m, path, TERN_OUT_NEW, &err), TERN_OK);
+        if (tern_importance_read(path, &back, &err) != TERN_OK)
+            fail_msg("%s", err.message);
+        const tern_importance_entry *e = &back.entries[0];
+        assert_int_equal(e->matrices, old ? 1 : 3);
+        assert_int_equal(e->cols, old ? 12 : 4);
+        assert_true(old || (e->rows[0] == 4.0 && e->rows[1] == 0.0 && e->rows[2] == 12.0));
+        assert_true(tern_importance_fits(e, 4, 3));
+        for (size_t i = 0; i < 3; i++) {
+            float w[4], other[4];
+            tern_importance_weights(&m.entries[0], 4, i, w);
+            tern_importance_weights(e, 4, i, other);
+            assert_memory_equal(w, other, sizeof w);
+        }
+        tern_importance_free(&back);
+        assert_int_equal(unlink(path), 0);
+    }
+    tern_importance_free(&m);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 /* ---- weights that follow it ------------------------------------------------------------------ */
@@ -350,11 +427,19 @@ static void test_extremes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_old_form),   cmocka_unit_test(test_hostile_old_form),
-        cmocka_unit_test(test_written),    cmocka_unit_test(test_short_memory),
-        cmocka_unit_test(test_weights),    cmocka_unit_test(test_error_is_smaller),
-        cmocka_unit_test(test_int4),       cmocka_unit_test(test_iq2s_exact),
-        cmocka_unit_test(test_iq2s_error), cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_old_form),
+        cmocka_unit_test(test_hostile_old_form),
+        cmocka_unit_test(test_written),
+        cmocka_unit_test(test_short_memory),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_weights_of_experts),
+        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_written_experts),
+        cmocka_unit_test(test_error_is_smaller),
+        cmocka_unit_test(test_int4),
+        cmocka_unit_test(test_iq2s_exact),
+        cmocka_unit_test(test_iq2s_error),
+        cmocka_unit_test(test_grid),
         cmocka_unit_test(test_extremes),
     };
     tern_iq2s_search_init(&search);

@@ -109,8 +109,10 @@ typedef struct seen {
     size_t tokens[TERN_STAGE_COUNT];
 } seen;
 
-static void see(void *user, const tern_linear *linear, const tern_activations *x, size_t tokens) {
+static void see(void *user, const tern_linear *linear, const tern_activations *x, size_t tokens,
+                const tern_product_routes *routes) {
     seen *s = user;
+    assert_null(routes);
     tern_linear_info info;
     tern_linear_describe(s->model, linear, &info);
     assert_int_equal(x->cols, info.matrix.cols);

@@ -231,10 +231,10 @@ typedef struct slow_products {
 
 /* Each matrix of a layer takes a time of its own: matrix i of tern_layer_linear 10^i, the head 5.
  */
-static void take_time(void *user, const tern_linear *linear, const tern_activations *x,
-                      size_t tokens) {
+static void take_time(void *user, const tern_linear *linear, const tern_activations *x, size_t rows,
+                      const tern_product_routes *routes) {
     slow_products *p = user;
-    (void)x, (void)tokens;
+    (void)x, (void)rows, (void)routes;
     if (linear->tensor == p->model->own.head.tensor)
         p->now += 5;
     for (uint32_t n = 0; n < p->model->config.n_layer; n++) {

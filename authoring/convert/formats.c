@@ -114,9 +114,21 @@ tern_status convert_int4_choose(const convert_formats *asked, const char *name, 
     return TERN_OK;
 }
 
-tern_status convert_importance_choose(const convert_formats *asked, const char *name, size_t cols,
-                                      tern_format target, const tern_importance_entry **out,
-                                      tern_error *err) {
+/* Of an entry that does not fit. */
+static tern_status refuse_importance(const char *name, size_t matrices, size_t cols,
+                                     const tern_importance_entry *e, tern_error *err) {
+    if (matrices == 1 && e->matrices == 1)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                         "tensor %s has %zu columns, the file of importance says %zu", name, cols,
+                         e->cols);
+    return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                     "tensor %s has %zu x %zu columns, the file of importance says %zu x %zu", name,
+                     matrices, cols, e->matrices, e->cols);
+}
+
+tern_status convert_importance_choose(const convert_formats *asked, const char *name,
+                                      size_t matrices, size_t cols, tern_format target,
+                                      const tern_importance_entry **out, tern_error *err) {
     const bool weighs = target == TERN_FORMAT_INT4 || tern_format_weighs(target);
     *out = NULL;
     if (asked->importance == NULL && target == TERN_FORMAT_IQ2_S)
@@ -128,10 +140,8 @@ tern_status convert_importance_choose(const convert_formats *asked, const char *
     if (e == NULL && strncmp(name, "blk.", 4) == 0)
         return tern_fail(err, TERN_ERR_TENSOR_MISSING,
                          "tensor %s: the file of importance says nothing of it", name);
-    if (e != NULL && e->cols != cols)
-        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
-                         "tensor %s has %zu columns, the file of importance says %zu", name, cols,
-                         e->cols);
+    if (e != NULL && !tern_importance_fits(e, cols, matrices))
+        return refuse_importance(name, matrices, cols, e, err);
     *out = e;
     return TERN_OK;
 }

@@ -41,14 +41,14 @@ TERN_MUST_CHECK tern_status convert_int4_choose(const convert_formats *asked, co
                                                 tern_int4_rows *form, tern_error *err);
 
 /*
- * What is known of the columns of a tensor that becomes `target`: NULL where nothing is to be
- * known, or of the embedding and the head nothing is. TERN_ERR_TENSOR_MISSING,
- * TERN_ERR_TENSOR_SHAPE: of a matrix of a block nothing is known, or of other columns;
+ * What is known of the columns of a tensor of so many matrices that becomes `target`: NULL where
+ * nothing is to be known, or of the embedding and the head nothing is. TERN_ERR_TENSOR_MISSING,
+ * TERN_ERR_TENSOR_SHAPE: of a matrix of a block nothing is known, or of other columns or experts;
  * TERN_ERR_ARG: IQ2_S needs it.
  */
 TERN_MUST_CHECK tern_status convert_importance_choose(const convert_formats *asked,
-                                                      const char *name, size_t cols,
-                                                      tern_format target,
+                                                      const char *name, size_t matrices,
+                                                      size_t cols, tern_format target,
                                                       const tern_importance_entry **out,
                                                       tern_error *err);
 

@@ -67,8 +67,8 @@ static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t
     if (t->target != t->source || !same_rows(&before, &t->int4))
         t->as_is = NULL;
     if (status == TERN_OK && t->as_is == NULL)
-        status =
-            convert_importance_choose(formats, t->name, t->cols, t->target, &t->importance, err);
+        status = convert_importance_choose(formats, t->name, convert_matrices(t), t->cols,
+                                           t->target, &t->importance, err);
     if (status != TERN_OK)
         return status;
     if (t->target == TERN_FORMAT_INT4) {

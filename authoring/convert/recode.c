@@ -31,7 +31,7 @@ typedef struct piece {
     size_t first, rows;
     size_t row_bytes; /* 0: the format is made from the whole matrix */
     float scale;      /* I2_S, once its codes are made */
-    float *w;         /* [cols] how much each column counts; NULL: all alike */
+    float *w;         /* [matrices][cols] how much each column counts; NULL: all alike */
     const tern_iq2s_search *search;
     float *x;    /* [rows][cols] */
     float *back; /* [workers][cols] what a worker's row has become */
@@ -46,14 +46,20 @@ static bool all_finite(const float *x, size_t n) {
     return true;
 }
 
-/* A row in the target's format; false: it has values that the format cannot hold. */
-static bool encode_row(const piece *p, const float *x, uint8_t *out) {
+/* How much the columns of row r count: those of its matrix. */
+static const float *weights_of(const piece *p, size_t r) {
+    const size_t rows = p->t->rows / convert_matrices(p->t);
+    return p->w != NULL ? p->w + (p->first + r) / rows * p->t->cols : NULL;
+}
+
+/* Row r in the target's format; false: it has values that the format cannot hold. */
+static bool encode_row(const piece *p, size_t r, const float *x, uint8_t *out) {
     const convert_tensor *t = p->t;
+    const float *w = weights_of(p, r);
     if (t->target == TERN_FORMAT_INT4)
-        return convert_int4_encode(&t->int4, x, p->w, t->cols, out);
-    return p->w != NULL
-               ? tern_quantize_important(t->target, p->search, x, p->w, t->cols, out)
-               : tern_quantize_weights(t->target, x, 1, t->cols, out, NULL, NULL) == TERN_OK;
+        return convert_int4_encode(&t->int4, x, w, t->cols, out);
+    return w != NULL ? tern_quantize_important(t->target, p->search, x, w, t->cols, out)
+                     : tern_quantize_weights(t->target, x, 1, t->cols, out, NULL, NULL) == TERN_OK;
 }
 
 /* What row r of a piece has become. */
@@ -74,7 +80,7 @@ static void fetch_rows(tern_worker worker, void *argument) {
         p->t->row(p->t->context, p->first + r, x);
         p->sums[r] = (row_sums){.same = true, .failed = !all_finite(x, cols)};
         if (p->row_bytes > 0 && !p->sums[r].failed) {
-            p->sums[r].failed = !encode_row(p, x, p->out + r * p->row_bytes);
+            p->sums[r].failed = !encode_row(p, r, x, p->out + r * p->row_bytes);
         }
     }
 }
@@ -214,9 +220,10 @@ static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_
 static bool weigh_columns(piece *p) {
     if (p->t->importance == NULL)
         return true;
-    p->w = calloc(p->t->cols, sizeof *p->w);
-    if (p->w != NULL)
-        tern_importance_weights(p->t->importance, p->w);
+    const size_t n = convert_matrices(p->t), cols = p->t->cols;
+    p->w = calloc(n, cols * sizeof *p->w);
+    for (size_t i = 0; p->w != NULL && i < n; i++)
+        tern_importance_weights(p->t->importance, cols, i, p->w + i * cols);
     return p->w != NULL;
 }
 

@@ -47,6 +47,11 @@ typedef struct convert_tensor {
     const void *context;         /* of row and written; borrowed */
 } convert_tensor;
 
+/* Matrices that are one tensor: experts. */
+static inline size_t convert_matrices(const convert_tensor *t) {
+    return t->n_dims > 2 ? t->rows / (size_t)t->ne[1] : 1;
+}
+
 typedef enum convert_outcome {
     CONVERT_COPIED,   /* the same bytes */
     CONVERT_LOSSLESS, /* the same values */

@@ -160,13 +160,22 @@ TERN_MUST_CHECK tern_status tern_session_watch(tern_session *session, tern_stage
 
 /* ---- what is multiplied ---------------------------------------------------------------------- */
 
+/* Which expert reads which rows: expert e reads choices begins[e] to begins[e + 1] - 1, those of
+ * one expert in the order of the tokens. Choice i is row rows[i], or where rows is NULL row i. */
+typedef struct tern_product_routes {
+    uint32_t experts;
+    const uint32_t *begins; /* [experts + 1] */
+    const uint32_t *rows;
+} tern_product_routes;
+
 /*
- * Shown what goes into a product of one or several tokens, before it is made, by one thread, while
+ * Shown what goes into a product of one or several rows, before it is made, by one thread, while
  * others may already make it: it must only look. x has the form that tern_layout_input names for
- * the matrix.
+ * the matrix. A row is a token, or where experts read x what one of them has for a token; routes is
+ * NULL where the matrix has none.
  */
 typedef void tern_product_observer(void *user, const tern_linear *linear, const tern_activations *x,
-                                   size_t tokens);
+                                   size_t rows, const tern_product_routes *routes);
 
 /* From here on the observer is shown the products of layers and head; NULL ends that. Scans of the
  * head are not shown. */

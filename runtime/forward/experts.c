@@ -354,6 +354,12 @@ static void multiply_routed(pass *p, routed *products, size_t count, const tern_
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
+/* The choices for who looks, whose rows are these. */
+static tern_product_routes routes_of(const pass *p, const uint32_t *rows) {
+    return (tern_product_routes){
+        .experts = p->config->n_expert, .begins = inputs_of(p)->routes.begins, .rows = rows};
+}
+
 /* gate and up of all choices. */
 static void multiply_gate_up(pass *p, const tern_layer *l) {
     const tern_expert_outputs *out = &p->s->experts;
@@ -371,7 +377,8 @@ static void multiply_gate_up(pass *p, const tern_layer *l) {
         products[i].x = products[i].one ? x : choice_activations(p, linear[i]);
         shown[i] = tern_product_of(linear[i], &x, count_of(p->rows), products[i].y);
     }
-    show(p, shown, linear, 2);
+    const tern_product_routes routes = routes_of(p, inputs_of(p)->routes.rows);
+    show(p, shown, linear, 2, &routes);
     if (copies_rows(p)) {
         copy_rows(p, l->expert_gate.form | l->expert_up.form);
         n = use_choices(p, false, reads);
@@ -423,7 +430,8 @@ static void multiply_down(pass *p, const tern_linear *down) {
     routed product = {
         .linear = down, .x = x, .y = p->s->experts.down, .least = -INFINITY, .most = INFINITY};
     tern_lane_use reads[3];
-    show(p, &shown, &down, 1);
+    const tern_product_routes routes = routes_of(p, NULL);
+    show(p, &shown, &down, 1, &routes);
     multiply_routed(p, &product, 1, reads, use_choices(p, false, reads));
 }
 

@@ -101,10 +101,9 @@ static inline void watch(pass *p, tern_device_watch a, tern_overflow_place place
  * which `first` is the first. */
 static inline void watch_below(pass *p, const tern_device_rows *x, size_t group, size_t first,
                                float limit, tern_overflow_place place) {
-    watch(
-        p,
-        (tern_device_watch){.x = *x, .group = group, .limit = limit, .at = p->batch->at + first},
-        place);
+    watch(p,
+          (tern_device_watch){.x = *x, .group = group, .limit = limit, .at = p->batch->at + first},
+          place);
 }
 
 /* The same where rmsnorm follows: the sum of squares must be finite, too. */
@@ -191,15 +190,16 @@ static inline void quantize(pass *p, size_t width, wanted next) {
     make_forms(p, next.forms, &x, &token, &block);
 }
 
-/* Shows the products before they are made, when everybody's rows are there. */
+/* Shows the products before they are made, when everybody's rows are there; routes of experts. */
 static inline void show(pass *p, const tern_device_product *products,
-                        const tern_linear *const *linear, size_t n) {
+                        const tern_linear *const *linear, size_t n,
+                        const tern_product_routes *routes) {
     const tern_runner *r = p->runner;
     if (r->observer == NULL)
         return;
     keep(p, p->ops->stream_sync(p->d, p->stream, error_of(p)));
     for (size_t i = 0; p->lane.lane.worker.index == 0 && i < n; i++)
-        r->observer(r->observer_user, linear[i], &products[i].x, products[i].tokens);
+        r->observer(r->observer_user, linear[i], &products[i].x, products[i].tokens, routes);
 }
 
 /* One matrix of several that read the same rows. */
@@ -225,7 +225,7 @@ static inline void multiply(pass *p, const map *maps, size_t count) {
         products[n++] = tern_product_of(m->linear, &x, count_of(m->rows),
                                         m->y + m->rows.begin * m->linear->matrix.rows);
     }
-    show(p, products, linear, n);
+    show(p, products, linear, n, NULL);
     if (n > 0)
         RUN(p, multiply, products, n);
 }

@@ -73,7 +73,7 @@ static void exact_part(tern_worker worker, void *argument) {
     tern_error err = {0};
     tern_team_lane_begin(&lane, worker, r->stages, TERN_STAGE_HEAD);
     if (r->observer != NULL && worker.index == 0)
-        r->observer(r->observer_user, head, &x, c->n);
+        r->observer(r->observer_user, head, &x, c->n, NULL);
     const tern_status status =
         r->backend->ops->multiply(r->backend, tern_lane_stream(&lane.lane), &product, 1, &err);
     if (worker.index == 0) {

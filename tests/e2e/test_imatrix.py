@@ -2,6 +2,7 @@
 """tern imatrix: sums of squares by their definition, both forms of the file; what quantizing makes of them."""
 
 import struct
+import sys
 import unittest
 
 import common
@@ -18,6 +19,7 @@ try:
 except ImportError:
     gguf = None
 
+sys.path.insert(0, str(common.ROOT / "tests" / "oracle"))
 TEXT = "The weights of a model are not alike: some columns hardly ever see a number above one.\n" * 5
 MATRIX = "blk.0.attn_q.weight"
 SEARCHED = ("q4_0", "q5_0", "q4_k", "q5_k", "q6_k")
@@ -49,6 +51,20 @@ def read_old(path):
     return found, chunks, data[at:].decode()
 
 
+def measure(model, text, out, *options):
+    return tern_text("imatrix", "-m", model, "-f", text, "--ctx", "64", "-o", out, "--force", *options)
+
+
+def unlike(path):
+    """A random model's columns are alike; of this file they differ by as much as a trained one's do."""
+    file = gguf_edit.read(path)
+    for t in file.tensors:
+        if t.name.endswith("_norm.weight") and t.name.startswith("blk."):
+            gain = np.exp(1.5 * np.sin(np.arange(t.ne[0]) * 7.1)).astype("<f4")
+            t.data = (np.frombuffer(t.data, "<f4") * gain).tobytes()
+    path.write_bytes(file.to_bytes())
+
+
 @unittest.skipUnless(np, "needs numpy")
 class Imatrix(common.FolderTest):
     @classmethod
@@ -56,20 +72,14 @@ class Imatrix(common.FolderTest):
         super().setUpClass()
         cls.model, cls.text = cls.dir / "floats.gguf", cls.dir / "text.txt"
         tern_text("quantize", common.synth("llama-tiny-q6_k", cls.dir), cls.model, "--type", "f32")
-        # A random model's columns are alike; these differ by as much as a trained one's do.
-        file = gguf_edit.read(cls.model)
-        for t in file.tensors:
-            if t.name.endswith("_norm.weight") and t.name.startswith("blk."):
-                gain = np.exp(1.5 * np.sin(np.arange(t.ne[0]) * 7.1)).astype("<f4")
-                t.data = (np.frombuffer(t.data, "<f4") * gain).tobytes()
-        cls.model.write_bytes(file.to_bytes())
+        unlike(cls.model)
         cls.text.write_text(TEXT)
         cls.matrix = cls.dir / "imatrix.gguf"
         cls.measure(cls.matrix)
 
     @classmethod
     def measure(cls, out, *options):
-        return tern_text("imatrix", "-m", cls.model, "-f", cls.text, "--ctx", "64", "-o", out, "--force", *options)
+        return measure(cls.model, cls.text, out, *options)
 
     def squares(self, name):
         return floats(self.matrix, name + ".in_sum2")[:]
@@ -203,6 +213,143 @@ class Imatrix(common.FolderTest):
         folder = self.dir / "folder"
         self.quantize("int4", folder, self.matrix, "--to", "iebin", "--int4-group", "64")
         self.assertEqual(Iebin(folder).tensor(MATRIX)["dtype"], "int4")
+
+
+@unittest.skipUnless(np and gguf, "needs numpy and gguf")
+class Experts(common.FolderTest):
+    """Sums of each expert, from the rows that reach it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model, cls.text = cls.dir / "experts.gguf", cls.dir / "text.txt"
+        tern_text("quantize", common.synth("qwen3moe-tiny", cls.dir), cls.model, "--type", "f32")
+        unlike(cls.model)
+        file, rng = gguf_edit.read(cls.model), np.random.default_rng(7)
+        for t in file.tensors:  # no values that a block of q4_0 has exactly
+            if "_exps." in t.name:
+                t.data = (np.frombuffer(t.data, "<f4") * rng.uniform(0.8, 1.2, len(t.data) // 4)).astype("<f4").tobytes()
+        cls.model.write_bytes(file.to_bytes())
+        cls.text.write_text(TEXT)
+        cls.matrix = cls.dir / "imatrix.gguf"
+        cls.measured = measure(cls.model, cls.text, cls.matrix)
+
+    def by_the_oracle(self):
+        """{name: sums[expert][column], counts[expert]}"""
+        from container import Container
+        from forward import Model, matmul
+
+        ids = tern_json("tokenize", "-m", self.model, "-f", self.text)["tokens"]
+        found = {}
+
+        class Watched(Model):
+            def _expert(self, layer, e, f):
+                gate, up = (self.file.tensor(f"blk.{layer}.ffn_{x}_exps.weight").matrix(e) for x in ("gate", "up"))
+                t = self._activation()(matmul(gate, f, "auto")) * matmul(up, f, "auto")
+                for name, x in (("gate", f), ("up", f), ("down", t)):
+                    sums, counts = found.setdefault(f"blk.{layer}.ffn_{name}_exps.weight",
+                                                    (np.zeros((6, x.shape[1])), np.zeros(6)))
+                    sums[e] += (x * x).sum(axis=0)
+                    counts[e] += len(x)
+                return super()._expert(layer, e, f)
+
+        for at in range(0, len(ids) // 64 * 64, 64):
+            Watched(Container(self.model)).hidden(ids[at : at + 64])
+        return found, len(ids) // 64 * 64
+
+    def test_sums(self):
+        found, n = self.by_the_oracle()
+        self.assertEqual(len(found), 2 * 3)
+        for name, (sums, counts) in found.items():
+            seen = gguf_edit.read(self.matrix)
+            self.assertEqual(list(seen.tensor(name + ".in_sum2").ne), [sums.shape[1], 6])
+            self.assertEqual(list(seen.tensor(name + ".counts").ne), [1, 6])  # as llama.cpp has them
+            np.testing.assert_array_equal(floats(self.matrix, name + ".counts")[:, 0], counts)
+            np.testing.assert_allclose(floats(self.matrix, name + ".in_sum2"), sums, rtol=1e-3)
+            self.assertEqual(counts.sum(), 2 * n)
+            self.assertGreater(len(set(counts)), 1)
+        self.assertEqual(floats(self.matrix, "blk.0.ffn_gate_inp.weight.counts")[0], n)
+        self.assertIn("16 matrices", self.measured)
+
+    def test_one_file_everywhere(self):
+        expected, out = self.matrix.read_bytes(), self.dir / "again.gguf"
+        for options in (["--isa", common.runnable_isas()[0], "--threads", "1"], ["--threads", "3"], ["--batch", "7"],
+                        ["--batch", "1"]):
+            measure(self.model, self.text, out, *options)
+            self.assertEqual(out.read_bytes(), expected, options)
+
+    def quantized(self, matrix, name, kind="q4_0"):
+        """The bytes of each expert."""
+        out = self.dir / "quantized.gguf"
+        tern_text("quantize", self.model, out, "--type", kind, "--force", "--imatrix", matrix)
+        data = gguf_edit.read(out).tensor(name).data
+        cols, rows = gguf_edit.read(out).tensor(name).ne[:2]
+        size = rows * cols // 32 * 18
+        return [data[i * size : (i + 1) * size] for i in range(6)]
+
+    def edited(self, name, sums, counts):
+        """The file with other sums and counts of one tensor."""
+        file = gguf_edit.read(self.matrix)
+        for ending, values in ((".in_sum2", sums), (".counts", counts)):
+            t = file.tensor(name + ending)
+            t.ne, t.data = list(values.shape[::-1]), values.astype("<f4").tobytes()
+        path = self.dir / "edited.gguf"
+        path.write_bytes(file.to_bytes())
+        return path
+
+    def test_each_follows_its_own(self):
+        """Experts as if each was alone: their rows are those that a file with their sums alone gives."""
+        for name in ("blk.0.ffn_up_exps.weight", "blk.1.ffn_down_exps.weight"):
+            sums, counts = floats(self.matrix, name + ".in_sum2"), floats(self.matrix, name + ".counts")
+            made = self.quantized(self.matrix, name)
+            for e in range(6):
+                alone = self.quantized(self.edited(name, sums[e], counts[e]), name)
+                self.assertEqual(made[e], alone[e])
+                self.assertTrue(all(made[i] != alone[i] for i in range(6) if i != e))
+            mixed = self.quantized(self.edited(name, sums.sum(axis=0), counts.sum(axis=0)), name)
+            self.assertNotEqual(made, mixed)
+
+    def test_experts_without_rows(self):
+        """An expert that no token reached follows the sums of all."""
+        name = "blk.0.ffn_gate_exps.weight"
+        sums = np.round(floats(self.matrix, name + ".in_sum2"))  # whose sum is exact
+        counts = floats(self.matrix, name + ".counts").copy()
+        sums[2], counts[2] = 0, 0
+        made = self.quantized(self.edited(name, sums, counts), name)
+        alike = self.quantized(self.edited(name, sums.sum(axis=0), counts.sum(axis=0)), name)
+        self.assertEqual(made[2], alike[2])
+        self.assertNotEqual(made[1], alike[1])
+        short = tern_json("imatrix", self.model, self.text, "--ctx", "4", "--windows", "1", "-o", self.dir / "short.gguf")
+        file = self.dir / "short.gguf"
+        unseen = sum(int((floats(file, f"blk.{i}.ffn_up_exps.weight.counts") == 0).sum()) for i in range(2))
+        self.assertGreater(unseen, 0)
+        self.assertEqual(short["unseen"], 3 * unseen)
+        words = tern_text("imatrix", self.model, self.text, "--ctx", "4", "--windows", "1", "-o", file, "--force")
+        self.assertIn(f"{3 * unseen} of experts that no token reached", words)
+        self.assertNotIn("no token reached", self.measured)
+
+    def test_older_form(self):
+        out, name = self.dir / "imatrix.dat", "blk.1.ffn_up_exps.weight"
+        measure(self.model, self.text, out)
+        means, chunks, _ = read_old(out)
+        sums, counts = floats(self.matrix, name + ".in_sum2"), floats(self.matrix, name + ".counts")
+        np.testing.assert_allclose(means[name].reshape(6, -1), sums / counts, rtol=1e-6)
+        self.assertEqual(self.quantized(out, name), self.quantized(self.matrix, name))
+
+    def test_refused(self):
+        name, out = "blk.0.ffn_up_exps.weight", self.dir / "never.gguf"
+        sums, counts = floats(self.matrix, name + ".in_sum2"), floats(self.matrix, name + ".counts")
+        for other, words in (
+            ((sums[:4], counts[:4]), ["6 x 96 columns", "says 4 x 96"]),
+            ((sums[:, :64], counts), ["6 x 96 columns", "says 6 x 64"]),
+            ((sums, counts[:4]), ["4 counts for 6 x 96 sums"]),
+            ((sums, counts * 0), ["the sum of 0 rows"]),
+            ((sums, counts - 1e6), ["sums 0 are of -"]),
+            ((sums, counts * np.nan), ["sums 0 are of"]),
+        ):
+            refused = tern("quantize", self.model, out, "--type", "q4_0", "--imatrix", self.edited(name, *other))
+            self.assert_one_line_error(refused, contains=[name, *words])
+            self.assertFalse(out.exists())
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ def main(folder):
         old([q, k], end), old([q]), old([q, q]), old([q], end[:4]), old([]), old([entry("x", [-1.0])]),
         new(pair), new(pair[:1]), new(pair, "model"), new([]),
         new([("a.in_sum2", [1] * 8, [4, 2]), ("a.counts", [5, 6], [1, 2])]),
+        new([("a.in_sum2", [1] * 4 + [0] * 4, [4, 2]), ("a.counts", [5, 0], [1, 2])]),
+        new([("a.in_sum2", [0] * 8, [4, 2]), ("a.counts", [0, 0], [1, 2])]),
         new([("a.in_sum2", [float("inf")] * 4, [4]), ("a.counts", [0], [1])]),
     ]
     for i, seed in enumerate(seeds):

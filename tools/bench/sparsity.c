@@ -36,13 +36,14 @@ void sparsity_count(sparsity_layer *l, const int8_t *q, size_t cols) {
 }
 
 static void see_product(void *user, const tern_linear *linear, const tern_activations *x,
-                        size_t tokens) {
+                        size_t rows, const tern_product_routes *routes) {
     sparsity *s = user;
+    (void)routes;
     tern_linear_info info;
     tern_linear_describe(s->model, linear, &info);
     if (info.stage != TERN_STAGE_DOWN || tern_layout_input(info.matrix.layout) == TERN_INPUT_FLOAT)
         return;
-    for (size_t t = 0; t < tokens; t++)
+    for (size_t t = 0; t < rows; t++)
         sparsity_count(&s->layers[info.layer], x->q + t * x->q_stride, x->cols);
 }
 

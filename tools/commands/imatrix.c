@@ -21,13 +21,25 @@ static void show_progress(size_t done, size_t windows, void *user) {
             terminal && done < windows ? "" : "\n");
 }
 
+/* Matrices of experts that no row of the text reached. */
+static size_t unseen(const tern_importance *m) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < m->entries[i].matrices; k++)
+            n += !(m->entries[i].rows[k] > 0.0);
+    return n;
+}
+
 static int report(const options *o, const tern_importance *m, const char *path) {
     if (options_switch(o, OPT_JSON))
-        return json_print(json_pack("{s:s, s:I, s:I, s:I}", "output", path, "matrices",
-                                    (json_int_t)m->n, "windows", (json_int_t)m->chunks, "ctx",
-                                    (json_int_t)m->chunk_tokens));
+        return json_print(json_pack("{s:s, s:I, s:I, s:I, s:I}", "output", path, "matrices",
+                                    (json_int_t)m->n, "unseen", (json_int_t)unseen(m), "windows",
+                                    (json_int_t)m->chunks, "ctx", (json_int_t)m->chunk_tokens));
     out_print("%s: %zu matrices, %u windows of %u tokens\n", path, m->n, m->chunks,
               m->chunk_tokens);
+    if (unseen(m) > 0)
+        out_print("%zu of experts that no token reached: they follow all experts of their layer\n",
+                  unseen(m));
     return EXIT_DONE;
 }
 

@@ -7,9 +7,11 @@
 
 #include "tern/inspect.h"
 
-/* Rows are added one after the other, in the order of the text, so that no batch changes a sum. */
-static void add_row(tern_input_form form, const tern_activations *x, size_t t,
+/* Rows are added to the sums of a matrix one after the other, in the order of the text, so that no
+ * batch changes a sum. */
+static void add_row(tern_input_form form, const tern_activations *x, size_t t, size_t matrix,
                     tern_importance_entry *e) {
+    double *squares = e->squares + matrix * e->cols;
     for (size_t i = 0; i < e->cols; i++) {
         double value = 0.0;
         if (form == TERN_INPUT_FLOAT)
@@ -19,9 +21,9 @@ static void add_row(tern_input_form form, const tern_activations *x, size_t t,
         else
             value =
                 (double)x->q[t * x->q_stride + i] * (double)x->d[t * x->d_stride + i / TERN_BLOCK];
-        e->squares[i] += value * value;
+        squares[i] += value * value;
     }
-    e->rows += 1.0;
+    e->rows[matrix] += 1.0;
 }
 
 /* What the observer of a session adds to. */
@@ -38,17 +40,28 @@ static tern_importance_entry *entry_of(tern_importance *m, tern_span name) {
     return NULL;
 }
 
-static void observe(void *user, const tern_linear *linear, const tern_activations *x,
-                    size_t tokens) {
+/* Each expert's choices. */
+static void add_routed(tern_input_form form, const tern_activations *x,
+                       const tern_product_routes *routes, tern_importance_entry *e) {
+    for (uint32_t expert = 0; expert < routes->experts; expert++)
+        for (uint32_t i = routes->begins[expert]; i < routes->begins[expert + 1]; i++)
+            add_row(form, x, routes->rows != NULL ? routes->rows[i] : i, expert, e);
+}
+
+static void observe(void *user, const tern_linear *linear, const tern_activations *x, size_t rows,
+                    const tern_product_routes *routes) {
     const collector *c = user;
     tern_linear_info info;
     tern_linear_describe(c->model, linear, &info);
+    const tern_input_form form = tern_layout_input(info.matrix.layout);
     tern_importance_entry *e = entry_of(c->importance, info.tensor);
-    for (size_t t = 0; e != NULL && t < tokens; t++)
-        add_row(tern_layout_input(info.matrix.layout), x, t, e);
+    if (e != NULL && routes != NULL)
+        add_routed(form, x, routes, e);
+    for (size_t t = 0; e != NULL && routes == NULL && t < rows; t++)
+        add_row(form, x, t, 0, e);
 }
 
-/* An entry for each matrix of the blocks. */
+/* An entry for each tensor of the blocks that is multiplied by. */
 static tern_status add_entries(const tern_model *model, tern_importance *m, tern_error *err) {
     const tern_linear *linear;
     for (size_t i = 0; (linear = tern_model_linear(model, i)) != NULL; i++) {
@@ -57,7 +70,8 @@ static tern_status add_entries(const tern_model *model, tern_importance *m, tern
         tern_linear_describe(model, linear, &info);
         (void)snprintf(name, sizeof name, "%.*s", (int)info.tensor.size, info.tensor.data);
         if (info.stage != TERN_STAGE_HEAD && info.stage != TERN_STAGE_SCAN &&
-            tern_importance_add(m, name, info.matrix.cols) == NULL)
+            tern_importance_add(m, name, info.matrix.cols, info.experts > 0 ? info.experts : 1) ==
+                NULL)
             return tern_fail(err, TERN_ERR_NOMEM, "no memory for the columns of %s", name);
     }
     return TERN_OK;

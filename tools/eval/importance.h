@@ -22,10 +22,10 @@ typedef void importance_progress(size_t done, size_t windows, void *user);
 
 /*
  * Adds up the squares of what every product of the layers reads, in the form that it reads, for n
- * tokens; *out has an entry for each matrix of the blocks, in the model's order. The figures are
- * the same bits whatever the kernels, threads and batches. The session must have room for ctx
- * positions. TERN_ERR_ARG when there is not one whole window; errors of evaluating; progress may be
- * NULL.
+ * tokens; *out has an entry for each matrix of the blocks, in the model's order, with sums of each
+ * of its experts. The figures are the same bits whatever the kernels, threads and batches. The
+ * session must have room for ctx positions. TERN_ERR_ARG when there is not one whole window; errors
+ * of evaluating; progress may be NULL.
  */
 TERN_MUST_CHECK tern_status importance_run(tern_session *session, const importance_params *p,
                                            const int32_t *tokens, size_t n,
