@@ -104,6 +104,13 @@ def small_model():
     return SMALL_MODEL
 
 
+def fetched_models():
+    """Where get-model keeps what it fetches."""
+    base = os.environ.get("TERN_CACHE")
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "models" if base else Path(cache) / "tern" / "models"
+
+
 def smollm2():
     """--model, else $TERN_TEST_SMOLLM2 (either must exist), else what get-model has cached."""
     named = _options.model or os.environ.get("TERN_TEST_SMOLLM2")
@@ -111,10 +118,7 @@ def smollm2():
         if not Path(named).exists():
             raise AssertionError(f"{named} does not exist")
         return Path(named)
-    base = os.environ.get("TERN_CACHE")
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    models = Path(base) / "models" if base else Path(cache) / "tern" / "models"
-    path = models / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    path = fetched_models() / "SmolLM2-135M-Instruct.Q4_1.gguf"
     if not path.exists():
         raise unittest.SkipTest("SmolLM2 is not at hand: run tools/get-model smollm2")
     return path

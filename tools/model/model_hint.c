@@ -17,7 +17,7 @@ enum { HINT_BYTES = 400, BEGINNING = 64 };
 static const char cut_short[] = "if a download was cut short, get the file again";
 
 /* Models that get-model fetches. */
-static const char *const fetched[] = {"smollm2", "gemma3-270m"};
+static const char *const fetched[] = {"smollm2", "gemma3-270m", "minilm"};
 
 /* The program that fetches models: beside the reader, in the source tree, or as installed. */
 static const char *get_model(void) {
