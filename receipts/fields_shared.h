@@ -25,7 +25,8 @@
         MUST("model_info.name", ANY_TEXT), MUST("model_info.quantization_type", TEXT),             \
         MUST("model_info.weight_formats", OBJECT), MUST("model_info.weight_formats.*", COUNT),     \
         CHOICE("model_info.i2s_layout", "a b c d"), MAY("model_info.i2s_map", ANY_TEXT),           \
-        MAY("model_info.tl_tiles", ANY_TEXT), MUST("model_info.pre_tokenizer", ANY_TEXT),          \
+        MAY("model_info.tl_tiles", ANY_TEXT), MAY("model_info.long_context", BOOL),                \
+        MUST("model_info.pre_tokenizer", ANY_TEXT),                                                \
         MAY_CHOICE("model_info.pre_tokenizer_from", "model asked"),                                \
         MAY("model_info.tokenizer", OBJECT), MUST("model_info.tokenizer.path", ANY_TEXT),          \
         MUST("model_info.tokenizer.sha256", HASH), MUST("model_info.layers", COUNT),               \

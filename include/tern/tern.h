@@ -78,6 +78,8 @@ typedef struct tern_model_params {
                                 "fp8-e5m2", "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
     tern_dedup_params dedup; /* tensors that are made of shared bytes; changes no bit */
     bool no_sidecar;   /* leave sparse layers beside a GGUF file alone (tern_gguf_add_sidecar) */
+    bool long_context; /* longrope's factors for the file's whole context, at every length;
+                          TERN_ERR_CONTEXT where it has none */
     tern_model *share; /* an open model: matrices with the same bytes are read where it has them. It
                           may be freed first; its memory is then kept for those who read it. NULL:
                           none. Changes no bit */
@@ -237,8 +239,7 @@ uint32_t tern_model_default_context(const tern_model *model);
 typedef struct tern_session_params {
     uint32_t n_ctx;   /* positions; 0: tern_model_default_context */
     uint32_t n_batch; /* tokens handled in one pass; 0: 128. Never changes a result */
-    uint32_t threads; /* 0: as many as tern_topology_threads says. Never changes a result. See
-                         tern_session_threads */
+    uint32_t threads; /* 0: as many as tern_topology_threads says. Never changes a result */
     tern_format kv;   /* TERN_FORMAT_F16 (default), TERN_FORMAT_F32 or TERN_FORMAT_Q8_0 */
     bool keep_all;    /* layers with a window keep all positions, too, not only those that a token
                          may still see: tern_session_kv has them, and going back costs nothing */
@@ -286,11 +287,10 @@ uint32_t tern_session_batch(const tern_session *s); /* tokens handled in one pas
 /*
  * Forgets the positions from `position` on; TERN_ERR_POSITION if there are fewer.
  *
- * Layers with a window keep pages only as far as it reaches. Going back by tern_session_batch
- * positions and a page is free. Where it goes so far that what a window needs is not there any
- * more, the tokens before `position` are computed again, with the same bits; that is
- * TERN_ERR_STATE, and nothing changes, where one of them came from a row. With keep_all, and in
- * models without windows, going back is always free.
+ * Layers with a window keep pages only as far as it reaches (but with keep_all). Going back by
+ * tern_session_batch positions and a page is free. Where a window needs what is not there any more,
+ * the tokens before `position` are computed again, with the same bits; that is TERN_ERR_STATE, and
+ * nothing changes, where one of them came from a row.
  */
 TERN_MUST_CHECK tern_status tern_session_rewind(tern_session *s, uint32_t position,
                                                 tern_error *err);

@@ -41,6 +41,8 @@ typedef struct tern_config {
     uint32_t n_kinds;      /* of layers */
     uint32_t period;       /* layers period - 1, 2 * period - 1 ... are of the first kind */
     tern_layer_kind kinds[TERN_LAYER_KINDS];
+    uint32_t n_ctx_long;       /* trained for with longrope's long factors; 0: there are none */
+    bool long_factors;         /* they are in use, and n_ctx is theirs */
     uint32_t n_expert, n_used; /* experts, and how many a token takes; 0: none */
     bool expert_norm;          /* weights of those that it takes are divided by their sum */
     float expert_scale;        /* and multiplied by this */
@@ -97,6 +99,10 @@ uint32_t tern_config_layers_of(const tern_config *c, uint32_t kind);
 /* Positions that a token sees in layers with a window, the most of any kind that layers are of; 0:
  * in all layers it sees all up to it. */
 uint32_t tern_config_window(const tern_config *c);
+
+/* Takes longrope's long factors and their context. TERN_ERR_CONTEXT: there are none. */
+TERN_MUST_CHECK tern_status tern_config_take_long(const tern_gguf *file, tern_config *c,
+                                                  tern_error *err);
 
 /*
  * The rotation frequencies of a kind of layers, *out [n_rot / 2] radians per position, to be freed:

@@ -77,7 +77,8 @@ static const char long_factors[] = "rope_factors_long.weight";
 /*
  * Longrope has factors of angles for texts of at most as many positions as the model was trained
  * for first, and others for longer ones. Which a text would get changes with its length, and with
- * it the keys of all positions before. So a model has the context of the short factors.
+ * it the keys of all positions before. So a model has the context of the short factors, unless the
+ * long ones are asked for, which then hold at every length.
  */
 static tern_status read_longrope(const tern_gguf *file, tern_config *c, tern_error *err) {
     uint32_t original;
@@ -93,9 +94,20 @@ static tern_status read_longrope(const tern_gguf *file, tern_config *c, tern_err
                         1u << 24, &original, err);
     if (status != TERN_OK || original >= c->n_ctx)
         return status;
+    c->n_ctx_long = c->n_ctx;
     c->n_ctx = original;
     return tern_config_f32(file, c->arch, "rope.scaling.attn_factor", 0.0f, 1e-3f, 1e3f, &factor,
                            err); /* must be there: it follows from the context of the long ones */
+}
+
+tern_status tern_config_take_long(const tern_gguf *file, tern_config *c, tern_error *err) {
+    if (c->n_ctx_long == 0)
+        return tern_fail(err, TERN_ERR_CONTEXT,
+                         "%s: has no factors of its own for a longer context than %u positions",
+                         tern_gguf_name(file), c->n_ctx);
+    c->long_factors = true;
+    c->n_ctx = c->n_ctx_long;
+    return TERN_OK;
 }
 
 /* A factor of 1 is no scaling, whatever its type. */
@@ -125,8 +137,11 @@ tern_status tern_config_rope_scaling(const tern_gguf *file, tern_config *c, tern
 /* ---- frequencies --------------------------------------------------------------------------- */
 
 /* Copies the factors, since a file may be aligned to less than a float. NULL where it has none. */
-static tern_status read_factors(const tern_gguf *file, size_t half, float **out, tern_error *err) {
-    const char *name = has_tensor(file, short_factors) ? short_factors : "rope_freqs.weight";
+static tern_status read_factors(const tern_gguf *file, const tern_config *c, size_t half,
+                                float **out, tern_error *err) {
+    const char *name = c->long_factors                   ? long_factors
+                       : has_tensor(file, short_factors) ? short_factors
+                                                         : "rope_freqs.weight";
     const tern_gguf_tensor *t = tern_gguf_find_tensor(file, name);
     *out = NULL;
     if (t == NULL)
@@ -156,7 +171,7 @@ tern_status tern_config_frequencies(const tern_gguf *file, const tern_config *c,
     double *frequency = calloc(half, sizeof *frequency);
     if (frequency == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu rotation frequencies", half);
-    const tern_status status = read_factors(file, half, &factors, err);
+    const tern_status status = read_factors(file, c, half, &factors, err);
     if (status != TERN_OK) {
         free(frequency);
         return status;

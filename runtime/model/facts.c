@@ -106,8 +106,9 @@ static void tell_scaling(listing *l) {
     if (tern_gguf_find_tensor(l->m->file, "rope_freqs.weight") != NULL)
         TELL(l, "rope factors", of_file, "tensor rope_freqs.weight");
     if (tern_gguf_find_tensor(l->m->file, "rope_factors_short.weight") != NULL)
-        TELL(l, "rope factors", of_file, "longrope's short ones, for up to %u positions, gain %.6g",
-             l->m->config.n_ctx, kind->rope_gain);
+        TELL(l, "rope factors", l->m->config.long_factors ? "asked for" : of_file,
+             "longrope's %s ones, for up to %u positions, gain %.6g",
+             l->m->config.long_factors ? "long" : "short", l->m->config.n_ctx, kind->rope_gain);
     if (kind->yarn.factor > 0.0f)
         TELL(l, "rope scaling", of_file, "yarn, factor %g of %g positions, gain %.6g",
              (double)kind->yarn.factor, (double)kind->yarn.original, kind->rope_gain);

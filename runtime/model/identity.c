@@ -59,6 +59,15 @@ static uint64_t hash_precision(tern_precision precision) {
     return precision != TERN_PRECISION_AUTO ? tern_hash64_value(&h) : 0;
 }
 
+/* 0 for the factors that a file's model has by itself. */
+static uint64_t hash_factors(bool long_factors) {
+    static const char name[] = "long_context";
+    tern_hash64 h;
+    tern_hash64_start(&h);
+    tern_hash64_add(&h, name, sizeof name);
+    return long_factors ? tern_hash64_value(&h) : 0;
+}
+
 static uint64_t compute(const tern_model *m) {
     /* How codes are read comes from outside the file and changes every weight. */
     uint64_t sum = tern_reading_hash(&m->reading);
@@ -73,6 +82,7 @@ static uint64_t compute(const tern_model *m) {
         tern_gguf_drop_pages(m->file, tensor); /* most were packed and are not read again */
     }
     sum += hash_precision(m->precision);
+    sum += hash_factors(m->config.long_factors);
     return sum ? sum : 1; /* 0 says: not known yet */
 }
 

@@ -412,6 +412,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if ((s = tern_gguf_open_shared(path, &params->dedup, &m->file, err)) ||
         (s = params->no_sidecar ? TERN_OK : tern_gguf_add_sidecar(m->file, err)) ||
         (s = tern_config_read(m->file, &m->config, err)) ||
+        (s = params->long_context ? tern_config_take_long(m->file, &m->config, err) : TERN_OK) ||
         (s = tern_joined_divide(m->file, &m->config, err)) ||
         (s = tern_hadamards_read(m->file, &m->config, &m->hadamards, err)) ||
         (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||

@@ -3,6 +3,7 @@
 #include "runtime/session/session.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/cache/placed.h"
@@ -26,14 +27,23 @@ uint32_t tern_model_default_context(const tern_model *m) {
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
+static tern_status refuse_context(const tern_config *c, uint32_t n_ctx, tern_error *err) {
+    const bool longer = c->n_ctx_long > c->n_ctx; /* with other factors of angles */
+    char hint[64] = "";
+    if (longer)
+        (void)snprintf(hint, sizeof hint, " (%u with its factors for a long context)",
+                       c->n_ctx_long);
+    return tern_fail(err, TERN_ERR_CONTEXT,
+                     "a context of %u positions exceeds the %u that the model was trained for%s",
+                     n_ctx, c->n_ctx, hint);
+}
+
 static tern_status check_params(const tern_model *model, const tern_session_params *p,
                                 tern_error *err) {
     if (!tern_is_cache_format(&model->rows, p->kv))
         return tern_fail(err, TERN_ERR_ARG, "the cache can hold f32, f16 or q8_0");
     if (p->n_ctx > model->config.n_ctx)
-        return tern_fail(err, TERN_ERR_CONTEXT,
-                         "a context of %u positions exceeds the %u that the model was trained for",
-                         p->n_ctx, model->config.n_ctx);
+        return refuse_context(&model->config, p->n_ctx, err);
     if (p->n_batch > MAX_BATCH)
         return tern_fail(err, TERN_ERR_ARG, "a batch of %u tokens exceeds %u", p->n_batch,
                          (unsigned)MAX_BATCH);

@@ -26,10 +26,10 @@ class Agreement(common.TernTest):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def check(self, model, length, *options, kv="f16", activations="auto"):
+    def check(self, model, length, *options, kv="f16", activations="auto", more=()):
         ids = comma(prompt(length, gguf_edit.vocabulary(model)))
         logits = Path(self.folder.name) / "logits.f32"
-        asked = ("--kv", kv, "--act-prec", activations)
+        asked = ("--kv", kv, "--act-prec", activations, *more)
         tern_text("logits", "-m", model, "--tokens", ids, "--all", *asked, "--force", "--output", logits)
         result = subprocess.run(
             [
@@ -44,6 +44,7 @@ class Agreement(common.TernTest):
                 kv,
                 "--activations",
                 activations,
+                *more,
                 *options,
             ],
             capture_output=True,
@@ -140,6 +141,12 @@ class Agreement(common.TernTest):
                 file["gemma3.rope.scaling.factor"] = gguf_edit.f32(8.0)
 
             self.check(self.edited(f"window{window}", edit, "gemma3-tiny"), 140, "--noise", "4")
+
+    def test_long_context(self):
+        """Longrope's long factors, for texts below and above the context of the short ones."""
+        model = common.synth("phi3-tiny", self.folder.name)
+        for length in (40, 300):
+            self.check(model, length, "--noise", "4", more=("--long-context",))
 
     def test_experts(self):
         """Weights that are not normed, or scaled; one expert, or all; gates that are cut; other windows."""

@@ -312,10 +312,11 @@ class Model:
     the activation's code differs by one, and what follows by much more than float32's rounding.
     """
 
-    def __init__(self, container, noise=None, activations="auto"):
+    def __init__(self, container, noise=None, activations="auto", long_context=False):
         self.file = container
         self.noise = noise
         self.activations = activations
+        self.long_context = long_context  # longrope's factors for texts that are longer than usual
         self.name = container.get("general.architecture")
         if self.name not in ARCHITECTURES:
             raise ValueError(f"architecture {self.name} is not known to the oracle")
@@ -415,9 +416,10 @@ class Model:
 
     def _angles(self, n):
         name = "rope_freqs.weight"  # what each pair's angle is divided by; optional
-        if self.file.has("rope_factors_short.weight"):  # for texts that are no longer than usual
-            self.file.unread.discard("rope_factors_long.weight")
-            name = "rope_factors_short.weight"
+        if self.file.has("rope_factors_short.weight"):
+            names = ["rope_factors_short.weight", "rope_factors_long.weight"]
+            name = names[self.long_context]
+            self.file.unread.discard(names[not self.long_context])
         factors = self.file.vector(name) if self.file.has(name) else 1.0
         return rope_angles(np.arange(n), self.n_rot, self.base, factors, self.rope_scale, self.yarn)
 

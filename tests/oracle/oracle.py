@@ -24,6 +24,7 @@ def parse_arguments():
         default="auto",
         help="precision of activations",
     )
+    parser.add_argument("--long-context", action="store_true", help="longrope's long factors")
     parser.add_argument(
         "--output", metavar="F.f64", help="write float64 logits, position by position"
     )
@@ -78,7 +79,7 @@ def least_cosine(container, args, expected):
     """What --cosine asks for, or less where the model itself is so sensitive to rounding."""
     bound = args.cosine
     for seed in range(args.noise):
-        noisy = Model(container, np.random.default_rng(seed), args.activations).logits(
+        noisy = Model(container, np.random.default_rng(seed), args.activations, args.long_context).logits(
             args.tokens, args.kv
         )
         deviation = 1 - figures(expected, noisy)["cosine"].min()
@@ -122,7 +123,7 @@ def main():
     args = parse_arguments()
     try:
         container = Container(args.model)
-        model = Model(container, activations=args.activations)
+        model = Model(container, activations=args.activations, long_context=args.long_context)
         if not all(0 <= t < model.vocabulary for t in args.tokens):
             raise ValueError(f"token ids lie in 0..{model.vocabulary - 1}")
         logits = model.logits(args.tokens, args.kv)

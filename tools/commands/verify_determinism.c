@@ -152,6 +152,7 @@ int determinism_open(const options *o, const char *path, const char *isa, const 
     params.layout = layout;
     params.activations = options_text(o, OPT_ACTIVATION_PRECISION);
     params.no_sidecar = options_switch(o, OPT_NO_SIDECAR);
+    params.long_context = options_switch(o, OPT_LONG_CONTEXT);
     if (loader_set_reading(o, &params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;

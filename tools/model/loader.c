@@ -165,6 +165,7 @@ tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
     params.threads = (uint32_t)options_integer(o, OPT_THREADS);
     params.dedup = dedup_params(o);
     params.no_sidecar = options_switch(o, OPT_NO_SIDECAR);
+    params.long_context = options_switch(o, OPT_LONG_CONTEXT);
     return params;
 }
 

@@ -181,6 +181,7 @@ static tern_status open_model(replay *p, tern_error *err) {
     params.tl_tiles = text_or_null(p, "model_info.tl_tiles");
     params.strict = options_switch(p->o, OPT_STRICT);
     params.no_sidecar = options_switch(p->o, OPT_NO_SIDECAR);
+    params.long_context = rule_flag(p->receipt, "model_info.long_context");
     params.activations = text_or_null(p, "run.activations");
     const tern_status status = placement_read(p->o, &params, err);
     if (status != TERN_OK)

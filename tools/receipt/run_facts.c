@@ -96,6 +96,8 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     json_object_set_new(root, "i2s_layout", json_string(options_text(o, OPT_I2S_LAYOUT)));
     set_given(root, "i2s_map", o, OPT_I2S_MAP);
     set_given(root, "tl_tiles", o, OPT_TL_TILES);
+    if (options_switch(o, OPT_LONG_CONTEXT))
+        json_object_set_new(root, "long_context", json_boolean(true));
     json_object_set_new(root, "pre_tokenizer",
                         json_string(l->tokenizer != NULL ? tern_tokenizer_pre(l->tokenizer) : ""));
     json_object_set_new(root, "pre_tokenizer_from",
