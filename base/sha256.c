@@ -34,23 +34,31 @@ static void expand(const uint8_t *block, uint32_t w[64]) {
     }
 }
 
+/* The working variables have names, not places in an array that is moved along: the compiler keeps
+ * them in registers. */
 static void compress(uint32_t state[8], const uint8_t *block) {
     uint32_t w[64];
-    uint32_t s[8];
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     expand(block, w);
-    memcpy(s, state, sizeof s);
     for (int i = 0; i < 64; i++) {
-        const uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        const uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        const uint32_t t1 = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) +
-                            choice + round_constants[i] + w[i];
-        const uint32_t t2 = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + majority;
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t1;
-        s[0] = t1 + t2;
+        const uint32_t choice = (e & f) ^ (~e & g);
+        const uint32_t majority = (a & b) ^ (a & c) ^ (b & c);
+        const uint32_t t1 =
+            h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + round_constants[i] + w[i];
+        const uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
+        h = g;
+        g = f;
+        f = e;
+        e = d + t1;
+        d = c;
+        c = b;
+        b = a;
+        a = t1 + t2;
     }
+    const uint32_t sums[8] = {a, b, c, d, e, f, g, h};
     for (int i = 0; i < 8; i++)
-        state[i] += s[i];
+        state[i] += sums[i];
 }
 
 void tern_sha256_start(tern_sha256 *h) {

@@ -3,14 +3,19 @@
 
 import copy
 import json
+import os
 import re
+import sys
 import tempfile
+import time
+import unittest
 from pathlib import Path
 
 import common
 import json_schema
 import receipt_tools
 from common import tern, tern_text
+from serving import Server
 from test_serve import QUESTION, SAMPLED, Served
 from test_serve_forms import USER, events_of
 
@@ -138,6 +143,39 @@ class Receipts(Served):
     def test_the_schema_is_up_to_date(self):
         self.assertEqual(SCHEMA.read_text(), tern_text("help", SCHEMA.name),
                          f"run: build/tern help {SCHEMA.name} > docs/schemas/{SCHEMA.name}")
+
+
+LEAST = 19  # of priorities
+
+
+def niceness(pid):
+    """Of each thread of a process that is there."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            found.append(int((task / "stat").read_text().rpartition(")")[2].split()[16]))
+        except FileNotFoundError:
+            pass  # it has ended
+    return found
+
+
+class Preparation(common.FolderTest):
+    SIZE = 512 << 20  # takes more than a second to hash
+
+    @unittest.skipUnless(sys.platform == "linux" and os.nice(0) < LEAST, "needs Linux, and a lower priority than that of the tests")
+    def test_hashing_gives_way(self):
+        """The thread that hashes the file is nicer than those that compute and reply; a receipt waits for it."""
+        padded = self.dir / "padded.gguf"
+        padded.write_bytes(common.small_model().read_bytes())
+        os.truncate(padded, self.SIZE)
+        with Server("-m", padded) as server:
+            seen = niceness(server.process.pid)
+            limit = time.monotonic() + 20  # the thread may begin after the first reply
+            while len(set(seen)) == 1 and time.monotonic() < limit:
+                seen = niceness(server.process.pid)
+            self.assertEqual(max(seen), min(min(seen) + 10, LEAST))
+            reply = server.complete("Once", max_tokens=2, receipt=True).json()
+            self.assertEqual(reply["tern"]["receipt"]["model_info"]["file_bytes"], self.SIZE)
 
 
 class SelfAudit(Served):

@@ -54,12 +54,12 @@ uint32_t random_below(uint64_t *state, uint32_t n) {
     return (uint32_t)(((z ^ (z >> 31)) >> 32) * n >> 32);
 }
 
-void samples_add(samples *s, double seconds) {
+void samples_add(samples *s, double value) {
     if (s->n == s->capacity) {
         s->capacity = 2 * s->capacity + 1024;
-        s->seconds = grow(s->seconds, s->capacity * sizeof *s->seconds);
+        s->values = grow(s->values, s->capacity * sizeof *s->values);
     }
-    s->seconds[s->n++] = seconds;
+    s->values[s->n++] = value;
 }
 
 static int compare(const void *a, const void *b) {
@@ -70,7 +70,12 @@ static int compare(const void *a, const void *b) {
 double samples_at(samples *s, double share) {
     if (s->n == 0)
         return 0.0;
-    qsort(s->seconds, s->n, sizeof *s->seconds, compare);
+    qsort(s->values, s->n, sizeof *s->values, compare);
     const size_t at = (size_t)(share * (double)s->n);
-    return s->seconds[at < s->n ? at : s->n - 1];
+    return s->values[at < s->n ? at : s->n - 1];
+}
+
+void samples_free(samples *s) {
+    free(s->values);
+    *s = (samples){0};
 }

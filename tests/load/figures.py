@@ -5,7 +5,9 @@ servers with OpenAI's interface, on a quiet machine; docs/serving.md#under-load.
 
 Servers are measured in turn, in another order in every second round, and each alone: they are started and ended for
 it. COMMAND has {port}, {threads} and {model} where these belong; PORT alone in its place means a server that runs.
---engine measures what HTTP costs: tern bench with as many sequences, beside the server with as many clients."""
+--engine measures what HTTP costs: tern bench with as many sequences, beside the server with as many clients. Both do
+the same work: passes with a token of each. So prompts have one token, nothing is guessed, and kernels are the table's.
+--served N prints the server's side of that alone, for bench/compare-engines."""
 
 import argparse
 import json
@@ -60,29 +62,48 @@ class Server:
             self.process.wait(60)
 
 
-def load(o, port, clients, other):
-    """What tern_load says of clients that ask for equal streams."""
-    command = [o.load, "--port", port, "--clients", clients, "--recipes", max(clients, 8), "--tokens", o.tokens, "--seconds", o.seconds,
-               "--other" if other else "--even"]
+def read(command):
+    """What a program says in a line of JSON."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout)
 
 
-def serving(o, command, clients, other):
+def load(o, port, clients, *options):
+    """What tern_load says of clients that ask for equal streams."""
+    return read([o.load, "--port", port, "--clients", clients, "--recipes", max(clients, 8), "--tokens", o.tokens, "--seconds", o.seconds, *options])
+
+
+def figures_of(report):
+    return report["tokens_per_second"], report["first_text_seconds"]["p99"]
+
+
+def serving(o, command, clients, how):
     with Server(command, o) as server:
-        load_ = load(o, server.port, clients, other)
-    return load_["tokens_per_second"], load_["first_text_seconds"]["p99"]
+        return figures_of(load(o, server.port, clients, how))
+
+
+def warm_up(port, o):
+    """An answer of one client: what the first one brings into memory is there."""
+    body = json.dumps({"prompt": [9], "max_tokens": o.tokens, "ignore_eos": True, "temperature": 0}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=600):
+        pass
+
+
+def served(o, command, clients):
+    """The server with the work of tern bench."""
+    with Server(f"{command} --no-draft --no-tune", o) as server:
+        warm_up(server.port, o)
+        return load(o, server.port, clients, "--unchecked", "--prompt", 1)
 
 
 def engine(o, clients):
     """Tokens a second of the engine alone, and nothing that is waited for."""
-    command = [o.tern, "bench", "-m", o.model, "--threads", o.threads, "-p", "3", "-n", o.tokens, "--repeat", "3", "--sequences", clients, "--json"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(done.stderr)
-    [of] = [s for s in json.loads(done.stdout)["sequences"] if s["n"] == clients]
+    report = read([o.tern, "bench", "-m", o.model, "--threads", o.threads, "--no-tune", "-p", 0, "--depth", 1, "-n", o.tokens, "--repeat", 2,
+                   "--sequences", clients, "--json"])
+    [of] = [s for s in report["sequences"] if s["n"] == clients]
     return of["tps"], 0.0
 
 
@@ -120,13 +141,18 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tern", default=BUILD / "tern")
     parser.add_argument("--load", default=BUILD / "tests" / "load" / "tern_load")
+    parser.add_argument("--served", type=int, metavar="CLIENTS", help="tern_load's line of the server alone")
     o = parser.parse_args()
-    ours = f"{o.tern} serve -m {{model}} --port {{port}} --threads {{threads}} --parallel {max(o.clients)}"
-    contenders = [("tern serve", lambda clients: serving(o, ours, clients, False))]
+    ours = f"{o.tern} serve -m {{model}} --port {{port}} --threads {{threads}} --parallel {o.served or max(o.clients)}"
+    if o.served:
+        print(json.dumps(served(o, ours, o.served)))
+        return
+    ourselves = (lambda n: figures_of(served(o, ours, n))) if o.engine else (lambda n: serving(o, ours, n, "--even"))
+    contenders = [("tern serve", ourselves)]
     if o.engine:
         contenders.append(("tern bench", lambda clients: engine(o, clients)))
     for name, _, command in (given.partition("=") for given in o.other):
-        contenders.append((name, lambda clients, command=command: serving(o, command, clients, True)))
+        contenders.append((name, lambda clients, command=command: serving(o, command, clients, "--other")))
     table(measure(o, contenders), [name for name, _ in contenders])
 
 

@@ -106,13 +106,44 @@ typedef struct recipe {
 /* Makes n requests of all kinds, with random lengths up to `most` tokens. */
 recipe *recipes_new(size_t n, uint64_t seed, uint32_t most);
 
-/* As many that are all alike but in their text: streams of exactly `tokens` tokens. */
-recipe *recipes_even(size_t n, uint32_t tokens);
+/* As many that are all alike but in their text: streams of exactly `tokens` tokens after `prompt`.
+ */
+recipe *recipes_even(size_t n, uint32_t prompt, uint32_t tokens);
 void recipes_free(recipe *recipes, size_t n);
 
 /* The bytes of a request for it. */
 void recipe_write(const recipe *r, bool stream, bytes *out);
 void page_write(const char *path, bytes *out);
+
+/* ---- figures of a run -------------------------------------------------------------------------
+ */
+
+typedef struct samples {
+    double *values;
+    size_t n, capacity;
+} samples;
+
+void samples_add(samples *s, double value);
+double samples_at(samples *s, double share); /* sorts; 0 of none */
+void samples_free(samples *s);
+
+/* ---- memory.c: resident memory of the server --------------------------------------------------
+ */
+
+enum { LOAD_FLAT_MIB = 4 }; /* more than that between two quarters of a run is growth */
+
+typedef struct memory {
+    long pid;      /* 0: nobody asks */
+    double next;   /* when it is looked at again */
+    double most;   /* MiB */
+    samples looks; /* MiB, in the order of time */
+} memory;
+
+double resident_mib(long pid);           /* now; 0: it is not known */
+void memory_look(memory *m, double now); /* if it is time */
+double memory_early(const memory *m);    /* the median of the second quarter; 0: of none */
+double memory_late(const memory *m);     /* of the last quarter */
+bool memory_is_flat(const memory *m);
 
 /* ---- client.c -------------------------------------------------------------------------------- */
 
@@ -130,14 +161,6 @@ typedef enum behaviour {
 } behaviour;
 
 extern const char *const behaviour_names[N_BEHAVIOURS];
-
-typedef struct samples {
-    double *seconds;
-    size_t n, capacity;
-} samples;
-
-void samples_add(samples *s, double seconds);
-double samples_at(samples *s, double share); /* sorts; 0 of none */
 
 /* What came of all clients together. */
 typedef struct tally {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tern_load --port PORT | --unix PATH [--pid PID] [--clients N] [--seconds S] [--recipes N]
- * [--tokens N] [--seed N]
- *      [--even | --other]
+ *      [--tokens N] [--prompt N] [--seed N] [--even | --other | --unchecked]
  *
  * Puts load on tern serve at a port of this machine. First it asks each of its requests alone, then
  * all clients ask at once until the time is over, well or badly, and compare. Prints a line of
- * JSON; exits 1 when an answer was another one, came mixed or in part, or the server kept something
- * of clients that have gone. The same in words goes to standard error. --pid says whose memory to
- * look at. --even: streams of equal length alone, for figures of speed. --other: the same of a
- * server that is not tern's, whose texts are not compared.
+ * JSON; exits 1 when an answer was another one, came mixed or in part, the server kept something
+ * of clients that have gone, or its memory grew. The same in words goes to standard error.
+ * --pid says whose memory to look at.
+ *
+ * For figures of speed: --even: streams of equal length alone, for prompts of --prompt tokens.
+ * --other: the same of a server that is not tern's, whose texts are not compared. --unchecked: the
+ * same of tern's, of which nothing is asked before.
  */
 
 #include <arpa/inet.h>
@@ -30,8 +32,9 @@
 enum { SHOWN = 10, PATIENCE = 120, EVENTS = 64 };
 
 typedef struct settings {
-    long port, pid, clients, seconds, recipes, tokens, seed, even, other;
+    long port, pid, clients, seconds, recipes, tokens, prompt, seed;
     const char *path; /* of a socket; NULL: the port */
+    bool even, other, unchecked;
 } settings;
 
 void load_fail(tally *t, const char *format, ...) {
@@ -119,19 +122,6 @@ static double metric(const plan *p, const char *name) {
     return value;
 }
 
-static double resident_mib(long pid) {
-    char path[64], line[256];
-    double mib = 0.0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/status", pid);
-    FILE *f = pid > 0 ? fopen(path, "r") : NULL;
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, "VmRSS:", 6) == 0)
-            mib = strtod(line + 6, NULL) / 1024.0;
-    if (f != NULL)
-        (void)fclose(f);
-    return mib;
-}
-
 /* ---- all at once ----------------------------------------------------------------------------- */
 
 /* Wakes those whose time has come; how many are busy. */
@@ -148,7 +138,7 @@ static size_t look(client *clients, size_t n, int epoll) {
 }
 
 /* Until the time is over, and then until all replies are there. */
-static void storm(plan *p, client *clients, size_t n, double seconds) {
+static void storm(plan *p, client *clients, size_t n, double seconds, memory *m) {
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
     const double began = load_now();
     struct epoll_event events[EVENTS];
@@ -160,6 +150,8 @@ static void storm(plan *p, client *clients, size_t n, double seconds) {
                          (what & EPOLLOUT) != 0);
         }
         p->ending = load_now() - began >= seconds;
+        if (!p->ending)
+            memory_look(m, load_now());
         if (load_now() - began > seconds + PATIENCE) {
             load_fail(p->tally, "%d seconds after the end replies are not there", PATIENCE);
             break;
@@ -191,9 +183,16 @@ static json_t *times(samples *s) {
                      "most", samples_at(s, 1.0), "n", (json_int_t)s->n);
 }
 
+static void say_memory(const memory *m, double start_mib) {
+    (void)fprintf(stderr,
+                  "load: memory %.1f MiB at the start, %.1f MiB at the end, %.1f MiB at most; "
+                  "median of the second quarter %.1f MiB, of the last %.1f MiB\n",
+                  start_mib, resident_mib(m->pid), m->most, memory_early(m), memory_late(m));
+}
+
 /* For who looks on. */
-static void say(const plan *p, const settings *s, uint64_t all, double seconds, double start_mib,
-                double used) {
+static void say(const plan *p, const settings *s, uint64_t all, double seconds, const memory *m,
+                double start_mib, double used) {
     tally *t = p->tally;
     (void)fprintf(stderr, "load: %llu requests of %ld clients in %.1f s, %.1f tokens/s\n",
                   (unsigned long long)all, s->clients, seconds, (double)t->tokens / seconds);
@@ -206,17 +205,15 @@ static void say(const plan *p, const settings *s, uint64_t all, double seconds, 
     }
     (void)fprintf(stderr, "load: first text of a stream after %.3f s (median), %.3f s (p99)\n",
                   samples_at(&t->first, 0.5), samples_at(&t->first, 0.99));
-    if (s->pid > 0) {
-        (void)fprintf(stderr, "load: memory %.1f MiB at the start, %.1f MiB at the end\n",
-                      start_mib, resident_mib(s->pid));
-    }
+    if (s->pid > 0)
+        say_memory(m, start_mib);
     if (used >= 0.0) {
         (void)fprintf(stderr, "load: %.0f pages of the cache in use at the end\n", used);
     }
 }
 
-static void report(const plan *p, const settings *s, double seconds, double start_mib,
-                   double used) {
+static void report(const plan *p, const settings *s, double seconds, const memory *m,
+                   double start_mib, double used) {
     tally *t = p->tally;
     json_t *begun = json_object();
     json_int_t all = 0;
@@ -227,7 +224,7 @@ static void report(const plan *p, const settings *s, double seconds, double star
     }
     json_t *out = json_pack(
         "{s:I, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:f, "
-        "s:f}",
+        "s:f, s:f, s:f, s:f}",
         "clients", (json_int_t)s->clients, "seconds", seconds, "requests", all, "behaviours", begun,
         "whole", (json_int_t)t->whole, "cut", (json_int_t)t->cut, "queue_full", (json_int_t)t->busy,
         "connections", (json_int_t)t->connections, "compared", (json_int_t)t->compared,
@@ -235,8 +232,10 @@ static void report(const plan *p, const settings *s, double seconds, double star
         "requests_per_second", (double)all / seconds, "tokens_per_second",
         (double)t->tokens / seconds, "first_text_seconds", times(&t->first),
         "between_texts_seconds", times(&t->between), "resident_mib_at_start", start_mib,
-        "resident_mib_at_end", resident_mib(s->pid), "pages_used", used);
-    say(p, s, (uint64_t)all, seconds, start_mib, used);
+        "resident_mib_at_end", resident_mib(s->pid), "resident_mib_most", m->most,
+        "resident_mib_second_quarter", memory_early(m), "resident_mib_last_quarter", memory_late(m),
+        "pages_used", used);
+    say(p, s, (uint64_t)all, seconds, m, start_mib, used);
     char *line = json_dump(out, (json_style){0});
     (void)printf("%s\n", line != NULL ? line : "no memory");
     free(line);
@@ -245,68 +244,96 @@ static void report(const plan *p, const settings *s, double seconds, double star
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static bool read_options(int argc, char **argv, settings *s) {
+/* An option without a value; false: there is none of that name. */
+static bool read_switch(const char *name, settings *s) {
+    s->other = s->other || strcmp(name, "--other") == 0;
+    s->unchecked = s->unchecked || strcmp(name, "--unchecked") == 0;
+    s->even = s->even || s->other || s->unchecked || strcmp(name, "--even") == 0;
+    return strcmp(name, "--even") == 0 || strcmp(name, "--other") == 0 ||
+           strcmp(name, "--unchecked") == 0;
+}
+
+static bool read_number(const char *name, const char *value, settings *s) {
     const struct {
         const char *name;
         long *value;
     } known[] = {{"--port", &s->port},       {"--pid", &s->pid},         {"--clients", &s->clients},
                  {"--seconds", &s->seconds}, {"--recipes", &s->recipes}, {"--tokens", &s->tokens},
-                 {"--seed", &s->seed}};
+                 {"--prompt", &s->prompt},   {"--seed", &s->seed}};
     enum { N = sizeof known / sizeof *known };
+    size_t k = 0;
+    while (k < N && strcmp(name, known[k].name) != 0)
+        k++;
+    char *end = "?";
+    if (k < N && value != NULL)
+        *known[k].value = strtol(value, &end, 10);
+    return *end == '\0';
+}
+
+static bool read_options(int argc, char **argv, settings *s) {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--even") == 0 || strcmp(argv[i], "--other") == 0) {
-            s->even = 1;
-            s->other |= argv[i][2] == 'o';
+        if (read_switch(argv[i], s))
             continue;
-        }
-        if (strcmp(argv[i], "--unix") == 0 && i + 1 < argc) {
-            s->path = argv[++i];
-            continue;
-        }
-        size_t k = 0;
-        while (k < N && strcmp(argv[i], known[k].name) != 0)
-            k++;
-        char *end = "?";
-        if (k < N && i + 1 < argc)
-            *known[k].value = strtol(argv[++i], &end, 10);
-        if (*end != '\0') {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--unix") == 0 && value != NULL) {
+            s->path = value;
+        } else if (!read_number(argv[i], value, s)) {
             (void)fprintf(stderr, "load: %s: not understood; the top of main.c has the options\n",
                           argv[i]);
             return false;
         }
+        i++;
     }
     return (s->path != NULL || (s->port > 0 && s->port < 65536)) && s->clients > 0 &&
-           s->recipes > 0 && s->tokens > 0;
+           s->recipes > 0 && s->tokens > 0 && s->prompt > 0;
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static void check_memory(const plan *p, const memory *m) {
+    if (!memory_is_flat(m)) {
+        load_fail(
+            p->tally,
+            "memory grew: the median of the second quarter was %.1f MiB, of the last %.1f MiB",
+            memory_early(m), memory_late(m));
+    }
+}
+
+static void run(plan *p, const settings *s, client *clients) {
+    const size_t n = (size_t)s->clients;
+    memory m = {.pid = s->pid};
+    for (size_t i = 0; i < n; i++)
+        clients[i] = (client){.plan = p, .fd = -1, .random = (uint64_t)s->seed * 1000003 + i};
+    const double start_mib = resident_mib(s->pid), began = load_now();
+    storm(p, clients, n, (double)s->seconds, &m);
+    const double seconds = load_now() - began;
+    for (size_t i = 0; i < n; i++)
+        client_free(&clients[i]);
+    const double used = check_rest(p);
+    check_memory(p, &m);
+    report(p, s, seconds, &m, start_mib, used);
+    samples_free(&m.looks);
 }
 
 int main(int argc, char **argv) {
-    settings s = {.clients = 64, .seconds = 20, .recipes = 48, .tokens = 64, .seed = 1};
+    settings s = {
+        .clients = 64, .seconds = 20, .recipes = 48, .tokens = 64, .prompt = 3, .seed = 1};
     if (!read_options(argc, argv, &s))
         return 2;
     tally t = {0};
-    const size_t n = (size_t)s.clients;
     plan p = {.n_recipes = (size_t)s.recipes,
               .at = find(&s),
-              .gentle = s.even != 0,
-              .other = s.other != 0,
+              .gentle = s.even,
+              .other = s.other || s.unchecked,
               .tally = &t};
-    p.recipes = p.gentle ? recipes_even(p.n_recipes, (uint32_t)s.tokens)
-                         : recipes_new(p.n_recipes, (uint64_t)s.seed, (uint32_t)s.tokens);
-    client *clients = calloc(n, sizeof *clients);
-    if (p.recipes != NULL && clients != NULL && ask_all_alone(&p)) {
-        for (size_t i = 0; i < n; i++)
-            clients[i] = (client){.plan = &p, .fd = -1, .random = (uint64_t)s.seed * 1000003 + i};
-        const double start_mib = resident_mib(s.pid), began = load_now();
-        storm(&p, clients, n, (double)s.seconds);
-        const double seconds = load_now() - began;
-        for (size_t i = 0; i < n; i++)
-            client_free(&clients[i]);
-        const double used = check_rest(&p);
-        report(&p, &s, seconds, start_mib, used);
-    }
+    p.recipes = s.even ? recipes_even(p.n_recipes, (uint32_t)s.prompt, (uint32_t)s.tokens)
+                       : recipes_new(p.n_recipes, (uint64_t)s.seed, (uint32_t)s.tokens);
+    client *clients = calloc((size_t)s.clients, sizeof *clients);
+    if (p.recipes != NULL && clients != NULL && (s.unchecked || ask_all_alone(&p)))
+        run(&p, &s, clients);
     free(clients);
     recipes_free(p.recipes, p.recipes != NULL ? p.n_recipes : 0);
-    free(t.first.seconds);
-    free(t.between.seconds);
+    samples_free(&t.first);
+    samples_free(&t.between);
     return t.failures == 0 && clients != NULL ? 0 : 1;
 }

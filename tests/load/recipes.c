@@ -104,13 +104,15 @@ recipe *recipes_new(size_t n, uint64_t seed, uint32_t most) {
     return recipes;
 }
 
-recipe *recipes_even(size_t n, uint32_t tokens) {
+recipe *recipes_even(size_t n, uint32_t prompt, uint32_t tokens) {
     recipe *recipes = calloc(n, sizeof *recipes);
     for (size_t i = 0; recipes != NULL && i < n; i++) {
+        json_t *ids = json_array();
+        for (uint32_t k = 0; k < prompt; k++)
+            (void)json_array_append_new(ids, json_integer((json_int_t)(10 + i + k)));
         recipes[i].path = "/v1/completions";
-        recipes[i].body =
-            json_pack("{s:[i, i, i], s:i, s:b, s:i}", "prompt", (int)(10 + i), (int)(11 + i),
-                      (int)(12 + i), "max_tokens", (int)tokens, "ignore_eos", 1, "temperature", 0);
+        recipes[i].body = json_pack("{s:o, s:i, s:b, s:i}", "prompt", ids, "max_tokens",
+                                    (int)tokens, "ignore_eos", 1, "temperature", 0);
     }
     return recipes;
 }

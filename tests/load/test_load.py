@@ -17,13 +17,21 @@ from serving import Server
 
 SECONDS = int(os.environ.get("TERN_TEST_SECONDS", "5"))
 GROWTH_MIB = 64  # of a server under load: buffers of the clients that are there at once
+GROWS = """
+import sys, time
+kept = []
+print("ready", flush=True)
+while True:
+    kept.append(b"x" * 2**20)
+    time.sleep(0.05)
+"""
 program = None
 
 
-def load(server, *options):
+def load(server, *options, pid=None):
     """What tern_load reports of a run, and its exit status."""
     place = ["--unix", server.unix] if server.unix else ["--port", server.port]
-    command = [program, *place, "--pid", server.process.pid, *options]
+    command = [program, *place, "--pid", pid or server.process.pid, *options]
     result = subprocess.run(list(map(str, command)), capture_output=True, timeout=SECONDS + 300)
     return json.loads(result.stdout or "null"), result
 
@@ -48,6 +56,20 @@ class Load(common.FolderTest):
             self.assertGreater(report["whole"], 48)
             self.assertGreater(report["cut"], 0)
             self.assertEqual(server.stop(), 0)
+
+    def test_memory_that_grows(self):
+        """Of another process, which is said to be the server."""
+        with Server() as server, subprocess.Popen([sys.executable, "-c", GROWS], stdout=subprocess.PIPE) as other:
+            try:
+                other.stdout.readline()
+                report, result = load(server, "--clients", 2, "--seconds", 2, "--recipes", 2, "--tokens", 4, "--even", pid=other.pid)
+            finally:
+                other.kill()
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"memory grew", result.stderr)
+        self.assertEqual((report["failures"], report["pages_used"]), (1, 0))
+        self.assertGreater(report["resident_mib_last_quarter"], report["resident_mib_second_quarter"] + 4)
+        self.assertGreaterEqual(report["resident_mib_most"], report["resident_mib_last_quarter"])
 
     def test_little_memory_and_a_short_queue(self):
         """Answers wait for pages of others, and requests that find no place are told so."""
