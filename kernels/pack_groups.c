@@ -87,7 +87,7 @@ static void unpack_block(tern_format format, const uint8_t *packed, size_t s, ui
     tern_store32(fours, transpose_fours(tern_load32(packed)));
     tern_store32(fours + 4, transpose_fours(tern_load32(packed + TERN_CHUNK_BYTES)));
     for (size_t k = 0; k < TERN_BLOCK && format == TERN_FORMAT_PTQ1_0; k++)
-        tern_ptq1_0_add(block, TERN_BLOCK * s + k, trits[k / 4] >> 2 * (k % 4) & 3u);
+        tern_ptq1_0_add(block, TERN_BLOCK * s + k, (uint32_t)trits[k / 4] >> 2 * (k % 4) & 3u);
 }
 
 /* ---- 256 columns of a row of STQ1_0 ---------------------------------------------------------- */
