@@ -446,7 +446,7 @@ static void test_nothing_measured(void **state) {
 /* The rule for the layout, by figures of a probe. */
 static tern_layout rule(uint32_t ratio, uint32_t noise) {
     const tern_layout_probe probe = {.threads = 2, .stream = 64, .ratio = ratio, .noise = noise};
-    return tern_layout_rule(&probe);
+    return tern_layout_rule(&probe, 1);
 }
 
 static void test_layout_rule(void **state) {
@@ -458,7 +458,7 @@ static void test_layout_rule(void **state) {
     assert_int_equal(rule(1400, 1), TERN_LAYOUT_T2R16);
     assert_int_equal(rule(800, 200), TERN_LAYOUT_T2R16); /* no more than the noise */
     assert_int_equal(rule(800, 199), TERN_LAYOUT_T5R16);
-    assert_int_equal(tern_layout_rule(&(tern_layout_probe){.ratio = 1}), TERN_LAYOUT_T2R16);
+    assert_int_equal(tern_layout_rule(&(tern_layout_probe){.ratio = 1}, 1), TERN_LAYOUT_T2R16);
 }
 
 static void test_layout_probe(void **state) {
@@ -471,15 +471,87 @@ static void test_layout_probe(void **state) {
     tern_layout_probe p = tern_layout_probe_of(2, 64, slow_bus, steady, 4);
     assert_int_equal(p.ratio, 800);
     assert_int_equal(p.noise, 1);
-    tern_layout_reason(&p, text);
+    tern_layout_reason(&p, 1, text);
     assert_non_null(strstr(text, "20.0 % less time than in t2r16"));
     p = tern_layout_probe_of(2, 64, slow_bus, busy, 4);
     assert_int_equal(p.noise, 1000);
-    assert_int_equal(tern_layout_rule(&p), TERN_LAYOUT_T2R16);
+    assert_int_equal(tern_layout_rule(&p, 1), TERN_LAYOUT_T2R16);
     p = tern_layout_probe_of(2, 64, given_up, steady, 4);
     assert_int_equal(p.ratio, 1000);
-    tern_layout_reason(&p, text);
+    tern_layout_reason(&p, 1, text);
     assert_non_null(strstr(text, "t5r16 does not save enough time"));
+}
+
+/* A probe in which a token saves this ratio, and passes of 8 and 16 tokens take these. */
+static tern_layout_probe of_passes(uint32_t ratio, uint32_t eight, uint32_t sixteen) {
+    return (tern_layout_probe){
+        .threads = 2, .stream = 64, .ratio = ratio, .noise = 10, .passes = {eight, sixteen}};
+}
+
+static void check_together(tern_layout_probe p, uint32_t together, tern_layout layout,
+                           bool enough) {
+    assert_int_equal(tern_layout_rule(&p, together), layout);
+    assert_int_equal(tern_layout_is_enough(&p, together), enough);
+}
+
+/* Passes count where as many sequences are expected; none of them may be slower. */
+static void test_layout_together(void **state) {
+    const tern_layout two = TERN_LAYOUT_T2R16, five = TERN_LAYOUT_T5R16;
+    char text[TERN_LAYOUT_REASON_BYTES];
+    (void)state;
+    check_together(of_passes(800, 1290, 1380), 7, five, true);
+    check_together(of_passes(800, 1290, 1380), 8, two, true);
+    check_together(of_passes(800, 1290, 1380), UINT32_MAX, two, true);
+    check_together(of_passes(800, 900, 1001), 15, five, true); /* 16 at once cannot be */
+    check_together(of_passes(800, 900, 1001), 16, two, true);
+    check_together(of_passes(800, 900, 1000), 16, five, true);
+    check_together(of_passes(800, 1290, 0), 16, two, true); /* slower already */
+    check_together(of_passes(800, 0, 0), 1, five, true);
+    check_together(of_passes(800, 0, 0), 8, two, false); /* not measured */
+    check_together(of_passes(800, 900, 0), 8, five, true);
+    check_together(of_passes(800, 900, 0), 16, two, false);
+    check_together(of_passes(990, 0, 0), 16, two, true); /* a token saves too little anyway */
+    const tern_layout_probe slower = of_passes(800, 900, 1380), unknown = of_passes(800, 900, 0);
+    tern_layout_reason(&slower, 16, text);
+    assert_non_null(
+        strstr(text, "a pass of 16 tokens, one for each sequence, takes 38.0 % longer"));
+    tern_layout_reason(&unknown, 16, text);
+    assert_non_null(strstr(text, "no pass of 16 tokens"));
+}
+
+/* The median of what a pass takes, above 1 too; the larger noise counts. */
+static void test_layout_pass(void **state) {
+    const double slow[] = {10, 13, 10, 13, 20, 28, 10, 9}, given_up[] = {10, 8, 10, 0};
+    const double steady[] = {10, 10, 20, 10}, busy[] = {12, 12, 24, 12};
+    tern_layout_probe p = of_passes(800, 0, 0);
+    (void)state;
+    tern_layout_add_pass(&p, 0, slow, steady, 4);
+    assert_int_equal(p.passes[0], 1300);
+    assert_int_equal(p.noise, 10);
+    tern_layout_add_pass(&p, 1, given_up, busy, 2);
+    assert_int_equal(p.passes[1], 1000);
+    assert_int_equal(p.noise, 200);
+}
+
+/* What is measured follows from how many sequences there may be. */
+static void test_compare(void **state) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    tern_team *team = NULL;
+    tern_tuner *tuner = NULL;
+    tern_layout_probe alone = {.threads = 0}, many = alone;
+    (void)state;
+    assert_int_equal(tern_team_new(2, &team, NULL), TERN_OK);
+    assert_int_equal(tern_tuner_new(&guard, team, 1 << 22, &tern_tune_quick, &tuner, NULL),
+                     TERN_OK);
+    if (tern_tuner_compare(tuner, 256, 512, 1, &alone)) { /* else there are no such kernels */
+        assert_int_equal(alone.threads, 2);
+        assert_true(alone.ratio > 0);
+        assert_int_equal(alone.passes[0] + alone.passes[1], 0);
+        assert_true(tern_tuner_compare(tuner, 256, 512, 16, &many));
+        assert_true(tern_layout_is_enough(&many, 16));
+    }
+    tern_tuner_free(&tuner);
+    tern_team_free(&team);
 }
 
 /* The newest of each number of threads and stream. */
@@ -504,6 +576,9 @@ int main(void) {
         cmocka_unit_test(test_layout_rule),
         cmocka_unit_test(test_layout_probe),
         cmocka_unit_test(test_layout_probes),
+        cmocka_unit_test(test_layout_together),
+        cmocka_unit_test(test_layout_pass),
+        cmocka_unit_test(test_compare),
         cmocka_unit_test(test_pick),
         cmocka_unit_test(test_pick_in_noise),
         cmocka_unit_test(test_pick_of_many_rounds),

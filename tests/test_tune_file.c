@@ -39,6 +39,12 @@ static tern_tuning two_choices(const tern_guard *guard) {
                                           .chosen_ns = 1500,
                                           .runs = 2,
                                           .rechecks = 1}}};
+    t.layouts = (tern_layout_probes){.n = 1,
+                                     .list = {{.threads = 3,
+                                               .stream = 4096,
+                                               .ratio = 800,
+                                               .noise = 7,
+                                               .passes = {900, TERN_LAYOUT_RATIO_LIMIT}}}};
     t.cores = (tern_core_speeds){.n = 2, .announced = {1024, 491}, .measured = {1000, 700}};
     return t;
 }
@@ -71,6 +77,8 @@ static void test_round_trip(void **state) {
         assert_ptr_equal(found->gemm, in.choices[i].gemm);
         assert_int_equal(found->noise, in.choices[i].noise);
     }
+    assert_int_equal(out.layouts.n, 1);
+    assert_memory_equal(&out.layouts.list[0], &in.layouts.list[0], sizeof in.layouts.list[0]);
     assert_int_equal(out.paces.n, 1);
     const tern_tune_pace *p = &out.paces.list[0];
     assert_true(p->threads == 2 && p->shape == INT64_MAX && p->table_ns == 2000);
@@ -405,8 +413,11 @@ static void keep_noisy_probe(const char *path, uint32_t ratio, uint32_t noise) {
     params.no_weights = true;
     assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
     assert_true(tern_tune_keys(model, 2, keys) > 0);
-    const tern_layout_probe probe = {
-        .threads = 2, .stream = keys[0].stream, .ratio = ratio, .noise = noise};
+    const tern_layout_probe probe = {.threads = 2,
+                                     .stream = keys[0].stream,
+                                     .ratio = ratio,
+                                     .noise = noise,
+                                     .passes = {900, 1380}};
     tern_layout_keep(&kept.layouts, &probe);
     assert_int_equal(tern_cache_folder_open(folder_path, &folder, NULL), TERN_OK);
     assert_int_equal(tern_tune_save(folder, &model->guard, &kept, NULL), TERN_OK);
@@ -418,19 +429,74 @@ static void keep_probe(const char *path, uint32_t ratio) {
     keep_noisy_probe(path, ratio, 7);
 }
 
-/* Where a probe was kept and nothing is measured, the layout follows from it. */
-static void check_probed(const char *path, const char *asked, const char *layout, bool told) {
+/* Where a probe was kept and nothing is measured, the layout follows from it, and from how many
+ * sequences are expected. */
+static void check_together(const char *path, uint32_t together, const char *asked,
+                           const char *layout, bool told) {
     tern_model_params params = tern_model_params_default();
     tern_model *model = NULL;
     params.tune = true;
     params.cache = folder_path;
     params.threads = 2;
     params.layout = asked;
+    params.together = together;
     params.no_weights = true;
     assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
     assert_string_equal(tern_model_layout(model), layout);
     assert_int_equal(tern_model_layout_reason(model)[0] != '\0', told);
     tern_model_free(&model);
+}
+
+static void check_probed(const char *path, const char *asked, const char *layout, bool told) {
+    check_together(path, 1, asked, layout, told);
+}
+
+/* Keeps the choice of base 3 for every ternary matrix of the model. */
+static void keep_choices(const char *path) {
+    tern_tune_key keys[TERN_TUNE_KEYS];
+    tern_model_params params = tern_model_params_default();
+    tern_cache_folder *folder = NULL;
+    tern_model *model = NULL;
+    tern_tuning kept = {.n = 0};
+    params.no_weights = true;
+    assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
+    const size_t n = tern_tune_keys(model, 2, keys);
+    for (size_t i = 0; i < n; i++) {
+        if (keys[i].format != TERN_FORMAT_I2_S)
+            continue;
+        const tern_tune_choice choice = {
+            .key = keys[i],
+            .layout = TERN_LAYOUT_T5R16,
+            .gemv = tern_guard_select(
+                &model->guard, (tern_kernel_use){TERN_OP_GEMV, keys[i].format, TERN_LAYOUT_T5R16}),
+            .gemm = tern_guard_select(
+                &model->guard, (tern_kernel_use){TERN_OP_GEMM, keys[i].format, TERN_LAYOUT_T5R16})};
+        assert_int_equal(tern_tuning_set(&kept, &choice, NULL), TERN_OK);
+    }
+    assert_int_equal(tern_cache_folder_open(folder_path, &folder, NULL), TERN_OK);
+    assert_int_equal(tern_tune_save(folder, &model->guard, &kept, NULL), TERN_OK);
+    tern_tuning_free(&kept);
+    tern_cache_folder_close(&folder);
+    tern_model_free(&model);
+}
+
+/* A server's layout follows from passes over its sequences, whatever a token alone suggests. */
+static void test_probed_together(void **state) {
+    char *path = model_path("bitnet-tiny");
+    (void)state;
+    keep_probe(path, 800);
+    check_together(path, 8, NULL, "t5r16", true);  /* takes 0.9 of the time */
+    check_together(path, 16, NULL, "t2r16", true); /* 1.38 */
+    check_together(path, 16, "t5r16", "t5r16", false);
+    keep_choices(path);
+    check_together(path, 1, NULL, "t5r16", true);
+    check_together(path, 16, NULL, "t2r16", true);
+    unlink(path);
+    assert_int_equal(empty_folder(), 1);
+    keep_choices(path = model_path("bitnet-tiny"));
+    check_together(path, 16, NULL, "t5r16", false); /* no probe: the choice is all that is known */
+    unlink(path);
+    assert_int_equal(empty_folder(), 1);
 }
 
 static void test_probed(void **state) {
@@ -463,7 +529,7 @@ int main(void) {
         cmocka_unit_test(test_cores),      cmocka_unit_test(test_other_machine),
         cmocka_unit_test(test_save),       cmocka_unit_test(test_one_answer),
         cmocka_unit_test(test_first_load), cmocka_unit_test(test_no_folder),
-        cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_asked),      cmocka_unit_test(test_probed_together),
     };
     return cmocka_run_group_tests_name("kept choices", tests, make_folder, remove_folder);
 }

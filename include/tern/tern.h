@@ -69,14 +69,14 @@ typedef struct tern_model_params {
     bool tune_later;           /* with `tune`: opening measures no kernels, only what decides the
                                   layout, so the first token waits for nothing else. The rest is up
                                   to tern_model_tune (tern/tune.h), for models opened after it */
+    uint32_t together;         /* sequences that may be decoded at once; with `tune` it decides the
+                                  layout too (docs/tuning.md). Changes no bit, and is no limit */
     bool no_weights;           /* only metadata, plan and tokenizer (inspect); cannot be run */
     bool strict;               /* refuse whatever would stand in for what is missing */
-    bool exact_head; /* make no int8 image of a float head: read all of it for every token; the
-                        tokens are the same */
-    const char
-        *activations;        /* precision of activations (docs/numerics.md): "int8", "fp8",
-                                "fp8-e5m2", "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
-    tern_dedup_params dedup; /* tensors that are made of shared bytes; changes no bit */
+    bool exact_head;           /* read all of a float head for every token: no int8 image of it */
+    const char *activations;   /* their precision (docs/numerics.md): "int8", "fp8", "fp8-e5m2",
+                                  "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
+    tern_dedup_params dedup;   /* tensors that are made of shared bytes; changes no bit */
     bool no_sidecar;   /* leave sparse layers beside a GGUF file alone (tern_gguf_add_sidecar) */
     bool long_context; /* longrope's factors for the file's whole context, at every length;
                           TERN_ERR_CONTEXT where it has none */

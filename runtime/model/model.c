@@ -170,6 +170,7 @@ static tern_status tune(tern_model *m, const tern_model_params *params, tern_loa
     l->tune_threads = l->team != NULL ? tern_team_size(l->team) : threads;
     l->tune_stream = tern_tune_stream_of(m);
     m->tune_threads = l->tune_threads;
+    m->together = params->together;
     if (params->tune_later && params->cache != NULL && l->team != NULL &&
         (m->tune_folder = strdup(params->cache)) == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a folder's name");

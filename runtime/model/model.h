@@ -74,6 +74,7 @@ struct tern_model {
     tern_tuning tuning;  /* choices in place of the table's */
     char *tune_folder;   /* with tune_later: where choices are kept; else NULL */
     uint32_t tune_threads;
+    uint32_t together; /* sequences that are expected to be decoded at once */
     char layout_reason[TERN_LAYOUT_REASON_BYTES]; /* why `ternary` is that one; empty: no probe */
     tern_choice choice;
     tern_row_set rows;

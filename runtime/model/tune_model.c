@@ -69,19 +69,24 @@ static const tern_layout_probe *probe_of(const tern_tuning *known, const tern_tu
 }
 
 /* What the rule says of the key's matrix; the usual layout where there is no probe. */
-static tern_layout probed_layout(const tern_tuning *known, const tern_tune_key *key) {
+static tern_layout probed_layout(const tern_tuning *known, const tern_tune_key *key,
+                                 uint32_t together) {
     const tern_layout_probe *probe = probe_of(known, key);
-    return probe != NULL ? tern_layout_rule(probe) : tern_layout_usual();
+    return probe != NULL ? tern_layout_rule(probe, together) : tern_layout_usual();
 }
 
-static bool needs_probe(const tern_tune_key *key, const tern_tuning *known) {
-    return key != NULL && key->stream >= least_probed && probe_of(known, key) == NULL;
+static bool needs_probe(const tern_tune_key *key, const tern_tuning *known, uint32_t together) {
+    const tern_layout_probe *probe = probe_of(known, key);
+    return key != NULL && key->stream >= least_probed &&
+           (probe == NULL || !tern_layout_is_enough(probe, together));
 }
 
 /* Adds the probe for the layout of these keys, if it is missing. */
-static size_t probe_missing(tern_tuner *tuner, const tern_tune_key *key, tern_tuning *known) {
+static size_t probe_missing(tern_tuner *tuner, const tern_tune_key *key, uint32_t together,
+                            tern_tuning *known) {
     tern_layout_probe probe;
-    if (!needs_probe(key, known) || !tern_tuner_compare(tuner, key->rows, key->cols, &probe))
+    if (!needs_probe(key, known, together) ||
+        !tern_tuner_compare(tuner, key->rows, key->cols, together, &probe))
         return 0;
     tern_layout_keep(&known->layouts, &probe);
     return tern_layout_is_sure(&probe) ? 1 : 0;
@@ -110,16 +115,20 @@ bool tern_tune_lacks(const tern_tuning *known, const tern_tune_key *keys, size_t
 }
 
 /* The layout of all keys, then, unless that is for later, those that have no choice; how many
- * figures there are now that were not there before. */
-static size_t measure(const tern_guard *guard, tern_team *team, const tern_tune_key *keys, size_t n,
+ * figures there are now that were not there before. A layout that passes of several tokens decide
+ * is not up to choices, so these do not do for it. */
+static size_t measure(const tern_model *m, tern_team *team, const tern_tune_key *keys, size_t n,
                       bool later, tern_tuning *known) {
     const tern_tune_key *largest = largest_ternary(keys, n);
+    const bool lacks = tern_tune_lacks(known, keys, n);
+    const bool probe =
+        needs_probe(largest, known, m->together) && (lacks || tern_layout_passes(m->together) > 0);
     tern_tuner *tuner = NULL;
-    if (!tern_tune_lacks(known, keys, n) || (later && !needs_probe(largest, known)) ||
-        tern_tuner_new(guard, team, keys[0].stream, &tern_tune_quick, &tuner, NULL) != TERN_OK)
+    if (!(probe || (lacks && !later)) ||
+        tern_tuner_new(&m->guard, team, keys[0].stream, &tern_tune_quick, &tuner, NULL) != TERN_OK)
         return 0;
-    size_t added = probe_missing(tuner, largest, known);
-    tern_tuner_prefer(tuner, probed_layout(known, largest));
+    size_t added = probe_missing(tuner, largest, m->together, known);
+    tern_tuner_prefer(tuner, probed_layout(known, largest, m->together));
     if (!later)
         added += tern_tune_missing(tuner, keys, n, known);
     tern_tuner_free(&tuner);
@@ -131,8 +140,15 @@ static void take_layout(tern_model *m, const tern_tuning *known, const tern_tune
     const tern_layout_probe *probe = probe_of(known, key);
     if (probe == NULL)
         return;
-    m->ternary = tern_layout_rule(probe);
-    tern_layout_reason(probe, m->layout_reason);
+    m->ternary = tern_layout_rule(probe, m->together);
+    tern_layout_reason(probe, m->together, m->layout_reason);
+}
+
+/* Whether the choice, which weighs a token alone and a prompt, has another layout than passes over
+ * the sequences of this model want. */
+static bool is_overruled(const tern_model *m, const tern_tune_choice *choice) {
+    return m->layout_reason[0] != '\0' && tern_layout_passes(m->together) > 0 &&
+           choice->key.format == TERN_FORMAT_I2_S && choice->layout != m->ternary;
 }
 
 /* The model's choices are those of its keys alone: others in the file may be for matrices whose
@@ -141,7 +157,8 @@ static void take_choices(tern_model *m, const tern_tuning *known, const tern_tun
                          size_t n) {
     for (size_t i = 0; i < n; i++) {
         const tern_tune_choice *choice = tern_tuning_find(known, &keys[i]);
-        if (choice != NULL && tern_tuning_set(&m->tuning, choice, NULL) != TERN_OK)
+        if (choice != NULL && !is_overruled(m, choice) &&
+            tern_tuning_set(&m->tuning, choice, NULL) != TERN_OK)
             return;
     }
 }
@@ -154,10 +171,10 @@ void tern_tune_model(tern_model *m, uint32_t threads, tern_team *team, const cha
     const size_t n = tern_tune_keys(m, threads, keys);
     if (path != NULL && tern_cache_folder_open(path, &folder, NULL) == TERN_OK)
         tern_tune_load(folder, &m->guard, &known);
-    if (team != NULL && measure(&m->guard, team, keys, n, later, &known) > 0 && folder != NULL)
+    if (team != NULL && measure(m, team, keys, n, later, &known) > 0 && folder != NULL)
         tern_tune_save(folder, &m->guard, &known, NULL);
-    take_choices(m, &known, keys, n);
     take_layout(m, &known, largest_ternary(keys, n));
+    take_choices(m, &known, keys, n);
     tern_tuning_free(&known);
     tern_cache_folder_close(&folder);
 }

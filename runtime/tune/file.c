@@ -160,6 +160,24 @@ static tern_core_speeds read_cores(const tern_json_value *list) {
     return s;
 }
 
+/* A number that may be 0. */
+static bool count(const tern_json_value *v, const char *key, int64_t most, int64_t *out) {
+    return tern_json_integer(tern_json_get(v, key), out) && *out >= 0 && *out <= most;
+}
+
+/* Passes of several tokens, from few to many; a list of others is none. */
+static void read_passes(const tern_json_value *list, tern_layout_probe *out) {
+    int64_t ratio[TERN_LAYOUT_PASSES];
+    if (list == NULL || list->type != TERN_JSON_ARRAY || list->count != TERN_LAYOUT_PASSES)
+        return;
+    const tern_json_value *v = list + 1;
+    for (size_t i = 0; i < TERN_LAYOUT_PASSES; i++, v += v->size)
+        if (!tern_json_integer(v, &ratio[i]) || ratio[i] < 0 || ratio[i] > TERN_LAYOUT_RATIO_LIMIT)
+            return;
+    for (size_t i = 0; i < TERN_LAYOUT_PASSES; i++)
+        out->passes[i] = (uint32_t)ratio[i];
+}
+
 /* Probes of layouts; those that cannot be are left out. */
 static void read_layouts(const tern_json_value *list, tern_layout_probes *out) {
     if (list == NULL || list->type != TERN_JSON_ARRAY)
@@ -172,17 +190,13 @@ static void read_layouts(const tern_json_value *list, tern_layout_probes *out) {
             !number(v, "ratio", TERN_LAYOUT_RATIO_LIMIT, &ratio) ||
             !number(v, "noise", TERN_LAYOUT_RATIO_LIMIT, &noise))
             continue;
-        const tern_layout_probe probe = {.threads = (uint32_t)threads,
-                                         .stream = (uint64_t)stream,
-                                         .ratio = (uint32_t)ratio,
-                                         .noise = (uint32_t)noise};
+        tern_layout_probe probe = {.threads = (uint32_t)threads,
+                                   .stream = (uint64_t)stream,
+                                   .ratio = (uint32_t)ratio,
+                                   .noise = (uint32_t)noise};
+        read_passes(tern_json_get(v, "passes"), &probe);
         tern_layout_keep(out, &probe);
     }
-}
-
-/* A number that may be 0. */
-static bool count(const tern_json_value *v, const char *key, int64_t most, int64_t *out) {
-    return tern_json_integer(tern_json_get(v, key), out) && *out >= 0 && *out <= most;
 }
 
 /* What runs said; what cannot be is left out. */
@@ -260,10 +274,11 @@ static size_t print_layouts(const tern_layout_probes *probes, char *text, size_t
     size_t used = (size_t)snprintf(text, size, "],\"layouts\":[");
     for (size_t i = 0; i < probes->n; i++) {
         const tern_layout_probe *p = &probes->list[i];
-        used +=
-            (size_t)snprintf(text + used, size - used,
-                             "%s{\"threads\":%u,\"stream\":%" PRIu64 ",\"ratio\":%u,\"noise\":%u}",
-                             i > 0 ? "," : "", p->threads, p->stream, p->ratio, p->noise);
+        used += (size_t)snprintf(text + used, size - used,
+                                 "%s{\"threads\":%u,\"stream\":%" PRIu64
+                                 ",\"ratio\":%u,\"noise\":%u,\"passes\":[%u,%u]}",
+                                 i > 0 ? "," : "", p->threads, p->stream, p->ratio, p->noise,
+                                 p->passes[0], p->passes[1]);
     }
     return used;
 }

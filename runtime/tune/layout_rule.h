@@ -6,9 +6,11 @@
  * The layout of ternary matrices where nothing else decides it: 2 bits a weight, which takes the
  * fewest instructions, or base 3 with 1.6 bits, which reads the fewest bytes. Decoding is faster in
  * base 3 where memory, not arithmetic, bounds it. A probe multiplies one matrix in both layouts, in
- * turn, with weights from where the model's come from (measure.h: tern_tuner_compare). Its two
- * figures are kept with the tuner's choices where they are sure, and the layout follows from them
- * alone: later starts neither measure again nor decide otherwise.
+ * turn, with weights from where the model's come from (measure.h: tern_tuner_compare). Its figures
+ * are kept with the tuner's choices where they are sure, and the layout follows from them and from
+ * how many sequences are expected to be decoded at once: later starts neither measure again nor
+ * decide otherwise. Products with 8 and 16 tokens, which passes over many sequences make, reach the
+ * limit of arithmetic first; they are weighed only where such passes are expected.
  */
 
 #include <stdbool.h>
@@ -17,12 +19,17 @@
 
 #include "tern/kernels.h"
 
+/* Passes of several tokens that a probe measures: tern_layout_pass_tokens. */
+enum { TERN_LAYOUT_PASSES = 2 };
+
 /* For a number of threads and a stream (tern_tune_stream). */
 typedef struct tern_layout_probe {
     uint32_t threads; /* 0: there was no probe */
     uint64_t stream;
     uint32_t ratio; /* time of a token in base 3, in thousandths of the time in 2 bits; above 0 */
     uint32_t noise; /* in thousandths: what the same product differed by from itself */
+    uint32_t
+        passes[TERN_LAYOUT_PASSES]; /* as ratio, of passes of several tokens; 0: not measured */
 } tern_layout_probe;
 
 enum {
@@ -30,15 +37,27 @@ enum {
     TERN_LAYOUT_RATIO_LIMIT = 1000000, /* figures of a probe are at most this */
     TERN_LAYOUT_MARGIN = 50, /* thousandths of time that base 3 must save: passes of several tokens
                                 take longer in it (docs/tuning.md) */
-    TERN_LAYOUT_REASON_BYTES = 160
+    TERN_LAYOUT_REASON_BYTES = 200
 };
 
 /* The two layouts. */
 tern_layout tern_layout_usual(void);
 tern_layout tern_layout_dense(void);
 
-/* Base 3 where it saves more than the margin, and more than the noise where that is larger. */
-tern_layout tern_layout_rule(const tern_layout_probe *probe);
+/* Tokens of measured pass i, from few to many: 8 and 16. */
+uint32_t tern_layout_pass_tokens(size_t i);
+
+/* How many of these passes count where that many sequences are expected to be decoded at once. */
+size_t tern_layout_passes(uint32_t together);
+
+/*
+ * Base 3 where a token saves more than the margin, and more than the noise where that is larger;
+ * and where no pass that counts takes longer in it. A pass that was not measured may do so.
+ */
+tern_layout tern_layout_rule(const tern_layout_probe *probe, uint32_t together);
+
+/* Whether the rule needs no further figure for so many sequences. */
+bool tern_layout_is_enough(const tern_layout_probe *probe, uint32_t together);
 
 /* Whether a machine that was busy cannot have hidden or made the lead: its noise is within the
  * margin. Other probes count for the start that made them, and are not kept for later ones. */
@@ -48,8 +67,13 @@ bool tern_layout_is_sure(const tern_layout_probe *probe);
 tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream, const double *seconds,
                                        const double *again, size_t rounds);
 
+/* Adds pass i by times as above: its ratio, and its noise where that is larger. */
+void tern_layout_add_pass(tern_layout_probe *probe, size_t i, const double *seconds,
+                          const double *again, size_t rounds);
+
 /* The rule's answer in words, for people. */
-void tern_layout_reason(const tern_layout_probe *probe, char text[TERN_LAYOUT_REASON_BYTES]);
+void tern_layout_reason(const tern_layout_probe *probe, uint32_t together,
+                        char text[TERN_LAYOUT_REASON_BYTES]);
 
 /* Probes of several numbers of threads. Zero-initialise it. */
 typedef struct tern_layout_probes {

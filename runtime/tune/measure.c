@@ -362,8 +362,8 @@ static size_t gemv_rows(const tern_tuner *t, const tern_kernel_row *row, size_t 
     return fit_rows(t, rows, (double)t->stream_bytes / 8.0 / (double)group * TERN_ROW_GROUP);
 }
 
-static size_t gemm_rows(const tern_tuner *t, size_t rows, size_t cols) {
-    const double each = gemm_work / ((double)cols * TERN_TUNE_TOKENS);
+static size_t gemm_rows(const tern_tuner *t, size_t rows, size_t cols, size_t tokens) {
+    const double each = gemm_work / ((double)cols * (double)tokens);
     return fit_rows(t, rows, each * tern_team_size(t->team));
 }
 
@@ -430,30 +430,41 @@ static size_t keep_pair(const tern_kernel_row **rows, size_t n, const tern_kerne
     return 1;
 }
 
-/* The table's kernel over the layout for one token; NULL: none but the scalar one. */
-static const tern_kernel_row *gemv_of(const tern_tuner *t, tern_layout layout) {
-    const tern_kernel_use use = {TERN_OP_GEMV, TERN_FORMAT_I2_S, layout};
+/* The table's kernel over the layout; NULL: none but the scalar one. */
+static const tern_kernel_row *row_of(const tern_tuner *t, tern_op op, tern_layout layout) {
+    const tern_kernel_use use = {op, TERN_FORMAT_I2_S, layout};
     const tern_kernel_row *row = tern_guard_select(t->guard, use);
     return row != NULL && row->needs != 0 ? row : NULL;
 }
 
-bool tern_tuner_compare(tern_tuner *t, size_t rows, size_t cols, tern_layout_probe *probe) {
-    const tern_kernel_row *two[] = {gemv_of(t, tern_layout_usual()),
-                                    gemv_of(t, tern_layout_dense())};
+/* Rounds over the table's kernels of both layouts: t->gemv_seconds and t->gemv_again. */
+static bool compare_layouts(tern_tuner *t, tern_op op, size_t rows, size_t tokens) {
+    const tern_kernel_row *two[] = {row_of(t, op, tern_layout_usual()),
+                                    row_of(t, op, tern_layout_dense())};
     bool dropped[] = {false, false};
     double seconds;
-    if (two[0] == NULL || two[1] == NULL)
+    if (two[0] == NULL || two[1] == NULL || new_sample(t, two[0], rows, tokens).products == 0 ||
+        !take_operands(t, t->x.cols, rows * tokens))
         return false;
-    const size_t fit = gemv_rows(t, two[0], rows, cols);
-    if (matrix_bytes(two[0]->layout, two[0]->format, fit, cols) > t->stream_bytes ||
-        !take_operands(t, cols, fit))
-        return false;
-    sample s = new_sample(t, two[0], fit, 1);
+    sample s = new_sample(t, two[0], rows, tokens);
     s.products = calibrate(t, &s, &seconds);
-    if (!measure_rounds(t, two, 2, s, 1.0, seconds, dropped, t->gemv_seconds, t->gemv_again))
+    return measure_rounds(t, two, 2, s, 1.0, seconds, dropped, t->gemv_seconds, t->gemv_again);
+}
+
+bool tern_tuner_compare(tern_tuner *t, size_t rows, size_t cols, uint32_t together,
+                        tern_layout_probe *probe) {
+    const tern_kernel_row *usual = row_of(t, TERN_OP_GEMV, tern_layout_usual());
+    t->x.cols = cols;
+    if (usual == NULL || !compare_layouts(t, TERN_OP_GEMV, gemv_rows(t, usual, rows, cols), 1))
         return false;
     *probe = tern_layout_probe_of(tern_team_size(t->team), t->stream_bytes, t->gemv_seconds,
                                   t->gemv_again, t->effort.rounds);
+    for (size_t i = 0; !tern_layout_is_enough(probe, together); i++) {
+        const uint32_t tokens = tern_layout_pass_tokens(i);
+        if (!compare_layouts(t, TERN_OP_GEMM, gemm_rows(t, rows, cols, tokens), tokens))
+            return false;
+        tern_layout_add_pass(probe, i, t->gemv_seconds, t->gemv_again, t->effort.rounds);
+    }
     return true;
 }
 
@@ -479,7 +490,7 @@ bool tern_tuner_measure(tern_tuner *t, tern_format format, size_t rows, size_t c
         out.n_gemm = keep_pair(out.gemm, out.n_gemm, t->only->gemm);
     }
     const size_t for_gemv = gemv_rows(t, out.gemv[0], rows, cols);
-    const size_t for_gemm = gemm_rows(t, rows, cols);
+    const size_t for_gemm = gemm_rows(t, rows, cols, TERN_TUNE_TOKENS);
     const size_t most = for_gemv > for_gemm ? for_gemv : for_gemm;
     if (matrix_bytes(out.gemv[0]->layout, out.gemv[0]->format, most, cols) > t->stream_bytes ||
         !take_operands(t, cols, for_gemv + TERN_TUNE_TOKENS * for_gemm))

@@ -43,11 +43,13 @@ void tern_tuner_prefer(tern_tuner *tuner, tern_layout layout);
 void tern_tuner_stop(tern_tuner *tuner, bool (*stop)(void *user), void *user);
 
 /*
- * Compares the layouts of layout_rule.h by products with one token of a rows x cols matrix.
- * *probe gets the tuner's threads and stream. False: one of them has no kernel that needs a
- * feature, memory is short, or it was stopped.
+ * Compares the layouts of layout_rule.h by products of a rows x cols matrix with one token, and
+ * with as many as passes over `together` sequences may have. *probe gets the tuner's threads and
+ * stream. False: one of them has no kernel that needs a feature, memory is short, or it was
+ * stopped.
  */
-bool tern_tuner_compare(tern_tuner *tuner, size_t rows, size_t cols, tern_layout_probe *probe);
+bool tern_tuner_compare(tern_tuner *tuner, size_t rows, size_t cols, uint32_t together,
+                        tern_layout_probe *probe);
 
 /*
  * Measures the candidates for a rows x cols matrix of `format`; candidates that cannot win have

@@ -144,23 +144,34 @@ static int compare(const void *a, const void *b) {
 /* Rounds beyond these tell nothing new. */
 enum { ROUNDS = 64 };
 
-double tern_tune_ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
-    double ratios[ROUNDS], shortest = seconds[i], usual = seconds[0];
-    size_t lead = 0;
+double tern_tune_median_ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
+    double ratios[ROUNDS];
     rounds = rounds < ROUNDS ? rounds : ROUNDS;
     for (size_t r = 0; r < rounds; r++) {
         if (seconds[r * n + i] <= 0.0)
             return 1.0;
         ratios[r] = seconds[r * n + i] / seconds[r * n];
-        lead += ratios[r] < 1.0;
+    }
+    qsort(ratios, rounds, sizeof *ratios, compare);
+    return ratios[rounds / 2];
+}
+
+double tern_tune_ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
+    const double median = tern_tune_median_ratio(seconds, n, rounds, i);
+    double shortest = seconds[i], usual = seconds[0];
+    size_t lead = 0;
+    rounds = rounds < ROUNDS ? rounds : ROUNDS;
+    for (size_t r = 0; r < rounds; r++) {
+        if (seconds[r * n + i] <= 0.0)
+            return 1.0;
+        lead += seconds[r * n + i] / seconds[r * n] < 1.0;
         shortest = seconds[r * n + i] < shortest ? seconds[r * n + i] : shortest;
         usual = seconds[r * n] < usual ? seconds[r * n] : usual;
     }
     if (4 * lead < 3 * rounds)
         return 1.0;
-    qsort(ratios, rounds, sizeof *ratios, compare);
     const double best = shortest / usual;
-    return ratios[rounds / 2] > best ? ratios[rounds / 2] : best;
+    return median > best ? median : best;
 }
 
 size_t tern_tune_pick(const double *seconds, size_t n, size_t rounds, double margin) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels chosen by measurement: tern tune, what is kept, and one answer whatever was chosen."""
 
+import json
 import os
 import tempfile
 import time
@@ -12,6 +13,45 @@ from common import tern, tern_json, tern_text
 from serving import Server
 
 TUNED = {"TERN_NO_TUNE": "0"}
+
+WORD = 1 << 64
+P1, P2, P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+P4, P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+
+
+def xxh64(data):
+    """The hash that ends a file of choices."""
+
+    def turn(x, n):
+        return (x << n | x >> (64 - n)) % WORD
+
+    def mix(lane, word):
+        return turn((lane + word * P2) % WORD, 31) * P1 % WORD
+
+    def number(at, size):
+        return int.from_bytes(data[at : at + size], "little")
+
+    at, lanes = 0, [(P1 + P2) % WORD, P2, 0, WORD - P1]
+    while len(data) - at >= 32:
+        lanes = [mix(lane, number(at + 8 * i, 8)) for i, lane in enumerate(lanes)]
+        at += 32
+    h = P5
+    if at > 0:
+        h = sum(turn(lane, n) for lane, n in zip(lanes, (1, 7, 12, 18))) % WORD
+        for lane in lanes:
+            h = ((h ^ mix(0, lane)) * P1 + P4) % WORD
+    h = (h + len(data)) % WORD
+    while len(data) - at >= 8:
+        h = (turn(h ^ mix(0, number(at, 8)), 27) * P1 + P4) % WORD
+        at += 8
+    if len(data) - at >= 4:
+        h = (turn(h ^ number(at, 4) * P1 % WORD, 23) * P2 + P3) % WORD
+        at += 4
+    for byte in data[at:]:
+        h = turn(h ^ byte * P5 % WORD, 11) * P1 % WORD
+    h = (h ^ h >> 33) * P2 % WORD
+    h = (h ^ h >> 29) * P3 % WORD
+    return h ^ h >> 32
 
 
 class Tune(common.FolderTest):
@@ -165,6 +205,44 @@ class Tune(common.FolderTest):
                 time.sleep(0.02)
             self.assertEqual(server.complete("1+1=", max_tokens=2).status, 200)
         self.kept()
+
+    def keep_probe(self, **figures):
+        """No choices, and these figures of a probe, in the file of this machine."""
+        path = self.kept()
+        text = path.read_text(encoding="utf-8")
+        kept = json.loads(text)
+        stream = next(c["stream"] for c in kept["choices"] if c["format"] == "i2_s")
+        begin, end = text.index('"choices":') + len('"choices":'), text.index(',"speeds"')
+        probe = json.dumps({"threads": 2, "stream": stream} | figures)
+        text = text[:begin] + "[]" + text[end:].replace('"layouts":[]', f'"layouts":[{probe}]')
+        text = text[: text.index(',"check"')]
+        path.write_text(f'{text},"check":"{xxh64(text.encode()):016x}"}}\n', encoding="utf-8")
+
+    def layout(self, *words):
+        return tern(*words, "-v", "--cache", self.cache, env=TUNED).stderr.decode()
+
+    def test_layout_of_a_server(self):
+        """Passes over many sequences count where there may be as many: in a server, or a file of prompts."""
+        small = ("-m", common.small_model(), "--threads", 2)
+        self.layout("run", *small, "-p", "1+1=", "-n", 1)
+        self.keep_probe(ratio=800, noise=7, passes=[900, 1380])
+        prompts = self.mine / "prompts.txt"
+        prompts.write_text("1+1=\n2+2=\n", encoding="utf-8")
+        run = ("run", *small, "-n", 1)
+        many = (*run, "--prompts-file", prompts)
+        kept = self.kept().read_bytes()
+        for words, layout in (
+            ((*many,), "t2r16; a pass of 16 tokens"),
+            ((*many, "--parallel", 8), "t5r16; memory bounds"),
+            ((*run, "-p", "1+1="), "t5r16; memory bounds"),
+        ):
+            self.kept().write_bytes(kept)
+            self.assertIn(f"layout: {layout}", self.layout(*words))
+        for options, gemv in (([], "tern_gemv_i2_s_"), (["--parallel", 8], "tern_gemv_t5r16_")):
+            self.kept().write_bytes(kept)
+            with Server(*small, "--cache", self.cache, *options, env=TUNED) as server:
+                answer = server.complete("1+1=", max_tokens=2, receipt=True)
+                self.assertIn(gemv, answer.body.decode())
 
     def test_no_tune(self):
         for options, env in ((["--no-tune"], {}), (["--deterministic"], {}), ([], {"TERN_NO_TUNE": "1"})):

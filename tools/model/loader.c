@@ -169,6 +169,16 @@ tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
     return params;
 }
 
+/* Answers that are computed at once, at most. */
+static uint32_t expected_together(const options *o) {
+    if (o->command == COMMAND_SERVE)
+        return (uint32_t)options_integer(o, OPT_PARALLEL);
+    if (o->command != COMMAND_RUN || !options_given(o, OPT_PROMPTS_FILE))
+        return 1;
+    const uint64_t most = options_integer(o, OPT_RUN_PARALLEL);
+    return most > 0 ? (uint32_t)most : UINT32_MAX; /* 0: as many as memory allows */
+}
+
 /* Parameters for a file that is run; an error is one of usage. */
 static tern_status running_params(const options *o, char cache[PATH_MAX], tern_model_params *params,
                                   tern_error *err) {
@@ -181,6 +191,7 @@ static tern_status running_params(const options *o, char cache[PATH_MAX], tern_m
     params->images = image_use(o);
     params->activations = options_text(o, OPT_ACTIVATION_PRECISION);
     params->tune_later = late_tuning_wanted(o);
+    params->together = expected_together(o);
     const tern_status status = loader_set_reading(o, params, err);
     return status == TERN_OK ? placement_read(o, params, err) : status;
 }
