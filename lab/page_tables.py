@@ -16,7 +16,8 @@ import results
 
 ROOT = Path(__file__).resolve().parents[1]
 RECEIPTS = ROOT / "docs" / "receipts"
-KERNEL_REPORT = ROOT / "docs" / "report" / "bench.json"
+REPORTS = ROOT / "docs" / "report"
+KERNEL_REPORTS = {"bench.json": "avx2", "avx512/bench.json": None}  # whose rows count; None: all, which were selected
 
 PRODUCTS = ("qkv", "out", "gate_up", "down")
 STAGES = {  # line of the table: stages, and which time
@@ -306,23 +307,30 @@ def precision_facts(model: str) -> str:
 # ---- kernels alone ---------------------------------------------------------------------------------
 
 
-def kernel(op: str, weights: str, level: str, shape: str | None = None) -> results.Benchmark | None:
-    """The benchmark of the report's AVX2 row, one thread."""
-    for b in results.load(str(KERNEL_REPORT)).benchmarks.values():
+def kernel_rows(report: str) -> list[results.Benchmark]:
+    """Benchmarks of a report's rows, one thread."""
+    isa = KERNEL_REPORTS[report]
+    return [b for b in results.load(str(REPORTS / report)).benchmarks.values()
+            if b.label.get("threads", "1") == "1" and isa in (None, b.label.get("isa"))]
+
+
+def kernel(op: str, weights: str, level: str, shape: str | None = None,
+           report: str = "bench.json") -> results.Benchmark | None:
+    for b in kernel_rows(report):
         label = b.label
-        if (label.get("op"), b.weights, label.get("level"), label.get("isa")) == (op, weights, level, "avx2") \
-                and label.get("threads", "1") == "1" and shape in (None, label.get("shape")):
+        if (label.get("op"), b.weights, label.get("level")) == (op, weights, level) \
+                and shape in (None, label.get("shape")):
             return b
     return None
 
 
-def kernels_table() -> str:
+def kernels_table(report: str = "bench.json") -> str:
     rows = []
-    formats = dict.fromkeys(b.weights for b in results.load(str(KERNEL_REPORT)).benchmarks.values()
-                            if b.label.get("op") == "gemv" and b.label.get("isa") == "avx2")
+    formats = dict.fromkeys(b.weights for b in kernel_rows(report) if b.label.get("op") == "gemv")
     for weights in formats:
-        cache, memory = kernel("gemv", weights, "cache"), kernel("gemv", weights, "memory", "6912x2560")
-        gemm = kernel("gemm", weights, "cache")
+        cache = kernel("gemv", weights, "cache", report=report)
+        memory = kernel("gemv", weights, "memory", "6912x2560", report)
+        gemm = kernel("gemm", weights, "cache", report=report)
         if cache and memory and gemm:
             peak = gemm.figure("peak_percent")
             rows.append([weights, f"{cache.figure('macs') / 1e9:.0f}", f"{memory.figure('macs') / 1e9:.0f}",

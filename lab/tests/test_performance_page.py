@@ -98,6 +98,15 @@ class Page(unittest.TestCase):
             self.assertIn(text, section)
         self.assertNotIn("Beside other programs", section)
 
+    def test_kernels_of_two_reports(self):
+        """Each table has the rows of its own report: AVX2's alone, and those that AVX-512 selects."""
+        for report, isas in (("bench.json", {"avx2"}), ("avx512/bench.json", {"avx512", "avx512vnni", "avx512vbmi"})):
+            self.assertEqual({b.label.get("isa") for b in page_tables.kernel_rows(report)}, isas)
+            found = page_tables.kernel("gemv", "i2_s", "cache", report=report)
+            line = next(t for t in page_tables.kernels_table(report).splitlines() if t.startswith("| i2_s "))
+            self.assertEqual(line.split(" | ")[1], f"{found.figure('macs') / 1e9:.0f}")
+            self.assertIn(f"\n{line}\n", self.made())
+
     def test_no_figure_by_hand(self):
         """Prose of the template claims no speed: placeholders do."""
         text = re.sub(r"\{\{ .+? \}\}", "", self.template)
