@@ -24,6 +24,7 @@ from pathlib import Path
 import jsonschema
 import llguidance
 
+import checkers
 import generate
 import tool
 
@@ -102,7 +103,7 @@ class Check:
     def validate(self, schema, text):
         value = json.loads(text.decode("utf-8"))
         validator = jsonschema.Draft202012Validator
-        validator(schema, format_checker=validator.FORMAT_CHECKER).validate(value)
+        validator(schema, format_checker=checkers.checker_of(validator)).validate(value)
         self.counts["texts validated"] += 1
 
     def schema(self, schema, compared):
