@@ -27,3 +27,11 @@ unsigned tern_sparse_limit(const tern_kernel_row *row) {
             return limits[i].percent;
     return 100;
 }
+
+unsigned tern_sparse_limit_anywhere(tern_format format) {
+    unsigned most = 0;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].format == format && limits[i].percent > most)
+            most = limits[i].percent;
+    return most > 0 ? most : 100;
+}

@@ -12,4 +12,8 @@
  */
 unsigned tern_sparse_limit(const tern_kernel_row *row);
 
+/* The largest of these figures among instruction sets that were measured, for blocks whose values
+ * have this format; 100 where none was. */
+unsigned tern_sparse_limit_anywhere(tern_format format);
+
 #endif

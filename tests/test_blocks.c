@@ -164,6 +164,36 @@ static void test_limits(void **state) {
     assert_true(below > 2);
 }
 
+/* Who writes a matrix keeps what the luckiest instruction set keeps, and no more. */
+static void test_pay_somewhere(void **state) {
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_I2_S};
+    unsigned most[3] = {0};
+    (void)state;
+    for (size_t f = 0; f < 3; f++) {
+        for (size_t i = 0; i < count; i++) { /* ARM's are not measured */
+            const unsigned limit = tern_sparse_limit(&rows[i]);
+            if (rows[i].op == TERN_OP_GEMV && strncmp(rows[i].isa, "neon", 4) != 0 &&
+                rows[i].layout == tern_format_sparse_layout(formats[f]))
+                most[f] = limit > most[f] ? limit : most[f];
+        }
+        check_case("%s", tern_format_describe(formats[f])->name);
+        assert_int_equal(tern_sparse_limit_anywhere(formats[f]), most[f]);
+        tern_iebs form = {.format = formats[f],
+                          .rows = 160,
+                          .cols = 640,
+                          .block_rows = 16,
+                          .block_cols = 64,
+                          .blocks = most[f]};
+        assert_true(tern_blocks_pay_somewhere(&form));
+        form.blocks++;
+        assert_false(tern_blocks_pay_somewhere(&form));
+    }
+    assert_true(most[2] < 100);
+    assert_int_equal(tern_sparse_limit_anywhere(TERN_FORMAT_Q8_0), 100);
+}
+
 /* ---- values that are none -------------------------------------------------------------------- */
 
 /* It is noticed in the piece in which its block begins. */
@@ -193,9 +223,8 @@ static void test_values(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_share),
+        cmocka_unit_test(test_limits),     cmocka_unit_test(test_pay_somewhere),
         cmocka_unit_test(test_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file_map.h"
+#include "runtime/model/blocks.h"
 
 /* A place for a block, while blocks are chosen. */
 typedef struct place {
@@ -149,7 +150,7 @@ static tern_status make_sparse(convert_tensor *t, const convert_sparse_rule *rul
         return tern_fail(err, status, "tensor %s: %s", t->name, why.message);
     }
     const uint64_t bytes = tern_iebs_bytes(&s->form);
-    if (gladly && bytes > t->bytes / 4 * 3) {
+    if (gladly && (bytes >= t->bytes || !tern_blocks_pay_somewhere(&s->form))) {
         convert_sparse_free(s);
         free(s);
         return TERN_OK;
@@ -212,7 +213,7 @@ tern_status convert_sparse_alone(convert_job *job, tern_error *err) {
     job->beside = true;
     return kept > 0 ? TERN_OK
                     : tern_fail(err, TERN_ERR_EMPTY,
-                                "no matrix takes at most three quarters of its bytes as blocks: "
+                                "no matrix is smaller as blocks and fast on some instruction set: "
                                 "there is nothing to write");
 }
 

@@ -45,9 +45,9 @@ void convert_sparse_free(convert_sparse *sparse);
 /*
  * Makes the chosen matrices of a planned job sparse, and counts their bytes. A layer is "blk.3"
  * (its matrices), "ffn_down" (of every block), "blk.3.ffn_down", with or without ".weight", "all",
- * or "auto": matrices that take at most three quarters of their bytes as blocks. TERN_ERR_NAME: a
- * layer that no matrix has; TERN_ERR_TENSOR_TYPE: a matrix of another format than f32, f16 or i2_s,
- * or one that is to become another.
+ * or "auto": matrices that are smaller as blocks, and that stay sparse on some instruction set
+ * (tern_blocks_pay_somewhere). TERN_ERR_NAME: a layer that no matrix has; TERN_ERR_TENSOR_TYPE: a
+ * matrix of another format than f32, f16 or i2_s, or one that is to become another.
  */
 TERN_MUST_CHECK tern_status convert_sparse_plan(convert_job *job, const convert_sparse_rule *rule,
                                                 tern_error *err);

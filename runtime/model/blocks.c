@@ -4,14 +4,21 @@
 #include <stdlib.h>
 
 #include "dispatch/sparse_limit.h"
-#include "kernels/iebs.h"
+
+static bool are_more_than(const tern_iebs *m, unsigned percent) {
+    const uint64_t places = (uint64_t)tern_iebs_block_rows(m) * tern_iebs_block_columns(m);
+    return (double)m->blocks * 100.0 > (double)places * percent;
+}
+
+bool tern_blocks_pay_somewhere(const tern_iebs *form) {
+    return !are_more_than(form, tern_sparse_limit_anywhere(form->format));
+}
 
 bool tern_blocks_want_dense(const tern_gguf_tensor *tensor, const tern_kernel_row *row) {
     const tern_iebs m = tern_iebs_view(tensor->data);
-    const uint64_t places = (uint64_t)tern_iebs_block_rows(&m) * tern_iebs_block_columns(&m);
     uint64_t row_bytes;
     /* A strip of any number of rows is to be a matrix by itself: of ternary ones not all can. */
-    return (double)m.blocks * 100.0 > (double)places * tern_sparse_limit(row) &&
+    return are_more_than(&m, tern_sparse_limit(row)) &&
            tern_format_bytes(m.format, 1, m.cols, &row_bytes) == TERN_OK;
 }
 

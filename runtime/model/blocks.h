@@ -4,15 +4,20 @@
 
 /*
  * Sparse blocks that are read as a dense matrix: where so many are stored that this is faster. The
- * products have the same bits.
+ * products have the same bits. One table decides (dispatch/sparse_limit.h): for the instruction set
+ * that runs the model, and for all of them where nobody knows yet which one will.
  */
 
+#include "kernels/iebs.h"
 #include "runtime/gguf/gguf.h"
 #include "tern/kernels.h"
 
 /* Whether a tensor of sparse blocks is to be made dense, where `row` is the kernel that would
  * multiply its blocks with one token. */
 bool tern_blocks_want_dense(const tern_gguf_tensor *tensor, const tern_kernel_row *row);
+
+/* Whether there is an instruction set on which a matrix of this form stays sparse. */
+bool tern_blocks_pay_somewhere(const tern_iebs *form);
 
 /*
  * Rows [r0, r1) of such a tensor, to the place of row r0 in `made`, which is a whole matrix in the

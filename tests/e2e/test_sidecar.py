@@ -235,7 +235,7 @@ class Sidecar(common.TernTest):
         self.refuse(*to, status=2, contains=["--sparse"])
         self.refuse(*to, "--sparse", "all", "--type", "f16", status=2, contains=["--type"])
         self.refuse(*to, "--sparse", "all", "--embedding-type", "f16", status=2, contains=["--embedding-type"])
-        self.refuse(*to, "--sparse", "auto", contains=["three quarters"])
+        self.refuse(*to, "--sparse", "auto", contains=["smaller as blocks"])
         self.assertFalse(self.sidecar.exists())
         folder = self.dir / "folder"
         tern_text("convert", self.model, folder, "--to", "iebin")

@@ -165,6 +165,17 @@ class Sparse(common.FolderTest):
         told = {t["name"]: t["to"] for t in plan["tensors"]}[MATRIX]
         self.assertRegex(told, r"^sparse f32, \d+ of \d+ blocks$")
 
+    def test_auto_by_the_table(self):
+        """Ternary blocks: some instruction set gains by 19 of 20 at most, whatever fewer bytes there would be."""
+        source = common.synth("bitnet-tiny", str(self.dir))
+        for keep, count in (("92", 14), ("97", 0)):
+            with self.subTest(keep=keep):
+                rule = ("--block", "32,32", "--keep", keep, "--plan", "--json")
+                plans = [tern_json("convert", source, "--to", "iebin", "--sparse", layers, *rule) for layers in ("auto", "all")]
+                chosen, forced = ([t for t in plan["tensors"] if t["to"].startswith("sparse")] for plan in plans)
+                self.assertEqual((len(chosen), len(forced)), (count, 14))
+                self.assertTrue(all(t["bytes"] < t["bytes_before"] for t in forced))
+
     def test_dense_where_that_is_faster(self):
         """Where all blocks are stored most instruction sets read dense rows, which are made at load; where
         half of them are, none does. The bits are the same, from the cache of packed weights too."""
