@@ -254,6 +254,49 @@ static inline vh vh_zip_i8(const int8_t *a, const int8_t *b) {
     return _mm512_cvtepi8_epi16(_mm256_set_m128i(_mm_unpackhi_epi8(x, y), _mm_unpacklo_epi8(x, y)));
 }
 
+/* The signed bytes 0, 2, ... widened; 1, 3, ... */
+static inline vh vh_even_i8(vb c) {
+    return _mm512_srai_epi16(_mm512_slli_epi16(c, 8), 8);
+}
+
+static inline vh vh_odd_i8(vb c) {
+    return _mm512_srai_epi16(c, 8);
+}
+
+/* Lanes 1 and 2 of each four change places. */
+static inline vi vi_swap_middle(vi v) {
+    return _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)_MM_SHUFFLE(3, 1, 2, 0));
+}
+
+static inline vb vb_rows2(const int8_t *a, const int8_t *b) {
+    const __m256i low = _mm256_loadu_si256((const __m256i *)a);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_loadu_si256((const __m256i *)b), 1);
+}
+
+static inline vb vb_zip4_low(vb a, vb b) {
+    return _mm512_unpacklo_epi32(a, b);
+}
+
+static inline vb vb_zip4_high(vb a, vb b) {
+    return _mm512_unpackhi_epi32(a, b);
+}
+
+static inline vb vb_zip8_low(vb a, vb b) {
+    return _mm512_unpacklo_epi64(a, b);
+}
+
+static inline vb vb_zip8_high(vb a, vb b) {
+    return _mm512_unpackhi_epi64(a, b);
+}
+
+static inline vb vb_even16(vb a, vb b) {
+    return _mm512_shuffle_i32x4(a, b, _MM_SHUFFLE(2, 0, 2, 0));
+}
+
+static inline vb vb_odd16(vb a, vb b) {
+    return _mm512_shuffle_i32x4(a, b, _MM_SHUFFLE(3, 1, 3, 1));
+}
+
 static inline vh vh_splat2(const int16_t *p) {
     int32_t two;
     memcpy(&two, p, sizeof two);

@@ -44,16 +44,18 @@ static inline vf cached_n(const element *row, size_t i, size_t offset, size_t n)
 }
 
 /*
- * Some query heads, of one token or several that follow each other, over one chunk. The tile that
- * is first of a chunk asks for its values ahead, the last one for the keys of the next chunk, while
- * they compute: the caches' own guesses come too late.
+ * Some query heads, of one token or several that follow each other, over one chunk. While a tile
+ * computes it asks for memory that is read soon, a little with every step: the caches' own guesses
+ * come too late, and more requests at once than a core keeps in flight hold everything up.
+ * The first tile of a chunk asks for its values, the last one for the next keys: no further ahead,
+ * since two chunks of these elements are more than a first-level cache holds.
  */
 typedef struct tile {
     size_t n, dim;
     size_t seen[TERN_ATTEND_HEADS]; /* positions of the chunk, not decreasing */
     const element *k, *v;           /* the chunk's rows */
-    const element *next_keys;       /* of the next chunk; NULL: none, or not this tile's matter */
-    bool ask_values;
+    const element *by_score;  /* score asks for as many bytes here as it reads of the keys, */
+    const element *by_gather; /* gather here; in the caches already where there is nothing to ask */
     float largest[TERN_ATTEND_HEADS], sum[TERN_ATTEND_HEADS];
     float *s;     /* [TERN_ATTEND_HEADS][TERN_ATTEND_CHUNK] scores, then weights */
     float *parts; /* [TERN_ATTEND_HEADS] states, before they are merged */
@@ -196,8 +198,8 @@ static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile 
     t->n = left < TERN_ATTEND_HEADS ? left : TERN_ATTEND_HEADS;
     t->k = rows_of(a, a->k, chunk);
     t->v = rows_of(a, a->v, chunk);
-    t->ask_values = h0 == 0;
-    t->next_keys = ends ? rows_of(a, a->k, chunk + 1) : NULL;
+    t->by_score = h0 == 0 ? t->v : t->k;
+    t->by_gather = rows_of(a, a->k, chunk + ends);
     for (size_t h = 0; h < t->n; h++) {
         const size_t seen = a->heads.positions + (h0 + h) / group - first;
         t->seen[h] = seen < TERN_ATTEND_CHUNK ? seen : TERN_ATTEND_CHUNK;
@@ -294,7 +296,7 @@ static void take_heads(const tern_attend_args *a, size_t h0, tile *t) {
 
 /* The lanes of the scores of 1 heads at 4 positions from j on; the last of n stands in for more. */
 static inline void dots1(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
-    float *sums) {
+    const element *ahead, float *sums) {
     const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * dim;
     const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * dim;
     const element *const row2 = k + (j + 2 < n ? j + 2 : n - 1) * dim;
@@ -310,6 +312,8 @@ static inline void dots1(const float *const *q, const element *k, size_t j, size
         vf s3_0_1 = vf_zero();
         size_t i = 0;
         for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            if (v == 0)
+                ask(ahead + 4 * i, 4 * TERN_LANES * sizeof(element));
             const vf k0_0 = cached(row0, i, v + 0);
             const vf k0_1 = cached(row0, i, v + 8);
             const vf k1_0 = cached(row1, i, v + 0);
@@ -363,10 +367,9 @@ static void score1(const tile *t, size_t n) {
     const vf factor = vf_set1(t->own.scale);
     const size_t row = t->dim;
     for (size_t j = 0; j < n; j += SUMS) {
-        if (t->ask_values)
-            ask(t->v + j * row, SUMS * row * sizeof(element));
         for (size_t p = 0; p < SUMS && j + p < n; p += 4)
-            dots1(t->own.q, t->k, j + p, n, t->dim, t->own.sums + p * FOLDED);
+            dots1(t->own.q, t->k, j + p, n, row, t->by_score + (j + p) * row,
+                t->own.sums + p * FOLDED);
         for (size_t h = 0; h < 1; h++)
             for (size_t p = 0; p < SUMS; p += 8)
                 vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
@@ -381,10 +384,9 @@ static void score1(const tile *t, size_t n) {
 static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, float *o) {
     const size_t dim = t->dim;
     const size_t stride = tern_attend_state(dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * sizeof(element);
     const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
     const element *const v = t->v;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    const element *const ahead = t->by_gather;
     size_t i = 0;
     for (; i + 64 <= dim; i += 64) {
         vf o0_0 = vf_load(o + 0 * stride + i + 0);
@@ -395,10 +397,9 @@ static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o0_5 = vf_load(o + 0 * stride + i + 40);
         vf o0_6 = vf_load(o + 0 * stride + i + 48);
         vf o0_7 = vf_load(o + 0 * stride + i + 56);
-        if (next)
-            ask(next + i * column_bytes, 64 * column_bytes);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
+            ask(ahead + i * TERN_ATTEND_CHUNK + j * 64, 64 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf v2 = cached(row, i, 16);
@@ -428,10 +429,9 @@ static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, flo
     }
     for (; i + 8 <= dim; i += 8) {
         vf o0_0 = vf_load(o + 0 * stride + i + 0);
-        if (next)
-            ask(next + i * column_bytes, 8 * column_bytes);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
+            ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
             o0_0 = vf_add(o0_0, vf_mul(e0, v0));
@@ -451,7 +451,7 @@ static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, flo
 
 /* The lanes of the scores of 2 heads at 2 positions from j on; the last of n stands in for more. */
 static inline void dots2(const float *const *q, const element *k, size_t j, size_t n, size_t dim,
-    float *sums) {
+    const element *ahead, float *sums) {
     const element *const row0 = k + (j + 0 < n ? j + 0 : n - 1) * dim;
     const element *const row1 = k + (j + 1 < n ? j + 1 : n - 1) * dim;
     for (size_t v = 0; v < TERN_LANES; v += 16) {
@@ -465,6 +465,8 @@ static inline void dots2(const float *const *q, const element *k, size_t j, size
         vf s1_1_1 = vf_zero();
         size_t i = 0;
         for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            if (v == 0)
+                ask(ahead + 2 * i, 2 * TERN_LANES * sizeof(element));
             const vf k0_0 = cached(row0, i, v + 0);
             const vf k0_1 = cached(row0, i, v + 8);
             const vf k1_0 = cached(row1, i, v + 0);
@@ -514,10 +516,9 @@ static void score2(const tile *t, size_t n) {
     const vf factor = vf_set1(t->own.scale);
     const size_t row = t->dim;
     for (size_t j = 0; j < n; j += SUMS) {
-        if (t->ask_values)
-            ask(t->v + j * row, SUMS * row * sizeof(element));
         for (size_t p = 0; p < SUMS && j + p < n; p += 2)
-            dots2(t->own.q, t->k, j + p, n, t->dim, t->own.sums + p * FOLDED);
+            dots2(t->own.q, t->k, j + p, n, row, t->by_score + (j + p) * row,
+                t->own.sums + p * FOLDED);
         for (size_t h = 0; h < 2; h++)
             for (size_t p = 0; p < SUMS; p += 8)
                 vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
@@ -532,10 +533,9 @@ static void score2(const tile *t, size_t n) {
 static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, float *o) {
     const size_t dim = t->dim;
     const size_t stride = tern_attend_state(dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * sizeof(element);
     const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
     const element *const v = t->v;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    const element *const ahead = t->by_gather;
     size_t i = 0;
     for (; i + 32 <= dim; i += 32) {
         vf o0_0 = vf_load(o + 0 * stride + i + 0);
@@ -546,10 +546,9 @@ static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o1_1 = vf_load(o + 1 * stride + i + 8);
         vf o1_2 = vf_load(o + 1 * stride + i + 16);
         vf o1_3 = vf_load(o + 1 * stride + i + 24);
-        if (next)
-            ask(next + i * column_bytes, 32 * column_bytes);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
+            ask(ahead + i * TERN_ATTEND_CHUNK + j * 32, 32 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf v2 = cached(row, i, 16);
@@ -577,10 +576,9 @@ static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, flo
     for (; i + 8 <= dim; i += 8) {
         vf o0_0 = vf_load(o + 0 * stride + i + 0);
         vf o1_0 = vf_load(o + 1 * stride + i + 0);
-        if (next)
-            ask(next + i * column_bytes, 8 * column_bytes);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
+            ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
             o0_0 = vf_add(o0_0, vf_mul(e0, v0));
@@ -606,7 +604,7 @@ static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, flo
 
 /* The lanes of the scores of 3 heads at position j. */
 static inline void dots3(const float *const *q, const element *k, size_t j, size_t dim,
-    float *sums) {
+    const element *ahead, float *sums) {
     const element *const row0 = k + j * dim;
     for (size_t v = 0; v < TERN_LANES; v += 16) {
         vf s0_0_0 = vf_zero();
@@ -617,6 +615,8 @@ static inline void dots3(const float *const *q, const element *k, size_t j, size
         vf s0_2_1 = vf_zero();
         size_t i = 0;
         for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            if (v == 0)
+                ask(ahead + 1 * i, 1 * TERN_LANES * sizeof(element));
             const vf k0_0 = cached(row0, i, v + 0);
             const vf k0_1 = cached(row0, i, v + 8);
             const vf q0_0 = vf_load(q[0] + i + v + 0);
@@ -661,10 +661,9 @@ static void score3(const tile *t, size_t n) {
     const vf factor = vf_set1(t->own.scale);
     const size_t row = t->dim;
     for (size_t j = 0; j < n; j += SUMS) {
-        if (t->ask_values)
-            ask(t->v + j * row, SUMS * row * sizeof(element));
         for (size_t p = 0; p < SUMS && j + p < n; p += 1)
-            dots3(t->own.q, t->k, j + p, t->dim, t->own.sums + p * FOLDED);
+            dots3(t->own.q, t->k, j + p, row, t->by_score + (j + p) * row,
+                t->own.sums + p * FOLDED);
         for (size_t h = 0; h < 3; h++)
             for (size_t p = 0; p < SUMS; p += 8)
                 vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
@@ -679,10 +678,9 @@ static void score3(const tile *t, size_t n) {
 static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, float *o) {
     const size_t dim = t->dim;
     const size_t stride = tern_attend_state(dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * sizeof(element);
     const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
     const element *const v = t->v;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    const element *const ahead = t->by_gather;
     size_t i = 0;
     for (; i + 16 <= dim; i += 16) {
         vf o0_0 = vf_load(o + 0 * stride + i + 0);
@@ -691,10 +689,9 @@ static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o1_1 = vf_load(o + 1 * stride + i + 8);
         vf o2_0 = vf_load(o + 2 * stride + i + 0);
         vf o2_1 = vf_load(o + 2 * stride + i + 8);
-        if (next)
-            ask(next + i * column_bytes, 16 * column_bytes);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
+            ask(ahead + i * TERN_ATTEND_CHUNK + j * 16, 16 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
@@ -718,10 +715,9 @@ static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o0_0 = vf_load(o + 0 * stride + i + 0);
         vf o1_0 = vf_load(o + 1 * stride + i + 0);
         vf o2_0 = vf_load(o + 2 * stride + i + 0);
-        if (next)
-            ask(next + i * column_bytes, 8 * column_bytes);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
+            ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
             o0_0 = vf_add(o0_0, vf_mul(e0, v0));
@@ -753,7 +749,7 @@ static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, flo
 
 /* The lanes of the scores of 4 heads at position j. */
 static inline void dots4(const float *const *q, const element *k, size_t j, size_t dim,
-    float *sums) {
+    const element *ahead, float *sums) {
     const element *const row0 = k + j * dim;
     for (size_t v = 0; v < TERN_LANES; v += 16) {
         vf s0_0_0 = vf_zero();
@@ -766,6 +762,8 @@ static inline void dots4(const float *const *q, const element *k, size_t j, size
         vf s0_3_1 = vf_zero();
         size_t i = 0;
         for (; i + TERN_LANES <= dim; i += TERN_LANES) {
+            if (v == 0)
+                ask(ahead + 1 * i, 1 * TERN_LANES * sizeof(element));
             const vf k0_0 = cached(row0, i, v + 0);
             const vf k0_1 = cached(row0, i, v + 8);
             const vf q0_0 = vf_load(q[0] + i + v + 0);
@@ -819,10 +817,9 @@ static void score4(const tile *t, size_t n) {
     const vf factor = vf_set1(t->own.scale);
     const size_t row = t->dim;
     for (size_t j = 0; j < n; j += SUMS) {
-        if (t->ask_values)
-            ask(t->v + j * row, SUMS * row * sizeof(element));
         for (size_t p = 0; p < SUMS && j + p < n; p += 1)
-            dots4(t->own.q, t->k, j + p, t->dim, t->own.sums + p * FOLDED);
+            dots4(t->own.q, t->k, j + p, row, t->by_score + (j + p) * row,
+                t->own.sums + p * FOLDED);
         for (size_t h = 0; h < 4; h++)
             for (size_t p = 0; p < SUMS; p += 8)
                 vf_store(t->s + h * TERN_ATTEND_CHUNK + j + p,
@@ -837,10 +834,9 @@ static void score4(const tile *t, size_t n) {
 static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, float *o) {
     const size_t dim = t->dim;
     const size_t stride = tern_attend_state(dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * sizeof(element);
     const float *const e = t->s + h0 * TERN_ATTEND_CHUNK;
     const element *const v = t->v;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
+    const element *const ahead = t->by_gather;
     size_t i = 0;
     for (; i + 16 <= dim; i += 16) {
         vf o0_0 = vf_load(o + 0 * stride + i + 0);
@@ -851,10 +847,9 @@ static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o2_1 = vf_load(o + 2 * stride + i + 8);
         vf o3_0 = vf_load(o + 3 * stride + i + 0);
         vf o3_1 = vf_load(o + 3 * stride + i + 8);
-        if (next)
-            ask(next + i * column_bytes, 16 * column_bytes);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
+            ask(ahead + i * TERN_ATTEND_CHUNK + j * 16, 16 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
@@ -884,10 +879,9 @@ static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o1_0 = vf_load(o + 1 * stride + i + 0);
         vf o2_0 = vf_load(o + 2 * stride + i + 0);
         vf o3_0 = vf_load(o + 3 * stride + i + 0);
-        if (next)
-            ask(next + i * column_bytes, 8 * column_bytes);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
+            ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
             o0_0 = vf_add(o0_0, vf_mul(e0, v0));

@@ -43,16 +43,17 @@ static inline size_t row_elements(size_t dim) {
 }
 
 /*
- * Some query heads, of one token or several that follow each other, over one chunk. The tile that
- * is first of a chunk asks for its values ahead, the last one for the keys of the next chunk, while
- * they compute: the caches' own guesses come too late.
+ * Some query heads, of one token or several that follow each other, over one chunk. While a tile
+ * computes it asks for memory that is read soon, a little with every step: the caches' own guesses
+ * come too late, and more requests at once than a core keeps in flight hold everything up.
+ * The last tile of a chunk asks for the next one's keys and values.
  */
 typedef struct tile {
     size_t n, dim;
     size_t seen[TERN_ATTEND_HEADS]; /* positions of the chunk, not decreasing */
     const element *k, *v;           /* the chunk's rows */
-    const element *next_keys;       /* of the next chunk; NULL: none, or not this tile's matter */
-    bool ask_values;
+    const element *by_score;  /* score asks for as many bytes here as it reads of the keys, */
+    const element *by_gather; /* gather here; in the caches already where there is nothing to ask */
     float largest[TERN_ATTEND_HEADS], sum[TERN_ATTEND_HEADS];
     float *s;     /* [TERN_ATTEND_HEADS][TERN_ATTEND_CHUNK] scores, then weights */
     float *parts; /* [TERN_ATTEND_HEADS] states, before they are merged */
@@ -195,8 +196,8 @@ static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile 
     t->n = left < TERN_ATTEND_HEADS ? left : TERN_ATTEND_HEADS;
     t->k = rows_of(a, a->k, chunk);
     t->v = rows_of(a, a->v, chunk);
-    t->ask_values = h0 == 0;
-    t->next_keys = ends ? rows_of(a, a->k, chunk + 1) : NULL;
+    t->by_score = rows_of(a, a->k, chunk + ends);
+    t->by_gather = rows_of(a, a->v, chunk + ends);
     for (size_t h = 0; h < t->n; h++) {
         const size_t seen = a->heads.positions + (h0 + h) / group - first;
         t->seen[h] = seen < TERN_ATTEND_CHUNK ? seen : TERN_ATTEND_CHUNK;
@@ -248,6 +249,7 @@ void tern_attend_q8_0_avx2_chunks(const tern_attend_args *args, size_t first, si
     const size_t dim = args->heads.dim;
     tile t = {.dim = dim, .s = scores, .parts = parts};
     t.own = share(args, parts + TERN_ATTEND_HEADS * tern_attend_state(dim));
+    ask(rows_of(args, args->v, first), TERN_ATTEND_CHUNK * row_elements(dim));
     for (size_t chunk = first; chunk < last; chunk++) {
         void *const place = (char *)states + (chunk - first) * stride;
         attend_chunk(args, chunk, &t, place, chunk == first || stride > 0);
@@ -298,7 +300,8 @@ static float query_codes(const float *x, size_t dim, float scale, int16_t *codes
     size_t i = 0;
     for (; i < dim; i += 8) {
         const vf part = vf_load_fill(x + i, tail_lanes(dim, i, 8), 0.0f);
-        vi_store_i16(codes + i, fine_codes(part, inverse, vf_set1(-fine)));
+        const vi fine_part = fine_codes(part, inverse, vf_set1(-fine));
+        vi_store_i16(codes + i, fine_part);
     }
     memset(codes + i, 0, (tern_attend_blocks(dim) * TERN_BLOCK - i) * sizeof *codes);
     return (top / fine) * scale;
@@ -375,8 +378,7 @@ static void score4(const tile *t, size_t n, size_t h0, size_t real) {
         const element *row0 = t->k + j * stride + 2;
         const element *row1 = t->k + (j + 1 < n ? j + 1 : n - 1) * stride + 2;
         vf sum = vf_zero();
-        if (t->ask_values && h0 == 0)
-            ask(t->v + j * stride, 2 * stride * sizeof(element));
+        ask(t->by_score + j * stride, 2 * stride);
         for (size_t b = 0; b < blocks; b++) {
             const vh k0_0 = vh_load_i8((const int8_t *)row0 + b * BLOCK_BYTES + 0);
             const vh k0_1 = vh_load_i8((const int8_t *)row0 + b * BLOCK_BYTES + 16);
@@ -439,8 +441,7 @@ static void score2(const tile *t, size_t n, size_t h0, size_t real) {
         const element *row2 = t->k + (j + 2 < n ? j + 2 : n - 1) * stride + 2;
         const element *row3 = t->k + (j + 3 < n ? j + 3 : n - 1) * stride + 2;
         vf sum = vf_zero();
-        if (t->ask_values && h0 == 0)
-            ask(t->v + j * stride, 4 * stride * sizeof(element));
+        ask(t->by_score + j * stride, 4 * stride);
         for (size_t b = 0; b < blocks; b++) {
             const vh k0_0 = vh_load_i8((const int8_t *)row0 + b * BLOCK_BYTES + 0);
             const vh k0_1 = vh_load_i8((const int8_t *)row0 + b * BLOCK_BYTES + 16);
@@ -510,8 +511,7 @@ static void score1(const tile *t, size_t n, size_t h0, size_t real) {
         const element *row6 = t->k + (j + 6 < n ? j + 6 : n - 1) * stride + 2;
         const element *row7 = t->k + (j + 7 < n ? j + 7 : n - 1) * stride + 2;
         vf sum = vf_zero();
-        if (t->ask_values && h0 == 0)
-            ask(t->v + j * stride, 8 * stride * sizeof(element));
+        ask(t->by_score + j * stride, 8 * stride);
         for (size_t b = 0; b < blocks; b++) {
             const vh k0_0 = vh_load_i8((const int8_t *)row0 + b * BLOCK_BYTES + 0);
             const vh k0_1 = vh_load_i8((const int8_t *)row0 + b * BLOCK_BYTES + 16);
@@ -601,8 +601,6 @@ static void weight_codes(const tile *t, size_t h, size_t n) {
 static void gather4(const tile *t, size_t h0, size_t n, float *o) {
     const size_t stride = row_elements(t->dim);
     const size_t blocks = tern_attend_blocks(t->dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * BLOCK_BYTES / TERN_BLOCK;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
     for (size_t i = 0; i < blocks * TERN_BLOCK; i += 16) {
         const size_t b = i / TERN_BLOCK;
         const int8_t *row = (const int8_t *)t->v + b * BLOCK_BYTES + 2 + i % TERN_BLOCK;
@@ -615,10 +613,10 @@ static void gather4(const tile *t, size_t h0, size_t n, float *o) {
         vw o2_1 = vw_zero();
         vw o3_0 = vw_zero();
         vw o3_1 = vw_zero();
-        if (next)
-            ask(next + i * column_bytes, 16 * column_bytes);
         size_t j = 0;
         for (; j + 2 <= n; j += 2, w += 2, row += 2 * stride) {
+            ask(t->by_gather + (i * TERN_ATTEND_CHUNK + j * 16) / TERN_BLOCK * BLOCK_BYTES,
+                32 * BLOCK_BYTES / TERN_BLOCK);
             const vh v0 = vh_zip_i8(row + 0, row + stride + 0);
             const vh v1 = vh_zip_i8(row + 8, row + stride + 8);
             const vh e0 = vh_splat2(w + 0 * TERN_ATTEND_CHUNK);
@@ -671,8 +669,6 @@ static void gather4(const tile *t, size_t h0, size_t n, float *o) {
 static void gather2(const tile *t, size_t h0, size_t n, float *o) {
     const size_t stride = row_elements(t->dim);
     const size_t blocks = tern_attend_blocks(t->dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * BLOCK_BYTES / TERN_BLOCK;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
     for (size_t i = 0; i < blocks * TERN_BLOCK; i += 32) {
         const size_t b = i / TERN_BLOCK;
         const int8_t *row = (const int8_t *)t->v + b * BLOCK_BYTES + 2 + i % TERN_BLOCK;
@@ -685,10 +681,10 @@ static void gather2(const tile *t, size_t h0, size_t n, float *o) {
         vw o1_1 = vw_zero();
         vw o1_2 = vw_zero();
         vw o1_3 = vw_zero();
-        if (next)
-            ask(next + i * column_bytes, 32 * column_bytes);
         size_t j = 0;
         for (; j + 2 <= n; j += 2, w += 2, row += 2 * stride) {
+            ask(t->by_gather + (i * TERN_ATTEND_CHUNK + j * 32) / TERN_BLOCK * BLOCK_BYTES,
+                64 * BLOCK_BYTES / TERN_BLOCK);
             const vh v0 = vh_zip_i8(row + 0, row + stride + 0);
             const vh v1 = vh_zip_i8(row + 8, row + stride + 8);
             const vh v2 = vh_zip_i8(row + 16, row + stride + 16);
@@ -743,8 +739,6 @@ static void gather2(const tile *t, size_t h0, size_t n, float *o) {
 static void gather1(const tile *t, size_t h0, size_t n, float *o) {
     const size_t stride = row_elements(t->dim);
     const size_t blocks = tern_attend_blocks(t->dim);
-    const size_t column_bytes = TERN_ATTEND_CHUNK * BLOCK_BYTES / TERN_BLOCK;
-    const char *const next = h0 == 0 ? (const char *)t->next_keys : NULL;
     for (size_t i = 0; i < blocks * TERN_BLOCK; i += 32) {
         const size_t b = i / TERN_BLOCK;
         const int8_t *row = (const int8_t *)t->v + b * BLOCK_BYTES + 2 + i % TERN_BLOCK;
@@ -753,10 +747,10 @@ static void gather1(const tile *t, size_t h0, size_t n, float *o) {
         vw o0_1 = vw_zero();
         vw o0_2 = vw_zero();
         vw o0_3 = vw_zero();
-        if (next)
-            ask(next + i * column_bytes, 32 * column_bytes);
         size_t j = 0;
         for (; j + 2 <= n; j += 2, w += 2, row += 2 * stride) {
+            ask(t->by_gather + (i * TERN_ATTEND_CHUNK + j * 32) / TERN_BLOCK * BLOCK_BYTES,
+                64 * BLOCK_BYTES / TERN_BLOCK);
             const vh v0 = vh_zip_i8(row + 0, row + stride + 0);
             const vh v1 = vh_zip_i8(row + 8, row + stride + 8);
             const vh v2 = vh_zip_i8(row + 16, row + stride + 16);
