@@ -288,6 +288,8 @@ tern_status convert_sparse_file(const char *path, size_t rows, size_t cols,
         status = convert_sparse_choose(rule, TERN_FORMAT_F32, weights, rows, cols, out, err);
     if (status == TERN_OK)
         status = write_file(out, weights, target, mode, err);
+    if (status != TERN_OK)
+        convert_sparse_free(out);
     tern_file_map_close(&map);
     return status;
 }

@@ -64,8 +64,8 @@ TERN_MUST_CHECK tern_status convert_sparse_write(const convert_tensor *t, tern_g
 
 /*
  * A file of rows x cols f32 as a file of sparse blocks; *out says what was kept, for
- * convert_sparse_free. TERN_ERR_TENSOR_RANGE: the file has another size; TERN_ERR_TENSOR_DATA: a
- * value is not finite; errors of reading and writing files.
+ * convert_sparse_free, and holds nothing where this fails. TERN_ERR_TENSOR_RANGE: the file has
+ * another size; TERN_ERR_TENSOR_DATA: a value is not finite; errors of reading and writing files.
  */
 TERN_MUST_CHECK tern_status convert_sparse_file(const char *path, size_t rows, size_t cols,
                                                 const convert_sparse_rule *rule, const char *target,

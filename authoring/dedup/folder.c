@@ -80,6 +80,7 @@ static tern_status write_model(const dedup_plan *plan, tern_gguf_writer **w, ter
 
 tern_status dedup_write_folder(const dedup_plan *plan, const char *folder, tern_out_mode mode,
                                dedup_sizes *sizes, tern_error *err) {
+    const bool made = access(folder, F_OK) != 0;
     tern_gguf_writer *w = NULL;
     char *prefix = NULL;
     if (asprintf(&prefix, "%s/model", folder) < 0)
@@ -95,6 +96,8 @@ tern_status dedup_write_folder(const dedup_plan *plan, const char *folder, tern_
             dedup_remove(prefix);
     }
     tern_gguf_writer_abort(&w);
+    if (status != TERN_OK && made)
+        (void)rmdir(folder); /* the writer could not while shared bytes lay there */
     free(prefix);
     return status;
 }

@@ -7,6 +7,7 @@ program answers when nothing fails.
 """
 
 import argparse
+import fnmatch
 import json
 import os
 import re
@@ -94,7 +95,7 @@ class Case:
     complaints: int = 1  # lines at most, where one thing after the other fails
     terminal: bool = False  # stdin is typed there, standard error holds prompts and remarks too
     beside: str = ""  # a second file, out and this
-    history: str = "history"  # another file that may be there
+    history: str = "history"  # another file that may be there, or a pattern of such
     pair: bool = False  # both files are there, or none
     whole: re.Pattern = None  # of a file that differs from run to run, when it is complete
     kinds: str = "alloc,system"  # of calls that fail
@@ -151,6 +152,8 @@ class Faults:
     INPUTS = {"TINY": "tiny.gguf", "HF": "hf", "RECEIPT": "receipt.json", "PROMPTS": "prompts.txt", "IEBIN": "iebin"}
     INPUTS |= {"CERTIFICATE": "it.crt", "KEY": "it.key"}
     INPUTS |= {"INT4": "int4", "Q4MAP": "q4.json", "WINDOWS": "windows.gguf"}
+    INPUTS |= {"TERNARY": "ternary.gguf", "FULL": "full", "SPARSE": "sparse", "BESIDE": "beside.gguf", "FLOATS": "floats.bin"}
+    INPUTS |= {"SHARED": "shared"}
 
     def __init__(self, tern, shim, scratch=Path()):
         self.tern, self.shim = Path(tern), Path(shim)
@@ -198,9 +201,10 @@ class Faults:
             report = Report.read(log)
             log.unlink(missing_ok=True)
             file = written(out)
-            known = (out, copy, beside, folder / case.history)
+            known = (out, copy, beside)
             others = (p for p in folder.rglob("*") if p.is_file() and p not in known and p.parent != out)
             litter = sorted(str(p.relative_to(folder)) for p in others)
+            litter = [name for name in litter if not fnmatch.fnmatch(name, case.history)]
             second = beside.exists()
         text = stderr.decode(errors="replace").replace(str(folder), "FOLDER")
         stdout = stdout.replace(str(folder).encode(), b"FOLDER")
