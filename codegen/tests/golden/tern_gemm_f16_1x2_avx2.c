@@ -24,10 +24,14 @@ enum {
 
 typedef uint16_t element;
 
-/* Where a pass prefetches: for its first row; from row to row; bytes for TERN_LANES columns. */
+/*
+ * Where a pass prefetches: for its first row; from row to row; bytes for TERN_LANES columns. After
+ * column `turn` what lies ahead in a row belongs to another row of its tile, which is read already;
+ * `skip` bytes further is the row that follows the tile.
+ */
 typedef struct ahead {
     const char *at;
-    size_t row, step;
+    size_t row, step, turn, skip;
 } ahead;
 
 static inline vf weights(const element *w) { return vf_load_f16(w); }
@@ -47,8 +51,9 @@ static void tile_1_2(const element *w, size_t cols, ahead next, const float *x, 
     vf s0_0_1 = vf_zero();
     vf s0_1_0 = vf_zero();
     vf s0_1_1 = vf_zero();
+    const size_t whole = cols / TERN_LANES * TERN_LANES;
     size_t k = 0;
-    for (; k + TERN_LANES <= cols; k += TERN_LANES) {
+    for (; k < whole; k += TERN_LANES) {
         __builtin_prefetch(next.at);
         next.at += next.step;
         const vf w0_0 = weights(w0 + k + 0);
@@ -88,8 +93,9 @@ static void tile_1_1(const element *w, size_t cols, ahead next, const float *x, 
     const float *x0 = x + 0 * x_stride;
     vf s0_0_0 = vf_zero();
     vf s0_0_1 = vf_zero();
+    const size_t whole = cols / TERN_LANES * TERN_LANES;
     size_t k = 0;
-    for (; k + TERN_LANES <= cols; k += TERN_LANES) {
+    for (; k < whole; k += TERN_LANES) {
         __builtin_prefetch(next.at);
         next.at += next.step;
         const vf w0_0 = weights(w0 + k + 0);
@@ -124,10 +130,11 @@ static ahead prefetches(const element *w, size_t rows, size_t cols, size_t i, si
     const size_t row = cols * sizeof(element);
     const size_t shares = passes < SHARES ? passes : SHARES;
     const char *at = (const char *)w;
+    const size_t step = TERN_LANES * sizeof(element);
+    const size_t turn = row > PREFETCH_BYTES ? (row - PREFETCH_BYTES) / step * TERN_LANES : 0;
     if (passes == 1 || last || i >= shares)
-        return (ahead){at + PREFETCH_BYTES, row, TERN_LANES * sizeof(element)};
-    return (ahead){at + rows * row + rows * row / shares * i, row / shares,
-        TERN_LANES * sizeof(element) / shares};
+        return (ahead){at + PREFETCH_BYTES, row, step, turn, 0 * row};
+    return (ahead){at + rows * row + rows * row / shares * i, row / shares, step / shares, 0, 0};
 }
 
 /*
