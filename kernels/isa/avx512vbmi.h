@@ -53,6 +53,18 @@ static inline vb vb_lookup32(const uint8_t *table, vb index) {
     return _mm512_permutexvar_epi8(index, _mm512_broadcast_i64x4(entries));
 }
 
+/*
+ * Of an index vb_lookup32 sees the low six bits here, and its table stands there twice: so only the
+ * fifth bit is put right, and what is above may stay.
+ */
+#define TERN_OWN_QUAD
+static inline vb vb_quad(vb slots, int half, vb bits, int i) {
+    const __m512i slot = half ? _mm512_srli_epi16(slots, 4) : slots;
+    const __m512i bit = i < 4 ? _mm512_slli_epi16(bits, 4 - i) : _mm512_srli_epi16(bits, i - 4);
+    const __m512i fifth = _mm512_set1_epi8(16);
+    return _mm512_ternarylogic_epi32(fifth, bit, slot, 0xCA); /* fifth ? bit : slot */
+}
+
 /* table[index] for 64 bytes: two tables of 128, of which bit 7 chooses one. */
 static inline vb vb_lookup256(const uint8_t *table, vb index) {
     const __m512i quarter0 = _mm512_loadu_si512(table);

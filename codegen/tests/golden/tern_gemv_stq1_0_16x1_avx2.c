@@ -50,11 +50,11 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             const vb signs = vb_load(at);
             {
                 const vb slots0 = vb_load(at + 64);
-                const vb quad0 = vb_join1(vb_nibble_lo(slots0), signs, 0);
-                const vb quad1 = vb_join1(vb_nibble_hi(slots0), signs, 1);
+                const vb quad0 = vb_quad(slots0, 0, signs, 0);
+                const vb quad1 = vb_quad(slots0, 1, signs, 1);
                 const vb slots1 = vb_load(at + 128);
-                const vb quad2 = vb_join1(vb_nibble_lo(slots1), signs, 2);
-                const vb quad3 = vb_join1(vb_nibble_hi(slots1), signs, 3);
+                const vb quad2 = vb_quad(slots1, 0, signs, 2);
+                const vb quad3 = vb_quad(slots1, 1, signs, 3);
                 {
                     vp p0_0 = vp_zero();
                     const vb w0 = vb_lookup32(tern_quad_weights(0), quad0);
@@ -100,11 +100,11 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             }
             {
                 const vb slots0 = vb_load(at + 192);
-                const vb quad0 = vb_join1(vb_nibble_lo(slots0), signs, 4);
-                const vb quad1 = vb_join1(vb_nibble_hi(slots0), signs, 5);
+                const vb quad0 = vb_quad(slots0, 0, signs, 4);
+                const vb quad1 = vb_quad(slots0, 1, signs, 5);
                 const vb slots1 = vb_load(at + 256);
-                const vb quad2 = vb_join1(vb_nibble_lo(slots1), signs, 6);
-                const vb quad3 = vb_join1(vb_nibble_hi(slots1), signs, 7);
+                const vb quad2 = vb_quad(slots1, 0, signs, 6);
+                const vb quad3 = vb_quad(slots1, 1, signs, 7);
                 {
                     vp p0_0 = vp_zero();
                     const vb w0 = vb_lookup32(tern_quad_weights(0), quad0);
@@ -155,11 +155,11 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             const vb signs = vb_load(at);
             {
                 const vb slots0 = vb_load(at + 64);
-                const vb quad0 = vb_join1(vb_nibble_lo(slots0), signs, 0);
-                const vb quad1 = vb_join1(vb_nibble_hi(slots0), signs, 1);
+                const vb quad0 = vb_quad(slots0, 0, signs, 0);
+                const vb quad1 = vb_quad(slots0, 1, signs, 1);
                 const vb slots1 = vb_load(at + 128);
-                const vb quad2 = vb_join1(vb_nibble_lo(slots1), signs, 2);
-                const vb quad3 = vb_join1(vb_nibble_hi(slots1), signs, 3);
+                const vb quad2 = vb_quad(slots1, 0, signs, 2);
+                const vb quad3 = vb_quad(slots1, 1, signs, 3);
                 {
                     vp p0_0 = vp_zero();
                     const vb w0 = vb_lookup32(tern_quad_weights(0), quad0);
@@ -205,11 +205,11 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
             }
             {
                 const vb slots0 = vb_load(at + 192);
-                const vb quad0 = vb_join1(vb_nibble_lo(slots0), signs, 4);
-                const vb quad1 = vb_join1(vb_nibble_hi(slots0), signs, 5);
+                const vb quad0 = vb_quad(slots0, 0, signs, 4);
+                const vb quad1 = vb_quad(slots0, 1, signs, 5);
                 const vb slots1 = vb_load(at + 256);
-                const vb quad2 = vb_join1(vb_nibble_lo(slots1), signs, 6);
-                const vb quad3 = vb_join1(vb_nibble_hi(slots1), signs, 7);
+                const vb quad2 = vb_quad(slots1, 0, signs, 6);
+                const vb quad3 = vb_quad(slots1, 1, signs, 7);
                 {
                     vp p0_0 = vp_zero();
                     const vb w0 = vb_lookup32(tern_quad_weights(0), quad0);
