@@ -17,6 +17,7 @@ tern_matmul_fn tern_gemv_stq1_0_16x1_avx2;
 #include "kernels/isa/avx2.h"
 
 #include "kernels/isa/vmath.h"
+#include "kernels/isa/vquad.h"
 #include "kernels/quads.h"
 
 enum {
