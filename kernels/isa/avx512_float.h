@@ -35,11 +35,6 @@ static inline vf vf_repeat2(const float *p) {
     return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7),
                                  eight);
 }
-static inline vf vf_repeat4(const float *p) {
-    const __m512 four = _mm512_castps128_ps512(_mm_loadu_ps(p));
-    return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),
-                                 four);
-}
 static inline void vf_store(float *p, vf v) {
     _mm512_storeu_ps(p, v);
 }
@@ -244,10 +239,6 @@ static inline vh vh_load(const int16_t *p) {
     return _mm512_loadu_si512(p);
 }
 
-static inline vh vh_load_i8(const int8_t *p) {
-    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)p));
-}
-
 static inline vh vh_zip_i8(const int8_t *a, const int8_t *b) {
     const __m128i x = _mm_loadu_si128((const __m128i *)a);
     const __m128i y = _mm_loadu_si128((const __m128i *)b);
@@ -308,17 +299,6 @@ static inline vi vi_quarter_sums(vi a, vi b, vi c, vi d) {
     const vi ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
     const vi cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
     return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
-}
-
-static inline vi vi_sums(vi a, vi b, vi c, vi d, vi e, vi f, vi g, vi h, vi i, vi j, vi k, vi l,
-                         vi m, vi n, vi o, vi p) {
-    const vi ad = vi_quarter_sums(a, b, c, d), eh = vi_quarter_sums(e, f, g, h);
-    const vi il = vi_quarter_sums(i, j, k, l), mp = vi_quarter_sums(m, n, o, p);
-    const vi ah =
-        _mm512_add_epi32(_mm512_shuffle_i32x4(ad, eh, 0x44), _mm512_shuffle_i32x4(ad, eh, 0xee));
-    const vi ip =
-        _mm512_add_epi32(_mm512_shuffle_i32x4(il, mp, 0x44), _mm512_shuffle_i32x4(il, mp, 0xee));
-    return _mm512_add_epi32(_mm512_shuffle_i32x4(ah, ip, 0x88), _mm512_shuffle_i32x4(ah, ip, 0xdd));
 }
 
 static inline vb vb_splat4(const void *p) {

@@ -379,7 +379,7 @@ static void score1(const tile *t, size_t n) {
 
 /*
  * o[i] += sum over j of e[j] * v[j][i], j increasing, for 1 heads from h0 on, the first one's at o.
- * Each round of columns asks for as large a part of the next keys.
+ * The heads that come first ask for as much of what is read next as they read.
  */
 static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, float *o) {
     const size_t dim = t->dim;
@@ -399,7 +399,8 @@ static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o0_7 = vf_load(o + 0 * stride + i + 56);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
-            ask(ahead + i * TERN_ATTEND_CHUNK + j * 64, 64 * sizeof(element));
+            if (h0 == 0)
+                ask(ahead + i * TERN_ATTEND_CHUNK + j * 64, 64 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf v2 = cached(row, i, 16);
@@ -431,7 +432,8 @@ static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o0_0 = vf_load(o + 0 * stride + i + 0);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
-            ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
+            if (h0 == 0)
+                ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
             o0_0 = vf_add(o0_0, vf_mul(e0, v0));
@@ -528,7 +530,7 @@ static void score2(const tile *t, size_t n) {
 
 /*
  * o[i] += sum over j of e[j] * v[j][i], j increasing, for 2 heads from h0 on, the first one's at o.
- * Each round of columns asks for as large a part of the next keys.
+ * The heads that come first ask for as much of what is read next as they read.
  */
 static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, float *o) {
     const size_t dim = t->dim;
@@ -548,7 +550,8 @@ static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o1_3 = vf_load(o + 1 * stride + i + 24);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
-            ask(ahead + i * TERN_ATTEND_CHUNK + j * 32, 32 * sizeof(element));
+            if (h0 == 0)
+                ask(ahead + i * TERN_ATTEND_CHUNK + j * 32, 32 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf v2 = cached(row, i, 16);
@@ -578,7 +581,8 @@ static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o1_0 = vf_load(o + 1 * stride + i + 0);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
-            ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
+            if (h0 == 0)
+                ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
             o0_0 = vf_add(o0_0, vf_mul(e0, v0));
@@ -673,7 +677,7 @@ static void score3(const tile *t, size_t n) {
 
 /*
  * o[i] += sum over j of e[j] * v[j][i], j increasing, for 3 heads from h0 on, the first one's at o.
- * Each round of columns asks for as large a part of the next keys.
+ * The heads that come first ask for as much of what is read next as they read.
  */
 static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, float *o) {
     const size_t dim = t->dim;
@@ -691,7 +695,8 @@ static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o2_1 = vf_load(o + 2 * stride + i + 8);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
-            ask(ahead + i * TERN_ATTEND_CHUNK + j * 16, 16 * sizeof(element));
+            if (h0 == 0)
+                ask(ahead + i * TERN_ATTEND_CHUNK + j * 16, 16 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
@@ -717,7 +722,8 @@ static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o2_0 = vf_load(o + 2 * stride + i + 0);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
-            ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
+            if (h0 == 0)
+                ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
             o0_0 = vf_add(o0_0, vf_mul(e0, v0));
@@ -829,7 +835,7 @@ static void score4(const tile *t, size_t n) {
 
 /*
  * o[i] += sum over j of e[j] * v[j][i], j increasing, for 4 heads from h0 on, the first one's at o.
- * Each round of columns asks for as large a part of the next keys.
+ * The heads that come first ask for as much of what is read next as they read.
  */
 static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, float *o) {
     const size_t dim = t->dim;
@@ -849,7 +855,8 @@ static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o3_1 = vf_load(o + 3 * stride + i + 8);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
-            ask(ahead + i * TERN_ATTEND_CHUNK + j * 16, 16 * sizeof(element));
+            if (h0 == 0)
+                ask(ahead + i * TERN_ATTEND_CHUNK + j * 16, 16 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
@@ -881,7 +888,8 @@ static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o3_0 = vf_load(o + 3 * stride + i + 0);
         for (size_t j = from; j < to; j++) {
             const element *row = v + j * dim;
-            ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
+            if (h0 == 0)
+                ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
             o0_0 = vf_add(o0_0, vf_mul(e0, v0));

@@ -358,22 +358,20 @@ static void widen_scales(const element *rows, size_t dim, size_t n, int16_t *hal
 }
 
 /*
- * Scores of 4 head(s) from h0 on, 2 position(s) at once, at n positions. Of the
- * heads `real` are asked for; the last of these stands in for more.
+ * Scores of 4 head(s), 2 position(s) at once, at n positions.
+ * Of the heads `real` are asked for; the last of these stands in for more.
  */
-static void score4(const tile *t, size_t n, size_t h0, size_t real) {
+static void score4(const tile *t, size_t n, size_t real) {
     const size_t stride = row_elements(t->dim);
     const size_t blocks = tern_attend_blocks(t->dim);
     float *const mixed = t->own.mixed; /* [position][head] */
     float factors[8];
-    const int16_t *const q0 = t->own.q[h0];
-    const int16_t *const q1 = t->own.q[h0 + (real > 1 ? 1 : real - 1)];
-    const int16_t *const q2 = t->own.q[h0 + (real > 2 ? 2 : real - 1)];
-    const int16_t *const q3 = t->own.q[h0 + (real > 3 ? 3 : real - 1)];
-    for (size_t i = 0; i < 8; i++) {
-        const size_t h = i % 4;
-        factors[i] = t->own.factor[h0 + (h < real ? h : real - 1)];
-    }
+    const int16_t *const q0 = t->own.q[0];
+    const int16_t *const q1 = t->own.q[real > 1 ? 1 : real - 1];
+    const int16_t *const q2 = t->own.q[real > 2 ? 2 : real - 1];
+    const int16_t *const q3 = t->own.q[real > 3 ? 3 : real - 1];
+    for (size_t i = 0; i < 8; i++)
+        factors[i] = t->own.factor[i % 4 < real ? i % 4 : real - 1];
     for (size_t j = 0; j < n; j += 2) {
         const element *row0 = t->k + j * stride + 2;
         const element *row1 = t->k + (j + 1 < n ? j + 1 : n - 1) * stride + 2;
@@ -417,24 +415,22 @@ static void score4(const tile *t, size_t n, size_t h0, size_t real) {
     }
     for (size_t h = 0; h < real; h++)
         for (size_t j = 0; j < n; j++)
-            t->s[(h0 + h) * TERN_ATTEND_CHUNK + j] = mixed[j * 4 + h];
+            t->s[h * TERN_ATTEND_CHUNK + j] = mixed[j * 4 + h];
 }
 
 /*
- * Scores of 2 head(s) from h0 on, 4 position(s) at once, at n positions. Of the
- * heads `real` are asked for; the last of these stands in for more.
+ * Scores of 2 head(s), 4 position(s) at once, at n positions.
+ * Of the heads `real` are asked for; the last of these stands in for more.
  */
-static void score2(const tile *t, size_t n, size_t h0, size_t real) {
+static void score2(const tile *t, size_t n, size_t real) {
     const size_t stride = row_elements(t->dim);
     const size_t blocks = tern_attend_blocks(t->dim);
     float *const mixed = t->own.mixed; /* [position][head] */
     float factors[8];
-    const int16_t *const q0 = t->own.q[h0];
-    const int16_t *const q1 = t->own.q[h0 + (real > 1 ? 1 : real - 1)];
-    for (size_t i = 0; i < 8; i++) {
-        const size_t h = i % 2;
-        factors[i] = t->own.factor[h0 + (h < real ? h : real - 1)];
-    }
+    const int16_t *const q0 = t->own.q[0];
+    const int16_t *const q1 = t->own.q[real > 1 ? 1 : real - 1];
+    for (size_t i = 0; i < 8; i++)
+        factors[i] = t->own.factor[i % 2 < real ? i % 2 : real - 1];
     for (size_t j = 0; j < n; j += 4) {
         const element *row0 = t->k + j * stride + 2;
         const element *row1 = t->k + (j + 1 < n ? j + 1 : n - 1) * stride + 2;
@@ -484,23 +480,20 @@ static void score2(const tile *t, size_t n, size_t h0, size_t real) {
     }
     for (size_t h = 0; h < real; h++)
         for (size_t j = 0; j < n; j++)
-            t->s[(h0 + h) * TERN_ATTEND_CHUNK + j] = mixed[j * 2 + h];
+            t->s[h * TERN_ATTEND_CHUNK + j] = mixed[j * 2 + h];
 }
 
 /*
- * Scores of 1 head(s) from h0 on, 8 position(s) at once, at n positions. Of the
- * heads `real` are asked for; the last of these stands in for more.
+ * Scores of 1 head(s), 8 position(s) at once, at n positions.
  */
-static void score1(const tile *t, size_t n, size_t h0, size_t real) {
+static void score1(const tile *t, size_t n) {
     const size_t stride = row_elements(t->dim);
     const size_t blocks = tern_attend_blocks(t->dim);
     float *const mixed = t->own.mixed; /* [position][head] */
     float factors[8];
-    const int16_t *const q0 = t->own.q[h0];
-    for (size_t i = 0; i < 8; i++) {
-        const size_t h = i % 1;
-        factors[i] = t->own.factor[h0 + (h < real ? h : real - 1)];
-    }
+    const int16_t *const q0 = t->own.q[0];
+    for (size_t i = 0; i < 8; i++)
+        factors[i] = t->own.factor[0];
     for (size_t j = 0; j < n; j += 8) {
         const element *row0 = t->k + j * stride + 2;
         const element *row1 = t->k + (j + 1 < n ? j + 1 : n - 1) * stride + 2;
@@ -560,20 +553,18 @@ static void score1(const tile *t, size_t n, size_t h0, size_t real) {
         }
         vf_store(mixed + j * 1, vf_mul(sum, vf_load(factors)));
     }
-    for (size_t h = 0; h < real; h++)
-        for (size_t j = 0; j < n; j++)
-            t->s[(h0 + h) * TERN_ATTEND_CHUNK + j] = mixed[j * 1 + h];
+    memcpy(t->s, mixed, n * sizeof *mixed);
 }
 
 static void score(const tile *t) {
     const size_t n = t->seen[t->n - 1];
     widen_scales(t->k, t->dim, n, t->own.weights, t->own.scale);
     if (t->n > 2)
-        score4(t, n, 0, t->n);
+        score4(t, n, t->n);
     else if (t->n == 2)
-        score2(t, n, 0, 2);
+        score2(t, n, 2);
     else
-        score1(t, n, 0, 1);
+        score1(t, n);
 }
 
 /*
@@ -615,8 +606,9 @@ static void gather4(const tile *t, size_t h0, size_t n, float *o) {
         vw o3_1 = vw_zero();
         size_t j = 0;
         for (; j + 2 <= n; j += 2, w += 2, row += 2 * stride) {
-            ask(t->by_gather + (i * TERN_ATTEND_CHUNK + j * 16) / TERN_BLOCK * BLOCK_BYTES,
-                32 * BLOCK_BYTES / TERN_BLOCK);
+            if (h0 == 0)
+                ask(t->by_gather + (i * TERN_ATTEND_CHUNK + j * 16) / TERN_BLOCK * BLOCK_BYTES,
+                    32 * BLOCK_BYTES / TERN_BLOCK);
             const vh v0 = vh_zip_i8(row + 0, row + stride + 0);
             const vh v1 = vh_zip_i8(row + 8, row + stride + 8);
             const vh e0 = vh_splat2(w + 0 * TERN_ATTEND_CHUNK);
@@ -683,8 +675,9 @@ static void gather2(const tile *t, size_t h0, size_t n, float *o) {
         vw o1_3 = vw_zero();
         size_t j = 0;
         for (; j + 2 <= n; j += 2, w += 2, row += 2 * stride) {
-            ask(t->by_gather + (i * TERN_ATTEND_CHUNK + j * 32) / TERN_BLOCK * BLOCK_BYTES,
-                64 * BLOCK_BYTES / TERN_BLOCK);
+            if (h0 == 0)
+                ask(t->by_gather + (i * TERN_ATTEND_CHUNK + j * 32) / TERN_BLOCK * BLOCK_BYTES,
+                    64 * BLOCK_BYTES / TERN_BLOCK);
             const vh v0 = vh_zip_i8(row + 0, row + stride + 0);
             const vh v1 = vh_zip_i8(row + 8, row + stride + 8);
             const vh v2 = vh_zip_i8(row + 16, row + stride + 16);
@@ -749,8 +742,9 @@ static void gather1(const tile *t, size_t h0, size_t n, float *o) {
         vw o0_3 = vw_zero();
         size_t j = 0;
         for (; j + 2 <= n; j += 2, w += 2, row += 2 * stride) {
-            ask(t->by_gather + (i * TERN_ATTEND_CHUNK + j * 32) / TERN_BLOCK * BLOCK_BYTES,
-                64 * BLOCK_BYTES / TERN_BLOCK);
+            if (h0 == 0)
+                ask(t->by_gather + (i * TERN_ATTEND_CHUNK + j * 32) / TERN_BLOCK * BLOCK_BYTES,
+                    64 * BLOCK_BYTES / TERN_BLOCK);
             const vh v0 = vh_zip_i8(row + 0, row + stride + 0);
             const vh v1 = vh_zip_i8(row + 8, row + stride + 8);
             const vh v2 = vh_zip_i8(row + 16, row + stride + 16);
