@@ -207,7 +207,7 @@ static void end_whole(client *c) {
         check_text(c);
     else if (c->reply.status != (nonsensical ? nonsense[c->pause_at].status : 200))
         fail(c, "another status");
-    const bool kept = c->plan->gentle || random_below(&c->random, 8) > 0;
+    const bool kept = !c->plan->closes && (c->plan->gentle || random_below(&c->random, 8) > 0);
     if (c->reply.closes || c->behaviour == HALF_CLOSES || c->behaviour == READS_SLOWLY || !kept)
         hang_up(c);
     rest(c);

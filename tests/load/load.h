@@ -175,6 +175,7 @@ typedef struct plan {
     place at;
     bool gentle; /* all clients behave well and ask for streams */
     bool other;  /* the server is not tern's: answers are counted, not compared */
+    bool closes; /* after each reply: some servers close silently what they called kept */
     bool ending; /* nothing more is begun */
     tally *tally;
 } plan;

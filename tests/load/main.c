@@ -325,6 +325,7 @@ int main(int argc, char **argv) {
               .at = find(&s),
               .gentle = s.even,
               .other = s.other || s.unchecked,
+              .closes = s.other,
               .tally = &t};
     p.recipes = s.even ? recipes_even(p.n_recipes, (uint32_t)s.prompt, (uint32_t)s.tokens)
                        : recipes_new(p.n_recipes, (uint64_t)s.seed, (uint32_t)s.tokens);
