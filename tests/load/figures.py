@@ -7,7 +7,8 @@ Servers are measured in turn, in another order in every second round, and each a
 it. COMMAND has {port}, {threads} and {model} where these belong; PORT alone in its place means a server that runs.
 --engine measures what HTTP costs: tern bench with as many sequences, beside the server with as many clients. Both do
 the same work: passes with a token of each. So prompts have one token, nothing is guessed, and kernels are the table's.
---served N prints the server's side of that alone, for bench/compare-engines."""
+--served N prints the server's side of that alone, for bench/compare-engines; with one --other, tern_load's line of that
+server, be it tern's or not, with N clients."""
 
 import argparse
 import json
@@ -79,9 +80,13 @@ def figures_of(report):
     return report["tokens_per_second"], report["first_text_seconds"]["p99"]
 
 
-def serving(o, command, clients, how):
+def loaded(o, command, clients, how):
     with Server(command, o) as server:
-        return figures_of(load(o, server.port, clients, how))
+        return load(o, server.port, clients, how)
+
+
+def serving(o, command, clients, how):
+    return figures_of(loaded(o, command, clients, how))
 
 
 def warm_up(port, o):
@@ -145,7 +150,8 @@ def main():
     o = parser.parse_args()
     ours = f"{o.tern} serve -m {{model}} --port {{port}} --threads {{threads}} --parallel {o.served or max(o.clients)}"
     if o.served:
-        print(json.dumps(served(o, ours, o.served)))
+        commands = [given.partition("=")[2] for given in o.other]
+        print(json.dumps(loaded(o, commands[0], o.served, "--other") if commands else served(o, ours, o.served)))
         return
     ourselves = (lambda n: figures_of(served(o, ours, n))) if o.engine else (lambda n: serving(o, ours, n, "--even"))
     contenders = [("tern serve", ourselves)]
