@@ -193,8 +193,9 @@ static void check_text(client *c) {
         answer_take_stream(&c->answer, &c->reply.body);
     else
         answer_take_whole(&c->answer, &c->reply.body);
-    t->compared += !c->plan->other;
-    if (c->plan->other ? !c->answer.done : !answer_agrees(&c->answer, &c->recipe->expected, false))
+    t->compared += !c->plan->unchecked;
+    if (c->plan->unchecked ? !c->answer.done
+                           : !answer_agrees(&c->answer, &c->recipe->expected, false))
         fail(c, c->answer.wrong);
     t->tokens += (uint64_t)c->answer.generated_tokens;
 }
@@ -207,7 +208,7 @@ static void end_whole(client *c) {
         check_text(c);
     else if (c->reply.status != (nonsensical ? nonsense[c->pause_at].status : 200))
         fail(c, "another status");
-    const bool kept = !c->plan->closes && (c->plan->gentle || random_below(&c->random, 8) > 0);
+    const bool kept = !c->plan->other && (c->plan->gentle || random_below(&c->random, 8) > 0);
     if (c->reply.closes || c->behaviour == HALF_CLOSES || c->behaviour == READS_SLOWLY || !kept)
         hang_up(c);
     rest(c);

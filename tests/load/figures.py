@@ -8,7 +8,7 @@ it. COMMAND has {port}, {threads} and {model} where these belong; PORT alone in 
 --engine measures what HTTP costs: tern bench with as many sequences, beside the server with as many clients. Both do
 the same work: passes with a token of each. So prompts have one token, nothing is guessed, and kernels are the table's.
 --served N prints the server's side of that alone, for bench/compare-engines; with one --other, tern_load's line of that
-server, be it tern's or not, with N clients."""
+server, be it tern's or not, with N clients. So both sides of a pair are asked in the same way."""
 
 import argparse
 import json
@@ -149,15 +149,17 @@ def main():
     parser.add_argument("--served", type=int, metavar="CLIENTS", help="tern_load's line of the server alone")
     o = parser.parse_args()
     ours = f"{o.tern} serve -m {{model}} --port {{port}} --threads {{threads}} --parallel {o.served or max(o.clients)}"
+    others = [given.partition("=")[::2] for given in o.other]
     if o.served:
-        commands = [given.partition("=")[2] for given in o.other]
-        print(json.dumps(loaded(o, commands[0], o.served, "--other") if commands else served(o, ours, o.served)))
+        if len(others) > 1:
+            parser.error("--served measures one server")
+        print(json.dumps(loaded(o, others[0][1], o.served, "--other") if others else served(o, ours, o.served)))
         return
     ourselves = (lambda n: figures_of(served(o, ours, n))) if o.engine else (lambda n: serving(o, ours, n, "--even"))
     contenders = [("tern serve", ourselves)]
     if o.engine:
         contenders.append(("tern bench", lambda clients: engine(o, clients)))
-    for name, _, command in (given.partition("=") for given in o.other):
+    for name, command in others:
         contenders.append((name, lambda clients, command=command: serving(o, command, clients, "--other")))
     table(measure(o, contenders), [name for name, _ in contenders])
 

@@ -173,10 +173,11 @@ typedef struct plan {
     recipe *recipes;
     size_t n_recipes;
     place at;
-    bool gentle; /* all clients behave well and ask for streams */
-    bool other;  /* the server is not tern's: answers are counted, not compared */
-    bool closes; /* after each reply: some servers close silently what they called kept */
-    bool ending; /* nothing more is begun */
+    bool gentle;    /* all clients behave well and ask for streams */
+    bool unchecked; /* answers are counted, not compared */
+    bool other;     /* the server is not tern's: a connection for each request, because some servers
+                       close silently what they called kept */
+    bool ending;    /* nothing more is begun */
     tally *tally;
 } plan;
 

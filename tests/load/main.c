@@ -10,8 +10,9 @@
  * --pid says whose memory to look at.
  *
  * For figures of speed: --even: streams of equal length alone, for prompts of --prompt tokens.
- * --other: the same of a server that is not tern's, whose texts are not compared. --unchecked: the
- * same of tern's, of which nothing is asked before.
+ * --other: the same of a server that may not be tern's, whose texts are not compared, with a
+ * connection for each request. --unchecked: the same of tern's, of which nothing is asked before,
+ * with connections that are kept.
  */
 
 #include <arpa/inet.h>
@@ -96,7 +97,7 @@ static bool ask_all_alone(const plan *p) {
         recipe_write(r, false, &request);
         const unsigned status = ask_alone(&p->at, &request, &body);
         answer_take_whole(&r->expected, &body);
-        if (status != 200 || !r->expected.done || (r->expected.n_choices == 0 && !p->other)) {
+        if (status != 200 || !r->expected.done || (r->expected.n_choices == 0 && !p->unchecked)) {
             load_fail(p->tally, "alone: status %u: %s\n  asked: %s", status,
                       body.size > 0 ? body.data : "nothing", request.data);
         }
@@ -162,7 +163,7 @@ static void storm(plan *p, client *clients, size_t n, double seconds, memory *m)
 
 /* Answers that nobody waits for have ended, and hold no page. -1: the server does not say. */
 static double check_rest(const plan *p) {
-    if (p->other) {
+    if (p->unchecked) {
         return -1.0;
     }
     const double until = load_now() + 20.0;
@@ -196,7 +197,7 @@ static void say(const plan *p, const settings *s, uint64_t all, double seconds, 
     tally *t = p->tally;
     (void)fprintf(stderr, "load: %llu requests of %ld clients in %.1f s, %.1f tokens/s\n",
                   (unsigned long long)all, s->clients, seconds, (double)t->tokens / seconds);
-    if (!p->other) {
+    if (!p->unchecked) {
         (void)fprintf(stderr,
                       "load: %llu whole and %llu cut answers compared with the same alone (text, "
                       "log-probabilities, digest); %llu failures\n",
@@ -324,8 +325,8 @@ int main(int argc, char **argv) {
     plan p = {.n_recipes = (size_t)s.recipes,
               .at = find(&s),
               .gentle = s.even,
-              .other = s.other || s.unchecked,
-              .closes = s.other,
+              .unchecked = s.other || s.unchecked,
+              .other = s.other,
               .tally = &t};
     p.recipes = s.even ? recipes_even(p.n_recipes, (uint32_t)s.prompt, (uint32_t)s.tokens)
                        : recipes_new(p.n_recipes, (uint64_t)s.seed, (uint32_t)s.tokens);
