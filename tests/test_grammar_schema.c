@@ -186,6 +186,8 @@ static void test_combinations(void **state) {
         "[\"next\"], \"additionalProperties\": false}}, \"$ref\": \"#/$defs/node\"}",
         LIST("{\"next\":null}", "{\"next\":{\"next\":{\"next\":null}}}"),
         LIST("{}", "{\"next\":1"));
+    expect_schema("{\"$defs\": {\"A/~\": {\"const\": 1}}, \"$ref\": \"#/$defs/%41~1~0\"}",
+                  LIST("1"), LIST("2"));
     expect_schema(
         "{\"allOf\": [{\"type\": \"object\", \"properties\": {\"a\": {\"type\": "
         "\"integer\"}}}, {\"properties\": {\"a\": {\"minimum\": 5}, \"b\": {\"const\": 1}}, "
@@ -313,6 +315,8 @@ static void test_refused_schemas(void **state) {
     expect_schema_refused("{\"type\": \"strin\"}", "type: a type that does not exist");
     expect_schema_refused("{\"$ref\": \"http://x/y\"}", "$ref: only references into the same");
     expect_schema_refused("{\"$ref\": \"#/$defs/a\"}", "there is no schema at its target");
+    expect_schema_refused("{\"$defs\": {\"\\u0004\": true}, \"$ref\": \"#/$defs/%+4\"}",
+                          "there is no schema at its target");
     expect_schema_refused("{\"$ref\": \"#/$defs/a\", \"$defs\": {\"a\": {\"anyOf\": [{\"$ref\": "
                           "\"#/$defs/a\"}, {\"type\": \"null\"}]}}}",
                           "begins with itself");

@@ -18,14 +18,20 @@
 
 #include "tern/status.h"
 
+/* The fuzz targets are built with smaller limits, which short inputs meet in little time. */
+#ifndef TERN_GRAMMAR_SHIFT
+#define TERN_GRAMMAR_SHIFT 0
+#endif
+#define TERN_GRAMMAR_LIMIT(usual) ((usual) >> TERN_GRAMMAR_SHIFT)
+
 enum {
-    TERN_EXPR_NEVER = 0,            /* matches nothing */
-    TERN_EXPR_EMPTY = 1,            /* matches the empty text alone */
-    TERN_EXPR_UNLIMITED = -1,       /* repetitions */
-    TERN_EXPR_MOST = 1 << 18,       /* expressions of a grammar */
-    TERN_EXPR_MOST_RULES = 1 << 14, /* rules */
-    TERN_EXPR_MOST_BYTES = 1 << 22, /* of all its texts */
-    TERN_EXPR_MOST_RANGES = 1 << 18,
+    TERN_EXPR_NEVER = 0,                                /* matches nothing */
+    TERN_EXPR_EMPTY = 1,                                /* matches the empty text alone */
+    TERN_EXPR_UNLIMITED = -1,                           /* repetitions */
+    TERN_EXPR_MOST = TERN_GRAMMAR_LIMIT(1 << 18),       /* expressions of a grammar */
+    TERN_EXPR_MOST_RULES = TERN_GRAMMAR_LIMIT(1 << 14), /* rules */
+    TERN_EXPR_MOST_BYTES = TERN_GRAMMAR_LIMIT(1 << 22), /* of all its texts */
+    TERN_EXPR_MOST_RANGES = TERN_GRAMMAR_LIMIT(1 << 18),
     TERN_EXPR_MOST_DEPTH = 256,
     TERN_EXPR_MOST_REPEATS = 1 << 24 /* the largest number of a repetition */
 };

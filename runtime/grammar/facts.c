@@ -5,7 +5,7 @@
 
 /* Steps in all: what a grammar of the largest size takes when its rules stand in a sensible order,
  * some times over. */
-enum { MOST_STEPS = 1 << 26 };
+enum { MOST_STEPS = TERN_GRAMMAR_LIMIT(TERN_GRAMMAR_LIMIT(1 << 26)) }; /* rules times parts */
 
 typedef struct finder {
     tern_exprs *x;

@@ -18,7 +18,12 @@
 #include "base/utf8.h"
 #include "runtime/grammar/grammar.h"
 
-enum { MOST_DEPTH = 64, MOST_RULES = 4096, MOST_SET = 4096, MOST_NAME = 128 };
+enum {
+    MOST_DEPTH = 64,
+    MOST_RULES = TERN_GRAMMAR_LIMIT(4096),
+    MOST_SET = TERN_GRAMMAR_LIMIT(4096),
+    MOST_NAME = 128
+};
 
 typedef struct reader {
     tern_exprs *x;

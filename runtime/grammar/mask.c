@@ -12,10 +12,10 @@
 #include "runtime/grammar/grammar.h"
 
 enum {
-    MOST_MASKS = 512,
-    MOST_MASK_BYTES = 8 << 20, /* of a grammar */
-    MOST_WORK = 1 << 22,       /* steps of one mask */
-    FEW_NODES = 8              /* of a trie, below one that is not asked whether all may follow */
+    MOST_MASKS = TERN_GRAMMAR_LIMIT(512),
+    MOST_MASK_BYTES = 8 << 20,               /* of a grammar */
+    MOST_WORK = TERN_GRAMMAR_LIMIT(1 << 22), /* steps of one mask */
+    FEW_NODES = 8 /* of a trie, below one that is not asked whether all may follow */
 };
 
 static void set_ids(uint64_t *bits, const tern_trie *t, uint32_t first, uint32_t end) {

@@ -7,7 +7,7 @@
 #include "runtime/grammar/facts.h"
 
 enum {
-    MOST_STEPS = 1 << 23,
+    MOST_STEPS = TERN_GRAMMAR_LIMIT(1 << 23),
     MOST_COPIES = 64, /* of what may be empty, in counted repetitions */
     SHARED_TAILS = 64 /* nodes of one set of characters that are looked through for a like one */
 };

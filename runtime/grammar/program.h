@@ -10,7 +10,7 @@
 
 #include "runtime/grammar/expression.h"
 
-enum { TERN_PROGRAM_MOST_NODES = 1 << 19 };
+enum { TERN_PROGRAM_MOST_NODES = TERN_GRAMMAR_LIMIT(1 << 19) };
 
 /* Kinds of characters, as bits of a number. Plain ones stand for themselves in JSON strings, and
  * are not DEL. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
+
 enum { MOST_SPACES = 32, POINTER_BYTES = 200 };
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -63,8 +65,13 @@ static bool read_step(tern_span *rest, char *step, size_t *size) {
     for (; i < rest->size && rest->data[i] != '/'; i++) {
         unsigned c = (unsigned char)rest->data[i];
         if (c == '%') {
-            if (i + 2 >= rest->size || sscanf(rest->data + i + 1, "%2x", &c) != 1)
+            if (i + 2 >= rest->size)
                 return false;
+            const int high = hex_digit((unsigned char)rest->data[i + 1]);
+            const int low = hex_digit((unsigned char)rest->data[i + 2]);
+            if (high < 0 || low < 0)
+                return false;
+            c = (unsigned)(high << 4 | low);
             i += 2;
         } else if (c == '~') {
             if (i + 1 >= rest->size || (rest->data[i + 1] != '0' && rest->data[i + 1] != '1'))

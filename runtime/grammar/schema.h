@@ -36,12 +36,13 @@ typedef struct tern_schema_item {
 } tern_schema_item;
 
 enum {
-    TERN_SCHEMA_MOST_ITEMS = 128,       /* of a set */
-    TERN_SCHEMA_MOST_PROPERTIES = 2048, /* of an object */
-    TERN_SCHEMA_MOST_NAME = 1024,       /* bytes of a property's name */
-    TERN_SCHEMA_MOST_PREFIX = 512,      /* items of an array with schemas of their own */
-    TERN_SCHEMA_MOST_VALUES = 1 << 14,  /* of an enum */
-    TERN_SCHEMA_MOST_STEPS = 1 << 26
+    TERN_SCHEMA_MOST_ITEMS = 128,                           /* of a set */
+    TERN_SCHEMA_MOST_PROPERTIES = TERN_GRAMMAR_LIMIT(2048), /* of an object */
+    TERN_SCHEMA_MOST_NAME = 1024,                           /* bytes of a property's name */
+    TERN_SCHEMA_MOST_PREFIX =
+        TERN_GRAMMAR_LIMIT(512), /* items of an array with schemas of their own */
+    TERN_SCHEMA_MOST_VALUES = TERN_GRAMMAR_LIMIT(1 << 14),                   /* of an enum */
+    TERN_SCHEMA_MOST_STEPS = TERN_GRAMMAR_LIMIT(TERN_GRAMMAR_LIMIT(1 << 26)) /* parts of sets */
 };
 
 typedef struct tern_schema_set {

@@ -15,11 +15,11 @@
 
 enum {
     TERN_STACKS_NONE = 0, /* the empty stack; the state in which nothing can be read */
-    TERN_STACKS_MOST_DEPTH = 4096,
-    TERN_STACKS_MOST_PLACES = 4096, /* of a state */
-    TERN_STACKS_MOST_FRAMES = 1 << 16,
-    TERN_STACKS_MOST_STATES = 1 << 15,
-    TERN_STACKS_MOST_KEPT = 1 << 19 /* places of all states */
+    TERN_STACKS_MOST_DEPTH = TERN_GRAMMAR_LIMIT(4096),
+    TERN_STACKS_MOST_PLACES = TERN_GRAMMAR_LIMIT(4096), /* of a state */
+    TERN_STACKS_MOST_FRAMES = TERN_GRAMMAR_LIMIT(1 << 16),
+    TERN_STACKS_MOST_STATES = TERN_GRAMMAR_LIMIT(1 << 15),
+    TERN_STACKS_MOST_KEPT = TERN_GRAMMAR_LIMIT(1 << 19) /* places of all states */
 };
 
 typedef struct tern_frame {

@@ -8,8 +8,9 @@
 #include "runtime/grammar/grammar.h"
 
 enum {
-    MANY_FRAMES = 1 << 12, /* from there on a pool is begun anew with what is still wanted */
-    MOST_WORK = 1 << 20    /* steps of one byte */
+    MANY_FRAMES = TERN_GRAMMAR_LIMIT(
+        1 << 12), /* from there on a pool is begun anew with what is still wanted */
+    MOST_WORK = TERN_GRAMMAR_LIMIT(1 << 20) /* steps of one byte */
 };
 
 typedef struct cursor {

@@ -123,7 +123,7 @@ static bool open_arguments(tern_tpl *x, value *function, uint8_t mark, bool *had
     value *text = tern_tpl_get_name(function, (tern_span){"arguments", 9});
     if (text == NULL || text->kind != TERN_TPL_TEXT)
         return true;
-    tern_tpl trial = {0}; /* what is no JSON object stays a text */
+    tern_tpl trial = {.limits = x->limits}; /* what is no JSON object stays a text */
     const bool object =
         parse_json(&trial, tern_tpl_span(text), "arguments", TERN_TPL_DICT, mark) != NULL;
     const bool memory = trial.error.status == TERN_ERR_NOMEM;

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BLOCK_BYTES = 64 << 10, ALIGN = 16 };
+enum { ALIGN = 16 };
+
+const tern_tpl_limits tern_tpl_usual = {
+    .work = TERN_TPL_WORK, .memory = TERN_TPL_MEMORY, .block = 64 << 10, .output = TERN_TPL_OUTPUT};
 
 struct tern_tpl_block {
     tern_tpl_block *older;
@@ -21,11 +24,15 @@ void tern_tpl_free(tern_tpl *x) {
     }
 }
 
+static bool too_much_memory(tern_tpl *x) {
+    return tern_tpl_fail(x, TERN_ERR_TEMPLATE, "more than %zu MiB of memory are needed",
+                         x->limits.memory >> 20);
+}
+
 static bool add_block(tern_tpl *x, size_t need) {
-    const size_t size = need > BLOCK_BYTES / 4 ? need : BLOCK_BYTES;
-    if (size > TERN_TPL_MEMORY - x->used)
-        return tern_tpl_fail(x, TERN_ERR_TEMPLATE, "more than %d MiB of memory are needed",
-                             TERN_TPL_MEMORY >> 20);
+    const size_t size = need > x->limits.block / 4 ? need : x->limits.block;
+    if (size > x->limits.memory - x->used)
+        return too_much_memory(x);
     tern_tpl_block *block = calloc(1, sizeof *block + size);
     if (block == NULL)
         return tern_tpl_fail(x, TERN_ERR_NOMEM, "no memory for %zu bytes", size);
@@ -40,9 +47,8 @@ static bool add_block(tern_tpl *x, size_t need) {
 void *tern_tpl_take(tern_tpl *x, size_t count, size_t size) {
     if (x->failed)
         return NULL;
-    if (size > 0 && count > TERN_TPL_MEMORY / size) {
-        (void)tern_tpl_fail(x, TERN_ERR_TEMPLATE, "more than %d MiB of memory are needed",
-                            TERN_TPL_MEMORY >> 20);
+    if (size > 0 && count > x->limits.memory / size) {
+        (void)too_much_memory(x);
         return NULL;
     }
     const size_t need = (count * size + ALIGN - 1) / ALIGN * ALIGN;
@@ -56,8 +62,9 @@ void *tern_tpl_take(tern_tpl *x, size_t count, size_t size) {
 
 bool tern_tpl_work(tern_tpl *x, uint64_t steps) {
     x->work += steps;
-    if (x->work > TERN_TPL_WORK)
-        return tern_tpl_fail(x, TERN_ERR_TEMPLATE, "more than %d steps are needed", TERN_TPL_WORK);
+    if (x->work > x->limits.work)
+        return tern_tpl_fail(x, TERN_ERR_TEMPLATE, "more than %llu steps are needed",
+                             (unsigned long long)x->limits.work);
     return !x->failed;
 }
 

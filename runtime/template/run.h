@@ -26,9 +26,20 @@ enum {
     TERN_TPL_RANGE = 100000      /* numbers of a range */
 };
 
+/* What a run may take. */
+typedef struct tern_tpl_limits {
+    uint64_t work; /* steps */
+    size_t memory; /* bytes */
+    size_t block;  /* bytes that are asked of the system at a time, unless one thing needs more */
+    size_t output; /* bytes of a text */
+} tern_tpl_limits;
+
+extern const tern_tpl_limits tern_tpl_usual; /* the numbers above */
+
 typedef struct tern_tpl_block tern_tpl_block;
 
 typedef struct tern_tpl {
+    tern_tpl_limits limits;
     tern_tpl_block *blocks; /* the newest first */
     size_t used, room;      /* bytes of all blocks; bytes that are left in the newest */
     uint64_t work;

@@ -20,12 +20,13 @@ static tern_status failure(const tern_tpl *x, tern_error *err) {
 /* One attempt; a template that cannot be run in this way may be run in another one. */
 static tern_status attempt(tern_span source, const tern_template_input *input, tern_tpl_way way,
                            tern_tpl_calls *calls, tern_marked_text *out, tern_error *err) {
-    tern_tpl x = {.now = input->now};
+    tern_tpl x = {.limits = input->limits != NULL ? *input->limits : tern_tpl_usual,
+                  .now = input->now};
     tern_tpl_buffer text = {.x = &x};
     const bool done = run(&x, source, input, way, calls, &text);
     const tern_span bytes = {text.bytes, text.size};
     const tern_status status =
-        done ? tern_marked_add_marks(out, bytes, text.marks, TERN_TPL_OUTPUT) : failure(&x, err);
+        done ? tern_marked_add_marks(out, bytes, text.marks, x.limits.output) : failure(&x, err);
     if (done && status != TERN_OK)
         (void)tern_fail(err, status, "no memory for a text of %zu bytes", text.size);
     tern_tpl_free(&x);
@@ -47,7 +48,7 @@ tern_status tern_template_run(tern_span source, const tern_template_input *input
 }
 
 tern_status tern_template_check(tern_span source, tern_error *err) {
-    tern_tpl x = {0};
+    tern_tpl x = {.limits = tern_tpl_usual};
     const tern_status status = tern_tpl_parse(&x, source) != NULL ? TERN_OK : failure(&x, err);
     tern_tpl_free(&x);
     return status;

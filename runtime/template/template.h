@@ -10,6 +10,7 @@
  */
 
 #include "runtime/template/marked.h"
+#include "runtime/template/run.h"
 
 typedef struct tern_template_token {
     const char *name; /* of the variable, as bos_token */
@@ -20,7 +21,8 @@ typedef struct tern_template_input {
     const tern_conversation *conversation;
     const tern_template_token *tokens; /* [n_tokens] */
     size_t n_tokens;
-    int64_t now; /* seconds since 1970, for strftime_now */
+    int64_t now;                   /* seconds since 1970, for strftime_now */
+    const tern_tpl_limits *limits; /* NULL: tern_tpl_usual */
 } tern_template_input;
 
 /*

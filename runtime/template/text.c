@@ -13,11 +13,12 @@ typedef tern_tpl_text text;
 typedef tern_tpl_buffer buffer;
 
 static bool reserve(buffer *b, size_t more) {
+    const size_t most = b->x->limits.output;
+    if (more > most || b->size > most - more)
+        return tern_tpl_fail(b->x, TERN_ERR_TEMPLATE, "a text of more than %zu MiB is written",
+                             most >> 20);
     if (more <= b->capacity - b->size)
         return true;
-    if (more > TERN_TPL_OUTPUT || b->size + more > TERN_TPL_OUTPUT)
-        return tern_tpl_fail(b->x, TERN_ERR_TEMPLATE, "a text of more than %d MiB is written",
-                             TERN_TPL_OUTPUT >> 20);
     const size_t capacity = b->size + more + (b->size + more < 64 ? 64 : b->size + more);
     char *bytes = tern_tpl_take(b->x, capacity, 2);
     if (bytes == NULL)
