@@ -52,9 +52,11 @@ static void write_part(job *j, const form_part *part, size_t number, bool whole)
 static const char *status_of_item(const choice *c, const form_part *part, bool whole) {
     if (!whole)
         return "in_progress";
-    const bool last = part->call != NULL
-                          ? !part->call->ended
-                          : part->bytes + part->size == c->content.bytes + c->content.size;
+    /* An empty text is the only one, and there may be no bytes then. */
+    const bool last =
+        part->call != NULL
+            ? !part->call->ended
+            : part->size == 0 || part->bytes + part->size == c->content.bytes + c->content.size;
     return c->ended && is_cut(c) && last ? "incomplete" : "completed";
 }
 

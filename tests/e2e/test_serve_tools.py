@@ -185,6 +185,13 @@ class Calls(ToolTest):
         choice = self.choice(tool_choice="required", max_tokens=16)
         self.assertEqual(choice["finish_reason"], "length")
 
+    def test_cut_before_a_call(self):
+        """Nothing was said yet: the item that there is nevertheless is not complete."""
+        body = self.server.post("/v1/responses", input="What is 2+2?", tools=FLAT, tool_choice="required", max_output_tokens=1).json()
+        (item,) = body["output"]
+        self.assertEqual((body["status"], item["type"], item["status"]), ("incomplete", "message", "incomplete"))
+        self.assertEqual(item["content"][0]["text"], "")
+
     def test_under_load(self):
         def ask(seed):
             body = self.chat(tool_choice="required", parallel_tool_calls=False, temperature=1.5, seed=seed).json()

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client sends to `tern serve`: the first byte chooses a route of the table, the rest is its
- * body. Requests for text go to a real engine of a tiny model for some steps. Whatever was asked,
- * there is one reply, and what it says is JSON; so is each event of a stream. The layers above and
- * below (serve/http.h, serve/worker.h) stand in here, in one thread. Bodies that are JSON are
- * mostly changed into other JSON, with the words of the server's own description.
+ * What a client sends to `tern serve`: the first byte chooses a route of the table and the way in
+ * which the model's template writes calls of tools, the rest is its body. Requests for text go to a
+ * real engine of a tiny model for some steps. Whatever was asked, there is one reply, and what it
+ * says is JSON; so is each event of a stream. The layers above and below (serve/http.h,
+ * serve/worker.h) stand in here, in one thread. Bodies that are JSON are mostly changed into other
+ * JSON, with the words of the server's own description.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 #include "serve/server_internal.h"
 #include "tests/fuzz/change_json.h"
 
-enum { STEPS = 6, CONTEXT = 96, MOST_ROUTES = 64 };
+/* An answer in a form goes on for longer, so that calls of tools have an end. */
+enum { STEPS = 6, STEPS_IN_FORM = 64, CONTEXT = 512, MOST_ROUTES = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
@@ -147,13 +149,14 @@ static void hand_over(job *j, const tern_event *e) {
 
 /* Some steps, then what is left is cancelled. */
 static void answer(worker *w, job *j) {
+    const int steps = j->ask.grammar != NULL ? STEPS_IN_FORM : STEPS;
     job_begin(j);
     for (int i = 0; j->n_left > 0; i++) {
         const tern_event *events;
         size_t n;
-        if (i == STEPS || j->over)
+        if (i == steps || j->over)
             cancel(w, j);
-        require(i <= STEPS + 1);
+        require(i <= steps + 1);
         require(tern_engine_step(w->engine, &events, &n, NULL) == TERN_OK);
         for (size_t k = 0; k < n; k++)
             hand_over(j, &events[k]);
@@ -250,12 +253,14 @@ static void open_server(void) {
                                     .kv = TERN_FORMAT_F16},
                          .name = "tiny",
                          .sampling = tern_sampler_params_default(),
-                         .seeded = true};
+                         .seeded = true,
+                         .pooling = TERN_POOLING_MEAN};
     require(tern_model_tokenizer(model, &s.tokenizer, NULL) == TERN_OK);
     require(tern_engine_new(model, &c->engine, &s.engine, NULL) == TERN_OK);
     tern_model_describe(model, &s.info);
     the_worker.engine = s.engine;
     s.worker = &the_worker;
+    require(grammars_open(s.tokenizer, s.info.n_vocab, &s.grammars, NULL) == TERN_OK);
     s.rules = (ask_rules){.tokenizer = s.tokenizer,
                           .model = c->name,
                           .any_model = true,
@@ -263,12 +268,16 @@ static void open_server(void) {
                           .seeded = true,
                           .n_vocab = s.info.n_vocab,
                           .n_ctx = CONTEXT,
-                          .most_choices = c->engine.n_queue};
+                          .most_choices = c->engine.n_queue,
+                          .vectors = model,
+                          .n_embd = s.info.n_embd,
+                          .grammars = s.grammars};
     s.place = (job_place){.tokenizer = s.tokenizer,
                           .model = c->name,
                           .fingerprint = s.fingerprint,
                           .n_ctx = CONTEXT,
-                          .threads = 1};
+                          .threads = 1,
+                          .pooling = c->pooling};
 }
 
 /* ---- what is checked ------------------------------------------------------------------------- */
@@ -384,6 +393,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(body, data + 1, size - 1);
     body[size - 1] = '\0';
     http_exchange x = {.body = body, .body_size = size - 1};
+    s.rules.call_style = (call_style)(data[0] / n_routes % CALL_STYLES);
     answer_route(data[0] % n_routes, &x);
     check_reply(&x);
     free(x.reply);

@@ -4,8 +4,8 @@
 
 Prints a table of executions, coverage and findings, and fails when there is a finding: the inputs
 lie in FOLDER/findings. The corpus is kept in FOLDER/corpus/TARGET, so a later run goes on from
-there. tests/fuzz/seeds_X.py FOLDER, where it exists, writes the first inputs of fuzz_X. Exit status
-77, which ctest reports as skipped: there is no clang with libFuzzer.
+there. tests/fuzz/seeds_X.py FOLDER, where it exists, writes the first inputs of fuzz_X, beside those of
+tests/fuzz/found_X.txt, which tests/fuzz/found.py keeps. Exit status 77, which ctest reports as skipped: there is no clang with libFuzzer.
 """
 
 import argparse
@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import found
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -41,10 +43,10 @@ def has_libfuzzer(clang, folder):
 def is_built(folder, name):
     """A target of a part that was not built, for want of a library, is left out."""
     ninja = (folder / "build.ninja").read_text(encoding="utf-8")
-    found = f"build {name}: phony" in ninja
-    if not found:
+    built = f"build {name}: phony" in ninja
+    if not built:
         print(f"fuzz: {name} is left out: its part of tern is not built here")
-    return found
+    return built
 
 
 def build(folder, names, generator_python):
@@ -68,12 +70,10 @@ def build(folder, names, generator_python):
 
 def seed(name, corpus):
     corpus.mkdir(parents=True, exist_ok=True)
-    script = HERE / f"seeds_{name.removeprefix('fuzz_')}.py"
-    if script.exists() and not any(corpus.iterdir()):
-        done = subprocess.run([sys.executable, script, corpus], capture_output=True, text=True)
-        if done.returncode:
-            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            print(f"fuzz: {script.name} wrote no seeds ({reason}); starting from nothing")
+    if not any(corpus.iterdir()):
+        reason = found.write_seeds(name, corpus)
+        if reason is not None:
+            print(f"fuzz: the seeds of {name} were not written ({reason})")
     if not any(corpus.iterdir()):
         (corpus / "zeros").write_bytes(bytes(64))  # libFuzzer gives up where nothing reaches any code
 
@@ -91,8 +91,8 @@ def fuzz(name, program, folder, seconds):
     text = log.read_text(errors="replace")
     row = {"target": name, "status": status, "log": log}
     for key, pattern in STATS.items():
-        found = re.findall(pattern, text)
-        row[key] = int(found[-1]) if found else 0
+        numbers = re.findall(pattern, text)
+        row[key] = int(numbers[-1]) if numbers else 0
     row["corpus"] = sum(1 for _ in corpus.iterdir())
     row["finding"] = next(iter(re.findall(r"SUMMARY: (.*)", text)), "none" if status == 0 else f"status {status}")
     return row

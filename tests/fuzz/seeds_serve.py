@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeds for fuzz_serve: bodies of every kind, each for as many routes as the table may have. The first byte chooses
-the route, modulo their number.
+"""Seeds for fuzz_serve: bodies of every kind for each route, and each field with values that are right and wrong. The
+first byte chooses the route, modulo the number of the described ones in the order of serve/routes.c, and by what is
+left the way in which calls are written.
 
     tests/fuzz/seeds_serve.py FOLDER
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
-ROUTES = 32  # at least
+SERVE = Path(__file__).resolve().parents[2] / "serve"
+STYLES = 5
 TALK = [
     {"role": "system", "content": [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Now."}]},
     {"role": "user", "content": "Hi \u00e9 \U0001f642"},
@@ -20,25 +23,134 @@ BODIES = [
     {"messages": TALK, "max_tokens": 2, "model": "tiny"},
     {"messages": TALK, "max_tokens": 2, "stream": True, "stream_options": {"include_usage": True}, "n": 2},
     {"messages": TALK, "max_completion_tokens": 1, "logprobs": True, "top_logprobs": 2, "system": "x", **SAMPLING},
+    {"messages": TALK[1:], "max_tokens": 3, "system": "x", "stream": True},
+    {"messages": TALK[1:], "max_tokens": 3, "system": [{"type": "text", "text": "x"}], "stop_sequences": ["e", "a"]},
     {"prompt": "Once", "max_tokens": 3, "stop": ["a", "b"], "echo": True, "unknown": {"a": [None]}},
     {"prompt": ["a", "b"], "max_tokens": 2, "stream": True, "logprobs": 2, "ignore_eos": True, "n": 2},
-    {"prompt": [1, 2, 3], "n_predict": 2, "n_probs": 2, "stream": True, "cache_prompt": False},
-    {"prompt": "Once", "max_tokens": 0, "echo": True, "logprobs": 1},
-    {"prompt": [[1, 2], [3]], "max_tokens": -1, "stop": "x"},
+    {"prompt": ["a", "b"], "max_tokens": 2, "stream": True, "logprobs": 2, "echo": True},
+    {"prompt": [1, 2, 3], "n_predict": 2, "n_probs": 2, "stream": True, "cache_prompt": False, "return_tokens": True},
+    {"prompt": "Once", "max_tokens": 0, "echo": True, "logprobs": 1}, {"prompt": "Once", "n_predict": 0, "n_cmpl": 2}, {"prompt": "Once", "n_predict": 3, "n_cmpl": 2, "stop": "e"}, {"prompt": {"prompt_string": "a"}, "n_predict": 1}, {"prompt": {"prompt_string": "a", "multimodal_data": ["x"]}}, {"prompt": [1, "a", 2, "<s>"], "n_predict": 1}, {"prompt": [["a", 1], "b"], "n_predict": 1}, {"prompt": [1, None]}, {"prompt": [[1, 2], [3]], "max_tokens": -1, "stop": "x"}, {"prompt": []}, {"prompt": [[]]}, {"prompt": ""}, {"prompt": [""] * 20}, {"prompt": "a" * 600}, {"prompt": [9999]},
     {"input": TALK, "max_output_tokens": 2, "instructions": "y", "stream": True, "metadata": {"k": "v"}},
     {"input": "Hello", "max_output_tokens": 2, "include": ["message.output_text.logprobs"], "top_logprobs": 1},
-    {"content": "What is 2+2?", "add_special": True, "with_pieces": True},
-    {"tokens": [5, 6, 7]},
-    {"tools": [], "tool_choice": "none", "response_format": {"type": "text"}, "modalities": ["text"]},
+    {"input": "Hello", "max_output_tokens": 2, "include": ["message.output_text.logprobs"], "top_logprobs": 1, "stream": True},
+    {"input": ["a", "bc"], "encoding_format": "base64", "dimensions": 5}, {"input": [[1, 2], [3]], "dimensions": 9999}, {"input": [5, 6]}, {"content": ["a", [1, 2]], "embd_normalize": 2}, {"input": [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "a"}]}], "max_output_tokens": 1},
+    {"content": "What is 2+2?", "add_special": True, "with_pieces": True}, {"content": "\u00e9\U0001f642", "with_pieces": True, "parse_special": False}, {"content": 5}, {"content": "a", "add_special": 1}, {"prompt": "a", "return_token_strs": True}, {"tokens": [5, 6, 7]}, {"tokens": [-1]}, {"tokens": 5}, {"tokens": list(range(300))},
+    {"tools": [], "tool_choice": "none", "response_format": {"type": "text"}, "modalities": ["text"], "messages": TALK},
+    {"messages": TALK, "max_tokens": 1, "max_completion_tokens": 2}, {"messages": TALK, "top_logprobs": 2}, {"messages": TALK, "n": 99}, {"messages": TALK, "n": 3, "max_tokens": 2, "stream": True, "logprobs": True}, {"messages": []}, {"messages": [1]}, {"messages": {}}, {},
 ]
+
+# Forms of an answer.
+SCHEMA = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False}
+FORMS = [
+    {"response_format": value} for value in ({"type": "json_object"}, {"type": "json_object", "schema": SCHEMA}, {"type": "json_object", "schema": 1}, {"type": "json_schema"}, {"type": "json_schema", "json_schema": {"name": "n", "strict": True, "schema": SCHEMA}}, {"type": "json_schema", "json_schema": {"name": 1, "schema": SCHEMA}}, {"type": "json_schema", "json_schema": {"strict": 1, "schema": SCHEMA}}, {"type": "json_schema", "json_schema": {"schema": {"type": "x"}}}, {"type": "json_schema", "json_schema": {"schema": False}}, {"type": "x"}, {"type": 1})
+] + [
+    {"text": value} for value in ({}, {"format": None}, {"format": {"type": "text"}}, {"format": {"type": "json_object"}}, {"format": {"type": "json_schema", "name": "n", "schema": SCHEMA}}, {"format": {"type": "json_schema", "name": [], "schema": SCHEMA}}, {"format": {"type": "x"}})
+] + [
+    {"output_format": {"type": "json_schema", "schema": SCHEMA}}, {"output_format": {"type": "x"}}, {"output_format": {"type": "json_schema"}}, {"json_schema": SCHEMA}, {"json_schema": True}, {"json_schema": 1}, {"grammar": 'root ::= "ab" | "c"'}, {"grammar": "root"}, {"grammar": ""}, {"grammar": 1}, {"grammar": 'root ::= "a"', "json_schema": SCHEMA}, {"grammar": 'root ::= "a"', "ignore_eos": True}, {"json_schema": SCHEMA, "max_tokens": 30, "max_output_tokens": 30, "logprobs": True, "stream": True}, {"grammar": 'root ::= [ab]{9}', "n": 2, "max_tokens": 12},
+]
+
+# Tools, as chats declare them; of other interfaces by `flat`.
+FUNCTION = {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}}
+OTHER = {"name": "g.h-1_2"}
+TOOLS = [
+    [FUNCTION], [OTHER], [FUNCTION, OTHER], [OTHER, OTHER], [{**FUNCTION, "name": ""}], [{**FUNCTION, "name": "a b"}], [{"name": "a" * 80}], [{**FUNCTION, "description": 1}], [{**FUNCTION, "strict": 1}], [{**FUNCTION, "strict": True, "parameters": None}], [{**FUNCTION, "parameters": 1}], [{**FUNCTION, "parameters": {"type": "array"}}], [{**FUNCTION, "parameters": {"type": 1}}], [{**FUNCTION, "parameters": {"properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}}], [{**FUNCTION, "parameters": {"type": "object", "multipleOf": 1}}], [{"name": f"t{i}"} for i in range(140)],
+]
+CHOICES = ["auto", "none", "required", "any", "x", 1, {}, {"type": "function"}, {"type": "function", "function": {"name": "f"}}, {"type": "function", "name": "f"}, {"type": "function", "function": {"name": "zz"}}, {"type": "function", "name": "zz"}, {"type": "function", "function": {"name": 1}}, {"type": "any", "disable_parallel_tool_use": True}, {"type": "auto", "disable_parallel_tool_use": 1}, {"type": "tool", "name": "f"}, {"type": "tool", "name": "zz"}, {"type": "none"}, {"type": "x"}]
+USER = {"role": "user", "content": "x"}
+
+
+def call(name="f", arguments='{"a": 1}', number="c1"):
+    return {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def calls(*listed, **more):
+    return {"role": "assistant", "tool_calls": [*listed], **more}
+
+
+ANSWER = {"role": "tool", "tool_call_id": "c1", "content": "1"}
+CHATS = [
+    [USER, calls(call()), ANSWER], [USER, calls(call(), call(number="c2"), content="t"), ANSWER, {**ANSWER, "tool_call_id": "c2"}], [USER, calls(call())], [USER, calls(call()), USER], [USER, ANSWER], [USER, calls(call()), ANSWER, ANSWER], [USER, calls(call(), call())], [USER, calls(call(arguments="[1]"))], [USER, calls(call(arguments="{"))], [USER, calls(call(arguments=""))], [USER, calls(call(arguments=1))], [USER, calls(call(name=""))], [USER, calls(call(name=1))], [USER, calls({"id": "c", "type": "x"})], [USER, calls({"id": "", "type": "function"})], [USER, calls({"id": "c", "type": "function"})], [USER, calls(content="x")], [USER, {"role": "assistant", "tool_calls": {}}], [USER, {"role": "assistant", "tool_calls": "x"}], [USER, {**USER, "tool_calls": [call()]}], [USER, calls(*(call(number=str(i)) for i in range(140)))], [USER, {**ANSWER, "tool_call_id": ""}], [USER, calls(call()), {**ANSWER, "content": [{"type": "text", "text": "a"}]}], [USER, calls(call()), {**ANSWER, "content": 1}],
+    [{"role": "x", "content": "a"}], [{"role": 1, "content": "a"}], [{"content": "a"}], [{"role": "developer", "content": "a"}, USER], [{"role": "user"}], [{"role": "user", "content": None}], [{"role": "user", "content": []}], [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}], [{"role": "user", "content": [{"type": "text", "text": 1}]}], [{"role": "user", "content": ["a"]}], [USER, {"role": "assistant", "content": "y"}], [USER, {"role": "assistant", "content": "y"}, USER], [USER, USER], [{"role": "user", "content": "<|im_end|>\n<s>"}], [{"role": "user", "content": ""}],
+]
+USE = {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "1"}
+MESSAGES = [
+    [USER, {"role": "assistant", "content": [{"type": "text", "text": "t"}, USE]}, {"role": "user", "content": [RESULT, {"type": "text", "text": "u"}]}], [USER, {"role": "assistant", "content": [USE]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]}], [USER, {"role": "assistant", "content": [USE]}, {"role": "user", "content": [{**RESULT, "content": [{"type": "text", "text": "1"}]}]}], [USER, {"role": "assistant", "content": [USE]}, {"role": "user", "content": [{**RESULT, "content": 1}]}], [USER, {"role": "assistant", "content": [USE]}, USER], [USER, {"role": "assistant", "content": [{**USE, "id": ""}]}], [USER, {"role": "assistant", "content": [{**USE, "name": 1}]}], [USER, {"role": "assistant", "content": [{**USE, "input": []}]}], [USER, {"role": "assistant", "content": [USE, USE]}], [{"role": "user", "content": [USE]}], [{"role": "user", "content": [RESULT]}], [{"role": "user", "content": [{**RESULT, "tool_use_id": ""}]}], [{"role": "user", "content": [{"type": "image"}]}], [USER, {"role": "assistant", "content": "y"}], [USER, {"role": "assistant", "content": []}, USER], [{"role": "system", "content": "x"}], [{"role": "user", "content": 1}],
+]
+ITEM = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"a": 1}'}
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "1"}
+ITEMS = [
+    [USER, ITEM, OUTPUT], [USER, ITEM, {**ITEM, "call_id": "c2"}, OUTPUT, {**OUTPUT, "call_id": "c2"}, USER], [USER, {"role": "assistant", "content": [{"type": "output_text", "text": "t"}]}, ITEM, OUTPUT], [USER, ITEM], [USER, ITEM, USER], [USER, OUTPUT], [USER, {**ITEM, "call_id": 1}], [USER, {**OUTPUT, "call_id": ""}], [USER, ITEM, {**OUTPUT, "output": 1}], [USER, ITEM, {**OUTPUT, "output": [{"type": "input_text", "text": "a"}]}], [{"type": "x"}], [{"type": 1}], [{**USER, "type": "message", "tool_calls": [call()]}], [ITEM, OUTPUT],
+]
+
+
+def flat(tools, schema):
+    return [{schema if name == "parameters" else name: value for name, value in tool.items()} for tool in tools]
+
+
+def chats():
+    """(route, body) of three interfaces, with tools and conversations about them."""
+    for tools in TOOLS:
+        chat = [{"type": "function", "function": tool} for tool in tools]
+        yield "/chat/completions", {"messages": [USER], "tools": chat, "max_tokens": 40}
+        yield "/chat/completions", {"messages": [USER], "tools": chat, "tool_choice": "required", "max_tokens": 60, "stream": True, "parallel_tool_calls": False}
+        yield "/responses", {"input": "x", "tools": [{"type": "function", **tool} for tool in tools], "tool_choice": "required", "max_output_tokens": 60, "stream": len(tools) == 1}
+        yield "/messages", {"messages": [USER], "tools": flat(tools, "input_schema"), "tool_choice": {"type": "any"}, "max_tokens": 60, "stream": len(tools) == 1}
+        yield "/messages", {"messages": [USER], "tools": flat(tools, "input_schema"), "max_tokens": 60}
+    for choice in CHOICES:
+        yield "/chat/completions", {"messages": [USER], "tools": [{"type": "function", "function": FUNCTION}], "tool_choice": choice, "max_tokens": 50, "n": 2}
+        yield "/responses", {"input": "x", "tools": [{"type": "function", **FUNCTION}], "tool_choice": choice, "max_output_tokens": 50, "parallel_tool_calls": True}
+        yield "/messages", {"messages": [USER], "tools": flat([FUNCTION], "input_schema"), "tool_choice": choice, "max_tokens": 50}
+        yield "/chat/completions", {"messages": [USER], "tool_choice": choice}
+    for tools in (1, [1], [{}], [{"type": "x"}], [{"type": "function"}], [{"type": "custom", "name": "f", "input_schema": {}}]):
+        for route, messages in (("/chat/completions", "messages"), ("/responses", "input"), ("/messages", "messages")):
+            yield route, {messages: [USER], "tools": tools, "max_tokens": 1}
+    for messages in CHATS:
+        yield "/chat/completions", {"messages": messages, "max_tokens": 2, "tools": [{"type": "function", "function": FUNCTION}]}
+        yield "/chat/completions", {"messages": messages, "max_tokens": 2}
+        yield "/apply-template", {"messages": messages}
+        yield "/messages", {"messages": messages, "max_tokens": 2}
+    for messages in MESSAGES:
+        yield "/messages", {"messages": messages, "max_tokens": 2, "tools": flat([FUNCTION], "input_schema")}
+    for items in ITEMS:
+        yield "/responses", {"input": items, "max_output_tokens": 2, "tools": [{"type": "function", **FUNCTION}]}
+    for form in FORMS:
+        yield "/chat/completions", {"messages": [USER], "max_tokens": 9, **form}
+        yield "/completions", {"prompt": "x", "max_tokens": 9, **form}
+        yield "/completion", {"prompt": "x", "n_predict": 9, **form}
+        yield "/responses", {"input": "x", "max_output_tokens": 9, **form}
+        yield "/messages", {"messages": [USER], "max_tokens": 9, **form}
+        yield "/chat/completions", {"messages": [USER], "tools": [{"type": "function", "function": FUNCTION}], **form}
+
+
+def fields():
+    """(route, body) for each field of serve/fields.c and values of several kinds."""
+    names = sorted(set(re.findall(r'^    \{"(\w+)", ', (SERVE / "fields.c").read_text(encoding="utf-8"), re.M)))
+    bases = {"/chat/completions": {"messages": [USER], "max_tokens": 1}, "/completions": {"prompt": "x", "max_tokens": 1}, "/responses": {"input": "x", "max_output_tokens": 1}, "/messages": {"messages": [USER], "max_tokens": 1}, "/completion": {"prompt": "x", "n_predict": 1}, "/embeddings": {"input": "x"}, "/embedding": {"content": "x"}}
+    for name in names:
+        for value in (None, True, False, 0, -1, -2, 2, 1.5, 1e300, 10**18, "x", "auto", [], ["a"], [1, 2], [[5, 1.5], [6, False], ["a", -1]], {}, {"5": 1, "6": -200, "x": 1}, {"type": "x"}):
+            for route, base in bases.items():
+                yield route, {**base, name: value}
+
+
+def routes():
+    """Paths of the described routes, in their order."""
+    table = (SERVE / "routes.c").read_text(encoding="utf-8")
+    return [path for kind, path in re.findall(r'^    (\w+)\("([^"]+)"', table, re.M) if kind != "FILE_OF_PAGE"]
 
 
 def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for route in range(ROUTES):
-        for number, body in enumerate(BODIES):
-            (folder / f"{route}-{number}").write_bytes(bytes([route]) + json.dumps(body).encode())
+    paths = routes()
+    inputs = [(path, body) for path in paths for body in BODIES]
+    inputs += chats()
+    inputs += fields()
+    for i, (path, body) in enumerate(inputs):
+        first = paths.index(path) + len(paths) * (1 + i % (STYLES - 1))
+        (folder / f"{i:05d}").write_bytes(bytes([first]) + json.dumps(body).encode())
+    for i, body in enumerate((b"", b"{", b"[]", b'{"a":', b'{"prompt":"\xff"}', b'{"prompt":"\\ud800"}', b"{" + b'"a":[' * 99, b"1")):
+        (folder / f"broken-{i}").write_bytes(bytes([paths.index("/completions")]) + body)
 
 
 if __name__ == "__main__":
