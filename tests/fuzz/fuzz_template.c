@@ -398,7 +398,7 @@ static const char *const words[] = {
 static void change_head(uint8_t *data, unsigned seed) {
     const unsigned limit = (seed >> 9 & 0x7ff) >> (seed >> 6 & 7);
     data[0] = (uint8_t)(data[0] ^ (1u << (seed >> 28 & 7)));
-    data[0] = (uint8_t)((data[0] & ~LIMITS) | (seed >> 3 & LIMITS));
+    data[0] = (uint8_t)((data[0] & (0xffu ^ LIMITS)) | (seed >> 3 & LIMITS));
     data[1] = (uint8_t)limit;
     data[2] = (uint8_t)(limit >> 8);
 }
